@@ -1,0 +1,41 @@
+/* err.h - one sentence about what went wrong, composed where the facts are known.
+ *
+ * Functions that can fail return 0 or -1 and take a `struct err *` last.  The text is a lower-case
+ * sentence with the exact cause and its values; the code is the exit status that the mains return.
+ * A NULL err is allowed everywhere: the caller then only learns that the call failed. */
+#ifndef RG_ERR_H
+#define RG_ERR_H
+
+#include <stdarg.h>
+
+/* Exit codes; 64..78 are those of sysexits.h. */
+enum {
+    EXIT_GOOD = 0,
+    EXIT_BELOW = 1,    /* measured, and below the asked threshold */
+    EXIT_UNJUDGED = 2, /* could not judge */
+    EXIT_USAGE = 64,
+    EXIT_DATA = 65,
+    EXIT_NOINPUT = 66,
+    EXIT_IO = 74,
+    EXIT_CUT = 75, /* cut short; a resume continues */
+    EXIT_CONFIG = 78,
+};
+
+struct err {
+    int code; /* one of EXIT_* */
+    char text[512];
+};
+
+/* Fill err and return -1.  err_set says EXIT_UNJUDGED; the others name their class. */
+int err_set(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_usage(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_data(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_noinput(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_io(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_config(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_code(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Put "context: " before the text already in err; keeps the code; returns -1. */
+int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+int file_read(char **text, size_t *len, const char *path, size_t max, struct err *err)
+{
+    struct stat st;
+    char *buf = NULL;
+    size_t n = 0;
+    int rc = -1, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        err_noinput(err, "%s: %s", path, strerror(errno));
+        goto out;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        err_noinput(err, "%s: not a regular file", path);
+        goto out;
+    }
+    if ((size_t)st.st_size > max) {
+        err_data(err, "%s: %zu bytes is more than the %zu that this format may have", path,
+                 (size_t)st.st_size, max);
+        goto out;
+    }
+    buf = malloc((size_t)st.st_size + 1);
+    if (!buf) {
+        err_io(err, "%s: no memory for %zu bytes", path, (size_t)st.st_size);
+        goto out;
+    }
+    while (n < (size_t)st.st_size) {
+        ssize_t got = read(fd, buf + n, (size_t)st.st_size - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            err_io(err, "%s: %s", path, strerror(errno));
+            goto out;
+        }
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    buf[n] = '\0';
+    *text = buf;
+    if (len)
+        *len = n;
+    buf = NULL;
+    rc = 0;
+out:
+    free(buf);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int file_begin(struct file_out *f, const char *path, struct err *err)
+{
+    f->path = mem_strdup(path);
+    f->temp = mem_printf("%s.tmp.%ld", path, (long)getpid());
+    int fd = open(f->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+    f->stream = fd < 0 ? NULL : fdopen(fd, "w");
+    if (f->stream)
+        return 0;
+    err_io(err, "%s: %s", path, strerror(errno));
+    file_abort(f);
+    return -1;
+}
+
+/* The rename is durable only once its folder is synced. */
+static void sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        (void)!fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
+int file_commit(struct file_out *f, struct err *err)
+{
+    int bad = fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0;
+    int why = errno;
+
+    if (fclose(f->stream) != 0 && !bad) {
+        bad = 1;
+        why = errno;
+    }
+    f->stream = NULL;
+    if (!bad && rename(f->temp, f->path) != 0) {
+        bad = 1;
+        why = errno;
+    }
+    if (bad) {
+        err_io(err, "%s: cannot write: %s", f->path, strerror(why));
+    } else {
+        sync_folder(f->path);
+        free(f->temp);
+        f->temp = NULL;
+    }
+    file_abort(f);
+    return bad ? -1 : 0;
+}
+
+void file_abort(struct file_out *f)
+{
+    if (f->stream)
+        fclose(f->stream);
+    if (f->temp)
+        unlink(f->temp);
+    free(f->temp);
+    free(f->path);
+    memset(f, 0, sizeof(*f));
+}
+
+char *file_join(const char *dir, const char *name)
+{
+    size_t n = strlen(dir);
+
+    return mem_printf("%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
+}
+
+int file_mkdir(const char *path, struct err *err)
+{
+    char *p = mem_strdup(path);
+    struct stat st;
+
+    for (char *s = p + 1; *p && *s; s++)
+        if (*s == '/') {
+            *s = '\0';
+            (void)!mkdir(p, 0755);
+            *s = '/';
+        }
+    int rc = mkdir(p, 0755), why = errno;
+    free(p);
+    if (rc == 0 || (why == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return 0;
+    return err_io(err, "%s: cannot make the folder: %s", path, strerror(why));
+}
+
+uint32_t file_crc32c(uint32_t crc, const void *data, size_t len)
+{
+    static uint32_t table[256]; /* filled once; the same values whoever fills it */
+    const unsigned char *p = data;
+
+    if (!table[255])
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t c = i;
+            for (int k = 0; k < 8; k++)
+                c = c & 1 ? (c >> 1) ^ 0x82F63B78u : c >> 1;
+            table[i] = c;
+        }
+    crc = ~crc;
+    while (len--)
+        crc = table[(crc ^ *p++) & 0xff] ^ (crc >> 8);
+    return ~crc;
+}
+
+/* Readable "dir + name", or NULL. */
+static char *readable(char *path)
+{
+    if (access(path, R_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+char *file_data(const char *name)
+{
+    const char *env = getenv("RAILGAUGE_DATA");
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    char *found = NULL, *slash;
+
+    if (env && *env)
+        return readable(file_join(env, name));
+    if (n > 0) {
+        exe[n] = '\0';
+        /* build/railgauge -> the tree; build/tests/unit/x -> the tree; bin/railgauge -> ../share */
+        while (!found && (slash = strrchr(exe, '/')) != NULL && slash != exe) {
+            *slash = '\0';
+            char *tree = mem_printf("%s/topo/fabrics", exe);
+            int is_tree = access(tree, R_OK) == 0;
+            free(tree);
+            found = readable(mem_printf(is_tree ? "%s/%s" : "%s/share/railgauge/%s", exe, name));
+        }
+    }
+    return found ? found : readable(file_join(RG_DATADIR, name));
+}

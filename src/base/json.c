@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#define JSON_MAX_BYTES ((size_t)256 << 20)
+
+extern char **environ;
+static json_t *typed; /* argv as typed; set once before threads exist */
+
+int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
+               int version, struct err *err)
+{
+    json_error_t e;
+    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
+
+    if (!root)
+        return err_data(err, "%s:%d: %s", path, e.line, e.text);
+    const char *f = json_string_value(json_object_get(root, "format"));
+    json_t *v = json_object_get(root, "version");
+    if (!f || strcmp(f, format))
+        err_data(err, "%s: format is \"%s\" where \"%s\" is needed", path, f ? f : "(none)", format);
+    else if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > version)
+        err_data(err, "%s: version %lld of %s is not one of 1..%d that this program reads", path,
+                 json_is_integer(v) ? (long long)json_integer_value(v) : -1LL, format, version);
+    else {
+        *out = root;
+        return 0;
+    }
+    json_decref(root);
+    return -1;
+}
+
+int json_open(json_t **out, const char *path, const char *format, int version, struct err *err)
+{
+    char *text;
+    size_t len;
+
+    if (file_read(&text, &len, path, JSON_MAX_BYTES, err) < 0)
+        return -1;
+    int rc = json_parse(out, text, len, path, format, version, err);
+    free(text);
+    return rc;
+}
+
+int json_save(const json_t *root, const char *path, struct err *err)
+{
+    struct file_out f;
+
+    if (file_begin(&f, path, err) < 0)
+        return -1;
+    int bad = json_dumpf(root, f.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 ||
+              fputc('\n', f.stream) == EOF;
+    if (bad) {
+        file_abort(&f);
+        return err_io(err, "%s: cannot write", path);
+    }
+    return file_commit(&f, err);
+}
+
+int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...)
+{
+    json_error_t e;
+    va_list ap;
+
+    va_start(ap, fmt);
+    int rc = json_vunpack_ex(value, &e, JSON_STRICT, fmt, ap);
+    va_end(ap);
+    return rc == 0 ? 0 : err_data(err, "%s: %s", where, e.text);
+}
+
+int json_number(json_t *object, const char *where, const char *key, double min, double max,
+                int optional, double *out, struct err *err)
+{
+    json_t *v = json_object_get(object, key);
+
+    if (!v && optional)
+        return 0;
+    if (!json_is_number(v))
+        return err_data(err, "%s: \"%s\" is %s", where, key, v ? "not a number" : "missing");
+    double x = json_number_value(v);
+    if (!(x >= min && x <= max))
+        return err_data(err, "%s: \"%s\" is %g, outside %g..%g", where, key, x, min, max);
+    *out = x;
+    return 0;
+}
+
+void json_provenance_argv(int argc, char **argv)
+{
+    json_decref(typed);
+    typed = json_array();
+    for (int i = 0; i < argc; i++) {
+        json_t *s = json_string(argv[i]);
+        json_array_append_new(typed, s ? s : json_string("(not UTF-8)"));
+    }
+}
+
+json_t *json_provenance(void)
+{
+    static const char *const prefixes[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES"};
+    char host[256] = "unknown", utc[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    json_t *env = json_object();
+
+    gethostname(host, sizeof(host) - 1);
+    strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+    for (char **e = environ; *e; e++)
+        for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+            char *eq = strchr(*e, '=');
+            if (eq && !strncmp(*e, prefixes[i], strlen(prefixes[i]))) {
+                char *key = strndup(*e, (size_t)(eq - *e));
+                json_t *value = json_string(eq + 1);
+                json_object_set_new(env, key, value ? value : json_string("(not UTF-8)"));
+                free(key);
+            }
+        }
+    return json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
+                     RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment", env);
+}

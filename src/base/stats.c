@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void stats_sort(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof(*v), by_value);
+}
+
+double stats_quantile(const double *sorted, int n, double q)
+{
+    double at = q * (n - 1);
+    int i = (int)at;
+
+    return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+double stats_median(double *v, int n)
+{
+    stats_sort(v, n);
+    return stats_quantile(v, n, 0.5);
+}
+
+double stats_mad(const double *v, int n, double median)
+{
+    double small[256], *d = n <= 256 ? small : mem_calloc((size_t)n, sizeof(*d));
+
+    for (int i = 0; i < n; i++)
+        d[i] = fabs(v[i] - median);
+    double mad = stats_median(d, n);
+    if (d != small)
+        free(d);
+    return mad;
+}
+
+void stats_median_ci(const double *sorted, int n, double *lo, double *hi)
+{
+    double half = 1.96 * sqrt(n);
+    int l = (int)floor((n - half) / 2), h = (int)ceil(1 + (n + half) / 2);
+
+    *lo = sorted[l < 1 ? 0 : l - 1];
+    *hi = sorted[h > n ? n - 1 : h - 1];
+}
+
+void stats_summary(struct summary *s, double *v, int n)
+{
+    stats_sort(v, n);
+    s->n = n;
+    s->median = stats_quantile(v, n, 0.5);
+    stats_median_ci(v, n, &s->lo, &s->hi);
+    s->min = v[0];
+    s->p5 = stats_quantile(v, n, 0.05);
+    s->p95 = stats_quantile(v, n, 0.95);
+    s->max = v[n - 1];
+    s->mad = stats_mad(v, n, s->median);
+}
+
+int stats_line(double *alpha, double *beta, const double *bytes, const double *sec, int n)
+{
+    double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!(sec[i] > 0))
+            return -1;
+        double w = 1 / (sec[i] * sec[i]);
+        sw += w;
+        sx += w * bytes[i];
+        sy += w * sec[i];
+        sxx += w * bytes[i] * bytes[i];
+        sxy += w * bytes[i] * sec[i];
+    }
+    double det = sw * sxx - sx * sx;
+    if (n < 2 || !(det > 1e-12 * sw * sxx))
+        return -1;
+    *beta = (sw * sxy - sx * sy) / det;
+    *alpha = (sy - *beta * sx) / sw;
+    if (*beta < 0) { /* flat: the best line without a slope */
+        *beta = 0;
+        *alpha = sy / sw;
+    } else if (*alpha < 0) { /* through the origin */
+        *alpha = 0;
+        *beta = sxy / sxx;
+    }
+    return 0;
+}
+
+void rng_seed(struct rng *r, unsigned long long seed)
+{
+    for (int i = 0; i < 4; i++) {
+        unsigned long long z = (seed += 0x9e3779b97f4a7c15ULL);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        r->s[i] = z ^ (z >> 31);
+    }
+}
+
+static unsigned long long rotl(unsigned long long x, int k)
+{
+    return (x << k) | (x >> (64 - k));
+}
+
+unsigned long long rng_u64(struct rng *r)
+{
+    unsigned long long *s = r->s, result = rotl(s[1] * 5, 7) * 9, t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotl(s[3], 45);
+    return result;
+}
+
+double rng_uniform(struct rng *r)
+{
+    return (double)(rng_u64(r) >> 11) * 0x1p-53;
+}
+
+double rng_normal(struct rng *r)
+{
+    double u = 1 - rng_uniform(r), v = rng_uniform(r); /* Box & Muller 1958 */
+
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+unsigned rng_below(struct rng *r, unsigned n)
+{
+    return (unsigned)(((rng_u64(r) >> 32) * n) >> 32);
+}
+
+void rng_shuffle(struct rng *r, int *v, int n)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)rng_below(r, (unsigned)i + 1), t = v[i];
+        v[i] = v[j];
+        v[j] = t;
+    }
+}

@@ -1,0 +1,25 @@
+/* cmd.h - the subcommands: one file each, listed in the table of main.c.
+ *
+ * A command parses its own argv (argp; argv[0] is "railgauge NAME" for messages), calls the library and
+ * prints.  It returns an exit code of err.h.  To add one: a file here, a line below, a row in main.c, a
+ * section in the man page and a test in tests/cli. */
+#ifndef RG_CMD_H
+#define RG_CMD_H
+
+#include "base/err.h"
+
+int cmd_discover(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
+int cmd_fit(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_cost(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+
+/* Print "railgauge NAME: text" on stderr and return the code of err. */
+int cmd_fail(const char *name, const struct err *err);
+
+#endif

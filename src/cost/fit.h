@@ -1,0 +1,18 @@
+/* fit.h - points -> cost matrix: tiers confirmed or split by clustering measured pairs, curves,
+ * exceptions and findings.  Pure function of its inputs; no file is touched. */
+#ifndef RG_FIT_H
+#define RG_FIT_H
+
+#include "cost/matrix.h"
+#include "probe/point.h"
+
+struct fit_opts {
+    double outlier; /* smallest bandwidth loss that becomes an exception, share; default 0.035 */
+};
+void fit_defaults(struct fit_opts *o);
+
+/* The caller frees m with matrix_free(). */
+int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan, const struct points *p,
+               const struct fit_opts *o, struct err *err);
+
+#endif

@@ -1,0 +1,117 @@
+/* matrix.h - the cost matrix: what it costs to move bytes between any two endpoints, and to run a
+ * collective on any group.  matrix.json is this structure; its size grows with host ranges and exceptions,
+ * not with pairs.
+ *
+ * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it crosses
+ * (endpoint NIC tx/rx, host, rack pair, pair).  See matrix_pair(). */
+#ifndef RG_MATRIX_H
+#define RG_MATRIX_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/op.h"
+#include "cost/curve.h"
+#include "cost/shape.h"
+#include "topo/fabric.h"
+#include "topo/topo.h"
+
+/* What was measured of a pair; one curve each. */
+enum direction { DIR_ONEWAY, DIR_UNI, DIR_BI, DIR_COUNT }; /* OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW */
+extern const char *const direction_name[DIR_COUNT];       /* "oneway", "uni", "bi" */
+
+/* How a number came about; printed beside every number that is shown. */
+enum basis { BASIS_MEASURED, BASIS_FITTED, BASIS_PRESET, BASIS_MODELLED, BASIS_ASSUMED, BASIS_COUNT };
+extern const char *const basis_name[BASIS_COUNT];
+
+struct tier {
+    struct tier_rule rule;
+    struct curve curve[DIR_COUNT];
+    enum basis basis;
+    int pairs;          /* pairs behind the curves */
+    double spread;      /* MAD of healthy pairs' bandwidth, share of the median */
+    double loaded;      /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    double peak_Bps;    /* data-sheet rate, 0: not known */
+    bool nic;           /* traffic of this tier crosses NICs */
+    char *source;       /* of a preset's numbers; NULL when measured */
+};
+
+struct collective {
+    enum op op;
+    struct shape shape;
+    struct curve curve;
+    enum basis basis;
+    char *source;
+};
+
+enum part { PART_ENDPOINT, PART_HOST, PART_RACK_PAIR, PART_PAIR, PART_COUNT };
+extern const char *const part_name[PART_COUNT];
+enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
+extern const char *const side_name[SIDE_COUNT];
+
+/* One part that differs from its tier: measured bandwidth = factor * tier's. factor 0: dead (no data). */
+struct exception {
+    enum part part;
+    enum side side;
+    int a, b;       /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
+    int tier;       /* tier concerned, -1: every tier that crosses NICs */
+    double factor;  /* bandwidth, 1 = as the tier */
+    double alpha_add; /* s, added one way */
+    int evidence;   /* pairs that show it */
+    char *why;      /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
+};
+
+/* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk shared,
+ * unstable point, wrong data. */
+struct finding {
+    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal" */
+    char *text;
+};
+
+struct matrix {
+    char *transport;  /* "mpi", "sim", "nccl", or "preset" */
+    char *fabric;     /* preset name or NULL */
+    struct topo topo; /* hosts, endpoints' places, tiers' rules (topo.tier equals tier[].rule) */
+    struct tier tier[TIER_MAX];
+    int tiers;
+    struct collective *collective;
+    int collectives;
+    struct exception *exception;
+    int exceptions;
+    struct finding *finding;
+    int findings;
+    struct {             /* compute rate behind predictions, if known */
+        double flops;    /* FLOP/s a device reaches, 0: not known */
+        char *source;
+    } compute;
+    json_t *provenance;
+};
+
+void matrix_init(struct matrix *m);
+void matrix_free(struct matrix *m);
+int matrix_load(struct matrix *m, const char *path, struct err *err);
+int matrix_save(const struct matrix *m, const char *path, struct err *err);
+/* A preset as a matrix: every number BASIS_PRESET with its source. */
+int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
+
+/* A cost and where it came from. */
+struct cost {
+    double sec, lo, hi; /* NAN when unknown */
+    enum basis basis;
+    char source[160];   /* "measured all_gather 64r 8d x8, interpolated 1M..2M", "ring over rail: 7 hops ..." */
+    int exception;      /* index of the exception that rules, -1 */
+};
+
+/* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions. */
+void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
+/* A collective on these endpoints in this order.  The curve of the same (op, shape); else between the two
+ * nearest measured shapes with the same domains and members per domain pattern; else modelled from the
+ * tiers (formulas in the .c with their sources).  S as in op.h. */
+void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
+                       struct cost *out);
+/* What a healthy fabric would give for this group: the same without exceptions; the "expected" column. */
+void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
+                     struct cost *out);
+
+#endif

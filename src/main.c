@@ -1,0 +1,75 @@
+/* main.c - the table of subcommands, nothing else. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"run", cmd_run, "the whole chain: discover, plan, probe, fit, predict, plot"},
+    {"discover", cmd_discover, "write topology.json: what this machine is"},
+    {"plan", cmd_plan, "write plan.tsv: what will be measured"},
+    {"probe", cmd_probe, "write points.tsv: measure the plan"},
+    {"fit", cmd_fit, "write matrix.json: the cost matrix"},
+    {"show", cmd_show, "print tiers, pairs, collectives and findings of a matrix"},
+    {"cost", cmd_cost, "what one transfer or collective costs"},
+    {"predict", cmd_predict, "training step time for a model, layout and placement"},
+    {"plot", cmd_plot, "pictures of a campaign or a matrix"},
+    {"export", cmd_export, "the matrix in formats of other tools"},
+};
+
+enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
+
+static void usage(FILE *out)
+{
+    fputs("usage: railgauge COMMAND [OPTION...]\n\ncommands:\n", out);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    fputs("\nrailgauge COMMAND --help says more; man railgauge says all.\n", out);
+}
+
+int cmd_fail(const char *name, const struct err *err)
+{
+    char program[64];
+
+    snprintf(program, sizeof(program), "railgauge %s", name);
+    log_setup(program, LOG_INFO);
+    log_error("%s", err->text);
+    return err->code;
+}
+
+int main(int argc, char **argv)
+{
+    char program[64];
+
+    setlocale(LC_CTYPE, "");
+    json_provenance_argv(argc, argv);
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        usage(stdout);
+        return EXIT_GOOD;
+    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        puts("railgauge " RG_VERSION);
+        return EXIT_GOOD;
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name)) {
+            snprintf(program, sizeof(program), "railgauge %s", commands[i].name);
+            argv[1] = program;
+            log_setup(program, LOG_INFO);
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    fprintf(stderr, "railgauge: no command \"%s\"; railgauge --help lists them\n", argv[1]);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,73 @@
+/* plan.h - what will be measured, in which order: rounds of disjoint groups.
+ *
+ * plan.tsv is this structure as text; one line a round:
+ *   round stage op bytes_from bytes_to factor epochs groups
+ * groups: pairs "0>5 1>6", collectives "0-7 8-15,17" (separated by a space, run at the same time);
+ * epochs: bit list "0,1,2,3,4".  All groups of a round run concurrently; rounds run one after another. */
+#ifndef RG_PLAN_H
+#define RG_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/op.h"
+#include "topo/topo.h"
+
+enum { PLAN_EPOCHS = 5 };
+
+enum stage {
+    STAGE_CLASS,      /* class matchings: k partners per endpoint and tier */
+    STAGE_TOURNAMENT, /* every pair, N-1 rounds of disjoint pairs (circle method, leaf order) */
+    STAGE_SHIFT,      /* ring shift: everybody sends to rank + d */
+    STAGE_ISOLATED,   /* one pair at a time */
+    STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
+    STAGE_COLLECTIVE,
+    STAGE_RETEST,     /* outliers of parallel stages, alone */
+    STAGE_COUNT
+};
+extern const char *const stage_name[STAGE_COUNT];
+
+struct plan_group {
+    int *members;
+    int size;
+};
+
+struct round {
+    int id; /* unique in the plan; with group index, size and epoch it keys a point */
+    enum stage stage;
+    enum op op;
+    size_t first, last; /* sizes first, first*factor, ... <= last; rounded up to op_blocks() */
+    int factor;
+    unsigned epochs; /* bit e: measured in epoch e */
+    struct plan_group *group;
+    int groups;
+};
+
+struct plan {
+    struct round *round;
+    int rounds;
+};
+
+struct plan_opts {
+    size_t min_bytes, max_bytes; /* -b -e */
+    int factor;                  /* -f */
+    size_t pair_bytes;           /* size of the bandwidth probe in pair matrices */
+    unsigned ops;                /* bit mask of enum op for collectives and pairs */
+    enum stage pairs;            /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: by size */
+    int matchings;               /* k of class matchings, default 8 */
+    int epochs;                  /* 1..PLAN_EPOCHS */
+    unsigned long long seed;
+    bool full;                   /* ladders on more groups and sizes */
+};
+void plan_defaults(struct plan_opts *o);
+
+int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
+int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
+int plan_save(const struct plan *p, const char *path, struct err *err);
+void plan_free(struct plan *p);
+
+int plan_sizes(const struct round *r, int group_size, size_t **sizes); /* count; caller frees *sizes */
+unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
+
+#endif

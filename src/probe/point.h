@@ -1,0 +1,63 @@
+/* point.h - one measured size of one op on one group in one epoch: a row of points.tsv.
+ *
+ * points.tsv is append-only.  First line "# railgauge-points 1 plan=CRC endpoints=N transport=NAME", then
+ * the header, then one row a point whose last column is the CRC32C (8 hex digits) of the row's text before
+ * it, tab included.  A row without its newline or with a wrong CRC as the last one is a torn tail and
+ * ignored; a wrong CRC before the last row is an error with its line. */
+#ifndef RG_POINT_H
+#define RG_POINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/stats.h"
+#include "probe/plan.h"
+
+enum stop { STOP_CI, STOP_TIME, STOP_COUNT, STOP_FAILED };
+extern const char *const stop_name[]; /* "ci", "time", "count", "failed" */
+
+struct point {
+    int round, group, epoch;
+    enum stage stage;
+    enum op op;
+    int ranks;
+    int src, dst; /* pairs: endpoint ids; collectives: first and last member */
+    int flows;    /* groups that ran at the same time, this one included */
+    size_t bytes;
+    struct summary sec; /* over samples; a sample is the slowest rank's time */
+    int slowest;        /* endpoint that was last most often */
+    double skew;        /* s, median spread of the start times; NAN: no common clock */
+    int late;           /* endpoint that arrived last most often */
+    enum stop stop;
+    bool checked, wrong; /* data verified; found wrong */
+    char note[96];       /* what check() or run() said, "" if nothing */
+};
+
+struct points {
+    struct point *point;
+    int count;
+    unsigned plan_crc;
+    int endpoints;
+    char transport[16];
+    int torn; /* bytes of torn tail that were ignored */
+};
+
+int points_load(struct points *p, const char *path, struct err *err);
+void points_free(struct points *p);
+
+/* Appending.  points_open() creates the file or continues it (cutting a torn tail), takes an exclusive
+ * flock and refuses a file of another plan (EXIT_DATA) or one that another process writes (EXIT_IO, with
+ * its pid).  points_commit() writes the rows added since the last commit and fdatasyncs. */
+struct points_log;
+int points_open(struct points_log **log, const char *path, unsigned plan_crc, int endpoints,
+                const char *transport, struct err *err);
+void points_add(struct points_log *log, const struct point *p);
+int points_commit(struct points_log *log, struct err *err);
+/* Was this point already in the file when it was opened? */
+bool points_has(const struct points_log *log, int round, int group, int epoch, size_t bytes);
+const struct points *points_all(const struct points_log *log); /* what was there and what was added */
+int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
+
+#endif

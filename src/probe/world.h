@@ -1,0 +1,38 @@
+/* world.h - the processes of a campaign and how they act together.
+ *
+ * Two implementations: world_solo (one process plays every endpoint: sim) and world_mpi (world_mpi.c,
+ * one process an endpoint).  Waiting ranks sleep between polls, they never spin: with idle ranks spinning
+ * an oversubscribed host measures the scheduler. */
+#ifndef RG_WORLD_H
+#define RG_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct world {
+    int rank, size; /* solo: 0 and 1 */
+    bool solo;      /* this process plays every endpoint */
+    void *ctx;
+    /* The worst rc of all ranks, so that one error never hangs the others; a rank that itself succeeded
+     * gets "rank R failed: text" in err. */
+    int (*agree)(struct world *w, int rc, struct err *err);
+    /* Rank 0's buffer to everybody; *data is malloc'ed on the others (free it), len from rank 0. */
+    int (*share)(struct world *w, void **data, size_t *len, struct err *err);
+    /* Fixed-size records of every rank to rank 0: out has size*len bytes there. */
+    int (*gather)(struct world *w, const void *mine, size_t len, void *out, struct err *err);
+    /* A communicator of these ranks (collective over the members only); NULL-safe release. */
+    int (*enter)(struct world *w, const int *members, int n, int tag, void **comm, struct err *err);
+    void (*leave)(struct world *w, void **comm);
+    /* Inside a communicator, over n values each: the maximum over its members, on every member. */
+    int (*maximum)(void *comm, double *v, int n, struct err *err);
+    /* index 0's value to every member. */
+    int (*lead)(void *comm, int *value, struct err *err);
+    /* Seconds on a clock that all members share (offset-corrected), NAN if there is none. */
+    double (*clock)(void *comm);
+};
+
+extern struct world world_solo;
+
+#endif
