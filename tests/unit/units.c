@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/units.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static void sizes_are_binary_and_whole(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t bytes;
+    } good[] = {{"0", 0},
+                {"8", 8},
+                {"32K", 32768},
+                {"1M", 1 << 20},
+                {"8G", (size_t)8 << 30},
+                {"1MiB", 1 << 20},
+                {"4kB", 4096},
+                {"1.5K", 1536},
+                {"1P", (size_t)1 << 50}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        size_t got = 1;
+        struct err e;
+        assert_int_equal(units_bytes(&got, good[i].text, &e), 0);
+        assert_int_equal(got, good[i].bytes);
+    }
+}
+
+/* Each parser over its bad texts: the message holds the text and the class is usage. */
+#define REFUSES(call, message)                                                                     \
+    do {                                                                                           \
+        struct err e = {0};                                                                        \
+        assert_int_equal((call), -1);                                                              \
+        assert_string_equal(e.text, message);                                                      \
+        assert_int_equal(e.code, EXIT_USAGE);                                                      \
+    } while (0)
+
+static void what_is_not_a_size_is_refused_with_its_text(void **state)
+{
+    static const char *const bad[] = {"",    " 8",  "8 ",  "-8",  "K",   "8X", "0x10", "1e",
+                                      "nan", "inf", "0.5", "8KK", "8iB", "+8", "1.3K", "8K8"};
+    size_t v = 7;
+    char text[80];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct err e = {0};
+        snprintf(text, sizeof(text), "\"%s\" is not a size such as 8, 32K, 1M or 8G", bad[i]);
+        if (units_bytes(&v, bad[i], &e) == 0)
+            fail_msg("\"%s\" was taken for %zu", bad[i], v);
+        assert_string_equal(e.text, text);
+    }
+    REFUSES(units_bytes(&v, "2P", &e), "size 2P is larger than 1 PiB");
+    assert_int_equal(v, 7);
+}
+
+static void whole_numbers_have_bounds_and_nothing_around_them(void **state)
+{
+    int v = 5;
+    uint64_t u;
+
+    (void)state;
+    assert_int_equal(units_int(&v, "-3", -5, 5, NULL), 0);
+    assert_int_equal(v, -3);
+    REFUSES(units_int(&v, "9", 0, 8, &e), "9 is outside 0..8");
+    REFUSES(units_int(&v, "99999999999999999999", 0, 8, &e),
+            "99999999999999999999 is outside 0..8");
+    REFUSES(units_int(&v, "3x", 0, 8, &e), "\"3x\" is not a whole number");
+    REFUSES(units_int(&v, " 3", 0, 8, &e), "\" 3\" is not a whole number");
+    REFUSES(units_int(&v, "+3", 0, 8, &e), "\"+3\" is not a whole number");
+    REFUSES(units_int(&v, "", 0, 8, &e), "\"\" is not a whole number");
+    assert_int_equal(v, -3);
+    assert_int_equal(units_u64(&u, "18446744073709551615", NULL), 0);
+    assert_true(u == UINT64_MAX);
+    REFUSES(units_u64(&u, "18446744073709551616", &e),
+            "\"18446744073709551616\" is not a whole number below 2^64");
+    REFUSES(units_u64(&u, "-1", &e), "\"-1\" is not a whole number");
+}
+
+static void numbers_are_decimal_finite_and_bounded(void **state)
+{
+    double v = 0;
+
+    (void)state;
+    assert_int_equal(units_double(&v, "-2.5e1", -30, 30, NULL), 0);
+    assert_true(v == -25);
+    assert_int_equal(units_double(&v, ".5", 0, 1, NULL), 0);
+    REFUSES(units_double(&v, "2", 0, 1, &e), "2 is outside 0..1");
+    REFUSES(units_double(&v, "1e400", 0, 1, &e), "\"1e400\" is not a number");
+    REFUSES(units_double(&v, "nan", 0, 1, &e), "\"nan\" is not a number");
+    REFUSES(units_double(&v, "0x1", 0, 1, &e), "\"0x1\" is not a number");
+    REFUSES(units_double(&v, "1,5", 0, 2, &e), "\"1,5\" is not a number");
+}
+
+static void shares_and_durations_know_their_units(void **state)
+{
+    double v;
+
+    (void)state;
+    assert_int_equal(units_share(&v, "3%", NULL), 0);
+    assert_float_equal(v, 0.03, 1e-12);
+    assert_int_equal(units_share(&v, "0.03", NULL), 0);
+    assert_float_equal(v, 0.03, 1e-12);
+    REFUSES(units_share(&v, "3", &e), "\"3\" is not a share such as 3% or 0.03");
+    REFUSES(units_share(&v, "101%", &e), "\"101%\" is not a share such as 3% or 0.03");
+    assert_int_equal(units_seconds(&v, "50us", NULL), 0);
+    assert_float_equal(v, 50e-6, 1e-12);
+    assert_int_equal(units_seconds(&v, "10m", NULL), 0);
+    assert_float_equal(v, 600, 1e-9);
+    assert_int_equal(units_seconds(&v, "1.5", NULL), 0);
+    assert_float_equal(v, 1.5, 1e-9);
+    REFUSES(units_seconds(&v, "5 s", &e),
+            "\"5 s\" is not a duration such as 50us, 2ms, 1.5s or 10m");
+    REFUSES(units_seconds(&v, "-1s", &e),
+            "\"-1s\" is not a duration such as 50us, 2ms, 1.5s or 10m");
+}
+
+static void texts_have_three_digits_and_the_unit_that_fits(void **state)
+{
+    char b[UNITS_TEXT];
+
+    (void)state;
+    assert_string_equal(units_bytes_text(b, 8), "8 B");
+    assert_string_equal(units_bytes_text(b, 262144), "256 KiB");
+    assert_string_equal(units_bytes_text(b, 1.5 * (1 << 30)), "1.50 GiB");
+    assert_string_equal(units_seconds_text(b, 2.1e-6), "2.10 us");
+    assert_string_equal(units_seconds_text(b, 13.3), "13.3 s");
+    assert_string_equal(units_seconds_text(b, 125), "2 m 05 s");
+    assert_string_equal(units_seconds_text(b, 3720), "1 h 02 m");
+    assert_string_equal(units_rate_text(b, 49.2e9), "49.2 GB/s");
+    assert_string_equal(units_rate_text(b, 119e6), "119 MB/s");
+    assert_string_equal(units_rate_text(b, 7.2e12), "7200 GB/s");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_binary_and_whole),
+        cmocka_unit_test(what_is_not_a_size_is_refused_with_its_text),
+        cmocka_unit_test(whole_numbers_have_bounds_and_nothing_around_them),
+        cmocka_unit_test(numbers_are_decimal_finite_and_bounded),
+        cmocka_unit_test(shares_and_durations_know_their_units),
+        cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
