@@ -1,0 +1,44 @@
+/* heat.h - a square table of numbers as a heat map in the terminal.
+ *
+ * Up to 16 rows that fit are printed as numbers on their colour; more as blocks; more than the
+ * width has room for as the worst (smallest) value of each block of rows and columns, so that a
+ * single bad part stays visible.  NAN is "no data" and never looks like a low value; the diagonal
+ * is left out. Colours: viridis for amounts, white-to-red for shares; without colour the shades
+ * ░▒▓█. */
+#ifndef RG_HEAT_H
+#define RG_HEAT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum heat_palette { HEAT_AMOUNT, HEAT_SHARE };
+
+struct heat {
+    int n; /* rows and columns, in the order they are shown */
+    double (*value)(void *arg, int row, int col);
+    void *arg;
+    double lo, hi; /* ends of the scale; both 0 (or NAN): from the values */
+    bool log;      /* logarithmic scale */
+    const char *title, *unit;
+    const char *(*label)(void *arg,
+                         int row); /* printed where it changes from row to row; may be NULL */
+    enum heat_palette palette;
+    /* Must this row be looked at?  Tables of more than HEAT_LOOK rows are sampled evenly; rows for
+     * which this says true (a known exception) are looked at besides.  May be NULL. */
+    bool (*special)(void *arg, int row);
+};
+
+enum { HEAT_LOOK = 2048 };
+
+/* columns: width of the terminal (term_columns), at least 40 is assumed; colour: ANSI colours. */
+void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
+
+/* The grid alone: which rows stand for block b when n rows are shown as `blocks`; fills rows[]
+ * (room for cap) with distinct ascending row numbers and returns how many.  At most HEAT_LOOK /
+ * blocks even samples (at least 4), plus special ones. */
+int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap);
+
+/* Colour at pos 0..1 as 0xRRGGBB. */
+unsigned heat_rgb(enum heat_palette palette, double pos);
+
+#endif

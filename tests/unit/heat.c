@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "emit/heat.h"
+
+/* Two groups of `half`; one bad row and, when dead >= 0, a row without data. */
+struct scene {
+    int half, bad, dead;
+};
+
+static double scene_value(void *arg, int row, int col)
+{
+    const struct scene *s = arg;
+
+    if (row == col || row == s->dead || col == s->dead)
+        return NAN;
+    if (row == s->bad || col == s->bad)
+        return 5;
+    return row / s->half == col / s->half ? 100 : 25;
+}
+
+static const char *scene_label(void *arg, int row)
+{
+    return row / ((struct scene *)arg)->half ? "rack-b" : "rack-a";
+}
+
+static bool scene_special(void *arg, int row)
+{
+    return row == ((struct scene *)arg)->bad;
+}
+
+static char *print(struct scene *s, int n, int columns, bool colour)
+{
+    struct heat h = {.n = n,
+                     .value = scene_value,
+                     .arg = s,
+                     .label = scene_label,
+                     .unit = "GB/s",
+                     .title = "pairs",
+                     .special = scene_special};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    heat_print(out, &h, columns, colour);
+    fclose(out);
+    return text;
+}
+
+static int occurrences(const char *text, const char *what)
+{
+    int n = 0;
+
+    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+        n++;
+    return n;
+}
+
+/* The widest line in columns: bytes that do not continue a UTF-8 character, without ANSI sequences.
+ */
+static int width_of(const char *text)
+{
+    int width = 0, widest = 0;
+
+    for (const char *p = text; *p; p++) {
+        if (*p == '\033') {
+            p = strchr(p, 'm');
+            continue;
+        }
+        width = *p == '\n' ? 0 : width + ((*p & 0xc0) != 0x80);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+static void small_tables_show_numbers_and_leave_the_diagonal_out(void **state)
+{
+    (void)state;
+    struct scene s = {2, -1, -1};
+    char *text = print(&s, 4, 80, false);
+
+    assert_non_null(strstr(text, "pairs\n"));
+    assert_non_null(strstr(text, "rack-a   0"));
+    assert_int_equal(occurrences(text, "rack-b"), 1); /* a label appears where it changes */
+    assert_int_equal(occurrences(text, "   100█"), 4);
+    assert_int_equal(occurrences(text, "  25.0░"), 8);
+    assert_non_null(strstr(text, "25.0 ░░░░▒▒▒▒▓▓▓▓████ 100 GB/s\n"));
+    assert_null(strstr(text, "no data"));
+    free(text);
+}
+
+static void missing_pairs_differ_from_low_ones_and_are_counted(void **state)
+{
+    (void)state;
+    struct scene s = {2, 1, 3};
+    char *text = print(&s, 4, 80, false);
+
+    assert_int_equal(occurrences(text, "   ·"), 7); /* six cells and the legend */
+    assert_int_equal(occurrences(text, "5.00░"), 4);
+    assert_non_null(strstr(text, "· no data: 6 of 12 pairs"));
+    free(text);
+}
+
+static void one_bad_row_survives_down_sampling(void **state)
+{
+    (void)state;
+    struct scene s = {500, 777, -1};
+    char *text = print(&s, 1000, 80, false);
+
+    /* 36 blocks fit; row and column of the bad block are low everywhere: 2 * 36 - 1 cells of two.
+     */
+    assert_int_equal(occurrences(text, "each cell: the worst of 28 x 28\n"), 1);
+    assert_non_null(strstr(text, "5.00 "));
+    const char *line = strstr(text, "░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░");
+    assert_non_null(line);
+    assert_true(width_of(text) <= 80);
+    free(text);
+}
+
+static void a_special_row_is_looked_at_in_any_sampling(void **state)
+{
+    (void)state;
+    struct scene s = {50000, 77777, -1};
+    struct heat h = {.n = 100000, .value = scene_value, .arg = &s, .special = scene_special};
+    int rows[256], n = heat_rows(&h, 50, 38, rows, 256); /* block 38: rows 76000..77999 */
+    bool found = false;
+
+    for (int i = 0; i < n; i++) {
+        assert_true(rows[i] >= 76000 && rows[i] < 78000);
+        found |= rows[i] == 77777;
+    }
+    assert_true(found);
+    assert_true(n <= HEAT_LOOK / 50 + 2);
+}
+
+static void colour_uses_half_blocks_and_stays_within_the_width(void **state)
+{
+    (void)state;
+    struct scene s = {40, 7, 70};
+
+    setenv("COLORTERM", "truecolor", 1);
+    for (int columns = 40; columns <= 200; columns += 20) {
+        char *text = print(&s, 80, columns, true);
+        assert_true(width_of(text) <= columns);
+        assert_non_null(strstr(text, "\033[0m\n"));
+        if (columns == 100)
+            assert_int_equal(occurrences(text, "▀"), 80 * 40);
+        free(text);
+    }
+    unsetenv("COLORTERM");
+    char *text = print(&s, 80, 100, true);
+    assert_non_null(strstr(text, "\033[38;5;"));
+    assert_null(strstr(text, "\033[38;2;"));
+    free(text);
+}
+
+static const char *hostile_label(void *arg, int row)
+{
+    (void)arg;
+    return row ? "b" : "a\033]0;x\007`rm`";
+}
+
+static void control_characters_in_labels_are_shown_as_question_marks(void **state)
+{
+    (void)state;
+    struct scene s = {1, -1, -1};
+    struct heat h = {.n = 2, .value = scene_value, .arg = &s, .label = hostile_label};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    heat_print(out, &h, 80, false);
+    fclose(out);
+    assert_non_null(strstr(text, "a?]0;x?`rm`"));
+    assert_null(strchr(text, '\033'));
+    free(text);
+}
+
+static void colours_run_from_end_to_end(void **state)
+{
+    (void)state;
+    assert_int_equal(heat_rgb(HEAT_AMOUNT, 0), 0x440154);
+    assert_int_equal(heat_rgb(HEAT_AMOUNT, 1), 0xfde725);
+    assert_int_equal(heat_rgb(HEAT_AMOUNT, 0.5), 0x21908d);
+    assert_int_equal(heat_rgb(HEAT_AMOUNT, -3), 0x440154);
+    assert_int_equal(heat_rgb(HEAT_SHARE, 7), 0xd3e5f0);
+}
+
+static void one_endpoint_has_no_pairs(void **state)
+{
+    (void)state;
+    struct scene s = {1, -1, -1};
+    char *text = print(&s, 1, 80, false);
+
+    assert_string_equal(text, "pairs\n  (fewer than two endpoints: no pairs)\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_tables_show_numbers_and_leave_the_diagonal_out),
+        cmocka_unit_test(missing_pairs_differ_from_low_ones_and_are_counted),
+        cmocka_unit_test(one_bad_row_survives_down_sampling),
+        cmocka_unit_test(a_special_row_is_looked_at_in_any_sampling),
+        cmocka_unit_test(colour_uses_half_blocks_and_stays_within_the_width),
+        cmocka_unit_test(control_characters_in_labels_are_shown_as_question_marks),
+        cmocka_unit_test(colours_run_from_end_to_end),
+        cmocka_unit_test(one_endpoint_has_no_pairs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
