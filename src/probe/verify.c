@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/verify.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define GOLDEN 0x9E3779B97F4A7C15u
+#define HIGH 0x8080808080808080u /* the top bit of each byte */
+
+/* The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
+static uint64_t scramble(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t key(int rank, int block, unsigned seed)
+{
+    return scramble(scramble(((uint64_t)(uint32_t)rank << 32) + (uint32_t)block + GOLDEN) + seed);
+}
+
+static uint64_t word(uint64_t k, size_t i)
+{
+    uint64_t x = k + (uint64_t)i * GOLDEN;
+
+    return x ^ (x >> 32);
+}
+
+/* x - y in each of the eight bytes, without borrows between them. */
+static uint64_t subtract_bytes(uint64_t x, uint64_t y)
+{
+    return ((x | HIGH) - (y & ~HIGH)) ^ ((x ^ ~y) & HIGH);
+}
+
+/* memcpy of 8 bytes is one unaligned load or store: blocks of odd sizes are not aligned. */
+void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed)
+{
+    unsigned char *p = buf;
+    uint64_t k = key(rank, block, seed), w;
+    size_t i, words = bytes / 8;
+
+    for (i = 0; i < words; i++) {
+        w = word(k, i);
+        memcpy(p + 8 * i, &w, 8);
+    }
+    w = word(k, i);
+    memcpy(p + 8 * i, &w, bytes % 8);
+}
+
+void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed)
+{
+    unsigned char *p = buf;
+    uint64_t k = key(rank, block, seed), before = key(rank - 1, block, seed), w;
+    size_t i, words = bytes / 8;
+
+    if (rank == 0) {
+        verify_fill(buf, bytes, rank, block, seed);
+        return;
+    }
+    for (i = 0; i < words; i++) {
+        w = subtract_bytes(word(k, i), word(before, i));
+        memcpy(p + 8 * i, &w, 8);
+    }
+    w = subtract_bytes(word(k, i), word(before, i));
+    memcpy(p + 8 * i, &w, bytes % 8);
+}
+
+bool verify_find(const void *buf, size_t bytes, int rank, int block, unsigned seed, size_t *offset)
+{
+    const unsigned char *p = buf;
+    uint64_t k = key(rank, block, seed), want, got;
+    size_t i, words = bytes / 8;
+
+    for (i = 0; i < words; i++) {
+        memcpy(&got, p + 8 * i, 8);
+        if (got != word(k, i))
+            break;
+    }
+    size_t left = i < words ? 8 : bytes % 8;
+
+    want = word(k, i);
+    for (size_t b = 0; b < left; b++)
+        if (p[8 * i + b] != ((const unsigned char *)&want)[b]) {
+            *offset = 8 * i + b;
+            return true;
+        }
+    return false;
+}
+
+static unsigned wanted(int rank, int block, unsigned seed, size_t offset)
+{
+    uint64_t w = word(key(rank, block, seed), offset / 8);
+
+    return ((const unsigned char *)&w)[offset % 8];
+}
+
+int verify_block(const struct verify *v, const void *recv, size_t at, size_t len, int source,
+                 int block, struct err *err)
+{
+    const unsigned char *p = (const unsigned char *)recv + at;
+    size_t off;
+
+    if (!verify_find(p, len, source, block, v->seed, &off))
+        return 0;
+    return err_set(err,
+                   "%s of %zu bytes: rank %d (host %s): byte %zu (block of rank %d) is 0x%02x, "
+                   "expected 0x%02x",
+                   op_name(v->op), v->bytes, v->rank, v->host, at + off, source, p[off],
+                   wanted(source, block, v->seed, off));
+}
+
+int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
+               struct err *err)
+{
+    const unsigned char *p = (const unsigned char *)recv + at;
+    size_t off;
+
+    if (!verify_find(p, len, n - 1, block, v->seed, &off))
+        return 0;
+    return err_set(err,
+                   "%s of %zu bytes: rank %d (host %s): byte %zu (sum over %d ranks) is 0x%02x, "
+                   "expected 0x%02x",
+                   op_name(v->op), v->bytes, v->rank, v->host, at + off, n, p[off],
+                   wanted(n - 1, block, v->seed, off));
+}
+
+struct flip {
+    int op, rank, bit;
+    uint64_t offset;
+};
+
+static int parse_flip(struct flip *f, const char *text, struct err *err)
+{
+    char copy[128], *field[4], *next = copy;
+    struct err why = {0, ""};
+
+    if (strlen(text) >= sizeof(copy))
+        return err_config(err, "RAILGAUGE_FLIP is longer than %zu characters", sizeof(copy) - 1);
+    memcpy(copy, text, strlen(text) + 1);
+    for (int i = 0; i < 4; i++)
+        field[i] = next ? strsep(&next, ":") : NULL;
+    if (!field[3] || next)
+        return err_config(err, "RAILGAUGE_FLIP=\"%s\" is not OP:RANK:OFFSET:BIT", text);
+    f->op = op_find(field[0]);
+    if (f->op < 0)
+        return err_config(err, "RAILGAUGE_FLIP=\"%s\": no operation \"%s\"", text, field[0]);
+    if (units_int(&f->rank, field[1], 0, INT_MAX, &why) || units_u64(&f->offset, field[2], &why) ||
+        units_int(&f->bit, field[3], 0, 7, &why))
+        return err_config(err, "RAILGAUGE_FLIP=\"%s\": %s", text, why.text);
+    return 0;
+}
+
+int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
+{
+    const char *text = getenv("RAILGAUGE_FLIP");
+    struct flip f;
+
+    if (!text)
+        return 0;
+    if (parse_flip(&f, text, err))
+        return -1;
+    if (f.op == (int)v->op && f.rank == v->rank && f.offset < len)
+        ((unsigned char *)recv)[f.offset] ^= (unsigned char)(1u << f.bit);
+    return 0;
+}

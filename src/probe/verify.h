@@ -1,0 +1,53 @@
+/* verify.h - is every received byte the right one?  Patterns and their check, for every transport.
+ *
+ * The pattern is a function of (rank, block, seed, position): 8-byte word i of a block is m(k +
+ * i*g), with k a 64-bit hash of rank, block and seed, g the odd number nearest 2^64/golden ratio
+ * and m(x) = x ^ x>>32. Words of one block are all different (g is odd, m is a bijection), so data
+ * that is shifted, swapped, stale (another seed) or from another rank is found, as is any flipped
+ * bit.  Fill and check cost a few instructions a word: they run at memory speed.
+ *
+ * Reductions are uint8 with wrap-around: exact in any order and grouping of the additions (floating
+ * point is not), and any size is a whole number of elements.  Rank r contributes W(r) - W(r-1)
+ * bytewise, rank 0 contributes W(0), so that the sum over ranks 0..n-1 telescopes to W(n-1): a
+ * full-entropy pattern again, whatever n is, and a contribution that is missing or counted twice is
+ * found. */
+#ifndef RG_VERIFY_H
+#define RG_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/op.h"
+
+void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed);
+/* The contribution of rank 0..n-1 to a sum. */
+void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed);
+
+/* Is buf other than verify_fill() would make it?  If so, *offset is the first wrong byte. */
+bool verify_find(const void *buf, size_t bytes, int rank, int block, unsigned seed, size_t *offset);
+
+/* What is being checked, for messages. */
+struct verify {
+    enum op op;
+    size_t bytes;     /* S of op.h */
+    int rank;         /* who received */
+    const char *host; /* where it runs */
+    unsigned seed;
+};
+
+/* Compare len bytes at recv + at with what rank `source` filled in as `block`.  A mismatch reads
+ * "all_gather of 4096 bytes: rank 2 (host h1): byte 1033 (block of rank 1) is 0x5a, expected 0x52";
+ * the byte counts from recv. */
+int verify_block(const struct verify *v, const void *recv, size_t at, size_t len, int source,
+                 int block, struct err *err);
+/* The same for the sum of the terms of n ranks. */
+int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
+               struct err *err);
+
+/* A hook for tests: RAILGAUGE_FLIP="OP:RANK:OFFSET:BIT" in the environment flips that bit of that
+ * rank's receive buffer after the transfer and before the check, in every check of that op that
+ * receives more than OFFSET bytes.  -1: the variable is there but malformed (EXIT_CONFIG). */
+int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err);
+
+#endif
