@@ -59,7 +59,7 @@ static int expand_item(struct names *out, const char *item, struct err *err)
                 return err_data(err, "host list: bad range in \"%s\"", item);
             p += 1 + more;
         }
-        if (!width || (*p != ',' && p != close))
+        if (!width || (*p == ',' ? p + 1 == close : p != close))
             return err_data(err, "host list: bad range in \"%s\"", item);
         for (long i = lo; i <= hi && rc == 0; i++) {
             char *one = mem_printf("%.*s%0*ld%s", (int)(open - item), item, width, i, close + 1);

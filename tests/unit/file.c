@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/railgauge-file-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+/* Remove what the test left and count it. */
+static int empty_folder(void)
+{
+    int n = 0;
+    DIR *d = opendir(dir);
+
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        char *path = file_join(dir, e->d_name);
+        n += e->d_name[0] != '.' && remove(path) == 0;
+        free(path);
+    }
+    closedir(d);
+    return n;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    empty_folder();
+    return rmdir(dir);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    struct file_out f;
+
+    assert_int_equal(file_begin(&f, path, NULL), 0);
+    fputs(text, f.stream);
+    assert_int_equal(file_commit(&f, NULL), 0);
+}
+
+static void a_committed_file_is_whole_and_alone(void **state)
+{
+    char *path = file_join(dir, "a"), *text;
+    size_t len;
+
+    (void)state;
+    write_text(path, "one\n");
+    write_text(path, "two\n");
+    assert_int_equal(file_read(&text, &len, path, 100, NULL), 0);
+    assert_string_equal(text, "two\n");
+    assert_int_equal(len, 4);
+    free(text);
+    free(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void an_aborted_file_leaves_the_old_one(void **state)
+{
+    char *path = file_join(dir, "a"), *text;
+    struct file_out f;
+
+    (void)state;
+    write_text(path, "old");
+    assert_int_equal(file_begin(&f, path, NULL), 0);
+    fputs("new", f.stream);
+    file_abort(&f);
+    file_abort(&f);
+    assert_int_equal(file_read(&text, NULL, path, 100, NULL), 0);
+    assert_string_equal(text, "old");
+    free(text);
+    free(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+static void a_full_disk_is_an_io_error_and_leaves_nothing(void **state)
+{
+    struct file_out f;
+    struct err e;
+    char *path = file_join(dir, "a"), *expect;
+
+    (void)state;
+    assert_int_equal(file_begin(&f, path, NULL), 0);
+    fclose(f.stream);
+    f.stream = fopen("/dev/full", "w");
+    fputs("x", f.stream);
+    assert_int_equal(file_commit(&f, &e), -1);
+    assert_true(asprintf(&expect, "%s: cannot write: No space left on device", path) > 0);
+    assert_string_equal(e.text, expect);
+    assert_int_equal(e.code, EXIT_IO);
+    free(expect);
+    free(path);
+    assert_int_equal(empty_folder(), 0);
+}
+
+static void unreadable_files_say_why(void **state)
+{
+    char *text = NULL, *path = file_join(dir, "big"), *expect;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(file_read(&text, NULL, "/nonexistent/x", 10, &e), -1);
+    assert_string_equal(e.text, "/nonexistent/x: No such file or directory");
+    assert_int_equal(e.code, EXIT_NOINPUT);
+    assert_int_equal(file_read(&text, NULL, "/tmp", 10, &e), -1);
+    assert_string_equal(e.text, "/tmp: not a regular file");
+    assert_int_equal(e.code, EXIT_NOINPUT);
+    write_text(path, "12345678901");
+    assert_int_equal(file_read(&text, NULL, path, 10, &e), -1);
+    assert_true(
+        asprintf(&expect, "%s: 11 bytes is more than the 10 that this format may have", path) > 0);
+    assert_string_equal(e.text, expect);
+    assert_int_equal(e.code, EXIT_DATA);
+    assert_null(text);
+    free(expect);
+    free(path);
+}
+
+static void folders_are_made_with_their_parents(void **state)
+{
+    char *deep = file_join(dir, "x/y//z"), *plain = file_join(dir, "plain"), *under;
+    struct stat st;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(file_mkdir(deep, &e), 0);
+    assert_int_equal(file_mkdir(deep, &e), 0);
+    assert_int_equal(stat(deep, &st), 0);
+    write_text(plain, "");
+    under = file_join(plain, "sub");
+    assert_int_equal(file_mkdir(under, &e), -1);
+    assert_non_null(strstr(e.text, "/plain/sub: cannot make the folder: Not a directory"));
+    assert_int_equal(file_mkdir(plain, &e), -1);
+    assert_non_null(strstr(e.text, "/plain: cannot make the folder: File exists"));
+    assert_int_equal(e.code, EXIT_IO);
+    for (int i = 0; i < 3; i++) {
+        rmdir(deep);
+        *strrchr(deep, '/') = '\0';
+        if (i == 0)
+            *strrchr(deep, '/') = '\0';
+    }
+    free(deep);
+    free(plain);
+    free(under);
+}
+
+static void crc32c_matches_rfc_3720(void **state)
+{
+    unsigned char data[32];
+
+    (void)state;
+    memset(data, 0, 32);
+    assert_true(file_crc32c(0, data, 32) == 0x8a9136aau);
+    memset(data, 0xff, 32);
+    assert_true(file_crc32c(0, data, 32) == 0x62a8ab43u);
+    for (int i = 0; i < 32; i++)
+        data[i] = (unsigned char)i;
+    assert_true(file_crc32c(0, data, 32) == 0x46dd794eu);
+    assert_true(file_crc32c(file_crc32c(0, data, 10), data + 10, 22) == 0x46dd794eu);
+}
+
+static void data_files_are_found_where_the_environment_says(void **state)
+{
+    char *path = file_join(dir, "x.json"), *found;
+
+    (void)state;
+    write_text(path, "{}");
+    setenv("RAILGAUGE_DATA", dir, 1);
+    found = file_data("x.json");
+    assert_string_equal(found, path);
+    free(found);
+    assert_null(file_data("y.json"));
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_committed_file_is_whole_and_alone, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(an_aborted_file_leaves_the_old_one, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_full_disk_is_an_io_error_and_leaves_nothing, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(unreadable_files_say_why, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, make_folder,
+                                        remove_folder),
+        cmocka_unit_test(crc32c_matches_rfc_3720),
+        cmocka_unit_test_setup_teardown(data_files_are_found_where_the_environment_says,
+                                        make_folder, remove_folder),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

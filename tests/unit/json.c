@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int parse(json_t **out, const char *text, struct err *err)
+{
+    return json_parse(out, text, strlen(text), "m.json", "railgauge-matrix", 2, err);
+}
+
+static void the_envelope_is_checked_with_what_was_found_and_needed(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"{\n\"a\": ]}", "m.json:2: unexpected token near ']'"},
+        {"{\"a\": 1, \"a\": 2}", "m.json:1: duplicate object key near '\"a\"'"},
+        {"[]", "m.json: format is \"(none)\" where \"railgauge-matrix\" is needed"},
+        {"{\"format\": \"x\", \"version\": 1}",
+         "m.json: format is \"x\" where \"railgauge-matrix\" is needed"},
+        {"{\"format\": \"railgauge-matrix\", \"version\": 3}",
+         "m.json: version 3 of railgauge-matrix is not one of 1..2 that this program reads"},
+        {"{\"format\": \"railgauge-matrix\", \"version\": 0}",
+         "m.json: version 0 of railgauge-matrix is not one of 1..2 that this program reads"},
+        {"{\"format\": \"railgauge-matrix\", \"version\": \"1\"}",
+         "m.json: version -1 of railgauge-matrix is not one of 1..2 that this program reads"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        json_t *root = NULL;
+        struct err e = {0};
+        assert_int_equal(parse(&root, bad[i].text, &e), -1);
+        assert_string_equal(e.text, bad[i].message);
+        assert_int_equal(e.code, EXIT_DATA);
+        assert_null(root);
+    }
+}
+
+static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
+{
+    json_t *root = NULL;
+    struct err e;
+    const char *name;
+
+    (void)state;
+    assert_int_equal(
+        parse(&root, "{\"format\": \"railgauge-matrix\", \"version\": 1, \"x\": {\"y\": 1}}", &e),
+        0);
+    assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{s:s}", "name", &name),
+                     -1);
+    assert_string_equal(e.text, "m.json: x: Object item not found: name");
+    assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{}"), -1);
+    assert_string_equal(e.text, "m.json: x: 1 object item(s) left unpacked: y");
+    json_decref(root);
+}
+
+static void numbers_are_bounded_and_optional_ones_keep_their_default(void **state)
+{
+    json_t *o = json_pack("{s:f, s:s, s:i}", "rate", 2.5, "name", "x", "big", 7);
+    struct err e;
+    double v = 1;
+
+    (void)state;
+    assert_int_equal(json_number(o, "m.json: tiers[0]", "rate", 0, 3, 0, &v, &e), 0);
+    assert_true(v == 2.5);
+    assert_int_equal(json_number(o, "m.json: tiers[0]", "none", 0, 3, 1, &v, &e), 0);
+    assert_true(v == 2.5);
+    assert_int_equal(json_number(o, "m.json: tiers[0]", "none", 0, 3, 0, &v, &e), -1);
+    assert_string_equal(e.text, "m.json: tiers[0]: \"none\" is missing");
+    assert_int_equal(json_number(o, "m.json: tiers[0]", "name", 0, 3, 1, &v, &e), -1);
+    assert_string_equal(e.text, "m.json: tiers[0]: \"name\" is not a number");
+    assert_int_equal(json_number(o, "m.json: tiers[0]", "big", 0, 3, 0, &v, &e), -1);
+    assert_string_equal(e.text, "m.json: tiers[0]: \"big\" is 7, outside 0..3");
+    assert_true(v == 2.5);
+    json_decref(o);
+}
+
+static void what_is_saved_is_read_back(void **state)
+{
+    char path[] = "/tmp/railgauge-json-XXXXXX";
+    json_t *root, *back = NULL;
+    struct err e;
+
+    (void)state;
+    close(mkstemp(path));
+    root = json_pack("{s:s, s:i, s:f}", "format", "railgauge-matrix", "version", 1, "beta",
+                     1.0 / 3e11);
+    assert_int_equal(json_save(root, path, &e), 0);
+    assert_int_equal(json_open(&back, path, "railgauge-matrix", 1, &e), 0);
+    assert_float_equal(json_real_value(json_object_get(back, "beta")) * 3e11, 1, 1e-8);
+    assert_int_equal(json_save(root, "/nonexistent/m.json", &e), -1);
+    assert_string_equal(e.text, "/nonexistent/m.json: No such file or directory");
+    assert_int_equal(e.code, EXIT_IO);
+    json_decref(root);
+    json_decref(back);
+    unlink(path);
+}
+
+static void provenance_holds_the_command_and_only_fabric_variables(void **state)
+{
+    char *argv[] = {"railgauge", "fit", "\xff"};
+
+    (void)state;
+    setenv("NCCL_ALGO", "Ring", 1);
+    setenv("RAILGAUGE_SECRET", "no", 1);
+    json_provenance_argv(3, argv);
+    json_t *p = json_provenance(), *env = json_object_get(p, "environment");
+    assert_string_equal(json_string_value(json_object_get(p, "tool")), "railgauge");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(p, "command"), 1)), "fit");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(p, "command"), 2)),
+                        "(not UTF-8)");
+    assert_string_equal(json_string_value(json_object_get(env, "NCCL_ALGO")), "Ring");
+    assert_null(json_object_get(env, "RAILGAUGE_SECRET"));
+    assert_int_equal(strlen(json_string_value(json_object_get(p, "time_utc"))), 20);
+    json_decref(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_envelope_is_checked_with_what_was_found_and_needed),
+        cmocka_unit_test(unknown_and_missing_keys_are_errors_with_the_place),
+        cmocka_unit_test(numbers_are_bounded_and_optional_ones_keep_their_default),
+        cmocka_unit_test(what_is_saved_is_read_back),
+        cmocka_unit_test(provenance_holds_the_command_and_only_fabric_variables),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char said[4096];
+static int saved, pipes[2];
+
+static void listen_start(void)
+{
+    fflush(stderr);
+    saved = dup(2);
+    assert_int_equal(pipe(pipes), 0);
+    dup2(pipes[1], 2);
+    close(pipes[1]);
+}
+
+static const char *listen_end(void)
+{
+    fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    ssize_t n = read(pipes[0], said, sizeof(said) - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(pipes[0]);
+    return said;
+}
+
+static void messages_name_the_program_and_hide_what_is_below_the_level(void **state)
+{
+    (void)state;
+    log_setup("railgauge fit", LOG_INFO);
+    listen_start();
+    log_error("no \"%s\"", "x");
+    log_warn("slow");
+    log_info("done");
+    log_debug("hidden");
+    assert_string_equal(
+        listen_end(),
+        "railgauge fit: no \"x\"\nrailgauge fit: warning: slow\nrailgauge fit: done\n");
+}
+
+static void control_characters_from_elsewhere_are_not_passed_on(void **state)
+{
+    (void)state;
+    log_setup("railgauge", LOG_INFO);
+    listen_start();
+    log_info("host %s", "\033[31mred\a");
+    assert_string_equal(listen_end(), "railgauge: host ?[31mred?\n");
+}
+
+static void progress_shows_share_eta_and_note_and_is_wiped(void **state)
+{
+    struct progress p;
+    const char *text;
+
+    (void)state;
+    setenv("RAILGAUGE_PROGRESS", "1", 1);
+    log_setup("railgauge", LOG_INFO);
+    listen_start();
+    progress_start(&p, 4);
+    p.started -= 10;
+    progress_show(&p, 1, "all_gather 8 MiB");
+    progress_show(&p, 2, "too soon to be drawn");
+    log_info("a message");
+    progress_end(&p);
+    text = listen_end();
+    assert_string_equal(text, "\r\033[K 25%  ETA 30.0 s  all_gather 8 MiB"
+                              "\r\033[Krailgauge: a message\n");
+}
+
+static void progress_is_silent_when_nobody_watches(void **state)
+{
+    struct progress p;
+
+    (void)state;
+    unsetenv("RAILGAUGE_PROGRESS");
+    listen_start();
+    progress_start(&p, 4);
+    progress_show(&p, 1, "x");
+    progress_end(&p);
+    assert_string_equal(listen_end(), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_name_the_program_and_hide_what_is_below_the_level),
+        cmocka_unit_test(control_characters_from_elsewhere_are_not_passed_on),
+        cmocka_unit_test(progress_shows_share_eta_and_note_and_is_wiped),
+        cmocka_unit_test(progress_is_silent_when_nobody_watches),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/stats.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void quantiles_are_those_of_type_seven(void **state)
+{
+    /* Hyndman & Fan 1996, type 7: position q (n-1). */
+    const double v[] = {1, 2, 4, 8};
+
+    (void)state;
+    assert_float_equal(stats_quantile(v, 4, 0), 1, 1e-12);
+    assert_float_equal(stats_quantile(v, 4, 0.5), 3, 1e-12);
+    assert_float_equal(stats_quantile(v, 4, 0.25), 1.75, 1e-12);
+    assert_float_equal(stats_quantile(v, 4, 1), 8, 1e-12);
+    assert_float_equal(stats_quantile(v, 1, 0.3), 1, 1e-12);
+}
+
+static void median_and_mad_ignore_one_wild_value(void **state)
+{
+    double v[] = {5, 1e9, 4, 6, 5};
+
+    (void)state;
+    assert_float_equal(stats_median(v, 5), 5, 1e-12);
+    assert_float_equal(stats_mad(v, 5, 5), 1, 1e-12);
+}
+
+static void the_mad_of_many_values_is_that_of_few(void **state)
+{
+    double v[1001];
+
+    (void)state;
+    for (int i = 0; i < 1001; i++)
+        v[i] = i;
+    assert_float_equal(stats_mad(v, 1001, 500), 250, 1e-12);
+}
+
+static void the_interval_of_the_median_follows_the_published_ranks(void **state)
+{
+    /* Le Boudec 2010, table A.1: n = 6..: ranks 1 and 6; n = 100 by the formula: 40 and 61. */
+    double v[100], lo, hi;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        v[i] = i + 1;
+    stats_median_ci(v, 100, &lo, &hi);
+    assert_float_equal(lo, 40, 1e-12);
+    assert_float_equal(hi, 61, 1e-12);
+    stats_median_ci(v, 6, &lo, &hi);
+    assert_float_equal(lo, 1, 1e-12);
+    assert_float_equal(hi, 6, 1e-12);
+    stats_median_ci(v, 1, &lo, &hi);
+    assert_float_equal(lo, 1, 1e-12);
+    assert_float_equal(hi, 1, 1e-12);
+}
+
+static void the_interval_holds_the_true_median_in_95_of_100_samples(void **state)
+{
+    struct rng r;
+    int held = 0;
+
+    (void)state;
+    rng_seed(&r, 1);
+    for (int k = 0; k < 4000; k++) {
+        double v[40], lo, hi;
+        for (int i = 0; i < 40; i++)
+            v[i] = exp(rng_normal(&r)); /* skewed; the true median is 1 */
+        stats_sort(v, 40);
+        stats_median_ci(v, 40, &lo, &hi);
+        held += lo <= 1 && 1 <= hi;
+    }
+    assert_true(held >= 0.94 * 4000);
+    assert_true(held <= 0.985 * 4000); /* nor so wide that it says nothing */
+}
+
+static void the_line_gives_back_the_alpha_and_beta_it_was_made_of(void **state)
+{
+    double bytes[20], sec[20], a, b;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        bytes[i] = ldexp(8, i);
+        sec[i] = 2.5e-6 + bytes[i] / 45e9;
+    }
+    assert_int_equal(stats_line(&a, &b, bytes, sec, 20), 0);
+    assert_float_equal(a * 1e6, 2.5, 1e-9);
+    assert_float_equal(1 / b / 1e9, 45, 1e-6);
+}
+
+static void a_line_never_has_negative_parts_and_needs_two_sizes(void **state)
+{
+    const double x[] = {1, 2, 4}, falling[] = {3, 2, 1}, steep[] = {1, 4, 16};
+    const double same[] = {2, 2, 2}, zero[] = {1, 0, 1};
+    double a, b;
+
+    (void)state;
+    assert_int_equal(stats_line(&a, &b, x, falling, 3), 0);
+    assert_true(b == 0 && a > 0);
+    assert_int_equal(stats_line(&a, &b, x, steep, 3), 0);
+    assert_true(a == 0 && b > 0);
+    assert_int_equal(stats_line(&a, &b, same, steep, 3), -1);
+    assert_int_equal(stats_line(&a, &b, x, zero, 3), -1);
+    assert_int_equal(stats_line(&a, &b, x, steep, 1), -1);
+}
+
+static void summary_has_every_field_in_order(void **state)
+{
+    double v[101];
+    struct summary s;
+
+    (void)state;
+    for (int i = 0; i < 101; i++)
+        v[i] = 100 - i;
+    stats_summary(&s, v, 101);
+    assert_int_equal(s.n, 101);
+    assert_true(s.min == 0 && s.p5 == 5 && s.median == 50 && s.p95 == 95 && s.max == 100);
+    assert_true(s.lo < s.median && s.median < s.hi);
+    assert_float_equal(s.mad, 25, 1e-12);
+}
+
+static void the_generator_gives_the_published_numbers(void **state)
+{
+    /* splitmix64 from 0 starts e220a8397b1dcdaf 6e789e6aa1b965f4 (prng.di.unimi.it/splitmix64.c);
+     * the first xoshiro256** output is rotl(s[1] * 5, 7) * 9. */
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 0);
+    assert_true(r.s[0] == 0xe220a8397b1dcdafULL);
+    assert_true(r.s[1] == 0x6e789e6aa1b965f4ULL);
+    assert_true(rng_u64(&r) == 0x99ec5f36cb75f2b4ULL);
+}
+
+static void random_numbers_are_spread_as_they_should_be(void **state)
+{
+    struct rng r;
+    double sum = 0, square = 0;
+    int seen[7] = {0}, order[7] = {0, 1, 2, 3, 4, 5, 6};
+
+    (void)state;
+    rng_seed(&r, 42);
+    for (int i = 0; i < 100000; i++) {
+        double x = rng_normal(&r), u = rng_uniform(&r);
+        assert_true(u >= 0 && u < 1);
+        sum += x;
+        square += x * x;
+        seen[rng_below(&r, 7)]++;
+    }
+    assert_float_equal(sum / 1e5, 0, 0.015);
+    assert_float_equal(square / 1e5, 1, 0.02);
+    for (int i = 0; i < 7; i++)
+        assert_in_range(seen[i], 13700, 14900);
+    rng_shuffle(&r, order, 7);
+    memset(seen, 0, sizeof(seen));
+    for (int i = 0; i < 7; i++)
+        seen[order[i]]++;
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(seen[i], 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_are_those_of_type_seven),
+        cmocka_unit_test(median_and_mad_ignore_one_wild_value),
+        cmocka_unit_test(the_mad_of_many_values_is_that_of_few),
+        cmocka_unit_test(the_interval_of_the_median_follows_the_published_ranks),
+        cmocka_unit_test(the_interval_holds_the_true_median_in_95_of_100_samples),
+        cmocka_unit_test(the_line_gives_back_the_alpha_and_beta_it_was_made_of),
+        cmocka_unit_test(a_line_never_has_negative_parts_and_needs_two_sizes),
+        cmocka_unit_test(summary_has_every_field_in_order),
+        cmocka_unit_test(the_generator_gives_the_published_numbers),
+        cmocka_unit_test(random_numbers_are_spread_as_they_should_be),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/tsv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static int parse(struct tsv *t, const char *text, struct err *err)
+{
+    return tsv_parse(t, "t.tsv", mem_strdup(text), err);
+}
+
+static void a_table_keeps_names_rows_lines_and_comments(void **state)
+{
+    struct tsv t;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(parse(&t, "# made by hand\na\tb\n1\tx\n\n# mid\n2\t\n3\ty", &e), 0);
+    assert_int_equal(t.columns, 2);
+    assert_int_equal(t.rows, 3);
+    assert_int_equal(t.comments, 2);
+    assert_string_equal(t.comment[0], "# made by hand");
+    assert_int_equal(t.row[1].line, 6);
+    assert_string_equal(t.row[1].cell[1], "");
+    assert_string_equal(t.row[2].cell[1], "y");
+    assert_int_equal(tsv_column(&t, "b", &e), 1);
+    assert_int_equal(tsv_find(&t, "c"), -1);
+    assert_int_equal(tsv_column(&t, "c", &e), -1);
+    assert_string_equal(e.text, "t.tsv: no column \"c\"");
+    assert_int_equal(e.code, EXIT_DATA);
+    tsv_free(&t);
+}
+
+static void a_row_of_the_wrong_width_is_named_by_file_and_line(void **state)
+{
+    struct tsv t;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(parse(&t, "a\tb\n1\t2\n3\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv:3: 1 columns where the header has 2");
+    assert_int_equal(parse(&t, "a\tb\n1\t2\t3\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv:2: 3 columns where the header has 2");
+}
+
+static void a_file_without_a_header_is_refused(void **state)
+{
+    struct tsv t;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(parse(&t, "", &e), -1);
+    assert_string_equal(e.text, "t.tsv: no header line");
+    assert_int_equal(parse(&t, "# only\n# comments\n\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv: no header line");
+    assert_int_equal(e.code, EXIT_DATA);
+}
+
+static void too_many_columns_are_refused_before_they_are_stored(void **state)
+{
+    struct tsv t;
+    struct err e;
+    char text[700];
+
+    (void)state;
+    memset(text, '\t', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    assert_int_equal(parse(&t, text, &e), -1);
+    assert_string_equal(e.text, "t.tsv:1: 700 columns are more than 256");
+}
+
+static void a_bad_cell_is_named_by_line_column_and_value(void **state)
+{
+    struct tsv t;
+    struct err e;
+    double d;
+    int i;
+    size_t s;
+
+    (void)state;
+    assert_int_equal(parse(&t, "n\tsize\n12\t64K\n1x\t-1\n", &e), 0);
+    assert_int_equal(tsv_int(&t, 0, 0, 0, 100, &i, &e), 0);
+    assert_int_equal(i, 12);
+    assert_int_equal(tsv_size(&t, 0, 1, &s, &e), 0);
+    assert_int_equal(s, 65536);
+    assert_int_equal(tsv_double(&t, 0, 0, 0, 10, &d, &e), -1);
+    assert_string_equal(e.text, "t.tsv:2: column n: 12 is outside 0..10");
+    assert_int_equal(tsv_int(&t, 1, 0, 0, 100, &i, &e), -1);
+    assert_string_equal(e.text, "t.tsv:3: column n: \"1x\" is not a whole number");
+    assert_int_equal(tsv_size(&t, 1, 1, &s, &e), -1);
+    assert_string_equal(e.text,
+                        "t.tsv:3: column size: \"-1\" is not a size such as 8, 32K, 1M or 8G");
+    assert_int_equal(e.code, EXIT_DATA);
+    tsv_free(&t);
+}
+
+static void a_missing_file_is_no_input(void **state)
+{
+    struct tsv t;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(tsv_load(&t, "/nonexistent/x.tsv", &e), -1);
+    assert_string_equal(e.text, "/nonexistent/x.tsv: No such file or directory");
+    assert_int_equal(e.code, EXIT_NOINPUT);
+    tsv_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_keeps_names_rows_lines_and_comments),
+        cmocka_unit_test(a_row_of_the_wrong_width_is_named_by_file_and_line),
+        cmocka_unit_test(a_file_without_a_header_is_refused),
+        cmocka_unit_test(too_many_columns_are_refused_before_they_are_stored),
+        cmocka_unit_test(a_bad_cell_is_named_by_line_column_and_value),
+        cmocka_unit_test(a_missing_file_is_no_input),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
