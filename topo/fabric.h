@@ -50,9 +50,15 @@ struct fabric {
     char *name, *title;
     struct fabric_gpu gpu;
     int gpus_per_host, nics_per_host;
-    int hosts_per_domain; /* NVLink domain; 0: the domain is the host or there is none */
+    struct {
+        char *name; /* "ConnectX-7 NDR" */
+        enum link_layer layer;
+        bool rdma;
+        struct number Bps; /* one NIC, one direction, line rate */
+    } nic;
+    int hosts_per_domain; /* NVLink domain; 1: the host is the domain; 0: no NVLink */
     int hosts_per_rack;
-    int hosts_per_leaf;   /* per rail when rail_optimised */
+    int hosts_per_leaf;   /* 0: not known */
     bool rail_optimised;  /* NIC k of every host of a leaf group hangs on leaf k */
     int default_racks;
     double uplink_share;  /* uplink capacity of a leaf / sum of its NICs; 1 = full bisection */
@@ -62,9 +68,12 @@ struct fabric {
     int collectives;
 };
 
-/* name: a file name, or the name of a shipped preset (looked up as topo/fabrics/NAME.json). */
+/* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
 void fabric_free(struct fabric *f);
+/* The same from parsed JSON; path is for messages.  On failure f may hold parts: fabric_free(). */
+struct json_t;
+int fabric_read(struct fabric *f, struct json_t *root, const char *path, struct err *err);
 /* Names of the shipped presets, sorted; caller frees with hostlist_free(). */
 int fabric_list(char ***names, int *count, struct err *err);
 

@@ -59,6 +59,7 @@ struct nic {
     enum link_layer layer;
     double rate_Bps; /* per direction; 0: not visible */
     bool up;
+    bool rdma;       /* has verbs: InfiniBand or RoCE */
     int numa;        /* -1: not visible */
     enum source source;
 };
@@ -68,6 +69,7 @@ struct host {
     char *cpu;            /* model name, or NULL */
     int sockets, cores;   /* 0: not visible */
     double memory_bytes;
+    int endpoints;        /* how many endpoints name this host */
 };
 
 /* One class of pairs: two endpoints are in the first tier whose levels they share.  The last tier of a
@@ -86,10 +88,12 @@ struct topo {
     struct nic *nic;
     int nics;
     /* Names of the groups at each level, for instance group[LEVEL_RACK].name[3] = "rack-03".
-     * LEVEL_HOST has the host names again so that all levels read alike. */
+     * LEVEL_HOST has the host names again so that all levels read alike.  slot is the look-up table
+     * of topo_add_group(); names are added and removed through the functions below only. */
     struct {
         char **name;
         int count;
+        int *slot, slots, indexed;
     } group[LEVEL_COUNT];
     struct tier_rule tier[TIER_MAX];
     int tiers;
@@ -106,13 +110,19 @@ void topo_free(struct topo *t);
 int topo_add_host(struct topo *t, const char *name);                     /* index; existing name: same index */
 int topo_add_group(struct topo *t, enum level level, const char *name);  /* index; existing name: same index */
 int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind); /* id; fills host, local, -1s */
+/* Forget a level: every endpoint's coordinate becomes -1 and the names go (before measured groups are
+ * written in).  Not for LEVEL_HOST. */
+void topo_clear_level(struct topo *t, enum level level);
+/* What could not be seen and why; the same `what` again replaces its reason. */
 void topo_unseen(struct topo *t, const char *what, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void topo_copy(struct topo *to, const struct topo *from); /* to is overwritten without being freed */
 
-/* Fill t->tier from the levels that are visible: same host, same domain, same leaf, same rack, rest.
- * `mpi_only` names them for host memory ("shm", "tcp"), else for GPUs. */
+/* Fill t->tier from the levels that are visible and that have pairs: same host, same domain, same leaf,
+ * same rack, rest.  Names: "shm" (CPUs), "nvlink" or "host" (GPUs) for the host; "mnnvl"; "rail"; "rack";
+ * the rest is "fabric", or "tcp" where the only NICs seen are Ethernet without verbs. */
 void topo_default_tiers(struct topo *t);
 
-/* The tier of a pair, O(1).  a != b. */
+/* The tier of a pair, O(1).  a != b.  A pair that no rule takes is in the last tier. */
 int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a, const struct place *b);
 
 int topo_load(struct topo *t, const char *path, struct err *err);   /* topology.json */

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fabric.c - the shipped presets and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hostlist.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "topo/fabric.h"
+
+static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state)
+{
+    struct err err;
+    char **names;
+    int count;
+
+    (void)state;
+    assert_int_equal(fabric_list(&names, &count, &err), 0);
+    assert_int_equal(count, 7);
+    for (int i = 0; i < count; i++) {
+        struct fabric f;
+        if (fabric_load(&f, names[i], &err) < 0)
+            fail_msg("%s", err.text);
+        assert_string_equal(f.name, names[i]);
+        assert_true(f.tiers >= 2 && f.collectives >= 8 && f.gpu.peaks >= 1);
+        assert_string_equal(f.gpu.peak[0].dtype, "bf16");
+        for (int k = 0; k < f.tiers; k++) {
+            assert_true(strlen(f.tier[k].alpha.source) > 5);
+            assert_true(f.tier[k].Bps.value <= f.tier[k].peak.value);
+            assert_true(f.tier[k].bi_Bps.value <= f.tier[k].Bps.value);
+            assert_true(f.tier[k].alpha.value < 1e-3);
+        }
+        fabric_free(&f);
+    }
+    hostlist_free(names, count);
+}
+
+static void the_numbers_of_gb200_are_the_published_ones(void **state)
+{
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
+    assert_int_equal(f.hosts_per_domain * f.gpus_per_host, 72);
+    assert_string_equal(f.tier[1].rule.name, "rail");
+    assert_int_equal(f.tier[1].rule.same, 1u << LEVEL_LEAF);
+    assert_true(f.tier[1].Bps.value == 49.2e9);
+    assert_int_equal(f.tier[1].Bps.kind, KIND_MEASURED);
+    assert_non_null(strstr(f.tier[1].Bps.source, "#1801"));
+    assert_int_equal(f.tier[0].alpha.kind, KIND_INFERRED);
+    assert_true(f.gpu.peak[0].flops.value == 2500e12);
+    fabric_free(&f);
+}
+
+static void eight_racks_of_gb200_have_the_places_they_should(void **state)
+{
+    struct fabric f;
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
+    assert_int_equal(fabric_topo(&f, 8, false, &t, &err), 0);
+    assert_int_equal(t.endpoints, 576);
+    assert_int_equal(t.group[LEVEL_RACK].count, 8);
+    assert_int_equal(t.group[LEVEL_DOMAIN].count, 8);
+    assert_int_equal(t.group[LEVEL_LEAF].count, 8); /* 2 groups of 4 racks, 4 rails */
+    assert_int_equal(t.group[LEVEL_RAIL].count, 4);
+    assert_int_equal(t.nics, 576);
+    assert_string_equal(t.host[18].name, "r01n00");
+    assert_string_equal(t.group[LEVEL_RACK].name[7], "rack-07");
+    for (int i = 0; i < t.endpoints; i++) {
+        assert_int_equal(t.endpoint[i].place.at[LEVEL_RACK], i / 72);
+        assert_int_equal(t.endpoint[i].place.at[LEVEL_HOST], i / 4);
+        assert_int_equal(t.endpoint[i].nic, i);
+        assert_int_equal(t.endpoint[i].source[LEVEL_LEAF], SOURCE_PRESET);
+    }
+    const struct endpoint *e = t.endpoint;
+    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[71].place), 0);
+    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[72].place), 1);
+    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[73].place), 2);
+    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[4 * 72].place), 2);
+    assert_string_equal(t.fabric, "gb200-nvl72");
+    topo_free(&t);
+    fabric_free(&f);
+}
+
+static void gpus_of_a_host_share_one_nic_where_there_is_one(void **state)
+{
+    struct fabric f;
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "rtxpro6000-100gbe", &err), 0);
+    assert_int_equal(fabric_topo(&f, 0, false, &t, &err), 0);
+    assert_int_equal(t.endpoints, 16);
+    assert_int_equal(t.nics, 2);
+    assert_int_equal(t.endpoint[7].nic, 0);
+    assert_int_equal(t.endpoint[8].nic, 1);
+    assert_int_equal(t.endpoint[0].place.at[LEVEL_DOMAIN], -1);
+    assert_string_equal(t.unseen[0].what, "NVLink domain");
+    assert_string_equal(t.unseen[0].why, "the preset rtxpro6000-100gbe has none");
+    assert_string_equal(t.tier[1].name, "tcp");
+    topo_free(&t);
+    fabric_free(&f);
+}
+
+static void blind_tells_hosts_only(void **state)
+{
+    struct fabric f;
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "hgx-h100", &err), 0);
+    assert_int_equal(fabric_topo(&f, 2, true, &t, &err), 0);
+    assert_int_equal(t.endpoints, 64);
+    assert_int_equal(t.nics, 0);
+    for (int i = 0; i < t.endpoints; i++)
+        for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
+            assert_int_equal(t.endpoint[i].place.at[l], -1);
+    assert_int_equal(t.unseens, 5);
+    assert_string_equal(t.unseen[2].what, "rack");
+    assert_string_equal(t.unseen[2].why, "hidden by --blind");
+    assert_int_equal(t.tiers, 2);
+    topo_free(&t);
+    fabric_free(&f);
+}
+
+static void a_hundred_thousand_endpoints_take_seconds_at_most(void **state)
+{
+    double start = log_now();
+    struct fabric f;
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb300-nvl72", &err), 0);
+    assert_int_equal(fabric_topo(&f, 1389, false, &t, &err), 0);
+    assert_int_equal(t.endpoints, 1389 * 72);
+    assert_true(log_now() - start < 5.0);
+    topo_free(&t);
+    assert_int_equal(fabric_topo(&f, 1000000, false, &t, &err), -1);
+    assert_string_equal(err.text, "1000000 racks of gb300-nvl72 are 72000000 endpoints, more than "
+                                  "1048576");
+    assert_int_equal(err.code, EXIT_USAGE);
+    topo_free(&t);
+    fabric_free(&f);
+}
+
+static void an_unknown_preset_is_refused_with_the_known_ones(void **state)
+{
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb200", &err), -1);
+    assert_int_equal(err.code, EXIT_USAGE);
+    assert_non_null(strstr(err.text, "no fabric \"gb200\"; known: gb200-nvl72, gb300-nvl72"));
+    assert_int_equal(fabric_load(&f, "/nonexistent/x.json", &err), -1);
+    assert_int_equal(err.code, EXIT_NOINPUT);
+}
+
+/* One change to a good preset, and the words that must answer it. */
+static const struct {
+    const char *path;  /* of keys and indices */
+    const char *value; /* JSON; NULL removes */
+    const char *text;
+} bad[] = {
+    {"format", "\"railgauge-matrix\"", "format is \"railgauge-matrix\""},
+    {"version", "2", "version 2 of railgauge-fabric is not one of 1..1"},
+    {"surprise", "1", "surprise"},
+    {"gpu", NULL, "gpu"},
+    {"gpu peaks", "[]", "gpu.peaks is empty"},
+    {"gpu memory_bytes value", "-1", "gpu.memory_bytes: \"value\" is -1, outside"},
+    {"gpu memory_bytes value", "\"80G\"", "gpu.memory_bytes: \"value\" is not a number"},
+    {"gpu memory_bytes kind", "\"guessed\"", "kind \"guessed\" is not measured, stated, spec or"},
+    {"gpu memory_bytes source", "\"hearsay\"", "source \"hearsay\" is not in \"sources\""},
+    {"gpu memory_bytes unit", "\"B\"", "unit"},
+    {"nic link_layer", "\"token-ring\"", "link_layer \"token-ring\" is not infiniband or ethernet"},
+    {"layout gpus_per_host", "0", "layout: \"gpus_per_host\" is 0, outside 1..64"},
+    {"layout gpus_per_host", "4.5", "layout: \"gpus_per_host\" is 4.5, not a whole number"},
+    {"layout uplink_share", "1.5", "layout: \"uplink_share\" is 1.5, outside"},
+    {"tiers", "[]", "tiers: 0 of them where 1..16 are possible"},
+    {"tiers 0 same 0", "\"galaxy\"", "tiers[0]: same[0] \"galaxy\" is not host, domain,"},
+    {"tiers 0 same", "[\"host\", \"host\"]", "tiers[0]: same[1] \"host\" is there twice"},
+    {"tiers 0 same", "[]", "tiers[0]: \"same\" must be empty in the last tier and only there"},
+    {"tiers 1 name", "\"mnnvl\"", "tiers[1]: a second tier \"mnnvl\""},
+    {"tiers 1 name", "\"a name of more than 23 characters\"", "has not 1..23 characters"},
+    {"tiers 2 alpha_s value", "0", "tiers[2].alpha_s: \"value\" is 0, outside"},
+    {"collectives 0 op", "\"pair_bw\"", "collectives[0]: op \"pair_bw\" is not a collective"},
+    {"collectives 0 ranks", "1", "collectives[0]: \"ranks\" is 1, outside"},
+    {"collectives 1 domains", "3", "do not divide into 3 domains"},
+    {"collectives", "{}", "\"collectives\" is not a list"},
+};
+
+static void change(json_t *root, const char *path, const char *value)
+{
+    char *copy = strdup(path), *save, *key = strtok_r(copy, " ", &save), *next;
+    json_t *to = value ? json_loads(value, JSON_DECODE_ANY, NULL) : NULL;
+
+    for (; (next = strtok_r(NULL, " ", &save)); key = next)
+        root = json_is_array(root) ? json_array_get(root, (size_t)strtol(key, NULL, 10))
+                                   : json_object_get(root, key);
+    if (json_is_array(root))
+        json_array_set_new(root, (size_t)strtol(key, NULL, 10), to);
+    else if (to)
+        json_object_set_new(root, key, to);
+    else
+        json_object_del(root, key);
+    free(copy);
+}
+
+static void every_bad_value_is_refused_with_its_place(void **state)
+{
+    char path[] = "/tmp/railgauge-fabric-XXXXXX.json";
+    int fd = mkstemps(path, 5);
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        json_t *root = json_load_file("topo/fabrics/gb200-nvl72.json", 0, NULL);
+        assert_non_null(root);
+        change(root, bad[i].path, bad[i].value);
+        assert_int_equal(json_dump_file(root, path, 0), 0);
+        json_decref(root);
+        if (fabric_load(&f, path, &err) == 0)
+            fail_msg("%s = %s was accepted", bad[i].path, bad[i].value);
+        assert_int_equal(err.code, EXIT_DATA);
+        if (!strstr(err.text, bad[i].text) || strncmp(err.text, path, strlen(path)) != 0)
+            fail_msg("%s = %s: \"%s\" without \"%s\"", bad[i].path, bad[i].value, err.text,
+                     bad[i].text);
+    }
+    remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shipped_preset_loads_and_its_numbers_have_sources),
+        cmocka_unit_test(the_numbers_of_gb200_are_the_published_ones),
+        cmocka_unit_test(eight_racks_of_gb200_have_the_places_they_should),
+        cmocka_unit_test(gpus_of_a_host_share_one_nic_where_there_is_one),
+        cmocka_unit_test(blind_tells_hosts_only),
+        cmocka_unit_test(a_hundred_thousand_endpoints_take_seconds_at_most),
+        cmocka_unit_test(an_unknown_preset_is_refused_with_the_known_ones),
+        cmocka_unit_test(every_bad_value_is_refused_with_its_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "topo/topo.h"
+
+static bool shares(unsigned same, const struct place *a, const struct place *b)
+{
+    for (; same; same &= same - 1) {
+        int l = __builtin_ctz(same);
+        if (a->at[l] < 0 || a->at[l] != b->at[l])
+            return false;
+    }
+    return true;
+}
+
+int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a, const struct place *b)
+{
+    for (int i = 0; i < tiers; i++)
+        if (shares(tier[i].same, a, b))
+            return i;
+    return tiers - 1;
+}
+
+/* Does this level join endpoints that no tier so far joins?  Each endpoint is compared with the
+ * first one of its group: enough to see that a level adds something, in O(n). */
+static bool adds_pairs(const struct topo *t, enum level level)
+{
+    int count = t->group[level].count, found = 0;
+    int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* id + 1 */
+
+    for (int i = 0; i < t->endpoints && !found; i++) {
+        int g = t->endpoint[i].place.at[level];
+        if (g < 0)
+            continue;
+        if (!first[g]) {
+            first[g] = i + 1;
+            continue;
+        }
+        const struct place *a = &t->endpoint[first[g] - 1].place, *b = &t->endpoint[i].place;
+        found = 1;
+        for (int k = 0; k < t->tiers; k++)
+            found = found && !shares(t->tier[k].same, a, b);
+    }
+    free(first);
+    return found;
+}
+
+static void add_tier(struct topo *t, const char *name, unsigned same)
+{
+    struct tier_rule *r = &t->tier[t->tiers++];
+
+    snprintf(r->name, sizeof(r->name), "%s", name);
+    r->same = same;
+}
+
+static const char *host_tier(const struct topo *t)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].kind == ENDPOINT_CPU)
+            return "shm";
+    return t->group[LEVEL_DOMAIN].count ? "nvlink" : "host";
+}
+
+static const char *rest_tier(const struct topo *t)
+{
+    bool tcp = t->nics > 0;
+
+    for (int i = 0; i < t->nics; i++)
+        tcp = tcp && !t->nic[i].rdma && t->nic[i].layer == LINK_ETHERNET;
+    return tcp ? "tcp" : "fabric";
+}
+
+void topo_default_tiers(struct topo *t)
+{
+    static const struct {
+        enum level level;
+        const char *name; /* NULL: host_tier() */
+    } steps[] = {
+        {LEVEL_HOST, NULL}, {LEVEL_DOMAIN, "mnnvl"}, {LEVEL_LEAF, "rail"}, {LEVEL_RACK, "rack"}};
+
+    memset(t->tier, 0, sizeof(t->tier));
+    t->tiers = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+        if (adds_pairs(t, steps[i].level))
+            add_tier(t, steps[i].name ? steps[i].name : host_tier(t), 1u << steps[i].level);
+    add_tier(t, rest_tier(t), 0);
+}

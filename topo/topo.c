@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/topo.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail"};
+const char *const source_name[SOURCE_COUNT] = {"none",   "hwloc",    "sysfs", "mpi",
+                                               "preset", "measured", "user"};
+
+static int find_name(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+int level_find(const char *name)
+{
+    return find_name(level_name, LEVEL_COUNT, name);
+}
+
+int source_find(const char *name)
+{
+    return find_name(source_name, SOURCE_COUNT, name);
+}
+
+void topo_init(struct topo *t)
+{
+    memset(t, 0, sizeof(*t));
+}
+
+static void free_names(struct topo *t, enum level level)
+{
+    for (int i = 0; i < t->group[level].count; i++)
+        free(t->group[level].name[i]);
+    free(t->group[level].name);
+    free(t->group[level].slot);
+    memset(&t->group[level], 0, sizeof(t->group[level]));
+}
+
+void topo_free(struct topo *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < t->hosts; i++) {
+        free(t->host[i].name);
+        free(t->host[i].cpu);
+    }
+    for (int i = 0; i < t->unseens; i++) {
+        free(t->unseen[i].what);
+        free(t->unseen[i].why);
+    }
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        free_names(t, l);
+    free(t->host);
+    free(t->endpoint);
+    free(t->nic);
+    free(t->unseen);
+    free(t->fabric);
+    topo_init(t);
+}
+
+/* FNV-1a, 32 bits (draft-eastlake-fnv). */
+static unsigned hash_name(const char *s)
+{
+    unsigned h = 2166136261u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+/* The slot of this name: it holds index + 1, or 0 where the name is not there yet. */
+static int *name_slot(struct topo *t, enum level level, const char *name)
+{
+    int mask = t->group[level].slots - 1;
+    int at = (int)(hash_name(name) & (unsigned)mask);
+
+    while (t->group[level].slot[at] &&
+           strcmp(t->group[level].name[t->group[level].slot[at] - 1], name) != 0)
+        at = (at + 1) & mask;
+    return &t->group[level].slot[at];
+}
+
+/* Bring the open-addressing table up to date with the names and keep it at most half full. */
+static void index_names(struct topo *t, enum level level)
+{
+    int need = t->group[level].count + 1;
+
+    if (t->group[level].slots < 2 * need) {
+        int slots = 16;
+        while (slots < 4 * need)
+            slots *= 2;
+        free(t->group[level].slot);
+        t->group[level].slot = mem_calloc((size_t)slots, sizeof(int));
+        t->group[level].slots = slots;
+        t->group[level].indexed = 0;
+    }
+    for (; t->group[level].indexed < t->group[level].count; t->group[level].indexed++) {
+        int i = t->group[level].indexed, *slot = name_slot(t, level, t->group[level].name[i]);
+        if (!*slot)
+            *slot = i + 1;
+    }
+}
+
+int topo_add_group(struct topo *t, enum level level, const char *name)
+{
+    index_names(t, level);
+    int *slot = name_slot(t, level, name);
+    if (!*slot) {
+        MEM_PUSH(t->group[level].name, t->group[level].count) = mem_strdup(name);
+        *slot = ++t->group[level].indexed;
+    }
+    return *slot - 1;
+}
+
+int topo_add_host(struct topo *t, const char *name)
+{
+    int id = topo_add_group(t, LEVEL_HOST, name);
+
+    assert(id <= t->hosts);
+    if (id == t->hosts)
+        MEM_PUSH(t->host, t->hosts) = (struct host){.name = mem_strdup(name)};
+    return id;
+}
+
+int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind)
+{
+    struct endpoint e = {.kind = kind, .numa = -1, .nic = -1};
+
+    assert(host >= 0 && host < t->hosts);
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        e.place.at[l] = -1;
+    e.place.at[LEVEL_HOST] = host;
+    e.source[LEVEL_HOST] = SOURCE_MPI;
+    e.local = t->host[host].endpoints++;
+    MEM_PUSH(t->endpoint, t->endpoints) = e;
+    return t->endpoints - 1;
+}
+
+void topo_clear_level(struct topo *t, enum level level)
+{
+    assert(level != LEVEL_HOST);
+    free_names(t, level);
+    for (int i = 0; i < t->endpoints; i++) {
+        t->endpoint[i].place.at[level] = -1;
+        t->endpoint[i].source[level] = SOURCE_NONE;
+    }
+}
+
+void topo_unseen(struct topo *t, const char *what, const char *fmt, ...)
+{
+    char why[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof(why), fmt, ap);
+    va_end(ap);
+    for (int i = 0; i < t->unseens; i++)
+        if (!strcmp(t->unseen[i].what, what)) {
+            free(t->unseen[i].why);
+            t->unseen[i].why = mem_strdup(why);
+            return;
+        }
+    MEM_PUSH(t->unseen, t->unseens) = (struct unseen){mem_strdup(what), mem_strdup(why)};
+}
+
+/* Arrays grow from their count alone (MEM_PUSH), so a copy is built by pushing, not by one block.
+ */
+void topo_copy(struct topo *to, const struct topo *from)
+{
+    topo_init(to);
+    for (int i = 0; i < from->hosts; i++) {
+        int h = topo_add_host(to, from->host[i].name);
+        char *name = to->host[h].name;
+        to->host[h] = from->host[i];
+        to->host[h].name = name;
+        to->host[h].cpu = from->host[i].cpu ? mem_strdup(from->host[i].cpu) : NULL;
+    }
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        for (int i = 0; i < from->group[l].count; i++)
+            topo_add_group(to, l, from->group[l].name[i]);
+    for (int i = 0; i < from->endpoints; i++)
+        MEM_PUSH(to->endpoint, to->endpoints) = from->endpoint[i];
+    for (int i = 0; i < from->nics; i++)
+        MEM_PUSH(to->nic, to->nics) = from->nic[i];
+    for (int i = 0; i < from->unseens; i++)
+        topo_unseen(to, from->unseen[i].what, "%s", from->unseen[i].why);
+    memcpy(to->tier, from->tier, sizeof(to->tier));
+    to->tiers = from->tiers;
+    to->fabric = from->fabric ? mem_strdup(from->fabric) : NULL;
+}
