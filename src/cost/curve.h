@@ -1,9 +1,9 @@
 /* curve.h - size -> time: measured medians with their interval, log-log interpolated.
  *
- * Between two points log t is linear in log size; outside, the end slopes go on: below the first size
- * the time is the first point's, above the last one the slope of the last segment (at least 1 in log-log
- * for sizes beyond the ladder, so that bandwidth never grows without evidence).  alpha and beta are a
- * summary only: one straight line misses real NCCL curves by a median of 8.6 %. */
+ * Between two points log t is linear in log size; outside, the end slopes go on: below the first
+ * size the time is the first point's, above the last one the slope of the last segment (at least 1
+ * in log-log for sizes beyond the ladder, so that bandwidth never grows without evidence).  alpha
+ * and beta are a summary only: one straight line misses real NCCL curves by a median of 8.6 %. */
 #ifndef RG_CURVE_H
 #define RG_CURVE_H
 
@@ -23,10 +23,19 @@ struct curve {
     double alpha, beta; /* s, s/B; summary by curve_summarise() */
 };
 
-void curve_add(struct curve *c, struct curve_point p); /* any order; equal sizes are refused by assert */
+void curve_add(struct curve *c,
+               struct curve_point p); /* any order; equal sizes are refused by assert */
 double curve_time(const struct curve *c, double bytes); /* NAN when empty */
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi);
-void curve_summarise(struct curve *c); /* alpha: time of the smallest; beta: slope of the largest octaves */
+/* alpha: time of the smallest size; beta: slope over the sizes from an eighth of the largest on, by
+ * stats_line() (a slope, not a quotient: acknowledgements and the first hop stay out of it). */
+void curve_summarise(struct curve *c);
+/* The part of the time that does not grow with the size: t(first) - first * beta, at least 0.  Slow
+ * parts stretch the rest: t' = floor + (t - floor) / factor. */
+double curve_floor(const struct curve *c);
+/* Points of alpha + bytes / Bps at two sizes an octave from 8 B to 24 GiB, n = 0: a published
+ * number as a curve; log-log interpolation between them is within 0.6 % of the line. */
+void curve_line(struct curve *c, double alpha, double Bps);
 void curve_free(struct curve *c);
 
 #endif

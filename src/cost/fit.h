@@ -12,7 +12,7 @@ struct fit_opts {
 void fit_defaults(struct fit_opts *o);
 
 /* The caller frees m with matrix_free(). */
-int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan, const struct points *p,
-               const struct fit_opts *o, struct err *err);
+int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
+               const struct points *p, const struct fit_opts *o, struct err *err);
 
 #endif

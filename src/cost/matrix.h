@@ -1,9 +1,9 @@
 /* matrix.h - the cost matrix: what it costs to move bytes between any two endpoints, and to run a
- * collective on any group.  matrix.json is this structure; its size grows with host ranges and exceptions,
- * not with pairs.
+ * collective on any group.  matrix.json is this structure; its size grows with host ranges and
+ * exceptions, not with pairs.
  *
- * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it crosses
- * (endpoint NIC tx/rx, host, rack pair, pair).  See matrix_pair(). */
+ * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it
+ * crosses (endpoint NIC tx/rx, host, rack pair, pair).  See matrix_pair(). */
 #ifndef RG_MATRIX_H
 #define RG_MATRIX_H
 
@@ -18,23 +18,35 @@
 #include "topo/topo.h"
 
 /* What was measured of a pair; one curve each. */
-enum direction { DIR_ONEWAY, DIR_UNI, DIR_BI, DIR_COUNT }; /* OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW */
-extern const char *const direction_name[DIR_COUNT];       /* "oneway", "uni", "bi" */
+enum direction {
+    DIR_ONEWAY,
+    DIR_UNI,
+    DIR_BI,
+    DIR_COUNT
+};                                                  /* OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW */
+extern const char *const direction_name[DIR_COUNT]; /* "oneway", "uni", "bi" */
 
 /* How a number came about; printed beside every number that is shown. */
-enum basis { BASIS_MEASURED, BASIS_FITTED, BASIS_PRESET, BASIS_MODELLED, BASIS_ASSUMED, BASIS_COUNT };
+enum basis {
+    BASIS_MEASURED,
+    BASIS_FITTED,
+    BASIS_PRESET,
+    BASIS_MODELLED,
+    BASIS_ASSUMED,
+    BASIS_COUNT
+};
 extern const char *const basis_name[BASIS_COUNT];
 
 struct tier {
     struct tier_rule rule;
     struct curve curve[DIR_COUNT];
     enum basis basis;
-    int pairs;          /* pairs behind the curves */
-    double spread;      /* MAD of healthy pairs' bandwidth, share of the median */
-    double loaded;      /* median bandwidth of parallel rounds / isolated; NAN: not measured */
-    double peak_Bps;    /* data-sheet rate, 0: not known */
-    bool nic;           /* traffic of this tier crosses NICs */
-    char *source;       /* of a preset's numbers; NULL when measured */
+    int pairs;       /* pairs behind the curves */
+    double spread;   /* MAD of healthy pairs' bandwidth, share of the median */
+    double loaded;   /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    double peak_Bps; /* data-sheet rate, 0: not known */
+    bool nic;        /* traffic of this tier crosses NICs */
+    char *source;    /* of a preset's numbers; NULL when measured */
 };
 
 struct collective {
@@ -50,20 +62,22 @@ extern const char *const part_name[PART_COUNT];
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
-/* One part that differs from its tier: measured bandwidth = factor * tier's. factor 0: dead (no data). */
+/* One part that differs from its tier: measured bandwidth = factor * tier's.  factor 0: dead (no
+ * data); everything that needs it takes for ever (INFINITY).  Of several parts on a way the slowest
+ * rules. SIDE_TX of a pair or rack pair: only a -> b; SIDE_RX: only b -> a. */
 struct exception {
     enum part part;
     enum side side;
-    int a, b;       /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
-    int tier;       /* tier concerned, -1: every tier that crosses NICs */
-    double factor;  /* bandwidth, 1 = as the tier */
+    int a, b;         /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
+    int tier;         /* tier concerned, -1: every tier that crosses NICs */
+    double factor;    /* bandwidth, 1 = as the tier */
     double alpha_add; /* s, added one way */
-    int evidence;   /* pairs that show it */
-    char *why;      /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
+    int evidence;     /* pairs that show it */
+    char *why;        /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
 };
 
-/* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk shared,
- * unstable point, wrong data. */
+/* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
+ * shared, unstable point, wrong data. */
 struct finding {
     char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal" */
     char *text;
@@ -81,8 +95,8 @@ struct matrix {
     int exceptions;
     struct finding *finding;
     int findings;
-    struct {             /* compute rate behind predictions, if known */
-        double flops;    /* FLOP/s a device reaches, 0: not known */
+    struct {          /* compute rate behind predictions, if known */
+        double flops; /* FLOP/s a device reaches, 0: not known */
         char *source;
     } compute;
     json_t *provenance;
@@ -90,6 +104,9 @@ struct matrix {
 
 void matrix_init(struct matrix *m);
 void matrix_free(struct matrix *m);
+/* Append a finding. */
+void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 int matrix_load(struct matrix *m, const char *path, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);
 /* A preset as a matrix: every number BASIS_PRESET with its source. */
@@ -97,20 +114,34 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
 
 /* A cost and where it came from. */
 struct cost {
-    double sec, lo, hi; /* NAN when unknown */
+    double sec, lo, hi; /* NAN when unknown, INFINITY when a part on the way is dead */
     enum basis basis;
-    char source[160];   /* "measured all_gather 64r 8d x8, interpolated 1M..2M", "ring over rail: 7 hops ..." */
-    int exception;      /* index of the exception that rules, -1 */
+    char source[160]; /* "measured all_gather 64r 8d x8, interpolated 1M..2M", "ring over rail: 7
+                         hops ..." */
+    int exception;    /* index of the exception that rules, -1 */
 };
 
-/* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions. */
+/* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions.  Beyond
+ * the latency ladder only the bandwidth curve grows; below the bandwidth ladder bandwidth is
+ * constant. */
 void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
-/* A collective on these endpoints in this order.  The curve of the same (op, shape); else between the two
- * nearest measured shapes with the same domains and members per domain pattern; else modelled from the
- * tiers (formulas in the .c with their sources).  S as in op.h. */
+/* The same without exceptions. */
+void matrix_pair_healthy(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
+/* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
+ * it (-1) and the latency that is added. */
+double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
+/* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to
+ * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
+double matrix_rate(const struct matrix *m, int tier, enum direction dir);
+
+/* A collective on these endpoints in this order.  The curve of the same (op, shape); else between
+ * the two nearest measured shapes with the same domains and members per domain pattern; else
+ * modelled from the tiers (formulas in the .c with their sources).  S as in op.h. */
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                        struct cost *out);
-/* What a healthy fabric would give for this group: the same without exceptions; the "expected" column. */
+/* What a healthy fabric would give for this group, the "expected" column: no exceptions, and
+ * measured collective curves are not looked at (a measurement is not compared with itself):
+ * published curves, else the model over the tiers. */
 void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                      struct cost *out);
 

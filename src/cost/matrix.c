@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/matrix.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
+const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
+const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair", "pair"};
+const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
+
+void matrix_init(struct matrix *m)
+{
+    memset(m, 0, sizeof(*m));
+    topo_init(&m->topo);
+}
+
+void matrix_free(struct matrix *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->tiers; i++) {
+        for (int d = 0; d < DIR_COUNT; d++)
+            curve_free(&m->tier[i].curve[d]);
+        free(m->tier[i].source);
+    }
+    for (int i = 0; i < m->collectives; i++) {
+        curve_free(&m->collective[i].curve);
+        free(m->collective[i].source);
+    }
+    for (int i = 0; i < m->exceptions; i++)
+        free(m->exception[i].why);
+    for (int i = 0; i < m->findings; i++) {
+        free(m->finding[i].kind);
+        free(m->finding[i].text);
+    }
+    free(m->collective);
+    free(m->exception);
+    free(m->finding);
+    free(m->transport);
+    free(m->fabric);
+    free(m->compute.source);
+    topo_free(&m->topo);
+    json_decref(m->provenance);
+    memset(m, 0, sizeof(*m));
+}
+
+void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = mem_strdup("(out of memory)");
+    va_end(ap);
+    MEM_PUSH(m->finding, m->findings) = (struct finding){mem_strdup(kind), text};
+}
+
+/* Does traffic from x (sending) to y cross this part?  forward: side TX counts at x. */
+static bool touches(const struct exception *e, int x, int y)
+{
+    bool tx = e->side != SIDE_RX && x == e->a, rx = e->side != SIDE_TX && y == e->a;
+
+    return tx || rx;
+}
+
+static bool joins(const struct exception *e, int x, int y)
+{
+    bool there = x == e->a && y == e->b, back = x == e->b && y == e->a;
+
+    return (there && e->side != SIDE_RX) || (back && e->side != SIDE_TX);
+}
+
+static bool crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier)
+{
+    const int *s = m->topo.endpoint[src].place.at, *d = m->topo.endpoint[dst].place.at;
+
+    if (e->tier >= 0 ? e->tier != tier : !m->tier[tier].nic)
+        return false;
+    switch (e->part) {
+    case PART_ENDPOINT:
+        return touches(e, src, dst);
+    case PART_HOST:
+        return touches(e, s[LEVEL_HOST], d[LEVEL_HOST]);
+    case PART_RACK_PAIR:
+        return joins(e, s[LEVEL_RACK], d[LEVEL_RACK]);
+    default:
+        return joins(e, src, dst);
+    }
+}
+
+static int tier_of(const struct matrix *m, int src, int dst)
+{
+    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
+                     &m->topo.endpoint[dst].place);
+}
+
+double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add)
+{
+    double factor = 1, add = 0;
+    int which = -1;
+    int tier = m->exceptions ? tier_of(m, src, dst) : 0;
+
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        if (!crosses(m, e, src, dst, tier))
+            continue;
+        if (e->factor < factor || (which < 0 && e->alpha_add > 0)) {
+            factor = fmin(factor, e->factor);
+            which = i;
+        }
+        add = fmax(add, e->alpha_add);
+    }
+    if (exception)
+        *exception = which;
+    if (alpha_add)
+        *alpha_add = add;
+    return factor;
+}
+
+double matrix_rate(const struct matrix *m, int tier, enum direction dir)
+{
+    for (int d = dir; d != DIR_ONEWAY; d--)
+        if (m->tier[tier].curve[d].points && m->tier[tier].curve[d].beta > 0)
+            return 1 / m->tier[tier].curve[d].beta;
+    const struct curve *c = &m->tier[tier].curve[DIR_ONEWAY];
+    return c->points && c->beta > 0 ? 1 / c->beta : NAN;
+}
+
+static double stretched(const struct curve *c, double sec, double factor)
+{
+    double base = fmin(curve_floor(c), sec);
+
+    return base + (sec - base) / factor;
+}
+
+/* Below its first size a bandwidth curve says nothing about the message rate: constant bandwidth.
+ */
+static double bandwidth_time(const struct curve *c, double bytes)
+{
+    if (c->points && bytes < c->point[0].bytes)
+        return c->point[0].sec * bytes / c->point[0].bytes;
+    return curve_time(c, bytes);
+}
+
+static double pair_time(const struct tier *t, double bytes, double factor,
+                        const struct curve **used)
+{
+    const struct curve *lat = &t->curve[DIR_ONEWAY], *bw = &t->curve[DIR_UNI];
+
+    *used = lat->points ? lat : bw;
+    if (!lat->points)
+        return stretched(bw, curve_time(bw, bytes), factor);
+    if (!bw->points)
+        return stretched(lat, curve_time(lat, bytes), factor);
+    double last = lat->point[lat->points - 1].bytes;
+    double sec = stretched(lat, curve_time(lat, fmin(bytes, last)), factor);
+    double message = stretched(bw, bandwidth_time(bw, bytes), factor);
+    if (bytes > last) { /* the latency stays, the bandwidth part grows */
+        *used = bw;
+        sec += fmax(0, message - stretched(bw, bandwidth_time(bw, last), factor));
+    }
+    if (message > sec)
+        *used = bw;
+    return fmax(sec, message);
+}
+
+static void pair_cost(const struct matrix *m, int src, int dst, double bytes, double factor,
+                      double add, struct cost *out)
+{
+    const struct tier *t = &m->tier[tier_of(m, src, dst)];
+    const struct curve *used;
+
+    double healthy = pair_time(t, bytes, 1, &used);
+    curve_interval(used, bytes, &out->lo, &out->hi);
+    double low = out->lo / curve_time(used, bytes), high = out->hi / curve_time(used, bytes);
+    out->sec = (factor < 1 ? pair_time(t, bytes, factor, &used) : healthy) + add;
+    out->lo = out->sec * low;
+    out->hi = out->sec * high;
+    if (factor <= 0)
+        out->sec = out->lo = out->hi = INFINITY;
+    out->basis = t->basis;
+    snprintf(out->source, sizeof(out->source), "%s pair of tier %s", basis_name[t->basis],
+             t->rule.name);
+    if (isnan(healthy))
+        snprintf(out->source, sizeof(out->source), "tier %s was not measured", t->rule.name);
+}
+
+static bool pair_trivial(const struct matrix *m, int src, int dst, struct cost *out)
+{
+    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "no such endpoint", -1};
+    if (src < 0 || dst < 0 || src >= m->topo.endpoints || dst >= m->topo.endpoints)
+        return true;
+    if (src != dst)
+        return false;
+    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "the same endpoint", -1};
+    return true;
+}
+
+void matrix_pair_healthy(const struct matrix *m, int src, int dst, double bytes, struct cost *out)
+{
+    if (!pair_trivial(m, src, dst, out))
+        pair_cost(m, src, dst, bytes, 1, 0, out);
+}
+
+void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out)
+{
+    double add;
+
+    if (pair_trivial(m, src, dst, out))
+        return;
+    double factor = matrix_factor(m, src, dst, &out->exception, &add);
+    pair_cost(m, src, dst, bytes, factor, add, out);
+    if (out->exception >= 0) {
+        size_t n = strlen(out->source);
+        const struct exception *e = &m->exception[out->exception];
+        snprintf(out->source + n, sizeof(out->source) - n, ", %.3g of it: %s", e->factor,
+                 e->why ? e->why : part_name[e->part]);
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A preset as a matrix: published alpha and rate become curves of straight lines. */
+
+#include <math.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "cost/matrix.h"
+
+static char *cite(const struct number *alpha, const struct number *rate)
+{
+    return mem_printf("%s (%s); latency: %s (%s)", rate->source ? rate->source : "no source",
+                      kind_name[rate->kind], alpha->source ? alpha->source : "no source",
+                      kind_name[alpha->kind]);
+}
+
+static void add_tier(struct matrix *m, const struct fabric_tier *f)
+{
+    struct tier *t = &m->tier[m->tiers++];
+
+    t->rule = f->rule;
+    t->basis = BASIS_PRESET;
+    t->loaded = NAN;
+    t->peak_Bps = f->peak.value;
+    t->nic = f->nic;
+    t->source = cite(&f->alpha, &f->Bps);
+    if (!(f->Bps.value > 0))
+        return;
+    /* A window keeps OP_PAIR_WINDOW messages in flight, so each carries that share of the latency.
+     */
+    double gap = f->alpha.value / OP_PAIR_WINDOW;
+    curve_line(&t->curve[DIR_ONEWAY], f->alpha.value, f->Bps.value);
+    curve_line(&t->curve[DIR_UNI], gap, f->Bps.value);
+    if (f->bi_Bps.value > 0)
+        curve_line(&t->curve[DIR_BI], gap, f->bi_Bps.value);
+}
+
+/* The shape that a published curve was measured on, as far as the publication and the machine tell.
+ */
+static void shape_from(struct shape *s, const struct fabric *f, const struct fabric_collective *c)
+{
+    int g = c->ranks / c->domains;
+    int per_host = f->gpus_per_host > 0 ? f->gpus_per_host : 1;
+    int hosts = (g + per_host - 1) / per_host;
+    int nics = hosts * f->nics_per_host;
+
+    *s = (struct shape){c->ranks, c->domains, g, hosts * c->domains, nics < g ? nics : g, 0};
+    if (s->nics < 1)
+        s->nics = 1;
+}
+
+static void add_collective(struct matrix *m, const struct fabric *f,
+                           const struct fabric_collective *c)
+{
+    struct collective out = {.op = c->op, .basis = BASIS_PRESET};
+
+    if (c->domains < 1 || c->ranks < 2 || c->domains > c->ranks || !(c->busbw.value > 0))
+        return;
+    shape_from(&out.shape, f, c);
+    for (int i = 0; i < m->collectives; i++) /* the first one published for a shape is kept */
+        if (m->collective[i].op == c->op && shape_equal(&m->collective[i].shape, &out.shape))
+            return;
+    curve_line(&out.curve, c->alpha.value, c->busbw.value / op_bus_factor(c->op, c->ranks));
+    out.source = cite(&c->alpha, &c->busbw);
+    MEM_PUSH(m->collective, m->collectives) = out;
+}
+
+int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err)
+{
+    matrix_init(m);
+    if (fabric_topo(f, racks, false, &m->topo, err) < 0) {
+        matrix_free(m);
+        return -1;
+    }
+    m->transport = mem_strdup("preset");
+    m->fabric = mem_strdup(f->name);
+    for (int i = 0; i < f->tiers && i < TIER_MAX; i++)
+        add_tier(m, &f->tier[i]);
+    m->topo.tiers = m->tiers;
+    for (int i = 0; i < m->tiers; i++)
+        m->topo.tier[i] = m->tier[i].rule;
+    for (int i = 0; i < f->collectives; i++)
+        add_collective(m, f, &f->collective[i]);
+    m->provenance = json_provenance();
+    return 0;
+}

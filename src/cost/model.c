@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Formulas, S as nccl-tests counts it, G ranks in d domains of g:
+ *   ring (all_gather, reduce_scatter)  (G-d) a_in + (d-1) a_out + S (G-1)/G / B, all_reduce twice
+ * that [Chan et al. 2007, "Collective communication: theory, practice, and experience", ring; NCCL
+ * src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter] B = min(B_in, nics *
+ * B_nic): every NIC of a domain carries its own ring [NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s
+ * gave 196.9 and 393.7 GB/s] all_to_all  max(share inside, share across), each GPU on its own NIC
+ * [nccl-tests issue #267: "alltoall cannot aggregate NICs"] broadcast   a chain: (G-1) hops of
+ * latency + S / B sendrecv    the slowest hop */
+#include "cost/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int tier_between(const struct matrix *m, int a, int b)
+{
+    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
+                     &m->topo.endpoint[b].place);
+}
+
+static bool same_domain(const struct matrix *m, int a, int b)
+{
+    const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
+
+    if (x[LEVEL_DOMAIN] >= 0 && y[LEVEL_DOMAIN] >= 0)
+        return x[LEVEL_DOMAIN] == y[LEVEL_DOMAIN];
+    return x[LEVEL_HOST] == y[LEVEL_HOST];
+}
+
+/* Tables list tiers from near to far, so the larger index is the slower tier unless rates say
+ * other. */
+static void slower(const struct matrix *m, int *kept, int tier)
+{
+    double old = *kept < 0 ? INFINITY : matrix_rate(m, *kept, DIR_BI);
+    double new = matrix_rate(m, tier, DIR_BI);
+
+    if (*kept < 0 || new < old || (new == old &&tier > *kept))
+        *kept = tier;
+}
+
+static bool has(const int *ids, int n, int id)
+{
+    for (int i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+static bool has_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
+{
+    for (int i = 0; i < n; i++)
+        if (m->topo.endpoint[ids[i]].place.at[level] == at)
+            return true;
+    return false;
+}
+
+/* Do a and b follow each other in the ring? */
+static bool neighbours(const int *ids, int n, int a, int b)
+{
+    for (int i = 0; i < n; i++)
+        if ((ids[i] == a && ids[(i + 1) % n] == b) || (ids[i] == b && ids[(i + 1) % n] == a))
+            return true;
+    return false;
+}
+
+static bool member(const struct matrix *m, const struct exception *e, const int *ids, int n,
+                   enum op op)
+{
+    switch (e->part) {
+    case PART_ENDPOINT:
+        return has(ids, n, e->a);
+    case PART_HOST:
+        return has_at(m, ids, n, LEVEL_HOST, e->a);
+    case PART_RACK_PAIR:
+        return has_at(m, ids, n, LEVEL_RACK, e->a) && has_at(m, ids, n, LEVEL_RACK, e->b);
+    default: /* a ring touches neighbours only */
+        return op == OP_ALL_TO_ALL ? has(ids, n, e->a) && has(ids, n, e->b)
+                                   : neighbours(ids, n, e->a, e->b);
+    }
+}
+
+static bool concerns(const struct matrix *m, const struct exception *e, int tier)
+{
+    return tier >= 0 && (e->tier >= 0 ? e->tier == tier : m->tier[tier].nic);
+}
+
+static void slow_part(struct ways *w, const struct matrix *m, int index)
+{
+    const struct exception *e = &m->exception[index];
+    bool in = concerns(m, e, w->inner), out = concerns(m, e, w->outer);
+    double before = fmin(w->inner_factor, w->outer_factor), add = w->alpha_add;
+
+    if (!in && !out)
+        return;
+    if (in)
+        w->inner_factor = fmin(w->inner_factor, e->factor);
+    if (out)
+        w->outer_factor = fmin(w->outer_factor, e->factor);
+    w->alpha_add = fmax(w->alpha_add, e->alpha_add);
+    if (e->factor < before || w->alpha_add > add)
+        w->exception = index;
+}
+
+static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int a = ids[i], b = ids[(i + 1) % n];
+        if (a != b)
+            slower(m, same_domain(m, a, b) ? &w->inner : &w->outer, tier_between(m, a, b));
+    }
+    for (int i = 1; i < n; i++) {
+        int tier = ids[i] != ids[0] ? tier_between(m, ids[0], ids[i]) : 0;
+        w->share[tier] += 1.0 / (n - 1);
+        if (w->inner < 0 && same_domain(m, ids[0], ids[i])) /* members dealt out round robin */
+            w->inner = tier;
+    }
+    for (int i = 0; i < n; i++) {
+        int a = ids[i], b = ids[(i + 1) % n];
+        const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
+        if (x[LEVEL_RACK] != y[LEVEL_RACK] && tier_between(m, a, b) == w->outer)
+            w->crossings++;
+    }
+}
+
+void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+             bool healthy)
+{
+    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1};
+    w->inner_factor = w->outer_factor = 1;
+    shape_of(&w->shape, &m->topo, ids, n);
+    hops(w, m, ids, n);
+    for (int i = 0; i < m->exceptions && !healthy; i++)
+        if (member(m, &m->exception[i], ids, n, op))
+            slow_part(w, m, i);
+}
+
+static double hop_alpha(const struct matrix *m, int tier)
+{
+    const struct tier *t = &m->tier[tier];
+
+    return t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha
+                                       : curve_floor(&t->curve[DIR_UNI]);
+}
+
+/* What is left of a tier's rate when `flows` of the group share the way between two racks:
+ * tier.loaded was measured with many flows; a few flows cannot lose more than their number. */
+static double share_of(const struct tier *t, double flows)
+{
+    if (!(t->loaded < 1) || flows <= 1)
+        return 1;
+    return fmax(t->loaded, 1 / flows);
+}
+
+static double outer_rate(const struct matrix *m, const struct ways *w, double flows)
+{
+    return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor * share_of(&m->tier[w->outer], flows);
+}
+
+/* B of a ring: inside a domain one way in and one out; across, one ring per NIC. */
+static double ring_rate(const struct matrix *m, const struct ways *w)
+{
+    double rate = INFINITY;
+
+    if (w->inner >= 0)
+        rate = matrix_rate(m, w->inner, DIR_BI) * w->inner_factor;
+    if (w->outer >= 0) {
+        double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
+        double across = w->shape.nics * outer_rate(m, w, flows);
+        rate = isnan(across) || across < rate ? across : rate;
+    }
+    return rate;
+}
+
+static double ring_alpha(const struct matrix *m, const struct ways *w)
+{
+    double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
+    double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
+
+    if (w->outer < 0)
+        return (w->shape.ranks - 1) * in + w->alpha_add;
+    return (w->shape.ranks - w->shape.domains) * in + (w->shape.domains - 1) * out + w->alpha_add;
+}
+
+/* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
+ */
+static double all_to_all_time(const struct matrix *m, const struct ways *w, double bytes)
+{
+    double inside = 0, across = 0, alpha = 0;
+    double per_rank = (double)w->shape.nics / w->shape.per_domain;
+    int n = w->shape.ranks;
+
+    for (int t = 0; t < m->tiers; t++) {
+        if (!(w->share[t] > 0))
+            continue;
+        double part = bytes * (n - 1) / n * w->share[t], rate = matrix_rate(m, t, DIR_BI);
+        bool outside = w->outer >= 0 && (m->tier[t].nic || t == w->outer);
+        if (outside)
+            across += part / (rate * w->outer_factor * share_of(&m->tier[t], n * w->share[t]) *
+                              fmin(1, per_rank));
+        else
+            inside += part / (rate * w->inner_factor);
+        alpha = fmax(alpha, hop_alpha(m, t) + curve_floor(&m->tier[t].curve[DIR_UNI]) * (n - 2));
+    }
+    return alpha + w->alpha_add + (isnan(inside) || isnan(across) ? NAN : fmax(inside, across));
+}
+
+static double sendrecv_time(const struct matrix *m, const struct ways *w, double bytes)
+{
+    double in = 0, out = 0;
+
+    if (w->inner >= 0)
+        in = hop_alpha(m, w->inner) + bytes / (matrix_rate(m, w->inner, DIR_BI) * w->inner_factor);
+    if (w->outer >= 0) {
+        double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
+        out = hop_alpha(m, w->outer) + bytes / outer_rate(m, w, flows);
+    }
+    return w->alpha_add + (isnan(in) || isnan(out) ? NAN : fmax(in, out));
+}
+
+double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes)
+{
+    int n = w->shape.ranks;
+
+    if (w->inner_factor <= 0 || w->outer_factor <= 0)
+        return INFINITY;
+    if (op == OP_ALL_TO_ALL)
+        return all_to_all_time(m, w, bytes);
+    if (op == OP_SENDRECV)
+        return sendrecv_time(m, w, bytes);
+    double ring = bytes / ring_rate(m, w);
+    if (op == OP_BROADCAST)
+        return ring_alpha(m, w) + ring;
+    int turns = op == OP_ALL_REDUCE ? 2 : 1;
+    return turns * (ring_alpha(m, w) + ring * (n - 1) / n);
+}
+
+void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size)
+{
+    const char *in = w->inner >= 0 ? m->tier[w->inner].rule.name : NULL;
+    const char *out = w->outer >= 0 ? m->tier[w->outer].rule.name : NULL;
+    char where[72];
+
+    if (in && out)
+        snprintf(where, sizeof(where), "%s inside and %s between %d domains", in, out,
+                 w->shape.domains);
+    else
+        snprintf(where, sizeof(where), "%s", in ? in : out ? out : "nothing");
+    if (op == OP_ALL_TO_ALL || op == OP_SENDRECV)
+        snprintf(text, size, "modelled: %s over %s",
+                 op == OP_SENDRECV ? "slowest hop" : "pairwise exchange", where);
+    else
+        snprintf(text, size, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
+}

@@ -1,0 +1,27 @@
+/* model.h - a collective from nothing but tiers: used where no curve was measured or published, for
+ * the expected value, and to carry slow parts into measured curves. */
+#ifndef RG_MODEL_H
+#define RG_MODEL_H
+
+#include "cost/matrix.h"
+
+/* The ways that a group's traffic takes, O(n). */
+struct ways {
+    struct shape shape;
+    int inner, outer;       /* slowest tier inside a domain and between domains; -1: none */
+    int crossings;          /* consecutive members on tier `outer` that lie in different racks */
+    double share[TIER_MAX]; /* of the other members, by tier as the first member sees them */
+    double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
+    double alpha_add;
+    int exception; /* which one rules, -1 */
+};
+
+/* With `healthy`, exceptions are not looked at. */
+void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+             bool healthy);
+/* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
+double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
+/* The formula and its numbers in words. */
+void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size);
+
+#endif
