@@ -3,6 +3,7 @@
 # Also: MPI, hwloc and HAVE_* stay in the few files that are allowed to know them.
 cd "$(dirname "$0")/.." || exit 1
 
+# shellcheck disable=SC2046  # file names of this tree have no spaces
 awk '
 function layer(path)
 {

@@ -1,0 +1,122 @@
+#!/bin/sh
+# quickstart.sh - from a bare Debian or Ubuntu to a finished campaign, or to finished tests.
+#
+#   sh jobs/quickstart.sh            install what building needs, build, measure this machine
+#   sh jobs/quickstart.sh check      install what testing needs too, run make check
+#   sh jobs/quickstart.sh --dry-run [check]      only say what would be done
+set -eu
+
+usage='usage: sh jobs/quickstart.sh [--dry-run] [check]'
+
+# package and what it is for, one a line
+for_building='
+gcc              C compiler
+libc6-dev        C library headers
+make             runs the Makefile
+pkg-config       tells the Makefile where libraries are
+libjansson-dev   reads and writes JSON files
+libhwloc-dev     reads the topology of a machine
+libopenmpi-dev   MPI headers and compiler settings
+openmpi-bin      mpirun starts the ranks
+openssh-client   mpirun looks for it, also on one machine
+gnuplot-nox      draws the pictures
+fonts-dejavu-core   letters for the pictures
+'
+for_testing='
+libcmocka-dev    C unit tests
+bats             tests of the command line
+perl             prove, which sums up the tests
+jq               tests look into JSON files
+iproute2         the lab builds two racks of network namespaces
+procps           the lab looks for processes it started
+libsimgrid-dev   the MPI program on a simulated cluster
+g++              smpicc of SimGrid
+mandoc           checks the manual page
+'
+
+say() { printf 'quickstart: %s\n' "$*"; }
+refuse() { printf 'quickstart: %s\n' "$*" >&2; exit 78; }
+
+dry=false
+task=run
+for word in "$@"; do
+    case $word in
+    --dry-run) dry=true ;;
+    check) task=check ;;
+    -h | --help) echo "$usage"; sed -n 's/^#  *\(sh jobs\)/  \1/p' "$0"; exit 0 ;;
+    *) printf 'quickstart: what is "%s"? %s\n' "$word" "$usage" >&2; exit 64 ;;
+    esac
+done
+cd "$(dirname "$0")/.."
+
+# Show a command; run it unless this is a dry run.
+run() {
+    printf '+ %s\n' "$*"
+    $dry || "$@"
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        run env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        run sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    fi
+}
+
+installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
+
+# need LIST: install what is missing from LIST, after saying why.
+need() {
+    missing=$(printf '%s\n' "$1" | while read -r package why; do
+        [ -z "$package" ] || installed "$package" || printf '  %-18s %s\n' "$package" "$why"
+    done)
+    if [ -z "$missing" ]; then
+        say "every package is here already"
+        return
+    fi
+    say "to be installed from this system's package archive:"
+    printf '%s\n' "$missing"
+    names=$(printf '%s\n' "$missing" | awk '{ printf "%s ", $1 }')
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        refuse "neither root nor sudo: ask the administrator for: apt-get install $names"
+    fi
+    as_root apt-get -q update
+    # shellcheck disable=SC2086  # one word per package
+    as_root apt-get -q -y --no-install-recommends install $names
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    refuse "this system is not Debian or Ubuntu. Install a C compiler, make, pkg-config, jansson," \
+        "hwloc, an MPI and gnuplot by its own means, then: make && build/railgauge run -o campaign"
+fi
+
+if [ $task = check ]; then
+    need "$for_building$for_testing"
+else
+    need "$for_building"
+fi
+
+# Open MPI refuses root unless told twice; a bare container may lack /dev/shm.
+if [ "$(id -u)" -eq 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+if [ ! -w /dev/shm ]; then
+    export OMPI_MCA_btl_vader_backing_directory="${TMPDIR:-/tmp}"
+fi
+
+run make -j "$(nproc)"
+if [ $task = check ]; then
+    run make check
+    exit
+fi
+
+out=campaign
+[ ! -e $out ] || out=campaign-$(date +%Y%m%d-%H%M%S)
+run build/railgauge run -o "$out"
+$dry && exit
+say "the campaign is in $out:"
+for file in "$out"/*; do
+    printf '  %s\n' "$file"
+done
+say "look again with:  build/railgauge show $out/matrix.json"
+say "install with:     make install PREFIX=\$HOME/.local"
