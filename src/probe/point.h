@@ -1,8 +1,9 @@
 /* point.h - one measured size of one op on one group in one epoch: a row of points.tsv.
  *
- * points.tsv is append-only.  First line "# railgauge-points 1 plan=CRC endpoints=N transport=NAME", then
- * the header, then one row a point whose last column is the CRC32C (8 hex digits) of the row's text before
- * it, tab included.  A row without its newline or with a wrong CRC as the last one is a torn tail and
+ * points.tsv is append-only.  First line "# railgauge-points 1 plan=CRC endpoints=N
+ * transport=NAME", a second comment with the provenance as one line of JSON, then the header, then
+ * one row a point whose last column is the CRC32C (8 hex digits) of the row's text before it, tab
+ * included.  A row without its newline or with a wrong CRC as the last one is a torn tail and
  * ignored; a wrong CRC before the last row is an error with its line. */
 #ifndef RG_POINT_H
 #define RG_POINT_H
@@ -27,12 +28,12 @@ struct point {
     int flows;    /* groups that ran at the same time, this one included */
     size_t bytes;
     struct summary sec; /* over samples; a sample is the slowest rank's time */
-    int slowest;        /* endpoint that was last most often */
+    int slowest;        /* endpoint that took longest most often, -1: not known (sim) */
     double skew;        /* s, median spread of the start times; NAN: no common clock */
-    int late;           /* endpoint that arrived last most often */
+    int late;           /* endpoint that arrived last most often, -1: not known */
     enum stop stop;
     bool checked, wrong; /* data verified; found wrong */
-    char note[96];       /* what check() or run() said, "" if nothing */
+    char note[64];       /* what check() or run() said, "" if nothing; no control characters */
 };
 
 struct points {
@@ -47,17 +48,28 @@ struct points {
 int points_load(struct points *p, const char *path, struct err *err);
 void points_free(struct points *p);
 
-/* Appending.  points_open() creates the file or continues it (cutting a torn tail), takes an exclusive
- * flock and refuses a file of another plan (EXIT_DATA) or one that another process writes (EXIT_IO, with
- * its pid).  points_commit() writes the rows added since the last commit and fdatasyncs. */
+/* Appending.  points_open() creates the file or continues it (cutting a torn tail), locks it and
+ * refuses a file of another plan (EXIT_DATA) or one that another process writes (EXIT_IO).
+ * points_commit() writes the rows added since the last commit and fdatasyncs. */
 struct points_log;
 int points_open(struct points_log **log, const char *path, unsigned plan_crc, int endpoints,
                 const char *transport, struct err *err);
+/* Parse the text of a points.tsv (NUL-terminated, len bytes without it); path is for messages. */
+int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);
 void points_add(struct points_log *log, const struct point *p);
 int points_commit(struct points_log *log, struct err *err);
 /* Was this point already in the file when it was opened? */
 bool points_has(const struct points_log *log, int round, int group, int epoch, size_t bytes);
-const struct points *points_all(const struct points_log *log); /* what was there and what was added */
+/* The keys of those points, sorted, for sharing with the other ranks; owned by the log. */
+struct point_key {
+    int round, group, epoch;
+    size_t bytes;
+};
+const struct point_key *points_keys(const struct points_log *log, int *count);
+bool point_key_find(const struct point_key *sorted, int count, int round, int group, int epoch,
+                    size_t bytes);
+const struct points *
+points_all(const struct points_log *log);                  /* what was there and what was added */
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
 
 #endif
