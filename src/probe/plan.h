@@ -3,7 +3,8 @@
  * plan.tsv is this structure as text; one line a round:
  *   round stage op bytes_from bytes_to factor epochs groups
  * groups: pairs "0>5 1>6", collectives "0-7 8-15,17" (separated by a space, run at the same time);
- * epochs: bit list "0,1,2,3,4".  All groups of a round run concurrently; rounds run one after another. */
+ * epochs: bit list "0,1,2,3,4".  All groups of a round run concurrently; rounds run one after
+ * another. */
 #ifndef RG_PLAN_H
 #define RG_PLAN_H
 
@@ -23,10 +24,10 @@ enum stage {
     STAGE_ISOLATED,   /* one pair at a time */
     STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
     STAGE_COLLECTIVE,
-    STAGE_RETEST,     /* outliers of parallel stages, alone */
+    STAGE_RETEST, /* outliers of parallel stages, alone */
     STAGE_COUNT
 };
-extern const char *const stage_name[STAGE_COUNT];
+extern const char *const stage_name[STAGE_COUNT + 1]; /* NULL ends it */
 
 struct plan_group {
     int *members;
@@ -37,7 +38,7 @@ struct round {
     int id; /* unique in the plan; with group index, size and epoch it keys a point */
     enum stage stage;
     enum op op;
-    size_t first, last; /* sizes first, first*factor, ... <= last; rounded up to op_blocks() */
+    size_t first, last; /* sizes first, first*factor, ... <= last; see plan_size() */
     int factor;
     unsigned epochs; /* bit e: measured in epoch e */
     struct plan_group *group;
@@ -50,24 +51,39 @@ struct plan {
 };
 
 struct plan_opts {
-    size_t min_bytes, max_bytes; /* -b -e */
-    int factor;                  /* -f */
-    size_t pair_bytes;           /* size of the bandwidth probe in pair matrices */
-    unsigned ops;                /* bit mask of enum op for collectives and pairs */
-    enum stage pairs;            /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: by size */
-    int matchings;               /* k of class matchings, default 8 */
-    int epochs;                  /* 1..PLAN_EPOCHS */
+    size_t min_bytes,
+        max_bytes; /* -b -e; max 0: 4 MiB for CPUs, 256 MiB for GPUs (64 MiB, 8 GiB with full) */
+    int factor;    /* -f */
+    size_t
+        pair_bytes;   /* size of the bandwidth probe in pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
+    unsigned ops;     /* bit mask of enum op for collectives and pairs */
+    enum stage pairs; /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated
+                       * to 16 endpoints, tournament to 32, class matchings above */
+    int matchings;    /* k of class matchings, default 8 */
+    int epochs;       /* 1..PLAN_EPOCHS */
     unsigned long long seed;
-    bool full;                   /* ladders on more groups and sizes */
+    bool full; /* ladders on more groups and sizes */
 };
 void plan_defaults(struct plan_opts *o);
 
+/* Rounds for pairs by o->pairs, ladders per tier, collectives per level (host, domain, rack,
+ * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
+ * host is visible, one endpoint of every host plays a tournament so that racks can be found by
+ * measuring. */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
 int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
 int plan_save(const struct plan *p, const char *path, struct err *err);
+/* The text of plan.tsv from memory and back; parse takes over text, which came from malloc. */
+int plan_parse(struct plan *p, const char *path, char *text, int endpoints, struct err *err);
+char *plan_text(const struct plan *p); /* the caller frees */
+/* Append one round with room for `groups` groups; the plan owns it. */
+struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
 void plan_free(struct plan *p);
 
-int plan_sizes(const struct round *r, int group_size, size_t **sizes); /* count; caller frees *sizes */
+/* The ladder of a round: steps 0..plan_steps()-1; a group's size at a step is rounded up to whole
+ * blocks, and 0 where that repeats the step before. */
+int plan_steps(const struct round *r);
+size_t plan_size(const struct round *r, int group_size, int step);
 unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
 
 #endif

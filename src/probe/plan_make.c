@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "probe/schedule.h"
+
+enum {
+    ISOLATED_TO = 16,    /* endpoints up to which every pair runs alone */
+    TOURNAMENT_TO = 32,  /* ... every pair in parallel rounds; class matchings above */
+    FIND_HOSTS_TO = 512, /* hosts up to which a tournament looks for racks */
+    LATENCY_BYTES = 8,
+};
+
+void plan_defaults(struct plan_opts *o)
+{
+    memset(o, 0, sizeof(*o));
+    o->min_bytes = 8;
+    o->factor = 2;
+    o->ops = (1u << OP_COUNT) - 1;
+    o->pairs = STAGE_COUNT;
+    o->matchings = 8;
+    o->epochs = PLAN_EPOCHS;
+    o->seed = 1;
+}
+
+/* Everything the makers below need. */
+struct maker {
+    struct plan *plan;
+    const struct topo *topo;
+    struct plan_opts o;
+    int *order;
+    unsigned all_epochs;
+    struct rng rng;
+};
+
+static void add_group(struct round *r, int g, const int *ids, int n)
+{
+    r->group[g].members = mem_calloc((size_t)n, sizeof(int));
+    memcpy(r->group[g].members, ids, (size_t)n * sizeof(int));
+    r->group[g].size = n;
+}
+
+static void add_pairs(struct maker *m, enum stage stage, enum op op, const struct pairs *pairs,
+                      bool swap, size_t first, size_t last, unsigned epochs)
+{
+    if (!(m->o.ops >> op & 1) || !pairs->count)
+        return;
+    struct round *r = plan_add(m->plan, stage, op, pairs->count);
+    r->first = first;
+    r->last = last;
+    r->factor = m->o.factor;
+    r->epochs = epochs;
+    for (int i = 0; i < pairs->count; i++) {
+        int ids[2] = {pairs->pair[i][swap], pairs->pair[i][!swap]};
+        add_group(r, i, ids, 2);
+    }
+}
+
+/* What the pair matrix wants to know of a set of disjoint pairs: latency, and bandwidth each way.
+ */
+static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pairs *p,
+                              unsigned epochs)
+{
+    add_pairs(m, stage, OP_PAIR_LATENCY, p, false, LATENCY_BYTES, LATENCY_BYTES, epochs);
+    add_pairs(m, stage, OP_PAIR_BW, p, false, m->o.pair_bytes, m->o.pair_bytes, epochs);
+    add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
+}
+
+static void add_circle(struct maker *m, enum stage stage, const int *v, int n, bool alone,
+                       unsigned epochs)
+{
+    for (int r = 0; r < schedule_circle_rounds(n); r++) {
+        struct pairs p = {NULL, 0};
+        schedule_circle(&p, v, n, r);
+        if (!alone)
+            add_matrix_rounds(m, stage, &p, epochs);
+        for (int i = 0; alone && i < p.count; i++) {
+            struct pairs one = {&p.pair[i], 1};
+            add_matrix_rounds(m, stage, &one, epochs);
+        }
+        free(p.pair);
+    }
+}
+
+static void add_shifts(struct maker *m)
+{
+    int n = m->topo->endpoints;
+
+    for (int d = 1; d < n; d++) {
+        struct pairs p = {NULL, 0};
+        schedule_shift(&p, m->order, n, d);
+        add_matrix_rounds(m, STAGE_SHIFT, &p, 1u << ((d - 1) % m->o.epochs));
+        free(p.pair);
+    }
+}
+
+/* Matching k of every tier belongs to epoch k mod E, so that each class sees every part of the
+ * campaign. */
+static void add_matchings(struct maker *m)
+{
+    for (int k = 0; k < m->o.matchings; k++)
+        for (int t = 0; t < m->topo->tiers; t++) {
+            struct pairs p = {NULL, 0};
+            schedule_matching(&p, m->topo, m->order, t, &m->rng);
+            add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (k % m->o.epochs));
+            free(p.pair);
+        }
+}
+
+/* The first endpoint of each host; the caller frees. */
+static int *one_per_group(const struct maker *m, enum level level, int *count)
+{
+    const struct topo *t = m->topo;
+    char *have = mem_calloc((size_t)t->group[level].count + 1, 1);
+    int *v = NULL;
+
+    *count = 0;
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = t->endpoint[m->order[i]].place.at[level];
+        if (at >= 0 && !have[at]) {
+            have[at] = 1;
+            MEM_PUSH(v, *count) = m->order[i];
+        }
+    }
+    free(have);
+    return v;
+}
+
+static bool nothing_above_host(const struct topo *t)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
+            if (t->endpoint[i].place.at[l] >= 0)
+                return false;
+    return true;
+}
+
+static void add_pair_matrix(struct maker *m)
+{
+    int n = m->topo->endpoints, hosts;
+    enum stage s = m->o.pairs;
+
+    if (s == STAGE_COUNT)
+        s = n <= ISOLATED_TO ? STAGE_ISOLATED : n <= TOURNAMENT_TO ? STAGE_TOURNAMENT : STAGE_CLASS;
+    if (s == STAGE_ISOLATED) {
+        add_circle(m, s, m->order, n, true, m->all_epochs);
+        if (n > 3) /* what one pair gets while the others run too */
+            add_circle(m, STAGE_TOURNAMENT, m->order, n, false, 1);
+    } else if (s == STAGE_TOURNAMENT) {
+        add_circle(m, s, m->order, n, false, m->all_epochs);
+    } else if (s == STAGE_SHIFT) {
+        add_shifts(m);
+    } else {
+        add_matchings(m);
+        int *v = one_per_group(m, LEVEL_HOST, &hosts);
+        if (nothing_above_host(m->topo) && hosts > 2 && hosts <= FIND_HOSTS_TO)
+            add_circle(m, STAGE_TOURNAMENT, v, hosts, false, 1);
+        else if (nothing_above_host(m->topo) && hosts > FIND_HOSTS_TO)
+            log_warn("%d hosts and nothing visible above the host: racks cannot be looked for "
+                     "beyond %d hosts",
+                     hosts, FIND_HOSTS_TO);
+        free(v);
+    }
+}
+
+/* A few pairs of each tier, alone, over all sizes: the tier's curves. */
+static void add_ladders(struct maker *m)
+{
+    const struct topo *t = m->topo;
+    int wanted = m->o.full ? 8 : 3;
+    size_t from = m->o.min_bytes > 4096 ? m->o.min_bytes : 4096;
+
+    if (from > m->o.max_bytes)
+        from = m->o.max_bytes;
+    for (int tier = 0; tier < t->tiers; tier++) {
+        struct pairs p = {NULL, 0};
+        schedule_matching(&p, t, m->order, tier, &m->rng);
+        for (int i = 0, k = 0; i < p.count && k < wanted;
+             k++, i = (int)((long)p.count * k / wanted)) {
+            struct pairs one = {&p.pair[i], 1};
+            add_pairs(m, STAGE_LADDER, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.max_bytes,
+                      m->all_epochs);
+            add_pairs(m, STAGE_LADDER, OP_PAIR_BW, &one, false, from, m->o.max_bytes,
+                      m->all_epochs);
+            add_pairs(m, STAGE_LADDER, OP_PAIR_BIBW, &one, false, from, m->o.max_bytes,
+                      m->all_epochs);
+        }
+        free(p.pair);
+    }
+}
+
+/* --- collectives --- */
+
+struct groups {
+    struct plan_group *group;
+    int count;
+};
+
+static void free_groups(struct groups *g)
+{
+    for (int i = 0; i < g->count; i++)
+        free(g->group[i].members);
+    free(g->group);
+}
+
+static void add_collectives(struct maker *m, const struct groups *g)
+{
+    for (enum op op = 0; op < OP_COUNT; op++) {
+        if (op_is_pair(op) || !(m->o.ops >> op & 1) || !g->count)
+            continue;
+        struct round *r = plan_add(m->plan, STAGE_COLLECTIVE, op, g->count);
+        r->first = m->o.min_bytes;
+        r->last = m->o.max_bytes;
+        r->factor = m->o.factor;
+        r->epochs = m->all_epochs;
+        for (int i = 0; i < g->count; i++)
+            add_group(r, i, g->group[i].members, g->group[i].size);
+    }
+}
+
+/* The groups of one level that have at least two endpoints and are not everything; at most `most`
+ * of them, spread evenly. */
+static struct groups level_groups(const struct maker *m, enum level level, int most)
+{
+    const struct topo *t = m->topo;
+    int n = t->group[level].count;
+    struct plan_group *all = mem_calloc((size_t)n + 1, sizeof(*all));
+    struct groups out = {NULL, 0}, good = {NULL, 0};
+
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = t->endpoint[m->order[i]].place.at[level];
+        if (at >= 0)
+            MEM_PUSH(all[at].members, all[at].size) = m->order[i];
+    }
+    for (int i = 0; i < n; i++)
+        if (all[i].size > 1 && all[i].size < t->endpoints)
+            MEM_PUSH(good.group, good.count) = all[i];
+        else
+            free(all[i].members);
+    for (int i = 0; i < good.count; i++) {
+        bool take = (long)i * most / good.count != (long)(i - 1) * most / good.count || i == 0;
+        if (good.count <= most || take)
+            MEM_PUSH(out.group, out.count) = good.group[i];
+        else
+            free(good.group[i].members);
+    }
+    free(good.group);
+    free(all);
+    return out;
+}
+
+static void add_prefix(struct maker *m, const int *ids, int n)
+{
+    struct plan_group g = {(int *)(size_t)ids, n};
+    struct groups one = {&g, 1};
+
+    if (n > 1)
+        add_collectives(m, &one);
+}
+
+/* The outermost level with more than one group: what "growing" and "one of each" mean. */
+static int outer_level(const struct topo *t)
+{
+    static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_HOST};
+
+    for (int i = 0; i < 3; i++)
+        if (t->group[order[i]].count > 1 && t->endpoint[0].place.at[order[i]] >= 0)
+            return (int)order[i];
+    return -1;
+}
+
+static void add_all_collectives(struct maker *m)
+{
+    static const enum level levels[] = {LEVEL_HOST, LEVEL_DOMAIN, LEVEL_RACK};
+    const struct topo *t = m->topo;
+    int most = m->o.full ? 64 : 8, outer = outer_level(t), n, last = 0;
+
+    for (int i = 0; i < 3; i++) {
+        struct groups g = level_groups(m, levels[i], most);
+        if (g.count && g.group[0].size != last) { /* the domain may be the host or the rack */
+            last = g.group[0].size;
+            add_collectives(m, &g);
+        }
+        free_groups(&g);
+    }
+    if (outer >= 0) {
+        int per = t->endpoints / t->group[outer].count;
+        for (int k = 2; per > 1 && k < t->group[outer].count; k *= 2)
+            add_prefix(m, m->order, per * k);
+        int *v = one_per_group(m, (enum level)outer, &n);
+        if (per > 1)
+            add_prefix(m, v, n);
+        free(v);
+    }
+    add_prefix(m, m->order, t->endpoints);
+}
+
+static void fill_auto(struct plan_opts *o, const struct topo *t)
+{
+    bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
+
+    if (!o->max_bytes)
+        o->max_bytes =
+            gpu ? (size_t)(o->full ? 8192 : 256) << 20 : (size_t)(o->full ? 64 : 4) << 20;
+    if (!o->pair_bytes)
+        o->pair_bytes = gpu ? (size_t)64 << 20 : (size_t)256 << 10;
+}
+
+int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err)
+{
+    struct maker m = {.plan = p, .topo = t, .o = *o};
+
+    memset(p, 0, sizeof(*p));
+    if (t->endpoints < 2)
+        return err_config(err, "%d endpoint: nothing to measure between", t->endpoints);
+    if (!t->tiers)
+        return err_config(err, "the topology has no tiers");
+    fill_auto(&m.o, t);
+    if (m.o.min_bytes < 1 || m.o.min_bytes > m.o.max_bytes)
+        return err_usage(
+            err, "sizes from %zu to %zu bytes: the first must be at least 1 and not above the last",
+            m.o.min_bytes, m.o.max_bytes);
+    if (m.o.factor < 2 || m.o.epochs < 1 || m.o.epochs > PLAN_EPOCHS || m.o.matchings < 1)
+        return err_usage(err, "factor %d, epochs %d, matchings %d: need >= 2, 1..%d, >= 1",
+                         m.o.factor, m.o.epochs, m.o.matchings, PLAN_EPOCHS);
+    m.all_epochs = (1u << m.o.epochs) - 1;
+    m.order = schedule_leaf_order(t);
+    rng_seed(&m.rng, m.o.seed);
+    add_pair_matrix(&m);
+    add_ladders(&m);
+    add_all_collectives(&m);
+    free(m.order);
+    return p->rounds ? 0 : err_usage(err, "the chosen operations leave nothing to measure");
+}
