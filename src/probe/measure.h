@@ -1,11 +1,13 @@
 /* measure.h - run a plan on a transport: warm-up, stop rule, epochs, verification, retest, points.
  *
  * Stop rule (Hoefler & Belli, SC'15; Le Boudec 2010): batches of 16, 32, 64 ... until the 95 %
- * nonparametric interval of the median is within half_width of it, or the time cap of the point; the
- * group's first member decides and tells the others.  Every point is measured in several epochs spread
- * over the campaign, because consecutive samples are not independent. */
+ * nonparametric interval of the median is within half_width of it, or the time cap of the point;
+ * the group's first member decides and tells the others.  Every point is measured in several epochs
+ * spread over the campaign, because consecutive samples are not independent. */
 #ifndef RG_MEASURE_H
 #define RG_MEASURE_H
+
+#include <signal.h>
 
 #include "base/err.h"
 #include "probe/plan.h"
@@ -20,17 +22,23 @@ struct measure_opts {
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
     bool retest;       /* outliers of parallel stages again, alone */
+    double max_run;    /* s: a size whose single run is expected to take longer ends the ladder */
     double budget;     /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
 void measure_defaults(struct measure_opts *o);
 
-/* Collective over w.  log is used on rank 0 only (NULL elsewhere).  `topo` is only read (names for the
- * progress line, tiers for the retest).  Returns 0 when everything in the plan is in the log. */
+/* Set by a signal handler: the campaign ends after the point in flight with EXIT_CUT. */
+extern volatile sig_atomic_t measure_stop;
+
+/* Collective over w.  log is used on rank 0 only (NULL elsewhere).  `topo` is only read (names for
+ * the progress line, tiers for the retest).  Returns 0 when everything in the plan is in the log.
+ */
 int measure_plan(struct world *w, const struct transport *tr, const struct topo *topo,
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err);
 
-/* What a plan will cost: seconds (from the tiers' rates in `Bps_guess`) and bytes moved, for --dry-run. */
+/* What a plan will cost: seconds (from the tiers' rates in `Bps_guess`) and bytes moved, for
+ * --dry-run. */
 void measure_estimate(const struct plan *p, const struct measure_opts *o, double alpha_guess,
                       double Bps_guess, double *seconds, double *bytes);
 

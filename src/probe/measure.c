@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "probe/retest.h"
+#include "probe/sample.h"
+#include "probe/worst.h"
+
+volatile sig_atomic_t measure_stop;
+
+void measure_defaults(struct measure_opts *o)
+{
+    memset(o, 0, sizeof(*o));
+    o->half_width = 0.05;
+    o->time_cap = 0.1;
+    o->warmup = 16;
+    o->check = true;
+    o->retest = true;
+    o->max_run = 0.5;
+}
+
+/* A campaign in progress on one rank. */
+struct campaign {
+    struct world *world;
+    const struct transport *transport;
+    const struct topo *topo;
+    const struct measure_opts *o;
+    struct points_log *log; /* rank 0 only */
+    struct session session;
+    struct point_key *done; /* what the log held at the start, on every rank */
+    int dones;
+    struct progress progress;
+    struct worst worst;
+    double started, work_done;
+    char *inbox; /* rank 0: one record a rank */
+};
+
+/* What a rank tells rank 0 about one size. */
+struct record {
+    int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
+    struct point point;
+};
+
+static void close_session(struct campaign *c)
+{
+    struct session *s = &c->session;
+
+    if (s->ctx)
+        c->transport->close(s->ctx);
+    s->ctx = NULL;
+    if (s->group.comm)
+        c->world->leave(c->world, &s->group.comm);
+    memset(&s->group, 0, sizeof(s->group));
+}
+
+/* Open the transport on this group unless the last round left it open on the same members. */
+static int open_session(struct campaign *c, const struct round *r, int g, int epoch,
+                        size_t max_bytes, struct err *err)
+{
+    struct session *s = &c->session;
+    const struct plan_group *pg = &r->group[g];
+    bool same = s->ctx && s->group.size == pg->size && s->max_bytes >= max_bytes &&
+                !c->world->solo &&
+                !memcmp(s->group.members, pg->members, (size_t)pg->size * sizeof(int));
+    struct group keep = s->group;
+
+    if (!same)
+        close_session(c);
+    struct group group = {
+        .members = pg->members, .size = pg->size, .round = r, .index = g, .epoch = epoch};
+    group.comm = same ? keep.comm : NULL;
+    for (int i = 0; i < pg->size && !c->world->solo; i++)
+        if (pg->members[i] == c->world->rank)
+            group.self = i;
+    s->group = group;
+    s->world = c->world;
+    s->transport = c->transport;
+    if (same)
+        return 0;
+    s->max_bytes = max_bytes;
+    if (c->world->enter(c->world, pg->members, pg->size, r->id, &s->group.comm, err) < 0)
+        return -1;
+    double failed = c->transport->open(&s->ctx, &s->group, max_bytes, err) < 0;
+    if (c->world->maximum(s->group.comm, &failed, 1, err) < 0)
+        return -1;
+    return failed > 0 ? -1 : 0;
+}
+
+static bool is_done(const struct campaign *c, const struct round *r, int g, int epoch, size_t bytes)
+{
+    return point_key_find(c->done, c->dones, r->id, g, epoch, bytes);
+}
+
+/* Verification happens once per size: in the first epoch of the round. */
+static bool first_epoch(const struct round *r, int epoch)
+{
+    return !(r->epochs & ((1u << epoch) - 1));
+}
+
+static void describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)
+{
+    const struct plan_group *pg = &r->group[g];
+
+    memset(p, 0, sizeof(*p));
+    p->round = r->id;
+    p->group = g;
+    p->epoch = epoch;
+    p->stage = r->stage;
+    p->op = r->op;
+    p->ranks = pg->size;
+    p->src = pg->members[0];
+    p->dst = pg->members[pg->size - 1];
+    p->flows = r->groups;
+    p->bytes = bytes;
+    p->skew = NAN;
+    p->slowest = p->late = -1;
+}
+
+static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
+                         struct point *p, struct err *err)
+{
+    struct err why = {0, ""};
+
+    describe(p, r, g, epoch, bytes);
+    size_t reach = bytes > r->last ? bytes : r->last;
+    if (open_session(c, r, g, epoch, reach, &why) < 0) {
+        p->stop = STOP_FAILED;
+        snprintf(p->note, sizeof(p->note), "%s", why.text);
+        close_session(c);
+        return 0;
+    }
+    return sample_point(&c->session, p, c->o, c->o->check && first_epoch(r, epoch), err);
+}
+
+/* --- rank 0: records become rows --- */
+
+static void keep_point(struct campaign *c, const struct round *r, struct point *p)
+{
+    if ((p->stop == STOP_FAILED || p->wrong) && !p->note[0])
+        snprintf(p->note, sizeof(p->note), "a member failed without a word");
+    points_add(c->log, p);
+    worst_note(&c->worst, c->topo, r, p);
+}
+
+/* The first member's record of each group, with the words of the member that saw the trouble. */
+static void merge_records(struct campaign *c, const struct round *r)
+{
+    const struct record *box = (const struct record *)(void *)c->inbox;
+
+    for (int rank = 0; rank < c->world->size; rank++) {
+        if (box[rank].state != 2)
+            continue;
+        struct point p = box[rank].point;
+        const struct plan_group *pg = &r->group[p.group];
+        for (int i = 0; i < pg->size && !p.note[0]; i++) {
+            const struct record *other = &box[pg->members[i]];
+            if (other->state && other->point.note[0])
+                memcpy(p.note, other->point.note, sizeof(p.note));
+        }
+        keep_point(c, r, &p);
+    }
+}
+
+static void show_progress(struct campaign *c, const struct round *r, size_t bytes)
+{
+    char note[160], size[UNITS_TEXT];
+
+    snprintf(note, sizeof(note), "%s %s %s x%d%s%s", stage_name[r->stage], op_name(r->op),
+             units_bytes_text(size, (double)bytes), r->groups, c->worst.text[0] ? "  worst " : "",
+             c->worst.text);
+    progress_show(&c->progress, c->work_done, note);
+}
+
+/* What must end the campaign early, as a code; rank 0 decides the budget. */
+static int cut(const struct campaign *c, struct err *err)
+{
+    double spent = log_now() - c->started;
+
+    if (measure_stop)
+        return err_code(err, EXIT_CUT, "stopped by a signal; --resume measures what is missing");
+    if (c->o->budget > 0 && spent > c->o->budget)
+        return err_code(err, EXIT_CUT,
+                        "the budget of %g s is spent; --resume measures what is missing",
+                        c->o->budget);
+    return 0;
+}
+
+/* --- one size of one round --- */
+
+static int solo_size(struct campaign *c, const struct round *r, int epoch, int step,
+                     struct err *err)
+{
+    struct point p;
+
+    for (int g = 0; g < r->groups; g++) {
+        size_t bytes = plan_size(r, r->group[g].size, step);
+        if (!bytes || is_done(c, r, g, epoch, bytes))
+            continue;
+        if (measure_group(c, r, g, epoch, bytes, &p, err) < 0)
+            return -1;
+        keep_point(c, r, &p);
+    }
+    return 0;
+}
+
+static int rank_size(struct campaign *c, const struct round *r, int mine, int epoch, int step,
+                     struct err *err)
+{
+    struct record rec = {0};
+    size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
+    int rc = 0;
+
+    if (bytes && !is_done(c, r, mine, epoch, bytes)) {
+        rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
+        rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
+    }
+    if (c->world->gather(c->world, &rec, sizeof(rec), c->inbox, err) < 0)
+        return -1;
+    if (c->log)
+        merge_records(c, r);
+    return rc;
+}
+
+static bool all_done(const struct campaign *c, const struct round *r, int epoch, int step)
+{
+    for (int g = 0; g < r->groups; g++) {
+        size_t bytes = plan_size(r, r->group[g].size, step);
+        if (bytes && !is_done(c, r, g, epoch, bytes))
+            return false;
+    }
+    return true;
+}
+
+/* Rank 0 looks at the last size's time: would the next one take too long? */
+static int too_slow(const struct campaign *c, const struct round *r, int epoch, size_t bytes)
+{
+    const struct points *all = points_all(c->log);
+
+    for (int i = all->count - 1; i >= 0 && all->count - i <= r->groups; i--) {
+        const struct point *p = &all->point[i];
+        if (p->round == r->id && p->epoch == epoch && p->bytes < bytes && p->stop != STOP_FAILED &&
+            p->sec.median * (double)bytes / (double)p->bytes > c->o->max_run &&
+            p->sec.median > 1e-3)
+            return 1;
+    }
+    return 0;
+}
+
+static int finish_size(struct campaign *c, const struct round *r, size_t bytes, int rc,
+                       struct err *err)
+{
+    if (rc == 0 && c->log) {
+        rc = points_commit(c->log, err);
+        c->work_done += r->groups;
+        show_progress(c, r, bytes);
+        if (rc == 0)
+            rc = cut(c, err);
+    }
+    return c->world->agree(c->world, rc, err);
+}
+
+static int my_group(const struct round *r, int rank)
+{
+    for (int g = 0; g < r->groups; g++)
+        for (int i = 0; i < r->group[g].size; i++)
+            if (r->group[g].members[i] == rank)
+                return g;
+    return -1;
+}
+
+/* Rank 0's yes or no to everybody. */
+static int tell(struct campaign *c, int *yes, struct err *err)
+{
+    void *data = yes;
+    size_t len = sizeof(*yes);
+
+    if (c->world->share(c->world, &data, &len, err) < 0)
+        return -1;
+    if (data != yes) {
+        memcpy(yes, data, sizeof(*yes));
+        free(data);
+    }
+    return 0;
+}
+
+static int measure_round(struct campaign *c, const struct round *r, int epoch, struct err *err)
+{
+    int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++) {
+        size_t bytes = r->first;
+        for (int k = 0; k < i; k++)
+            bytes *= (size_t)r->factor;
+        if (all_done(c, r, epoch, i))
+            continue;
+        int slow = c->log && i > 0 ? too_slow(c, r, epoch, bytes) : 0;
+        if (i > 0 && (rc = tell(c, &slow, err)) < 0)
+            break;
+        if (slow)
+            break;
+        rc = c->world->solo ? solo_size(c, r, epoch, i, err) : rank_size(c, r, mine, epoch, i, err);
+        rc = finish_size(c, r, bytes, rc, err);
+    }
+    return rc;
+}
+
+static int measure_rounds(struct campaign *c, const struct plan *plan, struct err *err)
+{
+    for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++)
+        for (int i = 0; i < plan->rounds; i++)
+            if (plan->round[i].epochs >> epoch & 1 &&
+                measure_round(c, &plan->round[i], epoch, err) < 0)
+                return -1;
+    return 0;
+}
+
+static double work_of(const struct plan *plan)
+{
+    double work = 0;
+
+    for (int i = 0; i < plan->rounds; i++) {
+        const struct round *r = &plan->round[i];
+        work += (double)plan_steps(r) * r->groups * __builtin_popcount(r->epochs);
+    }
+    return work;
+}
+
+/* Every rank learns what the log already holds. */
+static int share_done(struct campaign *c, struct err *err)
+{
+    size_t len = 0;
+    void *data = NULL;
+    const struct point_key *keys;
+
+    if (c->log) {
+        keys = points_keys(c->log, &c->dones);
+        len = (size_t)c->dones * sizeof(*keys);
+        c->done = mem_calloc((size_t)c->dones + 1, sizeof(*keys));
+        if (len)
+            memcpy(c->done, keys, len);
+        data = c->done;
+    }
+    if (c->world->share(c->world, &data, &len, err) < 0)
+        return -1;
+    c->done = data;
+    c->dones = (int)(len / sizeof(*c->done));
+    return 0;
+}
+
+/* Rank 0 chooses what to measure again alone; everybody gets the same rounds. */
+static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+
+    if (c->log) {
+        retest_plan(out, c->topo, points_all(c->log));
+        text = out->rounds ? plan_text(out) : mem_strdup("");
+        len = strlen(text) + 1;
+    }
+    void *data = text;
+    if (c->world->share(c->world, &data, &len, err) < 0)
+        return -1;
+    int rc = 0;
+    if (c->log)
+        free(data);
+    else if (len > 1)
+        rc = plan_parse(out, "retest plan", data, c->topo->endpoints, err);
+    else
+        free(data);
+    for (int i = 0; i < out->rounds; i++)
+        out->round[i].id += first_id;
+    return rc;
+}
+
+int measure_plan(struct world *w, const struct transport *tr, const struct topo *topo,
+                 struct plan *plan, const struct measure_opts *o, struct points_log *log,
+                 struct err *err)
+{
+    struct campaign c = {.world = w, .transport = tr, .topo = topo, .o = o, .log = log};
+    struct plan again = {NULL, 0};
+    int rc = -1;
+
+    c.started = log_now();
+    c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;
+    worst_open(&c.worst, topo);
+    if (log)
+        progress_start(&c.progress, work_of(plan));
+    if (w->agree(w, share_done(&c, err), err) < 0)
+        goto out;
+    rc = measure_rounds(&c, plan, err);
+    if (rc == 0 && o->retest) {
+        rc = make_retest(&c, &again, plan->rounds, err);
+        if (w->agree(w, rc, err) == 0)
+            rc = measure_rounds(&c, &again, err);
+    }
+out:
+    close_session(&c);
+    progress_end(&c.progress);
+    worst_close(&c.worst);
+    plan_free(&again);
+    free(c.done);
+    free(c.inbox);
+    free(c.session.sec);
+    free(c.session.slow);
+    return rc;
+}
+
+void measure_estimate(const struct plan *p, const struct measure_opts *o, double alpha, double Bps,
+                      double *seconds, double *bytes)
+{
+    *seconds = *bytes = 0;
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        int n = plan_steps(r), epochs = __builtin_popcount(r->epochs);
+        for (int k = 0; k < n; k++) {
+            double size = (double)plan_size(r, r->group[0].size, k),
+                   one = alpha * r->group[0].size + size / Bps;
+            double runs = fmin(fmax(o->time_cap / one, 3), 16 + o->warmup);
+            if (one > o->max_run)
+                break;
+            *seconds += epochs * (runs * one + 2e-3);
+            *bytes += epochs * runs * size * r->groups * r->group[0].size;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/retest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* One parallel point with its class and how slow it is against that class. */
+struct suspect {
+    int tier;
+    const struct point *p;
+    double excess; /* time / class median */
+};
+
+static bool parallel(const struct point *p)
+{
+    return op_is_pair(p->op) && p->flows > 1 && p->stop != STOP_FAILED &&
+           p->stage != STAGE_RETEST && p->stage != STAGE_LADDER;
+}
+
+static int by_class(const void *a, const void *b)
+{
+    const struct suspect *x = a, *y = b;
+
+    if (x->p->op != y->p->op)
+        return x->p->op < y->p->op ? -1 : 1;
+    if (x->p->bytes != y->p->bytes)
+        return x->p->bytes < y->p->bytes ? -1 : 1;
+    if (x->tier != y->tier)
+        return x->tier < y->tier ? -1 : 1;
+    return (x->p->sec.median > y->p->sec.median) - (x->p->sec.median < y->p->sec.median);
+}
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct suspect *x = a, *y = b;
+
+    if (x->excess != y->excess)
+        return x->excess > y->excess ? -1 : 1;
+    if (x->p->src != y->p->src)
+        return x->p->src < y->p->src ? -1 : 1;
+    return (x->p->dst > y->p->dst) - (x->p->dst < y->p->dst);
+}
+
+/* Judge one class (sorted by time): excess stays 0 for those that are not outliers. */
+static void judge(struct suspect *s, int n)
+{
+    double *t = mem_calloc((size_t)n, sizeof(*t));
+
+    for (int i = 0; i < n; i++)
+        t[i] = s[i].p->sec.median;
+    double median = stats_quantile(t, n, 0.5), mad = stats_mad(t, n, median);
+    double limit = 5 * 1.4826 * mad / median;
+    if (limit < 0.1)
+        limit = 0.1;
+    for (int i = 0; i < n; i++)
+        s[i].excess = t[i] > median * (1 + limit) ? t[i] / median : 0;
+    s[n / 2].excess = s[n / 2].excess > 0 ? s[n / 2].excess : 1; /* the healthy reference */
+    free(t);
+}
+
+static void add_alone(struct plan *out, const struct point *p)
+{
+    for (int i = 0; i < out->rounds; i++) {
+        const struct round *r = &out->round[i];
+        if (r->op == p->op && r->first == p->bytes && r->group[0].members[0] == p->src &&
+            r->group[0].members[1] == p->dst)
+            return;
+    }
+    struct round *r = plan_add(out, STAGE_RETEST, p->op, 1);
+    r->first = r->last = p->bytes;
+    r->epochs = (1u << PLAN_EPOCHS) - 1;
+    r->group[0].members = mem_calloc(2, sizeof(int));
+    r->group[0].members[0] = p->src;
+    r->group[0].members[1] = p->dst;
+    r->group[0].size = 2;
+}
+
+void retest_plan(struct plan *out, const struct topo *t, const struct points *p)
+{
+    struct suspect *s = NULL;
+    int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
+
+    for (int i = 0; i < p->count; i++)
+        if (parallel(&p->point[i])) {
+            const struct point *q = &p->point[i];
+            struct suspect one = {topo_tier(t->tier, t->tiers, &t->endpoint[q->src].place,
+                                            &t->endpoint[q->dst].place),
+                                  q, 0};
+            MEM_PUSH(s, n) = one;
+        }
+    if (n)
+        qsort(s, (size_t)n, sizeof(*s), by_class);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && s[j].p->op == s[i].p->op && s[j].p->bytes == s[i].p->bytes &&
+                        s[j].tier == s[i].tier;
+             j++)
+            ;
+        judge(s + i, j - i);
+    }
+    if (n)
+        qsort(s, (size_t)n, sizeof(*s), by_excess);
+    for (int i = 0; i < n && s[i].excess > 0 && out->rounds < RETEST_MAX; i++) {
+        int *a = &times[s[i].p->src], *b = &times[s[i].p->dst];
+        if (s[i].excess > 1 && (*a >= RETEST_PER_ENDPOINT || *b >= RETEST_PER_ENDPOINT))
+            continue;
+        ++*a;
+        ++*b;
+        add_alone(out, s[i].p);
+    }
+    free(s);
+    free(times);
+}

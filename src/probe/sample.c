@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/sample.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
+
+/* What one point gathers over its batches. */
+struct state {
+    struct session *s;
+    struct point *p;
+    const struct measure_opts *o;
+    int n;          /* samples so far */
+    double spent;   /* s */
+    int slow_count; /* how often this rank was the slowest */
+    double skews[64];
+    int batches, late_count;
+};
+
+static void note(struct point *p, const char *text)
+{
+    snprintf(p->note, sizeof(p->note), "%s", text);
+    for (char *c = p->note; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = ' ';
+}
+
+/* The members agree whether anybody failed; rc is this rank's. */
+static int any_failed(struct session *s, int rc, struct err *err)
+{
+    double failed = rc < 0;
+
+    if (s->world->maximum(s->group.comm, &failed, 1, err) < 0)
+        return -1;
+    return failed > 0;
+}
+
+static int fail_point(struct state *st, const struct err *why)
+{
+    st->p->stop = STOP_FAILED;
+    memset(&st->p->sec, 0, sizeof(st->p->sec));
+    note(st->p, why->text);
+    return 0;
+}
+
+static void make_room(struct session *s, int n)
+{
+    if (n <= s->room)
+        return;
+    s->room = n * 2;
+    s->sec = mem_realloc(s->sec, (size_t)s->room, sizeof(*s->sec));
+    s->slow = mem_realloc(s->slow, (size_t)s->room, sizeof(*s->slow));
+}
+
+/* Who arrived last, and how far apart the first and the last were, on the members' common clock. */
+static int note_arrival(struct state *st, struct err *err)
+{
+    struct session *s = st->s;
+    double now = s->world->clock(s->group.comm), v[2] = {now, -now};
+
+    if (isnan(now) || st->batches >= 64)
+        return 0;
+    if (s->world->maximum(s->group.comm, v, 2, err) < 0)
+        return -1;
+    st->skews[st->batches++] = v[0] + v[1];
+    st->late_count += v[0] <= now;
+    return 0;
+}
+
+/* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
+static int batch(struct state *st, int n, struct err *err)
+{
+    struct session *s = st->s;
+    struct err why = {0, ""};
+
+    make_room(s, st->n + n);
+    if (note_arrival(st, err) < 0)
+        return -1;
+    double *mine = s->sec, *slow = s->slow + st->n;
+    int rc = s->transport->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
+    int failed = any_failed(s, rc, err);
+    if (failed) {
+        if (failed > 0)
+            fail_point(st, &why);
+        return failed;
+    }
+    memcpy(slow, mine, (size_t)n * sizeof(*slow));
+    if (s->world->maximum(s->group.comm, slow, n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        st->slow_count += mine[i] >= slow[i];
+        st->spent += slow[i];
+    }
+    st->n += n;
+    return 0;
+}
+
+/* Does the interval of the median satisfy the asked half-width?  Leaves the samples in order. */
+static bool narrow(const struct state *st)
+{
+    struct session *s = st->s;
+    double lo, hi;
+
+    make_room(s, st->n);
+    memcpy(s->sec, s->slow, (size_t)st->n * sizeof(double));
+    stats_sort(s->sec, st->n);
+    stats_median_ci(s->sec, st->n, &lo, &hi);
+    return (hi - lo) / 2 <= st->o->half_width * stats_quantile(s->sec, st->n, 0.5);
+}
+
+/* The leader's choice: how many samples next (> 0), or -1 - enum stop.  A parallel round runs until
+ * its time is up, so that everybody loads the fabric for as long as anybody measures. */
+static int decide(const struct state *st, int last_batch)
+{
+    double per = st->n ? st->spent / st->n : 0, left = st->o->time_cap - st->spent;
+    bool loaded = st->p->flows > 1 && !st->s->world->solo;
+    int fixed = st->o->iters;
+
+    if (fixed)
+        return st->n >= fixed               ? -1 - STOP_COUNT
+               : fixed - st->n > LAST_BATCH ? LAST_BATCH
+                                            : fixed - st->n;
+    if (st->n >= 2 && !loaded && narrow(st))
+        return -1 - STOP_CI;
+    if ((st->n >= 2 && left < per) || st->n >= SAMPLES_MAX)
+        return -1 - STOP_TIME;
+    int next = last_batch ? last_batch * 2 : FIRST_BATCH;
+    if (next > LAST_BATCH)
+        next = LAST_BATCH;
+    if (per > 0 && next * per > left)
+        next = left > 2 * per ? (int)(left / per) : 2;
+    return next;
+}
+
+/* Uncounted runs: one, and as many more as a quarter of the time cap allows.  The last time per run
+ * ends up in *per. */
+static int warm_up(struct state *st, double *per, struct err *err)
+{
+    int n = 1, rc, done = 0;
+
+    while (n > 0) {
+        rc = batch(st, n, err);
+        if (rc)
+            return rc;
+        done += n;
+        *per = st->spent / st->n;
+        n = st->o->warmup - done;
+        if (*per > 0 && n * *per > st->o->time_cap / 4)
+            n = (int)(st->o->time_cap / 4 / *per);
+        if (done > 1)
+            n = 0;
+        st->n = 0;
+        st->spent = 0;
+        if (st->s->world->lead(st->s->group.comm, &n, err) < 0)
+            return -1;
+    }
+    st->slow_count = st->late_count = st->batches = 0;
+    return 0;
+}
+
+static int verify(struct state *st, struct err *err)
+{
+    struct session *s = st->s;
+    struct err why = {0, ""};
+    int rc = s->transport->check(s->ctx, st->p->op, st->p->bytes, &why),
+        bad = any_failed(s, rc, err);
+
+    if (bad < 0)
+        return -1;
+    st->p->checked = true;
+    st->p->wrong = bad;
+    if (bad)
+        note(st->p, why.text);
+    return 0;
+}
+
+/* The member with the largest count, told to everybody: its endpoint id. */
+static int most(struct session *s, int count, int *endpoint, struct err *err)
+{
+    double v = (double)count * s->group.size + s->group.self;
+
+    if (s->world->maximum(s->group.comm, &v, 1, err) < 0)
+        return -1;
+    *endpoint = s->group.members[(int)fmod(v, s->group.size)];
+    return 0;
+}
+
+static int finish(struct state *st, struct err *err)
+{
+    struct session *s = st->s;
+
+    stats_summary(&st->p->sec, s->slow, st->n);
+    st->p->skew = st->batches ? stats_median(st->skews, st->batches) : NAN;
+    st->p->slowest = st->p->late = -1;
+    if (s->world->solo)
+        return 0;
+    if (most(s, st->slow_count, &st->p->slowest, err) < 0)
+        return -1;
+    return st->batches ? most(s, st->late_count, &st->p->late, err) : 0;
+}
+
+int sample_point(struct session *s, struct point *p, const struct measure_opts *o, bool check,
+                 struct err *err)
+{
+    struct state st = {.s = s, .p = p, .o = o};
+    double per = 0;
+    int rc = warm_up(&st, &per, err), n = 0;
+
+    if (rc)
+        return rc < 0 ? -1 : 0;
+    if (check && s->transport->check && verify(&st, err) < 0)
+        return -1;
+    st.spent = 0;
+    for (int last = 0;; last = n) {
+        n = decide(&st, last);
+        if (!last && n > 2 && !o->iters &&
+            per * n > o->time_cap / 2) /* long samples: a short first batch */
+            n = per * 4 > o->time_cap ? 2 : 4;
+        if (s->world->lead(s->group.comm, &n, err) < 0)
+            return -1;
+        if (n < 0)
+            break;
+        rc = batch(&st, n, err);
+        if (rc)
+            return rc < 0 ? -1 : 0;
+    }
+    p->stop = (enum stop)(-1 - n);
+    return finish(&st, err);
+}

@@ -1,0 +1,56 @@
+/* sim.h - a fabric that is a formula: the truth that everything else is tested against.
+ *
+ * Times come from a preset's tiers (t = alpha + bytes / rate; collectives: see sim_collective.c),
+ * slowed by injected faults, times a lognormal noise exp(sigma * N(0,1)) whose median is 1.  Every
+ * draw is a pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly
+ * reproducible. */
+#ifndef RG_SIM_H
+#define RG_SIM_H
+
+#include "base/err.h"
+#include "base/op.h"
+#include "probe/transport.h"
+#include "topo/fabric.h"
+#include "topo/topo.h"
+
+enum fault_kind {
+    FAULT_SLOW_LINK,  /* slow-link=A-B:F      the pair A,B, both directions */
+    FAULT_SLOW_NIC,   /* slow-nic=E:F[:tx|rx] endpoint E on tiers that cross NICs */
+    FAULT_SLOW_GPU,   /* slow-gpu=E:F         endpoint E on tiers that do not (its NVLink port) */
+    FAULT_SLOW_HOST,  /* slow-host=H:F        every endpoint of host H, all tiers */
+    FAULT_SLOW_RACKS, /* slow-racks=A-B:F     between racks A and B (domains when there are no
+                         racks) */
+    FAULT_DEAD_HOST,  /* dead-host=H          no answer from host H */
+    FAULT_CORRUPT,    /* corrupt=E            endpoint E receives wrong data */
+    FAULT_COUNT
+};
+
+struct fault {
+    enum fault_kind kind;
+    int a, b;      /* endpoint, host or rack; b = -1 when there is one */
+    double factor; /* rate left, 0 < F < 1 */
+    bool tx, rx;   /* slow-nic */
+};
+
+struct sim {
+    const struct fabric *fabric;
+    const struct topo *truth; /* with every level visible, also when the measured side is blind */
+    double noise;             /* sigma, share */
+    unsigned long long seed;
+    struct fault *fault;
+    int faults;
+};
+
+/* Parse one --fault argument against the truth; hosts by index or name, endpoints by id. */
+int sim_fault(struct sim *s, const char *text, struct err *err);
+void sim_free(struct sim *s); /* faults only */
+
+/* Noise-free seconds. */
+double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes);
+double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes);
+/* Rate left (0..1) of src -> dst on this tier. */
+double sim_factor(const struct sim *s, int src, int dst, int tier);
+
+/* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
+
+#endif

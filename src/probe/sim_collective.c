@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collectives on the simulated fabric.
+ *
+ * A published curve of the preset is used when op and group match it; elsewhere a ring in member
+ * order (all_gather, reduce_scatter, all_reduce, broadcast), a pairwise exchange (all_to_all) or
+ * the single hop (sendrecv).  Ring: NCCL src/graph/tuning.cc, latency = steps * (alpha of the
+ * link), bandwidth = the slowest link; a ring leaves a domain with `g` members over g NICs at once.
+ */
+#include <math.h>
+
+#include "probe/sim.h"
+
+struct links {
+    double alpha_in, alpha_out; /* summed over the ring's hops inside and between domains */
+    double Bps;                 /* of the slowest hop, NICs of a domain added up */
+    double nic_Bps;             /* of the slowest hop that crosses NICs, one NIC; INFINITY: none */
+    int crossings, per_domain;
+};
+
+static int domain_of(const struct topo *t, int id)
+{
+    const int *at = t->endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : at[LEVEL_HOST];
+}
+
+/* Walk the ring of members once. */
+static struct links walk(const struct sim *s, const int *ids, int n)
+{
+    const struct topo *t = s->truth;
+    struct links l = {0, 0, INFINITY, INFINITY, 0, 0};
+    double out_Bps = INFINITY;
+    int run = 0, fewest = n;
+
+    for (int i = 0; i < n; i++) {
+        int a = ids[i], b = ids[(i + 1) % n];
+        int tier = topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
+        const struct fabric_tier *ft = &s->fabric->tier[tier];
+        double Bps = ft->Bps.value * sim_factor(s, a, b, tier);
+        run++;
+        if (domain_of(t, a) == domain_of(t, b)) {
+            l.alpha_in += ft->alpha.value;
+            l.Bps = fmin(l.Bps, Bps);
+            continue;
+        }
+        l.alpha_out += ft->alpha.value;
+        out_Bps = fmin(out_Bps, Bps);
+        l.crossings++;
+        fewest = run < fewest ? run : fewest;
+        run = 0;
+    }
+    l.per_domain = l.crossings ? fewest : n;
+    l.nic_Bps = out_Bps;
+    l.Bps = fmin(l.Bps, out_Bps * l.per_domain);
+    return l;
+}
+
+static const struct fabric_collective *published(const struct sim *s, enum op op, int n,
+                                                 int domains)
+{
+    for (int i = 0; i < s->fabric->collectives; i++) {
+        const struct fabric_collective *c = &s->fabric->collective[i];
+        if (c->op == op && c->ranks == n && c->domains == domains)
+            return c;
+    }
+    return NULL;
+}
+
+/* The worst factor between neighbours of the ring: what a fault leaves of a published curve. */
+static double ring_factor(const struct sim *s, const int *ids, int n)
+{
+    const struct topo *t = s->truth;
+    double worst = 1;
+
+    for (int i = 0; i < n && s->faults; i++) {
+        int a = ids[i], b = ids[(i + 1) % n];
+        int tier = topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
+        worst = fmin(worst, sim_factor(s, a, b, tier));
+    }
+    return worst;
+}
+
+double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes)
+{
+    struct links l = walk(s, ids, n);
+    const struct fabric_collective *c = published(s, op, n, l.crossings ? l.crossings : 1);
+    double share = (double)(n - 1) / n;
+
+    if (c)
+        return c->alpha.value +
+               bytes * op_bus_factor(op, n) / (c->busbw.value * ring_factor(s, ids, n));
+    double lap = (l.alpha_in + l.alpha_out) * share; /* n - 1 of the ring's n hops */
+    double rounds = op == OP_ALL_REDUCE ? 2 : 1;
+    if (op == OP_ALL_TO_ALL) {
+        double near = bytes * (l.per_domain - 1) / n / l.Bps;
+        double far = l.crossings ? bytes * (n - l.per_domain) / n / l.nic_Bps : 0;
+        return lap / n + fmax(l.alpha_in, l.alpha_out) / n + fmax(near, far);
+    }
+    if (op == OP_SENDRECV)
+        return fmax(l.alpha_in / n, l.alpha_out / (l.crossings ? l.crossings : 1)) +
+               bytes / (l.crossings ? fmin(l.Bps, l.nic_Bps) : l.Bps);
+    return rounds * (lap + bytes * (op == OP_BROADCAST ? 1 : share) / l.Bps);
+}
