@@ -12,8 +12,10 @@
 # reaches the nominal rate within 0.1 % from 100 Mbit/s to 8 Gbit/s; 100 us misses up to 0.3 %.
 GSO=16384
 BUCKET_MIN=20000 BUCKET_US=400
-# 5 ms of queue: with 1 ms an all_to_all of 8 hosts collapses.
-QUEUE_US=5000
+# Every queue holds what all hosts may have in flight, one receive window each: nothing is ever dropped, as
+# on a fabric with link-level flow control.  With shorter queues TCP's recoveries take up to 8 % of a fast
+# far link, and an all_to_all of 8 hosts collapses.  The kernel advertises half of the receive buffer.
+WINDOW=262144
 
 in_fab() { ip -n "$FAB" "$@"; }
 
@@ -30,7 +32,7 @@ nic_rate() {
 shape() {
     local bucket=$(($3 * BUCKET_US / 8)) limit
     [ "$bucket" -ge "$BUCKET_MIN" ] || bucket=$BUCKET_MIN
-    limit=$(($3 * QUEUE_US / 8 + bucket))
+    limit=$((HOSTS * WINDOW + bucket))
     tc -n "$1" qdisc replace dev "$2" root tbf rate "${3}mbit" burst "$bucket" limit "$limit"
 }
 
@@ -84,6 +86,7 @@ build_spine() {
 quiet_tcp() {
     ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=reno \
         net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_no_metrics_save=1 \
+        net.ipv4.tcp_rmem="4096 $((2 * WINDOW)) $((2 * WINDOW))" \
         net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
     ip -n "$1" link set lo up
 }

@@ -31,9 +31,9 @@ STATE=/run/railgauge-lab/$LAB
 PARAMETERS='RACKS PER NIC TRUNK DELAY_US DEGRADE'
 
 MTU=1500
-# One eager limit above the messages in flight: the rendezvous' control messages queue behind data in the
-# one socket and make two directions at once look like half duplex.
-EAGER=1048576
+# A message of 1 MiB and its header goes eagerly: a rendezvous' control messages queue behind data in the
+# one socket and make two directions at once look like half duplex, and cost two more trips between racks.
+EAGER=1052672
 
 # shellcheck source=build.sh
 . "$HERE/build.sh"
