@@ -1,0 +1,29 @@
+/* launch.h - start the MPI program: where it is, what stands before it, and how it ended.  No
+ * shell. */
+#ifndef RG_LAUNCH_H
+#define RG_LAUNCH_H
+
+#include "base/err.h"
+
+/* "railgauge-probe" beside our own executable, else found in PATH; NULL with a message when there
+ * is none. The caller frees. */
+char *launch_probe_path(struct err *err);
+
+struct launch {
+    const char *command; /* --launch: words before the program, instead of mpirun */
+    const char *hosts;   /* --hosts: a host list, or NULL for this machine */
+    int ranks;           /* 0: 4 here, one a host with --hosts */
+};
+
+/* Run railgauge-probe with these arguments (NULL-terminated, without argv[0]) under the launcher
+ * and wait. *code is its exit code (128 + n when a signal ended it).  SIGTERM and SIGINT to us are
+ * passed on. */
+int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err);
+
+/* Print the command that launch_run() would start, for --dry-run; stream is a FILE *. */
+int launch_print(const struct launch *l, const char *const *args, void *stream, struct err *err);
+
+/* Replace this process by railgauge-probe; returns only on failure. */
+int launch_exec(char **argv, struct err *err);
+
+#endif
