@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# install.bats - what make install puts where, and that it works from there.
+
+setup_file() {
+    export ROOT="$BATS_FILE_TMPDIR/root"
+    make -s install DESTDIR="$ROOT" PREFIX=/opt/rg SAN="$RG_SAN" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
+        { cat "$BATS_FILE_TMPDIR/log"; return 1; }
+}
+
+@test "programs, library, header, .pc, manual and data are there and nothing is outside the prefix" {
+    cd "$ROOT"
+    [ -x opt/rg/bin/railgauge ]
+    [ -f opt/rg/lib/librailgauge.so.0 ]
+    [ "$(readlink opt/rg/lib/librailgauge.so)" = librailgauge.so.0 ]
+    [ -f opt/rg/include/railgauge.h ]
+    [ -f opt/rg/share/man/man1/railgauge.1 ]
+    [ -f opt/rg/share/railgauge/topo/fabrics/gb200-nvl72.json ]
+    [ "$(find . -type f ! -path './opt/rg/*' | wc -l)" -eq 0 ]
+}
+
+@test "the installed program finds its data beside itself" {
+    cd "$BATS_TEST_TMPDIR"
+    run "$ROOT/opt/rg/bin/railgauge" predict --fabric no-such-fabric
+    [ "$status" -ne 0 ]
+    run "$ROOT/opt/rg/bin/railgauge" run --transport sim --fabric gb200-nvl72 --racks 1 --dry-run
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "the library has its SONAME and exports the public functions only" {
+    lib="$ROOT/opt/rg/lib/librailgauge.so.0"
+    readelf -d "$lib" | grep -F 'Library soname: [librailgauge.so.0]'
+    exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ { sub(/@.*/, "", $3); print $3 }' | grep -v '^RAILGAUGE_' | sort)
+    declared=$(grep -oE 'railgauge_[a-z]+\(' src/railgauge.h | tr -d '(' | sort -u)
+    [ "$exported" = "$declared" ]
+}
+
+@test "a program builds with pkg-config's answer alone" {
+    export PKG_CONFIG_PATH="$ROOT/opt/rg/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$ROOT"
+    [ "$(pkg-config --modversion railgauge)" = "$("$RG_BUILD/railgauge" --version | cut -d' ' -f2)" ]
+    cat >"$BATS_TEST_TMPDIR/x.c" <<-END
+	#include <railgauge.h>
+	#include <stdio.h>
+	int main(void)
+	{
+	    struct railgauge *r;
+	    char err[256];
+
+	    if (railgauge_open(&r, "/nonexistent/matrix.json", err) == 0)
+	        return 1;
+	    puts(err);
+	    return 0;
+	}
+	END
+    # shellcheck disable=SC2046
+    cc ${RG_SAN:+-fsanitize=$RG_SAN} -o "$BATS_TEST_TMPDIR/x" "$BATS_TEST_TMPDIR/x.c" $(pkg-config --cflags --libs railgauge)
+    run env LD_LIBRARY_PATH="$ROOT/opt/rg/lib" "$BATS_TEST_TMPDIR/x"
+    [ "$status" -eq 0 ]
+    [ "$output" = "/nonexistent/matrix.json: No such file or directory" ]
+}
+
+@test "the manual page is clean" {
+    mandoc -T lint -W warning src/railgauge.1
+}
+
+@test "the manual page knows every command and every long option" {
+    page=$(mandoc -T ascii src/railgauge.1 | col -b)
+    missing=
+    for c in $(railgauge --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+        section=$(awk -v c="$c" '/^[A-Z]/ { inside = $0 ~ /^COMMANDS/ } inside' <<<"$page")
+        grep -qE "^   *railgauge $c\b|^   $c\b" <<<"$section" || missing+=" $c"
+        for o in $(railgauge "$c" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+            grep -qF -- "$o" <<<"$page" || missing+=" $c:$o"
+        done
+    done
+    echo "missing:$missing"
+    [ -z "$missing" ]
+}
+
+@test "uninstall takes away what install put there" {
+    make -s uninstall DESTDIR="$ROOT" PREFIX=/opt/rg SAN="$RG_SAN" >/dev/null
+    [ "$(find "$ROOT" -type f -o -type l | wc -l)" -eq 0 ]
+}
