@@ -120,7 +120,7 @@ $(BUILD)/prefix: FORCE
 
 # --- tests: TAP from cmocka programs, bats files and scripts, judged by prove ---
 SUITE_unit := $(UNIT) $(wildcard tests/unit/*.sh)
-SUITE_cli  := $(wildcard tests/layers.sh tests/cli/*.bats tests/install.bats tests/bad/*.bats)
+SUITE_cli  := $(wildcard tests/layers.sh tests/cli/*.bats tests/install.bats tests/bad/run.sh)
 SUITE_mpi  := $(wildcard tests/mpi/*.bats)
 SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITES     := unit cli mpi lab

@@ -1,5 +1,6 @@
 /* main.c - the table of subcommands, nothing else. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,12 +46,10 @@ int cmd_fail(const char *name, const struct err *err)
     return err->code;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     char program[64];
 
-    setlocale(LC_CTYPE, "");
-    json_provenance_argv(argc, argv);
     if (argc < 2) {
         usage(stderr);
         return EXIT_USAGE;
@@ -72,4 +71,16 @@ int main(int argc, char **argv)
         }
     fprintf(stderr, "railgauge: no command \"%s\"; railgauge --help lists them\n", argv[1]);
     return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    json_provenance_argv(argc, argv);
+    int rc = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        log_error("cannot write to standard output: %s", strerror(errno));
+        return rc ? rc : EXIT_IO;
+    }
+    return rc;
 }

@@ -1,0 +1,36 @@
+#!/bin/bash
+# run.sh - every bad input of manifest.tsv gets its exit code and its sentence, in bounded time.
+#
+# manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, % a fresh folder), exit
+# code, fragment of stderr.
+cd "$(dirname "$0")" || exit 1
+RG_BUILD=${RG_BUILD:-$PWD/../../build}
+temp=$(mktemp -d)
+trap 'rm -rf "$temp"' EXIT
+
+n=0
+failed=0
+while IFS=$'\t' read -r file command code fragment; do
+    [[ $file == file || $file == \#* ]] && continue
+    n=$((n + 1))
+    mkdir "$temp/$n"
+    words=()
+    read -ra raw <<<"$command"
+    for w in "${raw[@]}"; do
+        w=${w//@/$file}
+        words+=("${w//%/$temp/$n}")
+    done
+    timeout 20 "$RG_BUILD/railgauge" "${words[@]}" >"$temp/out" 2>"$temp/err" </dev/null
+    got=$?
+    if [[ $got == "$code" ]] && grep -qF -- "$fragment" "$temp/err"; then
+        echo "ok $n - $file: $command"
+    else
+        failed=$((failed + 1))
+        echo "not ok $n - $file: $command"
+        echo "# exit $got where $code was expected; \"$fragment\" expected in:"
+        head -c 600 "$temp/err" | tr -cd '\11\12\40-\176' | head -5 | sed 's/^/#   /'
+    fi
+    rm -rf "${temp:?}/$n"
+done <manifest.tsv
+echo "1..$n"
+exit $((failed > 0))

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topology.json: what was read can be asked, copied, printed and saved. */
+#include "fuzz.h"
+#include "topo/topo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct topo t, copy;
+    struct err e = {0};
+    FILE *null = fopen("/dev/null", "w");
+
+    if (topo_load(&t, fuzz_file(data, size), &e) < 0) {
+        fuzz_refused(e.code, e.text);
+        fclose(null);
+        return 0;
+    }
+    topo_copy(&copy, &t);
+    for (int i = 0; i + 1 < t.endpoints && i < 64; i++)
+        if (topo_tier(t.tier, t.tiers, &t.endpoint[i].place, &t.endpoint[i + 1].place) < 0)
+            abort();
+    topo_default_tiers(&copy);
+    topo_print(&copy, null);
+    fclose(null);
+    topo_free(&copy);
+    topo_free(&t);
+    return 0;
+}
