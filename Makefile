@@ -134,7 +134,7 @@ $(SUITES:%=check-%): check-%:
 	$(Q)$(if $(strip $(SUITE_$*)),$(call prove,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
 
 bench: all $(BENCH)
-	$(Q)for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' $$b || exit 1; done
+	$(Q)for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' ./$$b || exit 1; done
 
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
