@@ -1,8 +1,9 @@
 /* fabric.h - presets: what is published about a kind of machine (topo/fabrics/NAME.json).
  *
- * Every number carries its source and kind: measured (by somebody, on that machine), stated (by vendor
- * staff in words), spec (data sheet), inferred (from another published number).  A preset becomes a
- * topology (fabric_topo), the truth of the sim transport, and a cost matrix (matrix_from_fabric). */
+ * Every number carries its source and kind: measured (by somebody, on that machine), stated (by
+ * vendor staff in words), spec (data sheet), inferred (from another published number).  A preset
+ * becomes a topology (fabric_topo), the truth of the sim transport, and a cost matrix
+ * (matrix_from_fabric). */
 #ifndef RG_FABRIC_H
 #define RG_FABRIC_H
 
@@ -22,11 +23,11 @@ struct number {
 
 struct fabric_tier {
     struct tier_rule rule;
-    struct number alpha;   /* s, one way, small message */
-    struct number Bps;     /* one direction, one pair, large messages */
-    struct number bi_Bps;  /* each direction while both run */
-    struct number peak;    /* Bps of the data sheet: the "peak" line of plots */
-    bool nic;              /* the pair's traffic crosses NICs: NIC faults and sharing apply */
+    struct number alpha;  /* s, one way, small message */
+    struct number Bps;    /* one direction, one pair, large messages */
+    struct number bi_Bps; /* each direction while both run */
+    struct number peak;   /* Bps of the data sheet: the "peak" line of plots */
+    bool nic;             /* the pair's traffic crosses NICs: NIC faults and sharing apply */
 };
 
 /* A published collective curve: t(S) = alpha + S * factor / busbw, on one shape. */
@@ -40,9 +41,9 @@ struct fabric_gpu {
     char *name;
     struct number memory_bytes, hbm_Bps;
     struct {
-        char dtype[12]; /* "bf16", "fp8", "nvfp4" */
+        char dtype[12];      /* "bf16", "fp8", "nvfp4" */
         struct number flops; /* dense peak, FLOP/s */
-    } *peak;
+    } * peak;
     int peaks;
 };
 
@@ -58,17 +59,18 @@ struct fabric {
     } nic;
     int hosts_per_domain; /* NVLink domain; 1: the host is the domain; 0: no NVLink */
     int hosts_per_rack;
-    int hosts_per_leaf;   /* 0: not known */
-    bool rail_optimised;  /* NIC k of every host of a leaf group hangs on leaf k */
+    int hosts_per_leaf;  /* 0: not known */
+    bool rail_optimised; /* NIC k of every host of a leaf group hangs on leaf k */
     int default_racks;
-    double uplink_share;  /* uplink capacity of a leaf / sum of its NICs; 1 = full bisection */
+    double uplink_share; /* uplink capacity of a leaf / sum of its NICs; 1 = full bisection */
     struct fabric_tier *tier;
     int tiers;
     struct fabric_collective *collective;
     int collectives;
 };
 
-/* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up as topo/fabrics/NAME.json). */
+/* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up
+ * as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
 void fabric_free(struct fabric *f);
 /* The same from parsed JSON; path is for messages.  On failure f may hold parts: fabric_free(). */
@@ -78,7 +80,8 @@ int fabric_read(struct fabric *f, struct json_t *root, const char *path, struct 
 int fabric_list(char ***names, int *count, struct err *err);
 
 /* `racks` racks of this fabric (0: its default) as a topology: names "rack-00", "r00n00" ...; with
- * blind, only host names and endpoints are told and every other level is -1 ("hidden by --blind"). */
+ * blind, only host names and endpoints are told and every other level is -1 ("hidden by --blind").
+ */
 int fabric_topo(const struct fabric *f, int racks, bool blind, struct topo *t, struct err *err);
 
 #endif

@@ -137,22 +137,6 @@ static int read_layout(const struct reader *r, struct fabric *f, json_t *from)
     return json_number(from, where, "uplink_share", 1e-3, 1, 0, &f->uplink_share, r->err);
 }
 
-static int read_same(const struct reader *r, unsigned *mask, json_t *from, const char *where)
-{
-    *mask = 0;
-    if (!json_is_array(from))
-        return err_data(r->err, "%s: \"same\" is not a list of levels", where);
-    for (size_t i = 0; i < json_array_size(from); i++) {
-        const char *name = json_string_value(json_array_get(from, i));
-        int level = name ? level_find(name) : -1;
-        if (level < 0 || (*mask >> level & 1))
-            return err_data(r->err, "%s: same[%zu] \"%s\" is %s", where, i, name ? name : "",
-                            level < 0 ? "not host, domain, leaf, rack or rail" : "there twice");
-        *mask |= 1u << level;
-    }
-    return 0;
-}
-
 static int read_tier(const struct reader *r, struct fabric_tier *t, json_t *from, const char *where)
 {
     json_t *same, *alpha, *bps, *bi, *peak;
@@ -162,7 +146,7 @@ static int read_tier(const struct reader *r, struct fabric_tier *t, json_t *from
     if (json_take(from, where, r->err, "{s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "name", &name, "same",
                   &same, "nic", &nic, "alpha_s", &alpha, "bandwidth_Bps", &bps, "bidirectional_Bps",
                   &bi, "peak_Bps", &peak) < 0 ||
-        read_same(r, &t->rule.same, same, where) < 0)
+        topo_same_read(&t->rule.same, same, where, r->err) < 0)
         return -1;
     if (!*name || strlen(name) >= sizeof(t->rule.name))
         return err_data(r->err, "%s: name \"%s\" has not 1..%zu characters", where, name,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "topo/topo.h"
 
@@ -87,4 +88,46 @@ void topo_default_tiers(struct topo *t)
         if (adds_pairs(t, steps[i].level))
             add_tier(t, steps[i].name ? steps[i].name : host_tier(t), 1u << steps[i].level);
     add_tier(t, rest_tier(t), 0);
+}
+
+int topo_text_check(const char *text, size_t max, const char *where, struct err *err)
+{
+    size_t len = text ? strlen(text) : 0;
+
+    if (!text)
+        return err_data(err, "%s: no text", where);
+    if (!len || len > max)
+        return err_data(err, "%s: a text of %zu characters where 1..%zu are possible", where, len,
+                        max);
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return err_data(err, "%s: a control character (0x%02x) at position %td", where,
+                            (unsigned char)*c, c - text);
+    return 0;
+}
+
+int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct err *err)
+{
+    *mask = 0;
+    if (!json_is_array(from))
+        return err_data(err, "%s: \"same\" is not a list of levels", where);
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        const char *name = json_string_value(json_array_get(from, i));
+        int level = name ? level_find(name) : -1;
+        if (level < 0 || (*mask >> level & 1))
+            return err_data(err, "%s: same[%zu] \"%.60s\" is %s", where, i, name ? name : "",
+                            level < 0 ? "not host, domain, leaf, rack or rail" : "there twice");
+        *mask |= 1u << level;
+    }
+    return 0;
+}
+
+json_t *topo_same_json(unsigned mask)
+{
+    json_t *same = json_array();
+
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (mask >> l & 1)
+            json_array_append_new(same, json_string(level_name[l]));
+    return same;
 }

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo_load.c, topo_save.c - topology.json there and back, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "topo/fabric.h"
+#include "topo/topo.h"
+
+static char path[] = "/tmp/railgauge-topo-XXXXXX.json";
+static const char golden[] = "tests/golden/topology.json";
+
+static int make_path(void **state)
+{
+    int fd = mkstemps(path, 5);
+
+    (void)state;
+    return fd < 0 || close(fd) != 0;
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
+static void same_text(const char *a, const char *b)
+{
+    assert_int_equal(!a, !b);
+    if (a)
+        assert_string_equal(a, b);
+}
+
+static void same_names(const struct topo *a, const struct topo *b)
+{
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        assert_int_equal(a->group[l].count, b->group[l].count);
+        for (int i = 0; i < a->group[l].count; i++)
+            assert_string_equal(a->group[l].name[i], b->group[l].name[i]);
+    }
+    assert_int_equal(a->tiers, b->tiers);
+    for (int i = 0; i < a->tiers; i++) {
+        assert_string_equal(a->tier[i].name, b->tier[i].name);
+        assert_int_equal(a->tier[i].same, b->tier[i].same);
+    }
+    assert_int_equal(a->unseens, b->unseens);
+    for (int i = 0; i < a->unseens; i++) {
+        assert_string_equal(a->unseen[i].what, b->unseen[i].what);
+        assert_string_equal(a->unseen[i].why, b->unseen[i].why);
+    }
+    same_text(a->fabric, b->fabric);
+}
+
+static void same_endpoints(const struct topo *a, const struct topo *b)
+{
+    assert_int_equal(a->endpoints, b->endpoints);
+    for (int i = 0; i < a->endpoints; i++) {
+        const struct endpoint *x = &a->endpoint[i], *y = &b->endpoint[i];
+        assert_memory_equal(&x->place, &y->place, sizeof(x->place));
+        assert_memory_equal(x->source, y->source, sizeof(x->source));
+        assert_int_equal(x->kind, y->kind);
+        assert_int_equal(x->local, y->local);
+        assert_int_equal(x->numa, y->numa);
+        assert_int_equal(x->nic, y->nic);
+        assert_string_equal(x->busid, y->busid);
+        assert_string_equal(x->model, y->model);
+    }
+}
+
+static void same_topo(const struct topo *a, const struct topo *b)
+{
+    assert_int_equal(a->hosts, b->hosts);
+    for (int i = 0; i < a->hosts; i++) {
+        assert_string_equal(a->host[i].name, b->host[i].name);
+        same_text(a->host[i].cpu, b->host[i].cpu);
+        assert_int_equal(a->host[i].sockets, b->host[i].sockets);
+        assert_int_equal(a->host[i].cores, b->host[i].cores);
+        assert_int_equal(a->host[i].endpoints, b->host[i].endpoints);
+        assert_true(a->host[i].memory_bytes == b->host[i].memory_bytes);
+    }
+    assert_int_equal(a->nics, b->nics);
+    for (int i = 0; i < a->nics; i++) {
+        const struct nic *x = &a->nic[i], *y = &b->nic[i];
+        assert_int_equal(x->host, y->host);
+        assert_string_equal(x->name, y->name);
+        assert_string_equal(x->busid, y->busid);
+        assert_int_equal(x->layer, y->layer);
+        assert_true(x->rate_Bps == y->rate_Bps);
+        assert_int_equal(x->up, y->up);
+        assert_int_equal(x->rdma, y->rdma);
+        assert_int_equal(x->numa, y->numa);
+        assert_int_equal(x->source, y->source);
+    }
+    same_endpoints(a, b);
+    same_names(a, b);
+}
+
+/* Two hosts that differ in everything a file can hold. */
+static void make_mixed(struct topo *t)
+{
+    topo_init(t);
+    int a = topo_add_host(t, "login"), b = topo_add_host(t, "gpu-1");
+    t->host[a].cpu = strdup("AMD EPYC 9654");
+    t->host[a].sockets = 2;
+    t->host[a].cores = 192;
+    t->host[a].memory_bytes = 1623497637888.0;
+    t->nic = calloc(8, sizeof(*t->nic));
+    t->nic[0] = (struct nic){b,    "mlx5_0", "0000:1b:00.0", LINK_INFINIBAND, 5e10, true,
+                             true, 1,        SOURCE_SYSFS};
+    t->nic[1] = (struct nic){a, "eth0", "", LINK_ETHERNET, 0, false, false, -1, SOURCE_HWLOC};
+    t->nics = 2;
+    int id = topo_add_endpoint(t, b, ENDPOINT_GPU);
+    t->endpoint[id].nic = 0;
+    t->endpoint[id].numa = 1;
+    strcpy(t->endpoint[id].busid, "0000:19:00.0");
+    strcpy(t->endpoint[id].model, "NVIDIA H100");
+    t->endpoint[id].place.at[LEVEL_RACK] = topo_add_group(t, LEVEL_RACK, "reihe 4 \"süd\"");
+    t->endpoint[id].source[LEVEL_RACK] = SOURCE_USER;
+    topo_add_endpoint(t, a, ENDPOINT_CPU);
+    topo_unseen(t, "NVLink domain", "no NVIDIA driver");
+    topo_default_tiers(t);
+}
+
+static void what_is_saved_is_loaded_again(void **state)
+{
+    struct topo a, b;
+    struct err err;
+
+    (void)state;
+    make_mixed(&a);
+    assert_int_equal(topo_save(&a, path, &err), 0);
+    if (topo_load(&b, path, &err) < 0)
+        fail_msg("%s", err.text);
+    same_topo(&a, &b);
+    topo_free(&a);
+    topo_free(&b);
+}
+
+static void the_golden_file_is_the_preset_that_it_was_made_from(void **state)
+{
+    struct topo a, b;
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "rtxpro6000-100gbe", &err), 0);
+    assert_int_equal(fabric_topo(&f, 0, false, &a, &err), 0);
+    if (topo_load(&b, golden, &err) < 0)
+        fail_msg("%s", err.text);
+    same_topo(&a, &b);
+    fabric_free(&f);
+    topo_free(&a);
+    topo_free(&b);
+}
+
+static void a_hundred_thousand_endpoints_stay_small_and_quick(void **state)
+{
+    struct topo a, b;
+    struct fabric f;
+    struct err err;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
+    assert_int_equal(fabric_topo(&f, 1389, false, &a, &err), 0);
+    double start = log_now();
+    assert_int_equal(topo_save(&a, path, &err), 0);
+    assert_int_equal(topo_load(&b, path, &err), 0);
+    assert_true(log_now() - start < 20);
+    same_topo(&a, &b);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size < 20 << 20);
+    fabric_free(&f);
+    topo_free(&a);
+    topo_free(&b);
+}
+
+/* One change to the golden file, and the words that must answer it. */
+static const struct {
+    const char *path, *value, *text;
+} bad[] = {
+    {"format", "\"x\"", "format is \"x\" where \"railgauge-topology\" is needed"},
+    {"version", "2", "version 2 of railgauge-topology is not one of 1..1"},
+    {"extra", "1", "extra"},
+    {"hosts", NULL, "hosts"},
+    {"provenance", "7", "\"provenance\" is not an object"},
+    {"fabric", "\"a\\u0007b\"", "fabric: a control character (0x07) at position 1"},
+    {"fabric", "\"\"", "fabric: a text of 0 characters where 1..255 are possible"},
+    {"fabric", "5", "fabric: no text"},
+    {"tiers", "[]", "tiers: 0 of them where 1..16 are possible"},
+    {"tiers 0 same", "[]", "tiers[0]: \"same\" must be empty in the last tier and only there"},
+    {"tiers 1 same", "[\"host\"]", "tiers[1]: \"same\" must be empty in the last tier"},
+    {"tiers 0 same 0", "\"room\"", "tiers[0]: same[0] \"room\" is not host, domain, leaf"},
+    {"tiers 0 name", "\"\"", "tiers[0]: a text of 0 characters where 1..23"},
+    {"unseen", "{}", "\"unseen\" is not a list"},
+    {"unseen 0 why", "3", "unseen[0]"},
+    {"levels cabinet", "[]", "levels: 1 object item(s) left unpacked: cabinet"},
+    {"levels rack", "\"r\"", "levels.rack is not a list of at most 1048576 names"},
+    {"levels rack", "[\"a\", \"a\"]", "levels.rack[1]: \"a\" is there twice"},
+    {"levels rack 0", "4", "levels.rack[0]: no text"},
+    {"levels leaf", "[]", "endpoints.rows[0]: leaf is 0, but there are none"},
+    {"hosts columns 1", "\"model\"", "hosts: columns[1] is \"model\" where \"cpu\" is needed"},
+    {"hosts rows", "4", "hosts: rows is not a list"},
+    {"hosts rows 1", "[\"b\"]", "hosts.rows[1]: 1 cells where 5 are needed"},
+    {"hosts rows 1 0", "\"r00n00\"", "hosts.rows[1]: name is \"r00n00\", there twice"},
+    {"hosts rows 1 0", "null", "hosts.rows[1]: name is null, not a text"},
+    {"hosts rows 0 2", "-1", "hosts.rows[0]: sockets is -1, not a whole number of 0..65534"},
+    {"hosts rows 0 4", "-1.5", "hosts.rows[0]: memory_bytes is -1.5, not a positive number"},
+    {"nics rows 0 0", "2", "nics.rows[0]: host is 2, not a whole number of 0..1"},
+    {"nics rows 0 1", "\"a name of more than thirty-one characters\"", "nics.rows[0]: name is"},
+    {"nics rows 0 3", "\"fddi\"", "nics.rows[0]: link_layer is \"fddi\", not a known word"},
+    {"nics rows 0 4", "\"fast\"", "nics.rows[0]: rate_Bps is \"fast\", not a positive number"},
+    {"nics rows 0 5", "1", "nics.rows[0]: up is 1, not true or false"},
+    {"nics rows 1 8", "\"rumour\"", "nics.rows[1]: source is \"rumour\", not a known word"},
+    {"endpoints rows 3 0", "9", "endpoints.rows[3]: host is 9, not a whole number of 0..1"},
+    {"endpoints rows 3 0", "null", "endpoints.rows[3]: host is null, not a whole number of 0..1"},
+    {"endpoints rows 3 3", "1", "endpoints.rows[3]: rack is 1, not a whole number of 0..0 or"},
+    {"endpoints rows 3 3", "null", "endpoints.rows[3]: rack is null, which does not fit its"},
+    {"endpoints rows 3 5", "1.5", "endpoints.rows[3]: local is 1.5, not a whole number"},
+    {"endpoints rows 3 6", "\"tpu\"", "endpoints.rows[3]: kind is \"tpu\", not a known word"},
+    {"endpoints rows 3 8", "1", "endpoints.rows[3]: nic is 1, a NIC of another host"},
+    {"endpoints rows 3 8", "99999999999", "nic is 99999999999, not a whole number of 0..1"},
+    {"endpoints rows 3 9", "\"0000:00:00.0 and more\"", "endpoints.rows[3]: busid is"},
+    {"endpoints rows 3 10", "1", "endpoints.rows[3]: model is 1, not a whole number of 0..0"},
+    {"endpoints rows 3 11", "5", "endpoints.rows[3]: source is 5, not a whole number of 0..0"},
+    {"endpoints rows 3", "{}", "endpoints.rows[3]: 0 cells where 12 are needed"},
+    {"models 0", "[]", "endpoints.rows[0]: model is 0, and that entry of \"models\" is no text"},
+    {"sources 0 1", "\"spy\"", "an entry of \"sources\" with unknown words"},
+    {"sources 0", "[]", "an entry of \"sources\" with unknown words"},
+};
+
+static void change(json_t *root, const char *where, const char *value)
+{
+    char *copy = strdup(where), *save, *key = strtok_r(copy, " ", &save), *next;
+    json_t *to = value ? json_loads(value, JSON_DECODE_ANY, NULL) : NULL;
+
+    for (; (next = strtok_r(NULL, " ", &save)); key = next)
+        root = json_is_array(root) ? json_array_get(root, (size_t)strtol(key, NULL, 10))
+                                   : json_object_get(root, key);
+    if (json_is_array(root))
+        json_array_set_new(root, (size_t)strtol(key, NULL, 10), to);
+    else if (to)
+        json_object_set_new(root, key, to);
+    else
+        json_object_del(root, key);
+    free(copy);
+}
+
+static void every_bad_value_is_refused_with_its_place(void **state)
+{
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        json_t *root = json_load_file(golden, 0, NULL);
+        assert_non_null(root);
+        change(root, bad[i].path, bad[i].value);
+        assert_int_equal(json_dump_file(root, path, 0), 0);
+        json_decref(root);
+        if (topo_load(&t, path, &err) == 0)
+            fail_msg("%s = %s was accepted", bad[i].path, bad[i].value);
+        assert_int_equal(err.code, EXIT_DATA);
+        assert_int_equal(t.endpoints, 0);
+        if (!strstr(err.text, bad[i].text) || strncmp(err.text, path, strlen(path)) != 0)
+            fail_msg("%s = %s: \"%s\" without \"%s\"", bad[i].path, bad[i].value, err.text,
+                     bad[i].text);
+    }
+}
+
+static void text_that_is_no_json_is_refused_with_its_line(void **state)
+{
+    static const char text[] = "{\"format\": \"railgauge-topology\",\n \"version\": 1,\n oops}";
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(topo_parse(&t, text, strlen(text), "t.json", &err), -1);
+    assert_int_equal(strncmp(err.text, "t.json:3: ", 10), 0);
+    assert_int_equal(topo_load(&t, "/nonexistent.json", &err), -1);
+    assert_int_equal(err.code, EXIT_NOINPUT);
+    assert_int_equal(topo_save(&t, "/nonexistent/t.json", &err), -1);
+    assert_int_equal(err.code, EXIT_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded_again),
+        cmocka_unit_test(the_golden_file_is_the_preset_that_it_was_made_from),
+        cmocka_unit_test(a_hundred_thousand_endpoints_stay_small_and_quick),
+        cmocka_unit_test(every_bad_value_is_refused_with_its_place),
+        cmocka_unit_test(text_that_is_no_json_is_refused_with_its_line),
+    };
+
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}
