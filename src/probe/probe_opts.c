@@ -183,3 +183,46 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp probe_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+
+char **probe_opts_words(const struct probe_opts *o, int *count)
+{
+    const struct measure_opts *m = &o->measure;
+    const struct plan_opts *p = &o->plan;
+    char **w = NULL, *ops = mem_strdup("");
+    int n = 0;
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (p->ops >> i & 1) {
+            char *more = mem_printf("%s%s%s", ops, *ops ? "," : "", op_name((enum op)i));
+            free(ops);
+            ops = more;
+        }
+    MEM_PUSH(w, n) = mem_printf("--op=%s", ops);
+    free(ops);
+    MEM_PUSH(w, n) = mem_printf("--minbytes=%zu", p->min_bytes);
+    if (p->max_bytes)
+        MEM_PUSH(w, n) = mem_printf("--maxbytes=%zu", p->max_bytes);
+    if (p->pair_bytes)
+        MEM_PUSH(w, n) = mem_printf("--pair-bytes=%zu", p->pair_bytes);
+    MEM_PUSH(w, n) = mem_printf("--stepfactor=%d", p->factor);
+    MEM_PUSH(w, n) = mem_printf("--matchings=%d", p->matchings);
+    MEM_PUSH(w, n) = mem_printf("--epochs=%d", p->epochs);
+    MEM_PUSH(w, n) = mem_printf("--seed=%llu", p->seed);
+    if (p->pairs <= STAGE_ISOLATED)
+        MEM_PUSH(w, n) = mem_printf("--pairs=%s", stage_name[p->pairs]);
+    if (p->full)
+        MEM_PUSH(w, n) = mem_strdup("--full");
+    MEM_PUSH(w, n) = mem_printf("--half-width=%.9f", m->half_width);
+    MEM_PUSH(w, n) = mem_printf("--time-cap=%.9f", m->time_cap);
+    MEM_PUSH(w, n) = mem_printf("--max-run=%.9f", m->max_run);
+    if (m->budget > 0)
+        MEM_PUSH(w, n) = mem_printf("--budget=%.9f", m->budget);
+    if (m->iters)
+        MEM_PUSH(w, n) = mem_printf("--iters=%d", m->iters);
+    MEM_PUSH(w, n) = mem_printf("--warmup_iters=%d", m->warmup);
+    MEM_PUSH(w, n) = mem_printf("--check=%d", m->check);
+    if (!m->retest)
+        MEM_PUSH(w, n) = mem_strdup("--no-retest");
+    *count = n;
+    return w;
+}

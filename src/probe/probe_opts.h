@@ -20,4 +20,8 @@ void probe_opts_defaults(struct probe_opts *o);
  * a struct probe_opts that holds the defaults. */
 extern const struct argp probe_argp;
 
+/* The same options as words, for handing them to the MPI program; the words and the array belong to
+ * the caller (free each, then the array). */
+char **probe_opts_words(const struct probe_opts *o, int *count);
+
 #endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/chain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "cost/fit.h"
+
+static bool is_sim(const struct chain *c)
+{
+    return !strcmp(c->transport, "sim");
+}
+
+static bool exists(const struct chain *c, const char *name)
+{
+    char *path = file_join(c->dir, name);
+    bool yes = access(path, F_OK) == 0;
+
+    free(path);
+    return yes;
+}
+
+int chain_open(struct chain *c, struct err *err)
+{
+    if (file_mkdir(c->dir, err) < 0)
+        return -1;
+    c->lock = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0)
+        return err_io(err, "%s: %s", c->dir, strerror(errno));
+    if (flock(c->lock, LOCK_EX | LOCK_NB) < 0)
+        return err_io(err, "%s: another run is using this folder", c->dir);
+    if (!c->resume && exists(c, "points.tsv"))
+        return err_config(
+            err, "%s already holds a campaign; --resume finishes it, another -o starts a new one",
+            c->dir);
+    return 0;
+}
+
+/* Run one step of the MPI program; its exit code becomes the error's. */
+static int step_mpi(struct chain *c, const char *const *args, const char *what, struct err *err)
+{
+    int code;
+
+    if (launch_run(&c->launch, args, &code, err) < 0)
+        return -1;
+    if (code == EXIT_CUT)
+        return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
+    return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
+}
+
+int chain_discover(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "topology.json");
+    const char *args[] = {"discover", "--quiet", "-o", path, NULL};
+    int rc = 0;
+
+    if (is_sim(c))
+        rc = sim_bed_open(&c->bed, &c->sim, err);
+    if (rc == 0 && !(c->resume && exists(c, "topology.json")))
+        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : step_mpi(c, args, "discover", err);
+    if (rc == 0)
+        rc = topo_load(&c->topo, path, err);
+    free(path);
+    return rc;
+}
+
+int chain_plan(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "plan.tsv");
+    int rc;
+
+    if (c->resume && exists(c, "plan.tsv"))
+        rc = plan_load(&c->plan, path, c->topo.endpoints, err);
+    else if ((rc = plan_make(&c->plan, &c->topo, &c->probe.plan, err)) == 0)
+        rc = plan_save(&c->plan, path, err);
+    free(path);
+    return rc;
+}
+
+static void stop(int sig)
+{
+    (void)sig;
+    measure_stop = 1;
+}
+
+/* The simulated campaign runs in this process; a signal ends it after the point in flight. */
+static int probe_sim(struct chain *c, const char *path, struct err *err)
+{
+    struct sigaction act = {.sa_handler = stop}, old_term, old_int;
+    struct points_log *log;
+
+    if (points_open(&log, path, plan_crc(&c->plan), c->topo.endpoints, "sim", err) < 0)
+        return -1;
+    sigaction(SIGTERM, &act, &old_term);
+    sigaction(SIGINT, &act, &old_int);
+    int rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
+                          log, err);
+    sigaction(SIGTERM, &old_term, NULL);
+    sigaction(SIGINT, &old_int, NULL);
+    return points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+}
+
+/* The MPI program with `fixed` (NULL-terminated) and the measuring options. */
+static int step_probe(struct chain *c, const char *const *fixed, bool print, const char *what,
+                      void *stream, struct err *err)
+{
+    int n = 0, words, rc = 0;
+    char **word = probe_opts_words(&c->probe, &words);
+    const char **args = mem_calloc((size_t)words + 16, sizeof(*args));
+
+    for (int i = 0; fixed[i]; i++)
+        args[n++] = fixed[i];
+    for (int i = 0; i < words; i++)
+        args[n++] = word[i];
+    if (print) {
+        rc = launch_print(&c->launch, args, stream, err);
+        fflush(stream);
+    }
+    if (rc == 0)
+        rc = step_mpi(c, args, what, err);
+    for (int i = 0; i < words; i++)
+        free(word[i]);
+    free(word);
+    free(args);
+    return rc;
+}
+
+static int probe_mpi(struct chain *c, const char *path, struct err *err)
+{
+    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
+    const char *fixed[] = {"probe",  "-t", c->transport, "--topology", topology,
+                           "--plan", plan, "-o",         path,         NULL};
+    int rc = step_probe(c, fixed, false, "probe", NULL, err);
+
+    free(topology);
+    free(plan);
+    return rc;
+}
+
+int chain_probe(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "points.tsv");
+    int rc = is_sim(c) ? probe_sim(c, path, err) : probe_mpi(c, path, err);
+
+    free(path);
+    return rc;
+}
+
+int chain_fit(struct chain *c, struct err *err)
+{
+    char *points_path = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
+    struct fit_opts o;
+    struct points points;
+    int rc = points_load(&points, points_path, err);
+
+    fit_defaults(&o);
+    if (rc == 0) {
+        rc = fit_matrix(&c->matrix, &c->topo, &c->plan, &points, &o, err);
+        if (rc == 0)
+            rc = matrix_save(&c->matrix, path, err);
+        points_free(&points);
+    }
+    free(points_path);
+    free(path);
+    return rc;
+}
+
+int chain_dry_run(struct chain *c, void *stream, struct err *err)
+{
+    char text[2][UNITS_TEXT];
+    double sec, bytes;
+    long points = 0;
+
+    if (is_sim(c)) {
+        if (sim_bed_open(&c->bed, &c->sim, err) < 0)
+            return -1;
+        if (plan_make(&c->plan, &c->bed.seen, &c->probe.plan, err) < 0)
+            return -1;
+        for (int i = 0; i < c->plan.rounds; i++)
+            points += (long)plan_steps(&c->plan.round[i]) * c->plan.round[i].groups *
+                      __builtin_popcount(c->plan.round[i].epochs);
+        measure_estimate(&c->plan, &c->probe.measure, 1e-5, 1e10, &sec, &bytes);
+        fprintf(stream,
+                "%d endpoints, %d rounds, about %ld points, %s moved, about %s of measuring\n",
+                c->bed.seen.endpoints, c->plan.rounds, points, units_bytes_text(text[0], bytes),
+                units_seconds_text(text[1], sec));
+        return 0;
+    }
+    const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};
+    return step_probe(c, fixed, true, "dry run", stream, err);
+}
+
+void chain_close(struct chain *c)
+{
+    matrix_free(&c->matrix);
+    plan_free(&c->plan);
+    topo_free(&c->topo);
+    if (is_sim(c))
+        sim_bed_free(&c->bed);
+    sim_opts_free(&c->sim);
+    if (c->lock > 0)
+        close(c->lock);
+}

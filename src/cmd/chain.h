@@ -1,0 +1,40 @@
+/* chain.h - a campaign directory and the steps that fill it; every arrow is a file. */
+#ifndef RG_CHAIN_H
+#define RG_CHAIN_H
+
+#include <stdbool.h>
+
+#include "cmd/launch.h"
+#include "cost/matrix.h"
+#include "probe/probe_opts.h"
+#include "probe/sim_opts.h"
+
+struct chain {
+    const char *dir;
+    const char *transport; /* "sim", "mpi" */
+    struct probe_opts probe;
+    struct sim_opts sim;
+    struct launch launch;
+    bool resume;
+    int lock; /* descriptor of the locked directory */
+    /* what the steps leave behind */
+    struct sim_bed bed;
+    struct topo topo;
+    struct plan plan;
+    struct matrix matrix;
+};
+
+/* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already
+ * holds a campaign unless resume (EXIT_CONFIG). */
+int chain_open(struct chain *c, struct err *err);
+int chain_discover(struct chain *c, struct err *err); /* topology.json */
+int chain_plan(struct chain *c, struct err *err);     /* plan.tsv */
+int chain_probe(struct chain *c, struct err *err);    /* points.tsv */
+int chain_fit(struct chain *c, struct err *err);      /* matrix.json */
+void chain_close(struct chain *c);
+
+/* What the plan costs, and the command that would run, without writing anything; stream is a FILE
+ * *. */
+int chain_dry_run(struct chain *c, void *stream, struct err *err);
+
+#endif

@@ -1,0 +1,137 @@
+/* run.c - railgauge run: the whole chain in one campaign directory. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "cmd/chain.h"
+#include "cmd/cmd.h"
+
+enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL };
+
+struct args {
+    struct chain chain;
+    bool dry_run, no_plots;
+    const char *model;
+};
+
+static const struct argp_option options[] = {
+    {"output", 'o', "DIR", 0, "campaign directory (default campaign)", 1},
+    {"transport", 't', "NAME", 0, "auto, mpi or sim (default auto: sim with --fabric, else mpi)",
+     1},
+    {"hosts", HOSTS, "LIST", 0, "run on these hosts: n[01-18],login (default: this machine)", 1},
+    {"ranks", RANKS, "N", 0, "ranks (default: 4 here, one a host with --hosts)", 1},
+    {"launch", LAUNCH, "COMMAND", 0, "put these words before the MPI program instead of mpirun", 1},
+    {"resume", RESUME, NULL, 0, "finish the campaign that DIR holds", 1},
+    {"dry-run", DRY_RUN, NULL, 0, "print the plan, its minutes and bytes; measure nothing", 1},
+    {"model", MODEL, "NAME", 0, "predict the step time of this model (default llama3.1-8b)", 1},
+    {"no-plots", NO_PLOTS, NULL, 0, "leave the pictures out", 1},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    struct err err = {0, ""};
+    int rc = 0;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->chain.probe;
+        state->child_inputs[1] = &a->chain.sim;
+        break;
+    case 'o':
+        a->chain.dir = arg;
+        break;
+    case 't':
+        a->chain.transport = arg;
+        break;
+    case HOSTS:
+        a->chain.launch.hosts = arg;
+        break;
+    case RANKS:
+        rc = units_int(&a->chain.launch.ranks, arg, 2, 1 << 20, &err);
+        break;
+    case LAUNCH:
+        a->chain.launch.command = arg;
+        break;
+    case RESUME:
+        a->chain.resume = true;
+        break;
+    case DRY_RUN:
+        a->dry_run = true;
+        break;
+    case MODEL:
+        a->model = arg;
+        break;
+    case NO_PLOTS:
+        a->no_plots = true;
+        break;
+    case ARGP_KEY_ARG:
+        argp_error(state, "what is \"%s\"?", arg);
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    if (rc < 0)
+        argp_error(state, "%s", err.text);
+    return rc < 0 ? EINVAL : 0;
+}
+
+static const struct argp_child children[] = {
+    {&probe_argp, 0, NULL, 20}, {&sim_argp, 0, NULL, 50}, {0}};
+
+static const char doc[] =
+    "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
+    "\vExamples:\n"
+    "  railgauge run                                 this machine, 4 ranks over MPI\n"
+    "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
+    "  railgauge run --launch 'srun -N18 -n72'       the same inside a Slurm allocation\n"
+    "  railgauge run --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6 -o sim\n"
+    "  railgauge run --resume -o campaign            measure only what is missing\n\n"
+    "Exit codes: 0 good, 2 could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut "
+    "short "
+    "(--resume continues), 78 configuration.";
+
+/* Which transport does "auto" mean? */
+static int choose_transport(struct chain *c, struct err *err)
+{
+    if (!c->transport || !strcmp(c->transport, "auto"))
+        c->transport = c->sim.fabric ? "sim" : "mpi";
+    if (!strcmp(c->transport, "sim") || (!strcmp(c->transport, "mpi") && !c->sim.fabric))
+        return 0;
+    if (!strcmp(c->transport, "mpi"))
+        return err_usage(err, "--fabric %s belongs to --transport sim", c->sim.fabric);
+    return err_usage(err, "no transport \"%s\"; this build has mpi and sim", c->transport);
+}
+
+static int chain(struct args *a, struct err *err)
+{
+    struct chain *c = &a->chain;
+
+    if (chain_open(c, err) < 0 || chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
+        return -1;
+    log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
+             c->transport);
+    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0)
+        return -1;
+    return 0;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct args a = {.chain = {.dir = "campaign"}, .model = "llama3.1-8b"};
+    const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+    struct err err = {0, ""};
+
+    probe_opts_defaults(&a.chain.probe);
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    int rc = choose_transport(&a.chain, &err);
+    if (rc == 0)
+        rc = a.dry_run ? chain_dry_run(&a.chain, stdout, &err) : chain(&a, &err);
+    chain_close(&a.chain);
+    return rc < 0 ? cmd_fail("run", &err) : EXIT_GOOD;
+}
