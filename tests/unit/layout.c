@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/layout.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static void the_text_becomes_axes_and_comes_back(void **state)
+{
+    struct layout l;
+    char buf[96];
+
+    (void)state;
+    assert_int_equal(
+        layout_parse(&l, "dp_shard=8,tp=4,pp=2", STRATEGY_FSDP, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(l.ranks, 64);
+    assert_int_equal(l.size[AXIS_TP], 4);
+    assert_int_equal(l.size[AXIS_CP], 1);
+    assert_string_equal(layout_text(buf, sizeof(buf), &l), "pp=2,dp_shard=8,tp=4");
+    assert_int_equal(layout_parse(&l, "dp=1", STRATEGY_FSDP, ORDER_MEGATRON, 0, NULL), 0);
+    assert_string_equal(layout_text(buf, sizeof(buf), &l), "one rank");
+}
+
+static void dp_means_what_the_strategy_does_with_it(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(layout_parse(&l, "dp=8", STRATEGY_DDP, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(l.size[AXIS_DP_REPLICATE], 8);
+    assert_int_equal(layout_parse(&l, "dp=8", STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(l.size[AXIS_DP_SHARD], 8);
+}
+
+static void auto_fills_the_gpus_that_are_left(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(
+        layout_parse(&l, "tp=4,dp_shard=auto", STRATEGY_FSDP, ORDER_MEGATRON, 72, NULL), 0);
+    assert_int_equal(l.size[AXIS_DP_SHARD], 18);
+}
+
+static const struct {
+    const char *text;
+    int ranks;
+    const char *says;
+} bad[] = {
+    {"", 0, "\"\" is not AXIS=SIZE"},
+    {"tp", 0, "\"tp\" is not AXIS=SIZE"},
+    {"tp=4,", 0, "\"\" is not AXIS=SIZE"},
+    {"tensor=4", 0, "axis \"tensor\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp)"},
+    {"tp=4,tp=2", 0, "axis tp is given twice"},
+    {"dp=4,dp_shard=2", 0, "axis dp_shard is given twice"},
+    {"tp=0", 0, "axis tp: "},
+    {"tp=4x", 0, "axis tp: "},
+    {"tp=-1", 0, "axis tp: "},
+    {"tp=99999999999999999999", 0, "axis tp: "},
+    {"ep=8", 0, "axis ep shards experts, and dense models have none"},
+    {"etp=2", 0, "axis etp shards experts, and dense models have none"},
+    {"dp_shard=auto", 0, "axis dp_shard is auto, and the number of GPUs is not given"},
+    {"dp_shard=auto,tp=auto", 8, "axes tp and dp_shard are both auto"},
+    {"dp_shard=auto,tp=16", 72, "the other axes take 16 ranks, which do not divide 72 GPUs"},
+    {"tp=8,pp=2", 72, "the layout has 16 ranks and 72 GPUs are given"},
+    {"tp=1024,pp=1024,dp=1024", 0, "the axes multiply to more than 1048576 ranks"},
+};
+
+static void a_bad_text_is_refused_with_the_axis_and_the_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct layout l;
+        struct err err;
+        assert_int_equal(
+            layout_parse(&l, bad[i].text, STRATEGY_FSDP, ORDER_MEGATRON, bad[i].ranks, &err), -1);
+        assert_int_equal(err.code, EXIT_USAGE);
+        char *head = mem_printf("layout \"%s\": ", bad[i].text);
+        if (!strstr(err.text, bad[i].says) || strncmp(err.text, head, strlen(head)))
+            fail_msg("case %zu: \"%s\" does not say \"%s\"", i, err.text, bad[i].says);
+        free(head);
+    }
+}
+
+static void assert_group(const struct layout *l, unsigned axes, int index, const int *want)
+{
+    int ids[64], n = layout_group_size(l, axes);
+
+    layout_group(l, axes, index, ids);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(ids[i], want[i]);
+}
+
+static void groups_are_megatrons_for_tp2_dp2_pp2(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(layout_parse(&l, "tp=2,dp=2,pp=2", STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL),
+                     0);
+    assert_int_equal(layout_groups(&l, AXIS_BIT(AXIS_TP)), 4);
+    assert_group(&l, AXIS_BIT(AXIS_TP), 1, (const int[]){2, 3});
+    assert_group(&l, AXIS_BIT(AXIS_DP_SHARD), 1, (const int[]){1, 3});
+    assert_group(&l, AXIS_BIT(AXIS_PP), 3, (const int[]){3, 7});
+    assert_group(&l, AXIS_BIT(AXIS_TP) | AXIS_BIT(AXIS_PP), 1, (const int[]){2, 3, 6, 7});
+}
+
+static void the_tp_pp_dp_mapping_puts_the_pipeline_inside(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(layout_parse(&l, "tp=2,dp=2,pp=2", STRATEGY_ZERO1, ORDER_TP_PP_DP, 0, NULL),
+                     0);
+    assert_group(&l, AXIS_BIT(AXIS_PP), 0, (const int[]){0, 2});
+    assert_group(&l, AXIS_BIT(AXIS_DP_SHARD), 0, (const int[]){0, 4});
+}
+
+static void megatron_and_torchtitan_agree_for_dense_models(void **state)
+{
+    struct layout a, b;
+    const char *text = "pp=2,dp_replicate=2,dp_shard=3,cp=2,tp=2";
+
+    (void)state;
+    assert_int_equal(layout_parse(&a, text, STRATEGY_HSDP, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(layout_parse(&b, text, STRATEGY_HSDP, ORDER_TORCHTITAN, 0, NULL), 0);
+    for (unsigned axes = 1; axes < 1u << AXIS_COUNT; axes++)
+        for (int g = 0; g < layout_groups(&a, axes); g++) {
+            int ids[64];
+            layout_group(&a, axes, g, ids);
+            assert_group(&b, axes, g, ids);
+        }
+}
+
+static void every_rank_is_in_one_group_of_each_axis(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(layout_parse(&l, "pp=3,dp_replicate=2,dp_shard=5,cp=2,tp=4", STRATEGY_HSDP,
+                                  ORDER_TP_PP_DP, 0, NULL),
+                     0);
+    for (unsigned axes = 0; axes < 1u << AXIS_COUNT; axes++) {
+        int seen[240] = {0}, ids[240], n = layout_group_size(&l, axes);
+        for (int g = 0; g < layout_groups(&l, axes); g++) {
+            layout_group(&l, axes, g, ids);
+            for (int i = 0; i < n; i++) {
+                seen[ids[i]]++;
+                assert_true(i == 0 || ids[i] > ids[i - 1] || l.order == ORDER_TP_PP_DP);
+            }
+        }
+        for (int i = 0; i < 240; i++)
+            assert_int_equal(seen[i], 1);
+    }
+}
+
+static void fsdp_shards_over_cp_as_well(void **state)
+{
+    struct layout l;
+    struct recipe r;
+
+    (void)state;
+    recipe_defaults(&r);
+    assert_int_equal(layout_parse(&l, "dp_replicate=2,dp_shard=4,cp=2,tp=2", STRATEGY_HSDP,
+                                  ORDER_TORCHTITAN, 0, NULL),
+                     0);
+    r.strategy = STRATEGY_HSDP;
+    assert_int_equal(layout_shard_axes(&l, &r), AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_CP));
+    assert_int_equal(layout_group_size(&l, layout_data_axes(&l)), 16);
+}
+
+/* Layouts that parse and do not fit llama3.1-8b (32 layers, 32 heads, 8 kv_heads, ffn 14336). */
+static const struct {
+    const char *text, *model;
+    enum strategy strategy;
+    int stages, seq, micro, batch;
+    const char *says;
+} misfit[] = {
+    {"tp=6", "llama3.1-8b", STRATEGY_FSDP, 1, 8192, 1, 0,
+     "tp=6 does not divide the 32 heads of llama3.1-8b"},
+    {"cp=3", "llama3.1-8b", STRATEGY_FSDP, 1, 8192, 1, 0,
+     "cp=3 does not divide the sequence of 8192 tokens"},
+    {"tp=8,cp=2", "llama3.1-8b", STRATEGY_FSDP, 1, 20, 1, 0,
+     "tp=8 does not divide the 10 tokens that sequence parallelism shards"},
+    {"pp=5", "llama3.1-8b", STRATEGY_FSDP, 1, 8192, 1, 0,
+     "pp=5 with 1 stages per rank does not divide the 32 layers of llama3.1-8b, nor 34"},
+    {"pp=4", "llama3.1-8b", STRATEGY_FSDP, 3, 8192, 1, 0,
+     "pp=4 with 3 stages per rank does not divide"},
+    {"dp=4", "llama3.1-8b", STRATEGY_FSDP, 2, 8192, 1, 0,
+     "2 stages per rank need a pipeline, and pp is 1"},
+    {"dp=4", "llama3.1-8b", STRATEGY_FSDP, 1, 8192, 2, 12,
+     "a batch of 12 is not a multiple of 8 = 4 data-parallel ranks x micro batch 2"},
+    {"pp=4,dp=2", "llama3.1-8b", STRATEGY_ZERO1, 2, 8192, 1, 12,
+     "needs a multiple of pp=4 microbatches, and a batch of 12 makes 6"},
+    {"dp_shard=4", "llama3.1-8b", STRATEGY_DDP, 1, 8192, 1, 0,
+     "ddp shards nothing, and dp_shard is 4"},
+    {"dp_shard=4", "llama3.1-8b", STRATEGY_HSDP, 1, 8192, 1, 0,
+     "hsdp needs dp_shard and dp_replicate of at least 2, not 4 and 1"},
+    {"dp_replicate=4", "llama3.1-8b", STRATEGY_ZERO2, 1, 8192, 1, 0,
+     "zero2 shards over all data-parallel ranks, and dp_replicate is 4"},
+    {"tp=4", "llama3.1-8b", STRATEGY_FSDP, 0, 8192, 1, 0, "must be positive"},
+};
+
+static void a_layout_that_does_not_divide_is_refused_with_axis_and_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(misfit) / sizeof(*misfit); i++) {
+        struct layout l;
+        struct model m;
+        struct recipe r;
+        struct err err;
+        recipe_defaults(&r);
+        r.strategy = misfit[i].strategy;
+        r.stages = misfit[i].stages;
+        r.schedule = r.stages > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+        r.seq = misfit[i].seq;
+        r.micro_batch = misfit[i].micro;
+        r.global_batch = misfit[i].batch;
+        assert_int_equal(model_load(&m, misfit[i].model, NULL), 0);
+        assert_int_equal(layout_parse(&l, misfit[i].text, r.strategy, ORDER_MEGATRON, 0, &err), 0);
+        assert_int_equal(layout_check(&l, &m, &r, &err), -1);
+        assert_int_equal(err.code, EXIT_USAGE);
+        if (!strstr(err.text, misfit[i].says))
+            fail_msg("case %zu: \"%s\" does not say \"%s\"", i, err.text, misfit[i].says);
+        model_free(&m);
+    }
+}
+
+static void published_405b_layouts_divide(void **state)
+{
+    static const struct {
+        const char *text;
+        int stages, batch, microbatches;
+    } ok[] = {{"tp=8,pp=8,cp=2,dp=4", 8, 1152, 288}, {"tp=4,pp=8,cp=2,dp=8", 8, 896, 112}};
+    struct model m;
+
+    (void)state;
+    assert_int_equal(model_load(&m, "llama3.1-405b", NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        struct layout l;
+        struct recipe r;
+        recipe_defaults(&r);
+        r.strategy = STRATEGY_ZERO1;
+        r.schedule = SCHEDULE_INTERLEAVED;
+        r.stages = ok[i].stages;
+        r.global_batch = ok[i].batch;
+        assert_int_equal(layout_parse(&l, ok[i].text, r.strategy, ORDER_MEGATRON, 512, NULL), 0);
+        assert_int_equal(layout_check(&l, &m, &r, NULL), 0);
+        assert_int_equal(layout_microbatches(&l, &r), ok[i].microbatches);
+    }
+    model_free(&m);
+}
+
+static void without_a_batch_a_pipeline_gets_four_rounds(void **state)
+{
+    struct layout l;
+    struct model m;
+    struct recipe r;
+
+    (void)state;
+    recipe_defaults(&r);
+    assert_int_equal(model_load(&m, "llama3.1-8b", NULL), 0);
+    assert_int_equal(layout_parse(&l, "pp=4,dp=2", r.strategy, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(layout_check(&l, &m, &r, NULL), 0);
+    assert_int_equal(r.global_batch, 32);
+    assert_int_equal(layout_microbatches(&l, &r), 16);
+    model_free(&m);
+}
+
+static void an_unknown_word_lists_the_known_ones(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(recipe_word("strategy", "zero3", strategy_name, STRATEGY_COUNT, &err),
+                     STRATEGY_ZERO3);
+    assert_int_equal(recipe_word("strategy", "zero4", strategy_name, STRATEGY_COUNT, &err), -1);
+    assert_string_equal(
+        err.text, "strategy \"zero4\" is not known (known: ddp, zero1, zero2, zero3, fsdp, hsdp)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_text_becomes_axes_and_comes_back),
+        cmocka_unit_test(dp_means_what_the_strategy_does_with_it),
+        cmocka_unit_test(auto_fills_the_gpus_that_are_left),
+        cmocka_unit_test(a_bad_text_is_refused_with_the_axis_and_the_reason),
+        cmocka_unit_test(groups_are_megatrons_for_tp2_dp2_pp2),
+        cmocka_unit_test(the_tp_pp_dp_mapping_puts_the_pipeline_inside),
+        cmocka_unit_test(megatron_and_torchtitan_agree_for_dense_models),
+        cmocka_unit_test(every_rank_is_in_one_group_of_each_axis),
+        cmocka_unit_test(fsdp_shards_over_cp_as_well),
+        cmocka_unit_test(a_layout_that_does_not_divide_is_refused_with_axis_and_reason),
+        cmocka_unit_test(published_405b_layouts_divide),
+        cmocka_unit_test(without_a_batch_a_pipeline_gets_four_rounds),
+        cmocka_unit_test(an_unknown_word_lists_the_known_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
