@@ -9,7 +9,6 @@
 #include "base/units.h"
 
 #define GOLDEN 0x9E3779B97F4A7C15u
-#define HIGH 0x8080808080808080u /* the top bit of each byte */
 
 /* The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
 static uint64_t scramble(uint64_t x)
@@ -31,10 +30,11 @@ static uint64_t word(uint64_t k, size_t i)
     return x ^ (x >> 32);
 }
 
-/* x - y in each of the eight bytes, without borrows between them. */
-static uint64_t subtract_bytes(uint64_t x, uint64_t y)
+/* x - y in each of the two uint32, without a borrow between them. */
+static uint64_t subtract_halves(uint64_t x, uint64_t y)
 {
-    return ((x | HIGH) - (y & ~HIGH)) ^ ((x ^ ~y) & HIGH);
+    return (uint64_t)((uint32_t)(x >> 32) - (uint32_t)(y >> 32)) << 32 |
+           ((uint32_t)x - (uint32_t)y);
 }
 
 /* memcpy of 8 bytes is one unaligned load or store: blocks of odd sizes are not aligned. */
@@ -63,10 +63,10 @@ void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned see
         return;
     }
     for (i = 0; i < words; i++) {
-        w = subtract_bytes(word(k, i), word(before, i));
+        w = subtract_halves(word(k, i), word(before, i));
         memcpy(p + 8 * i, &w, 8);
     }
-    w = subtract_bytes(word(k, i), word(before, i));
+    w = subtract_halves(word(k, i), word(before, i));
     memcpy(p + 8 * i, &w, bytes % 8);
 }
 

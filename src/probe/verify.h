@@ -6,9 +6,10 @@
  * that is shifted, swapped, stale (another seed) or from another rank is found, as is any flipped
  * bit.  Fill and check cost a few instructions a word: they run at memory speed.
  *
- * Reductions are uint8 with wrap-around: exact in any order and grouping of the additions (floating
- * point is not), and any size is a whole number of elements.  Rank r contributes W(r) - W(r-1)
- * bytewise, rank 0 contributes W(0), so that the sum over ranks 0..n-1 telescopes to W(n-1): a
+ * Reductions add uint32 with wrap-around: exact in any order and grouping of the additions, which
+ * floating point is not, and as wide as the float that nccl-tests adds (uint8 would fit every size,
+ * but the AVX kernels of Open MPI 4.1 saturate 8- and 16-bit sums).  Rank r contributes W(r) -
+ * W(r-1), rank 0 contributes W(0), so that the sum over ranks 0..n-1 telescopes to W(n-1): a
  * full-entropy pattern again, whatever n is, and a contribution that is missing or counted twice is
  * found. */
 #ifndef RG_VERIFY_H
@@ -21,7 +22,7 @@
 #include "base/op.h"
 
 void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed);
-/* The contribution of rank 0..n-1 to a sum. */
+/* The contribution of rank 0..n-1 to a sum; bytes is a multiple of 4. */
 void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed);
 
 /* Is buf other than verify_fill() would make it?  If so, *offset is the first wrong byte. */

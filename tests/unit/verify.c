@@ -78,24 +78,24 @@ static void no_word_occurs_twice_in_a_mebibyte(void **state)
     assert_int_equal(same, 0);
 }
 
-static void the_bytewise_sum_of_the_terms_is_the_pattern_of_the_last_rank(void **state)
+static void the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank(void **state)
 {
-    enum { BYTES = 77 };
-    unsigned char sum[BYTES] = {0}, term[BYTES];
+    enum { WORDS = 19 }; /* odd: the last 8-byte word is half used */
+    uint32_t sum[WORDS] = {0}, term[WORDS];
     size_t off;
 
     (void)state;
-    for (int n = 1; n <= 600; n++) { /* past 256 and 512, where n * x loses all position */
-        verify_fill_term(term, BYTES, n - 1, 6, 11);
-        for (int i = 0; i < BYTES; i++)
-            sum[i] = (unsigned char)(sum[i] + term[i]);
-        assert_false(verify_find(sum, BYTES, n - 1, 6, 11, &off));
+    for (int n = 1; n <= 600; n++) {
+        verify_fill_term(term, sizeof(term), n - 1, 6, 11);
+        for (int i = 0; i < WORDS; i++)
+            sum[i] += term[i];
+        assert_false(verify_find(sum, sizeof(sum), n - 1, 6, 11, &off));
     }
     /* One contribution left out. */
-    verify_fill_term(term, BYTES, 250, 6, 11);
-    for (int i = 0; i < BYTES; i++)
-        sum[i] = (unsigned char)(sum[i] - term[i]);
-    assert_true(verify_find(sum, BYTES, 599, 6, 11, &off));
+    verify_fill_term(term, sizeof(term), 250, 6, 11);
+    for (int i = 0; i < WORDS; i++)
+        sum[i] -= term[i];
+    assert_true(verify_find(sum, sizeof(sum), 599, 6, 11, &off));
 }
 
 static void a_mismatch_names_op_size_rank_host_byte_source_and_both_values(void **state)
@@ -195,7 +195,7 @@ int main(void)
         cmocka_unit_test(every_single_bit_flip_is_found_at_its_byte),
         cmocka_unit_test(data_of_another_rank_block_seed_or_place_is_found),
         cmocka_unit_test(no_word_occurs_twice_in_a_mebibyte),
-        cmocka_unit_test(the_bytewise_sum_of_the_terms_is_the_pattern_of_the_last_rank),
+        cmocka_unit_test(the_uint32_sum_of_the_terms_is_the_pattern_of_the_last_rank),
         cmocka_unit_test(a_mismatch_names_op_size_rank_host_byte_source_and_both_values),
         cmocka_unit_test(a_wrong_sum_names_the_number_of_ranks),
         cmocka_unit_test(the_flip_hook_flips_one_bit_of_one_rank_in_one_op),

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/mpi_ops.h"
+
+#include "probe/world_mpi.h"
+
+enum { TAG = 7002, ELEMENT = 4 };
+
+static int lesser(size_t a, size_t b)
+{
+    return (int)(a < b ? a : b);
+}
+
+static int do_all_gather(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    return MPI_Allgather(c->send, j->count, j->type, c->recv, j->count, j->type, c->comm);
+}
+
+static int do_all_to_all(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    return MPI_Alltoall(c->send, j->count, j->type, c->recv, j->count, j->type, c->comm);
+}
+
+static int do_reduce_scatter(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    int code = MPI_SUCCESS;
+
+    for (size_t at = 0; at < j->block && code == MPI_SUCCESS; at += j->slice)
+        code = MPI_Reduce_scatter_block(c->send + at * (size_t)c->size, c->recv + at,
+                                        lesser(j->block - at, j->slice) / ELEMENT, MPI_UINT32_T,
+                                        MPI_SUM, c->comm);
+    return code;
+}
+
+static int do_all_reduce(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    int code = MPI_SUCCESS;
+
+    for (size_t at = 0; at < j->block && code == MPI_SUCCESS; at += MPI_CHUNK)
+        code = MPI_Allreduce(c->send + at, c->recv + at, lesser(j->block - at, MPI_CHUNK) / ELEMENT,
+                             MPI_UINT32_T, MPI_SUM, c->comm);
+    return code;
+}
+
+static int do_broadcast(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    return MPI_Bcast(c->self == 0 ? c->send : c->recv, j->count, j->type, 0, c->comm);
+}
+
+int mpi_left_of(const struct mpi_ctx *c)
+{
+    return (c->self + c->size - 1) % c->size;
+}
+
+static int do_sendrecv(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    return MPI_Sendrecv(c->send, j->count, j->type, (c->self + 1) % c->size, TAG, c->recv, j->count,
+                        j->type, mpi_left_of(c), TAG, c->comm, MPI_STATUS_IGNORE);
+}
+
+static int do_pair_latency(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    int code = MPI_SUCCESS, peer = 1 - c->self;
+
+    if (c->self == 0)
+        code = MPI_Send(c->send, j->count, j->type, peer, TAG, c->comm);
+    if (code == MPI_SUCCESS)
+        code = MPI_Recv(c->recv, j->count, j->type, peer, TAG, c->comm, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS && c->self == 1)
+        code = MPI_Send(c->send, j->count, j->type, peer, TAG, c->comm);
+    return code;
+}
+
+static int post_window(struct mpi_ctx *c, const struct mpi_job *j, bool sends, MPI_Request *request)
+{
+    int code = MPI_SUCCESS, peer = 1 - c->self;
+
+    for (size_t i = 0; i < OP_PAIR_WINDOW && code == MPI_SUCCESS; i++)
+        code = sends ? MPI_Isend(c->send + i * j->stride, j->count, j->type, peer, TAG, c->comm,
+                                 &request[i])
+                     : MPI_Irecv(c->recv + i * j->stride, j->count, j->type, peer, TAG, c->comm,
+                                 &request[i]);
+    return code;
+}
+
+static int do_pair_bw(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    MPI_Request request[OP_PAIR_WINDOW];
+    int code = post_window(c, j, c->self == 0, request), peer = 1 - c->self;
+
+    if (code == MPI_SUCCESS)
+        code = MPI_Waitall(OP_PAIR_WINDOW, request, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS)
+        return code;
+    return c->self == 0 ? MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG, c->comm, MPI_STATUS_IGNORE)
+                        : MPI_Send(NULL, 0, MPI_BYTE, peer, TAG, c->comm);
+}
+
+static int do_pair_bibw(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    MPI_Request request[2 * OP_PAIR_WINDOW];
+    int code = post_window(c, j, false, request);
+
+    if (code == MPI_SUCCESS)
+        code = post_window(c, j, true, request + OP_PAIR_WINDOW);
+    if (code != MPI_SUCCESS)
+        return code;
+    return MPI_Waitall(2 * OP_PAIR_WINDOW, request, MPI_STATUSES_IGNORE);
+}
+
+const struct mpi_op mpi_ops[OP_COUNT] = {
+    [OP_ALL_GATHER] = {do_all_gather, FLOW_GATHER, 0},
+    [OP_REDUCE_SCATTER] = {do_reduce_scatter, FLOW_SCATTER, 0},
+    [OP_ALL_TO_ALL] = {do_all_to_all, FLOW_EXCHANGE, 0},
+    [OP_ALL_REDUCE] = {do_all_reduce, FLOW_SUM, 0},
+    [OP_BROADCAST] = {do_broadcast, FLOW_FIRST, 0},
+    [OP_SENDRECV] = {do_sendrecv, FLOW_LEFT, 0},
+    [OP_PAIR_LATENCY] = {do_pair_latency, FLOW_LEFT, 2},
+    [OP_PAIR_BW] = {do_pair_bw, FLOW_FIRST, OP_PAIR_WINDOW},
+    [OP_PAIR_BIBW] = {do_pair_bibw, FLOW_LEFT, OP_PAIR_WINDOW},
+};
+
+/* One element of `bytes` bytes: contiguous chunks and the rest behind them. */
+static int big_type(MPI_Datatype *out, size_t bytes)
+{
+    MPI_Datatype chunk = MPI_DATATYPE_NULL, part[2] = {MPI_DATATYPE_NULL, MPI_BYTE};
+    MPI_Aint at[2] = {0, (MPI_Aint)(bytes - bytes % MPI_CHUNK)};
+    int length[2] = {1, (int)(bytes % MPI_CHUNK)};
+    int code = MPI_Type_contiguous(MPI_CHUNK, MPI_BYTE, &chunk);
+
+    if (code == MPI_SUCCESS)
+        code = MPI_Type_contiguous((int)(bytes / MPI_CHUNK), chunk, &part[0]);
+    if (code == MPI_SUCCESS)
+        code = MPI_Type_create_struct(length[1] ? 2 : 1, length, at, part, out);
+    if (code == MPI_SUCCESS)
+        code = MPI_Type_commit(out);
+    if (part[0] != MPI_DATATYPE_NULL)
+        MPI_Type_free(&part[0]);
+    if (chunk != MPI_DATATYPE_NULL)
+        MPI_Type_free(&chunk);
+    return code;
+}
+
+static int refuse(const struct mpi_ctx *c, enum op op, size_t bytes, struct err *err)
+{
+    if (op_is_pair(op) && c->size != 2)
+        return err_set(err, "%s needs a group of 2 ranks, this one has %d", op_name(op), c->size);
+    if (bytes > c->capacity)
+        return err_set(err, "%s of %zu bytes: the buffers were opened for %zu", op_name(op), bytes,
+                       c->capacity);
+    if (bytes % (size_t)op_blocks(op, c->size))
+        return err_set(err, "%s of %zu bytes cannot be split over %d ranks", op_name(op), bytes,
+                       c->size);
+    return 0;
+}
+
+/* Messages of a window lie one after another, as MPI demands of concurrent receives, where there is
+ * room; above that (64 MiB) they share one buffer, as those of osu_bw do at any size. */
+int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
+                 struct err *err)
+{
+    enum mpi_flow flow = mpi_ops[op].flow;
+    bool window = mpi_ops[op].messages == OP_PAIR_WINDOW;
+
+    if (refuse(c, op, bytes, err))
+        return -1;
+    *j = (struct mpi_job){.op = op, .bytes = bytes, .slots = 1, .type = MPI_BYTE};
+    j->block = bytes / (size_t)op_blocks(op, c->size);
+    if (flow == FLOW_SUM || flow == FLOW_SCATTER)
+        j->block = (j->block + ELEMENT - 1) / ELEMENT * ELEMENT;
+    j->slice = MPI_CHUNK / (size_t)c->size / ELEMENT * ELEMENT;
+    if (window && bytes <= c->room / OP_PAIR_WINDOW) {
+        j->slots = OP_PAIR_WINDOW;
+        j->stride = bytes;
+    }
+    j->derived = j->block > MPI_CHUNK && flow != FLOW_SUM && flow != FLOW_SCATTER;
+    j->count = j->derived ? 1 : lesser(j->block, MPI_CHUNK);
+    if (!j->derived)
+        return 0;
+    return world_mpi_error(big_type(&j->type, j->block), "making a datatype over 1 GiB", err);
+}
+
+void mpi_job_free(struct mpi_job *j)
+{
+    if (j->derived)
+        MPI_Type_free(&j->type);
+}

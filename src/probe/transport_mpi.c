@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transport_mpi.c - host memory through MPI, over whatever MPI chose: shared memory, TCP,
+ * InfiniBand.
+ *
+ * Timing.  One MPI_Wtime a sample and nothing else between two samples, as in a loop written
+ * straight to the API.  Collectives run back to back: none of them completes anywhere before every
+ * rank has begun, so no rank runs ahead; only a broadcast's root does and is held by a barrier
+ * outside the measured time.  Pair ops are timed by members[0], and members[1] repeats its numbers.
+ * A pair operation that takes less than 2 us is repeated until the sample lasts 4 us, because the
+ * clock costs some 30 ns: such a sample is the mean of a few (at most INNER_MAX) operations. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "probe/mpi_ops.h"
+#include "probe/transport.h"
+#include "probe/verify.h"
+#include "probe/world_mpi.h"
+
+extern const struct transport transport_mpi;
+
+enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
+
+static int time_collective(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+{
+    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    double from = MPI_Wtime(), to;
+    int code = MPI_SUCCESS;
+
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        if (j->op == OP_BROADCAST) {
+            code = MPI_Barrier(c->comm);
+            from = MPI_Wtime();
+        }
+        if (code == MPI_SUCCESS)
+            code = once(c, j);
+        to = MPI_Wtime();
+        sec[i] = to - from;
+        from = to;
+    }
+    return code;
+}
+
+/* Sets c->inner: the shortest of a few runs says how many fit into a sample. */
+static int find_inner(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    double best = INFINITY, from, took;
+    int code = MPI_SUCCESS;
+
+    if (c->inner && c->inner_op == j->op && c->inner_bytes == j->bytes)
+        return MPI_SUCCESS;
+    c->inner_op = j->op;
+    c->inner_bytes = j->bytes;
+    c->inner = 1;
+    if (j->bytes > INNER_BYTES)
+        return MPI_SUCCESS;
+    for (int i = 0; i < INNER_TRIES && code == MPI_SUCCESS; i++) {
+        from = MPI_Wtime();
+        code = mpi_ops[j->op].once(c, j);
+        took = MPI_Wtime() - from;
+        best = took < best ? took : best;
+    }
+    if (best < 2e-6)
+        c->inner = best > 4e-6 / INNER_MAX ? (int)ceil(4e-6 / best) : INNER_MAX;
+    return code == MPI_SUCCESS ? MPI_Bcast(&c->inner, 1, MPI_INT, 0, c->comm) : code;
+}
+
+static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+{
+    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    int code = find_inner(c, j), inner = c->inner;
+    double share = 1.0 / ((double)inner * mpi_ops[j->op].messages), from, to;
+
+    /* Both begin together, or the first sample would hold the other one's delay. */
+    if (code == MPI_SUCCESS)
+        code = MPI_Barrier(c->comm);
+    from = MPI_Wtime();
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        for (int k = 0; k < inner && code == MPI_SUCCESS; k++)
+            code = once(c, j);
+        to = MPI_Wtime();
+        sec[i] = (to - from) * share;
+        from = to;
+    }
+    return code == MPI_SUCCESS ? MPI_Bcast(sec, n, MPI_DOUBLE, 0, c->comm) : code;
+}
+
+static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
+{
+    struct mpi_ctx *c = ctx;
+    struct mpi_job j;
+    char what[160];
+
+    if (mpi_job_make(&j, c, op, bytes, err))
+        return -1;
+    int code = (op_is_pair(op) ? time_pair : time_collective)(c, &j, n, sec);
+
+    mpi_job_free(&j);
+    snprintf(what, sizeof(what), "%s of %zu bytes: rank %d (host %s)", op_name(op), bytes,
+             c->member[c->self], c->host);
+    return world_mpi_error(code, what, err);
+}
+
+/* Bytes of every block in the slice that begins at `at`. */
+static size_t slice_at(const struct mpi_job *j, size_t at)
+{
+    return j->block - at < j->slice ? j->block - at : j->slice;
+}
+
+static void fill(struct mpi_ctx *c, const struct mpi_job *j, unsigned seed)
+{
+    size_t n = (size_t)c->size, piece;
+    int me = c->member[c->self];
+
+    switch (mpi_ops[j->op].flow) {
+    case FLOW_GATHER:
+        verify_fill(c->send, j->block, me, 0, seed);
+        break;
+    case FLOW_FIRST:
+    case FLOW_LEFT:
+        for (int i = 0; i < j->slots; i++)
+            verify_fill(c->send + (size_t)i * j->stride, j->bytes, me, i, seed);
+        break;
+    case FLOW_SUM:
+        verify_fill_term(c->send, j->block, c->self, 0, seed);
+        break;
+    case FLOW_EXCHANGE:
+        for (size_t to = 0; to < n; to++)
+            verify_fill(c->send + to * j->block, j->block, me, c->member[to], seed);
+        break;
+    case FLOW_SCATTER: /* blocks are numbered through the slices: slice * n + index */
+        for (size_t at = 0; at < j->block; at += j->slice) {
+            piece = slice_at(j, at);
+            for (size_t to = 0; to < n; to++)
+                verify_fill_term(c->send + at * n + to * piece, piece, c->self,
+                                 (int)(at / j->slice * n + to), seed);
+        }
+        break;
+    }
+}
+
+static size_t received(const struct mpi_ctx *c, const struct mpi_job *j)
+{
+    switch (mpi_ops[j->op].flow) {
+    case FLOW_FIRST:
+        return c->self == 0 ? 0 : j->bytes * (size_t)j->slots;
+    case FLOW_LEFT:
+        return j->bytes * (size_t)j->slots;
+    case FLOW_SCATTER:
+        return j->block;
+    default:
+        return j->bytes;
+    }
+}
+
+static int find(const struct mpi_ctx *c, const struct mpi_job *j, const struct verify *v,
+                struct err *err)
+{
+    enum mpi_flow flow = mpi_ops[j->op].flow;
+    int rc = 0, n = c->size;
+
+    switch (flow) {
+    case FLOW_GATHER:
+    case FLOW_EXCHANGE:
+        for (int from = 0; from < n && !rc; from++)
+            rc = verify_block(v, c->recv, (size_t)from * j->block, j->block, c->member[from],
+                              flow == FLOW_GATHER ? 0 : c->member[c->self], err);
+        break;
+    case FLOW_FIRST:
+    case FLOW_LEFT:
+        for (int i = 0; i < j->slots && !rc && received(c, j); i++)
+            rc = verify_block(v, c->recv, (size_t)i * j->stride, j->bytes,
+                              c->member[flow == FLOW_FIRST ? 0 : mpi_left_of(c)], i, err);
+        break;
+    case FLOW_SUM:
+        rc = verify_sum(v, c->recv, 0, j->block, n, 0, err);
+        break;
+    case FLOW_SCATTER:
+        for (size_t at = 0; at < j->block && !rc; at += j->slice)
+            rc = verify_sum(v, c->recv, at, slice_at(j, at), n, (int)(at / j->slice) * n + c->self,
+                            err);
+        break;
+    }
+    return rc;
+}
+
+static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
+{
+    struct mpi_ctx *c = ctx;
+    struct verify v = {op, bytes, c->member[c->self], c->host, ++c->checks};
+    struct mpi_job j;
+
+    if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
+        return -1;
+    fill(c, &j, v.seed);
+    int rc = world_mpi_error(mpi_ops[op].once(c, &j), op_name(op), err);
+
+    if (!rc)
+        rc = verify_flip(&v, c->recv, received(c, &j), err);
+    if (!rc)
+        rc = find(c, &j, &v, err);
+    mpi_job_free(&j);
+    return world_mpi_together(&c->comm, rc, err);
+}
+
+/* Bytes that the kernel can give without swapping; far too many when it does not say. */
+static double memory_available(void)
+{
+    char line[128];
+    unsigned long long kib;
+    double bytes = 1e18;
+    FILE *f = fopen("/proc/meminfo", "r");
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %19llu kB", &kib) == 1)
+            bytes = 1024.0 * (double)kib;
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+/* How many of the group run on this host.  As everybody waits for everybody here, nobody takes
+ * memory before all have looked how much there is. */
+static int count_neighbours(struct mpi_ctx *c)
+{
+    enum { LEN = sizeof(c->host) };
+    char *names = mem_calloc((size_t)c->size, LEN);
+    int n = 0;
+
+    if (MPI_Allgather(c->host, LEN, MPI_CHAR, names, LEN, MPI_CHAR, c->comm) == MPI_SUCCESS)
+        for (size_t i = 0; i < (size_t)c->size; i++)
+            n += !strncmp(names + i * LEN, c->host, LEN);
+    free(names);
+    return n;
+}
+
+/* Linux promises memory that it does not have and kills whoever touches it: so ask first; then
+ * touch every page here, so that no page fault is measured later. */
+static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
+{
+    double have = memory_available();
+    int sharers = count_neighbours(c), me = c->member[c->self];
+    char need[UNITS_TEXT], left[UNITS_TEXT];
+    void *send = NULL, *recv = NULL;
+
+    c->capacity = bytes;
+    c->room = bytes + 4 * (size_t)c->size; /* reductions round blocks up */
+    if (c->size == 2 && bytes <= WINDOW_ROOM / OP_PAIR_WINDOW)
+        c->room = OP_PAIR_WINDOW * c->room;
+    units_bytes_text(need, (double)c->room);
+    if (2.0 * (double)c->room * sharers > have)
+        return err_io(err, "rank %d (host %s): two buffers of %s for %d ranks here, but %s is free",
+                      me, c->host, need, sharers, units_bytes_text(left, have));
+    if (posix_memalign(&send, 4096, c->room) == 0)
+        c->send = send;
+    if (posix_memalign(&recv, 4096, c->room) == 0)
+        c->recv = recv;
+    if (!c->send || !c->recv)
+        return err_io(err, "rank %d (host %s): cannot allocate two buffers of %s", me, c->host,
+                      need);
+    memset(c->send, 0, c->room);
+    memset(c->recv, 0, c->room);
+    return 0;
+}
+
+static void mpi_close(void *ctx)
+{
+    struct mpi_ctx *c = ctx;
+
+    if (!c)
+        return;
+    free(c->send);
+    free(c->recv);
+    free(c->member);
+    free(c);
+}
+
+static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
+{
+    struct mpi_ctx *c = mem_calloc(1, sizeof(*c));
+
+    c->comm = *(MPI_Comm *)g->comm;
+    c->self = g->self;
+    c->size = g->size;
+    c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
+    memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
+    gethostname(c->host, sizeof(c->host) - 1);
+    if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
+        mpi_close(c);
+        return -1;
+    }
+    *ctx = c;
+    return 0;
+}
+
+const struct transport transport_mpi = {
+    .name = "mpi",
+    .help = "host memory through MPI (shared memory, TCP, InfiniBand: as MPI chooses)",
+    .open = mpi_open,
+    .run = mpi_run,
+    .check = mpi_check,
+    .close = mpi_close,
+};
