@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cost/matrix_json.h"
+#include "cost/rows.h"
+#include "small.h"
+
+/* One of everything. */
+static void full_matrix(struct matrix *m)
+{
+    small_matrix(m);
+    for (int i = 0; i < m->tiers; i++)
+        for (int d = 0; d < DIR_COUNT; d++)
+            m->tier[i].curve[d].points = m->tier[i].curve[d].points ? 3 : 0;
+    m->tier[1].loaded = 0.25;
+    m->tier[1].pairs = 24;
+    m->tier[2].source = mem_strdup("a page");
+    struct collective c = {
+        .op = OP_ALL_TO_ALL, .shape = {8, 8, 1, 8, 1, 2}, .basis = BASIS_MEASURED};
+    curve_add(&c.curve, (struct curve_point){4096, 0.001, 0.0009, 0.0011, 80});
+    curve_add(&c.curve, (struct curve_point){8192, 0.0015, 0.0014, 0.0016, 80});
+    curve_summarise(&c.curve);
+    MEM_PUSH(m->collective, m->collectives) = c;
+    small_exception(m, PART_HOST, 5, -1, 1, 0.3)->evidence = 7;
+    small_exception(m, PART_RACK_PAIR, 0, 1, -1, 0.9)->side = SIDE_RX;
+    matrix_find(m, "contention", "racks %d-%d: 4 flows at once", 0, 1);
+    m->topo.endpoint[3].place.at[LEVEL_RACK] = -1;
+    for (int h = 0; h < 8; h++) {
+        struct nic n = {.host = h, .name = "eth0", .layer = LINK_ETHERNET, .rate_Bps = 125e6};
+        n.up = true;
+        n.numa = -1;
+        n.source = SOURCE_SYSFS;
+        MEM_PUSH(m->topo.nic, m->topo.nics) = n;
+        m->topo.endpoint[2 * h].nic = h;
+    }
+    topo_unseen(&m->topo, "NVLink domain", "no driver");
+    m->compute.flops = 1e12;
+    m->compute.source = mem_strdup("measured here");
+}
+
+static char *packed(const struct matrix *m)
+{
+    json_t *root = matrix_pack(m);
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+
+    assert_non_null(root);
+    json_decref(root);
+    return text;
+}
+
+static void loading_what_was_saved_gives_the_same_matrix(void **state)
+{
+    struct matrix m, back;
+    struct err err;
+    struct cost a, b;
+
+    (void)state;
+    full_matrix(&m);
+    char *text = packed(&m);
+    if (matrix_parse(&back, text, strlen(text), "m.json", &err) < 0)
+        fail_msg("%s", err.text);
+    char *again = packed(&back);
+    assert_string_equal(text, again);
+    assert_int_equal(back.topo.endpoint[3].place.at[LEVEL_RACK], -1);
+    assert_int_equal(back.topo.endpoint[15].local, 1);
+    assert_int_equal(back.topo.endpoint[14].nic, 7);
+    assert_int_equal(back.topo.endpoint[9].source[LEVEL_RACK], SOURCE_USER);
+    assert_string_equal(back.topo.host[7].name, "n07");
+    assert_true(isnan(back.tier[0].loaded));
+    for (int i = 0; i < 16; i++) {
+        matrix_pair(&m, 10, i, 65536, &a);
+        matrix_pair(&back, 10, i, 65536, &b);
+        assert_true(fabs(a.sec - b.sec) <= 1e-8 * a.sec);
+        assert_string_equal(a.source, b.source);
+    }
+    free(text);
+    free(again);
+    matrix_free(&m);
+    matrix_free(&back);
+}
+
+static void the_golden_example_is_what_is_written(void **state)
+{
+    const char *path = "tests/golden/matrix.json";
+    struct matrix m;
+    struct err err;
+    char *golden;
+    size_t len;
+
+    (void)state;
+    full_matrix(&m);
+    if (getenv("UPDATE_GOLDEN"))
+        assert_int_equal(matrix_save(&m, path, &err), 0);
+    if (file_read(&golden, &len, path, 1 << 20, &err) < 0)
+        fail_msg("%s", err.text);
+    char *text = packed(&m);
+    assert_int_equal(len, strlen(text) + 1);
+    assert_memory_equal(golden, text, len - 1);
+    free(text);
+    free(golden);
+    matrix_free(&m);
+}
+
+/* A hundred thousand endpoints: small, fast, the same again. */
+static void a_hundred_thousand_endpoints_stay_small(void **state)
+{
+    struct matrix m, back;
+    struct err err;
+
+    (void)state;
+    matrix_init(&m);
+    m.transport = mem_strdup("sim");
+    small_topo(&m.topo, 1389, 18, 4, true, ENDPOINT_GPU);
+    small_tier(&m, "rack", 1u << LEVEL_RACK, 2e-6, 700e9, false);
+    small_tier(&m, "fabric", 0, 5e-6, 49e9, true);
+    char *text = packed(&m);
+    assert_true(strlen(text) < 500000);
+    double start = log_now();
+    if (matrix_parse(&back, text, strlen(text), "m.json", &err) < 0)
+        fail_msg("%s", err.text);
+    if (!getenv("RG_SAN") || !*getenv("RG_SAN"))
+        assert_true(log_now() - start < 1);
+    assert_int_equal(back.topo.endpoints, 100008);
+    for (int i = 0; i < back.topo.endpoints; i++)
+        assert_memory_equal(&back.topo.endpoint[i].place, &m.topo.endpoint[i].place,
+                            sizeof(struct place));
+    free(text);
+    matrix_free(&m);
+    matrix_free(&back);
+}
+
+static void ranks_dealt_out_round_robin_survive(void **state)
+{
+    struct matrix m, back;
+    struct err err;
+
+    (void)state;
+    matrix_init(&m);
+    m.transport = mem_strdup("mpi");
+    for (int i = 0; i < 9; i++)
+        topo_add_endpoint(&m.topo, topo_add_host(&m.topo, (const char *[]){"a", "b7", "c"}[i % 3]),
+                          ENDPOINT_CPU);
+    small_tier(&m, "all", 0, 1e-6, 1e9, true);
+    char *text = packed(&m);
+    if (matrix_parse(&back, text, strlen(text), "m.json", &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 9; i++) {
+        assert_int_equal(back.topo.endpoint[i].place.at[LEVEL_HOST], i % 3);
+        assert_int_equal(back.topo.endpoint[i].local, i / 3);
+    }
+    free(text);
+    matrix_free(&m);
+    matrix_free(&back);
+}
+
+static void runs_fold_equal_and_growing_rows(void **state)
+{
+    const int v[] = {0, 1, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, -1, -1};
+    int back[14];
+    struct err err;
+    json_t *runs = rows_pack(v, 14, 2);
+    char *text = json_dumps(runs, JSON_COMPACT);
+
+    (void)state;
+    assert_string_equal(text, "[[3,[0,1]],[3,[2,3],2],[1,-1]]");
+    assert_int_equal(rows_unpack(back, 14, 2, runs, "x", -1, 7, &err), 0);
+    assert_memory_equal(v, back, sizeof(v));
+    assert_int_equal(rows_unpack(back, 14, 2, runs, "x", -1, 6, &err), -1);
+    assert_string_equal(err.text, "x[1]: its last value 7 is outside -1..6");
+    free(text);
+    json_decref(runs);
+}
+
+/* Replace `from` by `to` in the golden text, and see it refused with `message`. */
+static void refused(const char *from, const char *to, const char *message)
+{
+    struct matrix m, back;
+    struct err err = {0};
+
+    full_matrix(&m);
+    json_t *root = matrix_pack(&m);
+    char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    char *at = strstr(text, from);
+    if (!at)
+        fail_msg("the text has no %s", from);
+    char *bad = mem_printf("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    if (matrix_parse(&back, bad, strlen(bad), "m.json", &err) == 0)
+        fail_msg("%s was taken", to);
+    assert_int_equal(err.code, EXIT_DATA);
+    if (!strstr(err.text, message))
+        fail_msg("\"%s\" where \"%s\" was expected", err.text, message);
+    free(bad);
+    free(text);
+    json_decref(root);
+    matrix_free(&m);
+}
+
+static void bad_files_are_refused_with_place_value_and_reason(void **state)
+{
+    static const struct {
+        const char *from, *to, *message;
+    } bad[] = {
+        {"railgauge-matrix", "railgauge-topology", "m.json: format is \"railgauge-topology\""},
+        {"\"version\":1", "\"version\":2", "m.json: version 2"},
+        {"\"transport\":\"mpi\"", "\"transport\":7", "m.json: Expected string, got integer"},
+        {"\"transport\":\"mpi\"", "\"x\":\"mpi\"", "m.json: Object item not found: transport"},
+        {"\"findings\"", "\"more\":1,\"findings\"", "m.json: 1 object item(s) left unpacked: more"},
+        {"\"endpoints\":16", "\"endpoints\":0", "places: 0 endpoints in rows of 2"},
+        {"\"endpoints\":16", "\"endpoints\":99999999", "places: 99999999 endpoints"},
+        {"\"row\":2", "\"row\":3", "places: 16 endpoints in rows of 3"},
+        {"n[00-07]", "n[00-07", "unbalanced brackets"},
+        {"n[00-07]", "n[00-06],n00", "the name \"n00\" appears twice"},
+        {"n[00-07]", "n[00-06]", "levels.host[0]: its last value 7 is outside 0..6"},
+        {"[[8,0,1]]", "[[7,0,1]]", "levels.host: 1 rows are missing"},
+        {"[[8,0,1]]", "[[9,0,1]]", "levels.host[0]: the number of rows 9 is outside 1..8"},
+        {"[[8,0,1]]", "[[8,0.5,1]]", "levels.host[0]: the value is not an integer"},
+        {"[[8,0,1]]", "[8,0,1]", "levels.host[0] is not [rows, values]"},
+        {"[[8,0,1]]", "[[8,[0,1,2],1]]", "levels.host[0]: 3 values where a row has 2"},
+        {"\"rack\":{", "\"shelf\":{", "places.levels.shelf: no such level"},
+        {"\"source\":\"user\"", "\"source\":\"oracle\"", "source: \"oracle\" is no source"},
+        {"\"kind\":\"cpu\"", "\"kind\":\"tpu\"", "devices.kinds[0]: \"tpu\", \"\" is no device"},
+        {"\"layer\":\"ethernet\"", "\"layer\":\"rope\"",
+         "nics.kinds[0]: \"rope\" is no link layer"},
+        {"\"rate_Bps\":125000000.0", "\"rate_Bps\":-1", "nics.kinds[0]: \"rate_Bps\" is -1"},
+        {"\"same\":[\"host\"]", "\"same\":[\"desk\"]", "tiers[0].same[0]: \"desk\" is no level"},
+        {"\"basis\":\"measured\"", "\"basis\":\"felt\"", "tiers[0]: \"felt\" is no basis"},
+        {"\"oneway\":{", "\"sideways\":{",
+         "tiers[0].curves.sideways: \"sideways\" is no direction"},
+        {"\"alpha_s\":1e-6", "\"alpha_s\":-1e-06",
+         "tiers[0].curves.oneway: \"alpha_s\" is -1e-06"},
+        {"\"points\":[[8.0,", "\"points\":[[-8.0,", "points[0][0] is -8, outside 0..1e+18"},
+        {"\"points\":[[8.0,", "\"points\":[[0,", "points[0]: 0 bytes in"},
+        {"\"points\":[[8.0,", "\"points\":[[80,", "points[1]: size 12 does not come after 80"},
+        {"\"points\":[[8.0,", "\"points\":[[\"8\",", "points[0][0] is not a number"},
+        {"\"points\":[[8.0,", "\"points\":[[1,8.0,", "points[0] is not [bytes, seconds"},
+        {"\"op\":\"all_to_all\"", "\"op\":\"pair_bw\"",
+         "collectives[0]: \"pair_bw\" is no collective"},
+        {"\"ranks\":8", "\"ranks\":1", "collectives[0]: no group has 1 ranks, 8 domains"},
+        {"\"part\":\"host\"", "\"part\":\"cable\"", "exceptions[0]: \"cable\" is no part"},
+        {"\"side\":\"both\"", "\"side\":\"top\"", "exceptions[0]: \"top\" is no side"},
+        {"\"a\":5", "\"a\":8", "exceptions[0]: host 8, -1 where there are 8"},
+        {"\"b\":1", "\"b\":2", "exceptions[1]: rack_pair 0, 2 where there are 2"},
+        {"\"tier\":\"rack\"", "\"tier\":\"row\"", "exceptions[0]: no tier \"row\""},
+        {"\"factor\":0.3", "\"factor\":1.3", "exceptions[0]: \"factor\" is 1.3, outside 0..1"},
+        {"\"text\":\"racks", "\"words\":\"racks", "findings[0]: Object item not found: text"},
+        {"\"flops\":1e12", "\"flops\":\"many\"", "compute: \"flops\" is not a number"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        refused(bad[i].from, bad[i].to, bad[i].message);
+}
+
+static void a_missing_file_is_no_input(void **state)
+{
+    struct matrix m;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(matrix_load(&m, "/nowhere/m.json", &err), -1);
+    assert_int_equal(err.code, EXIT_NOINPUT);
+    assert_non_null(strstr(err.text, "/nowhere/m.json"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loading_what_was_saved_gives_the_same_matrix),
+        cmocka_unit_test(the_golden_example_is_what_is_written),
+        cmocka_unit_test(a_hundred_thousand_endpoints_stay_small),
+        cmocka_unit_test(ranks_dealt_out_round_robin_survive),
+        cmocka_unit_test(runs_fold_equal_and_growing_rows),
+        cmocka_unit_test(bad_files_are_refused_with_place_value_and_reason),
+        cmocka_unit_test(a_missing_file_is_no_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
