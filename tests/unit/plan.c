@@ -1,0 +1,214 @@
+/* plan.c - schedules meet whom they promise; plan.tsv survives a round trip and refuses nonsense.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "probe/schedule.h"
+#include "topo/fabric.h"
+
+static void flat_topo(struct topo *t, int hosts)
+{
+    char name[16];
+
+    topo_init(t);
+    for (int i = 0; i < hosts; i++) {
+        snprintf(name, sizeof(name), "h%d", i);
+        topo_add_endpoint(t, topo_add_host(t, name), ENDPOINT_CPU);
+    }
+    topo_default_tiers(t);
+}
+
+static void the_circle_method_meets_every_pair_once(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 33; n++) {
+        int v[33], met[33][33] = {{0}};
+        for (int i = 0; i < n; i++)
+            v[i] = i;
+        for (int r = 0; r < schedule_circle_rounds(n); r++) {
+            struct pairs p = {NULL, 0};
+            int busy[33] = {0};
+            schedule_circle(&p, v, n, r);
+            assert_int_equal(p.count, n / 2);
+            for (int i = 0; i < p.count; i++) {
+                met[p.pair[i][0]][p.pair[i][1]]++;
+                assert_int_equal(busy[p.pair[i][0]]++, 0);
+                assert_int_equal(busy[p.pair[i][1]]++, 0);
+            }
+            free(p.pair);
+        }
+        for (int i = 0; i < n; i++)
+            for (int j = i + 1; j < n; j++)
+                assert_int_equal(met[i][j] + met[j][i], 1);
+    }
+}
+
+static void the_schedule_follows_the_number_of_endpoints(void **state)
+{
+    static const struct {
+        int hosts;
+        enum stage first;
+    } want[] = {
+        {8, STAGE_ISOLATED}, {16, STAGE_ISOLATED}, {17, STAGE_TOURNAMENT}, {33, STAGE_CLASS}};
+    struct plan_opts o;
+    struct err err;
+
+    (void)state;
+    plan_defaults(&o);
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        struct topo t;
+        struct plan p;
+        flat_topo(&t, want[i].hosts);
+        assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+        assert_int_equal(p.round[0].stage, want[i].first);
+        plan_free(&p);
+        topo_free(&t);
+    }
+}
+
+static void hosts_without_racks_play_a_tournament_to_find_them(void **state)
+{
+    struct fabric f;
+    struct topo t;
+    struct plan p;
+    struct plan_opts o;
+    struct err err;
+    int rounds = 0;
+
+    (void)state;
+    plan_defaults(&o);
+    assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
+    assert_int_equal(fabric_topo(&f, 2, true, &t, &err), 0);
+    assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+    for (int i = 0; i < p.rounds; i++)
+        rounds += p.round[i].stage == STAGE_TOURNAMENT && p.round[i].op == OP_PAIR_LATENCY;
+    assert_int_equal(rounds, 35); /* 36 hosts */
+    plan_free(&p);
+    topo_free(&t);
+    fabric_free(&f);
+}
+
+static void a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats(void **state)
+{
+    struct round r = {.op = OP_ALL_GATHER, .first = 8, .last = 4096, .factor = 2};
+    size_t got[16];
+    int n = 0;
+
+    (void)state;
+    for (int i = 0; i < plan_steps(&r); i++)
+        if (plan_size(&r, 72, i))
+            got[n++] = plan_size(&r, 72, i);
+    static const size_t want[] = {72, 144, 288, 576, 1080, 2088, 4104};
+    assert_int_equal(n, 7);
+    assert_memory_equal(got, want, sizeof(want));
+    r.op = OP_ALL_REDUCE;
+    assert_int_equal(plan_size(&r, 72, 0), 8);
+}
+
+static void a_plan_survives_its_text(void **state)
+{
+    struct topo t;
+    struct plan a, b;
+    struct plan_opts o;
+    struct err err;
+
+    (void)state;
+    plan_defaults(&o);
+    flat_topo(&t, 6);
+    assert_int_equal(plan_make(&a, &t, &o, &err), 0);
+    char *text = plan_text(&a);
+    assert_int_equal(plan_parse(&b, "plan.tsv", mem_strdup(text), 6, &err), 0);
+    char *again = plan_text(&b);
+    assert_string_equal(text, again);
+    assert_int_equal(plan_crc(&a), plan_crc(&b));
+    free(text);
+    free(again);
+    plan_free(&a);
+    plan_free(&b);
+    topo_free(&t);
+}
+
+#define HEAD "# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n"
+
+static void nonsense_is_refused_with_its_line(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"round\tstage\n0\tclass\n", "p:1: not a railgauge-plan file of version 1"},
+        {HEAD, "p: no rounds"},
+        {HEAD "1\tclass\tpair_bw\t8\t8\t2\t0\t0>1\n", "p:3: round 1 where 0 follows"},
+        {HEAD "0\tklass\tpair_bw\t8\t8\t2\t0\t0>1\n", "p:3: \"klass\" is not a stage"},
+        {HEAD "0\tclass\tpair_up\t8\t8\t2\t0\t0>1\n", "p:3: \"pair_up\" is not an operation"},
+        {HEAD "0\tclass\tpair_bw\t16\t8\t2\t0\t0>1\n", "p:3: sizes 16 to 8"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t1\t0\t0>1\n", "p:3: column factor: 1 is outside 2..1024"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t7\t0>1\n", "p:3: \"7\" is not a list of epochs 0..4"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t0\t0>9\n",
+         "p:3: \"0>9\" is not a group of endpoints 0..3"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t0\t0>1>2\n", "p:3: \"0>1>2\" is not a pair such as 0>5"},
+        {HEAD "0\tclass\tpair_bw\t8\t8\t2\t0\t0>1 1>2\n", "p:3: endpoint 1 is twice in this round"},
+        {HEAD "0\tcollective\tall_gather\t8\t8\t2\t0\t3\n",
+         "p:3: \"3\" is not a group of two or more"},
+        {HEAD "0\tcollective\tall_gather\t8\t8\t2\t0\t2-1\n",
+         "p:3: \"2-1\" is not a group of endpoints"},
+    };
+    struct plan p;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        assert_int_equal(plan_parse(&p, "p", mem_strdup(bad[i].text), 4, &err), -1);
+        assert_int_equal(err.code, EXIT_DATA);
+        if (!strstr(err.text, bad[i].message))
+            fail_msg("got \"%s\", wanted \"%s\"", err.text, bad[i].message);
+    }
+}
+
+static void sizes_that_make_no_ladder_are_a_usage_error(void **state)
+{
+    struct topo t;
+    struct plan p;
+    struct plan_opts o;
+    struct err err;
+
+    (void)state;
+    plan_defaults(&o);
+    flat_topo(&t, 4);
+    o.min_bytes = 1024;
+    o.max_bytes = 8;
+    assert_int_equal(plan_make(&p, &t, &o, &err), -1);
+    assert_int_equal(err.code, EXIT_USAGE);
+    assert_string_equal(
+        err.text,
+        "sizes from 1024 to 8 bytes: the first must be at least 1 and not above the last");
+    topo_free(&t);
+    flat_topo(&t, 1);
+    plan_defaults(&o);
+    assert_int_equal(plan_make(&p, &t, &o, &err), -1);
+    assert_string_equal(err.text, "1 endpoint: nothing to measure between");
+    topo_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_circle_method_meets_every_pair_once),
+        cmocka_unit_test(the_schedule_follows_the_number_of_endpoints),
+        cmocka_unit_test(hosts_without_racks_play_a_tournament_to_find_them),
+        cmocka_unit_test(a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats),
+        cmocka_unit_test(a_plan_survives_its_text),
+        cmocka_unit_test(nonsense_is_refused_with_its_line),
+        cmocka_unit_test(sizes_that_make_no_ladder_are_a_usage_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* points.c - points.tsv: nothing measured is lost, nothing damaged is believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "probe/point.h"
+
+static char dir[] = "/tmp/rg-points-XXXXXX";
+static char path[64];
+
+static struct point sample(int round)
+{
+    struct point p = {.round = round,
+                      .stage = STAGE_ISOLATED,
+                      .op = OP_PAIR_BW,
+                      .ranks = 2,
+                      .src = 1,
+                      .dst = 3,
+                      .flows = 1,
+                      .bytes = 262144,
+                      .slowest = 3,
+                      .skew = NAN,
+                      .late = -1,
+                      .stop = STOP_CI,
+                      .checked = true};
+    double v[5] = {1e-3, 1.1e-3, 1.2e-3, 1.3e-3, 1.4e-3};
+
+    stats_summary(&p.sec, v, 5);
+    return p;
+}
+
+static void write_three(void)
+{
+    struct points_log *log;
+    struct err err;
+
+    unlink(path);
+    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
+    for (int i = 0; i < 3; i++) {
+        struct point p = sample(i);
+        points_add(log, &p);
+        assert_int_equal(points_commit(log, &err), 0);
+    }
+    assert_int_equal(points_close(log, &err), 0);
+}
+
+static void rows_come_back_as_they_went_in(void **state)
+{
+    struct points p;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(points_load(&p, path, &err), 0);
+    assert_int_equal(p.count, 3);
+    assert_int_equal(p.plan_crc, 0xabcd);
+    assert_string_equal(p.transport, "mpi");
+    struct point want = sample(2), *got = &p.point[2];
+    assert_int_equal(got->bytes, want.bytes);
+    assert_true(got->sec.median == want.sec.median && got->sec.hi == want.sec.hi);
+    assert_true(isnan(got->skew));
+    assert_true(got->checked && !got->wrong);
+    points_free(&p);
+}
+
+/* Cut the file at every length: what was complete comes back, or the header is missing and it says
+ * so. */
+static void a_torn_tail_is_ignored_at_every_length(void **state)
+{
+    char *text, *part;
+    size_t len, header = 0;
+    struct points p;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(file_read(&text, &len, path, 1 << 20, &err), 0);
+    for (int lines = 0; lines < 3; header++)
+        lines += text[header] == '\n';
+    for (size_t cut = header; cut <= len; cut++) {
+        int whole = 0;
+        for (size_t i = header; i < cut; i++)
+            whole += text[i] == '\n';
+        part = mem_calloc(cut + 1, 1);
+        memcpy(part, text, cut);
+        assert_int_equal(points_parse(&p, "p", part, cut, &err), 0);
+        assert_int_equal(p.count, whole);
+        points_free(&p);
+        free(part);
+    }
+    free(text);
+}
+
+static void every_flipped_bit_before_the_last_row_is_refused_with_its_line(void **state)
+{
+    char *text, *copy;
+    size_t len, first = 0, second;
+    struct points p;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(file_read(&text, &len, path, 1 << 20, &err), 0);
+    for (int lines = 0; lines < 3; first++)
+        lines += text[first] == '\n';
+    second = (size_t)(strchr(text + first, '\n') - text);
+    for (size_t i = first; i < second; i++)
+        for (int bit = 0; bit < 7; bit++) {
+            copy = mem_calloc(len + 1, 1);
+            memcpy(copy, text, len);
+            copy[i] = (char)(copy[i] ^ (1 << bit));
+            assert_int_equal(points_parse(&p, "p", copy, len, &err), -1);
+            assert_true(strstr(err.text, "p:4: ") == err.text ||
+                        strstr(err.text, "p:5: ") == err.text);
+            assert_int_equal(err.code, EXIT_DATA);
+            free(copy);
+        }
+    free(text);
+}
+
+static void a_log_of_another_plan_is_refused(void **state)
+{
+    struct points_log *log;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(points_open(&log, path, 0x1234, 4, "mpi", &err), -1);
+    assert_int_equal(err.code, EXIT_DATA);
+    assert_non_null(
+        strstr(err.text, "belongs to plan 0000abcd of 4 endpoints over mpi, not to plan 00001234"));
+}
+
+static void a_second_writer_is_refused(void **state)
+{
+    struct points_log *log, *other;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
+    assert_int_equal(points_open(&other, path, 0xabcd, 4, "mpi", &err), -1);
+    assert_int_equal(err.code, EXIT_IO);
+    assert_non_null(strstr(err.text, "another process is writing it"));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(points_open(&other, path, 0xabcd, 4, "mpi", &err) == -1 ? 7 : 0);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(points_close(log, &err), 0);
+    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
+    assert_true(points_has(log, 2, 0, 0, 262144));
+    assert_false(points_has(log, 3, 0, 0, 262144));
+    assert_int_equal(points_close(log, &err), 0);
+}
+
+static void a_full_disk_is_said_and_nothing_is_lost(void **state)
+{
+    struct points_log *log;
+    struct err err;
+
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(points_open(&log, "/dev/full", 1, 4, "mpi", &err), -1);
+    assert_int_equal(err.code, EXIT_IO);
+    assert_non_null(strstr(err.text, "/dev/full: "));
+}
+
+static void what_is_not_a_points_file_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"", "p: no header"},
+        {"hello\nworld\n", "p:1: not a railgauge-points file: \"hello\""},
+        {"# railgauge-points 9 plan=1 endpoints=4 transport=mpi\n", "p:1: version 9 is not 1"},
+        {"# railgauge-points 1 plan=1 endpoints=1 transport=mpi\n",
+         "p:1: endpoints=1 is outside 2.."},
+        {"# railgauge-points 1 plan=1 endpoints=4 transport=mpi\nround\tgroop\n",
+         "p:2: column 2 of the header is not \"group\""},
+    };
+    struct points p;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char *copy = mem_strdup(bad[i].text);
+        assert_int_equal(points_parse(&p, "p", copy, strlen(copy), &err), -1);
+        assert_int_equal(err.code, EXIT_DATA);
+        assert_true(strstr(err.text, bad[i].message) == err.text);
+        free(copy);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_come_back_as_they_went_in),
+        cmocka_unit_test(a_torn_tail_is_ignored_at_every_length),
+        cmocka_unit_test(every_flipped_bit_before_the_last_row_is_refused_with_its_line),
+        cmocka_unit_test(a_log_of_another_plan_is_refused),
+        cmocka_unit_test(a_second_writer_is_refused),
+        cmocka_unit_test(a_full_disk_is_said_and_nothing_is_lost),
+        cmocka_unit_test(what_is_not_a_points_file_is_refused),
+    };
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/points.tsv", dir);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    rmdir(dir);
+    return rc;
+}
