@@ -5,8 +5,8 @@
  *
  * Nothing stands between the calls, not even a clock: a block of LOOPS rounds is timed as a whole.
  * Prints the median block's time per message in seconds.  latency: half a round trip.  bandwidth:
- * WINDOW messages one way, then one byte back, as OSU's osu_bw does; SRC and DST are ranks, 0 and 1
- * unless given. */
+ * WINDOW messages one way out of one buffer, then an empty one back, as OSU's osu_bw does it.  SRC
+ * and DST are ranks, 0 and 1 unless given. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,20 +31,18 @@ static void latency(int peer, int lead, int bytes, int loops)
 static void bandwidth(int peer, int lead, int bytes, int loops)
 {
     MPI_Request req[WINDOW];
-    char ack = 0;
     for (int i = 0; i < loops; i++) {
         for (int w = 0; w < WINDOW; w++) {
-            char *at = data + (size_t)w * (size_t)bytes;
             if (lead)
-                MPI_Isend(at, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &req[w]);
+                MPI_Isend(data, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &req[w]);
             else
-                MPI_Irecv(at, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &req[w]);
+                MPI_Irecv(data, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &req[w]);
         }
         MPI_Waitall(WINDOW, req, MPI_STATUSES_IGNORE);
         if (lead)
-            MPI_Recv(&ack, 1, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(NULL, 0, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         else
-            MPI_Send(&ack, 1, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+            MPI_Send(NULL, 0, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
     }
 }
 
@@ -104,10 +102,10 @@ int main(int argc, char **argv)
     int blocks = whole(argv[3], 1, BLOCKS_MAX), loops = whole(argv[4], 1, 1000000);
     int src = argc > 5 ? whole(argv[5], 0, size - 1) : 0;
     int dst = argc > 5 ? whole(argv[6], 0, size - 1) : 1;
-    data = calloc(WINDOW, (size_t)bytes + 1);
+    data = malloc((size_t)bytes + 1);
     if (!data || src == dst)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    memset(data, 1, WINDOW * ((size_t)bytes + 1)); /* calloc's pages are one shared page of zeros */
+    memset(data, 1, (size_t)bytes + 1);
     if (rank == src || rank == dst) {
         int lead = rank == src;
         double sec = median_block(lat, lead ? dst : src, lead, bytes, blocks, loops);

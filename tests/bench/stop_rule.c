@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stop_rule.c - is the stop rule as good as many samples, and what does it save?
+ *
+ *   mpirun -n 2 stop_rule
+ *
+ * Measures each case three times in a row: by the stop rule, with SAMPLES times as many samples as
+ * that took, and with a fixed 1,000.  Prints TSV: op, bytes, samples by the rule, share by which
+ * its median differs from that of the many samples, seconds by the rule, seconds of the fixed
+ * 1,000. */
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "probe/sample.h"
+#include "probe/world_mpi.h"
+
+extern const struct transport transport_mpi;
+
+enum { SAMPLES = 20, FIXED = 1000 };
+
+static const struct {
+    enum op op;
+    size_t bytes;
+} cases[] = {
+    {OP_PAIR_LATENCY, 8},   {OP_PAIR_LATENCY, 4096},  {OP_PAIR_LATENCY, 65536},
+    {OP_PAIR_BW, 4096},     {OP_PAIR_BW, 65536},      {OP_PAIR_BW, 1 << 20},
+    {OP_PAIR_BIBW, 65536},  {OP_PAIR_BIBW, 1 << 20},  {OP_ALL_REDUCE, 8},
+    {OP_ALL_REDUCE, 65536}, {OP_ALL_REDUCE, 1 << 20}, {OP_ALL_GATHER, 65536},
+    {OP_ALL_TO_ALL, 65536}, {OP_SENDRECV, 65536},     {OP_BROADCAST, 65536},
+};
+enum { CASES = sizeof(cases) / sizeof(*cases), BYTES_MAX = 1 << 20 };
+
+/* Median and samples of one case; *sec is how long it took.  iters 0: by the stop rule. */
+static int measure(struct session *s, int k, int iters, struct summary *out, double *sec,
+                   struct err *err)
+{
+    struct point p = {.op = cases[k].op, .bytes = cases[k].bytes, .ranks = 2, .flows = 1};
+    struct measure_opts o;
+    double from = MPI_Wtime();
+
+    measure_defaults(&o);
+    o.iters = iters;
+    if (sample_point(s, &p, &o, false, err) < 0)
+        return -1;
+    if (p.stop == STOP_FAILED)
+        return err_set(err, "%s of %zu bytes failed: %s", op_name(p.op), p.bytes, p.note);
+    *out = p.sec;
+    *sec = MPI_Wtime() - from;
+    return 0;
+}
+
+static int compare(struct session *s, int k, bool print, struct err *err)
+{
+    struct summary rule, many, fixed;
+    double rule_sec, many_sec, fixed_sec;
+
+    if (measure(s, k, 0, &rule, &rule_sec, err) < 0 ||
+        measure(s, k, SAMPLES * rule.n, &many, &many_sec, err) < 0 ||
+        measure(s, k, FIXED, &fixed, &fixed_sec, err) < 0)
+        return -1;
+    if (print)
+        printf("%s\t%zu\t%d\t%.4f\t%.6f\t%.6f\n", op_name(cases[k].op), cases[k].bytes, rule.n,
+               fabs(rule.median / many.median - 1), rule_sec, fixed_sec);
+    return 0;
+}
+
+static int run(struct world *w, struct session *s, struct err *err)
+{
+    if (w->size != 2)
+        return err_usage(err, "%d ranks where 2 are needed", w->size);
+    if (w->enter(w, s->group.members, 2, 0, &s->group.comm, err) < 0 ||
+        transport_mpi.open(&s->ctx, &s->group, BYTES_MAX, err) < 0)
+        return -1;
+    if (w->rank == 0)
+        puts("op\tbytes\tn\terror\trule_sec\tfixed_sec");
+    for (int k = 0; k < CASES; k++)
+        if (compare(s, k, w->rank == 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const int members[2] = {0, 1};
+    struct world w;
+    struct session s = {.group = {.members = members, .size = 2}};
+    struct err err = {0, ""};
+    int rc;
+
+    MPI_Init(&argc, &argv);
+    rc = world_mpi_open(&w, &err);
+    if (rc == 0) {
+        s.group.self = w.rank;
+        s.world = &w;
+        s.transport = &transport_mpi;
+        rc = run(&w, &s, &err);
+    }
+    if (rc < 0) {
+        fprintf(stderr, "stop_rule: %s\n", err.text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    transport_mpi.close(s.ctx);
+    w.leave(&w, &s.group.comm);
+    world_mpi_close(&w);
+    free(s.sec);
+    free(s.slow);
+    MPI_Finalize();
+    return 0;
+}
