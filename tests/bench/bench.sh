@@ -1,0 +1,108 @@
+#!/bin/bash
+# bench.sh - what `make bench` prints: ratios and times measured in one run, with their targets.
+#
+#   RG_BUILD=build tests/bench/bench.sh [OUT.tsv]
+#
+# Compared programs run in turns, so that both see the same machine; each number is the median of its
+# turns.  The table's values also go to OUT.tsv (default RG_BUILD/bench.tsv).  A missed target is printed
+# as such and is no failure: the exit code says only whether everything could be measured.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=${RG_BUILD:-build}
+out=${1:-$build/bench.tsv}
+turns=7
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+ranks() { mpirun -n "$1" --oversubscribe --mca mpi_yield_when_idle 1 "${@:2}"; }
+median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+calc() { awk "BEGIN {printf \"%.4g\", $*}"; }
+
+# row NAME VALUE UNIT [TARGET]: TARGET is "<= X" or ">= X".
+row() {
+    local verdict=- op limit
+    if [ -n "${4-}" ]; then
+        read -r op limit <<<"$4"
+        verdict=$(awk -v v="$2" -v op="$op" -v t="$limit" \
+            'BEGIN {print (op == "<=" ? v <= t : v >= t) ? "met" : "missed"}')
+    fi
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4:--}" "$verdict" >>"$out"
+    printf '  %-52s %10s %-6s %10s  %s\n' "$1" "$2" "$3" "${4:--}" "$verdict"
+}
+
+# plan OP BYTES: a plan of one size of one pair, in one epoch.
+plan() {
+    printf '# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n'
+    printf '0\tisolated\t%s\t%s\t%s\t2\t0\t0>1\n' "$1" "$2" "$2"
+}
+
+# The median that one run of the probe finds for the plan: column "sec" of its only point.
+probe_once() {
+    rm -f "$work/points.tsv"
+    ranks 2 "$build/railgauge-probe" probe -t mpi --topology "$work/topology.json" \
+        --plan "$1" --no-retest -o "$work/points.tsv" >"$work/log" 2>&1 || {
+        cat "$work/log" >&2
+        return 1
+    }
+    awk -F'\t' '/^#/ {next} !at {for (i = 1; i <= NF; i++) if ($i == "sec") at = i; next} {print $at}' \
+        "$work/points.tsv"
+}
+
+# compare KIND OP BYTES BLOCKS LOOPS: sets bare and ours, medians over turns of both, in seconds.
+compare() {
+    local t
+    : >"$work/bare"
+    : >"$work/ours"
+    plan "$2" "$3" >"$work/plan.tsv"
+    for ((t = 0; t < turns; t++)); do
+        ranks 2 "$build/tests/bench/pingpong" "$1" "$3" "$4" "$5" >>"$work/bare"
+        probe_once "$work/plan.tsv" >>"$work/ours"
+    done
+    bare=$(median <"$work/bare")
+    ours=$(median <"$work/ours")
+}
+
+bench_pair() {
+    ranks 2 "$build/railgauge-probe" discover --quiet -o "$work/topology.json"
+    compare latency pair_latency 8 200 100
+    row "pair latency, 8 B, bare loop" "$(calc "$bare * 1e6")" us
+    row "pair latency, ours / bare" "$(calc "$ours / $bare")" x "<= 1.05"
+    compare bandwidth pair_bw 1048576 100 4
+    row "pair bandwidth, 1 MiB, bare loop" "$(calc "1048576 / $bare / 1e9")" GB/s
+    row "pair bandwidth, ours / bare" "$(calc "$bare / $ours")" x ">= 0.98"
+}
+
+bench_matrix() {
+    local n from to pairs
+    for n in 4 8; do
+        rm -f "$work"/*
+        ranks "$n" "$build/railgauge-probe" discover --quiet -o "$work/topology.json"
+        from=$(date +%s.%N)
+        ranks "$n" "$build/railgauge-probe" probe -t mpi --topology "$work/topology.json" \
+            --op pair_latency,pair_bw --pairs isolated -o "$work/points.tsv" >"$work/log" 2>&1 || {
+            cat "$work/log" >&2
+            return 1
+        }
+        to=$(date +%s.%N)
+        pairs=$((n * (n - 1)))
+        row "full pair matrix, $n ranks ($pairs pairs, both ways)" "$(calc "$to - $from")" s
+    done
+}
+
+bench_stop_rule() {
+    ranks 2 "$build/tests/bench/stop_rule" >"$work/stop_rule.tsv"
+    sed 1d "$work/stop_rule.tsv" | cut -f4 >"$work/error"
+    row "stop rule, median error against 20x the samples" \
+        "$(calc "100 * $(median <"$work/error")")" %
+    row "stop rule, time / 1,000 fixed samples" \
+        "$(awk 'NR > 1 {a += $5; b += $6} END {printf "%.3g", a / b}' "$work/stop_rule.tsv")" x "<= 0.2"
+}
+
+printf 'name\tvalue\tunit\ttarget\tverdict\n' >"$out"
+printf '  %-52s %10s %-6s %10s  %s\n' what value unit target verdict
+bench_pair
+bench_matrix
+bench_stop_rule
+echo "  values: $out"
