@@ -87,7 +87,7 @@ $(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.c.o $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(JSON_LIBS) -lm
 
-$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(LIB)
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(filter-out %_main.c,$(wildcard $(MPI_SRC))))) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 

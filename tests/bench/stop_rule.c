@@ -3,10 +3,10 @@
  *
  *   mpirun -n 2 stop_rule
  *
- * Measures each case three times in a row: by the stop rule, with SAMPLES times as many samples as
- * that took, and with a fixed 1,000.  Prints TSV: op, bytes, samples by the rule, share by which
- * its median differs from that of the many samples, seconds by the rule, seconds of the fixed
- * 1,000. */
+ * Measures every case as a campaign does, in epochs spread over its length: in each by the stop
+ * rule and with SAMPLES times as many samples as that took; and once with a fixed 1,000.  Prints
+ * TSV: op, bytes, samples by the rule, share by which its median of epoch medians differs from that
+ * of the many samples, seconds by the rule, seconds of the fixed 1,000. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -31,7 +31,14 @@ static const struct {
 };
 enum { CASES = sizeof(cases) / sizeof(*cases), BYTES_MAX = 1 << 20 };
 
-/* Median and samples of one case; *sec is how long it took.  iters 0: by the stop rule. */
+/* What one case gathers over the epochs. */
+static struct {
+    double rule[PLAN_EPOCHS], many[PLAN_EPOCHS]; /* s, the epochs' medians */
+    int samples;                                 /* by the rule, all epochs */
+    double rule_sec, fixed_sec;                  /* s, how long the measuring took */
+} result[CASES];
+
+/* One case; *sec grows by how long it took.  iters 0: by the stop rule. */
 static int measure(struct session *s, int k, int iters, struct summary *out, double *sec,
                    struct err *err)
 {
@@ -46,23 +53,34 @@ static int measure(struct session *s, int k, int iters, struct summary *out, dou
     if (p.stop == STOP_FAILED)
         return err_set(err, "%s of %zu bytes failed: %s", op_name(p.op), p.bytes, p.note);
     *out = p.sec;
-    *sec = MPI_Wtime() - from;
+    *sec += MPI_Wtime() - from;
     return 0;
 }
 
-static int compare(struct session *s, int k, bool print, struct err *err)
+static int measure_case(struct session *s, int k, int epoch, struct err *err)
 {
     struct summary rule, many, fixed;
-    double rule_sec, many_sec, fixed_sec;
+    double unused = 0;
 
-    if (measure(s, k, 0, &rule, &rule_sec, err) < 0 ||
-        measure(s, k, SAMPLES * rule.n, &many, &many_sec, err) < 0 ||
-        measure(s, k, FIXED, &fixed, &fixed_sec, err) < 0)
+    if (measure(s, k, 0, &rule, &result[k].rule_sec, err) < 0 ||
+        measure(s, k, SAMPLES * rule.n, &many, &unused, err) < 0 ||
+        (!epoch && measure(s, k, FIXED, &fixed, &result[k].fixed_sec, err) < 0))
         return -1;
-    if (print)
-        printf("%s\t%zu\t%d\t%.4f\t%.6f\t%.6f\n", op_name(cases[k].op), cases[k].bytes, rule.n,
-               fabs(rule.median / many.median - 1), rule_sec, fixed_sec);
+    result[k].rule[epoch] = rule.median;
+    result[k].many[epoch] = many.median;
+    result[k].samples += rule.n;
     return 0;
+}
+
+static void print_results(void)
+{
+    puts("op\tbytes\tn\terror\trule_sec\tfixed_sec");
+    for (int k = 0; k < CASES; k++) {
+        double rule = stats_median(result[k].rule, PLAN_EPOCHS),
+               many = stats_median(result[k].many, PLAN_EPOCHS);
+        printf("%s\t%zu\t%d\t%.4f\t%.6f\t%.6f\n", op_name(cases[k].op), cases[k].bytes,
+               result[k].samples, fabs(rule / many - 1), result[k].rule_sec, result[k].fixed_sec);
+    }
 }
 
 static int run(struct world *w, struct session *s, struct err *err)
@@ -72,11 +90,12 @@ static int run(struct world *w, struct session *s, struct err *err)
     if (w->enter(w, s->group.members, 2, 0, &s->group.comm, err) < 0 ||
         transport_mpi.open(&s->ctx, &s->group, BYTES_MAX, err) < 0)
         return -1;
+    for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++)
+        for (int k = 0; k < CASES; k++)
+            if (measure_case(s, k, epoch, err) < 0)
+                return -1;
     if (w->rank == 0)
-        puts("op\tbytes\tn\terror\trule_sec\tfixed_sec");
-    for (int k = 0; k < CASES; k++)
-        if (compare(s, k, w->rank == 0, err) < 0)
-            return -1;
+        print_results();
     return 0;
 }
 
