@@ -138,6 +138,7 @@ int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a,
  * After a failed load t is empty. */
 int topo_load(struct topo *t, const char *path, struct err *err);
 int topo_save(const struct topo *t, const char *path, struct err *err);
+char *topo_text(const struct topo *t); /* the same as text; the caller frees */
 int topo_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err);
 /* "same": ["host", "leaf"] and back, for every file that has tiers. */
 struct json_t;

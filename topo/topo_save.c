@@ -182,3 +182,16 @@ int topo_save(const struct topo *t, const char *path, struct err *err)
     write_topo(f.stream, t);
     return file_commit(&f, err);
 }
+
+char *topo_text(const struct topo *t)
+{
+    size_t len;
+    char *text = NULL;
+    FILE *f = open_memstream(&text, &len);
+
+    if (f) {
+        write_topo(f, t);
+        fclose(f);
+    }
+    return text ? text : mem_strdup("");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/gather.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* What each rank says about itself; sent as bytes between equal programs. */
+struct who {
+    char host[256];
+    int numa; /* of the core it is bound to; -1: not bound or not visible */
+};
+
+/* Everybody learns the first rank that failed, and its words. */
+static int agree(MPI_Comm comm, int rc, struct err *err)
+{
+    struct {
+        int rc, rank;
+    } mine = {rc, 0}, worst;
+    struct err told = {0};
+
+    MPI_Comm_rank(comm, &mine.rank);
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, comm);
+    if (worst.rc == 0)
+        return 0;
+    if (worst.rank == mine.rank && err)
+        told = *err;
+    MPI_Bcast(&told, (int)sizeof(told), MPI_BYTE, worst.rank, comm);
+    told.text[sizeof(told.text) - 1] = '\0';
+    return err_code(err, told.code, "rank %d: %.400s", worst.rank, told.text);
+}
+
+static int numa_of_cpu(int cpu, const char *root)
+{
+    for (int node = 0; node < 1024; node++) {
+        char *path = mem_printf("%s/sys/devices/system/cpu/cpu%d/node%d", root, cpu, node);
+        bool there = access(path, F_OK) == 0;
+        free(path);
+        if (there)
+            return node;
+    }
+    return -1;
+}
+
+/* Only a rank that may not run everywhere is bound; where it is not, its place is nobody's fact. */
+static void describe(struct who *w, const char *root)
+{
+    cpu_set_t set;
+
+    memset(w, 0, sizeof(*w));
+    gethostname(w->host, sizeof(w->host) - 1);
+    w->numa = -1;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
+        CPU_COUNT(&set) >= sysconf(_SC_NPROCESSORS_ONLN))
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) {
+            w->numa = numa_of_cpu(cpu, root);
+            return;
+        }
+}
+
+/* The lowest rank of this rank's host. */
+static int leader_of(const struct who *all, int rank)
+{
+    for (int r = 0; r < rank; r++)
+        if (!strcmp(all[r].host, all[rank].host))
+            return r;
+    return rank;
+}
+
+/* Every leader's host facts, as JSON text, to rank 0.  texts[r] is the text of rank r, "" for the
+ * others; one block, freed by the caller through *block. */
+static int collect(MPI_Comm comm, const char *mine, char **block, const char ***texts,
+                   struct err *err)
+{
+    int rank, size, len = mine ? (int)strlen(mine) + 1 : 0, rc = 0;
+    int *lens = NULL, *offsets = NULL;
+    long long total = 0;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    *block = NULL;
+    *texts = NULL;
+    if (rank == 0) {
+        lens = mem_calloc((size_t)size, sizeof(*lens));
+        offsets = mem_calloc((size_t)size, sizeof(*offsets));
+    }
+    MPI_Gather(&len, 1, MPI_INT, lens, 1, MPI_INT, 0, comm);
+    for (int r = 0; rank == 0 && r < size; r++) {
+        offsets[r] = (int)(total < INT_MAX ? total : INT_MAX);
+        total += lens[r];
+    }
+    if (total > INT_MAX)
+        rc = err_set(err, "the hosts' facts are %lld bytes, more than %d", total, INT_MAX);
+    if (rc == 0 && rank == 0 && !(*block = calloc((size_t)total + 1, 1)))
+        rc = err_set(err, "no memory for %lld bytes of the hosts' facts", total);
+    rc = agree(comm, rc, err);
+    if (rc == 0)
+        MPI_Gatherv(mine, len, MPI_CHAR, *block, lens, offsets, MPI_CHAR, 0, comm);
+    if (rc == 0 && rank == 0) {
+        *texts = mem_calloc((size_t)size, sizeof(**texts));
+        for (int r = 0; r < size; r++)
+            (*texts)[r] = lens[r] ? *block + offsets[r] : "";
+    }
+    free(lens);
+    free(offsets);
+    return rc;
+}
+
+/* Take over host, NICs and reasons of a one-host topology; its endpoints stay there, as devices. */
+static int merge_host(struct topo *out, const struct topo *one)
+{
+    int host = topo_add_host(out, one->host[0].name);
+    struct host *h = &out->host[host];
+
+    h->cpu = one->host[0].cpu ? mem_strdup(one->host[0].cpu) : NULL;
+    h->sockets = one->host[0].sockets;
+    h->cores = one->host[0].cores;
+    h->memory_bytes = one->host[0].memory_bytes;
+    for (int i = 0; i < one->nics; i++) {
+        struct nic n = one->nic[i];
+        n.host = host;
+        MEM_PUSH(out->nic, out->nics) = n;
+    }
+    for (int i = 0; i < one->unseens; i++)
+        topo_unseen(out, one->unseen[i].what, "%s", one->unseen[i].why);
+    return host;
+}
+
+/* The device of the local-th rank of a host: its GPU while there are enough, else the socket that
+ * the rank is bound to. */
+static void add_rank(struct topo *out, int host, const struct topo *one, int first_nic, int ranks,
+                     int numa)
+{
+    bool gpus = one->endpoints > 0 && one->endpoint[0].kind == ENDPOINT_GPU;
+    int local = out->host[host].endpoints;
+    const struct endpoint *device = NULL;
+
+    if (gpus && ranks <= one->endpoints)
+        device = &one->endpoint[local];
+    for (int i = 0; !gpus && i < one->endpoints; i++)
+        if (one->endpoints == 1 || (numa >= 0 && one->endpoint[i].numa == numa))
+            device = &one->endpoint[i];
+    int id = topo_add_endpoint(out, host, device && gpus ? ENDPOINT_GPU : ENDPOINT_CPU);
+    struct endpoint *e = &out->endpoint[id];
+    e->numa = numa;
+    if (!device) {
+        if (one->host[0].cpu)
+            snprintf(e->model, sizeof(e->model), "%s", one->host[0].cpu);
+        e->nic = one->nics == 1 ? first_nic : -1;
+        return;
+    }
+    if (device->numa >= 0)
+        e->numa = device->numa;
+    e->nic = device->nic < 0 ? -1 : first_nic + device->nic;
+    memcpy(e->busid, device->busid, sizeof(e->busid));
+    memcpy(e->model, device->model, sizeof(e->model));
+}
+
+/* Rank 0: all hosts first, then endpoints in rank order. */
+static int assemble(struct topo *out, const struct who *all, int size, const char *const *texts,
+                    struct err *err)
+{
+    struct topo *one = mem_calloc((size_t)size, sizeof(*one)); /* by host */
+    int *first_nic = mem_calloc((size_t)size, sizeof(int));
+    int *ranks = mem_calloc((size_t)size, sizeof(int)), rc = 0;
+
+    for (int r = 0; r < size && rc == 0; r++) {
+        if (*texts[r]) {
+            struct topo *o = &one[out->hosts];
+            first_nic[out->hosts] = out->nics;
+            rc = topo_parse(o, texts[r], strlen(texts[r]), all[r].host, err);
+            if (rc == 0 && o->hosts != 1)
+                rc = err_set(err, "rank %d told of %d hosts", r, o->hosts);
+            if (rc == 0)
+                merge_host(out, o);
+        }
+        if (rc == 0)
+            ranks[topo_add_host(out, all[r].host)]++;
+    }
+    for (int r = 0; r < size && rc == 0; r++) {
+        int h = topo_add_host(out, all[r].host);
+        add_rank(out, h, &one[h], first_nic[h], ranks[h], all[r].numa);
+    }
+    for (int h = 0; h < size; h++)
+        topo_free(&one[h]);
+    free(one);
+    free(first_nic);
+    free(ranks);
+    if (rc == 0)
+        topo_default_tiers(out);
+    return rc;
+}
+
+int topo_gather(struct topo *out, MPI_Comm comm, const char *root, struct err *err)
+{
+    const char **texts = NULL;
+    char *mine = NULL, *block = NULL;
+    struct topo one;
+    struct who me;
+    int rank, size;
+
+    topo_init(out);
+    topo_init(&one);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    describe(&me, root);
+    struct who *all = mem_calloc((size_t)size, sizeof(*all));
+    MPI_Allgather(&me, (int)sizeof(me), MPI_BYTE, all, (int)sizeof(me), MPI_BYTE, comm);
+    int rc = 0;
+    if (leader_of(all, rank) == rank) {
+        rc = topo_read_local(&one, me.host, root, err);
+        mine = rc == 0 ? topo_text(&one) : NULL;
+    }
+    rc = agree(comm, rc, err);
+    if (rc == 0)
+        rc = collect(comm, mine, &block, &texts, err);
+    if (rc == 0) {
+        if (rank == 0)
+            rc = assemble(out, all, size, texts, err);
+        rc = agree(comm, rc, err);
+    }
+    if (rc < 0)
+        topo_free(out);
+    topo_free(&one);
+    free(texts);
+    free(block);
+    free(mine);
+    free(all);
+    return rc;
+}
