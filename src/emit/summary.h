@@ -1,0 +1,23 @@
+/* summary.h - one screen about a campaign: tiers, what stands out, collectives, predicted steps,
+ * files. */
+#ifndef RG_SUMMARY_H
+#define RG_SUMMARY_H
+
+#include <stdio.h>
+
+#include "cost/matrix.h"
+
+/* One predicted step, as a line of the summary; compute_source says what the compute rate rests on.
+ */
+struct summary_step {
+    const char *model, *layout;
+    double sec, lo, hi;
+    double exposed; /* share of the step that is communication nobody hides */
+    const char *compute_source;
+};
+
+void summary_print(FILE *out, const char *dir, const struct matrix *m,
+                   const struct summary_step *step, int steps, const char *const *files,
+                   int nfiles);
+
+#endif
