@@ -25,12 +25,16 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
         return err_data(err, "%s:%d: %s", path, e.line, e.text);
     const char *f = json_string_value(json_object_get(root, "format"));
     json_t *v = json_object_get(root, "version");
-    if (!f || strcmp(f, format))
-        err_data(err, "%s: format is \"%s\" where \"%s\" is needed", path, f ? f : "(none)", format);
-    else if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > version)
-        err_data(err, "%s: version %lld of %s is not one of 1..%d that this program reads", path,
-                 json_is_integer(v) ? (long long)json_integer_value(v) : -1LL, format, version);
-    else {
+    if (!f || strcmp(f, format)) {
+        err_data(err, "%s: format is \"%s\" where \"%s\" is needed", path, f ? f : "(none)",
+                 format);
+    } else if (!json_is_integer(v) || json_integer_value(v) < 1 ||
+               json_integer_value(v) > version) {
+        char *is = v ? json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+        err_data(err, "%s: version %.40s of %s is not one of 1..%d that this program reads", path,
+                 is ? is : "(none)", format, version);
+        free(is);
+    } else {
         *out = root;
         return 0;
     }
@@ -65,6 +69,19 @@ int json_save(const json_t *root, const char *path, struct err *err)
     return file_commit(&f, err);
 }
 
+/* jansson's sentences about keys, in the words of a person who looks at the file. */
+static int bad_object(const char *where, const char *text, struct err *err)
+{
+    static const char missing[] = "Object item not found: ", more[] = " left unpacked: ";
+    const char *unknown = strstr(text, more);
+
+    if (!strncmp(text, missing, sizeof(missing) - 1))
+        return err_data(err, "%s: key \"%s\" is missing", where, text + sizeof(missing) - 1);
+    if (unknown)
+        return err_data(err, "%s: unknown key: %s", where, unknown + sizeof(more) - 1);
+    return err_data(err, "%s: %s", where, text);
+}
+
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...)
 {
     json_error_t e;
@@ -73,7 +90,7 @@ int json_take(json_t *value, const char *where, struct err *err, const char *fmt
     va_start(ap, fmt);
     int rc = json_vunpack_ex(value, &e, JSON_STRICT, fmt, ap);
     va_end(ap);
-    return rc == 0 ? 0 : err_data(err, "%s: %s", where, e.text);
+    return rc == 0 ? 0 : bad_object(where, e.text, err);
 }
 
 int json_number(json_t *object, const char *where, const char *key, double min, double max,
@@ -87,7 +104,7 @@ int json_number(json_t *object, const char *where, const char *key, double min, 
         return err_data(err, "%s: \"%s\" is %s", where, key, v ? "not a number" : "missing");
     double x = json_number_value(v);
     if (!(x >= min && x <= max))
-        return err_data(err, "%s: \"%s\" is %g, outside %g..%g", where, key, x, min, max);
+        return err_data(err, "%s: \"%s\" is %.10g, outside %.10g..%.10g", where, key, x, min, max);
     *out = x;
     return 0;
 }
@@ -123,5 +140,6 @@ json_t *json_provenance(void)
             }
         }
     return json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
-                     RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment", env);
+                     RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment",
+                     env);
 }

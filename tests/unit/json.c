@@ -31,7 +31,7 @@ static void the_envelope_is_checked_with_what_was_found_and_needed(void **state)
         {"{\"format\": \"railgauge-matrix\", \"version\": 0}",
          "m.json: version 0 of railgauge-matrix is not one of 1..2 that this program reads"},
         {"{\"format\": \"railgauge-matrix\", \"version\": \"1\"}",
-         "m.json: version -1 of railgauge-matrix is not one of 1..2 that this program reads"},
+         "m.json: version \"1\" of railgauge-matrix is not one of 1..2 that this program reads"},
     };
 
     (void)state;
@@ -57,9 +57,9 @@ static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
         0);
     assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{s:s}", "name", &name),
                      -1);
-    assert_string_equal(e.text, "m.json: x: Object item not found: name");
+    assert_string_equal(e.text, "m.json: x: key \"name\" is missing");
     assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{}"), -1);
-    assert_string_equal(e.text, "m.json: x: 1 object item(s) left unpacked: y");
+    assert_string_equal(e.text, "m.json: x: unknown key: y");
     json_decref(root);
 }
 

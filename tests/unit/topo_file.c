@@ -203,7 +203,7 @@ static const struct {
     {"tiers 0 name", "\"\"", "tiers[0]: a text of 0 characters where 1..23"},
     {"unseen", "{}", "\"unseen\" is not a list"},
     {"unseen 0 why", "3", "unseen[0]"},
-    {"levels cabinet", "[]", "levels: 1 object item(s) left unpacked: cabinet"},
+    {"levels cabinet", "[]", "levels: unknown key: cabinet"},
     {"levels rack", "\"r\"", "levels.rack is not a list of at most 1048576 names"},
     {"levels rack", "[\"a\", \"a\"]", "levels.rack[1]: \"a\" is there twice"},
     {"levels rack 0", "4", "levels.rack[0]: no text"},
