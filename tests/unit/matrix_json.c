@@ -212,8 +212,8 @@ static void bad_files_are_refused_with_place_value_and_reason(void **state)
         {"railgauge-matrix", "railgauge-topology", "m.json: format is \"railgauge-topology\""},
         {"\"version\":1", "\"version\":2", "m.json: version 2"},
         {"\"transport\":\"mpi\"", "\"transport\":7", "m.json: Expected string, got integer"},
-        {"\"transport\":\"mpi\"", "\"x\":\"mpi\"", "m.json: Object item not found: transport"},
-        {"\"findings\"", "\"more\":1,\"findings\"", "m.json: 1 object item(s) left unpacked: more"},
+        {"\"transport\":\"mpi\"", "\"x\":\"mpi\"", "m.json: key \"transport\" is missing"},
+        {"\"findings\"", "\"more\":1,\"findings\"", "m.json: unknown key: more"},
         {"\"endpoints\":16", "\"endpoints\":0", "places: 0 endpoints in rows of 2"},
         {"\"endpoints\":16", "\"endpoints\":99999999", "places: 99999999 endpoints"},
         {"\"row\":2", "\"row\":3", "places: 16 endpoints in rows of 3"},
@@ -251,7 +251,7 @@ static void bad_files_are_refused_with_place_value_and_reason(void **state)
         {"\"b\":1", "\"b\":2", "exceptions[1]: rack_pair 0, 2 where there are 2"},
         {"\"tier\":\"rack\"", "\"tier\":\"row\"", "exceptions[0]: no tier \"row\""},
         {"\"factor\":0.3", "\"factor\":1.3", "exceptions[0]: \"factor\" is 1.3, outside 0..1"},
-        {"\"text\":\"racks", "\"words\":\"racks", "findings[0]: Object item not found: text"},
+        {"\"text\":\"racks", "\"words\":\"racks", "findings[0]: key \"text\" is missing"},
         {"\"flops\":1e12", "\"flops\":\"many\"", "compute: \"flops\" is not a number"},
     };
 
