@@ -60,15 +60,19 @@ static void close_session(struct campaign *c)
     memset(&s->group, 0, sizeof(s->group));
 }
 
+static bool same_members(const struct session *s, const struct plan_group *pg)
+{
+    return s->ctx && s->group.size == pg->size &&
+           !memcmp(s->group.members, pg->members, (size_t)pg->size * sizeof(int));
+}
+
 /* Open the transport on this group unless the last round left it open on the same members. */
 static int open_session(struct campaign *c, const struct round *r, int g, int epoch,
                         size_t max_bytes, struct err *err)
 {
     struct session *s = &c->session;
     const struct plan_group *pg = &r->group[g];
-    bool same = s->ctx && s->group.size == pg->size && s->max_bytes >= max_bytes &&
-                !c->world->solo &&
-                !memcmp(s->group.members, pg->members, (size_t)pg->size * sizeof(int));
+    bool same = !c->world->solo && same_members(s, pg) && s->max_bytes >= max_bytes;
     struct group keep = s->group;
 
     if (!same)
@@ -294,6 +298,10 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
 {
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
 
+    /* A session lives on only through rounds of the same members, or one of them would open it anew
+     * while another still has it. */
+    if (mine < 0 || !same_members(&c->session, &r->group[mine]))
+        close_session(c);
     for (int i = 0; i < n && rc == 0; i++) {
         size_t bytes = r->first;
         for (int k = 0; k < i; k++)

@@ -33,7 +33,7 @@ struct point {
     int late;           /* endpoint that arrived last most often, -1: not known */
     enum stop stop;
     bool checked, wrong; /* data verified; found wrong */
-    char note[64];       /* what check() or run() said, "" if nothing; no control characters */
+    char note[128];      /* what check() or run() said, "" if nothing; no control characters */
 };
 
 struct points {
