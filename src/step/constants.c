@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/constants.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static const char shipped[] = "jobs/training/constants.json";
+
+/* What every file must hold, and the range that makes sense. */
+static const struct {
+    const char *name;
+    double min, max;
+} fixed[] = {
+    {"efficiency.default", 0.01, 1}, /* where generation and dtype have none of their own */
+    {"attention.default", 0.01, 1},
+    {"exposed.tp", 0, 1}, /* share of tp messages' time that is seen */
+    {"exposed.cp", 0, 1},
+    {"exposed.pp.1f1b", 0, 1},
+    {"exposed.pp.interleaved", 0, 1},
+    {"exposed.dp", 0, 1},                  /* least share of data-parallel messages that is seen */
+    {"overlap.dp", 0, 1},                  /* share of a layer's compute that can hide them */
+    {"optimizer.bytes_per_param", 0, 200}, /* read and written, of the rank's shard */
+    {"optimizer.hbm_share", 0.01, 1},      /* of the data sheet's memory rate */
+    {"fixed.seconds", 0, 100},
+    {"error.preset", 0, 2}, /* of times from published curves, of modelled ones, ... */
+    {"error.modelled", 0, 2},
+    {"error.assumed", 0, 2},
+    {"error.unanchored", 0, 2}, /* of the step when no measured step calibrates it */
+};
+enum { FIXED = sizeof(fixed) / sizeof(*fixed), CONSTANTS_MAX = 1000 };
+
+static int fixed_index(const char *name)
+{
+    for (int i = 0; i < FIXED; i++)
+        if (!strcmp(fixed[i].name, name))
+            return i;
+    return -1;
+}
+
+static bool is_open_name(const char *name)
+{
+    return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10);
+}
+
+static int read_one(struct constants *c, json_t *object, const char *where, struct err *err)
+{
+    const char *name, *source;
+    json_t *v, *e;
+    double value = 0, error = 0;
+
+    if (json_take(object, where, err, "{s:s, s:o, s:o, s:s}", "name", &name, "value", &v, "error",
+                  &e, "source", &source) < 0)
+        return -1;
+    int i = fixed_index(name);
+    if (i < 0 && !is_open_name(name))
+        return err_data(err, "%s: no constant is called \"%s\"", where, name);
+    if (constants_find(c, name))
+        return err_data(err, "%s: \"%s\" is given twice", where, name);
+    if (json_number(object, where, "value", i < 0 ? 0.01 : fixed[i].min, i < 0 ? 1 : fixed[i].max,
+                    0, &value, err) < 0 ||
+        json_number(object, where, "error", 0, 2, 0, &error, err) < 0)
+        return -1;
+    struct constant one = {mem_strdup(name), value, error, mem_strdup(source)};
+    MEM_PUSH(c->constant, c->count) = one;
+    return 0;
+}
+
+static int read_all(struct constants *c, json_t *root, struct err *err)
+{
+    const char *format;
+    json_t *list;
+    int version;
+
+    if (json_take(root, c->path, err, "{s:s, s:i, s:o}", "format", &format, "version", &version,
+                  "constants", &list) < 0)
+        return -1;
+    if (!json_is_array(list) || json_array_size(list) > CONSTANTS_MAX)
+        return err_data(err, "%s: \"constants\" is not a list of at most %d", c->path,
+                        CONSTANTS_MAX);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char *where = mem_printf("%s: constants[%zu]", c->path, i);
+        int rc = read_one(c, json_array_get(list, i), where, err);
+        free(where);
+        if (rc < 0)
+            return -1;
+    }
+    for (int i = 0; i < FIXED; i++)
+        if (!constants_find(c, fixed[i].name))
+            return err_data(err, "%s: constant \"%s\" is missing", c->path, fixed[i].name);
+    return 0;
+}
+
+int constants_load(struct constants *c, const char *path, struct err *err)
+{
+    json_t *root = NULL;
+
+    memset(c, 0, sizeof(*c));
+    c->path = path ? mem_strdup(path) : file_data(shipped);
+    if (!c->path)
+        return err_noinput(err, "%s is not installed", shipped);
+    int rc = json_open(&root, c->path, "railgauge-constants", 1, err);
+    if (rc == 0)
+        rc = read_all(c, root, err);
+    json_decref(root);
+    return rc;
+}
+
+void constants_free(struct constants *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        free(c->constant[i].name);
+        free(c->constant[i].source);
+    }
+    free(c->constant);
+    free(c->path);
+    memset(c, 0, sizeof(*c));
+}
+
+const struct constant *constants_find(const struct constants *c, const char *name)
+{
+    for (int i = 0; i < c->count; i++)
+        if (!strcmp(c->constant[i].name, name))
+            return &c->constant[i];
+    return NULL;
+}
+
+const struct constant *constants_get(const struct constants *c, const char *name)
+{
+    const struct constant *found = constants_find(c, name);
+
+    assert(found);
+    return found;
+}

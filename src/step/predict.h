@@ -1,0 +1,95 @@
+/* predict.h - the time of one training step: what a layout costs on a measured or published fabric.
+ *
+ *   T = T_mb (m + (p-1)/v) + exposed(data parallel) + optimizer + fixed
+ *
+ * m microbatches, p pipeline stages, v chunks per stage (Narayanan et al. 2021, 2.2); T_mb is the
+ * compute of one microbatch plus the exposed share of its messages.  Data-parallel messages run
+ * beside the layers and are exposed where they outlast them.  Every message is priced on the groups
+ * that the placement makes, and the slowest group rules.  What each number rests on is part of the
+ * answer. */
+#ifndef RG_PREDICT_H
+#define RG_PREDICT_H
+
+#include <jansson.h>
+
+#include "cost/matrix.h"
+#include "step/constants.h"
+#include "step/layout.h"
+#include "step/model.h"
+#include "step/rate.h"
+#include "step/recipe.h"
+#include "step/traffic.h"
+
+/* What is asked; nothing is owned. */
+struct question {
+    const struct matrix *matrix;
+    const struct fabric
+        *fabric; /* peak rates of its GPU; NULL: matrix->compute is the compute rate */
+    const struct model *model;
+    const struct layout *layout;
+    const struct recipe *recipe; /* after layout_check() */
+    const int *order;            /* rank -> endpoint; NULL: rank i is endpoint i */
+    const struct constants *constants;
+};
+
+enum term_kind { TERM_COMPUTE, TERM_MESSAGE, TERM_BUBBLE, TERM_OPTIMIZER, TERM_FIXED, TERM_COUNT };
+extern const char *const term_name[TERM_COUNT];
+
+/* One summand of the step. */
+struct term {
+    enum term_kind kind;
+    const char *label;
+    double sec;    /* exposed: what it adds to the step */
+    double hidden; /* runs behind something else */
+    double error;  /* of sec, s, one standard deviation */
+    enum basis basis;
+    char source[192];
+    /* messages only */
+    unsigned axes;
+    enum op op;
+    enum phase phase;
+    double bytes, count, rounds; /* S; messages per step and rank; see struct message */
+    double one, one_error;       /* seconds of one on the slowest group; share */
+    const char *formula;
+    struct shape shape;          /* of the slowest group */
+    int groups, distinct, index; /* of this axis; unlike each other; the slowest */
+    char slowest[160];           /* "group 3 of 8: ranks 24..31 on r00n06 .. r00n07" */
+    int exception;               /* of the matrix, that rules the slowest group; -1 */
+};
+
+enum { PREDICT_NOTE = 240 };
+
+struct prediction {
+    double sec, lo, hi; /* of a step; about 90 % of published steps fall inside lo..hi */
+    double compute, exposed,
+        hidden;            /* s: matrix products; messages that are seen; messages that are not */
+    double bubble_share;   /* (p-1)/(v m) */
+    double tokens;         /* of a step */
+    double tokens_per_gpu; /* per second */
+    double model_flops;    /* of a step, no recompute, convention as recipe.causal */
+    double mfu;            /* of rate.peak; NAN when that is unknown */
+    int ranks, microbatches;
+    bool anchored;
+    struct rate rate;
+    struct term *term;
+    int terms;
+    char (*note)[PREDICT_NOTE]; /* whole sentences */
+    int notes;
+    char model[64], layout[96], strategy[16];
+};
+
+/* prediction_free() also after an error. */
+int predict_step(struct prediction *p, const struct question *q, struct err *err);
+void prediction_free(struct prediction *p);
+
+/* The same from words, with the shipped model and constants and the matrix' own fabric:
+ * predict_layout(&p, m, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, &err). */
+int predict_layout(struct prediction *p, const struct matrix *m, const char *model,
+                   const char *layout, enum strategy strategy, struct err *err);
+
+/* prediction.json; new reference.  `m` names exceptions. */
+json_t *predict_json(const struct prediction *p, const struct matrix *m);
+/* "endpoint 17 (r00n04 gpu 1) tx: 0.60 of its tier, WHY" */
+char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "step/predict.h"
+
+char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception)
+{
+    const struct exception *x = &m->exception[exception];
+    const struct topo *t = &m->topo;
+    char what[160];
+
+    switch (x->part) {
+    case PART_ENDPOINT: {
+        const struct endpoint *e = &t->endpoint[x->a];
+        snprintf(what, sizeof(what), "endpoint %d (%s device %d)", x->a,
+                 t->host[e->place.at[LEVEL_HOST]].name, e->local);
+        break;
+    }
+    case PART_HOST:
+        snprintf(what, sizeof(what), "host %s", t->host[x->a].name);
+        break;
+    case PART_RACK_PAIR:
+        snprintf(what, sizeof(what), "racks %s and %s", t->group[LEVEL_RACK].name[x->a],
+                 t->group[LEVEL_RACK].name[x->b]);
+        break;
+    default:
+        snprintf(what, sizeof(what), "endpoints %d and %d", x->a, x->b);
+    }
+    snprintf(buf, (size_t)size, "%s%s%s: %.2f of its tier%s%s", what,
+             x->side == SIDE_BOTH ? "" : " ", x->side == SIDE_BOTH ? "" : side_name[x->side],
+             x->factor, x->why ? ", " : "", x->why ? x->why : "");
+    return buf;
+}
+
+/* JSON has no NaN; an unknown number is null. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *message_json(const struct term *t, const struct matrix *m)
+{
+    char axes[AXES_TEXT], text[320];
+
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "axes", axes_text(axes, t->axes), "op",
+        op_name(t->op), "phase", phase_name[t->phase], "bytes", number(t->bytes), "count",
+        number(t->count), "one_s", number(t->one), "formula", t->formula, "slowest", t->slowest);
+    json_object_set_new(o, "groups", json_integer(t->groups));
+    json_object_set_new(o, "distinct", json_integer(t->distinct));
+    json_object_set_new(o, "shape",
+                        json_pack("{s:i, s:i, s:i, s:i, s:i}", "ranks", t->shape.ranks, "domains",
+                                  t->shape.domains, "per_domain", t->shape.per_domain, "nodes",
+                                  t->shape.nodes, "nics", t->shape.nics));
+    if (t->exception >= 0)
+        json_object_set_new(
+            o, "exception",
+            json_string(predict_exception_text(text, sizeof(text), m, t->exception)));
+    return o;
+}
+
+static json_t *term_json(const struct term *t, const struct prediction *p, const struct matrix *m)
+{
+    json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "kind", term_name[t->kind],
+                          "label", t->label, "s", number(t->sec), "share", number(t->sec / p->sec),
+                          "hidden_s", number(t->hidden), "error_s", number(t->error), "basis",
+                          basis_name[t->basis], "source", t->source);
+
+    if (t->kind == TERM_MESSAGE)
+        json_object_set_new(o, "message", message_json(t, m));
+    return o;
+}
+
+json_t *predict_json(const struct prediction *p, const struct matrix *m)
+{
+    json_t *terms = json_array(), *notes = json_array();
+
+    for (int i = 0; i < p->terms; i++)
+        json_array_append_new(terms, term_json(&p->term[i], p, m));
+    for (int i = 0; i < p->notes; i++)
+        json_array_append_new(notes, json_string(p->note[i]));
+    json_t *o = json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:i, s:i}", "format",
+                          "railgauge-prediction", "version", 1, "provenance", json_provenance(),
+                          "model", p->model, "layout", p->layout, "strategy", p->strategy, "ranks",
+                          p->ranks, "microbatches", p->microbatches);
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"step_s", p->sec},
+                   {"lo_s", p->lo},
+                   {"hi_s", p->hi},
+                   {"compute_s", p->compute},
+                   {"exposed_s", p->exposed},
+                   {"hidden_s", p->hidden},
+                   {"bubble_share", p->bubble_share},
+                   {"tokens", p->tokens},
+                   {"tokens_per_s_per_gpu", p->tokens_per_gpu},
+                   {"model_flops", p->model_flops},
+                   {"mfu", p->mfu}};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        json_object_set_new(o, numbers[i].key, number(numbers[i].value));
+    json_object_set_new(o, "anchored", json_boolean(p->anchored));
+    json_object_set_new(o, "compute_rate",
+                        json_pack("{s:o, s:o, s:o, s:s, s:s}", "linear_flops",
+                                  number(p->rate.linear), "core_flops", number(p->rate.core),
+                                  "peak_flops", number(p->rate.peak), "basis",
+                                  basis_name[p->rate.basis], "source", p->rate.source));
+    json_object_set_new(o, "terms", terms);
+    json_object_set_new(o, "notes", notes);
+    return o;
+}
