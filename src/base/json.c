@@ -15,6 +15,62 @@
 extern char **environ;
 static json_t *typed; /* argv as typed; set once before threads exist */
 
+/* Where in the file a value is, for messages: the way down from the root, newest last. */
+struct way {
+    const struct way *up;
+    const char *key; /* NULL: an array's item */
+    size_t index;
+};
+
+static void write_way(char *buf, size_t room, const struct way *w)
+{
+    size_t used;
+
+    if (!w->up)
+        return;
+    write_way(buf, room, w->up);
+    used = strlen(buf);
+    if (w->key)
+        snprintf(buf + used, room - used, "%s%s", used ? "." : "", w->key);
+    else
+        snprintf(buf + used, room - used, "[%zu]", w->index);
+}
+
+/* The first control character (C0, DEL, or C1 as UTF-8), or NULL: they steer terminals. */
+static const char *control(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0))
+            return (const char *)c;
+    return NULL;
+}
+
+/* No text of a file may hold control characters; what was typed (provenance) may. */
+static int check_texts(json_t *value, const struct way *way, const char *path, struct err *err)
+{
+    const char *key, *text = json_string_value(value), *bad = text ? control(text) : NULL;
+    char where[160] = "";
+    json_t *item;
+    size_t i;
+
+    if (bad) {
+        write_way(where, sizeof(where), way);
+        return err_data(err, "%s: %s: a control character (0x%02x) at position %d", path, where,
+                        (unsigned char)*bad, (int)(bad - text));
+    }
+    json_array_foreach(value, i, item) if (check_texts(item, &(struct way){way, NULL, i}, path,
+                                                       err) < 0) return -1;
+    json_object_foreach(value, key, item)
+    {
+        if (control(key))
+            return err_data(err, "%s: a key with a control character", path);
+        if ((way->up || strcmp(key, "provenance")) &&
+            check_texts(item, &(struct way){way, key, 0}, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err)
 {
@@ -34,7 +90,7 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
         err_data(err, "%s: version %.40s of %s is not one of 1..%d that this program reads", path,
                  is ? is : "(none)", format, version);
         free(is);
-    } else {
+    } else if (check_texts(root, &(struct way){NULL, NULL, 0}, path, err) == 0) {
         *out = root;
         return 0;
     }

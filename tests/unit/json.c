@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,6 +61,34 @@ static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
     assert_string_equal(e.text, "m.json: x: key \"name\" is missing");
     assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{}"), -1);
     assert_string_equal(e.text, "m.json: x: unknown key: y");
+    json_decref(root);
+}
+
+static void text_that_steers_a_terminal_is_refused_with_its_place(void **state)
+{
+    static const char *const bad[][2] = {
+        {"\"a\": {\"b\": [\"ok\", \"x\\u001b[31m\"]}",
+         "m.json: a.b[1]: a control character (0x1b) at position 1"},
+        {"\"a\": \"\\u007f\"", "m.json: a: a control character (0x7f) at position 0"},
+        {"\"a\": \"\\u009b\"", "m.json: a: a control character (0xc2) at position 0"},
+        {"\"\\u0007\": 1", "m.json: a key with a control character"},
+    };
+    char text[200];
+    json_t *root = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct err e = {0};
+        snprintf(text, sizeof(text), "{\"format\": \"railgauge-matrix\", \"version\": 1, %s}",
+                 bad[i][0]);
+        assert_int_equal(parse(&root, text, &e), -1);
+        assert_string_equal(e.text, bad[i][1]);
+    }
+    assert_int_equal(parse(&root,
+                           "{\"format\": \"railgauge-matrix\", \"version\": 1, \"provenance\": "
+                           "\"a\\nb\", \"x\": \"\\u00e4\"}",
+                           NULL),
+                     0);
     json_decref(root);
 }
 
@@ -129,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_envelope_is_checked_with_what_was_found_and_needed),
         cmocka_unit_test(unknown_and_missing_keys_are_errors_with_the_place),
+        cmocka_unit_test(text_that_steers_a_terminal_is_refused_with_its_place),
         cmocka_unit_test(numbers_are_bounded_and_optional_ones_keep_their_default),
         cmocka_unit_test(what_is_saved_is_read_back),
         cmocka_unit_test(provenance_holds_the_command_and_only_fabric_variables),
