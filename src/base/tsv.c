@@ -38,6 +38,18 @@ static int split(char *line, char **cell, int max)
     return n;
 }
 
+int tsv_clean(const char *path, int line, const char *text, size_t len, struct err *err)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f ||
+            (c == 0xc2 && i + 1 < len && ((unsigned char)text[i + 1] & 0xe0) == 0x80))
+            return err_data(err, "%s:%d: a control character (0x%02x) at position %zu", path, line,
+                            c, i);
+    }
+    return 0;
+}
+
 int tsv_parse(struct tsv *t, const char *path, char *text, struct err *err)
 {
     char *cells[TSV_MAX_COLUMNS];
@@ -53,6 +65,8 @@ int tsv_parse(struct tsv *t, const char *path, char *text, struct err *err)
         if (next)
             *next++ = '\0';
         line++;
+        if (tsv_clean(path, line, here, strlen(here), err) < 0)
+            goto fail;
         if (*here == '#') {
             MEM_PUSH(t->comment, t->comments) = here;
             continue;
@@ -119,7 +133,8 @@ int tsv_column(const struct tsv *t, const char *name, struct err *err)
 
 static int bad_cell(const struct tsv *t, int row, int col, const struct err *why, struct err *err)
 {
-    return err_data(err, "%s:%d: column %s: %s", t->path, t->row[row].line, t->name[col], why->text);
+    return err_data(err, "%s:%d: column %s: %s", t->path, t->row[row].line, t->name[col],
+                    why->text);
 }
 
 int tsv_double(const struct tsv *t, int row, int col, double min, double max, double *out,

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/tsv.h"
 #include "base/units.h"
 #include "probe/point_io.h"
 
@@ -203,9 +204,11 @@ int points_parse(struct points *p, const char *path, char *text, size_t len, str
             break;
         }
         *nl = '\0';
-        if (strlen(here) != (size_t)(nl - here)) {
-            err_data(err, "%s:%d: a NUL byte", path, line);
-            goto fail;
+        if (tsv_clean(path, line, here, (size_t)(nl - here), next < end ? err : NULL) < 0) {
+            if (next < end)
+                goto fail;
+            p->torn = (int)(end - here);
+            break;
         }
         if (line == 1) {
             if (parse_head(p, path, here, err) < 0)

@@ -102,6 +102,22 @@ static void a_bad_cell_is_named_by_line_column_and_value(void **state)
     tsv_free(&t);
 }
 
+static void characters_that_steer_a_terminal_are_refused(void **state)
+{
+    struct tsv t;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(parse(&t, "a\tb\n1\t\033[31m\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv:2: a control character (0x1b) at position 2");
+    assert_int_equal(parse(&t, "a\tb\r\n1\t2\r\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv:1: a control character (0x0d) at position 3");
+    assert_int_equal(parse(&t, "a\n\xc2\x9b\n", &e), -1);
+    assert_string_equal(e.text, "t.tsv:2: a control character (0xc2) at position 0");
+    assert_int_equal(parse(&t, "a\n\xc3\xa4\n", &e), 0);
+    tsv_free(&t);
+}
+
 static void a_missing_file_is_no_input(void **state)
 {
     struct tsv t;
@@ -122,6 +138,7 @@ int main(void)
         cmocka_unit_test(a_file_without_a_header_is_refused),
         cmocka_unit_test(too_many_columns_are_refused_before_they_are_stored),
         cmocka_unit_test(a_bad_cell_is_named_by_line_column_and_value),
+        cmocka_unit_test(characters_that_steer_a_terminal_are_refused),
         cmocka_unit_test(a_missing_file_is_no_input),
     };
 
