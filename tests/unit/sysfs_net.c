@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sysfs_net.c - network ports of recorded machines (tests/machines). */
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "topo/topo.h"
+
+extern char **environ;
+static char folder[] = "/tmp/railgauge-machine-XXXXXX";
+
+static void spawn(const char *const *argv)
+{
+    int status;
+    pid_t pid;
+
+    assert_int_equal(posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return !mkdtemp(folder);
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    spawn((const char *[]){"rm", "-r", folder, NULL});
+    return 0;
+}
+
+static void read_machine(struct topo *t, const char *name)
+{
+    char *file = mem_printf("tests/machines/%s.txt", name),
+         *root = mem_printf("%s/%s", folder, name);
+    struct err err;
+
+    spawn((const char *[]){"sh", "tests/machines/unpack.sh", file, root, NULL});
+    topo_init(t);
+    assert_int_equal(topo_read_sysfs_net(t, topo_add_host(t, "m"), root, &err), 0);
+    free(file);
+    free(root);
+}
+
+static const char *why(const struct topo *t, const char *what)
+{
+    for (int i = 0; i < t->unseens; i++)
+        if (!strcmp(t->unseen[i].what, what))
+            return t->unseen[i].why;
+    return "(seen)";
+}
+
+static void a_virtual_machine_has_its_one_port_and_no_rate(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    read_machine(&t, "vm");
+    assert_int_equal(t.nics, 1); /* neither the bridge nor the veth */
+    assert_string_equal(t.nic[0].name, "eth0");
+    assert_string_equal(t.nic[0].busid, "0000:00:03.0");
+    assert_true(t.nic[0].up && !t.nic[0].rdma && t.nic[0].rate_Bps == 0);
+    assert_int_equal(t.nic[0].numa, -1);
+    assert_int_equal(t.nic[0].layer, LINK_ETHERNET);
+    assert_string_equal(why(&t, "rate of eth0"), "its driver does not tell a speed");
+    assert_string_equal(why(&t, "InfiniBand and RoCE"),
+                        "no RDMA device on this host (/sys/class/infiniband is not there)");
+    topo_free(&t);
+}
+
+static void a_tray_has_four_infiniband_ports_and_no_ipoib_twins(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    read_machine(&t, "gb300-tray");
+    assert_int_equal(t.nics, 5);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(t.nic[i].layer, LINK_INFINIBAND);
+        assert_true(t.nic[i].rdma && t.nic[i].up && t.nic[i].rate_Bps == 100e9);
+        assert_int_equal(t.nic[i].numa, i / 2);
+        assert_int_equal(t.nic[i].source, SOURCE_SYSFS);
+    }
+    assert_string_equal(t.nic[3].busid, "0012:03:00.0");
+    assert_string_equal(t.nic[4].name, "eth0");
+    assert_true(t.nic[4].rate_Bps == 1.25e9);
+    assert_string_equal(why(&t, "InfiniBand and RoCE"), "(seen)");
+    topo_free(&t);
+}
+
+static void ports_come_in_the_order_of_their_numbers_with_their_states(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    read_machine(&t, "hgx8");
+    assert_int_equal(t.nics, 10);
+    assert_string_equal(t.nic[6].name, "mlx5_6");
+    assert_string_equal(t.nic[7].name, "mlx5_9");
+    assert_string_equal(t.nic[8].name, "mlx5_10");
+    assert_false(t.nic[2].up);
+    assert_true(t.nic[0].up);
+    assert_int_equal(t.nic[7].layer, LINK_ETHERNET); /* RoCE, listed once and not as ens7np0 */
+    assert_true(t.nic[7].rdma);
+    assert_string_equal(t.nic[9].name, "bond0"); /* and neither of its two ports */
+    assert_true(t.nic[9].rate_Bps == 6.25e9);
+    topo_free(&t);
+}
+
+static void veth_counts_where_nothing_else_is(void **state)
+{
+    char *root = mem_printf("%s/container", folder), *type = mem_printf("%s/veth", folder);
+    struct topo t;
+    struct err err;
+    FILE *f = fopen(type, "w");
+
+    (void)state;
+    assert_non_null(f);
+    fputs("/sys/class/net/lo/type: 772\n/sys/class/net/hsn0/type: 1\n"
+          "/sys/class/net/hsn0/operstate: up\n/sys/class/net/hsn0/speed: 10000\n"
+          "/sys/class/net/ifb0/type: 1\n/sys/class/net/ifb0/operstate: up\n",
+          f);
+    fclose(f);
+    spawn((const char *[]){"sh", "tests/machines/unpack.sh", type, root, NULL});
+    topo_init(&t);
+    assert_int_equal(topo_read_sysfs_net(&t, topo_add_host(&t, "c"), root, &err), 0);
+    assert_int_equal(t.nics, 1);
+    assert_string_equal(t.nic[0].name, "hsn0");
+    assert_true(t.nic[0].rate_Bps == 0); /* 10000 is the kernel's constant for veth */
+    topo_free(&t);
+    free(root);
+    free(type);
+}
+
+static void nothing_there_is_said_and_no_error(void **state)
+{
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    topo_init(&t);
+    assert_int_equal(topo_read_sysfs_net(&t, topo_add_host(&t, "c"), "/nonexistent", &err), 0);
+    assert_int_equal(t.nics, 0);
+    assert_string_equal(why(&t, "network interfaces"), "no folder /nonexistent/sys/class/net");
+    assert_int_equal(topo_read_sysfs_net(&t, 7, "", &err), -1);
+    assert_string_equal(err.text, "no host 7");
+    topo_free(&t);
+}
+
+static void the_mock_of_a_gb300_host_is_read(void **state)
+{
+    static const char root[] = "../shared/fixtures/sysfs-infiniband-gb300-mock";
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    if (access(root, R_OK) != 0) {
+        print_message("no %s here\n", root);
+        skip();
+    }
+    topo_init(&t);
+    assert_int_equal(topo_read_sysfs_net(&t, topo_add_host(&t, "m"), root, &err), 0);
+    assert_int_equal(t.nics, 4);
+    assert_true(t.nic[3].up && t.nic[3].rate_Bps == 50e9);
+    assert_string_equal(t.nic[3].name, "mlx5_3");
+    topo_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_virtual_machine_has_its_one_port_and_no_rate),
+        cmocka_unit_test(a_tray_has_four_infiniband_ports_and_no_ipoib_twins),
+        cmocka_unit_test(ports_come_in_the_order_of_their_numbers_with_their_states),
+        cmocka_unit_test(veth_counts_where_nothing_else_is),
+        cmocka_unit_test(nothing_there_is_said_and_no_error),
+        cmocka_unit_test(the_mock_of_a_gb300_host_is_read),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "topo/topo.h"
+
+enum { KINDS_SHOWN = 4, DEVICES_SHOWN = 8, LIST_WIDTH = 44, PAIRS_COUNTED = 4096 };
+
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* "n[00-17],m1", or "n1 ... n99" where that is long; the caller frees. */
+static char *short_list(char *const *names, int count)
+{
+    char *all = hostlist_fold(names, count);
+
+    if (strlen(all) <= LIST_WIDTH)
+        return all;
+    free(all);
+    return mem_printf("%s ... %s (%d)", names[0], names[count - 1], count);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool alike(const struct host *a, const struct host *b)
+{
+    return a->sockets == b->sockets && a->cores == b->cores && a->endpoints == b->endpoints &&
+           a->memory_bytes == b->memory_bytes && same_text(a->cpu, b->cpu);
+}
+
+static void print_host(FILE *f, const struct host *h, char *const *names, int count, bool first)
+{
+    char *list = short_list(names, count), unit[UNITS_TEXT];
+
+    fprintf(f, "%-10s %s: %d endpoint%s%s", first ? "hosts" : "", list, h->endpoints,
+            plural(h->endpoints), count > 1 ? " each" : "");
+    if (h->cores)
+        fprintf(f, ", %d core%s", h->cores, plural(h->cores));
+    if (h->sockets)
+        fprintf(f, ", %d socket%s", h->sockets, plural(h->sockets));
+    if (h->memory_bytes > 0)
+        fprintf(f, ", %s", units_bytes_text(unit, h->memory_bytes));
+    if (h->cpu)
+        fprintf(f, ", %s", h->cpu);
+    fputc('\n', f);
+    free(list);
+}
+
+/* Hosts that are alike share a line. */
+static void print_hosts(FILE *f, const struct topo *t)
+{
+    bool *done = mem_calloc((size_t)t->hosts + 1, sizeof(*done));
+    char **names = mem_calloc((size_t)t->hosts + 1, sizeof(*names));
+    int shown = 0, left = t->hosts;
+
+    for (int i = 0; i < t->hosts && shown < KINDS_SHOWN; i++) {
+        int n = 0;
+        if (done[i])
+            continue;
+        for (int k = i; k < t->hosts; k++)
+            if (alike(&t->host[i], &t->host[k])) {
+                names[n++] = t->host[k].name;
+                done[k] = true;
+            }
+        print_host(f, &t->host[i], names, n, shown++ == 0);
+        left -= n;
+    }
+    if (left > 0)
+        fprintf(f, "%-10s and %d other%s\n", "", left, plural(left));
+    free(names);
+    free(done);
+}
+
+/* The devices of the first host. */
+static void print_devices(FILE *f, const struct topo *t)
+{
+    int shown = 0;
+
+    for (int i = 0; i < t->endpoints && shown <= DEVICES_SHOWN; i++) {
+        const struct endpoint *e = &t->endpoint[i];
+        if (e->place.at[LEVEL_HOST] != 0)
+            continue;
+        if (shown++ == DEVICES_SHOWN) {
+            fprintf(f, "%-10s ...\n", "");
+            break;
+        }
+        fprintf(f, "%-10s %d  %s %d", shown == 1 ? "endpoints" : "", i,
+                e->kind == ENDPOINT_GPU ? "GPU" : "CPU", e->local);
+        if (e->busid[0])
+            fprintf(f, "  %s", e->busid);
+        if (e->model[0])
+            fprintf(f, "  %s", e->model);
+        if (e->numa >= 0)
+            fprintf(f, "  NUMA %d", e->numa);
+        if (e->nic >= 0)
+            fprintf(f, "  near %s", t->nic[e->nic].name);
+        fputc('\n', f);
+    }
+    if (t->hosts > 1)
+        fprintf(f, "%-10s (those of %s; %d in all)\n", "", t->host[0].name, t->endpoints);
+}
+
+static void print_levels(FILE *f, const struct topo *t)
+{
+    static const char *const many[] = {"hosts", "domains", "leaves", "racks", "rails"};
+
+    fprintf(f, "%-10s", "levels");
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        const char *source = "";
+        for (int i = 0; i < t->endpoints && !*source; i++)
+            if (t->endpoint[i].place.at[l] >= 0)
+                source = source_name[t->endpoint[i].source[l]];
+        if (t->group[l].count)
+            fprintf(f, "%s %d %s (%s)", l ? "," : "", t->group[l].count,
+                    t->group[l].count == 1 ? level_name[l] : many[l], source);
+    }
+    fputc('\n', f);
+}
+
+static void print_tiers(FILE *f, const struct topo *t)
+{
+    long long pairs[TIER_MAX] = {0};
+
+    for (int a = 0; a < t->endpoints && t->endpoints <= PAIRS_COUNTED; a++)
+        for (int b = a + 1; b < t->endpoints; b++)
+            pairs[topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place)]++;
+    for (int i = 0; i < t->tiers; i++) {
+        fprintf(f, "%-10s %-8s", i ? "" : "tiers", t->tier[i].name);
+        if (!t->tier[i].same)
+            fputs(" the rest", f);
+        for (int l = 0, n = 0; l < LEVEL_COUNT; l++)
+            if (t->tier[i].same >> l & 1)
+                fprintf(f, "%s %s", n++ ? " and" : " same", level_name[l]);
+        if (t->endpoints <= PAIRS_COUNTED)
+            fprintf(f, ", %lld pair%s", pairs[i], pairs[i] == 1 ? "" : "s");
+        fputc('\n', f);
+    }
+}
+
+static bool same_nic(const struct nic *a, const struct nic *b)
+{
+    return a->layer == b->layer && a->rdma == b->rdma && a->up == b->up &&
+           a->rate_Bps == b->rate_Bps && a->source == b->source;
+}
+
+static void print_nic(FILE *f, const struct topo *t, int i, bool first)
+{
+    static const char *const layer[] = {"unknown link", "Ethernet", "InfiniBand"};
+    const struct nic *n = &t->nic[i];
+    char **names = mem_calloc((size_t)t->nics, sizeof(*names)), unit[UNITS_TEXT];
+    int count = 0, here = 0;
+
+    for (int k = 0; k < t->nics; k++)
+        if (same_nic(n, &t->nic[k])) {
+            count++;
+            if (t->nic[k].host == n->host)
+                names[here++] = t->nic[k].name;
+        }
+    char *list = short_list(names, here);
+    fprintf(f, "%-10s %s: %s%s, %s, %s", first ? "NICs" : "", list,
+            n->layer == LINK_ETHERNET && n->rdma ? "RoCE on " : "", layer[n->layer],
+            n->rate_Bps > 0 ? units_rate_text(unit, n->rate_Bps) : "rate not visible",
+            n->up ? "up" : "down");
+    if (count > here)
+        fprintf(f, "; %d in all", count);
+    fprintf(f, " (%s)\n", source_name[n->source]);
+    free(list);
+    free(names);
+}
+
+static void print_nics(FILE *f, const struct topo *t)
+{
+    int shown[KINDS_SHOWN + 1], kinds = 0;
+
+    for (int i = 0; i < t->nics; i++) {
+        bool seen = false;
+        for (int k = 0; k < kinds; k++)
+            seen = seen || same_nic(&t->nic[i], &t->nic[shown[k]]);
+        if (seen)
+            continue;
+        if (kinds == KINDS_SHOWN) {
+            fprintf(f, "%-10s and other kinds\n", "");
+            break;
+        }
+        shown[kinds++] = i;
+        print_nic(f, t, i, kinds == 1);
+    }
+}
+
+void topo_print(const struct topo *t, void *stream)
+{
+    FILE *f = stream;
+
+    fprintf(f, "%-10s %d host%s, %d endpoint%s", "topology", t->hosts, plural(t->hosts),
+            t->endpoints, plural(t->endpoints));
+    fprintf(f, t->fabric ? " (preset %s)\n" : "\n", t->fabric);
+    if (t->hosts)
+        print_hosts(f, t);
+    print_devices(f, t);
+    print_levels(f, t);
+    print_tiers(f, t);
+    print_nics(f, t);
+    if (t->unseens)
+        fputs("not visible:\n", f);
+    for (int i = 0; i < t->unseens; i++)
+        fprintf(f, "  %-20s %s\n", t->unseen[i].what, t->unseen[i].why);
+}
