@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cost/fit.h"
+#include "step/compute.h"
 
 static bool is_sim(const struct chain *c)
 {
@@ -156,6 +158,20 @@ int chain_probe(struct chain *c, struct err *err)
     return rc;
 }
 
+/* Hosts without GPUs: what a core here computes stands for a device, and says so. */
+static int note_compute(struct matrix *m, struct err *err)
+{
+    struct compute rate;
+
+    if (m->fabric || m->compute.flops > 0)
+        return 0;
+    if (compute_measure(&rate, 0.3, err) < 0)
+        return -1;
+    m->compute.flops = rate.flops;
+    m->compute.source = mem_strdup(rate.source);
+    return 0;
+}
+
 int chain_fit(struct chain *c, struct err *err)
 {
     char *points_path = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
@@ -167,10 +183,57 @@ int chain_fit(struct chain *c, struct err *err)
     if (rc == 0) {
         rc = fit_matrix(&c->matrix, &c->topo, &c->plan, &points, &o, err);
         if (rc == 0)
+            rc = note_compute(&c->matrix, err);
+        if (rc == 0)
             rc = matrix_save(&c->matrix, path, err);
         points_free(&points);
     }
     free(points_path);
+    free(path);
+    return rc;
+}
+
+/* The largest power of two up to 8 that divides the endpoints of every host. */
+static int tensor_size(const struct topo *t)
+{
+    int *per = mem_calloc((size_t)t->hosts, sizeof(*per)), size = 8;
+
+    for (int i = 0; i < t->endpoints; i++)
+        per[t->endpoint[i].place.at[LEVEL_HOST]]++;
+    for (int i = 0; i < t->hosts; i++)
+        while (per[i] % size)
+            size /= 2;
+    free(per);
+    return size;
+}
+
+int chain_predict(struct chain *c, const char *model, struct err *err)
+{
+    char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
+    int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
+    json_t *list = json_array();
+
+    snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d", n);
+    if (tp > 1 && n / tp > 1)
+        snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d,tp=%d", n / tp, tp);
+    else if (n % 2 == 0 && n > 2)
+        snprintf(layout[layouts++], sizeof(*layout), "dp_replicate=2,dp_shard=%d", n / 2);
+    for (int i = 0; i < layouts; i++) {
+        struct prediction *p = &c->predicted[c->predictions];
+        enum strategy strategy = strstr(layout[i], "dp_replicate") ? STRATEGY_HSDP : STRATEGY_FSDP;
+        struct err why = {0, ""};
+        if (predict_layout(p, &c->matrix, model, layout[i], strategy, &why) < 0) {
+            log_warn("no prediction for %s %s: %s", model, layout[i], why.text);
+            prediction_free(p);
+            continue;
+        }
+        json_array_append_new(list, predict_json(p, &c->matrix));
+        c->predictions++;
+    }
+    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-predictions", "version",
+                             1, "provenance", json_provenance(), "predictions", list);
+    int rc = json_save(root, path, err);
+    json_decref(root);
     free(path);
     return rc;
 }
@@ -202,6 +265,8 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
 
 void chain_close(struct chain *c)
 {
+    for (int i = 0; i < c->predictions; i++)
+        prediction_free(&c->predicted[i]);
     matrix_free(&c->matrix);
     plan_free(&c->plan);
     topo_free(&c->topo);

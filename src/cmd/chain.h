@@ -8,6 +8,9 @@
 #include "cost/matrix.h"
 #include "probe/probe_opts.h"
 #include "probe/sim_opts.h"
+#include "step/predict.h"
+
+enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
 
 struct chain {
     const char *dir;
@@ -22,6 +25,8 @@ struct chain {
     struct topo topo;
     struct plan plan;
     struct matrix matrix;
+    struct prediction predicted[CHAIN_LAYOUTS];
+    int predictions;
 };
 
 /* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already
@@ -31,6 +36,10 @@ int chain_discover(struct chain *c, struct err *err); /* topology.json */
 int chain_plan(struct chain *c, struct err *err);     /* plan.tsv */
 int chain_probe(struct chain *c, struct err *err);    /* points.tsv */
 int chain_fit(struct chain *c, struct err *err);      /* matrix.json */
+/* prediction.json: the step time of `model` sharded over everything (FSDP), and with tensor
+ * parallelism inside a host where that divides.  A layout that does not divide is left out with a
+ * note on stderr. */
+int chain_predict(struct chain *c, const char *model, struct err *err);
 void chain_close(struct chain *c);
 
 /* What the plan costs, and the command that would run, without writing anything; stream is a FILE

@@ -1,8 +1,8 @@
 /* cmd.h - the subcommands: one file each, listed in the table of main.c.
  *
- * A command parses its own argv (argp; argv[0] is "railgauge NAME" for messages), calls the library and
- * prints.  It returns an exit code of err.h.  To add one: a file here, a line below, a row in main.c, a
- * section in the man page and a test in tests/cli. */
+ * A command parses its own argv (argp; argv[0] is "railgauge NAME" for messages), calls the library
+ * and prints.  It returns an exit code of err.h.  To add one: a file here, a line below, a row in
+ * main.c, a section in the man page and a test in tests/cli. */
 #ifndef RG_CMD_H
 #define RG_CMD_H
 

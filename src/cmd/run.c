@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
+#include "emit/summary.h"
 
 enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL };
 
@@ -108,16 +109,32 @@ static int choose_transport(struct chain *c, struct err *err)
     return err_usage(err, "no transport \"%s\"; this build has mpi and sim", c->transport);
 }
 
+static void summarise(const struct args *a, const char *const *files, int nfiles)
+{
+    const struct chain *c = &a->chain;
+    struct summary_step step[CHAIN_LAYOUTS];
+
+    for (int i = 0; i < c->predictions; i++) {
+        const struct prediction *p = &c->predicted[i];
+        step[i] = (struct summary_step){p->model, p->layout,           p->sec,        p->lo,
+                                        p->hi,    p->exposed / p->sec, p->rate.source};
+    }
+    summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files, nfiles);
+}
+
 static int chain(struct args *a, struct err *err)
 {
+    static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
+                                        "matrix.json",   "prediction.json", "plots/"};
     struct chain *c = &a->chain;
 
     if (chain_open(c, err) < 0 || chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
         return -1;
     log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
              c->transport);
-    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0)
+    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0 || chain_predict(c, a->model, err) < 0)
         return -1;
+    summarise(a, files, 6 - a->no_plots);
     return 0;
 }
 
