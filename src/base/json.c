@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -125,28 +126,72 @@ int json_save(const json_t *root, const char *path, struct err *err)
     return file_commit(&f, err);
 }
 
-/* jansson's sentences about keys, in the words of a person who looks at the file. */
-static int bad_object(const char *where, const char *text, struct err *err)
+static const char *type_name(const json_t *v)
 {
-    static const char missing[] = "Object item not found: ", more[] = " left unpacked: ";
-    const char *unknown = strstr(text, more);
+    static const char *const name[] = {"an object", "a list", "text",  "a whole number",
+                                       "a number",  "true",   "false", "null"};
 
-    if (!strncmp(text, missing, sizeof(missing) - 1))
-        return err_data(err, "%s: key \"%s\" is missing", where, text + sizeof(missing) - 1);
-    if (unknown)
-        return err_data(err, "%s: unknown key: %s", where, unknown + sizeof(more) - 1);
-    return err_data(err, "%s: %s", where, text);
+    return name[json_typeof(v)];
+}
+
+static bool type_fits(const json_t *v, char type)
+{
+    switch (type) {
+    case 's':
+        return json_is_string(v);
+    case 'b':
+        return json_is_boolean(v);
+    case 'i':
+    case 'I':
+        return json_is_integer(v);
+    default:
+        return true;
+    }
+}
+
+/* Walk a flat format such as "{s:s, s?i}" with its arguments to the first key that is missing or of
+ * another type: jansson says what is wrong, but not always where. */
+static int bad_key(json_t *object, const char *where, const char *fmt, va_list ap, struct err *err)
+{
+    for (const char *f = strchr(fmt, 's'); f; f = strchr(f + 1, 's')) {
+        const char *key = va_arg(ap, const char *);
+        json_t *v = json_object_get(object, key);
+        bool optional = f[1] == '?';
+        (void)va_arg(ap, void *); /* where the value would go */
+        f += 2;
+        if (!v && !optional)
+            return err_data(err, "%s: key \"%s\" is missing", where, key);
+        if (v && !type_fits(v, *f))
+            return err_data(err, "%s: \"%s\" is %s where %s is needed", where, key, type_name(v),
+                            *f == 's'   ? "text"
+                            : *f == 'b' ? "true or false"
+                                        : "a whole number");
+    }
+    return 0;
 }
 
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...)
 {
+    static const char more[] = " left unpacked: ";
     json_error_t e;
     va_list ap;
 
     va_start(ap, fmt);
     int rc = json_vunpack_ex(value, &e, JSON_STRICT, fmt, ap);
     va_end(ap);
-    return rc == 0 ? 0 : bad_object(where, e.text, err);
+    if (rc == 0)
+        return 0;
+    if (!json_is_object(value))
+        return err_data(err, "%s: %s where an object is needed", where,
+                        value ? type_name(value) : "nothing");
+    va_start(ap, fmt);
+    rc = bad_key(value, where, fmt, ap, err);
+    va_end(ap);
+    const char *unknown = strstr(e.text, more);
+    if (rc == 0)
+        err_data(err, "%s: %s%s", where, unknown ? "unknown key: " : "",
+                 unknown ? unknown + sizeof(more) - 1 : e.text);
+    return -1;
 }
 
 int json_number(json_t *object, const char *where, const char *key, double min, double max,

@@ -51,6 +51,7 @@ static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
     json_t *root = NULL;
     struct err e;
     const char *name;
+    int z;
 
     (void)state;
     assert_int_equal(
@@ -61,6 +62,12 @@ static void unknown_and_missing_keys_are_errors_with_the_place(void **state)
     assert_string_equal(e.text, "m.json: x: key \"name\" is missing");
     assert_int_equal(json_take(json_object_get(root, "x"), "m.json: x", &e, "{}"), -1);
     assert_string_equal(e.text, "m.json: x: unknown key: y");
+    assert_int_equal(
+        json_take(json_object_get(root, "x"), "m.json: x", &e, "{s?i, s:s}", "z", &z, "y", &name),
+        -1);
+    assert_string_equal(e.text, "m.json: x: \"y\" is a whole number where text is needed");
+    assert_int_equal(json_take(json_object_get(root, "version"), "m.json: version", &e, "{}"), -1);
+    assert_string_equal(e.text, "m.json: version: a whole number where an object is needed");
     json_decref(root);
 }
 

@@ -211,7 +211,7 @@ static void bad_files_are_refused_with_place_value_and_reason(void **state)
     } bad[] = {
         {"railgauge-matrix", "railgauge-topology", "m.json: format is \"railgauge-topology\""},
         {"\"version\":1", "\"version\":2", "m.json: version 2"},
-        {"\"transport\":\"mpi\"", "\"transport\":7", "m.json: Expected string, got integer"},
+        {"\"transport\":\"mpi\"", "\"transport\":7", "m.json: \"transport\" is a whole number where text is needed"},
         {"\"transport\":\"mpi\"", "\"x\":\"mpi\"", "m.json: key \"transport\" is missing"},
         {"\"findings\"", "\"more\":1,\"findings\"", "m.json: unknown key: more"},
         {"\"endpoints\":16", "\"endpoints\":0", "places: 0 endpoints in rows of 2"},
