@@ -15,6 +15,7 @@
 
 extern char **environ;
 static json_t *typed; /* argv as typed; set once before threads exist */
+static json_t *facts; /* of json_provenance_add(), or NULL */
 
 /* Where in the file a value is, for messages: the way down from the root, newest last. */
 struct way {
@@ -220,6 +221,15 @@ void json_provenance_argv(int argc, char **argv)
     }
 }
 
+void json_provenance_add(const char *key, const char *value)
+{
+    json_t *s = json_string(value);
+
+    if (!facts)
+        facts = json_object();
+    json_object_set_new(facts, key, s ? s : json_string("(not UTF-8)"));
+}
+
 json_t *json_provenance(void)
 {
     static const char *const prefixes[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES"};
@@ -240,7 +250,10 @@ json_t *json_provenance(void)
                 free(key);
             }
         }
-    return json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
-                     RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment",
-                     env);
+    json_t *made = json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge",
+                             "tool_version", RG_VERSION, "command", typed, "host", host, "time_utc",
+                             utc, "environment", env);
+    if (facts)
+        json_object_update(made, facts);
+    return made;
 }

@@ -31,5 +31,7 @@ int json_number(json_t *object, const char *where, const char *key, double min, 
 json_t *json_provenance(void);
 /* Remember argv for json_provenance(); called once by the mains. */
 void json_provenance_argv(int argc, char **argv);
+/* One more fact for every later json_provenance(): "mpi", "Open MPI v4.1.4 ...". */
+void json_provenance_add(const char *key, const char *value);
 
 #endif

@@ -1,0 +1,24 @@
+/* probe_args.h - the command line of railgauge-probe.  Every rank parses it; only one prints. */
+#ifndef RG_PROBE_ARGS_H
+#define RG_PROBE_ARGS_H
+
+#include <stdbool.h>
+
+#include "probe/probe_opts.h"
+
+struct probe_args {
+    const char *output; /* NULL: the command's default */
+    const char *root, *transport, *topology, *plan, *format;
+    bool quiet, dry_run;
+    bool done; /* help or version was asked for: nothing else is to be done */
+    struct probe_opts probe;
+};
+
+/* argv[0] is "railgauge-probe NAME"; argp is one of the two below.  Never exits (MPI_Finalize comes
+ * first); a rank that does not speak prints nothing.  Wrong usage: EXIT_USAGE, already printed. */
+int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
+                     bool speak, struct err *err);
+
+extern const struct argp probe_discover_argp, probe_probe_argp;
+
+#endif
