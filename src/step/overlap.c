@@ -110,8 +110,7 @@ static void expose_share(struct term *t, const struct question *q)
 }
 
 struct window {
-    double compute;   /* of one layer in this pass */
-    double layers;    /* in a row */
+    double compute;   /* of the rank in this pass */
     double ov, floor; /* overlap.dp, exposed.dp */
 };
 
@@ -120,7 +119,14 @@ static bool is_edge(const struct term *t)
     return t->phase == PHASE_FORWARD || t->op != OP_ALL_GATHER;
 }
 
-/* One pass of one microbatch: what is seen of the messages whose `rounds` is at least `rounds`. */
+/* Seconds of one pass of one microbatch, when all its messages are seen. */
+static double raw_pass(const struct term *t)
+{
+    return t->one * t->count / t->rounds;
+}
+
+/* What is seen in one pass of the messages whose `rounds` is at least `rounds`.  Layers are alike,
+ * so the sum over layers of max(exposed c, c - overlap w) is the same over the whole pass. */
 static void expose_pass(struct term *t, int n, enum phase phase, double rounds, double passes,
                         const struct window *w)
 {
@@ -128,14 +134,14 @@ static void expose_pass(struct term *t, int n, enum phase phase, double rounds, 
 
     for (int i = 0; i < n; i++)
         if (t[i].phase == phase && t[i].rounds >= rounds)
-            comm += t[i].one;
+            comm += raw_pass(&t[i]);
     if (!(comm > 0) || passes <= 0)
         return;
     double seen = fmax(w->floor * comm, comm - w->ov * w->compute) / comm;
     for (int i = 0; i < n; i++)
         if (t[i].phase == phase && t[i].rounds >= rounds) {
             double edge = is_edge(&t[i]) ? t[i].one * (1 - seen) : 0;
-            t[i].sec += passes * (edge + w->layers * t[i].one * seen);
+            t[i].sec += passes * (edge + raw_pass(&t[i]) * seen);
         }
 }
 
@@ -146,11 +152,10 @@ static void expose_passes(struct term *t, int n, const struct question *q,
     const struct constant *ov = constants_get(q->constants, "overlap.dp");
     const struct constant *floor = constants_get(q->constants, "exposed.dp");
     double m = layout_microbatches(q->layout, q->recipe);
-    double layers = (double)q->model->layers / q->layout->size[AXIS_PP];
 
     for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
         double compute = phase == PHASE_FORWARD ? time->forward : time->backward;
-        struct window w = {compute / layers, layers, ov->value, floor->value};
+        struct window w = {compute, ov->value, floor->value};
         expose_pass(t, n, (enum phase)phase, 1, 1, &w);
         expose_pass(t, n, (enum phase)phase, 2, m - 1, &w);
     }

@@ -147,8 +147,8 @@ static void add_up(struct prediction *p, const struct question *q)
         }
     }
     double half = z90 * sqrt(var + whole * whole * p->sec * p->sec);
-    p->lo = fmax(p->sec - half, p->compute > 0 ? 0.3 * p->sec : 0);
     p->hi = p->sec + half;
+    p->lo = p->sec * p->sec / p->hi; /* errors multiply: half the time is as far off as twice */
     predict_note(
         p,
         "no anchor: no measured step calibrates this recipe, so the interval is %.0f %% wider "

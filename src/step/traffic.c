@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/traffic.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,19 +49,24 @@ double message_wire_bytes(const struct message *m, int n)
     }
 }
 
-/* One collective per layer of the rank's weights or gradients; embeddings, head and last norm are
- * spread over the layers' messages, so that the bytes of a step are exactly Psi times bytes per
- * parameter. */
+/* Weights or gradients of the rank in equal messages: with sharded weights one per layer, since a
+ * layer is gathered as a whole; else buckets of at least 40M parameters, 1M per rank of the group
+ * (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings are not all
+ * latency.  Embeddings, head and last norm are spread over them: the bytes of a step are exactly
+ * Psi times bytes per parameter. */
 static void add_state(struct step *s, const char *label, enum op op, enum phase phase,
                       unsigned axes, double bytes_per_param, double rounds, const char *formula)
 {
-    double psi = traffic_params(s->m, s->l);
+    double psi = traffic_params(s->m, s->l), pieces = s->layers;
+    double bucket = fmax(40e6, 1e6 * layout_group_size(s->l, axes));
 
+    if (!recipe_gathers_weights(s->r))
+        pieces = fmin(s->layers, ceil(psi / bucket));
     add(s, (struct message){.label = label,
                             .axes = axes,
                             .op = op,
-                            .bytes = psi * bytes_per_param / s->layers,
-                            .count = s->layers * rounds,
+                            .bytes = psi * bytes_per_param / pieces,
+                            .count = pieces * rounds,
                             .phase = phase,
                             .rounds = rounds,
                             .formula = formula});
