@@ -174,7 +174,7 @@ static void crc32c_matches_rfc_3720(void **state)
     assert_true(file_crc32c(file_crc32c(0, data, 10), data + 10, 22) == 0x46dd794eu);
 }
 
-static void data_files_are_found_where_the_environment_says(void **state)
+static void data_files_are_found_by_environment_or_beside_the_program(void **state)
 {
     char *path = file_join(dir, "x.json"), *found;
 
@@ -185,6 +185,10 @@ static void data_files_are_found_where_the_environment_says(void **state)
     assert_string_equal(found, path);
     free(found);
     assert_null(file_data("y.json"));
+    unsetenv("RAILGAUGE_DATA");
+    found = file_data("topo/fabrics/gb200-nvl72.json"); /* this test runs from the source tree */
+    assert_non_null(found);
+    free(found);
     free(path);
 }
 
@@ -201,7 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(folders_are_made_with_their_parents, make_folder,
                                         remove_folder),
         cmocka_unit_test(crc32c_matches_rfc_3720),
-        cmocka_unit_test_setup_teardown(data_files_are_found_where_the_environment_says,
+        cmocka_unit_test_setup_teardown(data_files_are_found_by_environment_or_beside_the_program,
                                         make_folder, remove_folder),
     };
 
