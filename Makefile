@@ -152,7 +152,7 @@ lint:
 	$(Q)shellcheck $(SH_FILES)
 	$(Q)mandoc -T lint -W warning src/railgauge.1
 	$(Q)tests/layers.sh >/dev/null
-	$(Q)if command -v codespell >/dev/null; then codespell src topo jobs tests/*/*.c README.md Makefile; \
+	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=nd,seach src topo jobs tests/*/*.c README.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 

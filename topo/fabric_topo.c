@@ -13,6 +13,7 @@ static int group(struct topo *t, enum level level, const char *fmt, int i, int k
 {
     char name[64];
 
+    /* cppcheck-suppress wrongPrintfScanfArgNum ; a name may have one number or two */
     snprintf(name, sizeof(name), fmt, i, k);
     return topo_add_group(t, level, name);
 }

@@ -8,13 +8,13 @@
 
 #include "base/err.h"
 
-/* Read a whole regular file; *text is NUL-terminated and the caller frees it.  Missing or unreadable:
- * EXIT_NOINPUT with the path and errno; larger than max: EXIT_DATA. */
+/* Read a whole regular file; *text is NUL-terminated and the caller frees it.  Missing or
+ * unreadable: EXIT_NOINPUT with the path and errno; larger than max: EXIT_DATA. */
 int file_read(char **text, size_t *len, const char *path, size_t max, struct err *err);
 
-/* Write under a temporary name in the same folder; file_commit() flushes, fsyncs and renames, so that
- * readers see the old file or the new one and a full disk leaves the old one.  file_abort() removes the
- * temporary file; it may follow a commit (then it does nothing). */
+/* Write under a temporary name in the same folder; file_commit() flushes, fsyncs and renames, so
+ * that readers see the old file or the new one and a full disk leaves the old one.  file_abort()
+ * removes the temporary file; it may follow a commit (then it does nothing). */
 struct file_out {
     FILE *stream;
     char *path, *temp;
@@ -29,8 +29,9 @@ int file_mkdir(const char *path, struct err *err);  /* with parents, mode 0755; 
 /* CRC32C (Castagnoli, RFC 3720 appendix B.4), reflected; start with crc = 0. */
 uint32_t file_crc32c(uint32_t crc, const void *data, size_t len);
 
-/* Where the data files are (fabrics, models, plots): $RAILGAUGE_DATA, else beside the program's source
- * tree, else PREFIX/share/railgauge.  Returns "DIR/name" if it is readable, else NULL; caller frees. */
+/* Where the data files are (fabrics, models, plots): $RAILGAUGE_DATA, else beside the program's
+ * source tree, else PREFIX/share/railgauge.  Returns "DIR/name" if it is readable, else NULL;
+ * caller frees. */
 char *file_data(const char *name);
 
 #endif

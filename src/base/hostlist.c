@@ -136,8 +136,9 @@ char *hostlist_fold(char *const *names, int count)
             if (stem(names[j], &n, &w) != len || w != width || strncmp(names[i], names[j], len))
                 break;
             if (n != last + 1) {
-                char *more = lo == last ? mem_printf("%s%0*ld,", body, width, lo)
-                                        : mem_printf("%s%0*ld-%0*ld,", body, width, lo, width, last);
+                char *more = lo == last
+                                 ? mem_printf("%s%0*ld,", body, width, lo)
+                                 : mem_printf("%s%0*ld-%0*ld,", body, width, lo, width, last);
                 free(body);
                 body = more;
                 ranges++;
@@ -151,7 +152,8 @@ char *hostlist_fold(char *const *names, int count)
         else if (lo == last)
             item = mem_printf("%.*s[%s%0*ld]", (int)len, names[i], body, width, lo);
         else
-            item = mem_printf("%.*s[%s%0*ld-%0*ld]", (int)len, names[i], body, width, lo, width, last);
+            item =
+                mem_printf("%.*s[%s%0*ld-%0*ld]", (int)len, names[i], body, width, lo, width, last);
         size_t add = strlen(item) + 1;
         while (used + add + 1 > room) {
             room = room * 2 + add;

@@ -6,12 +6,13 @@
 
 enum { HOSTLIST_MAX = 1 << 20 };
 
-/* Expand to an array of names; names[] and each name belong to the caller (hostlist_free).  More than
- * HOSTLIST_MAX names, unbalanced brackets, empty names or control characters are refused (EXIT_DATA). */
+/* Expand to an array of names; names[] and each name belong to the caller (hostlist_free).  More
+ * than HOSTLIST_MAX names, unbalanced brackets, empty names or control characters are refused
+ * (EXIT_DATA). */
 int hostlist_expand(char ***names, int *count, const char *text, struct err *err);
 void hostlist_free(char **names, int count);
-/* The shortest list that expands to exactly these names in this order (the last number is folded into
- * ranges while prefix and width stay the same).  The caller frees. */
+/* The shortest list that expands to exactly these names in this order (the last number is folded
+ * into ranges while prefix and width stay the same).  The caller frees. */
 char *hostlist_fold(char *const *names, int count);
 
 #endif

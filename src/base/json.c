@@ -250,9 +250,9 @@ json_t *json_provenance(void)
                 free(key);
             }
         }
-    json_t *made = json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge",
-                             "tool_version", RG_VERSION, "command", typed, "host", host, "time_utc",
-                             utc, "environment", env);
+    json_t *made =
+        json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
+                  RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment", env);
     if (facts)
         json_object_update(made, facts);
     return made;

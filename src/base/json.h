@@ -1,8 +1,8 @@
 /* json.h - our JSON files over jansson: every file carries "format" and "version", unknown keys are
  * errors, and messages name file, line (syntax) or path (content), value and reason.
  *
- * Reading style: json_open() checks the envelope; then each object is unpacked with json_take(), which
- * is json_unpack_ex(JSON_STRICT) with our message. */
+ * Reading style: json_open() checks the envelope; then each object is unpacked with json_take(),
+ * which is json_unpack_ex(JSON_STRICT) with our message. */
 #ifndef RG_JSON_H
 #define RG_JSON_H
 
@@ -19,15 +19,16 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
 /* Write atomically, indented by 1, one trailing newline. */
 int json_save(const json_t *root, const char *path, struct err *err);
 
-/* json_unpack_ex with JSON_STRICT on `value`; `where` such as "m.json: tiers[2]" starts the message. */
+/* json_unpack_ex with JSON_STRICT on `value`; `where` such as "m.json: tiers[2]" starts the
+ * message. */
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...);
 /* A number (integer or real) of an object that must lie in [min, max]; absent: *out stays as it is
  * and 0 is returned when optional, else an error. */
 int json_number(json_t *object, const char *where, const char *key, double min, double max,
                 int optional, double *out, struct err *err);
 
-/* Who made a file and how: tool, version, command line as typed, host, UTC time, NCCL_*, UCX_*, OMPI_*
- * and PMIX-free environment.  New reference. */
+/* Who made a file and how: tool, version, command line as typed, host, UTC time, NCCL_*, UCX_*,
+ * OMPI_* and PMIX-free environment.  New reference. */
 json_t *json_provenance(void);
 /* Remember argv for json_provenance(); called once by the mains. */
 void json_provenance_argv(int argc, char **argv);

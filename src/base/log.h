@@ -1,8 +1,8 @@
 /* log.h - words for the person at the terminal: levels, and one progress line with an ETA.
  *
  * Everything goes to stderr.  The progress line appears only when stderr is a terminal (or
- * RAILGAUGE_PROGRESS=1) and is wiped before any other message.  Control characters in text that came from
- * elsewhere are shown as '?'. */
+ * RAILGAUGE_PROGRESS=1) and is wiped before any other message.  Control characters in text that
+ * came from elsewhere are shown as '?'. */
 #ifndef RG_LOG_H
 #define RG_LOG_H
 
@@ -16,8 +16,8 @@ void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Show "done/total  ETA  note"; at most ten times a second.  The ETA is elapsed * (total-done)/done in
- * units of work that the caller chooses (expected seconds serve best). */
+/* Show "done/total  ETA  note"; at most ten times a second.  The ETA is elapsed * (total-done)/done
+ * in units of work that the caller chooses (expected seconds serve best). */
 struct progress {
     double total, started;
     double shown; /* when the line was last drawn */

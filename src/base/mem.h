@@ -7,13 +7,13 @@
 
 #include <stddef.h>
 
-void *mem_calloc(size_t n, size_t size);          /* zeroed; never NULL; n*size is overflow-checked */
+void *mem_calloc(size_t n, size_t size); /* zeroed; never NULL; n*size is overflow-checked */
 void *mem_realloc(void *p, size_t n, size_t size); /* never NULL */
 char *mem_strdup(const char *s);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Make room for one more item: `MEM_PUSH(a->items, a->count) = item;` capacity doubles from 8 and is
- * derived from the count, so no third field is needed. */
+/* Make room for one more item: `MEM_PUSH(a->items, a->count) = item;` capacity doubles from 8 and
+ * is derived from the count, so no third field is needed. */
 #define MEM_PUSH(items, count)                                                                     \
     (*((items) = mem_grow((items), (size_t)(count), sizeof(*(items))), &(items)[(count)++]))
 void *mem_grow(void *p, size_t count, size_t size);

@@ -1,8 +1,8 @@
 /* op.h - the table of operations: collectives and pair probes.
  *
  * Sizes are nccl-tests' S: the largest buffer that one rank holds (all_gather: what it receives in
- * total; reduce_scatter and all_to_all: what it sends in total; the rest: the message).  algbw = S/t
- * and busbw = algbw * op_bus_factor(), as nccl-tests doc/PERFORMANCE.md defines them. */
+ * total; reduce_scatter and all_to_all: what it sends in total; the rest: the message).  algbw =
+ * S/t and busbw = algbw * op_bus_factor(), as nccl-tests doc/PERFORMANCE.md defines them. */
 #ifndef RG_OP_H
 #define RG_OP_H
 
@@ -25,8 +25,8 @@ enum op {
 
 enum { OP_PAIR_WINDOW = 4 };
 
-const char *op_name(enum op op);            /* "all_gather" */
-int op_find(const char *name);              /* enum op, or -1; accepts alltoall-like spellings too */
+const char *op_name(enum op op); /* "all_gather" */
+int op_find(const char *name);   /* enum op, or -1; accepts alltoall-like spellings too */
 bool op_is_pair(enum op op);
 double op_bus_factor(enum op op, int ranks); /* busbw / algbw */
 /* The unit that S must be a multiple of, in elements: ranks for all_gather, reduce_scatter and

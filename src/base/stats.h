@@ -15,8 +15,8 @@ void stats_sort(double *v, int n);
 double stats_quantile(const double *sorted, int n, double q);
 double stats_median(double *v, int n); /* sorts v */
 double stats_mad(const double *v, int n, double median);
-/* Ranks floor((n - 1.96 sqrt n)/2) and ceil(1 + (n + 1.96 sqrt n)/2) of the sorted sample, clamped to
- * it (Le Boudec, Performance Evaluation, 2010, th. 2.1): for n < 6 that is min and max. */
+/* Ranks floor((n - 1.96 sqrt n)/2) and ceil(1 + (n + 1.96 sqrt n)/2) of the sorted sample, clamped
+ * to it (Le Boudec, Performance Evaluation, 2010, th. 2.1): for n < 6 that is min and max. */
 void stats_median_ci(const double *sorted, int n, double *lo, double *hi);
 void stats_summary(struct summary *s, double *v, int n); /* sorts v; n >= 1 */
 
@@ -24,15 +24,16 @@ void stats_summary(struct summary *s, double *v, int n); /* sorts v; n >= 1 */
  * Returns 0, or -1 when fewer than two distinct sizes or a time <= 0. */
 int stats_line(double *alpha, double *beta, const double *bytes, const double *sec, int n);
 
-/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal seeds give equal runs anywhere. */
+/* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal seeds give equal runs anywhere.
+ */
 struct rng {
     unsigned long long s[4];
 };
 void rng_seed(struct rng *r, unsigned long long seed);
 unsigned long long rng_u64(struct rng *r);
-double rng_uniform(struct rng *r);                /* [0, 1) */
-double rng_normal(struct rng *r);                 /* mean 0, variance 1 */
-unsigned rng_below(struct rng *r, unsigned n);    /* 0..n-1 */
+double rng_uniform(struct rng *r);             /* [0, 1) */
+double rng_normal(struct rng *r);              /* mean 0, variance 1 */
+unsigned rng_below(struct rng *r, unsigned n); /* 0..n-1 */
 void rng_shuffle(struct rng *r, int *v, int n);
 
 #endif

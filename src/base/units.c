@@ -105,7 +105,8 @@ int units_seconds(double *out, const char *text, struct err *err)
     static const struct {
         const char *name;
         double sec;
-    } unit[] = {{"", 1}, {"s", 1}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+    } unit[] = {{"", 1},      {"s", 1},  {"ns", 1e-9}, {"us", 1e-6},
+                {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
     double v;
     const char *end = number(&v, text);
 

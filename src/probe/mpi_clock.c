@@ -78,7 +78,7 @@ static int answer(MPI_Comm comm, uint64_t id, int child, double offset)
 
 int mpi_clock_offset(MPI_Comm comm, uint64_t id, double *offset)
 {
-    int self, size, top = 1, code = MPI_Comm_rank(comm, &self);
+    int self, size = 1, top = 1, code = MPI_Comm_rank(comm, &self);
 
     if (code == MPI_SUCCESS)
         code = MPI_Comm_size(comm, &size);

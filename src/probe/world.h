@@ -1,8 +1,8 @@
 /* world.h - the processes of a campaign and how they act together.
  *
- * Two implementations: world_solo (one process plays every endpoint: sim) and world_mpi (world_mpi.c,
- * one process an endpoint).  Waiting ranks sleep between polls, they never spin: with idle ranks spinning
- * an oversubscribed host measures the scheduler. */
+ * Two implementations: world_solo (one process plays every endpoint: sim) and world_mpi
+ * (world_mpi.c, one process an endpoint).  Waiting ranks sleep between polls, they never spin: with
+ * idle ranks spinning an oversubscribed host measures the scheduler. */
 #ifndef RG_WORLD_H
 #define RG_WORLD_H
 
@@ -15,8 +15,8 @@ struct world {
     int rank, size; /* solo: 0 and 1 */
     bool solo;      /* this process plays every endpoint */
     void *ctx;
-    /* The worst rc of all ranks, so that one error never hangs the others; a rank that itself succeeded
-     * gets "rank R failed: text" in err. */
+    /* The worst rc of all ranks, so that one error never hangs the others; a rank that itself
+     * succeeded gets "rank R failed: text" in err. */
     int (*agree)(struct world *w, int rc, struct err *err);
     /* Rank 0's buffer to everybody; *data is malloc'ed on the others (free it), len from rank 0. */
     int (*share)(struct world *w, void **data, size_t *len, struct err *err);
