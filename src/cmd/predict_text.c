@@ -44,7 +44,8 @@ static void line(FILE *out, const struct term *t, const struct prediction *p)
     fprintf(out, "%-32s %10s %6.1f %%  ", t->label, units_seconds_text(sec, t->sec),
             100 * t->sec / p->sec);
     if (t->kind == TERM_MESSAGE)
-        fprintf(out, "%10s  %6.0f x %-9s ", units_seconds_text(hidden, t->hidden), t->count,
+        fprintf(out, "%10s  %6.0f x %-9s ",
+                t->hidden > 0 ? units_seconds_text(hidden, t->hidden) : "-", t->count,
                 units_bytes_text(bytes, t->bytes));
     else
         fprintf(out, "%10s  %18s ", "", "");

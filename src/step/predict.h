@@ -43,7 +43,7 @@ struct term {
     double hidden; /* runs behind something else */
     double error;  /* of sec, s, one standard deviation */
     enum basis basis;
-    char source[192];
+    char source[400];
     /* messages only */
     unsigned axes;
     enum op op;
