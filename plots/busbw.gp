@@ -1,0 +1,68 @@
+# busbw.gp - bus bandwidth against message size: one panel a collective, one line a group shape.
+# gnuplot -c busbw.gp IN OUT png|svg|pdf     (tables: see src/emit/plot_data.h)
+NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
+load NAME[1 : strlen(NAME) - strlen('busbw.gp')].'style.gp'
+
+LINES = IN.'/busbw.tsv'; LABELS = IN.'/busbw_label.tsv'; PEAKS = IN.'/busbw_peak.tsv'
+PANEL = IN.'/busbw_panel.tsv'
+PANELS = 0; VALUES = 0; EXPECTED = 0; PEAKED = 0
+stats PANEL skip 1 using (PANELS = PANELS + 1, PEAKED = PEAKED + $7, 1) nooutput
+stats LINES skip 1 using (VALUES = VALUES + (valid(6) ? 1 : 0), EXPECTED = EXPECTED + (valid(9) ? 1 : 0), 1) nooutput
+if (PANELS < 1 || VALUES < 1) { printerr 'no bus bandwidth in '.LINES; exit status 65 }
+
+# --- layout, in pixels ---
+COLS = PANELS == 1 ? 1 : 2; ROWS = (PANELS + COLS - 1) / COLS
+AREA_W = PANELS == 1 ? 1500 : 840; AREA_H = PANELS == 1 ? 900 : 560
+LEFT = 160; RIGHT = 420; TOP = 150; ABOVE = 90; BELOW = 95
+WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + BELOW) + 45
+eval value('OPEN_'.FORMAT)
+set output OUT
+
+set multiplot
+set label 1 'Bus bandwidth by message size' at screen sx(70), screen sy(62) left font B33 textcolor rgb INK
+set label 2 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected from the pair tiers' : '').\
+    (PEAKED > 0 ? '; dashed: data-sheet peak' : '').'; GB = 10^9 bytes, sizes in powers of two' \
+    at screen sx(70), screen sy(118) left font F20 textcolor rgb SOFT
+
+set logscale xy
+do for [p = 1:PANELS] {
+    COL = (p - 1) % COLS; ROW = (p - 1) / COLS
+    X0 = 40 + COL * (LEFT + AREA_W + RIGHT) + LEFT; Y0 = TOP + ROW * (ABOVE + AREA_H + BELOW) + ABOVE
+    set lmargin at screen sx(X0); set rmargin at screen sx(X0 + AREA_W)
+    set tmargin at screen sy(Y0); set bmargin at screen sy(Y0 + AREA_H)
+    OP = ''
+    stats PANEL skip 1 using ($1 == p ? (OP = strcol(2), FROM = $3, TO = $4, LO = $5, HI = $6, TOPS = $7 > 0 ? 'yes' : '', 1) : 1) nooutput
+    set label 3 OP at screen sx(X0), screen sy(Y0 - 34) left font B24 noenhanced textcolor rgb INK
+
+    set xrange [FROM : (TO > FROM ? TO : FROM * 2)]; set yrange [LO : HI]
+    unset mxtics; unset mytics; set xtics () ; set xtics font F18; set ytics (); set ytics font F18
+    # Sizes every 2, 8, 64 ... so that at most nine stand below a panel.
+    OCTAVES = log(TO / FROM) / log(2)
+    STEP = OCTAVES <= 8 ? 1 : OCTAVES <= 16 ? 2 : OCTAVES <= 26 ? 3 : 6
+    do for [e = 0:50] {
+        v = 2.0**e
+        if (e % STEP == 0 && v >= FROM * 0.999 && v <= TO * 1.001) { set xtics add (bytes(v) v) }
+    }
+    eval log_ticks('y')
+    set ylabel (COL == 0 ? 'bus bandwidth (GB/s)' : '') font F20 offset 0.6,0
+    set xlabel (p > PANELS - COLS ? 'largest buffer of a rank' : '') font F20 offset 0,-0.2
+
+    set style fill transparent solid 0.16 noborder
+    # Which colours this panel has and which of them have an expected line.
+    HERE = ''; HOPED = ''
+    stats LABELS skip 1 using (int($1) == p ? (HERE = HERE.' '.strcol(2), 1) : 1) nooutput
+    stats LINES skip 1 using (int($1) == p && valid(9) && strstrt(HOPED, strcol(2)) == 0 ? (HOPED = HOPED.' '.strcol(2), 1) : 1) nooutput
+    # What is not of this panel and colour is undefined; the points of a line stand together.
+    colour(c) = COLOUR[int(c) > 0 ? int(c) : 1]
+    of(c, col) = int($1) == p && strcol(2) eq c && valid(col) ? column(col) : NaN
+    plot for [c in HERE] LINES skip 1 using 5:(of(c, 7)):(of(c, 8)) with filledcurves lc rgb colour(c), \
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:3 with labels left offset 0.6,0.5 noenhanced font F16 textcolor rgb SOFT, \
+         for [c in (HOPED eq '' ? '0' : HOPED)] LINES skip 1 using 5:(of(c, 9)) with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
+         for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with lines lw 2.2 lc rgb colour(c), \
+         for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with points pt 7 ps 0.55 lc rgb colour(c), \
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):5:3 with labels left offset 1.2,0.4 noenhanced font B17 textcolor rgb colour(c), \
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):5:4 with labels left offset 1.2,-0.48 noenhanced font F17 textcolor rgb colour(c)
+    unset label 1; unset label 2; unset label 3
+}
+unset multiplot

@@ -1,0 +1,61 @@
+# style.gp - what every picture shares; loaded by the scripts beside it.  gnuplot 5.4 or newer.
+#
+# A script is called as `gnuplot -c NAME.gp IN OUT FORMAT`: IN is the folder with the tables that
+# `railgauge plot` wrote, OUT the picture, FORMAT png, svg or pdf.  It keeps its arguments in NAME, ARGS,
+# IN, OUT and FORMAT before it loads this file (loading resets ARGn), sets WIDTH and HEIGHT in pixels,
+# and then opens the terminal by `eval value('OPEN_'.FORMAT)`.
+#
+# Text of others (host names) comes from data files only, never through a command line: gnuplot runs
+# back-quotes inside double quotes, and file names that begin with '<' or '|' are commands.
+
+if (ARGS != 3) { printerr 'usage: gnuplot -c '.NAME.' IN OUT png|svg|pdf'; exit status 64 }
+if (IN[1:1] eq '<' || IN[1:1] eq '|' || OUT[1:1] eq '|' || OUT[1:1] eq '<') {
+    printerr "a path must not begin with '<' or '|'"; exit status 64
+}
+if (FORMAT ne 'png' && FORMAT ne 'svg' && FORMAT ne 'pdf') {
+    printerr "format \"".FORMAT."\" is none of png, svg, pdf"; exit status 64
+}
+
+set encoding utf8
+set datafile separator "\t"
+set datafile commentschars ''
+set datafile missing 'NaN'
+
+FONT = 'DejaVu Sans'
+INK = '#1a1a1a'; SOFT = '#6b7280'; GRID = '#e5e7eb'; MISSING = '#8b8f98'
+# Okabe and Ito's colours: told apart with colour-blind eyes too.
+array COLOUR[6] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9']
+
+# Points of text and lines: the pixel formats are laid out at 22 points on a 2,400 pixel picture; pdf
+# and svg take the same numbers.
+OPEN_png = "set terminal pngcairo size WIDTH,HEIGHT enhanced font FONT.',22' linewidth 2 background rgb 'white'"
+OPEN_svg = "set terminal svg size WIDTH,HEIGHT enhanced font FONT.',29' linewidth 2 background rgb 'white'"
+OPEN_pdf = "set terminal pdfcairo size WIDTH/200.,HEIGHT/200. enhanced font FONT.',10.5' linewidth 1 background rgb 'white'"
+# Text sizes in the terminal's own points, by their size in the png.
+PT = FORMAT eq 'png' ? 1.0 : FORMAT eq 'svg' ? 4/3. : 0.4773
+font(size) = sprintf('%s,%g', FONT, size * PT)
+bold(size) = sprintf('%s:Bold,%g', FONT, size * PT)
+F16 = font(16); F17 = font(17); F18 = font(18); F20 = font(20)
+B17 = bold(17); B20 = bold(20); B24 = bold(24); B33 = bold(33)
+
+# Screen coordinates of a place in pixels from the left and from the top.
+sx(px) = px / real(WIDTH)
+sy(px) = 1 - px / real(HEIGHT)
+
+bytes(v) = v < 1024 ? sprintf('%d B', v) : v < 1048576. ? sprintf('%g KiB', v / 1024.) : \
+    v < 1073741824. ? sprintf('%g MiB', v / 1048576.) : v < 1099511627776. ? \
+    sprintf('%g GiB', v / 1073741824.) : sprintf('%g TiB', v / 1099511627776.)
+
+set border 3 lc rgb SOFT lw 1
+set tics textcolor rgb INK nomirror out scale 0.6
+set grid lc rgb GRID lw 1 lt 1
+unset key
+
+# The value of a key of a two-column table: `META = IN.'/x.tsv'`, then `eval text('title', 'T')` puts it
+# into T as text, `eval number('lo', 'LO')` into LO as a number.  The text itself is never part of a command.
+text(key, name) = sprintf("%s = ''; stats META skip 1 using (strcol(1) eq '%s' ? (%s = strcol(2), 1) : 1) nooutput", name, key, name)
+number(key, name) = sprintf("%s = NaN; stats META skip 1 using (strcol(1) eq '%s' ? (%s = real(strcol(2)), 1) : 1) nooutput", name, key, name)
+
+# Ticks of a logarithmic axis ('y', 'cb') from LO to HI: whole decades, or 1-2-5 when there are few.
+thousands(v) = v >= 1000 ? sprintf('%d,%03d', int(v) / 1000, int(v) % 1000) : sprintf('%g', v)
+log_ticks(axis) = "do for [e = int(floor(log10(LO))):int(ceil(log10(HI)))] { do for [k in (HI / LO > 150 ? '1' : '1 2 5')] { v = k * 10.0**e; if (v >= LO * 0.999 && v <= HI * 1.001) { set ".axis."tics add (thousands(v) v) } } }"

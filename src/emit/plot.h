@@ -1,0 +1,44 @@
+/* plot.h - pictures of a campaign or a matrix: tables from plot_data.h, drawn by gnuplot.
+ *
+ * OUT/data gets the tables, OUT/NAME.FORMAT the pictures.  gnuplot is started without a shell,
+ * writes to a temporary name, and the picture is renamed into place only when gnuplot succeeded and
+ * the file has its end marker (gnuplot leaves half a file after an error and says nothing on a full
+ * disk). */
+#ifndef RG_PLOT_H
+#define RG_PLOT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cost/matrix.h"
+#include "probe/point.h"
+
+enum plot_figure { PLOT_BUSBW, PLOT_HEAT, PLOT_DIST, PLOT_FIGURES };
+extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist" */
+enum { PLOT_ALL = (1 << PLOT_FIGURES) - 1 };
+
+enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };
+extern const char *const plot_extension[PLOT_FORMATS]; /* "png", "svg", "pdf" */
+
+struct plot_result {
+    char *file[PLOT_FIGURES]; /* the picture, or NULL */
+    char *why[PLOT_FIGURES];  /* why there is none, or NULL */
+    bool gnuplot;             /* gnuplot was found */
+};
+
+/* The figures whose bits are set, into the folder out (made if absent).  p may be NULL: then
+ * everything comes from the matrix.  A figure without data is skipped with a reason; with none at
+ * all, EXIT_DATA. Without gnuplot the tables are written, r->gnuplot is false, and 0 is returned.
+ * plot_result_free() in every case. */
+int plot_matrix(const struct matrix *m, const struct points *p, const char *out, unsigned figures,
+                enum plot_format format, struct plot_result *r, struct err *err);
+/* The same for a campaign folder (matrix.json and, if there, points.tsv) or a matrix file; out
+ * NULL: "plots" beside the matrix. */
+int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
+                  struct plot_result *r, struct err *err);
+void plot_result_free(struct plot_result *r);
+
+/* What plot_campaign() reads: *points is NULL when there are none.  The caller frees both. */
+int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err);
+
+#endif

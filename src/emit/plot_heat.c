@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pair maps: bandwidth and share of expected, blocks of endpoints beyond BLOCKS_MAX. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "emit/heat.h"
+#include "emit/plot_calls.h"
+#include "emit/plot_data.h"
+
+enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, ROWS_CAP = 4096, MAP_PIXELS = 1200 };
+
+struct map {
+    const struct pairs *ps;
+    struct heat heat; /* n, special: which endpoints stand for a block */
+    int blocks, span;
+    float *rate, *share; /* blocks x blocks; GB/s and percent, NAN: no data */
+    long pairs, missing;
+    double lo, hi;
+    bool log;
+};
+
+static bool is_special(void *arg, int place)
+{
+    const struct pairs *ps = arg;
+
+    return ps->special[ps->order[place]];
+}
+
+/* The worst of the block (r, c): the smallest rate and the smallest share. */
+static void fill_block(struct map *g, int r, int c, const int *row, int rows, const int *col,
+                       int cols)
+{
+    float rate = NAN, share = NAN;
+    int missing = 0, pairs = 0;
+
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < cols; k++) {
+            int src = g->ps->order[row[i]], dst = g->ps->order[col[k]];
+            if (src == dst)
+                continue;
+            double v = pairs_rate(g->ps, src, dst);
+            pairs++;
+            missing += isnan(v);
+            rate = fminf(rate, (float)(v / 1e9));
+            share = fminf(share, (float)(100 * pairs_share(g->ps, src, dst, v)));
+        }
+    g->pairs += pairs;
+    g->missing += missing;
+    if (2 * missing > pairs) /* mostly without data: must not hide behind the few that have some */
+        rate = share = NAN;
+    g->rate[(size_t)r * (size_t)g->blocks + (size_t)c] = rate;
+    g->share[(size_t)r * (size_t)g->blocks + (size_t)c] = share;
+}
+
+/* Sampling looks at few pairs of a large block; what was measured is looked at in full. */
+static void add_samples(struct map *g)
+{
+    for (int i = 0; i < g->ps->samples; i++) {
+        const struct pair_sample *s = &g->ps->sample[i];
+        size_t at = (size_t)(g->ps->place[s->src] / g->span) * (size_t)g->blocks +
+                    (size_t)(g->ps->place[s->dst] / g->span);
+        g->rate[at] = fminf(g->rate[at], (float)(s->Bps / 1e9));
+        g->share[at] =
+            fminf(g->share[at], (float)(100 * pairs_share(g->ps, s->src, s->dst, s->Bps)));
+    }
+}
+
+static void fill(struct map *g)
+{
+    int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
+
+    for (int r = 0; r < g->blocks; r++) {
+        int nr = heat_rows(&g->heat, g->blocks, r, rows, ROWS_CAP);
+        for (int c = 0; c < g->blocks; c++) {
+            int nc = heat_rows(&g->heat, g->blocks, c, cols, ROWS_CAP);
+            fill_block(g, r, c, rows, nr, cols, nc);
+        }
+    }
+    if (g->ps->n > HEAT_LOOK)
+        add_samples(g);
+    free(rows);
+    free(cols);
+}
+
+static int scale(struct map *g, struct err *err)
+{
+    double lo = INFINITY, hi = 0;
+
+    for (size_t i = 0; i < (size_t)g->blocks * (size_t)g->blocks; i++)
+        if (!isnan(g->rate[i])) {
+            lo = fmin(lo, g->rate[i]);
+            hi = fmax(hi, g->rate[i]);
+        }
+    if (!(hi > 0))
+        return err_data(err, "no pairs to plot: none of %ld has data", g->pairs);
+    g->log = hi / lo > 3;
+    g->hi = g->log ? plot_nice_up(hi) : hi;
+    g->lo = g->log ? plot_nice_down(lo) : lo;
+    if (!g->log) { /* whole steps, and never a range of noise only */
+        double step = plot_nice_down(fmax(hi - lo, 0.2 * hi) / 4);
+        g->hi = ceil(hi / step) * step;
+        g->lo = fmin(floor(lo / step) * step, g->hi - 4 * step);
+        g->lo = fmax(0, g->lo);
+    }
+    return 0;
+}
+
+/* --- files --- */
+
+static int write_matrix(const struct map *g, const float *v, const char *dir, const char *name,
+                        struct err *err)
+{
+    struct file_out out;
+    float head = (float)g->blocks;
+
+    if (plot_begin(&out, dir, name, NULL, err) < 0)
+        return -1;
+    fwrite(&head, sizeof(head), 1, out.stream);
+    for (int i = 0; i < g->blocks; i++) {
+        float place = (float)i;
+        fwrite(&place, sizeof(place), 1, out.stream);
+    }
+    for (int r = 0; r < g->blocks; r++) {
+        float place = (float)r;
+        fwrite(&place, sizeof(place), 1, out.stream);
+        fwrite(v + (size_t)r * (size_t)g->blocks, sizeof(*v), (size_t)g->blocks, out.stream);
+    }
+    return file_commit(&out, err);
+}
+
+static unsigned ink_on(unsigned rgb)
+{
+    unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
+
+    return light < 1280 ? 0xffffff : 0x1a1a1a;
+}
+
+/* Numbers in the cells of small tables; the colours follow the palettes of heat.gp. */
+static int write_cells(const struct map *g, const char *dir, struct err *err)
+{
+    struct file_out out;
+
+    if (plot_begin(&out, dir, "heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share",
+                   err) < 0)
+        return -1;
+    for (int i = 0; g->ps->n <= NUMBERS_MAX && i < g->blocks * g->blocks; i++) {
+        double v = g->rate[i], s = g->share[i];
+        if (isnan(v)) {
+            if (i / g->blocks != i % g->blocks)
+                fprintf(out.stream, "%d\t%d\tno data\tno data\t%u\t%u\n", i % g->blocks,
+                        i / g->blocks, 0xffffffu, 0xffffffu);
+            continue;
+        }
+        double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
+        fprintf(out.stream, "%d\t%d\t%.3g\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks, v, s,
+                ink_on(heat_rgb(HEAT_AMOUNT, at)), s < 78 ? 0xffffffu : 0x1a1a1au);
+    }
+    return file_commit(&out, err);
+}
+
+static void subtitle(const struct map *g, FILE *out)
+{
+    const struct pairs *ps = g->ps;
+    char size[UNITS_TEXT], side[PLOT_TEXT];
+    double all = (double)ps->n * (ps->n - 1);
+
+    fprintf(out, "subtitle\t%s messages%s; row sends, column receives",
+            units_bytes_text(size, ps->bytes),
+            ps->dir == DIR_BI ? ", each direction while both run" : "");
+    if (!ps->samples)
+        fprintf(out, "; from the tiers and exceptions of the cost matrix");
+    else if (ps->samples < all * 0.995)
+        fprintf(out, "; %.2g%% of the pairs measured, the others from the cost matrix",
+                fmin(99, 100 * ps->samples / all));
+    if (g->span > 1)
+        fprintf(out, "; a cell is the worst of %s x %d", plot_count(side, g->span, ""), g->span);
+    putc('\n', out);
+}
+
+static void write_title(const struct map *g, FILE *out)
+{
+    const struct topo *t = &g->ps->m->topo;
+    char a[PLOT_TEXT], b[PLOT_TEXT], c[PLOT_TEXT];
+    bool gpus = t->endpoint[0].kind == ENDPOINT_GPU;
+
+    fprintf(out, "title\tPair bandwidth, %s on %s", plot_count(a, g->ps->n, gpus ? "GPU" : "rank"),
+            plot_count(b, t->hosts, "host"));
+    if (t->group[LEVEL_RACK].count > 1)
+        fprintf(out, " in %s", plot_count(c, t->group[LEVEL_RACK].count, "rack"));
+    putc('\n', out);
+}
+
+static int write_meta(const struct map *g, const struct plot_axis *axis,
+                      const struct plot_calls *calls, const char *dir, struct err *err)
+{
+    struct file_out out;
+    int cell = MAP_PIXELS / g->blocks;
+
+    if (plot_begin(&out, dir, "heat_meta.tsv", "key\tvalue", err) < 0)
+        return -1;
+    write_title(g, out.stream);
+    subtitle(g, out.stream);
+    fprintf(out.stream,
+            "blocks\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\nlog\t%d\n",
+            g->blocks, cell > 0 ? cell : 1, axis->title, g->lo, g->hi, g->log);
+    fprintf(out.stream, "missing\t%ld\ncells\t%d\nlines\t%d\ncalls\t%d\nmore\t%d\n", g->missing,
+            g->ps->n <= NUMBERS_MAX, axis->lines, calls->count, calls->more);
+    return file_commit(&out, err);
+}
+
+static int write_all(const struct map *g, const char *dir, struct err *err)
+{
+    struct plot_axis axis;
+    struct plot_calls calls;
+    int rc = -1;
+
+    plot_axis_of(&axis, g->ps, g->span, MAP_PIXELS);
+    plot_calls_of(&calls, g->ps, g->rate, g->blocks, g->span);
+    if (write_matrix(g, g->rate, dir, "heat_GBps.bin", err) == 0 &&
+        write_matrix(g, g->share, dir, "heat_share.bin", err) == 0 &&
+        write_cells(g, dir, err) == 0 && plot_axis_write(&axis, dir, err) == 0 &&
+        plot_calls_write(&calls, dir, err) == 0)
+        rc = write_meta(g, &axis, &calls, dir, err);
+    plot_axis_free(&axis);
+    return rc;
+}
+
+int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err)
+{
+    struct map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
+    int rc = -1;
+
+    g.span = (ps->n + BLOCKS_MAX - 1) / BLOCKS_MAX;
+    g.blocks = (ps->n + g.span - 1) / g.span;
+    g.rate = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
+    g.share = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
+    fill(&g);
+    if (scale(&g, err) == 0)
+        rc = write_all(&g, dir, err);
+    free(g.rate);
+    free(g.share);
+    return rc;
+}
