@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/opt.h"
 #include "base/units.h"
 
 enum {
@@ -159,7 +160,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             return ARGP_ERR_UNKNOWN;
     }
     if (rc < 0)
-        argp_error(state, "%s", err.text);
+        opt_error(state, options, key, &err);
     return rc < 0 ? EINVAL : 0;
 }
 

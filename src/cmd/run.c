@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/opt.h"
 #include "base/units.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
@@ -78,7 +79,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return ARGP_ERR_UNKNOWN;
     }
     if (rc < 0)
-        argp_error(state, "%s", err.text);
+        opt_error(state, options, key, &err);
     return rc < 0 ? EINVAL : 0;
 }
 
