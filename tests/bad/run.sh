@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh - every bad input of manifest.tsv gets its exit code and its sentence, in bounded time.
 #
-# manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, % a fresh folder), exit
+# manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, {} a fresh folder), exit
 # code, fragment of stderr.
 cd "$(dirname "$0")" || exit 1
 RG_BUILD=${RG_BUILD:-$PWD/../../build}
@@ -18,7 +18,7 @@ while IFS=$'\t' read -r file command code fragment; do
     read -ra raw <<<"$command"
     for w in "${raw[@]}"; do
         w=${w//@/$file}
-        words+=("${w//%/$temp/$n}")
+        words+=("${w//"{}"/$temp/$n}")
     done
     timeout 20 "$RG_BUILD/railgauge" "${words[@]}" >"$temp/out" 2>"$temp/err" </dev/null
     got=$?
