@@ -3,32 +3,40 @@
 
 setup_file() {
     export ROOT="$BATS_FILE_TMPDIR/root"
-    make -s install DESTDIR="$ROOT" PREFIX=/opt/rg SAN="$RG_SAN" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
+    make -s install DESTDIR="$ROOT" SAN="$RG_SAN" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
         { cat "$BATS_FILE_TMPDIR/log"; return 1; }
 }
 
 @test "programs, library, header, .pc, manual and data are there and nothing is outside the prefix" {
     cd "$ROOT"
-    [ -x opt/rg/bin/railgauge ]
-    [ -f opt/rg/lib/librailgauge.so.0 ]
-    [ "$(readlink opt/rg/lib/librailgauge.so)" = librailgauge.so.0 ]
-    [ -f opt/rg/include/railgauge.h ]
-    [ -f opt/rg/share/man/man1/railgauge.1 ]
-    [ -f opt/rg/share/railgauge/topo/fabrics/gb200-nvl72.json ]
-    [ "$(find . -type f ! -path './opt/rg/*' | wc -l)" -eq 0 ]
+    [ -x usr/local/bin/railgauge ]
+    [ -f usr/local/lib/librailgauge.so.0 ]
+    [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
+    [ -f usr/local/include/railgauge.h ]
+    [ -f usr/local/share/man/man1/railgauge.1 ]
+    [ -f usr/local/share/railgauge/topo/fabrics/gb200-nvl72.json ]
+    [ "$(find . -type f ! -path './usr/local/*' | wc -l)" -eq 0 ]
+}
+
+@test "PREFIX moves everything" {
+    run make -n install DESTDIR=/dest PREFIX=/opt/rg SAN="$RG_SAN"
+    [ "$status" -eq 0 ]
+    grep -q '/dest/opt/rg/bin' <<<"$output"
+    grep -q 's|@PREFIX@|/opt/rg|' <<<"$output"
+    ! grep -q '/usr/local' <<<"$output"
 }
 
 @test "the installed program finds its data beside itself" {
     cd "$BATS_TEST_TMPDIR"
-    run "$ROOT/opt/rg/bin/railgauge" predict --fabric no-such-fabric
+    run "$ROOT/usr/local/bin/railgauge" predict --fabric no-such-fabric
     [ "$status" -ne 0 ]
-    run "$ROOT/opt/rg/bin/railgauge" run --transport sim --fabric gb200-nvl72 --racks 1 --dry-run
+    run "$ROOT/usr/local/bin/railgauge" run --transport sim --fabric gb200-nvl72 --racks 1 --dry-run
     echo "$output"
     [ "$status" -eq 0 ]
 }
 
 @test "the library has its SONAME and exports the public functions only" {
-    lib="$ROOT/opt/rg/lib/librailgauge.so.0"
+    lib="$ROOT/usr/local/lib/librailgauge.so.0"
     readelf -d "$lib" | grep -F 'Library soname: [librailgauge.so.0]'
     exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ { sub(/@.*/, "", $3); print $3 }' | grep -v '^RAILGAUGE_' | sort)
     declared=$(grep -oE 'railgauge_[a-z]+\(' src/railgauge.h | tr -d '(' | sort -u)
@@ -36,7 +44,7 @@ setup_file() {
 }
 
 @test "a program builds with pkg-config's answer alone" {
-    export PKG_CONFIG_PATH="$ROOT/opt/rg/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$ROOT"
+    export PKG_CONFIG_PATH="$ROOT/usr/local/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$ROOT"
     [ "$(pkg-config --modversion railgauge)" = "$("$RG_BUILD/railgauge" --version | cut -d' ' -f2)" ]
     cat >"$BATS_TEST_TMPDIR/x.c" <<-END
 	#include <railgauge.h>
@@ -54,7 +62,7 @@ setup_file() {
 	END
     # shellcheck disable=SC2046
     cc ${RG_SAN:+-fsanitize=$RG_SAN} -o "$BATS_TEST_TMPDIR/x" "$BATS_TEST_TMPDIR/x.c" $(pkg-config --cflags --libs railgauge)
-    run env LD_LIBRARY_PATH="$ROOT/opt/rg/lib" "$BATS_TEST_TMPDIR/x"
+    run env LD_LIBRARY_PATH="$ROOT/usr/local/lib" "$BATS_TEST_TMPDIR/x"
     [ "$status" -eq 0 ]
     [ "$output" = "/nonexistent/matrix.json: No such file or directory" ]
 }
@@ -64,12 +72,12 @@ setup_file() {
 }
 
 @test "the manual page knows every command and every long option" {
-    page=$(mandoc -T ascii src/railgauge.1 | col -b)
+    page=$(mandoc -T ascii src/railgauge.1 | sed 's/.\x08//g')
     missing=
     for c in $(railgauge --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
         section=$(awk -v c="$c" '/^[A-Z]/ { inside = $0 ~ /^COMMANDS/ } inside' <<<"$page")
         grep -qE "^   *railgauge $c\b|^   $c\b" <<<"$section" || missing+=" $c"
-        for o in $(railgauge "$c" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+        for o in $(railgauge "$c" --help | sed -nE 's/^ {2,6}(-., )?(--[a-z_-]+).*/\2/p'); do
             grep -qF -- "$o" <<<"$page" || missing+=" $c:$o"
         done
     done
@@ -78,6 +86,6 @@ setup_file() {
 }
 
 @test "uninstall takes away what install put there" {
-    make -s uninstall DESTDIR="$ROOT" PREFIX=/opt/rg SAN="$RG_SAN" >/dev/null
+    make -s uninstall DESTDIR="$ROOT" SAN="$RG_SAN" >/dev/null
     [ "$(find "$ROOT" -type f -o -type l | wc -l)" -eq 0 ]
 }
