@@ -14,8 +14,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "cost/fit.h"
+#include "probe/plan_cost.h"
 #include "step/compute.h"
 
 static bool is_sim(const struct chain *c)
@@ -240,23 +240,12 @@ int chain_predict(struct chain *c, const char *model, struct err *err)
 
 int chain_dry_run(struct chain *c, void *stream, struct err *err)
 {
-    char text[2][UNITS_TEXT];
-    double sec, bytes;
-    long points = 0;
-
     if (is_sim(c)) {
         if (sim_bed_open(&c->bed, &c->sim, err) < 0)
             return -1;
         if (plan_make(&c->plan, &c->bed.seen, &c->probe.plan, err) < 0)
             return -1;
-        for (int i = 0; i < c->plan.rounds; i++)
-            points += (long)plan_steps(&c->plan.round[i]) * c->plan.round[i].groups *
-                      __builtin_popcount(c->plan.round[i].epochs);
-        measure_estimate(&c->plan, &c->probe.measure, 1e-5, 1e10, &sec, &bytes);
-        fprintf(stream,
-                "%d endpoints, %d rounds, about %ld points, %s moved, about %s of measuring\n",
-                c->bed.seen.endpoints, c->plan.rounds, points, units_bytes_text(text[0], bytes),
-                units_seconds_text(text[1], sec));
+        plan_cost_print(stream, &c->plan, c->bed.seen.endpoints, &c->probe.measure);
         return 0;
     }
     const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};

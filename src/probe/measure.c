@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "probe/plan_cost.h"
 #include "probe/retest.h"
 #include "probe/sample.h"
 #include "probe/worst.h"
@@ -19,7 +20,6 @@ void measure_defaults(struct measure_opts *o)
 {
     memset(o, 0, sizeof(*o));
     o->half_width = 0.05;
-    o->time_cap = 0.1;
     o->warmup = 16;
     o->check = true;
     o->retest = true;
@@ -31,7 +31,8 @@ struct campaign {
     struct world *world;
     const struct transport *transport;
     const struct topo *topo;
-    const struct measure_opts *o;
+    const struct measure_opts *o; /* own, below, with the time cap filled in */
+    struct measure_opts own;
     struct points_log *log; /* rank 0 only */
     struct session session;
     struct point_key *done; /* what the log held at the start, on every rank */
@@ -329,17 +330,6 @@ static int measure_rounds(struct campaign *c, const struct plan *plan, struct er
     return 0;
 }
 
-static double work_of(const struct plan *plan)
-{
-    double work = 0;
-
-    for (int i = 0; i < plan->rounds; i++) {
-        const struct round *r = &plan->round[i];
-        work += (double)plan_steps(r) * r->groups * __builtin_popcount(r->epochs);
-    }
-    return work;
-}
-
 /* Every rank learns what the log already holds. */
 static int share_done(struct campaign *c, struct err *err)
 {
@@ -392,15 +382,18 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err)
 {
-    struct campaign c = {.world = w, .transport = tr, .topo = topo, .o = o, .log = log};
+    struct campaign c = {.world = w, .transport = tr, .topo = topo, .log = log};
     struct plan again = {NULL, 0};
     int rc = -1;
 
+    c.own = *o;
+    c.own.time_cap = plan_time_cap(plan, o->time_cap);
+    c.o = &c.own;
     c.started = log_now();
     c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;
     worst_open(&c.worst, topo);
     if (log)
-        progress_start(&c.progress, work_of(plan));
+        progress_start(&c.progress, plan_points(plan));
     if (w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
@@ -419,23 +412,4 @@ out:
     free(c.session.sec);
     free(c.session.slow);
     return rc;
-}
-
-void measure_estimate(const struct plan *p, const struct measure_opts *o, double alpha, double Bps,
-                      double *seconds, double *bytes)
-{
-    *seconds = *bytes = 0;
-    for (int i = 0; i < p->rounds; i++) {
-        const struct round *r = &p->round[i];
-        int n = plan_steps(r), epochs = __builtin_popcount(r->epochs);
-        for (int k = 0; k < n; k++) {
-            double size = (double)plan_size(r, r->group[0].size, k),
-                   one = alpha * r->group[0].size + size / Bps;
-            double runs = fmin(fmax(o->time_cap / one, 3), 16 + o->warmup);
-            if (one > o->max_run)
-                break;
-            *seconds += epochs * (runs * one + 2e-3);
-            *bytes += epochs * runs * size * r->groups * r->group[0].size;
-        }
-    }
 }

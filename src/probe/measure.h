@@ -17,7 +17,8 @@
 
 struct measure_opts {
     double half_width; /* asked half-width of the CI, share of the median; default 0.05 */
-    double time_cap;   /* s per point and epoch */
+    double time_cap;   /* s per point and epoch; 0: chosen so that the campaign takes about 40
+                          s, 20..100 ms */
     int warmup;        /* runs that are not counted, default 16 (fewer when one takes long) */
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
@@ -36,10 +37,5 @@ extern volatile sig_atomic_t measure_stop;
 int measure_plan(struct world *w, const struct transport *tr, const struct topo *topo,
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err);
-
-/* What a plan will cost: seconds (from the tiers' rates in `Bps_guess`) and bytes moved, for
- * --dry-run. */
-void measure_estimate(const struct plan *p, const struct measure_opts *o, double alpha_guess,
-                      double Bps_guess, double *seconds, double *bytes);
 
 #endif

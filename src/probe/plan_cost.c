@@ -1,20 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/plan_cost.h"
 
+#include <math.h>
+
 #include "base/units.h"
+
+#define GUESS_ALPHA 1e-5 /* s */
+#define GUESS_BPS 1e10
+#define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
+
+/* Turns of a round: sizes times epochs; its groups run at the same time. */
+static double turns(const struct round *r)
+{
+    return (double)plan_steps(r) * __builtin_popcount(r->epochs);
+}
+
+double plan_points(const struct plan *p)
+{
+    double points = 0;
+
+    for (int i = 0; i < p->rounds; i++)
+        points += turns(&p->round[i]) * p->round[i].groups;
+    return points;
+}
+
+double plan_time_cap(const struct plan *p, double asked)
+{
+    double all = 0;
+
+    if (asked > 0)
+        return asked;
+    for (int i = 0; i < p->rounds; i++)
+        all += turns(&p->round[i]);
+    return fmin(0.1, fmax(0.02, 40 / all));
+}
+
+static void guess(const struct plan *p, const struct measure_opts *o, double *seconds,
+                  double *bytes)
+{
+    double cap = plan_time_cap(p, o->time_cap);
+
+    *seconds = *bytes = 0;
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        int n = plan_steps(r), epochs = __builtin_popcount(r->epochs), ranks = r->group[0].size;
+        for (int k = 0; k < n; k++) {
+            double size = (double)plan_size(r, ranks, k),
+                   one = GUESS_ALPHA * ranks + size / GUESS_BPS;
+            double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
+            if (one > o->max_run)
+                break;
+            *seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
+            *bytes += epochs * runs * size * r->groups * ranks;
+        }
+    }
+}
 
 void plan_cost_print(FILE *out, const struct plan *p, int endpoints, const struct measure_opts *o)
 {
     char moved[UNITS_TEXT], took[UNITS_TEXT];
     double sec, bytes;
-    long points = 0;
 
-    for (int i = 0; i < p->rounds; i++) {
-        const struct round *r = &p->round[i];
-        points += (long)plan_steps(r) * r->groups * __builtin_popcount(r->epochs);
-    }
-    measure_estimate(p, o, 1e-5, 1e10, &sec, &bytes);
-    fprintf(out, "%d endpoints, %d rounds, about %ld points, %s moved, about %s of measuring\n",
-            endpoints, p->rounds, points, units_bytes_text(moved, bytes),
+    guess(p, o, &sec, &bytes);
+    fprintf(out, "%d endpoints, %d rounds, about %.0f points, %s moved, about %s of measuring\n",
+            endpoints, p->rounds, plan_points(p), units_bytes_text(moved, bytes),
             units_seconds_text(took, sec));
 }

@@ -1,4 +1,4 @@
-/* plan_cost.h - what a plan will cost, as a line for people. */
+/* plan_cost.h - what a plan will cost: points, bytes, time. */
 #ifndef RG_PLAN_COST_H
 #define RG_PLAN_COST_H
 
@@ -6,8 +6,15 @@
 
 #include "probe/measure.h"
 
+/* Points of a plan: (group, size, epoch). */
+double plan_points(const struct plan *p);
+
+/* The time cap in force: `asked`, or for 0 one that lets the campaign take about 40 s, 20..100 ms.
+ */
+double plan_time_cap(const struct plan *p, double asked);
+
 /* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 40 s of measuring\n".  The time
- * is a guess: nothing is measured yet (10 us and 10 GB/s a message). */
+ * is a guess: nothing is measured yet (10 us and 10 GB/s a message are assumed). */
 void plan_cost_print(FILE *out, const struct plan *p, int endpoints, const struct measure_opts *o);
 
 #endif

@@ -48,7 +48,9 @@ static const struct argp_option options[] = {
     {"epochs", EPOCHS, "N", 0, "epochs spread over the campaign (default 5)", 30},
     {"half-width", HALF_WIDTH, "SHARE", 0,
      "stop a point when the median's 95 % interval is within (default 5%)", 30},
-    {"time-cap", TIME_CAP, "TIME", 0, "... or after this long per point and epoch (default 100ms)",
+    {"time-cap", TIME_CAP, "TIME", 0,
+     "... or after this long per point and epoch (default: 20ms to 100ms, so that a campaign takes "
+     "some 40 s)",
      30},
     {"max-run", MAX_RUN, "TIME", 0, "end a ladder when one run would take longer (default 500ms)",
      30},
@@ -214,7 +216,8 @@ char **probe_opts_words(const struct probe_opts *o, int *count)
     if (p->full)
         MEM_PUSH(w, n) = mem_strdup("--full");
     MEM_PUSH(w, n) = mem_printf("--half-width=%.9f", m->half_width);
-    MEM_PUSH(w, n) = mem_printf("--time-cap=%.9f", m->time_cap);
+    if (m->time_cap > 0)
+        MEM_PUSH(w, n) = mem_printf("--time-cap=%.9f", m->time_cap);
     MEM_PUSH(w, n) = mem_printf("--max-run=%.9f", m->max_run);
     if (m->budget > 0)
         MEM_PUSH(w, n) = mem_printf("--budget=%.9f", m->budget);
