@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/stats.h"
 
-enum { SUMMARY_OCTAVES = 3 }; /* beta comes from sizes >= largest / 2^3 */
+enum { SUMMARY_OCTAVES = 4 }; /* beta comes from sizes >= largest / 2^4 */
 
 void curve_add(struct curve *c, struct curve_point p)
 {
@@ -72,24 +71,40 @@ void curve_interval(const struct curve *c, double bytes, double *lo, double *hi)
     *hi = t * fmax(a->hi / a->sec, b->hi / b->sec);
 }
 
+/* Least squares on relative error over the points from `from` on, weighted by what is behind them;
+ * the slope, or 0 when there is none. */
+static double weighted_slope(const struct curve *c, int from)
+{
+    double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+
+    for (int i = from; i < c->points; i++) {
+        const struct curve_point *p = &c->point[i];
+        double w = (p->n > 0 ? p->n : 1) / (p->sec * p->sec);
+        sw += w;
+        sx += w * p->bytes;
+        sy += w * p->sec;
+        sxx += w * p->bytes * p->bytes;
+        sxy += w * p->bytes * p->sec;
+    }
+    double det = sw * sxx - sx * sx;
+    if (!(det > 1e-12 * sw * sxx))
+        return 0;
+    double beta = (sw * sxy - sx * sy) / det;
+    return (sy - beta * sx) / sw < 0 ? sxy / sxx : beta; /* no negative latency */
+}
+
 void curve_summarise(struct curve *c)
 {
-    double bytes[64], sec[64], unused;
-    int n = 0;
-
     if (c->points == 0)
         return;
     const struct curve_point *last = &c->point[c->points - 1];
+    int from = c->points - 1;
+    while (from > 0 && (from > c->points - 2 ||
+                        c->point[from - 1].bytes >= ldexp(last->bytes, -SUMMARY_OCTAVES)))
+        from--;
+    double beta = weighted_slope(c, from);
     c->alpha = c->point[0].sec;
-    c->beta = last->sec / last->bytes;
-    for (int i = c->points - 1; i >= 0 && n < 64; i--)
-        if (n < 2 || c->point[i].bytes >= ldexp(last->bytes, -SUMMARY_OCTAVES)) {
-            bytes[n] = c->point[i].bytes;
-            sec[n++] = c->point[i].sec;
-        }
-    double beta;
-    if (stats_line(&unused, &beta, bytes, sec, n) == 0 && beta > 0)
-        c->beta = beta;
+    c->beta = beta > 0 ? beta : last->sec / last->bytes;
 }
 
 double curve_floor(const struct curve *c)

@@ -27,8 +27,9 @@ void curve_add(struct curve *c,
                struct curve_point p); /* any order; equal sizes are refused by assert */
 double curve_time(const struct curve *c, double bytes); /* NAN when empty */
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi);
-/* alpha: time of the smallest size; beta: slope over the sizes from an eighth of the largest on, by
- * stats_line() (a slope, not a quotient: acknowledgements and the first hop stay out of it). */
+/* alpha: time of the smallest size; beta: slope of the least-squares line (relative error, weighted
+ * by n) through the sizes from 1/16 of the largest on: a slope and no quotient, so that
+ * acknowledgements and the first hop stay out of it. */
 void curve_summarise(struct curve *c);
 /* The part of the time that does not grow with the size: t(first) - first * beta, at least 0.  Slow
  * parts stretch the rest: t' = floor + (t - floor) / factor. */

@@ -80,7 +80,7 @@ static bool crosses(const struct matrix *m, const struct exception *e, int src, 
 {
     const int *s = m->topo.endpoint[src].place.at, *d = m->topo.endpoint[dst].place.at;
 
-    if (e->tier >= 0 ? e->tier != tier : !m->tier[tier].nic)
+    if (e->tier >= 0 ? e->tier != tier : !m->tier[tier].nic && e->factor > 0)
         return false;
     switch (e->part) {
     case PART_ENDPOINT:

@@ -69,7 +69,7 @@ struct exception {
     enum part part;
     enum side side;
     int a, b;         /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
-    int tier;         /* tier concerned, -1: every tier that crosses NICs */
+    int tier;         /* tier concerned, -1: every tier that crosses NICs; every tier when dead */
     double factor;    /* bandwidth, 1 = as the tier */
     double alpha_add; /* s, added one way */
     int evidence;     /* pairs that show it */

@@ -81,7 +81,7 @@ static bool member(const struct matrix *m, const struct exception *e, const int 
 
 static bool concerns(const struct matrix *m, const struct exception *e, int tier)
 {
-    return tier >= 0 && (e->tier >= 0 ? e->tier == tier : m->tier[tier].nic);
+    return tier >= 0 && (e->tier >= 0 ? e->tier == tier : m->tier[tier].nic || e->factor <= 0);
 }
 
 static void slow_part(struct ways *w, const struct matrix *m, int index)

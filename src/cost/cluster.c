@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/cluster.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+
+enum label { UNKNOWN, NEAR, FAR };
+
+static const double sigmas = 5;           /* a gap below this many robust deviations is noise */
+static const double contradiction = 0.05; /* far pairs tolerated inside groups, share */
+
+struct work {
+    int units, edges;
+    const struct edge *e;
+    enum label *label;
+    int *parent; /* union-find */
+    double *cap;
+    double *v; /* scratch, one per edge */
+};
+
+static int root(int *parent, int i)
+{
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+static double spread(const double *sorted, int n)
+{
+    return n ? 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5)) : 0;
+}
+
+/* v sorted ascending in logs.  The number of values below the gap that splits it, 0: none.
+ * `topmost`: the first gap from the top, else the widest one. */
+static int split_at(const double *v, int n, int topmost)
+{
+    int best = 0;
+    double widest = 0;
+
+    for (int i = n - 1; i > 0; i--) {
+        double gap = v[i] - v[i - 1];
+        if (gap < log1p(CLUSTER_GAP) || gap <= widest)
+            continue;
+        double up = stats_quantile(v + i, n - i, 0.5), down = stats_quantile(v, i, 0.5);
+        double noise = fmax(spread(v + i, n - i), topmost ? 0 : spread(v, i));
+        if (up - down < sigmas * noise)
+            continue;
+        best = i;
+        widest = gap;
+        if (topmost)
+            break;
+    }
+    return best;
+}
+
+/* Bandwidth against the smaller of both caps. */
+static double share(const struct work *w, const struct edge *e)
+{
+    return e->Bps / fmin(w->cap[e->a], w->cap[e->b]);
+}
+
+static void find_caps(struct work *w)
+{
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].Bps > 0) {
+            double *a = &w->cap[w->e[i].a], *b = &w->cap[w->e[i].b];
+            *a = fmax(*a, w->e[i].Bps);
+            *b = fmax(*b, w->e[i].Bps);
+        }
+}
+
+/* The share below which a pair is far; 0: there is no such gap. */
+static double far_share(struct work *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].Bps > 0)
+            w->v[n++] = log(share(w, &w->e[i]));
+    stats_sort(w->v, n);
+    int k = split_at(w->v, n, 1);
+    return k ? exp((w->v[k - 1] + w->v[k]) / 2) : 0;
+}
+
+/* Label pairs by bandwidth; false when bandwidth shows no structure. */
+static int label_by_bandwidth(struct work *w)
+{
+    double limit = far_share(w);
+    int far = 0;
+
+    if (!(limit > 0))
+        return 0;
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].Bps > 0 && share(w, &w->e[i]) < limit) {
+            w->label[i] = FAR;
+            w->v[far++] = w->e[i].Bps;
+        }
+    stats_sort(w->v, far);
+    double level = stats_quantile(w->v, far, 0.95) * (1 + CLUSTER_GAP / 2);
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] != FAR && w->e[i].Bps > 0 &&
+            fmin(w->cap[w->e[i].a], w->cap[w->e[i].b]) > level)
+            w->label[i] = NEAR;
+    return 1;
+}
+
+static int label_by_latency(struct work *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0)
+            w->v[n++] = log(w->e[i].sec);
+    stats_sort(w->v, n);
+    int k = split_at(w->v, n, 0);
+    if (!k)
+        return 0;
+    double limit = exp((w->v[k - 1] + w->v[k]) / 2);
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0)
+            w->label[i] = w->e[i].sec < limit ? NEAR : FAR;
+    return 1;
+}
+
+static void join(struct work *w)
+{
+    for (int i = 0; i < w->units; i++)
+        w->parent[i] = i;
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == NEAR)
+            w->parent[root(w->parent, w->e[i].a)] = root(w->parent, w->e[i].b);
+}
+
+/* Far pairs inside groups; `inside` gets the number of labelled pairs there. */
+static int count_contradictions(struct work *w, int *inside)
+{
+    int bad = 0;
+
+    *inside = 0;
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] != UNKNOWN && root(w->parent, w->e[i].a) == root(w->parent, w->e[i].b)) {
+            ++*inside;
+            bad += w->label[i] == FAR;
+        }
+    return bad;
+}
+
+/* Number groups by their first member; units with no near partner and something unknown stay out.
+ */
+static void number_groups(struct clusters *c, struct work *w)
+{
+    int *id = mem_calloc((size_t)w->units, sizeof(*id)),
+        *near = mem_calloc((size_t)w->units, sizeof(*near));
+    int *unknown = mem_calloc((size_t)w->units, sizeof(*unknown));
+
+    for (int i = 0; i < w->edges; i++) {
+        int *mark = w->label[i] == NEAR ? near : w->label[i] == UNKNOWN ? unknown : NULL;
+        if (mark)
+            mark[w->e[i].a] = mark[w->e[i].b] = 1;
+    }
+    c->groups = c->unresolved = 0;
+    for (int i = 0; i < w->units; i++) {
+        int r = root(w->parent, i);
+        if (!near[i] && (unknown[i] || !(w->cap[i] > 0))) {
+            c->of[i] = -1;
+            c->unresolved++;
+            continue;
+        }
+        if (!id[r])
+            id[r] = ++c->groups;
+        c->of[i] = id[r] - 1;
+    }
+    free(id);
+    free(near);
+    free(unknown);
+}
+
+/* Half of the units or more must have found company: a lone quick pair makes no racks. */
+static int has_company(const struct clusters *c, int units)
+{
+    int *size = mem_calloc((size_t)c->groups + 1, sizeof(*size)), together = 0;
+
+    for (int i = 0; i < units; i++)
+        if (c->of[i] >= 0)
+            size[c->of[i]]++;
+    for (int i = 0; i < units; i++)
+        together += c->of[i] >= 0 && size[c->of[i]] > 1;
+    free(size);
+    return 2 * together >= units;
+}
+
+static double label_median(struct work *w, enum label label, enum clue clue)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == label)
+            w->v[n++] = clue == CLUE_LATENCY ? w->e[i].sec : w->e[i].Bps;
+    return n ? stats_median(w->v, n) : NAN;
+}
+
+static int attempt(struct clusters *c, struct work *w, enum clue clue)
+{
+    int inside;
+
+    memset(w->label, 0, (size_t)w->edges * sizeof(*w->label));
+    if (!(clue == CLUE_BANDWIDTH ? label_by_bandwidth(w) : label_by_latency(w)))
+        return 0;
+    join(w);
+    int bad = count_contradictions(w, &inside);
+    if (bad > contradiction * inside) {
+        c->contradictions = bad;
+        return 0;
+    }
+    number_groups(c, w);
+    c->clue = clue;
+    c->near = label_median(w, NEAR, clue);
+    c->far = label_median(w, FAR, clue);
+    return c->groups > 1 && has_company(c, w->units);
+}
+
+/* Median of one property of unit u's pairs with group g; NAN without pairs. */
+static double toward(struct work *w, const struct clusters *c, int u, int g, int latency)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++) {
+        const struct edge *e = &w->e[i];
+        int other = e->a == u ? e->b : e->b == u ? e->a : -1;
+        double x = latency ? e->sec : e->shared;
+        if (other >= 0 && c->of[other] == g && x > 0)
+            w->v[n++] = x;
+    }
+    return n ? stats_median(w->v, n) : NAN;
+}
+
+/* The group that stands out for unit u: shortest latency, or the least lost to parallel traffic. */
+static int place(struct work *w, const struct clusters *c, int u, int latency)
+{
+    double best = NAN, second = NAN;
+    int at = -1;
+
+    for (int g = 0; g < c->groups; g++) {
+        double x = toward(w, c, u, g, latency);
+        if (isnan(x))
+            return -1; /* never met: a comparison would be unfair */
+        x = latency ? log(x) : -log(x);
+        if (isnan(best) || x < best) {
+            second = best;
+            best = x;
+            at = g;
+        } else if (isnan(second) || x < second) {
+            second = x;
+        }
+    }
+    return second - best > log1p(CLUSTER_GAP) ? at : -1;
+}
+
+static void place_unresolved(struct clusters *c, struct work *w)
+{
+    int *found = mem_calloc((size_t)w->units, sizeof(*found));
+
+    for (int u = 0; u < w->units; u++) {
+        found[u] = -1;
+        if (c->of[u] >= 0)
+            continue;
+        found[u] = place(w, c, u, 1);
+        if (found[u] < 0)
+            found[u] = place(w, c, u, 0);
+    }
+    for (int u = 0; u < w->units; u++)
+        if (c->of[u] < 0 && found[u] >= 0) {
+            c->of[u] = found[u];
+            c->unresolved--;
+        }
+    free(found);
+}
+
+void cluster_units(struct clusters *c, int units, const struct edge *e, int edges)
+{
+    struct work w = {.units = units, .edges = edges, .e = e};
+
+    memset(c, 0, sizeof(*c));
+    c->of = mem_calloc((size_t)units, sizeof(*c->of));
+    w.label = mem_calloc((size_t)edges, sizeof(*w.label));
+    w.parent = mem_calloc((size_t)units, sizeof(*w.parent));
+    w.cap = mem_calloc((size_t)units, sizeof(*w.cap));
+    w.v = mem_calloc((size_t)edges, sizeof(*w.v));
+    find_caps(&w);
+    if (attempt(c, &w, CLUE_BANDWIDTH) || attempt(c, &w, CLUE_LATENCY)) {
+        place_unresolved(c, &w);
+        c->contradictions = 0;
+    } else {
+        memset(c->of, 0, (size_t)units * sizeof(*c->of));
+        c->groups = units > 0;
+        c->unresolved = 0;
+        c->clue = CLUE_NONE;
+    }
+    free(w.label);
+    free(w.parent);
+    free(w.cap);
+    free(w.v);
+}
+
+void cluster_free(struct clusters *c)
+{
+    free(c->of);
+    memset(c, 0, sizeof(*c));
+}

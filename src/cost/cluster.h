@@ -1,0 +1,38 @@
+/* cluster.h - which hosts belong together, found from measured pairs alone.
+ *
+ * A pair's bandwidth is the minimum of both NICs and what lies between, never their product.  So
+ * each unit's own cap is the best it reaches with anybody; a pair far below both caps is limited by
+ * what lies between
+ * ("far"), a pair at its smaller cap is "near" only when that cap exceeds what far pairs get, else
+ * nothing is known.  Near pairs join units; far pairs inside a group would contradict it.  A unit
+ * that bandwidth cannot place is placed by latency, then by what parallel traffic leaves of its
+ * bandwidth; else it is left out and named. */
+#ifndef RG_CLUSTER_H
+#define RG_CLUSTER_H
+
+/* One unordered pair of units; NAN: not measured. */
+struct edge {
+    int a, b;
+    double Bps;    /* best of both directions */
+    double sec;    /* one-way latency */
+    double shared; /* bandwidth among parallel pairs / alone */
+};
+
+enum clue { CLUE_NONE, CLUE_BANDWIDTH, CLUE_LATENCY };
+
+struct clusters {
+    int *of;    /* group of each unit, -1: cannot be told; groups are numbered by first member */
+    int groups; /* 0 or 1: no structure was found */
+    int unresolved; /* units with of = -1 */
+    enum clue clue;
+    double near, far;   /* medians: B/s or s, by clue */
+    int contradictions; /* far pairs inside groups when that is why nothing was found */
+};
+
+/* A gap must exceed this share and 5 robust standard deviations to count. */
+#define CLUSTER_GAP 0.15
+
+void cluster_units(struct clusters *c, int units, const struct edge *e, int edges);
+void cluster_free(struct clusters *c);
+
+#endif

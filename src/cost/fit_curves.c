@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tier curves: at each size the median over healthy pairs, alone where any ran alone at that size.
+ * At the size of the pair matrix that is the class median over all its pairs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "cost/fit_state.h"
+
+static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
+
+static const enum op op_of[DIR_COUNT] = {
+    [DIR_ONEWAY] = OP_PAIR_LATENCY, [DIR_UNI] = OP_PAIR_BW, [DIR_BI] = OP_PAIR_BIBW};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct obs *x = *(const struct obs *const *)a, *y = *(const struct obs *const *)b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return (x->alone < y->alone) - (x->alone > y->alone); /* alone first */
+}
+
+static bool together(const struct fit *f, int tier)
+{
+    const struct normal *n = &f->normal[tier];
+
+    return fabs(n->parallel / n->alone - 1) < as_good_as_alone;
+}
+
+static struct curve_point median_point(const struct obs *const *o, int n)
+{
+    double *v = mem_calloc(3 * (size_t)n, sizeof(*v));
+    struct curve_point p = {.bytes = o[0]->bytes};
+
+    for (int i = 0; i < n; i++) {
+        v[i] = o[i]->sec;
+        v[n + i] = o[i]->lo;
+        v[2 * n + i] = o[i]->hi;
+        p.n += o[i]->n;
+    }
+    p.sec = stats_median(v, n);
+    p.lo = fmin(p.sec, stats_median(v + n, n));
+    p.hi = fmax(p.sec, stats_median(v + 2 * n, n));
+    free(v);
+    return p;
+}
+
+/* Observations of one size, those alone first: how many of them count. */
+static int counted(const struct fit *f, int tier, const struct obs *const *o, int n)
+{
+    int alone = 0;
+
+    while (alone < n && o[alone]->alone)
+        alone++;
+    return alone == 0 || together(f, tier) ? n : alone;
+}
+
+static void fit_curve(struct fit *f, int tier, enum direction dir, const struct obs **o)
+{
+    struct curve *c = &f->m->tier[tier].curve[dir];
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++)
+        if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
+            fit_healthy(f, f->obs[i].src, f->obs[i].dst))
+            o[n++] = &f->obs[i];
+    if (n)
+        qsort(o, (size_t)n, sizeof(struct obs *), by_size);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && o[j]->bytes == o[i]->bytes; j++)
+            ;
+        curve_add(c, median_point(o + i, counted(f, tier, o + i, j - i)));
+    }
+    curve_summarise(c);
+}
+
+void fit_curves(struct fit *f)
+{
+    const struct obs **o = mem_calloc((size_t)f->count, sizeof(*o));
+
+    for (int tier = 0; tier < f->m->tiers; tier++)
+        for (int d = 0; d < DIR_COUNT; d++)
+            fit_curve(f, tier, d, o);
+    free(o);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is worth a sentence but is no exception. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "cost/fit_state.h"
+
+enum { WRONG_MAX = 32 };                   /* sentences about wrong data */
+static const double unstable_range = 0.15; /* 3 times the default half-width of 5 % */
+static const double equal_tiers = 0.02;
+
+/* --- contention: how many pairs of the same two racks ran at once, and what each got --- */
+
+struct crowd {
+    int round, epoch, racks; /* key of the two racks */
+    int src, dst;
+    double Bps;
+};
+
+static int rack(const struct fit *f, int id)
+{
+    return f->m->topo.endpoint[id].place.at[LEVEL_RACK];
+}
+
+static int by_crowd(const void *a, const void *b)
+{
+    const struct crowd *x = a, *y = b;
+
+    if (x->racks != y->racks)
+        return x->racks < y->racks ? -1 : 1;
+    if (x->round != y->round)
+        return x->round < y->round ? -1 : 1;
+    return (x->epoch > y->epoch) - (x->epoch < y->epoch);
+}
+
+/* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */
+static int crowds(const struct fit *f, int tier, struct crowd **out)
+{
+    const struct topo *t = &f->m->topo;
+    int n = 0, racks = t->group[LEVEL_RACK].count;
+
+    *out = NULL;
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        if (p->op != OP_PAIR_BW || p->flows < 2 || (double)p->bytes != f->bw_bytes ||
+            p->stop == STOP_FAILED || !(p->sec.median > 0) ||
+            topo_tier(t->tier, t->tiers, &t->endpoint[p->src].place, &t->endpoint[p->dst].place) !=
+                tier)
+            continue;
+        int a = rack(f, p->src), b = rack(f, p->dst), lo = a < b ? a : b, hi = a < b ? b : a;
+        int key = lo < 0 || lo == hi ? -1 : lo * racks + hi;
+        MEM_PUSH(*out, n) = (struct crowd){p->round, p->epoch, key,
+                                           p->src,   p->dst,   (double)p->bytes / p->sec.median};
+    }
+    if (n)
+        qsort(*out, (size_t)n, sizeof(**out), by_crowd);
+    return n;
+}
+
+static void say_contention(struct fit *f, int tier)
+{
+    const struct topo *t = &f->m->topo;
+    double normal = f->normal[tier].alone, share = 1;
+    struct crowd *v;
+    int n = crowds(f, tier, &v), racks = t->group[LEVEL_RACK].count, at = -1, flows = 0;
+
+    for (int i = 0, j; i < n; i = j) { /* the round with most flows between two racks */
+        double sum = 0;
+        for (j = i; j < n && by_crowd(&v[i], &v[j]) == 0; j++)
+            sum += v[j].Bps;
+        if (j - i > flows || (j - i == flows && sum / (j - i) / normal < share)) {
+            flows = j - i;
+            share = sum / flows / normal;
+            at = i;
+        }
+    }
+    if (at >= 0 && flows > 1 && v[at].racks >= 0)
+        matrix_find(
+            f->m, "contention",
+            "%s and %s: %d flows at once get %.2f each of what one gets alone: a shared trunk, not "
+            "a bad link",
+            t->group[LEVEL_RACK].name[v[at].racks / racks],
+            t->group[LEVEL_RACK].name[v[at].racks % racks], flows, share);
+    else
+        matrix_find(f->m, "contention",
+                    "tier %s: pairs that run at once get %.2f of what one gets alone: something is "
+                    "shared, no link is bad",
+                    f->m->tier[tier].rule.name, f->m->tier[tier].loaded);
+    free(v);
+}
+
+/* --- unstable: the epochs of one observation differ more than their intervals allow --- */
+
+static void say_unstable_pairs(struct fit *f, int tier)
+{
+    int n = 0, bad = 0;
+    double worst = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (o->tier != tier || o->epochs < 2 || !o->alone)
+            continue;
+        n++;
+        bad += o->range > unstable_range;
+        worst = fmax(worst, o->range);
+    }
+    if (bad > n / 10 && bad > 1)
+        matrix_find(
+            f->m, "unstable",
+            "tier %s: %d of %d measurements moved by more than %.0f %% between epochs, the worst "
+            "by %.0f %%",
+            f->m->tier[tier].rule.name, bad, n, 100 * unstable_range, 100 * worst);
+}
+
+static void say_unstable_collectives(struct fit *f)
+{
+    struct obs *obs;
+    int count = observe(&obs, f->points, false);
+
+    for (int op = 0; op < OP_COUNT; op++) {
+        int n = 0, bad = 0, worst = -1;
+        for (int i = 0; i < count; i++) {
+            if ((int)obs[i].op != op || obs[i].epochs < 2)
+                continue;
+            n++;
+            bad += obs[i].range > unstable_range;
+            if (worst < 0 || obs[i].range > obs[worst].range)
+                worst = i;
+        }
+        char size[UNITS_TEXT];
+        if (bad > n / 10 && bad > 1)
+            matrix_find(
+                f->m, "unstable",
+                "%s: %d of %d measurements moved by more than %.0f %% between epochs, the worst by "
+                "%.0f %% at %s",
+                op_name(op), bad, n, 100 * unstable_range, 100 * obs[worst].range,
+                units_bytes_text(size, obs[worst].bytes));
+    }
+    free(obs);
+}
+
+/* --- bimodal: healthy pairs of one tier in two heaps --- */
+
+static void say_bimodal(struct fit *f, int tier)
+{
+    double *v = mem_calloc((size_t)f->samples, sizeof(*v)), widest = 0;
+    int n = 0, at = 0;
+
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].tier == tier && f->sample[i].explained < 0 && f->sample[i].residual > 0)
+            v[n++] = f->sample[i].residual;
+    stats_sort(v, n);
+    for (int i = n / 5 + 1; i < n - n / 5; i++)
+        if (v[i] / v[i - 1] - 1 > widest) {
+            widest = v[i] / v[i - 1] - 1;
+            at = i;
+        }
+    if (n >= 10 && widest > 0.15)
+        matrix_find(
+            f->m, "bimodal",
+            "tier %s: %d pairs lie around %.2f and %d around %.2f of its usual bandwidth with "
+            "nothing between",
+            f->m->tier[tier].rule.name, at, stats_quantile(v, at, 0.5), n - at,
+            stats_quantile(v + at, n - at, 0.5));
+    free(v);
+}
+
+static void say_equal_tiers(struct fit *f)
+{
+    for (int a = 0; a + 1 < f->m->tiers; a++) {
+        const struct tier *x = &f->m->tier[a], *y = &f->m->tier[a + 1];
+        double ratio = matrix_rate(f->m, a, DIR_UNI) / matrix_rate(f->m, a + 1, DIR_UNI);
+        if (fabs(ratio - 1) < equal_tiers &&
+            fabs(x->curve[DIR_ONEWAY].alpha / y->curve[DIR_ONEWAY].alpha - 1) < 5 * equal_tiers)
+            matrix_find(f->m, "tiers",
+                        "tiers %s and %s measure the same (bandwidth within %.0f %%)", x->rule.name,
+                        y->rule.name, 100 * equal_tiers);
+    }
+}
+
+/* Wrong data is noticed by the receiver: one sentence for each. */
+static void say_wrong_pairs(struct fit *f)
+{
+    int *bad = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*bad)), said = 0;
+    int *met = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*met));
+    const char **note = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*note));
+    char name[96];
+
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        met[o->dst]++;
+        bad[o->dst] += o->wrong > 0;
+        if (o->wrong && !note[o->dst])
+            note[o->dst] = o->note;
+    }
+    for (int e = 0; e < f->m->topo.endpoints && said < WRONG_MAX; e++)
+        if (bad[e]) {
+            said++;
+            matrix_find(
+                f->m, "wrong_data",
+                "endpoint %s received wrong data in %d of %d measurements%s%s; their times do "
+                "not count",
+                fit_endpoint(f, e, name), bad[e], met[e], note[e] && *note[e] ? ": " : "",
+                note[e] ? note[e] : "");
+        }
+    free(bad);
+    free(met);
+    free(note);
+}
+
+static void say_unmeasured(struct fit *f)
+{
+    for (int t = 0; t < f->m->tiers; t++) {
+        int points = 0;
+        for (int d = 0; d < DIR_COUNT; d++)
+            points += f->m->tier[t].curve[d].points;
+        if (!points)
+            matrix_find(f->m, "unmeasured", "tier %s: no healthy pair was measured",
+                        f->m->tier[t].rule.name);
+    }
+}
+
+void fit_findings(struct fit *f)
+{
+    for (int t = 0; t < f->m->tiers; t++) {
+        if (f->normal[t].contended)
+            say_contention(f, t);
+        say_bimodal(f, t);
+        say_unstable_pairs(f, t);
+    }
+    say_equal_tiers(f);
+    say_unstable_collectives(f);
+    say_wrong_pairs(f);
+    say_unmeasured(f);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/observe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int order(long a, long b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool alone(const struct point *p)
+{
+    return p->flows <= 1;
+}
+
+/* Same thing?  Collectives are told apart by round and group, pairs by their endpoints. */
+static int compare(const struct point *x, const struct point *y)
+{
+    bool pair = op_is_pair(x->op);
+    int c = order(x->op, y->op);
+
+    if (!c)
+        c = pair ? order(x->src, y->src) : order(x->round, y->round);
+    if (!c)
+        c = pair ? order(x->dst, y->dst) : order(x->group, y->group);
+    if (!c)
+        c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    if (!c && pair)
+        c = order(alone(x), alone(y));
+    return c;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct point *x = *(const struct point *const *)a, *y = *(const struct point *const *)b;
+    int c = compare(x, y);
+
+    if (!c)
+        c = order(x->round, y->round);
+    return c ? c : order(x->epoch, y->epoch);
+}
+
+static void combine(struct obs *o, const struct point *const *p, int n)
+{
+    bool pair = op_is_pair(p[0]->op);
+    double small[3][64], *v[3];
+
+    *o = (struct obs){.op = p[0]->op, .bytes = (double)p[0]->bytes, .alone = alone(p[0])};
+    o->src = pair ? p[0]->src : p[0]->round;
+    o->dst = pair ? p[0]->dst : p[0]->group;
+    o->sec = o->lo = o->hi = o->residual = NAN;
+    for (int k = 0; k < 3; k++)
+        v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        o->flows = p[i]->flows > o->flows ? p[i]->flows : o->flows;
+        bool bad = p[i]->stop == STOP_FAILED || p[i]->wrong || !(p[i]->sec.median > 0);
+        o->stages |= 1u << p[i]->stage;
+        o->wrong += p[i]->wrong;
+        o->failed += bad && !p[i]->wrong;
+        if (bad) {
+            o->note = p[i]->note;
+            continue;
+        }
+        v[0][o->epochs] = p[i]->sec.median;
+        v[1][o->epochs] = p[i]->sec.lo;
+        v[2][o->epochs++] = p[i]->sec.hi;
+        o->n += p[i]->sec.n;
+    }
+    if (o->epochs) {
+        o->sec = stats_median(v[0], o->epochs);
+        o->lo = stats_median(v[1], o->epochs);
+        o->hi = stats_median(v[2], o->epochs);
+        o->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;
+    }
+    for (int k = 0; k < 3 && n > 64; k++)
+        free(v[k]);
+}
+
+int observe(struct obs **out, const struct points *p, bool pairs)
+{
+    const struct point **v = mem_calloc((size_t)p->count, sizeof(*v));
+    int n = 0, count = 0;
+
+    *out = NULL;
+    for (int i = 0; i < p->count; i++)
+        if (op_is_pair(p->point[i].op) == pairs)
+            v[n++] = &p->point[i];
+    qsort(v, (size_t)n, sizeof(*v), by_key);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && compare(v[i], v[j]) == 0; j++)
+            ;
+        struct obs o;
+        combine(&o, v + i, j - i);
+        MEM_PUSH(*out, count) = o;
+    }
+    free(v);
+    return count;
+}
