@@ -90,14 +90,14 @@ static int answer(const struct asked *s, const struct predict_args *a, struct er
 
     if (rc == 0) {
         json_t *json = predict_json(&p, &s->matrix);
-        if (a->json) {
-            json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-            putchar('\n');
-        } else {
-            predict_text(stdout, &p, &s->matrix, &a->recipe, a->explain);
-        }
         if (a->output)
             rc = json_save(json, a->output, err);
+        if (rc == 0 && a->json) {
+            json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+            putchar('\n');
+        } else if (rc == 0) {
+            predict_text(stdout, &p, &s->matrix, &a->recipe, a->explain);
+        }
         json_decref(json);
     }
     prediction_free(&p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/model.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,27 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
     return read_layers(m, layers, path, err);
 }
 
+/* "llama3.1-405b, llama3.1-70b, ..." of the shipped models; the caller frees. */
+static char *known_models(void)
+{
+    char *dir = file_data("jobs/training/models"),
+         *pattern = mem_printf("%s/*.json", dir ? dir : "");
+    char *all = mem_strdup("");
+    glob_t found = {0};
+
+    if (dir && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            const char *base = strrchr(found.gl_pathv[i], '/') + 1;
+            char *more = mem_printf("%s%s%.*s", all, i ? ", " : "", (int)strlen(base) - 5, base);
+            free(all);
+            all = more;
+        }
+    globfree(&found);
+    free(pattern);
+    free(dir);
+    return all;
+}
+
 static char *model_path(const char *name, struct err *err)
 {
     size_t n = strlen(name);
@@ -120,9 +142,13 @@ static char *model_path(const char *name, struct err *err)
     char *file = mem_printf("jobs/training/models/%s.json", name);
     char *path = file_data(file);
     free(file);
-    if (!path)
-        err_noinput(err, "no model \"%s\" is shipped (a file needs a '/' or .json in its name)",
-                    name);
+    if (!path) {
+        char *known = known_models();
+        err_usage(
+            err, "no model \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
+            name, known);
+        free(known);
+    }
     return path;
 }
 

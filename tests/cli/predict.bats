@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# predict.bats - step times from presets: text, JSON, placement, and words that are refused.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# refuse CODE TEXT OPTION...: exit code and a line of stderr.
+refuse() {
+    local code=$1 text=$2
+    shift 2
+    run --separate-stderr railgauge predict "$@"
+    if [ "$status" -ne "$code" ] || [[ $stderr != *"$text"* ]]; then
+        echo "exit $status, not $code, or \"$text\" is not in: $stderr"
+        return 1
+    fi
+    [ -z "$output" ]
+}
+
+step() { railgauge predict --json "$@" | jq .step_s; }
+
+@test "a preset and a layout give a step with every term" {
+    run railgauge predict --fabric gb200-nvl72 --racks 1 --model llama3.1-8b --layout dp_shard=72
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "llama3.1-8b, dp_shard=72, fsdp, bf16: 72 of 72 endpoints of gb200-nvl72" ]
+    [[ $output == *"step "*" tokens/s per device   MFU "*" of 2500 TFLOP/s, causal"* ]]
+    for term in "matrix products" "attention core" "weights all_gather forward" \
+        "gradients reduce_scatter" optimizer fixed; do
+        [[ $output == *$'\n'"$term "* ]]
+    done
+    [[ $output == *"note: no anchor: "* ]]
+}
+
+@test "explain names source, group, shape and formula" {
+    run railgauge predict --fabric hgx-h100 --layout tp=8,dp=auto --gpus 64 --explain
+    [ "$status" -eq 0 ]
+    [[ $output == *"H100"*" bf16 peak 989 TFLOP/s (data sheet) x efficiency.hopper.bf16"* ]]
+    [[ $output == *"all_gather over tp, 8r 1d x8; 8 groups, 1 unlike"* ]]
+    [[ $output == *"bytes: s b h 2 / cp, 6 + 4 per layer and microbatch (Korthikanti et al. 2022"* ]]
+    [[ $output == *"slowest: group 1 of 8: ranks 0, 1 .. 7 on r00n00"* ]]
+}
+
+@test "JSON holds the terms, they add up, and -o writes the same" {
+    railgauge predict --fabric hgx-h100 --model llama3.1-70b --layout tp=8,pp=4,dp=2 --strategy zero1 \
+        --stages-per-rank 2 --batch 32 --json -o p.json >out.json
+    jq -e '.format == "railgauge-prediction" and .microbatches == 16' out.json
+    jq -e '([.terms[].s] | add) - .step_s | fabs < 1e-6' out.json
+    jq -e '.bubble_share - 3 / 32 | fabs < 1e-9' out.json
+    jq -e 'all(.terms[]; .source != "" and (.basis | IN("measured", "fitted", "preset", "modelled", "assumed")))' out.json
+    jq -e '.lo_s < .step_s and .step_s < .hi_s and .anchored == false' out.json
+    diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' p.json)
+}
+
+@test "JSON keeps to its schema" {
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    railgauge predict --fabric hgx-h100 --layout tp=4,dp=8 -o p.json
+    for pair in prediction:p.json "constants:$top/jobs/training/constants.json" \
+        "model:$top/jobs/training/models/llama3.1-405b.json"; do
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
+            "$top/src/schema/${pair%%:*}.schema.json" "${pair#*:}"
+    done
+}
+
+@test "ranks scattered over two racks are slower than ranks in rack order" {
+    seq 0 143 >near
+    for ((i = 0; i < 72; i++)); do printf '%d\n%d\n' "$i" $((i + 72)); done >far
+    near=$(step --fabric gb200-nvl72 --racks 2 --layout tp=8,dp=18 --strategy zero1 --order near)
+    far=$(step --fabric gb200-nvl72 --racks 2 --layout tp=8,dp=18 --strategy zero1 --order far)
+    plain=$(step --fabric gb200-nvl72 --racks 2 --layout tp=8,dp=18 --strategy zero1)
+    [ "$near" = "$plain" ]
+    jq -en "$far > 1.02 * $near"
+}
+
+@test "a hostfile places ranks by host name" {
+    printf 'r00n01 slots=8\nr00n00 slots=8\n' >hosts
+    run railgauge predict --fabric hgx-h100 --layout tp=8,dp=2 --order hosts --explain
+    [ "$status" -eq 0 ]
+    [[ $output == *"slowest: group 1 of 2: ranks 0, 1 .. 7 on r00n01"* ]]
+}
+
+@test "schedule, precision, recompute and strategy change the answer the right way" {
+    base=(--fabric hgx-h100 --model llama3.1-70b --layout tp=4,pp=4,dp=4 --batch 64)
+    jq -en "$(step "${base[@]}" --strategy zero1 --stages-per-rank 5) < $(step "${base[@]}" --strategy zero1)"
+    jq -en "$(step "${base[@]}" --dtype fp8) < $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --recompute full) > $(step "${base[@]}" --recompute selective)"
+    jq -en "$(step "${base[@]}" --recompute selective) > $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --strategy zero1) < $(step "${base[@]}" --strategy zero3)"
+    jq -en "$(step "${base[@]}" --non-causal) > $(step "${base[@]}")"
+}
+
+@test "a given compute rate is used and its source said" {
+    run railgauge predict --fabric rtxpro6000-100gbe --layout dp=16 --flops 200e12
+    [ "$status" -eq 0 ]
+    [[ $output == *"compute at FLOP/s as given with --flops"* ]]
+}
+
+@test "what does not divide is refused with axis and reason" {
+    refuse 64 "tp=6 does not divide the 32 heads of llama3.1-8b" --fabric hgx-h100 --layout tp=6
+    refuse 64 "pp=3 with 1 stages per rank does not divide the 32 layers of llama3.1-8b, nor 34" \
+        --fabric hgx-h100 --layout pp=3
+    refuse 64 "axis ep shards experts, and dense models have none" --fabric hgx-h100 --layout ep=8
+    refuse 64 "the other axes take 5 ranks, which do not divide 32 GPUs" --fabric hgx-h100 --layout pp=5,dp=auto --gpus 32
+    refuse 64 "the layout has 16 ranks and 8 GPUs are given" --fabric hgx-h100 --layout tp=8,dp=2 --gpus 8
+    refuse 64 "the layout needs 64 ranks and the matrix has 32 endpoints" \
+        --fabric hgx-h100 --racks 1 --layout dp=64
+    refuse 64 "a batch of 7 is not a multiple of 2" --fabric hgx-h100 --layout tp=4,dp=2 --batch 7
+}
+
+@test "words and numbers that are wrong are refused with what is known" {
+    refuse 64 'strategy "zero9" is not known (known: ddp, zero1, zero2, zero3, fsdp, hsdp)' \
+        --fabric hgx-h100 --strategy zero9
+    refuse 64 'dtype "int4" is not known' --fabric hgx-h100 --dtype int4
+    refuse 64 'schedule "zb" is not known (known: 1f1b, interleaved)' --fabric hgx-h100 --schedule zb
+    refuse 64 'axis "tensor" is not known' --fabric hgx-h100 --layout tensor=8
+    refuse 64 '"many"' --fabric hgx-h100 --batch many
+    refuse 64 "neither MATRIX nor --fabric is given"
+    refuse 64 "one matrix only" a b
+    refuse 64 "the interleaved schedule needs at least 2 stages per rank, not 1" \
+        --fabric hgx-h100 --layout pp=4,dp=2 --schedule interleaved
+    refuse 64 'no model "llama9"; known: llama3.1-405b' --fabric hgx-h100 --model llama9
+    refuse 64 'no fabric "x"; known: gb200-nvl72' --fabric x
+    refuse 66 missing.json missing.json
+    refuse 2 "no nvfp4 peak rate of" --fabric hgx-h100 --dtype nvfp4
+}
+
+@test "files that are wrong are refused with their place" {
+    echo '{"format": "railgauge-model", "version": 1,' >m.json
+    refuse 65 "m.json:2: " --fabric hgx-h100 --model ./m.json
+    printf 'r00n00\nnowhere\n' >order
+    refuse 65 'order:2: host "nowhere" is not in the matrix' --fabric hgx-h100 --order order
+    echo '{"format": "railgauge-constants", "version": 1, "constants": []}' >c.json
+    refuse 65 'c.json: constant "efficiency.default" is missing' --fabric hgx-h100 --constants c.json
+    refuse 74 "/nonexistent/p.json" --fabric hgx-h100 -o /nonexistent/p.json --json
+}
+
+@test "help shows examples" {
+    run railgauge predict --help
+    [ "$status" -eq 0 ]
+    [[ $output == *"railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout"* ]]
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/constants.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "step/rate.h"
+
+static void the_shipped_file_gives_each_constant_a_source_and_an_error(void **state)
+{
+    struct constants c;
+
+    (void)state;
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    for (int i = 0; i < c.count; i++) {
+        assert_true(strlen(c.constant[i].source) >= 7);
+        assert_true(c.constant[i].error > 0 || !strncmp(c.constant[i].name, "error.", 6));
+    }
+    assert_true(constants_get(&c, "efficiency.default")->value > 0);
+    assert_null(constants_find(&c, "efficiency.abacus.bf16"));
+    constants_free(&c);
+}
+
+/* The shipped file with one thing changed must be refused with that reason. */
+static void load_changed(json_t *root, const char *says)
+{
+    char path[] = "/tmp/constants-XXXXXX.json";
+    struct constants c;
+    struct err err;
+    int fd = mkstemps(path, 5);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(json_dump_file(root, path, 0), 0);
+    assert_int_equal(constants_load(&c, path, &err), -1);
+    assert_int_equal(err.code, EXIT_DATA);
+    if (!strstr(err.text, says) || !strstr(err.text, path))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    constants_free(&c);
+    unlink(path);
+}
+
+static void a_changed_file_is_refused_with_place_and_reason(void **state)
+{
+    static const struct {
+        const char *key, *json, *says;
+    } change[] = {
+        {"name", "\"exposed.everything\"",
+         "constants[0]: no constant is called \"exposed.everything\""},
+        {"name", "\"fixed.seconds\"", "\"fixed.seconds\" is given twice"},
+        {"name", "3", "constants[0]: "},
+        {"value", "1.5", "constants[0]: \"value\" is 1.5, outside 0.01..1"},
+        {"value", "\"0.5\"", "\"value\" is not a number"},
+        {"value", "-1", "\"value\" is -1, outside"},
+        {"error", "9", "\"error\" is 9, outside 0..2"},
+        {"source", "null", "constants[0]: "},
+        {"extra", "1", "extra"},
+    };
+    struct constants c;
+
+    (void)state;
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof(change) / sizeof(*change); i++) {
+        json_t *root = json_load_file(c.path, 0, NULL);
+        json_object_set_new(json_array_get(json_object_get(root, "constants"), 0), change[i].key,
+                            json_loads(change[i].json, JSON_DECODE_ANY, NULL));
+        load_changed(root, change[i].says);
+        json_decref(root);
+    }
+    constants_free(&c);
+}
+
+static void a_missing_constant_is_named(void **state)
+{
+    struct constants c;
+
+    (void)state;
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    json_t *root = json_load_file(c.path, 0, NULL), *list = json_object_get(root, "constants");
+    for (int i = c.count - 1; i >= 0; i--)
+        if (!strcmp(c.constant[i].name, "overlap.dp"))
+            json_array_remove(list, (size_t)i);
+    load_changed(root, "constant \"overlap.dp\" is missing");
+    json_object_set_new(root, "constants", json_integer(1));
+    load_changed(root, "\"constants\" is not a list");
+    json_decref(root);
+    constants_free(&c);
+}
+
+static void gpus_are_known_by_generation(void **state)
+{
+    (void)state;
+    assert_string_equal(rate_generation("NVIDIA GB300"), "blackwell-ultra");
+    assert_string_equal(rate_generation("NVIDIA GB200"), "blackwell");
+    assert_string_equal(rate_generation("NVIDIA H200 SXM"), "hopper");
+    assert_null(rate_generation("AMD EPYC 9654"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_shipped_file_gives_each_constant_a_source_and_an_error),
+        cmocka_unit_test(a_changed_file_is_refused_with_place_and_reason),
+        cmocka_unit_test(a_missing_constant_is_named),
+        cmocka_unit_test(gpus_are_known_by_generation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
