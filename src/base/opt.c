@@ -5,7 +5,9 @@ void opt_error(struct argp_state *state, const struct argp_option *options, int 
                const struct err *err)
 {
     for (const struct argp_option *o = options; o->name || o->doc; o++)
-        if (o->key == key && o->name)
+        if (o->key == key && o->name) {
             argp_error(state, "--%s: %s", o->name, err->text);
+            return; /* only under ARGP_NO_EXIT */
+        }
     argp_error(state, "%s", err->text);
 }

@@ -35,7 +35,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 static const struct argp common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
 
 static const struct argp_option discover_options[] = {
-    {"output", 'o', "FILE", 0, "where to write (default topology.json)", 1},
+    {"output", 'o', "FILE", 0, "write topology.json here (default: only print)", 1},
     {"root", ROOT, "DIR", 0, "read /sys and /proc of a recorded machine below DIR", 1},
     {"quiet", 'q', NULL, 0, "no picture on the terminal", 1},
     {0},
@@ -106,14 +106,31 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
     case DRY_RUN:
         a->dry_run = true;
         return 0;
+    case 'o':
+        a->output = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "what is \"%s\"?", arg);
+        return EINVAL;
     default:
-        return parse_discover(key, arg, state);
+        return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child discover_children[] = {{&common_argp, 0, NULL, -1}, {0}};
-static const struct argp_child probe_children[] = {
+static error_t parse_top(int key, char *arg, struct argp_state *state)
+{
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = state->input;
+    (void)arg;
+    return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child common_child[] = {{&common_argp, 0, NULL, -1}, {0}};
+static const struct argp_child files_children[] = {
     {&common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20}, {0}};
+const struct argp probe_files_argp = {probe_options,  parse_probe, NULL, NULL,
+                                      files_children, NULL,        NULL};
+static const struct argp_child files_child[] = {{&probe_files_argp, 0, NULL, 1}, {0}};
 
 static const char discover_doc[] =
     "Ask every rank what it is and write topology.json: endpoint id = rank."
@@ -131,10 +148,9 @@ static const char probe_doc[] =
     "data, "
     "66 no input, 74 I/O, 78 configuration.";
 
-const struct argp probe_discover_argp = {discover_options,  parse_discover, NULL, discover_doc,
-                                         discover_children, NULL,           NULL};
-const struct argp probe_probe_argp = {probe_options,  parse_probe, NULL, probe_doc,
-                                      probe_children, NULL,        NULL};
+const struct argp probe_discover_argp = {discover_options, parse_discover, NULL, discover_doc,
+                                         common_child,     NULL,           NULL};
+const struct argp probe_probe_argp = {NULL, parse_top, NULL, probe_doc, files_child, NULL, NULL};
 
 int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
                      bool speak, struct err *err)

@@ -14,11 +14,15 @@ struct probe_args {
     struct probe_opts probe;
 };
 
-/* argv[0] is "railgauge-probe NAME"; argp is one of the two below.  Never exits (MPI_Finalize comes
- * first); a rank that does not speak prints nothing.  Wrong usage: EXIT_USAGE, already printed. */
+/* argv[0] is "railgauge-probe NAME"; argp is one of the first two below.  Never exits (MPI_Finalize
+ * comes first); a rank that does not speak prints nothing.  Wrong usage: EXIT_USAGE, already
+ * printed. */
 int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
                      bool speak, struct err *err);
 
 extern const struct argp probe_discover_argp, probe_probe_argp;
+/* The options of probe_probe_argp with its own --help, as a child for railgauge probe; the input is
+ * a struct probe_args with the defaults of probe_opts, and the parent's flags hold ARGP_NO_HELP. */
+extern const struct argp probe_files_argp;
 
 #endif

@@ -1,0 +1,137 @@
+/* probe.c - railgauge probe: measure a plan; in this process for sim, else as railgauge-probe. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/launch.h"
+#include "emit/nccl_tests.h"
+#include "probe/files.h"
+#include "probe/plan_cost.h"
+#include "probe/sim_opts.h"
+
+struct args {
+    struct probe_args probe;
+    struct sim_opts sim;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = &a->probe;
+        state->child_inputs[1] = &a->sim;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {
+    {&probe_files_argp, 0, NULL, 1}, {&sim_argp, 0, NULL, 50}, {0}};
+
+static const char doc[] =
+    "Measure a plan and write points.tsv; a second run measures only what is missing."
+    "\vExamples:\n"
+    "  railgauge probe --fabric gb200-nvl72 --racks 8 --noise 3%\n"
+    "  railgauge probe --fabric hgx-h100 --fault slow-nic=17:0.6 --plan plan.tsv\n"
+    "  mpirun -n 8 railgauge probe --op all_reduce -e 64M --format nccl-tests\n\n"
+    "Every transport but sim is measured by the MPI program railgauge-probe, one rank an endpoint, "
+    "which takes the same options and which this command becomes; start it under mpirun or srun.";
+
+static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
+
+static int measure_sim(struct args *a, struct files *f, struct err *err)
+{
+    int rc = files_open(f, &a->probe, &world_solo, "sim", err);
+
+    files_catch_signals();
+    if (rc == 0)
+        rc = measure_plan(&world_solo, transport_find("sim"), &f->topo, &f->plan,
+                          &a->probe.probe.measure, f->log, err);
+    if (rc == 0 && a->probe.format)
+        rc = nccl_tests_print(stdout, points_all(f->log), &f->plan, &f->topo, err);
+    return points_close(f->log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+}
+
+static int run_sim(struct args *a, struct err *err)
+{
+    struct files f = {.output = NULL};
+    struct sim_bed bed = {0};
+    int rc = 0;
+
+    if (a->probe.topology)
+        return err_usage(err, "--topology %s: the simulated fabric is its own topology",
+                         a->probe.topology);
+    rc = sim_bed_open(&bed, &a->sim, err);
+    if (rc == 0) {
+        f.topo = bed.seen; /* borrowed */
+        rc = files_plan(&f, &a->probe, &world_solo, err);
+    }
+    if (rc == 0 && a->probe.dry_run)
+        plan_cost_print(stdout, &f.plan, f.topo.endpoints, &a->probe.probe.measure);
+    else if (rc == 0)
+        rc = measure_sim(a, &f, err);
+    plan_free(&f.plan);
+    sim_bed_free(&bed);
+    return rc;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-?") || !strcmp(argv[i], "--usage"))
+            return true;
+    return false;
+}
+
+/* Look at the words without a sound: is this one for the simulated fabric? */
+static bool is_sim(int argc, char **argv)
+{
+    struct args a = {.probe = {.output = NULL}};
+    char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy)); /* argp sorts the words */
+
+    memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+    probe_opts_defaults(&a.probe.probe);
+    argp_parse(&argp, argc, copy, ARGP_SILENT, NULL, &a);
+    bool sim = a.probe.transport ? !strcmp(a.probe.transport, "sim") : a.sim.fabric != NULL;
+    sim_opts_free(&a.sim);
+    free(copy);
+    return sim;
+}
+
+/* argv[0] becomes the program, and its command goes before the options. */
+static int exec_probe(int argc, char **argv, struct err *err)
+{
+    char **words = mem_calloc((size_t)argc + 2, sizeof(*words));
+
+    words[1] = "probe";
+    memcpy(words + 2, argv + 1, ((size_t)argc - 1) * sizeof(*words));
+    int rc = launch_exec(words, err);
+    free(words);
+    return rc;
+}
+
+int cmd_probe(int argc, char **argv)
+{
+    struct args a = {.probe = {.output = NULL}};
+    struct err err = {0, ""};
+    int rc = 0;
+
+    if (!is_sim(argc, argv) && !asks_for_help(argc, argv)) {
+        exec_probe(argc, argv, &err);
+        return cmd_fail("probe", &err);
+    }
+    probe_opts_defaults(&a.probe.probe);
+    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a) != 0)
+        return EXIT_USAGE;
+    if (!a.probe.done)
+        rc = run_sim(&a, &err);
+    sim_opts_free(&a.sim);
+    return rc < 0 ? cmd_fail("probe", &err) : EXIT_GOOD;
+}

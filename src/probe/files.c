@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/files.h"
+
+#include <libgen.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err)
+{
+    void *text = NULL;
+    size_t len = 0;
+    int rc = 0;
+
+    if (w->rank == 0) {
+        rc = a->plan ? plan_load(&f->plan, a->plan, f->topo.endpoints, err)
+                     : plan_make(&f->plan, &f->topo, &a->probe.plan, err);
+        text = rc == 0 ? plan_text(&f->plan) : NULL;
+        len = text ? strlen(text) : 0;
+    }
+    rc = w->agree(w, rc, err);
+    if (rc == 0)
+        rc = w->share(w, &text, &len, err);
+    if (rc == 0 && w->rank != 0) {
+        rc = plan_parse(&f->plan, "the plan of rank 0", text, f->topo.endpoints, err);
+        text = NULL;
+    }
+    free(text);
+    return w->agree(w, rc, err);
+}
+
+static int save_inputs(const struct files *f, const struct probe_args *a, struct err *err)
+{
+    char *copy = mem_strdup(f->output), *dir = dirname(copy);
+    char *topology = file_join(dir, "topology.json"), *plan = file_join(dir, "plan.tsv");
+    int rc = a->topology ? 0 : topo_save(&f->topo, topology, err);
+
+    if (rc == 0 && !a->plan)
+        rc = plan_save(&f->plan, plan, err);
+    free(plan);
+    free(topology);
+    free(copy);
+    return rc;
+}
+
+/* The log comes first: it refuses another plan's points before that plan's file is replaced. */
+int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
+               struct err *err)
+{
+    int rc = 0;
+
+    f->output = a->output ? a->output : "points.tsv";
+    if (w->rank == 0)
+        rc = points_open(&f->log, f->output, plan_crc(&f->plan), f->topo.endpoints, transport, err);
+    if (rc == 0 && w->rank == 0)
+        rc = save_inputs(f, a, err);
+    return w->agree(w, rc, err);
+}
+
+static void stop(int sig)
+{
+    (void)sig;
+    measure_stop = 1;
+}
+
+void files_catch_signals(void)
+{
+    static const int caught[] = {SIGTERM, SIGINT, SIGUSR1};
+    struct sigaction act = {.sa_handler = stop, .sa_flags = SA_RESTART};
+
+    for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+        sigaction(caught[i], &act, NULL);
+}

@@ -1,0 +1,28 @@
+/* files.h - the files of a campaign: what it works on and where its points go. */
+#ifndef RG_FILES_H
+#define RG_FILES_H
+
+#include "probe/probe_args.h"
+#include "probe/world.h"
+
+struct files {
+    struct topo topo;       /* whole on rank 0; the others know the number of endpoints */
+    struct plan plan;       /* the same everywhere */
+    struct points_log *log; /* rank 0 only */
+    const char *output;
+};
+
+/* Collective, with f->topo filled in: rank 0 reads a->plan or makes one, everybody parses its text.
+ */
+int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err);
+
+/* Collective: rank 0 opens the points log of a->output (default points.tsv); a topology and a plan
+ * that were not read from a file are written beside it, where fit looks for them. */
+int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
+               struct err *err);
+
+/* SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and waits;
+ * on SIGTERM it kills them a second later.) */
+void files_catch_signals(void);
+
+#endif
