@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # install.bats - what make install puts where, and that it works from there.
 
+bats_require_minimum_version 1.5.0
+
 setup_file() {
     export ROOT="$BATS_FILE_TMPDIR/root"
     make -s install DESTDIR="$ROOT" SAN="$RG_SAN" >"$BATS_FILE_TMPDIR/log" 2>&1 ||

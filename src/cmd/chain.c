@@ -34,6 +34,8 @@ static bool exists(const struct chain *c, const char *name)
 
 int chain_open(struct chain *c, struct err *err)
 {
+    if (c->resume && !exists(c, "topology.json"))
+        return err_noinput(err, "%s holds no campaign that could be resumed", c->dir);
     if (file_mkdir(c->dir, err) < 0)
         return -1;
     c->lock = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
