@@ -2,7 +2,7 @@
 # run.sh - every bad input of manifest.tsv gets its exit code and its sentence, in bounded time.
 #
 # manifest.tsv: file (in this folder, or "-"), command (words; @ is the file, {} a fresh folder), exit
-# code, fragment of stderr.
+# code, fragment of stderr (may be empty where the code is 0: the file that the bad ones derive from).
 cd "$(dirname "$0")" || exit 1
 RG_BUILD=${RG_BUILD:-$PWD/../../build}
 temp=$(mktemp -d)
@@ -22,7 +22,7 @@ while IFS=$'\t' read -r file command code fragment; do
     done
     timeout 20 "$RG_BUILD/railgauge" "${words[@]}" >"$temp/out" 2>"$temp/err" </dev/null
     got=$?
-    if [[ $got == "$code" ]] && grep -qF -- "$fragment" "$temp/err"; then
+    if [[ $got == "$code" && (-z $fragment || $(<"$temp/err") == *"$fragment"*) ]]; then
         echo "ok $n - $file: $command"
     else
         failed=$((failed + 1))
