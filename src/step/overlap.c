@@ -31,18 +31,27 @@ static const struct groups *groups_of(struct cache *c, const struct question *q,
 static void name_group(struct term *t, const struct question *q, const struct groups *g)
 {
     const struct topo *topo = &q->matrix->topo;
-    int *ranks = mem_calloc((size_t)g->size, sizeof(*ranks)), last = g->size - 1;
-    const struct endpoint *e = topo->endpoint;
+    int last = g->size - 1, *ranks = mem_calloc((size_t)g->size, sizeof(*ranks));
+    int *ids = mem_calloc((size_t)g->size, sizeof(*ids));
+    char list[48], where[96];
 
     layout_group(q->layout, g->axes, t->index, ranks);
-    int a = q->order ? q->order[ranks[0]] : ranks[0],
-        b = q->order ? q->order[ranks[last]] : ranks[last];
-    const char *from = topo->host[e[a].place.at[LEVEL_HOST]].name;
-    const char *to = topo->host[e[b].place.at[LEVEL_HOST]].name;
-    snprintf(t->slowest, sizeof(t->slowest), "group %d of %d: ranks %d, %d%s%.0d on %.48s%s%.48s",
-             t->index + 1, g->total, ranks[0], ranks[1 < last ? 1 : last], last > 1 ? " .. " : "",
-             last > 1 ? ranks[last] : 0, from, from == to ? "" : " .. ", from == to ? "" : to);
+    groups_ids(g, q->layout, q->order, t->index, ids);
+    int from = topo->endpoint[ids[0]].place.at[LEVEL_HOST];
+    int to = topo->endpoint[ids[last]].place.at[LEVEL_HOST];
+    if (last == 1)
+        snprintf(list, sizeof(list), "%d, %d", ranks[0], ranks[1]);
+    else
+        snprintf(list, sizeof(list), "%d, %d .. %d", ranks[0], ranks[1], ranks[last]);
+    if (from == to)
+        snprintf(where, sizeof(where), "%s", topo->host[from].name);
+    else
+        snprintf(where, sizeof(where), "%.40s .. %.40s", topo->host[from].name,
+                 topo->host[to].name);
+    snprintf(t->slowest, sizeof(t->slowest), "group %d of %d: ranks %s on %s", t->index + 1,
+             g->total, list, where);
     free(ranks);
+    free(ids);
 }
 
 /* Deviation of one message's time: the curve's interval, or what its basis is worth, whichever is

@@ -53,7 +53,7 @@ struct term {
     const char *formula;
     struct shape shape;          /* of the slowest group */
     int groups, distinct, index; /* of this axis; unlike each other; the slowest */
-    char slowest[160];           /* "group 3 of 8: ranks 24..31 on r00n06 .. r00n07" */
+    char slowest[240];           /* "group 3 of 8: ranks 24..31 on r00n06 .. r00n07" */
     int exception;               /* of the matrix, that rules the slowest group; -1 */
 };
 

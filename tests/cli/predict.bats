@@ -13,6 +13,7 @@ refuse() {
     local code=$1 text=$2
     shift 2
     run --separate-stderr railgauge predict "$@"
+    # shellcheck disable=SC2154 # bats sets stderr
     if [ "$status" -ne "$code" ] || [[ $stderr != *"$text"* ]]; then
         echo "exit $status, not $code, or \"$text\" is not in: $stderr"
         return 1
@@ -83,7 +84,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
 }
 
 @test "schedule, precision, recompute and strategy change the answer the right way" {
-    base=(--fabric hgx-h100 --model llama3.1-70b --layout tp=4,pp=4,dp=4 --batch 64)
+    base=(--fabric hgx-h100 --model llama3.1-70b --layout "tp=4,pp=4,dp=4" --batch 64)
     jq -en "$(step "${base[@]}" --strategy zero1 --stages-per-rank 5) < $(step "${base[@]}" --strategy zero1)"
     jq -en "$(step "${base[@]}" --dtype fp8) < $(step "${base[@]}")"
     jq -en "$(step "${base[@]}" --recompute full) > $(step "${base[@]}" --recompute selective)"
@@ -103,7 +104,8 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     refuse 64 "pp=3 with 1 stages per rank does not divide the 32 layers of llama3.1-8b, nor 34" \
         --fabric hgx-h100 --layout pp=3
     refuse 64 "axis ep shards experts, and dense models have none" --fabric hgx-h100 --layout ep=8
-    refuse 64 "the other axes take 5 ranks, which do not divide 32 GPUs" --fabric hgx-h100 --layout pp=5,dp=auto --gpus 32
+    refuse 64 "the other axes take 5 ranks, which do not divide 32 GPUs" \
+        --fabric hgx-h100 --layout pp=5,dp=auto --gpus 32
     refuse 64 "the layout has 16 ranks and 8 GPUs are given" --fabric hgx-h100 --layout tp=8,dp=2 --gpus 8
     refuse 64 "the layout needs 64 ranks and the matrix has 32 endpoints" \
         --fabric hgx-h100 --racks 1 --layout dp=64
