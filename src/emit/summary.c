@@ -58,32 +58,6 @@ static void print_tiers(FILE *out, const struct matrix *m)
     }
 }
 
-static void print_part(FILE *out, const struct matrix *m, const struct exception *e)
-{
-    const struct topo *t = &m->topo;
-
-    switch (e->part) {
-    case PART_ENDPOINT:
-        fprintf(out, "  endpoint %d (%s:%d)", e->a,
-                t->host[t->endpoint[e->a].place.at[LEVEL_HOST]].name, t->endpoint[e->a].local);
-        break;
-    case PART_HOST:
-        fprintf(out, "  host %s", t->host[e->a].name);
-        break;
-    case PART_RACK_PAIR:
-        fprintf(out, "  racks %s and %s", t->group[LEVEL_RACK].name[e->a],
-                t->group[LEVEL_RACK].name[e->b]);
-        break;
-    default:
-        fprintf(out, "  pair %d and %d", e->a, e->b);
-    }
-    if (e->side != SIDE_BOTH)
-        fprintf(out, " %s", side_name[e->side]);
-    fprintf(out, ": %.2f of %s; %s\n", e->factor,
-            e->tier < 0 ? "every tier over NICs" : m->tier[e->tier].rule.name,
-            e->why ? e->why : "");
-}
-
 static int by_factor(const void *a, const void *b)
 {
     const struct exception *x = *(const struct exception *const *)a,
@@ -102,7 +76,7 @@ static void print_worst(FILE *out, const struct matrix *m)
         e[i] = &m->exception[i];
     qsort(e, (size_t)m->exceptions, sizeof(const struct exception *), by_factor);
     for (int i = 0; i < m->exceptions && i < WORST_SHOWN; i++)
-        print_part(out, m, e[i]);
+        fprintf(out, "  %.2f  %s\n", e[i]->factor, e[i]->why ? e[i]->why : part_name[e[i]->part]);
     if (!m->exceptions)
         fputs("  none stands out from its tier\n", out);
     else if (m->exceptions > WORST_SHOWN)

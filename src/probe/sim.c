@@ -117,7 +117,7 @@ static bool between(int x, int y, int a, int b)
     return (x == a && y == b) || (x == b && y == a);
 }
 
-static bool concerns(const struct sim *s, const struct fault *f, int src, int dst, bool nic)
+bool sim_concerns(const struct sim *s, const struct fault *f, int src, int dst, bool nic)
 {
     const int *x = s->truth->endpoint[src].place.at, *y = s->truth->endpoint[dst].place.at;
     enum level rack = rack_level(s->truth);
@@ -143,7 +143,7 @@ double sim_factor(const struct sim *s, int src, int dst, int tier)
     double worst = 1;
 
     for (int i = 0; i < s->faults; i++)
-        if (concerns(s, &s->fault[i], src, dst, s->fabric->tier[tier].nic))
+        if (sim_concerns(s, &s->fault[i], src, dst, s->fabric->tier[tier].nic))
             worst = fmin(worst, s->fault[i].factor);
     return worst;
 }

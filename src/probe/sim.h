@@ -51,6 +51,9 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
 /* Rate left (0..1) of src -> dst on this tier. */
 double sim_factor(const struct sim *s, int src, int dst, int tier);
 
+/* Does this fault slow src -> dst?  nic: the pair's traffic crosses NICs. */
+bool sim_concerns(const struct sim *s, const struct fault *f, int src, int dst, bool nic);
+
 /* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
 
 #endif

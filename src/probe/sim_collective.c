@@ -4,15 +4,21 @@
  * A published curve of the preset is used when op and group match it; elsewhere a ring in member
  * order (all_gather, reduce_scatter, all_reduce, broadcast), a pairwise exchange (all_to_all) or
  * the single hop (sendrecv).  Ring: NCCL src/graph/tuning.cc, latency = steps * (alpha of the
- * link), bandwidth = the slowest link; a ring leaves a domain with `g` members over g NICs at once.
- */
+ * link), bandwidth = the slowest link; a ring leaves a domain over the NICs of all its `g` members
+ * there at once, each carrying 1/g, so the slowest of those NICs rules.  all_to_all: one pair's
+ * latency and PEER_ALPHA for each further peer; every member's NIC carries its own traffic, and the
+ * slowest member rules (nccl-tests issue #267). */
 #include <math.h>
 
 #include "probe/sim.h"
 
+/* HGX B200, NCCL 2.29.2 (aiconfigurator): all_to_all of 2 ranks 9.2 us, of 8 ranks 11.0 us. */
+#define PEER_ALPHA 0.3e-6
+
 struct links {
     double alpha_in, alpha_out; /* summed over the ring's hops inside and between domains */
     double Bps;                 /* of the slowest hop, NICs of a domain added up */
+    double in_Bps;              /* of the slowest hop inside a domain */
     double nic_Bps;             /* of the slowest hop that crosses NICs, one NIC; INFINITY: none */
     int crossings, per_domain;
 };
@@ -24,11 +30,42 @@ static int domain_of(const struct topo *t, int id)
     return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : at[LEVEL_HOST];
 }
 
+/* What a fault between the racks of a and b leaves. */
+static double racks_factor(const struct sim *s, int a, int b)
+{
+    double worst = 1;
+
+    for (int f = 0; f < s->faults; f++)
+        if (s->fault[f].kind == FAULT_SLOW_RACKS && sim_concerns(s, &s->fault[f], a, b, true))
+            worst = fmin(worst, s->fault[f].factor);
+    return worst;
+}
+
+/* What the slowest member's own fault leaves of its traffic between domains, or inside one. */
+static double member_factor(const struct sim *s, const int *ids, int n, bool between)
+{
+    double worst = 1;
+
+    for (int f = 0; f < s->faults; f++) {
+        const struct fault *x = &s->fault[f];
+        bool nic = x->kind == FAULT_SLOW_NIC, gpu = x->kind == FAULT_SLOW_GPU;
+        if (!(between ? nic : gpu) && x->kind != FAULT_SLOW_HOST)
+            continue;
+        for (int i = 0; i < n; i++)
+            if (ids[i] == x->a ? nic || gpu : 0)
+                worst = fmin(worst, x->factor);
+        for (int i = 0; x->kind == FAULT_SLOW_HOST && i < n; i++)
+            if (s->truth->endpoint[ids[i]].place.at[LEVEL_HOST] == x->a)
+                worst = fmin(worst, x->factor);
+    }
+    return worst;
+}
+
 /* Walk the ring of members once. */
 static struct links walk(const struct sim *s, const int *ids, int n)
 {
     const struct topo *t = s->truth;
-    struct links l = {0, 0, INFINITY, INFINITY, 0, 0};
+    struct links l = {0, 0, INFINITY, INFINITY, INFINITY, 0, 0};
     double out_Bps = INFINITY;
     int run = 0, fewest = n;
 
@@ -36,21 +73,23 @@ static struct links walk(const struct sim *s, const int *ids, int n)
         int a = ids[i], b = ids[(i + 1) % n];
         int tier = topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
         const struct fabric_tier *ft = &s->fabric->tier[tier];
-        double Bps = ft->Bps.value * sim_factor(s, a, b, tier);
         run++;
         if (domain_of(t, a) == domain_of(t, b)) {
             l.alpha_in += ft->alpha.value;
-            l.Bps = fmin(l.Bps, Bps);
+            l.Bps = fmin(l.Bps, ft->Bps.value * sim_factor(s, a, b, tier));
             continue;
         }
         l.alpha_out += ft->alpha.value;
-        out_Bps = fmin(out_Bps, Bps);
+        out_Bps = fmin(out_Bps, ft->Bps.value * racks_factor(s, a, b));
         l.crossings++;
         fewest = run < fewest ? run : fewest;
         run = 0;
     }
+    if (l.crossings)
+        out_Bps *= member_factor(s, ids, n, true);
     l.per_domain = l.crossings ? fewest : n;
     l.nic_Bps = out_Bps;
+    l.in_Bps = l.Bps;
     l.Bps = fmin(l.Bps, out_Bps * l.per_domain);
     return l;
 }
@@ -92,12 +131,15 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
     double lap = (l.alpha_in + l.alpha_out) * share; /* n - 1 of the ring's n hops */
     double rounds = op == OP_ALL_REDUCE ? 2 : 1;
     if (op == OP_ALL_TO_ALL) {
-        double near = bytes * (l.per_domain - 1) / n / l.Bps;
+        double alpha = fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
+                            l.crossings ? l.alpha_out / l.crossings : 0);
+        double near = bytes * (l.per_domain - 1) / n / (l.in_Bps * member_factor(s, ids, n, false));
         double far = l.crossings ? bytes * (n - l.per_domain) / n / l.nic_Bps : 0;
-        return lap / n + fmax(l.alpha_in, l.alpha_out) / n + fmax(near, far);
+        return alpha + (n - 2) * PEER_ALPHA + fmax(near, far);
     }
     if (op == OP_SENDRECV)
-        return fmax(l.alpha_in / n, l.alpha_out / (l.crossings ? l.crossings : 1)) +
+        return fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
+                    l.crossings ? l.alpha_out / l.crossings : 0) +
                bytes / (l.crossings ? fmin(l.Bps, l.nic_Bps) : l.Bps);
     return rounds * (lap + bytes * (op == OP_BROADCAST ? 1 : share) / l.Bps);
 }
