@@ -111,15 +111,6 @@ static void slow_down(struct cost *out, const struct matrix *m, const struct way
     out->hi *= ratio;
 }
 
-static void name_exception(struct cost *out, const struct matrix *m)
-{
-    const struct exception *e = &m->exception[out->exception];
-    size_t n = strlen(out->source);
-
-    snprintf(out->source + n, sizeof(out->source) - n, "; slowest part %.3g: %s", e->factor,
-             e->why ? e->why : part_name[e->part]);
-}
-
 static bool refused(const struct matrix *m, enum op op, const int *ids, int n, struct cost *out)
 {
     *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
@@ -161,7 +152,7 @@ static void collective_cost(const struct matrix *m, enum op op, const int *ids, 
         model_words(m, &w, op, out->source, sizeof(out->source));
     }
     if (w.exception >= 0)
-        name_exception(out, m);
+        matrix_blame(m, out);
 }
 
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,

@@ -61,6 +61,39 @@ void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     MEM_PUSH(m->finding, m->findings) = (struct finding){mem_strdup(kind), text};
 }
 
+static const char *endpoint_text(const struct topo *t, int id, char buf[96])
+{
+    const struct endpoint *e = &t->endpoint[id];
+
+    snprintf(buf, 96, "%d (%.64s:%d)", id, t->host[e->place.at[LEVEL_HOST]].name, e->local);
+    return buf;
+}
+
+char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256])
+{
+    static const char *const side[SIDE_COUNT] = {"", ", sending", ", receiving"};
+    const struct topo *t = &m->topo;
+    const char *arrow = e->side == SIDE_BOTH ? "and" : e->side == SIDE_TX ? "to" : "from";
+    char a[96], b[96];
+
+    switch (e->part) {
+    case PART_ENDPOINT:
+        snprintf(buf, 256, "endpoint %s%s", endpoint_text(t, e->a, a), side[e->side]);
+        break;
+    case PART_HOST:
+        snprintf(buf, 256, "host %.100s%s", t->host[e->a].name, side[e->side]);
+        break;
+    case PART_RACK_PAIR:
+        snprintf(buf, 256, "racks %.100s %s %.100s", t->group[LEVEL_RACK].name[e->a], arrow,
+                 t->group[LEVEL_RACK].name[e->b]);
+        break;
+    default:
+        snprintf(buf, 256, "pair %s %s %s", endpoint_text(t, e->a, a), arrow,
+                 endpoint_text(t, e->b, b));
+    }
+    return buf;
+}
+
 /* Does traffic from x (sending) to y cross this part?  forward: side TX counts at x. */
 static bool touches(const struct exception *e, int x, int y)
 {
@@ -216,10 +249,16 @@ void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct 
         return;
     double factor = matrix_factor(m, src, dst, &out->exception, &add);
     pair_cost(m, src, dst, bytes, factor, add, out);
-    if (out->exception >= 0) {
-        size_t n = strlen(out->source);
-        const struct exception *e = &m->exception[out->exception];
-        snprintf(out->source + n, sizeof(out->source) - n, ", %.3g of it: %s", e->factor,
-                 e->why ? e->why : part_name[e->part]);
-    }
+    if (out->exception >= 0)
+        matrix_blame(m, out);
+}
+
+void matrix_blame(const struct matrix *m, struct cost *out)
+{
+    const struct exception *e = &m->exception[out->exception];
+    size_t n = strlen(out->source);
+    char part[256];
+
+    snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %s", e->factor,
+             matrix_part(m, e, part));
 }

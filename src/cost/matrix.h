@@ -104,6 +104,9 @@ struct matrix {
 
 void matrix_init(struct matrix *m);
 void matrix_free(struct matrix *m);
+/* What part this is: "endpoint 17 (r00n04:1), sending", "host n03", "rack-00 to rack-01", "pair
+ * ...". */
+char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256]);
 /* Append a finding. */
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -127,6 +130,8 @@ struct cost {
 void matrix_pair(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
 /* The same without exceptions. */
 void matrix_pair_healthy(const struct matrix *m, int src, int dst, double bytes, struct cost *out);
+/* Append "; 0.6 of it by PART" to out->source; out->exception must be set. */
+void matrix_blame(const struct matrix *m, struct cost *out);
 /* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
  * it (-1) and the latency that is added. */
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);

@@ -212,28 +212,6 @@ void parts_merge(struct fit *f, double tolerance)
 
 /* --- sentences --- */
 
-static const char *part_words(const struct fit *f, const struct exception *e, char buf[256])
-{
-    const struct topo *t = &f->m->topo;
-    char a[96], b[96];
-
-    switch (e->part) {
-    case PART_ENDPOINT:
-        snprintf(buf, 256, "endpoint %s", fit_endpoint(f, e->a, a));
-        break;
-    case PART_HOST:
-        snprintf(buf, 256, "host %.200s", t->host[e->a].name);
-        break;
-    case PART_RACK_PAIR:
-        snprintf(buf, 256, "%.100s to %.100s", t->group[LEVEL_RACK].name[e->a],
-                 t->group[LEVEL_RACK].name[e->b]);
-        break;
-    default:
-        snprintf(buf, 256, "pair %s, %s", fit_endpoint(f, e->a, a), fit_endpoint(f, e->b, b));
-    }
-    return buf;
-}
-
 /* How many samples show it, how many of them alone, and how many are all there are. */
 static void count_evidence(const struct fit *f, int k, int *shown, int *alone)
 {
@@ -250,22 +228,19 @@ static void explain(struct fit *f, int k)
     struct exception *e = &f->m->exception[k];
     const char *tier =
         e->tier >= 0 ? f->m->tier[e->tier].rule.name : "every tier that crosses NICs";
-    const char *side = e->side == SIDE_TX ? ", sending" : e->side == SIDE_RX ? ", receiving" : "";
-    char part[256];
     int shown, alone;
 
     count_evidence(f, k, &shown, &alone);
-    part_words(f, e, part);
     if (e->factor <= 0)
-        e->why = mem_printf("%s: no answer in %d of %d pairs", part, shown, shown);
+        e->why = mem_printf("no answer in %d of %d pairs", shown, shown);
     else if (e->part == PART_PAIR)
         e->why = mem_printf(
-            "%s: %.2f of %s alone as well; both ends are as usual with others or have no "
-            "other partner in this tier",
-            part, e->factor, tier);
+            "%.2f of %s alone as well: the link; what its ends have with others is as usual, or "
+            "there is no other in this tier",
+            e->factor, tier);
     else
-        e->why = mem_printf("%s%s: %d pairs see %.2f of %s%s", part, side, shown, e->factor, tier,
-                            alone ? ", alone as well: not contention" : "");
+        e->why = mem_printf("%d pairs see %.2f of %s%s", shown, e->factor, tier,
+                            alone ? ", alone as well: no contention" : "");
 }
 
 void parts_explain(struct fit *f)

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/matrix_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "emit/shape_group.h"
+#include "emit/table.h"
+
+static const char *seconds(char buf[UNITS_TEXT], double s)
+{
+    return s > 0 && isfinite(s) ? units_seconds_text(buf, s) : NULL;
+}
+
+static const char *rate(char buf[UNITS_TEXT], double Bps)
+{
+    return Bps > 0 && isfinite(Bps) ? units_rate_text(buf, Bps) : NULL;
+}
+
+static const char *percent(char buf[UNITS_TEXT], double share)
+{
+    if (!isfinite(share))
+        return NULL;
+    snprintf(buf, UNITS_TEXT, "%.1f %%", 100 * share);
+    return buf;
+}
+
+static double at_size(const struct curve *c, double bytes)
+{
+    return c->points ? bytes / curve_time(c, bytes) : NAN;
+}
+
+void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
+{
+    char t[9][UNITS_TEXT], size[UNITS_TEXT + 8] = "";
+    struct table table;
+
+    if (bytes > 0)
+        snprintf(size, sizeof(size), "at %s", units_bytes_text(t[0], bytes));
+    table_init(&table, bytes > 0 ? "lrrrrrrrrl" : "lrrrrrrrl");
+    if (bytes > 0)
+        table_row(&table, "tier", "pairs", "latency", "one way", "both ways", size, "spread",
+                  "loaded", "of peak", "source");
+    else
+        table_row(&table, "tier", "pairs", "latency", "one way", "both ways", "spread", "loaded",
+                  "of peak", "source");
+    for (int i = 0; i < m->tiers; i++) {
+        const struct tier *x = &m->tier[i];
+        double uni = matrix_rate(m, i, DIR_UNI);
+        double bi = x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN;
+        const char *head[5] = {x->rule.name, t[0], seconds(t[1], x->curve[DIR_ONEWAY].alpha),
+                               rate(t[2], uni), rate(t[3], bi)};
+        const char *tail[4] = {percent(t[5], x->pairs ? x->spread : NAN), percent(t[6], x->loaded),
+                               percent(t[7], x->peak_Bps > 0 ? uni / x->peak_Bps : NAN),
+                               x->source ? x->source : basis_name[x->basis]};
+        snprintf(t[0], UNITS_TEXT, "%d", x->pairs);
+        if (bytes > 0)
+            table_row(&table, head[0], head[1], head[2], head[3], head[4],
+                      rate(t[4], at_size(&x->curve[DIR_UNI], bytes)), tail[0], tail[1], tail[2],
+                      tail[3]);
+        else
+            table_row(&table, head[0], head[1], head[2], head[3], head[4], tail[0], tail[1],
+                      tail[2], tail[3]);
+    }
+    table_print(out, &table, 0);
+    table_free(&table);
+}
+
+static double expected(const struct matrix *m, const struct collective *c, const int *ids,
+                       double bytes)
+{
+    struct cost cost = {.sec = NAN};
+
+    if (ids)
+        matrix_expected(m, c->op, ids, c->shape.ranks, bytes, &cost);
+    return cost.sec;
+}
+
+static void collective_rows(struct table *table, const struct matrix *m, const struct collective *c,
+                            double bytes)
+{
+    const struct curve_point *last = &c->curve.point[c->curve.points - 1];
+    double from = bytes > 0 ? bytes : last->bytes / 256, to = bytes > 0 ? bytes : last->bytes;
+    double factor = op_bus_factor(c->op, c->shape.ranks);
+    int *ids = shape_group(&m->topo, &c->shape);
+    char shape[48], t[4][UNITS_TEXT];
+
+    for (double s = from; s <= to * 1.0001; s *= 16) {
+        double sec = curve_time(&c->curve, s);
+        bool first = s == from;
+        if (s >= c->curve.point[0].bytes || bytes > 0)
+            table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
+                      units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
+                      percent(t[3], expected(m, c, ids, s) / sec),
+                      first ? basis_name[c->basis] : "");
+    }
+    free(ids);
+}
+
+void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes)
+{
+    struct table table;
+
+    table_init(&table, "llrrrrl");
+    table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "source");
+    for (int i = 0; i < m->collectives; i++)
+        if (m->collective[i].curve.points)
+            collective_rows(&table, m, &m->collective[i], bytes);
+    table_print(out, &table, 0);
+    table_free(&table);
+    if (!m->collectives)
+        fputs("no collective was measured\n", out);
+}
+
+void matrix_text_findings(FILE *out, const struct matrix *m)
+{
+    struct table table;
+    char part[256], factor[UNITS_TEXT];
+
+    if (m->exceptions) {
+        table_init(&table, "lrll");
+        table_row(&table, "slow part", "speed", "tier", "evidence");
+        for (int i = 0; i < m->exceptions; i++) {
+            const struct exception *e = &m->exception[i];
+            snprintf(factor, sizeof(factor), "%.2f", e->factor);
+            table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
+                      e->tier >= 0 ? m->tier[e->tier].rule.name : "all over NICs", e->why);
+        }
+        table_print(out, &table, 0);
+        table_free(&table);
+    } else {
+        fputs("no slow part: none stands out from its tier\n", out);
+    }
+    for (int i = 0; i < m->findings; i++)
+        fprintf(out, "%s%s: %s\n", i ? "" : "\n", m->finding[i].kind, m->finding[i].text);
+}
+
+static void point_rows(struct table *table, const char *what, const char *which,
+                       const struct curve *c)
+{
+    char t[5][UNITS_TEXT];
+
+    for (int i = 0; i < c->points; i++) {
+        const struct curve_point *p = &c->point[i];
+        snprintf(t[0], UNITS_TEXT, "%.0f", p->bytes);
+        snprintf(t[4], UNITS_TEXT, "%d", p->n);
+        table_row(table, what, which, t[0], seconds(t[1], p->sec), seconds(t[2], p->lo),
+                  seconds(t[3], p->hi), t[4]);
+    }
+}
+
+void matrix_text_points(FILE *out, const struct matrix *m)
+{
+    struct table table;
+    char shape[48];
+
+    table_init(&table, "llrrrrr");
+    table_row(&table, "what", "which", "bytes", "median", "from", "to", "samples");
+    for (int i = 0; i < m->tiers; i++)
+        for (int d = 0; d < DIR_COUNT; d++)
+            point_rows(&table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
+    for (int i = 0; i < m->collectives; i++)
+        point_rows(&table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
+                   &m->collective[i].curve);
+    table_print(out, &table, 0);
+    table_free(&table);
+}
+
+/* --- JSON --- */
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *matrix_view_tiers(const struct matrix *m, double bytes)
+{
+    json_t *out = json_array();
+
+    for (int i = 0; i < m->tiers; i++) {
+        const struct tier *t = &m->tier[i];
+        json_t *one =
+            json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "name", t->rule.name,
+                      "pairs", t->pairs, "latency_s",
+                      number(t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : NAN), "Bps",
+                      number(matrix_rate(m, i, DIR_UNI)), "both_Bps",
+                      number(t->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN), "spread",
+                      number(t->spread), "loaded", number(t->loaded), "peak_Bps",
+                      number(t->peak_Bps > 0 ? t->peak_Bps : NAN), "nic", t->nic, "basis",
+                      basis_name[t->basis]);
+        if (bytes > 0)
+            json_object_set_new(one, "Bps_at_bytes", number(at_size(&t->curve[DIR_UNI], bytes)));
+        json_array_append_new(out, one);
+    }
+    return out;
+}
+
+static json_t *view_collective(const struct matrix *m, const struct collective *c, double bytes)
+{
+    json_t *sizes = json_array();
+    double factor = op_bus_factor(c->op, c->shape.ranks);
+    int *ids = shape_group(&m->topo, &c->shape), n = bytes > 0 ? 1 : c->curve.points;
+
+    for (int i = 0; i < n; i++) {
+        double s = bytes > 0 ? bytes : c->curve.point[i].bytes, sec = curve_time(&c->curve, s);
+        json_array_append_new(sizes, json_pack("{s:f, s:o, s:o, s:o}", "bytes", s, "seconds",
+                                               number(sec), "busbw_Bps", number(s * factor / sec),
+                                               "expected_seconds", number(expected(m, c, ids, s))));
+    }
+    free(ids);
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:o}", "op", op_name(c->op), "ranks",
+                     c->shape.ranks, "domains", c->shape.domains, "per_domain", c->shape.per_domain,
+                     "racks", c->shape.racks, "basis", basis_name[c->basis], "sizes", sizes);
+}
+
+json_t *matrix_view_collectives(const struct matrix *m, double bytes)
+{
+    json_t *out = json_array();
+
+    for (int i = 0; i < m->collectives; i++)
+        if (m->collective[i].curve.points)
+            json_array_append_new(out, view_collective(m, &m->collective[i], bytes));
+    return out;
+}
+
+json_t *matrix_view_findings(const struct matrix *m)
+{
+    json_t *parts = json_array(), *findings = json_array();
+    char part[256];
+
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        json_t *one = json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:i, s:s}", "what",
+                                matrix_part(m, e, part), "part", part_name[e->part], "side",
+                                side_name[e->side], "a", e->a, "factor", e->factor, "alpha_add_s",
+                                e->alpha_add, "evidence", e->evidence, "why", e->why ? e->why : "");
+        if (e->b >= 0)
+            json_object_set_new(one, "b", json_integer(e->b));
+        json_object_set_new(one, "tier",
+                            e->tier >= 0 ? json_string(m->tier[e->tier].rule.name) : json_null());
+        json_array_append_new(parts, one);
+    }
+    for (int i = 0; i < m->findings; i++)
+        json_array_append_new(findings, json_pack("{s:s, s:s}", "kind", m->finding[i].kind, "text",
+                                                  m->finding[i].text));
+    return json_pack("{s:o, s:o}", "exceptions", parts, "findings", findings);
+}
+
+static void view_points(json_t *out, const char *what, const char *which, const struct curve *c)
+{
+    for (int i = 0; i < c->points; i++) {
+        const struct curve_point *p = &c->point[i];
+        json_array_append_new(out, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:i}", "what", what,
+                                             "which", which, "bytes", p->bytes, "seconds", p->sec,
+                                             "low_seconds", p->lo, "high_seconds", p->hi, "samples",
+                                             p->n));
+    }
+}
+
+json_t *matrix_view_points(const struct matrix *m)
+{
+    json_t *out = json_array();
+    char shape[48];
+
+    for (int i = 0; i < m->tiers; i++)
+        for (int d = 0; d < DIR_COUNT; d++)
+            view_points(out, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
+    for (int i = 0; i < m->collectives; i++)
+        view_points(out, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
+                    &m->collective[i].curve);
+    return out;
+}
