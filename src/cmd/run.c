@@ -3,21 +3,25 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/units.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
+#include "emit/nccl_tests.h"
+#include "emit/plot.h"
 #include "emit/summary.h"
 
-enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL };
+enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL, FORMAT };
 
 struct args {
     struct chain chain;
     bool dry_run, no_plots;
-    const char *model;
+    const char *model, *format;
 };
 
 static const struct argp_option options[] = {
@@ -30,6 +34,7 @@ static const struct argp_option options[] = {
     {"resume", RESUME, NULL, 0, "finish the campaign that DIR holds", 1},
     {"dry-run", DRY_RUN, NULL, 0, "print the plan, its minutes and bytes; measure nothing", 1},
     {"model", MODEL, "NAME", 0, "predict the step time of this model (default llama3.1-8b)", 1},
+    {"format", FORMAT, "nccl-tests", 0, "print the collectives in that tool's table too", 1},
     {"no-plots", NO_PLOTS, NULL, 0, "leave the pictures out", 1},
     {0},
 };
@@ -68,6 +73,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case MODEL:
         a->model = arg;
+        break;
+    case FORMAT:
+        a->format = arg;
+        if (strcmp(arg, "nccl-tests"))
+            rc = err_usage(&err, "--format %s: only nccl-tests is known", arg);
         break;
     case NO_PLOTS:
         a->no_plots = true;
@@ -123,6 +133,40 @@ static void summarise(const struct args *a, const char *const *files, int nfiles
     summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files, nfiles);
 }
 
+/* Pictures are a view: what cannot be drawn is said and ends nothing. */
+static int draw(struct args *a, struct err *err)
+{
+    struct plot_result r = {0};
+    int rc = 0;
+
+    if (!a->no_plots)
+        rc = plot_campaign(a->chain.dir, NULL, PLOT_ALL, PLOT_PNG, &r, err);
+    for (int i = 0; i < PLOT_FIGURES && rc == 0 && r.gnuplot; i++)
+        if (r.why[i])
+            log_info("no %s picture: %s", plot_name[i], r.why[i]);
+    if (!a->no_plots && rc == 0 && !r.gnuplot)
+        log_warn("gnuplot is not installed: no pictures; railgauge plot %s --terminal shows the "
+                 "pair map here",
+                 a->chain.dir);
+    plot_result_free(&r);
+    return rc;
+}
+
+/* --format nccl-tests: the table that existing parsers read, before the summary. */
+static int print_format(const struct args *a, struct err *err)
+{
+    char *path = file_join(a->chain.dir, "points.tsv");
+    struct points p;
+    int rc = 0;
+
+    if (a->format && (rc = points_load(&p, path, err)) == 0) {
+        rc = nccl_tests_print(stdout, &p, &a->chain.plan, &a->chain.topo, err);
+        points_free(&p);
+    }
+    free(path);
+    return rc;
+}
+
 static int chain(struct args *a, struct err *err)
 {
     static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
@@ -133,7 +177,8 @@ static int chain(struct args *a, struct err *err)
         return -1;
     log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
              c->transport);
-    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0 || chain_predict(c, a->model, err) < 0)
+    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0 || chain_predict(c, a->model, err) < 0 ||
+        draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
     summarise(a, files, 6 - a->no_plots);
     return 0;
