@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "step/predict.h"
@@ -28,9 +29,13 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
     default:
         snprintf(what, sizeof(what), "endpoints %d and %d", x->a, x->b);
     }
-    snprintf(buf, (size_t)size, "%s%s%s: %.2f of its tier%s%s", what,
-             x->side == SIDE_BOTH ? "" : " ", x->side == SIDE_BOTH ? "" : side_name[x->side],
-             x->factor, x->why ? ", " : "", x->why ? x->why : "");
+    /* Evidence written by fit names its part already. */
+    if (x->why && !strncmp(x->why, what, strcspn(what, " ")))
+        snprintf(buf, (size_t)size, "%s", x->why);
+    else
+        snprintf(buf, (size_t)size, "%s%s%s: %.2f of its tier%s%s", what,
+                 x->side == SIDE_BOTH ? "" : " ", x->side == SIDE_BOTH ? "" : side_name[x->side],
+                 x->factor, x->why ? ", " : "", x->why ? x->why : "");
     return buf;
 }
 
