@@ -45,7 +45,7 @@ commands="run discover plan probe fit show cost predict plot export"
     for c in $commands; do
         run --separate-stderr railgauge "$c" --no-such-option
         [ "$status" -eq 64 ] || { echo "$c: $status"; false; }
-        [[ $stderr == *"railgauge $c: unrecognized option '--no-such-option'"* ]] || { echo "$c: $stderr"; false; }
+        [[ $stderr == *"$c: unrecognized option '--no-such-option'"* ]] || { echo "$c: $stderr"; false; }
     done
 }
 
