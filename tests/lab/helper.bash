@@ -2,8 +2,7 @@
 # shellcheck shell=bash disable=SC2034 # top is used by the tests
 
 top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-build=${BUILD:-$top/build}
-export PATH=$build:$PATH
+export PATH=${RG_BUILD:-$top/build}:$PATH
 
 lab() { "$BATS_TEST_DIRNAME/lab.sh" "$@"; }
 

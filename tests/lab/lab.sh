@@ -80,14 +80,16 @@ need_up() {
 }
 
 # The launcher's way onto a host: AGENT HOST COMMAND...  Each host has its own UTS name, or Open MPI takes
-# them for one machine.  Ahead of the machine's other work, which is no part of the fabric.
+# them for one machine.  Ranks run ahead of the machine's other work, which is no part of the fabric: they
+# wait by sched_yield, which at the usual priority hands a busy core away for milliseconds.  The round
+# robin lets them take turns, relay.c stands above them.
 write_agent() {
     cat >"$STATE/agent" <<'AGENT'
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
 host=$1
 shift
-exec nice -n -20 ip netns exec "$host" unshare -u sh -c "hostname $host; $*"
+exec chrt -r 1 ip netns exec "$host" unshare -u sh -c "hostname $host; $*"
 AGENT
     chmod 755 "$STATE/agent"
 }
@@ -127,9 +129,10 @@ cmd_down() {
 cmd_usable() {
     local tool try=$LAB-try rc=0
     [ "$(id -u)" = 0 ] || die "needs root to build network namespaces"
-    for tool in ip tc unshare mpirun sysctl awk cc; do
+    for tool in ip tc unshare chrt mpirun sysctl awk cc; do
         command -v "$tool" >/dev/null || die "needs the command '$tool'"
     done
+    chrt -r 1 true 2>/dev/null || die "may not run programs ahead of others here (chrt -r)"
     [ -c /dev/net/tun ] || die "needs /dev/net/tun for the delay"
     ip netns add "$try" || die "may not make network namespaces here"
     {
