@@ -149,11 +149,10 @@ static void add_up(struct prediction *p, const struct question *q)
     double half = z90 * sqrt(var + whole * whole * p->sec * p->sec);
     p->hi = p->sec + half;
     p->lo = p->sec * p->sec / p->hi; /* errors multiply: half the time is as far off as twice */
-    predict_note(
-        p,
-        "no anchor: no measured step calibrates this recipe, so the interval is %.0f %% wider "
-        "on each side than its terms alone make it",
-        100 * whole * z90);
+    predict_note(p,
+                 "no anchor: no measured step calibrates this recipe; the interval allows %.0f %% "
+                 "for that beside the errors of the terms",
+                 100 * whole * z90);
 }
 
 static void figures(struct prediction *p, const struct question *q)
