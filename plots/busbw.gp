@@ -14,7 +14,7 @@ if (PANELS < 1 || VALUES < 1) { printerr 'no bus bandwidth in '.LINES; exit stat
 COLS = PANELS == 1 ? 1 : 2; ROWS = (PANELS + COLS - 1) / COLS
 AREA_W = PANELS == 1 ? 1500 : 840; AREA_H = PANELS == 1 ? 900 : 560
 LEFT = 160; RIGHT = 420; TOP = 150; ABOVE = 90; BELOW = 95
-WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + BELOW) + 45
+WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + BELOW) + 75
 eval value('OPEN_'.FORMAT)
 set output OUT
 
@@ -32,7 +32,7 @@ do for [p = 1:PANELS] {
     set tmargin at screen sy(Y0); set bmargin at screen sy(Y0 + AREA_H)
     OP = ''
     stats PANEL skip 1 using ($1 == p ? (OP = strcol(2), FROM = $3, TO = $4, LO = $5, HI = $6, TOPS = $7 > 0 ? 'yes' : '', 1) : 1) nooutput
-    set label 3 OP at screen sx(X0), screen sy(Y0 - 34) left font B24 noenhanced textcolor rgb INK
+    set label 3 plain(OP) at screen sx(X0), screen sy(Y0 - 34) left font B24 textcolor rgb INK
 
     set xrange [FROM : (TO > FROM ? TO : FROM * 2)]; set yrange [LO : HI]
     unset mxtics; unset mytics; set xtics () ; set xtics font F18; set ytics (); set ytics font F18
@@ -53,16 +53,17 @@ do for [p = 1:PANELS] {
     stats LABELS skip 1 using (int($1) == p ? (HERE = HERE.' '.strcol(2), 1) : 1) nooutput
     stats LINES skip 1 using (int($1) == p && valid(9) && strstrt(HOPED, strcol(2)) == 0 ? (HOPED = HOPED.' '.strcol(2), 1) : 1) nooutput
     # What is not of this panel and colour is undefined; the points of a line stand together.
+    up(v, px) = v * (HI / LO)**(px / real(AREA_H))
     colour(c) = COLOUR[int(c) > 0 ? int(c) : 1]
     of(c, col) = int($1) == p && strcol(2) eq c && valid(col) ? column(col) : NaN
     plot for [c in HERE] LINES skip 1 using 5:(of(c, 7)):(of(c, 8)) with filledcurves lc rgb colour(c), \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
-         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:3 with labels left offset 0.6,0.5 noenhanced font F16 textcolor rgb SOFT, \
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(plain(strcol(3))) with labels left offset 0.6,0 font F16 textcolor rgb SOFT, \
          for [c in (HOPED eq '' ? '0' : HOPED)] LINES skip 1 using 5:(of(c, 9)) with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
          for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with lines lw 2.2 lc rgb colour(c), \
-         for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with points pt 7 ps 0.55 lc rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):5:3 with labels left offset 1.2,0.4 noenhanced font B17 textcolor rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):5:4 with labels left offset 1.2,-0.48 noenhanced font F17 textcolor rgb colour(c)
+         for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with points pt 7 ps 1.0 * PS lc rgb colour(c), \
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, 13)):(plain(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, -13)):(plain(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
     unset label 1; unset label 2; unset label 3
 }
 unset multiplot

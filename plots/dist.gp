@@ -19,8 +19,8 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 TITLE at screen sx(60), screen sy(62) left noenhanced font B33 textcolor rgb INK
-set label 2 SUBTITLE at screen sx(60), screen sy(118) left noenhanced font F20 textcolor rgb SOFT
+set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
+set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA_H)
 set style fill transparent solid 0.35 noborder
 share(v) = sprintf('%g%%%%', v)
@@ -32,7 +32,7 @@ set border 2; unset grid; set grid ytics lc rgb GRID lw 1 lt 1
 set xrange [0.5 : K + 0.5]; set yrange [LO : HI + (HI - LO) * 0.12]
 set ytics () ; set ytics font F18
 do for [v = int(LO):int(HI):STEP] { set ytics add (share(v) v) }
-set xtics noenhanced font F18 scale 0 offset 0,-0.4
+set xtics font F18 scale 0 offset 0,-0.4
 set ylabel 'share of expected bandwidth' font F20 offset 0.4,0
 set arrow 1 from graph 0, first ACCEPT to graph 1, first ACCEPT nohead dt (10, 7) lw 1 lc rgb '#9ca3af' back
 set label 3 'Every kind of pair' at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
@@ -42,11 +42,11 @@ plot for [k = 1:K] OUTLINE skip 1 using (of(k) + FIT * $3):2 with filledcurves x
      for [k = 1:K] OUTLINE skip 1 using (of(k) - FIT * $3):2 with filledcurves x=k lc rgb COLOUR[k], \
      TIER skip 1 using 1:9:(0):($13 - $9) with vectors nohead lw 1.3 lc rgb INK, \
      TIER skip 1 using 1:10:(0):($12 - $10) with vectors nohead lw 6 lc rgb INK, \
-     TIER skip 1 using 1:11 with points pt 7 ps 0.8 lc rgb '#ffffff', \
-     for [k = 1:K] TIER skip 1 using (of(k)):8 with points pt 7 ps 1.1 lc rgb COLOUR[k], \
-     TIER skip 1 using 1:8:(sprintf('worst %.3g GB/s', $7)) with labels center offset 0,-0.85 noenhanced font F16 textcolor rgb INK, \
-     for [k = 1:K] TIER skip 1 using (of(k)):(ABOVE):(sprintf('%.4g GB/s', $6)) with labels center noenhanced font B20 textcolor rgb COLOUR[k], \
-     TIER skip 1 using 1:(LO):xticlabels(strcol(2)."\n".strcol(3)."\n".strcol(4)) with dots lc rgb '#ff000000'
+     TIER skip 1 using 1:11 with points pt 7 ps 0.8 * PS lc rgb '#ffffff', \
+     for [k = 1:K] TIER skip 1 using (of(k)):8 with points pt 7 ps 1.1 * PS lc rgb COLOUR[k], \
+     TIER skip 1 using 1:($16 - 20 * (HI - LO) * 1.12 / AREA_H):('worst '.strcol(7).' GB/s') with labels center font F16 textcolor rgb INK, \
+     for [k = 1:K] TIER skip 1 using (of(k)):(ABOVE):(strcol(6).' GB/s') with labels center font B20 textcolor rgb COLOUR[k], \
+     TIER skip 1 using 1:(LO):xticlabels(plain(strcol(2))."\n".(strcol(3) eq "" ? "" : strcol(3)."\n").strcol(4)) with dots lc rgb '#ff000000'
 
 # --- right: the slow tail ---
 unset label 1; unset label 2; unset arrow 1
@@ -54,7 +54,7 @@ set lmargin at screen sx(LEFT + PANEL_W + GAP); set rmargin at screen sx(LEFT + 
 set border 3; set grid xtics ytics lc rgb GRID lw 1 lt 1
 set label 3 'The slow tail' at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
 set logscale y; set xrange [LO : HI]; set yrange [RARE : 1]
-set xtics () enhanced; set xtics scale 0.6 offset 0,0; set ytics (); unset mytics
+set xtics (); set xtics scale 0.6 offset 0,0; set ytics (); unset mytics
 do for [v = int(LO):int(HI):STEP] { set xtics add (share(v) v) }
 do for [e = int(floor(log10(RARE) + 0.5)):-1] { set ytics add (share(100 * 10.0**e) 10.0**e) }
 set ytics add ('all' 1)
@@ -63,5 +63,5 @@ set ylabel 'pairs at or below (logarithmic)' font F20 offset 0.4,0
 set arrow 1 from ACCEPT, graph 0 to ACCEPT, graph 1 nohead dt (10, 7) lw 1 lc rgb '#9ca3af' back
 plot for [k = 1:K] PAIRS skip 1 using (int($1) == k ? $3 : NaN):($5 / PAIRS_OF[k]) smooth cnormal with lines lw 2.4 lc rgb COLOUR[k], \
      for [k = 1:K] TIER skip 1 using (int($1) == k ? LO : NaN):(0.55 / 10**((k - 1) * 0.045 * -log10(RARE))):\
-         (sprintf('%s: %.2g%% below %g%%', strcol(2), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 noenhanced font B17 textcolor rgb COLOUR[k]
+         (sprintf('%s: %.2g%% below %g%%', plain(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 font B17 textcolor rgb COLOUR[k]
 unset multiplot

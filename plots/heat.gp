@@ -7,7 +7,7 @@ META = IN.'/heat_meta.tsv'; TICK = IN.'/heat_tick.tsv'; LINE = IN.'/heat_line.ts
 CELL = IN.'/heat_cell.tsv'; CALL = IN.'/heat_call.tsv'
 eval number('blocks', 'N'); eval number('cell_pixels', 'PX'); eval number('lo_GBps', 'LO')
 eval number('hi_GBps', 'HI'); eval number('log', 'LOG'); eval number('missing', 'LOST')
-eval number('calls', 'CALLS'); eval number('more', 'MORE')
+eval number('calls', 'CALLS'); eval number('span', 'SPAN'); eval number('more', 'MORE')
 if (!(N >= 2) || !(HI > LO)) { printerr 'no pairs in '.META; exit status 65 }
 eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE'); eval text('axis', 'AXIS')
 eval number('lines', 'LINES'); eval number('cells', 'CELLS')
@@ -16,7 +16,7 @@ stats TICK skip 1 using (WIDE = strlen(strcol(2)) > WIDE ? strlen(strcol(2)) : W
 
 # --- layout, in pixels; the maps are whole multiples of their cells, or the picture would be blurred ---
 MAP = N * PX
-LEFT = 110 + 15 * WIDE; GAP = 70 + 15 * WIDE; RIGHT = CALLS > 0 ? 470 : 110
+LEFT = 130 + 15 * WIDE; GAP = 80 + 15 * WIDE; RIGHT = CALLS > 0 ? 470 : 110
 TOP = 230; BOTTOM = 260
 WIDTH = LEFT + MAP + GAP + MAP + RIGHT
 WIDTH = WIDTH < 1900 ? 1900 : WIDTH
@@ -25,12 +25,16 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 TITLE at screen sx(60), screen sy(62) left noenhanced font B33 textcolor rgb INK
-set label 2 SUBTITLE at screen sx(60), screen sy(118) left noenhanced font F20 textcolor rgb SOFT
+set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
+set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
 set xrange [-0.5 : N - 0.5]; set yrange [N - 0.5 : -0.5]
 unset grid; set border 15 lw 1 lc rgb SOFT; set tics scale 0
-set xtics noenhanced font F18; set ytics noenhanced font F18
+set xtics font F18; set ytics font F18
 set object 1 rectangle from -0.5,-0.5 to N - 0.5,N - 0.5 fc rgb MISSING fs solid noborder behind
+# A rank with itself is no pair; where it can be seen it must not look like missing data.
+if (SPAN == 1 && N <= 128) { do for [i = 0:int(N) - 1] {
+    set object 100 + i rectangle from i - 0.5,i - 0.5 to i + 0.5,i + 0.5 fc rgb '#f1f2f4' fs solid noborder behind
+} }
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + MAP)
 set style textbox opaque noborder
 BAR_Y = sy(TOP + MAP + 165); BAR_H = 20 / real(HEIGHT)
@@ -40,8 +44,8 @@ CLEAR = '#ff000000'
 # --- left: GB/s ---
 set lmargin at screen sx(LEFT); set rmargin at screen sx(LEFT + MAP)
 set label 3 'Bandwidth'.(LOG > 0 ? ' (logarithmic colour)' : '') at graph 0, screen sy(TOP - 30) left font B24 textcolor rgb INK
-set ylabel 'sender: '.AXIS noenhanced font F20 offset 0.6,0
-set xlabel 'receiver: '.AXIS noenhanced font F20 offset 0,0.3
+set ylabel 'sender: '.plain(AXIS) font F20 offset 0.6,0
+set xlabel 'receiver: '.plain(AXIS) font F20 offset 0,0.3
 set palette defined (0 '#440154', 1 '#472c7a', 2 '#3b518b', 3 '#2c718e', 4 '#21908d', 5 '#27ad81', 6 '#5cc863', 7 '#aadc32', 8 '#fde725')
 set cbrange [LO : HI]
 if (LOG > 0) { set logscale cb; unset mcbtics; set cbtics () ; eval log_ticks('cb') } else { set cbtics autofreq }
@@ -49,10 +53,10 @@ set cbtics font F18 offset 0,0.2
 set cblabel 'GB/s' font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT), BAR_Y size MAP / real(WIDTH), BAR_H
 plot IN.'/heat_GBps.bin' binary matrix using 1:2:3 with image, \
-     TICK skip 1 using 1:(0):xticlabels(2) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(2) with dots lc rgb CLEAR, \
+     TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#ffffff', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#ffffff', \
-     for [t in NUMBERS] CELL skip 1 using 1:2:3:5 with labels noenhanced font F18 textcolor rgb variable
+     for [t in NUMBERS] CELL skip 1 using 1:2:3:5 with labels font F18 textcolor rgb variable
 
 # --- right: share of expected ---
 unset label 1; unset label 2
@@ -67,19 +71,20 @@ set cblabel (LOST > 0 ? 'grey: no data' : ' ') font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT + MAP + GAP), BAR_Y size MAP / real(WIDTH), BAR_H
 if (MORE > 0) { set label 4 sprintf('and %d more', int(MORE)) at screen sx(LEFT + MAP + GAP + MAP + 62), screen sy(TOP + MAP - 12) left font F17 textcolor rgb SOFT }
 plot IN.'/heat_share.bin' binary matrix using 1:2:3 with image, \
-     TICK skip 1 using 1:(0):xticlabels(2) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(2) with dots lc rgb CLEAR, \
+     TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#9ca3af', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#9ca3af', \
-     for [t in NUMBERS] CELL skip 1 using 1:2:4:6 with labels noenhanced font F18 textcolor rgb variable
+     for [t in NUMBERS] CELL skip 1 using 1:2:4:6 with labels font F18 textcolor rgb variable
 
 # --- the parts that stand out: from their row at the border of the map to a label ---
 if (CALLS > 0) {
     set lmargin at screen sx(LEFT + MAP + GAP + MAP); set rmargin at screen sx(LEFT + MAP + GAP + MAP + RIGHT)
-    unset label; unset object 1; unset border; unset colorbox; unset xlabel
+    unset label; unset object; unset border; unset colorbox; unset xlabel
     unset xtics; unset ytics
     set xrange [0 : RIGHT]
+    LINE_H = 13 * N / real(MAP) # half a line of text in rows
     plot CALL skip 1 using (6):1:(44):($2 - $1) with vectors nohead lw 0.9 lc rgb SOFT, \
-         CALL skip 1 using (60):2:3 with labels left offset 0,0.42 noenhanced font B17 textcolor rgb INK, \
-         CALL skip 1 using (60):2:4 with labels left offset 0,-0.46 noenhanced font F17 textcolor rgb SOFT
+         CALL skip 1 using (60):($2 - LINE_H):(plain(strcol(3))) with labels left font B17 textcolor rgb INK, \
+         CALL skip 1 using (60):($2 + LINE_H):(plain(strcol(4))) with labels left font F17 textcolor rgb SOFT
 }
 unset multiplot

@@ -26,17 +26,21 @@ INK = '#1a1a1a'; SOFT = '#6b7280'; GRID = '#e5e7eb'; MISSING = '#8b8f98'
 # Okabe and Ito's colours: told apart with colour-blind eyes too.
 array COLOUR[6] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9']
 
-# Points of text and lines: the pixel formats are laid out at 22 points on a 2,400 pixel picture; pdf
-# and svg take the same numbers.
+# Everything is laid out in the pixels of the png.  Text sizes are points there; the svg counts pixels (4/3
+# of a point here) and the pdf has 200 of the pixels in an inch.  PS is the size of a point mark.
 OPEN_png = "set terminal pngcairo size WIDTH,HEIGHT enhanced font FONT.',22' linewidth 2 background rgb 'white'"
-OPEN_svg = "set terminal svg size WIDTH,HEIGHT enhanced font FONT.',29' linewidth 2 background rgb 'white'"
-OPEN_pdf = "set terminal pdfcairo size WIDTH/200.,HEIGHT/200. enhanced font FONT.',10.5' linewidth 1 background rgb 'white'"
-# Text sizes in the terminal's own points, by their size in the png.
-PT = FORMAT eq 'png' ? 1.0 : FORMAT eq 'svg' ? 4/3. : 0.4773
+OPEN_svg = "set terminal svg size WIDTH,HEIGHT enhanced font FONT.',29.3' linewidth 2 background rgb 'white'"
+OPEN_pdf = "set terminal pdfcairo size WIDTH/200.,HEIGHT/200. enhanced fontscale 1 font FONT.',7.92' linewidth 1.6 background rgb 'white'"
+PT = FORMAT eq 'png' ? 1 : FORMAT eq 'svg' ? 4/3. : 0.36
+PS = FORMAT eq 'png' ? 1 : FORMAT eq 'svg' ? 0.45 : 0.5
 font(size) = sprintf('%s,%g', FONT, size * PT)
 bold(size) = sprintf('%s:Bold,%g', FONT, size * PT)
 F16 = font(16); F17 = font(17); F18 = font(18); F20 = font(20)
 B17 = bold(17); B20 = bold(20); B24 = bold(24); B33 = bold(33)
+
+# Text from data as it is: the characters that mean something in enhanced text get a backslash.  (The svg
+# terminal has no bold without enhanced text.)
+plain(s) = strlen(s) == 0 ? '' : (strstrt('_^{}@&~\', s[1:1]) > 0 ? '\' : '').s[1:1].plain(s[2:*])
 
 # Screen coordinates of a place in pixels from the left and from the top.
 sx(px) = px / real(WIDTH)

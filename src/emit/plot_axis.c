@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "emit/plot_calls.h"
 
-enum { CHAR_PIXELS = 17, NAME_MAX_CHARS = 16, ENDPOINTS_NAMED = 16, HOSTS_NAMED = 24 };
+enum { CHAR_PIXELS = 14, NAME_MAX_CHARS = 16, ENDPOINTS_NAMED = 16, HOSTS_NAMED = 24 };
 
 /* A run of places that share one coordinate; level -1: single endpoints. */
 struct run {

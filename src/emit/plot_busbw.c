@@ -210,12 +210,14 @@ static char *shape_words(char buf[PLOT_TEXT], const struct shape *s)
 static char *value_words(char buf[PLOT_TEXT], const struct figure *f, const struct line *l)
 {
     double v = line_value(l, l->sizes - 1), want = expected(f, l, l->size[l->sizes - 1]);
+    char rate[PLOT_TEXT];
 
+    plot_number(rate, v);
     if (isnan(want))
-        snprintf(buf, PLOT_TEXT, "%.3g GB/s%s", v,
+        snprintf(buf, PLOT_TEXT, "%.20s GB/s%s", rate,
                  l->c->basis == BASIS_PRESET ? ", published" : "");
     else
-        snprintf(buf, PLOT_TEXT, "%.3g GB/s, %.0f%% of expected", v, 100 * v / want);
+        snprintf(buf, PLOT_TEXT, "%.20s GB/s, %.0f%% of expected", rate, 100 * v / want);
     return buf;
 }
 

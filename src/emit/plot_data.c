@@ -93,6 +93,14 @@ void plot_spread(double *y, int n, double gap, double lo, double hi)
         y[i] = fmin(y[i], i < n - 1 ? y[i + 1] - gap : hi);
 }
 
+char *plot_number(char buf[PLOT_TEXT], double v)
+{
+    double a = fabs(v);
+
+    snprintf(buf, PLOT_TEXT, "%.*f", a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3, v);
+    return buf;
+}
+
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun)
 {
     char digits[32];

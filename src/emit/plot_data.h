@@ -46,6 +46,8 @@ double plot_nice_up(double v);
 /* Move the sorted places y[0..n) apart to at least `gap` inside [lo, hi], each as little as
  * possible. */
 void plot_spread(double *y, int n, double gap, double lo, double hi);
+/* Three digits: "0.150", "8.00", "46.9", "749", "1440". */
+char *plot_number(char buf[PLOT_TEXT], double v);
 /* "1,440", and "3 racks", "1 host": count with its noun. */
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun);
 

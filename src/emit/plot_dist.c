@@ -139,13 +139,24 @@ static void print_values(FILE *out, const struct dist *d, int index, const struc
                 row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
 }
 
-/* Silverman's rule, 0.9 min(sd, IQR/1.34) n^-1/5 (Density Estimation, 1986, eq. 3.31), with the
- * robust half only and a floor that keeps equal values visible. */
+/* Silverman's rule, 0.9 sd n^-1/5 (Density Estimation, 1986, eq. 3.31), with the spread from the
+ * median absolute deviation, so that a slow tail does not blur the rest; the floor keeps equal
+ * values visible. */
 static double bandwidth(const struct group *g)
 {
-    double iqr = quantile(g, 0.75) - quantile(g, 0.25);
+    double median = quantile(g, 0.5), *off = mem_calloc((size_t)g->count, sizeof(*off));
 
-    return fmin(3, fmax(0.35, 0.9 * iqr / 1.34 * pow(g->count, -0.2)));
+    for (int i = 0; i < g->count; i++)
+        off[i] = fabs(g->value[i].share - median);
+    double mad = stats_median(off, g->count);
+    free(off);
+    return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
+}
+
+/* Where the outline begins. */
+static double foot(const struct group *g)
+{
+    return fmax(0, quantile(g, 0) - 3 * bandwidth(g));
 }
 
 /* The density's outline, its highest point 1: a normal kernel on every row. */
@@ -154,7 +165,7 @@ static void print_density(FILE *out, const struct dist *d, int index, const stru
 {
     enum { STEPS = 400 };
     const struct group *g = &d->group[index];
-    double h = bandwidth(g), from = quantile(g, 0) - 3 * h, to = quantile(g, 1) + 3 * h;
+    double h = bandwidth(g), from = foot(g), to = quantile(g, 1) + 3 * h;
     double density[STEPS + 1], most = 0;
 
     for (int k = 0; k <= STEPS; k++) {
@@ -194,15 +205,16 @@ static void print_tier(FILE *out, const struct dist *d, int index)
 {
     static const double q[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
     const struct group *g = &d->group[index];
-    char name[PLOT_TEXT], count[PLOT_TEXT];
+    char name[PLOT_TEXT], count[PLOT_TEXT], rate[PLOT_TEXT];
 
     fprintf(out, "%d\t%s\t%s\t%s\t%d", index + 1,
             plot_text(name, d->ps->m->tier[g->tier].rule.name, 20), where(g),
             plot_count(count, g->count, "pair"), below(g));
-    fprintf(out, "\t%.4g\t%.4g", g->value[g->count / 2].rate, g->value[0].rate);
+    fprintf(out, "\t%s", plot_number(rate, g->value[g->count / 2].rate));
+    fprintf(out, "\t%s", plot_number(rate, g->value[0].rate));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
         fprintf(out, "\t%.5g", quantile(g, q[i]));
-    fprintf(out, "\t%d\n", g->count);
+    fprintf(out, "\t%d\t%.5g\n", g->count, foot(g));
 }
 
 static int write_values(const struct dist *d, const char *dir, struct err *err)
@@ -235,7 +247,7 @@ static int write_tiers(const struct dist *d, const char *dir, struct err *err)
     if (plot_begin(
             &out, dir, "dist_tier.tsv",
             "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\t"
-            "q3\tp95\tmax\tpairs",
+            "q3\tp95\tmax\tpairs\tfoot",
             err) < 0)
         return -1;
     for (int i = 0; i < d->groups; i++)
@@ -267,12 +279,12 @@ static int write_meta(const struct dist *d, const char *dir, struct err *err)
 
     for (int i = 0; i < d->groups; i++) {
         const struct group *g = &d->group[i];
-        lo = fmin(lo, g->value[0].share);
-        hi = fmax(hi, quantile(g, 0.995));
+        lo = fmin(lo, foot(g));
+        hi = fmax(hi, quantile(g, 0.995) + 3 * bandwidth(g));
         most = g->count > most ? g->count : most;
     }
-    lo = fmax(0, fmin(80, 10 * floor((lo - 2) / 10)));
-    hi = fmin(200, fmax(105, 5 * ceil((hi + 1) / 5)));
+    lo = fmax(0, fmin(80, 10 * floor((lo - 3) / 10)));
+    hi = fmin(200, fmax(105, 5 * ceil(hi / 5)));
     double rare = pow(10, floor(log10(1.0 / most)));
     if (plot_begin(&out, dir, "dist_meta.tsv", "key\tvalue", err) < 0)
         return -1;

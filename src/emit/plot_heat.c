@@ -99,11 +99,10 @@ static int scale(struct map *g, struct err *err)
     g->log = hi / lo > 3;
     g->hi = g->log ? plot_nice_up(hi) : hi;
     g->lo = g->log ? plot_nice_down(lo) : lo;
-    if (!g->log) { /* whole steps, and never a range of noise only */
-        double step = plot_nice_down(fmax(hi - lo, 0.2 * hi) / 4);
+    if (!g->log) { /* whole steps, over a third of the scale at least: noise must not fill it */
+        double from = fmin(lo, 0.67 * hi), step = plot_nice_down((hi - from) / 4);
         g->hi = ceil(hi / step) * step;
-        g->lo = fmin(floor(lo / step) * step, g->hi - 4 * step);
-        g->lo = fmax(0, g->lo);
+        g->lo = floor(from / step) * step;
     }
     return 0;
 }
@@ -142,6 +141,7 @@ static unsigned ink_on(unsigned rgb)
 static int write_cells(const struct map *g, const char *dir, struct err *err)
 {
     struct file_out out;
+    char text[PLOT_TEXT];
 
     if (plot_begin(&out, dir, "heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share",
                    err) < 0)
@@ -155,8 +155,9 @@ static int write_cells(const struct map *g, const char *dir, struct err *err)
             continue;
         }
         double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
-        fprintf(out.stream, "%d\t%d\t%.3g\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks, v, s,
-                ink_on(heat_rgb(HEAT_AMOUNT, at)), s < 78 ? 0xffffffu : 0x1a1a1au);
+        fprintf(out.stream, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks,
+                plot_number(text, v), s, ink_on(heat_rgb(HEAT_AMOUNT, at)),
+                s < 78 ? 0xffffffu : 0x1a1a1au);
     }
     return file_commit(&out, err);
 }
@@ -203,9 +204,10 @@ static int write_meta(const struct map *g, const struct plot_axis *axis,
         return -1;
     write_title(g, out.stream);
     subtitle(g, out.stream);
-    fprintf(out.stream,
-            "blocks\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\nlog\t%d\n",
-            g->blocks, cell > 0 ? cell : 1, axis->title, g->lo, g->hi, g->log);
+    fprintf(
+        out.stream,
+        "blocks\t%d\nspan\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\nlog\t%d\n",
+        g->blocks, g->span, cell > 0 ? cell : 1, axis->title, g->lo, g->hi, g->log);
     fprintf(out.stream, "missing\t%ld\ncells\t%d\nlines\t%d\ncalls\t%d\nmore\t%d\n", g->missing,
             g->ps->n <= NUMBERS_MAX, axis->lines, calls->count, calls->more);
     return file_commit(&out, err);
