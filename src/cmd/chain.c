@@ -216,7 +216,9 @@ int chain_predict(struct chain *c, const char *model, struct err *err)
     json_t *list = json_array();
 
     snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d", n);
-    if (tp > 1 && n / tp > 1)
+    while (tp > 1 && n / tp < 2)
+        tp /= 2;
+    if (tp > 1)
         snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d,tp=%d", n / tp, tp);
     else if (n % 2 == 0 && n > 2)
         snprintf(layout[layouts++], sizeof(*layout), "dp_replicate=2,dp_shard=%d", n / 2);

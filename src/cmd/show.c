@@ -134,9 +134,9 @@ static int text(const struct show *s, const char *section, struct err *err)
     if (!section)
         putchar('\n');
     if (!section || which == 'f')
-        matrix_text_findings(stdout, &s->m);
+        matrix_text_findings(stdout, &s->m, 0);
     if (which == 'c')
-        matrix_text_collectives(stdout, &s->m, s->bytes);
+        matrix_text_collectives(stdout, &s->m, s->bytes, false);
     if (which == 'p' && section[1] == 'a')
         rc = text_pairs(s, err);
     if (which == 'p' && section[1] == 'o')

@@ -171,22 +171,30 @@ static double ring_rate(const struct matrix *m, const struct ways *w)
     return rate;
 }
 
+/* A ring pipelines: after the first message each further hop inside a domain of GPUs costs this
+ * much and not a whole message's latency [NCCL src/graph/tuning.cc, hwLatencies: NVLink, ring,
+ * Simple: 3.4 us]. */
+#define RING_HOP 3.4e-6
+
 static double ring_alpha(const struct matrix *m, const struct ways *w)
 {
     double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
     double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
+    bool gpu = m->topo.endpoint[0].kind == ENDPOINT_GPU;
+    int crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
+    int inside = w->shape.ranks - 1 - crossings;
 
-    if (w->outer < 0)
-        return (w->shape.ranks - 1) * in + w->alpha_add;
-    return (w->shape.ranks - w->shape.domains) * in + (w->shape.domains - 1) * out + w->alpha_add;
+    if (!inside)
+        return crossings * out + w->alpha_add;
+    return in + (inside - 1) * (gpu ? fmin(in, RING_HOP) : in) + crossings * out + w->alpha_add;
 }
 
-/* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
- */
 /* What each further peer adds: on GPUs the exchanges are posted together [HGX B200, NCCL 2.29.2,
  * aiconfigurator: 2 ranks 9.2 us, 8 ranks 11.0 us]; host memory sends one message after another. */
 #define PEER_ALPHA 0.3e-6
 
+/* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
+ */
 static double all_to_all_time(const struct matrix *m, const struct ways *w, double bytes)
 {
     double inside = 0, across = 0, alpha = 0;

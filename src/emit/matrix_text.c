@@ -100,14 +100,26 @@ static void collective_rows(struct table *table, const struct matrix *m, const s
     free(ids);
 }
 
-void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes)
+/* Is this the largest group of one of the four collectives that sharded training lives on? */
+static bool is_brief(const struct matrix *m, const struct collective *c)
+{
+    bool wanted = c->op == OP_ALL_GATHER || c->op == OP_REDUCE_SCATTER || c->op == OP_ALL_TO_ALL ||
+                  c->op == OP_ALL_REDUCE;
+
+    for (int i = 0; wanted && i < m->collectives; i++)
+        wanted = m->collective[i].op != c->op || !m->collective[i].curve.points ||
+                 m->collective[i].shape.ranks <= c->shape.ranks;
+    return wanted;
+}
+
+void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
 {
     struct table table;
 
     table_init(&table, "llrrrrl");
     table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "source");
     for (int i = 0; i < m->collectives; i++)
-        if (m->collective[i].curve.points)
+        if (m->collective[i].curve.points && (!brief || is_brief(m, &m->collective[i])))
             collective_rows(&table, m, &m->collective[i], bytes);
     table_print(out, &table, 0);
     table_free(&table);
@@ -115,27 +127,42 @@ void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes)
         fputs("no collective was measured\n", out);
 }
 
-void matrix_text_findings(FILE *out, const struct matrix *m)
+static void count_rest(FILE *out, int shown, int all)
+{
+    if (all > shown)
+        fprintf(out, "... and %d more: railgauge show MATRIX findings\n", all - shown);
+}
+
+static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
     struct table table;
     char part[256], factor[UNITS_TEXT];
 
-    if (m->exceptions) {
-        table_init(&table, "lrll");
-        table_row(&table, "slow part", "speed", "tier", "evidence");
-        for (int i = 0; i < m->exceptions; i++) {
-            const struct exception *e = &m->exception[i];
-            snprintf(factor, sizeof(factor), "%.2f", e->factor);
-            table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
-                      e->tier >= 0 ? m->tier[e->tier].rule.name : "all over NICs", e->why);
-        }
-        table_print(out, &table, 0);
-        table_free(&table);
-    } else {
-        fputs("no slow part: none stands out from its tier\n", out);
+    table_init(&table, "lrll");
+    table_row(&table, "slow part", "speed", "tier", "evidence");
+    for (int i = 0; i < most; i++) {
+        const struct exception *e = &m->exception[i];
+        snprintf(factor, sizeof(factor), "%.2f", e->factor);
+        table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
+                  e->tier >= 0 ? m->tier[e->tier].rule.name : "all over NICs", e->why);
     }
-    for (int i = 0; i < m->findings; i++)
+    table_print(out, &table, 0);
+    table_free(&table);
+}
+
+void matrix_text_findings(FILE *out, const struct matrix *m, int most)
+{
+    int exceptions = most && most < m->exceptions ? most : m->exceptions;
+    int findings = most && most < m->findings ? most : m->findings;
+
+    if (m->exceptions)
+        text_exceptions(out, m, exceptions);
+    else
+        fputs("no slow part: none stands out from its tier\n", out);
+    count_rest(out, exceptions, m->exceptions);
+    for (int i = 0; i < findings; i++)
         fprintf(out, "%s%s: %s\n", i ? "" : "\n", m->finding[i].kind, m->finding[i].text);
+    count_rest(out, findings, m->findings);
 }
 
 static void point_rows(struct table *table, const char *what, const char *which,

@@ -2,6 +2,7 @@
 #ifndef RG_MATRIX_TEXT_H
 #define RG_MATRIX_TEXT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cost/matrix.h"
@@ -9,10 +10,11 @@
 /* bytes > 0: also what the tiers give at this message size. */
 void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes);
 /* Bus bandwidth at bytes, or at 1/256, 1/16 and all of each curve's largest size; expected beside
- * it. */
-void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes);
-void matrix_text_findings(FILE *out, const struct matrix *m); /* exceptions and findings */
-void matrix_text_points(FILE *out, const struct matrix *m);   /* every curve point */
+ * it.  brief: only the largest group of all_gather, reduce_scatter, all_to_all and all_reduce. */
+void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief);
+/* Exceptions and findings; of each at most `most` (0: all), the rest is counted. */
+void matrix_text_findings(FILE *out, const struct matrix *m, int most);
+void matrix_text_points(FILE *out, const struct matrix *m); /* every curve point */
 
 /* The same as JSON; new references. */
 json_t *matrix_view_tiers(const struct matrix *m, double bytes);

@@ -15,6 +15,9 @@
 /* HGX B200, NCCL 2.29.2 (aiconfigurator): all_to_all of 2 ranks 9.2 us, of 8 ranks 11.0 us. */
 #define PEER_ALPHA 0.3e-6
 
+/* NCCL src/graph/tuning.cc, hwLatencies: NVLink, ring, Simple. */
+#define RING_HOP 3.4e-6
+
 struct links {
     double alpha_in, alpha_out; /* summed over the ring's hops inside and between domains */
     double Bps;                 /* of the slowest hop, NICs of a domain added up */
@@ -119,6 +122,18 @@ static double ring_factor(const struct sim *s, const int *ids, int n)
     return worst;
 }
 
+/* n - 1 of the ring's n hops; a domain's further hops are pipelined. */
+static double ring_latency(const struct links *l, int n)
+{
+    int crossings = l->crossings ? l->crossings - 1 : 0, inside = n - 1 - crossings;
+    double in = l->crossings < n ? l->alpha_in / (n - l->crossings) : 0;
+    double out = l->crossings ? l->alpha_out / l->crossings : 0;
+
+    if (!inside)
+        return crossings * out;
+    return in + (inside - 1) * fmin(in, RING_HOP) + crossings * out;
+}
+
 double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes)
 {
     struct links l = walk(s, ids, n);
@@ -128,7 +143,7 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
     if (c)
         return c->alpha.value +
                bytes * op_bus_factor(op, n) / (c->busbw.value * ring_factor(s, ids, n));
-    double lap = (l.alpha_in + l.alpha_out) * share; /* n - 1 of the ring's n hops */
+    double lap = ring_latency(&l, n);
     double rounds = op == OP_ALL_REDUCE ? 2 : 1;
     if (op == OP_ALL_TO_ALL) {
         double alpha = fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
