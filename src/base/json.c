@@ -230,9 +230,21 @@ void json_provenance_add(const char *key, const char *value)
     json_object_set_new(facts, key, s ? s : json_string("(not UTF-8)"));
 }
 
+static bool starts(const char *text, const char *const *prefixes)
+{
+    for (int i = 0; prefixes[i]; i++)
+        if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
+}
+
 json_t *json_provenance(void)
 {
-    static const char *const prefixes[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES"};
+    static const char *const kept[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES", NULL};
+    /* What mpirun sets for itself: addresses, keys and folders of this one start. */
+    static const char *const dropped[] = {"OMPI_MCA_orte_",  "OMPI_MCA_ess",
+                                          "OMPI_MCA_pmix",   "OMPI_MCA_initial_wdir",
+                                          "OMPI_MCA_shmem_", NULL};
     char host[256] = "unknown", utc[32];
     time_t now = time(NULL);
     struct tm tm;
@@ -240,16 +252,15 @@ json_t *json_provenance(void)
 
     gethostname(host, sizeof(host) - 1);
     strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    for (char **e = environ; *e; e++)
-        for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
-            char *eq = strchr(*e, '=');
-            if (eq && !strncmp(*e, prefixes[i], strlen(prefixes[i]))) {
-                char *key = strndup(*e, (size_t)(eq - *e));
-                json_t *value = json_string(eq + 1);
-                json_object_set_new(env, key, value ? value : json_string("(not UTF-8)"));
-                free(key);
-            }
-        }
+    for (char **e = environ; *e; e++) {
+        char *eq = strchr(*e, '=');
+        if (!eq || !starts(*e, kept) || starts(*e, dropped))
+            continue;
+        char *key = strndup(*e, (size_t)(eq - *e));
+        json_t *value = json_string(eq + 1);
+        json_object_set_new(env, key, value ? value : json_string("(not UTF-8)"));
+        free(key);
+    }
     json_t *made =
         json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
                   RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment", env);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
@@ -54,6 +55,10 @@ static int measure_sim(struct args *a, struct files *f, struct err *err)
     if (rc == 0)
         rc = measure_plan(&world_solo, transport_find("sim"), &f->topo, &f->plan,
                           &a->probe.probe.measure, f->log, err);
+    char *trouble = f->log ? files_trouble(f) : NULL;
+    if (trouble)
+        log_warn("%s: %s", f->output, trouble);
+    free(trouble);
     if (rc == 0 && a->probe.format)
         rc = nccl_tests_print(stdout, points_all(f->log), &f->plan, &f->topo, err);
     return points_close(f->log, rc < 0 ? NULL : err) < 0 ? -1 : rc;

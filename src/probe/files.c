@@ -60,6 +60,25 @@ int files_open(struct files *f, const struct probe_args *a, struct world *w, con
     return w->agree(w, rc, err);
 }
 
+char *files_trouble(const struct files *f)
+{
+    const struct points *all = points_all(f->log);
+    int wrong = 0, failed = 0;
+    const char *first = NULL;
+
+    for (int i = 0; i < all->count; i++) {
+        const struct point *p = &all->point[i];
+        wrong += p->wrong;
+        failed += p->stop == STOP_FAILED;
+        if (!first && (p->wrong || p->stop == STOP_FAILED))
+            first = p->note;
+    }
+    if (!first)
+        return NULL;
+    return mem_printf("data were wrong in %d of %d points and %d failed; first: %s", wrong,
+                      all->count, failed, first);
+}
+
 static void stop(int sig)
 {
     (void)sig;

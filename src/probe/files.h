@@ -21,6 +21,10 @@ int files_plan(struct files *f, const struct probe_args *a, struct world *w, str
 int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
                struct err *err);
 
+/* "data were wrong in 2 of 40 points and 1 failed; first: pair_bw of ..."; NULL when all went well.
+ * Rank 0; the caller frees. */
+char *files_trouble(const struct files *f);
+
 /* SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and waits;
  * on SIGTERM it kills them a second later.) */
 void files_catch_signals(void);

@@ -71,6 +71,10 @@ static int measure(struct files *f, const struct transport *tr, const struct pro
 
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
+    char *trouble = w->rank == 0 && f->log ? files_trouble(f) : NULL;
+    if (trouble)
+        log_warn("%s: %s", f->output, trouble);
+    free(trouble);
     if (rc == 0 && a->format && w->rank == 0)
         rc = nccl_tests_print(stdout, points_all(f->log), &f->plan, &f->topo, err);
     if (points_close(f->log, rc < 0 ? NULL : err) < 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/units.h"
 
 #define GOLDEN 0x9E3779B97F4A7C15u
@@ -134,37 +135,40 @@ struct flip {
     uint64_t offset;
 };
 
-static int parse_flip(struct flip *f, const char *text, struct err *err)
+/* text is OP:RANK:OFFSET:BIT and is cut into its fields. */
+static int parse_flip(struct flip *f, char *text, struct err *err)
 {
-    char copy[128], *field[4], *next = copy;
-    struct err why = {0, ""};
+    char *field[4];
 
-    if (strlen(text) >= sizeof(copy))
-        return err_config(err, "RAILGAUGE_FLIP is longer than %zu characters", sizeof(copy) - 1);
-    memcpy(copy, text, strlen(text) + 1);
-    for (int i = 0; i < 4; i++)
-        field[i] = next ? strsep(&next, ":") : NULL;
-    if (!field[3] || next)
-        return err_config(err, "RAILGAUGE_FLIP=\"%s\" is not OP:RANK:OFFSET:BIT", text);
+    for (int i = 0; i < 4; i++) {
+        field[i] = strsep(&text, ":");
+        if (!field[i])
+            return err_config(err, "not OP:RANK:OFFSET:BIT");
+    }
+    if (text)
+        return err_config(err, "not OP:RANK:OFFSET:BIT");
     f->op = op_find(field[0]);
     if (f->op < 0)
-        return err_config(err, "RAILGAUGE_FLIP=\"%s\": no operation \"%s\"", text, field[0]);
-    if (units_int(&f->rank, field[1], 0, INT_MAX, &why) || units_u64(&f->offset, field[2], &why) ||
-        units_int(&f->bit, field[3], 0, 7, &why))
-        return err_config(err, "RAILGAUGE_FLIP=\"%s\": %s", text, why.text);
+        return err_config(err, "no operation \"%s\"", field[0]);
+    if (units_int(&f->rank, field[1], 0, INT_MAX, err) || units_u64(&f->offset, field[2], err) ||
+        units_int(&f->bit, field[3], 0, 7, err))
+        return -1;
     return 0;
 }
 
 int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
 {
     const char *text = getenv("RAILGAUGE_FLIP");
+    char *copy = text ? mem_strdup(text) : NULL, *next = copy, *one;
+    struct err why = {0, ""};
     struct flip f;
+    int rc = 0;
 
-    if (!text)
-        return 0;
-    if (parse_flip(&f, text, err))
-        return -1;
-    if (f.op == (int)v->op && f.rank == v->rank && f.offset < len)
-        ((unsigned char *)recv)[f.offset] ^= (unsigned char)(1u << f.bit);
-    return 0;
+    while (rc == 0 && (one = strsep(&next, ",")) != NULL) {
+        rc = parse_flip(&f, one, &why);
+        if (rc == 0 && f.op == (int)v->op && f.rank == v->rank && f.offset < len)
+            ((unsigned char *)recv)[f.offset] ^= (unsigned char)(1u << f.bit);
+    }
+    free(copy);
+    return rc ? err_config(err, "RAILGAUGE_FLIP=\"%s\": %s", text, why.text) : 0;
 }

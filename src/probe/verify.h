@@ -46,9 +46,9 @@ int verify_block(const struct verify *v, const void *recv, size_t at, size_t len
 int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
                struct err *err);
 
-/* A hook for tests: RAILGAUGE_FLIP="OP:RANK:OFFSET:BIT" in the environment flips that bit of that
- * rank's receive buffer after the transfer and before the check, in every check of that op that
- * receives more than OFFSET bytes.  -1: the variable is there but malformed (EXIT_CONFIG). */
+/* A hook for tests: RAILGAUGE_FLIP="OP:RANK:OFFSET:BIT[,...]" in the environment flips that bit of
+ * that rank's receive buffer after the transfer and before the check, in every check of that op
+ * that receives more than OFFSET bytes.  -1: the variable is there but malformed (EXIT_CONFIG). */
 int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err);
 
 #endif

@@ -143,7 +143,7 @@ static void the_flip_hook_flips_one_bit_of_one_rank_in_one_op(void **state)
     struct verify v = site;
 
     (void)state;
-    setenv("RAILGAUGE_FLIP", "all_gather:2:5:3", 1);
+    setenv("RAILGAUGE_FLIP", "broadcast:1:0:0,all_gather:2:5:3", 1);
     assert_int_equal(verify_flip(&v, recv, 5, NULL), 0); /* offset 5 is not received */
     v.rank = 1;
     assert_int_equal(verify_flip(&v, recv, 8, NULL), 0);
@@ -166,10 +166,11 @@ static void a_malformed_flip_hook_is_refused_with_a_reason(void **state)
     static const struct {
         const char *text, *reason;
     } bad[] = {
-        {"", "RAILGAUGE_FLIP=\"\" is not OP:RANK:OFFSET:BIT"},
-        {"all_gather:1:2", "RAILGAUGE_FLIP=\"all_gather:1:2\" is not OP:RANK:OFFSET:BIT"},
-        {"all_gather:1:2:3:4", "is not OP:RANK:OFFSET:BIT"},
+        {"", "RAILGAUGE_FLIP=\"\": not OP:RANK:OFFSET:BIT"},
+        {"all_gather:1:2", "RAILGAUGE_FLIP=\"all_gather:1:2\": not OP:RANK:OFFSET:BIT"},
+        {"all_gather:1:2:3:4", ": not OP:RANK:OFFSET:BIT"},
         {"gather:1:2:3", "no operation \"gather\""},
+        {"all_gather:1:2:3,", "RAILGAUGE_FLIP=\"all_gather:1:2:3,\": not OP:RANK:OFFSET:BIT"},
         {"all_gather:x:2:3", "RAILGAUGE_FLIP=\"all_gather:x:2:3\": \"x\""},
         {"all_gather:1:2:8", "RAILGAUGE_FLIP=\"all_gather:1:2:8\": "},
         {"all_gather:1:-2:3", "RAILGAUGE_FLIP=\"all_gather:1:-2:3\": "},

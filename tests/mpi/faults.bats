@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# faults.bats - what fails on one rank ends or marks it on all, said once, with one exit code, in time.
+
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export LIMIT=60
+}
+
+# mpirun's own words around a rank's exit code.
+finalized() { [[ $output != *'without calling "finalize"'* ]]; }
+
+@test "wrong usage is said once and exits with 64" {
+    run ranks 4 "$probe" probe --bogus
+    [ "$status" -eq 64 ]
+    [ "$(grep -c "railgauge-probe probe: unrecognized option '--bogus'" <<<"$output")" -eq 1 ]
+    finalized
+    run ranks 2 "$probe" probe -e x
+    [ "$status" -eq 64 ]
+    [[ $output == *'--maxbytes: "x" is not a size such as 8, 32K, 1M or 8G'* ]]
+    run ranks 2 "$probe" frobnicate
+    [ "$status" -eq 64 ]
+    [[ $output == *'railgauge-probe: no command "frobnicate"; the commands are discover and probe'* ]]
+}
+
+@test "--help is printed once and is no error" {
+    run ranks 2 "$probe" probe --help
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^Usage: railgauge-probe probe' <<<"$output")" -eq 1 ]
+    [[ $output == *"mpirun -n 8 railgauge-probe probe --exact"* ]]
+    finalized
+}
+
+@test "a plan that is not there: 66, named, nobody hangs" {
+    run ranks 4 "$probe" probe --plan nothere.tsv
+    [ "$status" -eq 66 ]
+    [ "$(grep -c 'railgauge-probe: nothere.tsv: No such file or directory' <<<"$output")" -eq 1 ]
+    finalized
+}
+
+@test "a topology of another number of ranks is refused with both numbers" {
+    ranks 2 "$probe" discover -q -o two.json
+    run ranks 3 "$probe" probe --topology two.json
+    [ "$status" -eq 78 ]
+    [[ $output == *"two.json has 2 endpoints, but 3 ranks run: start one rank an endpoint"* ]]
+    finalized
+}
+
+@test "a plan of more ranks than run is refused" {
+    plan "collective all_reduce 8 8 2 0 0-7" >plan.tsv
+    run ranks 2 "$probe" probe --plan plan.tsv
+    [ "$status" -eq 65 ]
+    [[ $output == *"plan.tsv:3: "* ]]
+    finalized
+}
+
+@test "sim is not for ranks" {
+    run ranks 2 "$probe" probe --transport sim
+    [ "$status" -eq 64 ]
+    [[ $output == *"transport sim needs no ranks: use railgauge probe --transport sim"* ]]
+    run ranks 2 "$probe" probe --transport carrier-pigeon
+    [ "$status" -eq 64 ]
+    [[ $output == *'no transport "carrier-pigeon"; this program has mpi'* ]]
+}
+
+@test "more memory than there is becomes a failed point with its reason, not a killed job" {
+    plan "collective all_reduce 1125899906842624 1125899906842624 2 0 0-1" \
+        "collective all_reduce 8 8 2 0 0-1" >plan.tsv
+    run ranks 2 "$probe" probe --plan plan.tsv -n 1
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(column stop points.tsv | xargs)" = "failed count" ]
+    [[ $(column note points.tsv | head -n 1) == "rank 0 (host $(hostname)): two buffers of 1.00 PiB for 2 ranks here, but "*" is free" ]]
+}
+
+@test "one rank that cannot allocate: the group fails together and the rest is measured" {
+    [ -z "${RG_SAN:-}" ] || skip "sanitizers do not run under ulimit -v"
+    plan "collective all_reduce 1073741824 1073741824 2 0 0-1" "collective all_reduce 8 8 2 0 0-2" >plan.tsv
+    cat >limited <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" != 1 ] || ulimit -v 2000000
+exec "$@"
+END
+    chmod +x limited
+    run ranks 3 ./limited "$probe" probe --plan plan.tsv -n 1
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(column stop points.tsv | xargs)" = "failed count" ]
+    [ "$(column note points.tsv | head -n 1)" = "rank 1 (host $(hostname)): cannot allocate two buffers of 1.00 GiB" ]
+    [[ $output == *"points.tsv: data were wrong in 0 of 2 points and 1 failed; first: rank 1 "* ]]
+}

@@ -1,0 +1,36 @@
+# helper.bash - what the MPI tests share: how ranks are started and how points are read.
+# shellcheck shell=bash
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# With sanitizers every start takes many seconds: MPI's own leaks are not looked for.
+export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+build=${RG_BUILD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build}
+probe=$build/railgauge-probe
+
+need_mpi() {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    [ -x "$probe" ] || skip "railgauge-probe is not built: no MPI was found"
+}
+
+# ranks N PROGRAM... - more ranks than cores are fine; nothing may take longer than this.
+ranks() {
+    local n=$1
+    shift
+    timeout "${LIMIT:-120}" mpirun -n "$n" --oversubscribe --bind-to none --mca btl vader,self \
+        --mca mpi_yield_when_idle 1 "$@"
+}
+
+# column NAME FILE - the cells of one column of points.tsv.
+column() {
+    awk -F'\t' -v name="$1" '/^#/ { next } !c { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
+        { print $c }' "$2"
+}
+
+# plan LINE... - a plan.tsv of these rounds (without their number): stage op from to factor epochs groups
+plan() {
+    local i=0 line
+    printf '# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n'
+    for line; do
+        printf '%s\t%s\n' "$((i++))" "${line// /$'\t'}"
+    done
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bats
+# ops.bats - every operation moves the right bytes, on even and odd numbers of ranks; a wrong one is named.
+
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+every_op="all_gather all_reduce all_to_all broadcast pair_bibw pair_bw pair_latency reduce_scatter sendrecv"
+
+# 7 bytes to 448 KiB in steps that are not powers of two: odd blocks, eager and rendezvous messages.
+ops_are_right_on() {
+    run ranks "$1" "$probe" probe -b 7 -e 448K -f 16 -n 2 -w 0 --epochs 1 --no-retest --pair-bytes 64K
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(column op points.tsv | sort -u | xargs)" = "$every_op" ]
+    [ "$(column check points.tsv | sort -u)" = ok ]
+    [ "$(column stop points.tsv | sort -u)" = count ]
+}
+
+@test "every op is verified on 2 ranks" { ops_are_right_on 2; }
+@test "every op is verified on 3 ranks" { ops_are_right_on 3; }
+@test "every op is verified on 4 ranks" { ops_are_right_on 4; }
+@test "every op is verified on 8 ranks" { ops_are_right_on 8; }
+
+@test "one flipped bit in one rank's receive buffer is named: op, rank, offset, values" {
+    flips=""
+    expected=(all_gather:2050:1 reduce_scatter:77:- all_to_all:100:0 all_reduce:4095:- broadcast:0:0
+        sendrecv:9:0 pair_latency:10:0 pair_bw:11:0 pair_bibw:12:0)
+    for e in "${expected[@]}"; do
+        IFS=: read -r op offset _ <<<"$e"
+        flips+="${flips:+,}$op:1:$offset:3"
+    done
+    RAILGAUGE_FLIP=$flips run ranks 2 "$probe" probe -b 4K -e 4K --pair-bytes 4K -n 1 -w 0 --epochs 1 --no-retest
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"points.tsv: data were wrong in "*" points and 0 failed; first: pair_bw of 4096 bytes: rank 1 "* ]]
+    for e in "${expected[@]}"; do
+        IFS=: read -r op offset source <<<"$e"
+        from="block of rank $source"
+        [ "$source" != - ] || from="sum over 2 ranks"
+        note=$(grep -P "\t$op\t.*\twrong\t" points.tsv | head -n 1 | cut -f 25)
+        echo "$op: $note"
+        [[ $note =~ ^"$op of 4096 bytes: rank 1 (host $(hostname)): byte $offset ($from) is 0x"(..)", expected 0x"(..)$ ]]
+        [ $((0x${BASH_REMATCH[1]} ^ 0x${BASH_REMATCH[2]})) -eq 8 ]
+    done
+}
+
+@test "without verification the same flips go unseen" {
+    RAILGAUGE_FLIP=all_reduce:1:0:0 ranks 2 "$probe" probe -b 4K -e 4K -n 1 -w 0 --epochs 1 --op all_reduce --no-check
+    [ "$(column check points.tsv | sort -u)" = no ]
+}
+
+@test "a malformed flip is refused where it is looked at" {
+    RAILGAUGE_FLIP=gather:1:0:0 ranks 2 "$probe" probe -b 4K -e 4K -n 1 -w 0 --epochs 1 --op all_reduce
+    [[ $(column note points.tsv) == 'RAILGAUGE_FLIP="gather:1:0:0": no operation "gather"'* ]]
+}
+
+@test "the table of nccl-tests" {
+    run ranks 2 "$probe" probe -b 1K -e 4K -n 4 --epochs 1 --op all_reduce --format nccl-tests
+    [ "$status" -eq 0 ]
+    [[ $output == *"# Collective test starting: all_reduce_perf"* ]]
+    [ "$(grep -c ' sum ' <<<"$output")" -eq 3 ]
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# resume.bats - nothing is measured twice, nothing is lost, and only one campaign writes a file.
+
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export LIMIT=60
+}
+
+rows() { grep -vc '^[#r]' points.tsv; }
+
+# One pair at one size, some seconds long: half-width 0 is never reached.
+long_plan() { plan "isolated pair_latency 8 8 2 0,1,2,3,4 0>1"; }
+long=(--plan plan.tsv --half-width 0 --time-cap 700ms --no-retest)
+
+@test "a second run measures only what is missing" {
+    args=(-b 8 -e 64 -n 2 -w 0 --epochs 2 --op all_reduce,pair_latency --no-retest)
+    ranks 2 "$probe" probe "${args[@]}"
+    cp points.tsv whole.tsv
+    ranks 2 "$probe" probe "${args[@]}"
+    cmp points.tsv whole.tsv # nothing was missing
+    head -n -5 whole.tsv >points.tsv
+    cp points.tsv start.tsv
+    ranks 2 "$probe" probe "${args[@]}"
+    cmp <(head -c "$(stat -c %s start.tsv)" points.tsv) start.tsv
+    # the same keys, other times
+    diff <(cut -f 1-3,10 whole.tsv | grep -v '^#' | sort) <(cut -f 1-3,10 points.tsv | grep -v '^#' | sort)
+}
+
+@test "points of another plan are refused, and its plan file stays" {
+    ranks 2 "$probe" probe -b 8 -e 8 -n 1 --epochs 1 --op all_reduce
+    cp plan.tsv before.tsv
+    run ranks 2 "$probe" probe -b 8 -e 16 -n 1 --epochs 1 --op all_reduce
+    [ "$status" -eq 65 ]
+    [[ $output == *"points.tsv"*"plan"* ]]
+    cmp plan.tsv before.tsv
+}
+
+@test "a second writer is refused" {
+    long_plan >plan.tsv
+    ranks 2 "$probe" probe "${long[@]}" &
+    first=$!
+    for _ in $(seq 100); do
+        [ ! -s points.tsv ] || break
+        sleep 0.1
+    done
+    run ranks 2 "$probe" probe "${long[@]}"
+    echo "$output"
+    [ "$status" -eq 74 ]
+    [[ $output == *"points.tsv: "*"another process"* ]]
+    wait "$first"
+    [ "$(rows)" -eq 5 ]
+}
+
+# The ranks of one start are the children of its mpirun.
+stop_and_resume() {
+    long_plan >plan.tsv
+    mpirun -n 2 --oversubscribe --bind-to none --mca btl vader,self "$probe" probe "${long[@]}" >out 2>&1 &
+    local job=$!
+    for _ in $(seq 200); do
+        [ ! -s points.tsv ] || [ "$(rows)" -lt 1 ] || break
+        sleep 0.05
+    done
+    case $1 in
+    mpirun) kill -s "$2" "$job" ;;
+    ranks) pkill --parent "$job" --signal "$2" ;;
+    esac
+    status=0
+    wait "$job" || status=$?
+    cat out
+    [ "$status" -eq 75 ]
+    [[ $(<out) == *"railgauge-probe: stopped by a signal; --resume measures what is missing"* ]]
+    local had
+    had=$(rows)
+    [ "$had" -ge 1 ]
+    [ "$had" -lt 5 ]
+    ranks 2 "$probe" probe "${long[@]}"
+    [ "$(rows)" -eq 5 ]
+}
+
+@test "SIGTERM to the ranks: exit 75 with what was measured, a second run finishes" { stop_and_resume ranks TERM; }
+@test "SIGUSR1 to mpirun: the same" { stop_and_resume mpirun USR1; }
+
+@test "a spent budget: exit 75 and the rest later" {
+    long_plan >plan.tsv
+    run ranks 2 "$probe" probe "${long[@]}" --budget 1s
+    [ "$status" -eq 75 ]
+    [[ $output == *"the budget of 1 s is spent; --resume measures what is missing"* ]]
+    [ "$(rows)" -lt 5 ]
+    ranks 2 "$probe" probe "${long[@]}"
+    [ "$(rows)" -eq 5 ]
+}
