@@ -24,7 +24,7 @@ int railgauge_count(const struct railgauge *r);
 int railgauge_find(const struct railgauge *r, const char *host, int gpu);
 
 /* Seconds to move `bytes` one way from src to dst.  NAN: an id is out of range or the pair is
- * unknown. src == dst: 0. */
+ * unknown; INFINITY: a part on the way is dead.  src == dst: 0. */
 double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes);
 
 /* Seconds for a collective ("all_gather", ...) on n endpoints; bytes as nccl-tests counts them (the

@@ -109,7 +109,7 @@ static bool joins(const struct exception *e, int x, int y)
     return (there && e->side != SIDE_RX) || (back && e->side != SIDE_TX);
 }
 
-static bool crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier)
+bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier)
 {
     const int *s = m->topo.endpoint[src].place.at, *d = m->topo.endpoint[dst].place.at;
 
@@ -141,7 +141,7 @@ double matrix_factor(const struct matrix *m, int src, int dst, int *exception, d
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
-        if (!crosses(m, e, src, dst, tier))
+        if (!matrix_crosses(m, e, src, dst, tier))
             continue;
         if (e->factor < factor || (which < 0 && e->alpha_add > 0)) {
             factor = fmin(factor, e->factor);
@@ -201,6 +201,13 @@ static double pair_time(const struct tier *t, double bytes, double factor,
     if (message > sec)
         *used = bw;
     return fmax(sec, message);
+}
+
+double matrix_tier_time(const struct tier *t, double bytes, double factor)
+{
+    const struct curve *used;
+
+    return factor > 0 ? pair_time(t, bytes, factor, &used) : INFINITY;
 }
 
 static void pair_cost(const struct matrix *m, int src, int dst, double bytes, double factor,

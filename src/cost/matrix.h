@@ -135,6 +135,10 @@ void matrix_blame(const struct matrix *m, struct cost *out);
 /* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
  * it (-1) and the latency that is added. */
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
+/* Does src -> dst, a pair of this tier, cross the part of e? */
+bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
+/* Seconds of a pair of this tier at that factor, without added latency. */
+double matrix_tier_time(const struct tier *t, double bytes, double factor);
 /* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to
  * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
 double matrix_rate(const struct matrix *m, int tier, enum direction dir);

@@ -2,6 +2,7 @@
 #include "emit/matrix_text.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,14 +89,15 @@ static void collective_rows(struct table *table, const struct matrix *m, const s
     int *ids = shape_group(&m->topo, &c->shape);
     char shape[48], t[4][UNITS_TEXT];
 
+    bool first = true;
     for (double s = from; s <= to * 1.0001; s *= 16) {
         double sec = curve_time(&c->curve, s);
-        bool first = s == from;
-        if (s >= c->curve.point[0].bytes || bytes > 0)
-            table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
-                      units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
-                      percent(t[3], expected(m, c, ids, s) / sec),
-                      first ? basis_name[c->basis] : "");
+        if (s < c->curve.point[0].bytes && bytes <= 0)
+            continue;
+        table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
+                  units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
+                  percent(t[3], expected(m, c, ids, s) / sec), first ? basis_name[c->basis] : "");
+        first = false;
     }
     free(ids);
 }

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* librailgauge: a matrix compiled for queries.  Curves become grids of 16 cells an octave, indexed
+ * by the exponent and upper mantissa bits of the size; exceptions become lists per endpoint and per
+ * rack, empty for almost all. */
+#include "railgauge.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cost/matrix.h"
+
+enum {
+    OCTAVES = 50, /* 1 B .. 2^50 B; beyond, the last cell's line goes on */
+    CELLS = OCTAVES * 16,
+    MANTISSA_SHIFT = 52 - 4,
+};
+
+/* Exceptions that concern item i: list[start[i] .. start[i + 1]). */
+struct lists {
+    int *start, *list;
+};
+
+struct cell {
+    double sec, slope; /* at the cell's lower end; s/B inside */
+};
+
+/* All that a query needs of an endpoint, in one cache line. */
+struct spot {
+    struct place place;
+    int odd; /* an exception may concern it */
+};
+
+struct railgauge {
+    struct matrix m;
+    struct spot *spot;
+    struct cell *grid; /* [tier][CELLS] of healthy pairs */
+    struct lists by_endpoint, by_rack;
+    int *first, *device; /* endpoints of host h by index: device[first[h] + gpu] */
+    int *slot, slots;    /* open hash of host names: index + 1 */
+};
+
+static double cell_bytes(int i)
+{
+    return ldexp(1 + (i % 16) / 16.0, i / 16);
+}
+
+static void compile_tier(struct cell *grid, const struct tier *t)
+{
+    for (int i = 0; i < CELLS; i++) {
+        double a = matrix_tier_time(t, cell_bytes(i), 1),
+               b = matrix_tier_time(t, cell_bytes(i + 1), 1);
+        grid[i].sec = a;
+        grid[i].slope = (b - a) / (cell_bytes(i + 1) - cell_bytes(i));
+    }
+}
+
+static double look_up(const struct cell *grid, double bytes)
+{
+    union {
+        double d;
+        uint64_t u;
+    } x = {bytes};
+    int64_t i = (int64_t)(x.u >> MANTISSA_SHIFT) - (1023 << 4);
+
+    i = i < CELLS ? i : CELLS - 1;
+    x.u = (uint64_t)(i + (1023 << 4)) << MANTISSA_SHIFT; /* the cell's lower end */
+    return grid[i].sec + (bytes - x.d) * grid[i].slope;
+}
+
+/* --- exceptions by what they concern --- */
+
+/* The endpoints or racks that an exception hangs on; count of keys written. */
+static int keys_of(const struct railgauge *r, const struct exception *e, int *key)
+{
+    int n = 0;
+
+    if (e->part == PART_HOST) {
+        for (int k = r->first[e->a]; k < r->first[e->a + 1]; k++)
+            key[n++] = r->device[k];
+        return n;
+    }
+    key[n++] = e->a;
+    if (e->part == PART_PAIR || e->part == PART_RACK_PAIR)
+        key[n++] = e->b;
+    return n;
+}
+
+static void compile_lists(struct railgauge *r, struct lists *l, int items, bool racks)
+{
+    const struct matrix *m = &r->m;
+    int *key = mem_calloc((size_t)m->topo.endpoints + 2, sizeof(*key));
+
+    l->start = mem_calloc((size_t)items + 2, sizeof(*l->start));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < m->exceptions; i++) {
+            if ((m->exception[i].part == PART_RACK_PAIR) != racks)
+                continue;
+            int n = keys_of(r, &m->exception[i], key);
+            for (int k = 0; k < n; k++)
+                if (pass == 0)
+                    l->start[key[k] + 2]++;
+                else
+                    l->list[l->start[key[k] + 1]++] = i;
+        }
+        for (int i = 2; i <= items + 1 && pass == 0; i++)
+            l->start[i] += l->start[i - 1];
+        if (pass == 0)
+            l->list = mem_calloc((size_t)l->start[items + 1], sizeof(*l->list));
+    }
+    free(key);
+}
+
+static void mark_odd(struct railgauge *r)
+{
+    for (int i = 0; i < r->m.topo.endpoints; i++) {
+        int rack = r->spot[i].place.at[LEVEL_RACK];
+        const int *e = &r->by_endpoint.start[i], *k = &r->by_rack.start[rack < 0 ? 0 : rack];
+        r->spot[i].odd = e[1] > e[0] || (rack >= 0 && k[1] > k[0]);
+    }
+}
+
+/* --- host names --- */
+
+/* FNV-1a, 32 bits (draft-eastlake-fnv). */
+static unsigned hash(const char *s)
+{
+    unsigned h = 2166136261u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619u;
+    return h;
+}
+
+static int *slot_of(const struct railgauge *r, const char *host)
+{
+    int at = (int)(hash(host) & (unsigned)(r->slots - 1));
+
+    while (r->slot[at] && strcmp(r->m.topo.host[r->slot[at] - 1].name, host) != 0)
+        at = (at + 1) & (r->slots - 1);
+    return &r->slot[at];
+}
+
+static void compile_hosts(struct railgauge *r)
+{
+    const struct topo *t = &r->m.topo;
+
+    for (r->slots = 16; r->slots < 2 * t->hosts; r->slots *= 2)
+        ;
+    r->slot = mem_calloc((size_t)r->slots, sizeof(*r->slot));
+    r->first = mem_calloc((size_t)t->hosts + 2, sizeof(*r->first));
+    r->device = mem_calloc((size_t)t->endpoints, sizeof(*r->device));
+    for (int h = 0; h < t->hosts; h++)
+        *slot_of(r, t->host[h].name) = h + 1;
+    for (int i = 0; i < t->endpoints; i++)
+        r->first[t->endpoint[i].place.at[LEVEL_HOST] + 2]++;
+    for (int h = 2; h <= t->hosts + 1; h++)
+        r->first[h] += r->first[h - 1];
+    for (int i = 0; i < t->endpoints; i++) /* ids ascend, so does the index on the host */
+        r->device[r->first[t->endpoint[i].place.at[LEVEL_HOST] + 1]++] = i;
+}
+
+static void compile(struct railgauge *r)
+{
+    const struct topo *t = &r->m.topo;
+
+    r->spot = mem_calloc((size_t)t->endpoints, sizeof(*r->spot));
+    r->grid = mem_calloc((size_t)r->m.tiers * CELLS, sizeof(*r->grid));
+    for (int i = 0; i < t->endpoints; i++)
+        r->spot[i].place = t->endpoint[i].place;
+    for (int i = 0; i < r->m.tiers; i++)
+        compile_tier(r->grid + (size_t)i * CELLS, &r->m.tier[i]);
+    compile_hosts(r);
+    compile_lists(r, &r->by_endpoint, t->endpoints, false);
+    compile_lists(r, &r->by_rack, t->group[LEVEL_RACK].count, true);
+    mark_odd(r);
+}
+
+int railgauge_open(struct railgauge **out, const char *path, char text[256])
+{
+    struct railgauge *r = mem_calloc(1, sizeof(*r));
+    struct err err;
+
+    *out = NULL;
+    if (matrix_load(&r->m, path, &err) < 0) {
+        snprintf(text, 256, "%.255s", err.text);
+        free(r);
+        return -1;
+    }
+    compile(r);
+    *out = r;
+    return 0;
+}
+
+void railgauge_close(struct railgauge *r)
+{
+    if (!r)
+        return;
+    matrix_free(&r->m);
+    free(r->spot);
+    free(r->grid);
+    free(r->by_endpoint.start);
+    free(r->by_endpoint.list);
+    free(r->by_rack.start);
+    free(r->by_rack.list);
+    free(r->first);
+    free(r->device);
+    free(r->slot);
+    free(r);
+}
+
+int railgauge_count(const struct railgauge *r)
+{
+    return r->m.topo.endpoints;
+}
+
+int railgauge_find(const struct railgauge *r, const char *host, int gpu)
+{
+    int h = *slot_of(r, host) - 1;
+
+    if (h < 0 || gpu < 0 || gpu >= r->first[h + 1] - r->first[h])
+        return -1;
+    return r->device[r->first[h] + gpu];
+}
+
+static void slow_down(const struct railgauge *r, const struct lists *l, int item, int src, int dst,
+                      int tier, double *factor, double *add)
+{
+    if (item < 0)
+        return;
+    for (int k = l->start[item]; k < l->start[item + 1]; k++) {
+        const struct exception *e = &r->m.exception[l->list[k]];
+        if (matrix_crosses(&r->m, e, src, dst, tier)) {
+            *factor = fmin(*factor, e->factor);
+            *add = fmax(*add, e->alpha_add);
+        }
+    }
+}
+
+/* topo_tier() in line, without branches inside a rule: levels of two endpoints are compared at
+ * once. */
+static inline int tier_of(const struct railgauge *r, const struct place *a, const struct place *b)
+{
+    unsigned shared = 0;
+
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        shared |= (unsigned)((a->at[l] == b->at[l]) & (a->at[l] >= 0)) << l;
+    for (int i = 0; i < r->m.topo.tiers; i++)
+        if (!(r->m.topo.tier[i].same & ~shared))
+            return i;
+    return r->m.topo.tiers - 1;
+}
+
+double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes)
+{
+    double factor = 1, add = 0, size = bytes ? (double)bytes : 1;
+    unsigned count = (unsigned)r->m.topo.endpoints;
+
+    if ((unsigned)src >= count || (unsigned)dst >= count)
+        return NAN;
+    if (src == dst)
+        return 0;
+    const struct spot *a = &r->spot[src], *b = &r->spot[dst];
+    int tier = tier_of(r, &a->place, &b->place);
+    if (!(a->odd | b->odd))
+        return look_up(r->grid + (size_t)tier * CELLS, size);
+    slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_endpoint, dst, src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_rack, a->place.at[LEVEL_RACK], src, dst, tier, &factor, &add);
+    if (factor >= 1)
+        return look_up(r->grid + (size_t)tier * CELLS, size) + add;
+    return matrix_tier_time(&r->m.tier[tier], size, factor) + add;
+}
+
+double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
+                            size_t bytes)
+{
+    struct cost cost;
+    int which = op_find(op);
+
+    if (which < 0 || n < 2)
+        return NAN;
+    matrix_collective(&r->m, (enum op)which, ids, n, (double)bytes, &cost);
+    return cost.sec;
+}

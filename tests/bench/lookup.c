@@ -1,0 +1,84 @@
+/* lookup.c - how fast a matrix of 100,000 endpoints opens and answers; three lines "name value".
+ * Processor time, so that neighbours on the machine do not count. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../unit/small.h"
+#include "railgauge.h"
+
+enum { RACKS = 1389, HOSTS = 18, GPUS = 4, QUERIES = 20000000 };
+
+static double cpu(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* 1,389 racks of 18 hosts with 4 GPUs, a slow NIC in a thousand. */
+static int write_matrix(const char *path)
+{
+    struct matrix m;
+    struct err err;
+
+    matrix_init(&m);
+    m.transport = mem_strdup("sim");
+    small_topo(&m.topo, RACKS, HOSTS, GPUS, true, ENDPOINT_GPU);
+    small_tier(&m, "host", 1u << LEVEL_HOST, 2e-6, 700e9, false);
+    small_tier(&m, "rack", 1u << LEVEL_RACK, 3e-6, 650e9, false);
+    small_tier(&m, "fabric", 0, 5e-6, 49e9, true);
+    for (int i = 0; i < m.topo.endpoints; i += 1000)
+        small_exception(&m, PART_ENDPOINT, i, -1, -1, 0.5);
+    int rc = matrix_save(&m, path, &err);
+    if (rc < 0)
+        fprintf(stderr, "lookup: %s\n", err.text);
+    matrix_free(&m);
+    return rc;
+}
+
+static double ask(const struct railgauge *r, double *sum)
+{
+    unsigned long long x = 12345;
+    unsigned n = (unsigned)railgauge_count(r);
+    double start = cpu();
+
+    for (int q = 0; q < QUERIES; q++) { /* a linear congruential generator costs 1 ns */
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        int i = (int)(((x >> 33) * n) >> 31);
+        x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+        int j = (int)(((x >> 33) * n) >> 31);
+        *sum += railgauge_pair(r, i, j, (size_t)1 << (x >> 59));
+    }
+    return QUERIES / (cpu() - start);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/railgauge-lookup-XXXXXX", text[256];
+    struct railgauge *r;
+    struct stat st;
+    double sum = 0;
+    int fd = mkstemp(path), rc = 1;
+
+    if (fd < 0 || write_matrix(path) < 0)
+        return 1;
+    double start = cpu();
+    if (railgauge_open(&r, path, text) < 0) {
+        fprintf(stderr, "lookup: %s\n", text);
+    } else {
+        printf("open_s %.4f\n", cpu() - start);
+        printf("queries_per_s %.0f\n", ask(r, &sum));
+        if (stat(path, &st) == 0)
+            printf("file_bytes %lld\n", (long long)st.st_size);
+        rc = sum > 0 ? 0 : 1;
+        railgauge_close(r);
+    }
+    close(fd);
+    unlink(path);
+    return rc;
+}

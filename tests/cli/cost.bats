@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# cost.bats - railgauge cost: one transfer or one collective, with the source of the number.
+
+bats_require_minimum_version 1.5.0
+matrix=tests/golden/matrix.json
+
+@test "a pair by host and index, with the curve it comes from" {
+    run railgauge cost $matrix n00:0 n00:1 8
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "1.00 us"* ]]
+    [ "${lines[1]}" = "  from: measured pair of tier shm" ]
+}
+
+@test "a slow part is named" {
+    run railgauge cost $matrix n05:0 n04:0 1G
+    [ "$status" -eq 0 ]
+    [ "${lines[1]}" = "  from: measured pair of tier rack; 0.3 of it by host n05" ]
+    [[ ${lines[2]} == *"this is 30 % of that speed" ]]
+    run railgauge cost $matrix 10 8 1G --json
+    [ "$(jq -r .slowed_by <<<"$output")" = "host n05" ]
+}
+
+@test "collectives: words or options, the same answer" {
+    run railgauge cost $matrix all_gather 0-7 64M
+    [ "$status" -eq 0 ]
+    first=$output
+    run railgauge cost $matrix --op all_gather --ranks 0,1-7 --bytes 64M
+    [ "$output" = "$first" ]
+    [[ $first == *"from: modelled: ring over shm inside and fabric between 4 domains, 2 NICs a domain"* ]]
+}
+
+@test "a preset answers without a file" {
+    run railgauge cost --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0 1G --json
+    [ "$status" -eq 0 ]
+    [ "$(jq -r .basis <<<"$output")" = preset ]
+    [ "$(jq '.algbw_Bps > 4e10 and .algbw_Bps < 6e10' <<<"$output")" = true ]
+}
+
+refused() { # MESSAGE ARG...
+    run --separate-stderr railgauge cost "${@:2}"
+    [ "$status" -eq 64 ]
+    [[ $stderr == *"$1"* ]] || {
+        echo "$stderr"
+        return 1
+    }
+}
+
+@test "what is missing or wrong is said" {
+    refused 'give a matrix file or --fabric'
+    refused 'after the matrix: SRC DST BYTES, or OP RANKS BYTES' $matrix n00:0
+    refused 'no endpoint n99:0 in the matrix' $matrix n99:0 n00:0 8
+        refused "16 is outside 0..15" $matrix 16 0 8
+    refused 'no collective "all_gossip"; known: all_gather' $matrix --op all_gossip --bytes 8
+    refused '--bytes is missing' $matrix --op all_gather
+    refused 'ranks "3": a collective needs two' $matrix all_gather 3 8
+    refused 'ranks "0-99"' $matrix all_gather 0-99 8
+    refused 'more ranks than the 16 endpoints' $matrix all_gather 0-15,0-15 8
+    refused '8Q' $matrix 0 1 8Q
+}

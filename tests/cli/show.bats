@@ -1,0 +1,62 @@
+#!/usr/bin/env bats
+# show.bats - railgauge show: each section as text and as JSON.
+
+bats_require_minimum_version 1.5.0
+matrix=tests/golden/matrix.json
+
+@test "without a section: tiers, slow parts, findings" {
+    run railgauge show $matrix
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "16 endpoints on 8 hosts, transport mpi, 2 racks (user)" ]
+    grep -qE '^rack +24 .* 25.0 % ' <<<"$output"
+    grep -qE '^host n05 +0.30  rack +test$' <<<"$output"
+    grep -q '^contention: racks 0-1: 4 flows at once$' <<<"$output"
+}
+
+@test "tiers say what they give at a size, text and JSON" {
+    run railgauge show $matrix tiers --bytes 1K
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == *"at 1 KiB"* ]]
+    run railgauge show $matrix tiers --bytes 1K --json
+    [ "$(jq -r '[.[].name] | join(" ")' <<<"$output")" = "shm rack fabric" ]
+    [ "$(jq '[.[] | select(.Bps_at_bytes > 0)] | length' <<<"$output")" -eq 3 ]
+    [ "$(jq '.[1].loaded' <<<"$output")" = 0.25 ]
+}
+
+@test "collectives carry their share of expected" {
+    run railgauge show $matrix collectives
+    [ "$status" -eq 0 ]
+    grep -qE '^all_to_all +8r 8d x1 .*%' <<<"$output"
+    run railgauge show $matrix collectives --json
+    [ "$(jq '.[0].sizes | length' <<<"$output")" -eq 2 ]
+    [ "$(jq '.[0].sizes[0].bytes' <<<"$output")" = 4096 ]
+}
+
+@test "every directed pair is listed, slow ones with their factor" {
+    run railgauge show $matrix pairs --json
+    [ "$status" -eq 0 ]
+    [ "$(jq length <<<"$output")" -eq 240 ]
+    [ "$(jq '[.[] | select(.src == 10 and .dst == 8)][0].factor' <<<"$output")" = 0.3 ]
+    run railgauge show $matrix pairs
+    [ "$status" -eq 0 ]
+}
+
+@test "findings and points as JSON" {
+    run railgauge show $matrix findings --json
+    [ "$(jq -r '.exceptions[0].what' <<<"$output")" = "host n05" ]
+    [ "$(jq -r '.findings[0].kind' <<<"$output")" = contention ]
+    run railgauge show $matrix points --json
+    [ "$(jq '[.[] | select(.what == "all_to_all")] | length' <<<"$output")" -eq 2 ]
+}
+
+@test "an unknown section, a missing file and no file are told apart" {
+    run --separate-stderr railgauge show $matrix peers
+    [ "$status" -eq 64 ]
+    [[ $stderr == *'"peers" is not one of: tiers pairs collectives findings points'* ]]
+    run --separate-stderr railgauge show /nowhere/m.json
+    [ "$status" -eq 66 ]
+    [ "$stderr" = "railgauge show: /nowhere/m.json: No such file or directory" ]
+    run --separate-stderr railgauge show
+    [ "$status" -eq 64 ]
+    [[ $stderr == *"give a matrix file or a campaign directory"* ]]
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "railgauge.h"
+#include "small.h"
+
+/* The matrix in memory and the same opened through the library. */
+struct both {
+    struct matrix m;
+    struct railgauge *r;
+};
+
+static void open_both(struct both *b, void (*change)(struct matrix *m))
+{
+    char path[] = "/tmp/railgauge-api-XXXXXX", text[256];
+    struct err err;
+    int fd = mkstemp(path);
+
+    small_matrix(&b->m);
+    if (change)
+        change(&b->m);
+    assert_true(fd >= 0);
+    close(fd);
+    if (matrix_save(&b->m, path, &err) < 0)
+        fail_msg("%s", err.text);
+    if (railgauge_open(&b->r, path, text) < 0)
+        fail_msg("%s", text);
+    unlink(path);
+}
+
+static void close_both(struct both *b)
+{
+    railgauge_close(b->r);
+    matrix_free(&b->m);
+}
+
+static void slow_parts(struct matrix *m)
+{
+    small_exception(m, PART_ENDPOINT, 2, -1, 1, 0.5)->side = SIDE_TX;
+    small_exception(m, PART_HOST, 7, -1, -1, 0.8)->alpha_add = 1e-4;
+    small_exception(m, PART_RACK_PAIR, 0, 1, -1, 0.7)->side = SIDE_RX;
+    small_exception(m, PART_PAIR, 0, 4, -1, 0.3)->side = SIDE_RX;
+    small_exception(m, PART_HOST, 3, -1, -1, 0);
+}
+
+static void compare_all(struct both *b)
+{
+    struct cost c;
+
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 16; j++)
+            for (double s = 1; s < 1e11; s = ceil(s * 1.31)) {
+                double t = railgauge_pair(b->r, i, j, (size_t)s);
+                matrix_pair(&b->m, i, j, s, &c);
+                if (isinf(c.sec) ? !isinf(t) : !(fabs(t - c.sec) <= 1e-3 * c.sec))
+                    fail_msg("%d to %d, %.0f bytes: %g where the matrix says %g", i, j, s, t,
+                             c.sec);
+            }
+}
+
+static void pairs_are_within_a_thousandth_of_the_curves(void **state)
+{
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    compare_all(&b);
+    close_both(&b);
+}
+
+static void slow_and_dead_parts_are_the_same_too(void **state)
+{
+    struct both b;
+
+    (void)state;
+    open_both(&b, slow_parts);
+    compare_all(&b);
+    close_both(&b);
+}
+
+static void endpoints_are_found_by_host_and_index(void **state)
+{
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_count(b.r), 16);
+    assert_int_equal(railgauge_find(b.r, "n00", 0), 0);
+    assert_int_equal(railgauge_find(b.r, "n05", 1), 11);
+    assert_int_equal(railgauge_find(b.r, "n05", 2), -1);
+    assert_int_equal(railgauge_find(b.r, "n05", -1), -1);
+    assert_int_equal(railgauge_find(b.r, "n08", 0), -1);
+    close_both(&b);
+}
+
+static void unknown_things_are_nan_and_nothing_takes_no_time(void **state)
+{
+    struct both b;
+    const int ids[] = {0, 2, 4}, bad[] = {0, 99};
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_true(isnan(railgauge_pair(b.r, 0, 16, 8)));
+    assert_true(isnan(railgauge_pair(b.r, -1, 0, 8)));
+    assert_true(railgauge_pair(b.r, 3, 3, 8) == 0);
+    assert_true(isnan(railgauge_collective(b.r, "all_gather", bad, 2, 8)));
+    assert_true(isnan(railgauge_collective(b.r, "all_gossip", ids, 3, 8)));
+    assert_true(isnan(railgauge_collective(b.r, "pair_bw", ids, 2, 8)));
+    assert_true(isnan(railgauge_collective(b.r, "all_gather", ids, 1, 8)));
+    assert_true(railgauge_pair(b.r, 0, 15, 0) > 0);
+    assert_true(railgauge_pair(b.r, 0, 15, SIZE_MAX) > 1e9);
+    close_both(&b);
+    railgauge_close(NULL);
+}
+
+static void collectives_are_the_matrix_own(void **state)
+{
+    struct both b;
+    struct cost c;
+    const int ids[] = {0, 2, 4, 8};
+
+    (void)state;
+    open_both(&b, slow_parts);
+    matrix_collective(&b.m, OP_ALL_REDUCE, ids, 4, 1 << 20, &c);
+    double t = railgauge_collective(b.r, "all_reduce", ids, 4, 1 << 20);
+    assert_true(fabs(t - c.sec) <= 1e-6 * c.sec);
+    close_both(&b);
+}
+
+static void a_file_that_cannot_be_read_is_refused_with_a_reason(void **state)
+{
+    struct railgauge *r = (struct railgauge *)1;
+    char text[256];
+
+    (void)state;
+    assert_int_equal(railgauge_open(&r, "/nowhere/m.json", text), -1);
+    assert_null(r);
+    assert_non_null(strstr(text, "/nowhere/m.json"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_are_within_a_thousandth_of_the_curves),
+        cmocka_unit_test(slow_and_dead_parts_are_the_same_too),
+        cmocka_unit_test(endpoints_are_found_by_host_and_index),
+        cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
+        cmocka_unit_test(collectives_are_the_matrix_own),
+        cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_a_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
