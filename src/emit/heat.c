@@ -29,32 +29,6 @@ struct grid {
 
 static const unsigned MISSING_RGB = 0x8b8f98, SELF_RGB = 0x30343c;
 
-/* Viridis by nine anchors (matplotlib's table, public domain), and our ramp for shares. */
-static const unsigned amount_rgb[] = {0x440154, 0x472c7a, 0x3b518b, 0x2c718e, 0x21908d,
-                                      0x27ad81, 0x5cc863, 0xaadc32, 0xfde725};
-static const unsigned share_rgb[] = {0x6d001f, 0x8b0f2a, 0xc8373f, 0xee8565,
-                                     0xfbd0b5, 0xf6efe9, 0xd3e5f0};
-
-unsigned heat_rgb(enum heat_palette palette, double pos)
-{
-    const unsigned *anchor = palette == HEAT_SHARE ? share_rgb : amount_rgb;
-    int last =
-        (palette == HEAT_SHARE ? sizeof(share_rgb) : sizeof(amount_rgb)) / sizeof(unsigned) - 1;
-    unsigned rgb = 0;
-
-    if (!(pos > 0))
-        return anchor[0];
-    if (pos >= 1)
-        return anchor[last];
-    int k = (int)(pos * last);
-    double f = pos * last - k;
-    for (int shift = 16; shift >= 0; shift -= 8) {
-        double a = anchor[k] >> shift & 255, b = anchor[k + 1] >> shift & 255;
-        rgb |= (unsigned)lround(a + f * (b - a)) << shift;
-    }
-    return rgb;
-}
-
 /* All blocks but the last have the same span. */
 static int block_first(const struct heat *h, int blocks, int b)
 {
@@ -155,22 +129,14 @@ static const char *shade(const struct grid *g, double v)
     return shades[p >= 1 ? 3 : p > 0 ? (int)(p * 4) : 0];
 }
 
-static const char *number_text(char buf[16], double v)
-{
-    double a = fabs(v);
-
-    snprintf(buf, 16, "%.*f", a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3, v);
-    return buf;
-}
-
 static void print_cell(const struct grid *g, int r, int c)
 {
     double v = g->cell[r * g->blocks + c];
     bool self = r == c && g->blocks == g->h->n;
-    char text[16];
+    char text[HEAT_NUMBER];
 
     if (g->style == STYLE_NUMBERS) {
-        const char *say = self ? "" : isnan(v) ? "·" : number_text(text, v);
+        const char *say = self ? "" : isnan(v) ? "·" : heat_number(text, v);
         if (g->colour && !self) {
             unsigned rgb = cell_rgb(g, r, c);
             bool dark = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255) < 1280;
@@ -250,10 +216,10 @@ static void print_rows(const struct grid *g)
 static void print_legend(const struct grid *g)
 {
     static const int steps = 16;
-    char lo[16], hi[16];
+    char lo[HEAT_NUMBER], hi[HEAT_NUMBER];
     int span = (g->h->n + g->blocks - 1) / g->blocks, indent = g->label_width + 1;
 
-    fprintf(g->out, "%*s%s ", indent, "", number_text(lo, g->lo));
+    fprintf(g->out, "%*s%s ", indent, "", heat_number(lo, g->lo));
     for (int i = 0; i < steps; i++) {
         double at = (i + 0.5) / steps;
         if (g->colour)
@@ -262,7 +228,7 @@ static void print_legend(const struct grid *g)
     }
     if (g->colour)
         term_plain(g->out);
-    fprintf(g->out, " %s %s%s\n", number_text(hi, g->hi), g->h->unit ? g->h->unit : "",
+    fprintf(g->out, " %s %s%s\n", heat_number(hi, g->hi), g->h->unit ? g->h->unit : "",
             g->h->log ? " (log)" : "");
     if (g->missing) {
         bool block = g->colour && g->style != STYLE_NUMBERS;

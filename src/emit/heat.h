@@ -41,4 +41,8 @@ int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap);
 /* Colour at pos 0..1 as 0xRRGGBB. */
 unsigned heat_rgb(enum heat_palette palette, double pos);
 
+/* Three digits: "0.150", "8.00", "46.9", "749", "1440". */
+enum { HEAT_NUMBER = 24 };
+char *heat_number(char buf[HEAT_NUMBER], double v);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "emit/heat.h"
 #include "emit/plot_data.h"
 #include "emit/shape_group.h"
 
@@ -210,9 +211,9 @@ static char *shape_words(char buf[PLOT_TEXT], const struct shape *s)
 static char *value_words(char buf[PLOT_TEXT], const struct figure *f, const struct line *l)
 {
     double v = line_value(l, l->sizes - 1), want = expected(f, l, l->size[l->sizes - 1]);
-    char rate[PLOT_TEXT];
+    char rate[HEAT_NUMBER];
 
-    plot_number(rate, v);
+    heat_number(rate, v);
     if (isnan(want))
         snprintf(buf, PLOT_TEXT, "%.20s GB/s%s", rate,
                  l->c->basis == BASIS_PRESET ? ", published" : "");

@@ -40,7 +40,11 @@ char *plot_text(char buf[PLOT_TEXT], const char *text, int most)
         n = PLOT_TEXT - sizeof(dots);
     for (; out < n; out++) {
         unsigned char c = (unsigned char)text[out];
-        buf[out] = c == '\t' ? ' ' : c < ' ' || c == 127 ? '?' : c == '"' ? '\'' : text[out];
+        buf[out] = c == '\t'             ? ' '
+                   : c < ' ' || c == 127 ? '?'
+                   : c == '"'            ? '\''
+                   : c == '\\'           ? '/'
+                                         : text[out];
     }
     memcpy(buf + out, cut ? dots : "", cut ? sizeof(dots) : 1);
     return buf;
@@ -91,14 +95,6 @@ void plot_spread(double *y, int n, double gap, double lo, double hi)
         y[i] = fmax(y[i], i ? y[i - 1] + gap : lo);
     for (int i = n - 1; i >= 0; i--)
         y[i] = fmin(y[i], i < n - 1 ? y[i + 1] - gap : hi);
-}
-
-char *plot_number(char buf[PLOT_TEXT], double v)
-{
-    double a = fabs(v);
-
-    snprintf(buf, PLOT_TEXT, "%.*f", a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3, v);
-    return buf;
 }
 
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun)

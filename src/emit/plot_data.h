@@ -14,7 +14,8 @@
  *   dist.tsv           tier share_percent GBps pairs   (a row stands for that many pairs)
  *   dist_tier.tsv      one row a tier: quantiles of the share;  dist_density.tsv  its outline
  *   dist_meta.tsv      key value
- * Text cells have no tab, control character or double quote: gnuplot would read those. */
+ * Text cells have no tab, control character, double quote or backslash: gnuplot would read those.
+ */
 #ifndef RG_PLOT_DATA_H
 #define RG_PLOT_DATA_H
 
@@ -46,8 +47,6 @@ double plot_nice_up(double v);
 /* Move the sorted places y[0..n) apart to at least `gap` inside [lo, hi], each as little as
  * possible. */
 void plot_spread(double *y, int n, double gap, double lo, double hi);
-/* Three digits: "0.150", "8.00", "46.9", "749", "1440". */
-char *plot_number(char buf[PLOT_TEXT], double v);
 /* "1,440", and "3 racks", "1 host": count with its noun. */
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun);
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "emit/heat.h"
 #include "emit/plot_data.h"
 
 enum { TIERS_MAX = 6, TAIL_ROWS = 1000, BODY_ROWS = 3000, ALL_PAIRS_MAX = 512, PARTNERS = 64 };
@@ -205,13 +206,13 @@ static void print_tier(FILE *out, const struct dist *d, int index)
 {
     static const double q[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
     const struct group *g = &d->group[index];
-    char name[PLOT_TEXT], count[PLOT_TEXT], rate[PLOT_TEXT];
+    char name[PLOT_TEXT], count[PLOT_TEXT], rate[HEAT_NUMBER];
 
     fprintf(out, "%d\t%s\t%s\t%s\t%d", index + 1,
             plot_text(name, d->ps->m->tier[g->tier].rule.name, 20), where(g),
             plot_count(count, g->count, "pair"), below(g));
-    fprintf(out, "\t%s", plot_number(rate, g->value[g->count / 2].rate));
-    fprintf(out, "\t%s", plot_number(rate, g->value[0].rate));
+    fprintf(out, "\t%s", heat_number(rate, g->value[g->count / 2].rate));
+    fprintf(out, "\t%s", heat_number(rate, g->value[0].rate));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
         fprintf(out, "\t%.5g", quantile(g, q[i]));
     fprintf(out, "\t%d\t%.5g\n", g->count, foot(g));

@@ -141,7 +141,7 @@ static unsigned ink_on(unsigned rgb)
 static int write_cells(const struct map *g, const char *dir, struct err *err)
 {
     struct file_out out;
-    char text[PLOT_TEXT];
+    char text[HEAT_NUMBER];
 
     if (plot_begin(&out, dir, "heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share",
                    err) < 0)
@@ -156,7 +156,7 @@ static int write_cells(const struct map *g, const char *dir, struct err *err)
         }
         double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
         fprintf(out.stream, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks,
-                plot_number(text, v), s, ink_on(heat_rgb(HEAT_AMOUNT, at)),
+                heat_number(text, v), s, ink_on(heat_rgb(HEAT_AMOUNT, at)),
                 s < 78 ? 0xffffffu : 0x1a1a1au);
     }
     return file_commit(&out, err);

@@ -1,0 +1,199 @@
+#!/usr/bin/env bats
+# plot.bats - pictures from small campaigns, without gnuplot, with a broken one, and with hostile names.
+# shellcheck disable=SC2016  # what looks like a command must stay text
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    railgauge=$(command -v railgauge)
+    cd "$BATS_TEST_TMPDIR" || return 1
+    cp -r "$top/tests/golden/plots/lab" "$top/tests/golden/plots/shm" "$top/tests/golden/plots/names" .
+}
+
+need_gnuplot() {
+    command -v gnuplot >/dev/null || skip "no gnuplot here"
+}
+
+# A folder with a program named gnuplot that runs this script.
+fake_gnuplot() {
+    mkdir -p fake
+    printf '#!/bin/sh\n%s\n' "$1" >fake/gnuplot
+    chmod +x fake/gnuplot
+}
+
+@test "busbw, heat and dist as png, svg and pdf, each whole" {
+    need_gnuplot
+    for format in png svg pdf; do
+        for campaign in lab shm; do
+            run --separate-stderr railgauge plot "$campaign" --format "$format"
+            [ "$status" -eq 0 ]
+            [ -z "$stderr" ]
+            [ "$output" = "$(printf "$campaign/plots/%s.$format\n" busbw heat dist)" ]
+        done
+    done
+    for name in busbw heat dist; do
+        [ "$(head -c 4 "lab/plots/$name.png" | tail -c 3)" = PNG ]
+        tail -c 8 "lab/plots/$name.png" | head -c 4 | grep -q IEND
+        tail -n 2 "lab/plots/$name.svg" | grep -qx "</svg>"
+        [ "$(head -c 5 "lab/plots/$name.pdf")" = "%PDF-" ]
+    done
+    [ -z "$(find . -name '.*.png' -o -name '.*.svg' -o -name '.*.pdf')" ]
+}
+
+@test "the degraded host is written beside the map, and only it" {
+    need_gnuplot
+    railgauge plot lab heat --format svg
+    [ "$(tail -n +2 lab/plots/data/heat_call.tsv | cut -f 3,4)" = $'node-05\t50% of expected' ]
+    grep -q '>node-05<' lab/plots/heat.svg
+    grep -q '50% of expected' lab/plots/heat.svg
+    railgauge plot shm heat --format svg
+    [ "$(wc -l <shm/plots/data/heat_call.tsv)" -eq 1 ]
+}
+
+@test "the same campaign gives the same tables" {
+    railgauge plot lab -o one >/dev/null 2>&1
+    railgauge plot lab -o two >/dev/null 2>&1
+    diff -r one/data two/data
+}
+
+@test "a matrix alone is enough, and the pictures go beside it" {
+    need_gnuplot
+    rm lab/points.tsv
+    run railgauge plot lab/matrix.json heat
+    [ "$status" -eq 0 ]
+    [ "$output" = lab/plots/heat.png ]
+    grep -q 'from the tiers and exceptions of the cost matrix' lab/plots/data/heat_meta.tsv
+}
+
+@test "names of hosts are shown as they are and run nothing" {
+    need_gnuplot
+    for format in png svg pdf; do
+        run --separate-stderr railgauge plot names --format "$format"
+        [ "$status" -eq 0 ]
+        [ -z "$stderr" ]
+    done
+    [ -z "$(find . -name pwned)" ]
+    grep -q '`touch pwned`' names/plots/heat.svg
+    grep -Fq "x'y_z^{2}" names/plots/heat.svg
+    grep -Fq '%d%s@&amp;~/U+263a' names/plots/heat.svg
+    grep -Fq '&lt;|cat>&amp;amp;' names/plots/heat.svg
+    run rsvg-convert names/plots/heat.svg -o x.png
+    [ "$status" -eq 0 ] || [ "$status" -eq 127 ]
+}
+
+@test "without gnuplot: tables, the map in the terminal, and how to get pictures" {
+    mkdir empty
+    run --separate-stderr env PATH="$PWD/empty" "$railgauge" plot lab
+    [ "$status" -eq 0 ]
+    [[ $stderr == "railgauge plot: warning: no pictures: gnuplot was not found in PATH (Debian: apt-get install gnuplot-nox)"* ]]
+    [[ $output == "share of expected bandwidth, row sends to column"* ]]
+    [[ $output == *"node-05   5 "* ]]
+    [[ $output == *"░"*"█"*"GB/s"* ]]
+    [ -s lab/plots/data/busbw.tsv ]
+    [ ! -e lab/plots/heat.png ]
+}
+
+@test "--terminal prints the maps and draws nothing" {
+    run --separate-stderr railgauge plot --terminal shm
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [[ $output == *"bandwidth"*"GB/s"* ]]
+    [ ! -e shm/plots ]
+}
+
+@test "half a picture is an error, and the old one stays" {
+    mkdir -p lab/plots
+    echo old >lab/plots/heat.png
+    fake_gnuplot 'printf "\211PNG half" >"$5"'
+    run env PATH="$PWD/fake:$PATH" "$railgauge" plot lab heat
+    [ "$status" -eq 74 ]
+    [[ $output == *"wrote half a picture; is the disk full?" ]]
+    [ "$(cat lab/plots/heat.png)" = old ]
+    [ -z "$(find lab -name '.heat*')" ]
+}
+
+@test "what gnuplot says when it fails is passed on" {
+    fake_gnuplot 'echo "line 7: undefined variable: X" >&2; exit 3'
+    run env PATH="$PWD/fake:$PATH" "$railgauge" plot lab dist
+    [ "$status" -eq 65 ]
+    [[ $output == *"exit status 3: line 7: undefined variable: X" ]]
+    fake_gnuplot 'kill -9 $$'
+    run env PATH="$PWD/fake:$PATH" "$railgauge" plot lab dist
+    [ "$status" -eq 74 ]
+    [[ $output == *"gnuplot died of signal 9 (Killed)" ]]
+}
+
+@test "the scripts refuse tables without rows, saying which" {
+    need_gnuplot
+    railgauge plot lab >/dev/null
+    for name in busbw heat dist; do
+        cp -r lab/plots/data none
+        for file in none/*.tsv; do
+            head -n 1 "$file" >x
+            mv x "$file"
+        done
+        run gnuplot -c "$top/plots/$name.gp" none out.png png
+        [ "$status" -eq 65 ]
+        [[ $output == *"no bus bandwidth in none/busbw.tsv"* || $output == *"no pairs in none/${name}_meta.tsv"* ]]
+        rm -rf none
+    done
+}
+
+@test "the scripts refuse commands for paths, unknown formats and a wrong count" {
+    need_gnuplot
+    for name in busbw heat dist; do
+        run gnuplot -c "$top/plots/$name.gp" '<touch pwned' out.png png
+        [ "$status" -eq 64 ]
+        [[ $output == *"a path must not begin with '<' or '|'"* ]]
+        run gnuplot -c "$top/plots/$name.gp" . '|touch pwned' png
+        [ "$status" -eq 64 ]
+        run gnuplot -c "$top/plots/$name.gp" . out.gif gif
+        [ "$status" -eq 64 ]
+        [[ $output == *'format "gif" is none of png, svg, pdf'* ]]
+        run gnuplot -c "$top/plots/$name.gp" .
+        [ "$status" -eq 64 ]
+        [[ $output == *"IN OUT png|svg|pdf"* ]]
+    done
+    [ ! -e pwned ]
+}
+
+@test "a campaign folder whose name is a command is only a name" {
+    need_gnuplot
+    mv shm '<touch pwned;`touch pwned`'
+    run railgauge plot '<touch pwned;`touch pwned`' dist
+    [ "$status" -eq 0 ]
+    [ -s '<touch pwned;`touch pwned`/plots/dist.png' ]
+    [ ! -e pwned ]
+}
+
+@test "a figure without data is left out with its reason; asked for alone it is an error" {
+    need_gnuplot
+    jq -c '.collectives = []' lab/matrix.json >x && mv x lab/matrix.json
+    run --separate-stderr railgauge plot lab
+    [ "$status" -eq 0 ]
+    [ "$output" = "$(printf 'lab/plots/%s.png\n' heat dist)" ]
+    [ "$stderr" = "railgauge plot: warning: busbw: no bus bandwidth to plot: the matrix has no collective" ]
+    run railgauge plot lab busbw
+    [ "$status" -eq 65 ]
+    [ "$output" = "railgauge plot: no bus bandwidth to plot: the matrix has no collective" ]
+}
+
+@test "words that are refused" {
+    run railgauge plot
+    [ "$status" -eq 64 ]
+    [[ $output == *"which campaign or matrix?"* ]]
+    run railgauge plot lab pie
+    [ "$status" -eq 64 ]
+    [[ $output == *'no picture "pie"; there are busbw, heat, dist and all'* ]]
+    run railgauge plot lab --format gif
+    [ "$status" -eq 64 ]
+    [[ $output == *'--format: "gif" is none of png, svg, pdf'* ]]
+    run railgauge plot nowhere
+    [ "$status" -eq 66 ]
+    [[ $output == *"nowhere: No such file or directory"* ]]
+    echo '{"format": "railgauge-matrix", "version": 1' >bad.json
+    run railgauge plot bad.json
+    [ "$status" -eq 65 ]
+    [[ $output == "railgauge plot: bad.json:"* ]]
+}
