@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# run.bats - the whole chain on the simulated fabric returns the truth that was put in.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# sim DIR OPTION...: one campaign without pictures.
+sim() {
+    local dir=$1
+    shift
+    railgauge run --transport sim --no-plots -o "$dir" "$@"
+}
+
+# share A B: |A/B - 1| in thousandths, rounded down.
+apart() {
+    awk -v a="$1" -v b="$2" 'BEGIN { d = a / b - 1; print int(1000 * (d < 0 ? -d : d)) }'
+}
+
+# beta DIR TIER: seconds a byte of the tier's one-way bandwidth.
+beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] | select(.name == \$t) | 1 / .Bps"; }
+
+@test "eight racks with a slow NIC: racks found, endpoint 17 named, every tier within 1 %" {
+    run sim c --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6
+    [ "$status" -eq 0 ]
+    [[ $output == *"c: 576 endpoints on 144 hosts over sim (gb200-nvl72), 8 racks declared"* ]]
+    [[ $output == *"8 racks: measuring finds the same groups of hosts as declared"* ]]
+    [ "$(jq '.exceptions | length' c/matrix.json)" -eq 1 ]
+    [ "$(jq -r '.exceptions[0] | "\(.part) \(.a)"' c/matrix.json)" = "endpoint 17" ]
+    [ "$(apart "$(jq '.exceptions[0].factor' c/matrix.json)" 0.6)" -le 20 ]
+    for pair in mnnvl:770e9 rail:49.2e9 fabric:49.2e9; do
+        [ "$(apart "$(beta c "${pair%:*}")" "$(awk -v r="${pair#*:}" 'BEGIN { print 1 / r }')")" -lt 10 ]
+    done
+    for file in topology.json plan.tsv points.tsv matrix.json prediction.json; do [ -s "c/$file" ]; done
+}
+
+@test "blind, the same racks are found from measured pairs alone" {
+    run sim c --fabric gb200-nvl72 --racks 4 --noise 3% --blind --op pairs
+    [ "$status" -eq 0 ]
+    [[ $output == *"4 racks found by measuring"* ]]
+    [[ $output == *"r00n[00-17]; r01n[00-17]; r02n[00-17]; r03n[00-17]"* ]]
+    run jq -e '.places | tostring | contains("measured")' c/matrix.json
+    [ "$status" -eq 0 ]
+}
+
+@test "each kind of fault is named as what it is" {
+    sim a --fabric gb200-nvl72 --racks 4 --noise 2% --op pairs --fault slow-racks=1-3:0.5
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' a/matrix.json)" = "rack_pair 1 3" ]
+    sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.factor)"' b/matrix.json)" = "host 5 0.0" ]
+    sim d --fabric gb200-nvl72 --racks 2 --noise 2% --op pair_bw,pair_latency --exact --epochs 1 --fault slow-link=10-100:0.5
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' d/matrix.json)" = "pair 10 100" ]
+}
+
+@test "without a fault nothing is named" {
+    sim c --fabric hgx-h200 --noise 3% --op pairs
+    [ "$(jq '.exceptions | length' c/matrix.json)" -eq 0 ]
+}
+
+@test "wrong data is a finding and never a good bandwidth" {
+    sim c --fabric hgx-h100 --racks 1 --noise 1% -f 16 --fault corrupt=5
+    run railgauge show c/matrix.json findings
+    [[ $output == *"wrong_data: "*"endpoint 5"* ]]
+}
+
+@test "the same command gives the same points" {
+    sim a --fabric hgx-b200 --racks 1 --noise 3% --op pairs --sim-seed 4
+    sim b --fabric hgx-b200 --racks 1 --noise 3% --op pairs --sim-seed 4
+    cmp <(grep -v '^#' a/points.tsv) <(grep -v '^#' b/points.tsv)
+    sim c --fabric hgx-b200 --racks 1 --noise 3% --op pairs --sim-seed 5
+    ! cmp -s <(grep -v '^#' a/points.tsv) <(grep -v '^#' c/points.tsv)
+}
+
+@test "a folder with a campaign is not overwritten; --resume finishes a torn one" {
+    sim c --fabric hgx-h100 --racks 1 --op pairs
+    run --separate-stderr sim c --fabric hgx-h100 --racks 1 --op pairs
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"c already holds a campaign; --resume finishes it, another -o starts a new one"* ]]
+    rows=$(grep -vc '^#' c/points.tsv)
+    truncate -s $(($(stat -c %s c/points.tsv) / 2)) c/points.tsv
+    run sim c --fabric hgx-h100 --racks 1 --op pairs --resume
+    [ "$status" -eq 0 ]
+    [ "$(grep -vc '^#' c/points.tsv)" -eq "$rows" ]
+}
+
+@test "two runs in one folder: the second is refused" {
+    mkdir c
+    exec 9<c
+    flock -n 9
+    run --separate-stderr sim c --fabric hgx-h100 --racks 1
+    [ "$status" -eq 74 ]
+    [[ $stderr == *"c: another run is using this folder"* ]]
+}
+
+@test "a signal ends a campaign with 75 and a resume continues it" {
+    sim c --fabric gb200-nvl72 --racks 100 --op pairs 3>&- &
+    pid=$!
+    for _ in $(seq 100); do
+        [ -s c/points.tsv ] && break
+        sleep 0.1
+    done
+    # the background shell's child is the program itself
+    pkill -TERM -P "$pid" || kill -TERM "$pid"
+    code=0
+    wait "$pid" || code=$?
+    [ "$code" -eq 75 ] || [ "$code" -eq 143 ]
+    run railgauge run --resume -o c --transport sim --fabric gb200-nvl72 --racks 100 --op pairs --budget 1ms
+    [ "$status" -eq 75 ]
+    [[ $output == *"the budget of 0.001 s is spent; --resume measures what is missing"* ]]
+}
+
+@test "a dry run prints the plan's cost and writes nothing" {
+    run sim c --fabric gb200-nvl72 --racks 8 --dry-run
+    [ "$status" -eq 0 ]
+    [[ $output == "576 endpoints, "*" rounds, about "*" points, "*" moved, about "*" of measuring" ]]
+    [ ! -e c ]
+}
+
+@test "100,008 endpoints are simulated in one process" {
+    run sim c --fabric gb200-nvl72 --racks 1389 --matchings 1 --op pair_bw --no-retest --noise 1%
+    [ "$status" -eq 0 ]
+    [[ $output == *"100008 endpoints on 25002 hosts"* ]]
+    [ "$(stat -c %s c/matrix.json)" -lt 10000000 ]
+}
+
+@test "options that contradict each other are refused" {
+    run --separate-stderr railgauge run --transport sim
+    [ "$status" -eq 64 ]
+    [[ $stderr == *"--transport sim needs --fabric NAME"* ]]
+    run --separate-stderr railgauge run --transport mpi --fabric hgx-h100
+    [ "$status" -eq 64 ]
+    [[ $stderr == *"--fabric hgx-h100 belongs to --transport sim"* ]]
+    run --separate-stderr railgauge run --transport nccl
+    [ "$status" -eq 64 ]
+    [[ $stderr == *'no transport "nccl"; this build has mpi and sim'* ]]
+    run --separate-stderr railgauge run -e 8X
+    [ "$status" -eq 64 ]
+    [[ $stderr == *'"8X" is not a size such as 8, 32K, 1M or 8G'* ]]
+}
