@@ -153,8 +153,8 @@ static int refuse(const struct mpi_ctx *c, enum op op, size_t bytes, struct err 
     return 0;
 }
 
-/* Messages of a window lie one after another, as MPI demands of concurrent receives, where there is
- * room; above that (64 MiB) they share one buffer, as those of osu_bw do at any size. */
+/* Where there is room (up to 16 MiB) the messages of a window have places of their own, so that
+ * each can be verified. */
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err)
 {
