@@ -1,0 +1,35 @@
+#!/usr/bin/env bats
+# Three racks without a delay: the trunks alone tell them apart, and one NIC is slower than a trunk.
+
+load chain
+
+: "${RACKS=3}" "${PER=2}" "${NIC=800}" "${TRUNK=300}" "${DELAY_US=0}" "${DEGRADE=1:200}"
+
+setup_file() {
+    need_lab
+    chain_in_lab
+}
+
+teardown_file() {
+    lab_gone
+}
+
+@test "racks are recovered unasked" {
+    racks_are_recovered
+}
+
+@test "every pair's bandwidth is within 3 % of the truth" {
+    bandwidths_are_true
+}
+
+@test "the injected delay is within 40 us of the truth" {
+    delays_are_true
+}
+
+@test "the degraded NIC is named as the cause and nothing else is" {
+    degraded_nics_are_named
+}
+
+@test "a crowded trunk is told apart from a bad link" {
+    contention_is_told_apart
+}
