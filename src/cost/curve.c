@@ -42,6 +42,18 @@ static double slope(const struct curve_point *a, const struct curve_point *b)
     return log(b->sec / a->sec) / log(b->bytes / a->bytes);
 }
 
+/* Seconds a byte beyond the last point: what the last segment's bytes took, and no less than the
+ * last size's bytes took on average. */
+static double end_slope(const struct curve *c)
+{
+    const struct curve_point *last = &c->point[c->points - 1];
+    double mean = last->sec / last->bytes;
+
+    if (c->points == 1)
+        return mean;
+    return fmax(mean, (last->sec - last[-1].sec) / (last->bytes - last[-1].bytes));
+}
+
 double curve_time(const struct curve *c, double bytes)
 {
     if (c->points == 0)
@@ -49,10 +61,8 @@ double curve_time(const struct curve *c, double bytes)
     const struct curve_point *last = &c->point[c->points - 1];
     if (!(bytes > c->point[0].bytes))
         return c->point[0].sec;
-    if (bytes >= last->bytes) {
-        double s = c->points > 1 ? slope(last - 1, last) : 1;
-        return last->sec * pow(bytes / last->bytes, s > 1 ? s : 1);
-    }
+    if (bytes >= last->bytes)
+        return last->sec + (bytes - last->bytes) * end_slope(c);
     const struct curve_point *a = &c->point[segment(c, bytes)];
     return a->sec * pow(bytes / a->bytes, slope(a, a + 1));
 }

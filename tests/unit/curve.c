@@ -53,8 +53,19 @@ static void outside_the_ends_bandwidth_never_grows(void **state)
     add(&c, 2048, 1.1e-6); /* still flat: latency-bound */
     near(curve_time(&c, 1), 1e-6, 1e-12);
     near(curve_time(&c, 4096), 2.2e-6, 1e-9);
-    add(&c, 4096, 4.4e-6); /* steeper than proportional: the collapse goes on */
-    near(curve_time(&c, 8192), 17.6e-6, 1e-9);
+    add(&c, 4096, 4.4e-6); /* steeper than proportional: each byte goes on to cost as much */
+    near(curve_time(&c, 8192), 11e-6, 1e-9);
+    curve_free(&c);
+}
+
+static void noise_in_the_last_point_does_not_grow_with_the_size(void **state)
+{
+    struct curve c = {0};
+
+    (void)state;
+    add(&c, 262144, 262144e-8);
+    add(&c, 1048576, 1.02 * 1048576e-8);
+    near(curve_time(&c, 64 * 1048576.0), 64 * 1048576e-8, 0.03);
     curve_free(&c);
 }
 
@@ -115,6 +126,7 @@ int main(void)
         cmocka_unit_test(an_empty_curve_knows_nothing),
         cmocka_unit_test(points_are_sorted_and_interpolated_in_logs),
         cmocka_unit_test(outside_the_ends_bandwidth_never_grows),
+        cmocka_unit_test(noise_in_the_last_point_does_not_grow_with_the_size),
         cmocka_unit_test(the_summary_is_a_slope_not_a_quotient),
         cmocka_unit_test(one_point_gives_a_quotient),
         cmocka_unit_test(the_interval_is_the_wider_neighbours),
