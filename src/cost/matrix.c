@@ -165,11 +165,22 @@ double matrix_rate(const struct matrix *m, int tier, enum direction dir)
     return c->points && c->beta > 0 ? 1 / c->beta : NAN;
 }
 
-static double stretched(const struct curve *c, double sec, double factor)
+static double stretched(double floor, double sec, double factor)
 {
-    double base = fmin(curve_floor(c), sec);
+    double base = fmin(floor, sec);
 
     return base + (sec - base) / factor;
+}
+
+/* The part of a one-way time that does not grow with the size.  Where one size was all that was
+ * measured it has no slope, and the bandwidth curve says what its bytes take. */
+static double latency_floor(const struct tier *t)
+{
+    const struct curve *lat = &t->curve[DIR_ONEWAY], *bw = &t->curve[DIR_UNI];
+
+    if (lat->points == 1 && bw->points)
+        return fmax(0, lat->point[0].sec - lat->point[0].bytes * bw->beta);
+    return curve_floor(lat);
 }
 
 /* Below its first size a bandwidth curve says nothing about the message rate: constant bandwidth.
@@ -186,17 +197,19 @@ static double pair_time(const struct tier *t, double bytes, double factor,
 {
     const struct curve *lat = &t->curve[DIR_ONEWAY], *bw = &t->curve[DIR_UNI];
 
+    double bw_floor = curve_floor(bw), lat_floor = latency_floor(t);
+
     *used = lat->points ? lat : bw;
     if (!lat->points)
-        return stretched(bw, curve_time(bw, bytes), factor);
+        return stretched(bw_floor, curve_time(bw, bytes), factor);
     if (!bw->points)
-        return stretched(lat, curve_time(lat, bytes), factor);
+        return stretched(lat_floor, curve_time(lat, bytes), factor);
     double last = lat->point[lat->points - 1].bytes;
-    double sec = stretched(lat, curve_time(lat, fmin(bytes, last)), factor);
-    double message = stretched(bw, bandwidth_time(bw, bytes), factor);
+    double sec = stretched(lat_floor, curve_time(lat, fmin(bytes, last)), factor);
+    double message = stretched(bw_floor, bandwidth_time(bw, bytes), factor);
     if (bytes > last) { /* the latency stays, the bandwidth part grows */
         *used = bw;
-        sec += fmax(0, message - stretched(bw, bandwidth_time(bw, last), factor));
+        sec += fmax(0, message - stretched(bw_floor, bandwidth_time(bw, last), factor));
     }
     if (message > sec)
         *used = bw;

@@ -79,6 +79,22 @@ static void a_slow_endpoint_stretches_the_bandwidth_part_only(void **state)
     matrix_free(&m);
 }
 
+/* The matrix of pairs measures one size of each: 8 bytes are all latency. */
+static void one_size_of_latency_is_not_stretched(void **state)
+{
+    struct matrix m;
+    struct cost c;
+
+    (void)state;
+    small_matrix(&m);
+    small_exception(&m, PART_ENDPOINT, 2, -1, -1, 0.5);
+    m.tier[1].curve[DIR_ONEWAY].points = 1;
+    curve_summarise(&m.tier[1].curve[DIR_ONEWAY]);
+    matrix_pair(&m, 0, 2, 8, &c);
+    near(c.sec, 10e-6, 0.01);
+    matrix_free(&m);
+}
+
 static void sides_and_tiers_are_kept_apart_and_the_slowest_rules(void **state)
 {
     struct matrix m;
@@ -248,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_pair_costs_what_its_tier_costs),
         cmocka_unit_test(short_ladders_are_joined),
         cmocka_unit_test(a_slow_endpoint_stretches_the_bandwidth_part_only),
+        cmocka_unit_test(one_size_of_latency_is_not_stretched),
         cmocka_unit_test(sides_and_tiers_are_kept_apart_and_the_slowest_rules),
         cmocka_unit_test(a_dead_part_takes_for_ever),
         cmocka_unit_test(a_measured_shape_answers_for_itself),
