@@ -22,13 +22,6 @@ static int by_size(const void *a, const void *b)
     return (x->alone < y->alone) - (x->alone > y->alone); /* alone first */
 }
 
-static bool together(const struct fit *f, int tier)
-{
-    const struct normal *n = &f->normal[tier];
-
-    return fabs(n->parallel / n->alone - 1) < as_good_as_alone;
-}
-
 static struct curve_point median_point(const struct obs *const *o, int n)
 {
     double *v = mem_calloc(3 * (size_t)n, sizeof(*v));
@@ -47,14 +40,29 @@ static struct curve_point median_point(const struct obs *const *o, int n)
     return p;
 }
 
-/* Observations of one size, those alone first: how many of them count. */
-static int counted(const struct fit *f, int tier, const struct obs *const *o, int n)
+static double median_sec(const struct obs *const *o, int n)
+{
+    double *v = mem_calloc((size_t)n, sizeof(*v));
+
+    for (int i = 0; i < n; i++)
+        v[i] = o[i]->sec;
+    double median = stats_median(v, n);
+    free(v);
+    return median;
+}
+
+/* Observations of one size, those alone first: how many of them count.  Each operation is asked for
+ * itself: bandwidth may be the same in a crowd while latency is not. */
+static int counted(const struct obs *const *o, int n)
 {
     int alone = 0;
 
     while (alone < n && o[alone]->alone)
         alone++;
-    return alone == 0 || together(f, tier) ? n : alone;
+    if (alone == 0 || alone == n)
+        return n;
+    double ratio = median_sec(o + alone, n - alone) / median_sec(o, alone);
+    return fabs(ratio - 1) < as_good_as_alone ? n : alone;
 }
 
 static void fit_curve(struct fit *f, int tier, enum direction dir, const struct obs **o)
@@ -71,7 +79,7 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && o[j]->bytes == o[i]->bytes; j++)
             ;
-        curve_add(c, median_point(o + i, counted(f, tier, o + i, j - i)));
+        curve_add(c, median_point(o + i, counted(o + i, j - i)));
     }
     curve_summarise(c);
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a crowd does to latency stays out of a tier's latency, even where bandwidth does not mind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "cost/fit.h"
+
+enum { HOSTS = 4 };
+
+static void add(struct points *p, enum op op, int src, int dst, int flows, size_t bytes, double sec)
+{
+    struct point one = {.round = p->count,
+                        .stage = flows > 1 ? STAGE_TOURNAMENT : STAGE_ISOLATED,
+                        .op = op,
+                        .ranks = 2,
+                        .src = src,
+                        .dst = dst,
+                        .flows = flows,
+                        .bytes = bytes,
+                        .sec = {16, sec, sec, sec, sec, sec, sec, sec, 0},
+                        .stop = STOP_CI};
+
+    MEM_PUSH(p->point, p->count) = one;
+}
+
+static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void **state)
+{
+    struct topo t;
+    struct matrix m;
+    struct plan plan = {NULL, 0};
+    struct points p = {.endpoints = HOSTS, .transport = "mpi"};
+    struct fit_opts o;
+    struct err err = {0, ""};
+    char name[8];
+
+    (void)state;
+    topo_init(&t);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        topo_add_endpoint(&t, topo_add_host(&t, name), ENDPOINT_CPU);
+    }
+    topo_default_tiers(&t);
+    for (int i = 0; i < HOSTS; i++)
+        for (int j = 0; j < HOSTS; j++)
+            for (int flows = 1; flows <= 2 && i != j; flows++) {
+                if (i < j)
+                    add(&p, OP_PAIR_LATENCY, i, j, flows, 8, flows > 1 ? 90e-6 : 10e-6);
+                add(&p, OP_PAIR_BW, i, j, flows, 262144, 2e-3);
+            }
+    fit_defaults(&o);
+    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    const struct tier *tier = &m.tier[m.tiers - 1];
+    assert_true(tier->curve[DIR_ONEWAY].points == 1);
+    assert_true(tier->curve[DIR_ONEWAY].alpha > 9.9e-6);
+    assert_true(tier->curve[DIR_ONEWAY].alpha < 10.1e-6);
+    assert_int_equal(tier->curve[DIR_UNI].point[0].n, 2 * HOSTS * (HOSTS - 1) * 16);
+    free(p.point);
+    matrix_free(&m);
+    topo_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(latency_in_a_crowd_does_not_count_where_there_is_latency_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
