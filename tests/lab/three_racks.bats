@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Three racks without a delay: the trunks alone tell them apart, and one NIC is slower than a trunk.
+# Three racks without a delay, so that the trunks alone tell them apart, and one NIC at five eighths.
 
 load chain
 
-: "${RACKS=3}" "${PER=2}" "${NIC=800}" "${TRUNK=300}" "${DELAY_US=0}" "${DEGRADE=1:200}"
+: "${RACKS=3}" "${PER=3}" "${NIC=800}" "${TRUNK=300}" "${DELAY_US=0}" "${DEGRADE=4:500}"
 
 setup_file() {
     need_lab
