@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "cost/cluster.h"
+
+/* A shaped fabric: units in racks, a cap per unit, a trunk, a delay, noise. */
+struct truth {
+    int racks, per;
+    double nic, trunk, delay, noise;
+    int slow; /* unit with another cap, -1 */
+    double slow_cap;
+    int shared; /* parallel traffic was measured too: 3 flows share a trunk */
+};
+
+static int edges_of(const struct truth *t, struct edge **out)
+{
+    int n = t->racks * t->per, count = 0;
+    struct rng rng;
+
+    rng_seed(&rng, 7);
+    *out = NULL;
+    for (int a = 0; a < n; a++)
+        for (int b = a + 1; b < n; b++) {
+            int far = a / t->per != b / t->per;
+            double ca = a == t->slow ? t->slow_cap : t->nic,
+                   cb = b == t->slow ? t->slow_cap : t->nic;
+            double rate = fmin(fmin(ca, cb), far ? t->trunk : INFINITY);
+            double loaded = far ? fmin(rate, t->trunk / 3) : rate;
+            struct edge e = {a, b, rate, 25e-6 + (far ? t->delay : 0), NAN};
+            if (t->shared)
+                e.shared = loaded / rate;
+            e.Bps *= exp(t->noise * rng_normal(&rng));
+            e.sec *= exp(t->noise * rng_normal(&rng));
+            MEM_PUSH(*out, count) = e;
+        }
+    return count;
+}
+
+static void run(struct clusters *c, const struct truth *t)
+{
+    struct edge *e;
+    int n = edges_of(t, &e);
+
+    cluster_units(c, t->racks * t->per, e, n);
+    free(e);
+}
+
+/* Every unit is in its rack. */
+static void is_truth(const struct truth *t)
+{
+    struct clusters c;
+
+    run(&c, t);
+    if (c.groups != t->racks)
+        fail_msg("%d groups where there are %d racks (clue %d)", c.groups, t->racks, c.clue);
+    for (int i = 0; i < t->racks * t->per; i++)
+        if (c.of[i] != i / t->per)
+            fail_msg("unit %d is in %d, not in %d", i, c.of[i], i / t->per);
+    assert_int_equal(c.unresolved, 0);
+    cluster_free(&c);
+}
+
+static void racks_are_found_by_bandwidth(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.01, -1, 0, 0});
+    is_truth(&(struct truth){4, 6, 1000, 250, 50e-6, 0.03, -1, 0, 0});
+    is_truth(&(struct truth){3, 2, 800, 300, 0, 0.02, -1, 0, 0});
+    is_truth(&(struct truth){8, 18, 776, 49, 0, 0.03, -1, 0, 0});
+}
+
+static void a_degraded_unit_faster_than_the_trunk_stays_in_its_rack(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.01, 5, 600, 0});
+    is_truth(&(struct truth){3, 3, 1000, 400, 0, 0.01, 0, 500, 0});
+}
+
+static void a_unit_slower_than_the_trunk_is_placed_by_latency(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){2, 4, 1000, 400, 50e-6, 0.03, 5, 300, 0});
+    is_truth(&(struct truth){4, 3, 1000, 400, 50e-6, 0.03, 11, 100, 0});
+}
+
+static void without_delay_it_is_placed_by_what_shared_traffic_leaves(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.02, 5, 300, 1});
+}
+
+static void with_neither_it_is_left_out_and_counted(void **state)
+{
+    struct clusters c;
+
+    (void)state;
+    run(&c, &(struct truth){2, 4, 1000, 400, 0, 0.02, 5, 300, 0});
+    assert_int_equal(c.groups, 2);
+    assert_int_equal(c.unresolved, 1);
+    assert_int_equal(c.of[5], -1);
+    assert_int_equal(c.of[4], 1);
+    cluster_free(&c);
+}
+
+static void racks_are_found_by_latency_when_the_trunk_is_wide(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){2, 4, 1000, 2000, 50e-6, 0.03, -1, 0, 0});
+    is_truth(&(struct truth){2, 4, 1000, 2000, 50e-6, 0.03, 2, 500, 0});
+}
+
+static void one_rack_is_not_split_by_noise_or_by_a_slow_unit(void **state)
+{
+    (void)state;
+    is_truth(&(struct truth){1, 4, 1000, 400, 0, 0.03, -1, 0, 0});
+    is_truth(&(struct truth){1, 8, 1000, 400, 0, 0.2, -1, 0, 0});
+    is_truth(&(struct truth){1, 6, 1000, 400, 0, 0.02, 3, 300, 0});
+    is_truth(&(struct truth){1, 3, 1000, 400, 0, 0.02, 2, 300, 0});
+}
+
+static void slow_pairs_that_make_no_partition_are_contradictions(void **state)
+{
+    struct truth t = {1, 8, 1000, 400, 0, 0.01, -1, 0, 0};
+    struct clusters c;
+    struct edge *e;
+    int n = edges_of(&t, &e);
+
+    (void)state;
+    for (int i = 0; i < n; i += 4)
+        e[i].Bps *= 0.5;
+    cluster_units(&c, 8, e, n);
+    assert_int_equal(c.groups, 1);
+    assert_int_equal(c.contradictions, 7);
+    cluster_free(&c);
+    free(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(racks_are_found_by_bandwidth),
+        cmocka_unit_test(a_degraded_unit_faster_than_the_trunk_stays_in_its_rack),
+        cmocka_unit_test(a_unit_slower_than_the_trunk_is_placed_by_latency),
+        cmocka_unit_test(without_delay_it_is_placed_by_what_shared_traffic_leaves),
+        cmocka_unit_test(with_neither_it_is_left_out_and_counted),
+        cmocka_unit_test(racks_are_found_by_latency_when_the_trunk_is_wide),
+        cmocka_unit_test(one_rack_is_not_split_by_noise_or_by_a_slow_unit),
+        cmocka_unit_test(slow_pairs_that_make_no_partition_are_contradictions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

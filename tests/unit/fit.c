@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The fit against a shaped fabric that is a formula: hosts in racks, a NIC each, a trunk per rack
+ * that the flows of a round share, a delay between racks; only host names are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cost/fit.h"
+#include "small.h"
+
+struct truth {
+    int racks, per;
+    double nic, trunk, delay; /* B/s, s */
+    int slow;
+    double slow_nic;
+    double noise;
+    int dead, corrupt; /* host that never answers, receives wrong data; -1 */
+};
+
+static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1};
+
+static int far(const struct truth *t, int a, int b)
+{
+    return a / t->per != b / t->per;
+}
+
+/* Flows of the round that use the trunk of a's rack in the same direction. */
+static int flows(const struct truth *t, const struct round *r, int a, int b)
+{
+    int n = 0;
+
+    for (int g = 0; g < r->groups; g++) {
+        const int *m = r->group[g].members;
+        n += far(t, m[0], m[1]) && (m[0] / t->per == a / t->per || m[1] / t->per == b / t->per);
+    }
+    return n;
+}
+
+static double seconds(const struct truth *t, const struct round *r, int a, int b, double bytes)
+{
+    double ca = a == t->slow ? t->slow_nic : t->nic, cb = b == t->slow ? t->slow_nic : t->nic;
+    double rate = fmin(ca, cb), alpha = 25e-6 + (far(t, a, b) ? t->delay : 0);
+
+    if (far(t, a, b))
+        rate = fmin(rate, t->trunk / (r->op == OP_PAIR_LATENCY ? 1 : flows(t, r, a, b)));
+    return r->op == OP_PAIR_LATENCY ? alpha + bytes / rate : 2e-6 + bytes / rate;
+}
+
+static double ring(const struct truth *t, const struct plan_group *g, double bytes)
+{
+    double rate = t->nic;
+    int crosses = 0;
+
+    for (int i = 0; i < g->size; i++) {
+        int a = g->members[i], b = g->members[(i + 1) % g->size];
+        rate = fmin(rate, a == t->slow || b == t->slow ? t->slow_nic : t->nic);
+        crosses += far(t, a, b);
+    }
+    if (crosses)
+        rate = fmin(rate, t->trunk);
+    return (g->size - 1) * 25e-6 + bytes * (g->size - 1) / g->size / rate;
+}
+
+static void add_points(struct points *p, const struct truth *t, const struct round *r,
+                       struct rng *rng)
+{
+    for (int e = 0; e < PLAN_EPOCHS; e++)
+        for (int g = 0; g < r->groups && r->epochs >> e & 1; g++)
+            for (int s = 0; s < plan_steps(r); s++) {
+                const struct plan_group *x = &r->group[g];
+                struct point q = {
+                    .round = r->id, .group = g, .epoch = e, .stage = r->stage, .op = r->op};
+                q.bytes = plan_size(r, x->size, s);
+                if (!q.bytes)
+                    continue;
+                q.ranks = x->size;
+                q.src = x->members[0];
+                q.dst = x->members[x->size - 1];
+                q.flows = r->groups;
+                double sec = op_is_pair(r->op) ? seconds(t, r, q.src, q.dst, (double)q.bytes)
+                                               : ring(t, x, (double)q.bytes);
+                sec *= exp(t->noise * rng_normal(rng));
+                q.sec =
+                    (struct summary){.n = 16, .median = sec, .lo = 0.99 * sec, .hi = 1.01 * sec};
+                q.stop = STOP_CI;
+                for (int i = 0; i < x->size; i++)
+                    if (x->members[i] == t->dead)
+                        q.stop = STOP_FAILED;
+                q.checked = true;
+                q.wrong = q.dst == t->corrupt && op_is_pair(r->op);
+                MEM_PUSH(p->point, p->count) = q;
+            }
+}
+
+/* Plan the fabric with only host names visible, measure it by formula, fit. */
+static void fit(struct matrix *m, const struct truth *t)
+{
+    struct topo topo;
+    struct plan plan;
+    struct plan_opts po;
+    struct points p = {.endpoints = t->racks * t->per, .transport = "mpi"};
+    struct fit_opts o;
+    struct err err;
+    struct rng rng;
+
+    small_topo(&topo, 1, t->racks * t->per, 1, false, ENDPOINT_CPU);
+    topo_default_tiers(&topo);
+    plan_defaults(&po);
+    po.factor = 4;
+    if (plan_make(&plan, &topo, &po, &err) < 0)
+        fail_msg("%s", err.text);
+    rng_seed(&rng, 3);
+    for (int i = 0; i < plan.rounds; i++)
+        add_points(&p, t, &plan.round[i], &rng);
+    fit_defaults(&o);
+    if (fit_matrix(m, &topo, &plan, &p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    free(p.point);
+    plan_free(&plan);
+    topo_free(&topo);
+}
+
+static const struct finding *finding(const struct matrix *m, const char *kind)
+{
+    for (int i = 0; i < m->findings; i++)
+        if (!strcmp(m->finding[i].kind, kind))
+            return &m->finding[i];
+    return NULL;
+}
+
+/* Every pair's bandwidth at the size of the pair matrix and its latency are the truth's. */
+static void pairs_are_truth(const struct matrix *m, const struct truth *t, double share)
+{
+    const struct round alone = {.op = OP_PAIR_BW, .groups = 0};
+
+    for (int a = 0; a < t->racks * t->per; a++)
+        for (int b = 0; b < t->racks * t->per; b++) {
+            if (a == b || a == t->dead || b == t->dead)
+                continue;
+            struct plan_group g = {(int[]){a, b}, 2};
+            struct round r = alone;
+            r.group = &g;
+            r.groups = 1;
+            double want = seconds(t, &r, a, b, 262144), add;
+            int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
+                                 &m->topo.endpoint[b].place);
+            double got = curve_time(&m->tier[tier].curve[DIR_UNI], 262144) /
+                         matrix_factor(m, a, b, NULL, &add);
+            if (!(fabs(got / want - 1) < share))
+                fail_msg("%d to %d: %g s where the truth is %g", a, b, got, want);
+            double lat = 25e-6 + (far(t, a, b) ? t->delay : 0);
+            if (t->delay > 0 && a != t->slow && b != t->slow)
+                assert_true(fabs(m->tier[tier].curve[DIR_ONEWAY].alpha - lat) < 2e-6);
+        }
+}
+
+static void racks_are_truth(const struct matrix *m, const struct truth *t)
+{
+    assert_int_equal(m->topo.group[LEVEL_RACK].count, t->racks);
+    for (int i = 0; i < t->racks * t->per; i++) {
+        if (m->topo.endpoint[i].place.at[LEVEL_RACK] != i / t->per)
+            fail_msg("host %d in rack %d", i, m->topo.endpoint[i].place.at[LEVEL_RACK]);
+        assert_int_equal(m->topo.endpoint[i].source[LEVEL_RACK], SOURCE_MEASURED);
+    }
+}
+
+static void two_racks_are_found_with_their_tiers(void **state)
+{
+    struct matrix m;
+
+    (void)state;
+    fit(&m, &lab);
+    racks_are_truth(&m, &lab);
+    pairs_are_truth(&m, &lab, 0.01);
+    assert_int_equal(m.exceptions, 0);
+    assert_string_equal(m.tier[m.tiers - 2].rule.name, "rack");
+    assert_string_equal(m.tier[m.tiers - 1].rule.name, "fabric");
+    assert_string_equal(finding(&m, "racks")->text,
+                        "2 racks found by bandwidth: n[00-03]; n[04-07]");
+    matrix_free(&m);
+}
+
+static void a_shared_trunk_is_contention_and_no_bad_link(void **state)
+{
+    struct matrix m;
+
+    (void)state;
+    fit(&m, &lab);
+    const struct finding *f = finding(&m, "contention");
+    assert_non_null(f);
+    assert_string_equal(f->text,
+                        "rack-00 and rack-01: 4 flows at once get 0.25 each of what one gets "
+                        "alone: a shared trunk, not a bad link");
+    assert_int_equal(m.exceptions, 0);
+    matrix_free(&m);
+}
+
+/* The slow host is named, and nobody else. */
+static void named(const struct truth *t, int exceptions)
+{
+    struct matrix m;
+
+    fit(&m, t);
+    pairs_are_truth(&m, t, 0.03);
+    if (m.exceptions != exceptions)
+        fail_msg("%d exceptions, the first: %s", m.exceptions,
+                 m.exceptions ? m.exception[0].why : "");
+    for (int i = 0; i < m.exceptions; i++) {
+        assert_int_equal(m.exception[i].part, PART_ENDPOINT);
+        assert_int_equal(m.exception[i].a, t->slow);
+        assert_int_equal(m.exception[i].side, SIDE_BOTH);
+    }
+    matrix_free(&m);
+}
+
+static void a_degraded_host_is_named_and_its_peers_are_not(void **state)
+{
+    struct truth t = lab;
+
+    (void)state;
+    t.slow = 5;
+    t.slow_nic = 72e6; /* above the trunk: only its own rack sees it */
+    named(&t, 1);
+    t.slow_nic = 36e6; /* below the trunk: both tiers, two factors */
+    named(&t, 2);
+    t.delay = 0; /* its rack is told by shared traffic alone */
+    named(&t, 2);
+    t.racks = 3;
+    t.per = 3;
+    named(&t, 2);
+    t.racks = 4;
+    t.per = 2;
+    t.slow = 2;
+    named(&t, 2);
+}
+
+static void a_wide_trunk_leaves_latency_to_tell_racks_apart(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+
+    (void)state;
+    t.trunk = 900e6;
+    fit(&m, &t);
+    racks_are_truth(&m, &t);
+    assert_non_null(strstr(finding(&m, "racks")->text, "found by latency"));
+    assert_int_equal(m.exceptions, 0);
+    matrix_free(&m);
+}
+
+static void one_rack_stays_one_tier(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+
+    (void)state;
+    t.racks = 1;
+    t.per = 6;
+    t.noise = 0.02;
+    fit(&m, &t);
+    assert_int_equal(m.topo.group[LEVEL_RACK].count, 0);
+    assert_null(finding(&m, "racks"));
+    assert_int_equal(m.exceptions, 0);
+    t.slow = 3;
+    t.slow_nic = 60e6;
+    named(&t, 1);
+    matrix_free(&m);
+}
+
+static void a_dead_host_is_one_exception_of_factor_0(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+    struct cost c;
+
+    (void)state;
+    t.dead = 6;
+    fit(&m, &t);
+    assert_int_equal(m.exceptions, 1);
+    assert_int_equal(m.exception[0].a, 6);
+    assert_int_equal(m.exception[0].tier, -1);
+    assert_true(m.exception[0].factor == 0);
+    assert_non_null(strstr(m.exception[0].why, "no answer"));
+    matrix_pair(&m, 1, 6, 8, &c);
+    assert_true(isinf(c.sec));
+    pairs_are_truth(&m, &t, 0.01);
+    matrix_free(&m);
+}
+
+static void wrong_data_is_a_finding_and_its_times_do_not_count(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+
+    (void)state;
+    t.corrupt = 2;
+    fit(&m, &t);
+    const struct finding *f = finding(&m, "wrong_data");
+    assert_non_null(f);
+    assert_non_null(strstr(f->text, "endpoint 2 (n02:0)"));
+    assert_int_equal(m.exceptions, 0);
+    matrix_free(&m);
+}
+
+static void a_collective_with_a_slow_member_gives_back_what_was_measured(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+    struct cost c, healthy;
+    int all[8];
+
+    (void)state;
+    t.slow = 5;
+    t.slow_nic = 24e6;
+    fit(&m, &t);
+    for (int i = 0; i < 8; i++)
+        all[i] = i;
+    struct plan_group g = {all, 8};
+    matrix_collective(&m, OP_ALL_GATHER, all, 8, 1 << 20, &c);
+    double want = ring(&t, &g, 1 << 20);
+    if (!(fabs(c.sec / want - 1) < 0.03))
+        fail_msg("%g s where %g was measured: %s", c.sec, want, c.source);
+    assert_int_equal(c.basis, BASIS_FITTED);
+    matrix_expected(&m, OP_ALL_GATHER, all, 8, 1 << 20, &healthy);
+    assert_true(healthy.sec < 0.7 * c.sec);
+    matrix_free(&m);
+}
+
+static void points_of_another_topology_are_refused(void **state)
+{
+    struct topo topo;
+    struct plan plan = {0};
+    struct points p = {.endpoints = 5, .transport = "mpi"};
+    struct fit_opts o;
+    struct matrix m;
+    struct err err;
+
+    (void)state;
+    small_topo(&topo, 1, 4, 1, false, ENDPOINT_CPU);
+    topo_default_tiers(&topo);
+    fit_defaults(&o);
+    assert_int_equal(fit_matrix(&m, &topo, &plan, &p, &o, &err), -1);
+    assert_string_equal(err.text, "the points are of 5 endpoints, the topology has 4");
+    p.endpoints = 4;
+    assert_int_equal(fit_matrix(&m, &topo, &plan, &p, &o, &err), -1);
+    assert_string_equal(err.text, "no points: nothing to fit");
+    topo_free(&topo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_racks_are_found_with_their_tiers),
+        cmocka_unit_test(a_shared_trunk_is_contention_and_no_bad_link),
+        cmocka_unit_test(a_degraded_host_is_named_and_its_peers_are_not),
+        cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
+        cmocka_unit_test(one_rack_stays_one_tier),
+        cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
+        cmocka_unit_test(wrong_data_is_a_finding_and_its_times_do_not_count),
+        cmocka_unit_test(a_collective_with_a_slow_member_gives_back_what_was_measured),
+        cmocka_unit_test(points_of_another_topology_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
