@@ -49,55 +49,6 @@ struct record {
     struct point point;
 };
 
-static void close_session(struct campaign *c)
-{
-    struct session *s = &c->session;
-
-    if (s->ctx)
-        c->transport->close(s->ctx);
-    s->ctx = NULL;
-    if (s->group.comm)
-        c->world->leave(c->world, &s->group.comm);
-    memset(&s->group, 0, sizeof(s->group));
-}
-
-static bool same_members(const struct session *s, const struct plan_group *pg)
-{
-    return s->ctx && s->group.size == pg->size &&
-           !memcmp(s->group.members, pg->members, (size_t)pg->size * sizeof(int));
-}
-
-/* Open the transport on this group unless the last round left it open on the same members. */
-static int open_session(struct campaign *c, const struct round *r, int g, int epoch,
-                        size_t max_bytes, struct err *err)
-{
-    struct session *s = &c->session;
-    const struct plan_group *pg = &r->group[g];
-    bool same = !c->world->solo && same_members(s, pg) && s->max_bytes >= max_bytes;
-    struct group keep = s->group;
-
-    if (!same)
-        close_session(c);
-    struct group group = {
-        .members = pg->members, .size = pg->size, .round = r, .index = g, .epoch = epoch};
-    group.comm = same ? keep.comm : NULL;
-    for (int i = 0; i < pg->size && !c->world->solo; i++)
-        if (pg->members[i] == c->world->rank)
-            group.self = i;
-    s->group = group;
-    s->world = c->world;
-    s->transport = c->transport;
-    if (same)
-        return 0;
-    s->max_bytes = max_bytes;
-    if (c->world->enter(c->world, pg->members, pg->size, r->id, &s->group.comm, err) < 0)
-        return -1;
-    double failed = c->transport->open(&s->ctx, &s->group, max_bytes, err) < 0;
-    if (c->world->maximum(s->group.comm, &failed, 1, err) < 0)
-        return -1;
-    return failed > 0 ? -1 : 0;
-}
-
 static bool is_done(const struct campaign *c, const struct round *r, int g, int epoch, size_t bytes)
 {
     return point_key_find(c->done, c->dones, r->id, g, epoch, bytes);
@@ -109,36 +60,17 @@ static bool first_epoch(const struct round *r, int epoch)
     return !(r->epochs & ((1u << epoch) - 1));
 }
 
-static void describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)
-{
-    const struct plan_group *pg = &r->group[g];
-
-    memset(p, 0, sizeof(*p));
-    p->round = r->id;
-    p->group = g;
-    p->epoch = epoch;
-    p->stage = r->stage;
-    p->op = r->op;
-    p->ranks = pg->size;
-    p->src = pg->members[0];
-    p->dst = pg->members[pg->size - 1];
-    p->flows = r->groups;
-    p->bytes = bytes;
-    p->skew = NAN;
-    p->slowest = p->late = -1;
-}
-
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
                          struct point *p, struct err *err)
 {
     struct err why = {0, ""};
 
-    describe(p, r, g, epoch, bytes);
+    point_describe(p, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
-    if (open_session(c, r, g, epoch, reach, &why) < 0) {
+    if (session_open(&c->session, r, g, epoch, reach, &why) < 0) {
         p->stop = STOP_FAILED;
         snprintf(p->note, sizeof(p->note), "%s", why.text);
-        close_session(c);
+        session_close(&c->session);
         return 0;
     }
     return sample_point(&c->session, p, c->o, c->o->check && first_epoch(r, epoch), err);
@@ -301,8 +233,8 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
 
     /* A session lives on only through rounds of the same members, or one of them would open it anew
      * while another still has it. */
-    if (mine < 0 || !same_members(&c->session, &r->group[mine]))
-        close_session(c);
+    if (mine < 0 || !session_same(&c->session, &r->group[mine]))
+        session_close(&c->session);
     for (int i = 0; i < n && rc == 0; i++) {
         size_t bytes = r->first;
         for (int k = 0; k < i; k++)
@@ -382,7 +314,11 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err)
 {
-    struct campaign c = {.world = w, .transport = tr, .topo = topo, .log = log};
+    struct campaign c = {.session = {.world = w, .transport = tr},
+                         .world = w,
+                         .transport = tr,
+                         .topo = topo,
+                         .log = log};
     struct plan again = {NULL, 0};
     int rc = -1;
 
@@ -403,13 +339,11 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
             rc = measure_rounds(&c, &again, err);
     }
 out:
-    close_session(&c);
+    session_free(&c.session);
     progress_end(&c.progress);
     worst_close(&c.worst);
     plan_free(&again);
     free(c.done);
     free(c.inbox);
-    free(c.session.sec);
-    free(c.session.slow);
     return rc;
 }

@@ -283,3 +283,22 @@ int point_format(char *buf, size_t room, const struct point *p)
     unsigned crc = file_crc32c(0, buf, (size_t)n);
     return n + snprintf(buf + n, room - (size_t)n, "%08x\n", crc);
 }
+
+void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)
+{
+    const struct plan_group *pg = &r->group[g];
+
+    memset(p, 0, sizeof(*p));
+    p->round = r->id;
+    p->group = g;
+    p->epoch = epoch;
+    p->stage = r->stage;
+    p->op = r->op;
+    p->ranks = pg->size;
+    p->src = pg->members[0];
+    p->dst = pg->members[pg->size - 1];
+    p->flows = r->groups;
+    p->bytes = bytes;
+    p->skew = NAN;
+    p->slowest = p->late = -1;
+}

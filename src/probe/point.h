@@ -36,6 +36,9 @@ struct point {
     char note[128];      /* what check() or run() said, "" if nothing; no control characters */
 };
 
+/* Who, what and when of group g of a round; nothing is measured yet. */
+void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes);
+
 struct points {
     struct point *point;
     int count;

@@ -3,18 +3,7 @@
 #define RG_SAMPLE_H
 
 #include "probe/measure.h"
-
-/* An open transport on a group, reused while consecutive rounds have the same members. */
-struct session {
-    struct group group;
-    struct world *world;
-    const struct transport *transport;
-    void *ctx;        /* the transport's */
-    size_t max_bytes; /* that ctx was opened for */
-    double *sec;      /* room for samples of this rank and of the slowest */
-    double *slow;
-    int room;
-};
+#include "probe/session.h"
 
 /* Fill p->sec, stop, slowest, skew, late, checked, wrong, note.  Collective over the group.  A
  * transport that fails (or wrong data) leaves its words in the note of the member that saw it; the
