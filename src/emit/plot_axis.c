@@ -5,7 +5,13 @@
 #include "base/mem.h"
 #include "emit/plot_calls.h"
 
-enum { CHAR_PIXELS = 14, NAME_MAX_CHARS = 16, ENDPOINTS_NAMED = 16, HOSTS_NAMED = 24 };
+enum {
+    CHAR_PIXELS = 14,
+    NAME_MAX_CHARS = 16,
+    ENDPOINTS_NAMED = 16,
+    HOSTS_NAMED = 24,
+    LINE_PIXELS = 14
+};
 
 /* A run of places that share one coordinate; level -1: single endpoints. */
 struct run {
@@ -116,7 +122,7 @@ static void add_ticks(struct plot_axis *a, const struct pairs *ps, const struct 
     /* Every k-th name, so that they stay apart. */
     int step = 1;
     while ((double)step * pixels / n < (double)(widest + 1) * CHAR_PIXELS)
-        step++;
+        step = (int)plot_nice_up(step + 1);
     for (int i = 0; i < n; i += step) {
         double mid = (run[i].first + run[i].end) / 2.0 / span - 0.5;
         struct plot_tick *t = &MEM_PUSH(a->tick, a->ticks);
@@ -140,6 +146,8 @@ void plot_axis_of(struct plot_axis *a, const struct pairs *ps, int span, int pix
 
     memset(a, 0, sizeof(*a));
     n = level < 0 ? 0 : runs_of(ps, level, &run);
+    if (n * LINE_PIXELS > pixels) /* lines so close would hide what they order */
+        n = 0;
     for (int i = 1; i < n; i++)
         MEM_PUSH(a->line, a->lines) = (double)run[i].first / span - 0.5;
     if (level >= 0)

@@ -277,7 +277,7 @@ struct top {
 /* The peaks of a panel, ascending; those closer than a line of text count as one. */
 static int tops_of(const struct panel *p, struct top *top)
 {
-    const struct line *l[LINES_MAX];
+    const struct line *l[LINES_MAX] = {0};
     int n = 0, kept = 0;
 
     for (int i = 0; i < p->lines; i++)
@@ -320,7 +320,7 @@ static int by_end(const void *x, const void *y)
 static void print_labels(FILE *out, const struct figure *f, int panel)
 {
     const struct panel *p = &f->panel[panel];
-    const struct line *l[LINES_MAX];
+    const struct line *l[LINES_MAX] = {0};
     double at[LINES_MAX], height = log(p->hi / p->lo);
     char words[PLOT_TEXT], value[PLOT_TEXT];
 
