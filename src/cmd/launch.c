@@ -153,9 +153,11 @@ int launch_print(const struct launch *l, const char *const *args, void *stream, 
 }
 
 static volatile pid_t child;
+static volatile sig_atomic_t stopped;
 
 static void pass_on(int sig)
 {
+    stopped = 1;
     if (child > 0)
         kill(child, sig);
 }
@@ -175,6 +177,7 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
         goto out;
     }
     child = pid;
+    stopped = 0;
     sigaction(SIGTERM, &pass, &old_term);
     sigaction(SIGINT, &pass, &old_int);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -183,6 +186,8 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
     sigaction(SIGINT, &old_int, NULL);
     child = 0;
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (stopped && *code) /* mpirun says 1 where the ranks said 75 */
+        *code = EXIT_CUT;
     rc = 0;
 out:
     free_words(&w);

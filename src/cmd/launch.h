@@ -17,7 +17,7 @@ struct launch {
 
 /* Run railgauge-probe with these arguments (NULL-terminated, without argv[0]) under the launcher
  * and wait. *code is its exit code (128 + n when a signal ended it).  SIGTERM and SIGINT to us are
- * passed on. */
+ * passed on, and an end that they caused is EXIT_CUT. */
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err);
 
 /* Print the command that launch_run() would start, for --dry-run; stream is a FILE *. */

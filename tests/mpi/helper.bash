@@ -5,6 +5,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # With sanitizers every start takes many seconds: MPI's own leaks are not looked for.
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 build=${RG_BUILD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build}
+export PATH=$build:$PATH
 probe=$build/railgauge-probe
 
 need_mpi() {

@@ -13,7 +13,7 @@ setup() {
 rows() { grep -vc '^[#r]' points.tsv; }
 
 # One pair at one size, some seconds long: half-width 0 is never reached.
-long_plan() { plan "isolated pair_latency 8 8 2 0,1,2,3,4 0>1"; }
+long_plan() { plan "isolated pair_bw 1048576 1048576 2 0,1,2,3,4 0>1"; }
 long=(--plan plan.tsv --half-width 0 --time-cap 700ms --no-retest)
 
 @test "a second run measures only what is missing" {
@@ -92,4 +92,24 @@ stop_and_resume() {
     [ "$(rows)" -lt 5 ]
     ranks 2 "$probe" probe "${long[@]}"
     [ "$(rows)" -eq 5 ]
+}
+
+@test "railgauge run: SIGTERM ends it with 75 and --resume finishes" {
+    small=(-o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 700ms --no-retest --no-plots)
+    railgauge run "${small[@]}" >out 2>&1 &
+    job=$!
+    for _ in $(seq 200); do
+        [ ! -s dir/points.tsv ] || [ "$(grep -vc '^[#r]' dir/points.tsv)" -lt 1 ] || break
+        sleep 0.05
+    done
+    kill -s TERM "$job"
+    status=0
+    wait "$job" || status=$?
+    cat out
+    [ "$status" -eq 75 ]
+    [[ $(<out) == *"railgauge run: probe was cut short; --resume -o dir continues"* ]]
+    had=$(grep -vc '^[#r]' dir/points.tsv)
+    [ "$had" -ge 1 ]
+    run railgauge run "${small[@]}" --resume
+    [ "$(grep -vc '^[#r]' dir/points.tsv)" -gt "$had" ]
 }

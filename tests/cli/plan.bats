@@ -1,0 +1,61 @@
+#!/usr/bin/env bats
+# plan.bats - topology.json becomes plan.tsv; words and files that are refused.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    railgauge discover --fabric gb200-nvl72 --racks 2 -q -o topology.json
+}
+
+@test "a plan is written and its cost printed" {
+    run railgauge plan topology.json
+    [ "$status" -eq 0 ]
+    [[ $output =~ ^"144 endpoints, "[0-9]+" rounds, about "[0-9]+" points, ".*" moved, about ".*" of measuring"$ ]]
+    [ "$(head -n 1 plan.tsv)" = "# railgauge-plan 1" ]
+    rounds=${output#*endpoints, }
+    [ "$(tail -n +3 plan.tsv | wc -l)" -eq "${rounds%% *}" ]
+}
+
+@test "--dry-run writes nothing; the same topology gives the same plan" {
+    run railgauge plan topology.json --dry-run
+    [ "$status" -eq 0 ]
+    [ ! -e plan.tsv ]
+    railgauge plan topology.json -o a.tsv
+    railgauge plan topology.json -o b.tsv
+    cmp a.tsv b.tsv
+    railgauge plan topology.json --seed 2 -o c.tsv
+    run cmp a.tsv c.tsv
+    [ "$status" -eq 1 ]
+}
+
+@test "--exact plays every pair, --op keeps to what was asked" {
+    railgauge plan topology.json --exact --op pair_latency
+    [ "$(awk -F'\t' '$2 == "tournament"' plan.tsv | wc -l)" -ge 143 ]
+    [ "$(awk -F'\t' 'NR > 2 { print $3 }' plan.tsv | sort -u)" = pair_latency ]
+}
+
+@test "wrong words exit with 64 and say why" {
+    run railgauge plan
+    [ "$status" -eq 64 ]
+    [ "${lines[0]}" = "railgauge plan: which topology.json?" ]
+    run railgauge plan a b
+    [ "$status" -eq 64 ]
+    [ "${lines[0]}" = 'railgauge plan: one topology at a time: "b" after "a"' ]
+    run railgauge plan topology.json --op gather
+    [ "$status" -eq 64 ]
+    [ "${lines[0]}" = 'railgauge plan: --op: no operation "gather"' ]
+    run railgauge plan topology.json --pairs all
+    [ "$status" -eq 64 ]
+    [[ ${lines[0]} == *'pair schedule "all" is none of class, tournament, shift, isolated' ]]
+}
+
+@test "files that are not there or not topologies" {
+    run railgauge plan nothere.json
+    [ "$status" -eq 66 ]
+    [ "$output" = "railgauge plan: nothere.json: No such file or directory" ]
+    echo '{"format": "railgauge-matrix"}' >m.json
+    run railgauge plan m.json
+    [ "$status" -eq 65 ]
+    [[ $output == "railgauge plan: m.json: "* ]]
+}
