@@ -14,9 +14,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cost/fit.h"
+#include "cmd/fit_files.h"
 #include "probe/plan_cost.h"
-#include "step/compute.h"
 
 static bool is_sim(const struct chain *c)
 {
@@ -160,37 +159,19 @@ int chain_probe(struct chain *c, struct err *err)
     return rc;
 }
 
-/* Hosts without GPUs: what a core here computes stands for a device, and says so. */
-static int note_compute(struct matrix *m, struct err *err)
-{
-    struct compute rate;
-
-    if (m->fabric || m->compute.flops > 0)
-        return 0;
-    if (compute_measure(&rate, 0.3, err) < 0)
-        return -1;
-    m->compute.flops = rate.flops;
-    m->compute.source = mem_strdup(rate.source);
-    return 0;
-}
-
 int chain_fit(struct chain *c, struct err *err)
 {
-    char *points_path = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
+    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
+    char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
     struct fit_opts o;
-    struct points points;
-    int rc = points_load(&points, points_path, err);
 
     fit_defaults(&o);
-    if (rc == 0) {
-        rc = fit_matrix(&c->matrix, &c->topo, &c->plan, &points, &o, err);
-        if (rc == 0)
-            rc = note_compute(&c->matrix, err);
-        if (rc == 0)
-            rc = matrix_save(&c->matrix, path, err);
-        points_free(&points);
-    }
-    free(points_path);
+    int rc = fit_files(&c->matrix, topology, plan, points, &o, err);
+    if (rc == 0)
+        rc = matrix_save(&c->matrix, path, err);
+    free(topology);
+    free(plan);
+    free(points);
     free(path);
     return rc;
 }

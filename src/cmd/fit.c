@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cost/fit.h"
+#include "cmd/fit_files.h"
 
 struct args {
     const char *out, *file[3];
@@ -80,39 +80,6 @@ static void find_files(const struct args *a, char *path[4])
                               : strdup(names[3]);
 }
 
-static int check_plan(const struct plan *plan, const struct points *points, char *const path[4],
-                      struct err *err)
-{
-    unsigned crc = plan_crc(plan);
-
-    if (crc == points->plan_crc)
-        return 0;
-    return err_data(err, "%s was measured by another plan (%08x) than %s (%08x)", path[2],
-                    points->plan_crc, path[1], crc);
-}
-
-static int fit(struct matrix *m, const struct args *a, char *const path[4], struct err *err)
-{
-    struct topo topo;
-    struct plan plan = {0};
-    struct points points = {0};
-
-    topo_init(&topo);
-    int rc = topo_load(&topo, path[0], err);
-    if (rc == 0)
-        rc = plan_load(&plan, path[1], topo.endpoints, err);
-    if (rc == 0)
-        rc = points_load(&points, path[2], err);
-    if (rc == 0)
-        rc = check_plan(&plan, &points, path, err);
-    if (rc == 0)
-        rc = fit_matrix(m, &topo, &plan, &points, &a->fit, err);
-    points_free(&points);
-    plan_free(&plan);
-    topo_free(&topo);
-    return rc;
-}
-
 int cmd_fit(int argc, char **argv)
 {
     struct args a = {0};
@@ -126,7 +93,7 @@ int cmd_fit(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
     find_files(&a, path);
-    int rc = fit(&m, &a, path, &err);
+    int rc = fit_files(&m, path[0], path[1], path[2], &a.fit, &err);
     if (rc == 0)
         rc = matrix_save(&m, path[3], &err);
     if (rc == 0 && !a.quiet)
