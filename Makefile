@@ -182,3 +182,12 @@ clean:
 .PHONY: all check $(SUITES:%=check-%) lint bench fuzz install uninstall help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
+
+# --- the MPI program under SimGrid, from the same sources (tests/mpi/smpi.bats) ---
+SMPI_SRC := $(wildcard $(MPI_SRC)) $(LIB_SRC)
+$(BUILD)/railgauge-probe-smpi: $(SMPI_SRC:%=$(BUILD)/smpi/%.o)
+	@echo "  LINK $@"
+	$(Q)smpicc -o $@ $^ $(JSON_LIBS) $(shell $(PKG) --libs hwloc) -lm
+$(BUILD)/smpi/%.c.o: %.c
+	@mkdir -p $(@D) && echo "  SMPI $<"
+	$(Q)smpicc $(WARN) $(CFLAGS) -fPIC $(CPPFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(PREFIX)/share/railgauge"' $(JSON_CFLAGS) $(shell $(PKG) --cflags hwloc) -MMD -MP -c -o $@ $<

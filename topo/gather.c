@@ -50,10 +50,13 @@ static int numa_of_cpu(int cpu, const char *root)
 /* Only a rank that may not run everywhere is bound; where it is not, its place is nobody's fact. */
 static void describe(struct who *w, const char *root)
 {
+    char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
     cpu_set_t set;
+    int len;
 
     memset(w, 0, sizeof(*w));
-    gethostname(w->host, sizeof(w->host) - 1);
+    MPI_Get_processor_name(name, &len);
+    snprintf(w->host, sizeof(w->host), "%.255s", name);
     w->numa = -1;
     if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
         CPU_COUNT(&set) >= sysconf(_SC_NPROCESSORS_ONLN))

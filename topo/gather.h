@@ -10,11 +10,11 @@
 #include "topo/topo.h"
 
 /* Collective over comm.  One rank is one endpoint and endpoint id == rank in comm.  Ranks are on
- * the same host when gethostname() says the same (hosts may be namespaces of one kernel, so shared
- * memory says nothing); the lowest rank of each host reads its facts below `root` ("" is the live
- * machine), the others only tell which core or GPU they are on.  On rank 0 *out is complete with
- * default tiers; on the others it is empty.  All ranks return the same: an error anywhere is an
- * error everywhere, named by its rank. topo_free(out) in any case. */
+ * the same host when MPI_Get_processor_name() says the same (hosts may be namespaces of one kernel,
+ * so shared memory says nothing); the lowest rank of each host reads its facts below `root` ("" is
+ * the live machine), the others only tell which core or GPU they are on.  On rank 0 *out is
+ * complete with default tiers; on the others it is empty.  All ranks return the same: an error
+ * anywhere is an error everywhere, named by its rank. topo_free(out) in any case. */
 int topo_gather(struct topo *out, MPI_Comm comm, const char *root, struct err *err);
 
 #endif
