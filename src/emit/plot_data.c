@@ -50,7 +50,7 @@ char *plot_text(char buf[PLOT_TEXT], const char *text, int most)
     return buf;
 }
 
-static double nice(double v, bool up)
+static double nice_step(double v, bool up)
 {
     static const double step[] = {1, 2, 5, 10};
 
@@ -68,12 +68,12 @@ static double nice(double v, bool up)
 
 double plot_nice_down(double v)
 {
-    return nice(v, false);
+    return nice_step(v, false);
 }
 
 double plot_nice_up(double v)
 {
-    return nice(v, true);
+    return nice_step(v, true);
 }
 
 void plot_spread(double *y, int n, double gap, double lo, double hi)
