@@ -134,6 +134,7 @@ cmd_usable() {
     done
     chrt -r 1 true 2>/dev/null || die "may not run programs ahead of others here (chrt -r)"
     [ -c /dev/net/tun ] || die "needs /dev/net/tun for the delay"
+    mountpoint -q / || die '"/" is no mount point (a plain chroot), which ip-netns needs'
     ip netns add "$try" || die "may not make network namespaces here"
     {
         ip -n "$try" link add veth0 type veth peer name veth1 &&
