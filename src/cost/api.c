@@ -119,6 +119,7 @@ static void mark_odd(struct railgauge *r)
     for (int i = 0; i < r->m.topo.endpoints; i++) {
         int rack = r->spot[i].place.at[LEVEL_RACK];
         const int *e = &r->by_endpoint.start[i], *k = &r->by_rack.start[rack < 0 ? 0 : rack];
+        /* cppcheck-suppress objectIndex ; both point into longer arrays */
         r->spot[i].odd = e[1] > e[0] || (rack >= 0 && k[1] > k[0]);
     }
 }
