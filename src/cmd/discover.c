@@ -22,7 +22,8 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "write topology.json here", 0},
+    {"output", 'o', "FILE", 0,
+     "write topology.json here (default: ./topology.json for this machine, nowhere for others)", 0},
     {"quiet", 'q', NULL, 0, "print nothing", 0},
     {"fabric", FABRIC, "NAME", 0, "a preset, or a file of one, instead of this machine", 0},
     {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0},
