@@ -84,12 +84,29 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
     curve_summarise(c);
 }
 
+/* One size gives no slope; what a message of a window carries of the latency is known, though. */
+static void slope_of_one(struct tier *t)
+{
+    double alpha = t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : 0;
+
+    for (int d = DIR_UNI; d < DIR_COUNT; d++) {
+        struct curve *c = &t->curve[d];
+        if (c->points != 1)
+            continue;
+        double rest = c->point[0].sec - alpha / OP_PAIR_WINDOW;
+        if (rest > 0.5 * c->point[0].sec)
+            c->beta = rest / c->point[0].bytes;
+    }
+}
+
 void fit_curves(struct fit *f)
 {
     const struct obs **o = mem_calloc((size_t)f->count, sizeof(*o));
 
-    for (int tier = 0; tier < f->m->tiers; tier++)
+    for (int tier = 0; tier < f->m->tiers; tier++) {
         for (int d = 0; d < DIR_COUNT; d++)
             fit_curve(f, tier, d, o);
+        slope_of_one(&f->m->tier[tier]);
+    }
     free(o);
 }

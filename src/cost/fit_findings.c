@@ -183,31 +183,37 @@ static void say_equal_tiers(struct fit *f)
     }
 }
 
-/* Wrong data is noticed by the receiver: one sentence for each. */
+/* Whoever receives wrong data in most measurements is named; what is left is one sentence. */
 static void say_wrong_pairs(struct fit *f)
 {
-    int *bad = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*bad)), said = 0;
-    int *met = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*met));
-    const char **note = mem_calloc((size_t)f->m->topo.endpoints, sizeof(*note));
+    int n = f->m->topo.endpoints, said = 0, rest = 0;
+    int *bad = mem_calloc((size_t)n, sizeof(*bad)), *met = mem_calloc((size_t)n, sizeof(*met));
+    const char **note = mem_calloc((size_t)n, sizeof(*note));
     char name[96];
 
     for (int i = 0; i < f->count; i++) {
         const struct obs *o = &f->obs[i];
         met[o->dst]++;
         bad[o->dst] += o->wrong > 0;
-        if (o->wrong && !note[o->dst])
+        if (o->wrong)
             note[o->dst] = o->note;
     }
-    for (int e = 0; e < f->m->topo.endpoints && said < WRONG_MAX; e++)
-        if (bad[e]) {
+    for (int e = 0; e < n && said < WRONG_MAX; e++)
+        if (2 * bad[e] > met[e]) {
             said++;
             matrix_find(
                 f->m, "wrong_data",
-                "endpoint %s received wrong data in %d of %d measurements%s%s; their times do "
-                "not count",
-                fit_endpoint(f, e, name), bad[e], met[e], note[e] && *note[e] ? ": " : "",
-                note[e] ? note[e] : "");
+                "endpoint %s received wrong data in %d of %d measurements%s%s; their times do not "
+                "count",
+                fit_endpoint(f, e, name), bad[e], met[e], *note[e] ? ": " : "", note[e]);
         }
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        rest += o->wrong > 0 && 2 * bad[o->src] <= met[o->src] && 2 * bad[o->dst] <= met[o->dst];
+    }
+    if (rest)
+        matrix_find(f->m, "wrong_data", "%d measurements between other pairs gave wrong data",
+                    rest);
     free(bad);
     free(met);
     free(note);

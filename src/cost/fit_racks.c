@@ -92,9 +92,27 @@ static char *host_names(const struct fit *f, const struct clusters *c, int g)
     return text;
 }
 
-static void say_unresolved(struct fit *f, const struct clusters *c)
+/* Hosts that never answered are exceptions already: their group becomes -2. */
+static int set_silent_apart(struct fit *f, struct clusters *c)
 {
-    if (!c->unresolved)
+    bool *answered = mem_calloc((size_t)f->m->topo.hosts, sizeof(*answered));
+    int left = 0;
+
+    for (int i = 0; i < f->count; i++)
+        if (f->obs[i].sec > 0)
+            answered[host_of(f, f->obs[i].src)] = answered[host_of(f, f->obs[i].dst)] = true;
+    for (int h = 0; h < f->m->topo.hosts; h++) {
+        if (c->of[h] == -1 && !answered[h])
+            c->of[h] = -2;
+        left += c->of[h] == -1;
+    }
+    free(answered);
+    return left;
+}
+
+static void say_unresolved(struct fit *f, struct clusters *c)
+{
+    if (!set_silent_apart(f, c))
         return;
     char *names = host_names(f, c, -1);
     matrix_find(
@@ -122,7 +140,7 @@ static void say_found(struct fit *f, const struct clusters *c)
 }
 
 /* Found racks become coordinates and a tier in front of the last one. */
-static void apply(struct fit *f, const struct clusters *c)
+static void apply(struct fit *f, struct clusters *c)
 {
     struct topo *t = &f->m->topo;
     char name[32];

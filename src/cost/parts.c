@@ -109,10 +109,14 @@ static void make_elements(struct hunt *h)
 
 /* --- judging --- */
 
-/* How much lower than normal a median of n samples must be. */
-static double margin(const struct fit *f, int tier, int n)
+/* How much lower than normal a median of n samples must be.  Of M healthy elements the lowest lies
+ * about sqrt(2 ln M) deviations down, so the more are judged the further out a suspect must be; the
+ * deviation of a median is 1.25 sigma / sqrt(n). */
+static double margin(const struct hunt *h, int n)
 {
-    return fmax(f->o.outlier, 3 * 1.25 * f->normal[tier].sigma / sqrt(n));
+    double z = fmax(3, 0.7 + sqrt(2 * log(h->elements + 1)));
+
+    return fmax(h->f->o.outlier, z * 1.25 * h->f->normal[h->tier].sigma / sqrt(n));
 }
 
 /* Look at what is left of an element; false: nothing wrong with it. */
@@ -137,10 +141,9 @@ static bool suspect(struct hunt *h, struct element *x)
     x->score = n * (1 - median);
     /* what moves that much from epoch to epoch proves nothing; rack pairs also need most of their
      * samples low */
-    if (!(median < 1 - margin(f, h->tier, n)) || 1 - median < range)
+    if (!(median < 1 - margin(h, n)) || 1 - median < range)
         return false;
-    return x->e.part != PART_RACK_PAIR ||
-           stats_quantile(h->v, n, 0.75) < 1 - margin(f, h->tier, n) / 2;
+    return x->e.part != PART_RACK_PAIR || stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2;
 }
 
 static int by_score(const void *a, const void *b)
@@ -198,6 +201,43 @@ static void hunt_tier(struct fit *f, int tier)
     free(h.index);
     free(h.element);
     free(h.v);
+}
+
+/* --- the dead: nobody gets an answer, while those who asked answer others --- */
+
+static void add_dead(struct fit *f, int endpoint)
+{
+    struct exception e = {.part = PART_ENDPOINT, .a = endpoint, .b = -1, .tier = -1};
+
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].src == endpoint || f->sample[i].dst == endpoint) {
+            if (f->sample[i].explained < 0)
+                f->sample[i].explained = f->m->exceptions;
+            e.evidence++;
+        }
+    MEM_PUSH(f->m->exception, f->m->exceptions) = e;
+}
+
+static void find_dead(struct fit *f)
+{
+    int n = f->m->topo.endpoints;
+    int *answers = mem_calloc((size_t)n, sizeof(*answers)),
+        *asked = mem_calloc((size_t)n, sizeof(*asked));
+    bool anybody = false;
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct sample *s = &f->sample[i];
+        asked[s->src]++;
+        asked[s->dst]++;
+        answers[s->src] += s->residual > 0;
+        answers[s->dst] += s->residual > 0;
+        anybody = anybody || s->residual > 0;
+    }
+    for (int i = 0; i < n && anybody; i++)
+        if (asked[i] >= ELEMENT_MIN && !answers[i])
+            add_dead(f, i);
+    free(answers);
+    free(asked);
 }
 
 /* --- what is left --- */
@@ -280,6 +320,7 @@ static void blame_pairs(struct fit *f)
 /* Factors above 1 do not occur: suspects are below; a dead part has exactly 0. */
 void fit_parts(struct fit *f)
 {
+    find_dead(f);
     for (int tier = 0; tier < f->m->topo.tiers; tier++)
         hunt_tier(f, tier);
     blame_known(f);

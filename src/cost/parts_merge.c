@@ -109,88 +109,127 @@ static void merge_sides(struct fit *f, double tolerance)
     free(into);
 }
 
-/* A side that has no samples of its own (each pair was measured in one direction) is no acquittal.
- */
+/* An unexplained sample nearer to normal than to the factor speaks for the part. */
+static bool speaks_for(const struct sample *s, const struct exception *e)
+{
+    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
+}
+
+/* A side with nothing to judge it by (measured in one direction only, or slow for other reasons) is
+ * no acquittal. */
 static void widen_sides(struct fit *f)
 {
     for (int k = 0; k < f->m->exceptions; k++) {
         struct exception *e = &f->m->exception[k];
         int other = 0;
-        for (int i = 0; i < f->samples && e->part == PART_ENDPOINT && e->side != SIDE_BOTH; i++)
-            other += f->sample[i].tier == e->tier &&
-                     (e->side == SIDE_TX ? f->sample[i].dst : f->sample[i].src) == e->a &&
-                     f->sample[i].explained != k;
-        if (e->part == PART_ENDPOINT && !other)
+        if (e->part != PART_ENDPOINT || e->side == SIDE_BOTH)
+            continue;
+        for (int i = 0; i < f->samples; i++) {
+            const struct sample *s = &f->sample[i];
+            bool own = s->explained >= 0 && f->m->exception[s->explained].a == e->a;
+            if (s->tier == e->tier && (e->side == SIDE_TX ? s->dst : s->src) == e->a)
+                other += speaks_for(s, e) || own;
+        }
+        if (!other)
             e->side = SIDE_BOTH;
     }
 }
 
-/* Has this endpoint a sample in the tier that is not explained as slow? */
-static bool fine_in(const struct fit *f, int endpoint, int tier)
+/* Has this endpoint a sample in the tier that speaks for it? */
+static bool fine_in(const struct fit *f, const struct exception *e, int endpoint, int tier)
 {
     for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].tier == tier && f->sample[i].explained < 0 &&
+        if (f->sample[i].tier == tier && speaks_for(&f->sample[i], e) &&
             (f->sample[i].src == endpoint || f->sample[i].dst == endpoint))
             return true;
     return false;
 }
 
-/* The same factor in every NIC tier that was measured: the NIC.  Dead in all tiers: dead. */
+/* The same factor in every NIC tier that was measured: the NIC.  Other tiers keep their own
+ * exception. */
 static void merge_tiers(struct fit *f, double tolerance)
 {
     struct matrix *m = f->m;
     int *into = identity(m);
 
     for (int i = 0, j; i < m->exceptions; i = j) {
-        struct exception *x = &m->exception[i];
-        bool same = x->part == PART_ENDPOINT && (m->tier[x->tier].nic || x->factor <= 0);
-        for (j = i + 1; j < m->exceptions && m->exception[j].part == x->part &&
-                        m->exception[j].a == x->a && m->exception[j].b == x->b;
-             j++)
-            same = same && alike(x, &m->exception[j], tolerance) &&
-                   m->exception[j].side == x->side &&
-                   (m->tier[m->exception[j].tier].nic || x->factor <= 0);
-        for (int t = 0; t < m->tiers && same; t++)
-            same = !(m->tier[t].nic || x->factor <= 0) || !fine_in(f, x->a, t);
-        if (!same)
-            continue;
-        for (int k = i + 1; k < j; k++) {
-            fold(x, &m->exception[k]);
-            into[k] = i;
+        struct exception *x = NULL;
+        bool same = m->exception[i].part == PART_ENDPOINT;
+        for (j = i;
+             j < m->exceptions && m->exception[j].part == m->exception[i].part &&
+             m->exception[j].a == m->exception[i].a && m->exception[j].b == m->exception[i].b;
+             j++) {
+            struct exception *y = &m->exception[j];
+            if (y->tier < 0 || !m->tier[y->tier].nic)
+                continue;
+            same = same && (!x || (alike(x, y, tolerance) && x->side == y->side));
+            x = x ? x : y;
         }
+        for (int t = 0; t < m->tiers && same && x; t++)
+            same = !m->tier[t].nic || !fine_in(f, x, x->a, t);
+        if (!same || !x)
+            continue;
+        for (int k = (int)(x - m->exception) + 1; k < j; k++)
+            if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
+                fold(x, &m->exception[k]);
+                into[k] = (int)(x - m->exception);
+            }
         x->tier = -1;
     }
     removed(m, f, into);
     free(into);
 }
 
-/* All endpoints of a host, the same tier, side and factor: the host. */
+/* Does y say of another endpoint of the same host what x says? */
+static bool same_host(const struct matrix *m, const struct exception *x, const struct exception *y,
+                      double tolerance)
+{
+    const struct topo *t = &m->topo;
+
+    return y->part == PART_ENDPOINT && y->tier == x->tier && y->side == x->side &&
+           t->endpoint[x->a].place.at[LEVEL_HOST] == t->endpoint[y->a].place.at[LEVEL_HOST] &&
+           alike(x, y, tolerance);
+}
+
+/* Endpoints of x's host that are fine where x is slow. */
+static int healthy_on_host(const struct fit *f, const struct exception *x)
+{
+    const struct topo *t = &f->m->topo;
+    int n = 0;
+
+    for (int i = 0; i < t->endpoints; i++) {
+        bool fine = false;
+        if (t->endpoint[i].place.at[LEVEL_HOST] != t->endpoint[x->a].place.at[LEVEL_HOST])
+            continue;
+        for (int k = 0; k < t->tiers; k++)
+            if (x->tier >= 0 ? k == x->tier : f->m->tier[k].nic)
+                fine = fine || fine_in(f, x, i, k);
+        n += fine;
+    }
+    return n;
+}
+
+/* Half of a host's endpoints or more say the same and none of the others is fine: the host. */
 static void merge_hosts(struct fit *f, double tolerance)
 {
     struct matrix *m = f->m;
-    const struct topo *t = &m->topo;
     int *into = identity(m);
 
     for (int i = 0; i < m->exceptions; i++) {
         struct exception *x = &m->exception[i];
+        int found = 0;
         if (x->part != PART_ENDPOINT || into[i] != i)
             continue;
-        int host = t->endpoint[x->a].place.at[LEVEL_HOST], found = 0;
-        for (int k = i; k < m->exceptions; k++) {
-            const struct exception *y = &m->exception[k];
-            found += y->part == PART_ENDPOINT && t->endpoint[y->a].place.at[LEVEL_HOST] == host &&
-                     y->tier == x->tier && y->side == x->side && alike(x, y, tolerance);
-        }
-        if (t->host[host].endpoints < 2 || found < t->host[host].endpoints)
+        int host = m->topo.endpoint[x->a].place.at[LEVEL_HOST], all = m->topo.host[host].endpoints;
+        for (int k = i; k < m->exceptions; k++)
+            found += same_host(m, x, &m->exception[k], tolerance);
+        if (all < 2 || 2 * found < all || found < 2 || healthy_on_host(f, x))
             continue;
-        for (int k = i + 1; k < m->exceptions; k++) {
-            const struct exception *y = &m->exception[k];
-            if (y->part == PART_ENDPOINT && t->endpoint[y->a].place.at[LEVEL_HOST] == host &&
-                y->tier == x->tier && y->side == x->side && alike(x, y, tolerance)) {
-                fold(x, y);
+        for (int k = i + 1; k < m->exceptions; k++)
+            if (same_host(m, x, &m->exception[k], tolerance)) {
+                fold(x, &m->exception[k]);
                 into[k] = i;
             }
-        }
         x->part = PART_HOST;
         x->a = host;
     }
@@ -201,13 +240,10 @@ static void merge_hosts(struct fit *f, double tolerance)
 void parts_merge(struct fit *f, double tolerance)
 {
     sort_exceptions(f);
-    widen_sides(f);
     merge_sides(f, tolerance);
+    widen_sides(f);
     merge_tiers(f, tolerance);
     merge_hosts(f, tolerance);
-    for (int i = 0; i < f->m->exceptions; i++)
-        if (f->m->exception[i].factor > 1)
-            f->m->exception[i].factor = 1;
 }
 
 /* --- sentences --- */

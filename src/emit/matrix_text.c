@@ -146,7 +146,10 @@ static void text_exceptions(FILE *out, const struct matrix *m, int most)
         const struct exception *e = &m->exception[i];
         snprintf(factor, sizeof(factor), "%.2f", e->factor);
         table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
-                  e->tier >= 0 ? m->tier[e->tier].rule.name : "all over NICs", e->why);
+                  e->tier >= 0    ? m->tier[e->tier].rule.name
+                  : e->factor > 0 ? "all over NICs"
+                                  : "all",
+                  e->why);
     }
     table_print(out, &table, 0);
     table_free(&table);
