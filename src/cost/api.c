@@ -114,14 +114,16 @@ static void compile_lists(struct railgauge *r, struct lists *l, int items, bool 
     free(key);
 }
 
+static bool concerned(const struct lists *l, int item)
+{
+    return item >= 0 && l->start[item + 1] > l->start[item];
+}
+
 static void mark_odd(struct railgauge *r)
 {
-    for (int i = 0; i < r->m.topo.endpoints; i++) {
-        int rack = r->spot[i].place.at[LEVEL_RACK];
-        const int *e = &r->by_endpoint.start[i], *k = &r->by_rack.start[rack < 0 ? 0 : rack];
-        /* cppcheck-suppress objectIndex ; both point into longer arrays */
-        r->spot[i].odd = e[1] > e[0] || (rack >= 0 && k[1] > k[0]);
-    }
+    for (int i = 0; i < r->m.topo.endpoints; i++)
+        r->spot[i].odd = concerned(&r->by_endpoint, i) ||
+                         concerned(&r->by_rack, r->spot[i].place.at[LEVEL_RACK]);
 }
 
 /* --- host names --- */
