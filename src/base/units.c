@@ -144,12 +144,12 @@ char *units_bytes_text(char buf[UNITS_TEXT], double bytes)
 char *units_seconds_text(char buf[UNITS_TEXT], double seconds)
 {
     static const char *const unit[] = {"ns", "us", "ms", "s"};
-    long whole = lround(fmin(seconds, 1e9));
+    unsigned whole = (unsigned)lround(fmin(fmax(seconds, 0), 1e9));
 
     if (whole >= 3600)
-        snprintf(buf, UNITS_TEXT, "%ld h %02ld m", whole / 3600, whole % 3600 / 60);
+        snprintf(buf, UNITS_TEXT, "%u h %02u m", whole / 3600, whole % 3600 / 60);
     else if (seconds >= 99.95)
-        snprintf(buf, UNITS_TEXT, "%ld m %02ld s", whole / 60, whole % 60);
+        snprintf(buf, UNITS_TEXT, "%u m %02u s", whole / 60, whole % 60);
     else
         scaled(buf, seconds * 1e9, 1000, unit, 4);
     return buf;

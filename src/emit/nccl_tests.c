@@ -19,7 +19,7 @@ static const struct {
     [OP_SENDRECV] = {"sendrecv_perf", "none", -1},
 };
 
-enum { ELEMENT = 4 }; /* float */
+enum { ELEMENT = 4 }; /* uint32: the sum that every MPI library adds exactly */
 
 /* As many decimals, at most two, as the width has room for. */
 static void print_number(FILE *out, double v, int width)
@@ -38,15 +38,15 @@ static void print_row(FILE *out, const struct series_point *s)
 {
     const struct point *p = s->first;
     size_t unit = (size_t)op_blocks(p->op, p->ranks), count = s->bytes / unit;
-    bool floats = count % ELEMENT == 0;
+    bool words = count % ELEMENT == 0;
     double rate = s->bytes / s->sec / 1e9;
 
     if (isnan(s->sec)) {
         fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
         return;
     }
-    fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, floats ? count / ELEMENT : count,
-            floats ? "float" : "uint8", style[p->op].redop, style[p->op].root);
+    fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, words ? count / ELEMENT : count,
+            words ? "uint32" : "uint8", style[p->op].redop, style[p->op].root);
     print_number(out, s->sec * 1e6, 7);
     print_number(out, rate, 6);
     print_number(out, rate * op_bus_factor(p->op, p->ranks), 6);

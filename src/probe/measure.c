@@ -115,14 +115,14 @@ static void show_progress(struct campaign *c, const struct round *r, size_t byte
     progress_show(&c->progress, c->work_done, note);
 }
 
-/* What must end the campaign early, as a code; rank 0 decides the budget. */
+/* What must end the campaign early, as a code: a signal to any rank, the budget on rank 0. */
 static int cut(const struct campaign *c, struct err *err)
 {
     double spent = log_now() - c->started;
 
     if (measure_stop)
         return err_code(err, EXIT_CUT, "stopped by a signal; --resume measures what is missing");
-    if (c->o->budget > 0 && spent > c->o->budget)
+    if (c->log && c->o->budget > 0 && spent > c->o->budget)
         return err_code(err, EXIT_CUT,
                         "the budget of %g s is spent; --resume measures what is missing",
                         c->o->budget);
@@ -197,9 +197,9 @@ static int finish_size(struct campaign *c, const struct round *r, size_t bytes, 
         rc = points_commit(c->log, err);
         c->work_done += r->groups;
         show_progress(c, r, bytes);
-        if (rc == 0)
-            rc = cut(c, err);
     }
+    if (rc == 0)
+        rc = cut(c, err);
     return c->world->agree(c->world, rc, err);
 }
 

@@ -177,9 +177,9 @@ static void add_ladders(struct maker *m)
     for (int tier = 0; tier < t->tiers; tier++) {
         struct pairs p = {NULL, 0};
         schedule_matching(&p, t, m->order, tier, &m->rng);
-        for (int i = 0, k = 0; i < p.count && k < wanted;
-             k++, i = (int)((long)p.count * k / wanted)) {
-            struct pairs one = {&p.pair[i], 1};
+        int n = p.count < wanted ? p.count : wanted;
+        for (int k = 0; k < n; k++) {
+            struct pairs one = {&p.pair[(long)p.count * k / n], 1};
             add_pairs(m, STAGE_LADDER, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.max_bytes,
                       m->all_epochs);
             add_pairs(m, STAGE_LADDER, OP_PAIR_BW, &one, false, from, m->o.max_bytes,

@@ -76,8 +76,8 @@ static void a_row_has_the_thirteen_columns_of_nccl_tests(void **state)
     char *text = print(&p, NULL, NULL), *row = data_row(text, 0);
     assert_int_equal(split(row, column, 20), 13);
     assert_string_equal(column[0], "1048576");
-    assert_string_equal(column[1], "65536"); /* floats of one rank's block */
-    assert_string_equal(column[2], "float");
+    assert_string_equal(column[1], "65536"); /* words of one rank's block */
+    assert_string_equal(column[2], "uint32");
     assert_string_equal(column[3], "none");
     assert_string_equal(column[4], "-1");
     assert_string_equal(column[5], "100.00"); /* us */
