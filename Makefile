@@ -125,7 +125,7 @@ SUITE_cli  := $(wildcard tests/layers.sh tests/cli/*.bats tests/install.bats tes
 SUITE_mpi  := $(wildcard tests/mpi/*.bats)
 SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITES     := unit cli mpi lab
-prove = RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' MAKEFLAGS= prove --timer --exec tests/tap.sh $(1)
+prove = RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1)
 
 check: all $(UNIT)
 	$(Q)$(call prove,$(foreach s,$(SUITES),$(SUITE_$s)))
