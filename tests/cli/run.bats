@@ -34,6 +34,10 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
         [ "$(apart "$(beta c "${pair%:*}")" "$(awk -v r="${pair#*:}" 'BEGIN { print 1 / r }')")" -lt 10 ]
     done
     for file in topology.json plan.tsv points.tsv matrix.json prediction.json; do [ -s "c/$file" ]; done
+    [ "$(jq -r '.format, (.predictions | length)' c/prediction.json | xargs)" = "railgauge-predictions 2" ]
+    if python3 -c 'import jsonschema' 2>/dev/null; then
+        python3 -m jsonschema -i c/prediction.json "$BATS_TEST_DIRNAME/../../src/schema/predictions.schema.json"
+    fi
 }
 
 @test "blind, the same racks are found from measured pairs alone" {
