@@ -6,8 +6,12 @@ load chain
 : "${RACKS=3}" "${PER=3}" "${NIC=800}" "${TRUNK=300}" "${DELAY_US=0}" "${DEGRADE=4:500}"
 
 setup_file() {
-    need_lab
+    lab usable >/dev/null 2>&1 || return 0 # each test says why it is skipped
     chain_in_lab
+}
+
+setup() {
+    need_lab
 }
 
 teardown_file() {
