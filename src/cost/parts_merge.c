@@ -145,8 +145,32 @@ static bool fine_in(const struct fit *f, const struct exception *e, int endpoint
     return false;
 }
 
-/* The same factor in every NIC tier that was measured: the NIC.  Other tiers keep their own
- * exception. */
+/* Does this sample pass the exception's side of its endpoint, or between its two racks? */
+static bool passes(const struct topo *t, const struct exception *e, const struct sample *s)
+{
+    int x = s->src, y = s->dst;
+
+    if (e->part == PART_RACK_PAIR) {
+        x = t->endpoint[s->src].place.at[LEVEL_RACK];
+        y = t->endpoint[s->dst].place.at[LEVEL_RACK];
+        return (x == e->a && y == e->b) || (x == e->b && y == e->a);
+    }
+    return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
+}
+
+/* Has the part a sample in a tier that crosses NICs which speaks for it? */
+static bool part_fine(const struct fit *f, const struct exception *e)
+{
+    for (int i = 0; i < f->samples; i++) {
+        const struct sample *s = &f->sample[i];
+        if (f->m->tier[s->tier].nic && speaks_for(s, e) && passes(&f->m->topo, e, s))
+            return true;
+    }
+    return false;
+}
+
+/* The same factor in every NIC tier that was measured: the NIC, or all that joins two racks.  Other
+ * tiers keep their own exception. */
 static void merge_tiers(struct fit *f, double tolerance)
 {
     struct matrix *m = f->m;
@@ -154,7 +178,7 @@ static void merge_tiers(struct fit *f, double tolerance)
 
     for (int i = 0, j; i < m->exceptions; i = j) {
         struct exception *x = NULL;
-        bool same = m->exception[i].part == PART_ENDPOINT;
+        bool same = m->exception[i].part == PART_ENDPOINT || m->exception[i].part == PART_RACK_PAIR;
         for (j = i;
              j < m->exceptions && m->exception[j].part == m->exception[i].part &&
              m->exception[j].a == m->exception[i].a && m->exception[j].b == m->exception[i].b;
@@ -165,9 +189,7 @@ static void merge_tiers(struct fit *f, double tolerance)
             same = same && (!x || (alike(x, y, tolerance) && x->side == y->side));
             x = x ? x : y;
         }
-        for (int t = 0; t < m->tiers && same && x; t++)
-            same = !m->tier[t].nic || !fine_in(f, x, x->a, t);
-        if (!same || !x)
+        if (!same || !x || part_fine(f, x))
             continue;
         for (int k = (int)(x - m->exception) + 1; k < j; k++)
             if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
