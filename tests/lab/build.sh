@@ -14,8 +14,9 @@ GSO=16384
 BUCKET_MIN=20000 BUCKET_US=400
 # Every queue holds what all hosts may have in flight, one receive window each: nothing is ever dropped, as
 # on a fabric with link-level flow control.  With shorter queues TCP's recoveries take up to 8 % of a fast
-# far link, and an all_to_all of 8 hosts collapses.  The kernel advertises half of the receive buffer.
-WINDOW=262144
+# far link, and an all_to_all of 8 hosts collapses.  A window of 1 MiB keeps a link of 100 Mbit/s busy while
+# a rank has to wait some tens of milliseconds for a core.  The kernel advertises half of the receive buffer.
+WINDOW=1048576
 
 in_fab() { ip -n "$FAB" "$@"; }
 
