@@ -53,7 +53,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     sim a --fabric gb200-nvl72 --racks 4 --noise 2% --op pairs --fault slow-racks=1-3:0.5
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' a/matrix.json)" = "rack_pair 1 3" ]
     sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
-    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.factor)"' b/matrix.json)" = "host 5 0.0" ]
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.factor == 0)"' b/matrix.json)" = "host 5 true" ]
     sim e --fabric hgx-h100 --noise 2% --op pairs --fault slow-nic=33:0.85:rx
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.side)"' e/matrix.json)" = "endpoint 33 rx" ]
     sim d --fabric gb200-nvl72 --racks 2 --noise 2% --op pair_bw,pair_latency --exact --epochs 1 --fault slow-link=10-100:0.5
