@@ -143,7 +143,14 @@ static void find_sigma(struct fit *f, int tier)
             v[n++] = f->sample[i].residual;
     if (n) {
         double median = stats_median(v, n);
-        f->normal[tier].sigma = 1.4826 * stats_mad(v, n, median);
+        double both = stats_mad(v, n, median), up = 0;
+        int above = 0;
+        for (int i = 0; i < n; i++) /* v is sorted */
+            if (v[i] >= 1)
+                v[above++] = v[i] - 1;
+        if (above > 1) /* where half of the pairs are slow only the others tell the noise */
+            up = 2 * stats_median(v, above);
+        f->normal[tier].sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
         f->m->tier[tier].spread = f->normal[tier].sigma / 1.4826 / median;
     }
     free(v);

@@ -31,6 +31,18 @@ static void add(struct points *p, enum op op, int src, int dst, int flows, size_
     MEM_PUSH(p->point, p->count) = one;
 }
 
+static void four_hosts(struct topo *t)
+{
+    char name[8];
+
+    topo_init(t);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        topo_add_endpoint(t, topo_add_host(t, name), ENDPOINT_CPU);
+    }
+    topo_default_tiers(t);
+}
+
 static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void **state)
 {
     struct topo t;
@@ -39,15 +51,9 @@ static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void 
     struct points p = {.endpoints = HOSTS, .transport = "mpi"};
     struct fit_opts o;
     struct err err = {0, ""};
-    char name[8];
 
     (void)state;
-    topo_init(&t);
-    for (int i = 0; i < HOSTS; i++) {
-        snprintf(name, sizeof(name), "n%d", i);
-        topo_add_endpoint(&t, topo_add_host(&t, name), ENDPOINT_CPU);
-    }
-    topo_default_tiers(&t);
+    four_hosts(&t);
     for (int i = 0; i < HOSTS; i++)
         for (int j = 0; j < HOSTS; j++)
             for (int flows = 1; flows <= 2 && i != j; flows++) {
@@ -68,10 +74,37 @@ static void latency_in_a_crowd_does_not_count_where_there_is_latency_alone(void 
     topo_free(&t);
 }
 
+static void a_slow_host_is_named_where_half_of_all_pairs_are_its_own(void **state)
+{
+    struct topo t;
+    struct matrix m;
+    struct plan plan = {NULL, 0};
+    struct points p = {.endpoints = HOSTS, .transport = "mpi"};
+    struct fit_opts o;
+    struct err err = {0, ""};
+
+    (void)state;
+    four_hosts(&t);
+    for (int i = 0; i < HOSTS; i++)
+        for (int j = 0; j < HOSTS; j++)
+            if (i != j)
+                add(&p, OP_PAIR_BW, i, j, 1, 262144, i == 3 || j == 3 ? 2.6e-3 : 2e-3 + i * 1e-6);
+    fit_defaults(&o);
+    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(m.exceptions, 1);
+    assert_int_equal(m.exception[0].a, 3);
+    assert_true(m.exception[0].factor > 0.75 && m.exception[0].factor < 0.79);
+    free(p.point);
+    matrix_free(&m);
+    topo_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_in_a_crowd_does_not_count_where_there_is_latency_alone),
+        cmocka_unit_test(a_slow_host_is_named_where_half_of_all_pairs_are_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
