@@ -127,8 +127,14 @@ static void summarise(const struct args *a, const char *const *files, int nfiles
 
     for (int i = 0; i < c->predictions; i++) {
         const struct prediction *p = &c->predicted[i];
-        step[i] = (struct summary_step){p->model, p->layout,           p->sec,        p->lo,
-                                        p->hi,    p->exposed / p->sec, p->rate.source};
+        step[i] = (struct summary_step){.model = p->model,
+                                        .layout = p->layout,
+                                        .sec = p->sec,
+                                        .lo = p->lo,
+                                        .hi = p->hi,
+                                        .exposed = p->exposed / p->sec,
+                                        .tokens_per_device = p->tokens_per_gpu,
+                                        .compute_source = p->rate.source};
     }
     summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files, nfiles);
 }

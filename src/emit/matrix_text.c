@@ -51,6 +51,8 @@ void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
     for (int i = 0; i < m->tiers; i++) {
         const struct tier *x = &m->tier[i];
         double uni = matrix_rate(m, i, DIR_UNI);
+        if (!x->pairs && x->basis == BASIS_MEASURED)
+            continue; /* a kind of pair that this machine has none of */
         double bi = x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN;
         const char *head[5] = {x->rule.name, t[0], seconds(t[1], x->curve[DIR_ONEWAY].alpha),
                                rate(t[2], uni), rate(t[3], bi)};

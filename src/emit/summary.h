@@ -12,7 +12,8 @@
 struct summary_step {
     const char *model, *layout;
     double sec, lo, hi;
-    double exposed; /* share of the step that is communication nobody hides */
+    double exposed;           /* share of the step that is communication nobody hides */
+    double tokens_per_device; /* per second: layouts differ in batch, this compares them */
     const char *compute_source;
 };
 
