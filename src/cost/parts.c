@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit_state.h"
+#include "cost/parts.h"
 
 enum { ELEMENT_MIN = 2, RACKS_MAX = 2048 };
 static const double same_factor = 0.1; /* factors that differ less belong to one cause */
@@ -254,11 +254,22 @@ static int known_end(const struct fit *f, const struct sample *s)
 {
     for (int i = 0; i < f->m->exceptions; i++) {
         const struct exception *e = &f->m->exception[i];
-        if (e->part == PART_ENDPOINT &&
-            ((e->a == s->src && e->side != SIDE_RX) || (e->a == s->dst && e->side != SIDE_TX)))
+        if (e->part == PART_ENDPOINT && parts_pass(&f->m->topo, e, s))
             return i;
     }
     return -1;
+}
+
+/* Another tier told that this end is slow, so a sample of it may be judged by the quietest tier's
+ * noise: in a tier of two pairs a slow one looks like noise. */
+static bool bad_known(const struct fit *f, const struct sample *s)
+{
+    double sigma = f->normal[s->tier].sigma;
+
+    for (int t = 0; t < f->m->tiers; t++)
+        if (f->normal[t].sigma > 0)
+            sigma = fmin(sigma, f->normal[t].sigma);
+    return s->explained < 0 && s->residual < 1 - fmax(fmax(f->o.outlier, 3 * sigma), s->range);
 }
 
 /* Too few partners in this tier, but another tier told which end is slow. */
@@ -268,7 +279,7 @@ static void blame_known(struct fit *f)
 
     for (int i = 0; i < f->samples; i++) {
         struct sample *s = &f->sample[i];
-        int k = before && bad(f, s, 3) ? known_end(f, s) : -1;
+        int k = before && bad_known(f, s) ? known_end(f, s) : -1;
         if (k < 0 || k >= before)
             continue;
         struct exception e = f->m->exception[k];
@@ -277,8 +288,8 @@ static void blame_known(struct fit *f)
         e.evidence = 1;
         s->explained = f->m->exceptions;
         for (int j = i + 1; j < f->samples; j++) /* its other pairs in this tier */
-            if (f->sample[j].tier == e.tier && bad(f, &f->sample[j], 3) &&
-                (f->sample[j].src == e.a || f->sample[j].dst == e.a)) {
+            if (f->sample[j].tier == e.tier && bad_known(f, &f->sample[j]) &&
+                parts_pass(&f->m->topo, &e, &f->sample[j])) {
                 f->sample[j].explained = f->m->exceptions;
                 e.factor = fmax(e.factor, f->sample[j].residual);
                 e.evidence++;

@@ -7,17 +7,16 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/fit_state.h"
+#include "cost/parts.h"
 
-static bool alike(const struct exception *x, const struct exception *y, double tolerance)
+bool parts_alike(const struct exception *x, const struct exception *y, double tolerance)
 {
     if (x->factor <= 0 || y->factor <= 0)
         return x->factor <= 0 && y->factor <= 0;
     return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
 }
 
-/* Fold y into x: factors weighted by evidence. */
-static void fold(struct exception *x, const struct exception *y)
+void parts_fold(struct exception *x, const struct exception *y)
 {
     int n = x->evidence + y->evidence;
 
@@ -25,7 +24,7 @@ static void fold(struct exception *x, const struct exception *y)
     x->evidence = n;
 }
 
-static void removed(struct matrix *m, struct fit *f, const int *into)
+void parts_keep(struct matrix *m, struct fit *f, const int *into)
 {
     int *now = mem_calloc((size_t)m->exceptions, sizeof(*now)), n = 0;
 
@@ -41,7 +40,7 @@ static void removed(struct matrix *m, struct fit *f, const int *into)
     free(now);
 }
 
-static int *identity(const struct matrix *m)
+int *parts_identity(const struct matrix *m)
 {
     int *into = mem_calloc((size_t)m->exceptions + 1, sizeof(*into));
 
@@ -65,8 +64,7 @@ static int by_place(const void *a, const void *b)
     return (x->side > y->side) - (x->side < y->side);
 }
 
-/* Sort, keeping the samples' references right. */
-static void sort_exceptions(struct fit *f)
+void parts_sort(struct fit *f)
 {
     struct matrix *m = f->m;
     struct exception *old = mem_calloc((size_t)m->exceptions + 1, sizeof(*old));
@@ -93,24 +91,23 @@ static void sort_exceptions(struct fit *f)
 static void merge_sides(struct fit *f, double tolerance)
 {
     struct matrix *m = f->m;
-    int *into = identity(m);
+    int *into = parts_identity(m);
 
     for (int i = 1; i < m->exceptions; i++) {
         struct exception *x = &m->exception[i - 1], *y = &m->exception[i];
         if (x->part == PART_ENDPOINT && y->part == PART_ENDPOINT && x->a == y->a &&
-            x->tier == y->tier && x->side != y->side && alike(x, y, tolerance)) {
-            fold(x, y);
+            x->tier == y->tier && x->side != y->side && parts_alike(x, y, tolerance)) {
+            parts_fold(x, y);
             x->side = SIDE_BOTH;
             into[i] = i - 1;
             i++;
         }
     }
-    removed(m, f, into);
+    parts_keep(m, f, into);
     free(into);
 }
 
-/* An unexplained sample nearer to normal than to the factor speaks for the part. */
-static bool speaks_for(const struct sample *s, const struct exception *e)
+bool parts_speaks_for(const struct sample *s, const struct exception *e)
 {
     return s->explained < 0 && s->residual > (1 + e->factor) / 2;
 }
@@ -128,7 +125,7 @@ static void widen_sides(struct fit *f)
             const struct sample *s = &f->sample[i];
             bool own = s->explained >= 0 && f->m->exception[s->explained].a == e->a;
             if (s->tier == e->tier && (e->side == SIDE_TX ? s->dst : s->src) == e->a)
-                other += speaks_for(s, e) || own;
+                other += parts_speaks_for(s, e) || own;
         }
         if (!other)
             e->side = SIDE_BOTH;
@@ -139,67 +136,10 @@ static void widen_sides(struct fit *f)
 static bool fine_in(const struct fit *f, const struct exception *e, int endpoint, int tier)
 {
     for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].tier == tier && speaks_for(&f->sample[i], e) &&
+        if (f->sample[i].tier == tier && parts_speaks_for(&f->sample[i], e) &&
             (f->sample[i].src == endpoint || f->sample[i].dst == endpoint))
             return true;
     return false;
-}
-
-/* Does this sample pass the exception's side of its endpoint, or between its two racks? */
-static bool passes(const struct topo *t, const struct exception *e, const struct sample *s)
-{
-    int x = s->src, y = s->dst;
-
-    if (e->part == PART_RACK_PAIR) {
-        x = t->endpoint[s->src].place.at[LEVEL_RACK];
-        y = t->endpoint[s->dst].place.at[LEVEL_RACK];
-        return (x == e->a && y == e->b) || (x == e->b && y == e->a);
-    }
-    return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
-}
-
-/* Has the part a sample in a tier that crosses NICs which speaks for it? */
-static bool part_fine(const struct fit *f, const struct exception *e)
-{
-    for (int i = 0; i < f->samples; i++) {
-        const struct sample *s = &f->sample[i];
-        if (f->m->tier[s->tier].nic && speaks_for(s, e) && passes(&f->m->topo, e, s))
-            return true;
-    }
-    return false;
-}
-
-/* The same factor in every NIC tier that was measured: the NIC, or all that joins two racks.  Other
- * tiers keep their own exception. */
-static void merge_tiers(struct fit *f, double tolerance)
-{
-    struct matrix *m = f->m;
-    int *into = identity(m);
-
-    for (int i = 0, j; i < m->exceptions; i = j) {
-        struct exception *x = NULL;
-        bool same = m->exception[i].part == PART_ENDPOINT || m->exception[i].part == PART_RACK_PAIR;
-        for (j = i;
-             j < m->exceptions && m->exception[j].part == m->exception[i].part &&
-             m->exception[j].a == m->exception[i].a && m->exception[j].b == m->exception[i].b;
-             j++) {
-            struct exception *y = &m->exception[j];
-            if (y->tier < 0 || !m->tier[y->tier].nic)
-                continue;
-            same = same && (!x || (alike(x, y, tolerance) && x->side == y->side));
-            x = x ? x : y;
-        }
-        if (!same || !x || part_fine(f, x))
-            continue;
-        for (int k = (int)(x - m->exception) + 1; k < j; k++)
-            if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
-                fold(x, &m->exception[k]);
-                into[k] = (int)(x - m->exception);
-            }
-        x->tier = -1;
-    }
-    removed(m, f, into);
-    free(into);
 }
 
 /* Does y say of another endpoint of the same host what x says? */
@@ -210,7 +150,7 @@ static bool same_host(const struct matrix *m, const struct exception *x, const s
 
     return y->part == PART_ENDPOINT && y->tier == x->tier && y->side == x->side &&
            t->endpoint[x->a].place.at[LEVEL_HOST] == t->endpoint[y->a].place.at[LEVEL_HOST] &&
-           alike(x, y, tolerance);
+           parts_alike(x, y, tolerance);
 }
 
 /* Endpoints of x's host that are fine where x is slow. */
@@ -235,7 +175,7 @@ static int healthy_on_host(const struct fit *f, const struct exception *x)
 static void merge_hosts(struct fit *f, double tolerance)
 {
     struct matrix *m = f->m;
-    int *into = identity(m);
+    int *into = parts_identity(m);
 
     for (int i = 0; i < m->exceptions; i++) {
         struct exception *x = &m->exception[i];
@@ -249,22 +189,22 @@ static void merge_hosts(struct fit *f, double tolerance)
             continue;
         for (int k = i + 1; k < m->exceptions; k++)
             if (same_host(m, x, &m->exception[k], tolerance)) {
-                fold(x, &m->exception[k]);
+                parts_fold(x, &m->exception[k]);
                 into[k] = i;
             }
         x->part = PART_HOST;
         x->a = host;
     }
-    removed(m, f, into);
+    parts_keep(m, f, into);
     free(into);
 }
 
 void parts_merge(struct fit *f, double tolerance)
 {
-    sort_exceptions(f);
+    parts_sort(f);
     merge_sides(f, tolerance);
     widen_sides(f);
-    merge_tiers(f, tolerance);
+    parts_tiers(f, tolerance);
     merge_hosts(f, tolerance);
 }
 

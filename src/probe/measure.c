@@ -23,7 +23,6 @@ void measure_defaults(struct measure_opts *o)
     o->warmup = 16;
     o->check = true;
     o->retest = true;
-    o->max_run = 0.5;
 }
 
 /* A campaign in progress on one rank. */
@@ -324,6 +323,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
 
     c.own = *o;
     c.own.time_cap = plan_time_cap(plan, o->time_cap);
+    c.own.max_run = plan_max_run(topo, o->max_run);
     c.o = &c.own;
     c.started = log_now();
     c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;

@@ -23,7 +23,8 @@ struct measure_opts {
     int iters;         /* > 0: exactly this many samples instead of the stop rule (-n) */
     bool check;        /* verify data once per (round, group, size), in its first epoch */
     bool retest;       /* outliers of parallel stages again, alone */
-    double max_run;    /* s: a size whose single run is expected to take longer ends the ladder */
+    double max_run;    /* s: a size whose message is expected to take longer ends the ladder;
+                        * 0: 0.1 between CPUs, 1 between GPUs */
     double budget;     /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
 void measure_defaults(struct measure_opts *o);

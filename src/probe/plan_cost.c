@@ -7,6 +7,8 @@
 
 #define GUESS_ALPHA 1e-5 /* s */
 #define GUESS_BPS 1e10
+#define MAX_RUN_CPU 0.1 /* s */
+#define MAX_RUN_GPU 1.0
 #define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
 
 /* Turns of a round: sizes times epochs; its groups run at the same time. */
@@ -35,6 +37,13 @@ double plan_time_cap(const struct plan *p, double asked)
     return fmin(0.1, fmax(0.02, 40 / all));
 }
 
+double plan_max_run(const struct topo *t, double asked)
+{
+    if (asked > 0)
+        return asked;
+    return t->endpoint[0].kind == ENDPOINT_GPU ? MAX_RUN_GPU : MAX_RUN_CPU;
+}
+
 static void guess(const struct plan *p, const struct measure_opts *o, double *seconds,
                   double *bytes)
 {
@@ -48,7 +57,7 @@ static void guess(const struct plan *p, const struct measure_opts *o, double *se
             double size = (double)plan_size(r, ranks, k),
                    one = GUESS_ALPHA * ranks + size / GUESS_BPS;
             double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
-            if (one > o->max_run)
+            if (one > (o->max_run > 0 ? o->max_run : MAX_RUN_GPU))
                 break;
             *seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
             *bytes += epochs * runs * size * r->groups * ranks;

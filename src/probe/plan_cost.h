@@ -13,6 +13,9 @@ double plan_points(const struct plan *p);
  */
 double plan_time_cap(const struct plan *p, double asked);
 
+/* The longest message in force: `asked`, or for 0 what suits the endpoints. */
+double plan_max_run(const struct topo *t, double asked);
+
 /* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 40 s of measuring\n".  The time
  * is a guess: nothing is measured yet (10 us and 10 GB/s a message are assumed). */
 void plan_cost_print(FILE *out, const struct plan *p, int endpoints, const struct measure_opts *o);

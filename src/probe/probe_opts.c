@@ -52,7 +52,8 @@ static const struct argp_option options[] = {
      "... or after this long per point and epoch (default: 20ms to 100ms, so that a campaign takes "
      "some 40 s)",
      30},
-    {"max-run", MAX_RUN, "TIME", 0, "end a ladder when one run would take longer (default 500ms)",
+    {"max-run", MAX_RUN, "TIME", 0,
+     "end a ladder when one run would take longer (default 100ms between CPUs, 1s between GPUs)",
      30},
     {"budget", BUDGET, "TIME", 0, "end the campaign after this long, exit 75; --resume continues",
      30},
@@ -218,7 +219,8 @@ char **probe_opts_words(const struct probe_opts *o, int *count)
     MEM_PUSH(w, n) = mem_printf("--half-width=%.9f", m->half_width);
     if (m->time_cap > 0)
         MEM_PUSH(w, n) = mem_printf("--time-cap=%.9f", m->time_cap);
-    MEM_PUSH(w, n) = mem_printf("--max-run=%.9f", m->max_run);
+    if (m->max_run > 0)
+        MEM_PUSH(w, n) = mem_printf("--max-run=%.9f", m->max_run);
     if (m->budget > 0)
         MEM_PUSH(w, n) = mem_printf("--budget=%.9f", m->budget);
     if (m->iters)

@@ -238,6 +238,21 @@ static void a_degraded_host_is_named_and_its_peers_are_not(void **state)
     named(&t, 2);
 }
 
+static void a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier(void **state)
+{
+    struct truth t = lab;
+
+    (void)state;
+    t.racks = 2;
+    t.per = 2;
+    t.nic = 239e6;
+    t.trunk = 143e6;
+    t.delay = 200e-6;
+    t.slow = 3;
+    t.slow_nic = 107e6;
+    named(&t, 2);
+}
+
 static void a_wide_trunk_leaves_latency_to_tell_racks_apart(void **state)
 {
     struct truth t = lab;
@@ -357,6 +372,7 @@ int main(void)
         cmocka_unit_test(two_racks_are_found_with_their_tiers),
         cmocka_unit_test(a_shared_trunk_is_contention_and_no_bad_link),
         cmocka_unit_test(a_degraded_host_is_named_and_its_peers_are_not),
+        cmocka_unit_test(a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier),
         cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
         cmocka_unit_test(one_rack_stays_one_tier),
         cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
