@@ -124,19 +124,6 @@ static const struct argp argp = {
            "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n",
 };
 
-static int load(struct matrix *m, const struct args *a, struct err *err)
-{
-    struct fabric f;
-
-    if (!a->fabric)
-        return matrix_load(m, a->word[0], err);
-    if (fabric_load(&f, a->fabric, err) < 0)
-        return -1;
-    int rc = matrix_from_fabric(m, &f, a->racks, err);
-    fabric_free(&f);
-    return rc;
-}
-
 /* "host:index" or an id. */
 static int find_endpoint(const struct topo *t, const char *text, int *id, struct err *err)
 {
@@ -270,7 +257,7 @@ int cmd_cost(int argc, char **argv)
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
-    if (load(&m, &a, &err) < 0)
+    if (matrix_open(&m, a.word[0], a.fabric, a.racks, &err) < 0)
         return cmd_fail("cost", &err);
     int rc = answer(&m, &a, &err);
     matrix_free(&m);

@@ -103,19 +103,6 @@ static const struct argp argp = {
            "--cfg=smpi/simulate-computation:false ./prog\n",
 };
 
-static int load(struct matrix *m, const struct args *a, struct err *err)
-{
-    struct fabric f;
-
-    if (a->file)
-        return matrix_load(m, a->file, err);
-    if (fabric_load(&f, a->fabric, err) < 0)
-        return -1;
-    int rc = matrix_from_fabric(m, &f, a->racks, err);
-    fabric_free(&f);
-    return rc;
-}
-
 /* Both files appear, or neither does. */
 static int write_files(const struct matrix *m, const struct args *a, struct err *err)
 {
@@ -146,7 +133,7 @@ int cmd_export(int argc, char **argv)
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
-    if (load(&m, &a, &err) < 0)
+    if (matrix_open(&m, a.file, a.fabric, a.racks, &err) < 0)
         return cmd_fail("export", &err);
     int rc = write_files(&m, &a, &err);
     matrix_free(&m);

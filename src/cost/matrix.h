@@ -115,6 +115,9 @@ int matrix_save(const struct matrix *m, const char *path, struct err *err);
 /* A preset as a matrix: every number BASIS_PRESET with its source. */
 int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
 
+/* What commands work on: the preset `fabric` if that is not NULL, else the file at path. */
+int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err);
+
 /* A cost and where it came from. */
 struct cost {
     double sec, lo, hi; /* NAN when unknown, INFINITY when a part on the way is dead */

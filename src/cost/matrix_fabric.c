@@ -84,3 +84,16 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
     m->provenance = json_provenance();
     return 0;
 }
+
+int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err)
+{
+    struct fabric f;
+
+    if (!fabric)
+        return matrix_load(m, path, err);
+    if (fabric_load(&f, fabric, err) < 0)
+        return -1;
+    int rc = matrix_from_fabric(m, &f, racks, err);
+    fabric_free(&f);
+    return rc;
+}
