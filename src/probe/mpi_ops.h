@@ -18,6 +18,7 @@ enum { MPI_CHUNK = 1 << 30 };
 
 struct mpi_ctx {
     MPI_Comm comm;
+    void *shared; /* what world->enter() gave: comm with its members' clock */
     int self, size;
     int *member; /* endpoint ids; owned */
     char host[64];

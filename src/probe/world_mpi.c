@@ -163,7 +163,7 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
     return world_mpi_error(code, "gathering from all ranks", err);
 }
 
-static double shared_clock(void *comm)
+double world_mpi_clock(void *comm)
 {
     return log_now() + ((struct party *)comm)->offset;
 }
@@ -258,7 +258,7 @@ int world_mpi_open(struct world *w, struct err *err)
                         .leave = leave,
                         .maximum = maximum,
                         .lead = lead,
-                        .clock = shared_clock};
+                        .clock = world_mpi_clock};
     if (code != MPI_SUCCESS) {
         free(m);
         w->ctx = NULL;

@@ -17,6 +17,9 @@ void world_mpi_close(struct world *w); /* collective; before MPI_Finalize; NULL 
  * agree). */
 int world_mpi_together(void *comm, int rc, struct err *err);
 
+/* Seconds on the clock that the members of a communicator of enter() share. */
+double world_mpi_clock(void *comm);
+
 /* "what: the text of the MPI error"; returns -1.  0 when code is MPI_SUCCESS. */
 int world_mpi_error(int code, const char *what, struct err *err);
 
