@@ -242,11 +242,12 @@ static void find_dead(struct fit *f)
 
 /* --- what is left --- */
 
+/* Even its best epoch is clearly below normal: residual * (1 + range) is at least that epoch's. */
 static bool bad(const struct fit *f, const struct sample *s, double sigmas)
 {
     double least = fmax(f->o.outlier, sigmas * f->normal[s->tier].sigma);
 
-    return s->explained < 0 && s->residual < 1 - fmax(least, s->range);
+    return s->explained < 0 && s->residual * (1 + s->range) < 1 - least;
 }
 
 /* The exception of another tier that already names one end of this sample; -1: none. */
@@ -269,7 +270,7 @@ static bool bad_known(const struct fit *f, const struct sample *s)
     for (int t = 0; t < f->m->tiers; t++)
         if (f->normal[t].sigma > 0)
             sigma = fmin(sigma, f->normal[t].sigma);
-    return s->explained < 0 && s->residual < 1 - fmax(fmax(f->o.outlier, 3 * sigma), s->range);
+    return s->explained < 0 && s->residual * (1 + s->range) < 1 - fmax(f->o.outlier, 3 * sigma);
 }
 
 /* Too few partners in this tier, but another tier told which end is slow. */

@@ -253,6 +253,28 @@ static void a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier(void **sta
     named(&t, 2);
 }
 
+static void a_lone_pair_that_cannot_say_which_end_is_slow_is_named_itself(void **state)
+{
+    struct matrix m;
+    struct truth t = lab;
+
+    (void)state;
+    t.racks = 4;
+    t.per = 2;
+    t.nic = 71.7e6;
+    t.trunk = 23.9e6;
+    t.delay = 30e-6;
+    t.slow = 6;
+    t.slow_nic = 35.9e6;
+    fit(&m, &t);
+    pairs_are_truth(&m, &t, 0.03);
+    assert_int_equal(m.exceptions, 1);
+    assert_int_equal(m.exception[0].part, PART_PAIR);
+    assert_int_equal(m.exception[0].a + m.exception[0].b, 13);
+    assert_int_equal(m.exception[0].side, SIDE_BOTH);
+    matrix_free(&m);
+}
+
 static void a_wide_trunk_leaves_latency_to_tell_racks_apart(void **state)
 {
     struct truth t = lab;
@@ -373,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_shared_trunk_is_contention_and_no_bad_link),
         cmocka_unit_test(a_degraded_host_is_named_and_its_peers_are_not),
         cmocka_unit_test(a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier),
+        cmocka_unit_test(a_lone_pair_that_cannot_say_which_end_is_slow_is_named_itself),
         cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
         cmocka_unit_test(one_rack_stays_one_tier),
         cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
