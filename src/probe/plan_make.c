@@ -68,17 +68,20 @@ static void add_matrix_rounds(struct maker *m, enum stage stage, const struct pa
     add_pairs(m, stage, OP_PAIR_BW, p, true, m->o.pair_bytes, m->o.pair_bytes, epochs);
 }
 
+/* All rounds of the circle method over v.  epochs 0: each round in one epoch, in turn, so that many
+ * endpoints are measured once and all parts of the campaign see all kinds of pairs. */
 static void add_circle(struct maker *m, enum stage stage, const int *v, int n, bool alone,
                        unsigned epochs)
 {
     for (int r = 0; r < schedule_circle_rounds(n); r++) {
         struct pairs p = {NULL, 0};
+        unsigned when = epochs ? epochs : 1u << (r % m->o.epochs);
         schedule_circle(&p, v, n, r);
         if (!alone)
-            add_matrix_rounds(m, stage, &p, epochs);
+            add_matrix_rounds(m, stage, &p, when);
         for (int i = 0; alone && i < p.count; i++) {
             struct pairs one = {&p.pair[i], 1};
-            add_matrix_rounds(m, stage, &one, epochs);
+            add_matrix_rounds(m, stage, &one, when);
         }
         free(p.pair);
     }
@@ -149,7 +152,7 @@ static void add_pair_matrix(struct maker *m)
         if (n > 3) /* what one pair gets while the others run too */
             add_circle(m, STAGE_TOURNAMENT, m->order, n, false, 1);
     } else if (s == STAGE_TOURNAMENT) {
-        add_circle(m, s, m->order, n, false, m->all_epochs);
+        add_circle(m, s, m->order, n, false, n <= TOURNAMENT_TO ? m->all_epochs : 0);
     } else if (s == STAGE_SHIFT) {
         add_shifts(m);
     } else {

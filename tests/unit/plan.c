@@ -75,6 +75,42 @@ static void the_schedule_follows_the_number_of_endpoints(void **state)
     }
 }
 
+/* Times that a and b meet at full bandwidth, both ways and all epochs counted. */
+static int meetings(const struct plan *p, int a, int b)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        for (int g = 0; g < r->groups && r->stage == STAGE_TOURNAMENT && r->op == OP_PAIR_BW; g++)
+            if ((r->group[g].members[0] == a && r->group[g].members[1] == b) ||
+                (r->group[g].members[0] == b && r->group[g].members[1] == a))
+                n += __builtin_popcount(r->epochs);
+    }
+    return n;
+}
+
+static void exact_measures_every_pair_once_when_there_are_many(void **state)
+{
+    struct plan_opts o;
+    struct topo t;
+    struct plan p;
+    struct err err;
+
+    (void)state;
+    plan_defaults(&o);
+    o.pairs = STAGE_TOURNAMENT;
+    for (int hosts = 20; hosts <= 40; hosts += 20) {
+        flat_topo(&t, hosts);
+        assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+        for (int a = 0; a < hosts; a++)
+            for (int b = a + 1; b < hosts; b++)
+                assert_int_equal(meetings(&p, a, b), hosts > 32 ? 2 : 2 * PLAN_EPOCHS);
+        plan_free(&p);
+        topo_free(&t);
+    }
+}
+
 static void hosts_without_racks_play_a_tournament_to_find_them(void **state)
 {
     struct fabric f;
@@ -203,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_circle_method_meets_every_pair_once),
         cmocka_unit_test(the_schedule_follows_the_number_of_endpoints),
+        cmocka_unit_test(exact_measures_every_pair_once_when_there_are_many),
         cmocka_unit_test(hosts_without_racks_play_a_tournament_to_find_them),
         cmocka_unit_test(a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats),
         cmocka_unit_test(a_plan_survives_its_text),
