@@ -243,11 +243,9 @@ static void find_dead(struct fit *f)
 /* --- what is left --- */
 
 /* Even its best epoch is clearly below normal: residual * (1 + range) is at least that epoch's. */
-static bool bad(const struct fit *f, const struct sample *s, double sigmas)
+static bool bad(const struct fit *f, const struct sample *s, double noise)
 {
-    double least = fmax(f->o.outlier, sigmas * f->normal[s->tier].sigma);
-
-    return s->explained < 0 && s->residual * (1 + s->range) < 1 - least;
+    return s->explained < 0 && s->residual * (1 + s->range) < 1 - fmax(f->o.outlier, noise);
 }
 
 /* The exception of another tier that already names one end of this sample; -1: none. */
@@ -261,26 +259,29 @@ static int known_end(const struct fit *f, const struct sample *s)
     return -1;
 }
 
-/* Another tier told that this end is slow, so a sample of it may be judged by the quietest tier's
- * noise: in a tier of two pairs a slow one looks like noise. */
-static bool bad_known(const struct fit *f, const struct sample *s)
+/* Noise of the quietest tier that has any; NAN: none has. */
+static double quietest(const struct fit *f)
 {
-    double sigma = f->normal[s->tier].sigma;
+    double sigma = NAN;
 
     for (int t = 0; t < f->m->tiers; t++)
         if (f->normal[t].sigma > 0)
             sigma = fmin(sigma, f->normal[t].sigma);
-    return s->explained < 0 && s->residual * (1 + s->range) < 1 - fmax(f->o.outlier, 3 * sigma);
+    return sigma;
 }
 
-/* Too few partners in this tier, but another tier told which end is slow. */
+/* Too few partners in this tier, but another tier told which end is slow.  So a sample of that end
+ * may be judged by the quietest tier's noise: in a tier of two pairs a slow one looks like noise.
+ */
 static void blame_known(struct fit *f)
 {
     int before = f->m->exceptions;
+    double quiet = quietest(f);
 
     for (int i = 0; i < f->samples; i++) {
         struct sample *s = &f->sample[i];
-        int k = before && bad_known(f, s) ? known_end(f, s) : -1;
+        double noise = 3 * fmin(quiet, f->normal[s->tier].sigma);
+        int k = before && bad(f, s, noise) ? known_end(f, s) : -1;
         if (k < 0 || k >= before)
             continue;
         struct exception e = f->m->exception[k];
@@ -289,7 +290,7 @@ static void blame_known(struct fit *f)
         e.evidence = 1;
         s->explained = f->m->exceptions;
         for (int j = i + 1; j < f->samples; j++) /* its other pairs in this tier */
-            if (f->sample[j].tier == e.tier && bad_known(f, &f->sample[j]) &&
+            if (f->sample[j].tier == e.tier && bad(f, &f->sample[j], noise) &&
                 parts_pass(&f->m->topo, &e, &f->sample[j])) {
                 f->sample[j].explained = f->m->exceptions;
                 e.factor = fmax(e.factor, f->sample[j].residual);
@@ -305,7 +306,7 @@ static void blame_pairs(struct fit *f)
 
     for (int i = 0; i < f->samples; i++) {
         struct sample *s = &f->sample[i];
-        if (!bad(f, s, 5) || (!s->alone && s->residual > 0))
+        if (!bad(f, s, 5 * f->normal[s->tier].sigma) || (!s->alone && s->residual > 0))
             continue;
         int k = first;
         while (k < f->m->exceptions &&

@@ -22,9 +22,8 @@ void parts_sort(struct fit *f);
 int *parts_identity(const struct matrix *m);
 void parts_keep(struct matrix *m, struct fit *f, const int *into);
 
-/* One cause in several tiers: the same factor in all that cross NICs becomes one exception; where
- * one tier has its own factor (a NIC slower than a trunk that is slow itself), it keeps or gets its
- * own. */
+/* One cause in several tiers: the same factor in all that cross NICs becomes one exception; a tier
+ * with a factor of its own (a NIC slower than a trunk that is slow itself) keeps it. */
 void parts_tiers(struct fit *f, double tolerance);
 
 #endif
