@@ -327,7 +327,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     c.o = &c.own;
     c.started = log_now();
     c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;
-    worst_open(&c.worst, topo);
+    worst_open(&c.worst);
     if (log)
         progress_start(&c.progress, plan_points(plan));
     if (w->agree(w, share_done(&c, err), err) < 0)
@@ -341,7 +341,6 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
 out:
     session_free(&c.session);
     progress_end(&c.progress);
-    worst_close(&c.worst);
     plan_free(&again);
     free(c.done);
     free(c.inbox);

@@ -61,9 +61,8 @@ int points_open(struct points_log **log, const char *path, unsigned plan_crc, in
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);
 void points_add(struct points_log *log, const struct point *p);
 int points_commit(struct points_log *log, struct err *err);
-/* Was this point already in the file when it was opened? */
-bool points_has(const struct points_log *log, int round, int group, int epoch, size_t bytes);
-/* The keys of those points, sorted, for sharing with the other ranks; owned by the log. */
+/* The keys of the points that were in the file when it was opened, sorted, for sharing with the
+ * other ranks; owned by the log. */
 struct point_key {
     int round, group, epoch;
     size_t bytes;

@@ -160,11 +160,6 @@ int points_commit(struct points_log *log, struct err *err)
     return 0;
 }
 
-bool points_has(const struct points_log *log, int round, int group, int epoch, size_t bytes)
-{
-    return point_key_find(log->key, log->keys, round, group, epoch, bytes);
-}
-
 const struct point_key *points_keys(const struct points_log *log, int *count)
 {
     *count = log->keys;

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void worst_open(struct worst *w, const struct topo *t)
+void worst_open(struct worst *w)
 {
-    (void)t;
     memset(w, 0, sizeof(*w));
     w->share = 1;
 }
@@ -30,9 +29,4 @@ void worst_note(struct worst *w, const struct topo *t, const struct round *r, co
         snprintf(w->text, sizeof(w->text), "%d>%d %.2fx%s", p->src, p->dst, share,
                  r->groups > 1 ? " (in parallel)" : "");
     }
-}
-
-void worst_close(struct worst *w)
-{
-    memset(w, 0, sizeof(*w));
 }

@@ -15,9 +15,8 @@ struct worst {
     char text[64]; /* "17>89 0.60x", "" while nothing stands out */
 };
 
-void worst_open(struct worst *w, const struct topo *t);
+void worst_open(struct worst *w);
 void worst_note(struct worst *w, const struct topo *t, const struct round *r,
                 const struct point *p);
-void worst_close(struct worst *w);
 
 #endif
