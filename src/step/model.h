@@ -1,11 +1,14 @@
-/* model.h - a transformer as numbers: parameters, FLOPs per token, and what one layer costs.
+/* model.h - a transformer as numbers: parameters, FLOPs per token, and what one layer is made of.
  *
- * jobs/training/models/NAME.json lists kinds of layers with counts.  A layer is attention + MLP +
- * two norms; both halves have a "kind" so that further kinds (experts, latent attention) are rows
- * of the tables in model.c.  Formulas: parameter counts as in the published configurations
- * (grouped-query attention h*d*(2n + 2k), SwiGLU 3*h*f, else 2*h*f); training FLOPs 6 per matmul
- * parameter and token (Kaplan et al. 2020, 2.1) plus the attention core 12*n*d*s, halved by a
- * causal mask (Narayanan et al. 2021, appendix; Megatron-LM num_floating_point_operations). */
+ * jobs/training/models/NAME.json lists kinds of layers with counts.  A layer is a mixer (attention
+ * or state space) and an MLP (dense or experts), each with a norm before it; either may be "none".
+ * Each "kind" is a row of the tables in model_read.c (keys) and model_params.c (matrices).
+ * Formulas: grouped-query attention h*d*(2n + 2k); latent attention (DeepSeek-V2, 2024, 2.1);
+ * SwiGLU 3*h*f, else 2*h*f; experts E times that, a router E*h, shared experts beside; Mamba-2
+ * (Dao and Gu 2024).  Training FLOPs are 6 per matmul parameter that a token meets (Kaplan et al.
+ * 2020, 2.1) plus the attention core 12*n*d per key that a token sees (Narayanan et al. 2021,
+ * appendix; Megatron-LM num_floating_point_operations).  Left out, being below 0.1 %: norms of
+ * queries and keys, attention sinks, biases of norms and of expert selection. */
 #ifndef RG_MODEL_H
 #define RG_MODEL_H
 
@@ -13,16 +16,33 @@
 
 #include "base/err.h"
 
-enum mlp_kind { MLP_SWIGLU, MLP_PLAIN, MLP_COUNT };
-extern const char *const mlp_name[MLP_COUNT]; /* "swiglu": three matrices, "plain": two */
+enum mixer_kind { MIXER_GQA, MIXER_MLA, MIXER_MAMBA2, MIXER_NONE, MIXER_COUNT };
+extern const char *const mixer_name[MIXER_COUNT]; /* "gqa", "mla", "mamba2", "none" */
 
 struct attention {
-    int heads, kv_heads, head_dim;
+    enum mixer_kind kind;
+    int heads;    /* none: 0 */
+    int kv_heads; /* gqa; mla: = heads; mamba2 and none: 0 */
+    int head_dim; /* mla: nope_dim + rope_dim */
+    int window;   /* gqa, mla: tokens that a token sees, itself too; 0: all */
+    int q_rank, kv_rank, nope_dim, rope_dim, v_dim; /* mla; q_rank 0: queries are not compressed */
+    int state, groups, conv;                        /* mamba2; conv: width of the convolution */
+    bool bias;                                      /* of the projections */
 };
+
+enum mlp_kind { MLP_SWIGLU, MLP_PLAIN, MLP_NONE, MLP_COUNT };
+extern const char *const mlp_name[MLP_COUNT]; /* "swiglu": three matrices, "plain": two, "none" */
 
 struct mlp {
     enum mlp_kind kind;
-    int ffn;
+    int ffn;        /* width; of one expert when there are experts */
+    int experts;    /* routed, 0: dense */
+    int topk;       /* experts a token goes to */
+    int shared_ffn; /* width of the shared experts together, 0: none */
+    int latent;     /* routed experts work on a projection of this width, 0: on hidden */
+    int groups;     /* equal groups of experts for node-limited routing; 0: no such limit */
+    int nodes_max;  /* a token goes to at most this many of the groups; 0: any */
+    bool bias;
 };
 
 struct layer {
@@ -34,34 +54,76 @@ struct layer {
 struct model {
     char *name, *title, *source;
     int hidden, vocab;
-    bool tied; /* one matrix is embedding and output head */
+    bool tied;     /* one matrix is embedding and output head */
+    int positions; /* learned position embeddings, 0: none */
     struct layer *layer;
-    int kinds;  /* entries of layer[] */
-    int layers; /* sum of counts */
+    int kinds;      /* entries of layer[] */
+    int layers;     /* sum of counts, without mtp */
+    int mtp_layers; /* multi-token prediction: further layers of the last kind, each with the head
+                       again; no count below holds them but those of mtp_*() */
 };
 
 /* name: a file (has a '/' or ends in .json) or a shipped model.  model_free() also after an error.
  */
 int model_load(struct model *m, const char *name, struct err *err);
 void model_free(struct model *m);
+/* Names of the shipped models, sorted; returns how many.  The caller frees each name and the list.
+ */
+int model_names(char ***names);
+
+/* One matrix of a layer, or several equal ones. */
+enum weight_part {
+    WEIGHT_MIXER,
+    WEIGHT_MLP,
+    WEIGHT_EXPERTS,
+    WEIGHT_SHARED,
+    WEIGHT_ROUTER,
+    WEIGHT_COUNT
+};
+extern const char *const weight_part_name[WEIGHT_COUNT]; /* "mixer", "mlp", "experts", ... */
+
+struct weight {
+    const char *name; /* "q", "down", ... */
+    enum weight_part part;
+    double in, out;
+    double copies, active; /* that exist, and that one token meets */
+    bool bias;
+};
+enum { LAYER_WEIGHTS = 16 }; /* no layer has more rows */
+int layer_weights(const struct model *m, const struct layer *l, struct weight w[LAYER_WEIGHTS]);
 
 struct params {
     double total;
-    double embedding; /* input embedding and output head */
+    double active;    /* that one token meets: topk of the experts */
+    double expert;    /* of routed experts: sharded by ep, not by dp x cp */
+    double embedding; /* input embedding, positions and output head */
+    double head;      /* the output head alone (its matrix may be the tied one) */
     double layers;    /* all layers */
-    double matmul; /* takes part in matrix products: no input embedding, no norms; with the head */
+    double matmul;    /* active ones in matrix products: no input embedding, no norms, no biases;
+                         with the head */
 };
 void model_params(const struct model *m, struct params *p);
 double layer_params(const struct model *m, const struct layer *l);
+double layer_expert_params(const struct model *m, const struct layer *l); /* routed, all of them */
+double layer_active_params(const struct model *m, const struct layer *l);
+double mtp_params(const struct model *m); /* each: a layer, 2h*h that joins two streams, 3 norms */
+/* Trainable parameters of LoRA adapters of this rank on the attention projections (q, k, v, o), and
+ * on the MLPs too when mlp: r*(in + out) per matrix (Hu et al. 2021, 4.1).  The router has none. */
+double model_lora_params(const struct model *m, int rank, bool mlp);
 
-/* Per token, forward and backward (backward = 2 forward).  causal: only the lower triangle of the
- * attention scores is computed and counted; the other convention counts twice the core. */
+/* Per token, forward and backward (backward = 2 forward).  causal: only the keys under the mask
+ * are counted, on average s/2 of s tokens, and w (1 - w/2s) where attention slides over w < s; the
+ * other convention counts twice that core. */
 struct flops {
-    double linear; /* matrix products with parameters */
-    double core;   /* scores and their product with V */
+    double linear; /* matrix products with parameters, without the head */
+    double expert; /* of those, by routed experts */
+    double head;   /* the output head */
+    double core;   /* scores and their product with V; the scan of mamba2 in either convention */
 };
 void model_flops(const struct model *m, int seq, bool causal, struct flops *f);
 void layer_flops(const struct model *m, const struct layer *l, int seq, bool causal,
-                 struct flops *f);
+                 struct flops *f); /* of one layer: no head */
+void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f);
+double flops_total(const struct flops *f); /* linear (with expert) + head + core */
 
 #endif

@@ -45,7 +45,7 @@ static void compute_of(struct compute_time *t, const struct question *q, const s
                    ((double)l->size[AXIS_TP] * l->size[AXIS_CP] * l->size[AXIS_PP]);
 
     model_flops(q->model, r->seq, r->causal, &f);
-    double linear = f.linear * share / 3 / rate->linear, core = f.core * share / 3 / rate->core;
+    double linear = (f.linear + f.head) * share / 3 / rate->linear, core = f.core * share / 3 / rate->core;
     bool full = r->recompute == RECOMPUTE_FULL, some = r->recompute != RECOMPUTE_NONE;
     t->linear = linear * (full ? 4 : 3);
     t->core = core * (some ? 4 : 3);
@@ -163,7 +163,7 @@ static void figures(struct prediction *p, const struct question *q)
     model_flops(q->model, r->seq, r->causal, &f);
     p->tokens = (double)r->global_batch * r->seq;
     p->tokens_per_gpu = p->tokens / p->sec / p->ranks;
-    p->model_flops = (f.linear + f.core) * p->tokens;
+    p->model_flops = flops_total(&f) * p->tokens;
     p->mfu = p->rate.peak > 0 ? p->model_flops / p->sec / p->ranks / p->rate.peak : NAN;
     snprintf(p->model, sizeof(p->model), "%s", q->model->name);
     snprintf(p->strategy, sizeof(p->strategy), "%s", strategy_name[r->strategy]);

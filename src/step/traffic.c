@@ -146,6 +146,8 @@ static void add_context(struct step *s)
 
     for (int i = 0; i < s->m->kinds; i++) {
         const struct layer *k = &s->m->layer[i];
+        if (!k->attention.kv_heads)
+            continue; /* no keys and values */
         int kv = k->attention.kv_heads > tp ? k->attention.kv_heads / tp : 1;
         add(s, (struct message){
                    .label = "cp ring",

@@ -47,7 +47,7 @@ static void flops_per_token_agree_with_published_ratios(void **state)
         struct flops f, full;
         assert_int_equal(model_load(&m, truth[i].name, NULL), 0);
         model_flops(&m, 8192, true, &f);
-        assert_float_equal((f.linear + f.core) / 1e9 / truth[i].gflop_per_token, 1, 0.006);
+        assert_float_equal(flops_total(&f) / 1e9 / truth[i].gflop_per_token, 1, 0.006);
         model_flops(&m, 8192, false, &full);
         assert_float_equal(full.core, 2 * f.core, 1);
         assert_float_equal(full.linear, f.linear, 1);
@@ -64,7 +64,7 @@ static void flops_without_a_causal_mask_are_what_mlperf_states_for_405b(void **s
     assert_int_equal(model_load(&m, "llama3.1-405b", NULL), 0);
     model_flops(&m, 8192, false, &f);
     /* MODEL_TFLOP_PER_SAMPLE=21508 at 8192 tokens */
-    assert_float_equal((f.linear + f.core) * 8192 / 1e12 / 21508, 1, 0.006);
+    assert_float_equal(flops_total(&f) * 8192 / 1e12 / 21508, 1, 0.006);
     model_free(&m);
 }
 
@@ -130,15 +130,15 @@ static const struct {
      "\"count\" is 1.5, not a whole number"},
     {HEAD SIZE "\"layers\":[{\"count\":1," ATTN "," MLP ",\"x\":1}]}", "x"},
     {HEAD SIZE "\"layers\":[{\"count\":1," ATTN ",\"mlp\":{\"kind\":\"moe\",\"ffn\":8}}]}",
-     "mlp kind \"moe\" is not known (known: swiglu, plain)"},
+     "layers[0].mlp: kind \"moe\" is not known (known: swiglu, plain, none)"},
     {HEAD SIZE
      "\"layers\":[{\"count\":1,\"attention\":{\"kind\":\"gqa\",\"heads\":8,\"kv_heads\":3,"
      "\"head_dim\":8}," MLP "}]}",
      "8 heads cannot share 3 kv_heads evenly"},
     {HEAD SIZE
-     "\"layers\":[{\"count\":1,\"attention\":{\"kind\":\"mla\",\"heads\":8,\"kv_heads\":3,"
+     "\"layers\":[{\"count\":1,\"attention\":{\"kind\":\"linear\",\"heads\":8,\"kv_heads\":3,"
      "\"head_dim\":8}," MLP "}]}",
-     "attention kind \"mla\" is not known"},
+     "layers[0].attention: kind \"linear\" is not known (known: gqa, mla, mamba2, none)"},
     {HEAD "\"hidden\":-3,\"vocab\":100,\"tied_embeddings\":true,\"layers\":[{\"count\":1," ATTN
           "," MLP "}]}",
      "\"hidden\" is -3, outside"},
@@ -169,8 +169,8 @@ static void an_unknown_name_lists_the_known_ones(void **state)
     (void)state;
     assert_int_equal(model_load(&m, "llama9", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
-    assert_non_null(strstr(
-        err.text, "no model \"llama9\"; known: llama3.1-405b, llama3.1-70b, llama3.1-8b; or"));
+    assert_non_null(strstr(err.text, "no model \"llama9\"; known: "));
+    assert_non_null(strstr(err.text, "llama3.1-405b, llama3.1-70b, llama3.1-8b"));
     model_free(&m);
 }
 

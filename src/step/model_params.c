@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/model.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const weight_part_name[WEIGHT_COUNT] = {"mixer", "mlp", "experts", "shared experts",
+                                                    "router"};
+
+/* Rows of struct weight as they are found. */
+struct weights {
+    struct weight *row;
+    int n;
+};
+
+static void add(struct weights *w, const char *name, enum weight_part part, double in, double out,
+                bool bias)
+{
+    w->row[w->n++] = (struct weight){name, part, in, out, 1, 1, bias};
+}
+
+static void add_gqa(struct weights *w, double h, const struct attention *a)
+{
+    double q = (double)a->heads * a->head_dim, kv = (double)a->kv_heads * a->head_dim;
+
+    add(w, "q", WEIGHT_MIXER, h, q, a->bias);
+    add(w, "k", WEIGHT_MIXER, h, kv, a->bias);
+    add(w, "v", WEIGHT_MIXER, h, kv, a->bias);
+    add(w, "o", WEIGHT_MIXER, q, h, a->bias);
+}
+
+static void add_mla(struct weights *w, double h, const struct attention *a)
+{
+    double q = (double)a->heads * a->head_dim, v = (double)a->heads * a->v_dim;
+
+    if (a->q_rank) {
+        add(w, "q down", WEIGHT_MIXER, h, a->q_rank, a->bias);
+        add(w, "q up", WEIGHT_MIXER, a->q_rank, q, a->bias);
+    } else {
+        add(w, "q", WEIGHT_MIXER, h, q, a->bias);
+    }
+    add(w, "kv down", WEIGHT_MIXER, h, (double)a->kv_rank + a->rope_dim, a->bias);
+    add(w, "kv up", WEIGHT_MIXER, a->kv_rank, (double)a->heads * a->nope_dim + v, a->bias);
+    add(w, "o", WEIGHT_MIXER, v, h, a->bias);
+}
+
+/* One product makes the gate z, x, B, C and the step sizes dt (Dao and Gu 2024, 7.1). */
+static void add_mamba2(struct weights *w, double h, const struct attention *a)
+{
+    double inner = (double)a->heads * a->head_dim;
+
+    add(w, "in", WEIGHT_MIXER, h, 2 * inner + 2.0 * a->groups * a->state + a->heads, a->bias);
+    add(w, "out", WEIGHT_MIXER, inner, h, a->bias);
+}
+
+static void add_none(struct weights *w, double h, const struct attention *a)
+{
+    (void)w;
+    (void)h;
+    (void)a;
+}
+
+static void (*const add_mixer[MIXER_COUNT])(struct weights *, double, const struct attention *) = {
+    add_gqa, add_mla, add_mamba2, add_none};
+
+/* Two or three matrices between `in` and `ffn`. */
+static void add_wide(struct weights *w, const struct mlp *p, enum weight_part part, double in,
+                     double ffn, double copies, double active)
+{
+    int first = w->n;
+
+    if (p->kind == MLP_SWIGLU)
+        add(w, "gate", part, in, ffn, p->bias);
+    add(w, "up", part, in, ffn, p->bias);
+    add(w, "down", part, ffn, in, p->bias);
+    for (int i = first; i < w->n; i++) {
+        w->row[i].copies = copies;
+        w->row[i].active = active;
+    }
+}
+
+static void add_mlp(struct weights *w, double h, const struct mlp *p)
+{
+    if (p->kind == MLP_NONE)
+        return;
+    if (!p->experts) {
+        add_wide(w, p, WEIGHT_MLP, h, p->ffn, 1, 1);
+        return;
+    }
+    add(w, "router", WEIGHT_ROUTER, h, p->experts, p->bias);
+    if (p->latent) {
+        add(w, "latent down", WEIGHT_ROUTER, h, p->latent, p->bias);
+        add(w, "latent up", WEIGHT_ROUTER, p->latent, h, p->bias);
+    }
+    add_wide(w, p, WEIGHT_EXPERTS, p->latent ? p->latent : h, p->ffn, p->experts, p->topk);
+    if (p->shared_ffn)
+        add_wide(w, p, WEIGHT_SHARED, h, p->shared_ffn, 1, 1);
+}
+
+int layer_weights(const struct model *m, const struct layer *l, struct weight w[LAYER_WEIGHTS])
+{
+    struct weights all = {w, 0};
+
+    add_mixer[l->attention.kind](&all, m->hidden, &l->attention);
+    add_mlp(&all, m->hidden, &l->mlp);
+    return all.n;
+}
+
+/* Norms, and the vectors of mixers: norms of latents, the depthwise convolution with its bias over
+ * x, B and C, and A, D and the bias of dt per head. */
+static double vector_params(const struct model *m, const struct layer *l)
+{
+    const struct attention *a = &l->attention;
+    double sum = ((a->kind != MIXER_NONE) + (l->mlp.kind != MLP_NONE)) * (double)m->hidden;
+
+    if (a->kind == MIXER_MLA)
+        sum += (double)a->q_rank + a->kv_rank;
+    if (a->kind == MIXER_MAMBA2) {
+        double inner = (double)a->heads * a->head_dim;
+        sum += inner + 3.0 * a->heads + (inner + 2.0 * a->groups * a->state) * (a->conv + 1.0);
+    }
+    return sum;
+}
+
+/* What is summed over the rows of a layer. */
+struct sums {
+    double total, active, expert, matmul, matmul_expert; /* the last two: active, without biases */
+};
+
+static void sum_layer(struct sums *s, const struct model *m, const struct layer *l)
+{
+    struct weight w[LAYER_WEIGHTS];
+    int n = layer_weights(m, l, w);
+
+    memset(s, 0, sizeof(*s));
+    s->total = s->active = vector_params(m, l);
+    for (int i = 0; i < n; i++) {
+        double matrix = w[i].in * w[i].out, one = matrix + (w[i].bias ? w[i].out : 0);
+        bool expert = w[i].part == WEIGHT_EXPERTS;
+        s->total += w[i].copies * one;
+        s->active += w[i].active * one;
+        s->expert += expert ? w[i].copies * one : 0;
+        s->matmul += w[i].active * matrix;
+        s->matmul_expert += expert ? w[i].active * matrix : 0;
+    }
+}
+
+double layer_params(const struct model *m, const struct layer *l)
+{
+    struct sums s;
+
+    sum_layer(&s, m, l);
+    return s.total;
+}
+
+double layer_expert_params(const struct model *m, const struct layer *l)
+{
+    struct sums s;
+
+    sum_layer(&s, m, l);
+    return s.expert;
+}
+
+double layer_active_params(const struct model *m, const struct layer *l)
+{
+    struct sums s;
+
+    sum_layer(&s, m, l);
+    return s.active;
+}
+
+void model_params(const struct model *m, struct params *p)
+{
+    double table = (double)m->hidden * m->vocab;
+
+    memset(p, 0, sizeof(*p));
+    p->head = table;
+    p->embedding = (m->tied ? table : 2 * table) + (double)m->hidden * m->positions;
+    p->matmul = table;
+    for (int i = 0; i < m->kinds; i++) {
+        double count = m->layer[i].count;
+        struct sums s;
+        sum_layer(&s, m, &m->layer[i]);
+        p->layers += count * s.total;
+        p->active += count * s.active;
+        p->expert += count * s.expert;
+        p->matmul += count * s.matmul;
+    }
+    p->total = p->layers + p->embedding + m->hidden; /* and the last norm */
+    p->active += p->embedding + m->hidden;
+}
+
+/* DeepSeek-V3 (2024), 2.2: embedding and head are those of the model. */
+double mtp_params(const struct model *m)
+{
+    double h = m->hidden;
+
+    return m->mtp_layers * (layer_params(m, &m->layer[m->kinds - 1]) + 2 * h * h + 3 * h);
+}
+
+double model_lora_params(const struct model *m, int rank, bool mlp)
+{
+    double sum = 0;
+
+    for (int i = 0; i < m->kinds; i++) {
+        struct weight w[LAYER_WEIGHTS];
+        int n = layer_weights(m, &m->layer[i], w);
+        for (int k = 0; k < n; k++)
+            if (w[k].part == WEIGHT_MIXER || (mlp && w[k].part != WEIGHT_ROUTER))
+                sum += m->layer[i].count * w[k].copies * rank * (w[k].in + w[k].out);
+    }
+    return sum;
+}
+
+/* Training FLOPs of the core: 2 per multiply-add, 3 times forward.  Attention: a score and a sum
+ * over V for every key seen.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
+static double core_flops(const struct attention *a, int seq, bool causal)
+{
+    double window = a->window ? fmin(a->window, seq) : seq;
+    double keys = window * (1 - window / (2.0 * seq)) * (causal ? 1 : 2);
+
+    switch (a->kind) {
+    case MIXER_GQA:
+        return 6.0 * keys * a->heads * (2.0 * a->head_dim);
+    case MIXER_MLA:
+        return 6.0 * keys * a->heads * ((double)a->head_dim + a->v_dim);
+    case MIXER_MAMBA2:
+        return 3.0 * 7 * a->heads * a->head_dim * a->state;
+    default:
+        return 0;
+    }
+}
+
+void layer_flops(const struct model *m, const struct layer *l, int seq, bool causal,
+                 struct flops *f)
+{
+    struct sums s;
+
+    sum_layer(&s, m, l);
+    f->linear = 6 * s.matmul;
+    f->expert = 6 * s.matmul_expert;
+    f->head = 0;
+    f->core = core_flops(&l->attention, seq, causal);
+}
+
+void model_flops(const struct model *m, int seq, bool causal, struct flops *f)
+{
+    memset(f, 0, sizeof(*f));
+    f->head = 6.0 * m->hidden * m->vocab;
+    for (int i = 0; i < m->kinds; i++) {
+        double count = m->layer[i].count;
+        struct flops one;
+        layer_flops(m, &m->layer[i], seq, causal, &one);
+        f->linear += count * one.linear;
+        f->expert += count * one.expert;
+        f->core += count * one.core;
+    }
+}
+
+void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f)
+{
+    double h = m->hidden, n = m->mtp_layers;
+
+    layer_flops(m, &m->layer[m->kinds - 1], seq, causal, f);
+    f->linear = n * (f->linear + 6 * 2 * h * h);
+    f->expert *= n;
+    f->core *= n;
+    f->head = n * 6 * h * m->vocab;
+}
+
+double flops_total(const struct flops *f)
+{
+    return f->linear + f->head + f->core;
+}
