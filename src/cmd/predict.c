@@ -34,7 +34,8 @@ static int ranks_of(const struct predict_args *a)
 
     if (a->gpus || !a->layout)
         return a->gpus;
-    return layout_parse(&l, a->layout, a->recipe.strategy, (enum mesh_order)a->mesh, 0, NULL) < 0
+    return layout_parse(&l, a->layout, (enum strategy)a->recipe.strategy, (enum mesh_order)a->mesh,
+                        0, NULL) < 0
                ? 0
                : l.ranks;
 }
@@ -71,7 +72,8 @@ static int open_layout(struct asked *s, struct predict_args *a, struct err *err)
         ranks = given;
     const char *text = a->layout ? a->layout : "dp=auto";
     int want = a->gpus ? a->gpus : strstr(text, "auto") ? ranks : 0;
-    if (layout_parse(&s->layout, text, a->recipe.strategy, (enum mesh_order)a->mesh, want, err) < 0)
+    if (layout_parse(&s->layout, text, (enum strategy)a->recipe.strategy, (enum mesh_order)a->mesh,
+                     want, err) < 0)
         return -1;
     if (a->order && s->layout.ranks > given)
         return err_usage(err, "the layout needs %d ranks and %s places %d", s->layout.ranks,

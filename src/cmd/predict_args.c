@@ -3,8 +3,10 @@
 #include "cmd/predict_args.h"
 
 #include <argp.h>
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/opt.h"
 #include "base/units.h"
@@ -13,33 +15,23 @@ enum {
     FABRIC = 0x500,
     RACKS,
     LAYOUT,
-    STRATEGY,
-    SCHEDULE,
-    STAGES,
-    BATCH,
-    MICRO,
-    SEQ,
-    DTYPE,
     MESH,
     ORDER,
     GPUS,
-    RECOMPUTE,
-    REDUCE,
     FLOPS,
     CONSTANTS,
-    NONCAUSAL,
     JSON,
     EXPLAIN,
+    SETTING = 0x600, /* and those after it: rows of recipe_setting */
 };
 
-static const struct argp_option options[] = {
+static const struct argp_option own_options[] = {
     {"model", 'm', "NAME", 0, "a model of jobs/training/models, or a file (default llama3.1-8b)",
      1},
     {"layout", LAYOUT, "AXES", 0,
-     "pp, dp_replicate, dp_shard (or dp), cp, tp: \"dp_shard=8,tp=4,pp=2\"; one "
-     "may be auto (default dp=auto)",
+     "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
+     "auto (default dp=auto)",
      1},
-    {"strategy", STRATEGY, "NAME", 0, "ddp, zero1, zero2, zero3, fsdp, hsdp (default fsdp)", 1},
     {"gpus", GPUS, "N", 0, "ranks of the layout (default: all endpoints)", 1},
     {"fabric", FABRIC, "NAME", 0,
      "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has", 2},
@@ -50,23 +42,22 @@ static const struct argp_option options[] = {
     {"flops", FLOPS, "RATE", 0, "FLOP/s that a device reaches, before preset and matrix: 400e12",
      2},
     {"constants", CONSTANTS, "FILE", 0, "instead of jobs/training/constants.json", 2},
-    {"batch", BATCH, "N", 0,
-     "sequences of a step (default: 1 microbatch a rank, 4 pp with a pipeline)", 3},
-    {"micro-batch", MICRO, "N", 0, "sequences of a microbatch (default 1)", 3},
-    {"seq", SEQ, "N", 0, "tokens of a sequence (default 8192)", 3},
-    {"dtype", DTYPE, "NAME", 0, "fp32, bf16, fp8, nvfp4 (default bf16)", 3},
-    {"reduce-dtype", REDUCE, "NAME", 0,
-     "of gradients on the wire: fp32 or bf16 (default: the strategy's)", 3},
-    {"recompute", RECOMPUTE, "NAME", 0, "none, selective, full (default none)", 3},
-    {"schedule", SCHEDULE, "NAME", 0, "1f1b or interleaved (default 1f1b)", 3},
-    {"stages-per-rank", STAGES, "V", 0, "model chunks a pipeline rank holds; implies interleaved",
-     3},
-    {"non-causal", NONCAUSAL, NULL, 0, "attention without a mask: twice its core", 3},
-    {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 4},
-    {"json", JSON, NULL, 0, "print prediction.json instead of text", 4},
-    {"output", 'o', "FILE", 0, "write prediction.json too", 4},
-    {0},
+    {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
+    {"json", JSON, NULL, 0, "print prediction.json instead of text", 5},
+    {"output", 'o', "FILE", 0, "write prediction.json too", 5},
 };
+enum { OWN = sizeof(own_options) / sizeof(*own_options), OPTIONS_MAX = 64 };
+static struct argp_option options[OPTIONS_MAX]; /* own_options, recipe_setting, an empty one */
+
+static void fill_options(void)
+{
+    assert(OWN + recipe_settings < OPTIONS_MAX);
+    memcpy(options, own_options, sizeof(own_options));
+    for (int i = 0; i < recipe_settings; i++) {
+        const struct setting *s = &recipe_setting[i];
+        options[OWN + i] = (struct argp_option){s->key, SETTING + i, s->arg, 0, s->help, 3};
+    }
+}
 
 static const char doc[] =
     "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit."
@@ -97,19 +88,7 @@ static const struct {
     {CONSTANTS, TEXT, offsetof(struct predict_args, constants), NULL, NULL, 0},
     {RACKS, INT, offsetof(struct predict_args, racks), NULL, NULL, 0},
     {GPUS, INT, offsetof(struct predict_args, gpus), NULL, NULL, 0},
-    {BATCH, INT, offsetof(struct predict_args, recipe.global_batch), NULL, NULL, 0},
-    {MICRO, INT, offsetof(struct predict_args, recipe.micro_batch), NULL, NULL, 0},
-    {SEQ, INT, offsetof(struct predict_args, recipe.seq), NULL, NULL, 0},
-    {STAGES, INT, offsetof(struct predict_args, recipe.stages), NULL, NULL, 0},
-    {STRATEGY, WORD, offsetof(struct predict_args, strategy), "strategy", strategy_name,
-     STRATEGY_COUNT},
-    {SCHEDULE, WORD, offsetof(struct predict_args, schedule), "schedule", schedule_name,
-     SCHEDULE_COUNT},
-    {DTYPE, WORD, offsetof(struct predict_args, dtype), "dtype", dtype_name, DTYPE_COUNT},
-    {RECOMPUTE, WORD, offsetof(struct predict_args, recompute), "recompute", recompute_name,
-     RECOMPUTE_COUNT},
     {MESH, WORD, offsetof(struct predict_args, mesh), "mesh order", order_name, ORDER_COUNT},
-    {REDUCE, WORD, offsetof(struct predict_args, reduce), "reduce dtype", dtype_name, 2},
 };
 
 /* 1: not one of the table. */
@@ -140,9 +119,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case FLOPS:
         rc = units_double(&a->flops, arg, 1, 1e20, &err);
         break;
-    case NONCAUSAL:
-        a->recipe.causal = false;
-        break;
     case JSON:
         a->json = true;
         break;
@@ -155,6 +131,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         a->matrix = arg;
         break;
     default:
+        if (key >= SETTING && key < SETTING + recipe_settings) {
+            if (recipe_set(&a->recipe, recipe_setting[key - SETTING].key, arg, &err) < 0)
+                argp_error(state, "--%s", err.text); /* the text begins with the key */
+            break;
+        }
         rc = store(a, key, arg, &err);
         if (rc == 1)
             return ARGP_ERR_UNKNOWN;
@@ -164,32 +145,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return rc < 0 ? EINVAL : 0;
 }
 
-static void take_words(struct predict_args *a)
-{
-    struct recipe *r = &a->recipe;
-
-    r->strategy = (enum strategy)a->strategy;
-    r->dtype = (enum dtype)a->dtype;
-    r->recompute = (enum recompute)a->recompute;
-    r->schedule = a->schedule >= 0 ? (enum schedule)a->schedule
-                  : r->stages > 1  ? SCHEDULE_INTERLEAVED
-                                   : SCHEDULE_1F1B;
-    if (a->reduce >= 0)
-        r->grad_bytes = a->reduce == DTYPE_FP32 ? 4 : 2;
-}
-
 void predict_args(struct predict_args *a, int argc, char **argv)
 {
     const struct argp argp = {options, parse, "[MATRIX]", doc, NULL, NULL, NULL};
 
-    *a = (struct predict_args){.model = "llama3.1-8b",
-                               .strategy = STRATEGY_FSDP,
-                               .schedule = -1,
-                               .dtype = DTYPE_BF16,
-                               .recompute = RECOMPUTE_NONE,
-                               .mesh = ORDER_MEGATRON,
-                               .reduce = -1};
+    *a = (struct predict_args){.model = "llama3.1-8b", .mesh = ORDER_MEGATRON};
     recipe_defaults(&a->recipe);
+    fill_options();
     argp_parse(&argp, argc, argv, 0, NULL, a);
-    take_words(a);
 }

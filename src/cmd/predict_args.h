@@ -10,7 +10,7 @@
 struct predict_args {
     const char *matrix, *fabric, *model, *layout, *order, *constants, *output;
     int racks, gpus;
-    int strategy, schedule, dtype, recompute, mesh, reduce; /* words; -1: not given */
+    int mesh; /* enum mesh_order */
     double flops;
     bool json, explain;
     struct recipe recipe;

@@ -73,29 +73,28 @@ static uint64_t signature(const struct matrix *m, const int *ids, int n, const u
     return sum;
 }
 
-void groups_ids(const struct groups *g, const struct layout *l, const int *order, int index,
-                int *ids)
+void groups_ids(const struct groups *g, const int *order, int index, int *ids)
 {
-    layout_group(l, g->axes, index, ids);
-    for (int i = 0; order && i < g->size; i++)
-        ids[i] = order[ids[i]];
+    for (int i = 0; i < g->span.size; i++) {
+        int rank = span_rank(&g->span, index, i);
+        ids[i] = order ? order[rank] : rank;
+    }
 }
 
-void groups_find(struct groups *g, const struct matrix *m, const struct layout *l, unsigned axes,
+void groups_find(struct groups *g, const struct matrix *m, struct span span, int ranks,
                  const int *order, const uint64_t *mark)
 {
     uint64_t *known = NULL;
     int knowns = 0, *ids;
 
     memset(g, 0, sizeof(*g));
-    g->axes = axes;
-    g->size = layout_group_size(l, axes);
-    g->total = layout_groups(l, axes);
-    ids = mem_calloc((size_t)g->size, sizeof(*ids));
+    g->span = span;
+    g->total = span_groups(&span, ranks);
+    ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
     for (int i = 0; i < g->total; i++) {
         int k = 0;
-        groups_ids(g, l, order, i, ids);
-        uint64_t sig = signature(m, ids, g->size, mark);
+        groups_ids(g, order, i, ids);
+        uint64_t sig = signature(m, ids, g->span.size, mark);
         while (k < knowns && known[k] != sig)
             k++;
         if (k == knowns) {
@@ -117,15 +116,15 @@ void groups_free(struct groups *g)
     memset(g, 0, sizeof(*g));
 }
 
-void groups_slowest(const struct groups *g, const struct matrix *m, const struct layout *l,
-                    const int *order, enum op op, double bytes, struct cost *out, int *index)
+void groups_slowest(const struct groups *g, const struct matrix *m, const int *order, enum op op,
+                    double bytes, struct cost *out, int *index)
 {
-    int *ids = mem_calloc((size_t)g->size, sizeof(*ids));
+    int *ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
 
     for (int k = 0; k < g->kinds; k++) {
         struct cost c;
-        groups_ids(g, l, order, g->index[k], ids);
-        matrix_collective(m, op, ids, g->size, bytes, &c);
+        groups_ids(g, order, g->index[k], ids);
+        matrix_collective(m, op, ids, g->span.size, bytes, &c);
         if (k == 0 || isnan(c.sec) || c.sec > out->sec) {
             *out = c;
             *index = g->index[k];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/layout.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +10,21 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-const char *const axis_name[AXIS_COUNT] = {"tp",       "cp",           "ep", "etp",
-                                           "dp_shard", "dp_replicate", "pp"};
+const char *const axis_name[AXIS_COUNT] = {"tp",  "cp",       "ep",           "etp",
+                                           "edp", "dp_shard", "dp_replicate", "pp"};
 const char *const order_name[ORDER_COUNT] = {"megatron", "torchtitan", "tp-pp-dp"};
 
-/* Fastest first.  ep and etp lie inside the data-parallel ranks and take no stride of their own. */
-enum { DENSE_AXES = 5 };
-static const enum axis order_axes[ORDER_COUNT][DENSE_AXES] = {
+/* Fastest first. */
+enum { GRID_AXES = 5 };
+static const enum axis dense_axes[ORDER_COUNT][GRID_AXES] = {
     [ORDER_MEGATRON] = {AXIS_TP, AXIS_CP, AXIS_DP_SHARD, AXIS_DP_REPLICATE, AXIS_PP},
     [ORDER_TORCHTITAN] = {AXIS_TP, AXIS_CP, AXIS_DP_SHARD, AXIS_DP_REPLICATE, AXIS_PP},
     [ORDER_TP_PP_DP] = {AXIS_TP, AXIS_CP, AXIS_PP, AXIS_DP_SHARD, AXIS_DP_REPLICATE},
+};
+static const enum axis expert_axes[ORDER_COUNT][GRID_AXES] = {
+    [ORDER_MEGATRON] = {AXIS_ETP, AXIS_EP, AXIS_EDP, AXIS_DP_REPLICATE, AXIS_PP},
+    [ORDER_TORCHTITAN] = {AXIS_ETP, AXIS_EP, AXIS_EDP, AXIS_DP_REPLICATE, AXIS_PP},
+    [ORDER_TP_PP_DP] = {AXIS_ETP, AXIS_EP, AXIS_PP, AXIS_EDP, AXIS_DP_REPLICATE},
 };
 
 enum { AUTO = -1 };
@@ -28,7 +34,7 @@ static int find_axis(const char *word, enum strategy strategy)
     if (!strcmp(word, "dp"))
         return strategy == STRATEGY_DDP ? AXIS_DP_REPLICATE : AXIS_DP_SHARD;
     for (int i = 0; i < AXIS_COUNT; i++)
-        if (!strcmp(word, axis_name[i]))
+        if (i != AXIS_EDP && !strcmp(word, axis_name[i]))
             return i;
     return -1;
 }
@@ -46,7 +52,9 @@ static int parse_item(struct layout *l, char *item, bool *seen, enum strategy st
     int axis = find_axis(item, strategy);
     if (axis < 0)
         return err_usage(
-            err, "axis \"%s\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp)", item);
+            err,
+            "axis \"%s\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp, ep, etp)",
+            item);
     if (seen[axis])
         return err_usage(err, "axis %s is given twice", axis_name[axis]);
     seen[axis] = true;
@@ -59,31 +67,33 @@ static int parse_item(struct layout *l, char *item, bool *seen, enum strategy st
     return 0;
 }
 
-/* The product of the given sizes, and the axis that is to fill the rest (-1: none). */
+static bool is_dense(int axis)
+{
+    return axis != AXIS_EP && axis != AXIS_ETP && axis != AXIS_EDP;
+}
+
+/* The product of the given dense sizes, and the axis that is to fill the rest (-1: none). */
 static int product(const struct layout *l, int *fill, struct err *err)
 {
     long ranks = 1;
 
     *fill = -1;
     for (int i = 0; i < AXIS_COUNT; i++)
-        if (l->size[i] == AUTO && *fill >= 0)
+        if (l->size[i] == AUTO && !is_dense(i))
+            return err_usage(err, "axis %s cannot be auto", axis_name[i]);
+        else if (l->size[i] == AUTO && *fill >= 0)
             return err_usage(err, "axes %s and %s are both auto", axis_name[*fill], axis_name[i]);
         else if (l->size[i] == AUTO)
             *fill = i;
-        else if ((ranks *= l->size[i]) > LAYOUT_RANKS_MAX)
+        else if (is_dense(i) && (ranks *= l->size[i]) > LAYOUT_RANKS_MAX)
             return err_usage(err, "the axes multiply to more than %d ranks", LAYOUT_RANKS_MAX);
     return (int)ranks;
 }
 
-static int finish(struct layout *l, int ranks, struct err *err)
+static int fill_ranks(struct layout *l, int ranks, struct err *err)
 {
     int fill, have;
 
-    for (int i = AXIS_EP; i <= AXIS_ETP; i++)
-        if (l->size[i] != 1)
-            return err_usage(
-                err, "axis %s shards experts, and dense models have none: leave it out or say %s=1",
-                axis_name[i], axis_name[i]);
     have = product(l, &fill, err);
     if (have < 0)
         return -1;
@@ -105,14 +115,45 @@ static int finish(struct layout *l, int ranks, struct err *err)
     return 0;
 }
 
-static void set_strides(struct layout *l)
+/* Experts are spread over the ranks of a pipeline stage; what ep and etp leave is data parallel. */
+static int fill_experts(struct layout *l, enum strategy strategy, struct err *err)
+{
+    int *n = l->size, mp = n[AXIS_EP] * n[AXIS_ETP];
+    int stage = n[AXIS_TP] * n[AXIS_CP] * n[AXIS_DP_SHARD];
+
+    if (strategy == STRATEGY_DDP)
+        stage *= n[AXIS_DP_REPLICATE];
+    if (stage % mp)
+        return err_usage(err,
+                         "ep=%d x etp=%d do not divide the %d ranks of a pipeline stage%s: "
+                         "tp=%d x cp=%d x dp=%d",
+                         n[AXIS_EP], n[AXIS_ETP], stage,
+                         strategy == STRATEGY_HSDP ? " and replica" : "", n[AXIS_TP], n[AXIS_CP],
+                         stage / n[AXIS_TP] / n[AXIS_CP]);
+    if (l->order == ORDER_TP_PP_DP && mp > 1 && n[AXIS_PP] > 1 && mp != n[AXIS_TP] * n[AXIS_CP])
+        return err_usage(err,
+                         "with order tp-pp-dp both grids must give the same pipelines: ep x etp = "
+                         "%d is not tp x cp = %d",
+                         mp, n[AXIS_TP] * n[AXIS_CP]);
+    n[AXIS_EDP] = stage / mp;
+    return 0;
+}
+
+/* dp_replicate and pp have the same stride in both grids, but with ddp, where edp holds
+ * dp_replicate. */
+static void set_strides(struct layout *l, enum strategy strategy)
 {
     int stride = 1;
 
-    for (int i = 0; i < AXIS_COUNT; i++)
-        l->stride[i] = 0;
-    for (int i = 0; i < DENSE_AXES; i++) {
-        enum axis axis = order_axes[l->order][i];
+    for (int i = 0; i < GRID_AXES; i++) {
+        enum axis axis = expert_axes[l->order][i];
+        bool inside = axis == AXIS_DP_REPLICATE && strategy == STRATEGY_DDP;
+        l->stride[axis] = stride;
+        stride *= inside ? 1 : l->size[axis];
+    }
+    stride = 1;
+    for (int i = 0; i < GRID_AXES; i++) {
+        enum axis axis = dense_axes[l->order][i];
         l->stride[axis] = stride;
         stride *= l->size[axis];
     }
@@ -132,11 +173,13 @@ int layout_parse(struct layout *l, const char *text, enum strategy strategy, enu
     for (char *item; rc == 0 && (item = strsep(&next, ",")) != NULL;)
         rc = parse_item(l, item, seen, strategy, err);
     if (rc == 0)
-        rc = finish(l, ranks, err);
+        rc = fill_ranks(l, ranks, err);
+    if (rc == 0)
+        rc = fill_experts(l, strategy, err);
     free(copy);
     if (rc < 0)
         return err_wrap(err, "layout \"%s\"", text);
-    set_strides(l);
+    set_strides(l, strategy);
     return 0;
 }
 
@@ -146,7 +189,7 @@ char *layout_text(char *buf, int size, const struct layout *l)
 
     snprintf(buf, (size_t)size, "one rank");
     for (int i = AXIS_COUNT - 1; i >= 0 && used < size; i--)
-        if (l->size[i] > 1)
+        if (l->size[i] > 1 && i != AXIS_EDP)
             used += snprintf(buf + used, (size_t)(size - used), "%s%s=%d", used ? "," : "",
                              axis_name[i], l->size[i]);
     return buf;
@@ -164,59 +207,58 @@ char *axes_text(char buf[AXES_TEXT], unsigned axes)
     return buf;
 }
 
-int layout_group_size(const struct layout *l, unsigned axes)
+struct span layout_span(const struct layout *l, unsigned axes)
 {
-    int n = 1;
+    bool experts = axes & (AXIS_BIT(AXIS_EP) | AXIS_BIT(AXIS_ETP) | AXIS_BIT(AXIS_EDP));
+    const enum axis *grid = (experts ? expert_axes : dense_axes)[l->order];
+    struct span s = {1, 1};
 
-    for (int i = 0; i < AXIS_COUNT; i++)
-        if (axes & AXIS_BIT(i))
-            n *= l->size[i];
-    return n;
-}
-
-int layout_groups(const struct layout *l, unsigned axes)
-{
-    return l->ranks / layout_group_size(l, axes);
-}
-
-/* Rank of the index-th combination of the axes in `mask`, all others at 0. */
-static int spread(const struct layout *l, unsigned mask, int index)
-{
-    int rank = 0;
-
-    for (int i = 0; i < DENSE_AXES; i++) {
-        enum axis axis = order_axes[l->order][i];
-        if (!(mask & AXIS_BIT(axis)))
+    for (int i = 0; i < GRID_AXES; i++) {
+        enum axis axis = grid[i];
+        if (!(axes & AXIS_BIT(axis)) || l->size[axis] == 1)
             continue;
-        rank += index % l->size[axis] * l->stride[axis];
-        index /= l->size[axis];
+        if (s.size == 1)
+            s.stride = l->stride[axis];
+        assert(l->stride[axis] == s.stride * s.size);
+        s.size *= l->size[axis];
     }
-    return rank;
+    return s;
 }
 
-void layout_group(const struct layout *l, unsigned axes, int index, int *ids)
+/* Of `axes` those that are longer than one rank. */
+static unsigned longer(const struct layout *l, unsigned axes)
 {
-    int base = spread(l, ~axes, index), n = layout_group_size(l, axes);
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (l->size[i] == 1)
+            axes &= ~AXIS_BIT(i);
+    return axes;
+}
 
-    for (int i = 0; i < n; i++)
-        ids[i] = base + spread(l, axes, i);
+static unsigned sharding(unsigned axes, const struct recipe *r)
+{
+    if (r->strategy == STRATEGY_DDP)
+        return 0;
+    return r->strategy == STRATEGY_HSDP ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
 }
 
 unsigned layout_data_axes(const struct layout *l)
 {
-    unsigned axes = 0;
-
-    for (int i = 0; i < AXIS_COUNT; i++)
-        if ((i == AXIS_CP || i == AXIS_DP_SHARD || i == AXIS_DP_REPLICATE) && l->size[i] > 1)
-            axes |= AXIS_BIT(i);
-    return axes;
+    return longer(l, AXIS_BIT(AXIS_CP) | AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_DP_REPLICATE));
 }
 
 unsigned layout_shard_axes(const struct layout *l, const struct recipe *r)
 {
-    unsigned axes = layout_data_axes(l);
+    return sharding(layout_data_axes(l), r);
+}
 
-    if (r->strategy == STRATEGY_DDP)
-        return 0;
-    return r->strategy == STRATEGY_HSDP ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
+unsigned layout_expert_data_axes(const struct layout *l)
+{
+    bool apart = l->stride[AXIS_DP_REPLICATE] >= l->stride[AXIS_EDP] * l->size[AXIS_EDP];
+
+    return longer(l, AXIS_BIT(AXIS_EDP) | (apart ? AXIS_BIT(AXIS_DP_REPLICATE) : 0));
+}
+
+unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r)
+{
+    return sharding(layout_expert_data_axes(l), r);
 }

@@ -1,10 +1,12 @@
 /* layout.h - the mesh of ranks: axes, order, and which ranks form which group.
  *
- * Rank = sum of coordinate * stride, the first axis of the order being the fastest.  Megatron-LM
- * (core/parallel_state.py, order tp-cp-ep-dp-pp) and torchtitan (distributed/parallel_dims.py, mesh
- * [pp, dp_replicate, dp_shard, cp, tp], last the fastest) give dense layers the same groups; they
- * differ in the experts' grid.  Megatron's --use-tp-pp-dp-mapping puts pp inside dp.  ep and etp
- * are named here so that files and orders keep their meaning, and are refused unless 1. */
+ * Two grids share the ranks.  Dense: tp, cp, dp_shard, dp_replicate, pp.  Experts: etp, ep, edp,
+ * dp_replicate, pp; edp is what the data-parallel ranks leave: tp cp dp_shard / (ep etp) (with ddp
+ * dp_replicate is part of it).  Fastest first: megatron    tp cp dp pp          etp ep edp pp
+ * (core/parallel_state.py, order tp-cp-ep-dp-pp) torchtitan  tp cp shard repl pp  ep etp edp repl
+ * pp (distributed/parallel_dims.py, mesh [pp, dp_replicate, efsdp, ep, etp]) tp-pp-dp    tp cp pp
+ * dp          etp ep pp edp   (--use-tp-pp-dp-mapping; tp cp = etp ep) Ranks that differ along an
+ * axis, or along neighbouring axes, are equally spaced: a group is a span. */
 #ifndef RG_LAYOUT_H
 #define RG_LAYOUT_H
 
@@ -17,6 +19,7 @@ enum axis {
     AXIS_CP,
     AXIS_EP,
     AXIS_ETP,
+    AXIS_EDP, /* follows from the others, never given */
     AXIS_DP_SHARD,
     AXIS_DP_REPLICATE,
     AXIS_PP,
@@ -35,7 +38,12 @@ struct layout {
     int size[AXIS_COUNT];
     int stride[AXIS_COUNT]; /* set by layout_order() */
     enum mesh_order order;
-    int ranks; /* product of the sizes */
+    int ranks; /* product of the dense sizes */
+};
+
+/* size ranks, `stride` apart. */
+struct span {
+    int size, stride;
 };
 
 /* "dp_shard=8,tp=4,pp=2": axes not named are 1; "dp" is dp_replicate for ddp and dp_shard for the
@@ -46,15 +54,27 @@ int layout_parse(struct layout *l, const char *text, enum strategy strategy, enu
 char *layout_text(char *buf, int size,
                   const struct layout *l); /* "dp_shard=8,tp=4", axes above 1 */
 
-int layout_group_size(const struct layout *l, unsigned axes);
-int layout_groups(const struct layout *l, unsigned axes);
-/* The ranks of group `index` in mesh order, ascending; ids has room for layout_group_size(). */
-void layout_group(const struct layout *l, unsigned axes, int index, int *ids);
+/* The groups along these axes, all of one grid and neighbours in it (asserted); no axis, or axes of
+ * size 1: {1, 1}. */
+struct span layout_span(const struct layout *l, unsigned axes);
+/* Groups are numbered by their first rank, ascending. */
+static inline int span_groups(const struct span *s, int ranks)
+{
+    return ranks / s->size;
+}
+static inline int span_rank(const struct span *s, int group, int i)
+{
+    return group / s->stride * s->stride * s->size + group % s->stride + i * s->stride;
+}
 char *axes_text(char buf[AXES_TEXT], unsigned axes); /* "dp_shard x cp" */
 
-/* Axes whose ranks hold the same weights or shards of them, and of those the ones that shard. */
+/* Axes whose ranks hold the same dense weights or shards of them, and of those the ones that
+ * shard. */
 unsigned layout_data_axes(const struct layout *l);
 unsigned layout_shard_axes(const struct layout *l, const struct recipe *r);
+/* The same of routed experts' weights: edp, with dp_replicate where that is an axis of its own. */
+unsigned layout_expert_data_axes(const struct layout *l);
+unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r);
 
 /* Does this model run on this mesh?  Each refusal names the axis and the reason.  Chooses
  * r->global_batch when it is 0: one microbatch per data-parallel rank, 4 pp of them with a

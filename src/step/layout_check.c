@@ -95,10 +95,19 @@ static int check_batch(const struct layout *l, struct recipe *r, struct err *err
     return 0;
 }
 
+static int check_experts(const struct layout *l, const struct model *m, struct err *err)
+{
+    for (int i = AXIS_EP; i <= AXIS_ETP; i++)
+        if (l->size[i] > 1)
+            return err_usage(err, "axis %s shards experts, and %s has none", axis_name[i], m->name);
+    return 0;
+}
+
 int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
 {
-    if (recipe_check(r, err) < 0 || check_strategy(l, r, err) < 0 || check_tp(l, m, err) < 0 ||
-        check_sequence(l, r, err) < 0 || check_pp(l, m, r, err) < 0 || check_batch(l, r, err) < 0)
+    if (recipe_check(r, err) < 0 || check_experts(l, m, err) < 0 || check_strategy(l, r, err) < 0 ||
+        check_tp(l, m, err) < 0 || check_sequence(l, r, err) < 0 || check_pp(l, m, r, err) < 0 ||
+        check_batch(l, r, err) < 0)
         return -1;
     return 0;
 }

@@ -9,20 +9,20 @@
 #include "base/mem.h"
 #include "step/groups.h"
 
-/* Group sets that were found already; each axis set is folded once. */
+/* Group sets that were found already; each span is folded once. */
 struct cache {
     struct groups *set;
     int sets;
     uint64_t *mark;
 };
 
-static const struct groups *groups_of(struct cache *c, const struct question *q, unsigned axes)
+static const struct groups *groups_of(struct cache *c, const struct question *q, struct span span)
 {
     for (int i = 0; i < c->sets; i++)
-        if (c->set[i].axes == axes)
+        if (c->set[i].span.size == span.size && c->set[i].span.stride == span.stride)
             return &c->set[i];
     struct groups g;
-    groups_find(&g, q->matrix, q->layout, axes, q->order, c->mark);
+    groups_find(&g, q->matrix, span, q->layout->ranks, q->order, c->mark);
     MEM_PUSH(c->set, c->sets) = g;
     return &c->set[c->sets - 1];
 }
@@ -31,18 +31,18 @@ static const struct groups *groups_of(struct cache *c, const struct question *q,
 static void name_group(struct term *t, const struct question *q, const struct groups *g)
 {
     const struct topo *topo = &q->matrix->topo;
-    int last = g->size - 1, *ranks = mem_calloc((size_t)g->size, sizeof(*ranks));
-    int *ids = mem_calloc((size_t)g->size, sizeof(*ids));
+    int last = g->span.size - 1, first = span_rank(&g->span, t->index, 0);
+    int *ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
+    int step = g->span.stride;
     char list[48], where[96];
 
-    layout_group(q->layout, g->axes, t->index, ranks);
-    groups_ids(g, q->layout, q->order, t->index, ids);
+    groups_ids(g, q->order, t->index, ids);
     int from = topo->endpoint[ids[0]].place.at[LEVEL_HOST];
     int to = topo->endpoint[ids[last]].place.at[LEVEL_HOST];
     if (last == 1)
-        snprintf(list, sizeof(list), "%d, %d", ranks[0], ranks[1]);
+        snprintf(list, sizeof(list), "%d, %d", first, first + step);
     else
-        snprintf(list, sizeof(list), "%d, %d .. %d", ranks[0], ranks[1], ranks[last]);
+        snprintf(list, sizeof(list), "%d, %d .. %d", first, first + step, first + last * step);
     if (from == to)
         snprintf(where, sizeof(where), "%s", topo->host[from].name);
     else
@@ -50,7 +50,6 @@ static void name_group(struct term *t, const struct question *q, const struct gr
                  topo->host[to].name);
     snprintf(t->slowest, sizeof(t->slowest), "group %d of %d: ranks %s on %s", t->index + 1,
              g->total, list, where);
-    free(ranks);
     free(ids);
 }
 
@@ -69,7 +68,7 @@ static double message_error(const struct question *q, const struct cost *c)
 static int price(struct term *t, struct cache *cache, const struct question *q,
                  const struct message *m, struct err *err)
 {
-    const struct groups *g = groups_of(cache, q, m->axes);
+    const struct groups *g = groups_of(cache, q, m->span);
     struct cost cost = {.exception = -1};
     char axes[AXES_TEXT];
     int *ids;
@@ -77,19 +76,20 @@ static int price(struct term *t, struct cache *cache, const struct question *q,
     *t = (struct term){.kind = TERM_MESSAGE,
                        .label = m->label,
                        .axes = m->axes,
+                       .exposure = m->exposure,
                        .op = m->op,
                        .bytes = m->bytes,
                        .count = m->count,
                        .phase = m->phase,
                        .rounds = m->rounds,
                        .formula = m->formula};
-    groups_slowest(g, q->matrix, q->layout, q->order, m->op, m->bytes, &cost, &t->index);
+    groups_slowest(g, q->matrix, q->order, m->op, m->bytes, &cost, &t->index);
     if (!isfinite(cost.sec))
         return err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes),
                        isinf(cost.sec) ? "a part that it needs is dead" : cost.source);
-    ids = mem_calloc((size_t)g->size, sizeof(*ids));
-    groups_ids(g, q->layout, q->order, t->index, ids);
-    shape_of(&t->shape, &q->matrix->topo, ids, g->size);
+    ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
+    groups_ids(g, q->order, t->index, ids);
+    shape_of(&t->shape, &q->matrix->topo, ids, g->span.size);
     free(ids);
     t->one = cost.sec;
     t->one_error = message_error(q, &cost);
@@ -105,12 +105,7 @@ static int price(struct term *t, struct cache *cache, const struct question *q,
 /* Inside layers and between stages: a share stays. */
 static void expose_share(struct term *t, const struct question *q)
 {
-    const char *name =
-        t->phase == PHASE_BOUNDARY
-            ? (q->recipe->schedule == SCHEDULE_1F1B ? "exposed.pp.1f1b" : "exposed.pp.interleaved")
-        : t->axes == AXIS_BIT(AXIS_TP) ? "exposed.tp"
-                                       : "exposed.cp";
-    const struct constant *c = constants_get(q->constants, name);
+    const struct constant *c = constants_get(q->constants, exposure_name[t->exposure]);
     double raw = t->one * t->count;
 
     t->sec = raw * c->value;
@@ -201,6 +196,5 @@ int predict_messages(struct prediction *p, const struct question *q,
         groups_free(&cache.set[i]);
     free(cache.set);
     free(cache.mark);
-    traffic_free(&traffic);
     return rc;
 }

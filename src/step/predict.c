@@ -101,7 +101,7 @@ static void push_optimizer(struct prediction *p, const struct question *q)
     const struct constant *bytes = constants_get(q->constants, "optimizer.bytes_per_param");
     const struct constant *share = constants_get(q->constants, "optimizer.hbm_share");
     double params = traffic_params(q->model, q->layout) /
-                    layout_group_size(q->layout, layout_shard_axes(q->layout, q->recipe));
+                    layout_span(q->layout, layout_shard_axes(q->layout, q->recipe)).size;
 
     if (!(p->rate.hbm_Bps > 0)) {
         predict_note(

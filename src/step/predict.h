@@ -47,6 +47,7 @@ struct term {
     /* messages only */
     unsigned axes;
     enum op op;
+    enum exposure exposure;
     enum phase phase;
     double bytes, count, rounds; /* S; messages per step and rank; see struct message */
     double one, one_error;       /* seconds of one on the slowest group; share */

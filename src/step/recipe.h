@@ -1,11 +1,13 @@
 /* recipe.h - how a step is run apart from its mesh: batch, sequence, precision, recompute,
- * schedule.
+ * schedule, software.
  *
- * The words of the command line and of files are the rows of the tables in recipe.c. */
+ * Every setting is a row of one table (recipe.c): command-line options, case files, anchors, batch
+ * tables and search constraints all set them by the same key and words. */
 #ifndef RG_RECIPE_H
 #define RG_RECIPE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -22,35 +24,96 @@ enum strategy {
 };
 extern const char *const strategy_name[STRATEGY_COUNT];
 
-enum schedule { SCHEDULE_1F1B, SCHEDULE_INTERLEAVED, SCHEDULE_COUNT };
+/* Bubble of p stages, forward F, backward of inputs B, of weights W (per microbatch):
+ * 1f1b (p-1)(F+B+W); interleaved that over v (Narayanan et al. 2021, 2.2); zb-h1 (p-1)(F+B-W),
+ * zb-h2 (p-1)(F+B-2W) (Qi et al. 2023, table 2); dualpipe (p/2-1)(F + B+W + B - 2W)
+ * with the two directions beside each other (DeepSeek-V3, 2024, table 2). */
+enum schedule {
+    SCHEDULE_1F1B,
+    SCHEDULE_INTERLEAVED,
+    SCHEDULE_ZB_H1,
+    SCHEDULE_ZB_H2,
+    SCHEDULE_DUALPIPE,
+    SCHEDULE_COUNT
+};
 extern const char *const schedule_name[SCHEDULE_COUNT];
 
-enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP8, DTYPE_NVFP4, DTYPE_COUNT };
+/* fp16 computes as bf16 does, mxfp8 as fp8 with other scales; each has constants of its own. */
+enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP8, DTYPE_MXFP8, DTYPE_NVFP4, DTYPE_COUNT };
 extern const char *const dtype_name[DTYPE_COUNT];
 
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, RECOMPUTE_COUNT };
 extern const char *const recompute_name[RECOMPUTE_COUNT];
 
+/* How attention sees the whole sequence when cp shards it: keys and values travel a ring (Liu et
+ * al. 2023), heads and sequence change places (Jacobs et al. 2023, DeepSpeed Ulysses), or keys and
+ * values are gathered (Llama 3, 3.3.2). */
+enum context { CONTEXT_RING, CONTEXT_ULYSSES, CONTEXT_GATHER, CONTEXT_COUNT };
+extern const char *const context_name[CONTEXT_COUNT];
+
+/* Trained beside frozen weights (Hu et al. 2021): adapters on the attention's projections, or on
+ * every linear layer. */
+enum lora { LORA_NONE, LORA_ATTENTION, LORA_ALL, LORA_COUNT };
+extern const char *const lora_name[LORA_COUNT];
+
+/* Whose kernels run: constants "stack.NAME" stretch the compute.  hf: Transformers with DeepSpeed
+ * or FSDP, as LLaMA-Factory and TRL start it. */
+enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUNT };
+extern const char *const stack_name[STACK_COUNT];
+
+/* Who moves tokens to experts. */
+enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
+extern const char *const dispatch_name[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP,
+                                                           HybridEP */
+
 struct recipe {
-    enum strategy strategy;
-    enum schedule schedule;
+    int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
     int global_batch; /* sequences of a step; 0: layout_check() chooses and says so */
-    enum dtype dtype; /* of the matrix products */
-    enum recompute recompute;
-    bool causal;                     /* attention convention of FLOPs that are executed */
-    double weight_bytes, grad_bytes; /* per parameter on the wire; 0: as the strategy has it */
+    int lora_rank;
+    int route_nodes;        /* a token's experts lie in at most this many domains; 0: as the model's
+                               routing has it */
+    bool causal;            /* attention convention of FLOPs that are executed */
+    bool sequence_parallel; /* tp shards activations between the products too */
+    bool prefetch;   /* fsdp: the next layer's weights are gathered beside this one's compute */
+    bool reshard;    /* fsdp: weights are dropped after forward and gathered again */
+    bool ep_overlap; /* all_to_all of one microbatch beside the compute of another */
+    bool mtp;        /* the model's multi-token prediction layers are trained too */
+    double weight_bytes, grad_bytes;      /* per parameter on the wire; 0: as the strategy has it */
+    double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
+    double eval_seconds, checkpoint_seconds, fixed_seconds; /* added to a step, on average */
 };
 
-/* bf16, sequence 8192, micro batch 1, no recompute, 1F1B, FSDP, causal. */
+/* bf16, sequence 8192, micro batch 1, no recompute, 1F1B, FSDP, causal, Megatron. */
 void recipe_defaults(struct recipe *r);
+
+/* One setting: a whole number, a number, a switch (on, off), or a word of a list. */
+enum setting_kind { SETTING_INT, SETTING_DOUBLE, SETTING_SECONDS, SETTING_SWITCH, SETTING_WORD };
+struct setting {
+    const char *key; /* "micro-batch" */
+    enum setting_kind kind;
+    size_t at; /* offset in struct recipe */
+    double min, max;
+    const char *const *words;
+    int count;
+    const char *arg, *help;
+};
+extern const struct setting recipe_setting[];
+extern const int recipe_settings;
+
+/* "--stages-per-rank" and "stages_per_rank" are the same key.  EXIT_USAGE: an unknown key lists the
+ * known ones, a bad value says what is allowed. */
+int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err);
+char *recipe_get(char *buf, int size, const struct recipe *r, const struct setting *s);
+
 /* The index of `word` among n names, or -1 with 'strategy "x" is not known (known: ...)'. */
 int recipe_word(const char *what, const char *word, const char *const *names, int n,
                 struct err *err);
-/* Values that contradict each other (stages without interleaving, ...). */
-int recipe_check(const struct recipe *r, struct err *err);
+/* Values that contradict each other (stages without interleaving, ...).  `stages` above 1 with the
+ * default schedule means interleaved. */
+int recipe_check(struct recipe *r, struct err *err);
 /* Wire bytes per parameter after defaults: weights 2 (bf16); gradients 4 for FSDP and HSDP (fp32
  * reduction, torchtitan's default), 2 for the others (bf16, Megatron-LM recipes). */
 double recipe_weight_bytes(const struct recipe *r);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/traffic.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/mem.h"
-
+const char *const exposure_name[EXPOSE_COUNT] = {
+    [EXPOSE_WINDOW] = "exposed.dp",
+    [EXPOSE_TP] = "exposed.tp",
+    [EXPOSE_CP] = "exposed.cp",
+    [EXPOSE_EP] = "exposed.ep",
+    [EXPOSE_EP_OVERLAP] = "exposed.ep.overlap",
+    [EXPOSE_PP] = "exposed.pp.1f1b",
+    [EXPOSE_PP_INTERLEAVED] = "exposed.pp.interleaved",
+};
 const char *const phase_name[PHASE_COUNT] = {"layer", "boundary", "forward", "backward"};
 
 enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
@@ -23,8 +29,11 @@ struct step {
 
 static void add(struct step *s, struct message msg)
 {
-    if (layout_group_size(s->l, msg.axes) > 1 && msg.bytes > 0 && msg.count > 0)
-        MEM_PUSH(s->t->message, s->t->messages) = msg;
+    msg.span = layout_span(s->l, msg.axes);
+    if (msg.span.size < 2 || !(msg.bytes > 0) || !(msg.count > 0))
+        return;
+    assert(s->t->messages < TRAFFIC_MAX);
+    s->t->message[s->t->messages++] = msg;
 }
 
 double traffic_params(const struct model *m, const struct layout *l)
@@ -58,7 +67,7 @@ static void add_state(struct step *s, const char *label, enum op op, enum phase 
                       unsigned axes, double bytes_per_param, double rounds, const char *formula)
 {
     double psi = traffic_params(s->m, s->l), pieces = s->layers;
-    double bucket = fmax(40e6, 1e6 * layout_group_size(s->l, axes));
+    double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
 
     if (!recipe_gathers_weights(s->r))
         pieces = fmin(s->layers, ceil(psi / bucket));
@@ -103,7 +112,7 @@ static void add_gradients(struct step *s)
                   every ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
     if (s->r->strategy == STRATEGY_HSDP)
         add_state(s, "gradients all_reduce of shards", OP_ALL_REDUCE, PHASE_BACKWARD,
-                  AXIS_BIT(AXIS_DP_REPLICATE), bytes / layout_group_size(s->l, shard), 1,
+                  AXIS_BIT(AXIS_DP_REPLICATE), bytes / layout_span(s->l, shard).size, 1,
                   "Psi / S b_g over the replicas (FSDP 3.2.2)");
 }
 
@@ -121,6 +130,7 @@ static void add_tensor(struct step *s)
 {
     bool again = s->r->recompute == RECOMPUTE_FULL;
     struct message msg = {.axes = AXIS_BIT(AXIS_TP),
+                          .exposure = EXPOSE_TP,
                           .bytes = activation_bytes(s),
                           .phase = PHASE_LAYER,
                           .rounds = s->microbatches,
@@ -152,6 +162,7 @@ static void add_context(struct step *s)
         add(s, (struct message){
                    .label = "cp ring",
                    .axes = AXIS_BIT(AXIS_CP),
+                   .exposure = EXPOSE_CP,
                    .op = OP_SENDRECV,
                    .bytes = 2.0 * kv * k->attention.head_dim * ((double)s->r->seq / cp) *
                             s->r->micro_batch * ACTIVATION_BYTES,
@@ -170,6 +181,7 @@ static void add_pipeline(struct step *s)
     add(s,
         (struct message){.label = "pp sendrecv",
                          .axes = AXIS_BIT(AXIS_PP),
+                         .exposure = s->r->stages > 1 ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
                          .op = OP_SENDRECV,
                          .bytes = activation_bytes(s) / s->l->size[AXIS_TP],
                          .count = 2.0 * s->r->stages * s->microbatches,
@@ -189,16 +201,10 @@ void traffic_of(struct traffic *t, const struct model *m, const struct layout *l
                      .microbatches = layout_microbatches(l, r),
                      .layers = (double)m->layers / l->size[AXIS_PP]};
 
-    memset(t, 0, sizeof(*t));
+    t->messages = 0;
     add_tensor(&s);
     add_context(&s);
     add_pipeline(&s);
     add_weights(&s);
     add_gradients(&s);
-}
-
-void traffic_free(struct traffic *t)
-{
-    free(t->message);
-    memset(t, 0, sizeof(*t));
 }

@@ -11,6 +11,23 @@
 #include "base/op.h"
 #include "step/layout.h"
 
+/* What decides how much of a message is seen; a row of the table in traffic.c names the constant
+ * ("exposed.tp").  EXPOSE_WINDOW: what the compute beside it does not cover (timing of FSDP and
+ * gradients). */
+enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
+
+enum exposure {
+    EXPOSE_WINDOW,
+    EXPOSE_TP,
+    EXPOSE_CP,
+    EXPOSE_EP,
+    EXPOSE_EP_OVERLAP,
+    EXPOSE_PP,
+    EXPOSE_PP_INTERLEAVED,
+    EXPOSE_COUNT
+};
+extern const char *const exposure_name[EXPOSE_COUNT];
+
 /* Where in the step a message runs. */
 enum phase {
     PHASE_LAYER,    /* inside every layer of every microbatch; a share of it stays exposed */
@@ -24,8 +41,11 @@ extern const char *const phase_name[PHASE_COUNT];
 
 struct message {
     const char *label; /* "fsdp all_gather forward" */
-    unsigned axes;     /* the group */
+    unsigned axes;     /* the group, for words */
+    struct span span;  /* and its ranks */
     enum op op;
+    enum ep_kernel kernel; /* all_to_all by an expert-parallel kernel */
+    enum exposure exposure;
     double bytes; /* S of one message */
     double count; /* of one rank in one step */
     enum phase phase;
@@ -34,15 +54,18 @@ struct message {
     const char *formula; /* in words, with its source */
 };
 
+/* A message has this many kinds at most: dense and expert weights and gradients, replicas, tp, cp,
+ * ep, pp. */
+enum { TRAFFIC_MAX = 32 };
 struct traffic {
-    struct message *message;
+    struct message message[TRAFFIC_MAX];
     int messages;
 };
 
-/* After layout_check().  Messages of groups of one rank are left out. */
+/* After layout_check().  Messages of groups of one rank are left out.  Allocates nothing: a search
+ * calls it a million times a second. */
 void traffic_of(struct traffic *t, const struct model *m, const struct layout *l,
                 const struct recipe *r);
-void traffic_free(struct traffic *t);
 
 /* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
  * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */

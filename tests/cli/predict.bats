@@ -90,7 +90,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     jq -en "$(step "${base[@]}" --recompute full) > $(step "${base[@]}" --recompute selective)"
     jq -en "$(step "${base[@]}" --recompute selective) > $(step "${base[@]}")"
     jq -en "$(step "${base[@]}" --strategy zero1) < $(step "${base[@]}" --strategy zero3)"
-    jq -en "$(step "${base[@]}" --non-causal) > $(step "${base[@]}")"
+    jq -en "$(step "${base[@]}" --causal off) > $(step "${base[@]}")"
 }
 
 @test "a given compute rate is used and its source said" {
@@ -103,7 +103,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     refuse 64 "tp=6 does not divide the 32 heads of llama3.1-8b" --fabric hgx-h100 --layout tp=6
     refuse 64 "pp=3 with 1 stages per rank does not divide the 32 layers of llama3.1-8b, nor 34" \
         --fabric hgx-h100 --layout pp=3
-    refuse 64 "axis ep shards experts, and dense models have none" --fabric hgx-h100 --layout ep=8
+    refuse 64 "axis ep shards experts, and llama3.1-8b has none" --fabric hgx-h100 --layout dp=8,ep=8
     refuse 64 "the other axes take 5 ranks, which do not divide 32 GPUs" \
         --fabric hgx-h100 --layout pp=5,dp=auto --gpus 32
     refuse 64 "the layout has 16 ranks and 8 GPUs are given" --fabric hgx-h100 --layout tp=8,dp=2 --gpus 8
@@ -116,7 +116,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     refuse 64 'strategy "zero9" is not known (known: ddp, zero1, zero2, zero3, fsdp, hsdp)' \
         --fabric hgx-h100 --strategy zero9
     refuse 64 'dtype "int4" is not known' --fabric hgx-h100 --dtype int4
-    refuse 64 'schedule "zb" is not known (known: 1f1b, interleaved)' --fabric hgx-h100 --schedule zb
+    refuse 64 'schedule "zb" is not known (known: 1f1b, interleaved, zb-h1, zb-h2, dualpipe)' --fabric hgx-h100 --schedule zb
     refuse 64 'axis "tensor" is not known' --fabric hgx-h100 --layout tensor=8
     refuse 64 '"many"' --fabric hgx-h100 --batch many
     refuse 64 "neither MATRIX nor --fabric is given"

@@ -57,15 +57,18 @@ static const struct {
     {"", 0, "\"\" is not AXIS=SIZE"},
     {"tp", 0, "\"tp\" is not AXIS=SIZE"},
     {"tp=4,", 0, "\"\" is not AXIS=SIZE"},
-    {"tensor=4", 0, "axis \"tensor\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp)"},
+    {"tensor=4", 0,
+     "axis \"tensor\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp, ep, etp)"},
     {"tp=4,tp=2", 0, "axis tp is given twice"},
     {"dp=4,dp_shard=2", 0, "axis dp_shard is given twice"},
     {"tp=0", 0, "axis tp: "},
     {"tp=4x", 0, "axis tp: "},
     {"tp=-1", 0, "axis tp: "},
     {"tp=99999999999999999999", 0, "axis tp: "},
-    {"ep=8", 0, "axis ep shards experts, and dense models have none"},
-    {"etp=2", 0, "axis etp shards experts, and dense models have none"},
+    {"dp=4,ep=8", 0, "ep=8 x etp=1 do not divide the 4 ranks of a pipeline stage"},
+    {"dp=8,etp=3", 0, "ep=1 x etp=3 do not divide the 8 ranks of a pipeline stage"},
+    {"dp=8,ep=auto", 8, "axis ep cannot be auto"},
+    {"dp=8,edp=2", 0, "axis \"edp\" is not known"},
     {"dp_shard=auto", 0, "axis dp_shard is auto, and the number of GPUs is not given"},
     {"dp_shard=auto,tp=auto", 8, "axes tp and dp_shard are both auto"},
     {"dp_shard=auto,tp=16", 72, "the other axes take 16 ranks, which do not divide 72 GPUs"},
@@ -91,11 +94,10 @@ static void a_bad_text_is_refused_with_the_axis_and_the_reason(void **state)
 
 static void assert_group(const struct layout *l, unsigned axes, int index, const int *want)
 {
-    int ids[64], n = layout_group_size(l, axes);
+    struct span s = layout_span(l, axes);
 
-    layout_group(l, axes, index, ids);
-    for (int i = 0; i < n; i++)
-        assert_int_equal(ids[i], want[i]);
+    for (int i = 0; i < s.size; i++)
+        assert_int_equal(span_rank(&s, index, i), want[i]);
 }
 
 static void groups_are_megatrons_for_tp2_dp2_pp2(void **state)
@@ -105,11 +107,12 @@ static void groups_are_megatrons_for_tp2_dp2_pp2(void **state)
     (void)state;
     assert_int_equal(layout_parse(&l, "tp=2,dp=2,pp=2", STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL),
                      0);
-    assert_int_equal(layout_groups(&l, AXIS_BIT(AXIS_TP)), 4);
+    struct span tp = layout_span(&l, AXIS_BIT(AXIS_TP));
+    assert_int_equal(span_groups(&tp, l.ranks), 4);
     assert_group(&l, AXIS_BIT(AXIS_TP), 1, (const int[]){2, 3});
     assert_group(&l, AXIS_BIT(AXIS_DP_SHARD), 1, (const int[]){1, 3});
     assert_group(&l, AXIS_BIT(AXIS_PP), 3, (const int[]){3, 7});
-    assert_group(&l, AXIS_BIT(AXIS_TP) | AXIS_BIT(AXIS_PP), 1, (const int[]){2, 3, 6, 7});
+    assert_group(&l, AXIS_BIT(AXIS_TP) | AXIS_BIT(AXIS_DP_SHARD), 1, (const int[]){4, 5, 6, 7});
 }
 
 static void the_tp_pp_dp_mapping_puts_the_pipeline_inside(void **state)
@@ -131,12 +134,11 @@ static void megatron_and_torchtitan_agree_for_dense_models(void **state)
     (void)state;
     assert_int_equal(layout_parse(&a, text, STRATEGY_HSDP, ORDER_MEGATRON, 0, NULL), 0);
     assert_int_equal(layout_parse(&b, text, STRATEGY_HSDP, ORDER_TORCHTITAN, 0, NULL), 0);
-    for (unsigned axes = 1; axes < 1u << AXIS_COUNT; axes++)
-        for (int g = 0; g < layout_groups(&a, axes); g++) {
-            int ids[64];
-            layout_group(&a, axes, g, ids);
-            assert_group(&b, axes, g, ids);
-        }
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        struct span s = layout_span(&a, AXIS_BIT(axis)), t = layout_span(&b, AXIS_BIT(axis));
+        assert_int_equal(s.size, t.size);
+        assert_int_equal(s.stride, t.stride);
+    }
 }
 
 static void every_rank_is_in_one_group_of_each_axis(void **state)
@@ -147,18 +149,44 @@ static void every_rank_is_in_one_group_of_each_axis(void **state)
     assert_int_equal(layout_parse(&l, "pp=3,dp_replicate=2,dp_shard=5,cp=2,tp=4", STRATEGY_HSDP,
                                   ORDER_TP_PP_DP, 0, NULL),
                      0);
-    for (unsigned axes = 0; axes < 1u << AXIS_COUNT; axes++) {
-        int seen[240] = {0}, ids[240], n = layout_group_size(&l, axes);
-        for (int g = 0; g < layout_groups(&l, axes); g++) {
-            layout_group(&l, axes, g, ids);
-            for (int i = 0; i < n; i++) {
-                seen[ids[i]]++;
-                assert_true(i == 0 || ids[i] > ids[i - 1] || l.order == ORDER_TP_PP_DP);
-            }
-        }
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        struct span s = layout_span(&l, AXIS_BIT(axis));
+        int seen[240] = {0};
+        for (int g = 0; g < span_groups(&s, l.ranks); g++)
+            for (int i = 0; i < s.size; i++)
+                seen[span_rank(&s, g, i)]++;
         for (int i = 0; i < 240; i++)
             assert_int_equal(seen[i], 1);
     }
+}
+
+/* Megatron-LM: rank = etp + ETP (ep + EP (edp + EDP pp)). */
+static void experts_have_a_grid_of_their_own(void **state)
+{
+    struct layout l;
+
+    (void)state;
+    assert_int_equal(layout_parse(&l, "tp=2,cp=1,dp=8,pp=2,ep=4,etp=2", STRATEGY_ZERO1,
+                                  ORDER_MEGATRON, 32, NULL),
+                     0);
+    assert_int_equal(l.size[AXIS_EDP], 2);
+    assert_group(&l, AXIS_BIT(AXIS_ETP), 1, (const int[]){2, 3});
+    assert_group(&l, AXIS_BIT(AXIS_EP), 1, (const int[]){1, 3, 5, 7});
+    assert_group(&l, AXIS_BIT(AXIS_EP), 2, (const int[]){8, 10, 12, 14});
+    assert_group(&l, AXIS_BIT(AXIS_EDP), 3, (const int[]){3, 11});
+    assert_group(&l, AXIS_BIT(AXIS_PP), 3, (const int[]){3, 19});
+    struct recipe r;
+    recipe_defaults(&r);
+    assert_int_equal(layout_expert_shard_axes(&l, &r), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(layout_parse(&l, "dp_replicate=2,dp_shard=8,ep=4", STRATEGY_HSDP,
+                                  ORDER_TORCHTITAN, 0, NULL),
+                     0);
+    r.strategy = STRATEGY_HSDP;
+    assert_int_equal(layout_expert_data_axes(&l), AXIS_BIT(AXIS_EDP) | AXIS_BIT(AXIS_DP_REPLICATE));
+    assert_int_equal(layout_expert_shard_axes(&l, &r), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(layout_parse(&l, "dp=8,ep=4", STRATEGY_DDP, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(layout_expert_data_axes(&l), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(l.size[AXIS_EDP], 2);
 }
 
 static void fsdp_shards_over_cp_as_well(void **state)
@@ -173,7 +201,7 @@ static void fsdp_shards_over_cp_as_well(void **state)
                      0);
     r.strategy = STRATEGY_HSDP;
     assert_int_equal(layout_shard_axes(&l, &r), AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_CP));
-    assert_int_equal(layout_group_size(&l, layout_data_axes(&l)), 16);
+    assert_int_equal(layout_span(&l, layout_data_axes(&l)).size, 16);
 }
 
 /* Layouts that parse and do not fit llama3.1-8b (32 layers, 32 heads, 8 kv_heads, ffn 14336). */
@@ -297,6 +325,7 @@ int main(void)
         cmocka_unit_test(the_tp_pp_dp_mapping_puts_the_pipeline_inside),
         cmocka_unit_test(megatron_and_torchtitan_agree_for_dense_models),
         cmocka_unit_test(every_rank_is_in_one_group_of_each_axis),
+        cmocka_unit_test(experts_have_a_grid_of_their_own),
         cmocka_unit_test(fsdp_shards_over_cp_as_well),
         cmocka_unit_test(a_layout_that_does_not_divide_is_refused_with_axis_and_reason),
         cmocka_unit_test(published_405b_layouts_divide),

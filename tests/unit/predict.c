@@ -274,7 +274,8 @@ static void equal_groups_are_priced_once(void **state)
     struct groups g;
 
     (void)state;
-    groups_find(&g, &a->matrix, &a->layout, AXIS_BIT(AXIS_TP), NULL, mark);
+    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, NULL,
+                mark);
     assert_int_equal(g.total, 1008);
     assert_int_equal(g.kinds, 1);
     assert_int_equal(g.like[0], 1008);
@@ -283,7 +284,8 @@ static void equal_groups_are_priced_once(void **state)
     struct exception slow = {PART_ENDPOINT, SIDE_BOTH, 4321, -1, -1, 0.5, 0, 3, NULL};
     MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = slow;
     mark = groups_mark(&a->matrix);
-    groups_find(&g, &a->matrix, &a->layout, AXIS_BIT(AXIS_TP), NULL, mark);
+    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, NULL,
+                mark);
     assert_int_equal(g.kinds, 2);
     assert_int_equal(g.index[1], 4321 / 8);
     groups_free(&g);
@@ -307,12 +309,13 @@ static void folding_groups_does_not_change_the_slowest(void **state)
     struct exception slow = {PART_HOST, SIDE_BOTH, 20, -1, -1, 0.5, 0, 3, NULL};
     MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = slow;
     uint64_t *mark = groups_mark(&a->matrix);
-    groups_find(&g, &a->matrix, &a->layout, AXIS_BIT(AXIS_TP), order, mark);
+    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, order,
+                mark);
     struct cost folded, one;
     double slowest = 0;
-    groups_slowest(&g, &a->matrix, &a->layout, order, OP_ALL_GATHER, 1e8, &folded, &index);
+    groups_slowest(&g, &a->matrix, order, OP_ALL_GATHER, 1e8, &folded, &index);
     for (int i = 0; i < g.total; i++) {
-        groups_ids(&g, &a->layout, order, i, ids);
+        groups_ids(&g, order, i, ids);
         matrix_collective(&a->matrix, OP_ALL_GATHER, ids, 4, 1e8, &one);
         slowest = fmax(slowest, one.sec);
     }

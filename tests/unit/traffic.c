@@ -77,7 +77,6 @@ static void data_parallel_bytes_are_those_of_the_papers(void **state)
         assert_float_equal(sum(&t, OP_ALL_GATHER, 0) / psi(), table[i].gather, 1e-9);
         assert_float_equal(sum(&t, OP_REDUCE_SCATTER, 0) / psi(), table[i].scatter, 1e-9);
         assert_float_equal(sum(&t, OP_ALL_REDUCE, 0) / psi(), table[i].reduce, 1e-9);
-        traffic_free(&t);
     }
 }
 
@@ -86,8 +85,7 @@ static double wire(const struct traffic *t, const struct layout *l)
     double bytes = 0;
 
     for (int i = 0; i < t->messages; i++)
-        bytes += t->message[i].count *
-                 message_wire_bytes(&t->message[i], layout_group_size(l, t->message[i].axes));
+        bytes += t->message[i].count * message_wire_bytes(&t->message[i], t->message[i].span.size);
     return bytes;
 }
 
@@ -104,7 +102,6 @@ static void more_sharding_costs_more_bytes(void **state)
         make(&t, &l, &r, "dp=8", (enum strategy)s, 4);
         assert_true(wire(&t, &l) > last);
         last = wire(&t, &l);
-        traffic_free(&t);
     }
 }
 
@@ -120,8 +117,6 @@ static void ddp_and_zero1_put_the_same_bytes_on_the_wire(void **state)
     double zero1 = wire(&a, &l);
     make(&b, &l, &r, "dp=8", STRATEGY_DDP, 4);
     assert_float_equal(wire(&b, &l) / zero1, 1, 1e-12);
-    traffic_free(&a);
-    traffic_free(&b);
 }
 
 static void hsdp_replicas_reduce_only_their_shard(void **state)
@@ -139,7 +134,6 @@ static void hsdp_replicas_reduce_only_their_shard(void **state)
                        1e-9);
     assert_float_equal(sum(&t, OP_ALL_REDUCE, 0),
                        sum(&t, OP_ALL_REDUCE, AXIS_BIT(AXIS_DP_REPLICATE)), 0);
-    traffic_free(&t);
 }
 
 static void tensor_parallel_moves_ten_activations_per_layer(void **state)
@@ -153,11 +147,9 @@ static void tensor_parallel_moves_ten_activations_per_layer(void **state)
     recipe_defaults(&r);
     make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 3);
     assert_float_equal(wire(&t, &l) / (10 * unit * 7 / 8 * 32 * 3), 1, 1e-9);
-    traffic_free(&t);
     r.recompute = RECOMPUTE_FULL;
     make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 3);
     assert_float_equal(wire(&t, &l) / (14 * unit * 7 / 8 * 32 * 3), 1, 1e-9);
-    traffic_free(&t);
 }
 
 static void tensor_parallel_ranks_hold_and_sync_their_share(void **state)
@@ -171,7 +163,6 @@ static void tensor_parallel_ranks_hold_and_sync_their_share(void **state)
     make(&t, &l, &r, "tp=4,pp=2,dp=2", STRATEGY_ZERO1, 8);
     assert_float_equal(sum(&t, OP_REDUCE_SCATTER, AXIS_BIT(AXIS_DP_SHARD)) / (psi() / 8 * 2), 1,
                        1e-9);
-    traffic_free(&t);
 }
 
 static void a_pipeline_sends_two_messages_per_chunk_and_microbatch(void **state)
@@ -187,7 +178,6 @@ static void a_pipeline_sends_two_messages_per_chunk_and_microbatch(void **state)
     make(&t, &l, &r, "tp=2,pp=4", STRATEGY_ZERO1, 8);
     assert_float_equal(
         sum(&t, OP_SENDRECV, AXIS_BIT(AXIS_PP)) / (8192.0 * 4096 * 2 / 2 * 2 * 2 * 8), 1, 1e-9);
-    traffic_free(&t);
 }
 
 static void context_parallel_sends_keys_and_values_around_the_ring(void **state)
@@ -202,7 +192,6 @@ static void context_parallel_sends_keys_and_values_around_the_ring(void **state)
     assert_float_equal(sum(&t, OP_SENDRECV, AXIS_BIT(AXIS_CP)) /
                            (2.0 * 8 * 128 * (8192 / 4) * 2 / 2 * 3 * 3 * 32),
                        1, 1e-9);
-    traffic_free(&t);
 }
 
 static void one_rank_sends_nothing(void **state)
@@ -215,7 +204,6 @@ static void one_rank_sends_nothing(void **state)
     recipe_defaults(&r);
     make(&t, &l, &r, "dp=1", STRATEGY_FSDP, 4);
     assert_int_equal(t.messages, 0);
-    traffic_free(&t);
 }
 
 int main(void)

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/recipe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_setting_takes_its_own_text_back(void **state)
+{
+    struct recipe r;
+
+    (void)state;
+    recipe_defaults(&r);
+    for (int i = 0; i < recipe_settings; i++) {
+        const struct setting *s = &recipe_setting[i];
+        char text[64], again[64];
+        recipe_get(text, sizeof(text), &r, s);
+        if (!strcmp(text, "0")) /* "as the strategy has it" is not something to type */
+            continue;
+        assert_int_equal(recipe_set(&r, s->key, text, NULL), 0);
+        assert_string_equal(recipe_get(again, sizeof(again), &r, s), text);
+    }
+}
+
+static void dashes_and_underscores_are_one_key(void **state)
+{
+    struct recipe r;
+
+    (void)state;
+    recipe_defaults(&r);
+    assert_int_equal(recipe_set(&r, "micro_batch", "3", NULL), 0);
+    assert_int_equal(r.micro_batch, 3);
+    assert_int_equal(recipe_set(&r, "--micro-batch", "4", NULL), 0);
+    assert_int_equal(r.micro_batch, 4);
+    assert_int_equal(recipe_set(&r, "ep_overlap", "on", NULL), 0);
+    assert_true(r.ep_overlap);
+    assert_int_equal(recipe_set(&r, "eval-seconds", "660ms", NULL), 0);
+    assert_float_equal(r.eval_seconds, 0.66, 1e-12);
+}
+
+static const struct {
+    const char *key, *value, *says;
+} bad[] = {
+    {"micro", "3", "setting \"micro\" is not known (known: strategy, batch, micro-batch, "},
+    {"micro-batch", "0", "micro-batch: "},
+    {"seq", "8k", "seq: "},
+    {"dtype", "fp7", "dtype \"fp7\" is not known (known: fp32, bf16, fp8, mxfp8, nvfp4)"},
+    {"prefetch", "yes", "prefetch \"yes\" is not known (known: off, on)"},
+    {"grad-bytes", "0", "grad-bytes: "},
+    {"eval-seconds", "-1", "eval-seconds: "},
+};
+
+static void a_bad_setting_names_the_key_and_the_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct recipe r;
+        struct err err;
+        recipe_defaults(&r);
+        assert_int_equal(recipe_set(&r, bad[i].key, bad[i].value, &err), -1);
+        assert_int_equal(err.code, EXIT_USAGE);
+        if (strncmp(err.text, bad[i].says, strlen(bad[i].says)))
+            fail_msg("\"%s\" does not begin with \"%s\"", err.text, bad[i].says);
+    }
+}
+
+static void stages_mean_interleaved_and_nothing_else(void **state)
+{
+    struct recipe r;
+    struct err err;
+
+    (void)state;
+    recipe_defaults(&r);
+    r.stages = 4;
+    assert_int_equal(recipe_check(&r, NULL), 0);
+    assert_int_equal(r.schedule, SCHEDULE_INTERLEAVED);
+    r.schedule = SCHEDULE_ZB_H1;
+    assert_int_equal(recipe_check(&r, &err), -1);
+    assert_string_equal(err.text, "4 stages per rank need the interleaved schedule, not zb-h1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_setting_takes_its_own_text_back),
+        cmocka_unit_test(dashes_and_underscores_are_one_key),
+        cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),
+        cmocka_unit_test(stages_mean_interleaved_and_nothing_else),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
