@@ -29,22 +29,41 @@ static bool pattern_equal(const struct shape *a, const struct shape *b)
            (!a->racks || !b->racks || (a->racks == 1) == (b->racks == 1));
 }
 
-static void find_curves(struct found *f, const struct matrix *m, enum op op, const struct shape *s,
+/* How unlike the circumstances are in which a curve of fitting shape was measured. */
+static double strange(const struct collective *c, const struct ways *w)
+{
+    double far = 0;
+
+    if (c->crossings && w->crossings)
+        far += fabs(log((double)c->crossings / w->crossings));
+    if (c->at_once && c->shape.domains > 1)
+        far += fabs(log((double)c->at_once / w->at_once));
+    return far;
+}
+
+static bool better(const struct collective *c, const struct collective *kept, const struct ways *w)
+{
+    return !kept || c->shape.ranks != kept->shape.ranks || strange(c, w) < strange(kept, w);
+}
+
+static void find_curves(struct found *f, const struct matrix *m, enum op op, const struct ways *w,
                         bool published)
 {
+    const struct shape *s = &w->shape;
+
     *f = (struct found){0};
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i];
         if (c->op != op || (published && c->basis != BASIS_PRESET) || c->curve.points == 0)
             continue;
-        if (shape_equal(&c->shape, s))
+        if (shape_equal(&c->shape, s) && better(c, f->same, w))
             f->same = c;
         if (!pattern_equal(&c->shape, s))
             continue;
         int r = c->shape.ranks;
-        if (r <= s->ranks && (!f->below || r > f->below->shape.ranks))
+        if (r <= s->ranks && (!f->below || r >= f->below->shape.ranks) && better(c, f->below, w))
             f->below = c;
-        if (r > s->ranks && (!f->above || r < f->above->shape.ranks))
+        if (r > s->ranks && (!f->above || r <= f->above->shape.ranks) && better(c, f->above, w))
             f->above = c;
     }
 }
@@ -59,13 +78,22 @@ static double rescaled(const struct collective *c, int ranks, double sec)
            (sec - base) * op_bus_factor(c->op, ranks) / from;
 }
 
+/* ", 4 groups at once" where a curve was measured so. */
+static char *beside_words(char buf[32], const struct collective *c)
+{
+    buf[0] = '\0';
+    if (c->at_once > 1)
+        snprintf(buf, 32, ", %d groups at once", c->at_once);
+    return buf;
+}
+
 /* sec at `bytes` from the curves found; false when there are none. */
 static bool from_curves(struct cost *out, const struct found *f, const struct shape *s,
                         double bytes)
 {
     const struct collective *a = f->same ? f->same : f->below ? f->below : f->above;
     const struct collective *b = f->above;
-    char want[48], have[48], other[48], size[UNITS_TEXT];
+    char want[48], have[48], other[48], size[UNITS_TEXT], beside[32];
 
     if (!a)
         return false;
@@ -78,7 +106,8 @@ static bool from_curves(struct cost *out, const struct found *f, const struct sh
     units_bytes_text(size, bytes);
     const char *name = op_name(a->op), *basis = basis_name[a->basis];
     if (f->same) {
-        snprintf(out->source, sizeof(out->source), "%s %s %s at %s", basis, name, have, size);
+        snprintf(out->source, sizeof(out->source), "%s %s %s at %s%s", basis, name, have, size,
+                 beside_words(beside, a));
     } else if (f->below && b) {
         double w =
             log((double)s->ranks / a->shape.ranks) / log((double)b->shape.ranks / a->shape.ranks);
@@ -130,8 +159,8 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
     return true;
 }
 
-static void collective_cost(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
-                            bool healthy, struct cost *out)
+static void collective_cost(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                            double bytes, bool healthy, struct cost *out)
 {
     struct found f;
     struct ways w;
@@ -139,7 +168,8 @@ static void collective_cost(const struct matrix *m, enum op op, const int *ids, 
     if (refused(m, op, ids, n, out))
         return;
     ways_of(&w, m, ids, n, op, healthy);
-    find_curves(&f, m, op, &w.shape, healthy);
+    w.at_once = at_once;
+    find_curves(&f, m, op, &w, healthy);
     out->exception = w.exception;
     if (from_curves(out, &f, &w.shape, bytes)) {
         if (w.exception >= 0)
@@ -158,11 +188,17 @@ static void collective_cost(const struct matrix *m, enum op op, const int *ids, 
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                        struct cost *out)
 {
-    collective_cost(m, op, ids, n, bytes, false, out);
+    collective_cost(m, op, ids, n, 1, bytes, false, out);
+}
+
+void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
+                              int at_once, double bytes, struct cost *out)
+{
+    collective_cost(m, op, ids, n, at_once, bytes, false, out);
 }
 
 void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                      struct cost *out)
 {
-    collective_cost(m, op, ids, n, bytes, true, out);
+    collective_cost(m, op, ids, n, 1, bytes, true, out);
 }

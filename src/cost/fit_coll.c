@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective curves by (op, shape): the median over groups of equal shape.  Groups with a slow part
+/* Collective curves by (op, shape, crossings of the ring, groups at once): the median over groups
+ * that are equal in these.  Groups with a slow part
  * count only where no other group has that shape; then the model takes the slow part out, and
  * matrix_collective() puts it back for the same group. */
 #include <math.h>
@@ -17,35 +18,43 @@ struct item {
     const struct obs *o;
 };
 
-static const struct plan_group *group_of(const struct plan *plan, int id, int group)
+static const struct round *round_of(const struct plan *plan, int id, int group)
 {
     for (int i = 0; i < plan->rounds; i++) {
         int k = (id + i) % plan->rounds; /* the id is the index unless rounds were added by hand */
         if (plan->round[k].id == id)
-            return group < plan->round[k].groups ? &plan->round[k].group[group] : NULL;
+            return group < plan->round[k].groups ? &plan->round[k] : NULL;
     }
     return NULL;
 }
 
-static int curve_of(struct matrix *m, enum op op, const struct shape *s)
+static int curve_of(struct matrix *m, enum op op, const struct ways *w)
 {
-    for (int i = 0; i < m->collectives; i++)
-        if (m->collective[i].op == op && shape_equal(&m->collective[i].shape, s))
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i];
+        if (c->op == op && shape_equal(&c->shape, &w->shape) && c->crossings == w->crossings &&
+            c->at_once == w->at_once)
             return i;
-    MEM_PUSH(m->collective, m->collectives) =
-        (struct collective){.op = op, .shape = *s, .basis = BASIS_MEASURED};
+    }
+    MEM_PUSH(m->collective, m->collectives) = (struct collective){.op = op,
+                                                                  .shape = w->shape,
+                                                                  .crossings = w->crossings,
+                                                                  .at_once = w->at_once,
+                                                                  .basis = BASIS_MEASURED};
     return m->collectives - 1;
 }
 
-static struct item make_item(struct fit *f, const struct obs *o, const struct plan_group *g)
+static struct item make_item(struct fit *f, const struct obs *o, const struct round *r)
 {
+    const struct plan_group *g = &r->group[o->dst];
     struct ways slow, healthy;
 
     ways_of(&slow, f->m, g->members, g->size, o->op, false);
+    slow.at_once = r->groups;
     healthy = slow;
     healthy.inner_factor = healthy.outer_factor = 1;
     healthy.alpha_add = 0;
-    struct item x = {curve_of(f->m, o->op, &slow.shape), slow.exception < 0, 1, o};
+    struct item x = {curve_of(f->m, o->op, &slow), slow.exception < 0, 1, o};
     if (!x.clean)
         x.ratio =
             model_time(f->m, &slow, o->op, o->bytes) / model_time(f->m, &healthy, o->op, o->bytes);
@@ -130,11 +139,11 @@ void fit_collectives(struct fit *f)
     int count = observe(&obs, f->points, false), n = 0, lost = 0;
 
     for (int i = 0; i < count; i++) {
-        const struct plan_group *g = group_of(f->plan, obs[i].src, obs[i].dst);
-        if (!g || g->size < 2)
+        const struct round *r = round_of(f->plan, obs[i].src, obs[i].dst);
+        if (!r || r->group[obs[i].dst].size < 2)
             lost++;
         else if (obs[i].sec > 0) {
-            struct item x = make_item(f, &obs[i], g);
+            struct item x = make_item(f, &obs[i], r);
             MEM_PUSH(item, n) = x;
         }
     }

@@ -49,9 +49,14 @@ struct tier {
     char *source;    /* of a preset's numbers; NULL when measured */
 };
 
+/* Two things beside the shape decide how groups that span racks share what lies between: where
+ * their rings leave a rack, and how many of them run at the same time, as the groups of a mesh axis
+ * do. */
 struct collective {
     enum op op;
     struct shape shape;
+    int crossings; /* neighbours in rank order that lie in different racks; 0: none, or not known */
+    int at_once;   /* groups that ran side by side when this was measured; 0: not known */
     struct curve curve;
     enum basis basis;
     char *source;
@@ -146,11 +151,16 @@ double matrix_tier_time(const struct tier *t, double bytes, double factor);
  * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
 double matrix_rate(const struct matrix *m, int tier, enum direction dir);
 
-/* A collective on these endpoints in this order.  The curve of the same (op, shape); else between
- * the two nearest measured shapes with the same domains and members per domain pattern; else
- * modelled from the tiers (formulas in the .c with their sources).  S as in op.h. */
+/* A collective on these endpoints in this order, alone.  The curve of the same (op, shape), of
+ * several the one whose ring crosses racks as often and that was as crowded; else between the two
+ * nearest measured shapes with the same domains and members per domain pattern; else modelled from
+ * the tiers (formulas in the .c with their sources).  S as in op.h. */
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                        struct cost *out);
+/* The same while `at_once` such groups run side by side: curves measured with as many come first.
+ */
+void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
+                              int at_once, double bytes, struct cost *out);
 /* What a healthy fabric would give for this group, the "expected" column: no exceptions, and
  * measured collective curves are not looked at (a measurement is not compared with itself):
  * published curves, else the model over the tiers. */

@@ -147,10 +147,11 @@ static int unpack_collective(struct collective *c, json_t *value, const char *wh
     char at[WHERE];
     json_t *curve;
 
-    if (json_take(value, where, err, "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s?s, s:o}", "op",
-                  &op, "ranks", &s->ranks, "domains", &s->domains, "per_domain", &s->per_domain,
-                  "nodes", &s->nodes, "nics", &s->nics, "racks", &s->racks, "basis", &basis,
-                  "source", &source, "curve", &curve) < 0)
+    if (json_take(value, where, err, "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s?i, s?i, s:s, s?s, s:o}",
+                  "op", &op, "ranks", &s->ranks, "domains", &s->domains, "per_domain",
+                  &s->per_domain, "nodes", &s->nodes, "nics", &s->nics, "racks", &s->racks,
+                  "crossings", &c->crossings, "at_once", &c->at_once, "basis", &basis, "source",
+                  &source, "curve", &curve) < 0)
         return -1;
     c->source = text(source);
     int o = op_find(op), b = find(basis_name, BASIS_COUNT, basis, where, "basis", err);
@@ -165,6 +166,9 @@ static int unpack_collective(struct collective *c, json_t *value, const char *wh
                         "%s: no group has %d ranks, %d domains, %d a domain, %d nodes, %d NICs "
                         "and %d racks",
                         where, s->ranks, s->domains, s->per_domain, s->nodes, s->nics, s->racks);
+    if (c->crossings < 0 || c->crossings > s->ranks || c->at_once < 0 || c->at_once > PLACES_MAX)
+        return err_data(err, "%s: no ring of %d ranks has %d crossings, no %d groups run at once",
+                        where, s->ranks, c->crossings, c->at_once);
     c->op = o;
     c->basis = b;
     return unpack_curve(&c->curve, curve, where_at(at, "%s.curve", where), err);

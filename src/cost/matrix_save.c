@@ -53,6 +53,10 @@ static json_t *pack_collective(const struct collective *c)
                   "nodes", c->shape.nodes, "nics", c->shape.nics, "racks", c->shape.racks, "basis",
                   basis_name[c->basis], "curve", pack_curve(&c->curve));
 
+    if (c->crossings)
+        json_object_set_new(out, "crossings", json_integer(c->crossings));
+    if (c->at_once)
+        json_object_set_new(out, "at_once", json_integer(c->at_once));
     set_text(out, "source", c->source);
     return out;
 }

@@ -125,7 +125,7 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
              bool healthy)
 {
-    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1};
+    *w = (struct ways){.inner = -1, .outer = -1, .exception = -1, .at_once = 1};
     w->inner_factor = w->outer_factor = 1;
     shape_of(&w->shape, &m->topo, ids, n);
     hops(w, m, ids, n);
@@ -153,7 +153,8 @@ static double share_of(const struct tier *t, double flows)
 
 static double outer_rate(const struct matrix *m, const struct ways *w, double flows)
 {
-    return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor * share_of(&m->tier[w->outer], flows);
+    return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor *
+           share_of(&m->tier[w->outer], flows * w->at_once);
 }
 
 /* B of a ring: inside a domain one way in and one out; across, one ring per NIC. */
@@ -207,8 +208,9 @@ static double all_to_all_time(const struct matrix *m, const struct ways *w, doub
         double part = bytes * (n - 1) / n * w->share[t], rate = matrix_rate(m, t, DIR_BI);
         bool outside = w->outer >= 0 && (m->tier[t].nic || t == w->outer);
         if (outside)
-            across += part / (rate * w->outer_factor * share_of(&m->tier[t], n * w->share[t]) *
-                              fmin(1, per_rank));
+            across +=
+                part / (rate * w->outer_factor *
+                        share_of(&m->tier[t], n * w->share[t] * w->at_once) * fmin(1, per_rank));
         else
             inside += part / (rate * w->inner_factor);
         double peer = m->topo.endpoint[0].kind == ENDPOINT_GPU

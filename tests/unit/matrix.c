@@ -162,6 +162,34 @@ static void a_measured_shape_answers_for_itself(void **state)
     matrix_free(&m);
 }
 
+/* Equal shapes, told apart by where the ring leaves a rack and by how many run side by side. */
+static void of_curves_of_one_shape_the_likest_answers(void **state)
+{
+    struct matrix m;
+    struct cost c;
+    const struct shape four = {4, 4, 1, 4, 1, 2};
+    const int aligned[] = {0, 2, 8, 10}, mixed[] = {0, 8, 2, 10};
+    const int crossings[] = {2, 4, 2}, at_once[] = {1, 1, 4};
+
+    (void)state;
+    small_matrix(&m);
+    for (int i = 0; i < 3; i++) {
+        add_collective(&m, OP_ALL_GATHER, four, 0, 1e9 / (i + 1));
+        m.collective[i].crossings = crossings[i];
+        m.collective[i].at_once = at_once[i];
+    }
+    matrix_collective(&m, OP_ALL_GATHER, aligned, 4, 1e9, &c);
+    near(c.sec, 1, 0.01);
+    matrix_collective(&m, OP_ALL_GATHER, mixed, 4, 1e9, &c);
+    near(c.sec, 2, 0.01);
+    matrix_collective_beside(&m, OP_ALL_GATHER, aligned, 4, 4, 1e9, &c);
+    near(c.sec, 3, 0.01);
+    assert_non_null(strstr(c.source, ", 4 groups at once"));
+    matrix_collective_beside(&m, OP_ALL_GATHER, aligned, 4, 3, 1e9, &c);
+    near(c.sec, 3, 0.01);
+    matrix_free(&m);
+}
+
 static void between_two_shapes_it_is_interpolated_and_outside_scaled(void **state)
 {
     struct matrix m;
@@ -268,6 +296,7 @@ int main(void)
         cmocka_unit_test(sides_and_tiers_are_kept_apart_and_the_slowest_rules),
         cmocka_unit_test(a_dead_part_takes_for_ever),
         cmocka_unit_test(a_measured_shape_answers_for_itself),
+        cmocka_unit_test(of_curves_of_one_shape_the_likest_answers),
         cmocka_unit_test(between_two_shapes_it_is_interpolated_and_outside_scaled),
         cmocka_unit_test(a_slow_member_reaches_a_measured_collective),
         cmocka_unit_test(the_model_follows_the_ring),
