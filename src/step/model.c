@@ -10,18 +10,16 @@
 #include "base/mem.h"
 #include "step/model_read.h"
 
-enum { MTP_MAX = 64 };
-
 static int read_model(struct model *m, json_t *root, const char *path, struct err *err)
 {
     const char *format, *name, *title, *source;
-    json_t *layers, *hidden, *vocab, *positions, *mtp;
+    json_t *layers, *hidden, *vocab, *positions = NULL, *mtp = NULL;
     int version, tied;
 
     if (json_take(root, path, err, "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:b, s?o, s?o, s:o}",
                   "format", &format, "version", &version, "name", &name, "title", &title, "source",
                   &source, "hidden", &hidden, "vocab", &vocab, "tied_embeddings", &tied,
-                  "positions", &positions, "mtp_layers", &mtp, "layers", &layers) < 0)
+                  "positions", &positions, "mtp", &mtp, "layers", &layers) < 0)
         return -1;
     m->name = mem_strdup(name);
     m->title = mem_strdup(title);
@@ -30,9 +28,9 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
     if (model_read_int(root, path, "hidden", 1, MODEL_DIM_MAX, false, &m->hidden, err) < 0 ||
         model_read_int(root, path, "vocab", 1, MODEL_DIM_MAX, false, &m->vocab, err) < 0 ||
         model_read_int(root, path, "positions", 1, MODEL_DIM_MAX, true, &m->positions, err) < 0 ||
-        model_read_int(root, path, "mtp_layers", 1, MTP_MAX, true, &m->mtp_layers, err) < 0)
+        model_read_layers(m, layers, path, err) < 0)
         return -1;
-    return model_read_layers(m, layers, path, err);
+    return model_read_mtp(m, mtp, path, err);
 }
 
 int model_names(char ***names)

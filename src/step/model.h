@@ -57,10 +57,11 @@ struct model {
     bool tied;     /* one matrix is embedding and output head */
     int positions; /* learned position embeddings, 0: none */
     struct layer *layer;
-    int kinds;      /* entries of layer[] */
-    int layers;     /* sum of counts, without mtp */
-    int mtp_layers; /* multi-token prediction: further layers of the last kind, each with the head
-                       again; no count below holds them but those of mtp_*() */
+    int kinds;        /* entries of layer[] */
+    int layers;       /* sum of counts, without mtp */
+    struct layer mtp; /* multi-token prediction: count layers more, each with the head again; 0:
+                         none.  No figure below holds them but those of mtp_*() */
+    bool mtp_shared;  /* all of them are one layer's weights */
 };
 
 /* name: a file (has a '/' or ends in .json) or a shipped model.  model_free() also after an error.
@@ -106,7 +107,8 @@ void model_params(const struct model *m, struct params *p);
 double layer_params(const struct model *m, const struct layer *l);
 double layer_expert_params(const struct model *m, const struct layer *l); /* routed, all of them */
 double layer_active_params(const struct model *m, const struct layer *l);
-double mtp_params(const struct model *m); /* each: a layer, 2h*h that joins two streams, 3 norms */
+/* Each: a layer, 2h*h that joins two streams, and 3 norms (DeepSeek-V3, 2024, 2.2). */
+double mtp_params(const struct model *m);
 /* Trainable parameters of LoRA adapters of this rank on the attention projections (q, k, v, o), and
  * on the MLPs too when mlp: r*(in + out) per matrix (Hu et al. 2021, 4.1).  The router has none. */
 double model_lora_params(const struct model *m, int rank, bool mlp);

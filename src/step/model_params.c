@@ -190,12 +190,14 @@ void model_params(const struct model *m, struct params *p)
     p->active += p->embedding + m->hidden;
 }
 
-/* DeepSeek-V3 (2024), 2.2: embedding and head are those of the model. */
+/* Embedding and head are those of the model. */
 double mtp_params(const struct model *m)
 {
     double h = m->hidden;
 
-    return m->mtp_layers * (layer_params(m, &m->layer[m->kinds - 1]) + 2 * h * h + 3 * h);
+    if (!m->mtp.count)
+        return 0;
+    return (m->mtp_shared ? 1 : m->mtp.count) * (layer_params(m, &m->mtp) + 2 * h * h + 3 * h);
 }
 
 double model_lora_params(const struct model *m, int rank, bool mlp)
@@ -259,9 +261,12 @@ void model_flops(const struct model *m, int seq, bool causal, struct flops *f)
 
 void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f)
 {
-    double h = m->hidden, n = m->mtp_layers;
+    double h = m->hidden, n = m->mtp.count;
 
-    layer_flops(m, &m->layer[m->kinds - 1], seq, causal, f);
+    memset(f, 0, sizeof(*f));
+    if (!m->mtp.count)
+        return;
+    layer_flops(m, &m->mtp, seq, causal, f);
     f->linear = n * (f->linear + 6 * 2 * h * h);
     f->expert *= n;
     f->core *= n;

@@ -208,21 +208,46 @@ static int read_mlp(struct mlp *p, json_t *object, const char *where, struct err
     return check_experts(p, object, where, err);
 }
 
-static int read_layer(struct layer *l, json_t *object, const char *where, struct err *err)
+/* mixer and mlp are what json_take() found under "attention" and "mlp". */
+static int read_layer(struct layer *l, json_t *object, json_t *mixer, json_t *mlp,
+                      const char *where, struct err *err)
 {
-    json_t *count, *attention, *mlp;
     char *mixer_where = mem_printf("%s.attention", where), *mlp_where = mem_printf("%s.mlp", where);
 
     int bad =
-        json_take(object, where, err, "{s:o, s:o, s:o}", "count", &count, "attention", &attention,
-                  "mlp", &mlp) < 0 ||
         model_read_int(object, where, "count", 1, MODEL_LAYERS_MAX, false, &l->count, err) < 0 ||
-        read_attention(&l->attention, attention, mixer_where, err) < 0 ||
+        read_attention(&l->attention, mixer, mixer_where, err) < 0 ||
         read_mlp(&l->mlp, mlp, mlp_where, err) < 0;
     free(mixer_where);
     free(mlp_where);
     if (!bad && l->attention.kind == MIXER_NONE && l->mlp.kind == MLP_NONE)
         bad = err_data(err, "%s: neither \"attention\" nor \"mlp\": a layer of nothing", where);
+    return bad ? -1 : 0;
+}
+
+static int read_kind_of_layer(struct layer *l, json_t *object, const char *where, struct err *err)
+{
+    json_t *count, *mixer, *mlp;
+
+    if (json_take(object, where, err, "{s:o, s:o, s:o}", "count", &count, "attention", &mixer,
+                  "mlp", &mlp) < 0)
+        return -1;
+    return read_layer(l, object, mixer, mlp, where, err);
+}
+
+int model_read_mtp(struct model *m, json_t *object, const char *path, struct err *err)
+{
+    json_t *count, *mixer, *mlp;
+    int shared = 0;
+
+    if (!object)
+        return 0;
+    char *where = mem_printf("%s: mtp", path);
+    int bad = json_take(object, where, err, "{s:o, s?b, s:o, s:o}", "count", &count, "shared",
+                        &shared, "attention", &mixer, "mlp", &mlp) < 0 ||
+              read_layer(&m->mtp, object, mixer, mlp, where, err) < 0;
+    free(where);
+    m->mtp_shared = shared;
     return bad ? -1 : 0;
 }
 
@@ -236,7 +261,7 @@ int model_read_layers(struct model *m, json_t *list, const char *path, struct er
     m->kinds = (int)n;
     for (int i = 0; i < m->kinds; i++) {
         char *where = mem_printf("%s: layers[%d]", path, i);
-        int rc = read_layer(&m->layer[i], json_array_get(list, (size_t)i), where, err);
+        int rc = read_kind_of_layer(&m->layer[i], json_array_get(list, (size_t)i), where, err);
         free(where);
         if (rc < 0)
             return -1;

@@ -1,4 +1,4 @@
-/* model_read.h - the "layers" of a model file; model.c reads the rest. */
+/* model_read.h - "layers" and "mtp" of a model file; model.c reads the rest. */
 #ifndef RG_MODEL_READ_H
 #define RG_MODEL_READ_H
 
@@ -13,5 +13,7 @@ int model_read_int(json_t *object, const char *where, const char *key, int min, 
                    bool optional, int *out, struct err *err);
 /* Fills layer, kinds and layers of m; path starts every message. */
 int model_read_layers(struct model *m, json_t *list, const char *path, struct err *err);
+/* Fills mtp and mtp_shared of m; object NULL: none. */
+int model_read_mtp(struct model *m, json_t *object, const char *path, struct err *err);
 
 #endif
