@@ -37,11 +37,6 @@ static int segment(const struct curve *c, double bytes)
     return lo;
 }
 
-static double slope(const struct curve_point *a, const struct curve_point *b)
-{
-    return log(b->sec / a->sec) / log(b->bytes / a->bytes);
-}
-
 /* Seconds a byte beyond the last point: what the last segment's bytes took, and no less than the
  * last size's bytes took on average. */
 static double end_slope(const struct curve *c)
@@ -64,7 +59,7 @@ double curve_time(const struct curve *c, double bytes)
     if (bytes >= last->bytes)
         return last->sec + (bytes - last->bytes) * end_slope(c);
     const struct curve_point *a = &c->point[segment(c, bytes)];
-    return a->sec * pow(bytes / a->bytes, slope(a, a + 1));
+    return a->sec + (a[1].sec - a->sec) * ((bytes - a->bytes) / (a[1].bytes - a->bytes));
 }
 
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi)

@@ -1,11 +1,15 @@
-/* curve.h - size -> time: measured medians with their interval, log-log interpolated.
+/* curve.h - size -> time: measured medians with their interval, interpolated.
  *
- * Between two points log t is linear in log size.  Below the first size the time is the first
- * point's.  Above the last one each further byte takes what a byte of the last segment took, and no
- * less than a byte of the last size took on average, so that bandwidth never grows without
- * evidence; the log-log slope would carry 2 % of noise in the last point to 8 % at 64 times its
- * size.  alpha and beta are a summary only: one straight line misses real NCCL curves by a median
- * of 8.6 %. */
+ * Between two points time is linear in bytes: inside one protocol a collective takes alpha + beta *
+ * bytes, so that a line through two sizes is exact there, and where the protocol changes between
+ * them nothing local says on which side of a size.  Leaving out inner points of 133 NCCL curves
+ * (`railgauge curves`) this misses by a median of 1.9 % (p90 11.9 %), log-log lines by 2.8 % (12.6
+ * %), monotone cubics in logs by 2.1 % (12.5 %); with x16 ladders 3.9, 6.9 and 4.7 %.
+ *
+ * Below the first size the time is the first point's.  Above the last one each further byte takes
+ * what a byte of the last segment took, and no less than a byte of the last size took on average,
+ * so that bandwidth never grows without evidence.  alpha and beta are a summary only: one straight
+ * line misses real NCCL curves by a median of 8.6 %. */
 #ifndef RG_CURVE_H
 #define RG_CURVE_H
 
@@ -37,7 +41,7 @@ void curve_summarise(struct curve *c);
  * parts stretch the rest: t' = floor + (t - floor) / factor. */
 double curve_floor(const struct curve *c);
 /* Points of alpha + bytes / Bps at two sizes an octave from 8 B to 24 GiB, n = 0: a published
- * number as a curve; log-log interpolation between them is within 0.6 % of the line. */
+ * number as a curve; exact between them. */
 void curve_line(struct curve *c, double alpha, double Bps);
 void curve_free(struct curve *c);
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/stats.h"
 #include "cost/curve.h"
 
 static void add(struct curve *c, double bytes, double sec)
@@ -29,7 +30,7 @@ static void an_empty_curve_knows_nothing(void **state)
     assert_true(curve_floor(&c) == 0);
 }
 
-static void points_are_sorted_and_interpolated_in_logs(void **state)
+static void points_are_sorted_and_met(void **state)
 {
     struct curve c = {0};
 
@@ -109,14 +110,63 @@ static void the_interval_is_the_wider_neighbours(void **state)
     curve_free(&c);
 }
 
-static void a_line_is_met_within_0_6_percent_between_its_points(void **state)
+static void a_line_is_met_between_its_points(void **state)
 {
-    struct curve c = {0};
+    struct curve c = {0}, two = {0};
 
     (void)state;
     curve_line(&c, 5e-6, 50e9);
     for (double s = 8; s < 1e10; s *= 1.07)
-        near(curve_time(&c, s), 5e-6 + s / 50e9, 0.006);
+        near(curve_time(&c, s), 5e-6 + s / 50e9, 1e-12);
+    add(&two, 1024, 5e-6 + 1024 / 50e9);
+    add(&two, 0x1p30, 5e-6 + 0x1p30 / 50e9);
+    for (double s = 1024; s < 0x1p30; s *= 1.3)
+        near(curve_time(&two, s), 5e-6 + s / 50e9, 1e-12);
+    curve_free(&c);
+    curve_free(&two);
+}
+
+/* Two protocols: 10 us + 40 GB/s up to 4 MB, 160 us + 400 GB/s from 8 MB on. */
+static double step(double bytes)
+{
+    return bytes <= 4e6 ? 10e-6 + bytes / 40e9 : 160e-6 + bytes / 400e9;
+}
+
+static void a_step_is_met_outside_its_own_gap_and_never_overshot_in_it(void **state)
+{
+    struct curve c = {0};
+
+    (void)state;
+    for (double s = 1e6; s <= 64e6; s *= 2)
+        add(&c, s, step(s));
+    for (double s = 1e6; s <= 64e6; s *= 1.01) {
+        if (s <= 4e6 || s >= 8e6)
+            near(curve_time(&c, s), step(s), 1e-12);
+        else
+            assert_true(curve_time(&c, s) >= step(4e6) && curve_time(&c, s) <= step(8e6));
+    }
+    curve_free(&c);
+}
+
+/* Times that rise point by point rise between the points too, and noise is not amplified. */
+static void noise_stays_between_its_points(void **state)
+{
+    struct curve c = {0};
+    struct rng rng;
+    double before = 0;
+
+    (void)state;
+    rng_seed(&rng, 7);
+    for (double s = 4096; s <= 0x1p30; s *= 4)
+        add(&c, s, (10e-6 + s / 100e9) * (1 + 0.02 * (2 * rng_uniform(&rng) - 1)));
+    for (int i = 1; i < c.points; i++)
+        assert_true(c.point[i].sec >= c.point[i - 1].sec || c.point[i].bytes < 1e6);
+    for (double s = 4096; s <= 0x1p30; s *= 1.05) {
+        double t = curve_time(&c, s);
+        near(t, 10e-6 + s / 100e9, 0.0201);
+        assert_true(s < 1e6 || t >= before);
+        before = t;
+    }
     curve_free(&c);
 }
 
@@ -124,13 +174,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_curve_knows_nothing),
-        cmocka_unit_test(points_are_sorted_and_interpolated_in_logs),
+        cmocka_unit_test(points_are_sorted_and_met),
         cmocka_unit_test(outside_the_ends_bandwidth_never_grows),
         cmocka_unit_test(noise_in_the_last_point_does_not_grow_with_the_size),
         cmocka_unit_test(the_summary_is_a_slope_not_a_quotient),
         cmocka_unit_test(one_point_gives_a_quotient),
         cmocka_unit_test(the_interval_is_the_wider_neighbours),
-        cmocka_unit_test(a_line_is_met_within_0_6_percent_between_its_points),
+        cmocka_unit_test(a_line_is_met_between_its_points),
+        cmocka_unit_test(a_step_is_met_outside_its_own_gap_and_never_overshot_in_it),
+        cmocka_unit_test(noise_stays_between_its_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
