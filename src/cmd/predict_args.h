@@ -4,16 +4,12 @@
 
 #include <stdbool.h>
 
-#include "step/layout.h"
-#include "step/recipe.h"
+#include "step/job.h"
 
 struct predict_args {
-    const char *matrix, *fabric, *model, *layout, *order, *constants, *output;
-    int racks, gpus;
-    int mesh; /* enum mesh_order */
-    double flops;
+    struct job_opts job;
+    const char *output;
     bool json, explain;
-    struct recipe recipe;
 };
 
 /* Ends the program after --help and on bad usage, as argp does. */

@@ -184,6 +184,8 @@ int predict_messages(struct prediction *p, const struct question *q,
     traffic_of(&traffic, q->model, q->layout, q->recipe);
     for (int i = 0; rc == 0 && i < traffic.messages; i++) {
         struct term t;
+        if (q->shrink > 0)
+            traffic.message[i].bytes /= q->shrink;
         rc = price(&t, &cache, q, &traffic.message[i], err);
         if (rc == 0 && t.phase < PHASE_FORWARD)
             expose_share(&t, q);

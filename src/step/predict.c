@@ -42,10 +42,12 @@ static void compute_of(struct compute_time *t, const struct question *q, const s
     const struct layout *l = q->layout;
     struct flops f;
     double share = (double)r->seq * r->micro_batch /
-                   ((double)l->size[AXIS_TP] * l->size[AXIS_CP] * l->size[AXIS_PP]);
+                   ((double)l->size[AXIS_TP] * l->size[AXIS_CP] * l->size[AXIS_PP]) /
+                   (q->shrink > 0 ? q->shrink : 1);
 
     model_flops(q->model, r->seq, r->causal, &f);
-    double linear = (f.linear + f.head) * share / 3 / rate->linear, core = f.core * share / 3 / rate->core;
+    double linear = (f.linear + f.head) * share / 3 / rate->linear,
+           core = f.core * share / 3 / rate->core;
     bool full = r->recompute == RECOMPUTE_FULL, some = r->recompute != RECOMPUTE_NONE;
     t->linear = linear * (full ? 4 : 3);
     t->core = core * (some ? 4 : 3);
@@ -222,7 +224,7 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
              (m->fabric && fabric_load(&fabric, m->fabric, err) < 0) ||
              layout_parse(&l, layout, strategy, ORDER_MEGATRON, 0, err) < 0 ||
              layout_check(&l, &arch, &r, err) < 0;
-    struct question q = {m, m->fabric ? &fabric : NULL, &arch, &l, &r, NULL, &constants};
+    struct question q = {m, m->fabric ? &fabric : NULL, &arch, &l, &r, NULL, &constants, 0};
     if (!rc)
         rc = predict_step(p, &q, err) < 0;
     model_free(&arch);

@@ -30,6 +30,7 @@ struct question {
     const struct recipe *recipe; /* after layout_check() */
     const int *order;            /* rank -> endpoint; NULL: rank i is endpoint i */
     const struct constants *constants;
+    double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
 };
 
 enum term_kind { TERM_COMPUTE, TERM_MESSAGE, TERM_BUBBLE, TERM_OPTIMIZER, TERM_FIXED, TERM_COUNT };

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "step/placement.h"
+
+static int racks_for(const struct fabric *f, const struct job_opts *o, int ranks)
+{
+    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
+
+    return o->racks ? o->racks : ranks > 0 ? (ranks + per - 1) / per : 0;
+}
+
+/* Ranks that the layout's text fixes; 0 when it leaves an axis open or is not given. */
+static int ranks_of(const struct job_opts *o)
+{
+    struct layout l;
+
+    if (o->gpus || !o->layout)
+        return o->gpus;
+    return layout_parse(&l, o->layout, (enum strategy)o->recipe.strategy, (enum mesh_order)o->mesh,
+                        0, NULL) < 0
+               ? 0
+               : l.ranks;
+}
+
+static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
+{
+    if (!o->matrix && !o->fabric)
+        return err_usage(err, "neither MATRIX nor --fabric is given");
+    if (o->matrix && o->racks)
+        return err_usage(err, "--racks belongs to a preset, and %s has its own", o->matrix);
+    if (o->matrix && matrix_load(&j->matrix, o->matrix, err) < 0)
+        return -1;
+    const char *name = o->fabric ? o->fabric : j->matrix.fabric;
+    if (name && fabric_load(&j->fabric, name, err) < 0)
+        return -1;
+    if (!o->matrix &&
+        matrix_from_fabric(&j->matrix, &j->fabric, racks_for(&j->fabric, o, ranks_of(o)), err) < 0)
+        return -1;
+    if (o->flops > 0) {
+        free(j->matrix.compute.source);
+        j->matrix.compute.source = mem_strdup("FLOP/s as given with --flops");
+        j->matrix.compute.flops = o->flops;
+    }
+    return 0;
+}
+
+static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
+{
+    int ranks = t->endpoints, given = 0;
+
+    if (o->order && placement_load(&j->order, &given, t, o->order, err) < 0)
+        return -1;
+    if (o->order)
+        ranks = given;
+    const char *text = o->layout ? o->layout : "dp=auto";
+    int want = o->gpus ? o->gpus : strstr(text, "auto") ? ranks : 0;
+    if (layout_parse(&j->layout, text, (enum strategy)o->recipe.strategy, (enum mesh_order)o->mesh,
+                     want, err) < 0)
+        return -1;
+    if (o->order && j->layout.ranks > given)
+        return err_usage(err, "the layout needs %d ranks and %s places %d", j->layout.ranks,
+                         o->order, given);
+    if (j->layout.ranks > t->endpoints)
+        return err_usage(err, "the layout needs %d ranks and there are %d endpoints",
+                         j->layout.ranks, t->endpoints);
+    return layout_check(&j->layout, &j->model, &o->recipe, err);
+}
+
+static int open_names(struct job *j, const struct job_opts *o, struct err *err)
+{
+    memset(j, 0, sizeof(*j));
+    matrix_init(&j->matrix);
+    if (model_load(&j->model, o->model, err) < 0)
+        return -1;
+    return constants_load(&j->constants, o->constants, err);
+}
+
+int job_open(struct job *j, struct job_opts *o, struct err *err)
+{
+    if (open_names(j, o, err) < 0 || open_matrix(j, o, err) < 0)
+        return -1;
+    return open_layout(j, o, &j->matrix.topo, err);
+}
+
+int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
+{
+    return open_names(j, o, err) < 0 ? -1 : open_layout(j, o, t, err);
+}
+
+void job_free(struct job *j)
+{
+    free(j->order);
+    matrix_free(&j->matrix);
+    fabric_free(&j->fabric);
+    model_free(&j->model);
+    constants_free(&j->constants);
+    memset(j, 0, sizeof(*j));
+}
+
+struct question job_question(const struct job *j, const struct job_opts *o)
+{
+    return (struct question){.matrix = &j->matrix,
+                             .fabric = j->fabric.name ? &j->fabric : NULL,
+                             .model = &j->model,
+                             .layout = &j->layout,
+                             .recipe = &o->recipe,
+                             .order = j->order,
+                             .constants = &j->constants};
+}

@@ -1,0 +1,48 @@
+/* job.h - a training job as it is asked for: words and numbers, and everything that they name,
+ * loaded.
+ *
+ * predict, replay and plan --for-job share these options (job_argp) and what follows from them. */
+#ifndef RG_JOB_H
+#define RG_JOB_H
+
+#include <argp.h>
+
+#include "step/predict.h"
+
+/* As typed; nothing is owned. */
+struct job_opts {
+    const char *matrix, *fabric, *model, *layout, *order, *constants;
+    int racks, gpus;
+    int mesh; /* enum mesh_order */
+    double flops;
+    struct recipe recipe;
+};
+
+void job_defaults(struct job_opts *o);
+
+/* --model --layout --gpus --fabric --racks --order --mesh-order --flops --constants and the rows of
+ * recipe_setting, and MATRIX as the one argument that is no option: a child of a command's argp
+ * (job_child()); its input is a struct job_opts that holds the defaults. */
+struct argp_child job_child(int group);
+
+/* Everything that a question points to; owns it. */
+struct job {
+    struct matrix matrix;
+    struct fabric fabric;
+    struct model model;
+    struct constants constants;
+    struct layout layout;
+    int *order; /* rank -> endpoint; NULL: rank i is endpoint i */
+};
+
+/* Load and check all of it; a layout with "auto" fills the endpoints of the matrix or the order.
+ * Chooses o->recipe.global_batch where it is 0.  job_free() also after an error. */
+int job_open(struct job *j, struct job_opts *o, struct err *err);
+/* The same where the endpoints are known and nothing is measured yet: `t` takes the place of the
+ * matrix, which stays empty. */
+int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err);
+void job_free(struct job *j);
+/* What to ask predict_step(); it points into j and o. */
+struct question job_question(const struct job *j, const struct job_opts *o);
+
+#endif
