@@ -65,9 +65,6 @@ static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, 
     if (o->order && j->layout.ranks > given)
         return err_usage(err, "the layout needs %d ranks and %s places %d", j->layout.ranks,
                          o->order, given);
-    if (j->layout.ranks > t->endpoints)
-        return err_usage(err, "the layout needs %d ranks and there are %d endpoints",
-                         j->layout.ranks, t->endpoints);
     return layout_check(&j->layout, &j->model, &o->recipe, err);
 }
 
@@ -89,7 +86,12 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
 
 int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
-    return open_names(j, o, err) < 0 ? -1 : open_layout(j, o, t, err);
+    if (open_names(j, o, err) < 0 || open_layout(j, o, t, err) < 0)
+        return -1;
+    if (j->layout.ranks > t->endpoints)
+        return err_usage(err, "the layout needs %d ranks and there are %d endpoints",
+                         j->layout.ranks, t->endpoints);
+    return 0;
 }
 
 void job_free(struct job *j)
