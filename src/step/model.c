@@ -53,22 +53,6 @@ int model_names(char ***names)
     return n;
 }
 
-/* "gpt3-175b, llama3.1-8b, ..." of the shipped models; the caller frees. */
-static char *known_models(void)
-{
-    char **name, *all = mem_strdup("");
-    int n = model_names(&name);
-
-    for (int i = 0; i < n; i++) {
-        char *more = mem_printf("%s%s%s", all, i ? ", " : "", name[i]);
-        free(all);
-        free(name[i]);
-        all = more;
-    }
-    free(name);
-    return all;
-}
-
 static char *model_path(const char *name, struct err *err)
 {
     size_t n = strlen(name);
@@ -78,13 +62,12 @@ static char *model_path(const char *name, struct err *err)
     char *file = mem_printf("jobs/training/models/%s.json", name);
     char *path = file_data(file);
     free(file);
-    if (!path) {
-        char *known = known_models();
+    if (!path)
         err_usage(
-            err, "no model \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
-            name, known);
-        free(known);
-    }
+            err,
+            "no model \"%s\"; \"railgauge models\" lists the shipped ones; or give a file with "
+            "a \"/\" or \".json\" in its name",
+            name);
     return path;
 }
 

@@ -161,7 +161,7 @@ static void a_bad_file_is_refused_with_path_and_reason(void **state)
     }
 }
 
-static void an_unknown_name_lists_the_known_ones(void **state)
+static void an_unknown_name_says_where_the_known_ones_are(void **state)
 {
     struct model m;
     struct err err;
@@ -169,8 +169,7 @@ static void an_unknown_name_lists_the_known_ones(void **state)
     (void)state;
     assert_int_equal(model_load(&m, "llama9", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
-    assert_non_null(strstr(err.text, "no model \"llama9\"; known: "));
-    assert_non_null(strstr(err.text, "llama3.1-405b, llama3.1-70b, llama3.1-8b"));
+    assert_non_null(strstr(err.text, "no model \"llama9\"; \"railgauge models\" lists"));
     model_free(&m);
 }
 
@@ -183,7 +182,7 @@ int main(void)
         cmocka_unit_test(only_core_flops_grow_with_the_sequence),
         cmocka_unit_test(a_tied_model_counts_its_table_once),
         cmocka_unit_test(a_bad_file_is_refused_with_path_and_reason),
-        cmocka_unit_test(an_unknown_name_lists_the_known_ones),
+        cmocka_unit_test(an_unknown_name_says_where_the_known_ones_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
