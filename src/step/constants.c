@@ -31,6 +31,7 @@ static const struct {
     {"error.preset", 0, 2}, /* of times from published curves, of modelled ones, ... */
     {"error.modelled", 0, 2},
     {"error.assumed", 0, 2},
+    {"error.anchored", 0, 2},   /* of the step when a measured step calibrates its recipe */
     {"error.unanchored", 0, 2}, /* of the step when no measured step calibrates it */
 };
 enum { FIXED = sizeof(fixed) / sizeof(*fixed), CONSTANTS_MAX = 1000 };

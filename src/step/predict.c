@@ -43,7 +43,7 @@ static void compute_of(struct compute_time *t, const struct question *q, const s
     struct flops f;
     double share = (double)r->seq * r->micro_batch /
                    ((double)l->size[AXIS_TP] * l->size[AXIS_CP] * l->size[AXIS_PP]) /
-                   (q->shrink > 0 ? q->shrink : 1);
+                   (q->shrink > 0 ? q->shrink : 1) * (q->stretch > 0 ? q->stretch : 1);
 
     model_flops(q->model, r->seq, r->causal, &f);
     double linear = (f.linear + f.head) * share / 3 / rate->linear,
@@ -62,11 +62,11 @@ static void push_compute(struct prediction *p, const struct compute_time *t, con
     snprintf(one.source, sizeof(one.source), "%s", r->source);
     one.label = "matrix products";
     one.sec = t->linear * p->microbatches;
-    one.error = one.sec * r->linear_error;
+    one.error = p->anchored ? 0 : one.sec * r->linear_error; /* what the anchor settles */
     push(p, one);
     one.label = "attention core";
     one.sec = t->core * p->microbatches;
-    one.error = one.sec * r->core_error;
+    one.error = p->anchored ? 0 : one.sec * r->core_error;
     push(p, one);
     p->compute = (t->linear + t->core) * p->microbatches;
 }
@@ -136,7 +136,8 @@ static void push_fixed(struct prediction *p, const struct question *q)
 static void add_up(struct prediction *p, const struct question *q)
 {
     const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
-    double var = 0, whole = constants_get(q->constants, "error.unanchored")->value;
+    const char *recipe = p->anchored ? "error.anchored" : "error.unanchored";
+    double var = 0, whole = constants_get(q->constants, recipe)->value;
 
     p->sec = 0;
     for (int i = 0; i < p->terms; i++) {
@@ -151,10 +152,17 @@ static void add_up(struct prediction *p, const struct question *q)
     double half = z90 * sqrt(var + whole * whole * p->sec * p->sec);
     p->hi = p->sec + half;
     p->lo = p->sec * p->sec / p->hi; /* errors multiply: half the time is as far off as twice */
-    predict_note(p,
-                 "no anchor: no measured step calibrates this recipe; the interval allows %.0f %% "
-                 "for that beside the errors of the terms",
-                 100 * whole * z90);
+    if (p->anchored)
+        predict_note(p,
+                     "anchored: by one measured step of this recipe compute takes %.3f of what the "
+                     "constants say; the interval allows %.0f %% for the recipe beside the errors "
+                     "of the terms",
+                     q->stretch, 100 * whole * z90);
+    else
+        predict_note(p,
+                     "no anchor: no measured step calibrates this recipe; the interval allows "
+                     "%.0f %% for that beside the errors of the terms",
+                     100 * whole * z90);
 }
 
 static void figures(struct prediction *p, const struct question *q)
@@ -192,6 +200,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
 
     memset(p, 0, sizeof(*p));
     p->ranks = q->layout->ranks;
+    p->anchored = q->stretch > 0;
     p->microbatches = layout_microbatches(q->layout, q->recipe);
     if (check_order(q, err) < 0 ||
         rate_of(&p->rate, q->matrix, q->fabric, q->recipe->dtype, q->constants, err) < 0)

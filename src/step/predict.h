@@ -30,7 +30,8 @@ struct question {
     const struct recipe *recipe; /* after layout_check() */
     const int *order;            /* rank -> endpoint; NULL: rank i is endpoint i */
     const struct constants *constants;
-    double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
+    double shrink;  /* bytes of every message and all compute are divided by this; 0: by nothing */
+    double stretch; /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
 };
 
 enum term_kind { TERM_COMPUTE, TERM_MESSAGE, TERM_BUBBLE, TERM_OPTIMIZER, TERM_FIXED, TERM_COUNT };
