@@ -22,6 +22,7 @@ static const struct {
     {"show", cmd_show, "print tiers, pairs, collectives and findings of a matrix"},
     {"cost", cmd_cost, "what one transfer or collective costs"},
     {"predict", cmd_predict, "training step time for a model, layout and placement"},
+    {"models", cmd_models, "the model architectures that predict knows"},
     {"plot", cmd_plot, "pictures of a campaign or a matrix"},
     {"export", cmd_export, "the matrix in formats of other tools"},
     {"curves", cmd_curves, "how well curves are interpolated, against a table of measured ones"},

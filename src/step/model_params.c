@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *const weight_part_name[WEIGHT_COUNT] = {"mixer", "mlp", "experts", "shared experts",
-                                                    "router"};
+                                                    "routing"};
 
 /* Rows of struct weight as they are found. */
 struct weights {
