@@ -21,6 +21,8 @@ static const struct {
     {"attention.default", 0.01, 1},
     {"exposed.tp", 0, 1}, /* share of tp messages' time that is seen */
     {"exposed.cp", 0, 1},
+    {"exposed.ep", 0, 1},         /* all_to_all to experts with nothing beside it */
+    {"exposed.ep.overlap", 0, 1}, /* beside another microbatch's compute */
     {"exposed.pp.1f1b", 0, 1},
     {"exposed.pp.interleaved", 0, 1},
     {"exposed.dp", 0, 1},                  /* least share of data-parallel messages that is seen */

@@ -1,12 +1,8 @@
 /* predict.h - the time of one training step: what a layout costs on a measured or published fabric.
  *
- *   T = T_mb (m + (p-1)/v) + exposed(data parallel) + optimizer + fixed
- *
- * m microbatches, p pipeline stages, v chunks per stage (Narayanan et al. 2021, 2.2); T_mb is the
- * compute of one microbatch plus the exposed share of its messages.  Data-parallel messages run
- * beside the layers and are exposed where they outlast them.  Every message is priced on the groups
- * that the placement makes, and the slowest group rules.  What each number rests on is part of the
- * answer. */
+ * work.h says what a rank computes, traffic.h what it sends; every message is priced on the groups
+ * that the placement makes, and the slowest group rules; timing.h adds it up, and here it gets its
+ * words: what each number rests on, which group is slow and why, and an interval. */
 #ifndef RG_PREDICT_H
 #define RG_PREDICT_H
 

@@ -109,9 +109,9 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
     json_object_set_new(o, "anchored", json_boolean(p->anchored));
     json_object_set_new(o, "compute_rate",
                         json_pack("{s:o, s:o, s:o, s:s, s:s}", "linear_flops",
-                                  number(p->rate.linear), "core_flops", number(p->rate.core),
-                                  "peak_flops", number(p->rate.peak), "basis",
-                                  basis_name[p->rate.basis], "source", p->rate.source));
+                                  number(p->rate.of[WORK_LINEAR]), "core_flops",
+                                  number(p->rate.of[WORK_CORE]), "peak_flops", number(p->rate.peak),
+                                  "basis", basis_name[p->rate.basis], "source", p->rate.source));
     json_object_set_new(o, "terms", terms);
     json_object_set_new(o, "notes", notes);
     return o;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/rate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,24 +48,64 @@ static const struct constant *pick(const struct constants *c, const char *kind,
     return found;
 }
 
+static void set_part(struct rate *r, enum work_part part, double rate, const struct constant *c,
+                     const char *unit)
+{
+    r->of[part] = rate * c->value;
+    r->error[part] = c->error;
+    snprintf(r->part_source[part], RATE_SOURCE, "%s x %s %.3g", unit, c->name, c->value);
+}
+
 static void from_measurement(struct rate *r, const struct matrix *m)
 {
-    r->linear = r->core = m->compute.flops;
-    r->linear_error = r->core_error = 0.1; /* one kernel stands for all layers */
     r->basis = BASIS_MEASURED;
     snprintf(r->source, sizeof(r->source), "%s",
              m->compute.source ? m->compute.source
                                : "compute rate of the matrix, source not given");
+    for (int i = WORK_LINEAR; i <= WORK_CORE; i++) {
+        r->of[i] = m->compute.flops;
+        r->error[i] = 0.1; /* one kernel stands for all layers */
+        memcpy(r->part_source[i], r->source, sizeof(r->source));
+    }
 }
 
-int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f, enum dtype dtype,
-            const struct constants *c, struct err *err)
+/* Peaks of the data sheet times what was fitted to published steps. */
+static void from_data_sheet(struct rate *r, const struct fabric_gpu *gpu, enum dtype dtype,
+                            const struct constants *c)
 {
+    const char *generation = rate_generation(gpu->name);
+    double bf16 = peak_of(gpu, "bf16");
+    const struct constant *e = pick(c, "efficiency", generation, dtype_name[dtype]);
+    const struct constant *a = pick(c, "attention", generation, NULL);
+    char unit[96];
+
+    snprintf(unit, sizeof(unit), "%s %s peak %.0f TFLOP/s (data sheet)", gpu->name,
+             dtype_name[dtype], r->peak / 1e12);
+    set_part(r, WORK_LINEAR, r->peak, e, unit);
+    set_part(r, WORK_EXPERT, r->peak, e, unit);
+    set_part(r, WORK_HEAD, r->peak, e, unit);
+    snprintf(unit, sizeof(unit), "%s bf16 peak %.0f TFLOP/s (data sheet)", gpu->name, bf16 / 1e12);
+    set_part(r, WORK_CORE, bf16, a, unit);
+    if (!strcmp(e->name, "efficiency.default"))
+        r->basis = BASIS_ASSUMED;
+    snprintf(r->source, sizeof(r->source),
+             "%s %s peak %.0f TFLOP/s (data sheet) x %s %.2f; attention core bf16 %.0f x %.2f",
+             gpu->name, dtype_name[dtype], r->peak / 1e12, e->name, e->value, bf16 / 1e12,
+             a->value);
+}
+
+int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f,
+            const struct recipe *recipe, const struct constants *c, struct err *err)
+{
+    const char *dtype = dtype_name[recipe->dtype];
+
     *r = (struct rate){.basis = BASIS_PRESET};
-    if (f)
-        r->peak = peak_of(&f->gpu, dtype_name[dtype]);
-    if (f)
+    for (int i = 0; i < WORK_PARTS; i++)
+        r->of[i] = INFINITY;
+    if (f) {
+        r->peak = peak_of(&f->gpu, dtype);
         r->hbm_Bps = f->gpu.hbm_Bps.value;
+    }
     if (m->compute.flops > 0) {
         from_measurement(r, m);
         return 0;
@@ -73,22 +114,9 @@ int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f, enum
         return err_set(err,
                        "no compute rate is known: the matrix has none and names no fabric (give "
                        "--fabric NAME or --flops RATE)");
-    double bf16 = peak_of(&f->gpu, "bf16");
-    if (!(r->peak > 0) || !(bf16 > 0))
+    if (!(r->peak > 0) || !(peak_of(&f->gpu, "bf16") > 0))
         return err_set(err, "no %s peak rate of %s is known in fabric %s",
-                       r->peak > 0 ? "bf16" : dtype_name[dtype], f->gpu.name, f->name);
-    const char *generation = rate_generation(f->gpu.name);
-    const struct constant *e = pick(c, "efficiency", generation, dtype_name[dtype]);
-    const struct constant *a = pick(c, "attention", generation, NULL);
-    r->linear = r->peak * e->value;
-    r->core = bf16 * a->value;
-    r->linear_error = e->error;
-    r->core_error = a->error;
-    if (!strcmp(e->name, "efficiency.default"))
-        r->basis = BASIS_ASSUMED;
-    snprintf(r->source, sizeof(r->source),
-             "%s %s peak %.0f TFLOP/s (data sheet) x %s %.2f; attention core bf16 %.0f x %.2f",
-             f->gpu.name, dtype_name[dtype], r->peak / 1e12, e->name, e->value, bf16 / 1e12,
-             a->value);
+                       r->peak > 0 ? "bf16" : dtype, f->gpu.name, f->name);
+    from_data_sheet(r, &f->gpu, (enum dtype)recipe->dtype, c);
     return 0;
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/timing.h"
+
+#include <math.h>
+#include <string.h>
+
+void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
+                     double stretch)
+{
+    double bytes = constants_get(k, "optimizer.bytes_per_param")->value;
+    double share = constants_get(k, "optimizer.hbm_share")->value;
+
+    for (int i = 0; i < WORK_PARTS; i++)
+        c->unit[i] = 1 / rate->of[i];
+    c->stretch = stretch;
+    for (int i = 0; i < EXPOSE_COUNT; i++)
+        c->exposed[i] = constants_get(k, exposure_name[i])->value;
+    c->overlap = constants_get(k, "overlap.dp")->value;
+    c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
+    c->fixed = constants_get(k, "fixed.seconds")->value;
+}
+
+static double seconds(const double *amount, const struct coefficients *c)
+{
+    double sum = 0;
+
+    for (int i = 0; i < WORK_PARTS; i++)
+        sum += amount[i] * c->unit[i];
+    return sum * c->stretch;
+}
+
+static double stage_seconds(const struct stage_work *s, const struct coefficients *c)
+{
+    return seconds(s->forward, c) + seconds(s->backward, c);
+}
+
+/* The slowest stage sets the pace. */
+static void compute(struct timing *t, const struct work *w, const struct coefficients *c,
+                    double microbatches)
+{
+    t->last = stage_seconds(&w->last, c) >= stage_seconds(&w->other, c);
+    const struct stage_work *s = t->last ? &w->last : &w->other;
+
+    t->forward = seconds(s->forward, c);
+    t->backward = seconds(s->backward, c);
+    for (int i = 0; i < WORK_PARTS; i++)
+        t->part[i] = (s->forward[i] + s->backward[i]) * c->unit[i] * c->stretch * microbatches;
+}
+
+static bool is_window(const struct message *m)
+{
+    return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
+}
+
+/* Inside layers and between stages: a share stays. Returns what is seen in all. */
+static double shares(struct timing *t, const struct traffic *tr, const double *one,
+                     const struct coefficients *c)
+{
+    double seen = 0;
+
+    for (int i = 0; i < tr->messages; i++) {
+        const struct message *m = &tr->message[i];
+        t->raw[i] = one[i] * m->count;
+        t->seen[i] = is_window(m) ? 0 : t->raw[i] * c->exposed[m->exposure];
+        seen += t->seen[i];
+    }
+    return seen;
+}
+
+/* Neither of these has compute beside it: the first gather of a forward pass, the last reduction.
+ */
+static bool has_edge(const struct message *m)
+{
+    return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
+}
+
+/* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`, beside
+ * `compute` seconds.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is
+ * the same over the whole pass. */
+static void window(struct timing *t, const struct traffic *tr, const double *one,
+                   const struct coefficients *c, enum phase phase, double rounds, double passes)
+{
+    double comm = 0, compute = phase == PHASE_FORWARD ? t->forward : t->backward;
+
+    for (int i = 0; i < tr->messages; i++)
+        if (tr->message[i].phase == phase && tr->message[i].rounds >= rounds)
+            comm += t->raw[i] / tr->message[i].rounds;
+    if (!(comm > 0) || passes <= 0)
+        return;
+    double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - c->overlap * compute) / comm;
+    for (int i = 0; i < tr->messages; i++) {
+        const struct message *m = &tr->message[i];
+        if (m->phase != phase || m->rounds < rounds)
+            continue;
+        double edge = has_edge(m) ? one[i] * (1 - seen) : 0;
+        t->seen[i] += passes * (edge + t->raw[i] / m->rounds * seen);
+    }
+}
+
+/* m-1 microbatches have the messages of every round, the last one has all. */
+static void windows(struct timing *t, const struct traffic *tr, const double *one,
+                    const struct coefficients *c, double microbatches)
+{
+    for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
+        window(t, tr, one, c, (enum phase)phase, 1, 1);
+        window(t, tr, one, c, (enum phase)phase, 2, microbatches - 1);
+    }
+    for (int i = 0; i < tr->messages; i++)
+        t->seen[i] = fmin(t->seen[i], t->raw[i]);
+}
+
+/* Idle time while the pipeline fills and drains. */
+static double bubble(const struct timing *t, const struct work *w, const struct coefficients *c,
+                     double messages, int stages, int chunks)
+{
+    double slow = t->forward + t->backward + messages;
+
+    if (stages < 2)
+        return 0;
+    return (stages * (stage_seconds(&w->mean, c) + messages) - slow) / chunks;
+}
+
+void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
+               const struct coefficients *c, const struct layout *l, const struct recipe *r)
+{
+    double m = layout_microbatches(l, r);
+
+    compute(t, w, c, m);
+    double messages = shares(t, tr, one, c);
+    t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r->stages);
+    windows(t, tr, one, c, m);
+    t->optimizer = w->updated * c->optimizer;
+    t->fixed = c->fixed;
+    t->eval = r->eval_seconds;
+    t->checkpoint = r->checkpoint_seconds;
+    t->other = r->fixed_seconds;
+    t->sec = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other;
+    for (int i = 0; i < WORK_PARTS; i++)
+        t->sec += t->part[i];
+    for (int i = 0; i < tr->messages; i++)
+        t->sec += t->seen[i];
+}

@@ -1,0 +1,48 @@
+/* timing.h - the arithmetic of a step without words: predict puts words to it, search calls it a
+ * million times a second.
+ *
+ *   T = T_mb m + (p T_mean - T_mb)/v + exposed(data parallel) + optimizer + fixed
+ *
+ * m microbatches, p stages, v chunks per stage (Narayanan et al. 2021, 2.2); T_mb is compute and
+ * seen messages of a microbatch on the slowest stage, T_mean on the mean one: when stages are equal
+ * this is T_mb (m + (p-1)/v).  Messages inside layers and between stages keep a calibrated share
+ * of their time.  Data-parallel messages run beside the layers: of L in a row, the first all_gather
+ * of a forward pass and the last reduction of a backward pass have nothing to hide behind; the
+ * others are seen for max(exposed.dp c, c - overlap.dp w), c being the messages of a pass and w
+ * its compute (prefetch one layer ahead: Zhao et al. 2023, 3.3). */
+#ifndef RG_TIMING_H
+#define RG_TIMING_H
+
+#include "step/constants.h"
+#include "step/rate.h"
+#include "step/traffic.h"
+#include "step/work.h"
+
+/* constants.json and rates resolved once for a machine and a recipe: plain numbers. */
+struct coefficients {
+    double unit[WORK_PARTS];      /* s per FLOP, per byte, per kernel */
+    double stretch;               /* of all compute: a measured step's, else 1 */
+    double exposed[EXPOSE_COUNT]; /* share of a message's time that is seen; EXPOSE_WINDOW: least */
+    double overlap;   /* of the compute beside it that can hide data-parallel messages */
+    double optimizer; /* s per parameter whose states the rank holds; 0: unknown */
+    double fixed;     /* s */
+};
+/* stretch: 1 without an anchor. */
+void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
+                     double stretch);
+
+struct timing {
+    double sec;                      /* the step: the sum of all below */
+    double part[WORK_PARTS];         /* s of the step in each kind of compute, all microbatches */
+    double forward, backward;        /* s, compute of one microbatch */
+    double bubble, optimizer, fixed; /* s */
+    double eval, checkpoint, other;  /* s, as the recipe gives them */
+    double seen[TRAFFIC_MAX], raw[TRAFFIC_MAX]; /* s of the step per message; raw: nothing hidden */
+    bool last; /* the slowest stage is the one with the output head */
+};
+
+/* one[i]: seconds of one message i on its slowest group (pricer.h).  Allocates nothing. */
+void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
+               const struct coefficients *c, const struct layout *l, const struct recipe *r);
+
+#endif

@@ -1,0 +1,40 @@
+/* work.h - what one rank computes: matrix products, attention core, memory traffic and kernels of
+ * one microbatch.
+ *
+ * Nothing here knows about time: timing.h divides by rates.  Forward FLOPs are 2 per multiply-add;
+ * backward twice that, without the half that makes weights' gradients where weights are frozen
+ * (Hu et al. 2021); recomputing repeats forward (full) or the attention core (selective:
+ * Korthikanti et al. 2022, 5). */
+#ifndef RG_WORK_H
+#define RG_WORK_H
+
+#include "step/layout.h"
+
+enum work_part {
+    WORK_LINEAR, /* products with weights of layers, FLOPs */
+    WORK_EXPERT, /* products of routed experts, FLOPs */
+    WORK_HEAD,   /* the output head, FLOPs */
+    WORK_CORE,   /* attention core, FLOPs */
+    WORK_MEMORY, /* what is bound by memory: bytes to and from it */
+    WORK_LAUNCH, /* kernels */
+    WORK_PARTS
+};
+extern const char *const work_name[WORK_PARTS]; /* "matrix products", "routed experts", ... */
+
+/* One rank and microbatch, all chunks of one pipeline stage. */
+struct stage_work {
+    double forward[WORK_PARTS], backward[WORK_PARTS];
+};
+
+struct work {
+    struct stage_work mean;  /* over the stages of a pipeline */
+    struct stage_work other; /* the fullest stage that does not hold the head */
+    struct stage_work last;  /* the stage that does; with one stage all three agree */
+    double weights; /* of the forward products, what weights' gradients take: 1, frozen 0 */
+    double updated; /* parameters whose optimizer states this rank holds */
+};
+
+/* After layout_check().  Allocates nothing. */
+void work_of(struct work *w, const struct model *m, const struct layout *l, const struct recipe *r);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/timing.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Unit rates, so that amounts are seconds; the tests set what they look at. */
+static struct coefficients unit_coefficients(void)
+{
+    struct coefficients c = {.stretch = 1, .overlap = 1};
+
+    for (int i = 0; i < WORK_PARTS; i++)
+        c.unit[i] = 1;
+    return c;
+}
+
+static struct work even(double forward, double backward)
+{
+    struct work w = {.weights = 1};
+
+    w.mean.forward[WORK_LINEAR] = forward;
+    w.mean.backward[WORK_LINEAR] = backward;
+    w.other = w.last = w.mean;
+    return w;
+}
+
+static struct layout pipeline(int pp, int dp)
+{
+    struct layout l = {.ranks = pp * dp};
+
+    for (int i = 0; i < AXIS_COUNT; i++)
+        l.size[i] = 1;
+    l.size[AXIS_PP] = pp;
+    l.size[AXIS_DP_SHARD] = dp;
+    return l;
+}
+
+static struct recipe batches(int dp, int m)
+{
+    struct recipe r;
+
+    recipe_defaults(&r);
+    r.global_batch = dp * m;
+    return r;
+}
+
+static double sum(const struct timing *t, int messages)
+{
+    double s = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other;
+
+    for (int i = 0; i < WORK_PARTS; i++)
+        s += t->part[i];
+    for (int i = 0; i < messages; i++)
+        s += t->seen[i];
+    return s;
+}
+
+static void equal_stages_give_the_published_bubble(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic none = {.messages = 0};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(4, 1);
+    struct recipe r = batches(1, 8);
+    struct timing t;
+
+    (void)state;
+    timing_of(&t, &none, NULL, &w, &c, &l, &r);
+    assert_float_equal(t.sec, 3 * (8 + 3), 1e-12);
+    r.stages = 3;
+    r.schedule = SCHEDULE_INTERLEAVED;
+    timing_of(&t, &none, NULL, &w, &c, &l, &r);
+    assert_float_equal(t.sec, 3 * (8 + 3 / 3.0), 1e-12);
+    assert_float_equal(sum(&t, 0), t.sec, 1e-12);
+}
+
+/* Stages of 3, 3, 3 and 7 s: seven rounds of the slowest and one of each. */
+static void the_slowest_stage_sets_the_pace(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic none = {.messages = 0};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(4, 1);
+    struct recipe r = batches(1, 8);
+    struct timing t;
+
+    (void)state;
+    w.last.forward[WORK_HEAD] = 4;
+    w.mean.forward[WORK_HEAD] = 1;
+    timing_of(&t, &none, NULL, &w, &c, &l, &r);
+    assert_true(t.last);
+    assert_float_equal(t.sec, 7 * 7 + (3 + 3 + 3 + 7), 1e-12);
+}
+
+static struct message gradients(double count, double rounds)
+{
+    return (struct message){.label = "gradients",
+                            .op = OP_REDUCE_SCATTER,
+                            .phase = PHASE_BACKWARD,
+                            .count = count,
+                            .rounds = rounds};
+}
+
+/* Once a step beside one backward pass of 2 s: what does not fit is seen, and the last message at
+ * least. */
+static void gradients_hide_behind_one_backward_pass(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic tr = {.messages = 1, .message = {gradients(10, 1)}};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(1, 2);
+    struct recipe r = batches(2, 4);
+    struct timing t;
+
+    (void)state;
+    timing_of(&t, &tr, (double[]){0.1}, &w, &c, &l, &r); /* 1 s in all */
+    assert_float_equal(t.seen[0], 0.1, 1e-12);
+    timing_of(&t, &tr, (double[]){0.5}, &w, &c, &l, &r); /* 5 s in all */
+    assert_float_equal(t.raw[0], 5, 1e-12);
+    assert_true(t.seen[0] >= 3 && t.seen[0] < 3.5);
+    tr.message[0] = gradients(40, 4); /* every microbatch */
+    timing_of(&t, &tr, (double[]){0.5}, &w, &c, &l, &r);
+    assert_true(t.seen[0] >= 12 && t.seen[0] < 14);
+    assert_float_equal(sum(&t, 1), t.sec, 1e-12);
+}
+
+static void a_share_of_messages_inside_layers_is_seen(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic tr = {.messages = 1,
+                         .message = {{.label = "tp",
+                                      .op = OP_ALL_GATHER,
+                                      .exposure = EXPOSE_TP,
+                                      .phase = PHASE_LAYER,
+                                      .count = 8,
+                                      .rounds = 4}}};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(2, 1);
+    struct recipe r = batches(1, 4);
+    struct timing t;
+
+    (void)state;
+    c.exposed[EXPOSE_TP] = 0.5;
+    timing_of(&t, &tr, (double[]){0.1}, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.4, 1e-12);
+    assert_float_equal(t.bubble, 3.1, 1e-12); /* a microbatch with what is seen in it */
+}
+
+static void an_anchor_stretches_compute_alone(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic none = {.messages = 0};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(1, 1);
+    struct recipe r = batches(1, 1);
+    struct timing t;
+
+    (void)state;
+    c.stretch = 1.5;
+    c.fixed = 7;
+    r.eval_seconds = 0.25;
+    timing_of(&t, &none, NULL, &w, &c, &l, &r);
+    assert_float_equal(t.sec, 4.5 + 7.25, 1e-12);
+    assert_float_equal(t.forward, 1.5, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_stages_give_the_published_bubble),
+        cmocka_unit_test(the_slowest_stage_sets_the_pace),
+        cmocka_unit_test(gradients_hide_behind_one_backward_pass),
+        cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
+        cmocka_unit_test(an_anchor_stretches_compute_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
