@@ -1,17 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
-#include "step/placement.h"
 
+/* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
+static int racks_named(const char *nodes)
+{
+    char **name;
+    int count, racks = 0;
+
+    if (hostlist_expand(&name, &count, nodes, NULL) < 0)
+        return 0; /* placement says why */
+    for (int i = 0; i < count; i++) {
+        int rack = -1;
+        if (sscanf(name[i], "r%4dn", &rack) == 1 && rack >= racks)
+            racks = rack + 1;
+    }
+    hostlist_free(name, count);
+    return racks;
+}
+
+/* As many racks as the ranks fill; with segments, no rack holds more than whole ones. */
 static int racks_for(const struct fabric *f, const struct job_opts *o, int ranks)
 {
-    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
+    int hosts = f->hosts_per_rack > 0 ? f->hosts_per_rack : 1, segment = o->place.segment;
+    int per =
+        f->gpus_per_host * (segment > 0 && segment < hosts ? hosts / segment * segment : hosts);
 
-    return o->racks ? o->racks : ranks > 0 ? (ranks + per - 1) / per : 0;
+    if (o->racks)
+        return o->racks;
+    if (o->place.nodes)
+        return racks_named(o->place.nodes);
+    return ranks > 0 ? (ranks + per - 1) / per : 0;
 }
 
 /* Ranks that the layout's text fixes; 0 when it leaves an axis open or is not given. */
@@ -51,20 +76,18 @@ static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
 
 static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
-    int ranks = t->endpoints, given = 0;
+    int given;
 
-    if (o->order && placement_load(&j->order, &given, t, o->order, err) < 0)
+    if (placement_make(&j->order, &given, t, &o->place, ranks_of(o), err) < 0)
         return -1;
-    if (o->order)
-        ranks = given;
     const char *text = o->layout ? o->layout : "dp=auto";
-    int want = o->gpus ? o->gpus : strstr(text, "auto") ? ranks : 0;
+    int want = o->gpus ? o->gpus : strstr(text, "auto") ? given : 0;
     if (layout_parse(&j->layout, text, (enum strategy)o->recipe.strategy, (enum mesh_order)o->mesh,
                      want, err) < 0)
         return -1;
-    if (o->order && j->layout.ranks > given)
+    if (j->order && j->layout.ranks > given)
         return err_usage(err, "the layout needs %d ranks and %s places %d", j->layout.ranks,
-                         o->order, given);
+                         o->place.order ? o->place.order : "the placement", given);
     return layout_check(&j->layout, &j->model, &o->recipe, err);
 }
 

@@ -7,11 +7,13 @@
 
 #include <argp.h>
 
+#include "step/placement.h"
 #include "step/predict.h"
 
 /* As typed; nothing is owned. */
 struct job_opts {
-    const char *matrix, *fabric, *model, *layout, *order, *constants;
+    const char *matrix, *fabric, *model, *layout, *constants;
+    struct placement place;
     int racks, gpus;
     int mesh; /* enum mesh_order */
     double flops;
@@ -20,9 +22,27 @@ struct job_opts {
 
 void job_defaults(struct job_opts *o);
 
-/* --model --layout --gpus --fabric --racks --order --mesh-order --flops --constants and the rows of
- * recipe_setting, and MATRIX as the one argument that is no option: a child of a command's argp
- * (job_child()); its input is a struct job_opts that holds the defaults. */
+/* Every word of it is a row of one table (job_opts.c), as those of the recipe are. */
+enum job_kind { JOB_TEXT, JOB_INT, JOB_RATE, JOB_WORD };
+struct job_setting {
+    const char *key;
+    int letter; /* short option, 0: none */
+    enum job_kind kind;
+    size_t at; /* offset in struct job_opts */
+    const char *const *words;
+    int count;
+    int group; /* of --help */
+    const char *arg, *help;
+};
+extern const struct job_setting job_setting[];
+extern const int job_settings;
+/* A row of job_setting or recipe_setting by its key, "mesh-order" or "mesh_order"; a text is kept
+ * as it is.  EXIT_USAGE: the message starts with the key, or lists the known ones. */
+int job_set(struct job_opts *o, const char *key, const char *value, struct err *err);
+
+/* The rows of job_setting and of recipe_setting as options, and MATRIX as the one argument that is
+ * no option: a child of a command's argp (job_child()); its input is a struct job_opts that holds
+ * the defaults. */
 struct argp_child job_child(int group);
 
 /* Everything that a question points to; owns it. */

@@ -1,99 +1,107 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job_opts.c - the options that say which job. */
+/* job_opts.c - the words that say which job, as options and as keys of files. */
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/opt.h"
 #include "base/units.h"
 #include "step/job.h"
 
-enum {
-    FABRIC = 0x500,
-    RACKS,
-    LAYOUT,
-    MESH,
-    ORDER,
-    GPUS,
-    FLOPS,
-    CONSTANTS,
-    SETTING = 0x600, /* and those after it: rows of recipe_setting */
-};
+enum { FIRST = 0x500, OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
 
-static const struct argp_option own_options[] = {
-    {"model", 'm', "NAME", 0, "a model of jobs/training/models, or a file (default llama3.1-8b)",
-     1},
-    {"layout", LAYOUT, "AXES", 0,
+#define AT(field) offsetof(struct job_opts, field)
+
+const struct job_setting job_setting[] = {
+    {"model", 'm', JOB_TEXT, AT(model), NULL, 0, 1, "NAME",
+     "a model of jobs/training/models, or a file (default llama3.1-8b)"},
+    {"layout", 0, JOB_TEXT, AT(layout), NULL, 0, 1, "AXES",
      "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
-     "auto (default dp=auto)",
-     1},
-    {"gpus", GPUS, "N", 0, "ranks of the layout (default: all endpoints)", 1},
-    {"fabric", FABRIC, "NAME", 0,
-     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has", 2},
-    {"racks", RACKS, "N", 0, "racks of the preset (default: as many as the GPUs need)", 2},
-    {"order", ORDER, "FILE", 0,
-     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)", 2},
-    {"mesh-order", MESH, "NAME", 0, "megatron, torchtitan, tp-pp-dp (default megatron)", 2},
-    {"flops", FLOPS, "RATE", 0, "FLOP/s that a device reaches, before preset and matrix: 400e12",
-     2},
-    {"constants", CONSTANTS, "FILE", 0, "instead of jobs/training/constants.json", 2},
+     "auto (default dp=auto)"},
+    {"gpus", 0, JOB_INT, AT(gpus), NULL, 0, 1, "N", "ranks of the layout (default: all endpoints)"},
+    {"fabric", 0, JOB_TEXT, AT(fabric), NULL, 0, 2, "NAME",
+     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has"},
+    {"racks", 0, JOB_INT, AT(racks), NULL, 0, 2, "N",
+     "racks of the preset (default: as many as the GPUs need)"},
+    {"order", 0, JOB_TEXT, AT(place.order), NULL, 0, 2, "FILE",
+     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)"},
+    {"nodes", 0, JOB_TEXT, AT(place.nodes), NULL, 0, 2, "LIST",
+     "ranks fill these nodes in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)"},
+    {"segment", 0, JOB_INT, AT(place.segment), NULL, 0, 2, "N",
+     "N nodes of a rack, then N of the next, round the racks: the widest spread that srun "
+     "--segment=N allows"},
+    {"spread", 0, JOB_WORD, AT(place.spread), spread_name, SPREAD_COUNT, 2, "NAME",
+     "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)"},
+    {"mesh-order", 0, JOB_WORD, AT(mesh), order_name, ORDER_COUNT, 2, "NAME",
+     "megatron, torchtitan, tp-pp-dp (default megatron)"},
+    {"flops", 0, JOB_RATE, AT(flops), NULL, 0, 2, "RATE",
+     "FLOP/s that a device reaches, before preset and matrix: 400e12"},
+    {"constants", 0, JOB_TEXT, AT(constants), NULL, 0, 2, "FILE",
+     "instead of jobs/training/constants.json"},
 };
-enum { OWN = sizeof(own_options) / sizeof(*own_options), OPTIONS_MAX = 64 };
-static struct argp_option options[OPTIONS_MAX]; /* own_options, recipe_setting, an empty one */
+const int job_settings = sizeof(job_setting) / sizeof(*job_setting);
+
+static int set(struct job_opts *o, const struct job_setting *s, const char *value, struct err *err)
+{
+    void *at = (char *)o + s->at;
+    struct err why;
+    int rc = 0;
+
+    switch (s->kind) {
+    case JOB_TEXT:
+        *(const char **)at = value;
+        break;
+    case JOB_INT:
+        rc = units_int(at, value, 1, COUNT_MAX, &why);
+        break;
+    case JOB_RATE:
+        rc = units_double(at, value, 1, 1e20, &why);
+        break;
+    case JOB_WORD:
+        *(int *)at = recipe_word(s->key, value, s->words, s->count, err);
+        return *(int *)at < 0 ? -1 : 0;
+    }
+    return rc < 0 ? err_usage(err, "%s: %s", s->key, why.text) : 0;
+}
+
+int job_set(struct job_opts *o, const char *key, const char *value, struct err *err)
+{
+    const char *known[OPTIONS_MAX];
+
+    for (int i = 0; i < job_settings; i++)
+        if (recipe_same_key(job_setting[i].key, key))
+            return set(o, &job_setting[i], value, err);
+    for (int i = 0; i < recipe_settings; i++)
+        if (recipe_same_key(recipe_setting[i].key, key))
+            return recipe_set(&o->recipe, key, value, err);
+    for (int i = 0; i < job_settings; i++)
+        known[i] = job_setting[i].key;
+    for (int i = 0; i < recipe_settings; i++)
+        known[job_settings + i] = recipe_setting[i].key;
+    return recipe_word("setting", key, known, job_settings + recipe_settings, err);
+}
+
+static struct argp_option options[OPTIONS_MAX]; /* both tables, and an empty one */
 
 static void fill_options(void)
 {
-    assert(OWN + recipe_settings < OPTIONS_MAX);
-    memcpy(options, own_options, sizeof(own_options));
+    assert(job_settings + recipe_settings < OPTIONS_MAX);
+    for (int i = 0; i < job_settings; i++) {
+        const struct job_setting *s = &job_setting[i];
+        options[i] = (struct argp_option){
+            s->key, s->letter ? s->letter : FIRST + i, s->arg, 0, s->help, s->group};
+    }
     for (int i = 0; i < recipe_settings; i++) {
         const struct setting *s = &recipe_setting[i];
-        options[OWN + i] = (struct argp_option){s->key, SETTING + i, s->arg, 0, s->help, 3};
+        int at = job_settings + i;
+        options[at] = (struct argp_option){s->key, FIRST + at, s->arg, 0, s->help, 3};
     }
-}
-
-/* Options that only store a value: where, and for words of a table which ones. */
-static const struct {
-    int key;
-    enum { INT, TEXT, WORD } kind;
-    size_t at;
-    const char *what;
-    const char *const *names;
-    int count;
-} stores[] = {
-    {'m', TEXT, offsetof(struct job_opts, model), NULL, NULL, 0},
-    {LAYOUT, TEXT, offsetof(struct job_opts, layout), NULL, NULL, 0},
-    {FABRIC, TEXT, offsetof(struct job_opts, fabric), NULL, NULL, 0},
-    {ORDER, TEXT, offsetof(struct job_opts, order), NULL, NULL, 0},
-    {CONSTANTS, TEXT, offsetof(struct job_opts, constants), NULL, NULL, 0},
-    {RACKS, INT, offsetof(struct job_opts, racks), NULL, NULL, 0},
-    {GPUS, INT, offsetof(struct job_opts, gpus), NULL, NULL, 0},
-    {MESH, WORD, offsetof(struct job_opts, mesh), "mesh order", order_name, ORDER_COUNT},
-};
-
-/* 1: not one of the table. */
-static int store(struct job_opts *a, int key, char *arg, struct err *err)
-{
-    for (size_t i = 0; i < sizeof(stores) / sizeof(*stores); i++) {
-        if (stores[i].key != key)
-            continue;
-        void *at = (char *)a + stores[i].at;
-        if (stores[i].kind == TEXT)
-            *(const char **)at = arg;
-        else if (stores[i].kind == INT)
-            return units_int(at, arg, 1, 1 << 28, err);
-        else
-            *(int *)at = recipe_word(stores[i].what, arg, stores[i].names, stores[i].count, err);
-        return stores[i].kind == WORD && *(int *)at < 0 ? -1 : 0;
-    }
-    return 1;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct job_opts *o = state->input;
     struct err err = {0, ""};
-    int rc = 0;
 
     if (key == ARGP_KEY_ARG) {
         if (o->matrix) {
@@ -103,21 +111,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->matrix = arg;
         return 0;
     }
-    if (key >= SETTING && key < SETTING + recipe_settings) {
-        if (recipe_set(&o->recipe, recipe_setting[key - SETTING].key, arg, &err) == 0)
+    for (int i = 0; i < job_settings + recipe_settings; i++) {
+        if (options[i].key != key)
+            continue;
+        if (job_set(o, options[i].name, arg, &err) == 0)
             return 0;
         argp_error(state, "--%s", err.text); /* the text begins with the key */
         return EINVAL;
     }
-    if (key == FLOPS)
-        rc = units_double(&o->flops, arg, 1, 1e20, &err);
-    else
-        rc = store(o, key, arg, &err);
-    if (rc == 1)
-        return ARGP_ERR_UNKNOWN;
-    if (rc < 0)
-        opt_error(state, options, key, &err);
-    return rc < 0 ? EINVAL : 0;
+    return ARGP_ERR_UNKNOWN;
 }
 
 void job_defaults(struct job_opts *o)

@@ -1,23 +1,52 @@
-/* placement.h - which endpoint does rank i run on: hostfiles and rank lists.
+/* placement.h - which endpoint does rank i run on: hostfiles, node lists, segments, distributions.
  *
- * One line per host or rank, '#' starts a comment:
+ * A hostfile has one line per host or rank, '#' starts a comment:
  *   r00n01            every endpoint of that host, in local order
  *   r00n01 slots=2    its first two not yet taken (mpirun's hostfile); "r00n01:2" is the same
  *   r00n01 3          its endpoint with local index 3
  *   17                endpoint 17
- * A line may be a host list ("r00n[01-18]"), then it stands for all of those hosts in turn. */
+ * A line may be a host list ("r00n[01-18]"), then it stands for all of those hosts in turn.
+ *
+ * Otherwise nodes are put in a row and ranks are dealt over them, with the words of srun: the row
+ * is the node list, or all hosts; `segment` nodes of a rack come before as many of the next
+ * (topology/block keeps those together; which racks and in which order is its choice, so this is
+ * the widest spread that it may make); `spread` deals ranks (srun --distribution). */
 #ifndef RG_PLACEMENT_H
 #define RG_PLACEMENT_H
 
 #include "base/err.h"
 #include "topo/topo.h"
 
-/* order[rank] = endpoint; the caller frees.  An unknown host, an endpoint given twice or not there:
- * EXIT_DATA with file, line and the text. */
+enum spread {
+    SPREAD_BLOCK,  /* a node is filled before the next */
+    SPREAD_CYCLIC, /* one rank a node, round and round */
+    SPREAD_COUNT
+};
+extern const char *const spread_name[SPREAD_COUNT];
+
+/* As typed; nothing is owned; zeros: rank i is endpoint i. */
+struct placement {
+    const char *order; /* hostfile; the others must be absent then */
+    const char *nodes; /* "r00n[00-15],r01n03" */
+    int segment;       /* nodes; 0: as they come */
+    int spread;        /* enum spread */
+};
+
+/* order[rank] = endpoint, for *given ranks; the caller frees.  *order is NULL and *given the number
+ * of endpoints when nothing is asked.  `ranks` is what the job has, 0: as many as there is room
+ * for. An unknown or repeated node, too few endpoints, a rack that is not known: EXIT_USAGE with
+ * the option's name. */
+int placement_make(int **order, int *given, const struct topo *t, const struct placement *p,
+                   int ranks, struct err *err);
+
+/* A hostfile alone.  An unknown host, an endpoint given twice or not there: EXIT_DATA with file,
+ * line and the text. */
 int placement_load(int **order, int *ranks, const struct topo *t, const char *path,
                    struct err *err);
 /* The same from memory; `path` is for messages, text is changed. */
 int placement_parse(int **order, int *ranks, const struct topo *t, char *text, const char *path,
                     struct err *err);
+/* The host of this name, or -1. */
+int placement_host(const struct topo *t, const char *name);
 
 #endif

@@ -125,7 +125,7 @@ int recipe_word(const char *what, const char *word, const char *const *names, in
 }
 
 /* "--micro-batch", "micro_batch" and "micro-batch" are one key. */
-static bool same_key(const char *have, const char *given)
+bool recipe_same_key(const char *have, const char *given)
 {
     while (*given == '-')
         given++;
@@ -138,7 +138,7 @@ static bool same_key(const char *have, const char *given)
 static const struct setting *find(const char *key)
 {
     for (int i = 0; i < recipe_settings; i++)
-        if (same_key(recipe_setting[i].key, key))
+        if (recipe_same_key(recipe_setting[i].key, key))
             return &recipe_setting[i];
     return NULL;
 }

@@ -106,6 +106,7 @@ extern const int recipe_settings;
 /* "--stages-per-rank" and "stages_per_rank" are the same key.  EXIT_USAGE: an unknown key lists the
  * known ones, a bad value says what is allowed. */
 int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err);
+bool recipe_same_key(const char *have, const char *given); /* `have` as a table spells it */
 char *recipe_get(char *buf, int size, const struct recipe *r, const struct setting *s);
 
 /* The index of `word` among n names, or -1 with 'strategy "x" is not known (known: ...)'. */

@@ -113,12 +113,119 @@ static void a_missing_file_is_no_input(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/order"));
 }
 
+/* Two racks of three nodes with two GPUs each: endpoints 0..11, nodes a0..a2 and b0..b2. */
+static void build_racks(struct topo *t)
+{
+    topo_init(t);
+    for (int i = 0; i < 6; i++) {
+        char *name = mem_printf("%c%d", i < 3 ? 'a' : 'b', i % 3);
+        int host = topo_add_host(t, name);
+        int rack = topo_add_group(t, LEVEL_RACK, i < 3 ? "left" : "right");
+        for (int k = 0; k < 2; k++) {
+            int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
+            t->endpoint[id].place.at[LEVEL_RACK] = rack;
+        }
+        free(name);
+    }
+}
+
+static const struct {
+    struct placement place;
+    int ranks, given, order[12];
+} dealt[] = {
+    {{.nodes = "b1,a0"}, 4, 4, {8, 9, 0, 1}},
+    {{.nodes = "a[0-2]"}, 2, 6, {0, 1, 2, 3, 4, 5}},
+    {{.spread = SPREAD_CYCLIC}, 6, 6, {0, 2, 4, 1, 3, 5}},
+    {{.spread = SPREAD_CYCLIC, .nodes = "b0,a2"}, 4, 4, {6, 4, 7, 5}},
+    {{.segment = 1}, 6, 6, {0, 1, 6, 7, 2, 3}},
+    {{.segment = 2}, 8, 8, {0, 1, 2, 3, 6, 7, 8, 9}},
+    {{.segment = 2}, 6, 8, {0, 1, 2, 3, 6, 7, 8, 9}},
+    {{.segment = 3}, 0, 12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+    {{.segment = 2, .nodes = "b[1-2],a[0-1]"}, 8, 8, {0, 1, 2, 3, 8, 9, 10, 11}},
+    {{.segment = 1, .spread = SPREAD_CYCLIC}, 4, 4, {0, 6, 1, 7}},
+};
+
+static void ranks_are_dealt_over_nodes_as_srun_does(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    build_racks(&t);
+    for (size_t i = 0; i < sizeof(dealt) / sizeof(*dealt); i++) {
+        int *order, given, ranks = dealt[i].ranks;
+        struct err err = {0, ""};
+        if (placement_make(&order, &given, &t, &dealt[i].place, ranks, &err) < 0)
+            fail_msg("case %zu: %s", i, err.text);
+        /* A row ends with the node or segment that the job needs last; the rest is not looked at.
+         */
+        assert_true(given >= ranks);
+        for (int k = 0; k < (ranks ? ranks : given); k++)
+            if (order[k] != dealt[i].order[k])
+                fail_msg("case %zu: rank %d is on %d, not %d", i, k, order[k], dealt[i].order[k]);
+        free(order);
+    }
+    topo_free(&t);
+}
+
+static void nothing_asked_is_no_order(void **state)
+{
+    int *order = &(int){0}, given;
+
+    (void)state;
+    assert_int_equal(placement_make(&order, &given, &topo, &(struct placement){0}, 3, NULL), 0);
+    assert_null(order);
+    assert_int_equal(given, 7);
+}
+
+static const struct {
+    struct placement place;
+    int ranks;
+    const char *says;
+} refused[] = {
+    {{.nodes = "a0,c7"}, 2, "--nodes: node \"c7\" is not among the 6 of the matrix (a0 .. b2)"},
+    {{.nodes = "a[0-1],a1"}, 2, "--nodes: node \"a1\" is listed twice"},
+    {{.nodes = "a[0-1]"}, 5, "--nodes: a[0-1] has 4 endpoints, and the job has 5 ranks"},
+    {{.nodes = "a[0-"}, 1, "--nodes: "},
+    {{.segment = 4}, 4, "--segment: the racks have room for 0 segments of 4 nodes"},
+    {{.segment = 2},
+     9,
+     "--segment: the racks have room for 2 segments of 2 nodes, which hold 8 "
+     "ranks, and the job has 9"},
+    {{.order = "f", .nodes = "a0"}, 1, "--order says where each rank is"},
+    {{.order = "f", .spread = SPREAD_CYCLIC}, 1, "--order says where each rank is"},
+};
+
+static void a_placement_that_cannot_be_is_refused_with_the_option(void **state)
+{
+    struct topo t;
+    int *order, given;
+    struct err err;
+
+    (void)state;
+    build_racks(&t);
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        assert_int_equal(
+            placement_make(&order, &given, &t, &refused[i].place, refused[i].ranks, &err), -1);
+        assert_int_equal(err.code, EXIT_USAGE);
+        if (strncmp(err.text, refused[i].says, strlen(refused[i].says)))
+            fail_msg("case %zu: \"%s\"", i, err.text);
+    }
+    topo_free(&t);
+    /* The hosts of `topo` have no rack. */
+    struct placement segment = {.segment = 1};
+    assert_int_equal(placement_make(&order, &given, &topo, &segment, 1, &err), -1);
+    assert_string_equal(err.text, "--segment: the rack of node \"n1\" is not known");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_way_to_write_an_order_is_understood),
         cmocka_unit_test(a_bad_line_is_refused_with_its_number_and_reason),
         cmocka_unit_test(a_missing_file_is_no_input),
+        cmocka_unit_test(ranks_are_dealt_over_nodes_as_srun_does),
+        cmocka_unit_test(nothing_asked_is_no_order),
+        cmocka_unit_test(a_placement_that_cannot_be_is_refused_with_the_option),
     };
     return cmocka_run_group_tests(tests, build, raze);
 }
