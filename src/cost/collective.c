@@ -6,18 +6,11 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "cost/matrix.h"
-#include "cost/model.h"
+#include "cost/collective.h"
 
 /* In one TCP fabric of known truth the pair model met a ring's time or missed it by up to a
  * quarter. */
 static const double model_error = 0.25;
-
-/* Curves that may stand in for the group: same op, same domain pattern; below and above in ranks.
- */
-struct found {
-    const struct collective *same, *below, *above;
-};
 
 static bool pattern_equal(const struct shape *a, const struct shape *b)
 {
@@ -78,6 +71,31 @@ static double rescaled(const struct collective *c, int ranks, double sec)
            (sec - base) * op_bus_factor(c->op, ranks) / from;
 }
 
+/* Between two numbers of ranks: a straight line in logs. */
+static double between(const struct found *f, int ranks, double below, double above)
+{
+    double from = f->below->shape.ranks, to = f->above->shape.ranks;
+    double w = log(ranks / from) / log(to / from);
+
+    return exp((1 - w) * log(below) + w * log(above));
+}
+
+/* Of the curves found, the one that answers; NULL: none. */
+static const struct collective *answering(const struct found *f)
+{
+    return f->same ? f->same : f->below ? f->below : f->above;
+}
+
+/* Seconds at the group's ranks, given what the answering curve says at `bytes`. */
+static double curves_time(const struct found *f, int ranks, double sec, double bytes)
+{
+    if (f->same)
+        return sec;
+    if (f->below && f->above)
+        return between(f, ranks, sec, curve_time(&f->above->curve, bytes));
+    return rescaled(answering(f), ranks, sec);
+}
+
 /* ", 4 groups at once" where a curve was measured so. */
 static char *beside_words(char buf[32], const struct collective *c)
 {
@@ -91,8 +109,7 @@ static char *beside_words(char buf[32], const struct collective *c)
 static bool from_curves(struct cost *out, const struct found *f, const struct shape *s,
                         double bytes)
 {
-    const struct collective *a = f->same ? f->same : f->below ? f->below : f->above;
-    const struct collective *b = f->above;
+    const struct collective *a = answering(f), *b = f->above;
     char want[48], have[48], other[48], size[UNITS_TEXT], beside[32];
 
     if (!a)
@@ -109,35 +126,45 @@ static bool from_curves(struct cost *out, const struct found *f, const struct sh
         snprintf(out->source, sizeof(out->source), "%s %s %s at %s%s", basis, name, have, size,
                  beside_words(beside, a));
     } else if (f->below && b) {
-        double w =
-            log((double)s->ranks / a->shape.ranks) / log((double)b->shape.ranks / a->shape.ranks);
-        out->sec = exp((1 - w) * log(out->sec) + w * log(curve_time(&b->curve, bytes)));
         snprintf(out->source, sizeof(out->source), "%s %s at %s, %s between %s and %s", basis, name,
                  size, want, have, shape_text(other, &b->shape));
     } else {
-        out->sec = rescaled(a, s->ranks, out->sec);
         snprintf(out->source, sizeof(out->source), "%s %s at %s, %s scaled from %s at equal busbw",
                  basis, name, size, want, have);
     }
+    out->sec = curves_time(f, s->ranks, out->sec, bytes);
     out->lo = out->sec * low;
     out->hi = out->sec * high;
     return true;
 }
 
 /* Slow parts stretch a curve by what they do to the model. */
-static void slow_down(struct cost *out, const struct matrix *m, const struct ways *w, enum op op,
-                      double bytes)
+static double slower_by(const struct matrix *m, const struct ways *w, enum op op, double bytes,
+                        double sec)
 {
     struct ways healthy = *w;
 
     healthy.inner_factor = healthy.outer_factor = 1;
     healthy.alpha_add = 0;
     double ratio = model_time(m, w, op, bytes) / model_time(m, &healthy, op, bytes);
-    if (isnan(ratio) && isfinite(out->sec))
-        ratio = 1 / fmin(w->inner_factor, w->outer_factor);
-    out->sec *= ratio;
-    out->lo *= ratio;
-    out->hi *= ratio;
+    return isnan(ratio) && isfinite(sec) ? 1 / fmin(w->inner_factor, w->outer_factor) : ratio;
+}
+
+void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct ways *ways)
+{
+    q->op = op;
+    q->ways = *ways;
+    find_curves(&q->found, m, op, ways, false);
+}
+
+double quote_time(const struct quote *q, const struct matrix *m, double bytes)
+{
+    const struct collective *a = answering(&q->found);
+
+    if (!a)
+        return model_time(m, &q->ways, q->op, bytes);
+    double sec = curves_time(&q->found, q->ways.shape.ranks, curve_time(&a->curve, bytes), bytes);
+    return q->ways.exception < 0 ? sec : sec * slower_by(m, &q->ways, q->op, bytes, sec);
 }
 
 static bool refused(const struct matrix *m, enum op op, const int *ids, int n, struct cost *out)
@@ -172,8 +199,10 @@ static void collective_cost(const struct matrix *m, enum op op, const int *ids, 
     find_curves(&f, m, op, &w, healthy);
     out->exception = w.exception;
     if (from_curves(out, &f, &w.shape, bytes)) {
-        if (w.exception >= 0)
-            slow_down(out, m, &w, op, bytes);
+        double by = w.exception < 0 ? 1 : slower_by(m, &w, op, bytes, out->sec);
+        out->sec *= by;
+        out->lo *= by;
+        out->hi *= by;
     } else {
         out->basis = BASIS_MODELLED;
         out->sec = model_time(m, &w, op, bytes);

@@ -1,7 +1,7 @@
 /* model.h - a collective from nothing but tiers: used where no curve was measured or published, for
  * the expected value, and to carry slow parts into measured curves. */
-#ifndef RG_MODEL_H
-#define RG_MODEL_H
+#ifndef RG_COST_MODEL_H
+#define RG_COST_MODEL_H
 
 #include "cost/matrix.h"
 

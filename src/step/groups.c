@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/groups.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+/* What two ranks may share: the levels, and the NIC. */
+enum { KEY_NIC = LEVEL_COUNT, KEYS };
+
+struct rank_place {
+    int key[KEYS]; /* index into places.slot, -1: not visible */
+    uint64_t mark; /* made of the exceptions that touch the endpoint, 0: none */
+};
+
+/* The label of a key in the group that was stamped so. */
+struct label_slot {
+    unsigned stamp;
+    int label;
+};
 
 /* splitmix64's finaliser (Vigna 2015). */
 static uint64_t mix(uint64_t x)
@@ -30,7 +43,8 @@ static bool touches(const struct matrix *m, const struct exception *x, int endpo
     }
 }
 
-uint64_t *groups_mark(const struct matrix *m)
+/* Per endpoint a number made of the exceptions that touch it; the caller frees. */
+static uint64_t *marks(const struct matrix *m)
 {
     uint64_t *mark = mem_calloc((size_t)m->topo.endpoints, sizeof(*mark));
 
@@ -48,28 +62,68 @@ uint64_t *groups_mark(const struct matrix *m)
     return mark;
 }
 
-static int tier_of(const struct matrix *m, int a, int b)
+/* The NIC of an endpoint as shape.c counts them: where none was seen, a GPU has its own and the
+ * CPUs of a host share one. */
+static int nic_of(const struct topo *t, int id)
 {
-    const struct endpoint *e = m->topo.endpoint;
+    const struct endpoint *e = &t->endpoint[id];
 
-    return topo_tier(m->topo.tier, m->topo.tiers, &e[a].place, &e[b].place);
+    if (e->nic >= 0)
+        return e->nic;
+    return t->nics + (e->kind == ENDPOINT_GPU ? t->hosts + id : e->place.at[LEVEL_HOST]);
 }
 
-/* Equal for groups that are alike. */
-static uint64_t signature(const struct matrix *m, const int *ids, int n, const uint64_t *mark)
+void places_open(struct places *p, const struct matrix *m, const int *order, int ranks)
 {
-    struct shape s;
+    const struct topo *t = &m->topo;
+    int base[KEYS + 1] = {0};
+    uint64_t *mark = marks(m);
+
+    *p = (struct places){.matrix = m, .order = order, .ranks = ranks};
+    p->rank = mem_calloc((size_t)ranks, sizeof(*p->rank));
+    for (int k = 0; k < LEVEL_COUNT; k++)
+        base[k + 1] = base[k] + (k == LEVEL_HOST ? t->hosts : t->group[k].count);
+    base[KEYS] = base[KEY_NIC] + t->nics + t->hosts + t->endpoints;
+    for (int r = 0; r < ranks; r++) {
+        int id = order ? order[r] : r;
+        for (int k = 0; k < LEVEL_COUNT; k++) {
+            int at = t->endpoint[id].place.at[k];
+            p->rank[r].key[k] = at < 0 ? -1 : base[k] + at;
+        }
+        p->rank[r].key[KEY_NIC] = base[KEY_NIC] + nic_of(t, id);
+        p->rank[r].mark = mark[id];
+    }
+    p->slot = mem_calloc((size_t)base[KEYS], sizeof(*p->slot));
+    free(mark);
+}
+
+void places_close(struct places *p)
+{
+    free(p->rank);
+    free(p->slot);
+    memset(p, 0, sizeof(*p));
+}
+
+/* Equal for groups whose members lie alike, position by position: hosts, domains, ... are numbered
+ * as they appear in the group. */
+static uint64_t signature(struct places *p, const struct span *span, int group)
+{
+    int next[KEYS] = {0}, first = span_rank(span, group, 0);
     uint64_t sum = 0;
 
-    shape_of(&s, &m->topo, ids, n);
-    for (int i = 0; i < n; i++) {
-        sum += mark[ids[i]];
-        if (n > 1)
-            sum += mix((uint64_t)tier_of(m, ids[i], ids[(i + 1) % n]));
+    p->stamp++;
+    for (int i = 0; i < span->size; i++) {
+        const struct rank_place *r = &p->rank[first + i * span->stride];
+        uint64_t labels = r->mark;
+        for (int k = 0; k < KEYS; k++) {
+            struct label_slot *s = r->key[k] < 0 ? NULL : &p->slot[r->key[k]];
+            if (s && s->stamp != p->stamp)
+                *s = (struct label_slot){p->stamp, next[k]++};
+            labels = labels * 0x100000001b3u + (uint64_t)(s ? s->label + 1 : 0);
+        }
+        sum = (sum ^ labels) * 0x9e3779b97f4a7c15u;
+        sum ^= sum >> 29;
     }
-    const int part[] = {s.ranks, s.domains, s.per_domain, s.nodes, s.nics, s.racks};
-    for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
-        sum = mix(sum ^ (uint64_t)part[i]);
     return sum;
 }
 
@@ -81,56 +135,73 @@ void groups_ids(const struct groups *g, const int *order, int index, int *ids)
     }
 }
 
-void groups_find(struct groups *g, const struct matrix *m, struct span span, int ranks,
-                 const int *order, const uint64_t *mark)
-{
-    uint64_t *known = NULL;
-    int knowns = 0, *ids;
+/* Signature -> kind, open addressing; kind -1: free. */
+struct known {
+    uint64_t signature;
+    int kind;
+};
 
-    memset(g, 0, sizeof(*g));
-    g->span = span;
-    g->total = span_groups(&span, ranks);
-    ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
+static struct known *look_up(struct known *table, size_t slots, uint64_t signature)
+{
+    size_t at = signature & (slots - 1);
+
+    while (table[at].kind >= 0 && table[at].signature != signature)
+        at = (at + 1) & (slots - 1);
+    return &table[at];
+}
+
+static bool ways_equal(const struct ways *a, const struct ways *b)
+{
+    const struct shape *s = &a->shape, *t = &b->shape;
+
+    return s->ranks == t->ranks && s->domains == t->domains && s->per_domain == t->per_domain &&
+           s->nodes == t->nodes && s->nics == t->nics && s->racks == t->racks &&
+           a->inner == b->inner && a->outer == b->outer && a->crossings == b->crossings &&
+           a->inner_factor == b->inner_factor && a->outer_factor == b->outer_factor &&
+           a->alpha_add == b->alpha_add && !memcmp(a->share, b->share, sizeof(a->share));
+}
+
+/* The kind that prices as this group does; a new one if there is none. */
+static int kind_of(struct groups *g, const struct places *p, int index, int *ids)
+{
+    struct group_kind kind = {.index = index};
+
+    groups_ids(g, p->order, index, ids);
+    ways_of(&kind.ring, p->matrix, ids, g->span.size, OP_ALL_GATHER, false);
+    ways_of(&kind.across, p->matrix, ids, g->span.size, OP_ALL_TO_ALL, false);
+    kind.ring.at_once = kind.across.at_once = g->total;
+    for (int k = 0; k < g->kinds; k++)
+        if (ways_equal(&g->kind[k].ring, &kind.ring) &&
+            ways_equal(&g->kind[k].across, &kind.across))
+            return k;
+    MEM_PUSH(g->kind, g->kinds) = kind;
+    return g->kinds - 1;
+}
+
+void groups_find(struct groups *g, struct places *p, struct span span)
+{
+    size_t slots = 16;
+    int *ids = mem_calloc((size_t)span.size, sizeof(*ids));
+
+    *g = (struct groups){.span = span, .total = span_groups(&span, p->ranks)};
+    while (slots < 2 * (size_t)g->total)
+        slots *= 2;
+    struct known *table = mem_calloc(slots, sizeof(*table));
+    for (size_t i = 0; i < slots; i++)
+        table[i].kind = -1;
     for (int i = 0; i < g->total; i++) {
-        int k = 0;
-        groups_ids(g, order, i, ids);
-        uint64_t sig = signature(m, ids, g->span.size, mark);
-        while (k < knowns && known[k] != sig)
-            k++;
-        if (k == knowns) {
-            int first = g->kinds;
-            MEM_PUSH(known, knowns) = sig;
-            MEM_PUSH(g->index, g->kinds) = i;
-            MEM_PUSH(g->like, first) = 0;
-        }
-        g->like[k]++;
+        uint64_t sig = signature(p, &span, i);
+        struct known *known = look_up(table, slots, sig);
+        if (known->kind < 0)
+            *known = (struct known){sig, kind_of(g, p, i, ids)};
+        g->kind[known->kind].like++;
     }
-    free(known);
+    free(table);
     free(ids);
 }
 
 void groups_free(struct groups *g)
 {
-    free(g->index);
-    free(g->like);
+    free(g->kind);
     memset(g, 0, sizeof(*g));
-}
-
-void groups_slowest(const struct groups *g, const struct matrix *m, const int *order, enum op op,
-                    double bytes, struct cost *out, int *index)
-{
-    int *ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
-
-    for (int k = 0; k < g->kinds; k++) {
-        struct cost c;
-        groups_ids(g, order, g->index[k], ids);
-        matrix_collective_beside(m, op, ids, g->span.size, g->total, bytes, &c);
-        if (k == 0 || isnan(c.sec) || c.sec > out->sec) {
-            *out = c;
-            *index = g->index[k];
-        }
-        if (isnan(c.sec))
-            break;
-    }
-    free(ids);
 }

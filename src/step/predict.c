@@ -76,20 +76,6 @@ static void figures(struct prediction *p, const struct question *q)
     layout_text(p->layout, sizeof(p->layout), q->layout);
 }
 
-static int check_order(const struct question *q, struct err *err)
-{
-    int endpoints = q->matrix->topo.endpoints;
-
-    if (q->layout->ranks > endpoints)
-        return err_usage(err, "the layout needs %d ranks and the matrix has %d endpoints",
-                         q->layout->ranks, endpoints);
-    for (int i = 0; q->order && i < q->layout->ranks; i++)
-        if (q->order[i] < 0 || q->order[i] >= endpoints)
-            return err_usage(err, "rank %d is placed on endpoint %d, and the matrix has 0..%d", i,
-                             q->order[i], endpoints - 1);
-    return 0;
-}
-
 /* work -> traffic -> prices -> timing -> words. */
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
@@ -104,8 +90,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     p->ranks = q->layout->ranks;
     p->anchored = q->stretch > 0;
     p->microbatches = layout_microbatches(q->layout, q->recipe);
-    if (check_order(q, err) < 0 ||
-        rate_of(&p->rate, q->matrix, q->fabric, q->recipe, q->constants, err) < 0)
+    if (rate_of(&p->rate, q->matrix, q->fabric, q->recipe, q->constants, err) < 0)
         return -1;
     work_of(&w, q->model, q->layout, q->recipe);
     traffic_of(&traffic, q->model, q->layout, q->recipe);

@@ -6,25 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "step/groups.h"
-
-/* Group sets that were found already; each span is folded once. */
-struct cache {
-    struct groups *set;
-    int sets;
-    uint64_t *mark;
-};
-
-static const struct groups *groups_of(struct cache *c, const struct question *q, struct span span)
-{
-    for (int i = 0; i < c->sets; i++)
-        if (c->set[i].span.size == span.size && c->set[i].span.stride == span.stride)
-            return &c->set[i];
-    struct groups g;
-    groups_find(&g, q->matrix, span, q->layout->ranks, q->order, c->mark);
-    MEM_PUSH(c->set, c->sets) = g;
-    return &c->set[c->sets - 1];
-}
+#include "step/pricer.h"
 
 /* "group 3 of 8: ranks 24, 25 .. 31 on r00n06 .. r00n07" */
 static void name_group(struct term *t, const struct question *q, const struct groups *g)
@@ -65,10 +47,10 @@ static double message_error(const struct question *q, const struct cost *c)
     return fmax(least, (c->hi - c->lo) / 2 / 1.96 / c->sec);
 }
 
-static int price(struct term *t, struct cache *cache, const struct question *q,
+static int price(struct term *t, struct pricer *pricer, const struct question *q,
                  const struct message *m, struct err *err)
 {
-    const struct groups *g = groups_of(cache, q, m->span);
+    const struct groups *g = pricer_groups(pricer, m->span);
     struct cost cost = {.exception = -1};
     char axes[AXES_TEXT];
 
@@ -82,7 +64,7 @@ static int price(struct term *t, struct cache *cache, const struct question *q,
                        .phase = m->phase,
                        .rounds = m->rounds,
                        .formula = m->formula};
-    groups_slowest(g, q->matrix, q->order, m->op, m->bytes, &cost, &t->index);
+    pricer_cost(pricer, m->span, m->op, m->kernel, m->bytes, &cost, &t->index);
     if (!isfinite(cost.sec))
         return err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes),
                        isinf(cost.sec) ? "a part that it needs is dead" : cost.source);
@@ -100,18 +82,17 @@ static int price(struct term *t, struct cache *cache, const struct question *q,
 int predict_price(struct term *terms, double *one, const struct question *q, struct traffic *tr,
                   struct err *err)
 {
-    struct cache cache = {.mark = groups_mark(q->matrix)};
+    struct pricer *pricer;
     int rc = 0;
 
+    if (pricer_open(&pricer, q->matrix, q->order, q->layout->ranks, err) < 0)
+        return -1;
     for (int i = 0; rc == 0 && i < tr->messages; i++) {
         if (q->shrink > 0)
             tr->message[i].bytes /= q->shrink;
-        rc = price(&terms[i], &cache, q, &tr->message[i], err);
+        rc = price(&terms[i], pricer, q, &tr->message[i], err);
         one[i] = terms[i].one;
     }
-    for (int i = 0; i < cache.sets; i++)
-        groups_free(&cache.set[i]);
-    free(cache.set);
-    free(cache.mark);
+    pricer_close(pricer);
     return rc;
 }

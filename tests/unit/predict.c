@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "step/groups.h"
 
 /* One question about one preset; the tests change one thing and ask again. */
 struct asked {
@@ -267,64 +266,6 @@ static void a_slow_nic_reaches_the_answer_and_is_named(void **state)
     done(a);
 }
 
-static void equal_groups_are_priced_once(void **state)
-{
-    struct asked *a = ask("gb200-nvl72", 112, "llama3.1-8b", "tp=8,dp=1008", STRATEGY_ZERO1);
-    uint64_t *mark = groups_mark(&a->matrix);
-    struct groups g;
-
-    (void)state;
-    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, NULL,
-                mark);
-    assert_int_equal(g.total, 1008);
-    assert_int_equal(g.kinds, 1);
-    assert_int_equal(g.like[0], 1008);
-    groups_free(&g);
-    free(mark);
-    struct exception slow = {PART_ENDPOINT, SIDE_BOTH, 4321, -1, -1, 0.5, 0, 3, NULL};
-    MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = slow;
-    mark = groups_mark(&a->matrix);
-    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, NULL,
-                mark);
-    assert_int_equal(g.kinds, 2);
-    assert_int_equal(g.index[1], 4321 / 8);
-    groups_free(&g);
-    free(mark);
-    done(a);
-}
-
-/* The folded groups must give what pricing each of them gives. */
-static void folding_groups_does_not_change_the_slowest(void **state)
-{
-    struct asked *a = ask("gb200-nvl72", 3, "llama3.1-8b", "tp=4,dp=54", STRATEGY_ZERO1);
-    int order[216], ids[4], index;
-    struct groups g;
-    struct rng rng;
-
-    (void)state;
-    rng_seed(&rng, 7);
-    for (int i = 0; i < 216; i++)
-        order[i] = i;
-    rng_shuffle(&rng, order, 216);
-    struct exception slow = {PART_HOST, SIDE_BOTH, 20, -1, -1, 0.5, 0, 3, NULL};
-    MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = slow;
-    uint64_t *mark = groups_mark(&a->matrix);
-    groups_find(&g, &a->matrix, layout_span(&a->layout, AXIS_BIT(AXIS_TP)), a->layout.ranks, order,
-                mark);
-    struct cost folded, one;
-    double slowest = 0;
-    groups_slowest(&g, &a->matrix, order, OP_ALL_GATHER, 1e8, &folded, &index);
-    for (int i = 0; i < g.total; i++) {
-        groups_ids(&g, order, i, ids);
-        matrix_collective(&a->matrix, OP_ALL_GATHER, ids, 4, 1e8, &one);
-        slowest = fmax(slowest, one.sec);
-    }
-    assert_float_equal(folded.sec, slowest, 1e-12);
-    groups_free(&g);
-    free(mark);
-    done(a);
-}
-
 static void a_measured_compute_rate_comes_first(void **state)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=8", STRATEGY_FSDP);
@@ -441,8 +382,6 @@ int main(void)
         cmocka_unit_test(ranks_scattered_over_racks_are_slower_and_the_slow_group_is_named),
         cmocka_unit_test(a_single_scattered_group_sets_the_pace),
         cmocka_unit_test(a_slow_nic_reaches_the_answer_and_is_named),
-        cmocka_unit_test(equal_groups_are_priced_once),
-        cmocka_unit_test(folding_groups_does_not_change_the_slowest),
         cmocka_unit_test(a_measured_compute_rate_comes_first),
         cmocka_unit_test(what_cannot_be_judged_is_said),
         cmocka_unit_test(a_dead_part_is_no_time_but_an_error),

@@ -1,0 +1,35 @@
+/* pricer.h - what a message costs on the slowest group of a span.
+ *
+ * All groups of a span run at the same time; each span is folded once (groups.h).  pricer_cost() is
+ * exact and has words.  pricer_time() looks up a table per (span, op, kernel): 64 sizes an octave,
+ * equally spaced inside it, filled on first use and joined by straight lines.  Powers of two and
+ * their 64ths are on the grid, so curves of the usual ladders are met exactly; a kink elsewhere is
+ * missed by at most 1/256 of the time (half a step to either side, slope from none to all).
+ *
+ * Messages of expert-parallel kernels (DeepEP, HybridEP) have no curve in a matrix: they are priced
+ * as the all_to_all that they replace, and the words say so. */
+#ifndef RG_PRICER_H
+#define RG_PRICER_H
+
+#include "step/groups.h"
+#include "step/traffic.h"
+
+struct pricer; /* of one thread */
+
+/* The first `ranks` ranks; matrix and order must outlive it.  order: rank -> endpoint, NULL: rank i
+ * is endpoint i.  More ranks than endpoints, or an order beyond them: EXIT_USAGE. */
+int pricer_open(struct pricer **out, const struct matrix *m, const int *order, int ranks,
+                struct err *err);
+void pricer_close(struct pricer *p);
+
+/* Seconds on the slowest group: NAN when any group's cost is unknown, INFINITY when a part is dead,
+ * 0 for groups of one rank.  Within 0.5 % of pricer_cost(). */
+double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                   double bytes);
+/* The same exactly, with words; *group: which one rules (-1 for groups of one rank). */
+void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                 double bytes, struct cost *out, int *group);
+/* The folded groups of a span of at least two ranks; the pricer keeps them. */
+const struct groups *pricer_groups(struct pricer *p, struct span span);
+
+#endif
