@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ void fabric_free(struct fabric *f)
     for (int i = 0; i < f->collectives; i++) {
         free_number(&f->collective[i].alpha);
         free_number(&f->collective[i].busbw);
+        free(f->collective[i].point);
+        free(f->collective[i].points_source);
     }
     free_number(&f->gpu.memory_bytes);
     free_number(&f->gpu.hbm_Bps);
@@ -140,4 +143,21 @@ int fabric_load(struct fabric *f, const char *name, struct err *err)
     json_decref(root);
     free(path);
     return rc;
+}
+
+double fabric_collective_time(const struct fabric_collective *c, double bytes)
+{
+    const struct fabric_point *p = c->point, *last = p + c->points - 1;
+
+    if (!c->points)
+        return c->alpha.value + bytes * op_bus_factor(c->op, c->ranks) / c->busbw.value;
+    if (bytes <= p->bytes)
+        return p->sec;
+    while (p < last && p[1].bytes < bytes)
+        p++;
+    const struct fabric_point *a = p < last ? p : last - 1;
+    double slope = (a[1].sec - a->sec) / (a[1].bytes - a->bytes);
+    if (p < last)
+        return a->sec + (bytes - a->bytes) * slope;
+    return last->sec + (bytes - last->bytes) * fmax(slope, last->sec / last->bytes);
 }

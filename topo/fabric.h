@@ -30,18 +30,29 @@ struct fabric_tier {
     bool nic;             /* the pair's traffic crosses NICs: NIC faults and sharing apply */
 };
 
-/* A published collective curve: t(S) = alpha + S * factor / busbw, on one shape. */
+struct fabric_point {
+    double bytes, sec; /* S as in op.h */
+};
+
+/* A published collective on one shape.  Without points t(S) = alpha + S * factor / busbw, which
+ * misses real curves by a median of 8.6 %; with points they rule, and alpha and busbw are what is
+ * quoted of them. */
 struct fabric_collective {
     enum op op;
     int ranks, domains;
     struct number alpha, busbw; /* s; B/s */
+    struct fabric_point *point; /* ascending; the first is alpha at 8 bytes unless one is smaller */
+    int points;                 /* 0 or at least 2 */
+    enum kind points_kind;
+    char *points_source; /* NULL without points */
 };
 
 struct fabric_gpu {
     char *name;
-    struct number memory_bytes, hbm_Bps;
+    struct number memory_bytes; /* that CUDA hands out: what the driver shows less its reserve */
+    struct number hbm_Bps;
     struct {
-        char dtype[12];      /* "bf16", "fp8", "nvfp4" */
+        char dtype[12];      /* "bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32" */
         struct number flops; /* dense peak, FLOP/s */
     } * peak;
     int peaks;
@@ -72,6 +83,10 @@ struct fabric {
 /* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up
  * as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
+/* Seconds of a published collective: linear in bytes between points; the first point's time below
+ * it; above the last one further bytes take what those of the last segment took, and no less than
+ * the last size's took on average (as curve.h). */
+double fabric_collective_time(const struct fabric_collective *c, double bytes);
 void fabric_free(struct fabric *f);
 /* The same from parsed JSON; path is for messages.  On failure f may hold parts: fabric_free(). */
 struct json_t;

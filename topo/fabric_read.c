@@ -5,20 +5,26 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "topo/fabric.h"
+#include "topo/fabric_reader.h"
 
-enum { WHERE = 320 };
+int fabric_read_cite(const struct fabric_reader *r, enum kind *kind, char **source, const char *at,
+                     const char *name, const char *key, const char *note)
+{
+    const char *text = json_string_value(json_object_get(r->sources, key));
 
-/* What the readers below need at every step. */
-struct reader {
-    const char *path;
-    json_t *sources; /* short name -> text */
-    struct err *err;
-};
+    if (kind_find(name) < 0)
+        return err_data(r->err, "%s: kind \"%s\" is not measured, stated, spec or inferred", at,
+                        name);
+    if (!text)
+        return err_data(r->err, "%s: source \"%s\" is not in \"sources\"", at, key);
+    *kind = kind_find(name);
+    *source = note ? mem_printf("%s (%s)", text, note) : mem_strdup(text);
+    return 0;
+}
 
 /* {"value": 5e-6, "kind": "spec", "source": "data-sheet", "note": "18 links x 50 GB/s"} */
-static int read_number(const struct reader *r, struct number *n, json_t *from, const char *where,
-                       const char *key)
+int fabric_read_number(const struct fabric_reader *r, struct number *n, json_t *from,
+                       const char *where, const char *key)
 {
     const char *kind, *source, *note = NULL;
     char at[WHERE];
@@ -29,19 +35,11 @@ static int read_number(const struct reader *r, struct number *n, json_t *from, c
                   "source", &source, "note", &note) < 0 ||
         json_number(from, at, "value", 1e-12, 1e30, 0, &n->value, r->err) < 0)
         return -1;
-    if (kind_find(kind) < 0)
-        return err_data(r->err, "%s: kind \"%s\" is not measured, stated, spec or inferred", at,
-                        kind);
-    n->kind = kind_find(kind);
-    const char *text = json_string_value(json_object_get(r->sources, source));
-    if (!text)
-        return err_data(r->err, "%s: source \"%s\" is not in \"sources\"", at, source);
-    n->source = note ? mem_printf("%s (%s)", text, note) : mem_strdup(text);
-    return 0;
+    return fabric_read_cite(r, &n->kind, &n->source, at, kind, source, note);
 }
 
-static int read_int(const struct reader *r, json_t *object, const char *where, const char *key,
-                    int min, int max, int *out)
+int fabric_read_int(const struct fabric_reader *r, json_t *object, const char *where,
+                    const char *key, int min, int max, int *out)
 {
     double x;
 
@@ -53,7 +51,7 @@ static int read_int(const struct reader *r, json_t *object, const char *where, c
     return 0;
 }
 
-static int read_gpu(const struct reader *r, struct fabric_gpu *g, json_t *from)
+static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
 {
     json_t *memory, *hbm, *peaks, *flops;
     const char *name, *dtype;
@@ -64,8 +62,8 @@ static int read_gpu(const struct reader *r, struct fabric_gpu *g, json_t *from)
                   &memory, "hbm_Bps", &hbm, "peaks", &peaks) < 0)
         return -1;
     g->name = mem_strdup(name);
-    if (read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
-        read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
+    if (fabric_read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
+        fabric_read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(peaks); i++) {
         snprintf(where, sizeof(where), "%s: gpu.peaks[%zu]", r->path, i);
@@ -76,13 +74,13 @@ static int read_gpu(const struct reader *r, struct fabric_gpu *g, json_t *from)
             return err_data(r->err, "%s: dtype \"%s\" is too long", where, dtype);
         MEM_PUSH(g->peak, g->peaks) = (__typeof__(*g->peak)){0};
         strncpy(g->peak[i].dtype, dtype, sizeof(g->peak[i].dtype) - 1);
-        if (read_number(r, &g->peak[i].flops, flops, where, "flops") < 0)
+        if (fabric_read_number(r, &g->peak[i].flops, flops, where, "flops") < 0)
             return -1;
     }
     return g->peaks ? 0 : err_data(r->err, "%s: gpu.peaks is empty", r->path);
 }
 
-static int read_nic(const struct reader *r, struct fabric *f, json_t *from)
+static int read_nic(const struct fabric_reader *r, struct fabric *f, json_t *from)
 {
     const char *name, *layer;
     char where[WHERE];
@@ -101,10 +99,10 @@ static int read_nic(const struct reader *r, struct fabric *f, json_t *from)
                         layer);
     f->nic.name = mem_strdup(name);
     f->nic.rdma = rdma;
-    return read_number(r, &f->nic.Bps, Bps, where, "bandwidth_Bps");
+    return fabric_read_number(r, &f->nic.Bps, Bps, where, "bandwidth_Bps");
 }
 
-static int read_layout(const struct reader *r, struct fabric *f, json_t *from)
+static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *from)
 {
     const struct {
         const char *key;
@@ -130,14 +128,15 @@ static int read_layout(const struct reader *r, struct fabric *f, json_t *from)
                   "rail_optimised", &rail, "uplink_share", &share, "note", &note) < 0)
         return -1;
     for (int i = 0; i < COUNTS; i++)
-        if (read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max, counts[i].out) <
-            0)
+        if (fabric_read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max,
+                            counts[i].out) < 0)
             return -1;
     f->rail_optimised = rail;
     return json_number(from, where, "uplink_share", 1e-3, 1, 0, &f->uplink_share, r->err);
 }
 
-static int read_tier(const struct reader *r, struct fabric_tier *t, json_t *from, const char *where)
+static int read_tier(const struct fabric_reader *r, struct fabric_tier *t, json_t *from,
+                     const char *where)
 {
     json_t *same, *alpha, *bps, *bi, *peak;
     const char *name;
@@ -153,15 +152,15 @@ static int read_tier(const struct reader *r, struct fabric_tier *t, json_t *from
                         sizeof(t->rule.name) - 1);
     strncpy(t->rule.name, name, sizeof(t->rule.name) - 1);
     t->nic = nic;
-    return read_number(r, &t->alpha, alpha, where, "alpha_s") < 0 ||
-                   read_number(r, &t->Bps, bps, where, "bandwidth_Bps") < 0 ||
-                   read_number(r, &t->bi_Bps, bi, where, "bidirectional_Bps") < 0 ||
-                   read_number(r, &t->peak, peak, where, "peak_Bps") < 0
+    return fabric_read_number(r, &t->alpha, alpha, where, "alpha_s") < 0 ||
+                   fabric_read_number(r, &t->Bps, bps, where, "bandwidth_Bps") < 0 ||
+                   fabric_read_number(r, &t->bi_Bps, bi, where, "bidirectional_Bps") < 0 ||
+                   fabric_read_number(r, &t->peak, peak, where, "peak_Bps") < 0
                ? -1
                : 0;
 }
 
-static int read_tiers(const struct reader *r, struct fabric *f, json_t *from)
+static int read_tiers(const struct fabric_reader *r, struct fabric *f, json_t *from)
 {
     size_t n = json_array_size(from);
     char where[WHERE];
@@ -185,42 +184,11 @@ static int read_tiers(const struct reader *r, struct fabric *f, json_t *from)
     return 0;
 }
 
-static int read_collectives(const struct reader *r, struct fabric *f, json_t *from)
-{
-    json_t *ranks, *domains, *alpha, *busbw;
-    char where[WHERE];
-    const char *op;
-
-    if (!json_is_array(from))
-        return err_data(r->err, "%s: \"collectives\" is not a list", r->path);
-    for (size_t i = 0; i < json_array_size(from); i++) {
-        json_t *c = json_array_get(from, i);
-        snprintf(where, sizeof(where), "%s: collectives[%zu]", r->path, i);
-        MEM_PUSH(f->collective, f->collectives) = (struct fabric_collective){0};
-        struct fabric_collective *to = &f->collective[i];
-        if (json_take(c, where, r->err, "{s:s, s:o, s:o, s:o, s:o}", "op", &op, "ranks", &ranks,
-                      "domains", &domains, "alpha_s", &alpha, "busbw_Bps", &busbw) < 0 ||
-            read_int(r, c, where, "ranks", 2, 1 << 20, &to->ranks) < 0 ||
-            read_int(r, c, where, "domains", 1, to->ranks, &to->domains) < 0 ||
-            read_number(r, &to->alpha, alpha, where, "alpha_s") < 0 ||
-            read_number(r, &to->busbw, busbw, where, "busbw_Bps") < 0)
-            return -1;
-        int o = op_find(op);
-        if (o < 0 || op_is_pair(o))
-            return err_data(r->err, "%s: op \"%s\" is not a collective", where, op);
-        if (to->ranks % to->domains)
-            return err_data(r->err, "%s: %d ranks do not divide into %d domains", where, to->ranks,
-                            to->domains);
-        to->op = o;
-    }
-    return 0;
-}
-
 int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *err)
 {
     json_t *gpu, *nic, *layout, *tiers, *collectives, *format, *version;
     const char *name, *title;
-    struct reader r = {path, NULL, err};
+    struct fabric_reader r = {path, NULL, err};
 
     if (json_take(root, r.path, r.err, "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
                   "format", &format, "version", &version, "name", &name, "title", &title, "sources",
@@ -231,7 +199,7 @@ int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *er
     f->title = mem_strdup(title);
     return read_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
                    read_layout(&r, f, layout) < 0 || read_tiers(&r, f, tiers) < 0 ||
-                   read_collectives(&r, f, collectives) < 0
+                   fabric_read_collectives(&r, f, collectives) < 0
                ? -1
                : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A preset as a matrix: published alpha and rate become curves of straight lines. */
+/* A preset as a matrix: published points become curves, alpha and rate straight lines. */
 
 #include <math.h>
 
@@ -49,6 +49,15 @@ static void shape_from(struct shape *s, const struct fabric *f, const struct fab
         s->nics = 1;
 }
 
+static void add_points(struct curve *to, const struct fabric_collective *c)
+{
+    for (int i = 0; i < c->points; i++) {
+        double sec = c->point[i].sec;
+        curve_add(to, (struct curve_point){c->point[i].bytes, sec, sec, sec, 0});
+    }
+    curve_summarise(to);
+}
+
 static void add_collective(struct matrix *m, const struct fabric *f,
                            const struct fabric_collective *c)
 {
@@ -60,8 +69,13 @@ static void add_collective(struct matrix *m, const struct fabric *f,
     for (int i = 0; i < m->collectives; i++) /* the first one published for a shape is kept */
         if (m->collective[i].op == c->op && shape_equal(&m->collective[i].shape, &out.shape))
             return;
-    curve_line(&out.curve, c->alpha.value, c->busbw.value / op_bus_factor(c->op, c->ranks));
-    out.source = cite(&c->alpha, &c->busbw);
+    if (c->points) {
+        add_points(&out.curve, c);
+        out.source = mem_printf("%s (%s)", c->points_source, kind_name[c->points_kind]);
+    } else {
+        curve_line(&out.curve, c->alpha.value, c->busbw.value / op_bus_factor(c->op, c->ranks));
+        out.source = cite(&c->alpha, &c->busbw);
+    }
     MEM_PUSH(m->collective, m->collectives) = out;
 }
 

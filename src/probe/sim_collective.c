@@ -140,9 +140,10 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
     const struct fabric_collective *c = published(s, op, n, l.crossings ? l.crossings : 1);
     double share = (double)(n - 1) / n;
 
-    if (c)
-        return c->alpha.value +
-               bytes * op_bus_factor(op, n) / (c->busbw.value * ring_factor(s, ids, n));
+    if (c) { /* a fault stretches what grows with the size */
+        double floor = fmin(c->alpha.value, fabric_collective_time(c, bytes));
+        return floor + (fabric_collective_time(c, bytes) - floor) / ring_factor(s, ids, n);
+    }
     double lap = ring_latency(&l, n);
     double rounds = op == OP_ALL_REDUCE ? 2 : 1;
     if (op == OP_ALL_TO_ALL) {

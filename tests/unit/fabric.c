@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric.c - the shipped presets and what is refused. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@ static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state
 
     (void)state;
     assert_int_equal(fabric_list(&names, &count, &err), 0);
-    assert_int_equal(count, 7);
+    assert_int_equal(count, 10);
     for (int i = 0; i < count; i++) {
         struct fabric f;
         if (fabric_load(&f, names[i], &err) < 0)
@@ -56,6 +57,82 @@ static void the_numbers_of_gb200_are_the_published_ones(void **state)
     assert_non_null(strstr(f.tier[1].Bps.source, "#1801"));
     assert_int_equal(f.tier[0].alpha.kind, KIND_INFERRED);
     assert_true(f.gpu.peak[0].flops.value == 2500e12);
+    fabric_free(&f);
+}
+
+/* The machines that steps were published for: what a GPU holds and computes. */
+static const struct {
+    const char *fabric;
+    int gpus, ranks; /* of a host; of its largest measured collective in one domain */
+    double memory, bf16, fp8;
+} machine[] = {
+    {"hgx-a100", 8, 8, 85.0e9, 312e12, 0},
+    {"hgx-h100", 8, 8, 85.0e9, 989e12, 1979e12},
+    {"hgx-h200", 8, 8, 150.1e9, 989e12, 1979e12},
+    {"h200-nvl", 4, 4, 150.1e9, 835.5e12, 1670.5e12},
+    {"hgx-b200", 8, 8, 191.5e9, 2250e12, 4500e12},
+    {"hgx-b300", 8, 8, 287.4e9, 2250e12, 4500e12},
+    {"gb200-nvl72", 4, 72, 197.9e9, 2500e12, 5e15},
+    {"gb300-nvl72", 4, 72, 297.0e9, 2500e12, 5e15},
+};
+
+static double peak(const struct fabric *f, const char *dtype)
+{
+    for (int i = 0; i < f->gpu.peaks; i++)
+        if (!strcmp(f->gpu.peak[i].dtype, dtype))
+            return f->gpu.peak[i].flops.value;
+    return 0;
+}
+
+static void every_machine_of_published_steps_is_there(void **state)
+{
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(machine) / sizeof(*machine); i++) {
+        int ranks = 0;
+        if (fabric_load(&f, machine[i].fabric, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(f.gpus_per_host, machine[i].gpus);
+        assert_true(fabs(f.gpu.memory_bytes.value - machine[i].memory) < 0.1e9);
+        assert_true(peak(&f, "bf16") == machine[i].bf16 && peak(&f, "fp16") == machine[i].bf16);
+        assert_true(peak(&f, "fp8") == machine[i].fp8);
+        assert_true(peak(&f, "mxfp8") == (peak(&f, "nvfp4") > 0 ? machine[i].fp8 : 0));
+        assert_true(peak(&f, "tf32") > peak(&f, "fp32") && peak(&f, "fp32") > 0);
+        for (int k = 0; k < f.collectives; k++)
+            if (f.collective[k].domains == 1 && f.collective[k].points > 3)
+                ranks = f.collective[k].ranks > ranks ? f.collective[k].ranks : ranks;
+        assert_int_equal(ranks, machine[i].ranks);
+        fabric_free(&f);
+    }
+}
+
+static void published_points_are_met_and_quoted_rates_with_them(void **state)
+{
+    struct fabric f;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
+    for (int i = 0; i < f.collectives; i++) {
+        const struct fabric_collective *c = &f.collective[i];
+        for (int k = 0; k < c->points; k++)
+            assert_true(fabs(fabric_collective_time(c, c->point[k].bytes) / c->point[k].sec - 1) <
+                        1e-12);
+        double big = c->points ? c->point[c->points - 1].bytes : 1e12;
+        double busbw = big / fabric_collective_time(c, big) * op_bus_factor(c->op, c->ranks);
+        if (c->points) /* alpha and busbw are those of the curve */
+            assert_true(fabs(busbw / c->busbw.value - 1) < 0.005);
+        assert_true(fabric_collective_time(c, 8) <= 1.001 * c->alpha.value);
+        double twice = fabric_collective_time(c, 2 * big);
+        assert_true(twice >= 1.999999 * fabric_collective_time(c, big) || !c->points);
+        if (c->op == OP_ALL_REDUCE && c->ranks == 72) {
+            double sec =
+                fabric_collective_time(c, 0x1p30) / 2 + fabric_collective_time(c, 0x1p31) / 2;
+            assert_true(fabs(fabric_collective_time(c, 1.5 * 0x1p30) / sec - 1) < 1e-9);
+        }
+    }
     fabric_free(&f);
 }
 
@@ -200,6 +277,14 @@ static const struct {
     {"collectives 0 ranks", "1", "collectives[0]: \"ranks\" is 1, outside"},
     {"collectives 1 domains", "3", "do not divide into 3 domains"},
     {"collectives", "{}", "\"collectives\" is not a list"},
+    {"collectives 0 points kind", "\"heard\"", "collectives[0].points: kind \"heard\" is not"},
+    {"collectives 0 points source", "\"nobody\"", "points: source \"nobody\" is not in"},
+    {"collectives 0 points sec", "[1e-5]", "bytes and 1 sec where as many, 2..256, are needed"},
+    {"collectives 0 points bytes", "[]", "collectives[0].points: 0 bytes and"},
+    {"collectives 0 points bytes 1", "512", "points: bytes[1] is not a number above 512"},
+    {"collectives 0 points bytes 0", "\"1K\"", "points: bytes[0] is not a number above 0"},
+    {"collectives 0 points sec 2", "0", "points: sec[2] is not a number above 0"},
+    {"collectives 0 points unit", "\"s\"", "collectives[0].points: unknown key: unit"},
 };
 
 static void change(json_t *root, const char *path, const char *value)
@@ -249,6 +334,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shipped_preset_loads_and_its_numbers_have_sources),
         cmocka_unit_test(the_numbers_of_gb200_are_the_published_ones),
+        cmocka_unit_test(every_machine_of_published_steps_is_there),
+        cmocka_unit_test(published_points_are_met_and_quoted_rates_with_them),
         cmocka_unit_test(eight_racks_of_gb200_have_the_places_they_should),
         cmocka_unit_test(gpus_of_a_host_share_one_nic_where_there_is_one),
         cmocka_unit_test(blind_tells_hosts_only),
