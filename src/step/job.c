@@ -107,6 +107,20 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
     return open_layout(j, o, &j->matrix.topo, err);
 }
 
+int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err)
+{
+    int given;
+
+    if (open_names(j, o, err) < 0 || open_matrix(j, o, err) < 0 ||
+        placement_make(&j->order, &given, &j->matrix.topo, &o->place, o->gpus, err) < 0)
+        return -1;
+    *ranks = o->gpus ? o->gpus : given;
+    if (*ranks > given)
+        return err_usage(err, "%d GPUs are asked for and %s has %d", *ranks,
+                         j->order ? "the placement" : "the matrix", given);
+    return 0;
+}
+
 int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
     if (open_names(j, o, err) < 0 || open_layout(j, o, t, err) < 0)

@@ -159,6 +159,17 @@ static void set_strides(struct layout *l, enum strategy strategy)
     }
 }
 
+int layout_make(struct layout *l, enum strategy strategy, struct err *err)
+{
+    int *n = l->size;
+
+    l->ranks = n[AXIS_TP] * n[AXIS_CP] * n[AXIS_DP_SHARD] * n[AXIS_DP_REPLICATE] * n[AXIS_PP];
+    if (fill_experts(l, strategy, err) < 0)
+        return -1;
+    set_strides(l, strategy);
+    return 0;
+}
+
 int layout_parse(struct layout *l, const char *text, enum strategy strategy, enum mesh_order order,
                  int ranks, struct err *err)
 {
@@ -175,12 +186,9 @@ int layout_parse(struct layout *l, const char *text, enum strategy strategy, enu
     if (rc == 0)
         rc = fill_ranks(l, ranks, err);
     if (rc == 0)
-        rc = fill_experts(l, strategy, err);
+        rc = layout_make(l, strategy, err);
     free(copy);
-    if (rc < 0)
-        return err_wrap(err, "layout \"%s\"", text);
-    set_strides(l, strategy);
-    return 0;
+    return rc < 0 ? err_wrap(err, "layout \"%s\"", text) : 0;
 }
 
 char *layout_text(char *buf, int size, const struct layout *l)

@@ -51,6 +51,9 @@ struct span {
  * text and position. */
 int layout_parse(struct layout *l, const char *text, enum strategy strategy, enum mesh_order order,
                  int ranks, struct err *err);
+/* The same from l->order and the given l->size of all axes but edp, whose product is at most
+ * LAYOUT_RANKS_MAX: edp, strides and ranks follow. */
+int layout_make(struct layout *l, enum strategy strategy, struct err *err);
 char *layout_text(char *buf, int size,
                   const struct layout *l); /* "dp_shard=8,tp=4", axes above 1 */
 

@@ -123,7 +123,12 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
              (m->fabric && fabric_load(&fabric, m->fabric, err) < 0) ||
              layout_parse(&l, layout, strategy, ORDER_MEGATRON, 0, err) < 0 ||
              layout_check(&l, &arch, &r, err) < 0;
-    struct question q = {m, m->fabric ? &fabric : NULL, &arch, &l, &r, NULL, &constants, 0, 0};
+    struct question q = {.matrix = m,
+                         .fabric = m->fabric ? &fabric : NULL,
+                         .model = &arch,
+                         .layout = &l,
+                         .recipe = &r,
+                         .constants = &constants};
     if (!rc)
         rc = predict_step(p, &q, err) < 0;
     model_free(&arch);

@@ -16,6 +16,8 @@
 #include "step/recipe.h"
 #include "step/traffic.h"
 
+struct pricer;
+
 /* What is asked; nothing is owned. */
 struct question {
     const struct matrix *matrix;
@@ -26,7 +28,8 @@ struct question {
     const struct recipe *recipe; /* after layout_check() */
     const int *order;            /* rank -> endpoint; NULL: rank i is endpoint i */
     const struct constants *constants;
-    double shrink;  /* bytes of every message and all compute are divided by this; 0: by nothing */
+    double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
+    struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
     double stretch; /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
 };
 

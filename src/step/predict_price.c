@@ -82,10 +82,10 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
 int predict_price(struct term *terms, double *one, const struct question *q, struct traffic *tr,
                   struct err *err)
 {
-    struct pricer *pricer;
+    struct pricer *pricer = q->pricer;
     int rc = 0;
 
-    if (pricer_open(&pricer, q->matrix, q->order, q->layout->ranks, err) < 0)
+    if (!pricer && pricer_open(&pricer, q->matrix, q->order, q->layout->ranks, err) < 0)
         return -1;
     for (int i = 0; rc == 0 && i < tr->messages; i++) {
         if (q->shrink > 0)
@@ -93,6 +93,7 @@ int predict_price(struct term *terms, double *one, const struct question *q, str
         rc = price(&terms[i], pricer, q, &tr->message[i], err);
         one[i] = terms[i].one;
     }
-    pricer_close(pricer);
+    if (!q->pricer)
+        pricer_close(pricer);
     return rc;
 }

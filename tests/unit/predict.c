@@ -38,8 +38,12 @@ static struct asked *ask(const char *fabric, int racks, const char *model, const
     assert_int_equal(constants_load(&a->constants, NULL, NULL), 0);
     assert_int_equal(layout_parse(&a->layout, layout, strategy, ORDER_MEGATRON, 0, NULL), 0);
     assert_int_equal(layout_check(&a->layout, &a->model, &a->recipe, NULL), 0);
-    a->question = (struct question){&a->matrix, &a->fabric, &a->model,    &a->layout,
-                                    &a->recipe, NULL,       &a->constants};
+    a->question = (struct question){.matrix = &a->matrix,
+                                    .fabric = &a->fabric,
+                                    .model = &a->model,
+                                    .layout = &a->layout,
+                                    .recipe = &a->recipe,
+                                    .constants = &a->constants};
     return a;
 }
 
