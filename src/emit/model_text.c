@@ -73,7 +73,7 @@ char *model_flops_text(char buf[MODEL_TEXT], double flops)
 
 static void attention_text(char buf[MODEL_TEXT], const struct attention *a)
 {
-    char window[24] = "";
+    char window[24] = "", more[32] = "";
 
     if (a->window)
         snprintf(window, sizeof(window), ", window %d", a->window);
@@ -84,6 +84,14 @@ static void attention_text(char buf[MODEL_TEXT], const struct attention *a)
     case MIXER_MLA:
         snprintf(buf, MODEL_TEXT, "mla %d x (%d+%d, %d) by %d, %d%s", a->heads, a->nope_dim,
                  a->rope_dim, a->v_dim, a->q_rank, a->kv_rank, window);
+        break;
+    case MIXER_CSA:
+        if (a->index_topk)
+            snprintf(more, sizeof(more), " + %d x 1 of %d", a->index_topk, a->ratio);
+        else if (a->ratio)
+            snprintf(more, sizeof(more), " + 1 of %d", a->ratio);
+        snprintf(buf, MODEL_TEXT, "csa %d/1 x %d by %d%s%s", a->heads, a->head_dim, a->q_rank,
+                 window, more);
         break;
     case MIXER_MAMBA2:
         snprintf(buf, MODEL_TEXT, "mamba2 %d x %d, state %d", a->heads, a->head_dim, a->state);

@@ -4,6 +4,7 @@
  * or state space) and an MLP (dense or experts), each with a norm before it; either may be "none".
  * Each "kind" is a row of the tables in model_read.c (keys) and model_params.c (matrices).
  * Formulas: grouped-query attention h*d*(2n + 2k); latent attention (DeepSeek-V2, 2024, 2.1);
+ * compressed sparse attention (DeepSeek-V4; Megatron-Bridge training/utils/flop_utils.py);
  * SwiGLU 3*h*f, else 2*h*f; experts E times that, a router E*h, shared experts beside; Mamba-2
  * (Dao and Gu 2024).  Training FLOPs are 6 per matmul parameter that a token meets (Kaplan et al.
  * 2020, 2.1) plus the attention core 12*n*d per key that a token sees (Narayanan et al. 2021,
@@ -16,18 +17,21 @@
 
 #include "base/err.h"
 
-enum mixer_kind { MIXER_GQA, MIXER_MLA, MIXER_MAMBA2, MIXER_NONE, MIXER_COUNT };
-extern const char *const mixer_name[MIXER_COUNT]; /* "gqa", "mla", "mamba2", "none" */
+enum mixer_kind { MIXER_GQA, MIXER_MLA, MIXER_CSA, MIXER_MAMBA2, MIXER_NONE, MIXER_COUNT };
+extern const char *const mixer_name[MIXER_COUNT]; /* "gqa", "mla", "csa", "mamba2", "none" */
 
 struct attention {
     enum mixer_kind kind;
     int heads;    /* none: 0 */
-    int kv_heads; /* gqa; mla: = heads; mamba2 and none: 0 */
+    int kv_heads; /* gqa; mla: = heads; csa: 1, both key and value; mamba2 and none: 0 */
     int head_dim; /* mla: nope_dim + rope_dim */
-    int window;   /* gqa, mla: tokens that a token sees, itself too; 0: all */
+    int window;   /* gqa, mla, csa: tokens that a token sees, itself too; 0: all */
     int q_rank, kv_rank, nope_dim, rope_dim, v_dim; /* mla; q_rank 0: queries are not compressed */
-    int state, groups, conv;                        /* mamba2; conv: width of the convolution */
-    bool bias;                                      /* of the projections */
+    int o_rank, o_groups; /* csa, and q_rank: the output goes through groups of this rank */
+    int ratio; /* csa: tokens that are seen as one beside the window; 0: only the window */
+    int index_heads, index_dim, index_topk; /* csa: which of those are seen; 0: all of them */
+    int state, groups, conv;                /* mamba2; conv: width of the convolution */
+    bool bias;                              /* of the projections */
 };
 
 enum mlp_kind { MLP_SWIGLU, MLP_PLAIN, MLP_NONE, MLP_COUNT };
@@ -90,7 +94,7 @@ struct weight {
     double copies, active; /* that exist, and that one token meets */
     bool bias;
 };
-enum { LAYER_WEIGHTS = 16 }; /* no layer has more rows */
+enum { LAYER_WEIGHTS = 24 }; /* no layer has more rows */
 int layer_weights(const struct model *m, const struct layer *l, struct weight w[LAYER_WEIGHTS]);
 
 struct params {

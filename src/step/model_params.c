@@ -44,6 +44,28 @@ static void add_mla(struct weights *w, double h, const struct attention *a)
     add(w, "o", WEIGHT_MIXER, v, h, a->bias);
 }
 
+/* Keys and values are one vector of head_dim, of every token and, gated, of every `ratio` tokens;
+ * where an index chooses among those, each of them overlaps with the one before (twice the width).
+ */
+static void add_csa(struct weights *w, double h, const struct attention *a)
+{
+    double q = (double)a->heads * a->head_dim, dim = a->index_dim, overlap = a->index_topk ? 2 : 1;
+
+    add(w, "q down", WEIGHT_MIXER, h, a->q_rank, a->bias);
+    add(w, "q up", WEIGHT_MIXER, a->q_rank, q, a->bias);
+    add(w, "kv", WEIGHT_MIXER, h, a->head_dim, a->bias);
+    add(w, "o down", WEIGHT_MIXER, q / a->o_groups, a->o_rank, a->bias);
+    w->row[w->n - 1].copies = w->row[w->n - 1].active = a->o_groups;
+    add(w, "o up", WEIGHT_MIXER, (double)a->o_groups * a->o_rank, h, a->bias);
+    if (a->ratio)
+        add(w, "compress", WEIGHT_MIXER, h, 2 * overlap * a->head_dim, a->bias);
+    if (!a->index_topk)
+        return;
+    add(w, "index compress", WEIGHT_MIXER, h, 2 * overlap * dim, a->bias);
+    add(w, "index q", WEIGHT_MIXER, a->q_rank, a->index_heads * dim, a->bias);
+    add(w, "index weights", WEIGHT_MIXER, h, a->index_heads, a->bias);
+}
+
 /* One product makes the gate z, x, B, C and the step sizes dt (Dao and Gu 2024, 7.1). */
 static void add_mamba2(struct weights *w, double h, const struct attention *a)
 {
@@ -61,7 +83,7 @@ static void add_none(struct weights *w, double h, const struct attention *a)
 }
 
 static void (*const add_mixer[MIXER_COUNT])(struct weights *, double, const struct attention *) = {
-    add_gqa, add_mla, add_mamba2, add_none};
+    add_gqa, add_mla, add_csa, add_mamba2, add_none};
 
 /* Two or three matrices between `in` and `ffn`. */
 static void add_wide(struct weights *w, const struct mlp *p, enum weight_part part, double in,
@@ -115,6 +137,8 @@ static double vector_params(const struct model *m, const struct layer *l)
 
     if (a->kind == MIXER_MLA)
         sum += (double)a->q_rank + a->kv_rank;
+    if (a->kind == MIXER_CSA)
+        sum += (double)a->q_rank + a->head_dim;
     if (a->kind == MIXER_MAMBA2) {
         double inner = (double)a->heads * a->head_dim;
         sum += inner + 3.0 * a->heads + (inner + 2.0 * a->groups * a->state) * (a->conv + 1.0);
@@ -214,18 +238,31 @@ double model_lora_params(const struct model *m, int rank, bool mlp)
     return sum;
 }
 
+/* Keys that a token sees on average: the last `most` of n, itself too; most 0: all. */
+static double mean_keys(double n, double most)
+{
+    double window = most > 0 ? fmin(most, n) : n;
+
+    return window * (1 - window / (2 * n));
+}
+
 /* Training FLOPs of the core: 2 per multiply-add, 3 times forward.  Attention: a score and a sum
- * over V for every key seen.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
+ * over V for every key seen; an index scores all n groups of tokens with one product, in either
+ * convention.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
 static double core_flops(const struct attention *a, int seq, bool causal)
 {
-    double window = a->window ? fmin(a->window, seq) : seq;
-    double keys = window * (1 - window / (2.0 * seq)) * (causal ? 1 : 2);
+    double keys = mean_keys(seq, a->window) * (causal ? 1 : 2), n = (double)seq / fmax(a->ratio, 1);
 
     switch (a->kind) {
     case MIXER_GQA:
         return 6.0 * keys * a->heads * (2.0 * a->head_dim);
     case MIXER_MLA:
         return 6.0 * keys * a->heads * ((double)a->head_dim + a->v_dim);
+    case MIXER_CSA:
+        if (a->ratio)
+            keys += mean_keys(n, a->index_topk) * (causal ? 1 : 2);
+        return 6.0 * keys * a->heads * (2.0 * a->head_dim) +
+               6.0 * n * a->index_heads * a->index_dim;
     case MIXER_MAMBA2:
         return 3.0 * 7 * a->heads * a->head_dim * a->state;
     default:

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-const char *const mixer_name[MIXER_COUNT] = {"gqa", "mla", "mamba2", "none"};
+const char *const mixer_name[MIXER_COUNT] = {"gqa", "mla", "csa", "mamba2", "none"};
 const char *const mlp_name[MLP_COUNT] = {"swiglu", "plain", "none"};
 
 /* A key beside "kind": for which kinds, and whether it may be absent.  All are whole numbers of
@@ -21,16 +21,29 @@ struct field {
     bool optional;
 };
 
-enum { GQA = 1 << MIXER_GQA, MLA = 1 << MIXER_MLA, MAMBA2 = 1 << MIXER_MAMBA2 };
+enum {
+    GQA = 1 << MIXER_GQA,
+    MLA = 1 << MIXER_MLA,
+    CSA = 1 << MIXER_CSA,
+    MAMBA2 = 1 << MIXER_MAMBA2,
+};
 enum { WIDE = 1 << MLP_SWIGLU | 1 << MLP_PLAIN };
 
 #define OF(member) offsetof(struct attention, member)
 static const struct field attention_field[] = {
-    {"heads", OF(heads), GQA | MLA | MAMBA2, false},
+    {"heads", OF(heads), GQA | MLA | CSA | MAMBA2, false},
     {"kv_heads", OF(kv_heads), GQA, false},
-    {"head_dim", OF(head_dim), GQA | MAMBA2, false},
+    {"head_dim", OF(head_dim), GQA | CSA | MAMBA2, false},
     {"window", OF(window), GQA | MLA, true},
+    {"window", OF(window), CSA, false},
     {"q_rank", OF(q_rank), MLA, true},
+    {"q_rank", OF(q_rank), CSA, false},
+    {"o_rank", OF(o_rank), CSA, false},
+    {"o_groups", OF(o_groups), CSA, false},
+    {"ratio", OF(ratio), CSA, true},
+    {"index_heads", OF(index_heads), CSA, true},
+    {"index_dim", OF(index_dim), CSA, true},
+    {"index_topk", OF(index_topk), CSA, true},
     {"kv_rank", OF(kv_rank), MLA, false},
     {"nope_dim", OF(nope_dim), MLA, false},
     {"rope_dim", OF(rope_dim), MLA, false},
@@ -140,6 +153,21 @@ static int read_kind(json_t *object, const char *where, const char *const *names
     return err_data(err, "%s: kind \"%s\" is not known (known: %s)", where, kind, known);
 }
 
+static int check_csa(const struct attention *a, const char *where, struct err *err)
+{
+    int words = (a->index_heads > 0) + (a->index_dim > 0) + (a->index_topk > 0);
+
+    if (a->heads % a->o_groups)
+        return err_data(err, "%s: %d heads do not make %d equal o_groups", where, a->heads,
+                        a->o_groups);
+    if (words && words != 3)
+        return err_data(err, "%s: \"index_heads\", \"index_dim\" and \"index_topk\" go together",
+                        where);
+    if (words && !a->ratio)
+        return err_data(err, "%s: \"index_topk\" without \"ratio\"", where);
+    return 0;
+}
+
 static int check_attention(struct attention *a, const char *where, struct err *err)
 {
     if (a->kind == MIXER_GQA && a->heads % a->kv_heads)
@@ -151,6 +179,10 @@ static int check_attention(struct attention *a, const char *where, struct err *e
     if (a->kind == MIXER_MLA) {
         a->kv_heads = a->heads;
         a->head_dim = a->nope_dim + a->rope_dim;
+    }
+    if (a->kind == MIXER_CSA) {
+        a->kv_heads = 1;
+        return check_csa(a, where, err);
     }
     return 0;
 }

@@ -88,6 +88,10 @@ static void a_tied_model_counts_its_table_once(void **state)
     "\"v_dim\":14}"
 #define MAMBA                                                                                      \
     "{\"kind\":\"mamba2\",\"heads\":8,\"head_dim\":16,\"state\":20,\"groups\":2,\"conv\":4}"
+#define CSA                                                                                        \
+    "\"kind\":\"csa\",\"heads\":8,\"head_dim\":10,\"window\":10,\"q_rank\":24,\"o_rank\":7,"       \
+    "\"o_groups\":4"
+#define CSA_PARAMS (64 * 24 + 24 * 80 + 64 * 10 + 80 * 7 + 28 * 64)
 #define NONE "{\"kind\":\"none\"}"
 
 static const struct {
@@ -110,6 +114,13 @@ static const struct {
      64 * 4 * 16 + 64 * (12 + 6) + 12 * 4 * (10 + 14) + 4 * 14 * 64,
      64 * 4 * 16 + 64 * (12 + 6) + 12 * 4 * (10 + 14) + 4 * 14 * 64, 0, 64 + 12,
      6 * 50. * 4 * (16 + 14)},
+    {ONE("{" CSA "}", NONE), CSA_PARAMS, CSA_PARAMS, 0, 64 + 24 + 10, 6 * 9.5 * 8 * 20},
+    {ONE("{" CSA ",\"ratio\":5}", NONE), CSA_PARAMS + 64 * 20, CSA_PARAMS + 64 * 20, 0,
+     64 + 24 + 10, 6 * (9.5 + 10) * 8 * 20}, /* 20 groups of 5 tokens, half of them before */
+    {ONE("{" CSA ",\"ratio\":5,\"index_heads\":3,\"index_dim\":6,\"index_topk\":10}", NONE),
+     CSA_PARAMS + 64 * 40 + 64 * 24 + 24 * 18 + 64 * 3,
+     CSA_PARAMS + 64 * 40 + 64 * 24 + 24 * 18 + 64 * 3, 0, 64 + 24 + 10,
+     6 * (9.5 + 7.5) * 8 * 20 + 6 * 20 * 18}, /* at most 10 of the 20: 5 at first, 10 at last */
     {ONE(MAMBA, NONE), 64 * (2 * 128 + 2 * 2 * 20 + 8) + 128 * 64,
      64 * (2 * 128 + 2 * 2 * 20 + 8) + 128 * 64, 0, 64 + 128 + 3 * 8 + (128 + 80) * 5,
      3. * 7 * 128 * 20},
@@ -220,7 +231,7 @@ static const struct {
     {HEAD SIZE
      "\"layers\":[{\"count\":1,\"attention\":{\"kind\":\"linear\",\"heads\":8,\"kv_heads\":3,"
      "\"head_dim\":8}," MLP "}]}",
-     "layers[0].attention: kind \"linear\" is not known (known: gqa, mla, mamba2, none)"},
+     "layers[0].attention: kind \"linear\" is not known (known: gqa, mla, csa, mamba2, none)"},
     {HEAD "\"hidden\":-3,\"vocab\":100,\"tied_embeddings\":true,\"layers\":[{\"count\":1," ATTN
           "," MLP "}]}",
      "\"hidden\" is -3, outside"},
