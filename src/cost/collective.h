@@ -10,6 +10,7 @@
  */
 struct found {
     const struct collective *same, *below, *above;
+    bool gpus; /* of a matrix of GPUs: rings are pipelined */
 };
 
 struct quote {

@@ -2,15 +2,18 @@
 /* Formulas, S as nccl-tests counts it, G ranks in d domains of g:
  *   ring (all_gather, reduce_scatter)  (G-d) a_in + (d-1) a_out + S (G-1)/G / B, all_reduce twice
  * that [Chan et al. 2007, "Collective communication: theory, practice, and experience", ring; NCCL
- * src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter] B = min(B_in, nics *
- * B_nic): every NIC of a domain carries its own ring [NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s
- * gave 196.9 and 393.7 GB/s] all_to_all  max(share inside, share across), each GPU on its own NIC
- * [nccl-tests issue #267: "alltoall cannot aggregate NICs"] broadcast   a chain: (G-1) hops of
- * latency + S / B sendrecv    the slowest hop */
+ * src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter; on GPUs the hops inside
+ * after the first cost what base/protocol.h says] B = min(B_in, nics * B_nic): every NIC of a
+ * domain carries its own ring [NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7
+ * GB/s] all_to_all  max(share inside, share across), each GPU on its own NIC [nccl-tests issue
+ * #267: "alltoall cannot aggregate NICs"] broadcast   a chain: (G-1) hops of latency + S / B
+ * sendrecv    the slowest hop */
 #include "cost/model.h"
 
 #include <math.h>
 #include <stdio.h>
+
+#include "base/protocol.h"
 
 static int tier_between(const struct matrix *m, int a, int b)
 {
@@ -172,27 +175,29 @@ static double ring_rate(const struct matrix *m, const struct ways *w)
     return rate;
 }
 
-/* A ring pipelines: after the first message each further hop inside a domain of GPUs costs this
- * much and not a whole message's latency [NCCL src/graph/tuning.cc, hwLatencies: NVLink, ring,
- * Simple: 3.4 us]. */
-#define RING_HOP 3.4e-6
+static bool of_gpus(const struct matrix *m)
+{
+    return m->topo.endpoint[0].kind == ENDPOINT_GPU;
+}
 
-static double ring_alpha(const struct matrix *m, const struct ways *w)
+/* One turn of a ring: the latency of its first hop inside and of every crossing, then the further
+ * hops inside, which on GPUs are pipelined, and what moves in `busy` seconds at the ring's rate. */
+static double ring_turn(const struct matrix *m, const struct ways *w, double busy)
 {
     double in = w->inner >= 0 ? hop_alpha(m, w->inner) : 0;
     double out = w->outer >= 0 ? hop_alpha(m, w->outer) : 0;
-    bool gpu = m->topo.endpoint[0].kind == ENDPOINT_GPU;
     int crossings = w->outer < 0 ? 0 : w->shape.domains - 1;
     int inside = w->shape.ranks - 1 - crossings;
+    double first = (inside ? in : 0) + crossings * out + w->alpha_add;
 
-    if (!inside)
-        return crossings * out + w->alpha_add;
-    return in + (inside - 1) * (gpu ? fmin(in, RING_HOP) : in) + crossings * out + w->alpha_add;
+    if (inside < 2)
+        return first + busy;
+    if (!of_gpus(m))
+        return first + (inside - 1) * in + busy;
+    if (crossings)
+        return first + (inside - 1) * fmin(in, PROTOCOL_HOP_SIMPLE) + busy;
+    return first + protocol_ring(inside - 1, in, busy, 0);
 }
-
-/* What each further peer adds: on GPUs the exchanges are posted together [HGX B200, NCCL 2.29.2,
- * aiconfigurator: 2 ranks 9.2 us, 8 ranks 11.0 us]; host memory sends one message after another. */
-#define PEER_ALPHA 0.3e-6
 
 /* Every rank sends S/G to every other one; classes that use NICs share them, the others run beside.
  */
@@ -213,9 +218,8 @@ static double all_to_all_time(const struct matrix *m, const struct ways *w, doub
                         share_of(&m->tier[t], n * w->share[t] * w->at_once) * fmin(1, per_rank));
         else
             inside += part / (rate * w->inner_factor);
-        double peer = m->topo.endpoint[0].kind == ENDPOINT_GPU
-                          ? PEER_ALPHA
-                          : curve_floor(&m->tier[t].curve[DIR_UNI]);
+        /* host memory sends one message after another */
+        double peer = of_gpus(m) ? PROTOCOL_PEER : curve_floor(&m->tier[t].curve[DIR_UNI]);
         alpha = fmax(alpha, hop_alpha(m, t) + peer * (n - 2));
     }
     return alpha + w->alpha_add + (isnan(inside) || isnan(across) ? NAN : fmax(inside, across));
@@ -246,9 +250,9 @@ double model_time(const struct matrix *m, const struct ways *w, enum op op, doub
         return sendrecv_time(m, w, bytes);
     double ring = bytes / ring_rate(m, w);
     if (op == OP_BROADCAST)
-        return ring_alpha(m, w) + ring;
+        return ring_turn(m, w, ring);
     int turns = op == OP_ALL_REDUCE ? 2 : 1;
-    return turns * (ring_alpha(m, w) + ring * (n - 1) / n);
+    return turns * ring_turn(m, w, ring * (n - 1) / n);
 }
 
 void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size)

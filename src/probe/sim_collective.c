@@ -4,19 +4,15 @@
  * A published curve of the preset is used when op and group match it; elsewhere a ring in member
  * order (all_gather, reduce_scatter, all_reduce, broadcast), a pairwise exchange (all_to_all) or
  * the single hop (sendrecv).  Ring: NCCL src/graph/tuning.cc, latency = steps * (alpha of the
- * link), bandwidth = the slowest link; a ring leaves a domain over the NICs of all its `g` members
- * there at once, each carrying 1/g, so the slowest of those NICs rules.  all_to_all: one pair's
- * latency and PEER_ALPHA for each further peer; every member's NIC carries its own traffic, and the
- * slowest member rules (nccl-tests issue #267). */
+ * link), further hops inside a domain as base/protocol.h says, bandwidth = the slowest link; a ring
+ * leaves a domain over the NICs of all its `g` members there at once, each carrying 1/g, so the
+ * slowest of those NICs rules.  all_to_all: one pair's latency and PROTOCOL_PEER for each further
+ * peer; every member's NIC carries its own traffic, and the slowest member rules (nccl-tests issue
+ * #267). */
 #include <math.h>
 
+#include "base/protocol.h"
 #include "probe/sim.h"
-
-/* HGX B200, NCCL 2.29.2 (aiconfigurator): all_to_all of 2 ranks 9.2 us, of 8 ranks 11.0 us. */
-#define PEER_ALPHA 0.3e-6
-
-/* NCCL src/graph/tuning.cc, hwLatencies: NVLink, ring, Simple. */
-#define RING_HOP 3.4e-6
 
 struct links {
     double alpha_in, alpha_out; /* summed over the ring's hops inside and between domains */
@@ -122,16 +118,19 @@ static double ring_factor(const struct sim *s, const int *ids, int n)
     return worst;
 }
 
-/* n - 1 of the ring's n hops; a domain's further hops are pipelined. */
-static double ring_latency(const struct links *l, int n)
+/* One turn: n - 1 of the ring's n hops, of which a domain's further ones are pipelined, and `busy`
+ * seconds of moving at the ring's rate. */
+static double ring_turn(const struct links *l, int n, double busy)
 {
     int crossings = l->crossings ? l->crossings - 1 : 0, inside = n - 1 - crossings;
     double in = l->crossings < n ? l->alpha_in / (n - l->crossings) : 0;
     double out = l->crossings ? l->alpha_out / l->crossings : 0;
 
-    if (!inside)
-        return crossings * out;
-    return in + (inside - 1) * fmin(in, RING_HOP) + crossings * out;
+    if (inside < 2)
+        return (inside ? in : 0) + crossings * out + busy;
+    if (!crossings)
+        return in + protocol_ring(inside - 1, in, busy, 0);
+    return in + crossings * out + (inside - 1) * fmin(in, PROTOCOL_HOP_SIMPLE) + busy;
 }
 
 double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes)
@@ -144,18 +143,17 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
         double floor = fmin(c->alpha.value, fabric_collective_time(c, bytes));
         return floor + (fabric_collective_time(c, bytes) - floor) / ring_factor(s, ids, n);
     }
-    double lap = ring_latency(&l, n);
     double rounds = op == OP_ALL_REDUCE ? 2 : 1;
     if (op == OP_ALL_TO_ALL) {
         double alpha = fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
                             l.crossings ? l.alpha_out / l.crossings : 0);
         double near = bytes * (l.per_domain - 1) / n / (l.in_Bps * member_factor(s, ids, n, false));
         double far = l.crossings ? bytes * (n - l.per_domain) / n / l.nic_Bps : 0;
-        return alpha + (n - 2) * PEER_ALPHA + fmax(near, far);
+        return alpha + (n - 2) * PROTOCOL_PEER + fmax(near, far);
     }
     if (op == OP_SENDRECV)
         return fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
                     l.crossings ? l.alpha_out / l.crossings : 0) +
                bytes / (l.crossings ? fmin(l.Bps, l.nic_Bps) : l.Bps);
-    return rounds * (lap + bytes * (op == OP_BROADCAST ? 1 : share) / l.Bps);
+    return rounds * ring_turn(&l, n, bytes * (op == OP_BROADCAST ? 1 : share) / l.Bps);
 }
