@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/predict_args.h"
+#include "cmd/predict_batch.h"
 #include "cmd/predict_text.h"
 
 static int answer(const struct job *j, const struct predict_args *a, struct err *err)
@@ -36,6 +37,8 @@ int cmd_predict(int argc, char **argv)
     struct err err = {0, ""};
 
     predict_args(&a, argc, argv);
+    if (a.table)
+        return predict_batch(&a, &err) < 0 ? cmd_fail("predict", &err) : EXIT_GOOD;
     int rc = job_open(&j, &a.job, &err) < 0 || answer(&j, &a, &err) < 0;
     job_free(&j);
     return rc ? cmd_fail("predict", &err) : EXIT_GOOD;

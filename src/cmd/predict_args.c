@@ -3,10 +3,14 @@
 #include "cmd/predict_args.h"
 
 #include <argp.h>
+#include <errno.h>
+#include <string.h>
 
-enum { JSON = 0x400, EXPLAIN };
+enum { JSON = 0x400, EXPLAIN, BATCH, SCORE };
 
 static const struct argp_option options[] = {
+    {"batch", BATCH, "N|TABLE", OPTION_HIDDEN, NULL, 3}, /* N has its help as a setting */
+    {"score", SCORE, NULL, 0, "of a table: print how far off its predictions are, not the rows", 5},
     {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
     {"json", JSON, NULL, 0, "print prediction.json instead of text", 5},
     {"output", 'o', "FILE", 0, "write prediction.json too", 5},
@@ -14,16 +18,36 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit."
+    "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit.  With a "
+    "file "
+    "for N, --batch predicts every row of that table of measured steps, each alone and from one "
+    "measured row of its recipe."
     "\vExamples:\n"
     "  railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout dp_shard=72\n"
     "  railgauge predict matrix.json --model llama3.1-70b --layout tp=8,dp=auto --strategy zero1\n"
     "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 --strategy zero1 \\\n"
     "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 --explain\n"
-    "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n\n"
+    "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n"
+    "  railgauge predict --batch steps.tsv --score\n\n"
     "Exit codes: 0 good, 2 could not judge (no compute rate, no curve), 64 usage, 65 bad data, 66 "
     "no input, "
     "74 I/O.";
+
+/* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
+static error_t take_batch(struct predict_args *a, char *arg, struct argp_state *state)
+{
+    struct err err = {0, ""};
+    size_t n = strlen(arg);
+
+    if (strchr(arg, '/') || (n > 4 && !strcmp(arg + n - 4, ".tsv"))) {
+        a->table = arg;
+        return 0;
+    }
+    if (recipe_set(&a->job.recipe, "batch", arg, &err) == 0)
+        return 0;
+    argp_error(state, "--%s", err.text);
+    return EINVAL;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -32,6 +56,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->job;
+        return 0;
+    case BATCH:
+        return take_batch(a, arg, state);
+    case SCORE:
+        a->score = true;
         return 0;
     case JSON:
         a->json = true;

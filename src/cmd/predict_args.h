@@ -8,8 +8,8 @@
 
 struct predict_args {
     struct job_opts job;
-    const char *output;
-    bool json, explain;
+    const char *output, *table; /* table: of --batch */
+    bool json, explain, score;
 };
 
 /* Ends the program after --help and on bad usage, as argp does. */

@@ -1,0 +1,91 @@
+/* batch.h - a table of published or own steps, each row a question for predict.h.
+ *
+ * Columns (any order, unknown ones are named in a note and ignored): id model hardware gpus
+ * internode_fabric dtype seq_len global_batch micro_batch tp pp cp ep dp zero_stage/fsdp recompute
+ * metric value unit source vp ga layout_known split notes.  model, hardware, gpus and value must be
+ * there.  What words in them mean is data: batch_words.c.
+ *
+ * A row is never dropped.  Either it is predicted, or it says why not: BATCH_MISS for a step time
+ * that could not be predicted, BATCH_CLAIM for what is no step time (a ratio, a wall time, "does
+ * not fit"), which case files judge. */
+#ifndef RG_BATCH_H
+#define RG_BATCH_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/tsv.h"
+#include "step/layout.h"
+#include "step/predict.h"
+#include "step/recipe.h"
+
+enum batch_status { BATCH_PREDICTED, BATCH_MISS, BATCH_CLAIM, BATCH_STATUS_COUNT };
+extern const char *const batch_status_name[BATCH_STATUS_COUNT];
+
+enum { BATCH_RELEASE = 96, BATCH_REASON = 256, BATCH_LAYOUT = 96 };
+
+struct batch_row {
+    /* as printed; these point into the table, "" when the column is absent */
+    const char *id, *model, *hardware, *dtype, *split, *source;
+    char own_id[24]; /* "line 17", where the table has no id */
+    int line;        /* in the file */
+    /* what it asks */
+    const char *preset; /* of topo/fabrics */
+    int gpus, per_rack; /* GPUs taken of each rack; 0: all that a rack has */
+    int mesh;           /* enum mesh_order */
+    int etp;            /* as the notes have it; 0: not said */
+    char layout[BATCH_LAYOUT];
+    struct recipe recipe;
+    char release[BATCH_RELEASE]; /* of the software: "megatron-bridge 26.04", "mlperf v5.1" */
+    char *family; /* what one anchor fixes: model, GPU, dtype, release, adapters or all weights */
+    char *job;    /* equal for rows that ask the same of the same software or of another */
+    char *same;   /* family, mesh without its data-parallel axes, micro batch, sequence */
+    double
+        printed; /* value as printed, in s per step, tokens/s or FLOP/s per GPU; NAN for claims */
+    int metric;  /* row of the table of metrics in batch_words.c */
+    /* what came out; seconds, NAN where there is none */
+    enum batch_status status;
+    char reason[BATCH_REASON]; /* why not predicted, or what was assumed; "" */
+    double measured, predicted, lo, hi, tokens;
+    bool dense;
+    int anchor;               /* row whose measured step fixes this family; -1: none */
+    double stretch, anchored; /* of compute by that anchor; with it */
+    int same_anchor;          /* the same within rows of one layout: smallest job; -1 */
+    double same_anchored;
+    struct batch_asked *asked; /* batch_ask.c: what the question points to */
+};
+
+struct batch {
+    struct tsv table;
+    struct batch_row *row;
+    int rows;
+    char **note; /* of the table as a whole */
+    int notes;
+    struct batch_world *world;
+};
+
+/* Reads the table and turns rows into questions; batch_free() also after an error.  EXIT_DATA for
+ * what is wrong with the table; what is wrong with a row is that row's reason. */
+int batch_load(struct batch *b, const char *path, struct err *err);
+void batch_free(struct batch *b);
+/* The row of that id, -1 when there is none. */
+int batch_find(const struct batch *b, const char *id);
+
+/* Loads models, presets and matrices, each once; rows that cannot be asked become misses. */
+void batch_ask(struct batch *b);
+/* Predicts every row that was asked, without an anchor. */
+void batch_predict(struct batch *b, const struct constants *c);
+/* Chooses each family's anchor, its smallest job (GPUs, then batch, then rows that are no test
+ * rows, then the order of the table), and predicts the others from it.  What was measured of the
+ * others takes no part in the choice. */
+void batch_anchor(struct batch *b, const struct constants *c);
+
+/* The question of a row that was asked; it points into b and c. */
+struct question batch_question(const struct batch_row *r, const struct constants *c);
+/* Seconds of a step of that row; NAN with the reason in err. */
+double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
+                     struct err *err);
+/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_ask(). */
+double batch_measured(const struct batch_row *r);
+
+#endif

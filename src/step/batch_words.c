@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/batch_words.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+static const struct metric metrics[] = {
+    {"step_time", METRIC_SECONDS, "s", 1, NULL},
+    {"step_time", METRIC_SECONDS, "s/it", 1, NULL},
+    {"step_time", METRIC_SECONDS, "ms", 1e-3, NULL},
+    {"step_time", METRIC_SECONDS, "min", 60, NULL},
+    {"step_time", METRIC_SECONDS, "", 1, NULL},
+    {"tps_per_gpu", METRIC_TOKENS, NULL, 1, NULL},
+    {"tflops_per_gpu", METRIC_FLOPS, "TFLOP/s/GPU", 1e12, NULL},
+    {"tflops_per_gpu", METRIC_FLOPS, "PFLOP/s/GPU", 1e15, NULL},
+    {"time_to_train", METRIC_CLAIM, NULL, 0, "a whole run: how many steps it took is not stated"},
+    {"wall_time_36_steps", METRIC_CLAIM, NULL, 0, "a whole run, with evaluation and checkpoints"},
+    {"projected_time", METRIC_CLAIM, NULL, 0, "what another calculator said of a whole run"},
+    {"step_time_claim", METRIC_CLAIM, NULL, 0, "a remark about a run, not a measurement"},
+    {"allgather_per_layer_claim", METRIC_CLAIM, NULL, 0, "bytes, not a time"},
+    {"oom", METRIC_CLAIM, NULL, 0, "whether it fits, not a time"},
+    {"speedup_vs_H100", METRIC_CLAIM, NULL, 0, "a ratio of two steps"},
+    {"scaling_eff", METRIC_CLAIM, NULL, 0, "a ratio of two steps"},
+    {"scaling_eff_vs_64", METRIC_CLAIM, NULL, 0, "a ratio of two steps"},
+    {"gain_block_vs_nonaligned", METRIC_CLAIM, NULL, 0, "a ratio of two placements"},
+    {"regression_if_split_over_2_racks", METRIC_CLAIM, NULL, 0, "a ratio of two placements"},
+};
+
+/* Units end at a space: "tok/s/GPU (median)". */
+static bool same_unit(const char *want, const char *unit)
+{
+    size_t n = strcspn(unit, " ");
+
+    return !want || (strlen(want) == n && !strncmp(want, unit, n));
+}
+
+const struct metric *batch_metric(const char *name, const char *unit, struct err *err)
+{
+    bool known = false;
+
+    if (!*name)
+        name = "step_time";
+    for (size_t i = 0; i < COUNT(metrics); i++) {
+        if (strcmp(metrics[i].name, name) != 0)
+            continue;
+        known = true;
+        if (same_unit(metrics[i].unit, unit))
+            return &metrics[i];
+    }
+    if (known)
+        err_set(err, "unit \"%s\" of metric %s is not known", unit, name);
+    else
+        err_set(err, "metric \"%s\" is not known", name);
+    return NULL;
+}
+
+const char *batch_cell(const struct tsv *t, int row, const char *column)
+{
+    int i = tsv_find(t, column);
+
+    return i < 0 ? "" : t->row[row].cell[i];
+}
+
+void batch_remark(struct batch_row *r, const char *fmt, ...)
+{
+    size_t used = strlen(r->reason);
+    va_list ap;
+
+    if (used && used + 2 < sizeof(r->reason)) {
+        memcpy(r->reason + used, "; ", 3);
+        used += 2;
+    }
+    va_start(ap, fmt);
+    vsnprintf(r->reason + used, sizeof(r->reason) - used, fmt, ap);
+    va_end(ap);
+}
+
+/* --- machines --- */
+
+/* Recipes for NVL72 racks take 16 of the 18 trays (srun --segment=16).  First match rules; fabric
+ * words are looked for in internode_fabric, "" fits all. */
+static const struct {
+    const char *hardware, *fabric, *preset;
+    int per_rack, rack; /* GPUs that a job takes of a rack, and that it has; 0: whole racks */
+} machines[] = {
+    {"GB300", "Spectrum-X", "gb300-nvl72-spectrumx", 64, 72},
+    {"GB300", "RoCE", "gb300-nvl72-spectrumx", 64, 72},
+    {"GB300", "", "gb300-nvl72", 64, 72},
+    {"GB200", "", "gb200-nvl72", 64, 72},
+    {"B300", "", "hgx-b300", 0, 0},
+    {"B200", "", "hgx-b200", 0, 0},
+    {"H200-NVL", "", "h200-nvl", 0, 0},
+    {"H200", "", "hgx-h200", 0, 0},
+    {"H100", "", "hgx-h100", 0, 0},
+    {"A100", "", "hgx-a100", 0, 0},
+    {"RTX_PRO_6000_BW_SE", "", "rtxpro6000-100gbe", 0, 0},
+};
+
+int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
+{
+    for (size_t i = 0; i < COUNT(machines); i++) {
+        if (strcmp(machines[i].hardware, r->hardware) != 0 || !strstr(fabric, machines[i].fabric))
+            continue;
+        r->preset = machines[i].preset;
+        r->per_rack = machines[i].per_rack;
+        /* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
+        if (r->gpus <= machines[i].rack ||
+            (machines[i].rack && r->gpus % r->per_rack && r->gpus % machines[i].rack == 0))
+            r->per_rack = 0;
+        return 0;
+    }
+    return err_set(err, "no preset is known for hardware \"%s\"", r->hardware);
+}
+
+/* --- words --- */
+
+enum how { IS, BEGINS, HAS };
+
+/* From top to bottom; all that match apply, later ones override.  "mesh" is no setting of recipe.h
+ * but an order of layout.h. */
+static const struct rule {
+    const char *column;
+    enum how how;
+    const char *text, *settings, *remark;
+} rules[] = {
+    /* software: who ran it decides kernels, rank order and habits */
+    {"source", HAS, "torchtitan", "stack=torchtitan mesh=torchtitan", NULL},
+    {"source", HAS, "Nutanix", "stack=hf", NULL},
+    {"source", HAS, "Zoom", "stack=hf", NULL},
+    {"source", HAS, "Selene", "sequence-parallel=off", NULL}, /* before it existed */
+
+    {"dtype", BEGINS, "bf16", "dtype=bf16", NULL},
+    {"dtype", IS, "bf16?", "dtype=bf16", "dtype is not stated: bf16 is assumed"},
+    {"dtype", BEGINS, "fp16", "dtype=bf16", NULL}, /* the same rate on tensor cores */
+    {"dtype", BEGINS, "fp32", "dtype=fp32", NULL},
+    {"dtype", BEGINS, "fp8", "dtype=fp8", NULL},
+    {"dtype", BEGINS, "mxfp8", "dtype=mxfp8", NULL},
+    {"dtype", IS, "fp8-mx", "dtype=mxfp8", NULL},
+    {"dtype", BEGINS, "nvfp4", "dtype=nvfp4", NULL},
+    {"dtype", IS, "fp8/nvfp4?", "dtype=fp8", "dtype is fp8 or nvfp4: fp8 is assumed"},
+    {"dtype", HAS, "eager", "stack=eager", NULL},
+
+    {"zero_stage/fsdp", IS, "none", "strategy=ddp", NULL},
+    {"zero_stage/fsdp", BEGINS, "DDP", "strategy=ddp", NULL},
+    {"zero_stage/fsdp", HAS, "ZeRO-1", "strategy=zero1", NULL},
+    {"zero_stage/fsdp", HAS, "dist-opt", "strategy=zero1", NULL},
+    {"zero_stage/fsdp", HAS, "ZeRO-2", "strategy=zero2", NULL},
+    {"zero_stage/fsdp", HAS, "ZeRO-3", "strategy=zero3", NULL},
+    {"zero_stage/fsdp", HAS, "FSDP", "strategy=fsdp", NULL},
+    {"zero_stage/fsdp", HAS, "HSDP", "strategy=hsdp", NULL},
+    {"zero_stage/fsdp", BEGINS, "FSDP-", "grad-bytes=2", NULL}, /* Megatron-FSDP: bf16 gradients */
+    {"zero_stage/fsdp", HAS, "no reshard", "reshard=off", NULL},
+    {"zero_stage/fsdp", BEGINS, "unknown", "strategy=zero1",
+     "sharding is not stated: zero1 is assumed"},
+    {"zero_stage/fsdp", IS, "", "strategy=zero1", "sharding is not stated: zero1 is assumed"},
+
+    {"recompute", IS, "none", "recompute=none", NULL},
+    {"recompute", IS, "recipe default", "recompute=none", NULL},
+    {"recompute", BEGINS, "selective", "recompute=selective", NULL},
+    {"recompute", BEGINS, "full", "recompute=full", NULL},
+    {"recompute", HAS, "+SP", "sequence-parallel=on", NULL},
+    {"recompute", BEGINS, "unknown", "recompute=none", "recompute is not stated: none is assumed"},
+
+    {"notes", HAS, "LoRA", "lora=attention", NULL},
+    {"notes", HAS, "LoRA r=32", "lora-rank=32", NULL},
+    {"notes", HAS, "w/ MTP", "mtp=on", NULL},
+    {"notes", HAS, "float8 all-gather", "weight-bytes=1", NULL},
+    {"notes", HAS, "GPU inferred", NULL, "the GPU is not named by the source"},
+};
+
+/* Columns whose words must be understood when there are any. */
+static const char *const strict[] = {"dtype", "zero_stage/fsdp", "recompute"};
+
+static bool matches(const struct rule *rule, const char *cell)
+{
+    switch (rule->how) {
+    case IS:
+        return !strcmp(cell, rule->text);
+    case BEGINS:
+        return !strncmp(cell, rule->text, strlen(rule->text));
+    default:
+        return strstr(cell, rule->text) != NULL;
+    }
+}
+
+/* "key=value key=value" */
+static int set_all(struct batch_row *r, const char *settings, struct err *err)
+{
+    char text[128], *save = NULL;
+
+    snprintf(text, sizeof(text), "%s", settings);
+    for (char *one = strtok_r(text, " ", &save); one; one = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(one, '=');
+        *value++ = '\0';
+        if (strcmp(one, "mesh") != 0) {
+            if (recipe_set(&r->recipe, one, value, err) < 0)
+                return -1;
+        } else if ((r->mesh = recipe_word("mesh order", value, order_name, ORDER_COUNT, err)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_known(const struct tsv *t, int at, struct err *err)
+{
+    for (size_t i = 0; i < COUNT(strict); i++) {
+        const char *cell = batch_cell(t, at, strict[i]);
+        bool known = !*cell;
+        for (size_t k = 0; k < COUNT(rules) && !known; k++)
+            known = !strcmp(rules[k].column, strict[i]) && matches(&rules[k], cell);
+        if (!known)
+            return err_set(err, "%s \"%s\" is not known", strict[i], cell);
+    }
+    return 0;
+}
+
+/* "ETP 4" or "etp=4" anywhere in the notes. */
+static int etp_of(const char *notes)
+{
+    static const char *const before[] = {"ETP ", "etp="};
+
+    for (size_t i = 0; i < COUNT(before); i++) {
+        const char *found = strstr(notes, before[i]);
+        if (found)
+            return (int)strtol(found + strlen(before[i]), NULL, 10);
+    }
+    return 0;
+}
+
+int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    if (check_known(t, at, err) < 0)
+        return -1;
+    for (size_t i = 0; i < COUNT(rules); i++) {
+        const struct rule *rule = &rules[i];
+        if (!matches(rule, batch_cell(t, at, rule->column)))
+            continue;
+        if (rule->remark)
+            batch_remark(r, "%s", rule->remark);
+        if (rule->settings && set_all(r, rule->settings, err) < 0)
+            return -1;
+    }
+    r->etp = etp_of(batch_cell(t, at, "notes"));
+    return 0;
+}
+
+/* --- sources --- */
+
+/* The release begins after `after` and ends at one of `until`. */
+static const struct {
+    const char *has, *after, *until, *name;
+} releases[] = {
+    {"Megatron-Bridge", "(", " )", "megatron-bridge"},
+    {"dgxc-benchmarking@", "dgxc-benchmarking@", " /", "dgxc"},
+    {"training_results_", "training_results_", " @/", "mlperf"},
+    {"NeMo@", "(NeMo ", ",)", "nemo"},
+    {"torchtitan@", " ", " ", "torchtitan"},
+    {"", "", "", ""},
+};
+
+void batch_release(char out[BATCH_RELEASE], const char *source)
+{
+    for (size_t i = 0; i < COUNT(releases); i++) {
+        const char *begin =
+            strstr(source, releases[i].has) ? strstr(source, releases[i].after) : NULL;
+        if (!begin)
+            continue;
+        begin += strlen(releases[i].after);
+        int n = *releases[i].until ? (int)strcspn(begin, releases[i].until) : (int)strlen(begin);
+        const char *space = *releases[i].name ? " " : "";
+        int max = BATCH_RELEASE - 1 - (int)strlen(releases[i].name) - 1;
+        snprintf(out, BATCH_RELEASE, "%s%s%.*s", releases[i].name, space, n < max ? n : max, begin);
+        return;
+    }
+}
+
+/* Megatron-LM counts half the core; torchtitan, the DGX Cloud recipes and MLPerf's tables all of
+ * it (their own FLOP formulas). */
+bool batch_counts_causal(const char *source)
+{
+    static const char *const all[] = {"torchtitan@", "dgxc-benchmarking", "training_results"};
+
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (strstr(source, all[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,42 @@
+#!/bin/bash
+# steps.sh - how good step predictions are, over a table of published steps and one of NCCL curves.
+#
+#   RG_BUILD=build tests/bench/steps.sh [STEPS.tsv [CURVES.tsv]]
+#
+# Without tables, those beside this tree are taken if they are there.  The figures and their targets are
+# printed as tables and go to RG_BUILD/steps.json and RG_BUILD/curves.json.  A missed target is printed as
+# such and is no failure: the exit code says only whether everything could be judged.
+set -euo pipefail
+build=$(realpath "${RG_BUILD:-$(dirname "${BASH_SOURCE[0]}")/../../build}")
+beside=$(dirname "${BASH_SOURCE[0]}")/../../../shared/datasets
+steps=${1:-$beside/measured_steps.tsv}
+curves=${2:-$beside/nccl_curves.tsv}
+
+# absent FILE GIVEN: a table that was asked for must be there; a default one may be missing.
+absent() {
+    [ ! -r "$1" ] || return 1
+    [ -z "$2" ] || { echo "steps.sh: $1 cannot be read" >&2 && exit 66; }
+    echo "steps.sh: $1 is not there: skipped"
+}
+
+# verdict NAME FIGURE ASKED: at most.
+verdict() {
+    awk -v name="$1" -v x="$2" -v most="$3" 'BEGIN {
+        printf "%-40s %8.2f  <= %-5g %s\n", name, x, most, x <= most ? "met" : sprintf("missed by %.2f", x - most)
+    }'
+}
+
+if ! absent "$steps" "${1-}"; then
+    started=$EPOCHREALTIME
+    "$build/railgauge" predict --batch "$steps" --score -o "$build/steps.json"
+    verdict "the whole table, s" "$(awk "BEGIN {print $EPOCHREALTIME - $started}")" 2
+    echo
+fi
+if ! absent "$curves" "${2-}"; then
+    "$build/railgauge" curves "$curves" --json >"$build/curves.json"
+    "$build/railgauge" curves "$curves" | tee "$build/curves.txt"
+    echo
+    read -r median p90 < <(awk '$1 == "total" {print $4, $6}' "$build/curves.txt")
+    verdict "NCCL curves, one size left out, median %" "$median" 2
+    verdict "NCCL curves, one size left out, p90 %" "$p90" 8
+fi

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# batch.bats - railgauge predict --batch: tables of measured steps, their errors, what is refused.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$BATS_TEST_TMPDIR" || return 1
+    # Two recipes at two scales, a claim and a row that nobody can predict.
+    cat >steps.tsv <<'TABLE'
+id	model	hardware	gpus	dtype	seq_len	global_batch	micro_batch	tp	pp	cp	vp	zero_stage/fsdp	recompute	metric	value	unit	source	split	colour
+small	llama3.1-405b	H100	576	fp8	8192	1152	1	8	8	1	1	dist-opt (ZeRO-1)	none	step_time	50	s	x	calib	red
+large	llama3.1-405b	H100	1152	fp8	8192	1152	1	8	8	1	1	dist-opt (ZeRO-1)	none	step_time	25.6	s	x	test_scale	blue
+eight	llama3.1-8b	B200	8	bf16	8192	128	2	1	1	1	1	FSDP2 full	none	tps_per_gpu	18000	tok/s/GPU	y	calib	blue
+ratio	llama3.1-8b	B200	16	bf16	8192	128	2	1	1	1	1	FSDP2 full	none	scaling_eff	97	%	y	test_seed	blue
+blind	llama3.1-8b	B200	16	bf16								FSDP2 full	none	step_time	4	s	y	test_seed	blue
+TABLE
+}
+
+cell() { awk -F'\t' -v id="$1" -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == name) c = i} $1 == id {print $c}' out.tsv; }
+
+@test "every row is answered, and none is dropped" {
+    run --separate-stderr railgauge predict --batch steps.tsv
+    [ "$status" -eq 0 ]
+    echo "$output" >out.tsv
+    [ "$(wc -l <out.tsv)" -eq 6 ]
+    # shellcheck disable=SC2154 # bats sets stderr
+    [[ $stderr == *'steps.tsv: column "colour" is not known and was ignored'* ]]
+    [ "$(cell small status)" = predicted ]
+    [ "$(cell eight measured_s)" = 7.28178 ]
+    [ "$(cell ratio status)" = claim ]
+    [[ $(cell ratio reason) == "scaling_eff: a ratio of two steps" ]]
+    [ "$(cell blind status)" = miss ]
+    [[ $(cell blind reason) == "global_batch and seq_len are not stated"* ]]
+}
+
+@test "an anchor is met by itself and changes the other scale" {
+    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    [ "$(cell small anchor)" = small ]
+    [ "$(cell large anchor)" = small ]
+    [ "$(cell small anchored_s)" = 50 ]
+    [ "$(cell small anchored_error)" = "" ]
+    [ "$(cell large stretch)" = "$(cell small stretch)" ]
+    awk -v a="$(cell large anchored_s)" -v p="$(cell large predicted_s)" -v s="$(cell large stretch)" \
+        'BEGIN {exit !(s > 1 ? a > p : a < p)}'
+    awk -v e="$(cell large anchored_error)" -v a="$(cell large anchored_s)" \
+        'BEGIN {d = e - (a / 25.6 - 1); exit !(d < 1e-4 && d > -1e-4)}'
+}
+
+@test "JSON holds rows, errors and targets that agree with the table" {
+    railgauge predict --batch steps.tsv --json -o file.json >out.json 2>/dev/null
+    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    jq -e '.format == "railgauge-batch" and .counts == {rows: 5, predicted: 3, misses: 1, claims: 1}' out.json
+    jq -e --argjson e "$(cell large anchored_error)" \
+        '[.errors[] | select(.with == "one anchor" and .by == "test")][0] | .n == 1 and (.median - ($e | fabs) | fabs < 1e-4)' out.json
+    jq -e '[.rows[].id] == ["small", "large", "eight", "ratio", "blind"]' out.json
+    jq -e '.targets | length == 10 and all(.[]; has("met"))' out.json
+    diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' file.json)
+}
+
+@test "the score names figures, targets, misses and claims" {
+    run railgauge predict --batch steps.tsv --score
+    [ "$status" -eq 0 ]
+    [[ $output == *"5 rows, 3 predicted"* ]]
+    [[ $output == *"test rows, one anchor, median"*"<= 3"* ]]
+    [[ $output == *"misses: 1"*"blind (test_seed): global_batch and seq_len"* ]]
+    [[ $output == *"claims that are no step time: 1"*"ratio (test_seed)"* ]]
+}
+
+@test "a number is still the batch of one step" {
+    run railgauge predict --fabric hgx-h100 --layout dp=8 --batch 64
+    [ "$status" -eq 0 ]
+    [[ $output == *"batch 64 x 8192 tokens"* ]]
+    run railgauge predict --fabric hgx-h100 --layout dp=8 --batch 0
+    [ "$status" -eq 64 ]
+}
+
+@test "all published rows are answered in time" {
+    table=$top/../shared/datasets/measured_steps.tsv
+    [ -r "$table" ] || skip "no ../shared/datasets/measured_steps.tsv"
+    railgauge predict --batch "$table" >out.tsv 2>/dev/null
+    [ "$(wc -l <out.tsv)" -eq "$(grep -c . "$table")" ]
+    awk -F'\t' 'NR > 1 && $2 != "predicted" && $NF == "" {print; bad = 1} END {exit bad}' out.tsv
+    awk -F'\t' 'NR > 1 {n[$2]++} END {exit !(n["predicted"] >= 300 && n["claim"] == 19)}' out.tsv
+}
+
+@test "the bench runs without tables and refuses one that is not there" {
+    RG_BUILD=${RG_BUILD:-$top/build} run "$top/tests/bench/steps.sh" steps.tsv nosuch.tsv
+    [ "$status" -eq 66 ]
+    [[ $output == *"nosuch.tsv cannot be read"* ]]
+}
