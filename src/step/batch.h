@@ -71,7 +71,8 @@ void batch_free(struct batch *b);
 /* The row of that id, -1 when there is none. */
 int batch_find(const struct batch *b, const char *id);
 
-/* Loads models, presets and matrices, each once; rows that cannot be asked become misses. */
+/* Loads models, presets and matrices, each once, and prices the messages of every row; rows that
+ * cannot be asked become misses. */
 void batch_ask(struct batch *b);
 /* Predicts every row that was asked, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
@@ -82,7 +83,8 @@ void batch_anchor(struct batch *b, const struct constants *c);
 
 /* The question of a row that was asked; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
-/* Seconds of a step of that row; NAN with the reason in err. */
+/* Seconds of a step of that row, as predict_step() has them but without words: some microseconds.
+ * stretch 0: no anchor.  NAN with the reason in err. */
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
                      struct err *err);
 /* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_ask(). */

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "step/anchor.h"
 #include "step/batch_words.h"
+#include "step/pricer.h"
+#include "step/timing.h"
 
 /* A model, or why it could not be loaded. */
 struct known_model {
@@ -37,6 +39,9 @@ struct batch_asked {
     const struct matrix *matrix;
     struct layout layout;
     int *order; /* NULL: rank i is endpoint i */
+    struct work work;
+    struct traffic traffic;
+    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
 };
 
 static const struct known_model *model_of(struct batch_world *w, const char *name)
@@ -94,6 +99,29 @@ static int *order_of(const struct batch_row *r, const struct fabric *f)
     return order;
 }
 
+static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
+{
+    struct pricer *p;
+    char axes[AXES_TEXT];
+
+    work_of(&a->work, a->model, &a->layout, r);
+    traffic_of(&a->traffic, a->model, &a->layout, r);
+    if (pricer_open(&p, a->matrix, a->order, a->layout.ranks, err) < 0)
+        return -1;
+    int rc = 0;
+    for (int i = 0; i < a->traffic.messages && rc == 0; i++) {
+        const struct message *m = &a->traffic.message[i];
+        struct cost cost;
+        int group;
+        pricer_cost(p, m->span, m->op, m->kernel, m->bytes, &cost, &group);
+        a->one[i] = cost.sec;
+        if (!isfinite(cost.sec))
+            rc = err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes), cost.source);
+    }
+    pricer_close(p);
+    return rc;
+}
+
 static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
 {
     const struct known_model *model = model_of(w, r->model);
@@ -116,6 +144,8 @@ static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
         return -1;
     layout_text(r->layout, sizeof(r->layout), &a->layout);
     a->order = order_of(r, a->fabric);
+    if (price(a, &r->recipe, err) < 0)
+        return -1;
     r->tokens = (double)r->recipe.global_batch * r->recipe.seq;
     r->measured = batch_measured(r);
     return 0;
@@ -170,13 +200,16 @@ struct question batch_question(const struct batch_row *r, const struct constants
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
                      struct err *err)
 {
-    struct question q = batch_question(r, c);
-    struct prediction p;
+    const struct batch_asked *a = r->asked;
+    struct coefficients k;
+    struct rate rate;
+    struct timing t;
 
-    q.stretch = stretch;
-    double sec = predict_step(&p, &q, err) < 0 ? NAN : p.sec;
-    prediction_free(&p);
-    return sec;
+    if (rate_of(&rate, a->matrix, a->fabric, &r->recipe, c, err) < 0)
+        return NAN;
+    coefficients_of(&k, &rate, c, stretch > 0 ? stretch : 1);
+    timing_of(&t, &a->traffic, a->one, &a->work, &k, &a->layout, &r->recipe);
+    return t.sec;
 }
 
 void batch_predict(struct batch *b, const struct constants *c)

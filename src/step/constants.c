@@ -12,29 +12,31 @@
 
 static const char shipped[] = "jobs/training/constants.json";
 
-/* What every file must hold, and the range that makes sense. */
+/* What every file must hold, the range that makes sense, and whether measured steps determine it.
+ */
 static const struct {
     const char *name;
     double min, max;
+    bool fitted;
 } fixed[] = {
-    {"efficiency.default", 0.01, 1}, /* where generation and dtype have none of their own */
-    {"attention.default", 0.01, 1},
-    {"exposed.tp", 0, 1}, /* share of tp messages' time that is seen */
-    {"exposed.cp", 0, 1},
-    {"exposed.ep", 0, 1},         /* all_to_all to experts with nothing beside it */
-    {"exposed.ep.overlap", 0, 1}, /* beside another microbatch's compute */
-    {"exposed.pp.1f1b", 0, 1},
-    {"exposed.pp.interleaved", 0, 1},
-    {"exposed.dp", 0, 1},                  /* least share of data-parallel messages that is seen */
-    {"overlap.dp", 0, 1},                  /* share of a layer's compute that can hide them */
-    {"optimizer.bytes_per_param", 0, 200}, /* read and written, of the rank's shard */
-    {"optimizer.hbm_share", 0.01, 1},      /* of the data sheet's memory rate */
-    {"fixed.seconds", 0, 100},
-    {"error.preset", 0, 2}, /* of times from published curves, of modelled ones, ... */
-    {"error.modelled", 0, 2},
-    {"error.assumed", 0, 2},
-    {"error.anchored", 0, 2},   /* of the step when a measured step calibrates its recipe */
-    {"error.unanchored", 0, 2}, /* of the step when no measured step calibrates it */
+    {"efficiency.default", 0.01, 1, false}, /* where generation and dtype have none of their own */
+    {"attention.default", 0.01, 1, false},
+    {"exposed.tp", 0, 1, true}, /* share of tp messages' time that is seen */
+    {"exposed.cp", 0, 1, true},
+    {"exposed.ep", 0, 1, true},         /* all_to_all to experts with nothing beside it */
+    {"exposed.ep.overlap", 0, 1, true}, /* beside another microbatch's compute */
+    {"exposed.pp.1f1b", 0, 1, true},
+    {"exposed.pp.interleaved", 0, 1, true},
+    {"exposed.dp", 0, 1, true}, /* least share of data-parallel messages that is seen */
+    {"overlap.dp", 0, 1, true}, /* share of a layer's compute that can hide them */
+    {"optimizer.bytes_per_param", 0, 200, false}, /* read and written, of the rank's shard */
+    {"optimizer.hbm_share", 0.01, 1, false},      /* of the data sheet's memory rate */
+    {"fixed.seconds", 0, 100, true},
+    {"error.preset", 0, 2, false}, /* of times from published curves, of modelled ones, ... */
+    {"error.modelled", 0, 2, false},
+    {"error.assumed", 0, 2, false},
+    {"error.anchored", 0, 2, false},   /* of the step when a measured step calibrates its recipe */
+    {"error.unanchored", 0, 2, false}, /* of the step when no measured step calibrates it */
 };
 enum { FIXED = sizeof(fixed) / sizeof(*fixed), CONSTANTS_MAX = 1000 };
 
@@ -139,4 +141,36 @@ const struct constant *constants_get(const struct constants *c, const char *name
 
     assert(found);
     return found;
+}
+
+bool constants_fitted(const char *name, double *min, double *max)
+{
+    int i = fixed_index(name);
+
+    *min = i < 0 ? 0.01 : fixed[i].min;
+    *max = i < 0 ? 1 : fixed[i].max;
+    return i < 0 ? is_open_name(name) : fixed[i].fitted;
+}
+
+int constants_save(const struct constants *c, const char *path, struct err *err)
+{
+    struct file_out f;
+
+    if (file_begin(&f, path, err) < 0)
+        return -1;
+    fputs("{\n \"format\": \"railgauge-constants\",\n \"version\": 1,\n \"constants\": [\n",
+          f.stream);
+    for (int i = 0; i < c->count; i++) {
+        const struct constant *one = &c->constant[i];
+        json_t *line = json_pack("{s:s, s:f, s:f, s:s}", "name", one->name, "value", one->value,
+                                 "error", one->error, "source", one->source);
+        fputs("  ", f.stream);
+        json_dumpf(line, f.stream, JSON_REAL_PRECISION(4));
+        fputs(i + 1 < c->count ? ",\n" : "\n", f.stream);
+        json_decref(line);
+    }
+    fputs(" ]\n}\n", f.stream);
+    int rc = file_commit(&f, err);
+    file_abort(&f);
+    return rc;
 }

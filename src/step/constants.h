@@ -9,6 +9,8 @@
 #ifndef RG_CONSTANTS_H
 #define RG_CONSTANTS_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct constant {
@@ -31,5 +33,11 @@ void constants_free(struct constants *c);
 const struct constant *constants_find(const struct constants *c, const char *name);
 /* One of the fixed list; asserts that it is there (constants_load checked). */
 const struct constant *constants_get(const struct constants *c, const char *name);
+
+/* Bounds of a constant that may be fitted to measured steps (calibrate.h); false: one that is not,
+ * such as an error, or a size that the method itself gives. */
+bool constants_fitted(const char *name, double *min, double *max);
+/* A line per constant, in their order; path may be that which was loaded. */
+int constants_save(const struct constants *c, const char *path, struct err *err);
 
 #endif

@@ -275,6 +275,33 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
     assert_float_equal(batch_seconds(&r[0], &constants, r[0].stretch, NULL), r[0].anchored, 0);
 }
 
+/* The way without words must not drift from predict_step(). */
+static void seconds_without_words_are_those_of_predict_step(void **state)
+{
+    static const char *const lines[] = {
+        "llama3.1-405b\tA\tH100\t512\tIB\tfp8\t8192\t1152\t1\t8\t8\t2\t1\t4\tZeRO-1\tnone\t"
+        "step_time\t55.1\ts\tx\t8\t\tcalib\t",
+        "llama3.1-70b\tA\tGB200\t128\tIB\tfp8\t8192\t256\t2\t1\t1\t1\t1\t\tFSDP-64\t\t"
+        "tps_per_gpu\t4224\ttok/s/GPU\tx\t1\t\ttest_scale\t",
+        "llama3.1-8b\tA\tB200\t64\tIB\tbf16\t8192\t128\t2\t1\t1\t1\t1\t\tDDP\tfull\t"
+        "step_time\t1\ts\tx\t1\t\tcalib\t",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        const struct batch_row *r = row(lines[i]);
+        assert_int_equal(r->status, BATCH_PREDICTED);
+        for (double stretch = 0; stretch < 2; stretch += 0.7) {
+            struct question q = batch_question(r, &constants);
+            struct prediction p;
+            q.stretch = stretch;
+            assert_int_equal(predict_step(&p, &q, NULL), 0);
+            assert_float_equal(batch_seconds(r, &constants, stretch, NULL) / p.sec, 1, 1e-9);
+            prediction_free(&p);
+        }
+    }
+}
+
 static void a_bad_table_is_refused(void **state)
 {
     struct err err = {0, ""};
@@ -302,6 +329,7 @@ int main(void)
         cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
+        cmocka_unit_test(seconds_without_words_are_those_of_predict_step),
         cmocka_unit_test(a_bad_table_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

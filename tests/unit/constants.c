@@ -104,9 +104,52 @@ static void gpus_are_known_by_generation(void **state)
     assert_null(rate_generation("AMD EPYC 9654"));
 }
 
+static void what_is_saved_loads_as_it_was(void **state)
+{
+    char path[] = "/tmp/constants-XXXXXX.json";
+    struct constants c, back;
+    int fd = mkstemps(path, 5);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    c.constant[0].value = 0.12345678;
+    assert_int_equal(constants_save(&c, path, NULL), 0);
+    assert_int_equal(constants_load(&back, path, NULL), 0);
+    assert_int_equal(back.count, c.count);
+    assert_float_equal(back.constant[0].value, 0.1235, 1e-12); /* four digits */
+    for (int i = 0; i < c.count; i++) {
+        assert_string_equal(back.constant[i].name, c.constant[i].name);
+        assert_string_equal(back.constant[i].source, c.constant[i].source);
+        assert_float_equal(back.constant[i].error, c.constant[i].error, 1e-12);
+    }
+    constants_free(&c);
+    constants_free(&back);
+    unlink(path);
+}
+
+static void rates_and_exposures_are_fitted_and_errors_are_not(void **state)
+{
+    double min, max;
+
+    (void)state;
+    assert_true(constants_fitted("efficiency.hopper.bf16", &min, &max));
+    assert_float_equal(min, 0.01, 0);
+    assert_float_equal(max, 1, 0);
+    assert_true(constants_fitted("exposed.tp", &min, &max));
+    assert_float_equal(min, 0, 0);
+    assert_false(constants_fitted("efficiency.default", &min, &max));
+    assert_false(constants_fitted("error.preset", &min, &max));
+    assert_false(constants_fitted("optimizer.bytes_per_param", &min, &max));
+    assert_false(constants_fitted("no.such", &min, &max));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_loads_as_it_was),
+        cmocka_unit_test(rates_and_exposures_are_fitted_and_errors_are_not),
         cmocka_unit_test(the_shipped_file_gives_each_constant_a_source_and_an_error),
         cmocka_unit_test(a_changed_file_is_refused_with_place_and_reason),
         cmocka_unit_test(a_missing_constant_is_named),
