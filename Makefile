@@ -158,7 +158,7 @@ lint:
 
 # --- install ---
 D = $(DESTDIR)$(PREFIX)
-DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models) plots/*.gp)
+DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp)
 install: all
 	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include $(D)/share/man/man1
 	install $(BUILD)/railgauge $(PROBE) $(D)/bin

@@ -1,11 +1,13 @@
 /* predict.c - railgauge predict: the step time of a model with a layout on a fabric. */
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/predict_args.h"
 #include "cmd/predict_batch.h"
+#include "cmd/predict_case.h"
 #include "cmd/predict_text.h"
 
 static int answer(const struct job *j, const struct predict_args *a, struct err *err)
@@ -39,6 +41,11 @@ int cmd_predict(int argc, char **argv)
     predict_args(&a, argc, argv);
     if (a.table)
         return predict_batch(&a, &err) < 0 ? cmd_fail("predict", &err) : EXIT_GOOD;
+    if (a.case_count > 0) {
+        int verdict = predict_cases(&a, &err);
+        free(a.cases);
+        return verdict < 0 ? cmd_fail("predict", &err) : verdict;
+    }
     int rc = job_open(&j, &a.job, &err) < 0 || answer(&j, &a, &err) < 0;
     job_free(&j);
     return rc ? cmd_fail("predict", &err) : EXIT_GOOD;

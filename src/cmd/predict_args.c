@@ -6,12 +6,19 @@
 #include <errno.h>
 #include <string.h>
 
-enum { JSON = 0x400, EXPLAIN, BATCH, SCORE };
+#include "base/mem.h"
+
+enum { JSON = 0x400, EXPLAIN, BATCH, SCORE, CASE, MARKDOWN };
 
 static const struct argp_option options[] = {
     {"batch", BATCH, "N|TABLE", OPTION_HIDDEN, NULL, 3}, /* N has its help as a setting */
     {"score", SCORE, NULL, 0, "of a table: print how far off its predictions are, not the rows", 5},
     {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
+    {"case", CASE, "FILE", 0,
+     "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
+     "may be given again",
+     4},
+    {"markdown", MARKDOWN, NULL, 0, "with --case: a table of claims and verdicts", 5},
     {"json", JSON, NULL, 0, "print prediction.json instead of text", 5},
     {"output", 'o', "FILE", 0, "write prediction.json too", 5},
     {0},
@@ -28,8 +35,10 @@ static const char doc[] =
     "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 --strategy zero1 \\\n"
     "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 --explain\n"
     "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n"
-    "  railgauge predict --batch steps.tsv --score\n\n"
-    "Exit codes: 0 good, 2 could not judge (no compute rate, no curve), 64 usage, 65 bad data, 66 "
+    "  railgauge predict --batch steps.tsv --score\n"
+    "  railgauge predict --case all\n\n"
+    "Exit codes: 0 good, 1 a verdict is not the one that the case file expects, 2 could not judge "
+    "(no compute rate, no curve), 64 usage, 65 bad data, 66 "
     "no input, "
     "74 I/O.";
 
@@ -64,6 +73,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case JSON:
         a->json = true;
+        return 0;
+    case CASE:
+        MEM_PUSH(a->cases, a->case_count) = arg;
+        return 0;
+    case MARKDOWN:
+        a->markdown = true;
         return 0;
     case EXPLAIN:
         a->explain = true;

@@ -9,10 +9,12 @@
 struct predict_args {
     struct job_opts job;
     const char *output, *table; /* table: of --batch */
-    bool json, explain, score;
+    const char **cases;         /* --case: predict their jobs instead of one from the options */
+    int case_count;
+    bool json, explain, score, markdown;
 };
 
-/* Ends the program after --help and on bad usage, as argp does. */
+/* cases is the caller's to free.  Ends the program after --help and on bad usage, as argp does. */
 void predict_args(struct predict_args *a, int argc, char **argv);
 
 #endif

@@ -74,6 +74,24 @@ static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
     return 0;
 }
 
+/* A step of so many microbatches on every data-parallel rank. */
+static int batch_of(struct job_opts *o, const struct layout *l, struct err *err)
+{
+    double batch = (double)o->accumulation * o->recipe.micro_batch * l->size[AXIS_DP_SHARD] *
+                   l->size[AXIS_DP_REPLICATE];
+
+    if (!o->accumulation)
+        return 0;
+    if (o->recipe.global_batch && batch != o->recipe.global_batch)
+        return err_usage(err, "an accumulation of %d makes a batch of %.0f, and %d is given",
+                         o->accumulation, batch, o->recipe.global_batch);
+    if (batch > 1 << 28)
+        return err_usage(err, "an accumulation of %d makes a batch of %.0f, more than %d",
+                         o->accumulation, batch, 1 << 28);
+    o->recipe.global_batch = (int)batch;
+    return 0;
+}
+
 static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
     int given;
@@ -88,6 +106,8 @@ static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, 
     if (j->order && j->layout.ranks > given)
         return err_usage(err, "the layout needs %d ranks and %s places %d", j->layout.ranks,
                          o->place.order ? o->place.order : "the placement", given);
+    if (batch_of(o, &j->layout, err) < 0)
+        return -1;
     return layout_check(&j->layout, &j->model, &o->recipe, err);
 }
 

@@ -15,7 +15,8 @@ struct job_opts {
     const char *matrix, *fabric, *model, *layout, *constants;
     struct placement place;
     int racks, gpus;
-    int mesh; /* enum mesh_order */
+    int accumulation; /* microbatches of a step and data-parallel rank; 0: follows from the batch */
+    int mesh;         /* enum mesh_order */
     double flops;
     struct recipe recipe;
 };

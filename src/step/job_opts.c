@@ -19,6 +19,8 @@ const struct job_setting job_setting[] = {
      "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
      "auto (default dp=auto)"},
     {"gpus", 0, JOB_INT, AT(gpus), NULL, 0, 1, "N", "ranks of the layout (default: all endpoints)"},
+    {"accumulation", 0, JOB_INT, AT(accumulation), NULL, 0, 1, "N",
+     "microbatches of a step: the batch is N x micro batch x data-parallel ranks"},
     {"fabric", 0, JOB_TEXT, AT(fabric), NULL, 0, 2, "NAME",
      "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has"},
     {"racks", 0, JOB_INT, AT(racks), NULL, 0, 2, "N",

@@ -208,6 +208,23 @@ static void a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it(void
     meets(x, "r00n[00-03],r01n[00-03]", "r00n[00-03],r02n[00-03]", "racks rack-00 and rack-01");
 }
 
+static void accumulation_makes_the_batch(void **state)
+{
+    struct job_opts o = WORDS("fabric", "hgx-h100", "layout", "tp=8,dp_shard=4", "micro-batch", "2",
+                              "accumulation", "3");
+    struct job j;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(job_open(&j, &o, NULL), 0);
+    assert_int_equal(o.recipe.global_batch, 24);
+    job_free(&j);
+    o.recipe.global_batch = 8;
+    assert_int_equal(job_open(&j, &o, &err), -1);
+    assert_string_equal(err.text, "an accumulation of 3 makes a batch of 24, and 8 is given");
+    job_free(&j);
+}
+
 static const struct {
     const char *key, *value, *says;
 } refused[] = {
@@ -244,6 +261,7 @@ int main(void)
         cmocka_unit_test(ranks_dealt_round_the_nodes_tear_groups_apart),
         cmocka_unit_test(a_slow_nic_reaches_the_answer_where_the_placement_uses_it),
         cmocka_unit_test(a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it),
+        cmocka_unit_test(accumulation_makes_the_batch),
         cmocka_unit_test(what_cannot_be_opened_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

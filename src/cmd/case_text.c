@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/case_text.h"
+
+#include <string.h>
+
+enum { FIGURE = 48 };
+
+static char *published(char buf[FIGURE], const struct case_claim *k)
+{
+    char figure[FIGURE - 10];
+
+    case_figure(figure, sizeof(figure), k->unit, k->unit->fits ? 2 - k->published : k->published);
+    snprintf(buf, FIGURE, "%s%s", k->at_least ? "at least " : "", figure);
+    return buf;
+}
+
+static char *ours(char buf[FIGURE], const struct case_claim *k)
+{
+    return case_figure(buf, FIGURE, k->unit, k->ours);
+}
+
+static void claim_text(FILE *out, const struct case_claim *k)
+{
+    char said[FIGURE], got[FIGURE];
+
+    fprintf(out, "  %s\n    published %s, ours %s: %s%s%s\n    %s\n", k->text, published(said, k),
+            ours(got, k), case_verdict_name[k->verdict],
+            k->verdict == k->expect ? "" : "; expected: ",
+            k->verdict == k->expect ? "" : case_verdict_name[k->expect], k->reason);
+    if (k->note)
+        fprintf(out, "    %s\n", k->note);
+}
+
+void case_text(FILE *out, const struct casefile *c)
+{
+    fprintf(out, "%s\n%s, %s\n", c->title, c->publication, c->date);
+    for (int i = 0; i < c->assumes; i++)
+        fprintf(out, "  assumed: %s\n", c->assumed[i]);
+    for (int i = 0; i < c->unknowns; i++) {
+        const struct case_unknown *u = &c->unknown[i];
+        fprintf(out, "  unknown: %s:", u->key);
+        for (int v = 0; v < u->values; v++)
+            fprintf(out, " %s", u->value[v]);
+        fprintf(out, " (%s)\n", u->why);
+    }
+    for (int i = 0; i < c->solves; i++)
+        fprintf(out, "  solved: %s = %.4g (%s)\n", c->solve[i].key, c->solve[i].found,
+                c->solve[i].why);
+    for (int i = 0; i < c->claims; i++)
+        claim_text(out, &c->claim[i]);
+    fputc('\n', out);
+}
+
+void case_markdown_head(FILE *out)
+{
+    fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
+}
+
+/* A bar would end the cell. */
+static void cell(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fputs(*text == '|' ? "\\|" : (char[]){*text, '\0'}, out);
+}
+
+void case_markdown(FILE *out, const struct casefile *c)
+{
+    char text[FIGURE];
+
+    fprintf(out, "| **");
+    cell(out, c->title);
+    fprintf(out, "** (%s) | | | |\n", c->date);
+    for (int i = 0; i < c->claims; i++) {
+        const struct case_claim *k = &c->claim[i];
+        fputs("| ", out);
+        cell(out, k->text);
+        fprintf(out, " | %s", published(text, k));
+        fprintf(out, " | %s | %s", ours(text, k), case_verdict_name[k->verdict]);
+        if (k->verdict != CASE_REPRODUCED) {
+            fputs(": ", out);
+            cell(out, k->reason);
+        }
+        fputs(" |\n", out);
+    }
+}

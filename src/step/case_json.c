@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* case_json.c - the verdicts of a case for programs. */
+#include <math.h>
+#include <string.h>
+
+#include "step/case.h"
+
+/* JSON has no NaN; an unknown number is null. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *claim_json(const struct case_claim *k)
+{
+    json_t *readings = json_array();
+
+    for (int i = 0; i < k->readings; i++)
+        json_array_append_new(readings, json_pack("{s:s, s:o}", "as", k->reading[i].text, "value",
+                                                  number(k->reading[i].value)));
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "claim",
+                          k->text, "value", k->expression, "unit", k->unit->name, "published",
+                          k->unit->fits ? json_boolean(k->published > 0) : number(k->published),
+                          "ours", number(k->ours), "lo", number(k->lo), "hi", number(k->hi), "off",
+                          number(k->off), "verdict", case_verdict_name[k->verdict], "expect",
+                          case_verdict_name[k->expect], "reason", k->reason, "readings", readings);
+    if (k->note)
+        json_object_set_new(o, "note", json_string(k->note));
+    return o;
+}
+
+json_t *case_json(const struct casefile *c)
+{
+    json_t *claims = json_array(), *solved = json_array(), *assumed = json_array();
+
+    for (int i = 0; i < c->claims; i++)
+        json_array_append_new(claims, claim_json(&c->claim[i]));
+    for (int i = 0; i < c->solves; i++)
+        json_array_append_new(solved,
+                              json_pack("{s:s, s:o, s:s}", "setting", c->solve[i].key, "found",
+                                        number(c->solve[i].found), "why", c->solve[i].why));
+    for (int i = 0; i < c->assumes; i++)
+        json_array_append_new(assumed, json_string(c->assumed[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "file", c->path, "title", c->title,
+                     "publication", c->publication, "date", c->date, "assumed", assumed, "solved",
+                     solved, "claims", claims);
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# case.bats - published claims and our verdicts: text, JSON, Markdown, exit codes, the README's table.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+@test "every shipped case keeps the verdicts that it states" {
+    run --separate-stderr railgauge predict --case all
+    [ "$status" -eq 0 ] || { grep -B3 -A2 "expected:" <<<"$output"; false; }
+    for f in "$top"/jobs/training/cases/*.json; do
+        grep -qF "$(jq -r .title "$f")" <<<"$output"
+        grep -qF "$(jq -r '.claims[0].claim' "$f")" <<<"$output"
+    done
+}
+
+@test "a verdict that is not the expected one is exit 1 and said" {
+    jq '.claims[0].published = 50' "$top/tests/bad/case/good.json" >c.json
+    run railgauge predict --case c.json
+    [ "$status" -eq 1 ]
+    [[ $output == *"published 50.00 %, ours "*": cannot follow; expected: reproduced"* ]]
+    [[ $output == *"the claim needs "* ]]
+}
+
+@test "several cases are judged in turn, as JSON that keeps to what the files say" {
+    railgauge predict --case "$top/tests/bad/case/good.json" --case llama-8b-gb200-h100 --json -o v.json >out.json
+    jq -e '.format == "railgauge-verdicts" and (.cases | length) == 2' out.json
+    jq -e 'all(.cases[].claims[]; .verdict == .expect and .reason != "" and .lo <= .ours and .ours <= .hi)' out.json
+    jq -e '.cases[0].solved[0] | .setting == "stretch" and .found > 1' out.json
+    diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' v.json)
+}
+
+@test "an excluded claim says what the set-up gives and what would be needed" {
+    run railgauge predict --case llama-8b-gb200-h100
+    [ "$status" -eq 0 ]
+    [[ $output == *"24 to 32 H100"*"cannot follow"*"h32: "*" of messages (the claim needs "* ]]
+    [[ $output == *"176.7 % whatever strategy, accumulation and prefetch are"*"the published figures contradict each other"* ]]
+}
+
+# Claim, published figure and verdict exactly; our figure within 5 %.
+@test "the README has the table of the command" {
+    railgauge predict --case all --markdown >want
+    sed -n '/^<!-- cases/,/^<!-- end of cases/{/^<!--/d;p}' "$top/README.md" >have
+    paste -d '\n' want have | awk -F ' [|] ' '
+        NR % 2 { n = split($0, want, FS); next }
+        {
+            split(want[4], a, /[:|]/); split($4, b, /[:|]/)
+            x = want[3] + 0; y = $3 + 0
+            if (want[1] != $1 || want[2] != $2 || a[1] != b[1] || (x - y) ^ 2 > (0.05 * x) ^ 2 + 0.01) {
+                print "have " $0 "\nwant " want[1] " | " want[2] " | " want[3] " | " want[4]
+                bad = 1
+            }
+        }
+        END { exit bad }' || { echo "put the output of railgauge predict --case all --markdown there"; false; }
+}
+
+@test "case files keep to their schema" {
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    for f in "$top"/jobs/training/cases/*.json "$top/tests/bad/case/good.json"; do
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/case.schema.json" "$f"
+    done
+}
+
+@test "constants of the command line are those of the jobs" {
+    jq '(.constants[] | select(.name == "efficiency.hopper.bf16") | .value) |= . / 2' \
+        "$top/jobs/training/constants.json" >slow.json
+    jq '.claims[0].value = "one.step_s" | .claims[0].unit = "s" | del(.solve)' "$top/tests/bad/case/good.json" >c.json
+    fast=$(railgauge predict --case c.json --json | jq '.cases[0].claims[0].ours') || true
+    slow=$(railgauge predict --case c.json --constants slow.json --json | jq '.cases[0].claims[0].ours') || true
+    jq -en "$slow > 1.3 * $fast"
+}
