@@ -83,6 +83,10 @@ int model_load(struct model *m, const char *name, struct err *err)
     int rc = json_open(&root, path, "railgauge-model", 1, err);
     if (rc == 0)
         rc = read_model(m, root, path, err);
+    for (int i = 0; rc == 0 && i < m->kinds; i++)
+        layer_sum(&m->layer[i].sums, m, &m->layer[i]);
+    if (rc == 0 && m->mtp.count)
+        layer_sum(&m->mtp.sums, m, &m->mtp);
     json_decref(root);
     free(path);
     return rc;

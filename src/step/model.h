@@ -49,11 +49,21 @@ struct mlp {
     bool bias;
 };
 
+/* Parameters of one layer, in all its experts where it has some.  lora_*: what adapters add per
+ * rank of theirs, the sum of in + out over the matrices they lie beside. */
+struct layer_sums {
+    double total, active, expert; /* active: that a token meets; expert: of routed experts */
+    double lora_mixer, lora_mlp, lora_expert; /* lora_mlp: dense MLP and shared experts */
+};
+
 struct layer {
     int count; /* equal layers of this kind */
     struct attention attention;
     struct mlp mlp;
+    struct layer_sums sums; /* model_load() adds them up once: searches ask a million times */
 };
+
+enum { MODEL_KINDS_MAX = 64 };
 
 struct model {
     char *name, *title, *source;
@@ -108,6 +118,7 @@ struct params {
                          with the head */
 };
 void model_params(const struct model *m, struct params *p);
+void layer_sum(struct layer_sums *sums, const struct model *m, const struct layer *l);
 double layer_params(const struct model *m, const struct layer *l);
 double layer_expert_params(const struct model *m, const struct layer *l); /* routed, all of them */
 double layer_active_params(const struct model *m, const struct layer *l);

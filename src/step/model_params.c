@@ -169,6 +169,25 @@ static void sum_layer(struct sums *s, const struct model *m, const struct layer 
     }
 }
 
+void layer_sum(struct layer_sums *sums, const struct model *m, const struct layer *l)
+{
+    struct weight w[LAYER_WEIGHTS];
+    int n = layer_weights(m, l, w);
+    struct sums s;
+
+    sum_layer(&s, m, l);
+    *sums = (struct layer_sums){.total = s.total, .active = s.active, .expert = s.expert};
+    for (int i = 0; i < n; i++) {
+        double one = w[i].copies * (w[i].in + w[i].out);
+        if (w[i].part == WEIGHT_MIXER)
+            sums->lora_mixer += one;
+        else if (w[i].part == WEIGHT_EXPERTS)
+            sums->lora_expert += one;
+        else if (w[i].part != WEIGHT_ROUTER)
+            sums->lora_mlp += one;
+    }
+}
+
 double layer_params(const struct model *m, const struct layer *l)
 {
     struct sums s;

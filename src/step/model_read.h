@@ -6,7 +6,7 @@
 
 #include "step/model.h"
 
-enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000, MODEL_KINDS_MAX = 64 };
+enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000 };
 
 /* A whole number of an object, min..max; absent: *out stays where optional, else an error. */
 int model_read_int(json_t *object, const char *where, const char *key, int min, int max,

@@ -100,8 +100,8 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
 
 @test "what does not divide is refused with axis and reason" {
     refuse 64 "tp=6 does not divide the 32 heads of llama3.1-8b" --fabric hgx-h100 --layout tp=6
-    refuse 64 "pp=3 with 1 stages per rank does not divide the 32 layers of llama3.1-8b, nor 34" \
-        --fabric hgx-h100 --layout pp=3
+    refuse 64 "pp=35 with 1 stages per rank makes 35 chunks, and llama3.1-8b has 32 layers, 34 with" \
+        --fabric hgx-h100 --layout pp=35
     refuse 64 "axis ep shards experts, and llama3.1-8b has none" --fabric hgx-h100 --layout dp=8,ep=8
     refuse 64 "the other axes take 5 ranks, which do not divide 32 GPUs" \
         --fabric hgx-h100 --layout pp=5,dp=auto --gpus 32
