@@ -1,21 +1,27 @@
 /* traffic.h - the messages of one training step, as a list: what the layout makes each rank send.
  *
  * A message says which group it runs on (axes), the operation and its size S as op.h counts it, how
- * often per step, and at which point of the step, because that decides what can hide it.  predict.c
- * prices the list; nothing here knows about time.  Sources: ZeRO (Rajbhandari et al. 2020, 7), FSDP
- * (Zhao et al. 2023, 3.2), Megatron-LM sequence parallelism (Korthikanti et al. 2022, 4.2.2), 1F1B
- * and interleaving (Narayanan et al. 2021, 2.2), ring attention (Liu et al. 2023). */
+ * often per step, and at which point of the step, because that decides what can hide it.  timing.h
+ * prices the list; nothing here knows about time.  The rank is one of the slowest pipeline stage
+ * (layout_slowest).  Sources, each message repeating its own:
+ *   weights, gradients   ZeRO (Rajbhandari et al. 2020, 7), FSDP (Zhao et al. 2023, 3.2)
+ *   tp                   Korthikanti et al. 2022, 4.2.2; Megatron-LM core/tensor_parallel/layers.py
+ *   cp                   Liu et al. 2023 (ring), Jacobs et al. 2023 (ulysses), Llama 3 2024, 3.3.2
+ *   ep                   Megatron-LM core/transformer/moe/token_dispatcher.py; DeepSeek-V3
+ * 2024, 3.2 pp                   Narayanan et al. 2021, 2.2 Left out: gradients of tied embeddings
+ * between first and last stage, gradients of norms over tp, the norm of all gradients: once a step
+ * and small. */
 #ifndef RG_TRAFFIC_H
 #define RG_TRAFFIC_H
 
 #include "base/op.h"
 #include "step/layout.h"
 
+enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
+
 /* What decides how much of a message is seen; a row of the table in traffic.c names the constant
  * ("exposed.tp").  EXPOSE_WINDOW: what the compute beside it does not cover (timing of FSDP and
  * gradients). */
-enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
-
 enum exposure {
     EXPOSE_WINDOW,
     EXPOSE_TP,
@@ -39,27 +45,42 @@ enum phase {
 };
 extern const char *const phase_name[PHASE_COUNT];
 
+/* How a token's copies spread over an ep group: topk of `experts`, which lie evenly and in order on
+ * `ranks`; of `groups` equal groups of experts only groups_max are chosen from (0: any). */
+struct routing {
+    int ranks, experts, topk, groups, groups_max;
+    int domains_max; /* a token goes to at most this many domains, as the recipe says; 0: any */
+};
+/* The group is cut into parts of `members` neighbours: in how many of them a token has an expert,
+ * expected for even routing, the sender's own counted.  Without limited groups and with e experts a
+ * part: (ranks / members) (1 - C(E-e, k) / C(E, k)). */
+double routing_parts(const struct routing *r, int members);
+
 struct message {
     const char *label; /* "fsdp all_gather forward" */
     unsigned axes;     /* the group, for words */
     struct span span;  /* and its ranks */
     enum op op;
-    enum ep_kernel kernel; /* all_to_all by an expert-parallel kernel */
+    enum ep_kernel kernel; /* all_to_all by an expert-parallel kernel (DeepEP, HybridEP): a token
+                              goes once to a rank, and crosses once into a domain */
     enum exposure exposure;
     double bytes; /* S of one message */
     double count; /* of one rank in one step */
     enum phase phase;
     double
         rounds; /* of count: per microbatch (m) or once a step (1); count / rounds are in a row */
-    const char *formula; /* in words, with its source */
+    struct routing route; /* all_to_all of ep only, else ranks 0 */
+    const char *formula;  /* in words, with its source */
 };
 
-/* A message has this many kinds at most: dense and expert weights and gradients, replicas, tp, cp,
- * ep, pp. */
-enum { TRAFFIC_MAX = 32 };
+/* 25 labels at most: weights and gradients of dense and expert parameters and of their replicas,
+ * tp, cp, ep, etp, pp.  Kinds of layers that send different sizes have a message each, while they
+ * are few; then one of their mean size. */
+enum { TRAFFIC_MAX = 40 };
 struct traffic {
     struct message message[TRAFFIC_MAX];
     int messages;
+    struct pipe_stage stage; /* whose rank this is */
 };
 
 /* After layout_check().  Messages of groups of one rank are left out.  Allocates nothing: a search
@@ -70,8 +91,22 @@ void traffic_of(struct traffic *t, const struct model *m, const struct layout *l
 /* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
  * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */
 double message_wire_bytes(const struct message *m, int n);
+/* Of those, of an all_to_all, the bytes that leave a domain holding `members` of the group's ranks:
+ * S (n - members)/n; by a kernel one copy for each other domain where the token has an expert. */
+double message_crossing_bytes(const struct message *m, int members);
 
-/* Parameters that one model-parallel rank holds: total / (tp pp). */
+/* Parameters that one rank of a stage holds: dense ones shared out by tp, routed experts by ep etp.
+ * DualPipe holds two stages (DeepSeek-V3 2024, table 2). */
+struct held {
+    double dense, expert;         /* without adapters */
+    double lora, lora_expert;     /* adapters, 0 without LoRA */
+    double layers, expert_layers; /* layers in the stage, and those with routed experts */
+};
+void traffic_held(struct held *h, const struct model *m, const struct layout *l,
+                  const struct recipe *r, const struct pipe_stage *s);
+/* Of those, trained ones whose optimizer states the rank holds. */
+double traffic_states(const struct held *h, const struct layout *l, const struct recipe *r);
+/* dense + expert of a rank, the mean over the stages. */
 double traffic_params(const struct model *m, const struct layout *l);
 
 #endif
