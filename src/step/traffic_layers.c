@@ -114,6 +114,9 @@ static void add_cp(struct step *s, const char *label, enum op op, double bytes, 
 static double kv_bytes(const struct step *s, const struct attention *a)
 {
     int tp = s->l->size[AXIS_TP], v = a->v_dim ? a->v_dim : a->head_dim;
+
+    if (a->kind == MIXER_CSA) /* one head is key and value */
+        return s->tokens * a->head_dim * ACTIVATION_BYTES;
     double heads = a->kv_heads > tp ? (double)a->kv_heads / tp : 1;
 
     return s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;

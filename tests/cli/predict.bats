@@ -40,7 +40,7 @@ step() { railgauge predict --json "$@" | jq .step_s; }
     [ "$status" -eq 0 ]
     [[ $output == *"H100"*" bf16 peak 989 TFLOP/s (data sheet) x efficiency.hopper.bf16"* ]]
     [[ $output == *"all_gather over tp, 8r 1d x8; 8 groups, 1 unlike"* ]]
-    [[ $output == *"bytes: s b h 2 / cp, 6 + 4 per layer and microbatch (Korthikanti et al. 2022"* ]]
+    [[ $output == *"bytes: s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after"* ]]
     [[ $output == *"slowest: group 1 of 8: ranks 0, 1 .. 7 on r00n00"* ]]
 }
 
