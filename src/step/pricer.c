@@ -117,17 +117,18 @@ static void grow(struct pricer *p)
 
 static struct entry *entry_of(struct pricer *p, struct span span)
 {
-    struct entry **e = find(p->slot, p->slots, span);
+    struct entry **slot = find(p->slot, p->slots, span);
+    struct entry *e = *slot;
 
-    if (*e)
-        return *e;
+    if (e)
+        return e;
     if (2 * (size_t)++p->entries > p->slots) {
         grow(p);
-        e = find(p->slot, p->slots, span);
+        slot = find(p->slot, p->slots, span);
     }
-    *e = mem_calloc(1, sizeof(**e));
-    groups_find(&(*e)->groups, &p->places, span);
-    return *e;
+    *slot = e = mem_calloc(1, sizeof(*e));
+    groups_find(&e->groups, &p->places, span);
+    return e;
 }
 
 static struct table *table_of(const struct pricer *p, struct entry *e, enum op op)

@@ -121,10 +121,23 @@ bench_lookup() {
     done <"$work/lookup"
 }
 
+bench_search() {
+    local name value
+    "$build/tests/bench/search" >"$work/search"
+    while read -r name value; do
+        case $name in
+            *_wall_s) row "search, 8,192 GPUs, ${name%_wall_s}" "$value" s "<= 1" ;;
+            *_evaluations) row "search, ${name%_evaluations}: layouts and recipes" "$value" - ;;
+            *_per_s) row "search, ${name%_per_s}: evaluated, one core" "$(calc "$value / 1e6")" M/s ">= 1" ;;
+        esac
+    done <"$work/search"
+}
+
 printf 'name\tvalue\tunit\ttarget\tverdict\n' >"$out"
 printf '  %-52s %10s %-6s %10s  %s\n' what value unit target verdict
 bench_pair
 bench_matrix
 bench_stop_rule
 bench_lookup
+bench_search
 echo "  values: $out"

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Families: which of these axes are above 1, and the strategy. */
+static const enum axis family_axis[] = {AXIS_TP, AXIS_CP, AXIS_PP, AXIS_EP};
+enum { FAMILY_AXES = 4, FAMILIES = STRATEGY_COUNT << FAMILY_AXES };
+enum { PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
+
+struct keeper {
+    struct search *s;
+    struct eval *eval;
+    const struct space *space;
+    struct evaluation now;
+    struct candidate *best, *front;
+    int bests, fronts, top;
+    struct candidate family[FAMILIES]; /* sec 0: none yet */
+    long serial;
+    double started, total;
+    struct progress progress;
+};
+
+static bool sooner(const struct candidate *a, const struct candidate *b)
+{
+    return a->sec < b->sec || (a->sec == b->sec && a->serial < b->serial);
+}
+
+static void keep_best(struct keeper *k, const struct candidate *c)
+{
+    if (k->bests == k->top) {
+        if (!sooner(c, &k->best[k->bests - 1]))
+            return;
+        k->bests--;
+    }
+    int at = k->bests++;
+    for (; at > 0 && sooner(c, &k->best[at - 1]); at--)
+        k->best[at] = k->best[at - 1];
+    k->best[at] = *c;
+}
+
+/* The front ascends in time and descends in bytes, so the last one that is not slower is the
+ * smallest of those. */
+static void keep_front(struct keeper *k, const struct candidate *c)
+{
+    int at = 0, to = k->fronts;
+
+    while (at < to) {
+        int mid = (at + to) / 2;
+        if (k->front[mid].sec <= c->sec)
+            at = mid + 1;
+        else
+            to = mid;
+    }
+    if (isnan(c->bytes) || (at > 0 && k->front[at - 1].bytes <= c->bytes))
+        return;
+    if (at > 0 && k->front[at - 1].sec == c->sec)
+        at--;
+    for (to = at; to < k->fronts && k->front[to].bytes >= c->bytes;)
+        to++; /* these are neither faster nor smaller */
+    int old = k->fronts;
+    if (to == at)
+        (void)MEM_PUSH(k->front, k->fronts);
+    else
+        k->fronts = old - (to - at) + 1;
+    memmove(&k->front[at + 1], &k->front[to], (size_t)(old - to) * sizeof(*k->front));
+    k->front[at] = *c;
+}
+
+static int family_of(const struct candidate *c)
+{
+    int family = c->recipe.strategy;
+
+    for (int i = 0; i < FAMILY_AXES; i++)
+        family = family << 1 | (c->layout.size[family_axis[i]] > 1);
+    return family;
+}
+
+static void family_text(char *buf, size_t size, const struct candidate *c)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < FAMILY_AXES; i++)
+        if (c->layout.size[family_axis[i]] > 1)
+            used += (size_t)snprintf(buf + used, size - used, "%s ", axis_name[family_axis[i]]);
+    snprintf(buf + used, size - used, "%s", strategy_name[c->recipe.strategy]);
+}
+
+static void count_only(void *context, const struct layout *l, const struct recipe *r)
+{
+    (void)l;
+    (void)r;
+    ++*(double *)context;
+}
+
+/* Nothing is shown of a search that is over at once; how much there is to do is counted then. */
+static void show_progress(struct keeper *k)
+{
+    struct space_count count;
+
+    if (!k->total && log_now() - k->started > PROGRESS_AFTER) {
+        space_each(k->space, k->eval->question->model, count_only, &k->total, &count);
+        progress_start(&k->progress, k->total);
+        k->progress.started = k->started;
+    }
+    if (k->total > 0)
+        progress_show(&k->progress, (double)k->serial, "layouts");
+}
+
+static void visit(void *context, const struct layout *l, const struct recipe *r)
+{
+    struct keeper *k = context;
+    const struct timing *t = &k->now.timing;
+
+    if (++k->serial % PROGRESS_EVERY == 0)
+        show_progress(k);
+    eval_candidate(&k->now, k->eval, l, r);
+    if (!k->now.fits) {
+        k->s->unfit++;
+        return;
+    }
+    if (!(t->sec < INFINITY)) {
+        k->s->dead += isinf(t->sec);
+        k->s->unknown += isnan(t->sec);
+        return;
+    }
+    k->s->priced++;
+    struct candidate c = {*l, *r, t->sec, k->now.bytes, k->serial};
+    struct candidate *family = &k->family[family_of(&c)];
+    if (family->sec == 0 || sooner(&c, family))
+        *family = c;
+    keep_best(k, &c);
+    keep_front(k, &c);
+}
+
+static int finalist(struct finalist *f, const struct keeper *k, const struct candidate *c,
+                    struct err *err)
+{
+    struct question q = *k->eval->question;
+    struct prediction p;
+
+    q.layout = &c->layout;
+    q.recipe = &c->recipe;
+    q.pricer = k->eval->pricer;
+    *f = (struct finalist){.candidate = *c};
+    int rc = predict_step(&p, &q, err);
+    if (rc == 0) {
+        f->sec = p.sec;
+        f->lo = p.lo;
+        f->hi = p.hi;
+        f->tokens_per_gpu = p.tokens_per_gpu;
+        f->mfu = p.mfu;
+    }
+    prediction_free(&p);
+    layout_text(f->layout, sizeof(f->layout), &c->layout);
+    family_text(f->family, sizeof(f->family), c);
+    return rc;
+}
+
+/* qsort has no order among equals: the serial number decides. */
+static int by_time(const void *x, const void *y)
+{
+    const struct finalist *a = x, *b = y;
+
+    if (a->sec != b->sec)
+        return a->sec < b->sec ? -1 : 1;
+    return (a->candidate.serial > b->candidate.serial) -
+           (a->candidate.serial < b->candidate.serial);
+}
+
+static int finalists(struct finalist **out, int *count, const struct keeper *k,
+                     const struct candidate *from, int n, struct err *err)
+{
+    *out = mem_calloc((size_t)n, sizeof(**out));
+    for (int i = 0; i < n; i++)
+        if (finalist(&(*out)[i], k, &from[i], err) < 0)
+            return -1;
+    *count = n;
+    qsort(*out, (size_t)n, sizeof(**out), by_time);
+    return 0;
+}
+
+static int by_table(const void *x, const void *y)
+{
+    return sooner(x, y) ? -1 : 1;
+}
+
+/* The best of each family but the winner's; the one that is next anyway is spoken of already. */
+static int rivals(struct search *s, struct keeper *k, struct err *err)
+{
+    int own = family_of(&s->best[0].candidate), n = 0;
+    long next = s->bests > 1 ? s->best[1].candidate.serial : 0;
+
+    for (int i = 0; i < FAMILIES; i++)
+        if (i != own && k->family[i].sec > 0 && k->family[i].serial != next)
+            k->family[n++] = k->family[i];
+    qsort(k->family, (size_t)n, sizeof(*k->family), by_table);
+    return finalists(&s->rival, &s->rivals, k, k->family, n < SEARCH_RIVALS ? n : SEARCH_RIVALS,
+                     err);
+}
+
+static void why(struct search *s, struct keeper *k)
+{
+    const struct candidate *first = &s->best[0].candidate;
+
+    s->why = mem_calloc((size_t)s->rivals + 1, sizeof(*s->why));
+    if (s->bests > 1)
+        search_compare(s->why[s->whys++], k->eval, first, &s->best[1].candidate);
+    for (int i = 0; i < s->rivals; i++)
+        search_compare(s->why[s->whys++], k->eval, first, &s->rival[i].candidate);
+}
+
+static int none_runs(const struct search *s, struct err *err)
+{
+    int most = 0;
+
+    if (s->unknown)
+        return err_set(err,
+                       "no layout of %d GPUs can be priced: %ld need a cost that the matrix "
+                       "does not have",
+                       s->ranks, s->unknown);
+    if (s->dead)
+        return err_set(err, "no layout of %d GPUs runs: %ld need a dead part", s->ranks, s->dead);
+    if (s->unfit)
+        return err_set(err, "none of %ld layouts and recipes fits in the %.1f GB of a GPU",
+                       s->unfit, s->capacity / 1e9);
+    if (!s->count.meshes)
+        return err_usage(err, "no layout of %d GPUs meets the constraints", s->ranks);
+    for (int i = 1; i < REFUSALS; i++)
+        if (s->count.refused[i] > s->count.refused[most])
+            most = i;
+    if (s->count.refused_settings)
+        return err_usage(err,
+                         "no layout of %d GPUs meets the constraints: of %ld recipes no "
+                         "stages and micro batch divide layers and batch",
+                         s->ranks, s->count.refused_settings);
+    return err_usage(err,
+                     "no layout of %d GPUs divides the model: of %ld most, %ld, are refused "
+                     "because %s",
+                     s->ranks, s->count.meshes, s->count.refused[most], refusal_name[most]);
+}
+
+static void mark_front(struct search *s)
+{
+    for (int i = 0; i < s->fronts; i++) {
+        s->front[i].front = true;
+        for (int b = 0; b < s->bests; b++)
+            if (s->best[b].candidate.serial == s->front[i].candidate.serial)
+                s->best[b].front = true;
+    }
+}
+
+static int finish(struct search *s, struct keeper *k, struct err *err)
+{
+    if (!s->priced)
+        return none_runs(s, err);
+    if (finalists(&s->best, &s->bests, k, k->best, k->bests, err) < 0 ||
+        finalists(&s->front, &s->fronts, k, k->front, k->fronts, err) < 0 || rivals(s, k, err) < 0)
+        return -1;
+    mark_front(s);
+    why(s, k);
+    return 0;
+}
+
+int search_run(struct search *s, const struct question *q, const struct space *space, int top,
+               struct err *err)
+{
+    struct eval eval;
+    struct keeper *k = mem_calloc(1, sizeof(*k));
+
+    *s = (struct search){
+        .batch = space->base.global_batch, .seq = space->base.seq, .ranks = space->ranks};
+    int rc = eval_open(&eval, q, &space->base, space->ranks, err);
+    if (rc == 0) {
+        s->capacity = eval.capacity;
+        s->peak = eval.peak;
+        k->s = s;
+        k->eval = &eval;
+        k->space = space;
+        k->top = top;
+        k->best = mem_calloc((size_t)top, sizeof(*k->best));
+        k->started = log_now();
+        space_each(space, q->model, visit, k, &s->count);
+        s->sec = log_now() - k->started;
+        if (k->total > 0)
+            progress_end(&k->progress);
+        rc = finish(s, k, err);
+    }
+    eval_close(&eval);
+    free(k->best);
+    free(k->front);
+    free(k);
+    return rc;
+}
+
+void search_free(struct search *s)
+{
+    free(s->best);
+    free(s->front);
+    free(s->rival);
+    free(s->why);
+    memset(s, 0, sizeof(*s));
+}

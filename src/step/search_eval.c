@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/search_eval.h"
+
+#include <math.h>
+#include <string.h>
+
+int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
+              struct err *err)
+{
+    struct rate rate;
+
+    memset(e, 0, sizeof(*e));
+    e->question = q;
+    if (rate_of(&rate, q->matrix, q->fabric, base, q->constants, err) < 0)
+        return -1;
+    coefficients_of(&e->coefficients, &rate, q->constants, q->stretch > 0 ? q->stretch : 1);
+    e->peak = rate.peak;
+    e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;
+    return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
+}
+
+void eval_close(struct eval *e)
+{
+    pricer_close(e->pricer);
+    memset(e, 0, sizeof(*e));
+}
+
+static void memory(struct evaluation *v, const struct eval *e, const struct layout *l,
+                   const struct recipe *r)
+{
+    (void)e;
+    (void)l;
+    (void)r;
+    v->bytes = NAN;
+    v->fits = true;
+}
+
+void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
+                    const struct recipe *r)
+{
+    const struct model *m = e->question->model;
+    double sum = 0; /* NAN or INFINITY as soon as one message is */
+
+    memory(v, e, l, r);
+    if (!v->fits)
+        return;
+    work_of(&v->work, m, l, r);
+    traffic_of(&v->traffic, m, l, r);
+    for (int i = 0; i < v->traffic.messages; i++) {
+        const struct message *msg = &v->traffic.message[i];
+        v->one[i] = pricer_time(e->pricer, msg->span, msg->op, msg->kernel, msg->bytes);
+        sum += v->one[i];
+    }
+    if (!(sum < INFINITY)) {
+        v->timing.sec = sum;
+        return;
+    }
+    timing_of(&v->timing, &v->traffic, v->one, &v->work, &e->coefficients, l, r);
+}

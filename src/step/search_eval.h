@@ -1,0 +1,39 @@
+/* search_eval.h - one candidate of a search: what predict_step() computes, by table and without
+ * words. */
+#ifndef RG_SEARCH_EVAL_H
+#define RG_SEARCH_EVAL_H
+
+#include "step/predict.h"
+#include "step/pricer.h"
+#include "step/timing.h"
+
+struct eval {
+    const struct question *question; /* layout and recipe are not looked at */
+    struct pricer *pricer;
+    struct coefficients coefficients;
+    double peak;     /* FLOP/s of the data sheet, 0: unknown */
+    double capacity; /* bytes of a GPU, 0: unknown */
+};
+
+/* Everything that one (layout, recipe) comes to. */
+struct evaluation {
+    struct work work;
+    struct traffic traffic;
+    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
+    struct timing timing;
+    double bytes; /* of a GPU; NAN: not estimated */
+    bool fits;
+};
+
+/* A pricer for `ranks` ranks, and the rates of base's precision and software. */
+int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
+              struct err *err);
+void eval_close(struct eval *e);
+
+/* After layout_check().  Memory first: what does not fit has no timing.  timing.sec is NAN when a
+ * message's cost is unknown, INFINITY when it needs a dead part.  Allocates nothing but what the
+ * pricer keeps. */
+void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
+                    const struct recipe *r);
+
+#endif

@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# search.bats - the best layouts: list, reasons, what was dropped, JSON, TSV, the command that repeats it.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# refuse CODE TEXT OPTION...: exit code and a line of stderr.
+refuse() {
+    local code=$1 text=$2
+    shift 2
+    run --separate-stderr railgauge search "$@"
+    # shellcheck disable=SC2154 # bats sets stderr
+    if [ "$status" -ne "$code" ] || [[ $stderr != *"$text"* ]]; then
+        echo "exit $status, not $code, or \"$text\" is not in: $stderr"
+        return 1
+    fi
+    [ -z "$output" ]
+}
+
+@test "the list, why the first wins, what was dropped and how to repeat it" {
+    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --top 5
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "llama3.1-70b on 64 of 64 endpoints of hgx-h100, batch 64 x 8192 tokens, bf16" ]
+    [[ ${lines[2]} == "#  "*step*"90 % interval"*tokens/s/GPU*MFU*memory*layout*recipe ]]
+    [[ $output == *$'\n5  '* && $output != *$'\n6  '* ]]
+    [[ $output == *"why the first wins"*"over the next ("*"over the best of "* ]]
+    [[ $output == *"dropped, of "*" meshes and "*" recipes on them"* ]]
+    [[ $output == *"the first with every term:"*"railgauge predict --model llama3.1-70b --fabric hgx-h100 --layout "* ]]
+}
+
+@test "the command that is printed gives the step that is printed" {
+    for how in "--fabric hgx-h100 --model llama3.1-70b --gpus 64" \
+        "--fabric gb200-nvl72 --racks 2 --model mixtral-8x7b --gpus 64 --batch 256 --seq 4096 --mesh-order torchtitan" \
+        "--fabric gb200-nvl72 --model llama3.1-8b --gpus 16 --nodes r00n[00-01],r01n[00-01] --dtype fp8 --fixed-seconds 20ms"; do
+        # shellcheck disable=SC2086 # words
+        railgauge search $how --json >s.json
+        eval "$(jq -r .command s.json) --json" >p.json
+        jq -en --slurpfile s s.json --slurpfile p p.json \
+            '$s[0].best[0].step_s == $p[0].step_s and $s[0].best[0].hi_s == $p[0].hi_s'
+        jq -e '.best[0] | .table_step_s / .step_s - 1 | fabs < 0.01' s.json
+    done
+}
+
+@test "a matrix file and an order with odd names are quoted" {
+    cp "$top/tests/golden/matrix.json" "my matrix.json"
+    seq 7 -1 0 >"it's order"
+    run railgauge search "my matrix.json" --flops 1e12 --order "it's order" --top 1
+    [ "$status" -eq 0 ]
+    [[ $output == *"railgauge predict 'my matrix.json' "*"--order 'it'\\''s order' "* ]]
+    eval "${lines[-1]} --json" | jq -e .step_s
+}
+
+@test "JSON keeps to its schema, and -o writes the same" {
+    railgauge search --fabric gb200-nvl72 --model mixtral-8x7b --gpus 64 --json -o s.json >out.json
+    diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' s.json)
+    jq -e '.walk.priced + .walk.do_not_fit + .walk.refused_settings == .walk.candidates' s.json
+    jq -e '[.best[].step_s] | . == sort and length == 10' s.json
+    jq -e '[.rivals[].family] | unique | length == ([.[]] | length)' s.json
+    jq -e 'all(.best[]; .axes as $a | $a.tp * $a.cp * $a.pp * $a.dp_shard * $a.dp_replicate == 64)' s.json
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
+        "$top/src/schema/search.schema.json" s.json
+}
+
+@test "TSV on standard output and in a file" {
+    railgauge search --fabric hgx-h100 --gpus 16 --top 7 --tsv - >a.tsv
+    railgauge search --fabric hgx-h100 --gpus 16 --top 7 --tsv b.tsv >text
+    diff a.tsv b.tsv
+    grep -q "why the first wins" text
+    [ "$(wc -l <a.tsv)" -eq 8 ]
+    [ "$(awk -F'\t' '{print NF}' a.tsv | sort -u)" = 15 ]
+    [ "$(sed 1d a.tsv | cut -f2)" = "$(sed 1d a.tsv | cut -f2 | sort -g)" ]
+}
+
+@test "constraints and options narrow it" {
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json --top 1000 \
+        --constraint 'tp=4|8,strategy=fsdp|hsdp' -c 'micro-batch<=2' --recompute selective >s.json
+    jq -e 'all(.best[]; (.axes.tp == 4 or .axes.tp == 8) and (.recipe.strategy | IN("fsdp", "hsdp")) and
+        .recipe["micro-batch"] <= 2 and .recipe.recompute == "selective")' s.json
+}
+
+@test "8,192 GPUs" {
+    railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 --json >s.json
+    jq -e '.ranks == 8192 and .walk.candidates > 200000' s.json
+}
+
+@test "what is wrong is said with its place" {
+    refuse 64 'constraint "tp<=8,pq=1": at 7: key "pq" is not known (known: tp, cp,' \
+        --fabric hgx-h100 --constraint "tp<=8,pq=1"
+    refuse 64 "seq is the same for all layouts of a search: give it as --seq" --fabric hgx-h100 -c seq=4096
+    refuse 64 'a search finds the layout: say --constraint "tp=8" where it is to be kept' \
+        --fabric hgx-h100 --layout tp=8
+    refuse 64 "--top: 0 is " --fabric hgx-h100 --top 0
+    refuse 64 "neither MATRIX nor --fabric is given" --model llama3.1-8b
+    refuse 64 "no layout of 7 GPUs divides the model" --fabric hgx-h100 --gpus 7 --constraint tp=7
+    refuse 64 "no layout of 16 GPUs meets the constraints" --fabric hgx-h100 --gpus 16 -c tp=5
+    refuse 66 "nowhere.json" nowhere.json
+    refuse 2 "no nvfp4 peak rate of NVIDIA H100 SXM is known" --fabric hgx-h100 --dtype nvfp4
+    refuse 74 "/nonexistent/s.json" --fabric hgx-h100 --gpus 8 -o /nonexistent/s.json
+}
+
+@test "help shows examples" {
+    run railgauge search --help
+    [ "$status" -eq 0 ]
+    [[ $output == *"railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192"* ]]
+    [[ $output == *"Exit codes:"* ]]
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/search.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "small.h"
+
+struct asked {
+    struct fabric fabric;
+    struct matrix matrix;
+    struct model model;
+    struct constants constants;
+    struct recipe recipe;
+    struct question question;
+    struct space space;
+    int ranks;
+};
+
+/* The tests change matrix, recipe or constraints before they look. */
+static struct asked *ask(const char *fabric, int racks, const char *model, int ranks)
+{
+    struct asked *a = mem_calloc(1, sizeof(*a));
+
+    assert_int_equal(fabric_load(&a->fabric, fabric, NULL), 0);
+    assert_int_equal(matrix_from_fabric(&a->matrix, &a->fabric, racks, NULL), 0);
+    assert_int_equal(model_load(&a->model, model, NULL), 0);
+    assert_int_equal(constants_load(&a->constants, NULL, NULL), 0);
+    recipe_defaults(&a->recipe);
+    space_open(&a->recipe);
+    a->ranks = ranks;
+    a->question = (struct question){
+        .matrix = &a->matrix, .fabric = &a->fabric, .model = &a->model, .constants = &a->constants};
+    space_init(&a->space, ranks, ORDER_MEGATRON, &a->recipe);
+    return a;
+}
+
+static void done(struct asked *a)
+{
+    matrix_free(&a->matrix);
+    fabric_free(&a->fabric);
+    model_free(&a->model);
+    constants_free(&a->constants);
+    free(a);
+}
+
+static void constrain(struct asked *a, const char *text)
+{
+    struct err err = {0, ""};
+
+    if (space_constrain(&a->space, text, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void run(struct search *s, struct asked *a, int top)
+{
+    struct err err = {0, ""};
+
+    if (search_run(s, &a->question, &a->space, top, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static double exact(const struct asked *a, const struct layout *l, const struct recipe *r)
+{
+    struct question q = a->question;
+    struct prediction p;
+    struct err err = {0, ""};
+
+    q.layout = l;
+    q.recipe = r;
+    if (predict_step(&p, &q, &err) < 0)
+        fail_msg("%s", err.text);
+    double sec = p.sec;
+    prediction_free(&p);
+    return sec;
+}
+
+/* --- all layouts by another road: texts, and every number that could be one --- */
+
+struct every {
+    const struct asked *a;
+    double best[10];
+    char text[160];
+    long count;
+};
+
+static void one_layout(struct every *e, const char *text, struct recipe r)
+{
+    struct layout l;
+
+    r.global_batch = e->a->ranks;
+    if (layout_parse(&l, text, (enum strategy)r.strategy, ORDER_MEGATRON, e->a->ranks, NULL) < 0 ||
+        layout_check(&l, &e->a->model, &r, NULL) < 0)
+        return;
+    double sec = exact(e->a, &l, &r);
+    e->count++;
+    if (sec < e->best[0])
+        snprintf(e->text, sizeof(e->text), "%s %s", text, strategy_name[r.strategy]);
+    for (int i = 0; i < 10; i++)
+        if (sec < e->best[i]) {
+            memmove(&e->best[i + 1], &e->best[i], (size_t)(9 - i) * sizeof(sec));
+            e->best[i] = sec;
+            return;
+        }
+}
+
+static void every_recipe(struct every *e, const char *text, int pp, int strategy)
+{
+    struct recipe r = e->a->recipe;
+
+    r.strategy = strategy;
+    for (r.recompute = 0; r.recompute < RECOMPUTE_COUNT; r.recompute++)
+        for (int v = 1; v <= (e->a->model.layers + 2) / pp; v++) {
+            int chunks = v * pp, layers = e->a->model.layers;
+            if ((pp == 1 && v > 1) ||
+                (layers % chunks && (layers + 2) % chunks && (v & (v - 1)) != 0))
+                continue;
+            for (r.micro_batch = 1; r.micro_batch <= e->a->ranks; r.micro_batch *= 2) {
+                r.stages = v;
+                r.schedule = v > 1 ? SCHEDULE_INTERLEAVED : SCHEDULE_1F1B;
+                one_layout(e, text, r);
+            }
+        }
+}
+
+static void every_layout(struct every *e)
+{
+    int n = e->a->ranks;
+    char text[128];
+
+    for (int i = 0; i < 10; i++)
+        e->best[i] = INFINITY;
+    for (int tp = 1; tp <= n; tp++)
+        for (int pp = 1; tp * pp <= n; pp++)
+            for (int cp = 1; tp * pp * cp <= n; cp++)
+                for (int repl = 1; tp * pp * cp * repl <= n; repl++) {
+                    if (n % (tp * pp * cp * repl))
+                        continue;
+                    int shard = n / (tp * pp * cp * repl);
+                    snprintf(text, sizeof(text), "tp=%d,pp=%d,cp=%d,dp_replicate=%d,dp_shard=%d",
+                             tp, pp, cp, repl, shard);
+                    if (repl == 1)
+                        every_recipe(e, text, pp, STRATEGY_ZERO1);
+                    if (repl == 1 && shard * cp > 1)
+                        every_recipe(e, text, pp, STRATEGY_FSDP);
+                    if (repl > 1 && shard > 1)
+                        every_recipe(e, text, pp, STRATEGY_HSDP);
+                }
+}
+
+static void it_finds_what_asking_for_every_layout_finds(void **state)
+{
+    static const struct {
+        const char *fabric;
+        int racks, ranks;
+    } cases[] = {{"hgx-h100", 1, 16}, {"gb200-nvl72", 1, 24}, {"rtxpro6000-100gbe", 2, 16}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct asked *a = ask(cases[i].fabric, cases[i].racks, "llama3.1-8b", cases[i].ranks);
+        struct every e = {.a = a};
+        struct search s;
+        a->fabric.gpu.memory_bytes.value = 0; /* whatever fits or not */
+        small_exception(&a->matrix, PART_ENDPOINT, 5, -1, -1, 0.7);
+        run(&s, a, 10);
+        every_layout(&e);
+        print_message("%s: %ld layouts and recipes, best %s\n", cases[i].fabric, e.count, e.text);
+        assert_int_equal(s.priced, e.count);
+        assert_int_equal(s.priced, s.count.settings - s.count.refused_settings);
+        assert_int_equal(s.bests, 10);
+        assert_float_equal(s.best[0].sec / e.best[0], 1, 1e-9);
+        for (int k = 0; k < 10; k++) {
+            assert_float_equal(s.best[k].sec / e.best[k], 1, 0.005);
+            assert_float_equal(s.best[k].candidate.sec / s.best[k].sec, 1, 0.005);
+            assert_float_equal(exact(a, &s.best[k].candidate.layout, &s.best[k].candidate.recipe),
+                               s.best[k].sec, 0);
+            assert_true(s.best[k].lo < s.best[k].sec && s.best[k].sec < s.best[k].hi);
+        }
+        search_free(&s);
+        done(a);
+    }
+}
+
+static void two_searches_are_the_same(void **state)
+{
+    struct asked *a = ask("hgx-h100", 4, "llama3.1-70b", 128);
+    struct search s, t;
+
+    (void)state;
+    run(&s, a, 50);
+    run(&t, a, 50);
+    assert_int_equal(s.bests, 50);
+    assert_int_equal(s.rivals, t.rivals);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(s.best[i].candidate.serial, t.best[i].candidate.serial);
+        assert_string_equal(s.best[i].layout, t.best[i].layout);
+        assert_true(i == 0 || s.best[i - 1].sec <= s.best[i].sec);
+    }
+    for (int i = 0; i < s.whys; i++)
+        assert_string_equal(s.why[i], t.why[i]);
+    search_free(&s);
+    search_free(&t);
+    done(a);
+}
+
+/* Bytes of a step and rank that leave a domain. */
+static double bytes_across(const struct asked *a, const struct candidate *c)
+{
+    struct traffic t;
+    struct pricer *p;
+    double sum = 0;
+
+    assert_int_equal(pricer_open(&p, &a->matrix, NULL, a->ranks, NULL), 0);
+    traffic_of(&t, &a->model, &c->layout, &c->recipe);
+    for (int i = 0; i < t.messages; i++) {
+        const struct message *m = &t.message[i];
+        if (pricer_groups(p, m->span)->kind[0].ring.shape.domains > 1)
+            sum += message_wire_bytes(m, m->span.size) * m->count;
+    }
+    pricer_close(p);
+    return sum;
+}
+
+/* One NIC at a fiftieth: whatever crosses nodes is slow, so the winner sends less across. */
+static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **state)
+{
+    struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
+    struct search good, bad;
+
+    (void)state;
+    a->fabric.gpu.memory_bytes.value = 0;
+    run(&good, a, 1);
+    small_exception(&a->matrix, PART_ENDPOINT, 3, -1, -1, 0.02);
+    run(&bad, a, 1);
+    const struct candidate *was = &good.best[0].candidate, *is = &bad.best[0].candidate;
+    print_message("%s %s, then %s %s\n", good.best[0].layout, good.best[0].family,
+                  bad.best[0].layout, bad.best[0].family);
+    assert_string_not_equal(good.best[0].layout, bad.best[0].layout);
+    assert_true(bytes_across(a, is) < 0.5 * bytes_across(a, was));
+    assert_true(bad.best[0].sec < exact(a, &was->layout, &was->recipe));
+    assert_true(good.best[0].sec < bad.best[0].sec);
+    search_free(&good);
+    search_free(&bad);
+    done(a);
+}
+
+static void the_winner_is_compared_with_every_other_family(void **state)
+{
+    struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
+    struct search s;
+
+    (void)state;
+    run(&s, a, 2);
+    assert_true(s.rivals > 2);
+    assert_int_equal(s.whys, s.rivals + 1);
+    for (int i = 0; i < s.rivals; i++) {
+        assert_string_not_equal(s.rival[i].family, s.best[0].family);
+        assert_true(s.rival[i].sec >= s.best[0].sec);
+        assert_non_null(strstr(s.why[i + 1], " less "));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(s.rival[i].family, s.rival[k].family);
+    }
+    search_free(&s);
+    done(a);
+}
+
+static void constraints_hold(void **state)
+{
+    struct asked *a = ask("hgx-h100", 4, "llama3.1-70b", 128);
+    struct search s;
+
+    (void)state;
+    constrain(a, "tp<=8,tp!=4, pp>1,dp=4|8|16");
+    constrain(a, "strategy=fsdp|hsdp,recompute!=none,micro-batch<4");
+    constrain(a, "dp!=8,stages_per_rank=1|2|4|5");
+    run(&s, a, 1000);
+    assert_true(s.bests > 20);
+    for (int i = 0; i < s.bests; i++) {
+        const struct recipe *r = &s.best[i].candidate.recipe;
+        const int *n = s.best[i].candidate.layout.size;
+        int dp = n[AXIS_DP_SHARD] * n[AXIS_DP_REPLICATE];
+        assert_true(n[AXIS_TP] <= 8 && n[AXIS_TP] != 4 && n[AXIS_PP] > 1);
+        assert_true(dp == 4 || dp == 16);
+        assert_true(r->strategy == STRATEGY_FSDP || r->strategy == STRATEGY_HSDP);
+        assert_int_not_equal(r->recompute, RECOMPUTE_NONE);
+        assert_true(r->micro_batch < 4);
+        assert_true(r->stages == 1 || r->stages == 2 || r->stages == 4 || r->stages == 5);
+    }
+    search_free(&s);
+    done(a);
+}
+
+/* What is given as an option is fixed; a constraint that names it comes first. */
+static void options_fix_and_constraints_open(void **state)
+{
+    struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
+    struct search s;
+    bool seen[STRATEGY_COUNT] = {false};
+
+    (void)state;
+    a->recipe.strategy = STRATEGY_DDP;
+    a->recipe.micro_batch = 2;
+    a->recipe.global_batch = 64;
+    space_init(&a->space, 16, ORDER_TORCHTITAN, &a->recipe);
+    run(&s, a, 1000);
+    for (int i = 0; i < s.bests; i++) {
+        const struct candidate *c = &s.best[i].candidate;
+        assert_int_equal(c->recipe.strategy, STRATEGY_DDP);
+        assert_int_equal(c->recipe.micro_batch, 2);
+        assert_int_equal(c->recipe.global_batch, 64);
+        assert_int_equal(c->layout.order, ORDER_TORCHTITAN);
+    }
+    search_free(&s);
+    constrain(a, "strategy=zero1|zero2|zero3,reshard=on|off");
+    run(&s, a, 1000);
+    for (int i = 0; i < s.bests; i++)
+        seen[s.best[i].candidate.recipe.strategy] = true;
+    assert_true(seen[STRATEGY_ZERO1] && seen[STRATEGY_ZERO2] && seen[STRATEGY_ZERO3]);
+    assert_false(seen[STRATEGY_DDP] || seen[STRATEGY_FSDP]);
+    search_free(&s);
+    done(a);
+}
+
+static void constraints_that_are_wrong_say_where(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"tp", "constraint \"tp\": at 1: \"tp\" is not KEY=VALUE (or != < <= > >=)"},
+        {"tp<=8,pq=1", "constraint \"tp<=8,pq=1\": at 7: key \"pq\" is not known (known: tp, cp, "
+                       "ep, etp, dp_shard, dp_replicate, pp, dp, micro-batch, stages-per-rank, "
+                       "strategy, recompute, schedule, context,"},
+        {"tp<=", "at 1: tp<= has no value"},
+        {"tp<=x", "at 1: tp: \"x\" is not a whole number"},
+        {"tp<=4|8", "at 1: tp<= takes one number, not \"4|8\""},
+        {"tp=0", "at 1: tp: 0 is"},
+        {"pp=1, strategy<=fsdp", "at 7: strategy is a word: = or !=, not <="},
+        {"strategy=fsdp|zero9", "at 1: strategy \"zero9\" is not known (known: ddp, zero1"},
+        {"recompute!=none|selective|full", "at 1: recompute: no word is left"},
+        {"dtype=fp8", "at 1: dtype is the same for all layouts of a search: give it as --dtype"},
+        {"=4", "at 1: \"=4\" is not KEY=VALUE"},
+        {"tp!8", "at 1: \"tp!8\" has no operator of = != < <= > >="},
+        {"", "at 1: \"\" is not KEY=VALUE"},
+    };
+    struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct err err = {0, ""};
+        assert_int_equal(space_constrain(&a->space, rows[i].text, &err), -1);
+        assert_int_equal(err.code, EXIT_USAGE);
+        if (!strstr(err.text, rows[i].says))
+            fail_msg("\"%s\" is not in: %s", rows[i].says, err.text);
+    }
+    done(a);
+}
+
+static void refuses(struct asked *a, int code, const char *says)
+{
+    struct search s;
+    struct err err = {0, ""};
+
+    assert_int_equal(search_run(&s, &a->question, &a->space, 10, &err), -1);
+    assert_int_equal(err.code, code);
+    if (!strstr(err.text, says))
+        fail_msg("\"%s\" is not in: %s", says, err.text);
+    search_free(&s);
+}
+
+static void what_cannot_run_is_said(void **state)
+{
+    struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 16);
+
+    (void)state;
+    constrain(a, "tp=3");
+    refuses(a, EXIT_USAGE, "no layout of 16 GPUs meets the constraints");
+    space_init(&a->space, 7, ORDER_MEGATRON, &a->recipe);
+    constrain(a, "tp=7");
+    refuses(a, EXIT_USAGE,
+            "no layout of 7 GPUs divides the model: of 1 most, 1, are refused "
+            "because tp does not divide heads, width or sequence");
+    space_init(&a->space, 16, ORDER_MEGATRON, &a->recipe);
+    small_exception(&a->matrix, PART_ENDPOINT, 3, -1, -1, 0);
+    refuses(a, EXIT_UNJUDGED, "no layout of 16 GPUs runs: ");
+    space_init(&a->space, 640, ORDER_MEGATRON, &a->recipe);
+    refuses(a, EXIT_USAGE, "the layout needs 640 ranks and the matrix has 32 endpoints");
+    done(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_finds_what_asking_for_every_layout_finds),
+        cmocka_unit_test(two_searches_are_the_same),
+        cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
+        cmocka_unit_test(the_winner_is_compared_with_every_other_family),
+        cmocka_unit_test(constraints_hold),
+        cmocka_unit_test(options_fix_and_constraints_open),
+        cmocka_unit_test(constraints_that_are_wrong_say_where),
+        cmocka_unit_test(what_cannot_run_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
