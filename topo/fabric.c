@@ -48,6 +48,13 @@ void fabric_free(struct fabric *f)
         free(f->collective[i].point);
         free(f->collective[i].points_source);
     }
+    for (int i = 0; i < f->eps; i++) {
+        free(f->ep[i].kernel);
+        free_number(&f->ep[i].alpha);
+        free_number(&f->ep[i].Bps[0]);
+        free_number(&f->ep[i].Bps[1]);
+    }
+    free(f->ep);
     free_number(&f->gpu.memory_bytes);
     free_number(&f->gpu.hbm_Bps);
     free_number(&f->nic.Bps);

@@ -47,6 +47,16 @@ struct fabric_collective {
     char *points_source; /* NULL without points */
 };
 
+/* Published rates of an expert-parallel kernel (dispatch, combine) at training sizes, one rank: of
+ * what it receives from its own NVLink domain, itself included; with several domains of what
+ * crosses. */
+struct fabric_ep {
+    char *kernel; /* "DeepEP 1" */
+    int ranks, domains;
+    struct number alpha;  /* s */
+    struct number Bps[2]; /* dispatch, combine */
+};
+
 struct fabric_gpu {
     char *name;
     struct number memory_bytes; /* that CUDA hands out: what the driver shows less its reserve */
@@ -78,6 +88,8 @@ struct fabric {
     int tiers;
     struct fabric_collective *collective;
     int collectives;
+    struct fabric_ep *ep;
+    int eps;
 };
 
 /* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up

@@ -50,6 +50,19 @@ static int read_points(const struct fabric_reader *r, struct fabric_collective *
     return 0;
 }
 
+/* Whole groups: ranks that divide into domains. */
+static int read_group(const struct fabric_reader *r, json_t *from, const char *where, int *ranks,
+                      int *domains)
+{
+    if (fabric_read_int(r, from, where, "ranks", 2, 1 << 20, ranks) < 0 ||
+        fabric_read_int(r, from, where, "domains", 1, *ranks, domains) < 0)
+        return -1;
+    if (*ranks % *domains)
+        return err_data(r->err, "%s: %d ranks do not divide into %d domains", where, *ranks,
+                        *domains);
+    return 0;
+}
+
 static int read_collective(const struct fabric_reader *r, struct fabric_collective *to, json_t *c,
                            const char *where)
 {
@@ -59,17 +72,13 @@ static int read_collective(const struct fabric_reader *r, struct fabric_collecti
     if (json_take(c, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s?o}", "op", &op, "ranks", &ranks,
                   "domains", &domains, "alpha_s", &alpha, "busbw_Bps", &busbw, "points",
                   &points) < 0 ||
-        fabric_read_int(r, c, where, "ranks", 2, 1 << 20, &to->ranks) < 0 ||
-        fabric_read_int(r, c, where, "domains", 1, to->ranks, &to->domains) < 0 ||
+        read_group(r, c, where, &to->ranks, &to->domains) < 0 ||
         fabric_read_number(r, &to->alpha, alpha, where, "alpha_s") < 0 ||
         fabric_read_number(r, &to->busbw, busbw, where, "busbw_Bps") < 0)
         return -1;
     int o = op_find(op);
     if (o < 0 || op_is_pair(o))
         return err_data(r->err, "%s: op \"%s\" is not a collective", where, op);
-    if (to->ranks % to->domains)
-        return err_data(r->err, "%s: %d ranks do not divide into %d domains", where, to->ranks,
-                        to->domains);
     to->op = o;
     return points ? read_points(r, to, points, where) : 0;
 }
@@ -84,6 +93,40 @@ int fabric_read_collectives(const struct fabric_reader *r, struct fabric *f, jso
         snprintf(where, sizeof(where), "%s: collectives[%zu]", r->path, i);
         MEM_PUSH(f->collective, f->collectives) = (struct fabric_collective){0};
         if (read_collective(r, &f->collective[i], json_array_get(from, i), where) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_kernel(const struct fabric_reader *r, struct fabric_ep *to, json_t *from,
+                       const char *where)
+{
+    json_t *ranks, *domains, *alpha, *dispatch, *combine;
+    const char *kernel;
+
+    if (json_take(from, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s:o}", "kernel", &kernel, "ranks",
+                  &ranks, "domains", &domains, "alpha_s", &alpha, "dispatch_Bps", &dispatch,
+                  "combine_Bps", &combine) < 0)
+        return -1;
+    to->kernel = mem_strdup(kernel);
+    return read_group(r, from, where, &to->ranks, &to->domains) < 0 ||
+                   fabric_read_number(r, &to->alpha, alpha, where, "alpha_s") < 0 ||
+                   fabric_read_number(r, &to->Bps[0], dispatch, where, "dispatch_Bps") < 0 ||
+                   fabric_read_number(r, &to->Bps[1], combine, where, "combine_Bps") < 0
+               ? -1
+               : 0;
+}
+
+int fabric_read_ep(const struct fabric_reader *r, struct fabric *f, json_t *from)
+{
+    char where[WHERE];
+
+    if (!json_is_array(from))
+        return err_data(r->err, "%s: \"ep_kernels\" is not a list", r->path);
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        snprintf(where, sizeof(where), "%s: ep_kernels[%zu]", r->path, i);
+        MEM_PUSH(f->ep, f->eps) = (struct fabric_ep){0};
+        if (read_kernel(r, &f->ep[i], json_array_get(from, i), where) < 0)
             return -1;
     }
     return 0;

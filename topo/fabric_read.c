@@ -186,20 +186,21 @@ static int read_tiers(const struct fabric_reader *r, struct fabric *f, json_t *f
 
 int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *err)
 {
-    json_t *gpu, *nic, *layout, *tiers, *collectives, *format, *version;
+    json_t *gpu, *nic, *layout, *tiers, *collectives, *ep = NULL, *format, *version;
     const char *name, *title;
     struct fabric_reader r = {path, NULL, err};
 
-    if (json_take(root, r.path, r.err, "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+    if (json_take(root, r.path, r.err, "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s?o}",
                   "format", &format, "version", &version, "name", &name, "title", &title, "sources",
                   &r.sources, "gpu", &gpu, "nic", &nic, "layout", &layout, "tiers", &tiers,
-                  "collectives", &collectives) < 0)
+                  "collectives", &collectives, "ep_kernels", &ep) < 0)
         return -1;
     f->name = mem_strdup(name);
     f->title = mem_strdup(title);
     return read_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
                    read_layout(&r, f, layout) < 0 || read_tiers(&r, f, tiers) < 0 ||
-                   fabric_read_collectives(&r, f, collectives) < 0
+                   fabric_read_collectives(&r, f, collectives) < 0 ||
+                   (ep && fabric_read_ep(&r, f, ep) < 0)
                ? -1
                : 0;
 }

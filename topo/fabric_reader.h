@@ -24,5 +24,6 @@ int fabric_read_cite(const struct fabric_reader *r, enum kind *kind, char **sour
 int fabric_read_int(const struct fabric_reader *r, json_t *object, const char *where,
                     const char *key, int min, int max, int *out);
 int fabric_read_collectives(const struct fabric_reader *r, struct fabric *f, json_t *from);
+int fabric_read_ep(const struct fabric_reader *r, struct fabric *f, json_t *from);
 
 #endif

@@ -17,12 +17,15 @@ enum { FABRIC = 0x400, RACKS, OP, RANKS, BYTES, JSON };
 struct args {
     const char *fabric, *ranks, *src, *dst, *word[4];
     int words, racks, op;
+    const char *kernel; /* of expert parallelism, run by all ranks: "ep_dispatch"; NULL */
     size_t bytes;
     bool json;
 };
 
 static const struct argp_option options[] = {
-    {"op", OP, "NAME", 0, "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ...",
+    {"op", OP, "NAME", 0,
+     "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
+     "ep_dispatch, ep_combine",
      0},
     {"ranks", RANKS, "LIST", 0, "its endpoints in rank order: 0-71 or 0,4,8 (default: all)", 0},
     {"bytes", BYTES, "SIZE", 0, "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
@@ -33,14 +36,20 @@ static const struct argp_option options[] = {
     {0},
 };
 
+static bool is_kernel(const char *name)
+{
+    return !strcmp(name, "ep_dispatch") || !strcmp(name, "ep_combine");
+}
+
 static int parse_op(struct args *a, const char *name, struct err *err)
 {
-    a->op = op_find(name);
+    a->kernel = is_kernel(name) ? name : NULL;
+    a->op = a->kernel ? OP_ALL_TO_ALL : op_find(name);
     if (a->op >= 0 && !op_is_pair((enum op)a->op))
         return 0;
     return err_usage(err,
                      "no collective \"%s\"; known: all_gather reduce_scatter all_to_all all_reduce "
-                     "broadcast sendrecv",
+                     "broadcast sendrecv ep_dispatch ep_combine",
                      name);
 }
 
@@ -60,7 +69,7 @@ static int sort_words(struct args *a, struct err *err)
                          "--bytes");
     if (units_bytes(&a->bytes, w[2], err) < 0)
         return -1;
-    if (op_find(w[0]) >= 0) {
+    if (op_find(w[0]) >= 0 || is_kernel(w[0])) {
         a->ranks = w[1];
         return parse_op(a, w[0], err);
     }
@@ -183,13 +192,15 @@ static void print_json(const struct matrix *m, const struct args *a, int n, doub
                        const struct cost *c, const struct cost *healthy)
 {
     char part[256];
-    json_t *out =
-        json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:b}", "op",
-                  a->op < 0 ? "pair" : op_name((enum op)a->op), "ranks", n, "bytes",
-                  (json_int_t)a->bytes, "seconds", number(c->sec), "low_seconds", number(c->lo),
-                  "high_seconds", number(c->hi), "expected_seconds", number(healthy->sec), "basis",
-                  basis_name[c->basis], "source", c->source, a->op < 0 ? "algbw_Bps" : "busbw_Bps",
-                  number((double)a->bytes * factor / c->sec), "dead", isinf(c->sec) != 0);
+    json_t *out = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:b}", "op",
+                            a->kernel   ? a->kernel
+                            : a->op < 0 ? "pair"
+                                        : op_name((enum op)a->op),
+                            "ranks", n, "bytes", (json_int_t)a->bytes, "seconds", number(c->sec),
+                            "low_seconds", number(c->lo), "high_seconds", number(c->hi),
+                            "expected_seconds", number(healthy->sec), "basis", basis_name[c->basis],
+                            "source", c->source, a->op < 0 || a->kernel ? "algbw_Bps" : "busbw_Bps",
+                            number((double)a->bytes * factor / c->sec), "dead", isinf(c->sec) != 0);
 
     if (c->exception >= 0)
         json_object_set_new(out, "slowed_by",
@@ -209,7 +220,7 @@ static void print_text(const struct args *a, double factor, const struct cost *c
     else
         printf("%s  (%s to %s), %s %s\n", units_seconds_text(t[0], c->sec),
                units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi),
-               a->op < 0 ? "bandwidth" : "bus bandwidth",
+               a->op < 0 || a->kernel ? "bandwidth" : "bus bandwidth",
                units_rate_text(t[3], (double)a->bytes * factor / c->sec));
     printf("  from: %s\n", c->source);
     if (healthy->sec > 0 && isfinite(c->sec))
@@ -234,9 +245,14 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
             free(ids);
             return -1;
         }
-        matrix_collective(m, (enum op)a->op, ids, n, (double)a->bytes, &c);
-        matrix_expected(m, (enum op)a->op, ids, n, (double)a->bytes, &healthy);
-        factor = op_bus_factor((enum op)a->op, n);
+        if (a->kernel) {
+            matrix_ep(m, ids, n, (double)a->bytes, !strcmp(a->kernel, "ep_dispatch"), &c);
+            healthy = (struct cost){.sec = NAN};
+        } else {
+            matrix_collective(m, (enum op)a->op, ids, n, (double)a->bytes, &c);
+            matrix_expected(m, (enum op)a->op, ids, n, (double)a->bytes, &healthy);
+            factor = op_bus_factor((enum op)a->op, n);
+        }
         free(ids);
     }
     if (isnan(c.sec))

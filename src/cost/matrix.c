@@ -32,6 +32,10 @@ void matrix_free(struct matrix *m)
         curve_free(&m->collective[i].curve);
         free(m->collective[i].source);
     }
+    for (int i = 0; i < m->eps; i++) {
+        free(m->ep[i].kernel);
+        free(m->ep[i].source);
+    }
     for (int i = 0; i < m->exceptions; i++)
         free(m->exception[i].why);
     for (int i = 0; i < m->findings; i++) {
@@ -39,6 +43,7 @@ void matrix_free(struct matrix *m)
         free(m->finding[i].text);
     }
     free(m->collective);
+    free(m->ep);
     free(m->exception);
     free(m->finding);
     free(m->transport);

@@ -62,6 +62,17 @@ struct collective {
     char *source;
 };
 
+/* Dispatch and combine of an expert-parallel kernel on groups of this many ranks: see ep.h. */
+struct ep_curve {
+    char *kernel; /* "HybridEP" */
+    int ranks, domains;
+    double alpha;  /* s */
+    double Bps[2]; /* dispatch, combine; of one rank: what stays in its domain, and with several
+                      domains what crosses */
+    enum basis basis;
+    char *source;
+};
+
 enum part { PART_ENDPOINT, PART_HOST, PART_RACK_PAIR, PART_PAIR, PART_COUNT };
 extern const char *const part_name[PART_COUNT];
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
@@ -96,6 +107,8 @@ struct matrix {
     int tiers;
     struct collective *collective;
     int collectives;
+    struct ep_curve *ep;
+    int eps;
     struct exception *exception;
     int exceptions;
     struct finding *finding;
@@ -161,6 +174,12 @@ void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n
  */
 void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
                               int at_once, double bytes, struct cost *out);
+/* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank
+ * sends (dispatch) or receives (combine) in all, its own share and every copy counted, spread
+ * evenly over the group, as S of all_to_all.  Where no kernel is known that serves the group:
+ * all_to_all, and the words say so (BASIS_ASSUMED). */
+void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
+               struct cost *out);
 /* What a healthy fabric would give for this group, the "expected" column: no exceptions, and
  * measured collective curves are not looked at (a measurement is not compared with itself):
  * published curves, else the model over the tiers. */

@@ -79,6 +79,17 @@ static void add_collective(struct matrix *m, const struct fabric *f,
     MEM_PUSH(m->collective, m->collectives) = out;
 }
 
+static void add_ep(struct matrix *m, const struct fabric_ep *f)
+{
+    MEM_PUSH(m->ep, m->eps) = (struct ep_curve){.kernel = mem_strdup(f->kernel),
+                                                .ranks = f->ranks,
+                                                .domains = f->domains,
+                                                .alpha = f->alpha.value,
+                                                .Bps = {f->Bps[0].value, f->Bps[1].value},
+                                                .basis = BASIS_PRESET,
+                                                .source = cite(&f->alpha, &f->Bps[0])};
+}
+
 int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err)
 {
     matrix_init(m);
@@ -95,6 +106,8 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
         m->topo.tier[i] = m->tier[i].rule;
     for (int i = 0; i < f->collectives; i++)
         add_collective(m, f, &f->collective[i]);
+    for (int i = 0; i < f->eps; i++)
+        add_ep(m, &f->ep[i]);
     m->provenance = json_provenance();
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "cost/ep.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"
 #include "cost/places_json.h"
@@ -287,15 +288,16 @@ static int unpack_lists(struct matrix *m, json_t *collectives, json_t *exception
 static int unpack_all(struct matrix *m, json_t *root, const char *path, struct err *err)
 {
     const char *format, *transport, *fabric = NULL, *source = NULL;
-    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *flops;
+    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *eps = NULL,
+                                                                  *flops;
     char at[WHERE];
     int version;
 
-    if (json_take(root, path, err, "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o}",
+    if (json_take(root, path, err, "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o}",
                   "format", &format, "version", &version, "transport", &transport, "fabric",
                   &fabric, "provenance", &m->provenance, "places", &places, "tiers", &tiers,
                   "collectives", &collectives, "exceptions", &exceptions, "findings", &findings,
-                  "compute", &compute) < 0)
+                  "ep_kernels", &eps, "compute", &compute) < 0)
         return -1;
     m->transport = mem_strdup(transport);
     m->fabric = text(fabric);
@@ -303,7 +305,8 @@ static int unpack_all(struct matrix *m, json_t *root, const char *path, struct e
         return err_data(err, "%s: provenance is not an object", path);
     if (places_unpack(&m->topo, places, where_at(at, "%s: places", path), err) < 0 ||
         unpack_tiers(m, tiers, path, err) < 0 ||
-        unpack_lists(m, collectives, exceptions, findings, path, err) < 0)
+        unpack_lists(m, collectives, exceptions, findings, path, err) < 0 ||
+        (eps && ep_unpack(m, eps, where_at(at, "%s: ep_kernels", path), err) < 0))
         return -1;
     m->topo.fabric = text(fabric);
     if (!compute)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "cost/ep.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"
 #include "cost/places_json.h"
@@ -101,6 +102,8 @@ json_t *matrix_pack(const struct matrix *m)
     if (!out)
         return NULL;
     set_text(out, "fabric", m->fabric);
+    if (m->eps)
+        json_object_set_new(out, "ep_kernels", ep_pack(m));
     if (m->compute.flops > 0)
         json_object_set_new(out, "compute",
                             json_pack("{s:f, s:s}", "flops", m->compute.flops, "source",

@@ -35,7 +35,7 @@ setup() {
     # shellcheck disable=SC2046 # words are wanted
     cc -std=c11 -g -O1 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION='"test"' -DRG_DATADIR='""' -Isrc -I. \
         -w -o "$BATS_TEST_TMPDIR/threads" tests/api/threads.c src/cost/{api,matrix,matrix_load,matrix_save}.c \
-        src/cost/{curve,shape,model,collective,places_json,devices_json,rows,where}.c src/base/*.c \
+        src/cost/{curve,shape,model,collective,places_json,devices_json,ep_json,rows,where}.c src/base/*.c \
         topo/{topo,tiers}.c $(pkg-config --cflags --libs jansson) -lm -lpthread
     TSAN_OPTIONS=halt_on_error=1 run "$BATS_TEST_TMPDIR/threads" "$matrix"
     [ "$status" -eq 0 ]

@@ -57,3 +57,14 @@ refused() { # MESSAGE ARG...
     refused 'more ranks than the 16 endpoints' $matrix all_gather 0-15,0-15 8
     refused '8Q' $matrix 0 1 8Q
 }
+
+@test "expert-parallel kernels have rates of their own, or say that they are all_to_all" {
+    run railgauge cost --fabric gb200-nvl72 ep_dispatch 0-7 322M --json
+    [ "$status" -eq 0 ]
+    [ "$(jq -r .op <<<"$output")" = ep_dispatch ]
+    [[ $(jq -r .source <<<"$output") == "preset HybridEP dispatch 8r 1d x8 at 322 MiB, rates of 8 ranks" ]]
+    [ "$(jq '.algbw_Bps > 530e9 and .algbw_Bps < 570e9' <<<"$output")" = true ]
+    run railgauge cost --fabric hgx-a100 ep_combine 0-7 64M
+    [ "$status" -eq 0 ]
+    [[ $output == *"from: no EP kernel known, as all_to_all: preset all_to_all 8r"* ]]
+}

@@ -30,6 +30,13 @@ static void full_matrix(struct matrix *m)
     curve_add(&c.curve, (struct curve_point){8192, 0.0015, 0.0014, 0.0016, 80});
     curve_summarise(&c.curve);
     MEM_PUSH(m->collective, m->collectives) = c;
+    MEM_PUSH(m->ep, m->eps) = (struct ep_curve){.kernel = mem_strdup("DeepEP"),
+                                                .ranks = 8,
+                                                .domains = 2,
+                                                .alpha = 1e-4,
+                                                .Bps = {45e9, 44e9},
+                                                .basis = BASIS_PRESET,
+                                                .source = mem_strdup("a table")};
     small_exception(m, PART_HOST, 5, -1, 1, 0.3)->evidence = 7;
     small_exception(m, PART_RACK_PAIR, 0, 1, -1, 0.9)->side = SIDE_RX;
     matrix_find(m, "contention", "racks %d-%d: 4 flows at once", 0, 1);
