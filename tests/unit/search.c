@@ -251,6 +251,34 @@ static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **
     done(a);
 }
 
+/* Experts inside a node where they may be; the reason names the messages and both groups. */
+static void experts_stay_inside_a_domain(void **state)
+{
+    struct asked *a = ask("hgx-h100", 2, "qwen3-30b-a3b", 64);
+    struct search inside, across;
+    struct eval e;
+    char why[SEARCH_REASON];
+
+    (void)state;
+    a->fabric.gpu.memory_bytes.value = 0;
+    constrain(a, "ep>=8,etp=1,strategy=zero1");
+    run(&inside, a, 1);
+    assert_int_equal(inside.best[0].candidate.layout.size[AXIS_EP], 8);
+    constrain(a, "ep>8");
+    run(&across, a, 1);
+    print_message("%s, else %s\n", inside.best[0].layout, across.best[0].layout);
+    assert_true(across.best[0].sec > 1.05 * inside.best[0].sec);
+    assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+    search_compare(why, &e, &inside.best[0].candidate, &across.best[0].candidate);
+    print_message("%s\n", why);
+    assert_non_null(strstr(why, " less all_to_all (ep=8 inside a domain; there ep="));
+    assert_non_null(strstr(why, " domains)"));
+    eval_close(&e);
+    search_free(&inside);
+    search_free(&across);
+    done(a);
+}
+
 static void the_winner_is_compared_with_every_other_family(void **state)
 {
     struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
@@ -400,6 +428,7 @@ int main(void)
         cmocka_unit_test(it_finds_what_asking_for_every_layout_finds),
         cmocka_unit_test(two_searches_are_the_same),
         cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
+        cmocka_unit_test(experts_stay_inside_a_domain),
         cmocka_unit_test(the_winner_is_compared_with_every_other_family),
         cmocka_unit_test(constraints_hold),
         cmocka_unit_test(options_fix_and_constraints_open),
