@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cost/collective.h"
+#include "cost/ep.h"
 
 /* The grid is made of the first bits of a double: exponent, and STEP_BITS of the fraction. */
 enum {
@@ -18,18 +19,19 @@ enum {
     LAST_OCTAVE = 46, /* 8 B .. 64 TiB; beyond them exactly */
     GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
-    KERNELS = EP_COMBINE + 1,
+    TABLES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
     SLOTS_FIRST = 64,
 };
 
 struct table {
+    enum ep_kernel kernel;
     struct quote *quote; /* of each kind of group */
     double sec[GRID];    /* 0: not asked yet */
 };
 
 struct entry {
     struct groups groups;
-    struct table *table[OP_COUNT]; /* kernels are priced as the op that they replace */
+    struct table *table[TABLES];
 };
 
 struct pricer {
@@ -69,10 +71,10 @@ int pricer_open(struct pricer **out, const struct matrix *m, const int *order, i
 
 static void entry_free(struct entry *e)
 {
-    for (int op = 0; op < OP_COUNT; op++) {
-        if (e->table[op])
-            free(e->table[op]->quote);
-        free(e->table[op]);
+    for (int i = 0; i < TABLES; i++) {
+        if (e->table[i])
+            free(e->table[i]->quote);
+        free(e->table[i]);
     }
     groups_free(&e->groups);
     free(e);
@@ -131,18 +133,32 @@ static struct entry *entry_of(struct pricer *p, struct span span)
     return e;
 }
 
-static struct table *table_of(const struct pricer *p, struct entry *e, enum op op)
+static struct table *table_of(const struct pricer *p, struct entry *e, enum op op,
+                              enum ep_kernel kernel)
 {
     const struct groups *g = &e->groups;
+    struct table **at = &e->table[kernel == EP_NONE ? (int)op : OP_COUNT - 1 + (int)kernel];
 
-    if (e->table[op])
-        return e->table[op];
-    struct table *t = e->table[op] = mem_calloc(1, sizeof(*t));
+    if (*at)
+        return *at;
+    struct table *t = *at = mem_calloc(1, sizeof(*t));
+    t->kernel = kernel;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
     for (int k = 0; k < g->kinds; k++)
         quote_of(&t->quote[k], p->places.matrix, op,
                  op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring);
     return t;
+}
+
+/* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
+static double quoted(const struct quote *q, const struct matrix *m, enum ep_kernel kernel,
+                     double bytes)
+{
+    if (kernel == EP_NONE)
+        return quote_time(q, m, bytes);
+    double inside = ep_inside(&q->ways.shape, bytes);
+    double sec = ep_time(m, &q->ways, inside, bytes - inside, kernel == EP_DISPATCH);
+    return isnan(sec) ? quote_time(q, m, bytes) : sec;
 }
 
 /* Seconds of the dearest kind, and which one it is. */
@@ -153,7 +169,7 @@ static double slowest(const struct pricer *p, const struct entry *e, const struc
 
     *kind = 0;
     for (int k = 0; k < e->groups.kinds; k++) {
-        double sec = quote_time(&t->quote[k], p->places.matrix, bytes);
+        double sec = quoted(&t->quote[k], p->places.matrix, t->kernel, bytes);
         if (sec <= most)
             continue;
         *kind = k;
@@ -180,11 +196,10 @@ double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kerne
     uint64_t bits;
     int kind;
 
-    (void)kernel;
     if (span.size < 2)
         return 0;
     struct entry *e = entry_of(p, span);
-    struct table *t = table_of(p, e, op);
+    struct table *t = table_of(p, e, op, kernel);
     memcpy(&bits, &bytes, sizeof(bits));
     uint64_t at = (bits >> REST_BITS) - GRID_FROM; /* beyond GRID below the first octave too */
     if (at >= GRID - 1)
@@ -201,9 +216,7 @@ double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kerne
 void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
                  double bytes, struct cost *out, int *group)
 {
-    static const char *const word[KERNELS] = {
-        [EP_DISPATCH] = "; the dispatch kernel is taken to be as fast",
-        [EP_COMBINE] = "; the combine kernel is taken to be as fast"};
+    const struct matrix *m = p->places.matrix;
     int kind;
 
     *group = -1;
@@ -213,17 +226,19 @@ void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel 
     }
     struct entry *e = entry_of(p, span);
     int *ids = mem_calloc((size_t)span.size, sizeof(*ids));
-    slowest(p, e, table_of(p, e, op), bytes, &kind);
+    double sec = slowest(p, e, table_of(p, e, op, kernel), bytes, &kind);
     *group = e->groups.kind[kind].index;
     groups_ids(&e->groups, p->places.order, *group, ids);
-    matrix_collective_beside(p->places.matrix, op, ids, span.size, e->groups.total, bytes, out);
-    free(ids);
     if (kernel == EP_NONE)
-        return;
-    size_t used = strlen(out->source);
-    snprintf(out->source + used, sizeof(out->source) - used, "%s", word[kernel]);
-    if (out->basis != BASIS_MODELLED)
-        out->basis = BASIS_ASSUMED;
+        matrix_collective_beside(m, op, ids, span.size, e->groups.total, bytes, out);
+    else
+        matrix_ep(m, ids, span.size, bytes, kernel == EP_DISPATCH, out);
+    if (sec < INFINITY && sec != out->sec) { /* an all_to_all beside others, for a kernel */
+        out->lo *= sec / out->sec;
+        out->hi *= sec / out->sec;
+        out->sec = sec;
+    }
+    free(ids);
 }
 
 const struct groups *pricer_groups(struct pricer *p, struct span span)

@@ -6,8 +6,8 @@
  * their 64ths are on the grid, so curves of the usual ladders are met exactly; a kink elsewhere is
  * missed by at most 1/256 of the time (half a step to either side, slope from none to all).
  *
- * Messages of expert-parallel kernels (DeepEP, HybridEP) have no curve in a matrix: they are priced
- * as the all_to_all that they replace, and the words say so. */
+ * Dispatch and combine by an expert-parallel kernel are priced as matrix_ep() does: at the kernel's
+ * own rates where they are known, else as the all_to_all that they replace. */
 #ifndef RG_PRICER_H
 #define RG_PRICER_H
 

@@ -220,22 +220,43 @@ static void dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers(void **st
     matrix_free(&m);
 }
 
-static void a_kernel_without_a_curve_says_so(void **state)
+/* A kernel's own rates where the matrix has them; else the all_to_all that it replaces, in words.
+ */
+static void kernels_have_prices_of_their_own(void **state)
 {
-    struct span ep = {8, 1};
+    static const double sizes[] = {1e3, 3e5, 4e6, 1e8};
+    struct span ep = {8, 1}, wide = {16, 1};
     struct matrix m;
     struct pricer *p;
-    struct cost plain, kernel;
-    int group;
+    struct cost plain, kernel, one;
+    int group, ids[16];
 
     (void)state;
+    for (int i = 0; i < 16; i++)
+        ids[i] = i;
     small_matrix(&m);
     assert_int_equal(pricer_open(&p, &m, NULL, 16, NULL), 0);
     pricer_cost(p, ep, OP_ALL_TO_ALL, EP_NONE, 1e6, &plain, &group);
     pricer_cost(p, ep, OP_ALL_TO_ALL, EP_DISPATCH, 1e6, &kernel, &group);
     assert_float_equal(plain.sec, kernel.sec, 0);
-    assert_null(strstr(plain.source, "kernel"));
-    assert_non_null(strstr(kernel.source, "; the dispatch kernel is taken to be as fast"));
+    assert_int_equal(kernel.basis, BASIS_ASSUMED);
+    assert_non_null(strstr(kernel.source, "no EP kernel known, as all_to_all"));
+    pricer_close(p);
+    matrix_free(&m);
+
+    open_preset(&m, "gb200-nvl72", 1);
+    assert_true(m.eps > 0);
+    assert_int_equal(pricer_open(&p, &m, NULL, 64, NULL), 0);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        for (enum ep_kernel k = EP_DISPATCH; k <= EP_COMBINE; k++) {
+            matrix_ep(&m, ids, 16, sizes[i], k == EP_DISPATCH, &one);
+            pricer_cost(p, wide, OP_ALL_TO_ALL, k, sizes[i], &kernel, &group);
+            assert_float_equal(kernel.sec, one.sec, 0);
+            assert_string_equal(kernel.source, one.source);
+            assert_float_equal(pricer_time(p, wide, OP_ALL_TO_ALL, k, sizes[i]) / one.sec, 1, 5e-3);
+            pricer_cost(p, wide, OP_ALL_TO_ALL, EP_NONE, sizes[i], &plain, &group);
+            assert_true(plain.sec != kernel.sec);
+        }
     pricer_close(p);
     matrix_free(&m);
 }
@@ -290,7 +311,7 @@ int main(void)
         cmocka_unit_test(folding_does_not_change_the_slowest),
         cmocka_unit_test(the_table_is_within_half_a_percent_of_the_exact_cost),
         cmocka_unit_test(dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers),
-        cmocka_unit_test(a_kernel_without_a_curve_says_so),
+        cmocka_unit_test(kernels_have_prices_of_their_own),
         cmocka_unit_test(an_order_beyond_the_matrix_is_refused),
         cmocka_unit_test(folding_is_fast_enough_for_a_search),
     };
