@@ -96,8 +96,9 @@ static void words(const struct matrix *m, const struct ways *w, double bytes, bo
              shape_text(shape, &w->shape), units_bytes_text(size, bytes), rates);
 }
 
-void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
-               struct cost *out)
+/* inside < 0: spread evenly. */
+static void kernel_cost(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+                        double across, bool dispatch, struct cost *out)
 {
     struct ways w;
 
@@ -105,8 +106,11 @@ void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool
     if (n < 2 || isnan(out->sec)) /* it said why */
         return;
     ways_of(&w, m, ids, n, OP_ALL_TO_ALL, false);
-    double inside = ep_inside(&w.shape, bytes);
-    double sec = ep_time(m, &w, inside, bytes - inside, dispatch);
+    if (inside < 0) {
+        inside = ep_inside(&w.shape, bytes);
+        across = bytes - inside;
+    }
+    double sec = ep_time(m, &w, inside, across, dispatch);
     if (isnan(sec)) {
         as_all_to_all(out);
         return;
@@ -119,4 +123,16 @@ void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool
     words(m, &w, bytes, dispatch, out);
     if (w.exception >= 0)
         matrix_blame(m, out);
+}
+
+void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
+               struct cost *out)
+{
+    kernel_cost(m, ids, n, bytes, -1, 0, dispatch, out);
+}
+
+void matrix_ep_routed(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+                      double across, bool dispatch, struct cost *out)
+{
+    kernel_cost(m, ids, n, bytes, fmax(0, inside), fmax(0, across), dispatch, out);
 }

@@ -180,6 +180,11 @@ void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids
  * all_to_all, and the words say so (BASIS_ASSUMED). */
 void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
                struct cost *out);
+/* The same where routing tells more than an even spread: `inside` bytes that a rank receives over
+ * its own domain's links (with kernels that forward: all of them), `across` those that it receives
+ * from other domains, each token once a domain.  bytes is for words and for all_to_all. */
+void matrix_ep_routed(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+                      double across, bool dispatch, struct cost *out);
 /* What a healthy fabric would give for this group, the "expected" column: no exceptions, and
  * measured collective curves are not looked at (a measurement is not compared with itself):
  * published curves, else the model over the tiers. */

@@ -36,24 +36,31 @@ static int nic_of(const struct topo *t, int id)
 }
 
 /* Distinct keys of the group and the fewest members with one key; keys are counted in slices so
- * that nothing has to be allocated. */
+ * that nothing has to be allocated, and only between the smallest and the largest key. */
 static int distinct(const struct topo *t, const int *ids, int n, key_fn *key, int *fewest)
 {
     int count[CHUNK], groups = 0, least = INT_MAX;
-    long from = 0, next = 0;
+    bool few = n < CHUNK / 4; /* many fill a slice anyway */
+    long from = 0, next = few ? INT_MAX : 0, last = few ? 0 : INT_MAX - 1;
 
+    for (int i = 0; few && i < n; i++) {
+        long k = key(t, ids[i]);
+        next = k >= 0 && k < next ? k : next;
+        last = k > last ? k : last;
+    }
     while (next < INT_MAX) {
-        memset(count, 0, sizeof(count));
         from = next;
         next = INT_MAX;
+        int span = last - from < CHUNK ? (int)(last - from) + 1 : CHUNK;
+        memset(count, 0, (size_t)span * sizeof(*count));
         for (int i = 0; i < n; i++) {
             long k = key(t, ids[i]);
-            if (k >= from && k < from + CHUNK)
+            if (k >= from && k < from + span)
                 count[k - from]++;
-            else if (k >= from + CHUNK && k < next)
+            else if (k >= from + span && k < next)
                 next = k; /* the next slice begins at the smallest key that is left */
         }
-        for (int i = 0; i < CHUNK; i++)
+        for (int i = 0; i < span; i++)
             if (count[i]) {
                 groups++;
                 least = count[i] < least ? count[i] : least;

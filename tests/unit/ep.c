@@ -88,6 +88,10 @@ static void what_crosses_and_what_stays_run_side_by_side(void **state)
     ways_of(&w, &m, ids, 16, OP_ALL_TO_ALL, false);
     near(ep_inside(&w.shape, 160e6), 80e6, 1e-12);
     near(ep_time(&m, &w, 3e9, 1e6, true), 150e-6 + 3e9 / 300e9, 1e-9);
+    matrix_ep_routed(&m, ids, 16, 160e6, 160e6, 20e6, true, &c);
+    near(c.sec, 150e-6 + 160e6 / 300e9, 1e-9);
+    matrix_ep_routed(&m, ids, 16, 160e6, 160e6, 40e6, false, &c);
+    near(c.sec, 150e-6 + 40e6 / 30e9, 1e-9);
     m.ep[2].Bps[0] = 90e9; /* no kernel is faster than the NIC */
     near(ep_time(&m, &w, 0, 80e6, true), 150e-6 + 80e6 / 49e9, 1e-3);
     matrix_free(&m);
