@@ -24,6 +24,7 @@ static const struct {
     {"predict", cmd_predict, "training step time for a model, layout and placement"},
     {"models", cmd_models, "the model architectures that predict knows"},
     {"search", cmd_search, "the best layouts of a model on so many GPUs"},
+    {"calibrate", cmd_calibrate, "refit the constants of the step model to measured steps"},
     {"plot", cmd_plot, "pictures of a campaign or a matrix"},
     {"export", cmd_export, "the matrix in formats of other tools"},
     {"curves", cmd_curves, "how well curves are interpolated, against a table of measured ones"},

@@ -17,6 +17,7 @@ int cmd_cost(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_models(int argc, char **argv);
 int cmd_search(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_curves(int argc, char **argv);

@@ -1,0 +1,70 @@
+#!/usr/bin/env bats
+# calibrate.bats - railgauge calibrate: constants come back, test rows stay out, equal runs are equal.
+
+bats_require_minimum_version 1.5.0
+
+# Four steps that the shipped constants predict, made a fifth slower.
+setup() {
+    RAILGAUGE_TOP=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$BATS_TEST_TMPDIR" || return 1
+    head=$'id\tmodel\thardware\tgpus\tglobal_batch\ttp\tseq_len\tdtype\tzero_stage/fsdp\tvalue\tsplit'
+    {
+        echo "$head"
+        for tp in 1 2 4 8; do
+            printf 'tp%s\tllama3.1-8b\tH100\t16\t64\t%s\t8192\tbf16\tZeRO-1\t1\tcalib\n' $tp $tp
+        done
+    } >guess.tsv
+    railgauge predict --batch guess.tsv | awk -F'\t' 'NR > 1 {print $1 "\t" 1.2 * $6}' >times.tsv
+    awk -F'\t' -v OFS='\t' 'NR == FNR {t[$1] = $2; next} FNR > 1 {$10 = t[$1]} {print}' times.tsv guess.tsv >steps.tsv
+}
+
+constant() { jq --arg n "$2" '.constants[] | select(.name == $n) | .value' "$1"; }
+
+@test "what is fitted predicts the table, what is not stays" {
+    run railgauge calibrate steps.tsv -o c.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"4 steps: 4 jobs of 1 models; left out: 0 test rows"* ]]
+    [[ $output == *"efficiency.hopper.bf16 "* ]]
+    [[ $output == *"wrote c.json"* ]]
+    railgauge predict --batch steps.tsv --constants c.json |
+        awk -F'\t' 'NR > 1 && ($9 > 0.02 || $9 < -0.02) {print; bad = 1} END {exit bad}'
+    [ "$(constant c.json error.preset)" = "$(constant "$RAILGAUGE_TOP/jobs/training/constants.json" error.preset)" ]
+    jq -e '.constants[] | select(.name == "efficiency.hopper.bf16") | .source | startswith("railgauge calibrate: ")' c.json
+}
+
+@test "equal runs write equal files" {
+    railgauge calibrate steps.tsv -o a.json >a.txt
+    railgauge calibrate steps.tsv -o b.json >b.txt
+    cmp a.json b.json
+    diff <(sed 's/a.json//' a.txt) <(sed 's/b.json//' b.txt)
+}
+
+@test "rows of test splits take no part, whatever they say" {
+    railgauge calibrate steps.tsv -o without.json >/dev/null
+    sed -n 's/^tp4/absurd/; s/calib/test_hw/; s/\t[0-9.]*\ttest/\t99\ttest/; /^absurd/p' steps.tsv >>steps.tsv
+    run railgauge calibrate steps.tsv -o with.json
+    [[ $output == *"left out: 1 test rows"* ]]
+    diff <(jq '[.constants[].value]' without.json) <(jq '[.constants[].value]' with.json)
+}
+
+@test "only what is named changes" {
+    railgauge calibrate steps.tsv --only fixed.seconds,efficiency.hopper.bf16 -o c.json >/dev/null
+    shipped=$RAILGAUGE_TOP/jobs/training/constants.json
+    diff <(jq -r --slurpfile s "$shipped" '.constants[] | .name as $n | select(.value != ($s[0].constants[] | select(.name == $n) | .value)) | .name' c.json | sort) \
+        <(printf '%s\n' efficiency.hopper.bf16 fixed.seconds)
+}
+
+@test "a dry run writes nothing" {
+    run railgauge calibrate steps.tsv --dry-run -o c.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"4 steps"*"efficiency.hopper.bf16"* ]]
+    [[ $output != *"wrote"* ]]
+    [ ! -e c.json ]
+}
+
+@test "a limit ends it with what was found and its own exit code" {
+    run railgauge calibrate steps.tsv --limit 1us -o c.json
+    [ "$status" -eq 75 ]
+    [[ $output == *"stopped by the limit"* ]]
+    [ -s c.json ]
+}
