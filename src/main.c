@@ -36,7 +36,7 @@ static void usage(FILE *out)
 {
     fputs("usage: railgauge COMMAND [OPTION...]\n\ncommands:\n", out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs("\nrailgauge COMMAND --help says more; man railgauge says all.\n", out);
 }
 
