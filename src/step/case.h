@@ -70,10 +70,10 @@ struct case_reading {
 struct case_claim {
     const char *text, *expression, *note;
     const struct case_unit *unit;
-    double published; /* in units; fits: 1 or 0 */
-    double within;    /* percent or points */
-    bool at_least;    /* the publication says "over 10 %" */
-    enum verdict_of expect;
+    double published;             /* in units; fits: 1 or 0 */
+    double within;                /* percent or points */
+    bool at_least;                /* the publication says "over 10 %" */
+    enum verdict_of expect;       /* what the file says; a test of it */
     struct case_reading *reading; /* other things that the published figure may mean */
     int readings;
     /* case_judge(): */
@@ -114,7 +114,8 @@ int case_names(char ***names); /* of the shipped cases, sorted; as model_names()
 
 /* Predict every job for every value of the unknowns and fill the claims in. */
 int case_judge(struct casefile *c, struct err *err);
-/* Claims whose verdict is not the expected one. */
+/* Is the verdict another than the expected one?  Reproduced where consistent is expected is not. */
+bool case_surprise(const struct case_claim *k);
 int case_surprises(const struct casefile *c);
 /* cases.json: one element of its list; new reference. */
 json_t *case_json(const struct casefile *c);

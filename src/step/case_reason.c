@@ -12,13 +12,13 @@ enum { BISECTIONS = 60, FIGURE = 48 };
 
 char *case_figure(char *buf, int size, const struct case_unit *u, double value)
 {
-    int digits = fabs(value) >= 1000 ? 0 : fabs(value) >= 100 ? 1 : 2;
-
-    value = fabs(value) < 0.005 ? 0 : value; /* no "-0.00" */
+    value = fabs(value) < (u->points ? 0.05 : 5e-4) ? 0 : value; /* no "-0" */
     if (u->fits)
         snprintf(buf, (size_t)size, "%s", value <= 1 ? "fits" : "does not fit");
+    else if (u->points)
+        snprintf(buf, (size_t)size, "%.1f%s", value, u->suffix);
     else
-        snprintf(buf, (size_t)size, "%.*f%s", digits, value, u->suffix);
+        snprintf(buf, (size_t)size, fabs(value) >= 1e4 ? "%.0f%s" : "%.4g%s", value, u->suffix);
     return buf;
 }
 
@@ -33,8 +33,9 @@ static void say(struct case_claim *k, const char *fmt, ...)
     va_end(ap);
 }
 
-/* How many times as long the messages of this job must take to make the claim true; NAN: none. */
-static double needed_scale(const struct case_claim *k, struct case_values *s, int job)
+/* How many times as long the messages of this job must take to make the claim true; NAN: none.
+ * *timed: does the claim depend on that time at all? */
+static double needed_scale(const struct case_claim *k, struct case_values *s, int job, bool *timed)
 {
     double lo = 1e-3, hi = 1e5, at_lo, at_hi, at;
 
@@ -42,8 +43,9 @@ static double needed_scale(const struct case_claim *k, struct case_values *s, in
     s->scale = lo;
     bool known = case_value_in(&at_lo, k->expression, k->unit, s, NULL) == 0;
     s->scale = hi;
-    known = known && case_value_in(&at_hi, k->expression, k->unit, s, NULL) == 0 &&
-            (at_lo - k->published) * (at_hi - k->published) <= 0;
+    known = known && case_value_in(&at_hi, k->expression, k->unit, s, NULL) == 0;
+    *timed = known && at_lo != at_hi;
+    known = known && (at_lo - k->published) * (at_hi - k->published) <= 0;
     for (int i = 0; known && i < BISECTIONS; i++) {
         s->scale = sqrt(lo * hi);
         case_value_in(&at, k->expression, k->unit, s, NULL);
@@ -63,24 +65,26 @@ static void say_needs(struct case_claim *k, struct case_values *s)
     char rest[UNITS_TEXT], seen[UNITS_TEXT], want[UNITS_TEXT];
     bool named[CASE_JOBS_MAX] = {false};
     double value;
-    bool any = false;
+    bool any = false, any_timed = false;
 
     s->mentioned = named;
     case_value_in(&value, k->expression, k->unit, s, NULL);
     s->mentioned = NULL;
     for (int i = 0; i < c->jobs; i++) {
         const struct case_value *v = &s->value[i];
-        if (!named[i])
+        bool timed = false;
+        double scale = named[i] ? needed_scale(k, s, i, &timed) : NAN;
+        if (!timed)
             continue;
         say(k, "; %s: %s of compute and the like, %s of messages", c->job[i].name,
             units_seconds_text(rest, v->sec - v->exposed), units_seconds_text(seen, v->exposed));
-        double scale = needed_scale(k, s, i);
+        any_timed = true;
         any = any || isfinite(scale);
         if (isfinite(scale))
             say(k, " (the claim needs %s, %.3g times that)",
                 units_seconds_text(want, v->exposed * scale), scale);
     }
-    if (!any)
+    if (any_timed && !any)
         say(k, "; no time of one job's messages makes the claim true");
 }
 
@@ -130,7 +134,7 @@ static void say_verdict(struct case_claim *k, const struct casefile *c, int comb
         say_keys(k, c);
     if (combinations > 1 && k->verdict == CASE_CONSISTENT)
         say(k, ", nearest with %s", case_combination(with, c, k->best));
-    if (!plain && k->off != 0)
+    if (!plain && fabs(k->off) >= 0.05)
         say(k, ", %+.1f %s", k->off, unit);
 }
 
