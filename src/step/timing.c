@@ -97,16 +97,22 @@ static void window(struct timing *t, const struct traffic *tr, const double *one
     }
 }
 
+/* A layer that is not gathered ahead waits for its weights, with nothing beside. */
+static bool waits(const struct message *m, const struct recipe *r)
+{
+    return !r->prefetch && recipe_gathers_weights(r) && m->op == OP_ALL_GATHER && is_window(m);
+}
+
 /* m-1 microbatches have the messages of every round, the last one has all. */
 static void windows(struct timing *t, const struct traffic *tr, const double *one,
-                    const struct coefficients *c, double microbatches)
+                    const struct coefficients *c, double microbatches, const struct recipe *r)
 {
     for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
         window(t, tr, one, c, (enum phase)phase, 1, 1);
         window(t, tr, one, c, (enum phase)phase, 2, microbatches - 1);
     }
     for (int i = 0; i < tr->messages; i++)
-        t->seen[i] = fmin(t->seen[i], t->raw[i]);
+        t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
 }
 
 /* Idle time while the pipeline fills and drains. */
@@ -128,7 +134,7 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
     compute(t, w, c, m);
     double messages = shares(t, tr, one, c);
     t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r->stages);
-    windows(t, tr, one, c, m);
+    windows(t, tr, one, c, m, r);
     t->optimizer = w->updated * c->optimizer;
     t->fixed = c->fixed;
     t->eval = r->eval_seconds;

@@ -129,6 +129,33 @@ static void gradients_hide_behind_one_backward_pass(void **state)
     assert_float_equal(sum(&t, 1), t.sec, 1e-12);
 }
 
+/* A gather of 0.1 s beside 1 s of forward compute hides but for the first; without prefetch no
+ * layer's does, and strategies that gather nothing do not care. */
+static void without_prefetch_layers_wait_for_their_weights(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct message gather = gradients(10, 1);
+    struct work w = even(1, 2);
+    struct layout l = pipeline(1, 2);
+    struct recipe r = batches(2, 1);
+    struct timing t;
+
+    (void)state;
+    gather.op = OP_ALL_GATHER;
+    gather.phase = PHASE_FORWARD;
+    struct traffic tr = {.messages = 1, .message = {gather}};
+    r.strategy = STRATEGY_FSDP;
+    r.prefetch = true;
+    timing_of(&t, &tr, (double[]){0.05}, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.05, 1e-12);
+    r.prefetch = false;
+    timing_of(&t, &tr, (double[]){0.05}, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.5, 1e-12);
+    r.strategy = STRATEGY_ZERO1;
+    timing_of(&t, &tr, (double[]){0.05}, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.05, 1e-12);
+}
+
 static void a_share_of_messages_inside_layers_is_seen(void **state)
 {
     struct coefficients c = unit_coefficients();
@@ -175,6 +202,7 @@ int main(void)
         cmocka_unit_test(equal_stages_give_the_published_bubble),
         cmocka_unit_test(the_slowest_stage_sets_the_pace),
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
+        cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
         cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
         cmocka_unit_test(an_anchor_stretches_compute_alone),
     };
