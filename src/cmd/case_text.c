@@ -32,6 +32,8 @@ static void claim_text(FILE *out, const struct case_claim *k)
 
 void case_text(FILE *out, const struct casefile *c)
 {
+    char with[CASE_COMBINATION];
+
     fprintf(out, "%s\n%s, %s\n", c->title, c->publication, c->date);
     for (int i = 0; i < c->assumes; i++)
         fprintf(out, "  assumed: %s\n", c->assumed[i]);
@@ -47,6 +49,10 @@ void case_text(FILE *out, const struct casefile *c)
                 c->solve[i].why);
     for (int i = 0; i < c->claims; i++)
         claim_text(out, &c->claim[i]);
+    if (c->unknowns)
+        fprintf(out, "  together: %d of %d claims that can hold do with %s%s\n", c->held,
+                c->held_of, case_combination(with, c, c->held_by),
+                c->held < c->held_of ? "; no values of the unknowns make all of them true" : "");
     fputc('\n', out);
 }
 

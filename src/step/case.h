@@ -12,9 +12,11 @@
  *   cannot follow   it lies in none.  The reason is computed: what the set-up gives, how the time
  *                   splits, and what would have to be different.
  *
- * Errors of two jobs on one machine are the same errors: an interval moves the compute of all jobs
- * with the same compute rate together, and the messages of all jobs on one fabric together, each by
- * 1.645 standard deviations (90 %), and adds what these do to the expression as squares. */
+ * Errors of two jobs on one machine are mostly the same errors: an interval moves the compute of
+ * all jobs with the same compute rate together, the messages of all jobs on one fabric together,
+ * and each job by the constant "error.anchored", which stays when another job of the recipe is
+ * known; each by 1.645 standard deviations (90 %), added as squares.  A figure that was solved for
+ * stays. */
 #ifndef RG_CASE_H
 #define RG_CASE_H
 
@@ -36,7 +38,7 @@ extern const struct case_unit case_unit[];
 const struct case_unit *case_unit_find(const char *name); /* or NULL */
 
 enum { CASE_JOBS_MAX = 64, CASE_UNKNOWNS_MAX = 4, CASE_VALUES_MAX = 16, CASE_CLAIMS_MAX = 128 };
-enum { CASE_REASON = 1400 };
+enum { CASE_REASON = 1400, CASE_COMBINATIONS_MAX = 256, CASE_COMBINATION = 160 };
 
 struct case_job {
     const char *name;
@@ -81,7 +83,7 @@ struct case_claim {
     double off;          /* percent or points that ours is above the published figure */
     double nearest;      /* how far off the best combination of unknowns is */
     int best;            /* its number */
-    bool inside;         /* the interval of some combination */
+    bool inside[CASE_COMBINATIONS_MAX]; /* the interval of each combination of unknowns */
     enum verdict_of verdict;
     char reason[CASE_REASON];
 };
@@ -98,7 +100,9 @@ struct casefile {
     int solves;
     struct case_claim *claim;
     int claims;
-    const char **assumed; /* what this file adds to the publication, in whole sentences */
+    int held, held_of, held_by; /* case_judge(): claims that the best one combination of unknowns
+                                   holds, of those that any holds, and its number */
+    const char **assumed;       /* what this file adds to the publication, in whole sentences */
     int assumes;
     char **text; /* numbers of the file as the words that job_set() takes */
     int texts;
@@ -119,6 +123,9 @@ bool case_surprise(const struct case_claim *k);
 int case_surprises(const struct casefile *c);
 /* cases.json: one element of its list; new reference. */
 json_t *case_json(const struct casefile *c);
+/* "seq 2048, prefetch off"; combinations are numbered as mixed radix, the first unknown changing
+ * fastest. */
+char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination);
 /* "4.76 s", "178 %", "fits", "at least 10 %" for published ones */
 char *case_figure(char *buf, int size, const struct case_unit *u, double value);
 

@@ -31,6 +31,7 @@ static json_t *claim_json(const struct case_claim *k)
 
 json_t *case_json(const struct casefile *c)
 {
+    char with[CASE_COMBINATION];
     json_t *claims = json_array(), *solved = json_array(), *assumed = json_array();
 
     for (int i = 0; i < c->claims; i++)
@@ -41,7 +42,9 @@ json_t *case_json(const struct casefile *c)
                                         number(c->solve[i].found), "why", c->solve[i].why));
     for (int i = 0; i < c->assumes; i++)
         json_array_append_new(assumed, json_string(c->assumed[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "file", c->path, "title", c->title,
+    json_t *together = json_pack("{s:i, s:i, s:s}", "held", c->held, "of", c->held_of, "unknowns",
+                                 case_combination(with, c, c->held_by));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "file", c->path, "title", c->title,
                      "publication", c->publication, "date", c->date, "assumed", assumed, "solved",
-                     solved, "claims", claims);
+                     solved, "claims", claims, "together", together);
 }

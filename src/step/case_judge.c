@@ -63,7 +63,7 @@ static bool first_of(const struct case_values *s, int job, bool fabric)
     return true;
 }
 
-/* What one deviation of each shared error does to the expression; squares are added. */
+/* What one deviation of each error does to the expression; squares are added. */
 static int spread(double *half, const struct case_claim *k, double value, struct case_values *s,
                   struct err *err)
 {
@@ -71,15 +71,17 @@ static int spread(double *half, const struct case_claim *k, double value, struct
     int rc = 0;
 
     s->rest_scale = scale;
-    for (int i = 0; i < s->file->jobs; i++)
-        for (int fabric = 0; rc == 0 && fabric < 2; fabric++) {
-            if (!first_of(s, i, fabric))
+    for (int i = 0; rc == 0 && i < s->file->jobs; i++)
+        for (int kind = 0; rc == 0 && kind < 3; kind++) {
+            if (kind < 2 && !first_of(s, i, kind == 1))
                 continue;
-            s->slow_fabric = fabric ? s->value[i].fabric : NULL;
-            s->slow_rate = fabric ? NULL : s->value[i].rate;
+            s->slow_rate = kind == 0 ? s->value[i].rate : NULL;
+            s->slow_fabric = kind == 1 ? s->value[i].fabric : NULL;
+            s->slow_job = kind == 2 ? i + 1 : 0;
             rc = move(&moved, k, s, err);
             sum += rc == 0 ? (moved - value) * (moved - value) : 0;
         }
+    s->slow_job = 0;
     s->rest_scale = NULL;
     s->slow_fabric = s->slow_rate = NULL;
     free(scale);
@@ -120,7 +122,7 @@ static int note(struct case_claim *k, struct case_values *s, int combination, bo
     }
     k->lo = first ? ours - half : fmin(k->lo, ours - half);
     k->hi = first ? ours + half : fmax(k->hi, ours + half);
-    k->inside = (!first && k->inside) || inside(k, ours - half, ours + half);
+    k->inside[combination] = inside(k, ours - half, ours + half);
     k->ours = ours;
     k->off = off(k, ours);
     return 0;
@@ -143,6 +145,32 @@ static int combination(struct casefile *c, struct case_values *s, int number, bo
     return rc;
 }
 
+static bool inside_any(const struct case_claim *k, int combinations)
+{
+    for (int i = 0; i < combinations; i++)
+        if (k->inside[i])
+            return true;
+    return false;
+}
+
+/* Which one combination holds the most of the claims that can hold? */
+static void hold_together(struct casefile *c, int combinations)
+{
+    c->held_of = 0;
+    for (int i = 0; i < c->claims; i++)
+        c->held_of += c->claim[i].verdict != CASE_EXCLUDED;
+    for (int x = 0; x < combinations; x++) {
+        int held = 0;
+        for (int i = 0; i < c->claims; i++)
+            held += c->claim[i].verdict != CASE_EXCLUDED &&
+                    (c->claim[i].inside[x] || (x == 0 && c->claim[i].verdict == CASE_REPRODUCED));
+        if (x == 0 || held > c->held) {
+            c->held = held;
+            c->held_by = x;
+        }
+    }
+}
+
 int case_judge(struct casefile *c, struct err *err)
 {
     struct case_value *value = mem_calloc((size_t)c->jobs + 1, sizeof(*value));
@@ -159,11 +187,12 @@ int case_judge(struct casefile *c, struct err *err)
     rc = rc > 0 ? -1 : rc;
     for (int i = 0; rc == 0 && i < c->claims; i++) {
         struct case_claim *k = &c->claim[i];
-        k->verdict = fabs(k->off) <= k->within ? CASE_REPRODUCED
-                     : k->inside               ? CASE_CONSISTENT
-                                               : CASE_EXCLUDED;
+        k->verdict = fabs(k->off) <= k->within     ? CASE_REPRODUCED
+                     : inside_any(k, combinations) ? CASE_CONSISTENT
+                                                   : CASE_EXCLUDED;
         rc = case_reason(k, &s, combinations, err);
     }
+    hold_together(c, combinations);
     free(value);
     return rc < 0 ? err_wrap(err, "%s", c->path) : 0;
 }

@@ -29,7 +29,7 @@ const struct case_unit case_unit[] = {
     {NULL, NULL, 0, false, false},
 };
 
-enum { COMBINATIONS_MAX = 256, LIST_MAX = 64 };
+enum { LIST_MAX = 64 };
 
 const struct case_unit *case_unit_find(const char *name)
 {
@@ -325,11 +325,11 @@ static int check_combinations(const struct casefile *c, struct err *err)
 
     for (int i = 0; i < c->unknowns; i++)
         n *= c->unknown[i].values;
-    return n > COMBINATIONS_MAX ? err_data(err,
-                                           "%s: the unknowns make %d combinations, more than "
-                                           "%d",
-                                           c->path, n, COMBINATIONS_MAX)
-                                : 0;
+    return n > CASE_COMBINATIONS_MAX ? err_data(err,
+                                                "%s: the unknowns make %d combinations, more than "
+                                                "%d",
+                                                c->path, n, CASE_COMBINATIONS_MAX)
+                                     : 0;
 }
 
 static int read_case(struct casefile *c, const struct job_opts *base, struct err *err)

@@ -129,6 +129,9 @@ static struct case_value moved(const struct case_values *s, int i)
         v.exposed *= 1 + v.message_error;
     if (s->scaled == i)
         v.exposed *= s->scale;
+    double own = s->slow_job == i + 1 ? 1 + v.own_error : 1;
+    rest_s *= own;
+    v.exposed *= own;
     v.sec = rest_s + v.exposed;
     return v;
 }
@@ -193,6 +196,7 @@ static void fill(struct case_value *v, const struct prediction *p, const struct 
                              .eval = o->recipe.eval_seconds,
                              .gpus = p->ranks};
     errors(v, p);
+    v->own_error = constants_get(&j->constants, "error.anchored")->value;
     weights(v, &j->model, &o->recipe);
     snprintf(v->rate, sizeof(v->rate), "%s", p->rate.source);
     snprintf(v->fabric, sizeof(v->fabric), "%s", j->matrix.fabric ? j->matrix.fabric : o->matrix);

@@ -6,11 +6,12 @@
 #include "step/expression.h"
 
 struct case_value {
-    double sec, exposed;             /* of a step; of its messages that are seen */
-    double rest_error;               /* share of sec - exposed, one standard deviation */
-    double message_error;            /* share of exposed */
-    double tokens, flops;            /* of a step */
-    double peak;                     /* FLOP/s of a GPU, 0: unknown */
+    double sec, exposed;  /* of a step; of its messages that are seen */
+    double rest_error;    /* share of sec - exposed, one standard deviation */
+    double message_error; /* share of exposed */
+    double own_error;     /* share of sec that no other job shares: constant "error.anchored" */
+    double tokens, flops; /* of a step */
+    double peak;          /* FLOP/s of a GPU, 0: unknown */
     double layer_bytes, model_bytes; /* weights on the wire: of the largest layer, of all */
     double eval;                     /* s of a step */
     int gpus;
@@ -26,6 +27,7 @@ struct case_values {
     struct case_value *value;            /* by job */
     bool *mentioned;                     /* by job: find() marks what it was asked for; or NULL */
     const char *slow_rate, *slow_fabric; /* whose errors are moved by one deviation; or NULL */
+    int slow_job;                        /* whose own error is moved: its index + 1; 0: none */
     double *rest_scale; /* by job: what is not messages takes this much longer; or NULL */
     int scaled;         /* job whose messages take `scale` times as long; -1 */
     double scale;
@@ -37,9 +39,6 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
 int case_value_in(double *out, const char *expression, const struct case_unit *u,
                   struct case_values *s, struct err *err);
 
-/* Unknowns are numbered as mixed radix, the first one changing fastest. */
-enum { CASE_COMBINATION = 160 };
-char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination);
 /* job[]: a copy of the file's jobs with that combination. */
 int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err);
 /* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  1: nothing
