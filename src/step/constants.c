@@ -27,8 +27,9 @@ static const struct {
     {"exposed.ep.overlap", 0, 1, true}, /* beside another microbatch's compute */
     {"exposed.pp.1f1b", 0, 1, true},
     {"exposed.pp.interleaved", 0, 1, true},
-    {"exposed.dp", 0, 1, true}, /* least share of data-parallel messages that is seen */
-    {"overlap.dp", 0, 1, true}, /* share of a layer's compute that can hide them */
+    {"exposed.dp", 0, 1, true},     /* least share of data-parallel messages that is seen */
+    {"overlap.dp", 0, 1, true},     /* share of a layer's compute that can hide them */
+    {"overlap.layer", 0, 1, false}, /* share of seen messages inside layers that can */
     {"optimizer.bytes_per_param", 0, 200, false}, /* read and written, of the rank's shard */
     {"optimizer.hbm_share", 0.01, 1, false},      /* of the data sheet's memory rate */
     {"fixed.seconds", 0, 100, true},

@@ -16,6 +16,7 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     for (int i = 0; i < EXPOSE_COUNT; i++)
         c->exposed[i] = constants_get(k, exposure_name[i])->value;
     c->overlap = constants_get(k, "overlap.dp")->value;
+    c->beside = constants_get(k, "overlap.layer")->value;
     c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
     c->fixed = constants_get(k, "fixed.seconds")->value;
 }
@@ -74,6 +75,17 @@ static bool has_edge(const struct message *m)
     return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
 }
 
+/* Seconds that messages inside layers are seen in one pass, shared out as the compute is. */
+static double inside(const struct timing *t, const struct traffic *tr, enum phase phase)
+{
+    double share = t->forward / (t->forward + t->backward), sum = 0;
+
+    for (int i = 0; i < tr->messages; i++)
+        if (tr->message[i].phase == PHASE_LAYER)
+            sum += t->seen[i] / tr->message[i].rounds;
+    return sum * (phase == PHASE_FORWARD ? share : 1 - share);
+}
+
 /* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`, beside
  * `compute` seconds.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is
  * the same over the whole pass. */
@@ -87,7 +99,8 @@ static void window(struct timing *t, const struct traffic *tr, const double *one
             comm += t->raw[i] / tr->message[i].rounds;
     if (!(comm > 0) || passes <= 0)
         return;
-    double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - c->overlap * compute) / comm;
+    double hides = c->overlap * compute + c->beside * inside(t, tr, phase);
+    double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
     for (int i = 0; i < tr->messages; i++) {
         const struct message *m = &tr->message[i];
         if (m->phase != phase || m->rounds < rounds)

@@ -8,8 +8,9 @@
  * this is T_mb (m + (p-1)/v).  Messages inside layers and between stages keep a calibrated share
  * of their time.  Data-parallel messages run beside the layers: of L in a row, the first all_gather
  * of a forward pass and the last reduction of a backward pass have nothing to hide behind; the
- * others are seen for max(exposed.dp c, c - overlap.dp w), c being the messages of a pass and w
- * its compute (prefetch one layer ahead: Zhao et al. 2023, 3.3). */
+ * others are seen for max(exposed.dp c, c - overlap.dp w - overlap.layer i), c being the messages
+ * of a pass, w its compute and i what is seen inside its layers (prefetch one layer ahead: Zhao et
+ * al. 2023, 3.3). */
 #ifndef RG_TIMING_H
 #define RG_TIMING_H
 
@@ -24,6 +25,7 @@ struct coefficients {
     double stretch;               /* of all compute: a measured step's, else 1 */
     double exposed[EXPOSE_COUNT]; /* share of a message's time that is seen; EXPOSE_WINDOW: least */
     double overlap;   /* of the compute beside it that can hide data-parallel messages */
+    double beside;    /* of the seen messages inside layers that can */
     double optimizer; /* s per parameter whose states the rank holds; 0: unknown */
     double fixed;     /* s */
 };

@@ -178,6 +178,36 @@ static void a_share_of_messages_inside_layers_is_seen(void **state)
     assert_float_equal(t.bubble, 3.1, 1e-12); /* a microbatch with what is seen in it */
 }
 
+/* 1 s of gradients beside 0.5 s of backward compute and what tp shows of 0.6 s meanwhile. */
+static void messages_inside_layers_hide_gradients_as_far_as_the_constant_says(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic tr = {.messages = 2,
+                         .message = {gradients(10, 1),
+                                     {.label = "tp",
+                                      .op = OP_ALL_GATHER,
+                                      .exposure = EXPOSE_TP,
+                                      .phase = PHASE_LAYER,
+                                      .count = 6,
+                                      .rounds = 1}}};
+    const double one[] = {0.1, 0.15};
+    struct work w = even(0.25, 0.5);
+    struct layout l = pipeline(1, 2);
+    struct recipe r = batches(2, 1);
+    struct timing t;
+
+    (void)state;
+    c.exposed[EXPOSE_TP] = 1;
+    timing_of(&t, &tr, one, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.5 + 0.1 * 0.5, 1e-12);
+    c.beside = 0.5; /* of the 0.6 s that lie in the backward pass */
+    timing_of(&t, &tr, one, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.2 + 0.1 * 0.8, 1e-12);
+    c.beside = 1;
+    timing_of(&t, &tr, one, &w, &c, &l, &r);
+    assert_float_equal(t.seen[0], 0.1, 1e-12);
+}
+
 static void an_anchor_stretches_compute_alone(void **state)
 {
     struct coefficients c = unit_coefficients();
@@ -204,6 +234,7 @@ int main(void)
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
         cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
         cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
+        cmocka_unit_test(messages_inside_layers_hide_gradients_as_far_as_the_constant_says),
         cmocka_unit_test(an_anchor_stretches_compute_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
