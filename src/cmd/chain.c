@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cmd/fit_files.h"
 #include "probe/plan_cost.h"
+#include "step/job_plan.h"
 
 static bool is_sim(const struct chain *c)
 {
@@ -77,6 +78,15 @@ int chain_discover(struct chain *c, struct err *err)
     return rc;
 }
 
+static int make_plan(struct chain *c, const struct topo *t, struct err *err)
+{
+    int rc = plan_make(&c->plan, t, &c->probe.plan, err);
+
+    for (int i = 0; rc == 0 && i < c->jobs; i++)
+        rc = job_plan(&c->plan, c->job[i], t, &c->probe.plan, err);
+    return rc;
+}
+
 int chain_plan(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "plan.tsv");
@@ -84,7 +94,7 @@ int chain_plan(struct chain *c, struct err *err)
 
     if (c->resume && exists(c, "plan.tsv"))
         rc = plan_load(&c->plan, path, c->topo.endpoints, err);
-    else if ((rc = plan_make(&c->plan, &c->topo, &c->probe.plan, err)) == 0)
+    else if ((rc = make_plan(c, &c->topo, err)) == 0)
         rc = plan_save(&c->plan, path, err);
     free(path);
     return rc;
@@ -228,7 +238,7 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
     if (is_sim(c)) {
         if (sim_bed_open(&c->bed, &c->sim, err) < 0)
             return -1;
-        if (plan_make(&c->plan, &c->bed.seen, &c->probe.plan, err) < 0)
+        if (make_plan(c, &c->bed.seen, err) < 0)
             return -1;
         plan_cost_print(stream, &c->plan, c->bed.seen.endpoints, &c->probe.measure);
         return 0;
@@ -241,6 +251,7 @@ void chain_close(struct chain *c)
 {
     for (int i = 0; i < c->predictions; i++)
         prediction_free(&c->predicted[i]);
+    free(c->job);
     matrix_free(&c->matrix);
     plan_free(&c->plan);
     topo_free(&c->topo);

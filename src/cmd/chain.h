@@ -18,6 +18,8 @@ struct chain {
     struct probe_opts probe;
     struct sim_opts sim;
     struct launch launch;
+    const char **job; /* words of --for-job; owned, the words are not */
+    int jobs;
     bool resume;
     int lock; /* descriptor of the locked directory */
     /* what the steps leave behind */

@@ -3,22 +3,31 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "probe/plan_cost.h"
 #include "probe/probe_opts.h"
+#include "step/job_plan.h"
 
-enum { DRY_RUN = 0x400 };
+enum { DRY_RUN = 0x400, FOR_JOB };
 
 struct args {
     const char *topology, *output;
     bool dry_run;
+    const char **job; /* words of --for-job */
+    int jobs;
     struct probe_opts probe;
 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where to write (default plan.tsv)", 1},
     {"dry-run", DRY_RUN, NULL, 0, "only print what the plan would cost", 1},
+    {"for-job", FOR_JOB, "WORDS", 0,
+     "measure the groups of this job too: options of railgauge predict in one word; may be "
+     "repeated",
+     1},
     {0},
 };
 
@@ -35,6 +44,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case DRY_RUN:
         a->dry_run = true;
+        return 0;
+    case FOR_JOB:
+        MEM_PUSH(a->job, a->jobs) = arg;
         return 0;
     case ARGP_KEY_ARG:
         if (a->topology)
@@ -54,7 +66,8 @@ static const char doc[] =
     "\vExamples:\n"
     "  railgauge plan topology.json\n"
     "  railgauge plan topology.json --op all_reduce,pairs -e 1G --dry-run\n"
-    "  railgauge plan topology.json --exact -o exact.tsv\n\n"
+    "  railgauge plan topology.json --exact -o exact.tsv\n"
+    "  railgauge plan topology.json --for-job '--layout tp=4,dp=2 --strategy zero1'\n\n"
     "plan.tsv is plain text, one line a round, and may be edited.";
 
 static int make(const struct args *a, struct err *err)
@@ -65,6 +78,8 @@ static int make(const struct args *a, struct err *err)
 
     if (rc == 0)
         rc = plan_make(&plan, &topo, &a->probe.plan, err);
+    for (int i = 0; rc == 0 && i < a->jobs; i++)
+        rc = job_plan(&plan, a->job[i], &topo, &a->probe.plan, err);
     if (rc == 0 && !a->dry_run)
         rc = plan_save(&plan, a->output, err);
     if (rc == 0)
@@ -84,5 +99,7 @@ int cmd_plan(int argc, char **argv)
     probe_opts_defaults(&a.probe);
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
-    return make(&a, &err) < 0 ? cmd_fail("plan", &err) : EXIT_GOOD;
+    int rc = make(&a, &err);
+    free(a.job);
+    return rc < 0 ? cmd_fail("plan", &err) : EXIT_GOOD;
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
 #include "cmd/chain.h"
@@ -16,7 +17,7 @@
 #include "emit/plot.h"
 #include "emit/summary.h"
 
-enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL, FORMAT };
+enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL, FORMAT, FOR_JOB };
 
 struct args {
     struct chain chain;
@@ -34,6 +35,10 @@ static const struct argp_option options[] = {
     {"resume", RESUME, NULL, 0, "finish the campaign that DIR holds", 1},
     {"dry-run", DRY_RUN, NULL, 0, "print the plan, its minutes and bytes; measure nothing", 1},
     {"model", MODEL, "NAME", 0, "predict the step time of this model (default llama3.1-8b)", 1},
+    {"for-job", FOR_JOB, "WORDS", 0,
+     "measure the groups of this job too: options of railgauge predict in one word; may be "
+     "repeated",
+     1},
     {"format", FORMAT, "nccl-tests", 0, "print the collectives in that tool's table too", 1},
     {"no-plots", NO_PLOTS, NULL, 0, "leave the pictures out", 1},
     {0},
@@ -73,6 +78,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case MODEL:
         a->model = arg;
+        break;
+    case FOR_JOB:
+        MEM_PUSH(a->chain.job, a->chain.jobs) = arg;
         break;
     case FORMAT:
         a->format = arg;

@@ -65,6 +65,8 @@ struct plan_opts {
     bool full; /* ladders on more groups and sizes */
 };
 void plan_defaults(struct plan_opts *o);
+/* What 0 stands for in max_bytes and pair_bytes, for these endpoints. */
+void plan_fill_auto(struct plan_opts *o, const struct topo *t);
 
 /* Rounds for pairs by o->pairs, ladders per tier, collectives per level (host, domain, rack,
  * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the

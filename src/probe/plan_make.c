@@ -300,7 +300,7 @@ static void add_all_collectives(struct maker *m)
     add_prefix(m, m->order, t->endpoints);
 }
 
-static void fill_auto(struct plan_opts *o, const struct topo *t)
+void plan_fill_auto(struct plan_opts *o, const struct topo *t)
 {
     bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
 
@@ -320,7 +320,7 @@ int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, s
         return err_config(err, "%d endpoint: nothing to measure between", t->endpoints);
     if (!t->tiers)
         return err_config(err, "the topology has no tiers");
-    fill_auto(&m.o, t);
+    plan_fill_auto(&m.o, t);
     if (m.o.min_bytes < 1 || m.o.min_bytes > m.o.max_bytes)
         return err_usage(
             err, "sizes from %zu to %zu bytes: the first must be at least 1 and not above the last",
