@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "step/pipeline.h"
+
+static void near(double is, double should)
+{
+    if (fabs(is - should) > 1e-9 * fabs(should))
+        fail_msg("%.12g is not %.12g", is, should);
+}
+
+/* F0 F1 .. then one forward, one backward, then the rest backward. */
+static void one_forward_one_backward(void **state)
+{
+    const struct pipeline p = {4, 1, 6};
+    struct unit *u = pipeline_units(&p, 1);
+    const char *want = "FFFBFBFBFBBB";
+
+    (void)state;
+    for (int i = 0, f = 0, b = 0; i < 12; i++) {
+        assert_int_equal(u[i].backward, want[i] == 'B');
+        assert_int_equal(u[i].microbatch, u[i].backward ? b++ : f++);
+        assert_int_equal(u[i].chunk, 0);
+    }
+    free(u);
+    u = pipeline_units(&p, 3);
+    assert_false(u[0].backward);
+    assert_true(u[1].backward);
+    free(u);
+}
+
+/* Every (microbatch, chunk) forward once and backward once, and never backward before forward. */
+static void interleaved_order_is_complete_on_every_stage(void **state)
+{
+    const struct pipeline p = {4, 3, 8};
+
+    (void)state;
+    for (int s = 0; s < p.stages; s++) {
+        struct unit *u = pipeline_units(&p, s);
+        int seen[8][3] = {{0}};
+        for (int i = 0; i < 2 * 8 * 3; i++) {
+            int *at = &seen[u[i].microbatch][u[i].chunk];
+            assert_int_equal(*at, u[i].backward ? 1 : 0);
+            (*at)++;
+        }
+        free(u);
+    }
+}
+
+static void inputs_come_from_the_part_before(void **state)
+{
+    const struct pipeline p = {2, 2, 2};
+    int chunk = -1;
+
+    (void)state;
+    assert_int_equal(pipeline_peer(&p, 0, &(struct unit){0, 0, false}, false, &chunk), -1);
+    assert_int_equal(pipeline_peer(&p, 0, &(struct unit){0, 1, false}, false, &chunk), 1);
+    assert_int_equal(chunk, 0);
+    assert_int_equal(pipeline_peer(&p, 1, &(struct unit){0, 0, false}, true, &chunk), 0);
+    assert_int_equal(chunk, 1);
+    assert_int_equal(pipeline_peer(&p, 1, &(struct unit){0, 1, true}, false, &chunk), -1);
+    assert_int_equal(pipeline_peer(&p, 0, &(struct unit){0, 1, true}, true, &chunk), 1);
+    assert_int_equal(chunk, 0);
+}
+
+/* (m + (p-1)/v) (F + B), as Narayanan et al. have it. */
+static void without_messages_the_bubble_is_the_published_one(void **state)
+{
+    (void)state;
+    for (int p = 1; p <= 8; p *= 2)
+        for (int v = 1; v <= 3; v++) {
+            struct pipeline pipe = {p, v, 3 * p};
+            if (p > 1 || v == 1)
+                near(pipeline_time(&pipe, 1.0 / v, 2.0 / v, 0), 3 * (3 * p + (p - 1.0) / v));
+        }
+}
+
+static double seen(int p, int m)
+{
+    const struct pipeline pipe = {p, 1, m};
+
+    return pipeline_time(&pipe, 1, 2, 0.125) - pipeline_time(&pipe, 1, 2, 0);
+}
+
+/* A stage has p microbatches in flight, and their way there and back is 2 (p-1) messages: each
+ * further microbatch shows (p-1)/p of its 2 messages. */
+static void messages_of_1f1b_are_seen_for_all_but_a_pth(void **state)
+{
+    (void)state;
+    for (int p = 2; p <= 8; p *= 2) {
+        near(seen(p, 8 * p) - seen(p, 4 * p), 2 * 0.125 * (p - 1) / p * 4 * p);
+        assert_true(seen(p, p) >= 2 * 0.125 * (p - 1)); /* there and back once */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_forward_one_backward),
+        cmocka_unit_test(interleaved_order_is_complete_on_every_stage),
+        cmocka_unit_test(inputs_come_from_the_part_before),
+        cmocka_unit_test(without_messages_the_bubble_is_the_published_one),
+        cmocka_unit_test(messages_of_1f1b_are_seen_for_all_but_a_pth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
