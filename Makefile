@@ -44,7 +44,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 
 # The MPI program's own files; everything else builds without MPI.
 MPI_SRC := src/probe/probe_main.c src/probe/transport_mpi.c src/probe/world_mpi.c src/probe/mpi_ops.c src/probe/mpi_clock.c \
-    topo/gather.c topo/hwloc.c topo/local.c
+    src/step/replay_mpi.c src/step/replay_world.c topo/gather.c topo/hwloc.c topo/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
 LIB_SRC := $(filter-out $(MPI_SRC),$(wildcard $(addsuffix /*.c,src/base topo src/probe src/cost src/step src/verdict src/emit)))
 
@@ -67,7 +67,7 @@ $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
 $(BUILD)/railgauge-probe: $(call obj,$(wildcard $(MPI_SRC))) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(LIB)
 	@echo "  LINK $@"
-	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
 # The public library is the file that defines railgauge_open() and what that needs from the archive.
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)

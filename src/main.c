@@ -22,6 +22,7 @@ static const struct {
     {"show", cmd_show, "print tiers, pairs, collectives and findings of a matrix"},
     {"cost", cmd_cost, "what one transfer or collective costs"},
     {"predict", cmd_predict, "training step time for a model, layout and placement"},
+    {"replay", cmd_replay, "run a step's messages here, beside their prediction"},
     {"models", cmd_models, "the model architectures that predict knows"},
     {"search", cmd_search, "the best layouts of a model on so many GPUs"},
     {"calibrate", cmd_calibrate, "refit the constants of the step model to measured steps"},

@@ -15,6 +15,7 @@ int cmd_fit(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_cost(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
 int cmd_models(int argc, char **argv);
 int cmd_search(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);

@@ -18,13 +18,12 @@ static const struct argp_option common_options[] = {
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
-    struct probe_args *a = state->input;
-    bool speaks = !(state->flags & ARGP_NO_ERRS);
+    bool *done = state->input, speaks = !(state->flags & ARGP_NO_ERRS);
 
     (void)arg;
     if (key != '?' && key != USAGE && key != 'V')
         return ARGP_ERR_UNKNOWN;
-    a->done = true;
+    *done = true;
     if (speaks && key == 'V')
         puts("railgauge-probe " RG_VERSION);
     else if (speaks)
@@ -32,7 +31,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-static const struct argp common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
+const struct argp probe_common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
 
 static const struct argp_option discover_options[] = {
     {"output", 'o', "FILE", 0, "write topology.json here (default: only print)", 1},
@@ -60,7 +59,7 @@ static error_t parse_discover(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = a;
+        state->child_inputs[0] = &a->done;
         return 0;
     case 'o':
         a->output = arg;
@@ -85,7 +84,7 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = a;
+        state->child_inputs[0] = &a->done;
         state->child_inputs[1] = &a->probe;
         return 0;
     case 't':
@@ -125,9 +124,9 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
     return key == ARGP_KEY_INIT ? 0 : ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child common_child[] = {{&common_argp, 0, NULL, -1}, {0}};
+static const struct argp_child common_child[] = {{&probe_common_argp, 0, NULL, -1}, {0}};
 static const struct argp_child files_children[] = {
-    {&common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20}, {0}};
+    {&probe_common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20}, {0}};
 const struct argp probe_files_argp = {probe_options,  parse_probe, NULL, NULL,
                                       files_children, NULL,        NULL};
 static const struct argp_child files_child[] = {{&probe_files_argp, 0, NULL, 1}, {0}};
@@ -152,12 +151,18 @@ const struct argp probe_discover_argp = {discover_options, parse_discover, NULL,
                                          common_child,     NULL,           NULL};
 const struct argp probe_probe_argp = {NULL, parse_top, NULL, probe_doc, files_child, NULL, NULL};
 
-int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
-                     bool speak, struct err *err)
+int probe_argp_parse(const struct argp *argp, int argc, char **argv, bool speak, void *input,
+                     struct err *err)
 {
     unsigned flags = speak ? ARGP_NO_EXIT | ARGP_NO_HELP : ARGP_SILENT;
 
+    return argp_parse(argp, argc, argv, flags, NULL, input) ? err_usage(err, "wrong usage") : 0;
+}
+
+int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
+                     bool speak, struct err *err)
+{
     memset(a, 0, sizeof(*a));
     probe_opts_defaults(&a->probe);
-    return argp_parse(argp, argc, argv, flags, NULL, a) ? err_usage(err, "wrong usage") : 0;
+    return probe_argp_parse(argp, argc, argv, speak, a, err);
 }

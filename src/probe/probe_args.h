@@ -20,6 +20,12 @@ struct probe_args {
 int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
                      bool speak, struct err *err);
 
+/* The same for any argp whose children hold probe_common_argp. */
+int probe_argp_parse(const struct argp *argp, int argc, char **argv, bool speak, void *input,
+                     struct err *err);
+/* --help, --usage and --version without exit(); its input is a bool that says one was asked for. */
+extern const struct argp probe_common_argp;
+
 extern const struct argp probe_discover_argp, probe_probe_argp;
 /* The options of probe_probe_argp with its own --help, as a child for railgauge probe; the input is
  * a struct probe_args with the defaults of probe_opts, and the parent's flags hold ARGP_NO_HELP. */

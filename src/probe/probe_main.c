@@ -13,9 +13,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "emit/nccl_tests.h"
+#include "emit/replay_report.h"
 #include "probe/files.h"
 #include "probe/plan_cost.h"
 #include "probe/world_mpi.h"
+#include "step/replay_world.h"
 #include "topo/gather.h"
 
 static int run_discover(const struct probe_args *a, struct world *w, struct err *err)
@@ -102,36 +104,96 @@ static int run_probe(const struct probe_args *a, struct world *w, struct err *er
     return rc;
 }
 
-static const struct {
-    const char *name, *program;
-    const struct argp *argp;
-    int (*run)(const struct probe_args *a, struct world *w, struct err *err);
-} commands[] = {
-    {"discover", "railgauge-probe discover", &probe_discover_argp, run_discover},
-    {"probe", "railgauge-probe probe", &probe_probe_argp, run_probe},
-};
+static int report(struct replay_outcome *out, const struct replay_opts *o, struct err *err)
+{
+    json_t *json = replay_json(&out->made, &out->result, &out->job.matrix);
+    int rc = o->output ? json_save(json, o->output, err) : 0;
 
-static int run_command(int argc, char **argv, struct world *w, struct err *err)
+    if (rc == 0 && o->json) {
+        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+    } else if (rc == 0) {
+        replay_text(stdout, &out->made, &out->result);
+    }
+    json_decref(json);
+    return rc;
+}
+
+static int run_replay(int argc, char **argv, struct world *w, struct err *err)
+{
+    struct replay_outcome out = {.result = {.step = NULL}};
+    struct replay_opts o;
+
+    replay_defaults(&o);
+    if (probe_argp_parse(replay_argp(), argc, argv, w->rank == 0, &o, err) < 0) {
+        err->text[0] = '\0'; /* argp has said it */
+        return -1;
+    }
+    if (o.done)
+        return 0;
+    int rc = replay_world(&out, &o, w, err);
+    if (rc == 0 && w->rank == 0)
+        rc = report(&out, &o, err);
+    replay_world_free(&out);
+    return w->agree(w, rc, err);
+}
+
+static int run_with(const struct argp *argp, int argc, char **argv, struct world *w,
+                    int (*run)(const struct probe_args *a, struct world *w, struct err *err),
+                    struct err *err)
 {
     struct probe_args args;
 
-    for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
-        if (strcmp(argv[1], commands[i].name))
-            continue;
-        char *program = mem_strdup(commands[i].program);
-        argv[1] = program;
-        int rc = probe_args_parse(&args, commands[i].argp, argc - 1, argv + 1, w->rank == 0, err);
-        if (rc < 0)
-            err->text[0] = '\0'; /* argp has said it */
-        else if (!args.done)
-            rc = commands[i].run(&args, w, err);
-        free(program);
-        return rc;
-    }
-    return err_usage(err,
-                     "%s%s%s; the commands are discover and probe (--help after one says more)",
-                     argc > 1 ? "no command \"" : "no command", argc > 1 ? argv[1] : "",
-                     argc > 1 ? "\"" : " was given");
+    int rc = probe_args_parse(&args, argp, argc, argv, w->rank == 0, err);
+    if (rc < 0)
+        err->text[0] = '\0'; /* argp has said it */
+    else if (!args.done)
+        rc = run(&args, w, err);
+    return rc;
+}
+
+static int start_discover(int argc, char **argv, struct world *w, struct err *err)
+{
+    return run_with(&probe_discover_argp, argc, argv, w, run_discover, err);
+}
+
+static int start_probe(int argc, char **argv, struct world *w, struct err *err)
+{
+    return run_with(&probe_probe_argp, argc, argv, w, run_probe, err);
+}
+
+static const struct command {
+    const char *name, *program;
+    int (*run)(int argc, char **argv, struct world *w, struct err *err);
+    int threads; /* how many threads of a rank enter MPI at once; measuring wants no locks */
+} commands[] = {
+    {"discover", "railgauge-probe discover", start_discover, MPI_THREAD_SINGLE},
+    {"probe", "railgauge-probe probe", start_probe, MPI_THREAD_SINGLE},
+    {"replay", "railgauge-probe replay", run_replay, MPI_THREAD_MULTIPLE},
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof(commands) / sizeof(*commands); i++)
+        if (!strcmp(name, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+static int run_command(const struct command *c, int argc, char **argv, struct world *w,
+                       struct err *err)
+{
+    if (!c)
+        return err_usage(err,
+                         "%s%s%s; the commands are discover, probe and replay (--help after one "
+                         "says more)",
+                         argc > 1 ? "no command \"" : "no command", argc > 1 ? argv[1] : "",
+                         argc > 1 ? "\"" : " was given");
+    char *program = mem_strdup(c->program);
+    argv[1] = program;
+    int rc = c->run(argc - 1, argv + 1, w, err);
+    free(program);
+    return rc;
 }
 
 static void note_library(void)
@@ -152,13 +214,15 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     json_provenance_argv(argc, argv);
     log_setup("railgauge-probe", LOG_INFO);
-    MPI_Init(&argc, &argv);
+    const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
+    int threads;
+    MPI_Init_thread(&argc, &argv, command ? command->threads : MPI_THREAD_SINGLE, &threads);
     files_catch_signals();
     note_library();
     int rc = world_mpi_open(&w, &err);
 
     if (rc == 0)
-        rc = run_command(argc, argv, &w, &err);
+        rc = run_command(command, argc, argv, &w, &err);
     if (rc < 0 && w.rank == 0 && err.text[0])
         log_error("%s", err.text);
     world_mpi_close(&w);

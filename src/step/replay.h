@@ -1,0 +1,66 @@
+/* replay.h - one training step as what each rank does: compute for a while, start, call and await
+ * the very messages that traffic_of() lists, in the order in which a step has them.
+ *
+ * A rank has two streams, as a GPU has.  The main one computes and runs what nothing hides:
+ * messages inside layers (tp, cp, ep) block it, what goes between stages is sent beside the next
+ * unit and awaited where it is needed.  The side stream runs the messages of weights and gradients,
+ * one after another: the main stream starts them one layer ahead and waits before it uses what they
+ * bring (FSDP prefetch: Zhao et al. 2023, 3.3; gradient buckets: Li et al. 2020, PyTorch
+ * DDP, 3.2.3). Weights of a microbatch's first layer, and the reductions of its last one, have
+ * nothing to hide behind.  Nothing here knows MPI or time: replay_mpi.h runs the list. */
+#ifndef RG_REPLAY_H
+#define RG_REPLAY_H
+
+#include "step/pipeline.h"
+#include "step/traffic.h"
+
+enum replay_kind {
+    REPLAY_BURN,  /* compute for `sec` */
+    REPLAY_CALL,  /* the message now, until it is done */
+    REPLAY_START, /* put the message into the side stream */
+    REPLAY_WAIT,  /* until the first `ticket` messages of the side stream are done */
+    REPLAY_SEND,  /* to rank `peer`, without waiting */
+    REPLAY_RECV,  /* from rank `peer`, until it is there */
+};
+
+struct replay_action {
+    enum replay_kind kind;
+    int message; /* index in the traffic: whose time it is; burn: -1 */
+    int peer, tag;
+    int ticket;
+    double sec;
+};
+
+/* How ranks compute. */
+enum burn {
+    BURN_AUTO, /* spin where every rank has a core of its own, else sleep */
+    BURN_SLEEP,
+    BURN_SPIN,
+    BURN_COUNT
+};
+extern const char *const burn_name[BURN_COUNT];
+
+/* One rank's step. */
+struct replay_plan {
+    struct replay_action *action;
+    int actions;
+    int tickets; /* messages that the side stream runs */
+};
+
+struct replay_step {
+    const struct traffic *traffic;
+    const struct layout *layout;
+    const struct recipe *recipe; /* after layout_check() */
+    struct replay_compute {
+        double forward, backward; /* seconds of one microbatch */
+    } rest,
+        last; /* on a rank of the last pipeline stage, which has the output head, and elsewhere */
+};
+
+/* EXIT_USAGE: a schedule that only the prediction knows. */
+int replay_check(const struct recipe *r, struct err *err);
+struct pipeline replay_pipeline(const struct layout *l, const struct recipe *r);
+void replay_make(struct replay_plan *p, const struct replay_step *s, int rank);
+void replay_free(struct replay_plan *p);
+
+#endif

@@ -1,0 +1,29 @@
+/* replay_case.h - the numbers of a replay, and the prediction that it is held against.
+ *
+ * A GPU hides messages by its own rules, which constants.json calibrates.  A replay hides what its
+ * two streams hide (replay.h), so the prediction for it takes what follows from that structure:
+ * messages inside layers are seen in full, weights and gradients hide behind a layer's compute in
+ * full, and of the messages between stages is seen what the pipeline's order leaves (pipeline.h).
+ * Nothing of it comes from a measured step. */
+#ifndef RG_REPLAY_CASE_H
+#define RG_REPLAY_CASE_H
+
+#include "step/predict.h"
+#include "step/replay.h"
+
+struct replay_case {
+    struct constants constants;   /* shipped ones, with those that replace exposure */
+    struct prediction prediction; /* of the shrunken step */
+    struct traffic traffic;       /* shrunken messages */
+    double shrink;
+    struct replay_compute rest, last; /* as in struct replay_step */
+};
+
+/* q: the job; its constants and shrink are replaced.  shrink 0: choose it so that the step takes
+ * `seconds` (never less than 1: a step is not blown up).  replay_case_free() also after an error.
+ */
+int replay_case_make(struct replay_case *c, const struct question *q, double shrink, double seconds,
+                     struct err *err);
+void replay_case_free(struct replay_case *c);
+
+#endif

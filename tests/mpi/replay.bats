@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# replay.bats - a step's messages beside their prediction: layouts that run, and words that are refused.
+
+bats_require_minimum_version 1.5.0
+load helper
+
+setup_file() {
+    command -v mpirun >/dev/null || return 0
+    export campaign=$BATS_FILE_TMPDIR/campaign
+    railgauge run --launch "mpirun -n 4 --oversubscribe --bind-to none --mca btl vader,self --mca mpi_yield_when_idle 1" \
+        -o "$campaign" --no-plots --epochs 1 -n 4 -b 1K -e 256K -f 4 --op pair_latency,pair_bw \
+        --for-job "--layout dp_shard=4" --for-job "--layout tp=2,dp_shard=2 --strategy zero1" >/dev/null 2>&1
+}
+
+setup() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    matrix=$campaign/matrix.json
+}
+
+replay() { ranks 4 "$probe" replay "$matrix" --flops 1e11 --seconds 0.3 --steps 2 "$@"; }
+
+# runs LAYOUT... - every term is there, and compute takes what it was set to.
+runs() {
+    replay --json --layout "$@" >out.json
+    jq -e '.format == "railgauge-replay" and (.steps_s | length) == 2 and .measured_s > 0' out.json
+    jq -e '.terms[0] | .term == "compute" and .measured_s / .predicted_s > 0.9
+        and .measured_s / .predicted_s < 1.2' out.json
+    jq -e '[.terms[] | select(.term != "compute") | .one_predicted_s > 0] | length > 0 and all' out.json
+    jq -e '.measured_s >= .terms[0].measured_s * 0.99' out.json
+}
+
+@test "a job's own groups are in the plan, side by side" {
+    grep -qP 'collective\tall_gather\t.*\t0-3$' "$campaign/plan.tsv"
+    grep -qP 'collective\treduce_scatter\t.*\t0,2 1,3$' "$campaign/plan.tsv"
+    jq -e '[.collectives[] | select(.at_once == 2)] | length > 0' "$matrix"
+}
+
+@test "fsdp" { runs dp_shard=4; }
+@test "tp beside zero1" { runs tp=2,dp_shard=2 --strategy zero1; }
+@test "cp" { runs cp=2,dp_shard=2; }
+@test "1f1b" { runs pp=4 --batch 8; }
+@test "interleaved" { runs pp=2,dp_shard=2 --strategy zero1 --batch 8 --stages-per-rank 2; }
+
+@test "the order of ranks decides who talks to whom" {
+    printf '%s\n' 3 1 2 0 >order
+    runs dp_shard=4 --order order
+}
+
+@test "the table has a line for each term and for the step" {
+    run replay --layout dp_shard=4
+    [ "$status" -eq 0 ]
+    [[ $output == *"llama3.1-8b, dp_shard=4, fsdp: 4 ranks, 1 microbatch, shrunk by "*"compute by "* ]]
+    for term in compute "weights all_gather forward" "gradients reduce_scatter" step; do
+        [[ $output == *$'\n'"$term "* ]]
+    done
+}
+
+@test "railgauge replay starts the ranks itself" {
+    railgauge replay "$matrix" --layout dp_shard=4 --flops 1e11 --seconds 0.2 --steps 1 -o out.json
+    jq -e '.prediction.layout == "dp_shard=4"' out.json
+    railgauge replay --launch "mpirun -n 4 --oversubscribe" "$matrix" --layout dp_shard=4 --flops 1e11 \
+        --seconds 0.2 --steps 1 --json | jq -e '.steps_s | length == 1'
+}
+
+# refuse CODE TEXT OPTION...
+refuse() {
+    local code=$1 text=$2
+    shift 2
+    run replay "$@"
+    echo "$output"
+    [ "$status" -eq "$code" ]
+    [[ $output == *"$text"* ]]
+}
+
+@test "what cannot be replayed is refused with the reason" {
+    refuse 64 "schedule zb-h1 cannot be replayed (1f1b and interleaved can)" --layout pp=4 --schedule zb-h1
+    refuse 64 "the layout needs 8 ranks and the matrix has 4 endpoints" --layout dp_shard=8
+    refuse 64 '--burn: burn "nap" is not known (known: auto, sleep, spin)' --burn nap
+    refuse 64 '--steps: ' --steps none
+    sed 's/"transport": "mpi"/"transport": "sim"/' "$matrix" >sim.json
+    matrix=sim.json refuse 78 "sim.json was measured over sim, and a replay runs over mpi" --layout dp_shard=4
+    matrix=none.json refuse 66 "none.json"
+    host=$(hostname)
+    sed "s/\"$host\"/\"elsewhere\"/" "$matrix" >other.json
+    matrix=other.json refuse 78 "endpoint 0 of the matrix is on elsewhere, and rank 0 of the world is on $host" \
+        --layout dp_shard=4
+}
+
+@test "fewer ranks than endpoints is refused" {
+    run ranks 2 "$probe" replay "$matrix" --layout dp_shard=4 --flops 1e11
+    [ "$status" -eq 78 ]
+    [[ $output == *"rank 2 of the job runs on endpoint 2, and only 2 ranks were started"* ]]
+}
