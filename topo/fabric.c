@@ -154,10 +154,9 @@ int fabric_load(struct fabric *f, const char *name, struct err *err)
 
 double fabric_collective_time(const struct fabric_collective *c, double bytes)
 {
-    const struct fabric_point *p = c->point, *last = p + c->points - 1;
-
     if (!c->points)
         return c->alpha.value + bytes * op_bus_factor(c->op, c->ranks) / c->busbw.value;
+    const struct fabric_point *p = c->point, *last = p + c->points - 1;
     if (bytes <= p->bytes)
         return p->sec;
     while (p < last && p[1].bytes < bytes)
