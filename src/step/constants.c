@@ -33,6 +33,15 @@ static const struct {
     {"optimizer.bytes_per_param", 0, 200, false}, /* read and written, of the rank's shard */
     {"optimizer.hbm_share", 0.01, 1, false},      /* of the data sheet's memory rate */
     {"fixed.seconds", 0, 100, true},
+    {"memory.logit_bytes.megatron", 0, 64, false}, /* of a logit at the peak of the loss */
+    {"memory.logit_bytes.compiled", 0, 64, false},
+    {"memory.logit_bytes.eager", 0, 64, false},
+    {"memory.nccl_bytes", 0, 1e11, false},
+    {"memory.communicator_bytes", 0, 1e11, false},
+    {"memory.context_bytes", 0, 1e11, false},
+    {"memory.bucket_bytes", 0, 1e11, false},
+    {"memory.fragmentation", 0, 1,
+     false},                       /* share of what the allocator hands out and takes back */
     {"error.preset", 0, 2, false}, /* of times from published curves, of modelled ones, ... */
     {"error.modelled", 0, 2, false},
     {"error.assumed", 0, 2, false},

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/memory.h"
+
+#include <math.h>
+
+#include "step/memory_layer.h"
+
+#define AT(field) offsetof(struct memory, field)
+
+const struct memory_part memory_part[MEMORY_PARTS] = {
+    {"weights", "bf16, or fp32 shards of FSDP", AT(weights)},
+    {"gradients", "of trained weights", AT(gradients)},
+    {"optimizer", "moments and master weights", AT(optimizer)},
+    {"adapters", "LoRA, with their states", AT(adapters)},
+    {"activations", "kept for backward, and one layer at work", AT(activations)},
+    {"logits", "at the peak of the loss", AT(logits)},
+    {"gathered", "whole layers in flight, buckets", AT(gathered)},
+    {"comm", "NCCL buffers", AT(comm)},
+    {"context", "CUDA context and libraries", AT(context)},
+    {"fragmentation", "of the allocator", AT(fragmentation)},
+};
+
+void memory_constants_of(struct memory_constants *c, const struct constants *k)
+{
+    *c = (struct memory_constants){.nccl = constants_get(k, "memory.nccl_bytes")->value,
+                                   .communicator =
+                                       constants_get(k, "memory.communicator_bytes")->value,
+                                   .context = constants_get(k, "memory.context_bytes")->value,
+                                   .fragmentation = constants_get(k, "memory.fragmentation")->value,
+                                   .bucket = constants_get(k, "memory.bucket_bytes")->value};
+    for (int i = 0; i < STACK_COUNT; i++)
+        c->logit[i] = constants_get(k, i == STACK_MEGATRON     ? "memory.logit_bytes.megatron"
+                                       : i == STACK_TORCHTITAN ? "memory.logit_bytes.compiled"
+                                                               : "memory.logit_bytes.eager")
+                          ->value;
+}
+
+/* Bytes per parameter, and whether data-parallel ranks share them out. */
+struct habit {
+    double weight, optimizer;
+    bool weights, gradients, states; /* sharded */
+};
+static const struct habit habit[STRATEGY_COUNT] = {
+    [STRATEGY_DDP] = {2, 12, false, false, false}, [STRATEGY_ZERO1] = {2, 12, false, false, true},
+    [STRATEGY_ZERO2] = {2, 12, false, true, true}, [STRATEGY_ZERO3] = {2, 12, true, true, true},
+    [STRATEGY_FSDP] = {4, 8, true, true, true},    [STRATEGY_HSDP] = {4, 8, true, true, true},
+};
+
+/* What is asked, and one stage of it. */
+struct view {
+    const struct model *m;
+    const struct layout *l;
+    const struct recipe *r;
+    const struct memory_constants *c;
+    struct pipe_stage stage;
+    struct held held;
+};
+
+/* Frozen weights lie in what products read: one byte for fp8 and fp4 under Megatron-LM (fp8
+ * parameters), else bf16. */
+static double frozen_bytes(const struct recipe *r)
+{
+    bool narrow = r->dtype == DTYPE_FP8 || r->dtype == DTYPE_MXFP8 || r->dtype == DTYPE_NVFP4;
+
+    return narrow && r->stack == STACK_MEGATRON ? 1 : 2;
+}
+
+/* One grid: `params` of the rank, `adapters` beside them, shared out over n ranks. */
+static void add_states(struct memory *mem, const struct view *v, double params, double adapters,
+                       int n)
+{
+    const struct habit *h = &habit[v->r->strategy];
+    double weights = h->weights ? n : 1, gradients = h->gradients ? n : 1;
+    double states = h->states ? n : 1, gradient = recipe_grad_bytes(v->r);
+
+    if (v->r->lora) {
+        mem->weights += params * frozen_bytes(v->r) / weights;
+        mem->adapters +=
+            adapters * (h->weight / weights + gradient / gradients + h->optimizer / states);
+        return;
+    }
+    mem->weights += params * h->weight / weights;
+    mem->gradients += params * gradient / gradients;
+    mem->optimizer += params * h->optimizer / states;
+}
+
+static double trained(const struct view *v)
+{
+    return v->r->lora ? v->held.lora + v->held.lora_expert : v->held.dense + v->held.expert;
+}
+
+/* FSDP: this layer's weights whole, with prefetch the next one's too, the head until backward, and
+ * one layer's gradients on their way; a pipeline holds whole gradients until its last microbatch,
+ * and whole weights unless they are resharded.  ZeRO: buckets. */
+static double gathered_bytes(const struct view *v)
+{
+    const struct held *h = &v->held;
+    double layer = (h->dense + h->expert) / fmax(1, h->layers);
+    double weight = recipe_weight_bytes(v->r), gradient = recipe_grad_bytes(v->r);
+    double head = v->stage.last ? (double)v->m->hidden * v->m->vocab / v->l->size[AXIS_TP] : 0;
+    bool pipeline = v->l->size[AXIS_PP] > 1;
+
+    if (!recipe_gathers_weights(v->r))
+        return v->r->strategy == STRATEGY_DDP || v->r->stack == STACK_MEGATRON ? 0 : v->c->bucket;
+    if (layout_span(v->l, layout_shard_axes(v->l, v->r)).size == 1)
+        return 0;
+    double weights = layer * (v->r->prefetch ? 2 : 1) * weight + head * weight;
+    if (!v->r->reshard)
+        weights = (h->dense + h->expert) * weight;
+    double gradients =
+        pipeline ? trained(v) * gradient : trained(v) / fmax(1, h->layers) * gradient;
+    return weights + gradients;
+}
+
+/* Microbatches whose activations stage i holds, in units of all its layers. */
+static double in_flight(const struct view *v)
+{
+    double p = v->l->size[AXIS_PP], i = v->stage.index, chunks = v->r->stages;
+    double m = layout_microbatches(v->l, v->r);
+
+    switch (v->r->schedule) {
+    case SCHEDULE_INTERLEAVED:
+        return fmin(m * chunks, 2 * (p - i - 1) + (chunks - 1) * p + 1) / chunks;
+    case SCHEDULE_ZB_H1:
+        return fmin(m, p);
+    case SCHEDULE_ZB_H2:
+        return fmin(m, 2 * p - 1);
+    case SCHEDULE_DUALPIPE:
+        return p > 1 ? fmin(m, p + 1) : 1;
+    default:
+        return fmin(m, p - i);
+    }
+}
+
+/* A microbatch in flight keeps every layer of the stage; one layer is at work, with the gradients
+ * of what it holds, and when it is recomputed with all of that again. */
+static double activation_bytes(const struct view *v)
+{
+    const struct recipe *r = v->r;
+    double sum = 0, most = 0, tokens = (double)r->seq * r->micro_batch / v->l->size[AXIS_CP];
+
+    for (int i = 0; i <= v->m->kinds; i++) {
+        const struct layer *kind = i < v->m->kinds ? &v->m->layer[i] : &v->m->mtp;
+        double n = kind == &v->m->mtp && !r->mtp ? 0 : stage_layers(&v->stage, v->m, kind);
+        if (n <= 0)
+            continue;
+        sum += n * memory_layer(v->m, kind, v->l, r, r->recompute);
+        most = fmax(most, memory_layer(v->m, kind, v->l, r, RECOMPUTE_NONE));
+    }
+    bool gathers = v->l->size[AXIS_TP] > 1 && r->sequence_parallel && r->stack == STACK_MEGATRON;
+    double whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
+    return tokens * (sum * in_flight(v) + most * (r->recompute ? 2 : 1) + whole);
+}
+
+static double logit_bytes(const struct view *v)
+{
+    double one = v->c->logit[v->r->stack];
+    double tokens = (double)v->r->seq * v->r->micro_batch / v->l->size[AXIS_CP];
+
+    return v->stage.last ? tokens * v->m->vocab / v->l->size[AXIS_TP] * one : 0;
+}
+
+static double comm_bytes(const struct view *v)
+{
+    double sum = v->l->ranks > 1 ? v->c->nccl : 0;
+
+    for (int i = 0; i < AXIS_COUNT; i++)
+        sum += v->l->size[i] > 1 ? v->c->communicator : 0;
+    return sum;
+}
+
+static void stage_memory(struct memory *mem, struct view *v)
+{
+    *mem = (struct memory){.stage = v->stage.index};
+    traffic_held(&v->held, v->m, v->l, v->r, &v->stage);
+    add_states(mem, v, v->held.dense, v->held.lora,
+               layout_span(v->l, layout_shard_axes(v->l, v->r)).size);
+    add_states(mem, v, v->held.expert, v->held.lora_expert,
+               layout_span(v->l, layout_expert_shard_axes(v->l, v->r)).size);
+    mem->activations = activation_bytes(v);
+    mem->logits = logit_bytes(v);
+    mem->gathered = gathered_bytes(v);
+    mem->comm = comm_bytes(v);
+    mem->context = v->c->context;
+    mem->fragmentation = v->c->fragmentation * (mem->activations + mem->logits + mem->gathered);
+    mem->total = memory_states(mem) + mem->activations + mem->logits + mem->gathered + mem->comm +
+                 mem->context + mem->fragmentation;
+}
+
+void memory_of(struct memory *mem, const struct model *m, const struct layout *l,
+               const struct recipe *r, double capacity, const struct memory_constants *c)
+{
+    int pp = l->size[AXIS_PP], at[] = {0, 1, pp - 1};
+    struct view v = {.m = m, .l = l, .r = r, .c = c};
+
+    *mem = (struct memory){.total = -1};
+    for (int i = 0; i < (pp > 2 ? 3 : pp); i++) {
+        struct memory one;
+        layout_stage(&v.stage, l, m, r, pp > 2 ? at[i] : i);
+        stage_memory(&one, &v);
+        if (one.total > mem->total)
+            *mem = one;
+    }
+    mem->capacity = capacity;
+}
+
+bool memory_fits(const struct memory *mem)
+{
+    return !(mem->capacity > 0) || mem->total <= mem->capacity;
+}
+
+double memory_states(const struct memory *mem)
+{
+    return mem->weights + mem->gradients + mem->optimizer + mem->adapters;
+}

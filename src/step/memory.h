@@ -1,0 +1,55 @@
+/* memory.h - bytes of one GPU: does a layout fit?
+ *
+ * States per parameter: bf16 weights 2, gradients 2 or 4, Adam with fp32 master weights 12
+ * (Rajbhandari et al. 2020, 3.1; Megatron-LM training/theoretical_memory_usage.py: 6 + 12/dp), each
+ * over the ranks that the strategy shards it by; FSDP shards fp32 weights 4, gradients 4 and
+ * moments 8 (torchtitan). Frozen weights have neither gradients nor moments; adapters have 16.
+ *
+ * Activations: what backward needs of each layer, attention being a flash kernel (Korthikanti et
+ * al. 2022, 4, without dropout and scores; its inputs, output and the inputs of every product), for
+ * the microbatches that are in flight on the stage: p - i of 1F1B, (2(p-i-1) + (v-1)p + 1)/v
+ * interleaved (Narayanan et al. 2021, 2.2), p and 2p-1 of zb-h1 and zb-h2 (Qi et al. 2023, table
+ * 2), p+1 of DualPipe (DeepSeek-V3 2024, table 2).  Full recompute keeps the input of each layer,
+ * and all of one. torchtitan's selective recompute keeps every other product.  Assumed: experts get
+ * equal shares. Not modelled: moments below fp32, offloading, CUDA graphs. */
+#ifndef RG_MEMORY_H
+#define RG_MEMORY_H
+
+#include "step/constants.h"
+#include "step/traffic.h"
+
+struct memory {
+    double weights, gradients, optimizer, adapters; /* model states, B */
+    double activations, logits;
+    double gathered;                     /* FSDP's whole layers in flight; buckets of ZeRO */
+    double comm, context, fragmentation; /* NCCL buffers, CUDA context and libraries, allocator */
+    double total, capacity;              /* capacity 0: unknown */
+    int stage;                           /* pipeline stage that needs the most */
+};
+
+/* The parts by name, in the order above, without total and capacity. */
+enum { MEMORY_PARTS = 10 };
+struct memory_part {
+    const char *name, *what; /* "gradients"; in words */
+    size_t at;               /* offset in struct memory */
+};
+extern const struct memory_part memory_part[MEMORY_PARTS];
+
+struct memory_constants {
+    double logit[STACK_COUNT]; /* B per logit at the peak of the loss */
+    double nccl, communicator; /* B, once and for each group that a rank is in */
+    double context;            /* B */
+    double fragmentation;      /* share of activations, logits and gathered layers */
+    double bucket;             /* B of ZeRO-1 to 3's buckets (DeepSpeed) */
+};
+void memory_constants_of(struct memory_constants *c, const struct constants *k);
+
+/* After layout_check().  capacity: fabric.gpu.memory_bytes, 0 where unknown.  Allocates nothing. */
+void memory_of(struct memory *mem, const struct model *m, const struct layout *l,
+               const struct recipe *r, double capacity, const struct memory_constants *c);
+/* True also where the capacity is unknown. */
+bool memory_fits(const struct memory *mem);
+/* Weights to optimizer and adapters. */
+double memory_states(const struct memory *mem);
+
+#endif
