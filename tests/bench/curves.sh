@@ -1,0 +1,43 @@
+#!/bin/bash
+# curves.sh - how well curves are interpolated and how fast they and the collectives built on them answer.
+#
+#   RG_BUILD=build tests/bench/curves.sh [CURVES.tsv] [OUT.tsv]
+#
+# CURVES.tsv (default $RAILGAUGE_CURVES, else ../shared/datasets/nccl_curves.tsv) holds measured curves; without
+# it only speed is printed.  Values also go to OUT.tsv (default RG_BUILD/curves.tsv).  A missed target is no failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=${RG_BUILD:-build}
+curves=${1:-${RAILGAUGE_CURVES:-../shared/datasets/nccl_curves.tsv}}
+out=${2:-$build/curves.tsv}
+
+# row NAME VALUE UNIT [LIMIT]
+row() {
+    local verdict=-
+    [ -z "${4-}" ] || verdict=$(awk -v v="$2" -v t="$4" 'BEGIN {print v <= t ? "met" : "missed"}')
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4:+<= $4}" "$verdict" >>"$out"
+    printf '  %-52s %10s %-6s %10s  %s\n' "$1" "$2" "$3" "${4:+<= $4}" "$verdict"
+}
+
+# score NAME MEDIAN P90 [OPTION...]: the two limits may be empty.
+score() {
+    local total
+    total=$("$build/railgauge" curves "$curves" --json "${@:4}" | awk '/"total"/ {t = 1} t && /_pct/ {
+        gsub(/[",:]/, ""); v[$1] = $2} END {print v["median_pct"], v["p90_pct"]}')
+    row "$1, median error" "${total% *}" % "$2"
+    row "$1, 90th percentile" "${total#* }" % "$3"
+}
+
+printf 'name\tvalue\tunit\ttarget\tverdict\n' >"$out"
+if [ -r "$curves" ]; then
+    score "curves, one size left out" 2 8
+    score "curves, sizes x8 apart" "" "" --every 8
+    score "curves, sizes x16 apart" "" "" --every 16
+else
+    echo "curves.sh: no table of measured curves ($curves)" >&2
+fi
+"$build/tests/bench/collective" | while read -r name value unit; do
+    row "${name//_/ }" "$value" "$unit"
+done
+echo "  values: $out"
