@@ -9,25 +9,56 @@
 #include "cmd/predict_batch.h"
 #include "cmd/predict_case.h"
 #include "cmd/predict_text.h"
+#include "step/anchor.h"
+
+static int print(const struct job *j, const struct predict_args *a, struct prediction *p,
+                 struct err *err)
+{
+    json_t *json = predict_json(p, &j->matrix);
+    int rc = a->output ? json_save(json, a->output, err) : 0;
+
+    if (rc == 0 && a->json) {
+        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+    } else if (rc == 0) {
+        predict_text(stdout, p, &j->matrix, &a->job.recipe, a->explain);
+    }
+    json_decref(json);
+    return rc;
+}
+
+/* p: the prediction from the anchor, with what it changed. */
+static int from_anchor(struct prediction *p, struct question *q, const struct predict_args *a,
+                       const char *name, struct err *err)
+{
+    struct anchor anchor;
+    int rc = predict_step(p, q, err);
+    double without = p->sec;
+
+    if (rc == 0)
+        prediction_free(p);
+    if (anchor_open(&anchor, name, q->constants, err) < 0 ||
+        anchor_apply(&anchor, q, a->release, err) < 0)
+        rc = -1;
+    if (rc == 0)
+        rc = predict_step(p, q, err);
+    if (rc == 0)
+        anchor_notes(p, &anchor, q, a->release, without);
+    anchor_free(&anchor);
+    return rc;
+}
 
 static int answer(const struct job *j, const struct predict_args *a, struct err *err)
 {
     struct question q = job_question(j, &a->job);
+    const char *anchor = a->anchor ? a->anchor : a->save_anchor;
     struct prediction p;
-    int rc = predict_step(&p, &q, err);
 
-    if (rc == 0) {
-        json_t *json = predict_json(&p, &j->matrix);
-        if (a->output)
-            rc = json_save(json, a->output, err);
-        if (rc == 0 && a->json) {
-            json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-            putchar('\n');
-        } else if (rc == 0) {
-            predict_text(stdout, &p, &j->matrix, &a->job.recipe, a->explain);
-        }
-        json_decref(json);
-    }
+    if (a->save_anchor && anchor_save(&a->job, j, a->measured, a->release, a->save_anchor, err) < 0)
+        return -1;
+    int rc = anchor ? from_anchor(&p, &q, a, anchor, err) : predict_step(&p, &q, err);
+    if (rc == 0)
+        rc = print(j, a, &p, err);
     prediction_free(&p);
     return rc;
 }

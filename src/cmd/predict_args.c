@@ -7,12 +7,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/opt.h"
+#include "base/units.h"
 
-enum { JSON = 0x400, EXPLAIN, BATCH, SCORE, CASE, MARKDOWN };
+enum { JSON = 0x400, EXPLAIN, BATCH, SCORE, CASE, MARKDOWN, ANCHOR, MEASURED, SAVE, RELEASE };
 
 static const struct argp_option options[] = {
     {"batch", BATCH, "N|TABLE", OPTION_HIDDEN, NULL, 3}, /* N has its help as a setting */
     {"score", SCORE, NULL, 0, "of a table: print how far off its predictions are, not the rows", 5},
+    {"anchor", ANCHOR, "FILE|ROW", 0,
+     "one measured step of this recipe: a file of --save-anchor, or TABLE.tsv:ID; compute takes as "
+     "much longer as it did there",
+     4},
+    {"measured", MEASURED, "TIME", 0, "what a step of this job was measured at: 13.2s", 4},
+    {"save-anchor", SAVE, "FILE", 0, "write this job and --measured as an anchor for others", 4},
+    {"release", RELEASE, "TEXT", 0, "of the software, to be compared with the anchor's", 4},
     {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
     {"case", CASE, "FILE", 0,
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
@@ -35,6 +44,8 @@ static const char doc[] =
     "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 --strategy zero1 \\\n"
     "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 --explain\n"
     "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n"
+    "  railgauge predict --fabric hgx-h100 --layout dp=8 --measured 2.1s --save-anchor a.json\n"
+    "  railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json\n"
     "  railgauge predict --batch steps.tsv --score\n"
     "  railgauge predict --case all\n\n"
     "Exit codes: 0 good, 1 a verdict is not the one that the case file expects, 2 could not judge "
@@ -56,6 +67,17 @@ static error_t take_batch(struct predict_args *a, char *arg, struct argp_state *
         return 0;
     argp_error(state, "--%s", err.text);
     return EINVAL;
+}
+
+static error_t take_measured(struct predict_args *a, char *arg, struct argp_state *state)
+{
+    struct err err = {0, ""};
+
+    if (units_seconds(&a->measured, arg, &err) < 0 || !(a->measured > 0)) {
+        opt_error(state, options, MEASURED, &err);
+        return EINVAL;
+    }
+    return 0;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -85,6 +107,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case 'o':
         a->output = arg;
+        return 0;
+    case ANCHOR:
+        a->anchor = arg;
+        return 0;
+    case SAVE:
+        a->save_anchor = arg;
+        return 0;
+    case RELEASE:
+        a->release = arg;
+        return 0;
+    case MEASURED:
+        return take_measured(a, arg, state);
+    case ARGP_KEY_END:
+        if (!a->measured != !a->save_anchor)
+            argp_error(state, "--measured and --save-anchor belong together");
+        else if (a->anchor && a->save_anchor)
+            argp_error(state, "--anchor brings a measured step, and --measured is another");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -9,7 +9,9 @@
 struct predict_args {
     struct job_opts job;
     const char *output, *table; /* table: of --batch */
-    const char **cases;         /* --case: predict their jobs instead of one from the options */
+    const char *anchor, *save_anchor, *release;
+    double measured;    /* s; 0: not given */
+    const char **cases; /* --case: predict their jobs instead of one from the options */
     int case_count;
     bool json, explain, score, markdown;
 };

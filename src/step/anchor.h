@@ -9,6 +9,7 @@
 #define RG_ANCHOR_H
 
 #include "base/err.h"
+#include "step/job.h"
 
 /* Where a solution is looked for, and outside of which it is not the software any more. */
 #define ANCHOR_MIN 0.02
@@ -21,5 +22,31 @@
  * 50 times the compute is not enough. */
 int anchor_solve(double *stretch, double (*seconds)(void *ctx, double stretch), void *ctx,
                  double measured, struct err *err);
+
+/* A measured step, what was predicted for it, and what follows. */
+struct anchor {
+    char *name;                  /* "a.json", "row small of steps.tsv" */
+    char *model, *gpu, *release; /* gpu NULL: a machine whose compute rate was measured */
+    struct recipe recipe;
+    double measured, predicted; /* s; predicted: without it */
+    double stretch;
+};
+
+/* text: a file of anchor_save(), or TABLE:ID, a row of a table as batch.h reads them.  Solved with
+ * the constants of the question it is for.  EXIT_UNJUDGED when compute cannot explain it.
+ * anchor_free() also after an error. */
+int anchor_open(struct anchor *a, const char *text, const struct constants *c, struct err *err);
+void anchor_free(struct anchor *a);
+/* {"format": "railgauge-anchor", "seconds": 13.2, "release": "...", "job": {KEY: VALUE}}: what was
+ * asked, with the keys of job.h, and what was measured.  release NULL: not stated. */
+int anchor_save(const struct job_opts *o, const struct job *j, double seconds, const char *release,
+                const char *path, struct err *err);
+
+/* Sets stretch and doubt of q.  Another GPU: EXIT_UNJUDGED.  Another model, dtype, stack, kind of
+ * training or release: doubt. */
+int anchor_apply(const struct anchor *a, struct question *q, const char *release, struct err *err);
+/* What the anchor changed, as notes of p: `without` is what p was without it, s. */
+void anchor_notes(struct prediction *p, const struct anchor *a, const struct question *q,
+                  const char *release, double without);
 
 #endif

@@ -74,6 +74,7 @@ int batch_find(const struct batch *b, const char *id);
 /* Loads models, presets and matrices, each once, and prices the messages of every row; rows that
  * cannot be asked become misses. */
 void batch_ask(struct batch *b);
+void batch_ask_row(struct batch *b, int row); /* one of them */
 /* Predicts every row that was asked, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
 /* Chooses each family's anchor, its smallest job (GPUs, then batch, then rows that are no test

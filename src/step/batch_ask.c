@@ -157,14 +157,19 @@ static void miss(struct batch_row *r, const struct err *err)
     batch_remark(r, "%s", err->text);
 }
 
-void batch_ask(struct batch *b)
+void batch_ask_row(struct batch *b, int i)
 {
     struct err err = {0, ""};
 
-    b->world = mem_calloc(1, sizeof(*b->world));
+    b->world = b->world ? b->world : mem_calloc(1, sizeof(*b->world));
+    if (b->row[i].status == BATCH_PREDICTED && ask(&b->row[i], b->world, &err) < 0)
+        miss(&b->row[i], &err);
+}
+
+void batch_ask(struct batch *b)
+{
     for (int i = 0; i < b->rows; i++)
-        if (b->row[i].status == BATCH_PREDICTED && ask(&b->row[i], b->world, &err) < 0)
-            miss(&b->row[i], &err);
+        batch_ask_row(b, i);
 }
 
 double batch_measured(const struct batch_row *r)

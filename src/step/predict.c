@@ -45,6 +45,7 @@ static void add_up(struct prediction *p, const struct question *q)
             p->hidden += t->hidden;
         }
     }
+    whole = hypot(whole, q->doubt);
     double half = z90 * sqrt(var + whole * whole * p->sec * p->sec);
     p->hi = p->sec + half;
     p->lo = p->sec * p->sec / p->hi; /* errors multiply: half the time is as far off as twice */

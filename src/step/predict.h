@@ -31,6 +31,7 @@ struct question {
     double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
     struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
     double stretch; /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
+    double doubt;   /* share by which that anchor fits this question less than one of its own */
 };
 
 enum term_kind { TERM_COMPUTE, TERM_MESSAGE, TERM_BUBBLE, TERM_OPTIMIZER, TERM_FIXED, TERM_COUNT };

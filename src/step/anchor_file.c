@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* anchor_file.c - anchors as files and as rows of tables. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "step/anchor.h"
+#include "step/batch.h"
+
+struct asked {
+    struct question q;
+};
+
+static double seconds_of(void *ctx, double stretch)
+{
+    const struct asked *a = ctx;
+    struct question q = a->q;
+    struct prediction p;
+
+    q.stretch = stretch;
+    double sec = predict_step(&p, &q, NULL) < 0 ? NAN : p.sec;
+    prediction_free(&p);
+    return sec;
+}
+
+/* Everything but name, release and measured, from the question that was measured. */
+static int solve(struct anchor *a, const struct question *q, struct err *err)
+{
+    struct asked asked = {*q};
+    struct prediction p;
+
+    a->model = mem_strdup(q->model->name);
+    a->gpu = q->fabric ? mem_strdup(q->fabric->gpu.name) : NULL;
+    a->recipe = *q->recipe;
+    int rc = predict_step(&p, q, err);
+    a->predicted = p.sec;
+    prediction_free(&p);
+    if (rc == 0)
+        rc = anchor_solve(&a->stretch, seconds_of, &asked, a->measured, err);
+    return rc < 0 ? err_wrap(err, "anchor %s", a->name) : 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* --- a row of a table --- */
+
+static int open_row(struct anchor *a, const char *table, const char *id, const struct constants *c,
+                    struct err *err)
+{
+    struct batch b;
+
+    a->name = mem_printf("row %s of %s", id, base_name(table));
+    int rc = batch_load(&b, table, err);
+    int at = rc == 0 ? batch_find(&b, id) : -1;
+    if (rc == 0 && at < 0)
+        rc = err_data(err, "%s: no row has the id \"%s\"", table, id);
+    if (rc == 0) {
+        batch_ask_row(&b, at);
+        const struct batch_row *r = &b.row[at];
+        if (r->status != BATCH_PREDICTED) {
+            rc = err_set(err, "anchor %s: %s", a->name, r->reason);
+        } else {
+            struct question q = batch_question(r, c);
+            a->measured = r->measured;
+            a->release = mem_strdup(r->release);
+            rc = solve(a, &q, err);
+        }
+    }
+    batch_free(&b);
+    return rc;
+}
+
+/* --- a file --- */
+
+static int set_job(struct job_opts *o, json_t *job, const char *path, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(job))
+        return err_data(err, "%s: \"job\" is not an object", path);
+    json_object_foreach(job, key, value)
+    {
+        struct err why;
+        if (!json_is_string(value))
+            return err_data(err, "%s: job: \"%s\" is not a text", path, key);
+        if (job_set(o, key, json_string_value(value), &why) < 0)
+            return err_data(err, "%s: job: %s", path, why.text);
+    }
+    return 0;
+}
+
+static int read_file(struct anchor *a, json_t *root, const char *path, const struct constants *c,
+                     struct err *err)
+{
+    const char *format, *release = NULL, *matrix = NULL;
+    json_t *provenance = NULL, *job, *number;
+    struct job_opts o;
+    struct job j;
+    int version;
+
+    job_defaults(&o);
+    if (json_take(root, path, err, "{s:s, s:i, s?o, s:o, s?s, s?s, s:o}", "format", &format,
+                  "version", &version, "provenance", &provenance, "seconds", &number, "release",
+                  &release, "matrix", &matrix, "job", &job) < 0 ||
+        json_number(root, path, "seconds", 1e-9, 1e9, 0, &a->measured, err) < 0 ||
+        set_job(&o, job, path, err) < 0)
+        return -1;
+    o.matrix = matrix;
+    o.constants = c->path;
+    a->release = release ? mem_strdup(release) : NULL;
+    int rc = job_open(&j, &o, err);
+    if (rc < 0) {
+        err_wrap(err, "anchor %s", path);
+    } else {
+        struct question q = job_question(&j, &o);
+        q.constants = c;
+        rc = solve(a, &q, err);
+    }
+    job_free(&j);
+    return rc;
+}
+
+static int open_file(struct anchor *a, const char *path, const struct constants *c, struct err *err)
+{
+    json_t *root = NULL;
+
+    a->name = mem_strdup(base_name(path));
+    int rc = json_open(&root, path, "railgauge-anchor", 1, err);
+    if (rc == 0)
+        rc = read_file(a, root, path, c, err);
+    json_decref(root);
+    return rc;
+}
+
+int anchor_open(struct anchor *a, const char *text, const struct constants *c, struct err *err)
+{
+    const char *row = strstr(text, ".tsv:");
+
+    memset(a, 0, sizeof(*a));
+    if (!row)
+        return open_file(a, text, c, err);
+    char *table = mem_printf("%.*s", (int)(row + 4 - text), text);
+    int rc = open_row(a, table, row + 5, c, err);
+    free(table);
+    return rc;
+}
+
+void anchor_free(struct anchor *a)
+{
+    free(a->name);
+    free(a->model);
+    free(a->gpu);
+    free(a->release);
+    memset(a, 0, sizeof(*a));
+}
+
+/* --- saving --- */
+
+static void put(json_t *job, const char *key, const char *text)
+{
+    json_object_set_new(job, key, json_string(text));
+}
+
+/* A setting of the job as text; false: as it is by default, or none of the measured step's. */
+static bool job_text(char *buf, int size, const struct job_opts *o, const struct job_setting *s)
+{
+    static const char *const not_kept[] = {"layout", "gpus", "accumulation", "constants", "order"};
+    const void *at = (const char *)o + s->at;
+
+    for (size_t i = 0; i < sizeof(not_kept) / sizeof(*not_kept); i++)
+        if (!strcmp(s->key, not_kept[i]))
+            return false;
+    switch (s->kind) {
+    case JOB_TEXT:
+        return *(const char *const *)at &&
+               snprintf(buf, (size_t)size, "%s", *(char *const *)at) > 0;
+    case JOB_INT:
+        return *(const int *)at && snprintf(buf, (size_t)size, "%d", *(const int *)at) > 0;
+    case JOB_RATE:
+        return *(const double *)at > 0 &&
+               snprintf(buf, (size_t)size, "%.9g", *(const double *)at) > 0;
+    default:
+        return snprintf(buf, (size_t)size, "%s", s->words[*(const int *)at]) > 0;
+    }
+}
+
+static json_t *job_json(const struct job_opts *o, const struct job *j)
+{
+    struct recipe usual;
+    char text[256], was[256];
+    json_t *job = json_object();
+
+    recipe_defaults(&usual);
+    for (int i = 0; i < job_settings; i++)
+        if (job_text(text, sizeof(text), o, &job_setting[i]))
+            put(job, job_setting[i].key, text);
+    put(job, "layout", layout_text(text, sizeof(text), &j->layout));
+    if (o->place.order)
+        put(job, "order", o->place.order);
+    for (int i = 0; i < recipe_settings; i++) {
+        recipe_get(text, sizeof(text), &o->recipe, &recipe_setting[i]);
+        recipe_get(was, sizeof(was), &usual, &recipe_setting[i]);
+        if (strcmp(text, was) != 0)
+            put(job, recipe_setting[i].key, text);
+    }
+    return job;
+}
+
+int anchor_save(const struct job_opts *o, const struct job *j, double seconds, const char *release,
+                const char *path, struct err *err)
+{
+    json_t *root = json_pack("{s:s, s:i, s:o, s:f, s:s*, s:s*, s:o}", "format", "railgauge-anchor",
+                             "version", 1, "provenance", json_provenance(), "seconds", seconds,
+                             "release", release, "matrix", o->matrix, "job", job_json(o, j));
+    int rc = json_save(root, path, err);
+
+    json_decref(root);
+    return rc;
+}
