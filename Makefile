@@ -36,7 +36,7 @@ PIC      := -fPIC -fno-semantic-interposition
 CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
 JSON_CFLAGS := $(shell $(PKG) --cflags jansson)
-JSON_LIBS   := $(shell $(PKG) --libs jansson)
+JSON_LIBS   := $(shell $(PKG) --libs jansson) -pthread
 MPI_PKG     := $(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p hwloc && echo y),$p)))
 MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc))
 MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc))

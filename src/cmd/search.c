@@ -57,7 +57,7 @@ static int find(struct search *s, const struct job *j, const struct search_args 
     for (int i = 0; i < a->constraints; i++)
         if (space_constrain(&space, a->constraint[i], err) < 0)
             return -1;
-    return search_run(s, &q, &space, a->top, err);
+    return search_run(s, &q, &space, a->top, 0, err);
 }
 
 int cmd_search(int argc, char **argv)

@@ -2,9 +2,11 @@
 #include "step/search.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -13,16 +15,21 @@
 static const enum axis family_axis[] = {AXIS_TP, AXIS_CP, AXIS_PP, AXIS_EP};
 enum { FAMILY_AXES = 4, FAMILIES = STRATEGY_COUNT << FAMILY_AXES };
 enum { PROGRESS_EVERY = 1 << 14, PROGRESS_AFTER = 2 /* s */ };
+/* Below this many ranks a search is over before a second thread has started. */
+enum { THREADS_FROM = 512 };
 
+/* One part of the walk, and the best that it met. */
 struct keeper {
-    struct search *s;
-    struct eval *eval;
+    struct eval eval;
     const struct space *space;
+    int part, parts, top;
+    pthread_t thread;
     struct evaluation now;
     struct candidate *best, *front;
-    int bests, fronts, top;
+    int bests, fronts;
     struct candidate family[FAMILIES]; /* sec 0: none yet */
-    long serial;
+    struct space_count count;
+    long visited, priced, unfit, dead, unknown;
     double started, total;
     struct progress progress;
 };
@@ -47,24 +54,35 @@ static void keep_best(struct keeper *k, const struct candidate *c)
 
 /* The front ascends in time and descends in bytes, so the last one that is not slower is the
  * smallest of those. */
-static void keep_front(struct keeper *k, const struct candidate *c)
+static int not_slower(const struct keeper *k, double sec)
 {
     int at = 0, to = k->fronts;
 
     while (at < to) {
         int mid = (at + to) / 2;
-        if (k->front[mid].sec <= c->sec)
+        if (k->front[mid].sec <= sec)
             at = mid + 1;
         else
             to = mid;
     }
-    if (isnan(c->bytes) || (at > 0 && k->front[at - 1].bytes <= c->bytes))
+    return at;
+}
+
+static void keep_front(struct keeper *k, const struct candidate *c)
+{
+    int at = not_slower(k, c->sec), to, old = k->fronts;
+    struct candidate *last = at ? &k->front[at - 1] : NULL;
+
+    if (isnan(c->bytes))
         return;
-    if (at > 0 && k->front[at - 1].sec == c->sec)
+    if (last && last->sec == c->sec && last->bytes == c->bytes && c->serial < last->serial)
+        *last = *c; /* the same, and earlier in the walk */
+    if (last && last->bytes <= c->bytes)
+        return;
+    if (last && last->sec == c->sec)
         at--;
     for (to = at; to < k->fronts && k->front[to].bytes >= c->bytes;)
         to++; /* these are neither faster nor smaller */
-    int old = k->fronts;
     if (to == at)
         (void)MEM_PUSH(k->front, k->fronts);
     else
@@ -92,11 +110,13 @@ static void family_text(char *buf, size_t size, const struct candidate *c)
     snprintf(buf + used, size - used, "%s", strategy_name[c->recipe.strategy]);
 }
 
-static void count_only(void *context, const struct layout *l, const struct recipe *r)
+static bool count_only(void *context, const struct layout *l, const struct recipe *r, long serial)
 {
     (void)l;
     (void)r;
+    (void)serial;
     ++*(double *)context;
+    return true;
 }
 
 /* Nothing is shown of a search that is over at once; how much there is to do is counted then. */
@@ -105,49 +125,68 @@ static void show_progress(struct keeper *k)
     struct space_count count;
 
     if (!k->total && log_now() - k->started > PROGRESS_AFTER) {
-        space_each(k->space, k->eval->question->model, count_only, &k->total, &count);
+        space_each(k->space, k->eval.question->model, k->part, k->parts, count_only, &k->total,
+                   &count);
         progress_start(&k->progress, k->total);
         k->progress.started = k->started;
     }
     if (k->total > 0)
-        progress_show(&k->progress, (double)k->serial, "layouts");
+        progress_show(&k->progress, (double)k->visited, "layouts");
 }
 
-static void visit(void *context, const struct layout *l, const struct recipe *r)
+static void keep_family(struct keeper *k, const struct candidate *c)
+{
+    struct candidate *best = &k->family[family_of(c)];
+
+    if (best->sec == 0 || sooner(c, best))
+        *best = *c;
+}
+
+static bool visit(void *context, const struct layout *l, const struct recipe *r, long serial)
 {
     struct keeper *k = context;
     const struct timing *t = &k->now.timing;
 
-    if (++k->serial % PROGRESS_EVERY == 0)
+    if (++k->visited % PROGRESS_EVERY == 0 && k->part == 0)
         show_progress(k);
-    eval_candidate(&k->now, k->eval, l, r);
+    eval_candidate(&k->now, &k->eval, l, r);
     if (!k->now.fits) {
-        k->s->unfit++;
-        return;
+        k->unfit++;
+        return false; /* nor does a larger micro batch */
     }
-    if (!(t->sec < INFINITY)) {
-        k->s->dead += isinf(t->sec);
-        k->s->unknown += isnan(t->sec);
-        return;
+    if (t->sec < INFINITY) {
+        struct candidate c = {*l, *r, t->sec, k->now.bytes, serial};
+        k->priced++;
+        keep_family(k, &c);
+        keep_best(k, &c);
+        keep_front(k, &c);
+    } else {
+        k->dead += isinf(t->sec);
+        k->unknown += isnan(t->sec);
     }
-    k->s->priced++;
-    struct candidate c = {*l, *r, t->sec, k->now.bytes, k->serial};
-    struct candidate *family = &k->family[family_of(&c)];
-    if (family->sec == 0 || sooner(&c, family))
-        *family = c;
-    keep_best(k, &c);
-    keep_front(k, &c);
+    return true;
+}
+
+static void *walk(void *context)
+{
+    struct keeper *k = context;
+
+    k->started = log_now();
+    space_each(k->space, k->eval.question->model, k->part, k->parts, visit, k, &k->count);
+    if (k->total > 0)
+        progress_end(&k->progress);
+    return NULL;
 }
 
 static int finalist(struct finalist *f, const struct keeper *k, const struct candidate *c,
                     struct err *err)
 {
-    struct question q = *k->eval->question;
+    struct question q = *k->eval.question;
     struct prediction p;
 
     q.layout = &c->layout;
     q.recipe = &c->recipe;
-    q.pricer = k->eval->pricer;
+    q.pricer = k->eval.pricer;
     *f = (struct finalist){.candidate = *c};
     int rc = predict_step(&p, &q, err);
     if (rc == 0) {
@@ -211,9 +250,9 @@ static void why(struct search *s, struct keeper *k)
 
     s->why = mem_calloc((size_t)s->rivals + 1, sizeof(*s->why));
     if (s->bests > 1)
-        search_compare(s->why[s->whys++], k->eval, first, &s->best[1].candidate);
+        search_compare(s->why[s->whys++], &k->eval, first, &s->best[1].candidate);
     for (int i = 0; i < s->rivals; i++)
-        search_compare(s->why[s->whys++], k->eval, first, &s->rival[i].candidate);
+        search_compare(s->why[s->whys++], &k->eval, first, &s->rival[i].candidate);
 }
 
 static int none_runs(const struct search *s, struct err *err)
@@ -268,33 +307,90 @@ static int finish(struct search *s, struct keeper *k, struct err *err)
     return 0;
 }
 
-int search_run(struct search *s, const struct question *q, const struct space *space, int top,
-               struct err *err)
+static void count(struct search *s, const struct keeper *k)
 {
-    struct eval eval;
-    struct keeper *k = mem_calloc(1, sizeof(*k));
+    s->count.meshes += k->count.meshes;
+    for (int i = 0; i < REFUSALS; i++)
+        s->count.refused[i] += k->count.refused[i];
+    s->count.settings += k->count.settings;
+    s->count.refused_settings += k->count.refused_settings;
+    s->count.larger += k->count.larger;
+    s->unfit += k->unfit + k->count.larger;
+    s->priced += k->priced;
+    s->dead += k->dead;
+    s->unknown += k->unknown;
+}
+
+/* What another part found, into the first; equal times are told apart by their serial numbers, so
+ * that the order of parts does not matter. */
+static void join(struct keeper *to, const struct keeper *from)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        if (from->family[i].sec > 0)
+            keep_family(to, &from->family[i]);
+    for (int i = 0; i < from->bests; i++)
+        keep_best(to, &from->best[i]);
+    for (int i = 0; i < from->fronts; i++)
+        keep_front(to, &from->front[i]);
+}
+
+static int parts_of(const struct space *space, int threads)
+{
+    long cores = threads > 0 ? threads : sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (cores < 1 || (threads == 0 && space->ranks < THREADS_FROM))
+        return 1;
+    return cores < SEARCH_THREADS ? (int)cores : SEARCH_THREADS;
+}
+
+/* All parts at the same time; what has no thread of its own runs here. */
+static void walk_all(struct search *s, struct keeper *k, int parts)
+{
+    bool started[SEARCH_THREADS] = {false};
+    double start = log_now();
+
+    for (int i = 1; i < parts; i++)
+        started[i] = pthread_create(&k[i].thread, NULL, walk, &k[i]) == 0;
+    walk(&k[0]);
+    count(s, &k[0]);
+    for (int i = 1; i < parts; i++) {
+        if (started[i])
+            pthread_join(k[i].thread, NULL);
+        else
+            walk(&k[i]);
+        count(s, &k[i]);
+        join(&k[0], &k[i]);
+    }
+    s->sec = log_now() - start;
+}
+
+int search_run(struct search *s, const struct question *q, const struct space *space, int top,
+               int threads, struct err *err)
+{
+    int parts = parts_of(space, threads), rc = 0;
+    struct keeper *k = mem_calloc((size_t)parts, sizeof(*k));
 
     *s = (struct search){
         .batch = space->base.global_batch, .seq = space->base.seq, .ranks = space->ranks};
-    int rc = eval_open(&eval, q, &space->base, space->ranks, err);
+    for (int i = 0; i < parts && rc == 0; i++) {
+        rc = eval_open(&k[i].eval, q, &space->base, space->ranks, err);
+        k[i].space = space;
+        k[i].part = i;
+        k[i].parts = parts;
+        k[i].top = top;
+        k[i].best = mem_calloc((size_t)top, sizeof(*k->best));
+    }
     if (rc == 0) {
-        s->capacity = eval.capacity;
-        s->peak = eval.peak;
-        k->s = s;
-        k->eval = &eval;
-        k->space = space;
-        k->top = top;
-        k->best = mem_calloc((size_t)top, sizeof(*k->best));
-        k->started = log_now();
-        space_each(space, q->model, visit, k, &s->count);
-        s->sec = log_now() - k->started;
-        if (k->total > 0)
-            progress_end(&k->progress);
+        s->capacity = k->eval.capacity;
+        s->peak = k->eval.peak;
+        walk_all(s, k, parts);
         rc = finish(s, k, err);
     }
-    eval_close(&eval);
-    free(k->best);
-    free(k->front);
+    for (int i = 0; i < parts; i++) {
+        eval_close(&k[i].eval);
+        free(k[i].best);
+        free(k[i].front);
+    }
     free(k);
     return rc;
 }

@@ -13,7 +13,7 @@ struct candidate {
     struct recipe recipe;
     double sec;   /* of a step, by table */
     double bytes; /* of a GPU; NAN: not estimated */
-    long serial;  /* in the order of the walk: equal times are listed in it */
+    long serial;  /* ascends in the order of the walk: equal times are listed in it */
 };
 
 /* A candidate asked again with predict_step(). */
@@ -47,10 +47,13 @@ struct search {
     int batch, seq, ranks; /* the same for all */
 };
 
-/* The `top` best (1 .. SEARCH_TOP_MAX) of the space.  q without layout and recipe.  No candidate
- * that can run: EXIT_UNJUDGED with the most frequent reason.  search_free() also after an error. */
+/* The `top` best (1 .. SEARCH_TOP_MAX) of the space.  q without layout and recipe.  The answer does
+ * not depend on `threads`; 0: as many as this machine runs at a time, up to SEARCH_THREADS.  No
+ * candidate that can run: EXIT_UNJUDGED or EXIT_USAGE with the reason.  search_free() also after an
+ * error. */
+enum { SEARCH_THREADS = 16 };
 int search_run(struct search *s, const struct question *q, const struct space *space, int top,
-               struct err *err);
+               int threads, struct err *err);
 void search_free(struct search *s);
 
 /* search.json; new reference. */

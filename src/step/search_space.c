@@ -29,7 +29,12 @@ struct walk {
     int *divisor, divisors; /* of the ranks, ascending */
     int experts;            /* of the layer that has most */
     int *micro, micros;
+    int part, parts;
+    long meshes, serial;
+    bool enough; /* larger micro batches are not visited */
 };
+
+enum { SERIALS_PER_MESH = 1 << 20 };
 
 static bool allows(const struct range *r, int value)
 {
@@ -52,14 +57,17 @@ static void candidate(struct walk *w)
     w->count->settings++;
     if (layout_check(&w->layout, w->m, &r, NULL) < 0)
         w->count->refused_settings++;
+    else if (w->enough)
+        w->count->larger++;
     else
-        w->visit(w->context, &w->layout, &r);
+        w->enough = !w->visit(w->context, &w->layout, &r, ++w->serial);
 }
 
 static void each_micro(struct walk *w)
 {
     long dp = (long)w->layout.size[AXIS_DP_SHARD] * w->layout.size[AXIS_DP_REPLICATE];
 
+    w->enough = false;
     for (int i = 0; i < w->micros && dp * w->micro[i] <= w->recipe.global_batch; i++) {
         w->recipe.micro_batch = w->micro[i];
         candidate(w);
@@ -168,6 +176,9 @@ static void mesh(struct walk *w)
     struct recipe mild = w->s->base;
     struct err err;
 
+    if (w->meshes++ % w->parts != w->part)
+        return;
+    w->serial = w->meshes * SERIALS_PER_MESH;
     w->count->meshes++;
     mild.strategy = strategy;
     mild.schedule = SCHEDULE_1F1B;
@@ -286,11 +297,17 @@ static void find_micros(struct walk *w)
     }
 }
 
-void space_each(const struct space *s, const struct model *m, space_visit *visit, void *context,
-                struct space_count *count)
+void space_each(const struct space *s, const struct model *m, int part, int parts,
+                space_visit *visit, void *context, struct space_count *count)
 {
-    struct walk w = {
-        .s = s, .m = m, .visit = visit, .context = context, .count = count, .recipe = s->base};
+    struct walk w = {.s = s,
+                     .m = m,
+                     .part = part,
+                     .parts = parts,
+                     .visit = visit,
+                     .context = context,
+                     .count = count,
+                     .recipe = s->base};
 
     memset(count, 0, sizeof(*count));
     for (int i = 0; i < AXIS_COUNT; i++)

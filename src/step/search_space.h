@@ -81,11 +81,17 @@ struct space_count {
     long refused[REFUSALS];
     long settings;         /* (layout, recipe) with a mesh that divides */
     long refused_settings; /* of them: stages or micro batch do not divide */
+    long larger;           /* of them: not visited, as the visitor refused a smaller micro batch */
 };
 
-/* Every layout and recipe that layout_check() lets pass, each once, always in the same order. */
-typedef void space_visit(void *context, const struct layout *l, const struct recipe *r);
-void space_each(const struct space *s, const struct model *m, space_visit *visit, void *context,
-                struct space_count *count);
+/* Every layout and recipe that layout_check() lets pass, each once, in ascending `serial`, which is
+ * the same however the walk is shared out.  False: what differs only by a larger micro batch need
+ * not be visited. */
+typedef bool space_visit(void *context, const struct layout *l, const struct recipe *r,
+                         long serial);
+/* The meshes whose number is `part` modulo `parts`: parts of a walk are independent.  *count is of
+ * this part. */
+void space_each(const struct space *s, const struct model *m, int part, int parts,
+                space_visit *visit, void *context, struct space_count *count);
 
 #endif

@@ -63,7 +63,7 @@ static void run(struct search *s, struct asked *a, int top)
 {
     struct err err = {0, ""};
 
-    if (search_run(s, &a->question, &a->space, top, &err) < 0)
+    if (search_run(s, &a->question, &a->space, top, 0, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -188,6 +188,7 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
     }
 }
 
+/* Nor does it matter how many threads share the walk. */
 static void two_searches_are_the_same(void **state)
 {
     struct asked *a = ask("hgx-h100", 4, "llama3.1-70b", 128);
@@ -195,7 +196,13 @@ static void two_searches_are_the_same(void **state)
 
     (void)state;
     run(&s, a, 50);
-    run(&t, a, 50);
+    assert_int_equal(search_run(&t, &a->question, &a->space, 50, 5, NULL), 0);
+    assert_int_equal(s.priced, t.priced);
+    assert_int_equal(s.unfit, t.unfit);
+    assert_memory_equal(&s.count, &t.count, sizeof(s.count));
+    assert_int_equal(s.fronts, t.fronts);
+    for (int i = 0; i < s.fronts; i++)
+        assert_int_equal(s.front[i].candidate.serial, t.front[i].candidate.serial);
     assert_int_equal(s.bests, 50);
     assert_int_equal(s.rivals, t.rivals);
     for (int i = 0; i < 50; i++) {
@@ -395,7 +402,7 @@ static void refuses(struct asked *a, int code, const char *says)
     struct search s;
     struct err err = {0, ""};
 
-    assert_int_equal(search_run(&s, &a->question, &a->space, 10, &err), -1);
+    assert_int_equal(search_run(&s, &a->question, &a->space, 10, 0, &err), -1);
     assert_int_equal(err.code, code);
     if (!strstr(err.text, says))
         fail_msg("\"%s\" is not in: %s", says, err.text);
