@@ -19,15 +19,6 @@ static void head(FILE *out, const struct search *s, const struct job *j)
     fprintf(out, "%ld layouts and recipes priced in %.2f s\n\n", s->priced, s->sec);
 }
 
-/* "23.1 GB", or NULL where it is not estimated. */
-static char *memory_text(char buf[32], double bytes)
-{
-    if (isnan(bytes))
-        return NULL;
-    snprintf(buf, 32, "%.1f GB", bytes / 1e9);
-    return buf;
-}
-
 /* What varies and is no axis: "zero1, v=4, micro batch 2, recompute full". */
 static char *recipe_words(char buf[160], const struct recipe *r)
 {
@@ -54,10 +45,10 @@ static void add_row(struct table *t, int rank, const struct finalist *f)
     snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->lo),
              units_seconds_text(hi, f->hi));
     snprintf(rate, sizeof(rate), "%.0f", f->tokens_per_gpu);
+    snprintf(bytes, sizeof(bytes), "%.1f GB", f->candidate.bytes / 1e9);
     snprintf(mfu, sizeof(mfu), "%.1f %%", 100 * f->mfu);
     table_row(t, no, units_seconds_text(sec, f->sec), range, rate, isfinite(f->mfu) ? mfu : NULL,
-              memory_text(bytes, f->candidate.bytes), f->layout,
-              recipe_words(recipe, &f->candidate.recipe));
+              bytes, f->layout, recipe_words(recipe, &f->candidate.recipe));
 }
 
 static void list(FILE *out, const struct finalist *f, int n)
@@ -87,12 +78,18 @@ static void why(FILE *out, const struct search *s)
     }
 }
 
+/* What takes twice as long as the best saves memory for other questions: --json has it. */
 static void front(FILE *out, const struct search *s)
 {
-    if (s->fronts == 0)
-        return;
+    int shown = 0;
+
+    while (shown < s->fronts && s->front[shown].sec <= 2 * s->best[0].sec)
+        shown++;
     fprintf(out, "\nmemory against time: no other is both faster and smaller\n");
-    list(out, s->front, s->fronts);
+    list(out, s->front, shown);
+    if (shown < s->fronts)
+        fprintf(out, "and %d that take more than twice as long, down to %.1f GB\n",
+                s->fronts - shown, s->front[s->fronts - 1].candidate.bytes / 1e9);
 }
 
 static void dropped(FILE *out, const struct search *s)

@@ -73,8 +73,6 @@ static void keep_front(struct keeper *k, const struct candidate *c)
     int at = not_slower(k, c->sec), to, old = k->fronts;
     struct candidate *last = at ? &k->front[at - 1] : NULL;
 
-    if (isnan(c->bytes))
-        return;
     if (last && last->sec == c->sec && last->bytes == c->bytes && c->serial < last->serial)
         *last = *c; /* the same, and earlier in the walk */
     if (last && last->bytes <= c->bytes)
@@ -155,7 +153,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
         return false; /* nor does a larger micro batch */
     }
     if (t->sec < INFINITY) {
-        struct candidate c = {*l, *r, t->sec, k->now.bytes, serial};
+        struct candidate c = {*l, *r, t->sec, k->now.memory.total, serial};
         k->priced++;
         keep_family(k, &c);
         keep_best(k, &c);

@@ -12,7 +12,7 @@ struct candidate {
     struct layout layout;
     struct recipe recipe;
     double sec;   /* of a step, by table */
-    double bytes; /* of a GPU; NAN: not estimated */
+    double bytes; /* of a GPU */
     long serial;  /* ascends in the order of the walk: equal times are listed in it */
 };
 
@@ -31,7 +31,7 @@ struct search {
     struct finalist *best; /* ascending in time */
     int bests;
     struct finalist *front; /* none is both faster and smaller: ascending in time, descending in
-                               bytes; empty when memory is not estimated */
+                               bytes */
     int fronts;
     struct finalist *rival; /* the best of the other families, ascending in time */
     int rivals;

@@ -14,6 +14,7 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
     if (rate_of(&rate, q->matrix, q->fabric, base, q->constants, err) < 0)
         return -1;
     coefficients_of(&e->coefficients, &rate, q->constants, q->stretch > 0 ? q->stretch : 1);
+    memory_constants_of(&e->memory, q->constants);
     e->peak = rate.peak;
     e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;
     return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
@@ -25,23 +26,14 @@ void eval_close(struct eval *e)
     memset(e, 0, sizeof(*e));
 }
 
-static void memory(struct evaluation *v, const struct eval *e, const struct layout *l,
-                   const struct recipe *r)
-{
-    (void)e;
-    (void)l;
-    (void)r;
-    v->bytes = NAN;
-    v->fits = true;
-}
-
 void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
                     const struct recipe *r)
 {
     const struct model *m = e->question->model;
     double sum = 0; /* NAN or INFINITY as soon as one message is */
 
-    memory(v, e, l, r);
+    memory_of(&v->memory, m, l, r, e->capacity, &e->memory);
+    v->fits = memory_fits(&v->memory);
     if (!v->fits)
         return;
     work_of(&v->work, m, l, r);

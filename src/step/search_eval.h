@@ -3,6 +3,7 @@
 #ifndef RG_SEARCH_EVAL_H
 #define RG_SEARCH_EVAL_H
 
+#include "step/memory.h"
 #include "step/predict.h"
 #include "step/pricer.h"
 #include "step/timing.h"
@@ -11,6 +12,7 @@ struct eval {
     const struct question *question; /* layout and recipe are not looked at */
     struct pricer *pricer;
     struct coefficients coefficients;
+    struct memory_constants memory;
     double peak;     /* FLOP/s of the data sheet, 0: unknown */
     double capacity; /* bytes of a GPU, 0: unknown */
 };
@@ -21,7 +23,7 @@ struct evaluation {
     struct traffic traffic;
     double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
     struct timing timing;
-    double bytes; /* of a GPU; NAN: not estimated */
+    struct memory memory;
     bool fits;
 };
 

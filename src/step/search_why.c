@@ -136,7 +136,8 @@ static void bubble_words(char *buf, size_t size, const struct party *s)
     if (pp < 2)
         snprintf(buf, size, "no pipeline");
     else
-        snprintf(buf, size, "pp=%d, %d stages each, %d microbatches", pp, r->stages, microbatches);
+        snprintf(buf, size, "pp=%d, %d stage%s a rank, %d microbatch%s", pp, r->stages,
+                 r->stages == 1 ? "" : "s", microbatches, microbatches == 1 ? "" : "es");
 }
 
 static void shard_words(char *buf, size_t size, const struct party *s)

@@ -123,7 +123,7 @@ bench_lookup() {
 
 bench_search() {
     local name value
-    "$build/tests/bench/search" >"$work/search"
+    "${ahead[@]}" "$build/tests/bench/search" >"$work/search"
     while read -r name value; do
         case $name in
             *_wall_s) row "search, 8,192 GPUs, ${name%_wall_s}" "$value" s "<= 1" ;;

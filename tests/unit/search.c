@@ -286,6 +286,103 @@ static void experts_stay_inside_a_domain(void **state)
     done(a);
 }
 
+/* Every candidate that fits, as the search sees it. */
+struct heap {
+    struct eval *eval;
+    struct evaluation now;
+    double (*at)[2]; /* seconds, bytes */
+    int count;
+    long unfit;
+};
+
+static bool collect(void *context, const struct layout *l, const struct recipe *r, long serial)
+{
+    struct heap *h = context;
+
+    assert_true(serial > 0);
+    eval_candidate(&h->now, h->eval, l, r);
+    h->unfit += !h->now.fits;
+    if (h->now.fits) {
+        (void)MEM_PUSH(h->at, h->count);
+        h->at[h->count - 1][0] = h->now.timing.sec;
+        h->at[h->count - 1][1] = h->now.memory.total;
+    }
+    return true;
+}
+
+static bool beaten(const struct heap *h, double sec, double bytes)
+{
+    for (int i = 0; i < h->count; i++)
+        if (h->at[i][0] <= sec && h->at[i][1] <= bytes &&
+            (h->at[i][0] < sec || h->at[i][1] < bytes))
+            return true;
+    return false;
+}
+
+/* The front is what no other beats in both, and nothing else; what was dropped does not fit. */
+static void the_front_is_what_no_other_beats(void **state)
+{
+    struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", 32);
+    struct space_count count;
+    struct heap h = {0};
+    struct eval e;
+    struct search s;
+    int unbeaten = 0;
+
+    (void)state;
+    run(&s, a, 10);
+    assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+    h.eval = &e;
+    space_each(&a->space, &a->model, 0, 1, collect, &h, &count);
+    assert_int_equal(h.count, s.priced);
+    assert_int_equal(h.unfit, s.unfit);
+    assert_true(s.unfit > 0 && s.priced > 0 && s.fronts > 2);
+    for (int i = 0; i < s.fronts; i++) {
+        const struct candidate *c = &s.front[i].candidate;
+        assert_false(beaten(&h, c->sec, c->bytes));
+        assert_true(c->bytes <= s.capacity);
+        assert_true(i == 0 || s.front[i - 1].candidate.bytes > c->bytes);
+    }
+    for (int i = 0; i < h.count; i++) {
+        int twins = 0; /* the first of equal ones stands for all */
+        for (int k = 0; k < i; k++)
+            twins += h.at[k][0] == h.at[i][0] && h.at[k][1] == h.at[i][1];
+        unbeaten += !twins && !beaten(&h, h.at[i][0], h.at[i][1]);
+    }
+    assert_int_equal(unbeaten, s.fronts);
+    assert_true(s.best[0].front);
+    free(h.at);
+    eval_close(&e);
+    search_free(&s);
+    done(a);
+}
+
+/* 70B: 2 B of weights and 2 of gradients a parameter are more than a GPU has; sharded they fit. */
+static void what_does_not_fit_is_dropped(void **state)
+{
+    struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
+    struct err err = {0, ""};
+    struct search s;
+
+    (void)state;
+    constrain(a, "tp=1,pp=1,cp=1,strategy=zero1");
+    assert_int_equal(search_run(&s, &a->question, &a->space, 10, 0, &err), -1);
+    assert_int_equal(err.code, EXIT_UNJUDGED);
+    assert_non_null(strstr(err.text, " layouts and recipes fits in the 85.0 GB of a GPU"));
+    assert_int_equal(s.priced, 0);
+    search_free(&s);
+    assert_int_equal(space_constrain(&a->space, "strategy=fsdp", &err), -1); /* zero1 and fsdp */
+    assert_non_null(strstr(err.text, "strategy: no word is left"));
+    space_init(&a->space, 64, ORDER_MEGATRON, &a->recipe);
+    constrain(a, "tp=1,pp=1,cp=1,strategy=fsdp");
+    run(&s, a, 10);
+    assert_true(s.unfit > 0);
+    for (int i = 0; i < s.bests; i++)
+        assert_true(s.best[i].candidate.bytes <= 85.1e9);
+    search_free(&s);
+    done(a);
+}
+
 static void the_winner_is_compared_with_every_other_family(void **state)
 {
     struct asked *a = ask("hgx-h100", 2, "llama3.1-70b", 64);
@@ -436,6 +533,8 @@ int main(void)
         cmocka_unit_test(two_searches_are_the_same),
         cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
         cmocka_unit_test(experts_stay_inside_a_domain),
+        cmocka_unit_test(the_front_is_what_no_other_beats),
+        cmocka_unit_test(what_does_not_fit_is_dropped),
         cmocka_unit_test(the_winner_is_compared_with_every_other_family),
         cmocka_unit_test(constraints_hold),
         cmocka_unit_test(options_fix_and_constraints_open),
