@@ -113,7 +113,7 @@ static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
         const struct message *m = &a->traffic.message[i];
         struct cost cost;
         int group;
-        pricer_cost(p, m->span, m->op, m->kernel, m->bytes, &cost, &group);
+        pricer_message_cost(p, m, &cost, &group);
         a->one[i] = cost.sec;
         if (!isfinite(cost.sec))
             rc = err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes), cost.source);

@@ -64,7 +64,7 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
                        .phase = m->phase,
                        .rounds = m->rounds,
                        .formula = m->formula};
-    pricer_cost(pricer, m->span, m->op, m->kernel, m->bytes, &cost, &t->index);
+    pricer_message_cost(pricer, m, &cost, &t->index);
     if (!isfinite(cost.sec))
         return err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes),
                        isinf(cost.sec) ? "a part that it needs is dead" : cost.source);

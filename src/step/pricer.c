@@ -25,8 +25,9 @@ enum {
 
 struct table {
     enum ep_kernel kernel;
-    struct quote *quote; /* of each kind of group */
-    double sec[GRID];    /* 0: not asked yet */
+    struct routing route; /* ranks 0: tokens spread evenly */
+    struct quote *quote;  /* of each kind of group */
+    double sec[GRID];     /* 0: not asked yet */
 };
 
 struct entry {
@@ -133,43 +134,59 @@ static struct entry *entry_of(struct pricer *p, struct span span)
     return e;
 }
 
-static struct table *table_of(const struct pricer *p, struct entry *e, enum op op,
-                              enum ep_kernel kernel)
+static struct table *table_of(const struct pricer *p, struct entry *e, const struct message *msg)
 {
     const struct groups *g = &e->groups;
-    struct table **at = &e->table[kernel == EP_NONE ? (int)op : OP_COUNT - 1 + (int)kernel];
+    struct table **at =
+        &e->table[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
 
     if (*at)
         return *at;
     struct table *t = *at = mem_calloc(1, sizeof(*t));
-    t->kernel = kernel;
+    t->kernel = msg->kernel;
+    t->route = msg->route;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
     for (int k = 0; k < g->kinds; k++)
-        quote_of(&t->quote[k], p->places.matrix, op,
-                 op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring);
+        quote_of(&t->quote[k], p->places.matrix, msg->op,
+                 msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring);
     return t;
 }
 
-/* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
-static double quoted(const struct quote *q, const struct matrix *m, enum ep_kernel kernel,
-                     double bytes)
+/* What a rank receives over the links of its own domain, and from other domains.  Routing that is
+ * known crosses once a domain, and all of it goes on over the links inside (DeepSeek-V3 2024,
+ * 3.2.2). */
+static void parts_of(const struct message *msg, const struct shape *s, double *inside,
+                     double *across)
 {
-    if (kernel == EP_NONE)
-        return quote_time(q, m, bytes);
-    double inside = ep_inside(&q->ways.shape, bytes);
-    double sec = ep_time(m, &q->ways, inside, bytes - inside, kernel == EP_DISPATCH);
-    return isnan(sec) ? quote_time(q, m, bytes) : sec;
+    *inside = ep_inside(s, msg->bytes);
+    *across = msg->bytes - *inside;
+    if (msg->route.ranks && s->domains > 1) {
+        *inside = msg->bytes;
+        *across = message_crossing_bytes(msg, s->per_domain);
+    }
+}
+
+/* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
+static double quoted(const struct quote *q, const struct matrix *m, const struct message *msg)
+{
+    double inside, across;
+
+    if (msg->kernel == EP_NONE)
+        return quote_time(q, m, msg->bytes);
+    parts_of(msg, &q->ways.shape, &inside, &across);
+    double sec = ep_time(m, &q->ways, inside, across, msg->kernel == EP_DISPATCH);
+    return isnan(sec) ? quote_time(q, m, msg->bytes) : sec;
 }
 
 /* Seconds of the dearest kind, and which one it is. */
 static double slowest(const struct pricer *p, const struct entry *e, const struct table *t,
-                      double bytes, int *kind)
+                      const struct message *msg, int *kind)
 {
     double most = 0;
 
     *kind = 0;
     for (int k = 0; k < e->groups.kinds; k++) {
-        double sec = quoted(&t->quote[k], p->places.matrix, t->kernel, bytes);
+        double sec = quoted(&t->quote[k], p->places.matrix, msg);
         if (sec <= most)
             continue;
         *kind = k;
@@ -180,65 +197,103 @@ static double slowest(const struct pricer *p, const struct entry *e, const struc
     return most;
 }
 
-static double fill(const struct pricer *p, const struct entry *e, struct table *t, uint64_t at)
+static double fill(const struct pricer *p, const struct entry *e, struct table *t,
+                   const struct message *msg, uint64_t at)
 {
     uint64_t bits = (at + GRID_FROM) << REST_BITS;
-    double bytes;
+    struct message one = *msg;
     int kind;
 
-    memcpy(&bytes, &bits, sizeof(bytes));
-    return t->sec[at] = slowest(p, e, t, bytes, &kind);
+    memcpy(&one.bytes, &bits, sizeof(one.bytes));
+    return t->sec[at] = slowest(p, e, t, &one, &kind);
 }
 
-double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
-                   double bytes)
+static bool same_route(const struct routing *a, const struct routing *b)
+{
+    return a->ranks == b->ranks && a->experts == b->experts && a->topk == b->topk &&
+           a->groups == b->groups && a->groups_max == b->groups_max &&
+           a->domains_max == b->domains_max;
+}
+
+double pricer_message(struct pricer *p, const struct message *msg)
 {
     uint64_t bits;
     int kind;
 
-    if (span.size < 2)
+    if (msg->span.size < 2)
         return 0;
-    struct entry *e = entry_of(p, span);
-    struct table *t = table_of(p, e, op, kernel);
-    memcpy(&bits, &bytes, sizeof(bits));
+    struct entry *e = entry_of(p, msg->span);
+    struct table *t = table_of(p, e, msg);
+    memcpy(&bits, &msg->bytes, sizeof(bits));
     uint64_t at = (bits >> REST_BITS) - GRID_FROM; /* beyond GRID below the first octave too */
-    if (at >= GRID - 1)
-        return slowest(p, e, t, bytes, &kind);
+    /* a table is of one routing, as a model mostly has: another one is priced exactly */
+    if (at >= GRID - 1 || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
+        return slowest(p, e, t, msg, &kind);
     double a = t->sec[at], b = t->sec[at + 1];
     if (a == 0)
-        a = fill(p, e, t, at);
+        a = fill(p, e, t, msg, at);
     if (b == 0)
-        b = fill(p, e, t, at + 1);
+        b = fill(p, e, t, msg, at + 1);
     double share = (double)(int64_t)(bits & ((1ULL << REST_BITS) - 1)) * 0x1p-46;
     return b < INFINITY ? a + share * (b - a) : b;
 }
 
-void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
-                 double bytes, struct cost *out, int *group)
+static void cost_kernel(const struct pricer *p, const struct message *msg, const int *ids,
+                        struct cost *out)
 {
     const struct matrix *m = p->places.matrix;
-    int kind;
+    bool dispatch = msg->kernel == EP_DISPATCH;
+    double inside, across;
+    struct shape s;
+
+    shape_of(&s, &m->topo, ids, msg->span.size);
+    if (!msg->route.ranks || s.domains == 1) {
+        matrix_ep(m, ids, msg->span.size, msg->bytes, dispatch, out);
+        return;
+    }
+    parts_of(msg, &s, &inside, &across);
+    matrix_ep_routed(m, ids, msg->span.size, msg->bytes, inside, across, dispatch, out);
+}
+
+void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group)
+{
+    const struct matrix *m = p->places.matrix;
+    int kind, n = msg->span.size;
 
     *group = -1;
-    if (span.size < 2) {
+    if (n < 2) {
         *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1};
         return;
     }
-    struct entry *e = entry_of(p, span);
-    int *ids = mem_calloc((size_t)span.size, sizeof(*ids));
-    double sec = slowest(p, e, table_of(p, e, op, kernel), bytes, &kind);
+    struct entry *e = entry_of(p, msg->span);
+    int *ids = mem_calloc((size_t)n, sizeof(*ids));
+    double sec = slowest(p, e, table_of(p, e, msg), msg, &kind);
     *group = e->groups.kind[kind].index;
     groups_ids(&e->groups, p->places.order, *group, ids);
-    if (kernel == EP_NONE)
-        matrix_collective_beside(m, op, ids, span.size, e->groups.total, bytes, out);
+    if (msg->kernel == EP_NONE)
+        matrix_collective_beside(m, msg->op, ids, n, e->groups.total, msg->bytes, out);
     else
-        matrix_ep(m, ids, span.size, bytes, kernel == EP_DISPATCH, out);
+        cost_kernel(p, msg, ids, out);
     if (sec < INFINITY && sec != out->sec) { /* an all_to_all beside others, for a kernel */
         out->lo *= sec / out->sec;
         out->hi *= sec / out->sec;
         out->sec = sec;
     }
     free(ids);
+}
+
+double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                   double bytes)
+{
+    return pricer_message(
+        p, &(struct message){.span = span, .op = op, .kernel = kernel, .bytes = bytes});
+}
+
+void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                 double bytes, struct cost *out, int *group)
+{
+    pricer_message_cost(
+        p, &(struct message){.span = span, .op = op, .kernel = kernel, .bytes = bytes}, out, group);
 }
 
 const struct groups *pricer_groups(struct pricer *p, struct span span)

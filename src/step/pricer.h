@@ -1,10 +1,12 @@
 /* pricer.h - what a message costs on the slowest group of a span.
  *
- * All groups of a span run at the same time; each span is folded once (groups.h).  pricer_cost() is
- * exact and has words.  pricer_time() looks up a table per (span, op, kernel): 64 sizes an octave,
- * equally spaced inside it, filled on first use and joined by straight lines.  Powers of two and
- * their 64ths are on the grid, so curves of the usual ladders are met exactly; a kink elsewhere is
- * missed by at most 1/256 of the time (half a step to either side, slope from none to all).
+ * All groups of a span run at the same time; each span is folded once (groups.h).
+ * pricer_message_cost() is
+ * exact and has words.  pricer_message() looks up a table per (span, op, kernel): 64 sizes an
+ * octave, equally spaced inside it, filled on first use and joined by straight lines.  Powers of
+ * two and their 64ths are on the grid, so curves of the usual ladders are met exactly; a kink
+ * elsewhere is missed by at most 1/256 of the time (half a step to either side, slope from none to
+ * all).
  *
  * Dispatch and combine by an expert-parallel kernel are priced as matrix_ep() does: at the kernel's
  * own rates where they are known, else as the all_to_all that they replace. */
@@ -22,11 +24,14 @@ int pricer_open(struct pricer **out, const struct matrix *m, const int *order, i
                 struct err *err);
 void pricer_close(struct pricer *p);
 
-/* Seconds on the slowest group: NAN when any group's cost is unknown, INFINITY when a part is dead,
- * 0 for groups of one rank.  Within 0.5 % of pricer_cost(). */
+/* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
+ * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */
+double pricer_message(struct pricer *p, const struct message *msg);
+/* The same exactly, with words; *group: which one rules (-1 for groups of one rank). */
+void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group);
+/* The same of any operation; tokens of a kernel spread evenly. */
 double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
                    double bytes);
-/* The same exactly, with words; *group: which one rules (-1 for groups of one rank). */
 void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
                  double bytes, struct cost *out, int *group);
 /* The folded groups of a span of at least two ranks; the pricer keeps them. */

@@ -40,7 +40,7 @@ void eval_candidate(struct evaluation *v, const struct eval *e, const struct lay
     traffic_of(&v->traffic, m, l, r);
     for (int i = 0; i < v->traffic.messages; i++) {
         const struct message *msg = &v->traffic.message[i];
-        v->one[i] = pricer_time(e->pricer, msg->span, msg->op, msg->kernel, msg->bytes);
+        v->one[i] = pricer_message(e->pricer, msg);
         sum += v->one[i];
     }
     if (!(sum < INFINITY)) {

@@ -261,6 +261,39 @@ static void kernels_have_prices_of_their_own(void **state)
     matrix_free(&m);
 }
 
+/* 64 ranks in 8 domains: 8 of 256 experts reach 8 x 0.66 domains, and 4 groups of 8 fewer; the
+ * fewer, the cheaper, by table and exactly. */
+static void tokens_of_a_kernel_cross_once_a_domain(void **state)
+{
+    struct message msg = {
+        .span = {64, 1}, .op = OP_ALL_TO_ALL, .kernel = EP_DISPATCH, .bytes = 3e8};
+    static const struct routing routes[] = {
+        {0}, {64, 256, 8, 0, 0, 0}, {64, 256, 8, 8, 4, 0}, {64, 256, 8, 8, 4, 1}};
+    double last = INFINITY;
+    struct matrix m;
+    struct pricer *p;
+    struct cost cost;
+    int group;
+
+    (void)state;
+    open_preset(&m, "hgx-h100", 2);
+    assert_true(m.eps > 0);
+    for (size_t i = 1; i < sizeof(routes) / sizeof(*routes); i++) {
+        assert_int_equal(pricer_open(&p, &m, NULL, 64, NULL), 0);
+        msg.route = routes[i];
+        pricer_message_cost(p, &msg, &cost, &group);
+        assert_true(cost.sec < last);
+        last = cost.sec;
+        assert_float_equal(pricer_message(p, &msg) / cost.sec, 1, 5e-3);
+        msg.route = routes[0]; /* another routing than the table's */
+        double even = pricer_message(p, &msg);
+        pricer_message_cost(p, &msg, &cost, &group);
+        assert_float_equal(even, cost.sec, 0);
+        pricer_close(p);
+    }
+    matrix_free(&m);
+}
+
 static void an_order_beyond_the_matrix_is_refused(void **state)
 {
     int order[] = {0, 1, 99};
@@ -312,6 +345,7 @@ int main(void)
         cmocka_unit_test(the_table_is_within_half_a_percent_of_the_exact_cost),
         cmocka_unit_test(dead_parts_take_for_ever_and_unknown_tiers_are_not_numbers),
         cmocka_unit_test(kernels_have_prices_of_their_own),
+        cmocka_unit_test(tokens_of_a_kernel_cross_once_a_domain),
         cmocka_unit_test(an_order_beyond_the_matrix_is_refused),
         cmocka_unit_test(folding_is_fast_enough_for_a_search),
     };
