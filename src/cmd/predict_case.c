@@ -51,7 +51,12 @@ static int one(const char *name, const struct predict_args *a, json_t *list, int
 
 int predict_cases(const struct predict_args *a, struct err *err)
 {
+    const struct job_opts *o = &a->job;
     char **names;
+
+    if (o->matrix || o->fabric || o->layout || o->gpus || o->racks)
+        return err_usage(err, "--case has its own jobs: of the options that say which job, only "
+                              "--constants goes with it");
     int n = expand(&names, a), rc = 0, surprises = 0;
     json_t *list = json_array();
 

@@ -103,6 +103,32 @@ static int say_readings(struct case_claim *k, struct case_values *s, struct err 
     return 0;
 }
 
+/* What fills the memory of each job of the claim. */
+static void say_memory(struct case_claim *k, struct case_values *s)
+{
+    const struct casefile *c = s->file;
+    bool named[CASE_JOBS_MAX] = {false};
+    double value;
+
+    s->mentioned = named;
+    case_value_in(&value, k->expression, k->unit, s, NULL);
+    s->mentioned = NULL;
+    for (int i = 0; i < c->jobs; i++) {
+        const struct memory *m = &s->value[i].memory;
+        bool first = true;
+        if (!named[i])
+            continue;
+        say(k, "; %s: %.0f GB of %.0f:", c->job[i].name, m->total / 1e9, m->capacity / 1e9);
+        for (int p = 0; p < MEMORY_PARTS; p++) {
+            double bytes = *(const double *)((const char *)m + memory_part[p].at);
+            if (bytes >= 1e9) {
+                say(k, "%s %s %.0f", first ? "" : ",", memory_part[p].name, bytes / 1e9);
+                first = false;
+            }
+        }
+    }
+}
+
 /* "whatever seq and batch are" */
 static void say_keys(struct case_claim *k, const struct casefile *c)
 {
@@ -159,7 +185,9 @@ int case_reason(struct case_claim *k, struct case_values *s, int combinations, s
     say_verdict(k, c, combinations);
     if (k->verdict == CASE_EXCLUDED && !names_jobs(k, c))
         say(k, ": the published figures contradict each other");
-    else if (k->verdict == CASE_EXCLUDED && !k->unit->fits)
+    else if (k->unit->fits)
+        say_memory(k, s);
+    else if (k->verdict == CASE_EXCLUDED)
         say_needs(k, s);
     return say_readings(k, s, err);
 }

@@ -85,6 +85,24 @@ static double eval_s(const struct case_value *v, double sec)
     return v->eval;
 }
 
+static double memory(const struct case_value *v, double sec)
+{
+    (void)sec;
+    return v->memory.total;
+}
+
+static double states(const struct case_value *v, double sec)
+{
+    (void)sec;
+    return memory_states(&v->memory);
+}
+
+static double capacity(const struct case_value *v, double sec)
+{
+    (void)sec;
+    return v->memory.capacity > 0 ? v->memory.capacity : NAN;
+}
+
 static const struct {
     const char *name;
     double (*of)(const struct case_value *v, double sec);
@@ -103,6 +121,9 @@ static const struct {
     {"mfu", utilisation},
     {"layer_bytes", layer_bytes},
     {"model_bytes", model_bytes},
+    {"memory_bytes", memory},
+    {"states_bytes", states},
+    {"capacity_bytes", capacity},
 };
 enum { QUANTITIES = sizeof(quantity) / sizeof(*quantity) };
 
@@ -188,6 +209,8 @@ static void errors(struct case_value *v, const struct prediction *p)
 static void fill(struct case_value *v, const struct prediction *p, const struct job *j,
                  const struct job_opts *o)
 {
+    struct memory_constants k;
+
     *v = (struct case_value){.sec = p->sec,
                              .exposed = p->exposed,
                              .tokens = p->tokens,
@@ -196,6 +219,9 @@ static void fill(struct case_value *v, const struct prediction *p, const struct 
                              .eval = o->recipe.eval_seconds,
                              .gpus = p->ranks};
     errors(v, p);
+    memory_constants_of(&k, &j->constants);
+    memory_of(&v->memory, &j->model, &j->layout, &o->recipe,
+              j->fabric.name ? j->fabric.gpu.memory_bytes.value : 0, &k);
     v->own_error = constants_get(&j->constants, "error.anchored")->value;
     weights(v, &j->model, &o->recipe);
     snprintf(v->rate, sizeof(v->rate), "%s", p->rate.source);

@@ -1,9 +1,11 @@
-/* case_value.h - a predicted job as named quantities: what "job.step_s" in a case file means. */
+/* case_value.h - a predicted job as named quantities, what "job.step_s" in a case file means, and
+ * what the files of case share. */
 #ifndef RG_CASE_VALUE_H
 #define RG_CASE_VALUE_H
 
 #include "step/case.h"
 #include "step/expression.h"
+#include "step/memory.h"
 
 struct case_value {
     double sec, exposed;  /* of a step; of its messages that are seen */
@@ -14,6 +16,7 @@ struct case_value {
     double peak;          /* FLOP/s of a GPU, 0: unknown */
     double layer_bytes, model_bytes; /* weights on the wire: of the largest layer, of all */
     double eval;                     /* s of a step */
+    struct memory memory;            /* of a GPU */
     int gpus;
     char rate[400], fabric[64]; /* jobs with equal ones err together */
 };
@@ -39,6 +42,8 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
 int case_value_in(double *out, const char *expression, const struct case_unit *u,
                   struct case_values *s, struct err *err);
 
+/* c->root into the rest of c. */
+int case_read(struct casefile *c, const struct job_opts *base, struct err *err);
 /* job[]: a copy of the file's jobs with that combination. */
 int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err);
 /* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  1: nothing
