@@ -107,6 +107,47 @@ static void units_scale_and_percentages_differ_by_points(void **state)
     assert_float_equal(k.off, k.ours - 50, 1e-6);
 }
 
+static void what_does_not_fit_says_what_fills_the_memory(void **state)
+{
+    struct case_claim k = alone("", "40 * a.states_bytes / a.capacity_bytes", 1, "x");
+
+    (void)state;
+    assert_true(k.ours > 1 && k.ours < 40);
+    struct casefile c =
+        judged("\"claims\": [{\"claim\": \"x\", \"value\": \"a.memory_bytes / a.capacity_bytes\", "
+               "\"published\": true, \"unit\": \"fits\", \"expect\": \"reproduced\"}, {\"claim\": "
+               "\"y\", \"value\": \"40 * a.states_bytes / a.capacity_bytes\", \"published\": true, "
+               "\"unit\": \"fits\", \"expect\": \"cannot follow\"}]");
+    assert_int_equal(case_surprises(&c), 0);
+    assert_float_equal(c.claim[1].ours, k.ours, 1e-9);
+    assert_non_null(strstr(c.claim[1].reason, " GB of "));
+    assert_non_null(strstr(c.claim[1].reason, "weights "));
+    case_free(&c);
+}
+
+/* What 8192 tokens make true, 2048 do not: either claim holds, never both. */
+static void claims_that_no_one_set_of_unknowns_holds_are_counted(void **state)
+{
+    double sec = step_of("a");
+    char *lists = mem_printf(
+        "\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 65536], \"why\": \"w\"}], "
+        "\"claims\": [{\"claim\": \"x\", \"value\": \"a.step_s\", \"published\": %.9g, "
+        "\"unit\": \"s\", \"expect\": \"reproduced\"}, {\"claim\": \"y\", \"value\": "
+        "\"a.tokens\", \"published\": 1048576, \"unit\": \"\", \"expect\": \"consistent\"}, "
+        "{\"claim\": \"z\", \"value\": \"a.gpus\", \"published\": 16, \"unit\": \"\", "
+        "\"expect\": \"reproduced\"}]",
+        sec);
+    struct casefile c = judged(lists);
+
+    (void)state;
+    assert_int_equal(case_surprises(&c), 0);
+    assert_int_equal(c.held_of, 3);
+    assert_int_equal(c.held, 2);
+    assert_int_equal(c.held_by, 0);
+    case_free(&c);
+    free(lists);
+}
+
 static void at_least_is_not_missed_from_above(void **state)
 {
     struct casefile c =
@@ -237,6 +278,8 @@ int main(void)
         cmocka_unit_test(a_figure_is_reproduced_consistent_or_excluded),
         cmocka_unit_test(errors_that_two_jobs_share_cancel),
         cmocka_unit_test(units_scale_and_percentages_differ_by_points),
+        cmocka_unit_test(what_does_not_fit_says_what_fills_the_memory),
+        cmocka_unit_test(claims_that_no_one_set_of_unknowns_holds_are_counted),
         cmocka_unit_test(at_least_is_not_missed_from_above),
         cmocka_unit_test(published_figures_that_contradict_each_other_are_found),
         cmocka_unit_test(an_unknown_widens_what_is_consistent),
