@@ -138,10 +138,11 @@ static void name_family(struct batch_row *r, const struct counts *c)
     const char *lora = r->recipe.lora ? ", lora" : "";
 
     r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
-    r->job = mem_printf("%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s",
-                        r->model, r->preset, r->dtype, r->layout, c->seq, c->batch, c->micro,
-                        r->recipe.stages, strategy_name[r->recipe.strategy],
-                        recompute_name[r->recipe.recompute], stack_name[r->recipe.stack], lora);
+    r->job = mem_printf(
+        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s", r->model,
+        r->preset, r->dtype, r->layout, c->seq, c->batch, c->micro, r->recipe.stages,
+        strategy_name[r->recipe.strategy], recompute_name[r->recipe.recompute],
+        stack_name[r->recipe.stack], r->recipe.mtp ? ", mtp" : "", lora);
     r->same =
         mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s",
                    r->family, c->tp, c->pp, c->cp, c->ep, r->etp, r->recipe.stages, c->micro,

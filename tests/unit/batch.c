@@ -172,6 +172,43 @@ static void adapters_experts_and_lora_come_from_the_notes(void **state)
     assert_non_null(strstr(r->reason, "fp8 is assumed"));
 }
 
+static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
+{
+    static const struct {
+        const char *model, *hardware, *dtype, *source, *notes;
+        bool mtp, overlap;
+        int dispatch;
+    } cases[] = {
+        {"deepseek-v3", "B200", "mxfp8", "Megatron-Bridge@1 d.md (26.04 x)", "", true, true,
+         DISPATCH_KERNEL},
+        {"deepseek-v3", "GB200", "mxfp8", "Megatron-Bridge@1 d.md (26.04 x)", "(w/o MTP)", false,
+         false, DISPATCH_KERNEL},
+        {"deepseek-v3", "B200", "fp8", "Megatron-Bridge@1 d.md (26.04 x)", "", true, false,
+         DISPATCH_KERNEL},
+        {"deepseek-v3", "B200", "mxfp8", "mlcommons/training_results_v6.0 x", "", false, false,
+         DISPATCH_NCCL},
+        {"qwen3-235b-a22b", "H100", "bf16", "Megatron-Bridge@1 d.md (26.04 x)", "", false, true,
+         DISPATCH_NCCL},
+        {"qwen3-235b-a22b", "GB200", "bf16", "Megatron-Bridge@1 d.md (26.04 x)", "", false, false,
+         DISPATCH_KERNEL},
+    };
+    char line[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        snprintf(line, sizeof(line),
+                 "%s\tA\t%s\t64\tIB\t%s\t4096\t256\t1\t1\t1\t1\t8\t\tdist-opt\trecipe default\t"
+                 "step_time\t1\ts\t%s\t\t\tcalib\t%s",
+                 cases[i].model, cases[i].hardware, cases[i].dtype, cases[i].source,
+                 cases[i].notes);
+        const struct batch_row *r = row(line);
+        assert_string_equal(r->reason, "");
+        assert_int_equal(r->recipe.mtp, cases[i].mtp);
+        assert_int_equal(r->recipe.ep_overlap, cases[i].overlap);
+        assert_int_equal(r->recipe.dispatch, cases[i].dispatch);
+    }
+}
+
 static void batch_micro_batch_and_accumulation_follow_from_each_other(void **state)
 {
     const struct batch_row *r =
@@ -326,6 +363,7 @@ int main(void)
         cmocka_unit_test(fsdp_with_a_number_is_hsdp_over_more_ranks),
         cmocka_unit_test(racks_of_72_are_shared_out_as_recipes_do),
         cmocka_unit_test(adapters_experts_and_lora_come_from_the_notes),
+        cmocka_unit_test(a_recipes_defaults_depend_on_source_model_and_machine),
         cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
