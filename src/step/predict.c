@@ -78,6 +78,14 @@ static void figures(struct prediction *p, const struct question *q)
 }
 
 /* work -> traffic -> prices -> timing -> words. */
+static void note_stages(struct prediction *p, const struct question *q)
+{
+    char buf[160];
+
+    if (*layout_stages_text(buf, sizeof(buf), q->layout, q->model, q->recipe))
+        predict_note(p, "layers do not divide evenly: %s; the fullest one sets the pace", buf);
+}
+
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
     double stretch = (q->stretch > 0 ? q->stretch : 1) / (q->shrink > 0 ? q->shrink : 1);
@@ -103,6 +111,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         predict_terms(p, q, &t, &w, &traffic, messages);
         add_up(p, q);
         figures(p, q);
+        note_stages(p, q);
     }
     free(messages);
     return rc;

@@ -98,6 +98,12 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [[ $output == *"compute at FLOP/s as given with --flops"* ]]
 }
 
+@test "uneven stages run and are told" {
+    run railgauge predict --fabric hgx-h100 --racks 1 --layout pp=5,dp=1 --strategy zero1
+    [ "$status" -eq 0 ]
+    [[ $output == *"layers do not divide evenly: stages of 7 (4 times) and 4 layers"* ]]
+}
+
 @test "what does not divide is refused with axis and reason" {
     refuse 64 "tp=6 does not divide the 32 heads of llama3.1-8b" --fabric hgx-h100 --layout tp=6
     refuse 64 "pp=35 with 1 stages per rank makes 35 chunks, and llama3.1-8b has 32 layers, 34 with" \
