@@ -176,6 +176,14 @@ static void *walk(void *context)
     return NULL;
 }
 
+static void take_terms(struct finalist *f, const struct prediction *p)
+{
+    for (int i = 0; i < p->terms && f->terms < FINALIST_TERMS; i++) {
+        const struct term *t = &p->term[i];
+        f->term[f->terms++] = (struct finalist_term){t->kind, t->label, t->axes, t->sec, t->hidden};
+    }
+}
+
 static int finalist(struct finalist *f, const struct keeper *k, const struct candidate *c,
                     struct err *err)
 {
@@ -193,6 +201,7 @@ static int finalist(struct finalist *f, const struct keeper *k, const struct can
         f->hi = p.hi;
         f->tokens_per_gpu = p.tokens_per_gpu;
         f->mfu = p.mfu;
+        take_terms(f, &p);
     }
     prediction_free(&p);
     layout_text(f->layout, sizeof(f->layout), &c->layout);

@@ -16,6 +16,17 @@ struct candidate {
     long serial;  /* ascends in the order of the walk: equal times are listed in it */
 };
 
+/* A summand of its step: what struct term says, without its words. */
+struct finalist_term {
+    enum term_kind kind;
+    const char *label; /* static */
+    unsigned axes;     /* messages only */
+    double sec, hidden;
+};
+
+/* More than the parts of compute, TRAFFIC_MAX messages and the rest of a step. */
+enum { FINALIST_TERMS = TRAFFIC_MAX + 24 };
+
 /* A candidate asked again with predict_step(). */
 struct finalist {
     struct candidate candidate;
@@ -23,6 +34,8 @@ struct finalist {
     bool front;                              /* no other is both faster and smaller */
     char layout[96];                         /* layout_text() */
     char family[48];                         /* "tp pp zero1": axes above 1, strategy */
+    struct finalist_term term[FINALIST_TERMS];
+    int terms;
 };
 
 enum { SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };

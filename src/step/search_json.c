@@ -42,17 +42,33 @@ static json_t *axes_json(const struct layout *l)
     return o;
 }
 
+static json_t *terms_json(const struct finalist *f)
+{
+    json_t *list = json_array();
+    char axes[AXES_TEXT];
+
+    for (int i = 0; i < f->terms; i++) {
+        const struct finalist_term *t = &f->term[i];
+        json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "kind", term_name[t->kind], "label", t->label,
+                              "s", number(t->sec), "hidden_s", number(t->hidden));
+        if (t->kind == TERM_MESSAGE)
+            json_object_set_new(o, "axes", json_string(axes_text(axes, t->axes)));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *finalist_json(const struct finalist *f)
 {
     const struct candidate *c = &f->candidate;
 
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "layout",
-                     f->layout, "axes", axes_json(&c->layout), "mesh_order",
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
+                     "layout", f->layout, "axes", axes_json(&c->layout), "mesh_order",
                      order_name[c->layout.order], "family", f->family, "step_s", number(f->sec),
                      "lo_s", number(f->lo), "hi_s", number(f->hi), "table_step_s", number(c->sec),
                      "tokens_per_s_per_gpu", number(f->tokens_per_gpu), "mfu", number(f->mfu),
                      "memory_bytes", number(c->bytes), "front", f->front, "recipe",
-                     recipe_json(&c->recipe));
+                     recipe_json(&c->recipe), "terms", terms_json(f));
 }
 
 static json_t *list_json(const struct finalist *f, int n)
