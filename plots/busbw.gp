@@ -58,12 +58,12 @@ do for [p = 1:PANELS] {
     of(c, col) = int($1) == p && strcol(2) eq c && valid(col) ? column(col) : NaN
     plot for [c in HERE] LINES skip 1 using 5:(of(c, 7)):(of(c, 8)) with filledcurves lc rgb colour(c), \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
-         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(plain(strcol(3))) with labels left offset 0.6,0 font F16 textcolor rgb SOFT, \
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(label(strcol(3))) with labels left offset 0.6,0 font F16 textcolor rgb SOFT, \
          for [c in (HOPED eq '' ? '0' : HOPED)] LINES skip 1 using 5:(of(c, 9)) with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
          for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with lines lw 2.2 lc rgb colour(c), \
          for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with points pt 7 ps 1.0 * PS lc rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, 13)):(plain(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
-         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, -13)):(plain(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, 13)):(label(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
+         for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, -13)):(label(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
     unset label 1; unset label 2; unset label 3
 }
 unset multiplot

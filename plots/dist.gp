@@ -63,5 +63,5 @@ set ylabel 'pairs at or below (logarithmic)' font F20 offset 0.4,0
 set arrow 1 from ACCEPT, graph 0 to ACCEPT, graph 1 nohead dt (10, 7) lw 1 lc rgb '#9ca3af' back
 plot for [k = 1:K] PAIRS skip 1 using (int($1) == k ? $3 : NaN):($5 / PAIRS_OF[k]) smooth cnormal with steps lw 2.4 lc rgb COLOUR[k], \
      for [k = 1:K] TIER skip 1 using (int($1) == k ? LO : NaN):(0.55 / 10**((k - 1) * 0.045 * -log10(RARE))):\
-         (sprintf('%s: %.2g%% below %g%%', plain(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 font B17 textcolor rgb COLOUR[k]
+         (sprintf('%s: %.2g%% below %g%%', label(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 font B17 textcolor rgb COLOUR[k]
 unset multiplot

@@ -84,7 +84,7 @@ if (CALLS > 0) {
     set xrange [0 : RIGHT]
     LINE_H = 13 * N / real(MAP) # half a line of text in rows
     plot CALL skip 1 using (6):1:(44):($2 - $1) with vectors nohead lw 0.9 lc rgb SOFT, \
-         CALL skip 1 using (60):($2 - LINE_H):(plain(strcol(3))) with labels left font B17 textcolor rgb INK, \
-         CALL skip 1 using (60):($2 + LINE_H):(plain(strcol(4))) with labels left font F17 textcolor rgb SOFT
+         CALL skip 1 using (60):($2 - LINE_H):(label(strcol(3))) with labels left font B17 textcolor rgb INK, \
+         CALL skip 1 using (60):($2 + LINE_H):(label(strcol(4))) with labels left font F17 textcolor rgb SOFT
 }
 unset multiplot

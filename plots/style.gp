@@ -41,6 +41,8 @@ B17 = bold(17); B20 = bold(20); B24 = bold(24); B33 = bold(33)
 # Text from data as it is: the characters that mean something in enhanced text get a backslash.  (The svg
 # terminal has no bold without enhanced text.)
 plain(s) = strlen(s) == 0 ? '' : (strstrt('_^{}@&~', s[1:1]) > 0 ? '\' : '').s[1:1].plain(s[2:*])
+# The same for `with labels`, where gnuplot takes one backslash away before it reads the text.
+label(s) = strlen(s) == 0 ? '' : (strstrt('_^{}@&~', s[1:1]) > 0 ? '\\' : '').s[1:1].label(s[2:*])
 
 # Screen coordinates of a place in pixels from the left and from the top.
 sx(px) = px / real(WIDTH)
