@@ -1,4 +1,5 @@
-/* plot.h - pictures of a campaign or a matrix: tables from plot_data.h, drawn by gnuplot.
+/* plot.h - pictures of a campaign, a matrix or predictions: tables from plot_data.h and
+ * plot_step.h, drawn by gnuplot.
  *
  * OUT/data gets the tables, OUT/NAME.FORMAT the pictures.  gnuplot is started without a shell,
  * writes to a temporary name, and the picture is renamed into place only when gnuplot succeeded and
@@ -11,11 +12,20 @@
 
 #include "base/err.h"
 #include "cost/matrix.h"
+#include "emit/plot_step.h"
 #include "probe/point.h"
 
-enum plot_figure { PLOT_BUSBW, PLOT_HEAT, PLOT_DIST, PLOT_FIGURES };
-extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist" */
-enum { PLOT_ALL = (1 << PLOT_FIGURES) - 1 };
+enum plot_figure {
+    PLOT_BUSBW,
+    PLOT_HEAT,
+    PLOT_DIST,
+    PLOT_STEP,
+    PLOT_SCALING,
+    PLOT_SCORE,
+    PLOT_FIGURES
+};
+extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist", "step", ... */
+enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* that a campaign can have */
 
 enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };
 extern const char *const plot_extension[PLOT_FORMATS]; /* "png", "svg", "pdf" */
@@ -26,16 +36,29 @@ struct plot_result {
     bool gnuplot;             /* gnuplot was found */
 };
 
-/* The figures whose bits are set, into the folder out (made if absent).  p may be NULL: then
- * everything comes from the matrix.  A figure without data is skipped with a reason; with none at
- * all, EXIT_DATA. Without gnuplot the tables are written, r->gnuplot is false, and 0 is returned.
- * plot_result_free() in every case. */
-int plot_matrix(const struct matrix *m, const struct points *p, const char *out, unsigned figures,
-                enum plot_format format, struct plot_result *r, struct err *err);
-/* The same for a campaign folder (matrix.json and, if there, points.tsv) or a matrix file; out
- * NULL: "plots" beside the matrix. */
+/* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
+struct plot_source {
+    const struct matrix *matrix; /* busbw, heat, dist */
+    const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
+    const struct step_bars *steps;
+    int top; /* of the steps; 0: STEP_TOP */
+    const struct scaling *scaling;
+    const struct tsv *score;
+    const char *by; /* of the score; NULL: see plot_step.h */
+};
+
+/* The figures whose bits are set, into the folder out (made if absent).  A figure without data is
+ * skipped with a reason; with none at all, EXIT_DATA.  Without gnuplot the tables are written,
+ * r->gnuplot is false, and 0 is returned.  plot_result_free() in every case. */
+int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
+              enum plot_format format, struct plot_result *r, struct err *err);
+/* The same for a campaign folder (matrix.json and, if there, points.tsv and prediction.json) or a
+ * matrix file; out NULL: plot_folder().  Of PLOT_ALL the step is left out when nothing was
+ * predicted. */
 int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
                   struct plot_result *r, struct err *err);
+/* "plots" in the folder path, or beside the file path; the caller frees. */
+char *plot_folder(const char *path);
 void plot_result_free(struct plot_result *r);
 
 /* What plot_campaign() reads: *points is NULL when there are none.  The caller frees both. */

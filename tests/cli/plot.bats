@@ -185,7 +185,7 @@ fake_gnuplot() {
     [[ $output == *"which campaign or matrix?"* ]]
     run railgauge plot lab pie
     [ "$status" -eq 64 ]
-    [[ $output == *'no picture "pie"; there are busbw, heat, dist and all'* ]]
+    [[ $output == *'no picture "pie"; there are busbw, heat, dist, step and all'* ]]
     run railgauge plot lab --format gif
     [ "$status" -eq 64 ]
     [[ $output == *'--format: "gif" is none of png, svg, pdf'* ]]
@@ -196,4 +196,193 @@ fake_gnuplot() {
     run railgauge plot bad.json
     [ "$status" -eq 65 ]
     [[ $output == "railgauge plot: bad.json:"* ]]
+}
+
+# --- predictions ---
+
+steps() {
+    cp -r "$top/tests/golden/plots/steps" .
+    cd steps || return 1
+}
+
+# Is a picture more than paper?  Every colour of the list is in the svg.
+holds() {
+    local svg=$1 what
+    shift
+    for what in "$@"; do
+        grep -qi -- "$what" "$svg" || { echo "$svg lacks $what"; return 1; }
+    done
+}
+
+@test "the tables of steps, scaling and score are those of the hand-made predictions" {
+    steps
+    railgauge plot step two.json --measured 7.2,- -o out >/dev/null 2>&1
+    railgauge plot scaling scaling.tsv -o out >/dev/null 2>&1
+    railgauge plot score score.tsv -o out >/dev/null 2>&1
+    diff -r expected out/data
+}
+
+@test "step, scaling and score as png, svg and pdf, each whole and not blank" {
+    need_gnuplot
+    steps
+    for format in png svg pdf; do
+        for name in step scaling score; do
+            case $name in
+                step) words=(two.json --measured 7.2,-) ;;
+                scaling) words=(scaling.tsv) ;;
+                score) words=(score.tsv) ;;
+            esac
+            run --separate-stderr railgauge plot "$name" "${words[@]}" -f "$format"
+            [ "$status" -eq 0 ]
+            [ -z "$stderr" ]
+            [ "$output" = "plots/$name.$format" ]
+        done
+    done
+    for name in step scaling score; do
+        [ "$(head -c 4 "plots/$name.png" | tail -c 3)" = PNG ]
+        tail -c 8 "plots/$name.png" | head -c 4 | grep -q IEND
+        tail -n 2 "plots/$name.svg" | grep -qx "</svg>"
+        [ "$(head -c 5 "plots/$name.pdf")" = "%PDF-" ]
+    done
+    holds plots/step.svg '00527f\|rgb( *0, *82, *127)' 'f0a830\|rgb(240, *168, *48)' 'pp=2,dp_shard=4,tp=8' '81%' \
+        'measured 7.20 s: +3.5%' 'pipeline bubble'
+    holds plots/scaling.svg '0072b2\|rgb( *0, *114, *178)' 'rails, cyclic' '67% at 512 GPUs, 600 tokens/s/GPU'
+    holds plots/score.svg 'median error 10.0%' 'llama, H100: 2, median 12.5%' 'With one measured step'
+}
+
+@test "labels come from LABEL=FILE, and a name with an equals sign is a name" {
+    steps
+    cp one.json 'x=one.json'
+    run railgauge plot -t step 'tuned_a=one.json' 'x=one.json'
+    [ "$status" -eq 0 ]
+    [[ $output == *$'\n'"tuned_a "* ]]
+    [[ $output == *$'\n'"dp_shard=64 "* ]]
+    run railgauge plot -t scaling rail=tp8-64.json rail=tp8-512.json tp8-128.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"rail "*"64"*"100.0 %"*"512"*"89.1 %"*"llama3.1-70b, tp=8, fsdp"*"128"*"100.0 %"* ]]
+}
+
+@test "hostile labels are shown as they are and run nothing" {
+    need_gnuplot
+    steps
+    run --separate-stderr railgauge plot step '`touch pwned` a_b^{c}@&~%d<>=one.json' -f svg
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    grep -Fq '`touch pwned` a_b^{c}@&amp;~%d&lt;>' plots/step.svg
+    [ ! -e pwned ]
+}
+
+@test "predictions without gnuplot are printed" {
+    steps
+    mkdir empty
+    for name in step scaling score; do
+        file=$name.tsv
+        [ "$name" = step ] && file=two.json
+        run --separate-stderr env PATH="$PWD/empty" "$railgauge" plot "$name" "$file"
+        [ "$status" -eq 0 ]
+        [[ $stderr == "railgauge plot: warning: no pictures: gnuplot was not found in PATH"* ]]
+        [ -s "plots/data/$name.tsv" ]
+        printed=$output
+        run railgauge plot "$name" "$file" --terminal
+        [ "$output" = "$printed" ]
+    done
+    [[ $output == *"Without an anchor"*"all"*"3"*"10.0 %"*"67 %"* ]]
+}
+
+@test "the JSON of predict and of predict --batch" {
+    steps
+    railgauge predict --fabric hgx-h100 --gpus 16 --layout dp=auto,tp=2 -o p.json >/dev/null
+    run railgauge plot -t step p.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"dp_shard=8,tp=2 "*"█"* ]]
+    run railgauge plot -t step batch.json
+    [ "$status" -eq 0 ]
+    [ "$(wc -l <<<"$output")" -eq 4 ] # a row that was missed is none
+    run railgauge plot -t score batch.json --by split
+    [ "$status" -eq 0 ]
+    [[ $output == *"calib"*"test_scale"* ]]
+}
+
+@test "the JSON of search: its best, with what each is made of" {
+    steps
+    railgauge search --fabric hgx-h100 --model llama3.1-8b --gpus 16 --json >s.json
+    run railgauge plot step s.json --top 3
+    [ "$status" -eq 0 ]
+    [ "$(tail -n +2 plots/data/step.tsv | wc -l)" -eq 3 ]
+    [ "$(tail -n +2 plots/data/step.tsv | cut -f 5 | head -1)" = "$(jq -r '.best[0].layout' s.json)" ]
+    cut -f 3 plots/data/step_part.tsv | grep -qx "matrix products"
+}
+
+@test "a campaign that predicted has the step among its pictures" {
+    need_gnuplot
+    cp "$top/tests/golden/plots/steps/two.json" lab/prediction.json
+    run --separate-stderr railgauge plot lab
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [ "$output" = "$(printf 'lab/plots/%s.png\n' busbw heat dist step)" ]
+    jq '.predictions = []' lab/prediction.json >x && mv x lab/prediction.json
+    run --separate-stderr railgauge plot lab
+    [ "$status" -eq 0 ]
+    [ "$stderr" = "railgauge plot: warning: step: lab/prediction.json: it holds no predicted step" ]
+    run railgauge plot lab step
+    [ "$status" -eq 65 ]
+    rm lab/prediction.json
+    run railgauge plot lab step
+    [ "$status" -eq 66 ]
+    [[ $output == *"lab/prediction.json: No such file or directory"* ]]
+}
+
+@test "the scripts of predictions refuse tables without rows" {
+    need_gnuplot
+    steps
+    for name in step scaling score; do
+        cp -r expected none
+        for file in none/*.tsv; do
+            head -n 1 "$file" >x
+            mv x "$file"
+        done
+        run gnuplot -c "$top/plots/$name.gp" none out.png png
+        [ "$status" -eq 65 ]
+        [[ $output == *"in none/${name}_meta.tsv"* ]]
+        rm -rf none
+    done
+}
+
+@test "words about predictions that are refused" {
+    steps
+    for name in step scaling score; do
+        run railgauge plot "$name"
+        [ "$status" -eq 64 ]
+        [[ $output == *"$name: which "* ]]
+    done
+    run railgauge plot ../lab score
+    [ "$status" -eq 64 ]
+    [[ $output == *"score is drawn of files: railgauge plot score FILE..."* ]]
+    run railgauge plot score score.tsv score.tsv
+    [ "$status" -eq 64 ]
+    [[ $output == *"score is drawn of one table, and 2 are given"* ]]
+    run railgauge plot step two.json --measured 1
+    [ "$status" -eq 64 ]
+    [[ $output == *'--measured: "1" has 1 of the 2 steps; - stands for one that was not measured'* ]]
+    run railgauge plot scaling scaling.tsv --measured 1
+    [ "$status" -eq 64 ]
+    [[ $output == *"--measured: scaling.tsv has a column for that"* ]]
+    run railgauge plot score score.tsv --measured 1
+    [ "$status" -eq 64 ]
+    [[ $output == *"--measured is for step and scaling"* ]]
+    run railgauge plot score score.tsv --top 3
+    [ "$status" -eq 64 ]
+    [[ $output == *"--top is for step"* ]]
+    run railgauge plot step two.json --top 61
+    [ "$status" -eq 64 ]
+    [[ $output == *"--top: 61 is outside 1..60"* ]]
+    run railgauge plot step two.json --by split
+    [ "$status" -eq 64 ]
+    [[ $output == *"--by is for score"* ]]
+    run railgauge plot scaling tp8-64.json tp8-64.json
+    [ "$status" -eq 65 ]
+    [[ $output == *'series "llama3.1-70b, tp=8, fsdp" has 64 GPUs twice; LABEL=FILE tells series apart'* ]]
+    run railgauge plot step nowhere.json
+    [ "$status" -eq 66 ]
+    [[ $output == *"nowhere.json: No such file or directory"* ]]
 }
