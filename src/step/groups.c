@@ -80,6 +80,8 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
     uint64_t *mark = marks(m);
 
     *p = (struct places){.matrix = m, .order = order, .ranks = ranks};
+    for (int i = 0; i < m->exceptions; i++)
+        p->pairs |= m->exception[i].part == PART_PAIR;
     p->rank = mem_calloc((size_t)ranks, sizeof(*p->rank));
     for (int k = 0; k < LEVEL_COUNT; k++)
         base[k + 1] = base[k] + (k == LEVEL_HOST ? t->hosts : t->group[k].count);
@@ -168,7 +170,9 @@ static int kind_of(struct groups *g, const struct places *p, int index, int *ids
 
     groups_ids(g, p->order, index, ids);
     ways_of(&kind.ring, p->matrix, ids, g->span.size, OP_ALL_GATHER, false);
-    ways_of(&kind.across, p->matrix, ids, g->span.size, OP_ALL_TO_ALL, false);
+    kind.across = kind.ring;
+    if (p->pairs)
+        ways_of(&kind.across, p->matrix, ids, g->span.size, OP_ALL_TO_ALL, false);
     kind.ring.at_once = kind.across.at_once = g->total;
     for (int k = 0; k < g->kinds; k++)
         if (ways_equal(&g->kind[k].ring, &kind.ring) &&

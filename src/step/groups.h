@@ -19,6 +19,7 @@ struct places {
     const struct matrix *matrix;
     const int *order; /* rank -> endpoint; NULL: rank i is endpoint i */
     int ranks;
+    bool pairs; /* some exception is of a pair: rings of neighbours may miss it */
     struct rank_place *rank;
     struct label_slot *slot; /* scratch: labels of the group at hand */
     unsigned stamp;          /* the group at hand */
