@@ -179,6 +179,24 @@ static void residuals_table(const struct batch *b, const struct calibration *k)
     table_free(&t);
 }
 
+/* What error.unanchored would have to be, were it the only error: 90 % lie within 1.645 of it. */
+static void spread(const struct batch *b, const struct calibration *k)
+{
+    double *e = mem_calloc((size_t)b->rows + 1, sizeof(*e));
+    int n = 0;
+
+    for (int i = 0; i < b->rows; i++)
+        if (!isnan(k->after[i]))
+            e[n++] = fabs(log1p(k->after[i]));
+    stats_sort(e, n);
+    double p90 = stats_quantile(e, n, 0.9);
+    printf(
+        "nine of ten of these steps lie within a factor of %.2f; an error.unanchored of %.2g alone "
+        "would say so\n",
+        exp(p90), p90 / 1.645);
+    free(e);
+}
+
 static void report(const struct args *a, const struct batch *b, const struct calibration *k)
 {
     printf("%d steps: %d jobs of %d models; left out: %d test rows, %d not predicted, %d no step "
@@ -186,6 +204,7 @@ static void report(const struct args *a, const struct batch *b, const struct cal
            k->rows, k->jobs, k->models, k->test, k->misses, k->claims);
     constants_table(k);
     residuals_table(b, k);
+    spread(b, k);
     if (!a->dry_run)
         printf("mean loss %.4f, was %.4f; %ld steps predicted on the way%s\n", k->loss_after,
                k->loss_before, k->steps, k->cut ? "; stopped by the limit" : "");

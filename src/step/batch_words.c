@@ -79,45 +79,6 @@ void batch_remark(struct batch_row *r, const char *fmt, ...)
     va_end(ap);
 }
 
-/* --- machines --- */
-
-/* Recipes for NVL72 racks take 16 of the 18 trays (srun --segment=16).  First match rules; fabric
- * words are looked for in internode_fabric, "" fits all. */
-static const struct {
-    const char *hardware, *fabric, *preset;
-    int per_rack, rack; /* GPUs that a job takes of a rack, and that it has; 0: whole racks */
-} machines[] = {
-    {"GB300", "Spectrum-X", "gb300-nvl72-spectrumx", 64, 72},
-    {"GB300", "RoCE", "gb300-nvl72-spectrumx", 64, 72},
-    {"GB300", "", "gb300-nvl72", 64, 72},
-    {"GB200", "", "gb200-nvl72", 64, 72},
-    {"B300", "", "hgx-b300", 0, 0},
-    {"B200", "", "hgx-b200", 0, 0},
-    {"H200-NVL", "", "h200-nvl", 0, 0},
-    {"H200", "", "hgx-h200", 0, 0},
-    {"H100", "", "hgx-h100", 0, 0},
-    {"A100", "", "hgx-a100", 0, 0},
-    {"RTX_PRO_6000_BW_SE", "", "rtxpro6000-100gbe", 0, 0},
-};
-
-int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
-{
-    for (size_t i = 0; i < COUNT(machines); i++) {
-        if (strcmp(machines[i].hardware, r->hardware) != 0 || !strstr(fabric, machines[i].fabric))
-            continue;
-        r->preset = machines[i].preset;
-        r->per_rack = machines[i].per_rack;
-        /* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
-        if (r->gpus <= machines[i].rack ||
-            (machines[i].rack && r->gpus % r->per_rack && r->gpus % machines[i].rack == 0))
-            r->per_rack = 0;
-        return 0;
-    }
-    return err_set(err, "no preset is known for hardware \"%s\"", r->hardware);
-}
-
-/* --- words --- */
-
 enum how { IS, BEGINS, HAS };
 
 /* From top to bottom; all that match apply, later ones override.  "mesh" is no setting of recipe.h
@@ -199,8 +160,15 @@ static const struct habit {
     {"Megatron-Bridge", "kimi-k2", "GB200 GB300", "", "dispatch=kernel"},
 };
 
-/* Columns whose words must be understood when there are any. */
-static const char *const strict[] = {"dtype", "zero_stage/fsdp", "recompute"};
+/* Columns whose words should be understood, and what is assumed when they are not; NULL: nothing
+ * can be. */
+static const struct {
+    const char *column, *settings;
+} understood[] = {
+    {"dtype", NULL},
+    {"zero_stage/fsdp", "strategy=zero1"},
+    {"recompute", "recompute=none"},
+};
 
 static bool matches(const struct rule *rule, const char *cell)
 {
@@ -233,15 +201,27 @@ static int set_all(struct batch_row *r, const char *settings, struct err *err)
     return 0;
 }
 
-static int check_known(const struct tsv *t, int at, struct err *err)
+static bool is_known(const char *column, const char *cell)
 {
-    for (size_t i = 0; i < COUNT(strict); i++) {
-        const char *cell = batch_cell(t, at, strict[i]);
-        bool known = !*cell;
-        for (size_t k = 0; k < COUNT(rules) && !known; k++)
-            known = !strcmp(rules[k].column, strict[i]) && matches(&rules[k], cell);
-        if (!known)
-            return err_set(err, "%s \"%s\" is not known", strict[i], cell);
+    bool known = !*cell;
+
+    for (size_t k = 0; k < COUNT(rules) && !known; k++)
+        known = !strcmp(rules[k].column, column) && matches(&rules[k], cell);
+    return known;
+}
+
+static int assume(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    for (size_t i = 0; i < COUNT(understood); i++) {
+        const char *cell = batch_cell(t, at, understood[i].column);
+        if (is_known(understood[i].column, cell))
+            continue;
+        if (!understood[i].settings)
+            return err_set(err, "%s \"%s\" is not known", understood[i].column, cell);
+        batch_remark(r, "%s \"%s\" is not known: %s is assumed", understood[i].column, cell,
+                     understood[i].settings);
+        if (set_all(r, understood[i].settings, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -284,7 +264,7 @@ static int set_habits(struct batch_row *r, struct err *err)
 
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)
 {
-    if (check_known(t, at, err) < 0 || set_habits(r, err) < 0)
+    if (assume(r, t, at, err) < 0 || set_habits(r, err) < 0)
         return -1;
     for (size_t i = 0; i < COUNT(rules); i++) {
         const struct rule *rule = &rules[i];
@@ -297,46 +277,4 @@ int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *er
     }
     r->etp = etp_of(batch_cell(t, at, "notes"));
     return 0;
-}
-
-/* --- sources --- */
-
-/* The release begins after `after` and ends at one of `until`. */
-static const struct {
-    const char *has, *after, *until, *name;
-} releases[] = {
-    {"Megatron-Bridge", "(", " )", "megatron-bridge"},
-    {"dgxc-benchmarking@", "dgxc-benchmarking@", " /", "dgxc"},
-    {"training_results_", "training_results_", " @/", "mlperf"},
-    {"NeMo@", "(NeMo ", ",)", "nemo"},
-    {"torchtitan@", " ", " ", "torchtitan"},
-    {"", "", "", ""},
-};
-
-void batch_release(char out[BATCH_RELEASE], const char *source)
-{
-    for (size_t i = 0; i < COUNT(releases); i++) {
-        const char *begin =
-            strstr(source, releases[i].has) ? strstr(source, releases[i].after) : NULL;
-        if (!begin)
-            continue;
-        begin += strlen(releases[i].after);
-        int n = *releases[i].until ? (int)strcspn(begin, releases[i].until) : (int)strlen(begin);
-        const char *space = *releases[i].name ? " " : "";
-        int max = BATCH_RELEASE - 1 - (int)strlen(releases[i].name) - 1;
-        snprintf(out, BATCH_RELEASE, "%s%s%.*s", releases[i].name, space, n < max ? n : max, begin);
-        return;
-    }
-}
-
-/* Megatron-LM counts half the core; torchtitan, the DGX Cloud recipes and MLPerf's tables all of
- * it (their own FLOP formulas). */
-bool batch_counts_causal(const char *source)
-{
-    static const char *const all[] = {"torchtitan@", "dgxc-benchmarking", "training_results"};
-
-    for (size_t i = 0; i < COUNT(all); i++)
-        if (strstr(source, all[i]))
-            return false;
-    return true;
 }

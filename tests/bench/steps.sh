@@ -4,7 +4,7 @@
 #   RG_BUILD=build tests/bench/steps.sh [STEPS.tsv [CURVES.tsv]]
 #
 # Without tables, those beside this tree are taken if they are there.  The figures and their targets are
-# printed as tables and go to RG_BUILD/steps.json and RG_BUILD/curves.json.  A missed target is printed as
+# printed as tables and go to RG_BUILD/steps.json, rows to RG_BUILD/steps.tsv, curves to RG_BUILD/curves.json.  A missed target is printed as
 # such and is no failure: the exit code says only whether everything could be judged.
 set -euo pipefail
 build=$(realpath "${RG_BUILD:-$(dirname "${BASH_SOURCE[0]}")/../../build}")
@@ -29,7 +29,9 @@ verdict() {
 if ! absent "$steps" "${1-}"; then
     started=$EPOCHREALTIME
     "$build/railgauge" predict --batch "$steps" --score -o "$build/steps.json"
-    verdict "the whole table, s" "$(awk "BEGIN {print $EPOCHREALTIME - $started}")" 2
+    took=$(awk "BEGIN {print $EPOCHREALTIME - $started}")
+    "$build/railgauge" predict --batch "$steps" >"$build/steps.tsv" 2>/dev/null
+    verdict "the whole table, s" "$took" 2
     echo
 fi
 if ! absent "$curves" "${2-}"; then

@@ -227,6 +227,23 @@ static void batch_micro_batch_and_accumulation_follow_from_each_other(void **sta
     assert_non_null(strstr(r->reason, "dp is printed as 4, and 8 GPUs leave 8"));
 }
 
+static void unknown_words_are_assumed_where_that_is_possible(void **state)
+{
+    const struct batch_row *r = row(
+        "llama3.1-8b\tA\tH100\t32\tIB\tbf16\t8192\t40\t1\t1\t4\t1\t1\t8\tsome sharding\tblockwise\t"
+        "step_time\t1\ts\tx\t2\t\tcalib\t");
+
+    (void)state;
+    assert_int_equal(r->status, BATCH_PREDICTED);
+    assert_int_equal(r->recipe.strategy, STRATEGY_ZERO1);
+    assert_int_equal(r->recipe.recompute, RECOMPUTE_NONE);
+    assert_int_equal(r->recipe.stages, 1); /* 5 microbatches are no multiple of 4 stages */
+    assert_non_null(strstr(r->reason, "zero_stage/fsdp \"some sharding\" is not known: "
+                                      "strategy=zero1 is assumed"));
+    assert_non_null(strstr(r->reason, "recompute \"blockwise\" is not known"));
+    assert_non_null(strstr(r->reason, "vp=2 is left out: "));
+}
+
 /* What cannot be asked says which cell and why; nothing is dropped. */
 static void misses_and_claims_say_why(void **state)
 {
@@ -365,6 +382,7 @@ int main(void)
         cmocka_unit_test(adapters_experts_and_lora_come_from_the_notes),
         cmocka_unit_test(a_recipes_defaults_depend_on_source_model_and_machine),
         cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
+        cmocka_unit_test(unknown_words_are_assumed_where_that_is_possible),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
         cmocka_unit_test(seconds_without_words_are_those_of_predict_step),

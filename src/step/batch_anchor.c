@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_anchor.c - which row anchors which others, and what follows for them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "step/anchor.h"
+#include "step/batch_words.h"
+
+struct solving {
+    const struct batch_row *row;
+    const struct constants *constants;
+};
+
+static double seconds_with(void *ctx, double stretch)
+{
+    const struct solving *s = ctx;
+
+    return batch_seconds(s->row, s->constants, stretch, NULL);
+}
+
+/* Negative: a is the better anchor. */
+static int smaller(const struct batch_row *a, const struct batch_row *b)
+{
+    bool a_test = !strncmp(a->split, "test", 4), b_test = !strncmp(b->split, "test", 4);
+
+    if (a->gpus != b->gpus)
+        return a->gpus < b->gpus ? -1 : 1;
+    if (a->recipe.global_batch != b->recipe.global_batch)
+        return a->recipe.global_batch < b->recipe.global_batch ? -1 : 1;
+    return (int)a_test - (int)b_test;
+}
+
+static const char *key_of(const struct batch_row *r, bool same_layout)
+{
+    return same_layout ? r->same : r->family;
+}
+
+static int anchor_of(const struct batch *b, int i, bool same_layout)
+{
+    const char *key = key_of(&b->row[i], same_layout);
+    int best = i;
+
+    for (int k = 0; k < b->rows; k++) {
+        const struct batch_row *r = &b->row[k];
+        if (r->status != BATCH_PREDICTED || strcmp(key_of(r, same_layout), key) != 0)
+            continue;
+        int order = smaller(r, &b->row[best]);
+        if (order < 0 || (order == 0 && k < best))
+            best = k;
+    }
+    return best;
+}
+
+/* What solves row k; an anchor that cannot be met by compute alone scales the whole step: -ratio.
+ */
+static double solve(const struct batch *b, int k, const struct constants *c)
+{
+    const struct batch_row *r = &b->row[k];
+    struct solving s = {r, c};
+    double stretch;
+
+    if (anchor_solve(&stretch, seconds_with, &s, r->measured, NULL) < 0)
+        return -r->measured / r->predicted;
+    return stretch;
+}
+
+static double apply(const struct batch_row *r, const struct constants *c, double solved)
+{
+    return solved > 0 ? batch_seconds(r, c, solved, NULL) : r->predicted * -solved;
+}
+
+static void remark_stretch(struct batch_row *r, double solved)
+{
+    if (solved < 0)
+        batch_remark(r, "compute alone cannot meet the anchor: the whole step is scaled by %.3f",
+                     -solved);
+    else if (solved < ANCHOR_TRUST_MIN || solved > ANCHOR_TRUST_MAX)
+        batch_remark(r, "the anchor stretches compute by %.3g: that is no matter of software",
+                     solved);
+}
+
+void batch_anchor(struct batch *b, const struct constants *c)
+{
+    double *solved = mem_calloc((size_t)b->rows + 1, sizeof(*solved)); /* 0: not yet */
+
+    for (int i = 0; i < b->rows; i++) {
+        struct batch_row *r = &b->row[i];
+        if (r->status != BATCH_PREDICTED)
+            continue;
+        r->anchor = anchor_of(b, i, false);
+        r->same_anchor = anchor_of(b, i, true);
+        for (int k = 0; k < 2; k++) {
+            int at = k ? r->same_anchor : r->anchor;
+            if (!solved[at])
+                solved[at] = solve(b, at, c);
+            *(k ? &r->same_anchored : &r->anchored) = apply(r, c, solved[at]);
+        }
+        r->stretch = solved[r->anchor] > 0 ? solved[r->anchor] : NAN;
+        remark_stretch(r, solved[r->anchor]);
+    }
+    free(solved);
+}
