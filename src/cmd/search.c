@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/search_args.h"
 #include "cmd/search_text.h"
+#include "step/anchor.h"
 
 static int write_tsv(const struct search *s, const char *path, struct err *err)
 {
@@ -25,7 +26,7 @@ static int write_tsv(const struct search *s, const char *path, struct err *err)
 static int answer(const struct search *s, const struct job *j, const struct search_args *a,
                   struct err *err)
 {
-    char *command = search_command(&a->job, &s->best[0].candidate);
+    char *command = search_command(a, &s->best[0].candidate);
     json_t *json = search_json(s, j->model.name, command);
     bool tsv = a->tsv && !strcmp(a->tsv, "-");
     int rc = 0;
@@ -51,8 +52,16 @@ static int find(struct search *s, const struct job *j, const struct search_args 
                 struct err *err)
 {
     struct question q = job_question(j, &a->job);
+    struct anchor anchor = {0};
     struct space space;
 
+    if (a->anchor) {
+        int rc = anchor_open(&anchor, a->anchor, q.constants, err) < 0 ||
+                 anchor_apply(&anchor, &q, a->release, err) < 0;
+        anchor_free(&anchor);
+        if (rc)
+            return -1;
+    }
     space_init(&space, ranks, (enum mesh_order)a->job.mesh, &a->job.recipe);
     for (int i = 0; i < a->constraints; i++)
         if (space_constrain(&space, a->constraint[i], err) < 0)

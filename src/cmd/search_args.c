@@ -9,9 +9,12 @@
 #include "base/units.h"
 #include "step/search.h"
 
-enum { JSON = 0x400, TSV, TOP };
+enum { JSON = 0x400, TSV, TOP, ANCHOR, RELEASE };
 
 static const struct argp_option options[] = {
+    {"anchor", ANCHOR, "FILE|ROW", 0,
+     "one measured step of this recipe, as railgauge predict takes it", 4},
+    {"release", RELEASE, "TEXT", 0, "of the software, to be compared with the anchor's", 4},
     {"constraint", 'c', "TEXT", 0,
      "KEY=VALUE, with = != < <= > >= and alternatives by |: "
      "\"tp<=8,pp=1,strategy=fsdp|hsdp\"; several add up",
@@ -59,6 +62,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case TSV:
         a->tsv = arg;
+        return 0;
+    case ANCHOR:
+        a->anchor = arg;
+        return 0;
+    case RELEASE:
+        a->release = arg;
         return 0;
     case 'o':
         a->output = arg;

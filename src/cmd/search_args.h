@@ -12,6 +12,7 @@ struct search_args {
     int constraints;
     int top;
     const char *output, *tsv;
+    const char *anchor, *release;
     bool json;
 };
 

@@ -159,6 +159,14 @@ static void put_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
+static void put_option(FILE *out, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    fprintf(out, " --%s ", key);
+    put_word(out, value);
+}
+
 static void put_job(FILE *out, const struct job_opts *o, const struct job_setting *s)
 {
     const void *at = (const char *)o + s->at;
@@ -173,14 +181,12 @@ static void put_job(FILE *out, const struct job_opts *o, const struct job_settin
         text = (snprintf(number, sizeof(number), "%d", *(const int *)at), number);
     else if (s->kind == JOB_RATE && *(const double *)at > 0)
         text = (snprintf(number, sizeof(number), "%.9g", *(const double *)at), number);
-    if (!text)
-        return;
-    fprintf(out, " --%s ", s->key);
-    put_word(out, text);
+    put_option(out, s->key, text);
 }
 
-char *search_command(const struct job_opts *o, const struct candidate *c)
+char *search_command(const struct search_args *a, const struct candidate *c)
 {
+    const struct job_opts *o = &a->job;
     char layout[96], mine[64], usual[64], *text = NULL;
     struct recipe defaults;
     size_t size;
@@ -208,6 +214,8 @@ char *search_command(const struct job_opts *o, const struct candidate *c)
         if (strcmp(mine, usual) != 0)
             fprintf(out, " --%s %s", s->key, mine);
     }
+    put_option(out, "anchor", a->anchor);
+    put_option(out, "release", a->release);
     fclose(out);
     return text;
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "step/job.h"
+#include "cmd/search_args.h"
 #include "step/search.h"
 
 /* The best, why the first wins, memory against time, what was dropped, how to repeat it. */
@@ -13,6 +13,6 @@ void search_text(FILE *out, const struct search *s, const struct job *j, const c
 void search_tsv(FILE *out, const struct search *s);
 /* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
  * caller frees. */
-char *search_command(const struct job_opts *o, const struct candidate *c);
+char *search_command(const struct search_args *a, const struct candidate *c);
 
 #endif

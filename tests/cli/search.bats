@@ -84,6 +84,17 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
         .recipe["micro-batch"] <= 2 and .recipe.recompute == "selective")' s.json
 }
 
+@test "an anchor stretches the compute of all layouts alike" {
+    railgauge predict --fabric hgx-h100 --layout dp=16 --measured 3s --save-anchor a.json >/dev/null
+    railgauge search --fabric hgx-h100 --gpus 16 --json >plain.json
+    railgauge search --fabric hgx-h100 --gpus 16 --anchor a.json --json >s.json
+    jq -en --slurpfile s s.json --slurpfile p plain.json '$s[0].best[0].step_s > 1.1 * $p[0].best[0].step_s'
+    eval "$(jq -r .command s.json) --json" >p.json
+    jq -en --slurpfile s s.json --slurpfile p p.json '$s[0].best[0].step_s == $p[0].step_s'
+    jq -e '.best[0] | .table_step_s / .step_s - 1 | fabs < 0.005' s.json
+    refuse 66 "none.json" --fabric hgx-h100 --gpus 16 --anchor none.json
+}
+
 @test "8,192 GPUs" {
     railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 --json >s.json
     jq -e '.ranks == 8192 and .walk.candidates > 200000' s.json

@@ -160,7 +160,10 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
     static const struct {
         const char *fabric;
         int racks, ranks;
-    } cases[] = {{"hgx-h100", 1, 16}, {"gb200-nvl72", 1, 24}, {"rtxpro6000-100gbe", 2, 16}};
+    } cases[] = {{"hgx-h100", 1, 16},
+                 {"gb200-nvl72", 1, 24},
+                 {"rtxpro6000-100gbe", 2, 16},
+                 {"gb200-nvl72", 1, 64}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
