@@ -165,9 +165,10 @@ static int write_ticks(const struct scaling *s, const struct range *r, const cha
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < s->series[i].points; k++)
             MEM_PUSH(v, n) = s->series[i].point[k].gpus;
-    qsort(v, (size_t)n, sizeof(*v), by_number);
+    if (v)
+        qsort(v, (size_t)n, sizeof(*v), by_number);
     int rc = plot_begin(&out, dir, "scaling_tick.tsv", "gpus\ttext", err);
-    for (int i = 0; rc == 0 && i < n; i++) {
+    for (int i = 0; rc == 0 && v && i < n; i++) {
         if (before > 0 && log(v[i] / before) < apart)
             continue;
         fprintf(out.stream, "%.0f\t%s\n", v[i], plot_count(text, (long)v[i], ""));

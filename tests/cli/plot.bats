@@ -82,6 +82,16 @@ fake_gnuplot() {
     [ "$status" -eq 0 ] || [ "$status" -eq 127 ]
 }
 
+@test "a slow host is named as it is beside the map too" {
+    need_gnuplot
+    sed -i 's/node-/node_{x/g' lab/matrix.json
+    run railgauge plot lab heat --format svg
+    [ "$status" -eq 0 ]
+    [ "$(tail -n +2 lab/plots/data/heat_call.tsv | cut -f 3)" = 'node_{x05' ]
+    [ "$(grep -c '>node_{x05<' lab/plots/heat.svg)" -ge 1 ]
+    ! grep -q '>node</tspan>' lab/plots/heat.svg
+}
+
 @test "without gnuplot: tables, the map in the terminal, and how to get pictures" {
     mkdir empty
     run --separate-stderr env PATH="$PWD/empty" "$railgauge" plot lab
