@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/units.h"
+
 enum { FIGURE = 48 };
 
 static char *published(char buf[FIGURE], const struct case_claim *k)
@@ -30,6 +32,17 @@ static void claim_text(FILE *out, const struct case_claim *k)
         fprintf(out, "    %s\n", k->note);
 }
 
+static void job_text(FILE *out, const struct case_job *j)
+{
+    char sec[UNITS_TEXT];
+
+    fprintf(out, "  job %s: %s on %d GPUs, step %s, %.0f GB", j->name, j->opts.model, j->gpus,
+            units_seconds_text(sec, j->sec), j->bytes / 1e9);
+    if (j->capacity > 0)
+        fprintf(out, " of %.0f", j->capacity / 1e9);
+    fputc('\n', out);
+}
+
 void case_text(FILE *out, const struct casefile *c)
 {
     char with[CASE_COMBINATION];
@@ -47,6 +60,8 @@ void case_text(FILE *out, const struct casefile *c)
     for (int i = 0; i < c->solves; i++)
         fprintf(out, "  solved: %s = %.4g (%s)\n", c->solve[i].key, c->solve[i].found,
                 c->solve[i].why);
+    for (int i = 0; i < c->jobs; i++)
+        job_text(out, &c->job[i]);
     for (int i = 0; i < c->claims; i++)
         claim_text(out, &c->claim[i]);
     if (c->unknowns)

@@ -44,6 +44,9 @@ struct case_job {
     const char *name;
     struct job_opts opts;
     double stretch; /* of an anchor; 0: none */
+    /* case_judge(), at the first value of each unknown: */
+    double sec, bytes, capacity; /* of a step; of a GPU's memory; capacity 0: unknown */
+    int gpus;
 };
 
 /* A setting that the publication leaves out. */

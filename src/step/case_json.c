@@ -29,13 +29,24 @@ static json_t *claim_json(const struct case_claim *k)
     return o;
 }
 
+static json_t *job_json(const struct case_job *j)
+{
+    return json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o}", "name", j->name, "model", j->opts.model,
+                     "layout", j->opts.layout ? j->opts.layout : "dp=auto", "gpus", j->gpus,
+                     "step_s", number(j->sec), "memory_bytes", number(j->bytes), "capacity_bytes",
+                     j->capacity > 0 ? json_real(j->capacity) : json_null());
+}
+
 json_t *case_json(const struct casefile *c)
 {
     char with[CASE_COMBINATION];
-    json_t *claims = json_array(), *solved = json_array(), *assumed = json_array();
+    json_t *jobs = json_array(), *claims = json_array(), *solved = json_array(),
+           *assumed = json_array();
 
     for (int i = 0; i < c->claims; i++)
         json_array_append_new(claims, claim_json(&c->claim[i]));
+    for (int i = 0; i < c->jobs; i++)
+        json_array_append_new(jobs, job_json(&c->job[i]));
     for (int i = 0; i < c->solves; i++)
         json_array_append_new(solved,
                               json_pack("{s:s, s:o, s:s}", "setting", c->solve[i].key, "found",
@@ -44,7 +55,7 @@ json_t *case_json(const struct casefile *c)
         json_array_append_new(assumed, json_string(c->assumed[i]));
     json_t *together = json_pack("{s:i, s:i, s:s}", "held", c->held, "of", c->held_of, "unknowns",
                                  case_combination(with, c, c->held_by));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "file", c->path, "title", c->title,
-                     "publication", c->publication, "date", c->date, "assumed", assumed, "solved",
-                     solved, "claims", claims, "together", together);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "file", c->path, "title",
+                     c->title, "publication", c->publication, "date", c->date, "assumed", assumed,
+                     "solved", solved, "claims", claims, "together", together, "jobs", jobs);
 }

@@ -185,6 +185,12 @@ int case_judge(struct casefile *c, struct err *err)
         first = first && rc == 1;
     }
     rc = rc > 0 ? -1 : rc;
+    for (int i = 0; rc == 0 && i < c->jobs; i++) {
+        c->job[i].sec = value[i].sec;
+        c->job[i].gpus = value[i].gpus;
+        c->job[i].bytes = value[i].memory.total;
+        c->job[i].capacity = value[i].memory.capacity;
+    }
     for (int i = 0; rc == 0 && i < c->claims; i++) {
         struct case_claim *k = &c->claim[i];
         k->verdict = fabs(k->off) <= k->within     ? CASE_REPRODUCED

@@ -85,6 +85,18 @@ static double eval_s(const struct case_value *v, double sec)
     return v->eval;
 }
 
+static double all_params(const struct case_value *v, double sec)
+{
+    (void)sec;
+    return v->params;
+}
+
+static double trained(const struct case_value *v, double sec)
+{
+    (void)sec;
+    return v->trained;
+}
+
 static double memory(const struct case_value *v, double sec)
 {
     (void)sec;
@@ -121,6 +133,8 @@ static const struct {
     {"mfu", utilisation},
     {"layer_bytes", layer_bytes},
     {"model_bytes", model_bytes},
+    {"params", all_params},
+    {"trained_params", trained},
     {"memory_bytes", memory},
     {"states_bytes", states},
     {"capacity_bytes", capacity},
@@ -188,6 +202,9 @@ static void weights(struct case_value *v, const struct model *m, const struct re
     struct params p;
 
     model_params(m, &p);
+    v->params = p.total;
+    v->trained =
+        r->lora == LORA_NONE ? p.total : model_lora_params(m, r->lora_rank, r->lora == LORA_ALL);
     v->model_bytes = p.total * recipe_weight_bytes(r);
     for (int i = 0; i < m->kinds; i++)
         v->layer_bytes =

@@ -16,6 +16,7 @@ struct case_value {
     double peak;          /* FLOP/s of a GPU, 0: unknown */
     double layer_bytes, model_bytes; /* weights on the wire: of the largest layer, of all */
     double eval;                     /* s of a step */
+    double params, trained;          /* of the model; with LoRA the adapters alone are trained */
     struct memory memory;            /* of a GPU */
     int gpus;
     char rate[400], fabric[64]; /* jobs with equal ones err together */

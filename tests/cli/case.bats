@@ -57,8 +57,11 @@ setup() {
         END { exit bad }' || { echo "put the output of railgauge predict --case all --markdown there"; false; }
 }
 
-@test "case files keep to their schema" {
+@test "case files and verdicts keep to their schemas" {
     python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    railgauge predict --case all -o v.json >/dev/null
+    python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/verdicts.schema.json" v.json
     for f in "$top"/jobs/training/cases/*.json "$top/tests/bad/case/good.json"; do
         python3 -c 'import json, jsonschema, sys
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/case.schema.json" "$f"
