@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-enum { FIGURE = 48 };
+enum { FIGURE = 48, TOGETHER = CASE_COMBINATION + 128 };
 
 static char *published(char buf[FIGURE], const struct case_claim *k)
 {
@@ -43,9 +43,19 @@ static void job_text(FILE *out, const struct case_job *j)
     fputc('\n', out);
 }
 
-void case_text(FILE *out, const struct casefile *c)
+static char *together(char buf[TOGETHER], const struct casefile *c)
 {
     char with[CASE_COMBINATION];
+
+    snprintf(buf, TOGETHER, "%d of the %d claims that can hold do with %s%s", c->held, c->held_of,
+             case_combination(with, c, c->held_by),
+             c->held < c->held_of ? "; no values of the unknowns make all of them true" : "");
+    return buf;
+}
+
+void case_text(FILE *out, const struct casefile *c)
+{
+    char text[TOGETHER];
 
     fprintf(out, "%s\n%s, %s\n", c->title, c->publication, c->date);
     for (int i = 0; i < c->assumes; i++)
@@ -65,9 +75,7 @@ void case_text(FILE *out, const struct casefile *c)
     for (int i = 0; i < c->claims; i++)
         claim_text(out, &c->claim[i]);
     if (c->unknowns)
-        fprintf(out, "  together: %d of %d claims that can hold do with %s%s\n", c->held,
-                c->held_of, case_combination(with, c, c->held_by),
-                c->held < c->held_of ? "; no values of the unknowns make all of them true" : "");
+        fprintf(out, "  together: %s\n", together(text, c));
     fputc('\n', out);
 }
 
@@ -85,7 +93,7 @@ static void cell(FILE *out, const char *text)
 
 void case_markdown(FILE *out, const struct casefile *c)
 {
-    char text[FIGURE];
+    char text[FIGURE], all[TOGETHER];
 
     fprintf(out, "| **");
     cell(out, c->title);
@@ -102,4 +110,6 @@ void case_markdown(FILE *out, const struct casefile *c)
         }
         fputs(" |\n", out);
     }
+    if (c->held < c->held_of)
+        fprintf(out, "| all of these together | | | %s |\n", together(all, c));
 }

@@ -141,6 +141,19 @@ static void say_keys(struct case_claim *k, const struct casefile *c)
     say(k, c->unknowns == 1 ? " is" : " are");
 }
 
+static bool names_jobs(const struct case_claim *k, const struct casefile *c)
+{
+    bool named[CASE_JOBS_MAX] = {false};
+    struct case_values s = {.file = c, .mentioned = named, .scaled = -1};
+    double value;
+
+    case_value_in(&value, k->expression, k->unit, &s, NULL);
+    for (int i = 0; i < c->jobs; i++)
+        if (named[i])
+            return true;
+    return false;
+}
+
 static void say_verdict(struct case_claim *k, const struct casefile *c, int combinations)
 {
     char ours[FIGURE], lo[FIGURE], hi[FIGURE], with[CASE_COMBINATION];
@@ -156,25 +169,12 @@ static void say_verdict(struct case_claim *k, const struct casefile *c, int comb
     else if (k->hi > k->lo)
         say(k, " (%s .. %s)", case_figure(lo, sizeof(lo), k->unit, k->lo),
             case_figure(hi, sizeof(hi), k->unit, k->hi));
-    if (combinations > 1 && k->verdict == CASE_EXCLUDED)
+    if (combinations > 1 && k->verdict == CASE_EXCLUDED && names_jobs(k, c))
         say_keys(k, c);
     if (combinations > 1 && k->verdict == CASE_CONSISTENT)
         say(k, ", nearest with %s", case_combination(with, c, k->best));
     if (!plain && fabs(k->off) >= 0.05)
         say(k, ", %+.1f %s", k->off, unit);
-}
-
-static bool names_jobs(const struct case_claim *k, const struct casefile *c)
-{
-    bool named[CASE_JOBS_MAX] = {false};
-    struct case_values s = {.file = c, .mentioned = named, .scaled = -1};
-    double value;
-
-    case_value_in(&value, k->expression, k->unit, &s, NULL);
-    for (int i = 0; i < c->jobs; i++)
-        if (named[i])
-            return true;
-    return false;
 }
 
 /* The sentence of a claim whose figures and verdict are known; s: the first combination. */

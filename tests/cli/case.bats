@@ -37,7 +37,7 @@ setup() {
     run railgauge predict --case llama-8b-gb200-h100
     [ "$status" -eq 0 ]
     [[ $output == *"24 to 32 H100"*"cannot follow"*"h32: "*" of messages (the claim needs "* ]]
-    [[ $output == *"176.7 % whatever strategy, accumulation and prefetch are"*"the published figures contradict each other"* ]]
+    [[ $output == *"176.7 %, -1.3 points: the published figures contradict each other"* ]]
 }
 
 # Claim, published figure and verdict exactly; our figure within 5 %.
