@@ -140,9 +140,10 @@ static struct table *table_of(const struct pricer *p, struct entry *e, const str
     struct table **at =
         &e->table[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
 
-    if (*at)
-        return *at;
-    struct table *t = *at = mem_calloc(1, sizeof(*t));
+    struct table *t = *at;
+    if (t)
+        return t;
+    *at = t = mem_calloc(1, sizeof(*t));
     t->kernel = msg->kernel;
     t->route = msg->route;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
