@@ -15,14 +15,14 @@
 #include "emit/table.h"
 #include "step/calibrate.h"
 
-enum { CONSTANTS = 0x400, ONLY, DRY_RUN, LIMIT, CELL = 24 };
+enum { CONSTANTS = 0x400, ONLY, DRY_RUN, LIMIT, ANCHORED, CELL = 24 };
 
 struct args {
     const char *table, *constants, *output;
     char **only; /* own texts */
     int onlys;
     double limit;
-    bool dry_run;
+    bool dry_run, anchored;
 };
 
 static const struct argp_option options[] = {
@@ -30,6 +30,8 @@ static const struct argp_option options[] = {
     {"constants", CONSTANTS, "FILE", 0, "start from these, not from jobs/training/constants.json",
      1},
     {"only", ONLY, "NAME,...", 0, "fit these alone", 1},
+    {"anchored", ANCHORED, NULL, 0,
+     "half of a row's loss is its error once the smallest job of its recipe is known", 1},
     {"limit", LIMIT, "TIME", 0, "stop after this long with what was found (default 5m)", 1},
     {"dry-run", DRY_RUN, NULL, 0, "print which rows would be fitted to and how far off they are",
      1},
@@ -75,6 +77,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case LIMIT:
         if (units_seconds(&a->limit, arg, &err) < 0)
             opt_error(state, options, key, &err);
+        return 0;
+    case ANCHORED:
+        a->anchored = true;
         return 0;
     case DRY_RUN:
         a->dry_run = true;
@@ -202,6 +207,9 @@ static void report(const struct args *a, const struct batch *b, const struct cal
     printf("%d steps: %d jobs of %d models; left out: %d test rows, %d not predicted, %d no step "
            "times\n\n",
            k->rows, k->jobs, k->models, k->test, k->misses, k->claims);
+    if (a->anchored)
+        printf("%d of them are judged from the smallest job of their recipe as well\n\n",
+               k->anchored);
     constants_table(k);
     residuals_table(b, k);
     spread(b, k);
@@ -218,6 +226,7 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
                                   .onlys = a->onlys,
                                   .limit = a->limit,
                                   .dry_run = a->dry_run,
+                                  .anchored = a->anchored,
                                   .progress = progress};
     struct calibration k;
 

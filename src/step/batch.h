@@ -82,6 +82,11 @@ void batch_predict(struct batch *b, const struct constants *c);
  * others takes no part in the choice. */
 void batch_anchor(struct batch *b, const struct constants *c);
 
+/* Is `a` the better anchor of the two, by that order? */
+bool batch_smaller(const struct batch_row *a, const struct batch_row *b);
+/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
+double batch_stretch(const struct batch_row *r, const struct constants *c);
+
 /* The question of a row that was asked; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
 /* Seconds of a step of that row, as predict_step() has them but without words: some microseconds.

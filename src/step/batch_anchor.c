@@ -37,6 +37,19 @@ static const char *key_of(const struct batch_row *r, bool same_layout)
     return same_layout ? r->same : r->family;
 }
 
+bool batch_smaller(const struct batch_row *a, const struct batch_row *b)
+{
+    return smaller(a, b) < 0;
+}
+
+double batch_stretch(const struct batch_row *r, const struct constants *c)
+{
+    struct solving s = {r, c};
+    double stretch;
+
+    return anchor_solve(&stretch, seconds_with, &s, r->measured, NULL) < 0 ? NAN : stretch;
+}
+
 static int anchor_of(const struct batch *b, int i, bool same_layout)
 {
     const char *key = key_of(&b->row[i], same_layout);
@@ -57,13 +70,9 @@ static int anchor_of(const struct batch *b, int i, bool same_layout)
  */
 static double solve(const struct batch *b, int k, const struct constants *c)
 {
-    const struct batch_row *r = &b->row[k];
-    struct solving s = {r, c};
-    double stretch;
+    double stretch = batch_stretch(&b->row[k], c);
 
-    if (anchor_solve(&stretch, seconds_with, &s, r->measured, NULL) < 0)
-        return -r->measured / r->predicted;
-    return stretch;
+    return isnan(stretch) ? -b->row[k].measured / b->row[k].predicted : stretch;
 }
 
 static double apply(const struct batch_row *r, const struct constants *c, double solved)

@@ -13,15 +13,25 @@
 
 static const double cap = 0.5, soft = 0.01;
 
+static double loss_at(struct fitting *f, const struct batch_row *r, double stretch)
+{
+    double e = log(batch_seconds(r, f->c, stretch, NULL) / r->measured);
+
+    f->out->steps++;
+    return isnan(e) ? cap : fmin(sqrt(e * e + soft * soft), cap);
+}
+
 static double loss_of(struct fitting *f, int i)
 {
-    struct taken *t = &f->row[i];
+    const struct taken *t = &f->row[i];
 
     if (f->skip && !strcmp(t->row->model, f->skip))
         return 0;
-    double e = log(batch_seconds(t->row, f->c, 0, NULL) / t->row->measured);
-    f->out->steps++;
-    return isnan(e) ? cap : fmin(sqrt(e * e + soft * soft), cap);
+    double alone = loss_at(f, t->row, 0);
+    if (!f->opts->anchored || t->anchor == i)
+        return alone;
+    double stretch = batch_stretch(f->row[t->anchor].row, f->c);
+    return (alone + (isnan(stretch) ? alone : loss_at(f, t->row, stretch))) / 2;
 }
 
 /* What no row determines stays where it was: to be off by a factor of two from the start counts as
@@ -193,9 +203,11 @@ static void write_back(struct fitting *f, const struct batch *b, const double *x
             "railgauge calibrate: least robust log error over %d steps (%d jobs of %d models) of "
             "%s, %d of them depend on it; %d test rows not used; the error is how far it moves "
             "when "
-            "a model is left out%s",
+            "a model is left out%s%s",
             f->out->rows, f->out->jobs, f->out->models, name ? name + 1 : b->table.path, out->rows,
-            f->out->test, out->at_bound ? "; at its bound" : "");
+            f->out->test,
+            f->opts->anchored ? "; half of the loss with one step of the recipe known" : "",
+            out->at_bound ? "; at its bound" : "");
     }
 }
 

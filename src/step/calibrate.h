@@ -24,6 +24,8 @@ struct calibrate_opts {
     const char *const *only; /* names of constants; NULL: all that are fitted */
     int onlys;
     double limit; /* s; 0: none */
+    bool
+        anchored; /* half of a row's loss is its error once the smallest job of its recipe is met */
     bool dry_run; /* stop before the search: rows, constants and errors as they are */
     /* Called now and then with the share that is done and what is being done; NULL: not. */
     void (*progress)(double done, const char *what);
@@ -43,6 +45,7 @@ struct calibration {
     struct calibrated *constant;
     int constants;
     int rows, jobs, models;   /* taken */
+    int anchored;             /* of them, judged from another one too */
     int test, misses, claims; /* left out */
     double loss_before, loss_after;
     double *before, *after; /* per row of the batch, predicted / measured - 1; NAN: left out */

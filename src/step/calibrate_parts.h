@@ -9,6 +9,7 @@ enum { CALIBRATE_ROWS_MIN = 3 }; /* fewer rows determine no constant */
 struct taken {
     const struct batch_row *row;
     int index;     /* in the batch */
+    int anchor;    /* taken row that is the smallest job of its recipe; its own place: none other */
     double weight; /* all together 1 */
     double loss;   /* kept */
     double trial;  /* asked for */

@@ -99,28 +99,54 @@ int calibrate_constants(struct fitting *f, struct err *err)
     return 0;
 }
 
-/* Rows whose step changes somewhere in the constant's range: a kink may hide it where it stands. */
+/* As batch_anchor() chooses, among the rows taken. */
+static void find_anchors(struct fitting *f)
+{
+    for (int i = 0; i < f->rows; i++) {
+        int best = i;
+        for (int k = f->rows - 1; k >= 0; k--)
+            if (!strcmp(f->row[k].row->family, f->row[i].row->family) &&
+                !batch_smaller(f->row[best].row, f->row[k].row))
+                best = k;
+        f->row[i].anchor = best;
+        f->out->anchored += f->opts->anchored && best != i;
+    }
+}
+
+/* Does this row's step change somewhere in the constant's range?  A kink may hide it where it
+ * stands. */
+static bool changes(struct fitting *f, int i, const struct calibrated *k, struct constant *c)
+{
+    const double probe[] = {k->low, k->before * 0.7, k->before * 1.4, k->high};
+    double at = batch_seconds(f->row[i].row, f->c, 0, NULL);
+    bool found = false;
+
+    for (size_t p = 0; p < sizeof(probe) / sizeof(*probe) && !found; p++) {
+        c->value = fmin(fmax(probe[p], k->low), k->high);
+        found = fabs(batch_seconds(f->row[i].row, f->c, 0, NULL) / at - 1) > 1e-6;
+    }
+    c->value = k->before;
+    return found;
+}
+
+/* Rows whose step, or whose anchor's, changes with constant k. */
 static void find_dependents(struct fitting *f, int k)
 {
     struct calibrated *out = &f->out->constant[k];
     struct constant *c = &f->c->constant[f->at[k]];
-    const double probe[] = {out->low, out->before * 0.7, out->before * 1.4, out->high};
+    bool *own = mem_calloc((size_t)f->rows + 1, sizeof(*own));
     int n = 0;
 
     for (int i = 0; i < f->rows; i++) {
-        double at = batch_seconds(f->row[i].row, f->c, 0, NULL);
-        bool changes = false;
-        for (size_t p = 0; p < sizeof(probe) / sizeof(*probe) && !changes; p++) {
-            c->value = fmin(fmax(probe[p], out->low), out->high);
-            changes = fabs(batch_seconds(f->row[i].row, f->c, 0, NULL) / at - 1) > 1e-6;
-        }
-        c->value = out->before;
-        if (changes)
-            MEM_PUSH(f->depends[k], n) = i;
+        own[i] = changes(f, i, out, c);
+        out->rows += own[i];
     }
-    out->rows = n;
-    out->fitted = n >= CALIBRATE_ROWS_MIN;
+    for (int i = 0; i < f->rows; i++)
+        if (own[i] || (f->opts->anchored && own[f->row[i].anchor]))
+            MEM_PUSH(f->depends[k], n) = i;
     MEM_PUSH(f->depends[k], n) = -1;
+    out->fitted = out->rows >= CALIBRATE_ROWS_MIN;
+    free(own);
 }
 
 /* Constants that too few rows depend on leave the fit and stay as they are. */
@@ -128,6 +154,7 @@ void calibrate_depend(struct fitting *f)
 {
     int n = 0;
 
+    find_anchors(f);
     f->depends = mem_calloc((size_t)f->out->constants + 1, sizeof(*f->depends));
     for (int k = 0; k < f->out->constants; k++)
         find_dependents(f, k);
