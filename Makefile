@@ -3,6 +3,7 @@
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           ratios against a bare MPI loop, stop rule, look-ups
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
+# make readme          the table of published claims in README.md anew
 # make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
 # make SAN=address,undefined check     the same tests under sanitizers, in their own build tree
 # make V=1             show the commands
@@ -156,6 +157,11 @@ lint:
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 
+# What was published and what this build says of it, into the README between its two comments.
+readme: all
+	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
+	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' README.md
+
 # --- install ---
 D = $(DESTDIR)$(PREFIX)
 DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp)
@@ -179,7 +185,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench fuzz install uninstall help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench fuzz readme install uninstall help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

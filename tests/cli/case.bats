@@ -54,7 +54,7 @@ setup() {
                 bad = 1
             }
         }
-        END { exit bad }' || { echo "put the output of railgauge predict --case all --markdown there"; false; }
+        END { exit bad }' || { echo "make readme puts it there"; false; }
 }
 
 @test "case files and verdicts keep to their schemas" {
