@@ -58,6 +58,8 @@ void case_text(FILE *out, const struct casefile *c)
     char text[TOGETHER];
 
     fprintf(out, "%s\n%s, %s\n", c->title, c->publication, c->date);
+    if (c->url)
+        fprintf(out, "%s\n", c->url);
     for (int i = 0; i < c->assumes; i++)
         fprintf(out, "  assumed: %s\n", c->assumed[i]);
     for (int i = 0; i < c->unknowns; i++) {
@@ -96,7 +98,11 @@ void case_markdown(FILE *out, const struct casefile *c)
     char text[FIGURE], all[TOGETHER];
 
     fprintf(out, "| **");
+    if (c->url)
+        fputc('[', out);
     cell(out, c->title);
+    if (c->url)
+        fprintf(out, "](%s)", c->url);
     fprintf(out, "** (%s) | | | |\n", c->date);
     for (int i = 0; i < c->claims; i++) {
         const struct case_claim *k = &c->claim[i];
