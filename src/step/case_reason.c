@@ -120,7 +120,8 @@ static void say_memory(struct case_claim *k, struct case_values *s)
             continue;
         say(k, "; %s: %.0f GB of %.0f:", c->job[i].name, m->total / 1e9, m->capacity / 1e9);
         for (int p = 0; p < MEMORY_PARTS; p++) {
-            double bytes = *(const double *)((const char *)m + memory_part[p].at);
+            double bytes;
+            memcpy(&bytes, (const char *)m + memory_part[p].at, sizeof(bytes));
             if (bytes >= 1e9) {
                 say(k, "%s %s %.0f", first ? "" : ",", memory_part[p].name, bytes / 1e9);
                 first = false;
