@@ -21,7 +21,19 @@ static const struct {
 } fixed[] = {
     {"efficiency.default", 0.01, 1, false}, /* where generation and dtype have none of their own */
     {"attention.default", 0.01, 1, false},
-    {"exposed.tp", 0, 1, true}, /* share of tp messages' time that is seen */
+    {"experts.default", 0.01, 1, true},  /* of that, what products of routed experts reach */
+    {"scan.share", 0.0001, 1, true},     /* of the bf16 peak, scan of state-space layers */
+    {"operands.share", 0.01, 10, true},  /* of the memory rate, at which experts' operands come */
+    {"between.share", 0.01, 2, true},     /* of the memory rate, between products */
+    {"launch.seconds", 0, 0.001, true},  /* of one kernel, beside what it computes */
+    {"stack.torchtitan", 0.5, 20, true}, /* what that stack takes longer than Megatron between */
+    {"stack.eager", 0.5, 20, true},      /* products and in launches, */
+    {"stack.hf", 0.5, 20, false},
+    {"stack.core.torchtitan", 0.5, 20, true}, /* and in the attention core */
+    {"stack.core.eager", 0.5, 20, true},
+    {"stack.core.hf", 0.5, 20, false},
+    {"exposed.tp", 0, 1, true},       /* share of tp messages' time that is seen */
+    {"exposed.tp.plain", 0, 1, true}, /* by a stack that does not split products to overlap them */
     {"exposed.cp", 0, 1, true},
     {"exposed.ep", 0, 1, true},         /* all_to_all to experts with nothing beside it */
     {"exposed.ep.overlap", 0, 1, true}, /* beside another microbatch's compute */
@@ -46,7 +58,8 @@ static const struct {
     {"error.modelled", 0, 2, false},
     {"error.assumed", 0, 2, false},
     {"error.anchored", 0, 2, false},   /* of the step when a measured step calibrates its recipe */
-    {"error.unanchored", 0, 2, false}, /* of the step when no measured step calibrates it */
+    {"error.unanchored", 0, 2, false}, /* of the step when no measured step calibrates it, */
+    {"error.unanchored.experts", 0, 2, false}, /* of a model with routed experts */
 };
 enum { FIXED = sizeof(fixed) / sizeof(*fixed), CONSTANTS_MAX = 1000 };
 
@@ -60,7 +73,8 @@ static int fixed_index(const char *name)
 
 static bool is_open_name(const char *name)
 {
-    return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10);
+    return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10) ||
+           !strncmp(name, "experts.", 8);
 }
 
 static int read_one(struct constants *c, json_t *object, const char *where, struct err *err)

@@ -4,6 +4,7 @@
  * Each has a value, its error (share of the value, one standard deviation) and where it came from.
  * Names: efficiency.GENERATION.DTYPE  share of the data-sheet peak that matrix products reach
  *   attention.GENERATION         the same for the attention core, of the bf16 peak
+ *   experts.DTYPE                of that efficiency, what grouped products of experts reach
  *   the fixed list in constants.c
  * Names outside of that are refused, so that a typo cannot silently fall back to nothing. */
 #ifndef RG_CONSTANTS_H

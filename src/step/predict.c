@@ -28,12 +28,24 @@ void predict_note(struct prediction *p, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Terms err independently; the recipe (software, clocks) errs for the whole step. */
+/* What software, clocks and recipes that are not told apart make of a whole step. */
+static double recipe_error(const struct prediction *p, const struct question *q)
+{
+    bool experts = false;
+
+    for (int i = 0; i < q->model->kinds; i++)
+        experts = experts || q->model->layer[i].mlp.experts > 0;
+    return constants_get(q->constants, p->anchored ? "error.anchored"
+                                       : experts   ? "error.unanchored.experts"
+                                                   : "error.unanchored")
+        ->value;
+}
+
+/* Terms err independently; the recipe errs for the whole step. */
 static void add_up(struct prediction *p, const struct question *q)
 {
     const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
-    const char *recipe = p->anchored ? "error.anchored" : "error.unanchored";
-    double var = 0, whole = constants_get(q->constants, recipe)->value;
+    double var = 0, whole = recipe_error(p, q);
 
     p->sec = 0;
     for (int i = 0; i < p->terms; i++) {

@@ -1,8 +1,10 @@
 /* rate.h - what this GPU computes at: data-sheet peak times calibrated efficiency, or measured.
  *
  * The efficiency depends on GPU generation and dtype, for dense products and experts apart; the
- * attention core and the output head run in bf16 whatever the layers use.  A rate measured on the
- * machine (matrix.compute) comes before all. */
+ * attention core, the scan of state-space layers and the output head run in bf16 whatever the
+ * layers use (Transformer Engine has the layers only).  A rate measured on the machine
+ * (matrix.compute) comes before all of these; what lies between products needs the fabric's memory
+ * rate. */
 #ifndef RG_RATE_H
 #define RG_RATE_H
 
@@ -19,6 +21,7 @@ struct rate {
     char part_source[WORK_PARTS][RATE_SOURCE];
     double peak;    /* data sheet, FLOP/s of this dtype; 0: unknown */
     double hbm_Bps; /* 0: unknown */
+    bool plain_tp;  /* this stack does not split products to hide tp messages */
     enum basis basis;
     char source[RATE_SOURCE]; /* all in one sentence */
 };
@@ -27,7 +30,7 @@ struct rate {
  * reason. */
 int rate_of(struct rate *rate, const struct matrix *m, const struct fabric *f,
             const struct recipe *r, const struct constants *c, struct err *err);
-/* "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
+/* "ampere", "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
 const char *rate_generation(const char *gpu);
 
 #endif

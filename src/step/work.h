@@ -3,20 +3,24 @@
  *
  * Nothing here knows about time: timing.h divides by rates.  Forward FLOPs are 2 per multiply-add;
  * backward twice that, without the half that makes weights' gradients where weights are frozen
- * (Hu et al. 2021); recomputing repeats forward (full) or the attention core (selective:
- * Korthikanti et al. 2022, 5). */
+ * (Hu et al. 2021).  Recomputing repeats forward (full), the attention core (selective: Korthikanti
+ * et al. 2022, 5), or with torchtitan's per-operation policy every second product and what lies
+ * between (torchtitan distributed/activation_checkpoint.py).  Bytes are counted operation by
+ * operation: what a norm, a gate or a cast reads and writes if nothing stays in cache. */
 #ifndef RG_WORK_H
 #define RG_WORK_H
 
 #include "step/layout.h"
 
 enum work_part {
-    WORK_LINEAR, /* products with weights of layers, FLOPs */
-    WORK_EXPERT, /* products of routed experts, FLOPs */
-    WORK_HEAD,   /* the output head, FLOPs */
-    WORK_CORE,   /* attention core, FLOPs */
-    WORK_MEMORY, /* what is bound by memory: bytes to and from it */
-    WORK_LAUNCH, /* kernels */
+    WORK_LINEAR,   /* products with weights of layers, FLOPs */
+    WORK_EXPERT,   /* products of routed experts, FLOPs */
+    WORK_HEAD,     /* the output head, FLOPs */
+    WORK_CORE,     /* attention core, FLOPs */
+    WORK_SCAN,     /* scan of state-space layers, FLOPs */
+    WORK_OPERANDS, /* tokens that products of experts read and write, bytes */
+    WORK_MEMORY,   /* norms, residuals, gates, casts, sorting, loss: bytes to and from memory */
+    WORK_LAUNCH,   /* kernels */
     WORK_PARTS
 };
 extern const char *const work_name[WORK_PARTS]; /* "matrix products", "routed experts", ... */

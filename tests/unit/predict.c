@@ -110,7 +110,9 @@ static void the_bubble_is_p_minus_one_over_v_m(void **state)
     assert_int_equal(predict_step(&one, &a->question, NULL), 0);
     assert_float_equal(one.bubble_share, 3.0 / 8, 1e-12);
     double work = one.compute + find(&one, "pp sendrecv")->sec;
-    assert_float_equal(find(&one, "pipeline bubble")->sec, work * 3 / 8, 1e-9);
+    /* the last stage has the head and sets the pace; the others fill and drain faster */
+    assert_true(find(&one, "pipeline bubble")->sec < work * 3 / 8);
+    assert_true(find(&one, "pipeline bubble")->sec > 0.5 * work * 3 / 8);
     a->recipe.schedule = SCHEDULE_INTERLEAVED;
     a->recipe.stages = 2;
     assert_int_equal(predict_step(&two, &a->question, NULL), 0);
@@ -188,7 +190,9 @@ static void recompute_costs_a_third_of_the_products(void **state)
     assert_int_equal(predict_step(&selective, &a->question, NULL), 0);
     a->recipe.recompute = RECOMPUTE_FULL;
     assert_int_equal(predict_step(&full, &a->question, NULL), 0);
-    assert_float_equal(full.compute / none.compute, 4.0 / 3, 1e-9);
+    assert_float_equal(find(&full, "matrix products")->sec / find(&none, "matrix products")->sec,
+                       4.0 / 3, 1e-9);
+    assert_float_equal(find(&full, "output head")->sec, find(&none, "output head")->sec, 0);
     assert_float_equal(find(&selective, "matrix products")->sec,
                        find(&none, "matrix products")->sec, 0);
     assert_float_equal(find(&selective, "attention core")->sec / find(&none, "attention core")->sec,

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/work.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+struct asked {
+    struct model model;
+    struct layout layout;
+    struct recipe recipe;
+    struct work work;
+};
+
+static void ask(struct asked *a, const char *model, const char *layout)
+{
+    recipe_defaults(&a->recipe);
+    a->recipe.strategy = STRATEGY_ZERO1;
+    assert_int_equal(model_load(&a->model, model, NULL), 0);
+    assert_int_equal(layout_parse(&a->layout, layout, STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL), 0);
+    assert_int_equal(layout_check(&a->layout, &a->model, &a->recipe, NULL), 0);
+    work_of(&a->work, &a->model, &a->layout, &a->recipe);
+}
+
+static void again(struct asked *a)
+{
+    work_of(&a->work, &a->model, &a->layout, &a->recipe);
+}
+
+static double sum(const struct stage_work *s, enum work_part part)
+{
+    return s->forward[part] + s->backward[part];
+}
+
+/* 6 FLOPs per parameter and token, a third of them forward. */
+static void one_rank_does_all_products_of_the_model(void **state)
+{
+    struct asked a;
+    struct flops f;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "dp=1");
+    model_flops(&a.model, 8192, true, &f);
+    assert_float_equal(sum(&a.work.last, WORK_LINEAR) / 8192 / f.linear, 1, 1e-12);
+    assert_float_equal(sum(&a.work.last, WORK_HEAD) / 8192 / f.head, 1, 1e-12);
+    assert_float_equal(sum(&a.work.last, WORK_CORE) / 8192 / f.core, 1, 1e-12);
+    assert_float_equal(a.work.last.backward[WORK_LINEAR], 2 * a.work.last.forward[WORK_LINEAR], 1);
+    assert_float_equal(a.work.updated, 8.03e9, 0.01e9);
+    assert_float_equal(a.work.last.forward[WORK_EXPERT], 0, 0);
+    assert_float_equal(a.work.last.forward[WORK_SCAN], 0, 0);
+    model_free(&a.model);
+}
+
+static void axes_share_out_products_and_norms(void **state)
+{
+    struct asked one, tp, cp;
+
+    (void)state;
+    ask(&one, "llama3.1-8b", "dp=1");
+    ask(&tp, "llama3.1-8b", "tp=4");
+    ask(&cp, "llama3.1-8b", "cp=4");
+    for (int i = WORK_LINEAR; i <= WORK_CORE; i++) {
+        assert_float_equal(tp.work.last.forward[i], one.work.last.forward[i] / 4, 1);
+        assert_float_equal(cp.work.last.forward[i], one.work.last.forward[i] / 4, 1);
+    }
+    assert_float_equal(cp.work.last.forward[WORK_MEMORY] / one.work.last.forward[WORK_MEMORY], 0.25,
+                       1e-12);
+    assert_float_equal(tp.work.last.forward[WORK_MEMORY] / one.work.last.forward[WORK_MEMORY], 0.25,
+                       1e-12);
+    tp.recipe.sequence_parallel = false; /* every rank has all norms */
+    again(&tp);
+    assert_true(tp.work.last.forward[WORK_MEMORY] > 0.3 * one.work.last.forward[WORK_MEMORY]);
+    assert_float_equal(tp.work.last.forward[WORK_LAUNCH], one.work.last.forward[WORK_LAUNCH], 0);
+    model_free(&one.model);
+    model_free(&tp.model);
+    model_free(&cp.model);
+}
+
+/* 126 layers of Llama 405B on 8 stages with 8 chunks: the end stages have one less. */
+static void stages_differ_and_their_mean_is_the_model(void **state)
+{
+    struct asked a;
+    struct flops f;
+
+    (void)state;
+    ask(&a, "llama3.1-405b", "pp=8");
+    a.recipe.stages = 8;
+    a.recipe.schedule = SCHEDULE_INTERLEAVED;
+    again(&a);
+    model_flops(&a.model, 8192, true, &f);
+    assert_float_equal(8 * sum(&a.work.mean, WORK_LINEAR) / 8192 / f.linear, 1, 1e-12);
+    assert_float_equal(sum(&a.work.other, WORK_LINEAR) / 8192 / f.linear, 16.0 / 126, 1e-12);
+    assert_float_equal(sum(&a.work.last, WORK_LINEAR) / 8192 / f.linear, 15.0 / 126, 1e-12);
+    assert_float_equal(sum(&a.work.last, WORK_HEAD) / 8192 / f.head, 1, 1e-12);
+    assert_float_equal(a.work.other.forward[WORK_HEAD], 0, 0);
+    model_free(&a.model);
+}
+
+static void recompute_repeats_what_it_says(void **state)
+{
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "dp=1");
+    struct stage_work none = a.work.last;
+    a.recipe.recompute = RECOMPUTE_FULL;
+    again(&a);
+    assert_float_equal(a.work.last.backward[WORK_LINEAR] / none.backward[WORK_LINEAR], 1.5, 1e-12);
+    assert_float_equal(a.work.last.backward[WORK_CORE] / none.backward[WORK_CORE], 1.5, 1e-12);
+    assert_float_equal(a.work.last.backward[WORK_HEAD], none.backward[WORK_HEAD], 0);
+    a.recipe.recompute = RECOMPUTE_SELECTIVE;
+    again(&a);
+    assert_float_equal(a.work.last.backward[WORK_LINEAR], none.backward[WORK_LINEAR], 0);
+    assert_float_equal(a.work.last.backward[WORK_CORE] / none.backward[WORK_CORE], 1.5, 1e-12);
+    a.recipe.stack = STACK_TORCHTITAN; /* saves the core and every second product */
+    again(&a);
+    assert_float_equal(a.work.last.backward[WORK_LINEAR] / none.backward[WORK_LINEAR], 1.25, 1e-12);
+    assert_float_equal(a.work.last.backward[WORK_CORE], none.backward[WORK_CORE], 0);
+    assert_true(a.work.last.backward[WORK_MEMORY] > none.backward[WORK_MEMORY]);
+    model_free(&a.model);
+}
+
+/* Frozen weights have no gradients of their own: 4 of 6 FLOPs. */
+static void frozen_weights_save_a_third(void **state)
+{
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama2-70b", "dp=1");
+    struct stage_work full = a.work.last;
+    a.recipe.lora = LORA_ATTENTION;
+    again(&a);
+    assert_float_equal(sum(&a.work.last, WORK_LINEAR) / sum(&full, WORK_LINEAR), 2.0 / 3, 2e-3);
+    assert_float_equal(sum(&a.work.last, WORK_HEAD) / sum(&full, WORK_HEAD), 2.0 / 3, 1e-12);
+    assert_float_equal(sum(&a.work.last, WORK_CORE), sum(&full, WORK_CORE), 0);
+    assert_float_equal(a.work.weights, 0, 0);
+    assert_true(a.work.updated < 0.001 * 70e9);
+    model_free(&a.model);
+}
+
+/* 128 experts on 8 and on 64 ranks: 16 and 2 of them on each. */
+static void experts_on_more_ranks_start_fewer_kernels_for_the_same_products(void **state)
+{
+    struct asked few, many;
+
+    (void)state;
+    ask(&few, "qwen3-30b-a3b", "dp=8,ep=8");
+    ask(&many, "qwen3-30b-a3b", "dp=64,ep=64");
+    assert_float_equal(few.work.last.forward[WORK_EXPERT], many.work.last.forward[WORK_EXPERT], 1);
+    assert_float_equal(sum(&few.work.last, WORK_OPERANDS), sum(&many.work.last, WORK_OPERANDS), 1);
+    assert_float_equal(few.work.last.forward[WORK_LAUNCH] - many.work.last.forward[WORK_LAUNCH],
+                       48 * 2 * 3 * (16 - 2), 1e-6);
+    struct flops f;
+    model_flops(&few.model, 8192, true, &f);
+    assert_float_equal(sum(&few.work.last, WORK_EXPERT) / 8192 / f.expert, 1, 1e-12);
+    model_free(&few.model);
+    model_free(&many.model);
+}
+
+static void narrow_types_are_cast_and_bf16_is_not(void **state)
+{
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "dp=1");
+    double bf16 = sum(&a.work.last, WORK_MEMORY);
+    a.recipe.dtype = DTYPE_MXFP8;
+    again(&a);
+    double mxfp8 = sum(&a.work.last, WORK_MEMORY);
+    a.recipe.dtype = DTYPE_FP8; /* looks for the maximum first */
+    again(&a);
+    assert_true(bf16 < mxfp8 && mxfp8 < sum(&a.work.last, WORK_MEMORY));
+    model_free(&a.model);
+}
+
+static void mamba_layers_have_a_scan_and_further_tokens_another_head(void **state)
+{
+    struct asked mamba, v3;
+
+    (void)state;
+    ask(&mamba, "nemotron-h-56b", "dp=1");
+    assert_true(mamba.work.last.forward[WORK_SCAN] > 0);
+    ask(&v3, "deepseek-v3", "dp=8,ep=8");
+    double head = v3.work.last.forward[WORK_HEAD], linear = v3.work.last.forward[WORK_LINEAR];
+    v3.recipe.mtp = true;
+    again(&v3);
+    assert_float_equal(v3.work.last.forward[WORK_HEAD] / head, 2, 1e-12);
+    assert_true(v3.work.last.forward[WORK_LINEAR] > linear * (1 + 1.0 / 61));
+    model_free(&mamba.model);
+    model_free(&v3.model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_does_all_products_of_the_model),
+        cmocka_unit_test(axes_share_out_products_and_norms),
+        cmocka_unit_test(stages_differ_and_their_mean_is_the_model),
+        cmocka_unit_test(recompute_repeats_what_it_says),
+        cmocka_unit_test(frozen_weights_save_a_third),
+        cmocka_unit_test(experts_on_more_ranks_start_fewer_kernels_for_the_same_products),
+        cmocka_unit_test(narrow_types_are_cast_and_bf16_is_not),
+        cmocka_unit_test(mamba_layers_have_a_scan_and_further_tokens_another_head),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
