@@ -65,10 +65,15 @@ static void push_bubble(struct prediction *p, const struct question *q, const st
     if (pp < 2)
         return;
     struct term *one = push(p, TERM_BUBBLE, "pipeline bubble", t->bubble, BASIS_MODELLED);
-    one->error = sqrt(var) * share;
+    one->error = t->bubble * sqrt(var) / (p->compute > 0 ? p->compute : 1);
     snprintf(one->source, sizeof(one->source),
-             "(p-1)/(v m) = %d/(%d x %d) of a pipeline's work (Narayanan et al. 2021, 2.2)", pp - 1,
-             q->recipe->stages, p->microbatches);
+             "%s: p = %d stages, v = %d chunks, m = %d microbatches (%s); the slowest stage is the "
+             "one %s the output head",
+             schedule_name[q->recipe->schedule], pp, q->recipe->stages, p->microbatches,
+             q->recipe->schedule == SCHEDULE_DUALPIPE ? "DeepSeek-V3 2024, table 2"
+             : q->recipe->schedule >= SCHEDULE_ZB_H1  ? "Qi et al. 2023, table 2"
+                                                      : "Narayanan et al. 2021, 2.2",
+             t->last ? "with" : "without");
 }
 
 /* Adam on the rank's shard of states: memory traffic over memory rate. */

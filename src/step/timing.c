@@ -130,15 +130,37 @@ static void windows(struct timing *t, const struct traffic *tr, const double *on
         t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
 }
 
-/* Idle time while the pipeline fills and drains. */
-static double bubble(const struct timing *t, const struct work *w, const struct coefficients *c,
-                     double messages, int stages, int chunks)
+/* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
+static double weight_seconds(const struct work *w, const struct coefficients *c)
 {
-    double slow = t->forward + t->backward + messages;
+    const double *f = w->mean.forward;
+
+    return w->weights * c->stretch *
+           (f[WORK_LINEAR] * c->unit[WORK_LINEAR] + f[WORK_EXPERT] * c->unit[WORK_EXPERT] +
+            f[WORK_HEAD] * c->unit[WORK_HEAD]);
+}
+
+/* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'
+ * gradients W: of (p-1)(F+B+W), h1 leaves (p-1)(F+B-W) and h2 (p-1)(F+B-2W) (Qi et al. 2023, table
+ * 2); DualPipe (p/2-1)(F + B+W + B - 2W) (DeepSeek-V3, 2024, table 2). */
+static double bubble(const struct timing *t, const struct work *w, const struct coefficients *c,
+                     double messages, int stages, const struct recipe *r)
+{
+    double slow = t->forward + t->backward + messages, mean = stage_seconds(&w->mean, c) + messages;
+    double weights = weight_seconds(w, c), idle = (stages * mean - slow) / r->stages;
 
     if (stages < 2)
         return 0;
-    return (stages * (stage_seconds(&w->mean, c) + messages) - slow) / chunks;
+    switch (r->schedule) {
+    case SCHEDULE_ZB_H1:
+        return fmax(0, idle - 2 * (stages - 1) * weights);
+    case SCHEDULE_ZB_H2:
+        return fmax(0, idle - 3 * (stages - 1) * weights);
+    case SCHEDULE_DUALPIPE:
+        return fmax(0, (stages / 2.0 - 1) * (mean + t->backward - 3 * weights));
+    default:
+        return idle;
+    }
 }
 
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
@@ -148,7 +170,7 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
 
     compute(t, w, c, m);
     double messages = shares(t, tr, one, c);
-    t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r->stages);
+    t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
     t->optimizer = w->updated * c->optimizer;
     t->fixed = c->fixed;

@@ -1,7 +1,7 @@
 /* timing.h - the arithmetic of a step without words: predict puts words to it, search calls it a
  * million times a second.
  *
- *   T = T_mb m + (p T_mean - T_mb)/v + exposed(data parallel) + optimizer + fixed
+ *   T = T_mb m + bubble + exposed(data parallel) + optimizer + fixed
  *
  * m microbatches, p stages, v chunks per stage (Narayanan et al. 2021, 2.2); T_mb is compute and
  * seen messages of a microbatch on the slowest stage, T_mean on the mean one: when stages are equal

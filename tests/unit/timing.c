@@ -79,6 +79,36 @@ static void equal_stages_give_the_published_bubble(void **state)
     assert_float_equal(sum(&t, 0), t.sec, 1e-12);
 }
 
+/* F = 1, B = 1 and W = 1 s, four stages. */
+static void zero_bubble_schedules_fill_it_with_weights_gradients(void **state)
+{
+    static const struct {
+        enum schedule schedule;
+        double bubble;
+    } want[] = {{SCHEDULE_1F1B, 3 * (1 + 1 + 1)},
+                {SCHEDULE_ZB_H1, 3 * (1 + 1 - 1)},
+                {SCHEDULE_ZB_H2, 3 * (1 + 1 - 2)},
+                {SCHEDULE_DUALPIPE, (2 - 1) * (1 + 2 + 1 - 2)}};
+    struct coefficients c = unit_coefficients();
+    struct traffic none = {.messages = 0};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(4, 1);
+    struct recipe r = batches(1, 8);
+    struct timing t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        r.schedule = (int)want[i].schedule;
+        timing_of(&t, &none, NULL, &w, &c, &l, &r);
+        assert_float_equal(t.bubble, want[i].bubble, 1e-12);
+        assert_float_equal(t.sec, 24 + want[i].bubble, 1e-12);
+    }
+    w.weights = 0; /* frozen: nothing to fill it with */
+    r.schedule = SCHEDULE_ZB_H1;
+    timing_of(&t, &none, NULL, &w, &c, &l, &r);
+    assert_float_equal(t.bubble, 9, 1e-12);
+}
+
 /* Stages of 3, 3, 3 and 7 s: seven rounds of the slowest and one of each. */
 static void the_slowest_stage_sets_the_pace(void **state)
 {
@@ -230,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_stages_give_the_published_bubble),
+        cmocka_unit_test(zero_bubble_schedules_fill_it_with_weights_gradients),
         cmocka_unit_test(the_slowest_stage_sets_the_pace),
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
         cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
