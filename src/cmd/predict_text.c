@@ -2,13 +2,38 @@
 #include "cmd/predict_text.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/units.h"
+
+/* Words on lines of at most `width` columns after an indent. */
+static void wrap(FILE *out, int indent, int width, const char *text)
+{
+    int at = 0;
+
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (at && at + 1 + n > width) {
+            fputc('\n', out);
+            at = 0;
+        }
+        if (at)
+            fputc(' ', out);
+        else
+            fprintf(out, "%*s", indent, "");
+        at = at ? at + 1 + n : indent + n;
+        fprintf(out, "%.*s", n, text);
+        text += n + strspn(text + n, " ");
+    }
+    fputc('\n', out);
+}
+
+enum { COLUMNS = 99, INDENT = 4 };
 
 static void head(FILE *out, const struct prediction *p, const struct matrix *m,
                  const struct recipe *r)
 {
-    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT];
+    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], text[RATE_SOURCE + 16];
 
     fprintf(out, "%s, %s, %s, %s: %d of %d endpoints%s%s\n", p->model, p->layout, p->strategy,
             dtype_name[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
@@ -21,34 +46,61 @@ static void head(FILE *out, const struct prediction *p, const struct matrix *m,
     if (isfinite(p->mfu))
         fprintf(out, "   MFU %.1f %% of %.0f TFLOP/s, %s", 100 * p->mfu, p->rate.peak / 1e12,
                 r->causal ? "causal" : "not causal");
-    fprintf(out, "\ncompute at %s\n\n", p->rate.source);
+    snprintf(text, sizeof(text), "compute at %s", p->rate.source);
+    fputc('\n', out);
+    wrap(out, 0, COLUMNS, text);
+    fputc('\n', out);
 }
 
 static void group_line(FILE *out, const struct term *t, const struct matrix *m)
 {
-    char axes[AXES_TEXT], shape[48], text[320], one[UNITS_TEXT];
+    char axes[AXES_TEXT], shape[48], text[640], slow[320], one[UNITS_TEXT];
 
-    fprintf(out, "    %s over %s, %s; %d group%s, %d unlike; one takes %s\n", op_name(t->op),
-            axes_text(axes, t->axes), shape_text(shape, &t->shape), t->groups,
-            t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
-    fprintf(out, "    bytes: %s\n    slowest: %s\n", t->formula, t->slowest);
-    if (t->exception >= 0)
-        fprintf(out, "    because of %s\n",
-                predict_exception_text(text, sizeof(text), m, t->exception));
+    snprintf(text, sizeof(text), "%s over %s, %s; %d group%s, %d unlike; one takes %s",
+             op_name(t->op), axes_text(axes, t->axes), shape_text(shape, &t->shape), t->groups,
+             t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
+    wrap(out, INDENT, COLUMNS, text);
+    snprintf(text, sizeof(text), "bytes: %s", t->formula);
+    wrap(out, INDENT, COLUMNS, text);
+    snprintf(text, sizeof(text), "slowest: %s", t->slowest);
+    wrap(out, INDENT, COLUMNS, text);
+    if (t->exception < 0)
+        return;
+    snprintf(text, sizeof(text), "because of %s",
+             predict_exception_text(slow, sizeof(slow), m, t->exception));
+    wrap(out, INDENT, COLUMNS, text);
+}
+
+/* "memory 61.3 of 80.0 GB: fits, 18.7 GB free", and its parts. */
+static void memory_lines(FILE *out, const struct memory *m, bool explain)
+{
+    double room = (m->capacity - m->total) / 1e9;
+
+    if (m->capacity > 0)
+        fprintf(out, "memory %.1f of %.1f GB: %s, %.1f GB %s\n", m->total / 1e9, m->capacity / 1e9,
+                room >= 0 ? "fits" : "does not fit", fabs(room), room >= 0 ? "free" : "too much");
+    else
+        fprintf(out, "memory %.1f GB\n", m->total / 1e9);
+    for (int i = 0; explain && i < MEMORY_PARTS; i++) {
+        double part = *(const double *)((const char *)m + memory_part[i].at);
+        if (part > 0)
+            fprintf(out, "    %8.2f GB %-14s %s\n", part / 1e9, memory_part[i].name,
+                    memory_part[i].what);
+    }
 }
 
 static void line(FILE *out, const struct term *t, const struct prediction *p)
 {
     char sec[UNITS_TEXT], hidden[UNITS_TEXT], bytes[UNITS_TEXT];
 
-    fprintf(out, "%-32s %10s %6.1f %%  ", t->label, units_seconds_text(sec, t->sec),
+    fprintf(out, "%-38s %8s %5.1f %% ", t->label, units_seconds_text(sec, t->sec),
             100 * t->sec / p->sec);
     if (t->kind == TERM_MESSAGE)
-        fprintf(out, "%10s  %6.0f x %-9s ",
+        fprintf(out, "%8s  %6.0f x %-9s ",
                 t->hidden > 0 ? units_seconds_text(hidden, t->hidden) : "-", t->count,
                 units_bytes_text(bytes, t->bytes));
     else
-        fprintf(out, "%10s  %18s ", "", "");
+        fprintf(out, "%8s  %18s ", "", "");
     fprintf(out, "%s\n", basis_name[t->basis]);
 }
 
@@ -66,24 +118,33 @@ static void exceptions(FILE *out, const struct prediction *p, const struct matri
     }
 }
 
+static void note(FILE *out, const char *text)
+{
+    char line[PREDICT_NOTE + 8];
+
+    snprintf(line, sizeof(line), "note: %s", text);
+    wrap(out, 0, COLUMNS, line);
+}
+
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain)
 {
     char exposed[UNITS_TEXT], hidden[UNITS_TEXT];
 
     head(out, p, m, r);
-    fprintf(out, "%-32s %10s %8s  %10s  %18s %s\n", "term", "seen", "share", "hidden",
+    fprintf(out, "%-38s %8s %7s %8s  %18s %s\n", "term", "seen", "share", "hidden",
             "messages a rank", "numbers");
     for (int i = 0; i < p->terms; i++) {
         line(out, &p->term[i], p);
         if (explain)
-            fprintf(out, "    %s\n", p->term[i].source);
+            wrap(out, INDENT, COLUMNS, p->term[i].source);
         if (explain && p->term[i].kind == TERM_MESSAGE)
             group_line(out, &p->term[i], m);
     }
     fprintf(out, "\nmessages: %s seen, %s hidden behind compute\n",
             units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
+    memory_lines(out, &p->memory, explain);
     exceptions(out, p, m);
     for (int i = 0; i < p->notes; i++)
-        fprintf(out, "note: %s\n", p->note[i]);
+        note(out, p->note[i]);
 }

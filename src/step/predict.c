@@ -89,7 +89,17 @@ static void figures(struct prediction *p, const struct question *q)
     layout_text(p->layout, sizeof(p->layout), q->layout);
 }
 
-/* work -> traffic -> prices -> timing -> words. */
+static void bytes(struct prediction *p, const struct question *q)
+{
+    struct memory_constants c;
+
+    memory_constants_of(&c, q->constants);
+    memory_of(&p->memory, q->model, q->layout, q->recipe,
+              q->fabric ? q->fabric->gpu.memory_bytes.value : 0, &c);
+    if (!(p->memory.capacity > 0))
+        predict_note(p, "the memory of these devices is not known: whether it fits is not judged");
+}
+
 static void note_stages(struct prediction *p, const struct question *q)
 {
     char buf[160];
@@ -98,6 +108,17 @@ static void note_stages(struct prediction *p, const struct question *q)
         predict_note(p, "layers do not divide evenly: %s; the fullest one sets the pace", buf);
 }
 
+static void note_frozen(struct prediction *p, const struct question *q)
+{
+    if (q->recipe->lora)
+        predict_note(
+            p,
+            "adapters of rank %d on %s: other weights are frozen and have neither gradients "
+            "nor optimizer states",
+            q->recipe->lora_rank, q->recipe->lora == LORA_ALL ? "all products" : "attention");
+}
+
+/* work -> traffic -> prices -> timing -> words. */
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
     double stretch = (q->stretch > 0 ? q->stretch : 1) / (q->shrink > 0 ? q->shrink : 1);
@@ -124,6 +145,8 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         add_up(p, q);
         figures(p, q);
         note_stages(p, q);
+        note_frozen(p, q);
+        bytes(p, q);
     }
     free(messages);
     return rc;

@@ -11,6 +11,7 @@
 #include "cost/matrix.h"
 #include "step/constants.h"
 #include "step/layout.h"
+#include "step/memory.h"
 #include "step/model.h"
 #include "step/rate.h"
 #include "step/recipe.h"
@@ -74,6 +75,7 @@ struct prediction {
     int ranks, microbatches;
     bool anchored;
     struct rate rate;
+    struct memory memory; /* of the GPU that needs the most */
     struct term *term;
     int terms;
     char (*note)[PREDICT_NOTE]; /* whole sentences */

@@ -78,6 +78,21 @@ static json_t *term_json(const struct term *t, const struct prediction *p, const
     return o;
 }
 
+static json_t *memory_json(const struct memory *m)
+{
+    json_t *o =
+        json_pack("{s:o, s:o, s:o, s:i}", "total_bytes", number(m->total), "capacity_bytes",
+                  m->capacity > 0 ? number(m->capacity) : json_null(), "fits",
+                  m->capacity > 0 ? json_boolean(memory_fits(m)) : json_null(), "stage", m->stage);
+    json_t *parts = json_object();
+
+    for (int i = 0; i < MEMORY_PARTS; i++)
+        json_object_set_new(parts, memory_part[i].name,
+                            number(*(const double *)((const char *)m + memory_part[i].at)));
+    json_object_set_new(o, "parts", parts);
+    return o;
+}
+
 json_t *predict_json(const struct prediction *p, const struct matrix *m)
 {
     json_t *terms = json_array(), *notes = json_array();
@@ -112,6 +127,7 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
                                   number(p->rate.of[WORK_LINEAR]), "core_flops",
                                   number(p->rate.of[WORK_CORE]), "peak_flops", number(p->rate.peak),
                                   "basis", basis_name[p->rate.basis], "source", p->rate.source));
+    json_object_set_new(o, "memory", memory_json(&p->memory));
     json_object_set_new(o, "terms", terms);
     json_object_set_new(o, "notes", notes);
     return o;
