@@ -92,7 +92,7 @@ static const struct rule {
     {"source", HAS, "torchtitan", "stack=torchtitan mesh=torchtitan", NULL},
     {"source", HAS, "Nutanix", "stack=hf", NULL},
     {"source", HAS, "Zoom", "stack=hf", NULL},
-    {"source", HAS, "Selene", "sequence-parallel=off", NULL}, /* before it existed */
+    {"source", HAS, "Selene", "sequence-parallel=off tp-overlap=off", NULL}, /* before they were */
 
     {"dtype", BEGINS, "bf16", "dtype=bf16", NULL},
     {"dtype", IS, "bf16?", "dtype=bf16", "dtype is not stated: bf16 is assumed"},
@@ -130,6 +130,8 @@ static const struct rule {
     {"notes", HAS, "LoRA r=32", "lora-rank=32", NULL},
     {"notes", HAS, "w/ MTP", "mtp=on", NULL},
     {"notes", HAS, "w/o MTP", "mtp=off", NULL},
+    {"notes", HAS, "vanilla TP", "tp-overlap=off", NULL},
+    {"notes", HAS, "async TP", "tp-overlap=on", NULL},
     {"notes", HAS, "float8 all-gather", "weight-bytes=1", NULL},
     {"notes", HAS, "GPU inferred", NULL, "the GPU is not named by the source"},
 };

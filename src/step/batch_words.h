@@ -18,8 +18,8 @@ const struct metric *batch_metric(const char *name, const char *unit, struct err
 /* A cell by the name of its column; "" where the column is absent. */
 const char *batch_cell(const struct tsv *t, int row, const char *column);
 
-/* The settings that the words of row `at` imply; assumptions are remarked.  A dtype of which no word
- * is known is an error. */
+/* The settings that the words of row `at` imply; assumptions are remarked.  A dtype of which no
+ * word is known is an error. */
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err);
 /* r->preset and r->per_rack, from hardware and fabric; EXIT_UNJUDGED when no preset is like it. */
 int batch_machine(struct batch_row *r, const char *fabric, struct err *err);

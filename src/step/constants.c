@@ -24,7 +24,7 @@ static const struct {
     {"experts.default", 0.01, 1, true},  /* of that, what products of routed experts reach */
     {"scan.share", 0.0001, 1, true},     /* of the bf16 peak, scan of state-space layers */
     {"operands.share", 0.01, 10, true},  /* of the memory rate, at which experts' operands come */
-    {"between.share", 0.01, 2, true},     /* of the memory rate, between products */
+    {"between.share", 0.01, 2, true},    /* of the memory rate, between products */
     {"launch.seconds", 0, 0.001, true},  /* of one kernel, beside what it computes */
     {"stack.torchtitan", 0.5, 20, true}, /* what that stack takes longer than Megatron between */
     {"stack.eager", 0.5, 20, true},      /* products and in launches, */
@@ -33,7 +33,7 @@ static const struct {
     {"stack.core.eager", 0.5, 20, true},
     {"stack.core.hf", 0.5, 20, false},
     {"exposed.tp", 0, 1, true},       /* share of tp messages' time that is seen */
-    {"exposed.tp.plain", 0, 1, true}, /* by a stack that does not split products to overlap them */
+    {"exposed.tp.plain", 0, 1, true}, /* where products are not cut up to overlap them */
     {"exposed.cp", 0, 1, true},
     {"exposed.ep", 0, 1, true},         /* all_to_all to experts with nothing beside it */
     {"exposed.ep.overlap", 0, 1, true}, /* beside another microbatch's compute */

@@ -21,7 +21,6 @@ struct rate {
     char part_source[WORK_PARTS][RATE_SOURCE];
     double peak;    /* data sheet, FLOP/s of this dtype; 0: unknown */
     double hbm_Bps; /* 0: unknown */
-    bool plain_tp;  /* this stack does not split products to hide tp messages */
     enum basis basis;
     char source[RATE_SOURCE]; /* all in one sentence */
 };

@@ -16,6 +16,7 @@ const char *const recompute_name[RECOMPUTE_COUNT] = {"none", "selective", "full"
 const char *const context_name[CONTEXT_COUNT] = {"ring", "ulysses", "gather"};
 const char *const lora_name[LORA_COUNT] = {"none", "attention", "all"};
 const char *const stack_name[STACK_COUNT] = {"megatron", "torchtitan", "eager", "hf"};
+const char *const tp_overlap_name[TP_OVERLAP_COUNT] = {"stack", "on", "off"};
 const char *const dispatch_name[DISPATCH_COUNT] = {"nccl", "kernel"};
 
 #define AT(field) offsetof(struct recipe, field)
@@ -43,6 +44,8 @@ const struct setting recipe_setting[] = {
      "how cp sees the whole sequence: ring, ulysses, gather (default ring)"},
     {"sequence-parallel", SETTING_SWITCH, AT(sequence_parallel), 0, 0, NULL, 0, "on|off",
      "tp shards activations between the products too (default on)"},
+    {"tp-overlap", SETTING_WORD, AT(tp_overlap), WORDS(tp_overlap_name, TP_OVERLAP_COUNT),
+     "on|off|stack", "tp messages beside parts of their products (default stack: on for megatron)"},
     {"prefetch", SETTING_SWITCH, AT(prefetch), 0, 0, NULL, 0, "on|off",
      "fsdp gathers the next layer beside this one's compute (default on)"},
     {"reshard", SETTING_SWITCH, AT(reshard), 0, 0, NULL, 0, "on|off",
@@ -215,6 +218,9 @@ int recipe_check(struct recipe *r, struct err *err)
         return err_usage(err,
                          "stages %d, sequence %d, micro batch %d and batch %d must be positive",
                          r->stages, r->seq, r->micro_batch, r->global_batch);
+    if (r->tp_overlap == TP_OVERLAP_ON && !r->sequence_parallel)
+        return err_usage(err, "tp-overlap needs sequence-parallel: an all_reduce after a product "
+                              "has no part of it to run beside");
     if (r->schedule == SCHEDULE_1F1B && r->stages > 1)
         r->schedule = SCHEDULE_INTERLEAVED;
     if (r->schedule != SCHEDULE_INTERLEAVED && r->stages > 1)
@@ -234,6 +240,13 @@ double recipe_weight_bytes(const struct recipe *r)
 double recipe_grad_bytes(const struct recipe *r)
 {
     return r->grad_bytes > 0 ? r->grad_bytes : habit[r->strategy].grad_bytes;
+}
+
+bool recipe_overlaps_tp(const struct recipe *r)
+{
+    bool habit_of_stack = r->stack == STACK_MEGATRON && r->sequence_parallel;
+
+    return r->tp_overlap == TP_OVERLAP_STACK ? habit_of_stack : r->tp_overlap == TP_OVERLAP_ON;
 }
 
 bool recipe_gathers_weights(const struct recipe *r)

@@ -61,6 +61,11 @@ extern const char *const lora_name[LORA_COUNT];
 enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUNT };
 extern const char *const stack_name[STACK_COUNT];
 
+/* Are products cut up so that their tp messages run beside their other parts?  stack: as it does
+ * where nothing is said (recipe_overlaps_tp). */
+enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_COUNT };
+extern const char *const tp_overlap_name[TP_OVERLAP_COUNT];
+
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 extern const char *const dispatch_name[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP,
@@ -68,6 +73,7 @@ extern const char *const dispatch_name[DISPATCH_COUNT]; /* "nccl": all_to_all, "
 
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
+    int tp_overlap;                                                           /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
@@ -120,5 +126,8 @@ int recipe_check(struct recipe *r, struct err *err);
 double recipe_weight_bytes(const struct recipe *r);
 double recipe_grad_bytes(const struct recipe *r);
 bool recipe_gathers_weights(const struct recipe *r); /* ZeRO-3, FSDP, HSDP: before each use */
+/* Megatron-LM's recipes turn it on (tp_comm_overlap) and need sequence parallelism for it;
+ * torchtitan's async TP is asked for (enable_async_tensor_parallel). */
+bool recipe_overlaps_tp(const struct recipe *r);
 
 #endif

@@ -17,9 +17,13 @@ static const struct {
     double share;
 } forward_share[] = {
     {EXPOSE_TP, OP_ALL_GATHER, 2.0 / 6}, /* 2 forward, 2 backward, 2 again for weight gradients */
-    {EXPOSE_TP, OP_REDUCE_SCATTER, 0.5}, {EXPOSE_TP, OP_ALL_REDUCE, 0.5},
+    {EXPOSE_TP, OP_REDUCE_SCATTER, 0.5},
+    {EXPOSE_TP_PLAIN, OP_ALL_GATHER, 2.0 / 6},
+    {EXPOSE_TP_PLAIN, OP_REDUCE_SCATTER, 0.5},
+    {EXPOSE_TP_PLAIN, OP_ALL_REDUCE, 0.5},
     {EXPOSE_CP, OP_SENDRECV, 1.0 / 3}, /* backward carries gradients too */
-    {EXPOSE_CP, OP_ALL_TO_ALL, 0.5},     {EXPOSE_CP, OP_ALL_GATHER, 0.5},
+    {EXPOSE_CP, OP_ALL_TO_ALL, 0.5},
+    {EXPOSE_CP, OP_ALL_GATHER, 0.5},
     {EXPOSE_CP, OP_REDUCE_SCATTER, 0}, /* of the gathered keys' gradients */
     {EXPOSE_EP, OP_ALL_TO_ALL, 0.5},   /* dispatch and combine, each way */
     {EXPOSE_EP, OP_ALL_GATHER, 1},     /* of token counts; backward knows them */

@@ -35,6 +35,7 @@ static enum why_part part_of(const struct message *m)
 {
     switch (m->exposure) {
     case EXPOSE_TP:
+    case EXPOSE_TP_PLAIN:
         return WHY_TP;
     case EXPOSE_CP:
         return WHY_CP;

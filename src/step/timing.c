@@ -15,8 +15,6 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->stretch = stretch;
     for (int i = 0; i < EXPOSE_COUNT; i++)
         c->exposed[i] = constants_get(k, exposure_name[i])->value;
-    if (rate->plain_tp)
-        c->exposed[EXPOSE_TP] = constants_get(k, "exposed.tp.plain")->value;
     c->overlap = constants_get(k, "overlap.dp")->value;
     c->beside = constants_get(k, "overlap.layer")->value;
     c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;

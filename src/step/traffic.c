@@ -8,6 +8,7 @@
 const char *const exposure_name[EXPOSE_COUNT] = {
     [EXPOSE_WINDOW] = "exposed.dp",
     [EXPOSE_TP] = "exposed.tp",
+    [EXPOSE_TP_PLAIN] = "exposed.tp.plain",
     [EXPOSE_CP] = "exposed.cp",
     [EXPOSE_EP] = "exposed.ep",
     [EXPOSE_EP_OVERLAP] = "exposed.ep.overlap",

@@ -24,7 +24,8 @@ enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
  * gradients). */
 enum exposure {
     EXPOSE_WINDOW,
-    EXPOSE_TP,
+    EXPOSE_TP,       /* beside parts of the product that they belong to */
+    EXPOSE_TP_PLAIN, /* before or after it */
     EXPOSE_CP,
     EXPOSE_EP,
     EXPOSE_EP_OVERLAP,

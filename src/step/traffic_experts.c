@@ -128,7 +128,7 @@ static void add_expert_tensor(struct step *s, const struct mlp *p, double n)
 {
     double width = p->latent ? p->latent : s->m->hidden;
     struct message msg = {.axes = AXIS_BIT(AXIS_ETP),
-                          .exposure = EXPOSE_TP,
+                          .exposure = EXPOSE_TP_PLAIN,
                           .bytes = s->tokens / s->l->size[AXIS_TP] * p->topk * width *
                                    ACTIVATION_BYTES * s->l->size[AXIS_ETP],
                           .count = (2 + s->again) * n * s->microbatches,

@@ -18,12 +18,12 @@ static const char latent_formula[] =
     "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden (Megatron-LM "
     "core/transformer/multi_latent_attention.py)";
 
-static void add_tp(struct step *s, const char *label, enum op op, double bytes, double count,
-                   const char *formula)
+static void add_tp(struct step *s, enum exposure exposure, const char *label, enum op op,
+                   double bytes, double count, const char *formula)
 {
     traffic_add(s, &(struct message){.label = label,
                                      .axes = AXIS_BIT(AXIS_TP),
-                                     .exposure = EXPOSE_TP,
+                                     .exposure = exposure,
                                      .op = op,
                                      .bytes = bytes,
                                      .count = count * s->microbatches,
@@ -33,23 +33,25 @@ static void add_tp(struct step *s, const char *label, enum op op, double bytes, 
 }
 
 /* `in` inputs and `out` outputs of that width. */
-static void add_width(struct step *s, double width, double in, double out, const char *gathers,
-                      const char *scatters, const char *reduces, const char *formula)
+static void add_width(struct step *s, enum exposure e, double width, double in, double out,
+                      const char *gathers, const char *scatters, const char *reduces,
+                      const char *formula)
 {
     double bytes = s->tokens * width * ACTIVATION_BYTES;
     double forward = 1 + s->again, weights = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
-        add_tp(s, reduces, OP_ALL_REDUCE, bytes, out * forward + in,
+        add_tp(s, e, reduces, OP_ALL_REDUCE, bytes, out * forward + in,
                formula == sp_formula ? ar_formula : formula);
         return;
     }
-    add_tp(s, gathers, OP_ALL_GATHER, bytes, in * (forward + weights) + out, formula);
-    add_tp(s, scatters, OP_REDUCE_SCATTER, bytes, out * forward + in, formula);
+    add_tp(s, e, gathers, OP_ALL_GATHER, bytes, in * (forward + weights) + out, formula);
+    add_tp(s, e, scatters, OP_REDUCE_SCATTER, bytes, out * forward + in, formula);
 }
 
-/* Embedding and head of one microbatch: the embedding's output is shared out and, unless frozen,
- * its gradient brought together; the head is like the first half of a half. */
+/* Embedding and head of one microbatch, whose products are not cut up by any stack: the embedding's
+ * output is shared out and, unless frozen, its gradient brought together; the head is like the
+ * first half of a half. */
 static void add_ends(struct step *s)
 {
     const struct pipe_stage *stage = &s->t->stage;
@@ -58,16 +60,16 @@ static void add_ends(struct step *s)
     double first = stage->first, trained = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
-        add_tp(s, "tp all_reduce of embedding and head", OP_ALL_REDUCE, bytes, first + heads,
-               "s b h 2 / cp, embedding forward, head backward");
+        add_tp(s, EXPOSE_TP_PLAIN, "tp all_reduce of embedding and head", OP_ALL_REDUCE, bytes,
+               first + heads, "s b h 2 / cp, embedding forward, head backward");
     } else {
-        add_tp(s, "tp all_gather of embedding and head", OP_ALL_GATHER, bytes,
+        add_tp(s, EXPOSE_TP_PLAIN, "tp all_gather of embedding and head", OP_ALL_GATHER, bytes,
                first * trained + heads * (1 + trained),
                "s b h 2 / cp, embedding backward, head forward and for its weights' gradient");
-        add_tp(s, "tp reduce_scatter of embedding and head", OP_REDUCE_SCATTER, bytes,
-               first + heads, "s b h 2 / cp, embedding forward, head backward");
+        add_tp(s, EXPOSE_TP_PLAIN, "tp reduce_scatter of embedding and head", OP_REDUCE_SCATTER,
+               bytes, first + heads, "s b h 2 / cp, embedding forward, head backward");
     }
-    add_tp(s, "tp all_reduce of loss", OP_ALL_REDUCE, s->tokens * 4, 3 * heads,
+    add_tp(s, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE, s->tokens * 4, 3 * heads,
            "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
            "core/tensor_parallel/cross_entropy.py)");
 }
@@ -86,12 +88,13 @@ void traffic_add_tensor(struct step *s)
         all.out += n * ((a->kind != MIXER_NONE) + wide);
         all.in += n * ((a->kind != MIXER_NONE && a->kind != MIXER_MLA) + wide);
         if (a->kind == MIXER_MLA)
-            add_width(s, (a->q_rank ? a->q_rank : s->m->hidden) + (double)a->kv_rank + a->rope_dim,
-                      n, 0, "tp all_gather of latents", "tp reduce_scatter of latents",
+            add_width(s, EXPOSE_TP_PLAIN,
+                      (a->q_rank ? a->q_rank : s->m->hidden) + (double)a->kv_rank + a->rope_dim, n,
+                      0, "tp all_gather of latents", "tp reduce_scatter of latents",
                       "tp all_reduce of latents", latent_formula);
     }
-    add_width(s, s->m->hidden, all.in, all.out, "tp all_gather", "tp reduce_scatter",
-              "tp all_reduce", sp_formula);
+    add_width(s, recipe_overlaps_tp(s->r) ? EXPOSE_TP : EXPOSE_TP_PLAIN, s->m->hidden, all.in,
+              all.out, "tp all_gather", "tp reduce_scatter", "tp all_reduce", sp_formula);
     add_ends(s);
 }
 

@@ -42,6 +42,38 @@ static void dashes_and_underscores_are_one_key(void **state)
     assert_float_equal(r.eval_seconds, 0.66, 1e-12);
 }
 
+static void tensor_messages_are_overlapped_as_the_stack_does(void **state)
+{
+    static const struct {
+        int stack, overlap;
+        bool sequence, does;
+    } cases[] = {
+        {STACK_MEGATRON, TP_OVERLAP_STACK, true, true},
+        {STACK_MEGATRON, TP_OVERLAP_STACK, false, false},
+        {STACK_MEGATRON, TP_OVERLAP_OFF, true, false},
+        {STACK_TORCHTITAN, TP_OVERLAP_STACK, true, false},
+        {STACK_TORCHTITAN, TP_OVERLAP_ON, true, true},
+        {STACK_HF, TP_OVERLAP_STACK, true, false},
+    };
+    struct recipe r;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        recipe_defaults(&r);
+        r.stack = cases[i].stack;
+        r.tp_overlap = cases[i].overlap;
+        r.sequence_parallel = cases[i].sequence;
+        assert_int_equal(recipe_check(&r, &err), 0);
+        assert_int_equal(recipe_overlaps_tp(&r), cases[i].does);
+    }
+    recipe_defaults(&r);
+    r.tp_overlap = TP_OVERLAP_ON;
+    r.sequence_parallel = false;
+    assert_int_equal(recipe_check(&r, &err), -1);
+    assert_non_null(strstr(err.text, "tp-overlap needs sequence-parallel"));
+}
+
 static const struct {
     const char *key, *value, *says;
 } bad[] = {
@@ -49,6 +81,7 @@ static const struct {
     {"micro-batch", "0", "micro-batch: "},
     {"seq", "8k", "seq: "},
     {"dtype", "fp7", "dtype \"fp7\" is not known (known: fp32, bf16, fp8, mxfp8, nvfp4)"},
+    {"tp-overlap", "yes", "tp-overlap \"yes\" is not known (known: stack, on, off)"},
     {"prefetch", "yes", "prefetch \"yes\" is not known (known: off, on)"},
     {"grad-bytes", "0", "grad-bytes: "},
     {"eval-seconds", "-1", "eval-seconds: "},
@@ -88,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_setting_takes_its_own_text_back),
         cmocka_unit_test(dashes_and_underscores_are_one_key),
+        cmocka_unit_test(tensor_messages_are_overlapped_as_the_stack_does),
         cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),
         cmocka_unit_test(stages_mean_interleaved_and_nothing_else),
     };

@@ -287,6 +287,38 @@ static void scout_sends_161_gigabytes_to_experts(void **state)
     assert_label(&t, "ep dispatch", half * 3 / 2, 3 * 48);
 }
 
+/* Products that are cut up hide the messages of layers, never those of the ends. */
+static void tensor_messages_are_exposed_as_the_recipe_overlaps_them(void **state)
+{
+    static const struct {
+        int overlap;
+        bool sequence;
+        enum exposure layer;
+    } cases[] = {{TP_OVERLAP_STACK, true, EXPOSE_TP},
+                 {TP_OVERLAP_ON, true, EXPOSE_TP},
+                 {TP_OVERLAP_OFF, true, EXPOSE_TP_PLAIN},
+                 {TP_OVERLAP_STACK, false, EXPOSE_TP_PLAIN}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct traffic t;
+        struct layout l;
+        struct recipe r;
+        int layers = 0, ends = 0;
+        recipe_defaults(&r);
+        r.tp_overlap = cases[i].overlap;
+        r.sequence_parallel = cases[i].sequence;
+        make_of(&t, &l, &r, &model, "tp=8", 1);
+        for (int k = 0; k < t.messages; k++) {
+            bool end = strstr(t.message[k].label, " of ") != NULL;
+            assert_int_equal(t.message[k].exposure, end ? EXPOSE_TP_PLAIN : cases[i].layer);
+            *(end ? &ends : &layers) += 1;
+        }
+        assert_int_equal(layers, cases[i].sequence ? 2 : 1);
+        assert_int_equal(ends, cases[i].sequence ? 3 : 2);
+    }
+}
+
 static void dispatch_in_fp8_halves_its_bytes(void **state)
 {
     struct traffic t;
@@ -733,6 +765,7 @@ int main(void)
         cmocka_unit_test(without_sequence_parallelism_tensor_parallel_reduces),
         cmocka_unit_test(latent_attention_gathers_latents),
         cmocka_unit_test(scout_sends_161_gigabytes_to_experts),
+        cmocka_unit_test(tensor_messages_are_exposed_as_the_recipe_overlaps_them),
         cmocka_unit_test(dispatch_in_fp8_halves_its_bytes),
         cmocka_unit_test(experts_shared_out_by_columns_gather_their_tokens),
         cmocka_unit_test(a_kernel_sends_a_token_once_to_a_rank_and_once_into_a_domain),
