@@ -83,6 +83,7 @@ static void figures(struct prediction *p, const struct question *q)
     p->tokens = (double)r->global_batch * r->seq;
     p->tokens_per_gpu = p->tokens / p->sec / p->ranks;
     p->model_flops = flops_total(&f) * p->tokens;
+    p->causal = r->causal;
     p->mfu = p->rate.peak > 0 ? p->model_flops / p->sec / p->ranks / p->rate.peak : NAN;
     snprintf(p->model, sizeof(p->model), "%s", q->model->name);
     snprintf(p->strategy, sizeof(p->strategy), "%s", strategy_name[r->strategy]);

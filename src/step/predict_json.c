@@ -121,6 +121,7 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
                    {"mfu", p->mfu}};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         json_object_set_new(o, numbers[i].key, number(numbers[i].value));
+    json_object_set_new(o, "mfu_causal", json_boolean(p->causal));
     json_object_set_new(o, "anchored", json_boolean(p->anchored));
     json_object_set_new(o, "compute_rate",
                         json_pack("{s:o, s:o, s:o, s:s, s:s}", "linear_flops",

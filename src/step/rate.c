@@ -163,7 +163,7 @@ int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f,
 {
     const char *dtype = dtype_name[recipe->dtype];
 
-    *r = (struct rate){.basis = BASIS_PRESET};
+    *r = (struct rate){.basis = BASIS_FITTED}; /* data sheet x fitted shares */
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
     if (f) {
