@@ -144,7 +144,13 @@ static double error_of(int row, bool *inside)
     assert_int_equal(layout_parse(&layout, text, recipe.strategy, ORDER_MEGATRON, gpus, NULL), 0);
     assert_int_equal(layout_check(&layout, &model, &recipe, NULL), 0);
     int *order = racks_of(gpus, gpus > 64 ? machines[k].per_rack : 0);
-    struct question q = {&matrix, &fabric, &model, &layout, &recipe, order, &constants};
+    struct question q = {.matrix = &matrix,
+                         .fabric = &fabric,
+                         .model = &model,
+                         .layout = &layout,
+                         .recipe = &recipe,
+                         .order = order,
+                         .constants = &constants};
     assert_int_equal(predict_step(&p, &q, NULL), 0);
     double published = published_seconds(row, &recipe), error = p.sec / published - 1;
     *inside = p.lo <= published && published <= p.hi;
