@@ -127,9 +127,9 @@ json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
         json_array_append_new(steps, json_real(r->step[i]));
     for (int i = 0; i < n; i++)
         json_array_append_new(terms, pack_row(&row[i]));
-    return json_pack("{s:s, s:i, s:o, s:f, s:s, s:f, s:f, s:f, s:o, s:o, s:o}", "format",
+    return json_pack("{s:s, s:i, s:o, s:f, s:f, s:s, s:f, s:f, s:f, s:o, s:o, s:o}", "format",
                      "railgauge-replay", "version", 1, "provenance", json_provenance(), "shrink",
-                     c->shrink, "burn", burn_name[r->burn], "predicted_s", p->sec, "measured_s",
-                     r->sec, "error", p->sec / r->sec - 1, "steps_s", steps, "terms", terms,
-                     "prediction", predict_json(p, m));
+                     c->shrink, "flops", p->rate.of[WORK_LINEAR], "burn", burn_name[r->burn],
+                     "predicted_s", p->sec, "measured_s", r->sec, "error", p->sec / r->sec - 1,
+                     "steps_s", steps, "terms", terms, "prediction", predict_json(p, m));
 }

@@ -64,6 +64,7 @@ int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, boo
 struct clock {
     const struct pipeline *p;
     double *there; /* [backward][microbatch][part] */
+    double *busy;  /* [stage][backward]: until when its way out is taken */
 };
 
 static double *there_at(struct clock *c, const struct unit *u, int stage)
@@ -100,8 +101,10 @@ static bool advance(struct clock *c, const struct unit *unit, int *next, double 
         if (isnan(at))
             break;
         *now = fmax(*now, at) + sec[u->backward];
-        *there_at(c, u, stage) =
-            *now + (pipeline_peer(c->p, stage, u, true, NULL) >= 0 ? message : 0);
+        double *out = there_at(c, u, stage), *busy = &c->busy[2 * stage + u->backward];
+        *out = *now;
+        if (pipeline_peer(c->p, stage, u, true, NULL) >= 0)
+            *out = *busy = fmax(*now, *busy) + message;
         (*next)++;
     }
     return *next > from;
@@ -110,7 +113,8 @@ static bool advance(struct clock *c, const struct unit *unit, int *next, double 
 double pipeline_time(const struct pipeline *p, double forward, double backward, double message)
 {
     size_t cells = 2 * (size_t)units_of(p) * (size_t)p->stages;
-    struct clock c = {p, mem_calloc(cells, sizeof(double))};
+    struct clock c = {p, mem_calloc(cells, sizeof(double)),
+                      mem_calloc(2 * (size_t)p->stages, sizeof(double))};
     struct unit **unit = mem_calloc((size_t)p->stages, sizeof(struct unit *));
     int *next = mem_calloc((size_t)p->stages, sizeof(*next));
     double *now = mem_calloc((size_t)p->stages, sizeof(*now)), last = 0;
@@ -133,5 +137,6 @@ double pipeline_time(const struct pipeline *p, double forward, double backward, 
     free(next);
     free(now);
     free(c.there);
+    free(c.busy);
     return last;
 }

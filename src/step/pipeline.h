@@ -26,8 +26,8 @@ struct unit *pipeline_units(const struct pipeline *p, int stage);
 int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, bool to, int *chunk);
 
 /* Seconds until the last stage has done its last unit: `forward` and `backward` seconds a unit, and
- * `message` seconds from the end of a unit until its output is there; messages run beside the work.
- */
+ * `message` seconds from the end of a unit until its output is there; messages run beside the work,
+ * in each direction one after another. */
 double pipeline_time(const struct pipeline *p, double forward, double backward, double message);
 
 #endif

@@ -87,39 +87,73 @@ static double boundary_share(const struct replay_case *c, const struct question 
     return fmax(0, seen) / (2 * v * one * (pipe.microbatches + (pipe.stages - 1) / v));
 }
 
-static int predict(struct replay_case *c, const struct question *q, struct err *err)
+/* With the compute rate c->flops, or the question's own. */
+static int predict_once(struct replay_case *c, const struct question *q, struct err *err)
 {
+    static char source[] = "as --compute-share asks";
     struct question asked = *q;
+    struct matrix rated = *q->matrix; /* borrows everything */
 
+    rated.compute.flops = c->flops;
+    rated.compute.source = source;
+    asked.matrix = c->flops > 0 ? &rated : q->matrix;
     asked.constants = &c->constants;
     asked.shrink = c->shrink;
     prediction_free(&c->prediction);
-    if (predict_step(&c->prediction, &asked, err) < 0)
+    return predict_step(&c->prediction, &asked, err);
+}
+
+static int predict(struct replay_case *c, const struct question *q, struct err *err)
+{
+    if (predict_once(c, q, err) < 0)
         return -1;
     split_compute(c, q);
     if (q->layout->size[AXIS_PP] == 1)
         return 0;
     const char *name = q->recipe->stages > 1 ? "exposed.pp.interleaved" : "exposed.pp.1f1b";
     set(&c->constants, name, boundary_share(c, q), "what the order of the pipeline's units leaves");
-    prediction_free(&c->prediction);
-    int rc = predict_step(&c->prediction, &asked, err);
+    int rc = predict_once(c, q, err);
     set(&c->constants, name, 1, ""); /* the next prediction begins anew */
     return rc;
 }
 
-/* The step falls as the shrink grows, down to the latencies. */
-static int choose_shrink(struct replay_case *c, const struct question *q, double seconds,
+/* Compute's share of the step falls as its rate grows. */
+static int predict_share(struct replay_case *c, const struct question *q, double share,
                          struct err *err)
+{
+    double least = 1e3, most = 1e24;
+
+    if (!(share > 0))
+        return predict(c, q, err);
+    for (int i = 0; i < 60; i++) {
+        c->flops = sqrt(least * most);
+        if (predict(c, q, err) < 0)
+            return -1;
+        if (c->prediction.compute > share * c->prediction.sec)
+            least = c->flops;
+        else
+            most = c->flops;
+    }
+    double got = c->prediction.compute / c->prediction.sec;
+    if (fabs(got - share) > 0.01)
+        return err_usage(err, "compute cannot take %.0f %% of the step: it takes %.0f %% at most",
+                         100 * share, 100 * got);
+    return 0;
+}
+
+/* The step falls as the shrink grows, down to the latencies. */
+static int choose_shrink(struct replay_case *c, const struct question *q,
+                         const struct replay_size *size, struct err *err)
 {
     double least = 1, most = 1e9;
 
     for (int i = 0; i < 40; i++) {
         c->shrink = i == 0 ? least : sqrt(least * most);
-        if (predict(c, q, err) < 0)
+        if (predict_share(c, q, size->share, err) < 0)
             return -1;
-        if (i == 0 && c->prediction.sec <= seconds)
+        if (i == 0 && c->prediction.sec <= size->seconds)
             return 0;
-        if (c->prediction.sec > seconds)
+        if (c->prediction.sec > size->seconds)
             least = c->shrink;
         else
             most = c->shrink;
@@ -127,15 +161,17 @@ static int choose_shrink(struct replay_case *c, const struct question *q, double
     return 0;
 }
 
-int replay_case_make(struct replay_case *c, const struct question *q, double shrink, double seconds,
-                     struct err *err)
+int replay_case_make(struct replay_case *c, const struct question *q,
+                     const struct replay_size *size, struct err *err)
 {
     memset(c, 0, sizeof(*c));
     if (replay_check(q->recipe, err) < 0 || constants_load(&c->constants, NULL, err) < 0)
         return -1;
     replace(&c->constants);
-    c->shrink = shrink;
-    if ((shrink > 0 ? predict(c, q, err) : choose_shrink(c, q, seconds, err)) < 0)
+    c->shrink = size->shrink;
+    int rc =
+        size->shrink > 0 ? predict_share(c, q, size->share, err) : choose_shrink(c, q, size, err);
+    if (rc < 0)
         return -1;
     traffic_of(&c->traffic, q->model, q->layout, q->recipe);
     for (int i = 0; i < c->traffic.messages; i++)

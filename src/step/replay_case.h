@@ -16,14 +16,21 @@ struct replay_case {
     struct prediction prediction; /* of the shrunken step */
     struct traffic traffic;       /* shrunken messages */
     double shrink;
+    double flops; /* compute rate that a share made necessary; 0: the question's own */
     struct replay_compute rest, last; /* as in struct replay_step */
 };
 
-/* q: the job; its constants and shrink are replaced.  shrink 0: choose it so that the step takes
- * `seconds` (never less than 1: a step is not blown up).  replay_case_free() also after an error.
- */
-int replay_case_make(struct replay_case *c, const struct question *q, double shrink, double seconds,
-                     struct err *err);
+/* What is asked of a replay beside the job. */
+struct replay_size {
+    double shrink;  /* 0: so that the step takes `seconds`, but never less than 1 */
+    double seconds; /* of a step */
+    double share;   /* of the predicted step that compute takes, whatever its rate; 0: the rate's */
+};
+
+/* q: the job; its constants and shrink are replaced.  A share that compute cannot take: EXIT_USAGE.
+ * replay_case_free() also after an error. */
+int replay_case_make(struct replay_case *c, const struct question *q,
+                     const struct replay_size *size, struct err *err);
 void replay_case_free(struct replay_case *c);
 
 #endif

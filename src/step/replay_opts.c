@@ -9,12 +9,14 @@
 #include "probe/probe_args.h"
 #include "step/replay.h"
 
-enum { SHRINK = 0x400, SECONDS, STEPS, WARMUP, BURN, JSON };
+enum { SHRINK = 0x400, SECONDS, SHARE, STEPS, WARMUP, BURN, JSON };
 
 static const struct argp_option options[] = {
     {"shrink", SHRINK, "auto|F", 0,
      "divide the bytes of every message and all compute by F (default auto: as --seconds asks)", 1},
     {"seconds", SECONDS, "TIME", 0, "how long a step shall take with --shrink auto (default 2)", 1},
+    {"compute-share", SHARE, "SHARE", 0,
+     "let compute take this much of the predicted step, whatever its rate: 70%", 1},
     {"steps", STEPS, "N", 0, "steps that are measured (default 5)", 1},
     {"warmup", WARMUP, "N", 0, "steps before them that are not (default 1)", 1},
     {"burn", BURN, "HOW", 0,
@@ -29,7 +31,7 @@ static const char doc[] =
     "Run the messages of one training step on this machine, beside their prediction.  MATRIX must "
     "have been measured here: one rank an endpoint, in the same order."
     "\vExamples:\n"
-    "  railgauge replay matrix.json --model llama3.1-8b --layout dp_shard=8 --flops 2e12\n"
+    "  railgauge replay matrix.json --model llama3.1-8b --layout dp_shard=8 --compute-share 70%\n"
     "  railgauge replay matrix.json --layout tp=4,dp_shard=2 --strategy zero1 --order straddling\n"
     "  mpirun -n 8 railgauge-probe replay matrix.json --layout pp=4,dp_shard=2 --batch 16 "
     "--json\n\n"
@@ -41,6 +43,13 @@ static int read_shrink(double *out, const char *arg, struct err *err)
 {
     *out = 0;
     return strcmp(arg, "auto") ? units_double(out, arg, 1e-6, 1e15, err) : 0;
+}
+
+static int read_share(double *out, const char *arg, struct err *err)
+{
+    if (units_share(out, arg, err) < 0)
+        return -1;
+    return *out > 0 && *out < 1 ? 0 : err_usage(err, "%s is not between 0 and 100 %%", arg);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -55,10 +64,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &o->done;
         break;
     case SHRINK:
-        rc = read_shrink(&o->shrink, arg, &err);
+        rc = read_shrink(&o->size.shrink, arg, &err);
         break;
     case SECONDS:
-        rc = units_seconds(&o->seconds, arg, &err);
+        rc = units_seconds(&o->size.seconds, arg, &err);
+        break;
+    case SHARE:
+        rc = read_share(&o->size.share, arg, &err);
         break;
     case STEPS:
         rc = units_int(&o->steps, arg, 1, 10000, &err);
@@ -86,7 +98,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 void replay_defaults(struct replay_opts *o)
 {
-    *o = (struct replay_opts){.seconds = 2, .steps = 5, .warmup = 1, .burn = BURN_AUTO};
+    *o = (struct replay_opts){.size = {.seconds = 2}, .steps = 5, .warmup = 1, .burn = BURN_AUTO};
     job_defaults(&o->job);
 }
 

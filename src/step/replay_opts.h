@@ -3,11 +3,11 @@
 #define RG_REPLAY_OPTS_H
 
 #include "step/job.h"
+#include "step/replay_case.h"
 
 struct replay_opts {
     struct job_opts job;
-    double shrink;  /* 0: auto */
-    double seconds; /* of a step, with auto */
+    struct replay_size size;
     int steps, warmup;
     int burn; /* enum burn of replay.h */
     bool json;

@@ -62,7 +62,7 @@ static int prepare(struct replay_outcome *out, struct replay_opts *o, const char
     if (check_hosts(out, host, w, err) < 0)
         return -1;
     struct question q = job_question(&out->job, &o->job);
-    return replay_case_make(&out->made, &q, o->shrink, o->seconds, err);
+    return replay_case_make(&out->made, &q, &o->size, err);
 }
 
 static struct brief *write_brief(const struct replay_outcome *out, const struct replay_opts *o,

@@ -100,6 +100,18 @@ static void messages_of_1f1b_are_seen_for_all_but_a_pth(void **state)
     }
 }
 
+/* Where a message takes longer than a unit of work, messages set the pace. */
+static void messages_of_one_direction_do_not_overtake(void **state)
+{
+    const struct pipeline p = {2, 1, 16};
+    double slow = pipeline_time(&p, 1, 2, 10), more = 0;
+    const struct pipeline longer = {2, 1, 32};
+
+    (void)state;
+    more = pipeline_time(&longer, 1, 2, 10) - slow;
+    assert_true(more >= 16 * 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +119,7 @@ int main(void)
         cmocka_unit_test(interleaved_order_is_complete_on_every_stage),
         cmocka_unit_test(inputs_come_from_the_part_before),
         cmocka_unit_test(without_messages_the_bubble_is_the_published_one),
+        cmocka_unit_test(messages_of_one_direction_do_not_overtake),
         cmocka_unit_test(messages_of_1f1b_are_seen_for_all_but_a_pth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
