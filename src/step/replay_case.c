@@ -117,7 +117,17 @@ static int predict(struct replay_case *c, const struct question *q, struct err *
     return rc;
 }
 
-/* Compute's share of the step falls as its rate grows. */
+/* Compute's share of a step without its bubble. */
+static double compute_share(const struct prediction *p)
+{
+    double sec = p->sec;
+
+    for (int i = 0; i < p->terms; i++)
+        sec -= p->term[i].kind == TERM_BUBBLE ? p->term[i].sec : 0;
+    return p->compute / sec;
+}
+
+/* It falls as the rate grows. */
 static int predict_share(struct replay_case *c, const struct question *q, double share,
                          struct err *err)
 {
@@ -129,12 +139,12 @@ static int predict_share(struct replay_case *c, const struct question *q, double
         c->flops = sqrt(least * most);
         if (predict(c, q, err) < 0)
             return -1;
-        if (c->prediction.compute > share * c->prediction.sec)
+        if (compute_share(&c->prediction) > share)
             least = c->flops;
         else
             most = c->flops;
     }
-    double got = c->prediction.compute / c->prediction.sec;
+    double got = compute_share(&c->prediction);
     if (fabs(got - share) > 0.01)
         return err_usage(err, "compute cannot take %.0f %% of the step: it takes %.0f %% at most",
                          100 * share, 100 * got);

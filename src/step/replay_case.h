@@ -24,7 +24,8 @@ struct replay_case {
 struct replay_size {
     double shrink;  /* 0: so that the step takes `seconds`, but never less than 1 */
     double seconds; /* of a step */
-    double share;   /* of the predicted step that compute takes, whatever its rate; 0: the rate's */
+    double share;   /* of the predicted step without its bubble that compute takes, whatever its
+                       rate; 0: as the rate has it */
 };
 
 /* q: the job; its constants and shrink are replaced.  A share that compute cannot take: EXIT_USAGE.
