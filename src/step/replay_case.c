@@ -24,13 +24,11 @@ static void set(struct constants *c, const char *name, double value, const char 
 /* A replay has no optimizer and no fixed time, and its rate of compute is what is asked for. */
 static void replace(struct constants *c)
 {
-    static const char *const seen[] = {"exposed.tp", "exposed.cp", "exposed.ep", "exposed.pp.1f1b",
-                                       "exposed.pp.interleaved"};
     static const char *const none[] = {"exposed.dp", "optimizer.bytes_per_param", "fixed.seconds",
                                        "error.unanchored"};
 
-    for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++)
-        set(c, seen[i], 1, "the main stream waits for it");
+    for (int i = 0; i < EXPOSE_COUNT; i++)
+        set(c, exposure_name[i], 1, "the main stream waits for it");
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         set(c, none[i], 0, "a replay has none");
     set(c, "overlap.dp", 1, "the side stream runs beside all compute");

@@ -403,7 +403,8 @@ static int play(struct player *p, struct record *r)
 
 /* --- the world --- */
 
-static double middle(const struct record *r, int ranks, int steps, size_t at)
+/* Each rank's median over the steps, sorted; the caller frees. */
+static double *of_ranks(const struct record *r, int ranks, int steps, size_t at)
 {
     double *of = mem_calloc((size_t)ranks, sizeof(*of)), *v = mem_calloc((size_t)steps, sizeof(*v));
 
@@ -412,9 +413,16 @@ static double middle(const struct record *r, int ranks, int steps, size_t at)
             v[s] = *(const double *)((const char *)&r[s * ranks + i] + at);
         of[i] = stats_median(v, steps);
     }
-    double out = stats_median(of, ranks);
-    free(of);
+    stats_sort(of, ranks);
     free(v);
+    return of;
+}
+
+static double quantile(const struct record *r, int ranks, int steps, size_t at, double q)
+{
+    double *of = of_ranks(r, ranks, steps, at), out = stats_quantile(of, ranks, q);
+
+    free(of);
     return out;
 }
 
@@ -444,11 +452,11 @@ static void conclude(struct replay_result *out, struct record *r, int steps,
     memcpy(sorted, out->step, (size_t)steps * sizeof(*sorted));
     out->sec = stats_median(sorted, steps);
     free(sorted);
-    out->compute = middle(r, ranks, steps, offsetof(struct record, compute));
+    out->compute = quantile(r, ranks, steps, offsetof(struct record, compute), 1);
     for (size_t k = 0; k < TRAFFIC_MAX; k++) {
         size_t at = sizeof(double) * k;
-        out->message[k] = middle(r, ranks, steps, offsetof(struct record, message) + at);
-        out->run[k] = middle(r, ranks, steps, offsetof(struct record, run) + at);
+        out->message[k] = quantile(r, ranks, steps, offsetof(struct record, message) + at, 0.5);
+        out->run[k] = quantile(r, ranks, steps, offsetof(struct record, run) + at, 0.5);
     }
 }
 

@@ -21,7 +21,7 @@ struct replay_result {
     double *step; /* of each step, the slowest rank's seconds; owned */
     int steps;
     double sec;                  /* their median */
-    double compute;              /* seconds of a step, on the rank in the middle */
+    double compute;              /* seconds of a step, on the rank that has most */
     double message[TRAFFIC_MAX]; /* waiting for each message, on the rank in the middle */
     double run[TRAFFIC_MAX];     /* inside each message's calls, on either stream, likewise */
     enum burn burn;              /* never BURN_AUTO */
