@@ -30,13 +30,14 @@ static void row(FILE *out, const struct batch *b, int i)
     cell(out, r->anchored, "%.6g");
     cell(out, score_error(b, i, SCORE_ANCHORED), "%+.4f");
     cell(out, r->stretch, "%.4f");
-    fprintf(out, "\t%s\t%s\n", r->anchor >= 0 ? b->row[r->anchor].id : "", r->reason);
+    fprintf(out, "\t%s\t%s\t%s\t%s\n", r->anchor >= 0 ? b->row[r->anchor].id : "", r->model,
+            r->hardware, r->reason);
 }
 
 static void rows(FILE *out, const struct batch *b)
 {
     fputs("id\tstatus\tfamily\tsplit\tmeasured_s\tpredicted_s\tlo_s\thi_s\terror\tanchored_s\t"
-          "anchored_error\tstretch\tanchor\treason\n",
+          "anchored_error\tstretch\tanchor\tmodel\thardware\treason\n",
           out);
     for (int i = 0; i < b->rows; i++)
         row(out, b, i);
@@ -70,7 +71,7 @@ int predict_batch(const struct predict_args *a, struct err *err)
             log_info("%s", b.note[i]);
         rc = constants_load(&c, a->job.constants, err);
         if (rc == 0) {
-            batch_ask(&b);
+            batch_ask(&b, &c);
             batch_predict(&b, &c);
             batch_anchor(&b, &c);
             rc = answer(a, &b, err);

@@ -133,20 +133,27 @@ static int take_layout(struct batch_row *r, const struct counts *c, const char *
     return 0;
 }
 
-static void name_family(struct batch_row *r, const struct counts *c)
+static void name_family(struct batch_row *r)
 {
     const char *lora = r->recipe.lora ? ", lora" : "";
 
     r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
+}
+
+void batch_name_job(struct batch_row *r, const struct layout *l)
+{
+    const struct recipe *q = &r->recipe;
+    const char *plain = recipe_overlaps_tp(q) || l->size[AXIS_TP] == 1 ? "" : ", tp plain";
+
     r->job = mem_printf(
-        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s", r->model,
-        r->preset, r->dtype, r->layout, c->seq, c->batch, c->micro, r->recipe.stages,
-        strategy_name[r->recipe.strategy], recompute_name[r->recipe.recompute],
-        stack_name[r->recipe.stack], r->recipe.mtp ? ", mtp" : "", lora);
-    r->same =
-        mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s",
-                   r->family, c->tp, c->pp, c->cp, c->ep, r->etp, r->recipe.stages, c->micro,
-                   c->seq, strategy_name[r->recipe.strategy], recompute_name[r->recipe.recompute]);
+        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s%s", r->model,
+        r->preset, r->dtype, r->layout, q->seq, q->global_batch, q->micro_batch, q->stages,
+        strategy_name[q->strategy], recompute_name[q->recompute], stack_name[q->stack], plain,
+        q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
+    r->same = mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
+                         r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
+                         l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
+                         strategy_name[q->strategy], recompute_name[q->recompute], plain);
 }
 
 /* -1: not a question, err says why. */
@@ -159,12 +166,13 @@ static int take_question(struct batch_row *r, const struct tsv *t, int at, struc
     if (take_counts(&c, t, at, err) < 0)
         return -1;
     r->gpus = c.gpus;
+    r->chunks_said = c.vp > 0;
     if (complete(&c, r, err) < 0 ||
         batch_machine(r, batch_cell(t, at, "internode_fabric"), err) < 0 ||
         batch_words(r, t, at, err) < 0 ||
         take_layout(r, &c, batch_cell(t, at, "zero_stage/fsdp"), err) < 0)
         return -1;
-    name_family(r, &c);
+    name_family(r);
     return 0;
 }
 
@@ -246,7 +254,7 @@ int batch_load(struct batch *b, const char *path, struct err *err)
     b->row = mem_calloc((size_t)b->rows + 1, sizeof(*b->row));
     for (int i = 0; i < b->rows; i++) {
         struct batch_row *r = &b->row[i];
-        r->anchor = r->same_anchor = -1;
+        r->anchor = r->same_anchor = r->other_dtype = -1;
         r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
         r->stretch = r->anchored = r->same_anchored = NAN;
         take_row(r, &b->table, i);

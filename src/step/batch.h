@@ -34,6 +34,10 @@ struct batch_row {
     int gpus, per_rack; /* GPUs taken of each rack; 0: all that a rack has */
     int mesh;           /* enum mesh_order */
     int etp;            /* as the notes have it; 0: not said */
+    bool chunks_said;   /* vp is a number */
+    int other_dtype;    /* it may as well be this one; -1: no doubt */
+    int fits_with;    /* recompute that fits, of enum recompute; the step may be timed with less */
+    double gpu_bytes; /* of a build unlike the preset's; 0: as that has it */
     char layout[BATCH_LAYOUT];
     struct recipe recipe;
     char release[BATCH_RELEASE]; /* of the software: "megatron-bridge 26.04", "mlperf v5.1" */
@@ -71,10 +75,11 @@ void batch_free(struct batch *b);
 /* The row of that id, -1 when there is none. */
 int batch_find(const struct batch *b, const char *id);
 
-/* Loads models, presets and matrices, each once, and prices the messages of every row; rows that
- * cannot be asked become misses. */
-void batch_ask(struct batch *b);
-void batch_ask_row(struct batch *b, int row); /* one of them */
+/* Loads models, presets and matrices, each once, settles what rows leave unsaid (batch_unsaid.c; c
+ * says what memory they need), and prices the messages of every row; rows that cannot be asked
+ * become misses. */
+void batch_ask(struct batch *b, const struct constants *c);
+void batch_ask_row(struct batch *b, int row, const struct constants *c); /* one of them */
 /* Predicts every row that was asked, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
 /* Chooses each family's anchor, its smallest job (GPUs, then batch, then rows that are no test
@@ -89,6 +94,8 @@ double batch_stretch(const struct batch_row *r, const struct constants *c);
 
 /* The question of a row that was asked; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
+/* What a row that was asked needs of a GPU, with r->fits_with. */
+void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c);
 /* Seconds of a step of that row, as predict_step() has them but without words: some microseconds.
  * stretch 0: no anchor.  NAN with the reason in err. */
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,

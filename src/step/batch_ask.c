@@ -30,6 +30,7 @@ struct batch_world {
     struct known_model **model;
     struct known_matrix **matrix;
     int models, matrices;
+    struct memory_constants memory;
 };
 
 struct batch_asked {
@@ -139,6 +140,20 @@ static int check(struct batch_row *r, const struct batch_asked *a, struct err *e
     return 0;
 }
 
+static double capacity_of(const struct batch_row *r, const struct batch_asked *a)
+{
+    return r->gpu_bytes > 0 ? r->gpu_bytes : a->fabric->gpu.memory_bytes.value;
+}
+
+void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c)
+{
+    const struct batch_asked *a = r->asked;
+    struct recipe with = r->recipe;
+
+    with.recompute = r->fits_with < RECOMPUTE_COUNT ? r->fits_with : r->recipe.recompute;
+    memory_of(mem, a->model, &a->layout, &with, capacity_of(r, a), c);
+}
+
 static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
 {
     const struct known_model *model = model_of(w, r->model);
@@ -156,13 +171,18 @@ static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
     model_params(a->model, &p);
     r->dense = !(p.expert > 0);
     if (layout_parse(&a->layout, r->layout, (enum strategy)r->recipe.strategy,
-                     (enum mesh_order)r->mesh, r->gpus, err) < 0 ||
-        check(r, a, err) < 0)
+                     (enum mesh_order)r->mesh, r->gpus, err) < 0)
         return -1;
+    batch_chunks(r, a->model, &a->layout);
+    if (check(r, a, err) < 0)
+        return -1;
+    batch_fit(r, a->model, &a->layout, capacity_of(r, a), &w->memory);
+    batch_settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);
     a->order = order_of(r, a->fabric);
     if (price(a, &r->recipe, err) < 0)
         return -1;
+    batch_name_job(r, &a->layout);
     r->tokens = (double)r->recipe.global_batch * r->recipe.seq;
     r->measured = batch_measured(r);
     return 0;
@@ -174,19 +194,20 @@ static void miss(struct batch_row *r, const struct err *err)
     batch_remark(r, "%s", err->text);
 }
 
-void batch_ask_row(struct batch *b, int i)
+void batch_ask_row(struct batch *b, int i, const struct constants *c)
 {
     struct err err = {0, ""};
 
     b->world = b->world ? b->world : mem_calloc(1, sizeof(*b->world));
+    memory_constants_of(&b->world->memory, c);
     if (b->row[i].status == BATCH_PREDICTED && ask(&b->row[i], b->world, &err) < 0)
         miss(&b->row[i], &err);
 }
 
-void batch_ask(struct batch *b)
+void batch_ask(struct batch *b, const struct constants *c)
 {
     for (int i = 0; i < b->rows; i++)
-        batch_ask_row(b, i);
+        batch_ask_row(b, i, c);
 }
 
 double batch_measured(const struct batch_row *r)
@@ -234,6 +255,22 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     return t.sec;
 }
 
+/* That the interval reaches what the other dtype would take. */
+static double doubt_of(const struct batch_row *r, const struct constants *c)
+{
+    const double z90 = 1.645;
+    struct batch_row other = *r;
+    struct batch_asked asked = *r->asked;
+
+    if (r->other_dtype < 0)
+        return 0;
+    other.asked = &asked;
+    other.recipe.dtype = r->other_dtype;
+    work_of(&asked.work, asked.model, &asked.layout, &other.recipe);
+    double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
+    return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
+}
+
 void batch_predict(struct batch *b, const struct constants *c)
 {
     for (int i = 0; i < b->rows; i++) {
@@ -243,6 +280,7 @@ void batch_predict(struct batch *b, const struct constants *c)
         if (r->status != BATCH_PREDICTED)
             continue;
         struct question q = batch_question(r, c);
+        q.doubt = doubt_of(r, c);
         if (predict_step(&p, &q, &err) < 0) {
             miss(r, &err);
         } else {

@@ -26,12 +26,24 @@ static const struct {
     {"RTX_PRO_6000_BW_SE", "", "rtxpro6000-100gbe", 0, 0},
 };
 
+/* Builds with other memory than the preset's GPU. */
+static const struct {
+    const char *source, *hardware;
+    double bytes;
+} builds[] = {
+    /* "equipped with 96GB HBM2e": benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md */
+    {"torchtitan@", "H100", 96 * 1073741824.0},
+};
+
 int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
 {
     for (size_t i = 0; i < COUNT(machines); i++) {
         if (strcmp(machines[i].hardware, r->hardware) != 0 || !strstr(fabric, machines[i].fabric))
             continue;
         r->preset = machines[i].preset;
+        for (size_t k = 0; k < COUNT(builds); k++)
+            if (strstr(r->source, builds[k].source) && !strcmp(r->hardware, builds[k].hardware))
+                r->gpu_bytes = builds[k].bytes;
         r->per_rack = machines[i].per_rack;
         /* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
         if (r->gpus <= machines[i].rack ||
@@ -71,10 +83,12 @@ void batch_release(char out[BATCH_RELEASE], const char *source)
 }
 
 /* Megatron-LM counts half the core; torchtitan, the DGX Cloud recipes and MLPerf's tables all of
- * it (their own FLOP formulas). */
+ * it (their own FLOP formulas).  The Llama 3 paper (3.3.2) takes utilisation as Chowdhery et al.
+ * 2022 do, whose appendix B counts 12 L H Q T for the core of a token: all of it. */
 bool batch_counts_causal(const char *source)
 {
-    static const char *const all[] = {"torchtitan@", "dgxc-benchmarking", "training_results"};
+    static const char *const all[] = {"torchtitan@", "dgxc-benchmarking", "training_results",
+                                      "Llama 3 paper"};
 
     for (size_t i = 0; i < COUNT(all); i++)
         if (strstr(source, all[i]))

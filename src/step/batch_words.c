@@ -102,8 +102,9 @@ static const struct rule {
     {"dtype", BEGINS, "mxfp8", "dtype=mxfp8", NULL},
     {"dtype", IS, "fp8-mx", "dtype=mxfp8", NULL},
     {"dtype", BEGINS, "nvfp4", "dtype=nvfp4", NULL},
-    {"dtype", IS, "fp8/nvfp4?", "dtype=fp8", "dtype is fp8 or nvfp4: fp8 is assumed"},
     {"dtype", HAS, "eager", "stack=eager", NULL},
+    /* submit_8b.sh there sources config_DGXB200_8x8x1xtp1pp1cp1_8b_fp4.sh */
+    {"source", HAS, "CoreWeave_B200_8x8/llama31_8b", "dtype=nvfp4", NULL},
 
     {"zero_stage/fsdp", IS, "none", "strategy=ddp", NULL},
     {"zero_stage/fsdp", BEGINS, "DDP", "strategy=ddp", NULL},
@@ -120,11 +121,11 @@ static const struct rule {
     {"zero_stage/fsdp", IS, "", "strategy=zero1", "sharding is not stated: zero1 is assumed"},
 
     {"recompute", IS, "none", "recompute=none", NULL},
-    {"recompute", IS, "recipe default", "recompute=none", NULL},
+    {"recompute", IS, "recipe default", NULL, NULL},
     {"recompute", BEGINS, "selective", "recompute=selective", NULL},
     {"recompute", BEGINS, "full", "recompute=full", NULL},
     {"recompute", HAS, "+SP", "sequence-parallel=on", NULL},
-    {"recompute", BEGINS, "unknown", "recompute=none", "recompute is not stated: none is assumed"},
+    {"recompute", BEGINS, "unknown", NULL, "recompute is not stated"},
 
     {"notes", HAS, "LoRA", "lora=attention", NULL},
     {"notes", HAS, "LoRA r=32", "lora-rank=32", NULL},
@@ -160,6 +161,14 @@ static const struct habit {
     {"Megatron-Bridge", "gpt-oss-120b", "GB200 GB300", "mxfp8", "dispatch=kernel"},
     {"Megatron-Bridge", "gpt-oss-120b", "GB200 GB300", "", "ep-overlap=on"},
     {"Megatron-Bridge", "kimi-k2", "GB200 GB300", "", "dispatch=kernel"},
+    /* MLPerf Training v6.0, NVIDIA and CoreWeave, config_*.sh and conf/: HybridEP,
+     * OVERLAP_MOE_EXPERT_PARALLEL_COMM, mtp_num_layers 1; gpt_oss.yaml: cp_comm_type a2a */
+    {"training_results_v6.0", "deepseek-v3", "", "", "mtp=on dispatch=kernel ep-overlap=on"},
+    {"training_results_v6.0", "gpt-oss-20b", "", "", "dispatch=kernel context=ulysses"},
+    /* models/llama3: activation checkpointing of llama3_8b is selective, per operation */
+    {"torchtitan@", "llama3.1-8b", "", "", "recompute=selective"},
+    /* 3.3.2: keys and values are gathered */
+    {"Llama 3 paper", "llama3.1-405b", "", "", "context=gather"},
 };
 
 /* Columns whose words should be understood, and what is assumed when they are not; NULL: nothing
@@ -278,5 +287,6 @@ int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *er
             return -1;
     }
     r->etp = etp_of(batch_cell(t, at, "notes"));
+    r->other_dtype = batch_other_dtype(r->dtype);
     return 0;
 }

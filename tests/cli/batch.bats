@@ -34,6 +34,26 @@ cell() { awk -F'\t' -v id="$1" -v name="$2" 'NR == 1 {for (i = 1; i <= NF; i++) 
     [[ $(cell blind reason) == "global_batch and seq_len are not stated"* ]]
 }
 
+@test "rows name their model and hardware, which colour a plot" {
+    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    [ "$(cell small model)" = llama3.1-405b ]
+    [ "$(cell small hardware)" = H100 ]
+    [ "$(cell ratio hardware)" = B200 ]
+    railgauge plot -t score out.tsv >plot.txt
+    grep -q ' H100 *2 ' plot.txt
+    grep -q ' B200 *1 ' plot.txt
+    railgauge plot -t score out.tsv --by model | grep -q ' llama3.1-8b *1 '
+}
+
+@test "what a row leaves unsaid is read so that the job fits, and the reason says so" {
+    cat >steps.tsv <<'TABLE'
+id	model	hardware	gpus	dtype	seq_len	global_batch	micro_batch	ep	zero_stage/fsdp	recompute	metric	value	unit	source	split
+full	llama4-scout	GB200	256	bf16	8192	2560	10	16	FSDP2 full	none	tps_per_gpu	6000	tok/s/GPU	pytorch/torchtitan@1 x	calib
+TABLE
+    railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
+    [[ $(cell full reason) == "recompute full assumed: without it "*" GB of 198" ]]
+}
+
 @test "an anchor is met by itself and changes the other scale" {
     railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
     [ "$(cell small anchor)" = small ]

@@ -45,7 +45,7 @@ static const struct batch_row *row(const char *line)
     snprintf(text, sizeof(text), "%s%s\n", HEAD, line);
     assert_int_equal(load_text(text, NULL), 0);
     assert_int_equal(batch.rows, 1);
-    batch_ask(&batch);
+    batch_ask(&batch, &constants);
     return &batch.row[0];
 }
 
@@ -185,7 +185,7 @@ static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
          false, DISPATCH_KERNEL},
         {"deepseek-v3", "B200", "fp8", "Megatron-Bridge@1 d.md (26.04 x)", "", true, false,
          DISPATCH_KERNEL},
-        {"deepseek-v3", "B200", "mxfp8", "mlcommons/training_results_v6.0 x", "", false, false,
+        {"deepseek-v3", "B200", "mxfp8", "mlcommons/training_results_v5.1 x", "", false, false,
          DISPATCH_NCCL},
         {"qwen3-235b-a22b", "H100", "bf16", "Megatron-Bridge@1 d.md (26.04 x)", "", false, true,
          DISPATCH_NCCL},
@@ -202,7 +202,7 @@ static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
                  cases[i].model, cases[i].hardware, cases[i].dtype, cases[i].source,
                  cases[i].notes);
         const struct batch_row *r = row(line);
-        assert_string_equal(r->reason, "");
+        assert_int_equal(r->status, BATCH_PREDICTED);
         assert_int_equal(r->recipe.mtp, cases[i].mtp);
         assert_int_equal(r->recipe.ep_overlap, cases[i].overlap);
         assert_int_equal(r->recipe.dispatch, cases[i].dispatch);
@@ -242,6 +242,194 @@ static void unknown_words_are_assumed_where_that_is_possible(void **state)
                                       "strategy=zero1 is assumed"));
     assert_non_null(strstr(r->reason, "recompute \"blockwise\" is not known"));
     assert_non_null(strstr(r->reason, "vp=2 is left out: "));
+}
+
+/* A row by the words that matter here: batch 64, ZeRO-1 or as said. */
+static const struct batch_row *short_row(const char *model, const char *hardware, int gpus,
+                                         const char *dtype, const char *shape, const char *zero,
+                                         const char *recompute, const char *source,
+                                         const char *notes)
+{
+    static char line[512];
+
+    snprintf(line, sizeof(line),
+             "%s\tA\t%s\t%d\tIB\t%s\t%s\t\t%s\t%s\tstep_time\t10\ts\t%s\t\t\tcalib\t%s", model,
+             hardware, gpus, dtype, shape, zero, recompute, source, notes);
+    return row(line);
+}
+
+static const char bridge[] = "Megatron-Bridge@1 d.md (26.04 x)", titan[] = "pytorch/torchtitan@1 d";
+
+/* seq, batch, micro, tp, pp, cp, ep.  What ran fits: with more recompute, weights shared out, or by
+ * means that recipes are known for and that take no time. */
+static void what_ran_must_fit(void **state)
+{
+    static const struct {
+        const char *model, *hardware, *shape, *zero, *recompute, *source;
+        int gpus, timed, fits, strategy;
+        const char *says;
+    } cases[] = {
+        {"llama3.1-8b", "H100", "8192\t8\t1\t1\t1\t1\t1", "FSDP2", "none", titan, 8, RECOMPUTE_NONE,
+         RECOMPUTE_NONE, STRATEGY_FSDP, NULL},
+        /* 81,920 tokens on each GPU */
+        {"llama4-scout", "GB200", "8192\t2560\t10\t1\t1\t1\t16", "FSDP2 full", "none", titan, 256,
+         RECOMPUTE_FULL, RECOMPUTE_FULL, STRATEGY_FSDP,
+         "recompute full assumed: without it 802 GB of 198"},
+        {"llama3.1-70b", "GB200", "8192\t256\t2\t1\t1\t1\t1", "FSDP-64", "recipe default", bridge,
+         64, RECOMPUTE_NONE, RECOMPUTE_FULL, STRATEGY_FSDP,
+         "413 GB of 198 as read: modules redone or layers in host memory, less than recompute "
+         "full"},
+        {"llama3.1-70b", "GB300", "8192\t256\t2\t1\t1\t1\t1", "dist-opt (ZeRO-1)", "recipe default",
+         bridge, 64, RECOMPUTE_NONE, RECOMPUTE_FULL, STRATEGY_FSDP,
+         "fsdp assumed: with zero1 686 GB of 297"},
+        /* a twentieth too much may be the estimate's own error */
+        {"llama3.1-70b", "H100", "8192\t64\t1\t4\t1\t1\t1", "FSDP2", "none", "x", 32,
+         RECOMPUTE_NONE, RECOMPUTE_FULL, STRATEGY_FSDP, "as read: within the error of that"},
+        {"llama3.1-405b", "H100", "8192\t8\t1\t1\t1\t1\t1", "ZeRO-1", "none", "x", 8,
+         RECOMPUTE_NONE, RECOMPUTE_COUNT, STRATEGY_ZERO1, "it does not fit, however it is read"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct batch_row *r =
+            short_row(cases[i].model, cases[i].hardware, cases[i].gpus, "bf16", cases[i].shape,
+                      cases[i].zero, cases[i].recompute, cases[i].source, "");
+        assert_int_equal(r->status, BATCH_PREDICTED);
+        assert_int_equal(r->recipe.recompute, cases[i].timed);
+        assert_int_equal(r->fits_with, cases[i].fits);
+        assert_int_equal(r->recipe.strategy, cases[i].strategy);
+        if (cases[i].says)
+            assert_non_null(strstr(r->reason, cases[i].says));
+        else
+            assert_string_equal(r->reason, "");
+    }
+}
+
+/* torchtitan's H100s hold 96 GB: what does not fit elsewhere fits there. */
+static void some_builds_have_other_memory(void **state)
+{
+    struct memory_constants c;
+    struct memory mem[2];
+
+    (void)state;
+    memory_constants_of(&c, &constants);
+    for (int i = 0; i < 2; i++)
+        batch_memory(&mem[i],
+                     short_row("llama3.1-8b", "H100", 8, "bf16", "8192\t16\t2\t1\t1\t1\t1", "FSDP2",
+                               "full", i ? titan : "x", ""),
+                     &c);
+    assert_float_equal(mem[1].capacity, 96 * 1073741824.0, 1);
+    assert_true(mem[0].capacity < 86e9);
+}
+
+static void chunks_that_are_not_stated_come_from_the_source(void **state)
+{
+    static const char paper[] = "Llama 3 paper table",
+                      mlperf[] = "training_results_v6.0 (copy)@1 N";
+    static const struct {
+        const char *model, *shape, *source;
+        int gpus, chunks;
+    } cases[] = {
+        {"llama3.1-405b", "8192\t2048\t1\t8\t16\t1\t1", paper, 16384, 8}, /* 128 / 16 */
+        {"llama3.1-405b", "8192\t2048\t1\t8\t1\t1\t1", paper, 1024, 1},
+        {"llama3.1-405b", "8192\t2048\t1\t8\t16\t1\t1", "x", 16384, 1},
+        {"deepseek-v3", "4096\t15360\t1\t2\t4\t1\t32", mlperf, 512, 4},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct batch_row *r =
+            short_row(cases[i].model, "H100", cases[i].gpus, "bf16", cases[i].shape, "ZeRO-1",
+                      "none", cases[i].source, "");
+        assert_int_equal(r->status, BATCH_PREDICTED);
+        assert_int_equal(r->recipe.stages, cases[i].chunks);
+        assert_int_equal(strstr(r->reason, "vp is not stated") != NULL, cases[i].chunks > 1);
+        assert_null(strstr(r->reason, "is left out"));
+    }
+}
+
+/* Two dtypes: Hopper has only one of them, a source may settle it, else the interval holds both. */
+static void a_dtype_in_doubt_widens_the_interval(void **state)
+{
+    static const char shape[] = "8192\t64\t1\t1\t1\t1\t1";
+    const char *source = "training_results_v6.0 x/CoreWeave_B200_8x8/llama31_8b";
+    double lo[2], hi[2], sec[2];
+
+    (void)state;
+    assert_int_equal(
+        short_row("llama3.1-8b", "H100", 8, "fp8/nvfp4?", shape, "DDP", "none", "x", "")
+            ->other_dtype,
+        -1);
+    const struct batch_row *r =
+        short_row("llama3.1-8b", "B200", 64, "fp8/nvfp4?", shape, "DDP", "none", source, "");
+    assert_int_equal(r->recipe.dtype, DTYPE_NVFP4);
+    assert_int_equal(r->other_dtype, -1);
+    for (int i = 0; i < 2; i++) {
+        r = short_row("llama3.1-8b", "B200", 8, i ? "fp8/nvfp4?" : "fp8", shape, "DDP", "none", "x",
+                      "");
+        batch_predict(&batch, &constants);
+        sec[i] = r->predicted;
+        lo[i] = r->lo;
+        hi[i] = r->hi;
+    }
+    assert_int_equal(r->other_dtype, DTYPE_NVFP4);
+    assert_non_null(strstr(r->reason, "fp8 is assumed, and the interval reaches the other"));
+    r = short_row("llama3.1-8b", "B200", 8, "nvfp4", shape, "DDP", "none", "x", "");
+    batch_predict(&batch, &constants);
+    assert_float_equal(sec[1], sec[0], 0);
+    assert_true(lo[1] < lo[0] && hi[1] > hi[0]);
+    assert_true(lo[1] < r->predicted && r->predicted < sec[1]);
+}
+
+/* PaLM's utilisation counts the whole core of attention, Megatron's half of it. */
+static void flops_are_those_of_the_source(void **state)
+{
+    static const char *const source[] = {"Megatron-Bridge@1 d.md (26.04 x)", "Llama 3 paper table"};
+    double sec[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char line[512];
+        snprintf(line, sizeof(line),
+                 "llama3.1-405b\tA\tH100\t16384\tIB\tbf16\t131072\t128\t1\t8\t16\t16\t1\t\tFSDP\t"
+                 "none\ttflops_per_gpu\t380\tTFLOP/s/GPU\t%s\t\t\tcalib\t",
+                 source[i]);
+        sec[i] = row(line)->measured;
+    }
+    /* 6 x 403.7e9 of products (without the input embedding) and 12 x 126 x 128 x 128 x 131072 of
+     * the core, for 128 sequences on 16384 GPUs at 380 TFLOP/s */
+    double products = 6 * 403.7e9, core = 12.0 * 126 * 128 * 128 * 131072;
+    double tokens = 128.0 * 131072 / 16384 / 380e12;
+    assert_float_equal(sec[1] / ((products + core) * tokens), 1, 0.002);
+    assert_float_equal(sec[0] / ((products + core / 2) * tokens), 1, 0.002);
+}
+
+static void published_configurations_set_what_tables_leave_out(void **state)
+{
+    static const char mlperf[] = "training_results_v6.0 (copy)@1 N";
+    const struct batch_row *r =
+        short_row("deepseek-v3", "GB300", 256, "mxfp8", "4096\t15360\t1\t1\t4\t1\t32", "ZeRO-1",
+                  "none", mlperf, "");
+
+    (void)state;
+    assert_true(r->recipe.mtp && r->recipe.ep_overlap);
+    assert_int_equal(r->recipe.dispatch, DISPATCH_KERNEL);
+    r = short_row("gpt-oss-20b", "B200", 64, "mxfp8", "8192\t64\t1\t1\t1\t2\t4", "ZeRO-1", "none",
+                  mlperf, "");
+    assert_int_equal(r->recipe.dispatch, DISPATCH_KERNEL);
+    assert_int_equal(r->recipe.context, CONTEXT_ULYSSES);
+    r = short_row("llama3.1-405b", "H100", 16384, "bf16", "131072\t128\t1\t8\t16\t16\t1", "FSDP",
+                  "none", "Llama 3 paper", "");
+    assert_int_equal(r->recipe.context, CONTEXT_GATHER);
+    r = short_row("llama3.1-8b", "H100", 64, "bf16", "8192\t96\t12\t8\t1\t1\t1", "FSDP2", "full",
+                  titan, "async TP");
+    assert_true(recipe_overlaps_tp(&r->recipe));
+    r = short_row("llama3.1-8b", "H100", 64, "bf16", "8192\t96\t12\t8\t1\t1\t1", "FSDP2", "full",
+                  titan, "vanilla TP");
+    assert_false(recipe_overlaps_tp(&r->recipe));
+    r = short_row("llama3.1-8b", "GB200", 4, "bf16", "2048\t128\t32\t1\t1\t1\t1", "FSDP2",
+                  "unknown", titan, "");
+    assert_int_equal(r->recipe.recompute, RECOMPUTE_SELECTIVE);
 }
 
 /* What cannot be asked says which cell and why; nothing is dropped. */
@@ -311,7 +499,7 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
     (void)state;
     batch_free(&batch);
     assert_int_equal(load_text(family, NULL), 0);
-    batch_ask(&batch);
+    batch_ask(&batch, &constants);
     batch_predict(&batch, &constants);
     batch_anchor(&batch, &constants);
     const struct batch_row *r = batch.row;
@@ -383,6 +571,12 @@ int main(void)
         cmocka_unit_test(a_recipes_defaults_depend_on_source_model_and_machine),
         cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
         cmocka_unit_test(unknown_words_are_assumed_where_that_is_possible),
+        cmocka_unit_test(what_ran_must_fit),
+        cmocka_unit_test(some_builds_have_other_memory),
+        cmocka_unit_test(chunks_that_are_not_stated_come_from_the_source),
+        cmocka_unit_test(a_dtype_in_doubt_widens_the_interval),
+        cmocka_unit_test(flops_are_those_of_the_source),
+        cmocka_unit_test(published_configurations_set_what_tables_leave_out),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
         cmocka_unit_test(seconds_without_words_are_those_of_predict_step),

@@ -132,7 +132,10 @@ static void load(struct batch *b, const double *seconds, bool test)
     assert_int_equal(fclose(f), 0);
     assert_int_equal(batch_load(b, path, NULL), 0);
     unlink(path);
-    batch_ask(b);
+    struct constants c;
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    batch_ask(b, &c);
+    constants_free(&c);
     for (int i = 0; i < b->rows; i++)
         if (b->row[i].status != BATCH_PREDICTED)
             fail_msg("%s: %s", b->row[i].id, b->row[i].reason);
