@@ -20,7 +20,8 @@ static const struct {
     /* 3.3.2: stages are interleaved, with any number of microbatches in a row; the first and the
      * last stage have a layer less: 126 = 128 - 2. */
     {"Llama 3 paper", "", DEEPEST, "the paper's schedule is interleaved"},
-    /* INTERLEAVED_PIPELINE=4 in every config_GB*.sh of deepseekv3_671b */
+    /* INTERLEAVED_PIPELINE=4, deepseekv3_671b/implementations: config_GB200_128x4x240*.sh and
+     * config_GB200_2048x4x16*.sh as those of GB300 */
     {"training_results_v6.0", "deepseek-v3", 4, "as in its published configuration"},
 };
 
@@ -52,10 +53,8 @@ static const struct {
     const char *source, *means;
 } means[] = {
     /* recompute_modules ("mla_up_proj", "moe_act", "layernorm", "mlp") and
-     * cpu_offloading_num_layers: scripts/performance/configs; the same recipes in NeMo and dgxc */
+     * cpu_offloading_num_layers: scripts/performance/configs */
     {"Megatron-Bridge", "modules redone or layers in host memory"},
-    {"dgxc-benchmarking", "modules redone or layers in host memory"},
-    {"NeMo@", "modules redone or layers in host memory"},
     {"training_results_", "modules redone"}, /* RECOMPUTE_MODULES of config_*.sh */
 };
 
