@@ -82,7 +82,7 @@ static void memory_lines(FILE *out, const struct memory *m, bool explain)
     else
         fprintf(out, "memory %.1f GB\n", m->total / 1e9);
     for (int i = 0; explain && i < MEMORY_PARTS; i++) {
-        double part = *(const double *)((const char *)m + memory_part[i].at);
+        double part = *(const double *)(const void *)((const char *)m + memory_part[i].at);
         if (part > 0)
             fprintf(out, "    %8.2f GB %-14s %s\n", part / 1e9, memory_part[i].name,
                     memory_part[i].what);

@@ -72,7 +72,7 @@ struct prediction {
     double tokens_per_gpu; /* per second */
     double model_flops;    /* of a step, no recompute, convention as recipe.causal */
     double mfu;            /* of rate.peak; NAN when that is unknown */
-    bool causal; /* convention of model_flops and mfu: half of the attention core */
+    bool causal;           /* convention of model_flops and mfu: half of the attention core */
     int ranks, microbatches;
     bool anchored;
     struct rate rate;

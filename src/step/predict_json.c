@@ -87,8 +87,9 @@ static json_t *memory_json(const struct memory *m)
     json_t *parts = json_object();
 
     for (int i = 0; i < MEMORY_PARTS; i++)
-        json_object_set_new(parts, memory_part[i].name,
-                            number(*(const double *)((const char *)m + memory_part[i].at)));
+        json_object_set_new(
+            parts, memory_part[i].name,
+            number(*(const double *)(const void *)((const char *)m + memory_part[i].at)));
     json_object_set_new(o, "parts", parts);
     return o;
 }

@@ -27,8 +27,8 @@ struct rate {
 
 /* fabric may be NULL.  Neither a measured rate nor a peak of that dtype: EXIT_UNJUDGED with the
  * reason. */
-int rate_of(struct rate *rate, const struct matrix *m, const struct fabric *f,
-            const struct recipe *r, const struct constants *c, struct err *err);
+int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f,
+            const struct recipe *recipe, const struct constants *c, struct err *err);
 /* "ampere", "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
 const char *rate_generation(const char *gpu);
 

@@ -410,7 +410,7 @@ static double *of_ranks(const struct record *r, int ranks, int steps, size_t at)
 
     for (int i = 0; i < ranks; i++) {
         for (int s = 0; s < steps; s++)
-            v[s] = *(const double *)((const char *)&r[s * ranks + i] + at);
+            v[s] = *(const double *)(const void *)((const char *)&r[s * ranks + i] + at);
         of[i] = stats_median(v, steps);
     }
     stats_sort(of, ranks);

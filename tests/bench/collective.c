@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* collective.c - what one look-up of a curve and one collective cost; lines "name value unit".
  * Processor time, so that neighbours on the machine do not count. */
-/* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "cost/collective.h"
 #include "cost/ep.h"
 
@@ -58,10 +59,9 @@ int main(void)
     struct fabric f;
     struct matrix m;
     struct err err;
-    int *ids = malloc(RANKS * sizeof(*ids));
     double sum = 0;
 
-    if (!ids || fabric_load(&f, "gb200-nvl72", &err) < 0)
+    if (fabric_load(&f, "gb200-nvl72", &err) < 0)
         return 1;
     int rc = matrix_from_fabric(&m, &f, RACKS, &err);
     fabric_free(&f);
@@ -69,6 +69,7 @@ int main(void)
         fprintf(stderr, "collective: %s\n", err.text);
         return 1;
     }
+    int *ids = mem_calloc(RANKS, sizeof(*ids));
     for (int i = 0; i < RANKS; i++)
         ids[i] = i;
     bench_curve(&m, &sum);

@@ -224,7 +224,7 @@ static void the_parts_are_the_total(void **state)
 
     (void)state;
     for (int i = 0; i < MEMORY_PARTS; i++) {
-        double part = *(const double *)((const char *)&mem + memory_part[i].at);
+        double part = *(const double *)(const void *)((const char *)&mem + memory_part[i].at);
         assert_true(part >= 0);
         sum += part;
     }

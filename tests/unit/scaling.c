@@ -106,7 +106,7 @@ static double median_error(const struct ladders *l, enum op op)
             matrix_free(&m);
         }
     assert_true(n > 50);
-    median = stats_median(error, n);
+    median = error ? stats_median(error, n) : NAN;
     print_message("%s of 8 ranks from 4: median error %.1f %% of %d\n", op_name(op), 100 * median,
                   n);
     free(error);
