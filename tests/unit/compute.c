@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -27,13 +28,15 @@ static void it_takes_about_the_time_that_was_asked_for(void **state)
 {
     struct compute c;
     double t = log_now();
+    clock_t used = clock();
 
     (void)state;
     assert_int_equal(compute_measure(&c, 0.2, NULL), 0);
     t = log_now() - t;
+    double sec = (double)(clock() - used) / CLOCKS_PER_SEC;
     double run = 2.0 * COMPUTE_SIZE * COMPUTE_SIZE * COMPUTE_SIZE / c.lo;
     assert_true(t >= 0.2);
-    assert_true(t < 0.2 + 10 * run + 2);
+    assert_true(sec < 0.2 + 10 * run + 2); /* its own: others may have the core meanwhile */
 }
 
 static void a_silly_time_is_refused_with_its_value(void **state)

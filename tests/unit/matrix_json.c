@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "cost/matrix_json.h"
 #include "cost/rows.h"
 #include "small.h"
@@ -131,11 +131,11 @@ static void a_hundred_thousand_endpoints_stay_small(void **state)
     small_tier(&m, "fabric", 0, 5e-6, 49e9, true);
     char *text = packed(&m);
     assert_true(strlen(text) < 500000);
-    double start = log_now();
+    clock_t start = clock(); /* of this process alone: a busy machine is not what is tested */
     if (matrix_parse(&back, text, strlen(text), "m.json", &err) < 0)
         fail_msg("%s", err.text);
     if (!getenv("RG_SAN") || !*getenv("RG_SAN"))
-        assert_true(log_now() - start < 1);
+        assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 1);
     assert_int_equal(back.topo.endpoints, 100008);
     for (int i = 0; i < back.topo.endpoints; i++)
         assert_memory_equal(&back.topo.endpoint[i].place, &m.topo.endpoint[i].place,
