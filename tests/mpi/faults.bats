@@ -23,7 +23,7 @@ finalized() { [[ $output != *'without calling "finalize"'* ]]; }
     [[ $output == *'--maxbytes: "x" is not a size such as 8, 32K, 1M or 8G'* ]]
     run ranks 2 "$probe" frobnicate
     [ "$status" -eq 64 ]
-    [[ $output == *'railgauge-probe: no command "frobnicate"; the commands are discover and probe'* ]]
+    [[ $output == *'railgauge-probe: no command "frobnicate"; the commands are discover, probe and replay'* ]]
 }
 
 @test "--help is printed once and is no error" {
