@@ -56,6 +56,26 @@ runs() {
     done
 }
 
+@test "JSON keeps to its schemas, and a changed one does not" {
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    cat >validate.py <<'PY'
+import json, jsonschema, sys
+for pair in sys.argv[1:]:
+    schema, path = pair.split("=")
+    schema = json.load(open(schema))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.load(open(path)), schema)
+PY
+    schemas=$BATS_TEST_DIRNAME/../../src/schema
+    replay --layout tp=2,dp_shard=2 --strategy zero1 -o out.json
+    jq .prediction out.json >prediction.json
+    python3 validate.py "$schemas/replay.schema.json=out.json" "$schemas/prediction.schema.json=prediction.json"
+    for change in '.burn = "nap"' 'del(.steps_s)' '.steps_s = []' '.terms[0].seconds = 1' '.prediction.format = "x"'; do
+        jq "$change" out.json >wrong.json
+        run ! python3 validate.py "$schemas/replay.schema.json=wrong.json"
+    done
+}
+
 @test "railgauge replay starts the ranks itself" {
     railgauge replay "$matrix" --layout dp_shard=4 --flops 1e11 --seconds 0.2 --steps 1 -o out.json
     jq -e '.prediction.layout == "dp_shard=4"' out.json
