@@ -204,9 +204,9 @@ static void spread(const struct batch *b, const struct calibration *k)
 
 static void report(const struct args *a, const struct batch *b, const struct calibration *k)
 {
-    printf("%d steps: %d jobs of %d models; left out: %d test rows, %d not predicted, %d no step "
-           "times\n\n",
-           k->rows, k->jobs, k->models, k->test, k->misses, k->claims);
+    printf("%d steps: %d jobs of %d models; left out: %d test rows, %d in doubt, %d not "
+           "predicted, %d no step times\n\n",
+           k->rows, k->jobs, k->models, k->test, k->doubtful, k->misses, k->claims);
     if (a->anchored)
         printf("%d of them are judged from the smallest job of their recipe as well\n\n",
                k->anchored);

@@ -51,6 +51,7 @@ static int from_anchor(struct prediction *p, struct question *q, const struct pr
 static int answer(const struct job *j, const struct predict_args *a, struct err *err)
 {
     struct question q = job_question(j, &a->job);
+    q.release = a->release;
     const char *anchor = a->anchor ? a->anchor : a->save_anchor;
     struct prediction p;
 

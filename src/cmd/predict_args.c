@@ -21,7 +21,8 @@ static const struct argp_option options[] = {
      4},
     {"measured", MEASURED, "TIME", 0, "what a step of this job was measured at: 13.2s", 4},
     {"save-anchor", SAVE, "FILE", 0, "write this job and --measured as an anchor for others", 4},
-    {"release", RELEASE, "TEXT", 0, "of the software, to be compared with the anchor's", 4},
+    {"release", RELEASE, "TEXT", 0,
+     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases", 4},
     {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
     {"case", CASE, "FILE", 0,
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "

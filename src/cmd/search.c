@@ -52,6 +52,7 @@ static int find(struct search *s, const struct job *j, const struct search_args 
                 struct err *err)
 {
     struct question q = job_question(j, &a->job);
+    q.release = a->release;
     struct anchor anchor = {0};
     struct space space;
 

@@ -14,7 +14,8 @@ enum { JSON = 0x400, TSV, TOP, ANCHOR, RELEASE };
 static const struct argp_option options[] = {
     {"anchor", ANCHOR, "FILE|ROW", 0,
      "one measured step of this recipe, as railgauge predict takes it", 4},
-    {"release", RELEASE, "TEXT", 0, "of the software, to be compared with the anchor's", 4},
+    {"release", RELEASE, "TEXT", 0,
+     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases", 4},
     {"constraint", 'c', "TEXT", 0,
      "KEY=VALUE, with = != < <= > >= and alternatives by |: "
      "\"tp<=8,pp=1,strategy=fsdp|hsdp\"; several add up",

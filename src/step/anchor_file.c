@@ -123,6 +123,7 @@ static int read_file(struct anchor *a, json_t *root, const char *path, const str
     } else {
         struct question q = job_question(&j, &o);
         q.constants = c;
+        q.release = a->release;
         rc = solve(a, &q, err);
     }
     job_free(&j);

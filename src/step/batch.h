@@ -36,6 +36,7 @@ struct batch_row {
     int etp;            /* as the notes have it; 0: not said */
     bool chunks_said;   /* vp is a number */
     int other_dtype;    /* it may as well be this one; -1: no doubt */
+    bool odd;           /* the machine is known to be unlike its kind */
     int fits_with;    /* recompute that fits, of enum recompute; the step may be timed with less */
     double gpu_bytes; /* of a build unlike the preset's; 0: as that has it */
     char layout[BATCH_LAYOUT];

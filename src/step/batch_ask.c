@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "step/batch_words.h"
 #include "step/pricer.h"
+#include "step/release.h"
 #include "step/timing.h"
 
 /* A model, or why it could not be loaded. */
@@ -237,7 +238,8 @@ struct question batch_question(const struct batch_row *r, const struct constants
                              .layout = &a->layout,
                              .recipe = &r->recipe,
                              .order = a->order,
-                             .constants = c};
+                             .constants = c,
+                             .release = r->release};
 }
 
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
@@ -250,7 +252,8 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
 
     if (rate_of(&rate, a->matrix, a->fabric, &r->recipe, c, err) < 0)
         return NAN;
-    coefficients_of(&k, &rate, c, stretch > 0 ? stretch : 1);
+    coefficients_of(&k, &rate, c,
+                    (stretch > 0 ? stretch : 1) * release_stretch(&rate, c, r->release, a->model));
     timing_of(&t, &a->traffic, a->one, &a->work, &k, &a->layout, &r->recipe);
     return t.sec;
 }

@@ -82,7 +82,7 @@ void batch_remark(struct batch_row *r, const char *fmt, ...)
 enum how { IS, BEGINS, HAS };
 
 /* From top to bottom; all that match apply, later ones override.  "mesh" is no setting of recipe.h
- * but an order of layout.h. */
+ * but an order of layout.h, "odd" a machine unlike its kind. */
 static const struct rule {
     const char *column;
     enum how how;
@@ -135,6 +135,7 @@ static const struct rule {
     {"notes", HAS, "async TP", "tp-overlap=on", NULL},
     {"notes", HAS, "float8 all-gather", "weight-bytes=1", NULL},
     {"notes", HAS, "GPU inferred", NULL, "the GPU is not named by the source"},
+    {"notes", HAS, "power limited", "odd=power", "the GPUs had less power than the data sheet's"},
 };
 
 /* What "recipe default" stands for: NVIDIA-NeMo/Megatron-Bridge at 067f987,
@@ -202,7 +203,9 @@ static int set_all(struct batch_row *r, const char *settings, struct err *err)
     for (char *one = strtok_r(text, " ", &save); one; one = strtok_r(NULL, " ", &save)) {
         char *value = strchr(one, '=');
         *value++ = '\0';
-        if (strcmp(one, "mesh") != 0) {
+        if (!strcmp(one, "odd")) {
+            r->odd = true;
+        } else if (strcmp(one, "mesh") != 0) {
             if (recipe_set(&r->recipe, one, value, err) < 0)
                 return -1;
         } else if ((r->mesh = recipe_word("mesh order", value, order_name, ORDER_COUNT, err)) < 0) {

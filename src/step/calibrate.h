@@ -14,7 +14,8 @@
  * Errors: each model is left out in turn (jackknife: Tukey 1958), or how far a constant alone may
  * go until the loss has grown by the share of one job, whichever is more.
  *
- * Rows whose split begins with "test" take no part. */
+ * Rows whose split begins with "test" take no part, nor do those whose dtype the table leaves open
+ * or whose machine is unlike its kind. */
 #ifndef RG_CALIBRATE_H
 #define RG_CALIBRATE_H
 
@@ -47,6 +48,7 @@ struct calibration {
     int rows, jobs, models;   /* taken */
     int anchored;             /* of them, judged from another one too */
     int test, misses, claims; /* left out */
+    int doubtful;             /* too: dtype not stated, or a machine unlike its kind */
     double loss_before, loss_after;
     double *before, *after; /* per row of the batch, predicted / measured - 1; NAN: left out */
     long steps;             /* predicted on the way */

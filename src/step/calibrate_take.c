@@ -9,7 +9,8 @@
 
 bool calibrate_takes(const struct batch_row *r)
 {
-    return r->status == BATCH_PREDICTED && strncmp(r->split, "test", 4) != 0;
+    return r->status == BATCH_PREDICTED && strncmp(r->split, "test", 4) != 0 &&
+           r->other_dtype < 0 && !r->odd;
 }
 
 int calibrate_rows(struct fitting *f, const struct batch *b, struct err *err)
@@ -24,7 +25,9 @@ int calibrate_rows(struct fitting *f, const struct batch *b, struct err *err)
         else if (!strncmp(r->split, "test", 4))
             out->test++;
         else
-            *(r->status == BATCH_CLAIM ? &out->claims : &out->misses) += 1;
+            *(r->status == BATCH_CLAIM       ? &out->claims
+              : r->status == BATCH_PREDICTED ? &out->doubtful
+                                             : &out->misses) += 1;
     }
     out->rows = f->rows;
     if (f->rows == 0)

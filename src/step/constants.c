@@ -71,10 +71,23 @@ static int fixed_index(const char *name)
     return -1;
 }
 
+/* A factor, where the other open names are shares. */
+static bool is_release(const char *name)
+{
+    return !strncmp(name, "release.", 8);
+}
+
+enum { RELEASE_MAX = 5 };
+
+static double most(int fixed_at, const char *name)
+{
+    return fixed_at >= 0 ? fixed[fixed_at].max : is_release(name) ? RELEASE_MAX : 1;
+}
+
 static bool is_open_name(const char *name)
 {
     return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10) ||
-           !strncmp(name, "experts.", 8);
+           !strncmp(name, "experts.", 8) || is_release(name);
 }
 
 static int read_one(struct constants *c, json_t *object, const char *where, struct err *err)
@@ -91,8 +104,8 @@ static int read_one(struct constants *c, json_t *object, const char *where, stru
         return err_data(err, "%s: no constant is called \"%s\"", where, name);
     if (constants_find(c, name))
         return err_data(err, "%s: \"%s\" is given twice", where, name);
-    if (json_number(object, where, "value", i < 0 ? 0.01 : fixed[i].min, i < 0 ? 1 : fixed[i].max,
-                    0, &value, err) < 0 ||
+    if (json_number(object, where, "value", i < 0 ? 0.01 : fixed[i].min, most(i, name), 0, &value,
+                    err) < 0 ||
         json_number(object, where, "error", 0, 2, 0, &error, err) < 0)
         return -1;
     struct constant one = {mem_strdup(name), value, error, mem_strdup(source)};
@@ -172,8 +185,8 @@ bool constants_fitted(const char *name, double *min, double *max)
     int i = fixed_index(name);
 
     *min = i < 0 ? 0.01 : fixed[i].min;
-    *max = i < 0 ? 1 : fixed[i].max;
-    return i < 0 ? is_open_name(name) : fixed[i].fitted;
+    *max = most(i, name);
+    return i < 0 ? is_open_name(name) && strcmp(name, "release.default") != 0 : fixed[i].fitted;
 }
 
 int constants_save(const struct constants *c, const char *path, struct err *err)

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "step/predict_parts.h"
+#include "step/release.h"
 
 const char *const term_name[TERM_COUNT] = {"compute", "message", "bubble", "optimizer", "fixed"};
 
@@ -119,6 +120,22 @@ static void note_frozen(struct prediction *p, const struct question *q)
             q->recipe->lora_rank, q->recipe->lora == LORA_ALL ? "all products" : "attention");
 }
 
+/* What the release is worth, and that it is in the answer. */
+static double release(struct prediction *p, const struct question *q)
+{
+    double factor = release_stretch(&p->rate, q->constants, q->release, q->model);
+
+    if (factor != 1 && q->release)
+        predict_note(p, "release %.60s: compute takes %.3g of what the other constants say",
+                     q->release, factor);
+    else if (factor != 1)
+        predict_note(p,
+                     "release of the software not stated: compute takes %.3g of what the other "
+                     "constants say, the middle of published releases",
+                     factor);
+    return factor;
+}
+
 /* work -> traffic -> prices -> timing -> words. */
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
@@ -137,6 +154,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         return -1;
     work_of(&w, q->model, q->layout, q->recipe);
     traffic_of(&traffic, q->model, q->layout, q->recipe);
+    stretch *= release(p, q);
     coefficients_of(&c, &p->rate, q->constants, stretch);
     struct term *messages = mem_calloc(TRAFFIC_MAX, sizeof(*messages));
     int rc = predict_price(messages, one, q, &traffic, err);

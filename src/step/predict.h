@@ -32,6 +32,7 @@ struct question {
     double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
     struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
     double stretch; /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
+    const char *release; /* of the software (release.h); NULL: not stated */
     double doubt;   /* share by which that anchor fits this question less than one of its own */
 };
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/release.h"
+
 int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
               struct err *err)
 {
@@ -13,7 +15,9 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
     e->question = q;
     if (rate_of(&rate, q->matrix, q->fabric, base, q->constants, err) < 0)
         return -1;
-    coefficients_of(&e->coefficients, &rate, q->constants, q->stretch > 0 ? q->stretch : 1);
+    coefficients_of(&e->coefficients, &rate, q->constants,
+                    (q->stretch > 0 ? q->stretch : 1) *
+                        release_stretch(&rate, q->constants, q->release, q->model));
     memory_constants_of(&e->memory, q->constants);
     e->peak = rate.peak;
     e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;
