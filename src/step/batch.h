@@ -83,9 +83,10 @@ void batch_ask(struct batch *b, const struct constants *c);
 void batch_ask_row(struct batch *b, int row, const struct constants *c); /* one of them */
 /* Predicts every row that was asked, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
-/* Chooses each family's anchor, its smallest job (GPUs, then batch, then rows that are no test
- * rows, then the order of the table), and predicts the others from it.  What was measured of the
- * others takes no part in the choice. */
+/* Chooses each family's anchor and predicts the others from it: its smallest job (GPUs, then batch,
+ * then rows that are no test rows); where that was measured several times the layout that was
+ * measured most often, and of its measurements the middle one.  What was measured of other jobs
+ * takes no part in the choice. */
 void batch_anchor(struct batch *b, const struct constants *c);
 
 /* Is `a` the better anchor of the two, by that order? */

@@ -50,20 +50,70 @@ double batch_stretch(const struct batch_row *r, const struct constants *c)
     return anchor_solve(&stretch, seconds_with, &s, r->measured, NULL) < 0 ? NAN : stretch;
 }
 
-static int anchor_of(const struct batch *b, int i, bool same_layout)
+/* Rows that may anchor row i: of its key, and none smaller. */
+static int *smallest(const struct batch *b, int i, bool same_layout, int *count)
 {
     const char *key = key_of(&b->row[i], same_layout);
-    int best = i;
+    int *at = NULL, n = 0;
 
     for (int k = 0; k < b->rows; k++) {
         const struct batch_row *r = &b->row[k];
         if (r->status != BATCH_PREDICTED || strcmp(key_of(r, same_layout), key) != 0)
             continue;
-        int order = smaller(r, &b->row[best]);
-        if (order < 0 || (order == 0 && k < best))
-            best = k;
+        int order = n ? smaller(r, &b->row[at[0]]) : 0;
+        if (order < 0)
+            n = 0;
+        if (order <= 0)
+            MEM_PUSH(at, n) = k;
     }
-    return best;
+    *count = n;
+    return at;
+}
+
+/* Of n rows the job that was measured most often, moved to the front; how many those are. */
+static int most_measured(const struct batch *b, int *at, int n)
+{
+    int best = 0, most = 0, kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        int same = 0;
+        for (int k = 0; k < n; k++)
+            same += !strcmp(b->row[at[i]].job, b->row[at[k]].job);
+        if (same > most) {
+            most = same;
+            best = at[i];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        if (!strcmp(b->row[at[i]].job, b->row[best].job))
+            at[kept++] = at[i];
+    return kept;
+}
+
+/* One machine may be odd, the middle one of several is not. */
+static int middle(const struct batch *b, const int *at, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int below = 0;
+        for (int k = 0; k < n; k++) {
+            double x = b->row[at[k]].measured, y = b->row[at[i]].measured;
+            below += x < y || (x == y && k < i);
+        }
+        if (below == (n - 1) / 2)
+            return at[i];
+    }
+    return at[0];
+}
+
+static int anchor_of(const struct batch *b, int i, bool same_layout)
+{
+    int n, *at = smallest(b, i, same_layout, &n), anchor = i;
+
+    n = most_measured(b, at, n);
+    if (n)
+        anchor = middle(b, at, n);
+    free(at);
+    return anchor;
 }
 
 /* What solves row k; an anchor that cannot be met by compute alone scales the whole step: -ratio.

@@ -517,6 +517,32 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
     assert_float_equal(batch_seconds(&r[0], &constants, r[0].stretch, NULL), r[0].anchored, 0);
 }
 
+/* gpus, cp, seconds: the job of cp 1 on 8 GPUs was measured four times, once on an odd machine. */
+static void of_repeated_measurements_the_middle_one_anchors(void **state)
+{
+    static const struct {
+        int gpus, cp;
+        double sec;
+    } rows[] = {{8, 2, 0.5}, {8, 1, 9}, {16, 1, 1}, {8, 1, 1.0}, {8, 1, 1.2}, {8, 1, 1.1}};
+    char text[4096];
+    int used = snprintf(text, sizeof(text), "%s", HEAD);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        used += snprintf(text + used, sizeof(text) - (size_t)used,
+                         "llama3.1-8b\tR%zu\tH100\t%d\tIB\tbf16\t8192\t16\t1\t1\t1\t%d\t1\t\t"
+                         "ZeRO-1\tnone\tstep_time\t%g\ts\tx\t1\t\tcalib\t\n",
+                         i, rows[i].gpus, rows[i].cp, rows[i].sec);
+    batch_free(&batch);
+    assert_int_equal(load_text(text, NULL), 0);
+    batch_ask(&batch, &constants);
+    batch_predict(&batch, &constants);
+    batch_anchor(&batch, &constants);
+    for (int i = 0; i < batch.rows; i++)
+        assert_int_equal(batch.row[i].anchor, 5);
+    assert_float_equal(batch.row[5].anchored, 1.1, 1e-6);
+}
+
 /* The way without words must not drift from predict_step(). */
 static void seconds_without_words_are_those_of_predict_step(void **state)
 {
@@ -579,6 +605,7 @@ int main(void)
         cmocka_unit_test(published_configurations_set_what_tables_leave_out),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
+        cmocka_unit_test(of_repeated_measurements_the_middle_one_anchors),
         cmocka_unit_test(seconds_without_words_are_those_of_predict_step),
         cmocka_unit_test(a_bad_table_is_refused),
     };
