@@ -115,9 +115,9 @@ static void orders(FILE *out, const struct batch *b)
             score_order(&o, b, (enum score_with)with, (struct score_cut){(enum score_by)by, NULL},
                         0.05);
             fprintf(out,
-                    "pairs of a family > 5 %% apart, %s, %s rows: %d of %d in order; %d of the "
-                    "same job not judged\n",
-                    score_with_name[with], score_by_name[by], o.right, o.pairs, o.same);
+                    "pairs of a family > 5 %% apart, %s, %s rows: %d of %d in order; not "
+                    "judged: %d of the same job, %d whose dtype is in doubt\n",
+                    score_with_name[with], score_by_name[by], o.right, o.pairs, o.same, o.doubt);
         }
     }
     fputc('\n', out);

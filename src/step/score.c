@@ -135,7 +135,7 @@ static double speed(const struct batch *b, int i, enum score_with with, bool mea
 void score_order(struct score_order *o, const struct batch *b, enum score_with with,
                  struct score_cut cut, double margin)
 {
-    *o = (struct score_order){0, 0, 0};
+    *o = (struct score_order){0};
     for (int i = 0; i < b->rows; i++) {
         for (int k = 0; k < i; k++) {
             const struct batch_row *x = &b->row[i], *y = &b->row[k];
@@ -148,6 +148,10 @@ void score_order(struct score_order *o, const struct batch *b, enum score_with w
                 continue;
             if (!strcmp(x->job, y->job)) {
                 o->same++;
+                continue;
+            }
+            if (x->other_dtype >= 0 || y->other_dtype >= 0) {
+                o->doubt++;
                 continue;
             }
             o->pairs++;

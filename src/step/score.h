@@ -42,9 +42,10 @@ void score_errors(struct score *s, const struct batch *b, enum score_with with,
 
 /* Pairs of one family whose measured tokens/s per GPU differ by more than `margin` (log), at least
  * one of them in the cut: predicted in that order?  Equal predictions are wrong.  Pairs that ask
- * the same job of the same software no model can tell apart: counted, not judged. */
+ * the same job of the same software no model can tell apart, and where a dtype is in doubt the two
+ * may be of different recipes: counted, not judged. */
 struct score_order {
-    int pairs, right, same;
+    int pairs, right, same, doubt;
 };
 void score_order(struct score_order *o, const struct batch *b, enum score_with with,
                  struct score_cut cut, double margin);

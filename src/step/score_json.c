@@ -67,10 +67,10 @@ static json_t *orders_json(const struct batch *b)
             struct score_order o;
             score_order(&o, b, (enum score_with)with, (struct score_cut){(enum score_by)by, NULL},
                         0.05);
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:i, s:i, s:i}", "with",
-                                            score_with_name[with], "by", score_by_name[by], "pairs",
-                                            o.pairs, "right", o.right, "same_job", o.same));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:i, s:i}", "with",
+                                                  score_with_name[with], "by", score_by_name[by],
+                                                  "pairs", o.pairs, "right", o.right, "same_job",
+                                                  o.same, "in_doubt", o.doubt));
         }
     }
     return list;

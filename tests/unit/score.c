@@ -17,7 +17,8 @@ static char a[] = "a", b[] = "b", c[] = "c", d[] = "d", e[] = "e";
 /* Two families on so many GPUs; a step of 8000 tokens a GPU takes 1 s where measured is 1.  Row 0
  * anchors the first; row 5 belongs to the second alone; row 6 was not predicted. */
 static struct batch_row rows[] = {
-    {.family = one,
+    {.other_dtype = -1,
+     .family = one,
      .job = a,
      .split = "calib",
      .gpus = 8,
@@ -31,7 +32,8 @@ static struct batch_row rows[] = {
      .same_anchor = 0,
      .same_anchored = 1.0,
      .dense = true},
-    {.family = one,
+    {.other_dtype = -1,
+     .family = one,
      .job = b,
      .split = "test_scale",
      .gpus = 16,
@@ -45,7 +47,8 @@ static struct batch_row rows[] = {
      .same_anchor = 0,
      .same_anchored = 1.212,
      .dense = true},
-    {.family = one,
+    {.other_dtype = -1,
+     .family = one,
      .job = c,
      .split = "test_scale",
      .gpus = 16,
@@ -59,7 +62,8 @@ static struct batch_row rows[] = {
      .same_anchor = 2,
      .same_anchored = 0.8,
      .dense = true},
-    {.family = one,
+    {.other_dtype = -1,
+     .family = one,
      .job = d,
      .split = "calib",
      .gpus = 16,
@@ -73,7 +77,8 @@ static struct batch_row rows[] = {
      .same_anchor = 2,
      .same_anchored = 0.81,
      .dense = true},
-    {.family = one,
+    {.other_dtype = -1,
+     .family = one,
      .job = d,
      .split = "calib",
      .gpus = 16,
@@ -87,7 +92,8 @@ static struct batch_row rows[] = {
      .same_anchor = 2,
      .same_anchored = 0.81,
      .dense = false},
-    {.family = two,
+    {.other_dtype = -1,
+     .family = two,
      .job = e,
      .split = "test_hw",
      .gpus = 8,
@@ -101,7 +107,8 @@ static struct batch_row rows[] = {
      .same_anchor = 5,
      .same_anchored = 2.0,
      .dense = true},
-    {.family = NULL,
+    {.other_dtype = -1,
+     .family = NULL,
      .split = "test_hw",
      .status = BATCH_MISS,
      .measured = NAN,
@@ -210,6 +217,19 @@ static void equal_predictions_are_not_in_order(void **state)
     assert_int_equal(o.right, 4);
 }
 
+static void a_dtype_in_doubt_makes_no_pair(void **state)
+{
+    struct score_order o;
+
+    (void)state;
+    rows[0].other_dtype = 2; /* four pairs have it, two of them wrong */
+    score_order(&o, &batch, SCORE_ALONE, (struct score_cut){BY_ALL, NULL}, 0.05);
+    rows[0].other_dtype = -1;
+    assert_int_equal(o.doubt, 4);
+    assert_int_equal(o.pairs, 4);
+    assert_int_equal(o.right, 3);
+}
+
 static void the_best_of_a_family_is_ranked_by_jobs(void **state)
 {
     int n;
@@ -273,6 +293,7 @@ int main(void)
         cmocka_unit_test(same_layout_wants_a_dense_model_on_other_gpus),
         cmocka_unit_test(pairs_far_enough_apart_are_ordered),
         cmocka_unit_test(equal_predictions_are_not_in_order),
+        cmocka_unit_test(a_dtype_in_doubt_makes_no_pair),
         cmocka_unit_test(the_best_of_a_family_is_ranked_by_jobs),
         cmocka_unit_test(targets_are_judged_in_their_direction),
         cmocka_unit_test(values_are_listed_once),
