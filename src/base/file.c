@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,4 +199,23 @@ char *file_data(const char *name)
         }
     }
     return found ? found : readable(file_join(RG_DATADIR, name));
+}
+
+int file_data_names(const char *folder, char ***names)
+{
+    char *dir = file_data(folder), *pattern = mem_printf("%s/*.json", dir ? dir : "");
+    glob_t found = {0};
+    int n = 0;
+
+    *names = NULL;
+    if (dir && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            char *name = mem_strdup(strrchr(found.gl_pathv[i], '/') + 1);
+            name[strlen(name) - strlen(".json")] = '\0';
+            MEM_PUSH(*names, n) = name;
+        }
+    globfree(&found);
+    free(pattern);
+    free(dir);
+    return n;
 }

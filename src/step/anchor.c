@@ -75,7 +75,8 @@ static int differences(char *buf, size_t size, const struct anchor *a, const str
         const struct setting *s = setting_of(kept[i]);
         recipe_get(its, sizeof(its), &a->recipe, s);
         recipe_get(mine, sizeof(mine), q->recipe, s);
-        if (strcmp(its, mine) != 0 && ++n && used < size)
+        bool open = !strcmp(mine, "any");
+        if (!open && strcmp(its, mine) != 0 && ++n && used < size)
             used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used ? ", " : "", kept[i],
                                      its);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/case.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,22 +45,7 @@ int case_parse(struct casefile *c, const char *text, size_t len, const char *pat
 
 int case_names(char ***names)
 {
-    char *dir = file_data("jobs/training/cases");
-    char *pattern = mem_printf("%s/*.json", dir ? dir : "");
-    glob_t found = {0};
-    int n = 0;
-
-    *names = NULL;
-    if (dir && glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++) {
-            char *name = mem_strdup(strrchr(found.gl_pathv[i], '/') + 1);
-            name[strlen(name) - strlen(".json")] = '\0';
-            MEM_PUSH(*names, n) = name;
-        }
-    globfree(&found);
-    free(pattern);
-    free(dir);
-    return n;
+    return file_data_names("jobs/training/cases", names);
 }
 
 int case_load(struct casefile *c, const char *name, const struct job_opts *base, struct err *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/model.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,22 +34,7 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
 
 int model_names(char ***names)
 {
-    char *dir = file_data("jobs/training/models"),
-         *pattern = mem_printf("%s/*.json", dir ? dir : "");
-    glob_t found = {0};
-    int n = 0;
-
-    *names = NULL;
-    if (dir && glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++) {
-            char *name = mem_strdup(strrchr(found.gl_pathv[i], '/') + 1);
-            name[strlen(name) - strlen(".json")] = '\0';
-            MEM_PUSH(*names, n) = name;
-        }
-    globfree(&found);
-    free(pattern);
-    free(dir);
-    return n;
+    return file_data_names("jobs/training/models", names);
 }
 
 static char *model_path(const char *name, struct err *err)

@@ -204,7 +204,8 @@ char *recipe_get(char *buf, int size, const struct recipe *r, const struct setti
         snprintf(buf, (size_t)size, "%s", *(const bool *)at ? "on" : "off");
         break;
     case SETTING_WORD:
-        snprintf(buf, (size_t)size, "%s", s->words[*(const int *)at]);
+        snprintf(buf, (size_t)size, "%s",
+                 *(const int *)at < 0 ? "any" : s->words[*(const int *)at]);
         break;
     default:
         snprintf(buf, (size_t)size, "%.9g", *(const double *)at);

@@ -113,6 +113,7 @@ extern const int recipe_settings;
  * known ones, a bad value says what is allowed. */
 int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err);
 bool recipe_same_key(const char *have, const char *given); /* `have` as a table spells it */
+/* "any": a word that a search leaves open (-1). */
 char *recipe_get(char *buf, int size, const struct recipe *r, const struct setting *s);
 
 /* The index of `word` among n names, or -1 with 'strategy "x" is not known (known: ...)'. */

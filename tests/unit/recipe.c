@@ -38,6 +38,11 @@ static void dashes_and_underscores_are_one_key(void **state)
     assert_int_equal(r.micro_batch, 4);
     assert_int_equal(recipe_set(&r, "ep_overlap", "on", NULL), 0);
     assert_true(r.ep_overlap);
+    r.strategy = -1; /* as a search leaves it */
+    char text[16];
+    for (int i = 0; i < recipe_settings; i++)
+        if (!strcmp(recipe_setting[i].key, "strategy"))
+            assert_string_equal(recipe_get(text, sizeof(text), &r, &recipe_setting[i]), "any");
     assert_int_equal(recipe_set(&r, "eval-seconds", "660ms", NULL), 0);
     assert_float_equal(r.eval_seconds, 0.66, 1e-12);
 }
