@@ -66,8 +66,10 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
                        .formula = m->formula};
     pricer_message_cost(pricer, m, &cost, &t->index);
     if (!isfinite(cost.sec))
-        return err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes),
-                       isinf(cost.sec) ? "a part that it needs is dead" : cost.source);
+        return err_set(err, "%s over %s: %s%s", m->label, axes_text(axes, m->axes),
+                       isinf(cost.sec) ? "a part that it needs is dead"
+                                       : "the matrix has no rate for it: ",
+                       isinf(cost.sec) ? "" : cost.source);
     t->one = cost.sec;
     t->one_error = message_error(q, &cost);
     t->basis = cost.basis;
