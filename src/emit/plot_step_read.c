@@ -37,7 +37,8 @@ static const struct {
     {"compute", "experts", STEP_EXPERT},
     {"compute", "output head", STEP_HEAD},
     {"compute", "attention core", STEP_CORE},
-    {"compute", "memory", STEP_MEMORY},
+    {"compute", "between products", STEP_MEMORY},
+    {"compute", "scan", STEP_CORE},
     {"compute", "launches", STEP_LAUNCH},
     {"message", "dp", STEP_DP}, /* dp_shard, dp_replicate, edp, alone or with cp */
     {"message", "pp", STEP_PP},
