@@ -91,6 +91,7 @@ replay_all() {
 }
 
 setup_file() {
+    [ -z "${RG_SAN:-}" ] || return 0
     lab usable >/dev/null 2>&1 || return 0 # each test says why it is skipped
     export LAB=rgstep$$ campaign=$BATS_FILE_TMPDIR/campaign results=$BATS_FILE_TMPDIR/results
     export RACKS PER NIC TRUNK DELAY_US DEGRADE
@@ -103,6 +104,7 @@ setup_file() {
 }
 
 setup() {
+    [ -z "${RG_SAN:-}" ] || skip "times under sanitizers are no truth, and tests/mpi/replay.bats runs there"
     need_lab
 }
 
