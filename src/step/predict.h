@@ -31,9 +31,9 @@ struct question {
     const struct constants *constants;
     double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
     struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
-    double stretch; /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
+    double stretch;      /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
     const char *release; /* of the software (release.h); NULL: not stated */
-    double doubt;   /* share by which that anchor fits this question less than one of its own */
+    double doubt; /* share by which that anchor fits this question less than one of its own */
 };
 
 enum term_kind { TERM_COMPUTE, TERM_MESSAGE, TERM_BUBBLE, TERM_OPTIMIZER, TERM_FIXED, TERM_COUNT };
