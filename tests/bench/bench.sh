@@ -11,6 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 build=${RG_BUILD:-build}
 out=${1:-$build/bench.tsv}
+[ -x "$build/tests/bench/pingpong" ] || {
+    echo "bench.sh: $build/tests/bench/pingpong is not built: make bench builds and runs it" >&2
+    exit 1
+}
 turns=7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -11,6 +11,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${RG_BUILD:-build}
 curves=${1:-${RAILGAUGE_CURVES:-../shared/datasets/nccl_curves.tsv}}
 out=${2:-$build/curves.tsv}
+[ -x "$build/tests/bench/collective" ] || {
+    echo "curves.sh: $build/tests/bench/collective is not built: make bench builds and runs it" >&2
+    exit 1
+}
 
 # row NAME VALUE UNIT [LIMIT]
 row() {
