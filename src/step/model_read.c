@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +139,8 @@ static int read_kind(json_t *object, const char *where, const char *const *names
                      struct err *err)
 {
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    char known[64] = "";
+    char known[64];
+    size_t used = 0;
 
     if (!json_is_object(object))
         return err_data(err, "%s: not an object", where);
@@ -148,7 +150,9 @@ static int read_kind(json_t *object, const char *where, const char *const *names
     for (int i = 0; i < n; i++) {
         if (!strcmp(kind, names[i]))
             return i;
-        strcat(strcat(known, i ? ", " : ""), names[i]);
+        if (used < sizeof(known))
+            used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+                                     names[i]);
     }
     return err_data(err, "%s: kind \"%s\" is not known (known: %s)", where, kind, known);
 }
