@@ -56,9 +56,12 @@ static void group_line(FILE *out, const struct term *t, const struct matrix *m)
 {
     char axes[AXES_TEXT], shape[48], text[640], slow[320], one[UNITS_TEXT];
 
-    snprintf(text, sizeof(text), "%s over %s, %s; %d group%s, %d unlike; one takes %s",
-             op_name(t->op), axes_text(axes, t->axes), shape_text(shape, &t->shape), t->groups,
-             t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
+    snprintf(
+        text, sizeof(text),
+        "%s over %s, %s on %d node%s with %d NIC%s a domain; %d group%s, %d unlike; one takes %s",
+        op_name(t->op), axes_text(axes, t->axes), shape_text(shape, &t->shape), t->shape.nodes,
+        t->shape.nodes == 1 ? "" : "s", t->shape.nics, t->shape.nics == 1 ? "" : "s", t->groups,
+        t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
     wrap(out, INDENT, COLUMNS, text);
     snprintf(text, sizeof(text), "bytes: %s", t->formula);
     wrap(out, INDENT, COLUMNS, text);
