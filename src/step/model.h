@@ -120,6 +120,7 @@ struct params {
 void model_params(const struct model *m, struct params *p);
 void layer_sum(struct layer_sums *sums, const struct model *m, const struct layer *l);
 double layer_params(const struct model *m, const struct layer *l);
+bool model_has_experts(const struct model *m); /* routed ones, in any layer */
 double layer_expert_params(const struct model *m, const struct layer *l); /* routed, all of them */
 double layer_active_params(const struct model *m, const struct layer *l);
 /* Each: a layer, 2h*h that joins two streams, and 3 norms (DeepSeek-V3, 2024, 2.2). */

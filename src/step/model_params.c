@@ -196,6 +196,14 @@ double layer_params(const struct model *m, const struct layer *l)
     return s.total;
 }
 
+bool model_has_experts(const struct model *m)
+{
+    for (int i = 0; i < m->kinds; i++)
+        if (m->layer[i].mlp.experts > 0)
+            return true;
+    return false;
+}
+
 double layer_expert_params(const struct model *m, const struct layer *l)
 {
     struct sums s;

@@ -32,10 +32,8 @@ void predict_note(struct prediction *p, const char *fmt, ...)
 /* What software, clocks and recipes that are not told apart make of a whole step. */
 static double recipe_error(const struct prediction *p, const struct question *q)
 {
-    bool experts = false;
+    bool experts = model_has_experts(q->model);
 
-    for (int i = 0; i < q->model->kinds; i++)
-        experts = experts || q->model->layer[i].mlp.experts > 0;
     return constants_get(q->constants, p->anchored ? "error.anchored"
                                        : experts   ? "error.unanchored.experts"
                                                    : "error.unanchored")

@@ -7,14 +7,6 @@
 
 enum { NAME = 80 };
 
-static bool has_experts(const struct model *m)
-{
-    for (int i = 0; i < m->kinds; i++)
-        if (m->layer[i].mlp.experts > 0)
-            return true;
-    return false;
-}
-
 /* release.NAME + part, of this release or of the version it belongs to. */
 static const struct constant *find(const struct constants *c, const char *name, const char *part)
 {
@@ -39,7 +31,7 @@ static const struct constant *find(const struct constants *c, const char *name, 
 double release_stretch(const struct rate *r, const struct constants *c, const char *name,
                        const struct model *m)
 {
-    bool experts = has_experts(m);
+    bool experts = model_has_experts(m);
     const struct constant *found = find(c, name, experts ? ".experts" : "");
 
     if (r->basis == BASIS_MEASURED)

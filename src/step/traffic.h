@@ -107,7 +107,5 @@ void traffic_held(struct held *h, const struct model *m, const struct layout *l,
                   const struct recipe *r, const struct pipe_stage *s);
 /* Of those, trained ones whose optimizer states the rank holds. */
 double traffic_states(const struct held *h, const struct layout *l, const struct recipe *r);
-/* dense + expert of a rank, the mean over the stages. */
-double traffic_params(const struct model *m, const struct layout *l);
 
 #endif

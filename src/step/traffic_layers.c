@@ -18,11 +18,11 @@ static const char latent_formula[] =
     "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden (Megatron-LM "
     "core/transformer/multi_latent_attention.py)";
 
-static void add_tp(struct step *s, enum exposure exposure, const char *label, enum op op,
-                   double bytes, double count, const char *formula)
+static void add_inside(struct step *s, enum axis axis, enum exposure exposure, const char *label,
+                       enum op op, double bytes, double count, const char *formula)
 {
     traffic_add(s, &(struct message){.label = label,
-                                     .axes = AXIS_BIT(AXIS_TP),
+                                     .axes = AXIS_BIT(axis),
                                      .exposure = exposure,
                                      .op = op,
                                      .bytes = bytes,
@@ -30,6 +30,12 @@ static void add_tp(struct step *s, enum exposure exposure, const char *label, en
                                      .phase = PHASE_LAYER,
                                      .rounds = s->microbatches,
                                      .formula = formula});
+}
+
+static void add_tp(struct step *s, enum exposure exposure, const char *label, enum op op,
+                   double bytes, double count, const char *formula)
+{
+    add_inside(s, AXIS_TP, exposure, label, op, bytes, count, formula);
 }
 
 /* `in` inputs and `out` outputs of that width. */
@@ -101,15 +107,7 @@ void traffic_add_tensor(struct step *s)
 static void add_cp(struct step *s, const char *label, enum op op, double bytes, double count,
                    const char *formula)
 {
-    traffic_add(s, &(struct message){.label = label,
-                                     .axes = AXIS_BIT(AXIS_CP),
-                                     .exposure = EXPOSE_CP,
-                                     .op = op,
-                                     .bytes = bytes,
-                                     .count = count * s->microbatches,
-                                     .phase = PHASE_LAYER,
-                                     .rounds = s->microbatches,
-                                     .formula = formula});
+    add_inside(s, AXIS_CP, EXPOSE_CP, label, op, bytes, count, formula);
 }
 
 /* Keys and values of one rank's tokens, or queries and outputs, in bytes.  Latent attention sends

@@ -59,16 +59,6 @@ double traffic_states(const struct held *h, const struct layout *l, const struct
                    : h->dense / dense + h->expert / expert;
 }
 
-double traffic_params(const struct model *m, const struct layout *l)
-{
-    struct params p;
-
-    model_params(m, &p);
-    return ((p.total - p.expert) / l->size[AXIS_TP] +
-            p.expert / l->size[AXIS_EP] / l->size[AXIS_ETP]) /
-           l->size[AXIS_PP];
-}
-
 /* One of the two grids: dense parameters or routed experts. */
 struct half {
     const char *gather_forward, *gather_backward, *gather, *scatter, *reduce, *replicas;
