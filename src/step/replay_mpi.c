@@ -1,39 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/replay_mpi.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "probe/mpi_clock.h"
 #include "probe/mpi_ops.h"
 #include "probe/world_mpi.h"
+#include "step/replay_side.h"
 
 enum { RECEIVES = 4, BURN_SLICE_NS = 200000, ENTER_TAG = 7100 };
-
-/* One message of the traffic on this rank: its group, buffers and the prepared call. */
-struct lane {
-    struct mpi_ctx ctx;
-    struct mpi_job job;
-    bool open;
-};
-
-/* What the side thread runs: messages in the order of their tickets. */
-struct side {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int *message; /* [ticket - 1] */
-    int started, done, code;
-    bool leave;
-    struct lane *lane;
-    double run[TRAFFIC_MAX]; /* seconds inside each message's calls */
-};
 
 /* One rank's part in the replay. */
 struct player {
@@ -65,96 +47,6 @@ static const struct message *message_at(const struct player *p, int i)
 static int world_rank(const struct replay_run *run, int rank)
 {
     return run->order ? run->order[rank] : rank;
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* --- side stream --- */
-
-static void *side_main(void *arg)
-{
-    struct side *s = arg;
-
-    pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (s->done == s->started && !s->leave)
-            pthread_cond_wait(&s->changed, &s->lock);
-        if (s->done == s->started)
-            break;
-        int k = s->message[s->done];
-        struct lane *l = &s->lane[k];
-        pthread_mutex_unlock(&s->lock);
-        double from = now();
-        int code = mpi_ops[l->job.op].once(&l->ctx, &l->job);
-        pthread_mutex_lock(&s->lock);
-        s->run[k] += now() - from;
-        s->done++;
-        s->code = s->code == MPI_SUCCESS ? code : s->code;
-        pthread_cond_broadcast(&s->changed);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
-}
-
-static void side_start(struct side *s, int message)
-{
-    pthread_mutex_lock(&s->lock);
-    s->message[s->started++] = message;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static int side_wait(struct side *s, int ticket)
-{
-    pthread_mutex_lock(&s->lock);
-    while (s->done < ticket)
-        pthread_cond_wait(&s->changed, &s->lock);
-    int code = s->code;
-    pthread_mutex_unlock(&s->lock);
-    return code;
-}
-
-static int side_open(struct player *p, struct err *err)
-{
-    struct side *s = &p->side;
-    int level = MPI_THREAD_SINGLE;
-
-    if (!p->plan.tickets)
-        return 0;
-    MPI_Query_thread(&level);
-    if (level < MPI_THREAD_MULTIPLE)
-        return err_config(err, "this MPI has no MPI_THREAD_MULTIPLE, which messages beside compute "
-                               "need");
-    s->message = mem_calloc((size_t)p->plan.tickets, sizeof(*s->message));
-    s->lane = p->lane;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
-    int code = pthread_create(&s->thread, NULL, side_main, s);
-    if (!code)
-        return 0;
-    free(s->message);
-    s->message = NULL;
-    return err_set(err, "no thread for messages beside compute: %s", strerror(code));
-}
-
-static void side_close(struct side *s)
-{
-    if (!s->message)
-        return;
-    pthread_mutex_lock(&s->lock);
-    s->leave = true;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
-    free(s->message);
 }
 
 /* --- groups and buffers --- */
@@ -254,7 +146,7 @@ static int open_player(struct player *p, struct err *err)
         rc = open_lane(p, k, err);
     if (rc == 0)
         rc = open_boundary(p, err);
-    return rc == 0 ? side_open(p, err) : -1;
+    return rc == 0 ? side_open(&p->side, p->lane, p->plan.tickets, err) : -1;
 }
 
 static void close_player(struct player *p)
@@ -297,18 +189,18 @@ static void rest_until(double at)
 /* A sleep always lasts a little longer; the next one makes up for it. */
 static int burn(struct player *p, double sec)
 {
-    double from = now(), end = from + sec - p->debt;
+    double from = log_now(), end = from + sec - p->debt;
     int code = MPI_SUCCESS;
 
-    for (double t = from; t < end && code == MPI_SUCCESS; t = now()) {
+    for (double t = from; t < end && code == MPI_SUCCESS; t = log_now()) {
         double slice = t + 1e-9 * BURN_SLICE_NS;
         if (p->burn == BURN_SLEEP)
             rest_until(slice < end && p->send ? slice : end);
         while (p->burn == BURN_SPIN && t < slice && t < end)
-            t = now();
+            t = log_now();
         code = progress(p);
     }
-    p->debt += now() - from - sec;
+    p->debt += log_now() - from - sec;
     return code;
 }
 
@@ -383,11 +275,11 @@ static int play(struct player *p, struct record *r)
     code = post_receives(p);
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(p->all);
-    double begin = now(), from = begin, to;
+    double begin = log_now(), from = begin, to;
     for (int i = 0; i < p->plan.actions && code == MPI_SUCCESS; i++) {
         const struct replay_action *a = &p->plan.action[i];
         code = act(p, a);
-        to = now();
+        to = log_now();
         *(a->message < 0 ? &r->compute : &r->message[a->message]) += to - from;
         if (a->kind == REPLAY_CALL)
             r->run[a->message] += to - from;
@@ -395,7 +287,7 @@ static int play(struct player *p, struct record *r)
     }
     if (code == MPI_SUCCESS)
         code = MPI_Waitall(p->sends, p->send, MPI_STATUSES_IGNORE);
-    r->elapsed = now() - begin;
+    r->elapsed = log_now() - begin;
     for (int k = 0; k < TRAFFIC_MAX; k++)
         r->run[k] += p->side.run[k];
     return code;
