@@ -1,0 +1,205 @@
+/* nccl_fake.h - the inside of the stand-in for libnccl (see fake.h).
+ *
+ * Ranks of a communicator share one small piece of memory: a memfd of the process that made the
+ * unique id, which the others open through /proc, so that nothing is ever left behind in /dev/shm.
+ * Each rank has a seat there and each ordered pair a box.  Ranks that wait sleep on one futex, the
+ * bell; they wake up when something changes, and look every tenth of a second whether their peers
+ * still live. */
+#ifndef NCCL_FAKE_H
+#define NCCL_FAKE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/nccl_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+/* What follows must not meet the names of the program that loads this. */
+#pragma GCC visibility push(hidden)
+
+/* --- what the driver offers (nccl_cuda.c); loaded once, false without it --- */
+struct fake_cuda {
+    int (*LaunchHostFunc)(gpu_stream s, void (*fn)(void *), void *arg);
+    int (*StreamIsCapturing)(gpu_stream s, int *status); /* NULL: the driver cannot say */
+    int (*MemAlloc)(unsigned long long *at, size_t bytes);
+    int (*MemFree)(unsigned long long at);
+    int (*CtxGetDevice)(int *device);
+    int (*DeviceGetPCIBusId)(char *text, int len, int device);
+    int (*DeviceGetAttribute)(int *value, int attribute, int device);
+    bool (*find)(const void *device, char file[64], size_t *offset);
+    void *(*host)(const void *device);
+    bool (*fault)(const char *kind, int now, double *more);
+    int (*rank)(void);
+};
+extern struct fake_cuda cuda;
+bool cuda_load(void);
+
+/* --- the shared memory of a communicator (nccl_meet.c) --- */
+enum op_kind {
+    OP_ALLREDUCE,
+    OP_ALLGATHER,
+    OP_REDUCESCATTER,
+    OP_BROADCAST,
+    OP_REDUCE_ROOT,
+    OP_ALLTOALL,
+    OP_GATHER_ROOT,
+    OP_SCATTER_ROOT,
+    OP_SEND,
+    OP_RECV,
+    OP_KINDS
+};
+
+struct call { /* what must agree between the ranks of a collective */
+    int kind, dtype, redop, root;
+    uint64_t count;
+};
+
+struct place { /* device memory in a form that other processes can map */
+    char file[64];
+    uint64_t offset;
+};
+
+struct card { /* who a rank is, told to the others at the start */
+    int version, job_rank, device, nvml_device;
+    uint64_t host_hash, bus; /* bus id as NCCL prints it, 0x1b000 for 0000:1b:00.0 */
+    char host[64];
+};
+
+struct seat {
+    atomic_int pid;
+    atomic_uint stage; /* every barrier is "all stages have reached mine" */
+    atomic_int error;  /* an enum nccl_result: this rank cannot go on */
+    atomic_int left;   /* it is done with the communicator */
+    struct card card;
+    struct call call;
+    struct place send, recv;
+};
+
+struct box { /* from one rank to another: what is posted and not yet taken is under way */
+    atomic_uint posted, taken;
+    uint64_t bytes;
+    struct place from;
+};
+
+struct table {
+    atomic_uint bell;
+    atomic_int ranks;
+    struct seat seat[]; /* [ranks], then the boxes [ranks][ranks] */
+};
+
+struct ncclComm {
+    struct ncclComm *next; /* all of the process, open or closed; none is freed before the end */
+    struct table *table;
+    size_t table_bytes;
+    int rank, ranks, *pidfd;
+    uint64_t hash;
+    uint32_t stage;
+    struct card self;
+    struct nccl_id id;
+    bool blocking, closed;
+    char net_name[32];
+    atomic_int async;               /* enum nccl_result */
+    atomic_int polls;               /* so often GetAsyncError still says "in progress" */
+    atomic_bool abort;              /* whoever waits leaves */
+    atomic_int queued;              /* works in streams that have not run yet */
+    pthread_mutex_t turn;           /* one work of a communicator at a time */
+    nccl_window *window_to, window; /* registered, but not told yet */
+    struct work *deferred; /* of a nonblocking communicator: put into the stream by the next look */
+    struct work *kept;     /* captured in graphs: freed with the communicator's end */
+    pthread_t starter;
+    bool starting;
+    struct profile *profile;
+    unsigned long ops;
+};
+
+int meet_make(struct nccl_id *id);
+/* Take a seat; enum nccl_result.  meet_all() then waits for the others. */
+int meet_open(struct ncclComm *c);
+int meet_all(struct ncclComm *c);
+void meet_close(struct ncclComm *c);
+void meet_ring(struct ncclComm *c);
+/* Sleep until ready(c, arg) is true: 0; -1 when the communicator was aborted.  Once a peer has
+ * died or failed the communicator's state says so, but as with NCCL nobody leaves for that:
+ * unless `impatient`. */
+int meet_wait(struct ncclComm *c, bool (*ready)(struct ncclComm *, void *), void *arg,
+              bool impatient);
+/* All ranks reach this line; results as meet_wait(). */
+int meet_barrier(struct ncclComm *c, bool impatient);
+void meet_fail(struct ncclComm *c, int error); /* tell the others */
+struct box *meet_box(struct ncclComm *c, int from, int to);
+/* Look into the memory of another process; the caller ends it with peek_end(). */
+struct peek {
+    const unsigned char *at;
+    void *map;
+    size_t bytes;
+};
+int peek(struct peek *p, const struct place *from, size_t bytes);
+void peek_end(struct peek *p);
+
+/* Of a nonblocking communicator: something is under way until it was asked `polls` times. */
+int comm_ready(struct ncclComm *c);
+void comm_defer_window(struct ncclComm *c, nccl_window *to, nccl_window window);
+
+/* --- arithmetic (nccl_math.c) --- */
+/* into[i] = redop over r of from[r][i]; `from` may contain `into`. */
+void math_reduce(void *into, const void *const *from, int ranks, size_t count, int dtype,
+                 int redop);
+
+/* --- operations (nccl_ops.c) --- */
+struct op {
+    struct call call; /* root: the peer of send and recv */
+    const void *send;
+    void *recv;
+};
+struct work { /* what one group puts into one stream for one communicator */
+    struct work *next;
+    struct ncclComm *comm;
+    gpu_stream stream;
+    bool captured;
+    int ops;
+    struct op op[];
+};
+/* Put it into the stream; takes it over. */
+int work_launch(struct work *w);
+size_t ops_bytes(const struct call *call);
+extern const char *const op_name[OP_KINDS]; /* "AllReduce" */
+
+/* --- the log (nccl_log.c) --- */
+enum log_part { /* bits of NCCL_DEBUG_SUBSYS */
+                LOG_INIT = 1,
+                LOG_COLL = 2,
+                LOG_P2P = 4,
+                LOG_SHM = 8,
+                LOG_NET = 16,
+                LOG_GRAPH = 32,
+                LOG_TUNING = 64,
+                LOG_ENV = 128,
+                LOG_ALLOC = 256,
+                LOG_CALL = 512,
+                LOG_PROXY = 1024,
+                LOG_NVLS = 2048,
+                LOG_BOOTSTRAP = 4096,
+                LOG_REG = 8192,
+                LOG_PROFILE = 16384,
+                LOG_RAS = 32768
+};
+void log_info(unsigned parts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_version(int rank);
+const char *log_last(void);
+void log_device(int device); /* the number that lines of this thread carry */
+int fake_version(void);
+
+/* --- what NCCL would have found and chosen, told in its log (nccl_story*.c) --- */
+void story_host(char *host, size_t size, int job_rank); /* of the profile, else the machine's */
+/* Enum nccl_result: what the environment asks for and this "machine" lacks is refused. */
+int story_start(struct ncclComm *c);
+int story_complete(struct ncclComm *c);
+int story_op(struct ncclComm *c, const struct op *op, gpu_stream s);
+void story_free(struct ncclComm *c);
+
+#pragma GCC visibility pop
+#endif
