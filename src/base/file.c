@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,11 +63,22 @@ out:
     return rc;
 }
 
+/* /dev/null, a pipe: renaming over it would put a file in its place, for all of the machine. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 int file_begin(struct file_out *f, const char *path, struct err *err)
 {
+    bool device = is_device(path);
+
     f->path = mem_strdup(path);
-    f->temp = mem_printf("%s.tmp.%ld", path, (long)getpid());
-    int fd = open(f->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    f->temp = device ? NULL : mem_printf("%s.tmp.%ld", path, (long)getpid());
+    int fd = device ? open(path, O_WRONLY | O_CLOEXEC)
+                    : open(f->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 
     f->stream = fd < 0 ? NULL : fdopen(fd, "w");
     if (f->stream)
@@ -92,7 +104,8 @@ static void sync_folder(const char *path)
 
 int file_commit(struct file_out *f, struct err *err)
 {
-    int bad = fflush(f->stream) != 0 || ferror(f->stream) || fsync(fileno(f->stream)) != 0;
+    int bad =
+        fflush(f->stream) != 0 || ferror(f->stream) || (f->temp && fsync(fileno(f->stream)) != 0);
     int why = errno;
 
     if (fclose(f->stream) != 0 && !bad) {
@@ -100,13 +113,13 @@ int file_commit(struct file_out *f, struct err *err)
         why = errno;
     }
     f->stream = NULL;
-    if (!bad && rename(f->temp, f->path) != 0) {
+    if (!bad && f->temp && rename(f->temp, f->path) != 0) {
         bad = 1;
         why = errno;
     }
     if (bad) {
         err_io(err, "%s: cannot write: %s", f->path, strerror(why));
-    } else {
+    } else if (f->temp) {
         sync_folder(f->path);
         free(f->temp);
         f->temp = NULL;

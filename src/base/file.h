@@ -14,7 +14,8 @@ int file_read(char **text, size_t *len, const char *path, size_t max, struct err
 
 /* Write under a temporary name in the same folder; file_commit() flushes, fsyncs and renames, so
  * that readers see the old file or the new one and a full disk leaves the old one.  file_abort()
- * removes the temporary file; it may follow a commit (then it does nothing). */
+ * removes the temporary file; it may follow a commit (then it does nothing).  What is no file
+ * (/dev/null, a pipe) is written to as it is. */
 struct file_out {
     FILE *stream;
     char *path, *temp;

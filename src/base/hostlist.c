@@ -11,7 +11,7 @@ enum { NAME_MAX_LEN = 255, DIGITS_MAX = 9 };
 
 struct names {
     char **name;
-    int count;
+    int count, max;
 };
 
 static int push(struct names *out, const char *name, struct err *err)
@@ -21,8 +21,8 @@ static int push(struct names *out, const char *name, struct err *err)
     if (!len || len > NAME_MAX_LEN)
         return err_data(err, "host list: a name of %zu characters (1..%d are allowed)", len,
                         NAME_MAX_LEN);
-    if (out->count >= HOSTLIST_MAX)
-        return err_data(err, "host list: more than %d hosts", HOSTLIST_MAX);
+    if (out->count >= out->max)
+        return err_data(err, "host list: more than %d hosts", out->max);
     MEM_PUSH(out->name, out->count) = mem_strdup(name);
     return 0;
 }
@@ -61,6 +61,8 @@ static int expand_item(struct names *out, const char *item, struct err *err)
         }
         if (!width || (*p == ',' ? p + 1 == close : p != close))
             return err_data(err, "host list: bad range in \"%s\"", item);
+        if (hi - lo >= out->max - out->count) /* said before they are all made */
+            return err_data(err, "host list: more than %d hosts", out->max);
         for (long i = lo; i <= hi && rc == 0; i++) {
             char *one = mem_printf("%.*s%0*ld%s", (int)(open - item), item, width, i, close + 1);
             rc = strlen(one) > NAME_MAX_LEN + 1000 ? err_data(err, "host list: name too long")
@@ -73,7 +75,12 @@ static int expand_item(struct names *out, const char *item, struct err *err)
 
 int hostlist_expand(char ***names, int *count, const char *text, struct err *err)
 {
-    struct names out = {NULL, 0};
+    return hostlist_expand_max(names, count, text, HOSTLIST_MAX, err);
+}
+
+int hostlist_expand_max(char ***names, int *count, const char *text, int max, struct err *err)
+{
+    struct names out = {NULL, 0, max};
     int rc = 0, depth = 0;
     const char *start = text;
 

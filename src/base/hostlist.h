@@ -10,6 +10,8 @@ enum { HOSTLIST_MAX = 1 << 20 };
  * than HOSTLIST_MAX names, unbalanced brackets, empty names or control characters are refused
  * (EXIT_DATA). */
 int hostlist_expand(char ***names, int *count, const char *text, struct err *err);
+/* The same where more than `max` names are refused: a short text can stand for very many. */
+int hostlist_expand_max(char ***names, int *count, const char *text, int max, struct err *err);
 void hostlist_free(char **names, int count);
 /* The shortest list that expands to exactly these names in this order (the last number is folded
  * into ranges while prefix and width stay the same).  The caller frees. */

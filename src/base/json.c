@@ -15,6 +15,7 @@
 
 extern char **environ;
 static json_t *typed; /* argv as typed; set once before threads exist */
+static json_t *asked; /* the environment then */
 static json_t *facts; /* of json_provenance_add(), or NULL */
 
 /* Where in the file a value is, for messages: the way down from the root, newest last. */
@@ -211,16 +212,6 @@ int json_number(json_t *object, const char *where, const char *key, double min, 
     return 0;
 }
 
-void json_provenance_argv(int argc, char **argv)
-{
-    json_decref(typed);
-    typed = json_array();
-    for (int i = 0; i < argc; i++) {
-        json_t *s = json_string(argv[i]);
-        json_array_append_new(typed, s ? s : json_string("(not UTF-8)"));
-    }
-}
-
 void json_provenance_add(const char *key, const char *value)
 {
     json_t *s = json_string(value);
@@ -238,20 +229,16 @@ static bool starts(const char *text, const char *const *prefixes)
     return false;
 }
 
-json_t *json_provenance(void)
+/* What of the environment changes how fabrics are used. */
+static json_t *environment(void)
 {
     static const char *const kept[] = {"NCCL_", "UCX_", "OMPI_MCA_", "CUDA_VISIBLE_DEVICES", NULL};
     /* What mpirun sets for itself: addresses, keys and folders of this one start. */
     static const char *const dropped[] = {"OMPI_MCA_orte_",  "OMPI_MCA_ess",
                                           "OMPI_MCA_pmix",   "OMPI_MCA_initial_wdir",
                                           "OMPI_MCA_shmem_", NULL};
-    char host[256] = "unknown", utc[32];
-    time_t now = time(NULL);
-    struct tm tm;
     json_t *env = json_object();
 
-    gethostname(host, sizeof(host) - 1);
-    strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
     for (char **e = environ; *e; e++) {
         char *eq = strchr(*e, '=');
         if (!eq || !starts(*e, kept) || starts(*e, dropped))
@@ -261,9 +248,50 @@ json_t *json_provenance(void)
         json_object_set_new(env, key, value ? value : json_string("(not UTF-8)"));
         free(key);
     }
-    json_t *made =
-        json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
-                  RG_VERSION, "command", typed, "host", host, "time_utc", utc, "environment", env);
+    return env;
+}
+
+void json_provenance_argv(int argc, char **argv)
+{
+    json_decref(typed);
+    json_decref(asked);
+    typed = json_array();
+    asked = environment();
+    for (int i = 0; i < argc; i++) {
+        json_t *s = json_string(argv[i]);
+        json_array_append_new(typed, s ? s : json_string("(not UTF-8)"));
+    }
+}
+
+/* What is in the environment now and was not so when the program started. */
+static json_t *set_since(void)
+{
+    json_t *now = environment(), *value;
+    const char *key;
+    void *next;
+
+    json_object_foreach_safe(now, next, key,
+                             value) if (strncmp(key, "NCCL_", 5) != 0 ||
+                                        json_equal(json_object_get(asked, key), value))
+        json_object_del(now, key);
+    return now;
+}
+
+json_t *json_provenance(void)
+{
+    char host[256] = "unknown", utc[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    gethostname(host, sizeof(host) - 1);
+    strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+    json_t *made = json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
+                             RG_VERSION, "command", typed, "host", host, "time_utc", utc,
+                             "environment", asked ? json_incref(asked) : environment());
+    json_t *set = set_since();
+    if (asked && json_object_size(set))
+        json_object_set(made, "environment_set", set);
+    json_decref(set);
     if (facts)
         json_object_update(made, facts);
     return made;

@@ -27,10 +27,12 @@ int json_take(json_t *value, const char *where, struct err *err, const char *fmt
 int json_number(json_t *object, const char *where, const char *key, double min, double max,
                 int optional, double *out, struct err *err);
 
-/* Who made a file and how: tool, version, command line as typed, host, UTC time, NCCL_*, UCX_*,
- * OMPI_* and PMIX-free environment.  New reference. */
+/* Who made a file and how: tool, version, command line as typed, host, UTC time, "environment":
+ * NCCL_*, UCX_*, CUDA_VISIBLE_DEVICES and the OMPI_MCA_* that were there when the program started,
+ * and "environment_set": NCCL_* that it has set for itself since, absent when none.  New reference.
+ */
 json_t *json_provenance(void);
-/* Remember argv for json_provenance(); called once by the mains. */
+/* Remember argv and environment for json_provenance(); called once by the mains, first. */
 void json_provenance_argv(int argc, char **argv);
 /* One more fact for every later json_provenance(): "mpi", "Open MPI v4.1.4 ...". */
 void json_provenance_add(const char *key, const char *value);

@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +85,25 @@ static void an_aborted_file_leaves_the_old_one(void **state)
     assert_int_equal(file_read(&text, NULL, path, 100, NULL), 0);
     assert_string_equal(text, "old");
     free(text);
+    free(path);
+    assert_int_equal(empty_folder(), 1);
+}
+
+/* A pipe is written to and stays one; so is /dev/null. */
+static void what_is_no_file_is_not_replaced(void **state)
+{
+    char *path = file_join(dir, "pipe"), text[8] = "";
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    write_text(path, "one\n");
+    assert_int_equal(read(fd, text, sizeof(text) - 1), 4);
+    assert_string_equal(text, "one\n");
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    close(fd);
     free(path);
     assert_int_equal(empty_folder(), 1);
 }
@@ -198,6 +218,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_committed_file_is_whole_and_alone, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_aborted_file_leaves_the_old_one, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_replaced, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_full_disk_is_an_io_error_and_leaves_nothing, make_folder,
                                         remove_folder),

@@ -149,13 +149,18 @@ static void provenance_holds_the_command_and_only_fabric_variables(void **state)
     setenv("NCCL_ALGO", "Ring", 1);
     setenv("RAILGAUGE_SECRET", "no", 1);
     json_provenance_argv(3, argv);
+    setenv("NCCL_PROTO", "LL", 1); /* by the program: not the user's */
     json_t *p = json_provenance(), *env = json_object_get(p, "environment");
+    json_t *set = json_object_get(p, "environment_set");
     assert_string_equal(json_string_value(json_object_get(p, "tool")), "railgauge");
     assert_string_equal(json_string_value(json_array_get(json_object_get(p, "command"), 1)), "fit");
     assert_string_equal(json_string_value(json_array_get(json_object_get(p, "command"), 2)),
                         "(not UTF-8)");
     assert_string_equal(json_string_value(json_object_get(env, "NCCL_ALGO")), "Ring");
     assert_null(json_object_get(env, "RAILGAUGE_SECRET"));
+    assert_null(json_object_get(env, "NCCL_PROTO"));
+    assert_string_equal(json_string_value(json_object_get(set, "NCCL_PROTO")), "LL");
+    assert_int_equal(json_object_size(set), 1);
     assert_int_equal(strlen(json_string_value(json_object_get(p, "time_utc"))), 20);
     json_decref(p);
 }
