@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trial_rows.c - the table "trials" of topology.json: FABRIC handles tried, bandwidth measured. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "topo/topo_file.h"
+
+const char *const trial_columns[TRIAL_COLUMNS] = {"host",   "allocate", "export",
+                                                  "import", "Bps",      "why"};
+
+static json_t *works_json(int works)
+{
+    return works < 0 ? json_null() : json_boolean(works);
+}
+
+json_t *trial_row(const struct mnnvl_trial *r)
+{
+    return json_pack("[i, o, o, o, o, o]", r->host, works_json(r->allocate), works_json(r->export),
+                     works_json(r->import), r->Bps > 0 ? json_real(r->Bps) : json_null(),
+                     *r->why ? json_string(r->why) : json_null());
+}
+
+static int load_works(const struct table *b, int col, int *out)
+{
+    bool works;
+
+    *out = -1;
+    if (json_is_null(json_array_get(b->row, (size_t)col)))
+        return 0;
+    if (cell_flag(b, col, &works) < 0)
+        return -1;
+    *out = works;
+    return 0;
+}
+
+int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+{
+    struct table b;
+    int rc = 0;
+
+    if (table_open(&b, path, "trials", table, trial_columns, TRIAL_COLUMNS, err) < 0)
+        return -1;
+    while (table_next(&b, TRIAL_COLUMNS, &rc)) {
+        struct mnnvl_trial r = {.host = 0};
+        const char *why;
+        if (cell_index(&b, 0, t->hosts, false, &r.host) < 0 || load_works(&b, 1, &r.allocate) < 0 ||
+            load_works(&b, 2, &r.export) < 0 || load_works(&b, 3, &r.import) < 0 ||
+            cell_number(&b, 4, 1e15, &r.Bps) < 0 ||
+            cell_text(&b, 5, sizeof(r.why) - 1, true, &why) < 0)
+            return -1;
+        if (t->trials && t->trial[t->trials - 1].host >= r.host)
+            return cell_bad(&b, 0, "not after the host of the row before");
+        snprintf(r.why, sizeof(r.why), "%s", why ? why : "");
+        MEM_PUSH(t->trial, t->trials) = r;
+    }
+    return rc;
+}
