@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/nccl_topo.h"
+#include "fuzz_topo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_topo(nccl_topo_parse, data, size, 2);
+    return 0;
+}
