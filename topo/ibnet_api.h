@@ -1,0 +1,81 @@
+/* ibnet_api.h - libibnetdisc.so.5 of rdma-core: what of it is used, in declarations of our own.
+ *
+ * The library has no functions that give back members: structs are read, so the layouts are those
+ * of infiniband/ibnetdisc.h and mad.h (rdma-core 44, 56 and later agree, one soname);
+ * tests/unit/ibnet_abi.c compares them where the headers are installed. */
+#ifndef RG_IBNET_API_H
+#define RG_IBNET_API_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { IBND_DATA = 64, IBND_CA = 1, IBND_SWITCH = 2, IBND_ROUTER = 3 };
+
+struct ibnd_path { /* ib_portid_t */
+    int lid;
+    struct {
+        int count;
+        uint8_t hop[64];
+        uint16_t from, to;
+    } route;
+    int has_grh;
+    uint8_t gid[16];
+    uint32_t qp, qkey;
+    uint8_t sl;
+    unsigned pkey;
+};
+
+struct ibnd_port_own;
+struct ibnd_node_own { /* ibnd_node_t as far as it is used */
+    struct ibnd_node_own *next;
+    struct ibnd_path path;
+    uint16_t lid; /* of a switch */
+    uint8_t lmc;
+    int enhanced;
+    uint8_t switch_info[IBND_DATA];
+    uint64_t guid;
+    int type;
+    int ports;
+    uint8_t info[IBND_DATA]; /* NodeInfo */
+    char name[IBND_DATA + 1];
+    struct ibnd_port_own **port; /* by number; each may be NULL, switches have port 0 */
+};
+
+struct ibnd_port_own { /* ibnd_port_t as far as it is used */
+    uint64_t guid;
+    int number, external;
+    struct ibnd_node_own *node;
+    struct ibnd_port_own *peer; /* NULL: no cable */
+    uint16_t lid;
+    uint8_t lmc;
+    uint8_t info[IBND_DATA]; /* PortInfo */
+};
+
+struct ibnd_config_own { /* ibnd_config_t: newer libraries need one */
+    unsigned max_smps, progress, max_hops, debug, timeout_ms, retries;
+    uint32_t flags;
+    uint64_t mkey;
+    uint8_t pad[44];
+};
+
+struct ibnd_fabric_own { /* ibnd_fabric_t as far as it is used */
+    struct ibnd_node_own *from;
+    int from_port;
+    struct ibnd_node_own *nodes;
+};
+
+struct ibnet_api {
+    void *library;
+    struct ibnd_fabric_own *(*discover)(char *device, int port, struct ibnd_path *from,
+                                        struct ibnd_config_own *config);
+    void (*destroy)(struct ibnd_fabric_own *fabric);
+    /* Of libraries that know XDR: 1 FDR, 2 EDR, 4 HDR, 8 NDR, 32 XDR, 0 none of them. */
+    int (*extended)(void *port_info_0, void *port_info);
+};
+
+/* EXIT_CONFIG with the loader's words. */
+int ibnet_api_open(struct ibnet_api *a, struct err *err);
+void ibnet_api_close(struct ibnet_api *a);
+
+#endif
