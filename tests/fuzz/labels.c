@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What kubectl prints of nodes. */
+#include "topo/labels.h"
+#include "fuzz_topo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_claims(labels_parse, data, size);
+    return 0;
+}

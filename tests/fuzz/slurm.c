@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topology.conf, what scontrol prints, and topology.yaml, which are told apart by their text: what
+ * was read becomes claims that can be applied. */
+#include "topo/slurm.h"
+#include "fuzz.h"
+#include "topo/claim.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct topo t;
+    struct err e = {0};
+
+    topo_init(&t);
+    if (slurm_read(&t, -1, fuzz_file(data, size), &e) < 0) {
+        fuzz_refused(e.code, e.text);
+    } else {
+        claims_add_hosts(&t);
+        if (t.hosts < 64)
+            for (int h = 0; h < t.hosts; h++)
+                topo_add_endpoint(&t, h, ENDPOINT_GPU);
+        claims_apply(&t);
+    }
+    topo_free(&t);
+    return 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lldp.c - what switches announce, onto the NICs whose interface hears it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "spawn.h"
+#include "topo/lldp.h"
+#include "topo/sources.h"
+
+static char folder[] = "/tmp/railgauge-lldp-XXXXXX";
+
+static const struct nic *nic(const struct topo *t, int host, const char *name)
+{
+    for (int i = 0; i < t->nics; i++)
+        if (t->nic[i].host == host && !strcmp(t->nic[i].name, name))
+            return &t->nic[i];
+    fail_msg("no NIC %s", name);
+    return NULL;
+}
+
+static void rdma_ports_have_the_switch_of_their_interface(void **state)
+{
+    static const struct {
+        const char *nic, *leaf, *port;
+    } row[] = {{"mlx5_0", "leaf-01", "swp11s0"},
+               {"mlx5_1", "leaf-02", "swp11s0"}, /* and not the agent on the card */
+               {"mlx5_1:2", "leaf-02", "swp11s1"},
+               {"mlx5_bond_0", "storage-sw-01", "Ethernet1/3"},
+               {"mlx5_3", "", ""},
+               {"eno1", "mgmt-sw-01", "Eth1/17"},
+               {"bond0", "storage-sw-01", "Ethernet1/3"}};
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    spawn((const char *[]){"sh", "tests/machines/unpack.sh", "tests/machines/roce.txt", folder,
+                           NULL});
+    topo_init(&t);
+    int host = topo_add_host(&t, "roce");
+    assert_int_equal(topo_read_sysfs_net(&t, host, folder, &err), 0);
+    spawn((const char *[]){"rm", "-r", folder, NULL});
+    int before = t.nics;
+    assert_int_equal(lldp_read(&t, host, "tests/machines/lldp/roce.txt", &err), 0);
+    assert_int_equal(t.nics, before); /* a port of the bond is no NIC of its own */
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        const struct nic *n = nic(&t, host, row[i].nic);
+        assert_string_equal(n->leaf, row[i].leaf);
+        assert_string_equal(n->leaf_port, row[i].port);
+        assert_int_equal(n->leaf_source, *row[i].leaf ? SOURCE_LLDP : SOURCE_NONE);
+    }
+    topo_free(&t);
+}
+
+static int parse(struct topo *t, const char *text, struct err *err)
+{
+    *err = (struct err){0};
+    topo_init(t);
+    return lldp_parse(t, topo_add_host(t, "h"), text, strlen(text), "f", err);
+}
+
+static void the_words_of_lldpcli(void **state)
+{
+    struct err err;
+    struct topo t;
+
+    (void)state;
+    /* A VLAN's interface has a dot; a switch without a name is known by its address; a port by the
+     * best of its names. */
+    assert_int_equal(parse(&t,
+                           "lldp.eth0.100.via=LLDP\r\n"
+                           "lldp.eth0.100.chassis.mac=00:00:5e:00:53:01\n"
+                           "lldp.eth0.100.port.mac=00:00:5e:00:53:02\n"
+                           "lldp.eth0.100.port.descr=uplink.port.ifname=no\n"
+                           "lldp.eth0.100.vlan.vlan-id=100\n",
+                           &err),
+                     0);
+    assert_int_equal(t.nics, 1);
+    assert_string_equal(t.nic[0].name, "eth0.100");
+    assert_string_equal(t.nic[0].leaf, "00:00:5e:00:53:01");
+    assert_string_equal(t.nic[0].leaf_port, "uplink.port.ifname=no");
+    assert_int_equal(t.nic[0].source, SOURCE_LLDP);
+    assert_true(t.nic[0].up && !t.nic[0].rdma && t.nic[0].layer == LINK_ETHERNET);
+    topo_free(&t);
+    /* No neighbour is no error. */
+    assert_int_equal(parse(&t, "", &err), 0);
+    assert_int_equal(t.nics, 0);
+    assert_int_equal(t.unseens, 1);
+    assert_string_equal(t.unseen[0].what, "LLDP neighbours of h");
+    topo_free(&t);
+    /* What the subnet told stays. */
+    assert_int_equal(parse(&t, "lldp.e.via=LLDP\nlldp.e.chassis.name=one\n", &err), 0);
+    strcpy(t.nic[0].leaf, "from-the-subnet");
+    t.nic[0].leaf_source = SOURCE_IBNET;
+    static const char two[] = "lldp.e.via=LLDP\nlldp.e.chassis.name=two\n";
+    assert_int_equal(lldp_parse(&t, 0, two, strlen(two), "f", &err), 0);
+    assert_string_equal(t.nic[0].leaf, "from-the-subnet");
+    topo_free(&t);
+}
+
+static void what_cannot_be_lldp_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *why;
+    } row[] = {
+        {"{\"lldp\": []}\n", "f: not what lldpcli -f keyvalue show neighbors prints"},
+        {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name\n",
+         "f:2: \"lldp.eth0.chassis.name\" has no ="},
+        {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name=\n", "f:2: \"\" is no name of 1 to 64"},
+        {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name=a\033[31mb\n",
+         "f:2: \"a?[31mb\" has a character that is not printable"},
+        {"lldp.interface-of-18-ch.via=LLDP\n", "names an interface of more than 15 characters"},
+        {"lldp.e 0.via=LLDP\n", "f:1: \"lldp.e 0.via=LLDP\" names no interface"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        struct err err;
+        struct topo t;
+        assert_int_equal(parse(&t, row[i].text, &err), -1);
+        assert_int_equal(err.code, EXIT_DATA);
+        if (!strstr(err.text, row[i].why))
+            fail_msg("\"%s\" where \"%s\" is expected", err.text, row[i].why);
+        topo_free(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rdma_ports_have_the_switch_of_their_interface),
+        cmocka_unit_test(the_words_of_lldpcli),
+        cmocka_unit_test(what_cannot_be_lldp_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

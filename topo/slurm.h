@@ -1,0 +1,87 @@
+/* slurm.h - what Slurm's topology files declare: blocks of nodes, switches and what is below them.
+ *
+ * topology.conf of topology/tree, topology/block and topology/ring (man topology.conf), the
+ * topology.yaml of 25.05 and later with several topologies (man topology.yaml), and what `scontrol
+ * show topology` prints, which is topology.conf with indices.  Read as slurmctld reads them
+ * (block_record.c, switch_record.c): keys in any case, '#' comments, lines continued by '\'.  What
+ * slurmctld refuses is refused, EXIT_DATA with file, line, value and reason; Include is not
+ * followed.  LinkSpeed is not looked at: Slurm does not use it either. */
+#ifndef RG_SLURM_H
+#define RG_SLURM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "topo/topo.h"
+
+enum slurm_kind { SLURM_TREE, SLURM_BLOCK, SLURM_RING, SLURM_TORUS, SLURM_FLAT, SLURM_KINDS };
+extern const char *const slurm_kind_name[SLURM_KINDS]; /* "tree", "block", ... */
+extern const char *const slurm_unit_word[SLURM_KINDS]; /* "switch", "block", ... */
+
+/* Limits of Slurm: block_record.c and switch_record.c of 24.11 to 26.05. */
+enum {
+    SLURM_LEVELS = 16,      /* sizes of blocks: the base times 2^0 .. 2^15 */
+    SLURM_SWITCH_NAME = 64, /* characters */
+    SLURM_RING_NODES = 16,
+};
+
+/* Our own: names in all lists of a file, some times as many nodes as Slurm takes. */
+enum { SLURM_NAMES = 1 << 18 };
+
+struct slurm_unit { /* a block, a switch, a ring, a torus */
+    char *name;
+    char **node;
+    int nodes;
+    char **child; /* switches below this one */
+    int children;
+    int line; /* in the file; 0: not known */
+};
+
+struct slurm_topology {
+    char *name; /* "" in topology.conf */
+    enum slurm_kind kind;
+    bool preferred; /* cluster_default */
+    struct slurm_unit *unit;
+    int units;
+    int *size; /* BlockSizes, ascending as they must be for the base to be the first */
+    int sizes;
+    int line;
+};
+
+struct slurm_file {
+    char *path;
+    struct slurm_topology *topology;
+    int topologies;
+    int names; /* in all lists; SLURM_NAMES at most */
+};
+
+/* Which of the forms it is, is seen from the text.  slurm_file_free() also after an error. */
+int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *path,
+                struct err *err);
+void slurm_file_free(struct slurm_file *f);
+
+/* The same of one form, without the checks across lines. */
+int slurm_conf_parse(struct slurm_file *f, const char *text, size_t len, struct err *err);
+int slurm_yaml_parse(struct slurm_file *f, const char *text, size_t len, struct err *err);
+/* These checks: EXIT_DATA. */
+int slurm_check(const struct slurm_file *f, struct err *err);
+
+/* For both: one more topology or unit, which move with the next one; names from a list. */
+struct slurm_topology *slurm_add(struct slurm_file *f, const char *name, enum slurm_kind kind,
+                                 int line);
+struct slurm_unit *slurm_add_unit(struct slurm_topology *t, const char *name, int line);
+int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list, const char *where,
+                struct err *err);
+/* Sizes of blocks as Slurm takes them: positive, each the first times a power of two, 2^15 times at
+ * most.  where: "topology.conf:3"; EXIT_DATA. */
+int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err);
+
+/* Claims of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
+ * above them spines (a leaf below several: all of these together).  origin is the file's name, in
+ * topology.yaml with the topology's. */
+void slurm_claims(const struct slurm_file *f, struct topo *t);
+/* The row of topo/sources.c. */
+int slurm_read(struct topo *t, int host, const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "topo/claim.h"
+#include "topo/hwloc_xml.h"
+#include "topo/ibnet.h"
+#include "topo/labels.h"
+#include "topo/lldp.h"
+#include "topo/nccl_topo.h"
+#include "topo/net_topo.h"
+#include "topo/rails.h"
+#include "topo/slurm.h"
+#include "topo/smi.h"
+#include "topo/topograph.h"
+
+const struct source_file source_file[] = {
+    {"ibnet", "FILE|live",
+     "ibnetdiscover's text, or \"live[:DEVICE[:PORT]]\": the InfiniBand subnet itself (needs root)",
+     false, ibnet_read},
+    {"labels", "FILE", "labels of Kubernetes nodes: kubectl get nodes -o json (or -o yaml)", false,
+     labels_read},
+    {"slurm", "FILE", "Slurm's topology.conf, topology.yaml or what scontrol show topology prints",
+     false, slurm_read},
+    {"topograph", "FILE", "a model (YAML) or a graph (JSON) of topograph", false, topograph_read},
+    {"hwloc-xml", "[HOST=]FILE", "a host: XML of version 2 that hwloc's lstopo writes", true,
+     hwloc_xml_read},
+    {"lldp", "[HOST=]FILE",
+     "switches at the other ends: what lldpcli -f keyvalue show neighbors prints, or live", true,
+     lldp_read},
+    {"nccl-topo", "[HOST=]FILE", "a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE)", true,
+     nccl_topo_read},
+    {"smi-xml", "[HOST=]FILE", "GPUs of a host: what nvidia-smi -q -x prints", true, smi_xml_read},
+    {"smi-topo", "[HOST=]FILE", "paths between GPUs and NICs: what nvidia-smi topo -m prints", true,
+     smi_topo_read},
+    {NULL, NULL, NULL, false, NULL},
+};
+const int source_files = sizeof(source_file) / sizeof(*source_file) - 1;
+
+/* The host that a file speaks of; *path is what follows "HOST=". */
+static int which_host(struct topo *t, const char *text, bool another, const char **path)
+{
+    const char *equal = strchr(text, '='), *slash = strchr(text, '/');
+    const char *base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
+    char *name;
+
+    *path = text;
+    if (equal && equal != text && (!slash || equal < slash)) {
+        name = mem_printf("%.*s", (int)(equal - text), text);
+        *path = equal + 1;
+    } else if (t->hosts == 1 && !another) {
+        return 0;
+    } else if (!strcmp(text, "live")) {
+        char self[256] = "";
+        gethostname(self, sizeof(self) - 1);
+        name = mem_strdup(self);
+    } else {
+        name = mem_printf("%.*s", (int)strcspn(base, "."), base);
+    }
+    int host = topo_add_host(t, *name ? name : base);
+    free(name);
+    return host;
+}
+
+int sources_read(struct topo *t, const struct source_file *s, const char *text, bool another,
+                 struct err *err)
+{
+    const char *path = text;
+    int host = s->host ? which_host(t, text, another, &path) : -1;
+
+    if (!*path)
+        return err_usage(err, "--%s: no file in \"%s\"", s->name, text);
+    return s->read(t, host, path, err);
+}
+
+void sources_done(struct topo *t)
+{
+    net_apply(t);
+    rails_find(t);
+    claims_apply(t);
+}

@@ -1,0 +1,33 @@
+/* told.h - what one node of a job says of its own place, as one line of text, and those lines read
+ * again: for checks at a job's start, when nothing is known yet and nobody has privileges.
+ *
+ *   node05 rank=4 addr=rack2.node05 pattern=block.node nvlink=UUID.3 label=su-1
+ *
+ * Only the node's name must be there; slots=N of hostfiles is taken and ignored; '#' starts a
+ * comment.  A name may be a list, node[01-08], then nothing but slots follows. */
+#ifndef RG_TOLD_H
+#define RG_TOLD_H
+
+#include "base/err.h"
+
+struct told { /* texts are NULL where nothing is told */
+    char *node;
+    long rank;            /* of the node, or of a task on it; -1: order of lines */
+    char *addr, *pattern; /* SLURM_TOPOLOGY_ADDR and its pattern */
+    char *nvlink;         /* cluster UUID and clique of its GPUs, as NVML tells */
+    char *label;
+};
+
+/* This node: its name in Slurm or else its own, its rank from the launcher's environment (Slurm,
+ * Open MPI, MPICH, PMIx, an indexed Job of Kubernetes), its place from Slurm's, its GPUs from the
+ * driver, and the value of `label_variable` unless that is NULL (Kubernetes' downward API). */
+void told_here(struct told *t, const char *label_variable);
+char *told_line(const struct told *t); /* without newline; the caller frees */
+void told_free(struct told *t);
+
+/* Lines of many nodes, by rank if all have one; a node that several tasks told of counts once.
+ * text is changed.  EXIT_DATA with path, line and value. */
+int told_parse(struct told **list, int *count, char *text, const char *path, struct err *err);
+void told_list_free(struct told *list, int count);
+
+#endif

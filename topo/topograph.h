@@ -1,0 +1,29 @@
+/* topograph.h - what NVIDIA/topograph says of a cluster: its simulation models and the output of
+ * its engine "graph".
+ *
+ * A model (YAML; docs/modeling.md, pkg/models/model.go of 1.0) has switches {NAME: {switches:
+ * [NAME ...], annotations}} and blocks [{switch, nodes: [ranges], annotations}]; models of 0.3 ..
+ * 0.5 have nodes in the switches and capacity_blocks {NAME: {nodes, attributes: {nvlink}}}.  A
+ * graph (JSON; docs/engines/graph.md) has instances [{id, network_layers: [nearest first],
+ * labels}].
+ *
+ * The switch of a node is its leaf, the next one its spine; what lies above goes to unseen.  The
+ * annotations accelerator.topology.test/domain and sub-domain are NVLink domain and rack.  What
+ * topograph refuses is refused: unknown switches, two parents, circles, nodes in two blocks. */
+#ifndef RG_TOPOGRAPH_H
+#define RG_TOPOGRAPH_H
+
+#include <stddef.h>
+
+#include "topo/topo.h"
+
+#define TOPOGRAPH_DOMAIN "accelerator.topology.test/domain"
+#define TOPOGRAPH_SUB_DOMAIN "accelerator.topology.test/sub-domain"
+enum { TOPOGRAPH_NODES = 100000 }; /* of a file that is read */
+
+/* For the table of sources; claims have the file's name without folders as origin. */
+int topograph_read(struct topo *t, int host, const char *path, struct err *err);
+int topograph_parse(struct topo *t, const char *text, size_t len, const char *path,
+                    struct err *err);
+
+#endif
