@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hostlist.h"
@@ -134,6 +135,16 @@ static char *locate(const char *name, struct err *err)
     if (!path)
         unknown(name, err);
     return path;
+}
+
+bool fabric_shipped(const char *name)
+{
+    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
+    bool found = path && !strchr(name, '/') && access(path, R_OK) == 0;
+
+    free(relative);
+    free(path);
+    return found;
 }
 
 int fabric_load(struct fabric *f, const char *name, struct err *err)

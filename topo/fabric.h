@@ -81,6 +81,7 @@ struct fabric {
     int hosts_per_domain; /* NVLink domain; 1: the host is the domain; 0: no NVLink */
     int hosts_per_rack;
     int hosts_per_leaf;  /* 0: not known */
+    int hosts_per_spine; /* below the same second-tier switches; 0: not told */
     bool rail_optimised; /* NIC k of every host of a leaf group hangs on leaf k */
     int default_racks;
     double uplink_share; /* uplink capacity of a leaf / sum of its NICs; 1 = full bisection */
@@ -95,11 +96,16 @@ struct fabric {
 /* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up
  * as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
+bool fabric_shipped(const char *name); /* not so: a file of the user's had that name inside */
 /* Seconds of a published collective: linear in bytes between points; the first point's time below
  * it; above the last one further bytes take what those of the last segment took, and no less than
  * the last size's took on average (as curve.h). */
 double fabric_collective_time(const struct fabric_collective *c, double bytes);
 void fabric_free(struct fabric *f);
+/* The shipped preset that has this GPU, by the name that its driver gives it ("NVIDIA H100 80GB
+ * HBM3" is the "NVIDIA H100 SXM" of hgx-h100; PCIe cards of that name are other GPUs); NULL: none.
+ * The caller frees. */
+char *fabric_of_gpu(const char *device);
 /* The same from parsed JSON; path is for messages.  On failure f may hold parts: fabric_free(). */
 struct json_t;
 int fabric_read(struct fabric *f, struct json_t *root, const char *path, struct err *err);

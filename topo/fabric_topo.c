@@ -27,10 +27,12 @@ static void place_at(struct endpoint *e, enum level level, int index)
 static void add_nics(struct topo *t, const struct fabric *f, int host)
 {
     for (int k = 0; k < f->nics_per_host; k++) {
-        struct nic n = {.host = host, .layer = f->nic.layer, .rdma = f->nic.rdma};
+        struct nic n;
+        nic_init(&n, host);
+        n.layer = f->nic.layer;
+        n.rdma = f->nic.rdma;
         n.rate_Bps = f->nic.Bps.value;
         n.up = true;
-        n.numa = -1;
         n.source = SOURCE_PRESET;
         snprintf(n.name, sizeof(n.name), f->nic.rdma ? "mlx5_%d" : "eth%d", k);
         snprintf(n.busid, sizeof(n.busid), "0001:%02x:00.0", k & 0xff);
@@ -47,6 +49,8 @@ static void locate(struct topo *t, const struct fabric *f, struct endpoint *e, i
     if (f->hosts_per_domain)
         place_at(e, LEVEL_DOMAIN,
                  group(t, LEVEL_DOMAIN, "domain-%02d", h / f->hosts_per_domain, 0));
+    if (f->hosts_per_spine)
+        place_at(e, LEVEL_SPINE, group(t, LEVEL_SPINE, "spine-%02d", h / f->hosts_per_spine, 0));
     if (f->rail_optimised)
         place_at(e, LEVEL_RAIL, group(t, LEVEL_RAIL, "rail-%d", rail, 0));
     if (f->hosts_per_leaf && f->rail_optimised)

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "topo/rails.h"
 
 /* What each rank says about itself; sent as bytes between equal programs. */
 struct who {
     char host[256];
-    int numa; /* of the core it is bound to; -1: not bound or not visible */
+    char busid[16]; /* of the GPU it uses; "": not told */
+    int numa;       /* of the core it is bound to; -1: not bound or not visible */
 };
 
 /* Everybody learns the first rank that failed, and its words. */
@@ -48,7 +50,7 @@ static int numa_of_cpu(int cpu, const char *root)
 }
 
 /* Only a rank that may not run everywhere is bound; where it is not, its place is nobody's fact. */
-static void describe(struct who *w, const char *root)
+static void describe(struct who *w, const char *root, const char *busid)
 {
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
     cpu_set_t set;
@@ -57,6 +59,7 @@ static void describe(struct who *w, const char *root)
     memset(w, 0, sizeof(*w));
     MPI_Get_processor_name(name, &len);
     snprintf(w->host, sizeof(w->host), "%.255s", name);
+    snprintf(w->busid, sizeof(w->busid), "%.15s", busid ? busid : "");
     w->numa = -1;
     if (sched_getaffinity(0, sizeof(set), &set) != 0 ||
         CPU_COUNT(&set) >= sysconf(_SC_NPROCESSORS_ONLN))
@@ -126,37 +129,73 @@ static int merge_host(struct topo *out, const struct topo *one)
     h->sockets = one->host[0].sockets;
     h->cores = one->host[0].cores;
     h->memory_bytes = one->host[0].memory_bytes;
+    memcpy(h->gdr, one->host[0].gdr, sizeof(h->gdr));
     for (int i = 0; i < one->nics; i++) {
         struct nic n = one->nic[i];
         n.host = host;
         MEM_PUSH(out->nic, out->nics) = n;
+    }
+    for (int i = 0; i < one->gpus; i++) {
+        struct gpu g = one->gpu[i];
+        g.host = host;
+        MEM_PUSH(out->gpu, out->gpus) = g;
     }
     for (int i = 0; i < one->unseens; i++)
         topo_unseen(out, one->unseen[i].what, "%s", one->unseen[i].why);
     return host;
 }
 
-/* The device of the local-th rank of a host: its GPU while there are enough, else the socket that
- * the rank is bound to. */
-static void add_rank(struct topo *out, int host, const struct topo *one, int first_nic, int ranks,
-                     int numa)
+static bool same_busid(const char *a, const char *b)
+{
+    unsigned x[4], y[4];
+
+    return sscanf(a, "%x:%x:%x.%x", &x[0], &x[1], &x[2], &x[3]) == 4 &&
+           sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof(x));
+}
+
+/* The device of a rank of a host with `ranks` ranks: the GPU that it named, or that of its place
+ * among them while there are enough, else the socket that it is bound to.  -1: none of them. */
+static int device_of(const struct topo *one, const struct who *w, int local, int ranks)
 {
     bool gpus = one->endpoints > 0 && one->endpoint[0].kind == ENDPOINT_GPU;
-    int local = out->host[host].endpoints;
-    const struct endpoint *device = NULL;
 
-    if (gpus && ranks <= one->endpoints)
-        device = &one->endpoint[local];
-    for (int i = 0; !gpus && i < one->endpoints; i++)
-        if (one->endpoints == 1 || (numa >= 0 && one->endpoint[i].numa == numa))
-            device = &one->endpoint[i];
-    int id = topo_add_endpoint(out, host, device && gpus ? ENDPOINT_GPU : ENDPOINT_CPU);
+    for (int i = 0; *w->busid && i < one->endpoints; i++)
+        if (same_busid(one->endpoint[i].busid, w->busid))
+            return i;
+    if (gpus && !*w->busid && ranks <= one->endpoints)
+        return local;
+    for (int i = 0; !gpus && !*w->busid && i < one->endpoints; i++)
+        if (one->endpoints == 1 || (w->numa >= 0 && one->endpoint[i].numa == w->numa))
+            return i;
+    return -1;
+}
+
+/* Where the device is, beyond its host. */
+static void take_place(struct topo *out, struct endpoint *to, const struct topo *one,
+                       const struct endpoint *from)
+{
+    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
+        if (from->place.at[l] >= 0) {
+            to->place.at[l] = topo_add_group(out, l, one->group[l].name[from->place.at[l]]);
+            to->source[l] = from->source[l];
+        }
+}
+
+static void add_rank(struct topo *out, int host, const struct topo *one, int first_nic, int ranks,
+                     const struct who *w)
+{
+    int at = device_of(one, w, out->host[host].endpoints, ranks);
+    const struct endpoint *device = at < 0 ? NULL : &one->endpoint[at];
+    bool gpu = *w->busid || (device && device->kind == ENDPOINT_GPU);
+    int id = topo_add_endpoint(out, host, gpu ? ENDPOINT_GPU : ENDPOINT_CPU);
     struct endpoint *e = &out->endpoint[id];
-    e->numa = numa;
+
+    e->numa = w->numa;
+    e->nic = one->nics == 1 ? first_nic : -1;
     if (!device) {
-        if (one->host[0].cpu)
+        snprintf(e->busid, sizeof(e->busid), "%s", w->busid);
+        if (!gpu && one->host[0].cpu)
             snprintf(e->model, sizeof(e->model), "%s", one->host[0].cpu);
-        e->nic = one->nics == 1 ? first_nic : -1;
         return;
     }
     if (device->numa >= 0)
@@ -164,6 +203,7 @@ static void add_rank(struct topo *out, int host, const struct topo *one, int fir
     e->nic = device->nic < 0 ? -1 : first_nic + device->nic;
     memcpy(e->busid, device->busid, sizeof(e->busid));
     memcpy(e->model, device->model, sizeof(e->model));
+    take_place(out, e, one, device);
 }
 
 /* Rank 0: all hosts first, then endpoints in rank order. */
@@ -189,19 +229,23 @@ static int assemble(struct topo *out, const struct who *all, int size, const cha
     }
     for (int r = 0; r < size && rc == 0; r++) {
         int h = topo_add_host(out, all[r].host);
-        add_rank(out, h, &one[h], first_nic[h], ranks[h], all[r].numa);
+        add_rank(out, h, &one[h], first_nic[h], ranks[h], &all[r]);
     }
     for (int h = 0; h < size; h++)
         topo_free(&one[h]);
     free(one);
     free(first_nic);
     free(ranks);
-    if (rc == 0)
+    topo_link_gpus(out);
+    if (rc == 0) {
+        rails_find(out);
         topo_default_tiers(out);
+    }
     return rc;
 }
 
-int topo_gather(struct topo *out, MPI_Comm comm, const char *root, struct err *err)
+int topo_gather(struct topo *out, MPI_Comm comm, const char *root, const char *busid,
+                struct err *err)
 {
     const char **texts = NULL;
     char *mine = NULL, *block = NULL;
@@ -213,7 +257,7 @@ int topo_gather(struct topo *out, MPI_Comm comm, const char *root, struct err *e
     topo_init(&one);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    describe(&me, root);
+    describe(&me, root, busid);
     struct who *all = mem_calloc((size_t)size, sizeof(*all));
     MPI_Allgather(&me, (int)sizeof(me), MPI_BYTE, all, (int)sizeof(me), MPI_BYTE, comm);
     int rc = 0;

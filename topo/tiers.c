@@ -79,8 +79,11 @@ void topo_default_tiers(struct topo *t)
     static const struct {
         enum level level;
         const char *name; /* NULL: host_tier() */
-    } steps[] = {
-        {LEVEL_HOST, NULL}, {LEVEL_DOMAIN, "mnnvl"}, {LEVEL_LEAF, "rail"}, {LEVEL_RACK, "rack"}};
+    } steps[] = {{LEVEL_HOST, NULL},
+                 {LEVEL_DOMAIN, "mnnvl"},
+                 {LEVEL_LEAF, "rail"},
+                 {LEVEL_RACK, "rack"},
+                 {LEVEL_SPINE, "spine"}};
 
     memset(t->tier, 0, sizeof(t->tier));
     t->tiers = 0;
@@ -99,11 +102,13 @@ int topo_text_check(const char *text, size_t max, const char *where, struct err 
     if (!len || len > max)
         return err_data(err, "%s: a text of %zu characters where 1..%zu are possible", where, len,
                         max);
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return err_data(err, "%s: a control character (0x%02x) at position %td", where,
-                            (unsigned char)*c, c - text);
-    return 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) /* C0, C1 */
+            return err_data(err, "%s: a control character (0x%02x) at position %td", where, *c,
+                            (const char *)c - text);
+    json_t *utf8 = json_string(text); /* what cannot be saved is not taken */
+    json_decref(utf8);
+    return utf8 ? 0 : err_data(err, "%s: a text that is not UTF-8", where);
 }
 
 int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct err *err)
@@ -116,7 +121,8 @@ int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct
         int level = name ? level_find(name) : -1;
         if (level < 0 || (*mask >> level & 1))
             return err_data(err, "%s: same[%zu] \"%.60s\" is %s", where, i, name ? name : "",
-                            level < 0 ? "not host, domain, leaf, rack or rail" : "there twice");
+                            level < 0 ? "not host, domain, leaf, rack, rail or spine"
+                                      : "there twice");
         *mask |= 1u << level;
     }
     return 0;

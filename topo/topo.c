@@ -2,16 +2,21 @@
 #include "topo/topo.h"
 
 #include <assert.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/claim.h"
+#include "topo/net.h"
 
-const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail"};
-const char *const source_name[SOURCE_COUNT] = {"none",   "hwloc",    "sysfs", "mpi",
-                                               "preset", "measured", "user"};
+const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail", "spine"};
+const char *const nic_use_name[NIC_USES] = {"unknown", "compute", "storage", "management"};
+const char *const source_name[SOURCE_COUNT] = {
+    "none",  "hwloc", "sysfs",      "nvml", "mpi",   "preset", "measured", "user",
+    "ibnet", "lldp",  "nvidia-smi", "nccl", "slurm", "label",  "topograph"};
 
 static int find_name(const char *const *names, int count, const char *name)
 {
@@ -29,6 +34,13 @@ int level_find(const char *name)
 int source_find(const char *name)
 {
     return find_name(source_name, SOURCE_COUNT, name);
+}
+
+void nic_init(struct nic *n, int host)
+{
+    memset(n, 0, sizeof(*n));
+    n->host = host;
+    n->numa = n->rail = n->plane = n->gid_index = -1;
 }
 
 void topo_init(struct topo *t)
@@ -57,13 +69,20 @@ void topo_free(struct topo *t)
         free(t->unseen[i].what);
         free(t->unseen[i].why);
     }
+    for (int i = 0; i < t->claims; i++)
+        claim_free(&t->claim[i]);
     for (int l = 0; l < LEVEL_COUNT; l++)
         free_names(t, l);
+    free(t->claim);
+    net_free(t->net);
     free(t->host);
     free(t->endpoint);
     free(t->nic);
+    free(t->gpu);
+    free(t->trial);
     free(t->unseen);
     free(t->fabric);
+    json_decref(t->nccl);
     topo_init(t);
 }
 
@@ -131,9 +150,15 @@ int topo_add_host(struct topo *t, const char *name)
     return id;
 }
 
+int topo_find_host(const struct topo *t, const char *name)
+{
+    /* Every host went through topo_add_group(), so the table is up to date. */
+    return t->group[LEVEL_HOST].slots ? *name_slot((struct topo *)t, LEVEL_HOST, name) - 1 : -1;
+}
+
 int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind)
 {
-    struct endpoint e = {.kind = kind, .numa = -1, .nic = -1};
+    struct endpoint e = {.kind = kind, .numa = -1, .nic = -1, .gpu = -1};
 
     assert(host >= 0 && host < t->hosts);
     for (int l = 0; l < LEVEL_COUNT; l++)
@@ -191,9 +216,19 @@ void topo_copy(struct topo *to, const struct topo *from)
         MEM_PUSH(to->endpoint, to->endpoints) = from->endpoint[i];
     for (int i = 0; i < from->nics; i++)
         MEM_PUSH(to->nic, to->nics) = from->nic[i];
+    for (int i = 0; i < from->gpus; i++)
+        MEM_PUSH(to->gpu, to->gpus) = from->gpu[i];
+    for (int i = 0; i < from->trials; i++)
+        MEM_PUSH(to->trial, to->trials) = from->trial[i];
+    for (int i = 0; i < from->claims; i++) {
+        const struct claim *c = &from->claim[i];
+        claim_add(to, c->source, c->level, c->origin, c->group, c->host, c->hosts);
+    }
+    to->net = net_copy(from->net);
     for (int i = 0; i < from->unseens; i++)
         topo_unseen(to, from->unseen[i].what, "%s", from->unseen[i].why);
     memcpy(to->tier, from->tier, sizeof(to->tier));
     to->tiers = from->tiers;
     to->fabric = from->fabric ? mem_strdup(from->fabric) : NULL;
+    to->nccl = json_incref(from->nccl);
 }

@@ -10,11 +10,52 @@
 #define TOPO_FORMAT "railgauge-topology"
 enum { TOPO_VERSION = 1, TABLE_ROWS_MAX = 1 << 20 };
 
-enum { HOST_COLUMNS = 5, NIC_COLUMNS = 9, ENDPOINT_COLUMNS = LEVEL_COUNT + 7 };
+/* The levels that an endpoint row tells; spines belong to hosts and have a table of their own. */
+enum { LEVEL_PLACES = LEVEL_SPINE };
+enum { HOST_COLUMNS = 5, NIC_COLUMNS = 9, ENDPOINT_COLUMNS = LEVEL_PLACES + 7 };
 extern const char *const host_columns[HOST_COLUMNS];
 extern const char *const nic_columns[NIC_COLUMNS];
 /* The levels come first, in the order of enum level. */
 extern const char *const endpoint_columns[ENDPOINT_COLUMNS];
+
+/* The table of GPUs (gpu_rows.c); files of before it have none. */
+const char *const *gpu_columns(int *count);
+json_t *gpu_row(const struct gpu *g); /* new reference */
+int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+
+/* The table of trials (trial_rows.c); only where something was tried. */
+enum { TRIAL_COLUMNS = 6 };
+extern const char *const trial_columns[TRIAL_COLUMNS];
+json_t *trial_row(const struct mnnvl_trial *r); /* new reference */
+int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+
+/* What else is known of NICs, a row for each of which something is, and how NICs reach GPU memory
+ * (port_rows.c); only where there is some. */
+enum { NIC_PORT_COLUMNS = 14, GPUDIRECT_COLUMNS = 2 };
+extern const char *const port_columns[NIC_PORT_COLUMNS],
+    *const gpudirect_columns[GPUDIRECT_COLUMNS];
+bool port_told(const struct nic *n);
+json_t *port_row(const struct topo *t, int nic);       /* new reference */
+json_t *gpudirect_row(const struct topo *t, int host); /* new reference */
+int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+
+/* What sources declare, and spines (claim_rows.c); only where there are some. */
+enum { CLAIM_COLUMNS = 5, SPINE_COLUMNS = 3 };
+extern const char *const claim_columns[CLAIM_COLUMNS], *const spine_columns[SPINE_COLUMNS];
+json_t *claim_row(const struct claim *c); /* new reference */
+int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+json_t *spine_row(const struct topo *t, int spine); /* new reference */
+int spine_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+
+/* Switches, adapters and cables (net_rows.c); only where a network was read. */
+struct net_node;
+struct net_cable;
+enum { NET_NODE_COLUMNS = 6, CABLE_COLUMNS = 10 };
+extern const char *const net_node_columns[NET_NODE_COLUMNS], *const cable_columns[CABLE_COLUMNS];
+json_t *net_node_row(const struct net_node *n); /* new reference */
+json_t *cable_row(const struct net_cable *c);   /* new reference */
+int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err);
 
 extern const char *const link_layer_name[3];    /* by enum link_layer */
 extern const char *const endpoint_kind_name[2]; /* by enum endpoint_kind */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "topo/nccl_profile.h"
 #include "topo/topo_file.h"
 
 #define FILE_MAX ((size_t)256 << 20)
@@ -55,8 +56,9 @@ static int load_nics(struct topo *t, struct table *b)
 
     while (table_next(b, NIC_COLUMNS, &rc)) {
         const char *name, *busid;
-        struct nic n = {0};
+        struct nic n;
         int layer, source;
+        nic_init(&n, 0);
         if (cell_index(b, 0, t->hosts, false, &n.host) < 0 ||
             cell_text(b, 1, sizeof(n.name) - 1, false, &name) < 0 ||
             cell_text(b, 2, sizeof(n.busid) - 1, true, &busid) < 0 ||
@@ -74,6 +76,22 @@ static int load_nics(struct topo *t, struct table *b)
     return rc;
 }
 
+/* It is read to see that it is right, and kept as it is. */
+static int load_nccl(struct topo *t, json_t *from, const char *path, struct err *err)
+{
+    struct nccl_profile p;
+    char where[WHERE];
+
+    if (!from)
+        return 0;
+    snprintf(where, sizeof(where), "%s: nccl", path);
+    if (nccl_profile_read(&p, from, where, err) < 0)
+        return -1;
+    nccl_profile_free(&p);
+    t->nccl = json_incref(from);
+    return 0;
+}
+
 /* The dictionaries of the endpoint table. */
 struct words {
     json_t *models, *sources;
@@ -81,10 +99,10 @@ struct words {
 
 static int set_sources(struct endpoint *e, const struct table *b, json_t *from)
 {
-    for (int l = 0; l < LEVEL_COUNT; l++) {
+    for (int l = 0; l < LEVEL_PLACES; l++) {
         const char *name = json_string_value(json_array_get(from, (size_t)l));
         int source = name ? source_find(name) : -1;
-        if (source < 0 || json_array_size(from) != LEVEL_COUNT)
+        if (source < 0 || json_array_size(from) != LEVEL_PLACES)
             return cell_bad(b, ENDPOINT_COLUMNS - 1, "an entry of \"sources\" with unknown words");
         if ((source == SOURCE_NONE) != (e->place.at[l] < 0))
             return cell_bad(b, l, "which does not fit its source: null goes with \"none\"");
@@ -95,11 +113,11 @@ static int set_sources(struct endpoint *e, const struct table *b, json_t *from)
 
 static int load_endpoint(struct topo *t, const struct table *b, const struct words *w)
 {
-    struct endpoint e = {0};
-    int kind, model, source, col = LEVEL_COUNT;
+    struct endpoint e = {.gpu = -1, .place.at[LEVEL_SPINE] = -1};
+    int kind, model, source, col = LEVEL_PLACES;
     const char *busid, *text = NULL;
 
-    for (int l = 0; l < LEVEL_COUNT; l++)
+    for (int l = 0; l < LEVEL_PLACES; l++)
         if (cell_index(b, l, t->group[l].count, l != LEVEL_HOST, &e.place.at[l]) < 0)
             return -1;
     if (cell_index(b, col, LOCAL_MAX, false, &e.local) < 0 ||
@@ -127,7 +145,7 @@ static int load_endpoint(struct topo *t, const struct table *b, const struct wor
 
 static int load_levels(struct topo *t, json_t *levels, const char *path, struct err *err)
 {
-    json_t *list[LEVEL_COUNT] = {NULL};
+    json_t *list[LEVEL_PLACES] = {NULL};
     char where[WHERE];
 
     snprintf(where, sizeof(where), "%s: levels", path);
@@ -136,7 +154,7 @@ static int load_levels(struct topo *t, json_t *levels, const char *path, struct 
                   level_name[LEVEL_RACK], &list[LEVEL_RACK], level_name[LEVEL_RAIL],
                   &list[LEVEL_RAIL]) < 0)
         return -1;
-    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++) {
+    for (int l = LEVEL_HOST + 1; l < LEVEL_PLACES; l++) {
         if (!json_is_array(list[l]) || json_array_size(list[l]) > ITEMS_MAX)
             return err_data(err, "%s.%s is not a list of at most %d names", where, level_name[l],
                             ITEMS_MAX);
@@ -219,14 +237,20 @@ static int load_tables(struct topo *t, json_t *hosts, json_t *nics, json_t *endp
 
 static int load_topo(struct topo *t, json_t *root, const char *path, struct err *err)
 {
-    json_t *fabric, *provenance, *tiers, *unseen, *levels, *hosts, *nics, *endpoints, *ignored;
+    json_t *fabric, *provenance, *tiers, *unseen, *levels, *hosts, *nics, *endpoints, *ignored,
+        *gpus = NULL, *trials = NULL, *nccl = NULL, *spines = NULL, *claims = NULL, *ports = NULL,
+        *gpudirect = NULL, *net_nodes = NULL, *cables = NULL;
     struct words w;
 
-    if (json_take(root, path, err, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                  "format", &ignored, "version", &ignored, "provenance", &provenance, "fabric",
-                  &fabric, "tiers", &tiers, "unseen", &unseen, "levels", &levels, "hosts", &hosts,
-                  "nics", &nics, "endpoints", &endpoints, "models", &w.models, "sources",
-                  &w.sources) < 0)
+    if (json_take(
+            root, path, err,
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s:o, s:o, s:o, s?o, s?o, s?o, "
+            "s?o, s?o, s?o, s?o}",
+            "format", &ignored, "version", &ignored, "provenance", &provenance, "fabric", &fabric,
+            "tiers", &tiers, "unseen", &unseen, "levels", &levels, "hosts", &hosts, "nics", &nics,
+            "gpus", &gpus, "trials", &trials, "endpoints", &endpoints, "models", &w.models,
+            "sources", &w.sources, "nccl", &nccl, "spines", &spines, "claims", &claims, "ports",
+            &ports, "gpudirect", &gpudirect, "net_nodes", &net_nodes, "cables", &cables) < 0)
         return -1;
     if (!json_is_object(provenance))
         return err_data(err, "%s: \"provenance\" is not an object", path);
@@ -239,9 +263,17 @@ static int load_topo(struct topo *t, json_t *root, const char *path, struct err 
     }
     return load_tiers(t, tiers, path, err) < 0 || load_unseen(t, unseen, path, err) < 0 ||
                    load_levels(t, levels, path, err) < 0 ||
-                   load_tables(t, hosts, nics, endpoints, &w, path, err) < 0
+                   load_tables(t, hosts, nics, endpoints, &w, path, err) < 0 ||
+                   (ports && port_rows_load(t, ports, path, err) < 0) ||
+                   (gpudirect && gpudirect_rows_load(t, gpudirect, path, err) < 0) ||
+                   (gpus && gpu_rows_load(t, gpus, path, err) < 0) ||
+                   (trials && trial_rows_load(t, trials, path, err) < 0) ||
+                   (spines && spine_rows_load(t, spines, path, err) < 0) ||
+                   (claims && claim_rows_load(t, claims, path, err) < 0) ||
+                   net_rows_load(t, net_nodes, cables, path, err) < 0 ||
+                   load_nccl(t, nccl, path, err) < 0
                ? -1
-               : 0;
+               : (topo_link_gpus(t), 0);
 }
 
 int topo_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err)

@@ -6,6 +6,10 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/claim.h"
+#include "topo/nccl_profile.h"
+#include "topo/net_view.h"
+#include "topo/rails.h"
 #include "topo/topo.h"
 
 enum { KINDS_SHOWN = 4, DEVICES_SHOWN = 8, LIST_WIDTH = 44, PAIRS_COUNTED = 4096 };
@@ -105,23 +109,47 @@ static void print_devices(FILE *f, const struct topo *t)
             fprintf(f, "  near %s", t->nic[e->nic].name);
         fputc('\n', f);
     }
-    if (t->hosts > 1)
+    if (t->hosts > 1 && t->endpoints)
         fprintf(f, "%-10s (those of %s; %d in all)\n", "", t->host[0].name, t->endpoints);
+}
+
+static const char *const many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
+                                              "racks", "rails",   "spines"};
+
+/* What each source says of each level, in its order. */
+static void print_claims(FILE *f, const struct topo *t)
+{
+    int count;
+    struct claim_set *s = claim_sets(t, &count);
+
+    for (int i = 0; i < count; i++) {
+        char **names = mem_calloc((size_t)s[i].claims, sizeof(*names));
+        for (int k = 0; k < s[i].claims; k++)
+            names[k] = s[i].claim[k]->group;
+        char *list = short_list(names, s[i].claims);
+        fprintf(f, "%-10s %d %s by %s %s: %s\n", i ? "" : "declared", s[i].claims,
+                s[i].claims == 1 ? level_name[s[i].level] : many[s[i].level],
+                source_name[s[i].source], s[i].origin, list);
+        free(list);
+        free(names);
+    }
+    claim_sets_free(s, count);
 }
 
 static void print_levels(FILE *f, const struct topo *t)
 {
-    static const char *const many[] = {"hosts", "domains", "leaves", "racks", "rails"};
-
     fprintf(f, "%-10s", "levels");
     for (int l = 0; l < LEVEL_COUNT; l++) {
         const char *source = "";
         for (int i = 0; i < t->endpoints && !*source; i++)
             if (t->endpoint[i].place.at[l] >= 0)
                 source = source_name[t->endpoint[i].source[l]];
-        if (t->group[l].count)
-            fprintf(f, "%s %d %s (%s)", l ? "," : "", t->group[l].count,
-                    t->group[l].count == 1 ? level_name[l] : many[l], source);
+        if (!t->group[l].count)
+            continue;
+        fprintf(f, "%s %d %s", l ? "," : "", t->group[l].count,
+                t->group[l].count == 1 ? level_name[l] : many[l]);
+        if (*source)
+            fprintf(f, " (%s)", source);
     }
     fputc('\n', f);
 }
@@ -196,6 +224,16 @@ static void print_nics(FILE *f, const struct topo *t)
     }
 }
 
+static void print_nccl(FILE *f, const struct topo *t)
+{
+    struct nccl_profile p;
+
+    if (!t->nccl || nccl_profile_read(&p, t->nccl, "nccl", NULL) < 0)
+        return;
+    nccl_print(&p, t, f);
+    nccl_profile_free(&p);
+}
+
 void topo_print(const struct topo *t, void *stream)
 {
     FILE *f = stream;
@@ -207,10 +245,16 @@ void topo_print(const struct topo *t, void *stream)
         print_hosts(f, t);
     print_devices(f, t);
     print_levels(f, t);
-    print_tiers(f, t);
+    print_claims(f, t);
+    if (t->endpoints)
+        print_tiers(f, t);
     print_nics(f, t);
+    rails_print(t, f);
+    net_print(f, t);
+    topo_print_gpus(t, f);
     if (t->unseens)
         fputs("not visible:\n", f);
     for (int i = 0; i < t->unseens; i++)
         fprintf(f, "  %-20s %s\n", t->unseen[i].what, t->unseen[i].why);
+    print_nccl(f, t);
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "topo/net.h"
 #include "topo/topo_file.h"
 
 /* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
@@ -71,9 +72,9 @@ static json_t *endpoint_row(const struct endpoint *e, struct distinct *models,
 {
     json_t *from = json_array(), *row = json_array();
 
-    for (int l = 0; l < LEVEL_COUNT; l++)
+    for (int l = 0; l < LEVEL_PLACES; l++)
         json_array_append_new(from, json_string(source_name[e->source[l]]));
-    for (int l = 0; l < LEVEL_COUNT; l++)
+    for (int l = 0; l < LEVEL_PLACES; l++)
         json_array_append_new(row, index_or_null(e->place.at[l]));
     json_array_append_new(row, json_integer(e->local));
     json_array_append_new(row, json_string(endpoint_kind_name[e->kind]));
@@ -130,7 +131,7 @@ static json_t *levels_json(const struct topo *t)
 {
     json_t *levels = json_object();
 
-    for (int l = 0; l < LEVEL_COUNT; l++) {
+    for (int l = 0; l < LEVEL_PLACES; l++) {
         json_t *names = json_array();
         for (int i = 0; l != LEVEL_HOST && i < t->group[l].count; i++)
             json_array_append_new(names, text_or_null(t->group[l].name[i]));
@@ -139,6 +140,30 @@ static json_t *levels_json(const struct topo *t)
         json_decref(names);
     }
     return levels;
+}
+
+/* Rows only for what is told; no row, no table. */
+static void write_ports(FILE *f, const struct topo *t)
+{
+    int rows = 0;
+
+    for (int i = 0; i < t->nics; i++)
+        if (port_told(&t->nic[i])) {
+            if (!rows)
+                begin_table(f, "ports", port_columns, NIC_PORT_COLUMNS);
+            put_row(f, rows++, port_row(t, i));
+        }
+    if (rows)
+        fputs("]}", f);
+    rows = 0;
+    for (int h = 0; h < t->hosts; h++)
+        if (t->host[h].gdr[0]) {
+            if (!rows)
+                begin_table(f, "gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS);
+            put_row(f, rows++, gpudirect_row(t, h));
+        }
+    if (rows)
+        fputs("]}", f);
 }
 
 static void write_topo(FILE *f, const struct topo *t)
@@ -164,12 +189,51 @@ static void write_topo(FILE *f, const struct topo *t)
     for (int i = 0; i < t->nics; i++)
         put_row(f, i, nic_row(&t->nic[i]));
     fputs("]}", f);
+    write_ports(f, t);
+    if (t->gpus) {
+        int count;
+        const char *const *names = gpu_columns(&count);
+        begin_table(f, "gpus", names, count);
+        for (int i = 0; i < t->gpus; i++)
+            put_row(f, i, gpu_row(&t->gpu[i]));
+        fputs("]}", f);
+    }
+    if (t->trials) {
+        begin_table(f, "trials", trial_columns, TRIAL_COLUMNS);
+        for (int i = 0; i < t->trials; i++)
+            put_row(f, i, trial_row(&t->trial[i]));
+        fputs("]}", f);
+    }
     begin_table(f, "endpoints", endpoint_columns, ENDPOINT_COLUMNS);
     for (int i = 0; i < t->endpoints; i++)
         put_row(f, i, endpoint_row(&t->endpoint[i], &models, &sources));
     fputs("]}", f);
+    if (t->group[LEVEL_SPINE].count) {
+        begin_table(f, "spines", spine_columns, SPINE_COLUMNS);
+        for (int i = 0; i < t->group[LEVEL_SPINE].count; i++)
+            put_row(f, i, spine_row(t, i));
+        fputs("]}", f);
+    }
+    if (t->claims) {
+        begin_table(f, "claims", claim_columns, CLAIM_COLUMNS);
+        for (int i = 0; i < t->claims; i++)
+            put_row(f, i, claim_row(&t->claim[i]));
+        fputs("]}", f);
+    }
+    if (t->net) {
+        begin_table(f, "net_nodes", net_node_columns, NET_NODE_COLUMNS);
+        for (int i = 0; i < t->net->nodes; i++)
+            put_row(f, i, net_node_row(&t->net->node[i]));
+        fputs("]}", f);
+        begin_table(f, "cables", cable_columns, CABLE_COLUMNS);
+        for (int i = 0; i < t->net->cables; i++)
+            put_row(f, i, cable_row(&t->net->cable[i]));
+        fputs("]}", f);
+    }
     put_key(f, "models", models.values);
     put_key(f, "sources", sources.values);
+    if (t->nccl)
+        put_key(f, "nccl", json_incref(t->nccl));
     fputs("\n}\n", f);
 }
 

@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sysfs_net.c - network ports of recorded machines (tests/machines). */
 #include <setjmp.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "spawn.h"
 #include "topo/topo.h"
 
-extern char **environ;
 static char folder[] = "/tmp/railgauge-machine-XXXXXX";
-
-static void spawn(const char *const *argv)
-{
-    int status;
-    pid_t pid;
-
-    assert_int_equal(posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ), 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
 
 static int make_folder(void **state)
 {
@@ -120,6 +108,63 @@ static void ports_come_in_the_order_of_their_numbers_with_their_states(void **st
     topo_free(&t);
 }
 
+static const struct nic *nic(const struct topo *t, const char *name)
+{
+    for (int i = 0; i < t->nics; i++)
+        if (!strcmp(t->nic[i].name, name))
+            return &t->nic[i];
+    fail_msg("no NIC %s", name);
+    return NULL;
+}
+
+static void roce_ports_have_the_address_that_nccl_takes(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    read_machine(&t, "roce");
+    const struct nic *n = nic(&t, "mlx5_0");
+    assert_string_equal(n->gid, "::ffff:10.1.0.1");
+    assert_int_equal(n->gid_index, 3);
+    assert_string_equal(n->gid_type, "RoCE v2");
+    assert_string_equal(n->guid, "0x000000fffe000010");
+    assert_string_equal(n->board, "MT_0000001093");
+    assert_string_equal(n->netdev, "ens1np0");
+    n = nic(&t, "mlx5_1");
+    assert_int_equal(n->gid_index, 2);
+    assert_string_equal(n->netdev, "ens2f0np0");
+    n = nic(&t, "mlx5_1:2"); /* its address belongs to a VLAN, switches know the port below it */
+    assert_string_equal(n->netdev, "ens2f1np1");
+    assert_int_equal(n->gid_index, 2);
+    n = nic(&t, "mlx5_bond_0");
+    assert_string_equal(n->netdev, "ens3f0np0");
+    n = nic(&t, "mlx5_3"); /* down and without an address */
+    assert_false(n->up);
+    assert_int_equal(n->gid_index, -1);
+    assert_string_equal(n->gid, "");
+    assert_string_equal(n->guid, "0x000000fffe000040");
+    n = nic(&t, "bond0");
+    assert_string_equal(n->netdev, "ens3f0np0");
+    assert_string_equal(nic(&t, "eno1")->netdev, "eno1");
+    assert_int_equal(t.nics, 7); /* neither the VLAN nor the interfaces of RoCE ports */
+    topo_free(&t);
+}
+
+static void infiniband_ports_are_known_by_the_guid_in_their_address(void **state)
+{
+    struct topo t;
+
+    (void)state;
+    read_machine(&t, "gb300-tray");
+    assert_string_equal(t.nic[0].guid, "0xb8e924030091a2c0");
+    assert_string_equal(t.nic[0].gid, "fe80::b8e9:2403:91:a2c0");
+    assert_string_equal(t.nic[0].gid_type, "IB");
+    assert_int_equal(t.nic[0].gid_index, 0);
+    assert_string_equal(t.nic[0].netdev, "ib0");
+    assert_string_equal(t.nic[1].guid, "");
+    topo_free(&t);
+}
+
 static void veth_counts_where_nothing_else_is(void **state)
 {
     char *root = mem_printf("%s/container", folder), *type = mem_printf("%s/veth", folder);
@@ -176,6 +221,10 @@ static void the_mock_of_a_gb300_host_is_read(void **state)
     assert_int_equal(t.nics, 4);
     assert_true(t.nic[3].up && t.nic[3].rate_Bps == 50e9);
     assert_string_equal(t.nic[3].name, "mlx5_3");
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(strlen(t.nic[i].guid), 18);
+        assert_true(i == 0 || strcmp(t.nic[i].guid, t.nic[0].guid) != 0);
+    }
     topo_free(&t);
 }
 
@@ -185,6 +234,8 @@ int main(void)
         cmocka_unit_test(a_virtual_machine_has_its_one_port_and_no_rate),
         cmocka_unit_test(a_tray_has_four_infiniband_ports_and_no_ipoib_twins),
         cmocka_unit_test(ports_come_in_the_order_of_their_numbers_with_their_states),
+        cmocka_unit_test(roce_ports_have_the_address_that_nccl_takes),
+        cmocka_unit_test(infiniband_ports_are_known_by_the_guid_in_their_address),
         cmocka_unit_test(veth_counts_where_nothing_else_is),
         cmocka_unit_test(nothing_there_is_said_and_no_error),
         cmocka_unit_test(the_mock_of_a_gb300_host_is_read),

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "topo/fabric.h"
-#include "topo/topo.h"
+#include "topo/topo_file.h"
 
 static char path[] = "/tmp/railgauge-topo-XXXXXX.json";
 static const char golden[] = "tests/golden/topology.json";
@@ -86,6 +86,7 @@ static void same_topo(const struct topo *a, const struct topo *b)
         assert_int_equal(a->host[i].cores, b->host[i].cores);
         assert_int_equal(a->host[i].endpoints, b->host[i].endpoints);
         assert_true(a->host[i].memory_bytes == b->host[i].memory_bytes);
+        assert_string_equal(a->host[i].gdr, b->host[i].gdr);
     }
     assert_int_equal(a->nics, b->nics);
     for (int i = 0; i < a->nics; i++) {
@@ -99,6 +100,19 @@ static void same_topo(const struct topo *a, const struct topo *b)
         assert_int_equal(x->rdma, y->rdma);
         assert_int_equal(x->numa, y->numa);
         assert_int_equal(x->source, y->source);
+        assert_string_equal(x->guid, y->guid);
+        assert_string_equal(x->gid, y->gid);
+        assert_string_equal(x->gid_type, y->gid_type);
+        assert_int_equal(x->gid_index, y->gid_index);
+        assert_string_equal(x->board, y->board);
+        assert_string_equal(x->netdev, y->netdev);
+        assert_string_equal(x->leaf, y->leaf);
+        assert_string_equal(x->leaf_port, y->leaf_port);
+        assert_int_equal(x->leaf_source, y->leaf_source);
+        assert_int_equal(x->rail, y->rail);
+        assert_int_equal(x->plane, y->plane);
+        assert_int_equal(x->use, y->use);
+        assert_string_equal(x->why, y->why);
     }
     same_endpoints(a, b);
     same_names(a, b);
@@ -114,10 +128,34 @@ static void make_mixed(struct topo *t)
     t->host[a].cores = 192;
     t->host[a].memory_bytes = 1623497637888.0;
     t->nic = calloc(8, sizeof(*t->nic));
-    t->nic[0] = (struct nic){b,    "mlx5_0", "0000:1b:00.0", LINK_INFINIBAND, 5e10, true,
-                             true, 1,        SOURCE_SYSFS};
-    t->nic[1] = (struct nic){a, "eth0", "", LINK_ETHERNET, 0, false, false, -1, SOURCE_HWLOC};
     t->nics = 2;
+    struct nic *n = &t->nic[0];
+    nic_init(n, b);
+    strcpy(n->name, "mlx5_0");
+    strcpy(n->busid, "0000:1b:00.0");
+    n->layer = LINK_INFINIBAND;
+    n->rate_Bps = 5e10;
+    n->up = n->rdma = true;
+    n->numa = 1;
+    n->source = SOURCE_SYSFS;
+    strcpy(n->guid, "0xb8e924030091a2c0");
+    strcpy(n->gid, "fe80::b8e9:2403:91:a2c0");
+    strcpy(n->gid_type, "IB");
+    n->gid_index = 0;
+    strcpy(n->board, "MT_0000000838");
+    strcpy(n->netdev, "ib0");
+    strcpy(n->leaf, "leaf-03");
+    strcpy(n->leaf_port, "17/1");
+    n->leaf_source = SOURCE_IBNET;
+    n->rail = 3;
+    n->plane = 1;
+    n->use = NIC_COMPUTE;
+    strcpy(n->why, "near GPU 0");
+    nic_init(&t->nic[1], a);
+    strcpy(t->nic[1].name, "eth0");
+    t->nic[1].layer = LINK_ETHERNET;
+    t->nic[1].source = SOURCE_HWLOC;
+    strcpy(t->host[b].gdr, "nvidia_peermem 570.86.15");
     int id = topo_add_endpoint(t, b, ENDPOINT_GPU);
     t->endpoint[id].nic = 0;
     t->endpoint[id].numa = 1;
@@ -160,6 +198,41 @@ static void the_golden_file_is_the_preset_that_it_was_made_from(void **state)
     fabric_free(&f);
     topo_free(&a);
     topo_free(&b);
+}
+
+static void rows_of_gpus_come_back(void **state)
+{
+    struct topo a, b, c;
+    struct err err;
+
+    (void)state;
+    if (topo_load(&a, "tests/golden/topology-gb300.json", &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(a.gpus, 4);
+    assert_int_equal(a.endpoint[0].gpu, 0);
+    a.gpu[1].down = 5;
+    a.gpu[2].path[0] = -1;
+    assert_int_equal(topo_save(&a, path, &err), 0);
+    if (topo_load(&b, path, &err) < 0)
+        fail_msg("%s", err.text);
+    same_topo(&a, &b);
+    topo_copy(&c, &b);
+    assert_int_equal(c.gpus, 4);
+    for (int i = 0; i < 4; i++) {
+        json_t *x = gpu_row(&a.gpu[i]), *y = gpu_row(&c.gpu[i]);
+        assert_true(json_equal(x, y));
+        json_decref(x);
+        json_decref(y);
+    }
+    assert_int_equal(c.trials, 1);
+    assert_int_equal(c.trial[0].allocate, 1);
+    assert_int_equal(c.trial[0].import, 0);
+    assert_string_equal(c.trial[0].why, "CUDA_ERROR_NOT_PERMITTED");
+    assert_int_equal(b.gpu[1].down, 5);
+    assert_int_equal(b.gpu[2].path[0], -1);
+    topo_free(&a);
+    topo_free(&b);
+    topo_free(&c);
 }
 
 static void a_hundred_thousand_endpoints_stay_small_and_quick(void **state)
@@ -297,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded_again),
         cmocka_unit_test(the_golden_file_is_the_preset_that_it_was_made_from),
+        cmocka_unit_test(rows_of_gpus_come_back),
         cmocka_unit_test(a_hundred_thousand_endpoints_stay_small_and_quick),
         cmocka_unit_test(every_bad_value_is_refused_with_its_place),
         cmocka_unit_test(text_that_is_no_json_is_refused_with_its_line),
