@@ -1,0 +1,51 @@
+/* device.h - what kernels.cu takes from CUDA.  The stand-in for the driver (tests/fake) defines the
+ * same for the CPU, includes kernels.cu as C and runs a kernel one thread after the other. */
+#ifndef RG_DEVICE_H
+#define RG_DEVICE_H
+
+#ifdef __CUDACC__
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define DEVICE static __device__ __forceinline__
+
+DEVICE size_t thread_index(void)
+{
+    return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+DEVICE size_t thread_count(void)
+{
+    return (size_t)gridDim.x * blockDim.x;
+}
+
+/* The sum over a warp, right in the thread for which `true` comes back; all 32 must call it. */
+DEVICE bool warp_sum(uint64_t *x)
+{
+    for (int step = 16; step > 0; step /= 2)
+        *x += __shfl_down_sync(0xFFFFFFFFu, *x, step);
+    return threadIdx.x % 32 == 0;
+}
+
+DEVICE void add_shared(uint64_t *at, uint64_t x)
+{
+    atomicAdd((unsigned long long *)at, (unsigned long long)x);
+}
+
+/* In pinned memory this is atomic for this GPU, and nobody else writes there. */
+DEVICE void min_shared(uint64_t *at, uint64_t x)
+{
+    atomicMin((unsigned long long *)at, (unsigned long long)x);
+}
+
+DEVICE uint64_t nanoseconds(void)
+{
+    uint64_t t;
+
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
+#endif
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "kernels/kernels_args.h"
+#include "probe/cuda_api.h"
+#include "probe/gpu_own.h"
+#include "probe/hot.h"
+
+/* From image.S, in programs that were linked with it. */
+extern const unsigned char kernels_image[] __attribute__((weak));
+
+enum kernel {
+    PRESET,
+    FILL,
+    FIND,
+    FILL_HOT,
+    FIND_HOT,
+    COPY,
+    COPY_BYTES,
+    READ,
+    CHAIN,
+    CHASE,
+    LOAD,
+    KERNELS
+};
+static const char *const names[KERNELS] = {
+    [PRESET] = "rg_preset",         [FILL] = "rg_fill",         [FIND] = "rg_find",
+    [FILL_HOT] = "rg_fill_hot",     [FIND_HOT] = "rg_find_hot", [COPY] = "rg_copy",
+    [COPY_BYTES] = "rg_copy_bytes", [READ] = "rg_read",         [CHAIN] = "rg_chain",
+    [CHASE] = "rg_chase",           [LOAD] = "rg_load"};
+
+static struct {
+    cuda_module module; /* NULL: not loaded, because ... */
+    cuda_function function[KERNELS];
+    char why[256];
+} own = {.why = "no GPU is open"};
+
+/* A driver of CUDA 12 does not load what nvcc 13 made, a GPU that is older than the build's list
+ * of architectures has no code in it: words that send the reader to the build, not to the GPU. */
+static void cannot_load(int rc)
+{
+    char text[160];
+
+    snprintf(own.why, sizeof(own.why),
+             "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d: %s",
+             cuda.version / 1000, cuda.version % 1000 / 10, gpu_own.facts.sm,
+             cuda_error_text(rc, text));
+}
+
+static void load(const void *image)
+{
+    cuda_module module;
+    int rc = cuda.ModuleLoadData(&module, image);
+
+    for (int i = 0; rc == CUDA_GOOD && i < KERNELS; i++) {
+        rc = cuda.ModuleGetFunction(&own.function[i], module, names[i]);
+        if (rc)
+            cuda.ModuleUnload(module);
+    }
+    if (rc)
+        cannot_load(rc);
+    else
+        own.module = module;
+}
+
+void kernels_open(void)
+{
+    const char *file = getenv("RAILGAUGE_KERNELS");
+    struct err err = {0, ""};
+    char *text = NULL;
+
+    if (file && *file) {
+        if (file_read(&text, NULL, file, 64u << 20, &err))
+            snprintf(own.why, sizeof(own.why), "%.250s", err.text);
+        else
+            load(text);
+        free(text);
+    } else if (kernels_image) {
+        load(kernels_image);
+    } else {
+        snprintf(own.why, sizeof(own.why), "this program was built without nvcc");
+    }
+}
+
+void kernels_close(void)
+{
+    if (own.module)
+        cuda.ModuleUnload(own.module);
+    own.module = NULL;
+    snprintf(own.why, sizeof(own.why), "no GPU is open");
+}
+
+bool kernels_there(const char **why)
+{
+    if (why)
+        *why = own.module ? NULL : own.why;
+    return own.module;
+}
+
+static int launch(enum kernel kernel, unsigned blocks, unsigned threads, void **arguments,
+                  gpu_stream s, struct err *err)
+{
+    int rc;
+
+    if (!own.module)
+        return err_config(err, "no GPU kernels: %s", own.why);
+    rc =
+        cuda.LaunchKernel(own.function[kernel], blocks, 1, 1, threads, 1, 1, 0, s, arguments, NULL);
+    return rc ? cuda_error(err, rc, "GPU kernel %s", names[kernel]) : 0;
+}
+
+/* One thread for each unit of work, up to all that the GPU can hold: 2048 a multiprocessor, eight
+ * blocks of 256.  Nothing to do is done. */
+static int spread(enum kernel kernel, size_t units, void **arguments, gpu_stream s, struct err *err)
+{
+    size_t blocks = units / 256 + (units % 256 > 0), most = 8 * (size_t)gpu_own.facts.sms;
+
+    if (units == 0)
+        return 0;
+    return launch(kernel, (unsigned)(blocks < most ? blocks : most), 256, arguments, s, err);
+}
+
+static size_t cells(const void *at, size_t bytes)
+{
+    return (gpu_ptr(at) % 16 + bytes + 15) / 16;
+}
+
+static int fill(void *buf, size_t bytes, struct pattern_args p, gpu_stream s, struct err *err)
+{
+    return spread(FILL, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &p}, s, err);
+}
+
+int kernel_fill(void *buf, size_t bytes, uint64_t k, gpu_stream s, struct err *err)
+{
+    return fill(buf, bytes, (struct pattern_args){.k = k}, s, err);
+}
+
+int kernel_fill_term(void *buf, size_t bytes, uint64_t k, uint64_t k_before, bool first,
+                     gpu_stream s, struct err *err)
+{
+    struct pattern_args p = {.k = k, .k_before = k_before, .term = !first};
+
+    return fill(buf, bytes, p, s, err);
+}
+
+/* By a kernel, since a fill by the driver is for device memory only. */
+static int preset(uint64_t *wrong, gpu_stream s, struct err *err)
+{
+    return launch(PRESET, 1, 32, (void *[]){&wrong}, s, err);
+}
+
+int kernel_find(const void *buf, size_t bytes, uint64_t k, uint64_t *wrong, gpu_stream s,
+                struct err *err)
+{
+    struct pattern_args p = {.k = k};
+
+    if (preset(wrong, s, err))
+        return -1;
+    return spread(FIND, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &p, &wrong}, s,
+                  err);
+}
+
+static int is_aligned(const void *at, size_t to, const char *what, struct err *err)
+{
+    if (gpu_ptr(at) % to == 0)
+        return 0;
+    return err_io(err, "%s: address %p is not a multiple of %zu", what, at, to);
+}
+
+int kernel_fill_hot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
+                    int redop, gpu_stream s, struct err *err)
+{
+    struct hot_args h = {.k = k, .type = type, .redop = redop, .ranks = ranks, .rank = rank};
+    size_t bytes = elements * (size_t)hot_width(type);
+
+    if (is_aligned(buf, (size_t)hot_width(type), "one-hot fill", err))
+        return -1;
+    return spread(FILL_HOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h}, s, err);
+}
+
+int kernel_find_hot(const void *buf, size_t first, size_t elements, int type, int ranks, uint64_t k,
+                    int redop, uint64_t *wrong, gpu_stream s, struct err *err)
+{
+    struct hot_args h = {.k = k, .first = first, .type = type, .redop = redop, .ranks = ranks};
+    size_t bytes = elements * (size_t)hot_width(type);
+
+    if (is_aligned(buf, (size_t)hot_width(type), "one-hot check", err) || preset(wrong, s, err))
+        return -1;
+    return spread(FIND_HOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h, &wrong}, s,
+                  err);
+}
+
+int kernel_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err)
+{
+    void *arguments[] = {&to, &from, &bytes};
+
+    if ((gpu_ptr(to) | gpu_ptr(from)) % 16)
+        return spread(COPY_BYTES, bytes, arguments, s, err);
+    return spread(COPY, (bytes + 15) / 16, arguments, s, err);
+}
+
+int kernel_read(const void *from, size_t bytes, uint64_t *out, gpu_stream s, struct err *err)
+{
+    if (is_aligned(from, 16, "read", err))
+        return -1;
+    return spread(READ, (bytes + 15) / 16, (void *[]){&from, &bytes, &out}, s, err);
+}
+
+/* Nearest the golden section of `words` and prime to it: one cycle, and each step far from those
+ * before, whose places in memory it falls between. */
+static size_t chain_step(size_t words)
+{
+    size_t step = (size_t)(0.6180339887498949 * (double)words), a, b, rest;
+
+    for (step = step ? step : 1;; step++) {
+        for (a = words, b = step; b; a = b, b = rest)
+            rest = a % b;
+        if (a == 1)
+            return step;
+    }
+}
+
+int kernel_chain(void *at, size_t words, gpu_stream s, struct err *err)
+{
+    size_t step = words ? chain_step(words) : 0;
+
+    if (is_aligned(at, sizeof(uint64_t), "chain", err))
+        return -1;
+    return spread(CHAIN, words, (void *[]){&at, &words, &step}, s, err);
+}
+
+uint64_t kernel_chain_at(size_t words, size_t steps)
+{
+    return (uint64_t)((unsigned __int128)chain_step(words) * steps % words);
+}
+
+int kernel_chase(const void *at, size_t steps, uint64_t *out, gpu_stream s, struct err *err)
+{
+    return launch(CHASE, 1, 32, (void *[]){&at, &steps, &out}, s, err);
+}
+
+int kernel_load(double seconds, int blocks, gpu_stream s, struct err *err)
+{
+    float *never = NULL;
+    uint64_t ns;
+
+    if (!(seconds > 0 && seconds <= 60) || blocks < 0)
+        return err_usage(err, "load of %g s on %d multiprocessors: more than 0 and at most 60 s",
+                         seconds, blocks);
+    ns = (uint64_t)(1e9 * seconds);
+    return launch(LOAD, (unsigned)(blocks ? blocks : gpu_own.facts.sms), 1024,
+                  (void *[]){&ns, &never}, s, err);
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels behind kernels.h, in what C and C++ have in common.
+//
+// Memory is taken in cells of 16 bytes at addresses that are multiples of 16, whatever the address
+// of the buffer: a cell at a time is what a thread loads and stores best, and neighbouring threads
+// take neighbouring cells.  Only the first and the last cell of a buffer can be partly outside it;
+// they go byte by byte.  Every loop goes in steps of the whole grid, so that any grid will do.
+#include "kernels/device.h"
+#include "kernels/kernels_args.h"
+#include "kernels/pattern.h"
+#include "probe/hot.h"
+
+struct cell {
+    uint64_t word[2];
+} __attribute__((aligned(16)));
+
+// --- where the cells of a buffer lie ---
+struct cells {
+    unsigned char *base; // of cell 0, at or before the buffer
+    size_t skip, bytes;  // of cell 0 that lie before the buffer; of the buffer
+    size_t count;
+};
+
+DEVICE struct cells cells_of(const void *buf, size_t bytes)
+{
+    struct cells c;
+
+    c.skip = (size_t)buf % 16;
+    c.base = (unsigned char *)buf - c.skip;
+    c.bytes = bytes;
+    c.count = (c.skip + bytes + 15) / 16;
+    return c;
+}
+
+DEVICE bool cell_is_whole(const struct cells *c, size_t i)
+{
+    return 16 * i >= c->skip && 16 * (i + 1) <= c->skip + c->bytes;
+}
+
+DEVICE bool byte_is_inside(const struct cells *c, size_t at)
+{
+    return at >= c->skip && at < c->skip + c->bytes;
+}
+
+// --- the pattern: eight bytes from any byte offset on ---
+DEVICE uint64_t term_word(const struct pattern_args *p, size_t i)
+{
+    uint64_t w = pattern_word(p->k, i);
+
+    return p->term ? pattern_subtract(w, pattern_word(p->k_before, i)) : w;
+}
+
+// Word i is at byte 8 * i.  An offset before the buffer's begin is never used by its caller.
+DEVICE uint64_t pattern_bytes(const struct pattern_args *p, size_t offset)
+{
+    size_t i = offset / 8;
+    unsigned shift = 8 * (unsigned)(offset % 8);
+    uint64_t low = term_word(p, i);
+
+    return shift ? low >> shift | term_word(p, i + 1) << (64 - shift) : low;
+}
+
+DEVICE struct cell pattern_cell(const struct pattern_args *p, size_t offset)
+{
+    struct cell c;
+
+    c.word[0] = pattern_bytes(p, offset);
+    c.word[1] = pattern_bytes(p, offset + 8);
+    return c;
+}
+
+DEVICE unsigned char pattern_byte(const struct pattern_args *p, size_t offset)
+{
+    return (unsigned char)(term_word(p, offset / 8) >> 8 * (offset % 8));
+}
+
+KERNEL(256) rg_fill(void *buf, size_t bytes, struct pattern_args p)
+{
+    struct cells c = cells_of(buf, bytes);
+
+    for (size_t i = thread_index(); i < c.count; i += thread_count()) {
+        if (cell_is_whole(&c, i)) {
+            ((struct cell *)c.base)[i] = pattern_cell(&p, 16 * i - c.skip);
+            continue;
+        }
+        for (size_t at = 16 * i; at < 16 * i + 16; at++)
+            if (byte_is_inside(&c, at))
+                c.base[at] = pattern_byte(&p, at - c.skip);
+    }
+}
+
+// "Nothing wrong", before the threads that look may say otherwise.
+KERNEL(32) rg_preset(uint64_t *wrong)
+{
+    if (thread_index() == 0)
+        *wrong = ~(uint64_t)0;
+}
+
+// The first wrong byte of cell i into *wrong; the loads are repeated, since this is rare.
+DEVICE void locate(const struct cells *c, size_t i, const struct pattern_args *p, uint64_t *wrong)
+{
+    for (size_t at = 16 * i; at < 16 * i + 16; at++)
+        if (byte_is_inside(c, at) && c->base[at] != pattern_byte(p, at - c->skip)) {
+            if (at - c->skip < *(volatile uint64_t *)wrong)
+                min_shared(wrong, at - c->skip);
+            return;
+        }
+}
+
+DEVICE bool is_wrong(const struct cells *c, size_t i, const struct pattern_args *p,
+                     const struct cell *got)
+{
+    struct cell want = pattern_cell(p, 16 * i - c->skip);
+
+    return ((want.word[0] ^ got->word[0]) | (want.word[1] ^ got->word[1])) != 0;
+}
+
+// Four loads of a thread are under way at a time: one alone does not fill the memory's pipe.
+KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64_t *wrong)
+{
+    struct cells c = cells_of(buf, bytes);
+    const struct cell *cell = (const struct cell *)c.base;
+    size_t n = thread_count(), i = thread_index();
+    size_t last = c.count ? c.count - 1 : 0; // the first and the last are looked at by byte
+    struct cell got[4];
+
+    if (i == 0 && c.count) {
+        locate(&c, 0, &p, wrong);
+        locate(&c, last, &p, wrong);
+    }
+    for (i += 1; i + 3 * n < last; i += 4 * n) {
+        for (int j = 0; j < 4; j++)
+            got[j] = cell[i + j * n];
+        for (int j = 0; j < 4; j++)
+            if (is_wrong(&c, i + j * n, &p, &got[j])) {
+                locate(&c, i + j * n, &p, wrong);
+                return; // what this thread would find from here on comes later in the buffer
+            }
+    }
+    for (; i < last; i += n) {
+        got[0] = cell[i];
+        if (is_wrong(&c, i, &p, &got[0])) {
+            locate(&c, i, &p, wrong);
+            return;
+        }
+    }
+}
+
+// --- one-hot: 16 / width elements a cell; the buffer begins with a multiple of the width ---
+DEVICE uint64_t hot_bits(const struct hot_args *h, size_t element)
+{
+    uint64_t word = hot_word(h->k, element);
+
+    return hot_owner(word, h->ranks) == h->rank ? hot_value(h->type, h->redop, word)
+                                                : hot_other(h->type, h->redop);
+}
+
+// The elements of one 8-byte word of the buffer.
+DEVICE uint64_t hot_bytes(const struct hot_args *h, size_t element)
+{
+    uint64_t out = 0;
+
+    for (int at = 0; at < 8; at += hot_width(h->type), element++)
+        out |= hot_bits(h, element) << 8 * at;
+    return out;
+}
+
+DEVICE void fill_hot(void *buf, size_t bytes, const struct hot_args *h)
+{
+    struct cells c = cells_of(buf, bytes);
+    size_t width = (size_t)hot_width(h->type), element;
+    struct cell out;
+
+    for (size_t i = thread_index(); i < c.count; i += thread_count()) {
+        if (cell_is_whole(&c, i)) {
+            element = (16 * i - c.skip) / width;
+            out.word[0] = hot_bytes(h, element);
+            out.word[1] = hot_bytes(h, element + 8 / width);
+            ((struct cell *)c.base)[i] = out;
+            continue;
+        }
+        for (size_t at = 16 * i; at < 16 * i + 16; at++)
+            if (byte_is_inside(&c, at))
+                c.base[at] = (unsigned char)(hot_bits(h, (at - c.skip) / width) >>
+                                             8 * ((at - c.skip) % width));
+    }
+}
+
+DEVICE bool hot_is_wrong(const struct hot_args *h, size_t element, uint64_t got)
+{
+    return !hot_near(h->type, h->redop, h->ranks, hot_word(h->k, h->first + element), got);
+}
+
+DEVICE uint64_t element_at(const unsigned char *p, size_t width)
+{
+    uint64_t v = 0;
+
+    for (size_t at = 0; at < width; at++)
+        v |= (uint64_t)p[at] << 8 * at;
+    return v;
+}
+
+DEVICE bool hot_cell_is_wrong(const struct hot_args *h, size_t element, const struct cell *got)
+{
+    int wrong = 0;
+
+    for (int w = 0; w < 2; w++)
+        for (int at = 0; at < 8; at += hot_width(h->type), element++)
+            wrong |= hot_is_wrong(h, element, got->word[w] >> 8 * at & hot_all(h->type));
+    return wrong;
+}
+
+// The elements of cell i, one by one, for the first wrong one.
+DEVICE bool locate_hot(const struct cells *c, size_t i, const struct hot_args *h, uint64_t *wrong)
+{
+    size_t width = (size_t)hot_width(h->type);
+
+    for (size_t at = 16 * i; at < 16 * i + 16; at += width) {
+        size_t element = (at - c->skip) / width;
+
+        if (!byte_is_inside(c, at) || !hot_is_wrong(h, element, element_at(c->base + at, width)))
+            continue;
+        if (element < *(volatile uint64_t *)wrong)
+            min_shared(wrong, element);
+        return true;
+    }
+    return false;
+}
+
+DEVICE void find_hot(const void *buf, size_t bytes, const struct hot_args *h, uint64_t *wrong)
+{
+    struct cells c = cells_of(buf, bytes);
+    size_t width = (size_t)hot_width(h->type);
+    struct cell got;
+
+    for (size_t i = thread_index(); i < c.count; i += thread_count()) {
+        if (cell_is_whole(&c, i)) {
+            got = ((const struct cell *)c.base)[i];
+            if (!hot_cell_is_wrong(h, (16 * i - c.skip) / width, &got))
+                continue;
+        }
+        if (locate_hot(&c, i, h, wrong))
+            return; // what this thread would find from here on comes later in the buffer
+    }
+}
+
+// The type as a constant in each branch: hot.h decides a lot by it.
+#define OF_EACH_TYPE(CALL)                                                                         \
+    switch (h.type) {                                                                              \
+        OF_TYPE(NCCL_INT8, CALL)                                                                   \
+        OF_TYPE(NCCL_UINT8, CALL)                                                                  \
+        OF_TYPE(NCCL_INT32, CALL)                                                                  \
+        OF_TYPE(NCCL_UINT32, CALL)                                                                 \
+        OF_TYPE(NCCL_INT64, CALL)                                                                  \
+        OF_TYPE(NCCL_UINT64, CALL)                                                                 \
+        OF_TYPE(NCCL_FLOAT16, CALL)                                                                \
+        OF_TYPE(NCCL_FLOAT32, CALL)                                                                \
+        OF_TYPE(NCCL_FLOAT64, CALL)                                                                \
+        OF_TYPE(NCCL_BFLOAT16, CALL)                                                               \
+        OF_TYPE(NCCL_FLOAT8E4M3, CALL)                                                             \
+        OF_TYPE(NCCL_FLOAT8E5M2, CALL)                                                             \
+    }
+#define OF_TYPE(TYPE, CALL)                                                                        \
+    case TYPE:                                                                                     \
+        h.type = TYPE;                                                                             \
+        CALL;                                                                                      \
+        break;
+
+KERNEL(256)
+rg_fill_hot(void *buf, size_t bytes, struct hot_args h)
+{
+    OF_EACH_TYPE(fill_hot(buf, bytes, &h));
+}
+
+KERNEL(256) rg_find_hot(const void *buf, size_t bytes, struct hot_args h, uint64_t *wrong)
+{
+    OF_EACH_TYPE(find_hot(buf, bytes, &h, wrong));
+}
+
+// --- measuring ---
+// Both addresses are multiples of 16; the first threads copy what is left after whole cells.
+KERNEL(256) rg_copy(void *to, const void *from, size_t bytes)
+{
+    struct cell *out = (struct cell *)to;
+    const struct cell *in = (const struct cell *)from;
+    size_t n = thread_count(), i = thread_index(), count = bytes / 16;
+    struct cell c[4];
+
+    for (size_t at = 16 * count + i; at < bytes; at += n)
+        ((unsigned char *)to)[at] = ((const unsigned char *)from)[at];
+    for (; i + 3 * n < count; i += 4 * n) {
+        for (int j = 0; j < 4; j++)
+            c[j] = in[i + j * n];
+        for (int j = 0; j < 4; j++)
+            out[i + j * n] = c[j];
+    }
+    for (; i < count; i += n)
+        out[i] = in[i];
+}
+
+// The same for addresses of any alignment, at the speed of bytes.
+KERNEL(256) rg_copy_bytes(void *to, const void *from, size_t bytes)
+{
+    for (size_t i = thread_index(); i < bytes; i += thread_count())
+        ((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
+}
+
+DEVICE uint64_t tail_sum(const unsigned char *p, size_t bytes)
+{
+    uint64_t sum = 0;
+
+    for (size_t at = 0; at < bytes; at++)
+        sum += (uint64_t)p[at] << 8 * (at % 8);
+    return sum;
+}
+
+KERNEL(256) rg_read(const void *from, size_t bytes, uint64_t *out)
+{
+    const struct cell *in = (const struct cell *)from;
+    size_t n = thread_count(), i = thread_index(), count = bytes / 16;
+    uint64_t sum = 0;
+    struct cell c[4];
+
+    if (i == 0)
+        sum = tail_sum((const unsigned char *)from + 16 * count, bytes % 16);
+    for (; i + 3 * n < count; i += 4 * n) {
+        for (int j = 0; j < 4; j++)
+            c[j] = in[i + j * n];
+        for (int j = 0; j < 4; j++)
+            sum += c[j].word[0] + c[j].word[1];
+    }
+    for (; i < count; i += n)
+        sum += in[i].word[0] + in[i].word[1];
+    if (warp_sum(&sum))
+        add_shared(out, sum);
+}
+
+KERNEL(256) rg_chain(uint64_t *at, size_t words, size_t step)
+{
+    for (size_t i = thread_index(); i < words; i += thread_count())
+        at[i] = i + step < words ? i + step : i + step - words;
+}
+
+// Volatile loads pass by the cache of the multiprocessor, which peers' memory never enters.
+KERNEL(32) rg_chase(const uint64_t *at, size_t steps, uint64_t *out)
+{
+    uint64_t i = 0;
+
+    if (thread_index() != 0)
+        return;
+    for (; steps > 0; steps--)
+        i = ((const volatile uint64_t *)at)[i];
+    *out = i;
+}
+
+// A long chain of multiplications between two looks at the clock; the branch that would write is
+// never taken, but the compiler cannot know that and keeps the arithmetic.
+KERNEL(1024) rg_load(uint64_t duration, float *never)
+{
+    uint64_t start = nanoseconds();
+    float x = 1.0f + 1e-3f * (float)(thread_index() % 1024);
+
+    while (nanoseconds() - start < duration)
+        for (int i = 0; i < 4096; i++)
+            x = x * 0.999f + 1e-3f;
+    if (x < 0)
+        *never = x;
+}
