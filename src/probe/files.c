@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "probe/watch.h"
 
 int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err)
 {
@@ -32,16 +34,24 @@ int files_plan(struct files *f, const struct probe_args *a, struct world *w, str
     return w->agree(w, rc, err);
 }
 
+int files_save_topology(const struct files *f, struct err *err)
+{
+    char *copy = mem_strdup(f->output), *path = file_join(dirname(copy), "topology.json");
+    int rc = topo_save(&f->topo, path, err);
+
+    free(path);
+    free(copy);
+    return rc;
+}
+
 static int save_inputs(const struct files *f, const struct probe_args *a, struct err *err)
 {
-    char *copy = mem_strdup(f->output), *dir = dirname(copy);
-    char *topology = file_join(dir, "topology.json"), *plan = file_join(dir, "plan.tsv");
-    int rc = a->topology ? 0 : topo_save(&f->topo, topology, err);
+    char *copy = mem_strdup(f->output), *plan = file_join(dirname(copy), "plan.tsv");
+    int rc = a->topology ? 0 : files_save_topology(f, err);
 
     if (rc == 0 && !a->plan)
         rc = plan_save(&f->plan, plan, err);
     free(plan);
-    free(topology);
     free(copy);
     return rc;
 }
@@ -60,29 +70,11 @@ int files_open(struct files *f, const struct probe_args *a, struct world *w, con
     return w->agree(w, rc, err);
 }
 
-char *files_trouble(const struct files *f)
-{
-    const struct points *all = points_all(f->log);
-    int wrong = 0, failed = 0;
-    const char *first = NULL;
-
-    for (int i = 0; i < all->count; i++) {
-        const struct point *p = &all->point[i];
-        wrong += p->wrong;
-        failed += p->stop == STOP_FAILED;
-        if (!first && (p->wrong || p->stop == STOP_FAILED))
-            first = p->note;
-    }
-    if (!first)
-        return NULL;
-    return mem_printf("data were wrong in %d of %d points and %d failed; first: %s", wrong,
-                      all->count, failed, first);
-}
-
 static void stop(int sig)
 {
     (void)sig;
     measure_stop = 1;
+    watch_stopping();
 }
 
 void files_catch_signals(void)
@@ -92,4 +84,20 @@ void files_catch_signals(void)
 
     for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
         sigaction(caught[i], &act, NULL);
+}
+
+int files_close(struct files *f, int rc, struct err *err)
+{
+    char *trouble = f->log ? points_trouble(points_all(f->log)) : NULL;
+    bool failed = trouble && points_failed(points_all(f->log));
+
+    if (points_close(f->log, rc < 0 ? NULL : err) < 0)
+        rc = -1;
+    f->log = NULL;
+    if (trouble && (rc < 0 || !failed))
+        log_warn("%s: %s", f->output, trouble);
+    else if (trouble)
+        rc = err_set(err, "%s: %s", f->output, trouble);
+    free(trouble);
+    return rc;
 }

@@ -21,9 +21,14 @@ int files_plan(struct files *f, const struct probe_args *a, struct world *w, str
 int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
                struct err *err);
 
-/* "data were wrong in 2 of 40 points and 1 failed; first: pair_bw of ..."; NULL when all went well.
- * Rank 0; the caller frees. */
-char *files_trouble(const struct files *f);
+/* Close the log after a campaign that ended with rc; local.  Points that failed or held wrong data
+ * become its error (-1) unless it has one, tainted ones a warning: "points.tsv: data were wrong in
+ * 2 of 40 points ...". */
+int files_close(struct files *f, int rc, struct err *err);
+
+/* topology.json beside the points, where fit looks for it; a file of another name or place that the
+ * topology was read from is the user's and stays as it is. */
+int files_save_topology(const struct files *f, struct err *err);
 
 /* SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and waits;
  * on SIGTERM it kills them a second later.) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/measure.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +10,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "probe/fault.h"
 #include "probe/plan_cost.h"
 #include "probe/retest.h"
 #include "probe/sample.h"
+#include "probe/taint.h"
+#include "probe/watch.h"
 #include "probe/worst.h"
 
 volatile sig_atomic_t measure_stop;
@@ -39,12 +43,16 @@ struct campaign {
     struct progress progress;
     struct worst worst;
     double started, work_done;
-    char *inbox; /* rank 0: one record a rank */
+    struct taint *taint; /* this rank's GPU is watched; NULL: none */
+    char *inbox;         /* rank 0: one record a rank */
+    int struck;          /* points that this rank has begun */
+    double points;       /* of the whole plan */
 };
 
 /* What a rank tells rank 0 about one size. */
 struct record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
+    char taint[TAINT_TEXT];
     struct point point;
 };
 
@@ -59,6 +67,18 @@ static bool first_epoch(const struct round *r, int epoch)
     return !(r->epochs & ((1u << epoch) - 1));
 }
 
+/* What this rank does now, in words that its group shares with no other. */
+static void announce(const struct round *r, int g, size_t bytes, size_t reach)
+{
+    char size[UNITS_TEXT], group[32] = "";
+
+    if (r->groups > 1)
+        snprintf(group, sizeof(group), ", group %d", g);
+    watch_enter("%s of %s (round %d%s)", op_name(r->op), units_bytes_text(size, (double)bytes),
+                r->id, group);
+    watch_expect(20 + (double)reach / 50e6); /* opening: connections, touching every page */
+}
+
 static int measure_group(struct campaign *c, const struct round *r, int g, int epoch, size_t bytes,
                          struct point *p, struct err *err)
 {
@@ -66,13 +86,20 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
 
     point_describe(p, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
+    announce(r, g, bytes, reach);
     if (session_open(&c->session, r, g, epoch, reach, &why) < 0) {
         p->stop = STOP_FAILED;
         snprintf(p->note, sizeof(p->note), "%s", why.text);
         session_close(&c->session);
+        watch_leave();
         return 0;
     }
-    return sample_point(&c->session, p, c->o, c->o->check && first_epoch(r, epoch), err);
+    watch_expect(0);
+    int rc = fault_strike(c->world->rank, ++c->struck, err);
+    if (rc == 0)
+        rc = sample_point(&c->session, p, c->o, c->o->check && first_epoch(r, epoch), err);
+    watch_leave();
+    return rc;
 }
 
 /* --- rank 0: records become rows --- */
@@ -83,6 +110,16 @@ static void keep_point(struct campaign *c, const struct round *r, struct point *
         snprintf(p->note, sizeof(p->note), "a member failed without a word");
     points_add(c->log, p);
     worst_note(&c->worst, c->topo, r, p);
+}
+
+/* Whose GPU suffered meanwhile; a point that failed or is wrong has its own words. */
+static void merge_taint(const struct campaign *c, const struct plan_group *pg, struct point *p)
+{
+    const struct record *box = (const struct record *)(void *)c->inbox;
+
+    for (int i = 0; i < pg->size && !p->note[0]; i++)
+        if (box[pg->members[i]].taint[0])
+            taint_note(p, c->topo, pg->members[i], box[pg->members[i]].taint);
 }
 
 /* The first member's record of each group, with the words of the member that saw the trouble. */
@@ -100,6 +137,8 @@ static void merge_records(struct campaign *c, const struct round *r)
             if (other->state && other->point.note[0])
                 memcpy(p.note, other->point.note, sizeof(p.note));
         }
+        if (p.stop != STOP_FAILED && !p.wrong)
+            merge_taint(c, pg, &p);
         keep_point(c, r, &p);
     }
 }
@@ -154,10 +193,14 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
     int rc = 0;
 
     if (bytes && !is_done(c, r, mine, epoch, bytes)) {
+        taint_begin(c->taint);
         rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
+        taint_end(c->taint, rec.taint);
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
     if (c->world->gather(c->world, &rec, sizeof(rec), c->inbox, err) < 0)
+        return -1;
+    if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
         return -1;
     if (c->log)
         merge_records(c, r);
@@ -189,12 +232,20 @@ static int too_slow(const struct campaign *c, const struct round *r, int epoch, 
     return 0;
 }
 
+/* What is safe in the file, for the verdict's words. */
+static void tell_kept(const struct campaign *c)
+{
+    if (c->log)
+        watch_points(points_all(c->log)->count, (int)fmin(c->points, INT_MAX));
+}
+
 static int finish_size(struct campaign *c, const struct round *r, size_t bytes, int rc,
                        struct err *err)
 {
     if (rc == 0 && c->log) {
         rc = points_commit(c->log, err);
         c->work_done += r->groups;
+        tell_kept(c);
         show_progress(c, r, bytes);
     }
     if (rc == 0)
@@ -326,10 +377,14 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     c.own.max_run = plan_max_run(topo, o->max_run);
     c.o = &c.own;
     c.started = log_now();
+    c.taint = taint_watch(w, topo);
     c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;
     worst_open(&c.worst);
+    c.points = plan_points(plan);
     if (log)
-        progress_start(&c.progress, plan_points(plan));
+        progress_start(&c.progress, c.points);
+    watch_leave();
+    tell_kept(&c);
     if (w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
@@ -338,7 +393,10 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
         if (w->agree(w, rc, err) == 0)
             rc = measure_rounds(&c, &again, err);
     }
+    if (rc == 0)
+        rc = taint_report(c.taint, w, topo, err);
 out:
+    taint_close(c.taint);
     session_free(&c.session);
     progress_end(&c.progress);
     plan_free(&again);

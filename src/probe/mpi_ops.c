@@ -41,12 +41,22 @@ static int do_all_reduce(struct mpi_ctx *c, const struct mpi_job *j)
     return code;
 }
 
+static int do_reduce(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    int code = MPI_SUCCESS;
+
+    for (size_t at = 0; at < j->block && code == MPI_SUCCESS; at += MPI_CHUNK)
+        code = MPI_Reduce(c->send + at, c->recv + at, lesser(j->block - at, MPI_CHUNK) / ELEMENT,
+                          MPI_UINT32_T, MPI_SUM, 0, c->comm);
+    return code;
+}
+
 static int do_broadcast(struct mpi_ctx *c, const struct mpi_job *j)
 {
     return MPI_Bcast(c->self == 0 ? c->send : c->recv, j->count, j->type, 0, c->comm);
 }
 
-int mpi_left_of(const struct mpi_ctx *c)
+static int left_of(const struct mpi_ctx *c)
 {
     return (c->self + c->size - 1) % c->size;
 }
@@ -54,7 +64,7 @@ int mpi_left_of(const struct mpi_ctx *c)
 static int do_sendrecv(struct mpi_ctx *c, const struct mpi_job *j)
 {
     return MPI_Sendrecv(c->send, j->count, j->type, (c->self + 1) % c->size, TAG, c->recv, j->count,
-                        j->type, mpi_left_of(c), TAG, c->comm, MPI_STATUS_IGNORE);
+                        j->type, left_of(c), TAG, c->comm, MPI_STATUS_IGNORE);
 }
 
 static int do_pair_latency(struct mpi_ctx *c, const struct mpi_job *j)
@@ -113,6 +123,7 @@ const struct mpi_op mpi_ops[OP_COUNT] = {
     [OP_ALL_TO_ALL] = {do_all_to_all, FLOW_EXCHANGE, 0},
     [OP_ALL_REDUCE] = {do_all_reduce, FLOW_SUM, 0},
     [OP_BROADCAST] = {do_broadcast, FLOW_FIRST, 0},
+    [OP_REDUCE] = {do_reduce, FLOW_ROOT, 0},
     [OP_SENDRECV] = {do_sendrecv, FLOW_LEFT, 0},
     [OP_PAIR_LATENCY] = {do_pair_latency, FLOW_LEFT, 2},
     [OP_PAIR_BW] = {do_pair_bw, FLOW_FIRST, OP_PAIR_WINDOW},
@@ -140,39 +151,26 @@ static int big_type(MPI_Datatype *out, size_t bytes)
     return code;
 }
 
-static int refuse(const struct mpi_ctx *c, enum op op, size_t bytes, struct err *err)
-{
-    if (op_is_pair(op) && c->size != 2)
-        return err_set(err, "%s needs a group of 2 ranks, this one has %d", op_name(op), c->size);
-    if (bytes > c->capacity)
-        return err_set(err, "%s of %zu bytes: the buffers were opened for %zu", op_name(op), bytes,
-                       c->capacity);
-    if (bytes % (size_t)op_blocks(op, c->size))
-        return err_set(err, "%s of %zu bytes cannot be split over %d ranks", op_name(op), bytes,
-                       c->size);
-    return 0;
-}
-
 /* Where there is room (up to 16 MiB) the messages of a window have places of their own, so that
  * each can be verified. */
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err)
 {
-    enum mpi_flow flow = mpi_ops[op].flow;
+    enum flow flow = mpi_ops[op].flow;
     bool window = mpi_ops[op].messages == OP_PAIR_WINDOW;
 
-    if (refuse(c, op, bytes, err))
+    if (op_fits(op, c->size, bytes, c->capacity, err))
         return -1;
     *j = (struct mpi_job){.op = op, .bytes = bytes, .slots = 1, .type = MPI_BYTE};
     j->block = bytes / (size_t)op_blocks(op, c->size);
-    if (flow == FLOW_SUM || flow == FLOW_SCATTER)
+    if (flow_adds(flow))
         j->block = (j->block + ELEMENT - 1) / ELEMENT * ELEMENT;
     j->slice = MPI_CHUNK / (size_t)c->size / ELEMENT * ELEMENT;
     if (window && bytes <= c->room / OP_PAIR_WINDOW) {
         j->slots = OP_PAIR_WINDOW;
         j->stride = bytes;
     }
-    j->derived = j->block > MPI_CHUNK && flow != FLOW_SUM && flow != FLOW_SCATTER;
+    j->derived = j->block > MPI_CHUNK && !flow_adds(flow);
     j->count = j->derived ? 1 : lesser(j->block, MPI_CHUNK);
     if (!j->derived)
         return 0;
@@ -183,4 +181,18 @@ void mpi_job_free(struct mpi_job *j)
 {
     if (j->derived)
         MPI_Type_free(&j->type);
+}
+
+struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
+{
+    enum flow flow = mpi_ops[j->op].flow;
+
+    return (struct moved){.flow = flow,
+                          .member = c->member,
+                          .size = c->size,
+                          .self = c->self,
+                          .block = j->block,
+                          .slice = flow == FLOW_SCATTER ? j->slice : j->block,
+                          .stride = j->stride,
+                          .slots = j->slots};
 }

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/op.h"
+#include "probe/flow.h"
 
 enum { MPI_CHUNK = 1 << 30 };
 
@@ -46,19 +47,9 @@ struct mpi_job {
     bool derived;
 };
 
-/* Who gets what from whom: decides what is filled in and what must arrive. */
-enum mpi_flow {
-    FLOW_GATHER,   /* my block to everybody */
-    FLOW_EXCHANGE, /* a block of its own to each */
-    FLOW_SCATTER,  /* my block of the sum to me */
-    FLOW_SUM,      /* the whole sum to everybody */
-    FLOW_FIRST,    /* from index 0 to the others */
-    FLOW_LEFT,     /* from my left neighbour; in a pair that is the other one */
-};
-
 struct mpi_op {
     int (*once)(struct mpi_ctx *c, const struct mpi_job *j); /* MPI_SUCCESS or an MPI error code */
-    enum mpi_flow flow;
+    enum flow flow;
     int messages; /* pair ops: one after another in one direction; latency: there and back */
 };
 extern const struct mpi_op mpi_ops[OP_COUNT];
@@ -68,6 +59,7 @@ int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t 
                  struct err *err);
 void mpi_job_free(struct mpi_job *j);
 
-int mpi_left_of(const struct mpi_ctx *c); /* index of the left neighbour in the ring */
+/* What is filled in and what must arrive. */
+struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
 
 #endif

@@ -56,7 +56,7 @@ struct plan_opts {
     int factor;    /* -f */
     size_t
         pair_bytes;   /* size of the bandwidth probe in pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
-    unsigned ops;     /* bit mask of enum op for collectives and pairs */
+    unsigned ops;     /* bit mask of enum op for collectives and pairs; default: all but reduce */
     enum stage pairs; /* schedule: CLASS, TOURNAMENT, SHIFT or ISOLATED; STAGE_COUNT: isolated
                        * to 16 endpoints, tournament to 32, class matchings above */
     int matchings;    /* k of class matchings, default 8 */

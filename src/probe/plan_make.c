@@ -18,7 +18,7 @@ void plan_defaults(struct plan_opts *o)
     memset(o, 0, sizeof(*o));
     o->min_bytes = 8;
     o->factor = 2;
-    o->ops = (1u << OP_COUNT) - 1;
+    o->ops = ((1u << OP_COUNT) - 1) & ~(1u << OP_REDUCE); /* no training step reduces to one */
     o->pairs = STAGE_COUNT;
     o->matchings = 8;
     o->epochs = PLAN_EPOCHS;

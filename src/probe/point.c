@@ -10,6 +10,7 @@
 #include "base/tsv.h"
 #include "base/units.h"
 #include "probe/point_io.h"
+#include "probe/taint.h"
 
 const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
 
@@ -301,4 +302,38 @@ void point_describe(struct point *p, const struct round *r, int g, int epoch, si
     p->bytes = bytes;
     p->skew = NAN;
     p->slowest = p->late = -1;
+}
+
+char *points_trouble(const struct points *all)
+{
+    int wrong = 0, failed = 0, tainted = 0;
+    const char *first = NULL, *taint = NULL;
+
+    for (int i = 0; i < all->count; i++) {
+        const struct point *p = &all->point[i];
+        bool bad = p->wrong || p->stop == STOP_FAILED;
+        wrong += p->wrong;
+        failed += p->stop == STOP_FAILED;
+        tainted += taint_is(p);
+        first = !first && bad ? p->note : first;
+        taint = !taint && taint_is(p) ? p->note : taint;
+    }
+    if (!first && !taint)
+        return NULL;
+    char *bad = first ? mem_printf("data were wrong in %d of %d points and %d failed; first: %s",
+                                   wrong, all->count, failed, first)
+                      : mem_strdup("");
+    char *text = taint ? mem_printf("%s%s%d of %d points are tainted; first: %s", bad,
+                                    first ? "; " : "", tainted, all->count, taint)
+                       : mem_strdup(bad);
+    free(bad);
+    return text;
+}
+
+bool points_failed(const struct points *all)
+{
+    for (int i = 0; i < all->count; i++)
+        if (all->point[i].wrong || all->point[i].stop == STOP_FAILED)
+            return true;
+    return false;
 }

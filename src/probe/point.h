@@ -33,7 +33,7 @@ struct point {
     int late;           /* endpoint that arrived last most often, -1: not known */
     enum stop stop;
     bool checked, wrong; /* data verified; found wrong */
-    char note[128];      /* what check() or run() said, "" if nothing; no control characters */
+    char note[256];      /* what check() or run() said, "" if nothing; no control characters */
 };
 
 /* Who, what and when of group g of a round; nothing is measured yet. */
@@ -71,7 +71,13 @@ const struct point_key *points_keys(const struct points_log *log, int *count);
 bool point_key_find(const struct point_key *sorted, int count, int round, int group, int epoch,
                     size_t bytes);
 const struct points *
-points_all(const struct points_log *log);                  /* what was there and what was added */
+points_all(const struct points_log *log); /* what was there and what was added */
+/* "data were wrong in 2 of 40 points and 1 failed; first: pair_bw of ...", and what is tainted;
+ * NULL when all went well.  The caller frees. */
+char *points_trouble(const struct points *all);
+/* Did points fail, or were data wrong?  Such a campaign ends with EXIT_UNJUDGED, whatever the
+ * transport. */
+bool points_failed(const struct points *all);
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
 
 #endif

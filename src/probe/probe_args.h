@@ -4,14 +4,23 @@
 
 #include <stdbool.h>
 
+#include "probe/copy_opts.h"
+#include "probe/device_opts.h"
+#include "probe/nccl_opts.h"
 #include "probe/probe_opts.h"
 
 struct probe_args {
     const char *output; /* NULL: the command's default */
     const char *root, *transport, *topology, *plan, *format;
     bool quiet, dry_run;
-    bool done; /* help or version was asked for: nothing else is to be done */
+    bool json, check, look; /* discover */
+    bool done;              /* help or version was asked for: nothing else is to be done */
     struct probe_opts probe;
+    struct nccl_opts nccl;
+    struct copy_opts copy;
+    bool compute;      /* what each GPU does alone, instead of a plan */
+    const char *model; /* --model: whose products */
+    struct device_choice device;
 };
 
 /* argv[0] is "railgauge-probe NAME"; argp is one of the first two below.  Never exits (MPI_Finalize
@@ -28,7 +37,8 @@ extern const struct argp probe_common_argp;
 
 extern const struct argp probe_discover_argp, probe_probe_argp;
 /* The options of probe_probe_argp with its own --help, as a child for railgauge probe; the input is
- * a struct probe_args with the defaults of probe_opts, and the parent's flags hold ARGP_NO_HELP. */
+ * a struct probe_args with the defaults of probe_opts and nccl_opts, and the parent's flags hold
+ * ARGP_NO_HELP. */
 extern const struct argp probe_files_argp;
 
 #endif

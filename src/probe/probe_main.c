@@ -3,105 +3,71 @@
  *
  * All ranks parse the same words; only rank 0 prints, reads and writes files.  Whatever fails on
  * any rank is agreed on, so that all ranks end with MPI_Finalize and the same exit code. */
+#include <libgen.h>
 #include <locale.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "emit/nccl_tests.h"
 #include "emit/replay_report.h"
 #include "probe/files.h"
-#include "probe/plan_cost.h"
+#include "probe/gpu.h"
+#include "probe/nccl_api.h"
+#include "probe/nccl_guard.h"
+#include "probe/probe_main.h"
+#include "probe/seat.h"
+#include "probe/transport.h"
+#include "probe/watch.h"
+#include "probe/watch_serve.h"
 #include "probe/world_mpi.h"
 #include "step/replay_world.h"
-#include "topo/gather.h"
 
-static int run_discover(const struct probe_args *a, struct world *w, struct err *err)
+bool probe_is(const struct probe_args *a, const char *transport)
 {
-    struct topo topo;
-    int rc = topo_gather(&topo, MPI_COMM_WORLD, a->root ? a->root : "", err);
-
-    if (rc == 0 && w->rank == 0) {
-        rc = a->output ? topo_save(&topo, a->output, err) : 0;
-        if (rc == 0 && !a->quiet)
-            topo_print(&topo, stdout);
-    }
-    topo_free(&topo);
-    return w->agree(w, rc, err);
+    return a->transport && !strcmp(a->transport, transport);
 }
 
-static int choose_transport(const struct transport **tr, const char *name, struct err *err)
+bool probe_on_gpus(const struct probe_args *a)
 {
-    *tr = name ? transport_find(name) : transports[0];
-    if (name && !strcmp(name, "sim"))
-        return err_usage(err, "transport sim needs no ranks: use railgauge probe --transport sim");
-    if (!*tr)
-        return err_usage(err, "no transport \"%s\"; this program has %s", name,
-                         transports[0]->name);
-    return 0;
+    return probe_is(a, "nccl") || probe_is(a, "copy");
 }
 
-static int get_topo(struct topo *t, const struct probe_args *a, struct world *w, struct err *err)
+/* "auto" is nccl where every rank has a GPU and the library, else mpi; why is said and kept. */
+static void choose_auto(struct probe_args *a, struct world *w)
 {
-    int rc = 0;
+    struct err why = {0, ""};
 
-    if (!a->topology)
-        rc = topo_gather(t, MPI_COMM_WORLD, "", err);
-    else if (w->rank == 0)
-        rc = topo_load(t, a->topology, err);
-    if (rc == 0 && w->rank == 0 && t->endpoints != w->size)
-        rc = err_config(err, "%s has %d endpoints, but %d ranks run: start one rank an endpoint",
-                        a->topology, t->endpoints, w->size);
-    if (w->agree(w, rc, err) < 0)
-        return -1;
-    if (w->rank != 0) {
-        int host = topo_add_host(t, "elsewhere");
-        for (int i = 0; i < w->size; i++)
-            topo_add_endpoint(t, host, ENDPOINT_CPU);
-    }
-    return 0;
-}
-
-static int measure(struct files *f, const struct transport *tr, const struct probe_args *a,
-                   struct world *w, struct err *err)
-{
-    int rc = files_open(f, a, w, tr->name, err);
-
+    if (!a->transport || strcmp(a->transport, "auto"))
+        return;
+    int rc = seat_take(w, a->nccl.share_gpu, NULL, &why);
     if (rc == 0)
-        rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
-    char *trouble = w->rank == 0 && f->log ? files_trouble(f) : NULL;
-    if (trouble)
-        log_warn("%s: %s", f->output, trouble);
-    free(trouble);
-    if (rc == 0 && a->format && w->rank == 0)
-        rc = nccl_tests_print(stdout, points_all(f->log), &f->plan, &f->topo, err);
-    if (points_close(f->log, rc < 0 ? NULL : err) < 0)
-        rc = -1;
-    return w->agree(w, rc, err);
+        rc = w->agree(w, nccl_load(&why), &why);
+    gpu_close();
+    a->transport = rc < 0 ? "mpi" : "nccl";
+    if (probe_is(a, "nccl"))
+        return;
+    if (w->rank == 0)
+        log_info("transport mpi: %s", why.text);
+    json_provenance_add("transport_why", why.text);
 }
 
-static int run_probe(const struct probe_args *a, struct world *w, struct err *err)
-{
-    const struct transport *tr;
-    struct files f = {.output = NULL};
-    int rc = choose_transport(&tr, a->transport, err);
+static bool simulated; /* SimGrid: all ranks are one process, and their time is not ours */
 
-    topo_init(&f.topo);
-    if (rc == 0)
-        rc = get_topo(&f.topo, a, w, err);
-    if (rc == 0)
-        rc = files_plan(&f, a, w, err);
-    if (rc == 0 && !a->dry_run)
-        rc = measure(&f, tr, a, w, err);
-    else if (rc == 0 && w->rank == 0)
-        plan_cost_print(stdout, &f.plan, w->size, &a->probe.measure);
-    plan_free(&f.plan);
-    topo_free(&f.topo);
-    return rc;
+/* From here on ranks that hang or die are named; the verdict lies beside `output`. */
+static void start_watch(struct world *w, double hang_after, const char *transport,
+                        const char *output)
+{
+    char *copy = output ? mem_strdup(output) : NULL;
+
+    if (!simulated)
+        watch_start(w, hang_after > 0 ? hang_after : watch_hang_default(transport),
+                    copy ? dirname(copy) : NULL);
+    free(copy);
 }
 
 static int report(struct replay_outcome *out, const struct replay_opts *o, struct err *err)
@@ -131,6 +97,7 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
     }
     if (o.done)
         return 0;
+    start_watch(w, 0, "mpi", o.output);
     int rc = replay_world(&out, &o, w, err);
     if (rc == 0 && w->rank == 0)
         rc = report(&out, &o, err);
@@ -140,26 +107,32 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
 
 static int run_with(const struct argp *argp, int argc, char **argv, struct world *w,
                     int (*run)(const struct probe_args *a, struct world *w, struct err *err),
-                    struct err *err)
+                    const char *output, struct err *err)
 {
     struct probe_args args;
 
     int rc = probe_args_parse(&args, argp, argc, argv, w->rank == 0, err);
     if (rc < 0)
         err->text[0] = '\0'; /* argp has said it */
-    else if (!args.done)
-        rc = run(&args, w, err);
-    return rc;
+    if (rc < 0 || args.done)
+        return rc;
+    if (!args.compute)
+        choose_auto(&args, w);
+    if (transport_limit(&args.probe.plan.ops, args.transport, err) < 0)
+        return -1;
+    start_watch(w, args.probe.measure.hang_after, args.transport,
+                args.output ? args.output : output);
+    return run(&args, w, err);
 }
 
 static int start_discover(int argc, char **argv, struct world *w, struct err *err)
 {
-    return run_with(&probe_discover_argp, argc, argv, w, run_discover, err);
+    return run_with(&probe_discover_argp, argc, argv, w, probe_discover, NULL, err);
 }
 
 static int start_probe(int argc, char **argv, struct world *w, struct err *err)
 {
-    return run_with(&probe_probe_argp, argc, argv, w, run_probe, err);
+    return run_with(&probe_probe_argp, argc, argv, w, probe_campaign, "points.tsv", err);
 }
 
 static const struct command {
@@ -167,8 +140,8 @@ static const struct command {
     int (*run)(int argc, char **argv, struct world *w, struct err *err);
     int threads; /* how many threads of a rank enter MPI at once; measuring wants no locks */
 } commands[] = {
-    {"discover", "railgauge-probe discover", start_discover, MPI_THREAD_SINGLE},
-    {"probe", "railgauge-probe probe", start_probe, MPI_THREAD_SINGLE},
+    {"discover", "railgauge-probe discover", start_discover, MPI_THREAD_FUNNELED},
+    {"probe", "railgauge-probe probe", start_probe, MPI_THREAD_FUNNELED},
     {"replay", "railgauge-probe replay", run_replay, MPI_THREAD_MULTIPLE},
 };
 
@@ -204,6 +177,7 @@ static void note_library(void)
     MPI_Get_library_version(version, &len);
     version[strcspn(version, "\n")] = '\0';
     json_provenance_add("mpi", version);
+    simulated = strstr(version, "SMPI");
 }
 
 int main(int argc, char **argv)
@@ -214,6 +188,8 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     json_provenance_argv(argc, argv);
     log_setup("railgauge-probe", LOG_INFO);
+    if (argc > 1 && !strcmp(argv[1], "watch"))
+        return serve_main(argc - 1, argv + 1);
     const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
     MPI_Init_thread(&argc, &argv, command ? command->threads : MPI_THREAD_SINGLE, &threads);
@@ -223,9 +199,19 @@ int main(int argc, char **argv)
 
     if (rc == 0)
         rc = run_command(command, argc, argv, &w, &err);
+    if (watch_verdict(NULL) < 0) { /* said by the listener; MPI_Finalize would wait for the dead */
+        fflush(NULL);
+        _exit(EXIT_CUT);
+    }
     if (rc < 0 && w.rank == 0 && err.text[0])
         log_error("%s", err.text);
+    watch_stop();
     world_mpi_close(&w);
     MPI_Finalize();
-    return rc < 0 ? err.code : EXIT_GOOD;
+    int code = rc < 0 ? err.code : EXIT_GOOD;
+    if (nccl_guard_left()) { /* what ends with exit() must not be taken from those calls */
+        fflush(NULL);
+        _exit(code);
+    }
+    return code;
 }

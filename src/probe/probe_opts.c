@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
+#include "probe/nccl_api.h"
 
 enum {
     OPS = 0x200,
@@ -22,6 +23,7 @@ enum {
     BUDGET,
     NO_CHECK,
     NO_RETEST,
+    HANG_AFTER,
     PAIR_BYTES,
     FULL
 };
@@ -33,8 +35,8 @@ static const struct argp_option options[] = {
     {"stepfactor", 'f', "N", 0, "size ladder factor (default 2)", 20},
     {"op", OPS, "LIST", 0,
      "only these: all_gather,reduce_scatter,all_to_all,all_reduce,broadcast,"
-     "sendrecv,pair_latency,pair_bw,pair_bibw; pairs and collectives stand for all "
-     "of their kind",
+     "reduce,sendrecv,pair_latency,pair_bw,pair_bibw; pairs and collectives stand for all "
+     "of their kind (default: all but reduce)",
      20},
     {"pairs", PAIRS, "HOW", 0,
      "pair schedule: class, tournament, shift or isolated (default by size)", 20},
@@ -56,6 +58,10 @@ static const struct argp_option options[] = {
      "end a ladder when one run would take longer (default 100ms between CPUs, 1s between GPUs)",
      30},
     {"budget", BUDGET, "TIME", 0, "end the campaign after this long, exit 75; --resume continues",
+     30},
+    {"hang-after", HANG_AFTER, "TIME", 0,
+     "without any movement for this long somebody hangs: the rank is named, exit 75 (default 30s "
+     "over MPI, 8s between GPUs)",
      30},
     {"iters", 'n', "N", 0, "exactly N samples instead of the stop rule", 30},
     {"warmup_iters", 'w', "N", 0, "runs that are not counted (default 16)", 30},
@@ -85,7 +91,8 @@ static int parse_ops(unsigned *ops, const char *list, struct err *err)
         if (op >= 0)
             *ops |= 1u << op;
         else if (all < 0)
-            rc = err_usage(err, "no operation \"%s\"", t);
+            rc = err_usage(err, "no operation \"%s\"%s", t,
+                           nccl_redop_find(t) >= 0 ? "; a reduction is --redop" : "");
     }
     free(copy);
     return rc || *ops ? rc : err_usage(err, "no operation in \"%s\"", list);
@@ -115,6 +122,10 @@ static int parse_more(int key, char *arg, struct probe_opts *o, struct err *err)
         return units_seconds(&o->measure.max_run, arg, err);
     case BUDGET:
         return units_seconds(&o->measure.budget, arg, err);
+    case HANG_AFTER:
+        rc = units_seconds(&o->measure.hang_after, arg, err);
+        return rc == 0 && o->measure.hang_after < 0.5 ? err_usage(err, "%s is less than 0.5 s", arg)
+                                                      : rc;
     case 'n':
         return units_int(&o->measure.iters, arg, 1, 10000000, err);
     case 'w':
@@ -223,6 +234,8 @@ char **probe_opts_words(const struct probe_opts *o, int *count)
         MEM_PUSH(w, n) = mem_printf("--max-run=%.9f", m->max_run);
     if (m->budget > 0)
         MEM_PUSH(w, n) = mem_printf("--budget=%.9f", m->budget);
+    if (m->hang_after > 0)
+        MEM_PUSH(w, n) = mem_printf("--hang-after=%.9f", m->hang_after);
     if (m->iters)
         MEM_PUSH(w, n) = mem_printf("--iters=%d", m->iters);
     MEM_PUSH(w, n) = mem_printf("--warmup_iters=%d", m->warmup);

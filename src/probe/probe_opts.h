@@ -15,9 +15,8 @@ struct probe_opts {
 void probe_opts_defaults(struct probe_opts *o);
 
 /* -b -e -f -n -w -c --op --pairs --exact --matchings --epochs --seed --half-width --time-cap
- * --max-run
- * --budget --no-check --no-retest --pair-bytes --full, as a child of a command's argp; its input is
- * a struct probe_opts that holds the defaults. */
+ * --max-run --budget --hang-after --no-check --no-retest --pair-bytes --full, as a child of a
+ * command's argp; its input is a struct probe_opts that holds the defaults. */
 extern const struct argp probe_argp;
 
 /* The same options as words, for handing them to the MPI program; the words and the array belong to

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/watch.h"
 
 enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 
@@ -44,6 +45,7 @@ static int any_failed(struct session *s, int rc, struct err *err)
 static int fail_point(struct state *st, const struct err *why)
 {
     st->p->stop = STOP_FAILED;
+    st->p->checked = st->p->wrong = false; /* what did not arrive is not wrong */
     memset(&st->p->sec, 0, sizeof(st->p->sec));
     note(st->p, why->text);
     return 0;
@@ -79,7 +81,25 @@ static int note_arrival(struct state *st, struct err *err)
  * samples of a batch add up to its time. */
 static bool is_chained(const struct session *s, enum op op)
 {
-    return !s->world->solo && !op_is_pair(op) && op != OP_BROADCAST;
+    return !s->world->solo && !op_is_pair(op) && (s->transport->stream || !op_is_rooted(op));
+}
+
+/* What one run may rightly take: eight times the last one of this operation, and before there is
+ * one, whatever 25 MB/s would. */
+static double slow_run(const struct session *s, const struct point *p)
+{
+    bool known = s->pace > 0 && s->pace_op == p->op;
+
+    return (double)p->bytes * (known ? 8 * s->pace : 1 / 25e6);
+}
+
+/* Small messages say nothing about large ones. */
+static void note_pace(struct session *s, const struct point *p, double sec)
+{
+    if (p->bytes < 64 << 10)
+        return;
+    s->pace = sec / (double)p->bytes;
+    s->pace_op = p->op;
 }
 
 /* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
@@ -89,6 +109,8 @@ static int batch(struct state *st, int n, struct err *err)
     struct err why = {0, ""};
 
     make_room(s, st->n + n);
+    watch_step();
+    watch_expect(slow_run(s, st->p));
     if (note_arrival(st, err) < 0)
         return -1;
     double *mine = s->sec, *slow = s->slow + st->n, from = log_now();
@@ -112,6 +134,7 @@ static int batch(struct state *st, int n, struct err *err)
     }
     for (int i = n - 1; chained && i > 0; i--)
         slow[i] -= slow[i - 1];
+    note_pace(s, st->p, took / n);
     if (!s->world->solo) /* a sample of a window or a ping-pong lasts longer than it says */
         st->spent += took;
     st->n += n;
@@ -185,6 +208,8 @@ static int verify(struct state *st, struct err *err)
 {
     struct session *s = st->s;
     struct err why = {0, ""};
+    watch_step(); /* filling and comparing take their time too */
+    watch_expect(slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
     int rc = s->transport->check(s->ctx, st->p->op, st->p->bytes, &why),
         bad = any_failed(s, rc, err);
 

@@ -16,6 +16,8 @@ struct session {
     double *sec;      /* room for samples of this rank and of the slowest */
     double *slow;
     int room;
+    double pace; /* s a byte of the last run, 0: none yet; what a slow one may take comes from it */
+    enum op pace_op;
 };
 
 /* Open on group g of round r.  Collective over its members, who fail together. */

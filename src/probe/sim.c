@@ -40,11 +40,9 @@ static int find_part(const struct topo *t, enum what what, const char *text, int
                                  : t->group[rack_level(t)].count;
     struct err why;
 
-    for (int i = 0; what == HOST && i < t->hosts; i++)
-        if (!strcmp(t->host[i].name, text)) {
-            *out = i;
-            return 0;
-        }
+    *out = what == HOST ? topo_find_host(t, text) : -1;
+    if (*out >= 0)
+        return 0;
     if (units_int(out, text, 0, count - 1, &why) < 0)
         return err_usage(err, "%s %s: %s", names[what], text, why.text);
     return 0;

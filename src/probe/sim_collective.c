@@ -2,13 +2,13 @@
 /* Collectives on the simulated fabric.
  *
  * A published curve of the preset is used when op and group match it; elsewhere a ring in member
- * order (all_gather, reduce_scatter, all_reduce, broadcast), a pairwise exchange (all_to_all) or
- * the single hop (sendrecv).  Ring: NCCL src/graph/tuning.cc, latency = steps * (alpha of the
- * link), further hops inside a domain as base/protocol.h says, bandwidth = the slowest link; a ring
- * leaves a domain over the NICs of all its `g` members there at once, each carrying 1/g, so the
- * slowest of those NICs rules.  all_to_all: one pair's latency and PROTOCOL_PEER for each further
- * peer; every member's NIC carries its own traffic, and the slowest member rules (nccl-tests issue
- * #267). */
+ * order (all_gather, reduce_scatter, all_reduce, broadcast, reduce), a pairwise exchange
+ * (all_to_all) or the single hop (sendrecv).  Ring: NCCL src/graph/tuning.cc, latency = steps *
+ * (alpha of the link), further hops inside a domain as base/protocol.h says, bandwidth = the
+ * slowest link; a ring leaves a domain over the NICs of all its `g` members there at once, each
+ * carrying 1/g, so the slowest of those NICs rules.  all_to_all: one pair's latency and
+ * PROTOCOL_PEER for each further peer; every member's NIC carries its own traffic, and the slowest
+ * member rules (nccl-tests issue #267). */
 #include <math.h>
 
 #include "base/protocol.h"
@@ -155,5 +155,5 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
         return fmax(l.crossings < n ? l.alpha_in / (n - l.crossings) : 0,
                     l.crossings ? l.alpha_out / l.crossings : 0) +
                bytes / (l.crossings ? fmin(l.Bps, l.nic_Bps) : l.Bps);
-    return rounds * ring_turn(&l, n, bytes * (op == OP_BROADCAST ? 1 : share) / l.Bps);
+    return rounds * ring_turn(&l, n, bytes * (op_is_rooted(op) ? 1 : share) / l.Bps);
 }

@@ -6,6 +6,7 @@
 #ifndef RG_TRANSPORT_H
 #define RG_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -25,6 +26,7 @@ struct group {
 
 struct transport { /* a fifth call must displace a line elsewhere */
     const char *name, *help;
+    bool stream; /* operations run back to back in a stream, broadcast and reduce too */
     int (*open)(void **ctx, const struct group *g, size_t max_bytes, struct err *err);
     int (*run)(void *ctx, enum op op, size_t bytes, int n, double *sec,
                struct err *err); /* sec[i]: this rank */
@@ -36,5 +38,8 @@ struct transport { /* a fifth call must displace a line elsewhere */
 /* NULL-terminated, the default first; each program has its own table (railgauge: sim only). */
 extern const struct transport *const transports[];
 const struct transport *transport_find(const char *name);
+/* Take the operations that a transport has not out of the set `ops` (bits of enum op); EXIT_USAGE
+ * when none is left. */
+int transport_limit(unsigned *ops, const char *name, struct err *err);
 
 #endif

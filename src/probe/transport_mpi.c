@@ -4,10 +4,10 @@
  *
  * Timing.  One MPI_Wtime a sample and nothing else between two samples, as in a loop written
  * straight to the API.  Collectives run back to back: none of them completes anywhere before every
- * rank has begun, so no rank runs ahead; only a broadcast's root does: see time_broadcast().  Pair
- * ops are timed by members[0], and members[1] repeats its numbers. A pair operation that takes less
- * than 2 us is repeated until the sample lasts 4 us, because the clock costs some 30 ns: such a
- * sample is the mean of a few (at most INNER_MAX) operations. */
+ * rank has begun, so no rank runs ahead; only those of broadcast and reduce do: see time_rooted().
+ * Pair ops are timed by members[0], and members[1] repeats its numbers. A pair operation that takes
+ * less than 2 us is repeated until the sample lasts 4 us, because the clock costs some 30 ns: such
+ * a sample is the mean of a few (at most INNER_MAX) operations. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,22 +19,24 @@
 #include "probe/mpi_ops.h"
 #include "probe/transport.h"
 #include "probe/verify.h"
+#include "probe/watch.h"
 #include "probe/world_mpi.h"
 
 extern const struct transport transport_mpi;
 
 enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
 
-/* A barrier before each, or the root runs ahead.  A receiver that leaves the barrier late finds its
- * data already there, so its own time says nothing: everybody counts from the root's start on the
- * members' common clock, and the slowest is the time from the first byte sent to the last one
- * received. */
-static int time_broadcast(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+/* A barrier before each, or the root (of reduce: the others) runs ahead.  A receiver that leaves
+ * the barrier late finds its data already there, so its own time says nothing: everybody counts
+ * from the root's start on the members' common clock, and the slowest is the time from the first
+ * byte sent to the last one received. */
+static int time_rooted(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
 {
     double *start = mem_calloc((size_t)n, sizeof(*start));
     int code = MPI_SUCCESS;
 
     for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
         code = MPI_Barrier(c->comm);
         start[i] = world_mpi_clock(c->shared);
         if (code == MPI_SUCCESS)
@@ -56,6 +58,7 @@ static int time_collective(struct mpi_ctx *c, const struct mpi_job *j, int n, do
     int code = MPI_SUCCESS;
 
     for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
         code = once(c, j);
         to = MPI_Wtime();
         sec[i] = to - from;
@@ -99,6 +102,7 @@ static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *
         code = MPI_Barrier(c->comm);
     from = MPI_Wtime();
     for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
         for (int k = 0; k < inner && code == MPI_SUCCESS; k++)
             code = once(c, j);
         to = MPI_Wtime();
@@ -120,9 +124,9 @@ static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, stru
      * way between two buffers of the asked size, not how many of them fit into a cache (10 % here).
      */
     j.stride = 0;
-    int code = (op_is_pair(op)       ? time_pair
-                : op == OP_BROADCAST ? time_broadcast
-                                     : time_collective)(c, &j, n, sec);
+    int code = (op_is_pair(op)     ? time_pair
+                : op_is_rooted(op) ? time_rooted
+                                   : time_collective)(c, &j, n, sec);
 
     mpi_job_free(&j);
     snprintf(what, sizeof(what), "%s of %zu bytes: rank %d (host %s)", op_name(op), bytes,
@@ -130,86 +134,29 @@ static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, stru
     return world_mpi_error(code, what, err);
 }
 
-/* Bytes of every block in the slice that begins at `at`. */
-static size_t slice_at(const struct mpi_job *j, size_t at)
+static void fill(struct mpi_ctx *c, const struct moved *m, unsigned seed)
 {
-    return j->block - at < j->slice ? j->block - at : j->slice;
+    int n;
+    struct piece *p = flow_sent(m, &n);
+
+    for (int i = 0; i < n; i++)
+        (p[i].sum ? verify_fill_term : verify_fill)(c->send + p[i].at, p[i].len, p[i].rank,
+                                                    p[i].block, seed);
+    free(p);
 }
 
-static void fill(struct mpi_ctx *c, const struct mpi_job *j, unsigned seed)
-{
-    size_t n = (size_t)c->size, piece;
-    int me = c->member[c->self];
-
-    switch (mpi_ops[j->op].flow) {
-    case FLOW_GATHER:
-        verify_fill(c->send, j->block, me, 0, seed);
-        break;
-    case FLOW_FIRST:
-    case FLOW_LEFT:
-        for (int i = 0; i < j->slots; i++)
-            verify_fill(c->send + (size_t)i * j->stride, j->bytes, me, i, seed);
-        break;
-    case FLOW_SUM:
-        verify_fill_term(c->send, j->block, c->self, 0, seed);
-        break;
-    case FLOW_EXCHANGE:
-        for (size_t to = 0; to < n; to++)
-            verify_fill(c->send + to * j->block, j->block, me, c->member[to], seed);
-        break;
-    case FLOW_SCATTER: /* blocks are numbered through the slices: slice * n + index */
-        for (size_t at = 0; at < j->block; at += j->slice) {
-            piece = slice_at(j, at);
-            for (size_t to = 0; to < n; to++)
-                verify_fill_term(c->send + at * n + to * piece, piece, c->self,
-                                 (int)(at / j->slice * n + to), seed);
-        }
-        break;
-    }
-}
-
-static size_t received(const struct mpi_ctx *c, const struct mpi_job *j)
-{
-    switch (mpi_ops[j->op].flow) {
-    case FLOW_FIRST:
-        return c->self == 0 ? 0 : j->bytes * (size_t)j->slots;
-    case FLOW_LEFT:
-        return j->bytes * (size_t)j->slots;
-    case FLOW_SCATTER:
-        return j->block;
-    default:
-        return j->bytes;
-    }
-}
-
-static int find(const struct mpi_ctx *c, const struct mpi_job *j, const struct verify *v,
+static int find(const struct mpi_ctx *c, const struct moved *m, const struct verify *v,
                 struct err *err)
 {
-    enum mpi_flow flow = mpi_ops[j->op].flow;
-    int rc = 0, n = c->size;
+    int n, rc = 0;
+    struct piece *p = flow_received(m, &n);
 
-    switch (flow) {
-    case FLOW_GATHER:
-    case FLOW_EXCHANGE:
-        for (int from = 0; from < n && !rc; from++)
-            rc = verify_block(v, c->recv, (size_t)from * j->block, j->block, c->member[from],
-                              flow == FLOW_GATHER ? 0 : c->member[c->self], err);
-        break;
-    case FLOW_FIRST:
-    case FLOW_LEFT:
-        for (int i = 0; i < j->slots && !rc && received(c, j); i++)
-            rc = verify_block(v, c->recv, (size_t)i * j->stride, j->bytes,
-                              c->member[flow == FLOW_FIRST ? 0 : mpi_left_of(c)], i, err);
-        break;
-    case FLOW_SUM:
-        rc = verify_sum(v, c->recv, 0, j->block, n, 0, err);
-        break;
-    case FLOW_SCATTER:
-        for (size_t at = 0; at < j->block && !rc; at += j->slice)
-            rc = verify_sum(v, c->recv, at, slice_at(j, at), n, (int)(at / j->slice) * n + c->self,
-                            err);
-        break;
-    }
+    if (n)
+        rc = verify_flip(v, c->recv, p[n - 1].at + p[n - 1].len, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = p[i].sum ? verify_sum(v, c->recv, p[i].at, p[i].len, c->size, p[i].block, err)
+                      : verify_block(v, c->recv, p[i].at, p[i].len, p[i].rank, p[i].block, err);
+    free(p);
     return rc;
 }
 
@@ -221,13 +168,12 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
 
     if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
         return -1;
-    fill(c, &j, v.seed);
+    struct moved m = mpi_job_moves(c, &j);
+    fill(c, &m, v.seed);
     int rc = world_mpi_error(mpi_ops[op].once(c, &j), op_name(op), err);
 
     if (!rc)
-        rc = verify_flip(&v, c->recv, received(c, &j), err);
-    if (!rc)
-        rc = find(c, &j, &v, err);
+        rc = find(c, &m, &v, err);
     mpi_job_free(&j);
     return world_mpi_together(&c->comm, rc, err);
 }

@@ -8,8 +8,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-
-#define GOLDEN 0x9E3779B97F4A7C15u
+#include "kernels/pattern.h"
 
 /* The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
 static uint64_t scramble(uint64_t x)
@@ -19,44 +18,31 @@ static uint64_t scramble(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static uint64_t key(int rank, int block, unsigned seed)
+uint64_t verify_key(int rank, int block, unsigned seed)
 {
-    return scramble(scramble(((uint64_t)(uint32_t)rank << 32) + (uint32_t)block + GOLDEN) + seed);
-}
-
-static uint64_t word(uint64_t k, size_t i)
-{
-    uint64_t x = k + (uint64_t)i * GOLDEN;
-
-    return x ^ (x >> 32);
-}
-
-/* x - y in each of the two uint32, without a borrow between them. */
-static uint64_t subtract_halves(uint64_t x, uint64_t y)
-{
-    return (uint64_t)((uint32_t)(x >> 32) - (uint32_t)(y >> 32)) << 32 |
-           ((uint32_t)x - (uint32_t)y);
+    return scramble(scramble(((uint64_t)(uint32_t)rank << 32) + (uint32_t)block + PATTERN_GOLDEN) +
+                    seed);
 }
 
 /* memcpy of 8 bytes is one unaligned load or store: blocks of odd sizes are not aligned. */
 void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed)
 {
     unsigned char *p = buf;
-    uint64_t k = key(rank, block, seed), w;
+    uint64_t k = verify_key(rank, block, seed), w;
     size_t i, words = bytes / 8;
 
     for (i = 0; i < words; i++) {
-        w = word(k, i);
+        w = pattern_word(k, i);
         memcpy(p + 8 * i, &w, 8);
     }
-    w = word(k, i);
+    w = pattern_word(k, i);
     memcpy(p + 8 * i, &w, bytes % 8);
 }
 
 void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed)
 {
     unsigned char *p = buf;
-    uint64_t k = key(rank, block, seed), before = key(rank - 1, block, seed), w;
+    uint64_t k = verify_key(rank, block, seed), before = verify_key(rank - 1, block, seed), w;
     size_t i, words = bytes / 8;
 
     if (rank == 0) {
@@ -64,27 +50,27 @@ void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned see
         return;
     }
     for (i = 0; i < words; i++) {
-        w = subtract_halves(word(k, i), word(before, i));
+        w = pattern_subtract(pattern_word(k, i), pattern_word(before, i));
         memcpy(p + 8 * i, &w, 8);
     }
-    w = subtract_halves(word(k, i), word(before, i));
+    w = pattern_subtract(pattern_word(k, i), pattern_word(before, i));
     memcpy(p + 8 * i, &w, bytes % 8);
 }
 
 bool verify_find(const void *buf, size_t bytes, int rank, int block, unsigned seed, size_t *offset)
 {
     const unsigned char *p = buf;
-    uint64_t k = key(rank, block, seed), want, got;
+    uint64_t k = verify_key(rank, block, seed), want, got;
     size_t i, words = bytes / 8;
 
     for (i = 0; i < words; i++) {
         memcpy(&got, p + 8 * i, 8);
-        if (got != word(k, i))
+        if (got != pattern_word(k, i))
             break;
     }
     size_t left = i < words ? 8 : bytes % 8;
 
-    want = word(k, i);
+    want = pattern_word(k, i);
     for (size_t b = 0; b < left; b++)
         if (p[8 * i + b] != ((const unsigned char *)&want)[b]) {
             *offset = 8 * i + b;
@@ -95,9 +81,29 @@ bool verify_find(const void *buf, size_t bytes, int rank, int block, unsigned se
 
 static unsigned wanted(int rank, int block, unsigned seed, size_t offset)
 {
-    uint64_t w = word(key(rank, block, seed), offset / 8);
+    uint64_t w = pattern_word(verify_key(rank, block, seed), offset / 8);
 
     return ((const unsigned char *)&w)[offset % 8];
+}
+
+int verify_block_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int source,
+                      int block, struct err *err)
+{
+    return err_set(err,
+                   "%s of %zu bytes: rank %d (host %s): byte %zu (block of rank %d) is 0x%02x, "
+                   "expected 0x%02x",
+                   op_name(v->op), v->bytes, v->rank, v->host, at + off, source, got,
+                   wanted(source, block, v->seed, off));
+}
+
+int verify_sum_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int n,
+                    int block, struct err *err)
+{
+    return err_set(err,
+                   "%s of %zu bytes: rank %d (host %s): byte %zu (sum over %d ranks) is 0x%02x, "
+                   "expected 0x%02x",
+                   op_name(v->op), v->bytes, v->rank, v->host, at + off, n, got,
+                   wanted(n - 1, block, v->seed, off));
 }
 
 int verify_block(const struct verify *v, const void *recv, size_t at, size_t len, int source,
@@ -108,11 +114,7 @@ int verify_block(const struct verify *v, const void *recv, size_t at, size_t len
 
     if (!verify_find(p, len, source, block, v->seed, &off))
         return 0;
-    return err_set(err,
-                   "%s of %zu bytes: rank %d (host %s): byte %zu (block of rank %d) is 0x%02x, "
-                   "expected 0x%02x",
-                   op_name(v->op), v->bytes, v->rank, v->host, at + off, source, p[off],
-                   wanted(source, block, v->seed, off));
+    return verify_block_byte(v, at, off, p[off], source, block, err);
 }
 
 int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
@@ -123,11 +125,7 @@ int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, 
 
     if (!verify_find(p, len, n - 1, block, v->seed, &off))
         return 0;
-    return err_set(err,
-                   "%s of %zu bytes: rank %d (host %s): byte %zu (sum over %d ranks) is 0x%02x, "
-                   "expected 0x%02x",
-                   op_name(v->op), v->bytes, v->rank, v->host, at + off, n, p[off],
-                   wanted(n - 1, block, v->seed, off));
+    return verify_sum_byte(v, at, off, p[off], n, block, err);
 }
 
 struct flip {

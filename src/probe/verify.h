@@ -17,10 +17,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/op.h"
 
+uint64_t verify_key(int rank, int block, unsigned seed); /* k above */
 void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed);
 /* The contribution of rank 0..n-1 to a sum; bytes is a multiple of 4. */
 void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed);
@@ -45,6 +47,13 @@ int verify_block(const struct verify *v, const void *recv, size_t at, size_t len
 /* The same for the sum of the terms of n ranks. */
 int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
                struct err *err);
+
+/* The same words for a byte that was found elsewhere (on a GPU): byte `off` of the block, which is
+ * `got`; -1. */
+int verify_block_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int source,
+                      int block, struct err *err);
+int verify_sum_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int n,
+                    int block, struct err *err);
 
 /* A hook for tests: RAILGAUGE_FLIP="OP:RANK:OFFSET:BIT[,...]" in the environment flips that bit of
  * that rank's receive buffer after the transfer and before the check, in every check of that op

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/mpi_clock.h"
+#include "probe/watch.h"
 
 /* Communicators are kept for the next epoch up to this size of the world; larger worlds meet more
  * partners than an MPI library has communicators (16 bits of context id in Open MPI's ob1). */
@@ -41,8 +42,9 @@ int world_mpi_error(int code, const char *what, struct err *err)
 }
 
 /* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
- * cores make everybody's latency three times what it is. */
-static int wait_asleep(MPI_Request *request)
+ * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
+ * others will not come. */
+static int sleep_until_done(MPI_Request *request)
 {
     struct timespec pause = {0, 20000};
     int done = 0, rc;
@@ -51,10 +53,20 @@ static int wait_asleep(MPI_Request *request)
         rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (rc != MPI_SUCCESS || done)
             return rc;
+        if (watch_verdict(NULL) < 0)
+            return MPI_ERR_OTHER;
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < 1000000)
             pause.tv_nsec = pause.tv_nsec * 2 < 1000000 ? pause.tv_nsec * 2 : 1000000;
     }
+}
+
+static int wait_asleep(MPI_Request *request)
+{
+    watch_waiting(true);
+    int rc = sleep_until_done(request);
+    watch_waiting(false);
+    return rc;
 }
 
 static int wait_awake(MPI_Request *request)
@@ -161,6 +173,13 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
     if (code == MPI_SUCCESS)
         code = wait_asleep(&request);
     return world_mpi_error(code, "gathering from all ranks", err);
+}
+
+int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err)
+{
+    int code = MPI_Allgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, *(MPI_Comm *)comm);
+
+    return world_mpi_error(code, "trading with the members", err);
 }
 
 double world_mpi_clock(void *comm)

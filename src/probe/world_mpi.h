@@ -17,6 +17,9 @@ void world_mpi_close(struct world *w); /* collective; before MPI_Finalize; NULL 
  * agree). */
 int world_mpi_together(void *comm, int rc, struct err *err);
 
+/* Every member's `len` bytes to every member: all has size * len bytes, in the members' order. */
+int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err);
+
 /* Seconds on the clock that the members of a communicator of enter() share. */
 double world_mpi_clock(void *comm);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <string.h>
 
 #include "probe/world.h"
 
@@ -22,10 +23,9 @@ static int solo_share(struct world *w, void **data, size_t *len, struct err *err
 static int solo_gather(struct world *w, const void *mine, size_t len, void *out, struct err *err)
 {
     (void)w;
-    (void)mine;
-    (void)len;
-    (void)out;
     (void)err;
+    if (out)
+        memmove(out, mine, len);
     return 0;
 }
 

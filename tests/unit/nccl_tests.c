@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "emit/nccl_tests.h"
 
+static struct nccl_tests_how how = {.warmup = 5};
+
 static void add(struct points *p, int round, int group, int epoch, enum op op, size_t bytes,
                 double sec)
 {
@@ -37,7 +39,7 @@ static char *print(const struct points *p, const struct topo *topo, const struct
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
 
-    assert_int_equal(nccl_tests_print(out, p, plan, topo, &err), 0);
+    assert_int_equal(nccl_tests_print(out, p, plan, topo, &how, &err), 0);
     fclose(out);
     return text;
 }
@@ -86,6 +88,35 @@ static void a_row_has_the_thirteen_columns_of_nccl_tests(void **state)
     assert_string_equal(column[8], "0");
     for (int i = 9; i < 13; i++)
         assert_string_equal(column[i], "N/A");
+    free(row);
+    free(text);
+    free(p.point);
+}
+
+static void in_place_fills_the_other_half_and_types_are_those_asked_for(void **state)
+{
+    (void)state;
+    struct points p = {.transport = "nccl"};
+    struct nccl_opts o;
+    char *column[20];
+
+    nccl_opts_defaults(&o);
+    o.in_place = o.dtype_given = true;
+    o.dtype = NCCL_FLOAT16;
+    o.redop = NCCL_MAX;
+    how.nccl = &o;
+    add(&p, 1, 0, 0, OP_REDUCE_SCATTER, 1 << 20, 100e-6);
+    char *text = print(&p, NULL, NULL), *row = data_row(text, 0);
+    how.nccl = NULL;
+    assert_int_equal(split(row, column, 20), 13);
+    assert_string_equal(column[1], "131072"); /* 2-byte elements of one rank's block */
+    assert_string_equal(column[2], "half");
+    assert_string_equal(column[3], "max");
+    for (int i = 5; i < 9; i++)
+        assert_string_equal(column[i], "N/A");
+    assert_string_equal(column[9], "100.00");
+    assert_string_equal(column[10], "10.49");
+    assert_non_null(strstr(text, " warmup iters: 5 iters: 16 "));
     free(row);
     free(text);
     free(p.point);
@@ -218,7 +249,8 @@ static void devices_are_named_when_plan_and_topology_are_known(void **state)
     snprintf(t.endpoint[3].busid, sizeof(t.endpoint[3].busid), "0000:1b:00.0");
     add(&p, 1, 0, 0, OP_ALL_REDUCE, 4096, 10e-6);
     char *text = print(&p, &t, &plan);
-    assert_non_null(strstr(text, "#  Rank  3 Group  0 on      nodeb device  1 [0000:1b:00.0] "));
+    assert_non_null(
+        strstr(text, "#  Rank  3 Group  0 Pid      0 on      nodeb device  1 [0000:1b:00] "));
     free(text);
     free(p.point);
     topo_free(&t);
@@ -250,7 +282,7 @@ static void pairs_alone_are_refused_with_a_reason(void **state)
     struct err err = {0};
 
     add(&p, 0, 0, 0, OP_PAIR_BW, 4096, 10e-6);
-    assert_int_equal(nccl_tests_print(stdout, &p, NULL, NULL, &err), -1);
+    assert_int_equal(nccl_tests_print(stdout, &p, NULL, NULL, &how, &err), -1);
     assert_string_equal(err.text, "no collective was measured: 1 points of pairs only");
     assert_int_equal(err.code, EXIT_DATA);
     free(p.point);
@@ -260,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_has_the_thirteen_columns_of_nccl_tests),
+        cmocka_unit_test(in_place_fills_the_other_half_and_types_are_those_asked_for),
         cmocka_unit_test(header_and_footer_are_the_lines_that_parsers_look_for),
         cmocka_unit_test(epochs_become_one_row_with_the_median_of_their_medians),
         cmocka_unit_test(wrong_data_is_counted_and_said_in_the_footer),

@@ -29,6 +29,7 @@ static void bus_factors_are_those_of_nccl_tests(void **state)
     assert_float_equal(op_bus_factor(OP_REDUCE_SCATTER, 8), 0.875, 1e-12);
     assert_float_equal(op_bus_factor(OP_ALL_TO_ALL, 8), 0.875, 1e-12);
     assert_float_equal(op_bus_factor(OP_BROADCAST, 8), 1, 1e-12);
+    assert_float_equal(op_bus_factor(OP_REDUCE, 8), 1, 1e-12);
     assert_float_equal(op_bus_factor(OP_SENDRECV, 8), 1, 1e-12);
     assert_float_equal(op_bus_factor(OP_PAIR_BW, 2), 1, 1e-12);
 }

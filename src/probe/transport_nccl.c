@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transport_nccl.c - GPU memory through NCCL: timing; see transport_nccl.h. */
+#include "probe/transport_nccl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "probe/nccl_guard.h"
+#include "probe/nccl_wait.h"
+#include "probe/transport.h"
+#include "probe/watch.h"
+#include "probe/world_mpi.h"
+
+extern const struct transport transport_nccl;
+
+enum { MARKS = 257, SLICE = 16, BURST_MOST = 16 };
+
+/* Shorter operations are timed several at once, for an event between two kernels takes about a
+ * microsecond of the GPU's; before longer ones the launch into an idle stream is nothing. */
+static const double burst_sec = 50e-6, lead_sec = 2e-3;
+
+/* What --algo and --proto do not allow is refused at every size: asked once. */
+static struct err refused[OP_COUNT];
+
+static int call_all(const struct nccl_side *side, const struct nccl_job *j)
+{
+    int code = NCCL_SUCCESS;
+
+    for (int i = 0; i < 2 && nccl_ops[j->op].call[i] && code == NCCL_SUCCESS; i++)
+        code = nccl_ops[j->op].call[i](side, j);
+    return code;
+}
+
+int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s)
+{
+    int code = call_all(&c->side, j);
+
+    if (code != NCCL_SUCCESS)
+        return nccl_wait_failed(c->conn, code, s);
+    watch_step(); /* who does not come back from a call stays behind */
+    return 0;
+}
+
+/* The same, guarded. */
+struct first {
+    struct nccl_side side;
+    struct nccl_job job;
+};
+
+static int call_first(void *arg)
+{
+    const struct first *f = arg;
+
+    return call_all(&f->side, &f->job);
+}
+
+static nccl_comm first_late(void *arg)
+{
+    return ((struct first *)arg)->side.comm;
+}
+
+static int put_first(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s)
+{
+    struct first f = {c->side, *j};
+    const struct nccl_call call = {"the first operation", call_first, &f, sizeof(f), first_late};
+
+    if (nccl_guard(c->conn, &call, nccl_wait_limit(), s) < 0)
+        return -1;
+    watch_step();
+    return 0;
+}
+
+/* Buffers and stream that a call was given which did not come back must stay. */
+static void lose(struct nccl_ctx *c, const struct err *why)
+{
+    c->inside |= c->conn->inside;
+    nccl_conn_lose(c->conn, why);
+    c->conn = NULL;
+}
+
+int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,
+                  double *longest, int *slowest, struct err *err)
+{
+    if (nccl_conn_agree(c->conn, s, longest, slowest, err) == 0)
+        return 0;
+    if (s->blame == NCCL_REFUSED)
+        refused[j->op] = *err;
+    lose(c, s->blame == NCCL_REFUSED ? NULL : err);
+    return -1;
+}
+
+void nccl_forget(void)
+{
+    memset(refused, 0, sizeof(refused));
+    nccl_conn_close_all();
+}
+
+/* --- a batch --- */
+
+static int make_marks(struct nccl_ctx *c, int n, struct nccl_step *s)
+{
+    struct err err;
+    int marks = n + 1 > MARKS ? n + 1 : MARKS;
+
+    if (c->clock && c->marks > n)
+        return 0;
+    gpu_clock_close(c->clock);
+    c->clock = NULL;
+    c->marks = marks;
+    if (gpu_clock_open(&c->clock, marks, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
+    return 0;
+}
+
+/* Record the operation instead of running it. */
+static int capture(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph **graph,
+                   struct nccl_step *s)
+{
+    struct err err;
+
+    if (gpu_graph_begin(c->side.stream, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
+    int rc = nccl_put(c, j, s);
+    if (gpu_graph_end(graph, c->side.stream, &err) < 0 && rc == 0)
+        rc = nccl_wait_fault(c->conn, &err, s);
+    return rc;
+}
+
+static int launch(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph *graph, int times,
+                  struct nccl_step *s)
+{
+    struct err err;
+
+    for (int i = 0; i < times; i++) {
+        if (!graph && nccl_put(c, j, s) < 0)
+            return -1;
+        if (graph && gpu_graph_launch(graph, c->side.stream, &err) < 0)
+            return nccl_wait_fault(c->conn, &err, s);
+    }
+    return 0;
+}
+
+static int mark(struct nccl_ctx *c, int i, struct nccl_step *s)
+{
+    struct err err;
+
+    return gpu_mark(c->clock, i, c->side.stream, &err) < 0 ? nccl_wait_fault(c->conn, &err, s) : 0;
+}
+
+/* How a batch is put into the stream; the same on all members, since `last` is. */
+struct shape {
+    int slice; /* so many samples may be under way that the watch sees movement */
+    int burst; /* operations in a sample */
+    int lead;  /* operations before the first mark: the stream is idle until they are launched */
+};
+
+static struct shape shape_of(const struct nccl_ctx *c, const struct nccl_job *j)
+{
+    double per = c->last_op == j->op && c->last_bytes == j->bytes ? c->last : 0;
+
+    if (per <= 0)
+        return (struct shape){SLICE, 1, 0};
+    double burst = ceil(burst_sec / per), n;
+    burst = burst > BURST_MOST ? BURST_MOST : burst;
+    n = watch_hang_after() / 8 / (per * burst);
+    return (struct shape){n < 1 ? 1 : n > 1e6 ? 1000000 : (int)n, (int)burst, per < lead_sec};
+}
+
+static int finish_slice(struct nccl_ctx *c, struct nccl_step *s)
+{
+    if (nccl_wait_stream(c->conn, c->side.stream, s) < 0)
+        return -1;
+    watch_step();
+    return 0;
+}
+
+static int run_batch(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph *graph, int n,
+                     double *sec, struct nccl_step *s)
+{
+    struct shape shape = shape_of(c, j);
+    int rc = make_marks(c, n, s);
+    struct err err;
+
+    if (rc == 0)
+        rc = launch(c, j, graph, shape.lead, s);
+    for (int i = 0; i < n && rc == 0; i++) {
+        rc = mark(c, i, s);
+        if (rc == 0)
+            rc = launch(c, j, graph, shape.burst, s);
+        if (rc == 0 && i % shape.slice == shape.slice - 1)
+            rc = finish_slice(c, s);
+    }
+    if (rc == 0)
+        rc = mark(c, n, s);
+    if (rc == 0)
+        rc = finish_slice(c, s);
+    if (rc == 0 && gpu_clock_read(c->clock, n, sec, &err) < 0)
+        rc = nccl_wait_fault(c->conn, &err, s);
+    for (int i = 0; i < n && rc == 0; i++)
+        sec[i] /= shape.burst;
+    return rc;
+}
+
+static double mean(const double *sec, int n)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += sec[i];
+    return sum / n;
+}
+
+/* The first operation connects the peers: it is timed apart, and not by the GPU. */
+static int connect_peers(struct nccl_ctx *c, const struct nccl_job *j, struct err *err)
+{
+    struct nccl_step s = {NCCL_FINE};
+    double from = log_now(), longest;
+    int slowest;
+
+    if (c->conn->worked)
+        return 0;
+    watch_expect(0.05 * c->side.size + (double)j->bytes / 25e6); /* a peer takes milliseconds */
+    if (put_first(c, j, &s) == 0)
+        nccl_wait_stream(c->conn, c->side.stream, &s);
+    s.sec = log_now() - from;
+    if (nccl_together(c, j, &s, &longest, &slowest, err) < 0)
+        return -1;
+    nccl_conn_first(c->conn, j->op, j->bytes, longest, slowest);
+    return 0;
+}
+
+static int timed(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec, struct err *err)
+{
+    struct nccl_step s = {NCCL_FINE};
+    struct gpu_graph *graph = NULL;
+    double longest;
+
+    if ((!nccl_opts_now()->graph || capture(c, j, &graph, &s) == 0) &&
+        run_batch(c, j, graph, n, sec, &s) == 0)
+        s.sec = mean(sec, n);
+    gpu_graph_free(graph);
+    if (nccl_together(c, j, &s, &longest, NULL, err) < 0)
+        return -1;
+    c->last_op = j->op;
+    c->last_bytes = j->bytes;
+    c->last = longest;
+    for (int i = 0; i < n; i++)
+        sec[i] /= nccl_ops[j->op].messages;
+    return 0;
+}
+
+/* Of a pair the source's times count. */
+static int repeat_first(struct nccl_ctx *c, int n, double *sec, struct err *err)
+{
+    double *both = mem_calloc(2 * (size_t)n, sizeof(*both));
+    int rc = world_mpi_trade(c->conn->shared, sec, (size_t)n * sizeof(*sec), both, err);
+
+    memcpy(sec, both, (size_t)n * sizeof(*sec));
+    free(both);
+    return rc;
+}
+
+static int connect_ctx(struct nccl_ctx *c, const struct group *g, struct err *err)
+{
+    struct nccl_step s = {NCCL_FINE};
+
+    if (nccl_conn_get(&c->conn, g, err) < 0)
+        return -1;
+    c->side.comm = c->conn->comm;
+    if (nccl_opts_now()->registration == NCCL_REG_NONE)
+        return 0;
+    nccl_memory_register(c, &s);
+    if (nccl_conn_agree(c->conn, &s, NULL, NULL, err) == 0)
+        return 0;
+    lose(c, err);
+    return -1;
+}
+
+/* What was refused is refused again; a communicator that was lost with it is made anew.  One that
+ * died is not: nccl_conn_get() gives the reason.  The same on all members. */
+static int usable(struct nccl_ctx *c, enum op op, struct err *err)
+{
+    const struct nccl_side *s = &c->side;
+    struct group g = {.members = s->member, .size = s->size, .self = s->self, .comm = c->shared};
+
+    if (refused[op].text[0])
+        return err_code(err, refused[op].code, "%s", refused[op].text);
+    return c->conn ? 0 : connect_ctx(c, &g, err);
+}
+
+static int nccl_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
+{
+    struct nccl_ctx *c = ctx;
+    struct nccl_job j;
+
+    if (nccl_job_make(&j, &c->side, op, bytes, err) < 0 || usable(c, op, err) < 0)
+        return -1;
+    j.stride = 0; /* as transport_mpi.c: the messages of a window share one buffer */
+    watch_enter("%s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
+    int rc = connect_peers(c, &j, err);
+    if (rc == 0)
+        rc = timed(c, &j, n, sec, err);
+    watch_leave();
+    return rc == 0 && op_is_pair(op) ? repeat_first(c, n, sec, err) : rc;
+}
+
+/* --- opening --- */
+
+static void nccl_close(void *ctx)
+{
+    struct nccl_ctx *c = ctx;
+    struct err err;
+
+    if (!c)
+        return;
+    /* What the GPU still works on must not be taken from under it, and freeing waits for it. */
+    bool quiet = !c->inside && nccl_wait_gpu(c->side.member[c->side.self], &err) == 0 &&
+                 (!c->side.stream || gpu_done(c->side.stream, &err) == 1);
+    nccl_memory_drop(c, quiet);
+    gpu_clock_close(c->clock);
+    if (quiet)
+        gpu_stream_close(c->side.stream);
+    free((void *)c->side.member);
+    free(c);
+}
+
+static void fill_side(struct nccl_side *s, const struct group *g, size_t max_bytes)
+{
+    const struct nccl_opts *o = nccl_opts_now();
+    int *member = mem_calloc((size_t)g->size, sizeof(*member));
+
+    memcpy(member, g->members, sizeof(*member) * (size_t)g->size);
+    *s = (struct nccl_side){.self = g->self,
+                            .size = g->size,
+                            .member = member,
+                            .capacity = max_bytes,
+                            .dtype = o->dtype,
+                            .sum_dtype = o->dtype_given ? o->dtype : NCCL_UINT32,
+                            .redop = o->redop,
+                            .in_place = o->in_place};
+    s->room = nccl_job_room(s, max_bytes);
+}
+
+static int prepare(struct nccl_ctx *c, struct err *err)
+{
+    int me = c->side.member[c->side.self];
+
+    if (nccl_wait_gpu(me, err) < 0)
+        return -1;
+    if (gpu_stream_open(&c->side.stream, err) < 0 || nccl_memory_take(c, err) < 0)
+        return err_wrap(err, "%s", nccl_conn_who(me));
+    return 0;
+}
+
+static int nccl_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
+{
+    struct nccl_ctx *c = mem_calloc(1, sizeof(*c));
+
+    c->shared = g->comm;
+    fill_side(&c->side, g, max_bytes);
+    gethostname(c->host, sizeof(c->host) - 1);
+    if (world_mpi_together(g->comm, prepare(c, err), err) < 0 || connect_ctx(c, g, err) < 0) {
+        nccl_close(c);
+        return -1;
+    }
+    *ctx = c;
+    return 0;
+}
+
+const struct transport transport_nccl = {
+    .name = "nccl",
+    .help = "GPU memory through NCCL (NVLink, PCIe, InfiniBand, sockets: as NCCL or --path says)",
+    .stream = true,
+    .open = nccl_open,
+    .run = nccl_run,
+    .check = nccl_check,
+    .close = nccl_close,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What one GPU does alone, on the stand-ins, whose rates are set here. */
+#include "probe/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "kernels/kernels.h"
+#include "probe/measure.h"
+
+static const struct gemm_shape shapes[] = {
+    {GEMM_BF16, 1024, 512, 256}, {GEMM_BF16, 512, 512, 512}, {GEMM_FP8, 1024, 512, 256}};
+enum { SHAPES = 3 };
+
+static struct device_opts opts(void)
+{
+    struct device_opts o;
+
+    device_defaults(&o);
+    o.bytes = 1 << 20;
+    o.time_cap = 1;
+    o.half_width = 0.2;
+    o.shape = shapes;
+    o.shapes = SHAPES;
+    return o;
+}
+
+static int measure(struct device_row *rows, const struct device_opts *o, struct err *err)
+{
+    device_begin(rows, o);
+    return device_measure(rows, o, DEVICE_HOST_LINK | DEVICE_INSIDE, err);
+}
+
+static const struct device_row *find(const struct device_row *rows, int n, enum device_kind kind)
+{
+    for (int i = 0; i < n; i++)
+        if (rows[i].kind == kind)
+            return &rows[i];
+    fail_msg("no row %s", device_kind_name[kind]);
+    return NULL;
+}
+
+static int open_fake(void **state)
+{
+    static char path[] = "/tmp/railgauge-device-XXXXXX";
+    struct err err;
+    FILE *f = fdopen(mkstemp(path), "w");
+
+    /* 1 MiB takes 105 ms to copy, by the clock of the stand-in and not of the wall. */
+    fputs("hbm_Bps 2e7\nhost_Bps 1e7\n", f);
+    fclose(f);
+    setenv("FAKE_GPU", path, 1);
+    setenv("FAKE_GEMM", "bf16=5e9,fp8=9e9,half=256", 1);
+    unsetenv("FAKE_FAULT");
+    static int ready;
+    *state = gpu_open(0, &err) < 0 ? NULL : &ready;
+    if (!*state)
+        print_message("%s\n", err.text);
+    unlink(path);
+    return 0;
+}
+
+static int close_fake(void **state)
+{
+    (void)state;
+    gpu_close();
+    return 0;
+}
+
+#define NEED_FAKE                                                                                  \
+    if (!*state)                                                                                   \
+    skip()
+
+static void near(double got, double want, double share)
+{
+    if (!(fabs(got / want - 1) < share))
+        fail_msg("%g where %g was expected", got, want);
+}
+
+static void rates_are_those_of_the_machine(void **state)
+{
+    struct device_opts o = opts();
+    int n = device_rows(&o);
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
+    struct err err;
+    const char *why;
+
+    NEED_FAKE;
+    if (measure(rows, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    near(find(rows, n, DEVICE_HBM_COPY)->value, 2e7, 0.06); /* read and written */
+    near(find(rows, n, DEVICE_H2D)->value, 1e7, 0.06);
+    near(find(rows, n, DEVICE_D2H)->value, 1e7, 0.06);
+    near(find(rows, n, DEVICE_H2D_BOTH)->value, 1e7, 0.06);
+    near(find(rows, n, DEVICE_D2H_BOTH)->value, 1e7, 0.06);
+    if (kernels_there(&why))
+        near(find(rows, n, DEVICE_H2D_BUSY)->value, 1e7, 0.5); /* the load is real */
+    assert_true(find(rows, n, DEVICE_HBM_COPY)->limit == gpu_facts()->hbm_Bps);
+    for (int i = 0; i < n; i++) {
+        bool gemm = rows[i].kind == DEVICE_GEMM;
+        bool host =
+            rows[i].kind == DEVICE_HBM_COPY ||
+            (strstr(device_kind_name[rows[i].kind], "2") && rows[i].kind != DEVICE_H2D_BUSY);
+        assert_string_equal(rows[i].gpu, gpu_facts()->name);
+        if (gemm || host || kernels_there(&why)) {
+            assert_true(rows[i].value > 0 && rows[i].lo <= rows[i].value);
+            assert_true(rows[i].hi >= rows[i].value && rows[i].samples >= 2);
+        } else {
+            assert_true(isnan(rows[i].value) && rows[i].note[0]);
+        }
+    }
+    free(rows);
+}
+
+static void products_take_what_the_library_does(void **state)
+{
+    struct device_opts o = opts();
+    int n = device_rows(&o);
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
+    struct err err;
+
+    NEED_FAKE;
+    assert_int_equal(measure(rows, &o, &err), 0);
+    const struct device_row *g = &rows[n - SHAPES];
+    near(g[0].value, 5e9 * 256 / 512, 0.06);
+    near(g[1].value, 5e9 * 512 / 768, 0.06);
+    near(g[2].value, 9e9 * 256 / 512, 0.06);
+    for (int i = 0; i < SHAPES; i++)
+        assert_memory_equal(&g[i].shape, &shapes[i], sizeof(shapes[i]));
+    setenv("FAKE_FAULT", "slowgpu:0:1:1.25", 1);
+    assert_int_equal(measure(rows, &o, &err), 0);
+    near(g[0].value, 5e9 * 256 / 512 / 1.25, 0.06);
+    unsetenv("FAKE_FAULT");
+    free(rows);
+}
+
+static void wrong_products_end_it(void **state)
+{
+    struct device_opts o = opts();
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
+    struct err err;
+
+    NEED_FAKE;
+    setenv("FAKE_FAULT", "product:0", 1);
+    assert_int_equal(measure(rows, &o, &err), -1);
+    unsetenv("FAKE_FAULT");
+    assert_int_equal(err.code, EXIT_UNJUDGED);
+    assert_non_null(
+        strstr(err.text, "the bf16 product 64x64x64 of this GPU is wrong: row 0, column 5 is 77"));
+    free(rows);
+}
+
+static void shapes_without_an_algorithm_are_told_and_the_others_measured(void **state)
+{
+    static const struct gemm_shape odd[] = {{GEMM_FP8, 100, 16, 16}, {GEMM_BF16, 100, 64, 64}};
+    struct device_opts o = opts();
+    struct device_row rows[32];
+    struct err err;
+
+    NEED_FAKE;
+    o.shape = odd;
+    o.shapes = 2;
+    assert_true(device_rows(&o) <= 32);
+    assert_int_equal(measure(rows, &o, &err), 0);
+    const struct device_row *g = &rows[device_rows(&o) - 2];
+    assert_true(isnan(g[0].value));
+    assert_string_equal(g[0].note, "libcublasLt.so.13 has no fp8 product 100x16x16 for this GPU: "
+                                   "CUBLAS_STATUS_NOT_SUPPORTED");
+    assert_true(g[1].value > 0);
+}
+
+static void a_gpu_that_fails_is_not_measured(void **state)
+{
+    struct device_opts o = opts();
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
+    struct err err;
+
+    NEED_FAKE;
+    setenv("FAKE_FAIL", "cuMemAlloc_v2:2", 1);
+    assert_int_equal(measure(rows, &o, &err), -1);
+    unsetenv("FAKE_FAIL");
+    assert_non_null(strstr(err.text, "CUDA_ERROR_OUT_OF_MEMORY"));
+    free(rows);
+}
+
+static void a_signal_ends_it(void **state)
+{
+    struct device_opts o = opts();
+    struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
+    struct err err;
+
+    NEED_FAKE;
+    measure_stop = 1;
+    assert_int_equal(measure(rows, &o, &err), -1);
+    measure_stop = 0;
+    assert_int_equal(err.code, EXIT_CUT);
+    free(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_are_those_of_the_machine),
+        cmocka_unit_test(products_take_what_the_library_does),
+        cmocka_unit_test(wrong_products_end_it),
+        cmocka_unit_test(shapes_without_an_algorithm_are_told_and_the_others_measured),
+        cmocka_unit_test(a_gpu_that_fails_is_not_measured),
+        cmocka_unit_test(a_signal_ends_it),
+    };
+
+    return cmocka_run_group_tests(tests, open_fake, close_fake);
+}

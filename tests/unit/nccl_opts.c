@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/nccl_opts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int parse(struct nccl_opts *o, char **words, int n)
+{
+    char *argv[16] = {(char *)"test"};
+
+    for (int i = 0; i < n; i++)
+        argv[i + 1] = words[i];
+    nccl_opts_defaults(o);
+    return argp_parse(&nccl_argp, n + 1, argv, ARGP_SILENT, NULL, o);
+}
+
+static int parse_one(struct nccl_opts *o, const char *word)
+{
+    char *words[] = {(char *)word};
+
+    return parse(o, words, 1);
+}
+
+static void words_that_are_handed_on_mean_the_same(void **state)
+{
+    char *given[] = {(char *)"--path=ib",   (char *)"--algo=ring,NVLSTree", (char *)"--proto=ll128",
+                     (char *)"--graph",     (char *)"--in-place",           (char *)"--nccl-mem",
+                     (char *)"--share-gpu", (char *)"--register=symmetric", (char *)"--sweep",
+                     (char *)"-dbf16",      (char *)"--redop=max",          (char *)"--pool=3"};
+    struct nccl_opts a, b;
+    int n;
+
+    (void)state;
+    assert_int_equal(parse(&a, given, 12), 0);
+    char **words = nccl_opts_words(&a, &n);
+    assert_int_equal(parse(&b, words, n), 0);
+    assert_string_equal(b.path, "ib");
+    assert_string_equal(b.algo, "ring,NVLSTree");
+    assert_string_equal(b.proto, "ll128");
+    assert_true(b.graph && b.in_place && b.mem_alloc && b.share_gpu && b.sweep && b.dtype_given);
+    assert_int_equal(b.registration, NCCL_REG_SYMMETRIC);
+    assert_int_equal(b.dtype, NCCL_BFLOAT16);
+    assert_int_equal(b.redop, NCCL_MAX);
+    assert_int_equal(b.pool, 3);
+    for (int i = 0; i < n; i++)
+        free(words[i]);
+    free(words);
+    nccl_opts_defaults(&a);
+    words = nccl_opts_words(&a, &n);
+    assert_int_equal(n, 1); /* the pool; the rest is left to NCCL */
+    free(words[0]);
+    free(words);
+}
+
+static void what_is_not_known_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "--path=carrier",  "--algo=ring,star",    "--proto=", "--register=yes",
+        "--datatype=int3", "--redop=median",      "--pool=0", "--algo=",
+        "--pool=x",        "--register=symmetric"}; /* not without --nccl-mem */
+    struct nccl_opts o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        assert_int_not_equal(parse_one(&o, bad[i]), 0);
+    assert_int_equal(parse_one(&o, "--register=buffer"), 0);
+}
+
+static void variables_are_set_in_nccls_spelling_and_taken_back(void **state)
+{
+    struct nccl_opts o;
+    struct err err = {0, ""};
+
+    (void)state;
+    unsetenv("NCCL_ALGO");
+    unsetenv("NCCL_PROTO");
+    nccl_opts_defaults(&o);
+    o.algo = "nvlstree,collnetdirect";
+    o.proto = "ll";
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
+    assert_ptr_equal(nccl_opts_now(), &o);
+    assert_string_equal(getenv("NCCL_ALGO"), "NVLSTree,CollNetDirect");
+    assert_string_equal(getenv("NCCL_PROTO"), "LL");
+    o.algo = "pat";
+    o.proto = NULL;
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
+    assert_string_equal(getenv("NCCL_ALGO"), "PAT");
+    assert_null(getenv("NCCL_PROTO"));
+    setenv("NCCL_PROTO", "Simple", 1); /* the user's word */
+    o.proto = "simple";
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
+    setenv("NCCL_ALGO", "Tree", 1);
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), -1);
+    assert_int_equal(err.code, EXIT_CONFIG);
+    assert_string_equal(err.text,
+                        "--algo wants NCCL_ALGO=PAT, but the environment says NCCL_ALGO=Tree");
+    unsetenv("NCCL_ALGO");
+    unsetenv("NCCL_PROTO");
+}
+
+static void ranks_that_share_a_gpu_look_like_hosts(void **state)
+{
+    struct nccl_opts o;
+    struct err err = {0, ""};
+
+    (void)state;
+    nccl_opts_defaults(&o);
+    o.share_gpu = true;
+    unsetenv("NCCL_SOCKET_IFNAME");
+    assert_int_equal(nccl_opts_apply(&o, 3, false, &err), 0);
+    assert_null(getenv("NCCL_SOCKET_IFNAME")); /* other hosts are not on the loopback */
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
+    assert_string_equal(getenv("NCCL_HOSTID"), "railgauge-rank-3");
+    assert_string_equal(getenv("NCCL_MULTI_RANK_GPU_ENABLE"), "1");
+    assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "lo");
+    setenv("NCCL_SOCKET_IFNAME", "eth7", 1);
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
+    assert_string_equal(getenv("NCCL_SOCKET_IFNAME"), "eth7");
+    setenv("NCCL_HOSTID", "one-for-all", 1);
+    assert_int_equal(nccl_opts_apply(&o, 3, true, &err), -1);
+    assert_non_null(strstr(err.text, "NCCL_HOSTID=one-for-all"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_are_handed_on_mean_the_same),
+        cmocka_unit_test(what_is_not_known_is_refused),
+        cmocka_unit_test(variables_are_set_in_nccls_spelling_and_taken_back),
+        cmocka_unit_test(ranks_that_share_a_gpu_look_like_hosts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* taint.c - the note of a point that was measured while a GPU suffered, there and back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe/taint.h"
+
+static void a_note_names_the_endpoint_and_is_read_again(void **state)
+{
+    struct point p = {.stop = STOP_CI};
+    struct topo t;
+
+    (void)state;
+    topo_init(&t);
+    int host = topo_add_host(&t, "a-host-with-a-name-that-is-longer-than-forty-characters");
+    for (int i = 0; i < 12; i++)
+        topo_add_endpoint(&t, host, ENDPOINT_GPU);
+    taint_note(&p, &t, 11, "hardware thermal slowdown, 3 PCIe replays");
+    assert_string_equal(p.note,
+                        "tainted: endpoint 11 (a-host-with-a-name-that-is-longer-than-f:11): "
+                        "hardware thermal slowdown, 3 PCIe replays");
+    assert_true(taint_is(&p));
+    assert_int_equal(taint_endpoint(&p), 11);
+    assert_string_equal(taint_words(&p), "hardware thermal slowdown, 3 PCIe replays");
+    p.wrong = true;
+    assert_false(taint_is(&p));
+    p.wrong = false;
+    p.stop = STOP_FAILED;
+    assert_false(taint_is(&p));
+    topo_free(&t);
+}
+
+static void other_notes_are_none(void **state)
+{
+    static const char *const notes[] = {"", "tainted", "tainted: endpoint x (h:1): heat",
+                                        "offset 7: 3 where 4 was sent"};
+    struct point p = {.stop = STOP_CI};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+        snprintf(p.note, sizeof(p.note), "%s", notes[i]);
+        assert_false(taint_is(&p));
+        assert_int_equal(taint_endpoint(&p), -1);
+        assert_string_equal(taint_words(&p), "");
+    }
+    strcpy(p.note, "tainted: endpoint 3");
+    assert_string_equal(taint_words(&p), "");
+}
+
+static void without_nvml_nothing_is_watched(void **state)
+{
+    char text[TAINT_TEXT] = "x";
+
+    (void)state;
+    setenv("RAILGAUGE_NVML", "/nonexistent", 1);
+    struct taint *t = taint_open("0000:01:00.0");
+    assert_null(t);
+    taint_begin(t);
+    assert_false(taint_end(t, text));
+    assert_string_equal(text, "");
+    assert_false(taint_since_open(t, text));
+    taint_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_note_names_the_endpoint_and_is_read_again),
+        cmocka_unit_test(other_notes_are_none),
+        cmocka_unit_test(without_nvml_nothing_is_watched),
+    };
+
+    return cmocka_run_group_tests_name("taint", tests, NULL, NULL);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch.c - who is named: the rules on made-up ranks, the lines, and a listener among strangers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "probe/watch.h"
+#include "probe/watch_listen.h"
+#include "probe/watch_net.h"
+
+enum { N = 4 };
+
+static void join(struct judge *j, double now)
+{
+    judge_open(j, 5);
+    for (int i = 0; i < N; i++) {
+        struct watch_hello h = {.rank = i, .ranks = N, .pid = 100 + i, .host = "n0"};
+        h.host[1] = (char)('0' + i / 2);
+        assert_int_equal(judge_hello(j, &h, now), 0);
+    }
+}
+
+/* One beat of a rank: it has moved when `moves` differs from before. */
+static void tick(struct judge *j, int rank, double now, uint64_t moves, uint64_t steps,
+                 enum watch_state state, double expect, const char *words)
+{
+    struct watch_line l = {.kind = WATCH_BEAT,
+                           .beat = {.moves = moves,
+                                    .steps = steps,
+                                    .state = state,
+                                    .expect = expect,
+                                    .kept = 3,
+                                    .total = 9}};
+
+    snprintf(l.beat.words, sizeof(l.beat.words), "%s", words);
+    judge_line(j, rank, &l, now);
+}
+
+/* Everybody beats ten times a second from `from` to `to`, standing still at these numbers of steps
+ * (a negative one: the rank says nothing); stops at a verdict. */
+static bool stand(struct judge *j, double from, double to, const int *steps, double expect)
+{
+    for (int i = 0; i <= (int)((to - from) * 10 + 0.5); i++) {
+        double now = from + i * 0.1;
+        for (int r = 0; r < N; r++)
+            if (steps[r] >= 0)
+                tick(j, r, now, (uint64_t)steps[r] + 1, (uint64_t)steps[r], WATCH_BUSY, expect,
+                     "all_reduce of 1.00 MiB (round 7)");
+        if (judge_look(j, now))
+            return true;
+    }
+    return false;
+}
+
+static void test_first_death_rules(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(stand(&j, 10, 11, (int[]){5, 5, 5, 5}, 0));
+    judge_closed(&j, 3, 11);
+    assert_false(judge_look(&j, 11.05)); /* others may follow */
+    judge_closed(&j, 1, 11.06);
+    assert_true(judge_look(&j, 11.12));
+    assert_int_equal(j.verdict.kind, VERDICT_DEAD);
+    assert_int_equal(j.verdict.rank, 3);
+    assert_string_equal(j.verdict.text,
+                        "rank 3 (host n1, pid 103) died in all_reduce of 1.00 MiB (round 7); so "
+                        "did rank 1; 3 of 9 points are kept, --resume measures the rest");
+    judge_closed(&j, 0, 11.2);
+    assert_true(judge_look(&j, 12));
+    assert_int_equal(j.verdict.rank, 3); /* it stays what it is */
+    judge_free(&j);
+}
+
+static void test_goodbye_is_no_death(void **state)
+{
+    struct watch_line bye = {.kind = WATCH_BYE}, stop = {.kind = WATCH_STOP};
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    judge_line(&j, 2, &bye, 10.5);
+    judge_closed(&j, 2, 10.5);
+    assert_false(judge_look(&j, 10.7));
+    /* a signal ends the campaign: those that are killed before they say so are no culprits */
+    judge_line(&j, 0, &stop, 10.8);
+    judge_closed(&j, 1, 10.9);
+    assert_false(judge_look(&j, 11.5));
+    judge_free(&j);
+    join(&j, 10);
+    judge_closed(&j, 1, 10.1); /* first it died, then the launcher ended the rest */
+    judge_line(&j, 0, &stop, 10.15);
+    assert_true(judge_look(&j, 10.3));
+    assert_int_equal(j.verdict.rank, 1);
+    judge_free(&j);
+}
+
+static void test_all_gone_after_goodbye(void **state)
+{
+    struct watch_line bye = {.kind = WATCH_BYE};
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(stand(&j, 10, 11, (int[]){5, 5, 5, 5}, 0));
+    for (int i = 0; i < N; i++)
+        judge_line(&j, i, &bye, 11);
+    assert_false(judge_look(&j, 1000));
+    judge_free(&j);
+}
+
+static void test_silence(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(stand(&j, 10, 11, (int[]){5, 5, 5, 5}, 0));
+    assert_false(stand(&j, 11, 13.9, (int[]){5, 5, -1, 5}, 0));
+    assert_true(stand(&j, 14, 14.3, (int[]){5, 5, -1, 5}, 0));
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
+    assert_int_equal(j.verdict.rank, 2);
+    assert_non_null(strstr(j.verdict.text, "rank 2 (host n1, pid 102) said nothing for 3."));
+    judge_free(&j);
+    join(&j, 10); /* at the start: twice as long */
+    for (int i = 1; i < 70; i++) {
+        for (int r = 1; r < N; r++)
+            tick(&j, r, 10 + 0.1 * i, 0, 0, WATCH_STARTING, 0, "the start");
+        assert_int_equal(judge_look(&j, 10 + 0.1 * i), i > 60);
+    }
+    assert_true(judge_look(&j, 17));
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
+    assert_int_equal(j.verdict.rank, 0);
+    judge_free(&j);
+}
+
+static void test_silence_of_all_or_of_the_listener(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(judge_look(&j, 14)); /* a suspended job, or our own network */
+    assert_false(stand(&j, 14, 14.1, (int[]){5, 5, 5, 5}, 0));
+    judge_free(&j);
+    join(&j, 10);
+    stand(&j, 10, 10.5, (int[]){5, 5, 5, 5}, 0);
+    judge_excuse(&j, 3); /* we did not run from 10.5 to 13.5 */
+    tick(&j, 0, 13.5, 6, 5, WATCH_BUSY, 0, "x");
+    assert_false(judge_look(&j, 13.5));
+    judge_free(&j);
+}
+
+/* Beats that come 0.3 s late make the limit longer. */
+static void test_silence_on_a_loaded_host(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    for (int i = 0; i < 5; i++)
+        for (int r = 0; r < N; r++)
+            tick(&j, r, 10 + 0.4 * i, (uint64_t)i, 0, WATCH_BUSY, 0, "x");
+    assert_false(judge_look(&j, 11.6));
+    for (int r = 0; r < N - 1; r++)
+        tick(&j, r, 15, 9, 0, WATCH_BUSY, 0, "x");
+    assert_false(judge_look(&j, 15)); /* rank 3: 3.4 s of silence */
+    for (int i = 0; i < 200; i++)
+        for (int r = 0; r < N - 1; r++)
+            tick(&j, r, 15 + 0.1 * i, 9, 0, WATCH_BUSY, 0, "x");
+    assert_true(judge_look(&j, 35));
+    assert_int_equal(j.verdict.rank, 3);
+    judge_free(&j);
+}
+
+static void test_the_one_behind_hangs(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(stand(&j, 10, 15, (int[]){57, 57, 57, 56}, 0));
+    assert_true(stand(&j, 15.1, 17, (int[]){57, 57, 57, 56}, 0));
+    assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+    assert_int_equal(j.verdict.rank, 3);
+    assert_non_null(strstr(j.verdict.text, "hangs in all_reduce of 1.00 MiB (round 7): nothing "
+                                           "moved for 5."));
+    judge_free(&j);
+}
+
+/* Some time before a hang becomes a verdict, and whenever a rank complains. */
+static void test_soon(void **state)
+{
+    struct watch_line ill = {.kind = WATCH_SYMPTOM, .beat.words = "no answer"};
+    struct judge j;
+
+    (void)state;
+    join(&j, 10); /* patience: 5 s and 0.7 s */
+    assert_false(stand(&j, 10, 13.4, (int[]){57, 57, 57, 56}, 0));
+    assert_false(judge_soon(&j, 13.4));
+    assert_false(stand(&j, 13.5, 14, (int[]){57, 57, 57, 56}, 0));
+    assert_true(judge_soon(&j, 14));
+    tick(&j, 0, 14.1, 59, 58, WATCH_BUSY, 0, "all_reduce of 1.00 MiB (round 7)");
+    assert_false(judge_soon(&j, 14.2)); /* somebody moved */
+    judge_line(&j, 2, &ill, 14.3);
+    assert_true(judge_soon(&j, 14.3));
+    judge_free(&j);
+}
+
+static void test_nobody_behind_stalls(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_true(stand(&j, 10, 17, (int[]){57, 57, 57, 57}, 0));
+    assert_int_equal(j.verdict.kind, VERDICT_STALLED);
+    assert_int_equal(j.verdict.rank, -1);
+    judge_free(&j);
+    join(&j, 10); /* two are behind: neither is named */
+    assert_true(stand(&j, 10, 17, (int[]){57, 56, 57, 56}, 0));
+    assert_int_equal(j.verdict.kind, VERDICT_STALLED);
+    judge_free(&j);
+}
+
+static void test_a_long_operation_is_no_hang(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_false(stand(&j, 10, 29, (int[]){57, 57, 57, 56}, 20));
+    assert_true(stand(&j, 29.1, 37, (int[]){57, 57, 57, 56}, 20));
+    judge_free(&j);
+}
+
+/* Groups side by side are at different counts; ranks that wait for others are nobody's hang. */
+static void test_groups_and_waiting(void **state)
+{
+    bool found = false;
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    for (double now = 10; now < 17 && !found; now += 0.1) {
+        tick(&j, 0, now, 900, 800, WATCH_BUSY, 0, "pair_bw (round 3, group 0)");
+        tick(&j, 1, now, 899, 799, WATCH_BUSY, 0, "pair_bw (round 3, group 0)");
+        tick(&j, 2, now, 20, 1, WATCH_WAITING, 0, "pair_bw (round 3, group 1)");
+        tick(&j, 3, now, 20, 1, WATCH_WAITING, 0, "pair_bw (round 3, group 1)");
+        found = judge_look(&j, now);
+    }
+    assert_true(found);
+    assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+    assert_int_equal(j.verdict.rank, 1);
+    judge_free(&j);
+}
+
+static void test_alone_in_what_it_does(void **state)
+{
+    bool found = false;
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    for (double now = 10; now < 17 && !found; now += 0.1) {
+        for (int r = 0; r < N; r++)
+            tick(&j, r, now, 9, 0, r == 2 ? WATCH_BUSY : WATCH_WAITING, 0, "between");
+        found = judge_look(&j, now);
+    }
+    assert_true(found);
+    assert_int_equal(j.verdict.kind, VERDICT_HUNG);
+    assert_int_equal(j.verdict.rank, 2);
+    judge_free(&j);
+}
+
+static void test_a_start_takes_its_time(void **state)
+{
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    for (int i = 0; i < 300; i++) {
+        for (int r = 0; r < N; r++)
+            tick(&j, r, 10 + 0.1 * i, 0, 0, WATCH_STARTING, 0, "the start");
+        assert_false(judge_look(&j, 10 + 0.1 * i));
+    }
+    judge_free(&j);
+}
+
+static void test_symptoms(void **state)
+{
+    struct watch_line ill = {.kind = WATCH_SYMPTOM};
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    stand(&j, 10, 10.5, (int[]){57, 56, 57, 57}, 0);
+    snprintf(ill.beat.words, sizeof(ill.beat.words), "GPU 0000:1b:00.0 does not answer");
+    judge_line(&j, 3, &ill, 10.5); /* complains first, but rank 1 is behind and complains too */
+    assert_false(judge_look(&j, 10.6));
+    judge_line(&j, 1, &ill, 10.7);
+    assert_true(judge_look(&j, 10.85));
+    assert_int_equal(j.verdict.kind, VERDICT_GPU);
+    assert_int_equal(j.verdict.rank, 1);
+    assert_non_null(strstr(j.verdict.text, "pid 101): GPU 0000:1b:00.0 does not answer, in all_"));
+    judge_free(&j);
+}
+
+static void test_who_may_join(void **state)
+{
+    struct watch_hello twice = {.rank = 1, .ranks = N}, other = {.rank = 1, .ranks = N + 1};
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    assert_int_equal(judge_hello(&j, &twice, 10), -1);
+    assert_int_equal(judge_hello(&j, &other, 10), -1);
+    judge_free(&j);
+}
+
+static void test_lines(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "beat",
+        "beat 1 2 3 0 0 0 x",
+        "beat 1 2 1 -1 0 0 x",
+        "beat 1 2 1 0 0 99999999999 x",
+        "beat 99999999999999999999999 2 1 0 0 0 x",
+        "hello token 4 4 1 8000 n1",
+        "hello token 0 9999999 1 8000 n1",
+        "hello token 0 4 1 n1",
+        "hello token 0 4 1 -1 n1",
+        "hello token 0 4 1 8000 n1 more",
+        "hello 0123456789012345678901234567890123 0 4 1 8000 n1",
+        "goodbye",
+        "bye ",
+    };
+    struct watch_beat b = {.moves = UINT64_MAX,
+                           .steps = 7,
+                           .state = WATCH_WAITING,
+                           .expect = 2.5,
+                           .kept = 3,
+                           .total = 9,
+                           .words = "a b  c"};
+    struct watch_line l;
+    char text[WATCH_LINE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        if (watch_line_parse(&l, bad[i]) == 0)
+            fail_msg("\"%s\" was taken", bad[i]);
+    int n = watch_beat_format(text, &b);
+    assert_int_equal(text[n - 1], '\n');
+    text[n - 1] = '\0';
+    assert_int_equal(watch_line_parse(&l, text), 0);
+    assert_true(l.beat.moves == b.moves && l.beat.steps == 7 && l.beat.state == WATCH_WAITING);
+    assert_true(l.beat.expect == 2.5 && l.beat.kept == 3 && l.beat.total == 9);
+    assert_string_equal(l.beat.words, "a b  c");
+    assert_int_equal(watch_line_parse(&l, "symptom bad\033[31m\xff"), 0);
+    assert_string_equal(l.beat.words, "bad?[31m?");
+}
+
+static void test_where(void **state)
+{
+    static const char *const bad[] = {
+        "",     "off",         "a:b",    "a::c",
+        ":1:c", "1.2.3.4:80:", "h:8x:t", "1.2.3.4:80:0123456789012345678901234567890123"};
+    struct watch_where w;
+
+    (void)state;
+    assert_int_equal(watch_where_parse(&w, "fe80::1:4711:abc"), 0);
+    assert_string_equal(w.address, "fe80::1");
+    assert_string_equal(w.port, "4711");
+    assert_string_equal(w.token, "abc");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        if (watch_where_parse(&w, bad[i]) == 0)
+            fail_msg("\"%s\" was taken", bad[i]);
+}
+
+/* --- a listener and its sockets --- */
+
+static int call(const struct listener *l, const char *text)
+{
+    struct watch_where w;
+    int fd;
+
+    assert_int_equal(watch_where_parse(&w, listen_where(l)), 0);
+    fd = net_connect(&w, 5, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+    return fd;
+}
+
+/* What came back until the listener hung up or a line was whole, at most 5 s. */
+static const char *answer(struct listener *l, int fd)
+{
+    static char text[WATCH_LINE];
+    size_t n = 0;
+
+    for (double end = log_now() + 5; log_now() < end;) {
+        listen_turn(l, 10);
+        ssize_t got = recv(fd, text + n, sizeof(text) - 1 - n, MSG_DONTWAIT);
+        n += got > 0 ? (size_t)got : 0;
+        text[n] = '\0';
+        if (got == 0 || (n && text[n - 1] == '\n'))
+            return text;
+    }
+    return "no answer";
+}
+
+static void hello_of(const struct listener *l, char out[WATCH_LINE], int rank)
+{
+    struct watch_where w;
+    struct watch_hello h = {.rank = rank, .ranks = 2, .pid = 1, .host = "elsewhere"};
+
+    watch_where_parse(&w, listen_where(l));
+    snprintf(h.token, sizeof(h.token), "%s", w.token);
+    watch_hello_format(out, &h);
+}
+
+static void test_strangers_are_dropped(void **state)
+{
+    char hello[WATCH_LINE], wrong[WATCH_LINE], longer[2000];
+    struct listener *l;
+
+    (void)state;
+    assert_int_equal(listen_open(&l, "127.0.0.1", 5, NULL, NULL), 0);
+    hello_of(l, hello, 0);
+    memcpy(wrong, hello, sizeof(wrong));
+    wrong[6] = wrong[6] == '0' ? '1' : '0';
+    memset(longer, 'x', sizeof(longer));
+    longer[sizeof(longer) - 1] = '\0';
+    const char *const bad[] = {wrong, "GET / HTTP/1.0\r\n", "bye\n", longer, "hello  0 2 1 n\n"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        int fd = call(l, bad[i]);
+        assert_string_equal(answer(l, fd), "");
+        close(fd);
+    }
+    assert_false(listen_met(l));
+    int good = call(l, hello);
+    assert_string_equal(answer(l, good), "welcome\n");
+    int again = call(l, hello); /* that rank is here already */
+    assert_string_equal(answer(l, again), "");
+    assert_true(listen_met(l));
+    assert_null(listen_verdict(l));
+    close(good);
+    close(again);
+    listen_close(l);
+}
+
+static void test_everybody_is_told(void **state)
+{
+    char hello[2][WATCH_LINE], *text, dir[] = "/tmp/rg-watch-XXXXXX", path[64];
+    struct listener *l;
+    int fd[2];
+    size_t len;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/verdict.json", dir);
+    assert_int_equal(listen_open(&l, "127.0.0.1", 5, dir, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        hello_of(l, hello[i], i);
+        fd[i] = call(l, hello[i]);
+        assert_string_equal(answer(l, fd[i]), "welcome\n");
+    }
+    close(fd[1]);
+    assert_string_equal(answer(l, fd[0]),
+                        "verdict rank 1 (host elsewhere, pid 1) died in the start\n");
+    assert_int_equal(listen_verdict(l)->rank, 1);
+    assert_int_equal(file_read(&text, &len, path, 1 << 20, NULL), 0);
+    assert_non_null(strstr(text, "\"kind\": \"dead\""));
+    free(text);
+    close(fd[0]);
+    listen_close(l);
+    unlink(path);
+    rmdir(dir);
+}
+
+/* Loopback when every host is this one; names that do not resolve end at the default route, or at
+ * loopback where there is none. */
+static void test_address(void **state)
+{
+    char self[WATCH_HOST] = "", out[64];
+    char *here[] = {(char *)"localhost", self}, *there[] = {self, (char *)"127.0.0.2"};
+
+    (void)state;
+    gethostname(self, sizeof(self) - 1);
+    listen_address(here, 2, out);
+    assert_string_equal(out, "127.0.0.1");
+    listen_address(there, 2, out);
+    assert_string_equal(out, "127.0.0.1"); /* the address that a packet to 127.0.0.2 comes from */
+    listen_address(NULL, 0, out);
+    assert_true(out[0] >= '0' && out[0] <= '9');
+}
+
+/* Without a watch every call is allowed and does nothing. */
+static void test_nothing_watches(void **state)
+{
+    struct err err = {0, ""};
+
+    (void)state;
+    watch_enter("%s", "x");
+    watch_step();
+    watch_expect(3);
+    watch_waiting(true);
+    watch_leave();
+    watch_points(1, 2);
+    watch_stopping();
+    watch_start(&world_solo, 12, NULL);
+    assert_true(watch_hang_after() == 12);
+    assert_int_equal(watch_verdict(&err), 0);
+    watch_stop();
+    assert_true(watch_hang_default(NULL) == 30 && watch_hang_default("mpi") == 30);
+    assert_true(watch_hang_default("nccl") == 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_death_rules),
+        cmocka_unit_test(test_goodbye_is_no_death),
+        cmocka_unit_test(test_all_gone_after_goodbye),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_silence_of_all_or_of_the_listener),
+        cmocka_unit_test(test_silence_on_a_loaded_host),
+        cmocka_unit_test(test_the_one_behind_hangs),
+        cmocka_unit_test(test_soon),
+        cmocka_unit_test(test_nobody_behind_stalls),
+        cmocka_unit_test(test_a_long_operation_is_no_hang),
+        cmocka_unit_test(test_groups_and_waiting),
+        cmocka_unit_test(test_alone_in_what_it_does),
+        cmocka_unit_test(test_a_start_takes_its_time),
+        cmocka_unit_test(test_symptoms),
+        cmocka_unit_test(test_who_may_join),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_where),
+        cmocka_unit_test(test_strangers_are_dropped),
+        cmocka_unit_test(test_everybody_is_told),
+        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_nothing_watches),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
