@@ -2,7 +2,7 @@
 /* librailgauge: a matrix compiled for queries.  Curves become grids of 16 cells an octave, indexed
  * by the exponent and upper mantissa bits of the size; exceptions become lists per endpoint and per
  * rack, empty for almost all. */
-#include "railgauge.h"
+#include "cost/api.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/matrix.h"
 
 enum {
     OCTAVES = 50, /* 1 B .. 2^50 B; beyond, the last cell's line goes on */
@@ -182,6 +181,17 @@ static void compile(struct railgauge *r)
     mark_odd(r);
 }
 
+const struct matrix *api_matrix(const struct railgauge *r)
+{
+    return &r->m;
+}
+
+void api_say(char text[256], const char *sentence)
+{
+    if (text)
+        snprintf(text, 256, "%.255s", sentence);
+}
+
 int railgauge_open(struct railgauge **out, const char *path, char text[256])
 {
     struct railgauge *r = mem_calloc(1, sizeof(*r));
@@ -189,7 +199,7 @@ int railgauge_open(struct railgauge **out, const char *path, char text[256])
 
     *out = NULL;
     if (matrix_load(&r->m, path, &err) < 0) {
-        snprintf(text, 256, "%.255s", err.text);
+        api_say(text, err.text);
         free(r);
         return -1;
     }
@@ -227,6 +237,34 @@ int railgauge_find(const struct railgauge *r, const char *host, int gpu)
     if (h < 0 || gpu < 0 || gpu >= r->first[h + 1] - r->first[h])
         return -1;
     return r->device[r->first[h] + gpu];
+}
+
+int railgauge_host_count(const struct railgauge *r)
+{
+    return r->m.topo.hosts;
+}
+
+const char *railgauge_host_name(const struct railgauge *r, int host)
+{
+    return host >= 0 && host < r->m.topo.hosts ? r->m.topo.host[host].name : NULL;
+}
+
+int railgauge_host_find(const struct railgauge *r, const char *name)
+{
+    return name ? *slot_of(r, name) - 1 : -1;
+}
+
+const char *railgauge_level(const struct railgauge *r, int id, const char *level)
+{
+    const struct topo *t = &r->m.topo;
+    int l = level ? level_find(level) : -1;
+
+    if (l < 0 || id < 0 || id >= t->endpoints)
+        return NULL;
+    int at = t->endpoint[id].place.at[l];
+    if (at < 0)
+        return NULL;
+    return l == LEVEL_HOST ? t->host[at].name : t->group[l].name[at];
 }
 
 static void slow_down(const struct railgauge *r, const struct lists *l, int item, int src, int dst,

@@ -34,36 +34,6 @@ const char *fit_endpoint(const struct fit *f, int id, char buf[96])
     return buf;
 }
 
-static int by_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The size at which most pairs were measured with this op: that of the pair matrix; ties: the
- * larger. */
-static double usual_size(const struct fit *f, enum op op)
-{
-    double *v = mem_calloc((size_t)f->count, sizeof(*v)), best = 0;
-    int n = 0, most = 0;
-
-    for (int i = 0; i < f->count; i++)
-        if (f->obs[i].op == op)
-            v[n++] = f->obs[i].bytes;
-    qsort(v, (size_t)n, sizeof(*v), by_double);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && v[j] == v[i]; j++)
-            ;
-        if (j - i >= most) {
-            most = j - i;
-            best = v[i];
-        }
-    }
-    free(v);
-    return best;
-}
-
 static int check(const struct topo *t, const struct points *p, struct err *err)
 {
     if (t->endpoints < 2)
@@ -126,8 +96,8 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     m->fabric = t->fabric ? mem_strdup(t->fabric) : NULL;
     m->provenance = json_provenance();
     f.count = observe(&f.obs, p, true);
-    f.bw_bytes = usual_size(&f, OP_PAIR_BW);
-    f.lat_bytes = usual_size(&f, OP_PAIR_LATENCY);
+    f.bw_bytes = observe_size(f.obs, f.count, OP_PAIR_BW);
+    f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
     start_tiers(m);
     fit_levels(&f);

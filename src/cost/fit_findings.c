@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "cost/fit_state.h"
+#include "probe/taint.h"
 
 enum { WRONG_MAX = 32 };                   /* sentences about wrong data */
 static const double unstable_range = 0.15; /* 3 times the default half-width of 5 % */
@@ -231,6 +232,72 @@ static void say_unmeasured(struct fit *f)
     }
 }
 
+/* Points that were measured while a GPU suffered, by GPU; the first words stand for all. */
+static void say_tainted(struct fit *f)
+{
+    int n = f->m->topo.endpoints, said = 0, rest = 0;
+    int *tainted = mem_calloc((size_t)n + 1, sizeof(*tainted));
+    const char **words = mem_calloc((size_t)n + 1, sizeof(*words));
+    char name[96];
+
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        int e = taint_is(p) ? taint_endpoint(p) : -1;
+        if (e < 0 || e >= n)
+            continue;
+        if (!tainted[e]++)
+            words[e] = taint_words(p);
+    }
+    for (int e = 0; e < n; e++)
+        if (tainted[e] && said++ < WRONG_MAX)
+            matrix_find(f->m, "tainted", "endpoint %s while %d of %d points were measured: %s",
+                        fit_endpoint(f, e, name), tainted[e], f->points->count, words[e]);
+        else
+            rest += tainted[e];
+    if (rest)
+        matrix_find(f->m, "tainted", "%d points of other endpoints", rest);
+    free(words);
+    free(tainted);
+}
+
+struct user {
+    int host, endpoint;
+    const char *busid;
+};
+
+static int by_gpu(const void *a, const void *b)
+{
+    const struct user *x = a, *y = b;
+    int order = strcmp(x->busid, y->busid);
+
+    if (x->host != y->host)
+        return x->host < y->host ? -1 : 1;
+    return order ? order : x->endpoint < y->endpoint ? -1 : 1;
+}
+
+/* Ranks that share a GPU: tried out, not measured. */
+static void say_shared(struct fit *f)
+{
+    const struct topo *t = &f->m->topo;
+    struct user *u = mem_calloc((size_t)t->endpoints + 1, sizeof(*u));
+    int n = 0, said = 0;
+
+    for (int e = 0; e < t->endpoints; e++)
+        if (t->endpoint[e].kind == ENDPOINT_GPU && *t->endpoint[e].busid)
+            u[n++] = (struct user){t->endpoint[e].place.at[LEVEL_HOST], e, t->endpoint[e].busid};
+    qsort(u, (size_t)n, sizeof(*u), by_gpu);
+    for (int i = 0, k; i < n && said < WRONG_MAX; i = k) {
+        for (k = i + 1; k < n && u[k].host == u[i].host && !strcmp(u[k].busid, u[i].busid); k++)
+            ;
+        if (k - i > 1 && ++said)
+            matrix_find(f->m, "shared_gpu",
+                        "%d ranks, %d to %d, share one GPU (%s of %s): not a fabric measurement",
+                        k - i, u[i].endpoint, u[k - 1].endpoint, u[i].busid,
+                        t->group[LEVEL_HOST].name[u[i].host]);
+    }
+    free(u);
+}
+
 void fit_findings(struct fit *f)
 {
     for (int t = 0; t < f->m->tiers; t++) {
@@ -243,4 +310,6 @@ void fit_findings(struct fit *f)
     say_unstable_collectives(f);
     say_wrong_pairs(f);
     say_unmeasured(f);
+    say_tainted(f);
+    say_shared(f);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Racks: found by clustering hosts when none was declared, compared when they were. */
+/* Racks, leaves and spines: found by clustering hosts when none were declared, compared when they
+ * were. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,85 +8,29 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "cost/cluster.h"
 #include "cost/fit_state.h"
+#include "cost/layers.h"
+#include "topo/claim.h"
 
-enum { HOSTS_MIN = 3 };
+enum { HOSTS_MIN = 3, SHOWN = 16 };
 
-/* One observation between two hosts. */
-struct meet {
-    int a, b; /* a < b */
-    const struct obs *o;
-};
+/* Kind of the findings, and what groups of this level are called. */
+static const char *const many[LEVEL_COUNT] = {
+    [LEVEL_LEAF] = "leaves", [LEVEL_RACK] = "racks", [LEVEL_SPINE] = "spines"};
 
 static int host_of(const struct fit *f, int id)
 {
     return f->m->topo.endpoint[id].place.at[LEVEL_HOST];
 }
 
-static int by_hosts(const void *x, const void *y)
-{
-    const struct meet *p = x, *q = y;
-
-    if (p->a != q->a)
-        return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
-}
-
-static struct edge fold(const struct meet *v, int n, const struct fit *f)
-{
-    struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN};
-    double alone = 0, parallel = 0;
-
-    for (int i = 0; i < n; i++) {
-        const struct obs *o = v[i].o;
-        if (!(o->sec > 0))
-            continue;
-        if (fit_is_bandwidth(f, o)) {
-            double *best = o->alone ? &alone : &parallel;
-            *best = fmax(*best, o->bytes / o->sec);
-        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes) {
-            e.sec = fmin(e.sec, o->sec); /* fmin ignores NAN */
-        }
-    }
-    if (alone > 0 || parallel > 0)
-        e.Bps = alone > 0 ? alone : parallel;
-    if (alone > 0 && parallel > 0)
-        e.shared = parallel / alone;
-    return e;
-}
-
-static int make_edges(struct edge **out, const struct fit *f)
-{
-    struct meet *v = NULL;
-    int n = 0, count = 0;
-
-    for (int i = 0; i < f->count; i++) {
-        int a = host_of(f, f->obs[i].src), b = host_of(f, f->obs[i].dst);
-        if (a != b)
-            MEM_PUSH(v, n) = (struct meet){a < b ? a : b, a < b ? b : a, &f->obs[i]};
-    }
-    *out = NULL;
-    if (n)
-        qsort(v, (size_t)n, sizeof(*v), by_hosts);
-    for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && by_hosts(&v[i], &v[j]) == 0; j++)
-            ;
-        struct edge e = fold(v + i, j - i, f);
-        MEM_PUSH(*out, count) = e;
-    }
-    free(v);
-    return count;
-}
-
 /* The hosts of one group, or those that could not be placed (g = -1), folded; the caller frees. */
-static char *host_names(const struct fit *f, const struct clusters *c, int g)
+static char *host_names(const struct fit *f, const struct layer *l, int g)
 {
     char **name = mem_calloc((size_t)f->m->topo.hosts, sizeof(*name));
     int n = 0;
 
     for (int h = 0; h < f->m->topo.hosts; h++)
-        if (c->of[h] == g)
+        if (l->of[h] == g)
             name[n++] = f->m->topo.host[h].name;
     char *text = hostlist_fold(name, n);
     free(name);
@@ -93,7 +38,7 @@ static char *host_names(const struct fit *f, const struct clusters *c, int g)
 }
 
 /* Hosts that never answered are exceptions already: their group becomes -2. */
-static int set_silent_apart(struct fit *f, struct clusters *c)
+static int set_silent_apart(struct fit *f, struct layer *l)
 {
     bool *answered = mem_calloc((size_t)f->m->topo.hosts, sizeof(*answered));
     int left = 0;
@@ -102,86 +47,97 @@ static int set_silent_apart(struct fit *f, struct clusters *c)
         if (f->obs[i].sec > 0)
             answered[host_of(f, f->obs[i].src)] = answered[host_of(f, f->obs[i].dst)] = true;
     for (int h = 0; h < f->m->topo.hosts; h++) {
-        if (c->of[h] == -1 && !answered[h])
-            c->of[h] = -2;
-        left += c->of[h] == -1;
+        if (l->of[h] == -1 && !answered[h])
+            l->of[h] = -2;
+        left += l->of[h] == -1;
     }
     free(answered);
     return left;
 }
 
-static void say_unresolved(struct fit *f, struct clusters *c)
+static void say_unresolved(struct fit *f, struct layer *l, enum level level)
 {
-    if (!set_silent_apart(f, c))
+    if (!set_silent_apart(f, l))
         return;
-    char *names = host_names(f, c, -1);
-    matrix_find(
-        f->m, "racks",
-        "the rack of %s cannot be told: no faster to anybody than what passes between racks, "
-        "and neither latency nor shared traffic sets one rack apart",
-        names);
+    char *names = host_names(f, l, -1);
+    matrix_find(f->m, many[level],
+                "the %s of %s cannot be told: no faster to anybody than what passes between %s, "
+                "and neither latency nor shared traffic sets one %s apart",
+                level_name[level], names, many[level], level_name[level]);
     free(names);
 }
 
-static void say_found(struct fit *f, const struct clusters *c)
+static void say_found(struct fit *f, const struct layer *l, enum level level)
 {
-    char *text = mem_printf("%d racks found by %s", c->groups,
-                            c->clue == CLUE_LATENCY ? "latency" : "bandwidth");
+    char *text = mem_printf("%d %s found by %s%s", l->groups, many[level], clue_name(l->clue),
+                            l->nvlink ? ", each an NVLink domain" : "");
 
-    for (int g = 0; g < c->groups && g < 16; g++) {
-        char *names = host_names(f, c, g), *longer;
+    for (int g = 0; g < l->groups && g < SHOWN; g++) {
+        char *names = host_names(f, l, g), *longer;
         longer = mem_printf("%s%s %.200s", text, g ? ";" : ":", names);
         free(names);
         free(text);
         text = longer;
     }
-    matrix_find(f->m, "racks", "%s%s", text, c->groups > 16 ? "; ..." : "");
+    matrix_find(f->m, many[level], "%s%s", text, l->groups > SHOWN ? "; ..." : "");
     free(text);
 }
 
-/* Found racks become coordinates and a tier in front of the last one. */
-static void apply(struct fit *f, struct clusters *c)
+static void set_level(struct topo *t, const struct layer *l, enum level level)
 {
-    struct topo *t = &f->m->topo;
     char name[32];
 
-    topo_clear_level(t, LEVEL_RACK);
-    for (int g = 0; g < c->groups; g++) {
-        snprintf(name, sizeof(name), "rack-%02d", g);
-        topo_add_group(t, LEVEL_RACK, name);
+    topo_clear_level(t, level);
+    for (int g = 0; g < l->groups; g++) {
+        snprintf(name, sizeof(name), "%s-%02d", level_name[level], g);
+        topo_add_group(t, level, name);
     }
     for (int i = 0; i < t->endpoints; i++) {
-        int g = c->of[host_of(f, i)];
-        t->endpoint[i].place.at[LEVEL_RACK] = g;
-        t->endpoint[i].source[LEVEL_RACK] = g < 0 ? SOURCE_NONE : SOURCE_MEASURED;
+        int g = l->of[t->endpoint[i].place.at[LEVEL_HOST]];
+        t->endpoint[i].place.at[level] = g < 0 ? -1 : g;
+        t->endpoint[i].source[level] = g < 0 ? SOURCE_NONE : SOURCE_MEASURED;
     }
-    if (t->tiers >= TIER_MAX)
-        return;
-    t->tier[t->tiers] = t->tier[t->tiers - 1];
-    t->tier[t->tiers - 1] = (struct tier_rule){"rack", 1u << LEVEL_RACK};
-    snprintf(t->tier[t->tiers].name, sizeof(t->tier[0].name), "fabric");
-    t->tiers++;
-    say_found(f, c);
-    say_unresolved(f, c);
 }
 
-/* A declared rack of each host; -1 when not visible. */
-static int *declared_racks(const struct fit *f)
+/* Found groups become coordinates and a tier in front of the last one. */
+static void apply(struct fit *f, struct layer *l, enum level level)
+{
+    struct topo *t = &f->m->topo;
+    enum level tier = l->nvlink && !t->group[LEVEL_DOMAIN].count ? LEVEL_DOMAIN : level;
+
+    if (t->tiers >= TIER_MAX)
+        return;
+    set_level(t, l, level);
+    if (tier != level)
+        set_level(t, l, tier);
+    t->tier[t->tiers] = t->tier[t->tiers - 1];
+    t->tier[t->tiers - 1] = (struct tier_rule){"", 1u << tier};
+    snprintf(t->tier[t->tiers - 1].name, sizeof(t->tier[0].name), "%s",
+             tier == LEVEL_DOMAIN ? "mnnvl" : level_name[tier]);
+    snprintf(t->tier[t->tiers].name, sizeof(t->tier[0].name), "fabric");
+    t->tiers++;
+    say_found(f, l, level);
+    say_unresolved(f, l, level);
+}
+
+/* The declared group of each host; -1 when not visible. */
+static int *declared(const struct fit *f, enum level level)
 {
     int *rack = mem_calloc((size_t)f->m->topo.hosts, sizeof(*rack));
 
     for (int h = 0; h < f->m->topo.hosts; h++)
         rack[h] = -1;
     for (int i = 0; i < f->m->topo.endpoints; i++)
-        rack[host_of(f, i)] = f->m->topo.endpoint[i].place.at[LEVEL_RACK];
+        rack[host_of(f, i)] = f->m->topo.endpoint[i].place.at[level];
     return rack;
 }
 
-/* Does every declared rack lie inside one measured group?  Several racks may well measure alike. */
-static bool nested(const struct fit *f, const struct clusters *c, const int *rack)
+/* Does every declared rack (or spine) lie inside one measured group?  Several may well measure
+ * alike. */
+static bool nested(const struct fit *f, const struct layer *c, const int *rack, int racks)
 {
     const struct topo *t = &f->m->topo;
-    int *group = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(*group)); /* + 1 */
+    int *group = mem_calloc((size_t)racks + 1, sizeof(*group)); /* + 1 */
     bool good = true;
 
     for (int h = 0; h < t->hosts; h++) {
@@ -196,7 +152,7 @@ static bool nested(const struct fit *f, const struct clusters *c, const int *rac
 }
 
 /* The hosts whose group mostly belongs to another declared rack (majority: Boyer & Moore 1981). */
-static int misfits(const struct fit *f, const struct clusters *c, const int *rack, int *first,
+static int misfits(const struct fit *f, const struct layer *c, const int *rack, int *first,
                    int *image)
 {
     int *votes = mem_calloc((size_t)c->groups, sizeof(*votes)), count = 0;
@@ -218,54 +174,103 @@ static int misfits(const struct fit *f, const struct clusters *c, const int *rac
     return count;
 }
 
-static void compare(struct fit *f, const struct clusters *c)
+static void compare(struct fit *f, const struct layer *l, enum level level)
 {
     const struct topo *t = &f->m->topo;
-    int *rack = declared_racks(f), *image = mem_calloc((size_t)c->groups, sizeof(*image)),
-        first = 0;
-    int differ = misfits(f, c, rack, &first, image);
-    char *const *name = t->group[LEVEL_RACK].name;
+    int *rack = declared(f, level), *image = mem_calloc((size_t)l->groups, sizeof(*image)),
+        first = 0, racks = t->group[level].count;
+    int differ = misfits(f, l, rack, &first, image);
+    char *const *name = t->group[level].name;
 
-    if (nested(f, c, rack)) {
-        if (c->groups == t->group[LEVEL_RACK].count)
-            matrix_find(f->m, "racks",
-                        "%d racks: measuring finds the same groups of hosts as declared",
-                        c->groups);
+    if (nested(f, l, rack, racks)) {
+        if (l->groups == racks)
+            matrix_find(f->m, many[level],
+                        "%d %s: measuring finds the same groups of hosts as declared", l->groups,
+                        many[level]);
     } else if (differ) {
-        matrix_find(
-            f->m, "racks",
-            "%d hosts measure like another rack than the declared one, the first is %s: declared "
-            "%s, measured with %s; the declared racks were kept",
-            differ, t->host[first].name, name[rack[first]], name[image[c->of[first]]]);
+        matrix_find(f->m, many[level],
+                    "%d hosts measure like another %s than the declared one, the first is %s: "
+                    "declared %s, measured with %s; the declared %s were kept",
+                    differ, level_name[level], t->host[first].name, name[rack[first]],
+                    name[image[l->of[first]]], many[level]);
     } else {
-        matrix_find(f->m, "racks",
-                    "declared %d racks, measured %d groups: some racks measure as several",
-                    t->group[LEVEL_RACK].count, c->groups);
+        matrix_find(f->m, many[level],
+                    "declared %d %s, measured %d groups: some %s measure as several", racks,
+                    many[level], l->groups, many[level]);
     }
     free(rack);
     free(image);
 }
 
+static bool blind(const struct topo *t)
+{
+    for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
+        if (t->group[l].count)
+            return false;
+    return true;
+}
+
+/* Declared groups of which spines may be made: the first level that has enough; the caller frees,
+ * NULL: none. */
+static int *declared_units(const struct topo *t)
+{
+    static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF};
+    char **name;
+    int groups;
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+        int *of = topo_host_groups(t, order[i], &name, &groups);
+        hostlist_free(name, groups);
+        if (groups >= HOSTS_MIN && groups < t->hosts)
+            return of;
+        free(of);
+    }
+    return NULL;
+}
+
+/* Where spines are declared, the outermost layer is compared with them; else one is looked for in
+ * what passes between racks. */
+static void find_spines(struct fit *f, const struct layers *inner)
+{
+    struct topo *t = &f->m->topo;
+    bool known = t->group[LEVEL_SPINE].count > 0;
+    int *unit = inner->count ? NULL : declared_units(t);
+    struct layers l;
+
+    if (!inner->count && !unit)
+        return;
+    layers_find(&l, t, f->obs, f->count, unit ? unit : inner->layer[0].of, !known);
+    if (known && l.count)
+        compare(f, &l.layer[l.count - 1], LEVEL_SPINE);
+    else if (l.count)
+        apply(f, &l.layer[0], LEVEL_SPINE);
+    layers_free(&l);
+    free(unit);
+}
+
 void fit_racks(struct fit *f)
 {
     struct topo *t = &f->m->topo;
-    struct clusters c;
-    struct edge *edge;
+    struct layers l;
 
     if (t->hosts < HOSTS_MIN)
         return;
-    int edges = make_edges(&edge, f);
-    cluster_units(&c, t->hosts, edge, edges);
-    if (c.groups > 1 && t->group[LEVEL_RACK].count)
-        compare(f, &c);
-    else if (c.groups > 1)
-        apply(f, &c);
-    else if (c.contradictions)
+    layers_find(&l, t, f->obs, f->count, NULL, false);
+    if (blind(t)) {
+        for (int i = 0; i < l.count; i++)
+            apply(f, &l.layer[i], layers_level(&l, i));
+    } else {
+        if (l.count && t->group[LEVEL_RACK].count)
+            compare(f, &l.layer[0], LEVEL_RACK);
+        else if (l.count)
+            apply(f, &l.layer[0], LEVEL_RACK);
+        find_spines(f, &l);
+    }
+    if (l.contradictions)
         matrix_find(
             f->m, "racks",
             "pairs of hosts fall into fast and slow ones, but not into racks: %d slow pairs lie "
             "between hosts that fast pairs join",
-            c.contradictions);
-    cluster_free(&c);
-    free(edge);
+            l.contradictions);
+    layers_free(&l);
 }

@@ -41,7 +41,8 @@ void parts_merge(struct fit *f, double tolerance); /* exceptions that are one ca
 void parts_explain(struct fit *f);                 /* their sentences */
 void fit_curves(struct fit *f);                    /* tier curves from healthy pairs */
 void fit_collectives(struct fit *f);
-void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers */
+void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
+                                     tainted, shared GPUs */
 
 /* Is this an observation of the pair matrix's bandwidth? */
 bool fit_is_bandwidth(const struct fit *f, const struct obs *o);

@@ -48,7 +48,7 @@ void matrix_free(struct matrix *m)
     free(m->finding);
     free(m->transport);
     free(m->fabric);
-    free(m->compute.source);
+    compute_free(&m->compute);
     topo_free(&m->topo);
     json_decref(m->provenance);
     memset(m, 0, sizeof(*m));

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/op.h"
 #include "cost/curve.h"
+#include "cost/matrix_compute.h"
 #include "cost/shape.h"
 #include "topo/fabric.h"
 #include "topo/topo.h"
@@ -95,7 +96,7 @@ struct exception {
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
  * shared, unstable point, wrong data. */
 struct finding {
-    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal" */
+    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal", "tainted" */
     char *text;
 };
 
@@ -113,10 +114,7 @@ struct matrix {
     int exceptions;
     struct finding *finding;
     int findings;
-    struct {          /* compute rate behind predictions, if known */
-        double flops; /* FLOP/s a device reaches, 0: not known */
-        char *source;
-    } compute;
+    struct compute_rates compute; /* what predictions of compute rest on, if known */
     json_t *provenance;
 };
 
@@ -132,6 +130,10 @@ int matrix_load(struct matrix *m, const char *path, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);
 /* A preset as a matrix: every number BASIS_PRESET with its source. */
 int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
+
+/* The preset whose data sheet goes with a matrix: `name`, else the one that the matrix names, else,
+ * where products were measured, the shipped one that has this GPU.  Without any f->name is NULL. */
+int matrix_preset(struct fabric *f, const struct matrix *m, const char *name, struct err *err);
 
 /* What commands work on: the preset `fabric` if that is not NULL, else the file at path. */
 int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err);

@@ -2,6 +2,8 @@
 /* A preset as a matrix: published points become curves, alpha and rate straight lines. */
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -122,5 +124,20 @@ int matrix_open(struct matrix *m, const char *path, const char *fabric, int rack
         return -1;
     int rc = matrix_from_fabric(m, &f, racks, err);
     fabric_free(&f);
+    return rc;
+}
+
+int matrix_preset(struct fabric *f, const struct matrix *m, const char *name, struct err *err)
+{
+    bool measured = m->compute.devices && m->topo.endpoints;
+    char *found = NULL;
+
+    memset(f, 0, sizeof(*f));
+    if (!name && m->fabric && fabric_shipped(m->fabric))
+        name = m->fabric;
+    if (!name && !m->fabric && measured)
+        name = found = fabric_of_gpu(m->topo.endpoint[0].model);
+    int rc = name ? fabric_load(f, name, err) : 0;
+    free(found);
     return rc;
 }

@@ -287,9 +287,8 @@ static int unpack_lists(struct matrix *m, json_t *collectives, json_t *exception
 
 static int unpack_all(struct matrix *m, json_t *root, const char *path, struct err *err)
 {
-    const char *format, *transport, *fabric = NULL, *source = NULL;
-    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *eps = NULL,
-                                                                  *flops;
+    const char *format, *transport, *fabric = NULL;
+    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *eps = NULL;
     char at[WHERE];
     int version;
 
@@ -309,14 +308,8 @@ static int unpack_all(struct matrix *m, json_t *root, const char *path, struct e
         (eps && ep_unpack(m, eps, where_at(at, "%s: ep_kernels", path), err) < 0))
         return -1;
     m->topo.fabric = text(fabric);
-    if (!compute)
-        return 0;
     where_at(at, "%s: compute", path);
-    if (json_take(compute, at, err, "{s:o, s:s}", "flops", &flops, "source", &source) < 0 ||
-        json_number(compute, at, "flops", 0, 1e21, 0, &m->compute.flops, err) < 0)
-        return -1;
-    m->compute.source = text(source);
-    return 0;
+    return compute ? compute_unpack(&m->compute, compute, at, err) : 0;
 }
 
 int matrix_unpack(struct matrix *m, json_t *root, const char *path, struct err *err)

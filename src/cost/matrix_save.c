@@ -104,10 +104,9 @@ json_t *matrix_pack(const struct matrix *m)
     set_text(out, "fabric", m->fabric);
     if (m->eps)
         json_object_set_new(out, "ep_kernels", ep_pack(m));
-    if (m->compute.flops > 0)
-        json_object_set_new(out, "compute",
-                            json_pack("{s:f, s:s}", "flops", m->compute.flops, "source",
-                                      m->compute.source ? m->compute.source : ""));
+    json_t *compute = compute_pack(&m->compute);
+    if (compute)
+        json_object_set_new(out, "compute", compute);
     return out;
 }
 

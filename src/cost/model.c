@@ -6,8 +6,8 @@
  * after the first cost what base/protocol.h says] B = min(B_in, nics * B_nic): every NIC of a
  * domain carries its own ring [NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7
  * GB/s] all_to_all  max(share inside, share across), each GPU on its own NIC [nccl-tests issue
- * #267: "alltoall cannot aggregate NICs"] broadcast   a chain: (G-1) hops of latency + S / B
- * sendrecv    the slowest hop */
+ * #267: "alltoall cannot aggregate NICs"] broadcast, reduce   a chain: (G-1) hops of latency + S /
+ * B sendrecv    the slowest hop */
 #include "cost/model.h"
 
 #include <math.h>
@@ -104,19 +104,39 @@ static void slow_part(struct ways *w, const struct matrix *m, int index)
         w->exception = index;
 }
 
+/* The member with the fewest others in its domain: what leaves a domain is the most there. */
+static int loneliest(const struct shape *s, const struct matrix *m, const int *ids, int n)
+{
+    for (int i = 0; i < n && n != s->domains * s->per_domain; i++) {
+        int beside = 0;
+        if (i && same_domain(m, ids[i - 1], ids[i]))
+            continue;
+        for (int k = 0; k < n; k++)
+            beside += same_domain(m, ids[i], ids[k]);
+        if (beside == s->per_domain)
+            return i;
+    }
+    return 0;
+}
+
 static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
 {
+    int lone = loneliest(&w->shape, m, ids, n);
+
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         if (a != b)
             slower(m, same_domain(m, a, b) ? &w->inner : &w->outer, tier_between(m, a, b));
     }
-    for (int i = 1; i < n; i++) {
-        int tier = ids[i] != ids[0] ? tier_between(m, ids[0], ids[i]) : 0;
+    for (int i = 0; i < n; i++) {
+        if (i == lone)
+            continue;
+        int tier = ids[i] != ids[lone] ? tier_between(m, ids[lone], ids[i]) : 0;
         w->share[tier] += 1.0 / (n - 1);
-        if (w->inner < 0 && same_domain(m, ids[0], ids[i])) /* members dealt out round robin */
-            w->inner = tier;
     }
+    for (int i = 1; i < n && w->inner < 0; i++) /* members dealt out round robin */
+        if (ids[i] != ids[0] && same_domain(m, ids[0], ids[i]))
+            w->inner = tier_between(m, ids[0], ids[i]);
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
@@ -249,7 +269,7 @@ double model_time(const struct matrix *m, const struct ways *w, enum op op, doub
     if (op == OP_SENDRECV)
         return sendrecv_time(m, w, bytes);
     double ring = bytes / ring_rate(m, w);
-    if (op == OP_BROADCAST)
+    if (op_is_rooted(op))
         return ring_turn(m, w, ring);
     int turns = op == OP_ALL_REDUCE ? 2 : 1;
     return turns * ring_turn(m, w, ring * (n - 1) / n);

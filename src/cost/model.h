@@ -11,7 +11,8 @@ struct ways {
     int inner, outer;       /* slowest tier inside a domain and between domains; -1: none */
     int crossings;          /* consecutive members on tier `outer` that lie in different racks */
     int at_once;            /* groups like this one that run at the same time */
-    double share[TIER_MAX]; /* of the other members, by tier as the first member sees them */
+    double share[TIER_MAX]; /* of the other members, by tier as that one sees them which has the
+                               fewest of them in its domain */
     double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
     double alpha_add;
     int exception; /* which one rules, -1 */

@@ -99,3 +99,31 @@ int observe(struct obs **out, const struct points *p, bool pairs)
     free(v);
     return count;
 }
+
+static int by_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double observe_size(const struct obs *o, int count, enum op op)
+{
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), best = 0;
+    int n = 0, most = 0;
+
+    for (int i = 0; i < count; i++)
+        if (o[i].op == op)
+            v[n++] = o[i].bytes;
+    qsort(v, (size_t)n, sizeof(*v), by_double);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && v[j] == v[i]; j++)
+            ;
+        if (j - i >= most) {
+            most = j - i;
+            best = v[i];
+        }
+    }
+    free(v);
+    return best;
+}

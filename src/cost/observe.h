@@ -29,5 +29,8 @@ struct obs {
 /* All pair observations, or all collective ones, sorted by (op, src, dst, bytes, alone).  The
  * caller frees *out; returns the count. */
 int observe(struct obs **out, const struct points *p, bool pairs);
+/* The size at which most pairs were measured with this op: that of the pair matrix; ties: the
+ * larger.  0: none. */
+double observe_size(const struct obs *o, int count, enum op op);
 
 #endif

@@ -100,6 +100,85 @@ static void endpoints_are_found_by_host_and_index(void **state)
     close_both(&b);
 }
 
+static void hosts_and_their_groups_have_names(void **state)
+{
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_host_count(b.r), 8);
+    assert_string_equal(railgauge_host_name(b.r, 7), "n07");
+    assert_null(railgauge_host_name(b.r, 8));
+    assert_null(railgauge_host_name(b.r, -1));
+    assert_int_equal(railgauge_host_find(b.r, "n07"), 7);
+    assert_int_equal(railgauge_host_find(b.r, "n7"), -1);
+    assert_int_equal(railgauge_host_find(b.r, NULL), -1);
+    assert_string_equal(railgauge_level(b.r, 9, "rack"), "rack-01");
+    assert_string_equal(railgauge_level(b.r, 9, "host"), "n04");
+    assert_null(railgauge_level(b.r, 9, "domain"));
+    assert_null(railgauge_level(b.r, 9, "shelf"));
+    assert_null(railgauge_level(b.r, 9, NULL));
+    assert_null(railgauge_level(b.r, 16, "rack"));
+    assert_null(railgauge_level(b.r, -1, "rack"));
+    close_both(&b);
+}
+
+static void jobs_cost_what_their_collectives_do(void **state)
+{
+    static const int hosts[] = {0, 1, 4, 5}, ids[] = {0, 1, 2, 3, 8, 9, 10, 11};
+    struct railgauge_job *job = (struct railgauge_job *)1;
+    char text[256] = "before";
+    struct both b;
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_job_open(&job, b.r, "all_gather", text), -1);
+    assert_null(job);
+    assert_non_null(strstr(text, "its size is missing"));
+    if (railgauge_job_open(&job, b.r, "all_gather 16M x 3", text) < 0)
+        fail_msg("%s", text);
+    double sec = railgauge_nodes_cost(job, hosts, 4, text);
+    double one = railgauge_collective(b.r, "all_gather", ids, 8, 16 << 20);
+    assert_true(fabs(sec - 3 * one) < 1e-12 * sec);
+    assert_string_equal(text, "");
+    assert_true(railgauge_nodes_cost(job, hosts, 4, NULL) == sec);
+    assert_true(isnan(railgauge_nodes_cost(job, hosts, 0, text)));
+    assert_non_null(strstr(text, "a list of 0 hosts"));
+    assert_true(isnan(railgauge_nodes_cost(job, hosts, 0, NULL)));
+    railgauge_job_close(job);
+    railgauge_job_close(NULL);
+    close_both(&b);
+}
+
+static void the_best_hosts_share_a_rack(void **state)
+{
+    static const int free_hosts[] = {0, 1, 4, 5, 6};
+    struct railgauge_job *job;
+    char text[256];
+    struct both b;
+    int hosts[3 * 8], exact = -1;
+    double sec[8];
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_job_open(&job, b.r, "all_reduce 16M", text), 0);
+    assert_int_equal(railgauge_nodes_best(job, free_hosts, 5, 3, 8, hosts, sec, &exact, text), 8);
+    assert_int_equal(exact, 1);
+    static const int rack[] = {4, 5, 6};
+    assert_memory_equal(hosts, rack, sizeof(rack));
+    for (int i = 0; i < 8; i++) {
+        assert_true(railgauge_nodes_cost(job, hosts + 3 * i, 3, text) == sec[i]);
+        assert_true(i == 0 || sec[i] >= sec[i - 1]);
+    }
+    assert_true(sec[1] > sec[0]);
+    assert_int_equal(railgauge_nodes_best(job, free_hosts, 5, 5, 8, hosts, sec, NULL, NULL), 1);
+    assert_int_equal(railgauge_nodes_best(job, free_hosts, 5, 6, 8, hosts, sec, NULL, text), -1);
+    assert_non_null(strstr(text, "6 hosts of the 5 free ones"));
+    assert_int_equal(railgauge_nodes_best(job, free_hosts, 5, 6, 8, hosts, sec, NULL, NULL), -1);
+    railgauge_job_close(job);
+    close_both(&b);
+}
+
 static void unknown_things_are_nan_and_nothing_takes_no_time(void **state)
 {
     struct both b;
@@ -151,6 +230,9 @@ int main(void)
         cmocka_unit_test(pairs_are_within_a_thousandth_of_the_curves),
         cmocka_unit_test(slow_and_dead_parts_are_the_same_too),
         cmocka_unit_test(endpoints_are_found_by_host_and_index),
+        cmocka_unit_test(hosts_and_their_groups_have_names),
+        cmocka_unit_test(jobs_cost_what_their_collectives_do),
+        cmocka_unit_test(the_best_hosts_share_a_rack),
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
         cmocka_unit_test(collectives_are_the_matrix_own),
         cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_a_reason),

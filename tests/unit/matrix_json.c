@@ -52,6 +52,18 @@ static void full_matrix(struct matrix *m)
     topo_unseen(&m->topo, "NVLink domain", "no driver");
     m->compute.flops = 1e12;
     m->compute.source = mem_strdup("measured here");
+    m->compute.devices = 15;
+    m->compute.alone[ALONE_HBM] = 4.3e12;
+    m->compute.share[ALONE_HBM] = 0.9;
+    m->compute.alone[ALONE_LAUNCH] = 2e-6;
+    MEM_PUSH(m->compute.gemm, m->compute.gemms) = (struct gemm_rate){.dtype = "bf16",
+                                                                     .m = 8192,
+                                                                     .n = 6144,
+                                                                     .k = 4096,
+                                                                     .flops = 7e14,
+                                                                     .share = 0.7,
+                                                                     .spread = 0.003,
+                                                                     .devices = 15};
 }
 
 static char *packed(const struct matrix *m)

@@ -1,0 +1,63 @@
+/* matrix_compute.h - what devices compute and move on their own, as the cost matrix has it.
+ *
+ * Measured by `railgauge probe --compute` and put together by fit_compute.c: medians over devices
+ * that are as fast as the others.  matrix.json keeps it as "compute"; a single FLOP/s, which hosts
+ * without GPUs have, is the other form. */
+#ifndef RG_MATRIX_COMPUTE_H
+#define RG_MATRIX_COMPUTE_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+/* Products of one shape: C[m x n] = A[m x k] B[k x n]. */
+struct gemm_rate {
+    char dtype[8]; /* "bf16", "fp8" */
+    double m, n, k;
+    double flops;  /* FLOP/s, median over devices; a multiply-add counts as two */
+    double share;  /* of the data-sheet peak, 0: that is not known */
+    double spread; /* MAD over devices, share of the median */
+    int devices;
+};
+
+/* What else one device was measured for; B/s but for the last two. */
+enum alone {
+    ALONE_HBM,      /* copy engine, device to device: bytes read and bytes written both count */
+    ALONE_HBM_READ, /* a kernel that reads all of it */
+    ALONE_H2D,      /* from page-locked host memory, and back */
+    ALONE_D2H,
+    ALONE_LATENCY, /* s of a load that waits for the one before */
+    ALONE_LAUNCH,  /* s of a kernel that does next to nothing, in a row of such */
+    ALONE_COUNT
+};
+extern const char *const alone_name[ALONE_COUNT]; /* keys of the file: "hbm_Bps", ... */
+
+struct compute_rates {
+    double flops; /* FLOP/s a device reaches whatever it multiplies, 0: not known */
+    char *source;
+    double alone[ALONE_COUNT]; /* 0: not measured */
+    double share[ALONE_COUNT]; /* of what the hardware allows; 0: that is not known */
+    int devices;               /* healthy ones behind these figures */
+    struct gemm_rate *gemm;
+    int gemms;
+};
+
+void compute_free(struct compute_rates *c);
+/* new reference; NULL when there is nothing to say */
+json_t *compute_pack(const struct compute_rates *c);
+int compute_unpack(struct compute_rates *c, json_t *value, const char *where, struct err *err);
+
+/* FLOP/s of a product of this shape, 0 when this dtype was not measured, and in *error a share, one
+ * standard deviation.
+ *
+ * A shape that was measured has its own rate; others lie between their four nearest ones: distance
+ * in octaves of m, n and k (how many tiles fill the multiprocessors, and how long a tile's inner
+ * loop is, change by factors: NVIDIA, Matrix Multiplication Background User's Guide, tile and wave
+ * quantization), weights by the inverse of its square, over logarithms of the rates.  The error
+ * holds what devices differ by, what the four differ by, and 2 % an octave to the nearest. */
+double compute_gemm(const struct compute_rates *c, const char *dtype, double m, double n, double k,
+                    double *error);
+/* The best measured rate of a dtype; 0: none. */
+double compute_best(const struct compute_rates *c, const char *dtype);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Claims: kept in order, saved and loaded, made coordinates where nobody else knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "topo/claim.h"
+#include "topo/fabric.h"
+
+static char *two[] = {"a", "b"}, *one[] = {"c"};
+
+static void make(struct topo *t)
+{
+    topo_init(t);
+    for (const char *h = "abc"; *h; h++)
+        topo_add_endpoint(t, topo_add_host(t, (char[]){*h, 0}), ENDPOINT_GPU);
+    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r1", two, 2);
+    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "empty", NULL, 0);
+    claim_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "a");
+    claim_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "elsewhere");
+    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r2", one, 1);
+    claim_host(t, SOURCE_TOPOGRAPH, LEVEL_SPINE, "m.yaml", "su-1", "b");
+}
+
+static void check_sets(const struct topo *t)
+{
+    int count;
+    struct claim_set *s = claim_sets(t, &count);
+
+    assert_int_equal(count, 3);
+    assert_int_equal(s[0].claims, 3);
+    assert_string_equal(s[0].claim[1]->group, "empty");
+    assert_int_equal(s[0].claim[1]->hosts, 0);
+    assert_int_equal(s[1].claims, 1);
+    assert_int_equal(s[1].claim[0]->hosts, 2);
+    int *of = claim_set_of(&s[0], t);
+    assert_int_equal(of[0], 0);
+    assert_int_equal(of[1], 0);
+    assert_int_equal(of[2], 2);
+    free(of);
+    of = claim_set_of(&s[1], t);
+    assert_int_equal(of[0], 0);
+    assert_int_equal(of[1], -1);
+    free(of);
+    claim_sets_free(s, count);
+}
+
+static void test_applied_and_saved(void **state)
+{
+    (void)state;
+    struct topo t, back, copy;
+    struct err err;
+
+    make(&t);
+    check_sets(&t);
+    claims_apply(&t);
+    const struct place *a = &t.endpoint[0].place, *b = &t.endpoint[1].place;
+    assert_int_equal(a->at[LEVEL_RACK], b->at[LEVEL_RACK]);
+    assert_string_equal(t.group[LEVEL_RACK].name[a->at[LEVEL_RACK]], "r1");
+    assert_int_equal(t.endpoint[2].source[LEVEL_RACK], SOURCE_SLURM);
+    assert_int_equal(a->at[LEVEL_SPINE], -1);
+    assert_int_equal(b->at[LEVEL_SPINE], 0);
+    assert_int_equal(t.tiers, 2); /* rack, rest */
+    char *text = topo_text(&t);
+    assert_int_equal(topo_parse(&back, text, strlen(text), "t.json", &err), 0);
+    check_sets(&back);
+    assert_int_equal(back.endpoint[0].place.at[LEVEL_SPINE], -1);
+    assert_int_equal(back.endpoint[1].place.at[LEVEL_SPINE], 0);
+    assert_int_equal(back.endpoint[1].source[LEVEL_SPINE], SOURCE_TOPOGRAPH);
+    topo_copy(&copy, &back);
+    check_sets(&copy);
+    claims_add_hosts(&copy);
+    assert_int_equal(copy.hosts, 4);
+    assert_string_equal(copy.host[3].name, "elsewhere");
+    free(text);
+    topo_free(&t);
+    topo_free(&back);
+    topo_free(&copy);
+}
+
+/* With rails a host hangs on several leaves: the set of them is its group. */
+static void test_host_groups(void **state)
+{
+    (void)state;
+    struct fabric f;
+    struct topo t;
+    struct err err;
+    char **name;
+    int groups;
+
+    assert_int_equal(fabric_load(&f, "topo/fabrics/hgx-h100.json", &err), 0);
+    assert_int_equal(fabric_topo(&f, 4, false, &t, &err), 0);
+    int *of = topo_host_groups(&t, LEVEL_LEAF, &name, &groups);
+    assert_true(f.rail_optimised && f.nics_per_host == 8);
+    assert_int_equal(groups, (t.hosts + f.hosts_per_leaf - 1) / f.hosts_per_leaf);
+    assert_string_equal(name[0], "leaf-00-0..leaf-00-7 (8)");
+    for (int h = 0; h < t.hosts; h++)
+        assert_int_equal(of[h], h / f.hosts_per_leaf);
+    for (int g = 0; g < groups; g++)
+        free(name[g]);
+    free(name);
+    free(of);
+    of = topo_host_groups(&t, LEVEL_SPINE, &name, &groups);
+    assert_int_equal(groups, 0);
+    assert_int_equal(of[0], -1);
+    free(of);
+    fabric_free(&f);
+    topo_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_applied_and_saved),
+        cmocka_unit_test(test_host_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
