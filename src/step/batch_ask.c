@@ -246,11 +246,12 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
                      struct err *err)
 {
     const struct batch_asked *a = r->asked;
+    struct question q = batch_question(r, c);
     struct coefficients k;
     struct rate rate;
     struct timing t;
 
-    if (rate_of(&rate, a->matrix, a->fabric, &r->recipe, c, err) < 0)
+    if (rate_of(&rate, &q, err) < 0)
         return NAN;
     coefficients_of(&k, &rate, c,
                     (stretch > 0 ? stretch : 1) * release_stretch(&rate, c, r->release, a->model));

@@ -43,8 +43,7 @@ static bool touches(const struct matrix *m, const struct exception *x, int endpo
     }
 }
 
-/* Per endpoint a number made of the exceptions that touch it; the caller frees. */
-static uint64_t *marks(const struct matrix *m)
+uint64_t *places_marks(const struct matrix *m)
 {
     uint64_t *mark = mem_calloc((size_t)m->topo.endpoints, sizeof(*mark));
 
@@ -77,7 +76,7 @@ void places_open(struct places *p, const struct matrix *m, const int *order, int
 {
     const struct topo *t = &m->topo;
     int base[KEYS + 1] = {0};
-    uint64_t *mark = marks(m);
+    uint64_t *mark = places_marks(m);
 
     *p = (struct places){.matrix = m, .order = order, .ranks = ranks};
     for (int i = 0; i < m->exceptions; i++)

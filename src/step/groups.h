@@ -25,6 +25,9 @@ struct places {
     unsigned stamp;          /* the group at hand */
 };
 
+/* Per endpoint a number made of the exceptions of the matrix that touch it, 0: none; the caller
+ * frees. */
+uint64_t *places_marks(const struct matrix *m);
 void places_open(struct places *p, const struct matrix *m, const int *order, int ranks);
 void places_close(struct places *p);
 

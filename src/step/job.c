@@ -60,8 +60,7 @@ static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
         return err_usage(err, "--racks belongs to a preset, and %s has its own", o->matrix);
     if (o->matrix && matrix_load(&j->matrix, o->matrix, err) < 0)
         return -1;
-    const char *name = o->fabric ? o->fabric : j->matrix.fabric;
-    if (name && fabric_load(&j->fabric, name, err) < 0)
+    if (matrix_preset(&j->fabric, &j->matrix, o->fabric, err) < 0)
         return -1;
     if (!o->matrix &&
         matrix_from_fabric(&j->matrix, &j->fabric, racks_for(&j->fabric, o, ranks_of(o)), err) < 0)
@@ -92,23 +91,30 @@ static int batch_of(struct job_opts *o, const struct layout *l, struct err *err)
     return 0;
 }
 
+int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int given,
+               struct err *err)
+{
+    const char *text = o->layout ? o->layout : "dp=auto";
+    int want = o->gpus ? o->gpus : strstr(text, "auto") ? given : 0;
+
+    if (layout_parse(l, text, (enum strategy)o->recipe.strategy, (enum mesh_order)o->mesh, want,
+                     err) < 0 ||
+        batch_of(o, l, err) < 0)
+        return -1;
+    return layout_check(l, m, &o->recipe, err);
+}
+
 static int open_layout(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
     int given;
 
-    if (placement_make(&j->order, &given, t, &o->place, ranks_of(o), err) < 0)
-        return -1;
-    const char *text = o->layout ? o->layout : "dp=auto";
-    int want = o->gpus ? o->gpus : strstr(text, "auto") ? given : 0;
-    if (layout_parse(&j->layout, text, (enum strategy)o->recipe.strategy, (enum mesh_order)o->mesh,
-                     want, err) < 0)
+    if (placement_make(&j->order, &given, t, &o->place, ranks_of(o), err) < 0 ||
+        job_layout(&j->layout, &j->model, o, given, err) < 0)
         return -1;
     if (j->order && j->layout.ranks > given)
         return err_usage(err, "the layout needs %d ranks and %s places %d", j->layout.ranks,
                          o->place.order ? o->place.order : "the placement", given);
-    if (batch_of(o, &j->layout, err) < 0)
-        return -1;
-    return layout_check(&j->layout, &j->model, &o->recipe, err);
+    return 0;
 }
 
 static int open_names(struct job *j, const struct job_opts *o, struct err *err)

@@ -65,6 +65,10 @@ int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct 
 /* The same without a layout, for who makes layouts: *ranks is o->gpus, else what the placement or
  * the matrix holds. */
 int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err);
+/* The layout in words on `given` ranks, where it leaves that open, checked; o->recipe.global_batch
+ * is chosen where it is 0. */
+int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int given,
+               struct err *err);
 void job_free(struct job *j);
 /* What to ask predict_step(); it points into j and o. */
 struct question job_question(const struct job *j, const struct job_opts *o);

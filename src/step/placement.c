@@ -30,18 +30,10 @@ static int take(struct state *s, int endpoint, struct err *err)
     return 0;
 }
 
-int placement_host(const struct topo *t, const char *name)
-{
-    for (int i = 0; i < t->hosts; i++)
-        if (!strcmp(t->host[i].name, name))
-            return i;
-    return -1;
-}
-
 /* local >= 0: that endpoint; else the first `slots` free ones (-1: all, and none may be taken). */
 static int take_host(struct state *s, const char *name, int local, int slots, struct err *err)
 {
-    int host = placement_host(s->topo, name), taken = 0, seen = 0;
+    int host = topo_find_host(s->topo, name), taken = 0, seen = 0;
 
     if (host < 0)
         return err_data(err, "%s: host \"%s\" is not in the matrix", s->where, name);
@@ -99,7 +91,7 @@ static int parse_line(struct state *s, char *line, struct err *err)
         return err_data(err, "%s: a host and one word after it are all that is understood",
                         s->where);
     if (!second && first[strspn(first, "0123456789")] == '\0' &&
-        placement_host(s->topo, first) < 0) {
+        topo_find_host(s->topo, first) < 0) {
         if (units_int(&endpoint, first, 0, s->topo->endpoints - 1, &why) < 0)
             return err_data(err, "%s: endpoint %s", s->where, why.text);
         return take(s, endpoint, err);

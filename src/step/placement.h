@@ -46,7 +46,5 @@ int placement_load(int **order, int *ranks, const struct topo *t, const char *pa
 /* The same from memory; `path` is for messages, text is changed. */
 int placement_parse(int **order, int *ranks, const struct topo *t, char *text, const char *path,
                     struct err *err);
-/* The host of this name, or -1. */
-int placement_host(const struct topo *t, const char *name);
 
 #endif

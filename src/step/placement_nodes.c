@@ -53,7 +53,7 @@ static int take_list(struct row *r, const char *list, struct err *err)
         return err_usage(err, "--nodes: %s", why.text);
     taken = mem_calloc((size_t)r->topo->hosts + 1, sizeof(bool));
     for (int i = 0; rc == 0 && i < count; i++) {
-        int host = placement_host(r->topo, name[i]);
+        int host = topo_find_host(r->topo, name[i]);
         if (host < 0)
             rc = err_usage(err, "--nodes: node \"%s\" is not among the %d of the matrix (%s .. %s)",
                            name[i], r->topo->hosts, r->topo->host[0].name,

@@ -148,7 +148,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     p->ranks = q->layout->ranks;
     p->anchored = q->stretch > 0;
     p->microbatches = layout_microbatches(q->layout, q->recipe);
-    if (rate_of(&p->rate, q->matrix, q->fabric, q->recipe, q->constants, err) < 0)
+    if (rate_of(&p->rate, q, err) < 0)
         return -1;
     work_of(&w, q->model, q->layout, q->recipe);
     traffic_of(&traffic, q->model, q->layout, q->recipe);
@@ -182,11 +182,11 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
     recipe_defaults(&r);
     r.strategy = strategy;
     int rc = constants_load(&constants, NULL, err) < 0 || model_load(&arch, model, err) < 0 ||
-             (m->fabric && fabric_load(&fabric, m->fabric, err) < 0) ||
+             matrix_preset(&fabric, m, NULL, err) < 0 ||
              layout_parse(&l, layout, strategy, ORDER_MEGATRON, 0, err) < 0 ||
              layout_check(&l, &arch, &r, err) < 0;
     struct question q = {.matrix = m,
-                         .fabric = m->fabric ? &fabric : NULL,
+                         .fabric = fabric.name ? &fabric : NULL,
                          .model = &arch,
                          .layout = &l,
                          .recipe = &r,

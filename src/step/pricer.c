@@ -239,6 +239,25 @@ double pricer_message(struct pricer *p, const struct message *msg)
     return b < INFINITY ? a + share * (b - a) : b;
 }
 
+double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean)
+{
+    double most = 0;
+
+    *mean = 0;
+    if (msg->span.size < 2)
+        return 0;
+    struct entry *e = entry_of(p, msg->span);
+    struct table *t = table_of(p, e, msg);
+    for (int k = 0; k < e->groups.kinds; k++) {
+        double sec = quoted(&t->quote[k], p->places.matrix, msg);
+        *mean += sec * e->groups.kind[k].like / e->groups.total;
+        most = isnan(sec) || sec > most ? sec : most;
+        if (isnan(sec))
+            break;
+    }
+    return most;
+}
+
 static void cost_kernel(const struct pricer *p, const struct message *msg, const int *ids,
                         struct cost *out)
 {

@@ -27,6 +27,9 @@ void pricer_close(struct pricer *p);
 /* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
  * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */
 double pricer_message(struct pricer *p, const struct message *msg);
+/* The same exactly; *mean: of all groups, which tells placements apart whose slowest groups are
+ * alike. */
+double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean);
 /* The same exactly, with words; *group: which one rules (-1 for groups of one rank). */
 void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group);
 /* The same of any operation; tokens of a kernel spread evenly. */

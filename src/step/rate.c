@@ -4,7 +4,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "step/predict.h"
+#include "step/products.h"
+#include "step/work_parts.h"
 
 /* First match rules: "GB300" and "B300" before "B200". */
 static const struct {
@@ -28,6 +34,19 @@ static double peak_of(const struct fabric_gpu *gpu, const char *dtype)
         if (!strcmp(gpu->peak[i].dtype, dtype))
             return gpu->peak[i].flops.value;
     return 0;
+}
+
+/* "GB200 bf16 peak 2500 TFLOP/s (data sheet)"; a GPU without a name is stand_in()'s. */
+enum { PEAK_TEXT = 96 };
+static char *peak_text(char buf[PEAK_TEXT], const struct fabric_gpu *gpu, const char *dtype)
+{
+    double tera = peak_of(gpu, dtype) / 1e12;
+
+    if (gpu->name)
+        snprintf(buf, PEAK_TEXT, "%.48s %s peak %.0f TFLOP/s (data sheet)", gpu->name, dtype, tera);
+    else
+        snprintf(buf, PEAK_TEXT, "best measured %s products, %.0f TFLOP/s,", dtype, tera);
+    return buf;
 }
 
 /* KIND.WORD, else KIND.default. */
@@ -78,6 +97,67 @@ static void from_measurement(struct rate *r, const struct matrix *m)
         set_part(r, (enum work_part)i, m->compute.flops, 0.1, "%s", r->source);
 }
 
+/* What products of one part take at the measured rates of their shapes. */
+struct priced {
+    double flops, sec, error; /* error: FLOP/s-weighted, a share */
+    double lo, hi;            /* rates of the slowest and the fastest of them */
+};
+
+/* How often the step runs each pass: backward may repeat forward, and frozen weights have no
+ * gradients. */
+static double pass_weight(const struct work_step *st, int pass, enum work_part part)
+{
+    return pass == PASS_INPUT     ? 1
+           : pass == PASS_WEIGHTS ? st->trained
+           : part == WORK_HEAD    ? 1
+                                  : 1 + st->again;
+}
+
+static void price_product(struct priced *sum, const struct question *q, const struct work_step *st,
+                          const struct product *p, const char *dtype)
+{
+    for (int pass = 0; pass < PASS_COUNT; pass++) {
+        double m, n, k, error, times = p->times * pass_weight(st, pass, p->part);
+        product_pass(p, pass, &m, &n, &k);
+        double flops = 2 * m * n * k * times;
+        double rate = compute_gemm(&q->matrix->compute, dtype, m, n, k, &error);
+        if (!(times > 0))
+            continue;
+        sum->flops += flops;
+        sum->sec += flops / rate;
+        sum->error += flops / rate * error;
+        sum->lo = sum->lo > 0 ? fmin(sum->lo, rate) : rate;
+        sum->hi = fmax(sum->hi, rate);
+    }
+}
+
+/* Linear layers or the head from the table; false when it has none of that dtype. */
+static bool from_table(struct rate *r, const struct question *q, enum work_part part,
+                       const char *dtype)
+{
+    struct priced sum = {.flops = 0};
+    struct work_step st;
+    struct product p[PRODUCTS_MAX];
+
+    if (!q->layout || !(compute_best(&q->matrix->compute, dtype) > 0))
+        return false;
+    work_step(&st, q->model, q->layout, q->recipe);
+    int n = products_of(p, q->model, st.tokens, st.tp);
+    for (int i = 0; i < n; i++)
+        if (p[i].part == part)
+            price_product(&sum, q, &st, &p[i], dtype);
+    if (!(sum.sec > 0))
+        return false;
+    double share = r->peak > 0 && part == WORK_LINEAR ? sum.flops / sum.sec / r->peak : 0;
+    char of_peak[48] = "";
+    if (share > 0)
+        snprintf(of_peak, sizeof(of_peak), ", %.0f %% of the data sheet", 100 * share);
+    set_part(r, part, sum.flops / sum.sec, sum.error / sum.sec,
+             "measured GEMM: %s products of these shapes at %.0f TFLOP/s (%.0f to %.0f%s)", dtype,
+             sum.flops / sum.sec / 1e12, sum.lo / 1e12, sum.hi / 1e12, of_peak);
+    return true;
+}
+
 static void set_products(struct rate *r, const struct fabric_gpu *gpu, const char *generation,
                          const char *dtype, const struct constants *c)
 {
@@ -85,18 +165,17 @@ static void set_products(struct rate *r, const struct fabric_gpu *gpu, const cha
     const struct constant *head = efficiency(c, generation, "bf16");
     const struct constant *x = pick(c, "experts", dtype);
     double bf16 = peak_of(gpu, "bf16");
+    char sheet[PEAK_TEXT];
 
     if (!strcmp(e->name, "efficiency.default"))
         r->basis = BASIS_ASSUMED;
-    set_part(r, WORK_LINEAR, r->peak * e->value, e->error,
-             "%s %s peak %.0f TFLOP/s (data sheet) x %s %.3g", gpu->name, dtype, r->peak / 1e12,
-             e->name, e->value);
+    set_part(r, WORK_LINEAR, r->peak * e->value, e->error, "%s x %s %.3g",
+             peak_text(sheet, gpu, dtype), e->name, e->value);
     set_part(r, WORK_EXPERT, r->peak * e->value * x->value, hypot(e->error, x->error),
-             "%s %s peak %.0f TFLOP/s (data sheet) x %s %.3g x %s %.3g", gpu->name, dtype,
-             r->peak / 1e12, e->name, e->value, x->name, x->value);
-    set_part(r, WORK_HEAD, bf16 * head->value, head->error,
-             "%s bf16 peak %.0f TFLOP/s (data sheet) x %s %.3g", gpu->name, bf16 / 1e12, head->name,
-             head->value);
+             "%s x %s %.3g x %s %.3g", peak_text(sheet, gpu, dtype), e->name, e->value, x->name,
+             x->value);
+    set_part(r, WORK_HEAD, bf16 * head->value, head->error, "%s x %s %.3g",
+             peak_text(sheet, gpu, "bf16"), head->name, head->value);
 }
 
 /* "stack.core.torchtitan"; 1 for Megatron, whose steps gave the other constants. */
@@ -116,17 +195,18 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const char *g
     const struct constant *a = pick(c, "attention", generation);
     const struct constant *scan = constants_get(c, "scan.share");
     double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, "stack.core", recipe->stack);
+    char sheet[PEAK_TEXT];
 
-    set_part(r, WORK_CORE, bf16 * a->value / longer, a->error,
-             "%s bf16 peak %.0f TFLOP/s (data sheet) x %s %.3g / %.3g for %s", gpu->name,
-             bf16 / 1e12, a->name, a->value, longer, stack_name[recipe->stack]);
-    set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error,
-             "%s bf16 peak %.0f TFLOP/s (data sheet) x %s %.3g / %.3g for %s", gpu->name,
-             bf16 / 1e12, scan->name, scan->value, longer, stack_name[recipe->stack]);
+    set_part(r, WORK_CORE, bf16 * a->value / longer, a->error, "%s x %s %.3g / %.3g for %s",
+             peak_text(sheet, gpu, "bf16"), a->name, a->value, longer, stack_name[recipe->stack]);
+    set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error, "%s x %s %.3g / %.3g for %s",
+             peak_text(sheet, gpu, "bf16"), scan->name, scan->value, longer,
+             stack_name[recipe->stack]);
 }
 
 /* What the memory rate bounds, and kernels; left out where the rate is not known. */
-static void set_memory(struct rate *r, const struct recipe *recipe, const struct constants *c)
+static void set_memory(struct rate *r, const struct recipe *recipe, const struct constants *c,
+                       const char *whose)
 {
     const struct constant *memory = constants_get(c, "between.share");
     const struct constant *operands = constants_get(c, "operands.share");
@@ -137,51 +217,113 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
     if (!(r->hbm_Bps > 0))
         return;
     set_part(r, WORK_OPERANDS, r->hbm_Bps * operands->value, operands->error,
-             "%.2f TB/s of memory (data sheet) x %s %.3g", tera, operands->name, operands->value);
+             "%.2f TB/s of memory (%s) x %s %.3g", tera, whose, operands->name, operands->value);
     set_part(r, WORK_MEMORY, r->hbm_Bps * memory->value / longer, memory->error,
-             "%.2f TB/s of memory (data sheet) x %s %.3g / %.3g for %s", tera, memory->name,
+             "%.2f TB/s of memory (%s) x %s %.3g / %.3g for %s", tera, whose, memory->name,
              memory->value, longer, stack);
     set_part(r, WORK_LAUNCH, 1 / launch->value / longer, launch->error, "%s %.2g x %.3g for %s",
              launch->name, launch->value, longer, stack);
 }
 
 /* Peaks of the data sheet times what was fitted to published steps. */
-static void from_data_sheet(struct rate *r, const struct fabric_gpu *gpu,
-                            const struct recipe *recipe, const struct constants *c)
+static void from_data_sheet(struct rate *r, const struct question *q, const struct fabric_gpu *gpu)
 {
-    const char *generation = rate_generation(gpu->name);
+    const char *generation = gpu->name ? rate_generation(gpu->name) : NULL;
 
     generation = generation ? generation : "default";
-    set_products(r, gpu, generation, dtype_name[recipe->dtype], c);
-    set_core(r, gpu, generation, recipe, c);
-    snprintf(r->source, sizeof(r->source), "%.110s; attention core at %.0f TFLOP/s",
-             r->part_source[WORK_LINEAR], r->of[WORK_CORE] / 1e12);
+    set_products(r, gpu, generation, dtype_name[q->recipe->dtype], q->constants);
+    set_core(r, gpu, generation, q->recipe, q->constants);
 }
 
-int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f,
-            const struct recipe *recipe, const struct constants *c, struct err *err)
+/* Measured products in place of the linear layers' and the head's; routed experts keep how far
+ * they lie below them. */
+static void from_products(struct rate *r, const struct question *q)
 {
-    const char *dtype = dtype_name[recipe->dtype];
+    const char *dtype = dtype_name[q->recipe->dtype];
+    const struct constant *x = pick(q->constants, "experts", dtype);
+
+    if (from_table(r, q, WORK_LINEAR, dtype)) {
+        r->basis = BASIS_MEASURED;
+        set_part(r, WORK_EXPERT, r->of[WORK_LINEAR] * x->value,
+                 hypot(r->error[WORK_LINEAR], x->error), "%.140s x %s %.3g",
+                 r->part_source[WORK_LINEAR], x->name, x->value);
+    }
+    from_table(r, q, WORK_HEAD, "bf16");
+}
+
+/* No data sheet: the best measured rates stand for it.  They lie below it, so the attention core
+ * comes out rather long. */
+static void stand_in(struct fabric_gpu *gpu, const struct matrix *m, const char *dtype)
+{
+    static const char *const known[] = {"bf16", NULL};
+
+    gpu->peak = mem_calloc(2, sizeof(*gpu->peak));
+    for (int i = 0; i < 2; i++) {
+        const char *name = known[i] ? known[i] : dtype;
+        double best = compute_best(&m->compute, name);
+        if (best > 0 && !peak_of(gpu, name)) {
+            snprintf(gpu->peak[gpu->peaks].dtype, sizeof(gpu->peak->dtype), "%s", name);
+            gpu->peak[gpu->peaks++].flops.value = best;
+        }
+    }
+}
+
+static int no_rate(const struct rate *r, const struct question *q, struct err *err)
+{
+    const struct fabric *f = q->fabric;
+
+    if (!f && !q->matrix->compute.gemms)
+        return err_set(err,
+                       "no compute rate is known: the matrix has none and names no fabric (give "
+                       "--fabric NAME or --flops RATE)");
+    if (!f)
+        return err_set(err, "no %s products were measured for this matrix, and it names no fabric",
+                       r->peak > 0 ? "bf16" : dtype_name[q->recipe->dtype]);
+    return err_set(err, "no %s peak rate of %s is known in fabric %s",
+                   r->peak > 0 ? "bf16" : dtype_name[q->recipe->dtype], f->gpu.name, f->name);
+}
+
+static int from_shares(struct rate *r, const struct question *q, const struct fabric_gpu *gpu,
+                       struct err *err)
+{
+    const char *dtype = dtype_name[q->recipe->dtype];
+
+    r->peak = peak_of(gpu, dtype);
+    if (!(r->peak > 0) || !(peak_of(gpu, "bf16") > 0))
+        return no_rate(r, q, err);
+    from_data_sheet(r, q, gpu);
+    if (!q->fabric)
+        r->peak = 0;
+    if (q->matrix->compute.gemms)
+        from_products(r, q);
+    snprintf(r->source, sizeof(r->source), "%.110s; attention core at %.0f TFLOP/s",
+             r->part_source[WORK_LINEAR], r->of[WORK_CORE] / 1e12);
+    return 0;
+}
+
+int rate_of(struct rate *r, const struct question *q, struct err *err)
+{
+    const struct compute_rates *measured = &q->matrix->compute;
+    struct fabric_gpu own = {.name = NULL};
 
     *r = (struct rate){.basis = BASIS_FITTED}; /* data sheet x fitted shares */
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
-    if (f) {
-        r->peak = peak_of(&f->gpu, dtype);
-        r->hbm_Bps = f->gpu.hbm_Bps.value;
+    if (q->fabric) {
+        r->peak = peak_of(&q->fabric->gpu, dtype_name[q->recipe->dtype]);
+        r->hbm_Bps = q->fabric->gpu.hbm_Bps.value;
+    } else if (measured->alone[ALONE_HBM] > 0) {
+        double share = measured->share[ALONE_HBM];
+        r->hbm_Bps = measured->alone[ALONE_HBM] / (share > 0 ? share : 1);
     }
-    set_memory(r, recipe, c);
-    if (m->compute.flops > 0) {
-        from_measurement(r, m);
+    set_memory(r, q->recipe, q->constants, q->fabric ? "data sheet" : "measured");
+    if (measured->flops > 0) {
+        from_measurement(r, q->matrix);
         return 0;
     }
-    if (!f)
-        return err_set(err,
-                       "no compute rate is known: the matrix has none and names no fabric (give "
-                       "--fabric NAME or --flops RATE)");
-    if (!(r->peak > 0) || !(peak_of(&f->gpu, "bf16") > 0))
-        return err_set(err, "no %s peak rate of %s is known in fabric %s",
-                       r->peak > 0 ? "bf16" : dtype, f->gpu.name, f->name);
-    from_data_sheet(r, &f->gpu, recipe, c);
-    return 0;
+    if (!q->fabric)
+        stand_in(&own, q->matrix, dtype_name[q->recipe->dtype]);
+    int rc = from_shares(r, q, q->fabric ? &q->fabric->gpu : &own, err);
+    free(own.peak);
+    return rc;
 }

@@ -2,15 +2,18 @@
  *
  * The efficiency depends on GPU generation and dtype, for dense products and experts apart; the
  * attention core, the scan of state-space layers and the output head run in bf16 whatever the
- * layers use (Transformer Engine has the layers only).  A rate measured on the machine
- * (matrix.compute) comes before all of these; what lies between products needs the fabric's memory
- * rate. */
+ * layers use (Transformer Engine has the layers only).  What was measured on the machine comes
+ * first: one rate for everything (matrix.compute.flops), or the rates of products by shape
+ * (matrix.compute.gemm), which stand for linear layers and head: FLOPs of each of the model's
+ * products at this layout, in all three passes, over the rate of that shape (compute_gemm()), so
+ * the whole is a harmonic mean.  The attention core stays a share of the data-sheet peak, or of the
+ * best measured rate where no data sheet is known; what lies between products needs a memory rate.
+ */
 #ifndef RG_RATE_H
 #define RG_RATE_H
 
+#include "base/err.h"
 #include "cost/matrix.h"
-#include "step/constants.h"
-#include "step/recipe.h"
 #include "step/work.h"
 
 enum { RATE_SOURCE = 192 };
@@ -25,10 +28,11 @@ struct rate {
     char source[RATE_SOURCE]; /* all in one sentence */
 };
 
-/* fabric may be NULL.  Neither a measured rate nor a peak of that dtype: EXIT_UNJUDGED with the
- * reason. */
-int rate_of(struct rate *r, const struct matrix *m, const struct fabric *f,
-            const struct recipe *recipe, const struct constants *c, struct err *err);
+struct question;
+
+/* Of the question's matrix, fabric (may be NULL), model, layout, recipe and constants.  Neither a
+ * measured rate nor a peak of that dtype: EXIT_UNJUDGED with the reason. */
+int rate_of(struct rate *r, const struct question *q, struct err *err);
 /* "ampere", "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
 const char *rate_generation(const char *gpu);
 

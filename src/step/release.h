@@ -9,6 +9,7 @@
 #ifndef RG_RELEASE_H
 #define RG_RELEASE_H
 
+#include "step/constants.h"
 #include "step/model.h"
 #include "step/rate.h"
 

@@ -6,20 +6,32 @@
 
 #include "step/release.h"
 
+int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
+                      const struct layout *l, const struct recipe *r, struct err *err)
+{
+    struct question at = *q;
+    struct rate rate;
+
+    at.layout = l;
+    at.recipe = r;
+    if (rate_of(&rate, &at, err) < 0)
+        return -1;
+    *peak = rate.peak;
+    coefficients_of(c, &rate, q->constants,
+                    (q->stretch > 0 ? q->stretch : 1) *
+                        release_stretch(&rate, q->constants, q->release, q->model));
+    return 0;
+}
+
 int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
               struct err *err)
 {
-    struct rate rate;
-
     memset(e, 0, sizeof(*e));
     e->question = q;
-    if (rate_of(&rate, q->matrix, q->fabric, base, q->constants, err) < 0)
+    e->by_shape = q->matrix->compute.gemms > 0;
+    if (eval_coefficients(&e->coefficients, &e->peak, q, NULL, base, err) < 0)
         return -1;
-    coefficients_of(&e->coefficients, &rate, q->constants,
-                    (q->stretch > 0 ? q->stretch : 1) *
-                        release_stretch(&rate, q->constants, q->release, q->model));
     memory_constants_of(&e->memory, q->constants);
-    e->peak = rate.peak;
     e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;
     return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
 }
@@ -51,5 +63,10 @@ void eval_candidate(struct evaluation *v, const struct eval *e, const struct lay
         v->timing.sec = sum;
         return;
     }
-    timing_of(&v->timing, &v->traffic, v->one, &v->work, &e->coefficients, l, r);
+    const struct coefficients *c = &e->coefficients;
+    struct coefficients here;
+    double peak;
+    if (e->by_shape && eval_coefficients(&here, &peak, e->question, l, r, NULL) == 0)
+        c = &here;
+    timing_of(&v->timing, &v->traffic, v->one, &v->work, c, l, r);
 }

@@ -13,6 +13,7 @@ struct eval {
     struct pricer *pricer;
     struct coefficients coefficients;
     struct memory_constants memory;
+    bool by_shape;   /* the matrix has rates of products: coefficients depend on the layout */
     double peak;     /* FLOP/s of the data sheet, 0: unknown */
     double capacity; /* bytes of a GPU, 0: unknown */
 };
@@ -31,6 +32,11 @@ struct evaluation {
 int eval_open(struct eval *e, const struct question *q, const struct recipe *base, int ranks,
               struct err *err);
 void eval_close(struct eval *e);
+/* The rates of one layout and recipe, as predict_step() takes them, with the stretch of q's anchor
+ * and release.  Measured products have rates of their own at each layout; all else of a rate does
+ * not change. */
+int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
+                      const struct layout *l, const struct recipe *r, struct err *err);
 
 /* After layout_check().  Memory first: what does not fit has no timing.  timing.sec is NAN when a
  * message's cost is unknown, INFINITY when it needs a dead part.  Allocates nothing but what the

@@ -118,14 +118,14 @@ const struct space_choice space_choice[CHOICES] = {
 
 static int choice_get(const struct recipe *r, int c)
 {
-    const char *at = (const char *)r + space_choice[c].at;
+    const void *at = (const char *)r + space_choice[c].at;
 
     return space_choice[c].is_switch ? *(const bool *)at : *(const int *)at;
 }
 
 static void choice_set(struct recipe *r, int c, int word)
 {
-    char *at = (char *)r + space_choice[c].at;
+    void *at = (char *)r + space_choice[c].at;
 
     if (space_choice[c].is_switch)
         *(bool *)at = word;

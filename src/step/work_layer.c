@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "step/products.h"
 #include "step/work_parts.h"
 
 enum { BF16 = 2, FP32 = 4 };
@@ -95,23 +96,6 @@ static void casts(struct stage_work *s, const struct work_step *st, double rows,
     s->backward[WORK_MEMORY] += one * rows * (out + st->again * in);
 }
 
-/* Of a matrix of a layer the part that one of n tensor ranks holds: the side that is not `whole`,
- * the vector between layers, is cut. */
-static void cut(const struct weight *w, double whole, double n, double *in, double *out)
-{
-    bool by_rows = w->out == whole && w->in != whole;
-
-    *in = by_rows ? w->in / n : w->in;
-    *out = by_rows ? w->out : w->out / n;
-}
-
-/* gate and up, and q, k and v, are one product with one input. */
-static bool shares_input(const struct weight *w, const struct layer *k)
-{
-    return !strcmp(w->name, "k") || !strcmp(w->name, "v") ||
-           (!strcmp(w->name, "up") && k->mlp.kind == MLP_SWIGLU);
-}
-
 /* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
 static void add_adapter(struct stage_work *s, const struct work_step *st, const struct weight *w,
                         const struct layer *k, double rows, double in, double out)
@@ -124,7 +108,7 @@ static void add_adapter(struct stage_work *s, const struct work_step *st, const 
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
     between(s, st, rows * (in + 3 * out));
-    if (!shares_input(w, k)) {
+    if (!product_shares_input(w, k)) {
         s->forward[WORK_LAUNCH] += 4;
         s->backward[WORK_LAUNCH] += 4 * (2 + st->again_memory);
     }
@@ -139,17 +123,17 @@ static void add_weight(struct stage_work *s, const struct work_step *st, const s
     products(s, st, expert ? WORK_EXPERT : WORK_LINEAR,
              2 * st->tokens * w->in * w->out * w->active / st->tp);
     if (expert) { /* tokens come from all ranks of ep */
-        cut(w, k->mlp.latent ? k->mlp.latent : st->m->hidden, etp, &in, &out);
+        product_cut(w, k->mlp.latent ? k->mlp.latent : st->m->hidden, etp, &in, &out);
         rows = st->tokens / st->tp * w->active * etp;
         operands(s, st, rows, in, out);
-        if (!shares_input(w, k))
+        if (!product_shares_input(w, k))
             expert_launches(s, st, w->copies / st->l->size[AXIS_EP]);
     } else if (w->part == WEIGHT_ROUTER) { /* every tensor rank holds it, for its own tokens */
         rows = st->local;
     } else {
-        cut(w, st->m->hidden, st->tp, &in, &out);
+        product_cut(w, st->m->hidden, st->tp, &in, &out);
     }
-    if (st->casts > 0 && !shares_input(w, k))
+    if (st->casts > 0 && !product_shares_input(w, k))
         casts(s, st, rows, in, out);
     add_adapter(s, st, w, k, rows, in, out);
 }
