@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "emit/series.h"
 
@@ -16,10 +17,17 @@ static const struct {
     [OP_ALL_TO_ALL] = {"alltoall_perf", "none", -1},
     [OP_ALL_REDUCE] = {"all_reduce_perf", "sum", -1},
     [OP_BROADCAST] = {"broadcast_perf", "none", 0},
+    [OP_REDUCE] = {"reduce_perf", "sum", 0},
     [OP_SENDRECV] = {"sendrecv_perf", "none", -1},
 };
 
-enum { ELEMENT = 4 }; /* uint32: the sum that every MPI library adds exactly */
+/* What nccl-tests calls the types of NCCL. */
+static const char *const type_name[NCCL_DTYPES] = {
+    [NCCL_INT8] = "int8",         [NCCL_UINT8] = "uint8",       [NCCL_INT32] = "int32",
+    [NCCL_UINT32] = "uint32",     [NCCL_INT64] = "int64",       [NCCL_UINT64] = "uint64",
+    [NCCL_FLOAT16] = "half",      [NCCL_FLOAT32] = "float",     [NCCL_FLOAT64] = "double",
+    [NCCL_BFLOAT16] = "bfloat16", [NCCL_FLOAT8E4M3] = "f8e4m3", [NCCL_FLOAT8E5M2] = "f8e5m2",
+};
 
 /* As many decimals, at most two, as the width has room for. */
 static void print_number(FILE *out, double v, int width)
@@ -34,19 +42,11 @@ static void print_number(FILE *out, double v, int width)
     fprintf(out, "  %*.1e", width, v);
 }
 
-static void print_row(FILE *out, const struct series_point *s)
+static void print_half(FILE *out, const struct series_point *s)
 {
     const struct point *p = s->first;
-    size_t unit = (size_t)op_blocks(p->op, p->ranks), count = s->bytes / unit;
-    bool words = count % ELEMENT == 0;
     double rate = s->bytes / s->sec / 1e9;
 
-    if (isnan(s->sec)) {
-        fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
-        return;
-    }
-    fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, words ? count / ELEMENT : count,
-            words ? "uint32" : "uint8", style[p->op].redop, style[p->op].root);
     print_number(out, s->sec * 1e6, 7);
     print_number(out, rate, 6);
     print_number(out, rate * op_bus_factor(p->op, p->ranks), 6);
@@ -54,7 +54,29 @@ static void print_row(FILE *out, const struct series_point *s)
         fprintf(out, "  %6d", s->wrong);
     else
         fprintf(out, "  %6s", "N/A");
-    fprintf(out, "  %7s  %6s  %6s  %6s\n", "N/A", "N/A", "N/A", "N/A");
+}
+
+static void print_row(FILE *out, const struct series_point *s, const struct nccl_tests_how *how)
+{
+    const struct point *p = s->first;
+    const struct nccl_opts *o = how->nccl;
+    size_t count = s->bytes / (size_t)op_blocks(p->op, p->ranks);
+    int type = o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
+    bool reduces = strcmp(style[p->op].redop, "none") != 0;
+
+    if (isnan(s->sec)) {
+        fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
+        return;
+    }
+    fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, count / nccl_dtype_size(type),
+            type_name[type], reduces && o ? nccl_redop_name[o->redop] : style[p->op].redop,
+            style[p->op].root);
+    for (int half = 0; half < 2; half++)
+        if (half == (o && o->in_place))
+            print_half(out, s);
+        else
+            fprintf(out, "  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+    putc('\n', out);
 }
 
 static const struct plan_group *group_of(const struct plan *plan, const struct point *p)
@@ -77,14 +99,15 @@ static void print_devices(FILE *out, const struct point *p, const struct plan *p
         if (g->members[i] < 0 || g->members[i] >= topo->endpoints)
             continue;
         const struct endpoint *e = &topo->endpoint[g->members[i]];
-        fprintf(out, "#  Rank %2d Group %2d on %10s device %2d [%s] %s\n", i, p->group,
-                topo->host[e->place.at[LEVEL_HOST]].name, e->local, *e->busid ? e->busid : "cpu",
-                e->model);
+        fprintf(out, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%.*s] %s\n", i, p->group, 0,
+                topo->host[e->place.at[LEVEL_HOST]].name, e->local,
+                *e->busid ? (int)strcspn(e->busid, ".") : 3, *e->busid ? e->busid : "cpu",
+                *e->model ? e->model : "unknown");
     }
     fputs("#\n", out);
 }
 
-static void print_header(FILE *out, const struct series_point *s, int n)
+static void print_header(FILE *out, const struct series_point *s, int n, int warmup)
 {
     const struct point *p = s[0].first;
     size_t factor = n > 1 ? s[1].bytes / s[0].bytes : 1;
@@ -92,9 +115,9 @@ static void print_header(FILE *out, const struct series_point *s, int n)
     fprintf(out, "# railgauge %s: measured medians in the layout of nccl-tests\n", RG_VERSION);
     fprintf(out, "# Collective test starting: %s\n", style[p->op].program);
     fprintf(out,
-            "# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: 16 "
+            "# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %d "
             "iters: %d agg iters: 1 validation: %d graph: 0\n",
-            s[0].bytes, s[n - 1].bytes, factor, s[0].samples, s[0].checked > 0);
+            s[0].bytes, s[n - 1].bytes, factor, warmup, s[0].samples, s[0].checked > 0);
 }
 
 static void print_columns(FILE *out)
@@ -117,17 +140,17 @@ static void print_columns(FILE *out)
 
 /* The n sizes of one group. */
 static void print_table(FILE *out, const struct series_point *s, int n, const struct plan *plan,
-                        const struct topo *topo)
+                        const struct topo *topo, const struct nccl_tests_how *how)
 {
     const struct point *p = s[0].first;
     double sum = 0;
     int measured = 0, wrong = 0;
 
-    print_header(out, s, n);
+    print_header(out, s, n, how->warmup);
     print_devices(out, p, plan, topo);
     print_columns(out);
     for (int i = 0; i < n; i++) {
-        print_row(out, &s[i]);
+        print_row(out, &s[i], how);
         wrong += s[i].wrong;
         if (isnan(s[i].sec))
             continue;
@@ -140,11 +163,14 @@ static void print_table(FILE *out, const struct series_point *s, int n, const st
 }
 
 int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
-                     const struct topo *topo, struct err *err)
+                     const struct topo *topo, const struct nccl_tests_how *how, struct err *err)
 {
+    struct nccl_tests_how plain = {.warmup = how->warmup};
     struct series_point *s;
     int count = series_of(&s, p), tables = 0;
 
+    if (strcmp(p->transport, "nccl") != 0)
+        how = &plain;
     for (int i = 0, n; i < count; i += n) {
         const struct point *first = s[i].first;
         for (n = 1; i + n < count && s[i + n].first->round == first->round &&
@@ -153,7 +179,7 @@ int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
             ;
         if (op_is_pair(first->op))
             continue;
-        print_table(out, &s[i], n, plan, topo);
+        print_table(out, &s[i], n, plan, topo, how);
         tables++;
     }
     free(s);

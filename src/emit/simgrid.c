@@ -5,11 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
+#include "emit/nodes.h"
+#include "emit/quote.h"
+#include "emit/xml_text.h"
 
-/* Bandwidth is the slope between these sizes: the part of the time that latency does not explain.
- */
-static const double small = 1, large = 512.0 * (1 << 20), larger = 1024.0 * (1 << 20);
+/* Bandwidth is the slope between the last two sizes: the part of the time that latency does not
+ * explain. */
+enum { SIZES = 3 };
+static const double size[SIZES] = {1, 512.0 * (1 << 20), 1024.0 * (1 << 20)};
 
 /* A port that is this little faster than a pair does not need to be narrowed for it. */
 #define NARROWER (1 - 1e-6)
@@ -22,99 +27,32 @@ struct pair {
 struct draw {
     FILE *f;
     const struct matrix *m;
-    int *id;     /* endpoint of each node */
-    char **name; /* of each node */
-    int nodes;
+    struct nodes nodes;
+    struct quote quote[SIZES];
     double *port[2]; /* B/s of each node, without and with NICs; 0: none */
     double *latency; /* distinct ones */
     int latencies;
 };
 
-static int pair_of(const struct matrix *m, int a, int b, struct pair *p, struct err *err)
+/* Of nodes a and b. */
+static int pair_of(const struct draw *d, int a, int b, struct pair *p, struct err *err)
 {
-    struct cost c, lo, hi;
-    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
-                         &m->topo.endpoint[b].place);
+    const struct topo *t = &d->m->topo;
+    int from = d->nodes.id[a], to = d->nodes.id[b];
+    const struct tier *tier =
+        &d->m->tier[topo_tier(t->tier, t->tiers, &t->endpoint[from].place, &t->endpoint[to].place)];
+    double sec[SIZES];
 
-    matrix_pair(m, a, b, small, &c);
-    matrix_pair(m, a, b, large, &lo);
-    matrix_pair(m, a, b, larger, &hi);
-    p->alpha = c.sec;
-    p->Bps = (larger - large) / (hi.sec - lo.sec);
-    p->nic = m->tier[tier].nic;
+    for (int i = 0; i < SIZES; i++)
+        sec[i] = quote_pair(&d->quote[i], from, to);
+    p->alpha = sec[0];
+    p->Bps = (size[2] - size[1]) / (sec[2] - sec[1]);
+    p->nic = tier->nic;
     if (!(p->alpha >= 0 && p->alpha < 1e6) || !(p->Bps > 0) || isinf(p->Bps))
         return err_data(err,
                         "the matrix has no latency or bandwidth for endpoints %d and %d (tier %s)",
-                        a, b, m->tier[tier].rule.name);
+                        from, to, tier->rule.name);
     return 0;
-}
-
-/* Names go into XML attributes. */
-static void put_name(FILE *f, const char *name)
-{
-    static const char special[] = "&<>\"'";
-
-    for (; *name; name++)
-        if (strchr(special, *name))
-            fprintf(f, "&#%d;", *name);
-        else
-            fputc(*name, f);
-}
-
-static bool wanted(const struct draw *d, const struct simgrid_opts *o, int id,
-                   const int *rank_in_rack)
-{
-    const struct endpoint *e = &d->m->topo.endpoint[id];
-
-    if (!o->endpoints && e->local != 0)
-        return false;
-    return !o->hosts_per_rack || rank_in_rack[e->place.at[LEVEL_HOST]] < o->hosts_per_rack;
-}
-
-/* The how-manieth host of its rack each host is; -1 in *out[h] never happens. */
-static int count_in_racks(const struct topo *t, int *in_rack, struct err *err)
-{
-    int *seen = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(*seen)), rc = 0;
-    bool *done = mem_calloc((size_t)t->hosts + 1, sizeof(*done));
-
-    for (int i = 0; i < t->endpoints && rc == 0; i++) {
-        const int *at = t->endpoint[i].place.at;
-        if (at[LEVEL_RACK] < 0)
-            rc = err_usage(err, "--hosts-per-rack: the rack of endpoint %d is not known", i);
-        else if (!done[at[LEVEL_HOST]]) {
-            done[at[LEVEL_HOST]] = true;
-            in_rack[at[LEVEL_HOST]] = seen[at[LEVEL_RACK]]++;
-        }
-    }
-    free(seen);
-    free(done);
-    return rc;
-}
-
-static int choose_nodes(struct draw *d, const struct simgrid_opts *o, struct err *err)
-{
-    const struct topo *t = &d->m->topo;
-    int *in_rack = mem_calloc((size_t)t->hosts + 1, sizeof(*in_rack)), rc = 0;
-
-    if (o->hosts_per_rack)
-        rc = count_in_racks(t, in_rack, err);
-    for (int i = 0; i < t->endpoints && rc == 0 && d->nodes <= SIMGRID_NODES_MAX; i++)
-        if (wanted(d, o, i, in_rack)) {
-            int names = d->nodes;
-            const char *host = t->host[t->endpoint[i].place.at[LEVEL_HOST]].name;
-            MEM_PUSH(d->id, d->nodes) = i;
-            MEM_PUSH(d->name, names) =
-                o->endpoints ? mem_printf("%s-%d", host, t->endpoint[i].local) : mem_strdup(host);
-        }
-    free(in_rack);
-    if (rc == 0 && d->nodes > SIMGRID_NODES_MAX)
-        rc = err_usage(err,
-                       "more than %d nodes: a platform has a route for each pair; choose fewer "
-                       "racks or --hosts-per-rack",
-                       SIMGRID_NODES_MAX);
-    if (rc == 0 && d->nodes < 2)
-        rc = err_usage(err, "%d node%s: a platform needs two", d->nodes, d->nodes == 1 ? "" : "s");
-    return rc;
 }
 
 static int latency_index(struct draw *d, double alpha)
@@ -131,11 +69,11 @@ static int survey(struct draw *d, struct err *err)
 {
     struct pair p;
 
-    for (int a = 0; a < d->nodes; a++)
-        for (int b = 0; b < d->nodes; b++) {
+    for (int a = 0; a < d->nodes.count; a++)
+        for (int b = 0; b < d->nodes.count; b++) {
             if (a == b)
                 continue;
-            if (pair_of(d->m, d->id[a], d->id[b], &p, err) < 0)
+            if (pair_of(d, a, b, &p, err) < 0)
                 return -1;
             double *port = d->port[p.nic];
             port[a] = port[a] > p.Bps ? port[a] : p.Bps;
@@ -149,32 +87,34 @@ static const char *const port_name[2] = {"local", "nic"};
 
 static void put_nodes(struct draw *d)
 {
-    for (int i = 0; i < d->nodes; i++) {
+    char text[CONVERT_TEXT];
+
+    for (int i = 0; i < d->nodes.count; i++) {
         fputs("    <host id=\"", d->f);
-        put_name(d->f, d->name[i]);
+        xml_text(d->f, d->nodes.name[i]);
         fputs("\" speed=\"1Gf\"/>\n", d->f);
     }
-    for (int i = 0; i < d->nodes; i++)
+    for (int i = 0; i < d->nodes.count; i++)
         for (int k = 0; k < 2; k++) {
             if (!(d->port[k][i] > 0))
                 continue;
             fputs("    <link id=\"", d->f);
-            put_name(d->f, d->name[i]);
+            xml_text(d->f, d->nodes.name[i]);
             fprintf(d->f,
-                    ":%s\" bandwidth=\"%.9gBps\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
-                    port_name[k], d->port[k][i]);
+                    ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
+                    port_name[k], convert_text(text, CONVERT_SIMGRID_BANDWIDTH, d->port[k][i]));
         }
     for (int i = 0; i < d->latencies; i++)
         fprintf(d->f,
-                "    <link id=\"latency:%d\" bandwidth=\"1e18Bps\" latency=\"%.9gs\" "
+                "    <link id=\"latency:%d\" bandwidth=\"1e18Bps\" latency=\"%s\" "
                 "sharing_policy=\"FATPIPE\"/>\n",
-                i, d->latency[i]);
+                i, convert_text(text, CONVERT_SIMGRID_LATENCY, d->latency[i]));
 }
 
 static void put_port(struct draw *d, const struct pair *p, int node, const char *way)
 {
     fputs("<link_ctn id=\"", d->f);
-    put_name(d->f, d->name[node]);
+    xml_text(d->f, d->nodes.name[node]);
     fprintf(d->f, ":%s\" direction=\"%s\"/>", port_name[p->nic], way);
 }
 
@@ -186,20 +126,23 @@ static bool is_narrow(const struct draw *d, const struct pair *p, int a, int b)
 
 static void put_pair_link(struct draw *d, const struct pair *p, int a, int b, bool both)
 {
+    char text[CONVERT_TEXT];
+
     if (is_narrow(d, p, a, b))
         fprintf(d->f,
-                "    <link id=\"pair:%d:%d\" bandwidth=\"%.9gBps\" latency=\"0s\" "
+                "    <link id=\"pair:%d:%d\" bandwidth=\"%s\" latency=\"0s\" "
                 "sharing_policy=\"%s\"/>\n",
-                a, b, p->Bps, both ? "SPLITDUPLEX" : "SHARED");
+                a, b, convert_text(text, CONVERT_SIMGRID_BANDWIDTH, p->Bps),
+                both ? "SPLITDUPLEX" : "SHARED");
 }
 
 /* a -> b, and back the same way when `both`. */
 static void put_route(struct draw *d, const struct pair *p, int a, int b, bool both)
 {
     fputs("    <route src=\"", d->f);
-    put_name(d->f, d->name[a]);
+    xml_text(d->f, d->nodes.name[a]);
     fputs("\" dst=\"", d->f);
-    put_name(d->f, d->name[b]);
+    xml_text(d->f, d->nodes.name[b]);
     fprintf(d->f, "\" symmetrical=\"%s\">", both ? "YES" : "NO");
     put_port(d, p, a, "UP");
     fprintf(d->f, "<link_ctn id=\"latency:%d\"/>", latency_index(d, p->alpha));
@@ -221,10 +164,9 @@ static int put_pairs(struct draw *d,
 {
     struct pair there, back;
 
-    for (int a = 0; a < d->nodes; a++)
-        for (int b = a + 1; b < d->nodes; b++) {
-            if (pair_of(d->m, d->id[a], d->id[b], &there, err) < 0 ||
-                pair_of(d->m, d->id[b], d->id[a], &back, err) < 0)
+    for (int a = 0; a < d->nodes.count; a++)
+        for (int b = a + 1; b < d->nodes.count; b++) {
+            if (pair_of(d, a, b, &there, err) < 0 || pair_of(d, b, a, &back, err) < 0)
                 return -1;
             bool both = same_pair(&there, &back);
             put(d, &there, a, b, both);
@@ -238,7 +180,7 @@ static void put_head(struct draw *d)
 {
     fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n",
           d->f);
-    fprintf(d->f, "<!-- railgauge %s: %d nodes, %s -->\n", RG_VERSION, d->nodes,
+    fprintf(d->f, "<!-- railgauge %s: %d nodes, %s -->\n", RG_VERSION, d->nodes.count,
             d->m->fabric ? "from a preset" : "from a measured matrix");
     fputs("<platform version=\"4.1\">\n  <config>\n"
           "    <prop id=\"network/model\" value=\"CM02\"/>\n"
@@ -251,11 +193,16 @@ static void put_head(struct draw *d)
 int simgrid_write(FILE *platform, FILE *hostfile, const struct matrix *m,
                   const struct simgrid_opts *o, struct err *err)
 {
+    const struct nodes_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100};
     struct draw d = {.f = platform, .m = m};
-    int rc = choose_nodes(&d, o, err);
+    int rc = nodes_choose(&d.nodes, &m->topo, o->endpoints, o->hosts_per_rack, '-', &limit, err);
 
-    d.port[0] = mem_calloc((size_t)d.nodes + 1, sizeof(double));
-    d.port[1] = mem_calloc((size_t)d.nodes + 1, sizeof(double));
+    if (rc == 0 && hostfile)
+        rc = nodes_plain(&d.nodes, "smpirun", err);
+    for (int i = 0; i < SIZES; i++)
+        quote_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
+    d.port[0] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
+    d.port[1] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
     if (rc == 0)
         rc = survey(&d, err);
     if (rc == 0) {
@@ -266,13 +213,11 @@ int simgrid_write(FILE *platform, FILE *hostfile, const struct matrix *m,
             rc = put_pairs(&d, put_route, err);
         fputs("  </zone>\n</platform>\n", platform);
     }
-    for (int i = 0; i < d.nodes; i++) {
-        if (hostfile && rc == 0)
-            fprintf(hostfile, "%s\n", d.name[i]);
-        free(d.name[i]);
-    }
-    free(d.name);
-    free(d.id);
+    for (int i = 0; hostfile && rc == 0 && i < d.nodes.count; i++)
+        fprintf(hostfile, "%s\n", d.nodes.name[i]);
+    for (int i = 0; i < SIZES; i++)
+        quote_free(&d.quote[i]);
+    nodes_free(&d.nodes);
     free(d.port[0]);
     free(d.port[1]);
     free(d.latency);

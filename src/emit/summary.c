@@ -8,14 +8,14 @@ enum { PARTS_SHOWN = 5 };
 
 static void print_head(FILE *out, const char *dir, const struct matrix *m)
 {
-    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF};
+    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
     const struct topo *t = &m->topo;
 
     fprintf(out, "%s: %d endpoints on %d host%s over %s", dir, t->endpoints, t->hosts,
             t->hosts == 1 ? "" : "s", m->transport);
     if (m->fabric)
         fprintf(out, " (%s)", m->fabric);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
         int at = t->endpoint[0].place.at[shown[i]];
         if (at >= 0)
             fprintf(out, ", %d %s%s %s", t->group[shown[i]].count, level_name[shown[i]],

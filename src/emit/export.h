@@ -1,0 +1,47 @@
+/* export.h - the cost matrix in the formats of other tools: one table, one call each.
+ *
+ * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE, naming the
+ * rule and its source) and writes nothing that it does not know.  Units are those of the format,
+ * through base/convert.h.  Names of hosts are checked where the format gives characters a meaning.
+ */
+#ifndef RG_EXPORT_H
+#define RG_EXPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cost/matrix.h"
+
+/* As typed; nothing is owned; zeros are defaults.  A format ignores what it has no use for. */
+struct export_ask {
+    double bytes;         /* size at which one number per pair is taken; 0: 64 MiB */
+    bool endpoints;       /* a node is an endpoint, else a host (its first endpoint) */
+    int hosts_per_rack;   /* only the first ones of each rack; 0: all */
+    const char *quantity; /* "bandwidth", "latency", "time"; NULL: the format's own */
+    const char *release;  /* of the reader: "24.11" for Slurm; NULL: the newest known */
+    const char *name;     /* of the object that is made (Kueue topology, SimGrid zone); NULL: own */
+    const char *campaign; /* folder of points.tsv and sweep/, when the input is one; NULL */
+};
+
+/* What the format is made from.  TIERS: the curves of healthy tiers, it has no place for slow parts
+ * (the command says so when there are some).  CAMPAIGN: the folder alone, the matrix is empty. */
+enum export_needs { EXPORT_PLACES, EXPORT_TIERS, EXPORT_PAIRS, EXPORT_CAMPAIGN };
+
+struct exporter {
+    const char *name; /* "slurm-block" */
+    const char *help; /* "topology.conf of topology/block" */
+    enum export_needs needs;
+    const char *second; /* what a second file holds: "node names in rank order"; NULL: none */
+    /* Streams may fail: the caller checks them.  second is NULL unless asked for. */
+    int (*write)(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                 struct err *err);
+};
+extern const struct exporter exporters[];
+extern const int exporter_count;
+
+/* By name; unknown: NULL and EXIT_USAGE with the known ones. */
+const struct exporter *exporter_find(const char *name, struct err *err);
+/* A topology alone as a matrix without a number, for EXPORT_PLACES. */
+void export_wrap(struct matrix *m, struct topo *t); /* takes t over */
+
+#endif

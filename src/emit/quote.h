@@ -1,0 +1,44 @@
+/* quote.h - what a pair costs, as one number: for exports that ask for every pair.
+ *
+ * The numbers are matrix_pair()'s; pairs that no exception touches are looked up by tier, so that a
+ * billion of them take seconds. */
+#ifndef RG_QUOTE_H
+#define RG_QUOTE_H
+
+#include <stdbool.h>
+
+#include "cost/matrix.h"
+
+enum quantity { QUANTITY_BANDWIDTH, QUANTITY_LATENCY, QUANTITY_TIME, QUANTITY_COUNT };
+extern const char *const quantity_name[QUANTITY_COUNT]; /* as --quantity has them */
+extern const char *const quantity_unit[QUANTITY_COUNT]; /* "bytes/s", "s", "s" */
+/* NULL: `otherwise`.  Names come from the command line, which has checked them. */
+enum quantity quantity_find(const char *name, enum quantity otherwise);
+
+struct quote {
+    const struct matrix *m;
+    enum quantity quantity;
+    double bytes;         /* of messages; of latency 1 */
+    double sec[TIER_MAX]; /* of healthy pairs */
+    bool *odd;            /* by endpoint: an exception may concern it */
+};
+
+enum { QUOTE_BYTES = 64 << 20 }; /* where no size is asked for */
+
+void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity, double bytes);
+void quote_free(struct quote *q);
+
+/* One way, src -> dst.  Latency and time in s, INFINITY when a part on the way is dead; bandwidth
+ * in bytes/s, then 0.  NAN: not known.  src == dst: 0 s, and bandwidth NAN. */
+double quote_pair(const struct quote *q, int src, int dst);
+/* NAN is an error (EXIT_DATA) that names both. */
+int quote_known(const struct quote *q, double value, int src, int dst, struct err *err);
+
+/* A healthy tier as latency and bandwidth, for programs that add alpha + bytes / Bps: exact at 8
+ * bytes and at `bytes`.  EXIT_DATA: the tier has no curve. */
+struct line {
+    double alpha, Bps;
+};
+int quote_line(struct line *l, const struct matrix *m, int tier, double bytes, struct err *err);
+
+#endif
