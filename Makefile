@@ -1,13 +1,17 @@
 # make                 build; the MPI program needs an MPI found by pkg-config
-# make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-lab: one suite)
+# make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-ib, check-slurm, check-lab: one suite)
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           ratios against a bare MPI loop, stop rule, look-ups
+# make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
-# make readme          the table of published claims in README.md anew
+# make readme          the tables of published claims and of --path in README.md anew
 # make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
 # make SAN=address,undefined check     the same tests under sanitizers, in their own build tree
 # make V=1             show the commands
-# make CUDA=0|1        GPU transports; 1 when nccl sources and nvcc are there (none in this version)
+# make aarch64         host code for Grace nodes with aarch64-linux-gnu-gcc, all warnings errors; programs where
+#                      AARCH64_ROOT has arm64 libraries (usr/lib/aarch64-linux-gnu)
+# make coverage        lines that the unit, cli and mpi tests run, by file, from an own build with gcov
+# make CUDA=0|1        GPU kernels built in; 1 when nvcc is there (NCCL and the driver are loaded at run time)
 
 VERSION := 0.1.0
 SONAME  := librailgauge.so.0
@@ -24,11 +28,9 @@ Q     := $(if $(V),,@)
 CUDA_HOME ?= /usr/local/cuda
 CUDA_SRC  := $(wildcard kernels/*.cu)
 CUDA      ?= $(if $(and $(CUDA_SRC),$(wildcard $(CUDA_HOME)/bin/nvcc)),1,0)
-ifneq ($(CUDA),0)
-ifeq ($(CUDA_SRC),)
-$(info CUDA=$(CUDA): this version has no GPU transport; the build is that of CUDA=0)
-endif
-endif
+# Hopper and Blackwell, as far as this nvcc knows them (12.8: no 103); CUDA_SM="80 90" for others.
+NVCC_SM   := $(if $(filter 1,$(CUDA)),$(shell $(CUDA_HOME)/bin/nvcc --list-gpu-code | sed 's/sm_//'))
+CUDA_SM   ?= $(filter $(NVCC_SM),90 100 103 120)
 
 CFLAGS   ?= -O2 -g
 WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes
@@ -36,18 +38,19 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-fr
 PIC      := -fPIC -fno-semantic-interposition
 CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
 PKG      ?= pkg-config
-JSON_CFLAGS := $(shell $(PKG) --cflags jansson)
-JSON_LIBS   := $(shell $(PKG) --libs jansson) -pthread
+JSON_CFLAGS := $(shell $(PKG) --cflags jansson expat yaml-0.1)
+JSON_LIBS   := $(shell $(PKG) --libs jansson expat yaml-0.1) -pthread
 MPI_PKG     := $(firstword $(foreach p,ompi-c mpich,$(if $(shell $(PKG) --exists $p hwloc && echo y),$p)))
 MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc))
 MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc))
 $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is left out))
 
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := src/probe/probe_main.c src/probe/transport_mpi.c src/probe/world_mpi.c src/probe/mpi_ops.c src/probe/mpi_clock.c \
+MPI_SRC := $(wildcard src/probe/probe_main*.c) src/probe/transport_mpi.c src/probe/world_mpi.c src/probe/mpi_ops.c src/probe/mpi_clock.c src/probe/mpi_alarm.c \
+    $(wildcard src/probe/transport_nccl*.c src/probe/transport_copy*.c src/probe/world_mpi_*.c) \
     src/step/replay_mpi.c src/step/replay_side.c src/step/replay_world.c topo/gather.c topo/hwloc.c topo/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
-LIB_SRC := $(filter-out $(MPI_SRC),$(wildcard $(addsuffix /*.c,src/base topo src/probe src/cost src/step src/verdict src/emit)))
+LIB_SRC := $(filter-out $(MPI_SRC),$(wildcard $(addsuffix /*.c,src/base topo kernels src/probe src/cost src/step src/verdict src/emit)))
 
 obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
@@ -56,6 +59,17 @@ PROBE := $(if $(MPI_PKG),$(BUILD)/railgauge-probe)
 UNIT  := $(call bin,tests/unit/*.c)
 BENCH := $(call bin,tests/bench/*.c)
 FUZZ  := $(call bin,tests/fuzz/*.c)
+GPU   := $(call bin,tests/gpu/*.c)
+
+# The kernels: one fat binary inside the program, SASS for each of CUDA_SM and PTX of the newest.
+GPU_IMAGE := $(if $(filter 1,$(CUDA)),$(BUILD)/kernels/image.o)
+# Stand-ins for the driver's and NVIDIA's libraries on machines without a GPU: tests/fake/NAME*.c
+fake  = $(if $(wildcard tests/fake/$(firstword $(subst ., ,$(1)))*.c),$(BUILD)/fake/lib$(1))
+FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 threads.so,$(call fake,$l))
+
+# The stand-in for the driver takes any fat binary for ours: without nvcc its first four bytes do.
+KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
+FAKE += $(if $(GPU_IMAGE),,$(KERNELS_ANY))
 
 all: $(BUILD)/railgauge $(PROBE) $(BUILD)/$(SONAME) $(BUILD)/railgauge.pc
 
@@ -66,15 +80,34 @@ $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 # transport.c holds the one table of transports; the MPI program's copy knows more of them.
 # MPI libraries leak by design: with sanitizers the program's own default is not to report that.
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
-$(BUILD)/railgauge-probe: $(call obj,$(wildcard $(MPI_SRC))) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(LIB)
+$(BUILD)/railgauge-probe: $(call obj,$(wildcard $(MPI_SRC))) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
-# The public library is the file that defines railgauge_open() and what that needs from the archive.
+$(BUILD)/kernels/%.fatbin: kernels/%.cu $(wildcard kernels/*.h) src/probe/hot.h src/probe/nccl_api.h $(BUILD)/flags
+	@mkdir -p $(@D) && echo "  NVCC $<"
+	$(Q)$(CUDA_HOME)/bin/nvcc -fatbin -O3 -Werror all-warnings -Isrc -I. $(foreach a,$(CUDA_SM),-gencode arch=compute_$a,code=sm_$a) \
+	    -gencode arch=compute_$(lastword $(CUDA_SM)),code=compute_$(lastword $(CUDA_SM)) -o $@ $<
+
+# An archive gives up no member for a weak symbol: the image is linked by name.
+$(BUILD)/kernels/image.o: kernels/image.S $(BUILD)/kernels/kernels.fatbin
+	$(Q)$(CC) -I$(BUILD)/kernels -c -o $@ $<
+
+$(FAKE): $(wildcard tests/fake/*.h kernels/*.h kernels/*.cu) src/probe/hot.h $(BUILD)/flags
+.SECONDEXPANSION:
+$(BUILD)/fake/lib%: $$(wildcard tests/fake/$$(firstword $$(subst ., ,$$*))*.c)
+	@mkdir -p $(@D) && echo "  FAKE $@"
+	$(Q)$(CC) $(compile) -Itests/fake -shared -Wl,-soname,lib$* -o $@ $(filter %.c,$^) -lm
+
+$(KERNELS_ANY):
+	@mkdir -p $(@D)
+	$(Q)printf '\120\355\125\272' >$@
+
+# The public library: the files that define railgauge_open() and railgauge_job_open(), and what they need.
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
-	    $(if $(SAN),,-Wl,-z,defs) -Wl,--undefined=railgauge_open -o $@ $(LIB) $(JSON_LIBS) -lm
+	    $(if $(SAN),,-Wl,-z,defs) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
 
 $(BUILD)/railgauge.pc: src/railgauge.pc.in $(BUILD)/prefix
@@ -84,16 +117,23 @@ $(LIB): $(call obj,$(LIB_SRC))
 	@echo "  AR   $@"
 	$(Q)$(RM) $@ && $(AR) rcs $@ $^
 
-$(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.c.o $(LIB)
+$(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.c.o $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(JSON_LIBS) -lm
 
-$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(filter-out %_main.c,$(wildcard $(MPI_SRC))))) $(LIB)
+$(GPU): $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.c.o $(GPU_IMAGE) $(LIB)
+	@echo "  LINK $@"
+	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
+
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(filter-out src/probe/probe_main%,$(wildcard $(MPI_SRC))))) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
 FUZZFLAGS := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-$(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.c.o $(patsubst %,$(BUILD)/fuzz/%.o,$(LIB_SRC))
+# An archive, so that only what a reader needs is linked: parts of the MPI program need the rest of it.
+$(BUILD)/fuzz/librg.a: $(patsubst %,$(BUILD)/fuzz/%.o,$(LIB_SRC))
+	$(Q)$(RM) $@ && $(AR) rcs $@ $^
+$(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.c.o $(BUILD)/fuzz/librg.a
 	@mkdir -p $(@D) && echo "  LINK $@"
 	$(Q)$(FUZZ_CC) $(FUZZFLAGS) -fsanitize=fuzzer -o $@ $^ $(JSON_LIBS) -lm
 
@@ -101,6 +141,7 @@ compile = $(WARN) $(CFLAGS) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(JSON_CFLAGS)
 $(call obj,$(MPI_SRC) $(wildcard tests/bench/*.c)): CPPFLAGS += $(MPI_CFLAGS)
 $(BUILD)/src/base/file.c.o: CPPFLAGS += -DRG_DATADIR='"$(PREFIX)/share/railgauge"'
 $(BUILD)/src/base/file.c.o: $(BUILD)/prefix
+$(BUILD)/tests/unit/%_abi.c.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(BUILD)/%.c.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D) && echo "  CC   $<"
 	$(Q)$(CC) $(compile) -MMD -MP -c -o $@ $<
@@ -113,7 +154,7 @@ $(BUILD)/fuzz/%.c.o: %.c
 	    -DRG_DATADIR='"$(PREFIX)/share/railgauge"' -MMD -MP -c -o $@ $<
 
 # Files that change only when the compiler or its flags (or the prefix) do, so that a change rebuilds.
-FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS)
+FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM)
 remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
 $(BUILD)/flags: FORCE
 	@$(call remember,$(FLAGS_TEXT))
@@ -125,15 +166,21 @@ SUITE_unit := $(UNIT) $(wildcard tests/unit/*.sh)
 SUITE_cli  := $(wildcard tests/layers.sh tests/cli/*.bats tests/install.bats tests/bad/run.sh)
 SUITE_mpi  := $(wildcard tests/mpi/*.bats)
 SUITE_lab  := $(wildcard tests/lab/*.bats)
-SUITES     := unit cli mpi lab
-prove = RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1)
+SUITE_slurm := $(wildcard tests/slurm/*.bats)
+SUITE_ib   := $(wildcard tests/ib/*.bats)
+SUITES     := unit cli mpi ib slurm lab
+prove = RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(CURDIR)/$(BUILD)/fake:$(LD_LIBRARY_PATH)' \
+    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(CURDIR)/$(KERNELS_ANY)') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1)
 
-check: all $(UNIT)
+check: all $(UNIT) $(FAKE) $(GPU)
 	$(Q)$(call prove,$(foreach s,$(SUITES),$(SUITE_$s)))
-check-unit: $(UNIT)
-check-cli check-mpi check-lab: all
+check-unit: $(UNIT) $(FAKE)
+check-cli check-mpi check-ib check-slurm check-lab: all $(FAKE) $(GPU)
 $(SUITES:%=check-%): check-%:
 	$(Q)$(if $(strip $(SUITE_$*)),$(call prove,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
+
+bench-gpu: all $(GPU)
+	$(Q)RG_BUILD='$(CURDIR)/$(BUILD)' tests/gpu/run.sh --page tests/gpu/results.md
 
 bench: all $(BENCH)
 	$(Q)for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' ./$$b || exit 1; done
@@ -141,44 +188,48 @@ bench: all $(BENCH)
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
 	    $(BUILD)/tests/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -verbosity=0 \
-	    -dict=tests/fuzz/$$(case $$f in plan | points) echo tsv ;; *) echo json ;; esac).dict \
+	    -dict=tests/fuzz/$$(case $$f in plan | points | compute | demand) echo tsv ;; nccl_*) echo nccl ;; ibnet) echo ibnet ;; nodes_*) echo nodes ;; slurm* | told) echo slurm ;; *) echo json ;; esac).dict \
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/$$f- $(BUILD)/corpus/$$f tests/fuzz/seeds/$$f || exit 1; done
 
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')
 SH_FILES := $(wildcard .ci/run jobs/*.sh tests/*.sh tests/*/*.sh)
-# Names of ours and abbreviations of data sets: not misspelt.
-WORDS    := nd,seach,upto,thi,toom,oom
+# Names of ours, abbreviations of data sets and the Fo of manual pages: not misspelt.
+WORDS    := nd,seach,upto,thi,toom,oom,fo
 lint:
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
 	    --suppress=missingInclude --suppress=unknownMacro -D_GNU_SOURCE -DRG_VERSION='""' -DRG_DATADIR='""' -Isrc -I. $(filter %.c,$(C_FILES))
 	$(Q)shellcheck $(SH_FILES)
-	$(Q)mandoc -T lint -W warning src/railgauge.1
+	$(Q)mandoc -T lint -W warning $(MAN)
 	$(Q)tests/layers.sh >/dev/null
 	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c README.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 
-# What was published and what this build says of it, into the README between its two comments.
+# What was published and what this build says of it, and the table of --path, into the README between
+# their comments.
 readme: all
+	$(Q)$(BUILD)/railgauge discover --list-paths >$(BUILD)/paths.md
+	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' README.md
 	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
 	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' README.md
 
 # --- install ---
 D = $(DESTDIR)$(PREFIX)
-DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp)
+MAN  := $(wildcard src/*.[1-8])
+DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp) jobs/slurm/job_submit.lua jobs/python/railgauge.py
 install: all
-	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include $(D)/share/man/man1
+	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include
 	install $(BUILD)/railgauge $(PROBE) $(D)/bin
 	install -m 644 $(BUILD)/$(SONAME) $(D)/lib
 	ln -sf $(SONAME) $(D)/lib/librailgauge.so
 	install -m 644 $(BUILD)/railgauge.pc $(D)/lib/pkgconfig
 	install -m 644 src/railgauge.h $(D)/include
-	install -m 644 src/railgauge.1 $(D)/share/man/man1
+	$(Q)for f in $(MAN); do install -D -m 644 $$f $(D)/share/man/man$${f##*.}/$${f##*/} || exit 1; done
 	$(Q)for f in $(DATA); do install -D -m 644 $$f $(D)/share/railgauge/$$f || exit 1; done
 uninstall:
 	$(RM) $(addprefix $(D)/,bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so \
-	    lib/pkgconfig/railgauge.pc include/railgauge.h share/man/man1/railgauge.1)
+	    lib/pkgconfig/railgauge.pc include/railgauge.h $(foreach f,$(MAN),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)))
 	$(RM) -r $(D)/share/railgauge
 
 help:
@@ -187,7 +238,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench fuzz readme install uninstall help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench bench-gpu fuzz readme install uninstall help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -199,3 +250,35 @@ $(BUILD)/railgauge-probe-smpi: $(SMPI_SRC:%=$(BUILD)/smpi/%.o)
 $(BUILD)/smpi/%.c.o: %.c
 	@mkdir -p $(@D) && echo "  SMPI $<"
 	$(Q)smpicc $(WARN) $(CFLAGS) -fPIC $(CPPFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(PREFIX)/share/railgauge"' $(JSON_CFLAGS) $(shell $(PKG) --cflags hwloc) -MMD -MP -c -o $@ $<
+
+# --- host code for aarch64 (Grace), in a build tree of its own (tests/aarch64.sh) ---
+# Headers of libraries are those of this machine: they declare the same on both.
+AARCH64_CC   ?= aarch64-linux-gnu-gcc
+AARCH64_ROOT ?= /
+AARCH64_LIB  := $(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
+# Which of the libraries in -l words are not there for arm64.
+AARCH64_LACKS = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(1))),$(if $(wildcard $(AARCH64_LIB)/lib$l.so),,lib$l)))
+CROSS = $(MAKE) BUILD=build-aarch64 CC=$(AARCH64_CC) AR=$(AARCH64_CC:gcc=ar) \
+    CFLAGS='$(CFLAGS) -Werror -idirafter /usr/include -idirafter /usr/include/$(shell $(CC) -print-multiarch)' \
+    LDFLAGS='-L$(AARCH64_LIB) -Wl,-rpath-link,$(AARCH64_LIB)'
+aarch64:
+	+$(Q)$(CROSS) objects
+	+$(Q)$(if $(call AARCH64_LACKS,$(JSON_LIBS)),echo "not linked: no $(call AARCH64_LACKS,$(JSON_LIBS)) below $(AARCH64_LIB)",$(CROSS) build-aarch64/railgauge)
+	+$(Q)$(if $(PROBE),$(if $(call AARCH64_LACKS,$(JSON_LIBS) $(MPI_LIBS)),true,$(CROSS) build-aarch64/railgauge-probe))
+objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
+.PHONY: aarch64 objects
+
+# --- coverage: an own tree with gcov's counters, the suites over it, a table, floors ---
+# What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
+COVER_LEAVE := tests/install.bats tests/layers.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats
+COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
+COVER_FLOOR ?= src/probe/transport_nccl*.c=90 topo/nvml*.c=90
+COVER_EXIT  := $(CURDIR)/build-coverage/exit.o
+coverage:
+	$(Q)mkdir -p build-coverage && find build-coverage -name '*.gcda' -delete
+	$(Q)$(CC) -fPIC -c -o $(COVER_EXIT) tests/coverage.c
+	+$(Q)$(MAKE) BUILD=build-coverage CFLAGS='-O0 -g --coverage' LDFLAGS='--coverage -Wl,--wrap=_exit $(COVER_EXIT)' covered; \
+	    tests=$$?; tests/coverage.sh build-coverage $(COVER_FLOOR) && exit $$tests
+covered: all $(UNIT) $(FAKE) $(GPU)
+	$(Q)$(call prove,$(COVER))
+.PHONY: coverage covered

@@ -15,6 +15,8 @@ libc6-dev        C library headers
 make             runs the Makefile
 pkg-config       tells the Makefile where libraries are
 libjansson-dev   reads and writes JSON files
+libexpat1-dev    reads the topology files of NCCL, hwloc and nvidia-smi (XML)
+libyaml-dev      reads topology.yaml, node labels and models of topograph (YAML)
 libhwloc-dev     reads the topology of a machine
 libopenmpi-dev   MPI headers and compiler settings
 openmpi-bin      mpirun starts the ranks
@@ -28,10 +30,25 @@ bats             tests of the command line
 perl             prove, which sums up the tests
 jq               tests look into JSON files
 iproute2         the lab builds two racks of network namespaces
+ibsim-utils      an InfiniBand subnet to read, without hardware
+infiniband-diags ibnetdiscover, whose text is read
+libibnetdisc-dev its library, and the headers that ours must agree with
+libibmad-dev     those headers take these
+libibumad-dev    and these
+debootstrap      other releases of Debian, for the real Slurm and ibsim (tests/chroot.sh)
 procps           the lab looks for processes it started
 libsimgrid-dev   the MPI program on a simulated cluster
 g++              smpicc of SimGrid
-mandoc           checks the manual page
+mandoc           checks the manual pages
+lua5.4           runs the example of a job_submit script for Slurm
+python3          runs the example for the library, checks what was written
+gcc-aarch64-linux-gnu   host code for Grace nodes compiles too
+libc6-dev-arm64-cross   C library headers for it
+python3-jsonschema   job files against the schemas of Kubernetes
+python3-yaml         reads them
+shellcheck           job scripts
+scotch           maps onto exported machines; its library is one more candidate of railgauge place
+hwloc-nox            lstopo and hwloc-annotate read exported machines
 '
 
 say() { printf 'quickstart: %s\n' "$*"; }
@@ -86,7 +103,7 @@ need() {
 }
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    refuse "this system is not Debian or Ubuntu. Install a C compiler, make, pkg-config, jansson," \
+    refuse "this system is not Debian or Ubuntu. Install a C compiler, make, pkg-config, jansson, expat, libyaml," \
         "hwloc, an MPI and gnuplot by its own means, then: make && build/railgauge run -o campaign"
 fi
 

@@ -1,7 +1,9 @@
 /* railgauge.h - read a cost matrix from C: what does it cost to put these ranks there?
  *
- * A handle is immutable: any number of threads may query it at once.  Queries allocate nothing.
- * Sizes are bytes, times are seconds; NAN means unknown.  Link with `pkg-config --libs railgauge`.
+ * A handle and a job are immutable: any number of threads may query them at once.  Sizes are bytes,
+ * times are seconds; NAN means unknown, INFINITY that a part on the way is dead.  Where a function
+ * takes err, it may be NULL (not in the two that open), and holds a sentence whenever the answer is
+ * -1, NAN or INFINITY.  railgauge(3) has examples; link with `pkg-config --libs railgauge`.
  */
 #ifndef RAILGAUGE_H
 #define RAILGAUGE_H
@@ -17,11 +19,26 @@ struct railgauge;
 /* Open matrix.json.  Returns 0, or -1 with a sentence in err; the caller closes. */
 int railgauge_open(struct railgauge **out, const char *path, char err[256]);
 
+/* --- endpoints and pairs: these allocate nothing --- */
+
 /* Number of endpoints; ids are 0..count-1. */
 int railgauge_count(const struct railgauge *r);
 
 /* Endpoint id of GPU (or socket) number `gpu` on `host`, or -1. */
 int railgauge_find(const struct railgauge *r, const char *host, int gpu);
+
+/* Number of hosts; they are 0..count-1. */
+int railgauge_host_count(const struct railgauge *r);
+
+/* Name of a host, or NULL; it lives as long as r. */
+const char *railgauge_host_name(const struct railgauge *r, int host);
+
+/* The host of this name, or -1. */
+int railgauge_host_find(const struct railgauge *r, const char *name);
+
+/* The group that an endpoint is in at a level: "host", "domain" (NVLink), "leaf", "rack", "rail" or
+ * "spine".  NULL: no such id or level, or its group is not known.  Lives as long as r. */
+const char *railgauge_level(const struct railgauge *r, int id, const char *level);
 
 /* Seconds to move `bytes` one way from src to dst.  NAN: an id is out of range or the pair is
  * unknown; INFINITY: a part on the way is dead.  src == dst: 0. */
@@ -32,7 +49,29 @@ double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes)
 double railgauge_collective(const struct railgauge *r, const char *op, const int *ids, int n,
                             size_t bytes);
 
-void railgauge_close(struct railgauge *r); /* NULL is fine */
+/* --- jobs on nodes: these allocate, and free what they took before they return --- */
+
+struct railgauge_job;
+
+/* A job in words: a training step, "model=llama3.1-70b layout=tp=4,dp=auto", or its collectives,
+ * "all_gather 64M x 12; all_to_all 8M x 4 groups of 8"; railgauge(3) has the grammar.  Returns 0,
+ * or -1 with a sentence in err; the caller closes the job before r. */
+int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, const char *text,
+                       char err[256]);
+
+/* Seconds of a step with the ranks dealt over these n hosts in turn. */
+double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, int n,
+                            char err[256]);
+
+/* The k cheapest sets of `need` of the n free hosts, each in the order of the free list: set i is
+ * hosts[i * need] .. hosts[i * need + need - 1] and costs seconds[i], ascending.  Returns how many
+ * there are (less than k: there are no more), or -1.  *exact, unless NULL, is 1 when no other set
+ * is cheaper, 0 when there were too many to know. */
+int railgauge_nodes_best(const struct railgauge_job *job, const int *free_hosts, int n, int need,
+                         int k, int *hosts, double *seconds, int *exact, char err[256]);
+
+void railgauge_job_close(struct railgauge_job *job); /* NULL is fine */
+void railgauge_close(struct railgauge *r);           /* NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,10 @@ setup_file() {
     [ -f usr/local/lib/librailgauge.so.0 ]
     [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
     [ -f usr/local/include/railgauge.h ]
-    [ -f usr/local/share/man/man1/railgauge.1 ]
+    for page in man1/railgauge.1 man3/railgauge.3 man5/railgauge-matrix.5; do
+        [ -f "usr/local/share/man/$page" ]
+    done
+    [ -f usr/local/share/railgauge/jobs/slurm/job_submit.lua ]
     [ -f usr/local/share/railgauge/topo/fabrics/gb200-nvl72.json ]
     [ "$(find . -type f ! -path './usr/local/*' | wc -l)" -eq 0 ]
 }
@@ -25,7 +28,7 @@ setup_file() {
     [ "$status" -eq 0 ]
     grep -q '/dest/opt/rg/bin' <<<"$output"
     grep -q 's|@PREFIX@|/opt/rg|' <<<"$output"
-    ! grep -q '/usr/local' <<<"$output"
+    ! grep -v '/bin/nvcc ' <<<"$output" | grep -q '/usr/local'
 }
 
 @test "the installed program finds its data beside itself" {
@@ -41,7 +44,7 @@ setup_file() {
     lib="$ROOT/usr/local/lib/librailgauge.so.0"
     readelf -d "$lib" | grep -F 'Library soname: [librailgauge.so.0]'
     exported=$(nm -D --defined-only "$lib" | awk '$2 ~ /[TDBRW]/ { sub(/@.*/, "", $3); print $3 }' | grep -v '^RAILGAUGE_' | sort)
-    declared=$(grep -oE 'railgauge_[a-z]+\(' src/railgauge.h | tr -d '(' | sort -u)
+    declared=$(grep -oE 'railgauge_[a-z_]+\(' src/railgauge.h | tr -d '(' | sort -u)
     [ "$exported" = "$declared" ]
 }
 
@@ -69,8 +72,31 @@ setup_file() {
     [ "$output" = "/nonexistent/matrix.json: No such file or directory" ]
 }
 
-@test "the manual page is clean" {
-    mandoc -T lint -W warning src/railgauge.1
+@test "the manual pages are clean" {
+    mandoc -T lint -W warning src/*.[1-8]
+}
+
+@test "railgauge(3) has every function of the header, with its arguments" {
+    missing=
+    for f in $(grep -oE 'railgauge_[a-z_]+\(' src/railgauge.h | tr -d '('); do
+        # names of the arguments, in the header and in the page
+        have=$(tr -d '\n' <src/railgauge.h | sed -E "s/.*[ *]$f\(([^)]*)\).*/\1/" | tr , '\n' | sed -E 's/(\[256\])?$//; s/.*[ *]//')
+        page=$(sed '/^\.Sh DESCRIPTION/,$d' src/railgauge.3 | sed -n "/^\.F[no] $f\( \|\$\)/,/^\.F[ct]/p" | sed '/^\.F[ct]/d; s/^\.Fa //' |
+            grep -oE '"[^"]*"' | sed -E 's/(\[256\])?"$//; s/.*[ *"]//')
+        [ "$have" = "$page" ] || missing+=" $f($have | $page)"
+    done
+    echo "not the same:$missing"
+    [ -z "$missing" ]
+}
+
+@test "railgauge-matrix(5) has every key of the schema as an item" {
+    keys=$(jq -r '[.. | objects | .properties? // empty | objects | keys[]] | unique[]' src/schema/matrix.schema.json)
+    [ "$(wc -w <<<"$keys")" -gt 80 ]
+    items=$(sed -n 's/^\.It Cm //p' src/railgauge-matrix.5 | sed 's/ , Cm /\n/g')
+    missing=$(comm -23 <(sort -u <<<"$keys") <(sort -u <<<"$items"))
+    unknown=$(comm -13 <(sort -u <<<"$keys") <(sort -u <<<"$items"))
+    echo "missing: $missing; not in the schema: $unknown"
+    [ -z "$missing$unknown" ]
 }
 
 @test "the manual page knows every command and every long option" {

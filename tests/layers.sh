@@ -8,7 +8,8 @@ awk '
 function layer(path)
 {
     if (path ~ /^topo\//) return 2
-    if (path == "src/probe/probe_main.c") return 9
+    if (path ~ /^kernels\//) return 3
+    if (path ~ /^src\/probe\/probe_main[a-z_]*\.c$/) return 9
     if (path ~ /^src\/railgauge\.h$/) return 0
     if (path ~ /^src\/[a-z_]+\.[ch]$/) return 9
     sub(/^src\//, "", path)
@@ -23,7 +24,7 @@ BEGIN {
 /^[ \t]*#[ \t]*include[ \t]*"/ {
     part = 1
     split($0, q, "\"")
-    target = q[2] ~ /^topo\// ? q[2] : "src/" q[2]
+    target = q[2] ~ /^(topo|kernels)\// ? q[2] : "src/" q[2]
     if (q[2] !~ /\// && q[2] != "railgauge.h") bad("\"" q[2] "\" is not included by its folder")
     else if (layer(target) == "") bad("\"" q[2] "\" is in no known layer")
     else if (layer(target) > layer(FILENAME)) bad("includes upwards: \"" q[2] "\"")
@@ -38,4 +39,4 @@ END {
     print "1..4"
     for (i = 1; i <= 4; i++) { printf "%sok %d - %s\n", failed[i] ? "not " : "", i, title[i]; sum += failed[i] }
     exit sum > 0
-}' $(find src topo -name '*.[ch]' | sort)
+}' $(find src topo kernels -name '*.[ch]' | sort)

@@ -55,6 +55,8 @@ static int step_mpi(struct chain *c, const char *const *args, const char *what, 
 {
     int code;
 
+    c->launch.dir = c->dir;
+    c->launch.hang_after = c->probe.measure.hang_after;
     if (launch_run(&c->launch, args, &code, err) < 0)
         return -1;
     if (code == EXIT_CUT)
@@ -62,16 +64,41 @@ static int step_mpi(struct chain *c, const char *const *args, const char *what, 
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
 
+/* What "auto" became is in the topology's provenance. */
+static int learn_transport(struct chain *c, const char *path, struct err *err)
+{
+    json_t *root, *word;
+
+    if (strcmp(c->transport, "auto"))
+        return 0;
+    if (json_open(&root, path, "railgauge-topology", 1, err) < 0)
+        return -1;
+    word = json_object_get(json_object_get(root, "provenance"), "transport");
+    bool gpus = json_is_string(word) && !strcmp(json_string_value(word), "nccl");
+    c->transport = gpus ? "nccl" : "mpi";
+    json_decref(root);
+    return 0;
+}
+
 int chain_discover(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "topology.json");
-    const char *args[] = {"discover", "--quiet", "-o", path, NULL};
+    const char *args[] = {"discover",
+                          "--quiet",
+                          "-o",
+                          path,
+                          "-t",
+                          c->transport,
+                          c->nccl.share_gpu ? "--share-gpu" : NULL,
+                          NULL};
     int rc = 0;
 
     if (is_sim(c))
         rc = sim_bed_open(&c->bed, &c->sim, err);
     if (rc == 0 && !(c->resume && exists(c, "topology.json")))
         rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : step_mpi(c, args, "discover", err);
+    if (rc == 0 && !is_sim(c))
+        rc = learn_transport(c, path, err);
     if (rc == 0)
         rc = topo_load(&c->topo, path, err);
     free(path);
@@ -123,27 +150,61 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
     return points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
 }
 
+/* Words that belong to the list. */
+struct words {
+    char **word;
+    int count;
+};
+
+static void take_words(struct words *w, char **more, int count)
+{
+    for (int i = 0; i < count; i++)
+        MEM_PUSH(w->word, w->count) = more[i];
+    free(more);
+}
+
+/* All options that the MPI program may be given with this transport. */
+static struct words option_words(const struct chain *c)
+{
+    bool copy = !strcmp(c->transport, "copy");
+    struct words w = {NULL, 0};
+    int n;
+
+    char **probe = probe_opts_words(&c->probe, &n);
+    take_words(&w, probe, n);
+    char **lib = strcmp(c->transport, "mpi") ? nccl_opts_words(&c->nccl, &n) : NULL;
+    take_words(&w, lib, lib ? n : 0);
+    char **ways = copy ? copy_opts_words(&c->copy, &n) : NULL;
+    take_words(&w, ways, copy ? n : 0);
+    return w;
+}
+
+static void free_words(struct words *w)
+{
+    for (int i = 0; i < w->count; i++)
+        free(w->word[i]);
+    free(w->word);
+}
+
 /* The MPI program with `fixed` (NULL-terminated) and the measuring options. */
 static int step_probe(struct chain *c, const char *const *fixed, bool print, const char *what,
                       void *stream, struct err *err)
 {
-    int n = 0, words, rc = 0;
-    char **word = probe_opts_words(&c->probe, &words);
-    const char **args = mem_calloc((size_t)words + 16, sizeof(*args));
+    struct words w = option_words(c);
+    const char **args = mem_calloc((size_t)w.count + 16, sizeof(*args));
+    int n = 0, rc = 0;
 
     for (int i = 0; fixed[i]; i++)
         args[n++] = fixed[i];
-    for (int i = 0; i < words; i++)
-        args[n++] = word[i];
+    for (int i = 0; i < w.count; i++)
+        args[n++] = w.word[i];
     if (print) {
         rc = launch_print(&c->launch, args, stream, err);
         fflush(stream);
     }
     if (rc == 0)
         rc = step_mpi(c, args, what, err);
-    for (int i = 0; i < words; i++)
-        free(word[i]);
-    free(word);
+    free_words(&w);
     free(args);
     return rc;
 }
@@ -160,10 +221,66 @@ static int probe_mpi(struct chain *c, const char *path, struct err *err)
     return rc;
 }
 
+/* Points that failed or were wrong end nothing: what was measured is fitted, and run says so. */
+static int look_for_trouble(struct chain *c, const char *path, int rc, struct err *err)
+{
+    struct points p;
+    struct err why;
+
+    if (points_load(&p, path, rc < 0 ? &why : err) < 0)
+        return -1;
+    c->trouble = points_failed(&p) ? points_trouble(&p) : NULL;
+    points_free(&p);
+    return c->trouble ? 0 : rc;
+}
+
 int chain_probe(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
     int rc = is_sim(c) ? probe_sim(c, path, err) : probe_mpi(c, path, err);
+
+    if (rc == 0 || err->code == EXIT_UNJUDGED)
+        rc = look_for_trouble(c, path, rc, err);
+    free(path);
+    return rc;
+}
+
+static bool computes(const struct chain *c)
+{
+    return !c->no_compute && (!strcmp(c->transport, "nccl") || !strcmp(c->transport, "copy"));
+}
+
+/* What each GPU does alone; `last` is NULL or one more word. */
+static int step_compute(struct chain *c, const char *path, const char *last, struct err *err)
+{
+    char *model = mem_printf("%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
+    const char *args[16] = {"probe", "--compute", "--model", model, "-o", path};
+    char cap[40], half[40];
+    int n = 6, words;
+    char **word = device_opts_words(&c->device, &words);
+
+    snprintf(half, sizeof(half), "--half-width=%.9f", c->probe.measure.half_width);
+    args[n++] = half;
+    snprintf(cap, sizeof(cap), "--time-cap=%.9f", c->probe.measure.time_cap);
+    if (c->probe.measure.time_cap > 0)
+        args[n++] = cap;
+    if (c->nccl.share_gpu)
+        args[n++] = "--share-gpu";
+    for (int i = 0; i < words; i++)
+        args[n++] = word[i];
+    args[n] = last;
+    int rc = step_mpi(c, args, "probe --compute", err);
+    for (int i = 0; i < words; i++)
+        free(word[i]);
+    free(word);
+    free(model);
+    return rc;
+}
+
+int chain_compute(struct chain *c, struct err *err)
+{
+    char *path = file_join(c->dir, "compute.tsv");
+    int rc = !computes(c) || exists(c, "compute.tsv") ? 0 : step_compute(c, path, NULL, err);
 
     free(path);
     return rc;
@@ -175,13 +292,15 @@ int chain_fit(struct chain *c, struct err *err)
     char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
     struct fit_opts o;
 
+    char *compute = exists(c, "compute.tsv") ? file_join(c->dir, "compute.tsv") : NULL;
     fit_defaults(&o);
-    int rc = fit_files(&c->matrix, topology, plan, points, &o, err);
+    int rc = fit_files(&c->matrix, topology, plan, points, compute, &o, err);
     if (rc == 0)
         rc = matrix_save(&c->matrix, path, err);
     free(topology);
     free(plan);
     free(points);
+    free(compute);
     free(path);
     return rc;
 }
@@ -244,7 +363,9 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
         return 0;
     }
     const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};
-    return step_probe(c, fixed, true, "dry run", stream, err);
+    if (step_probe(c, fixed, true, "dry run", stream, err) < 0)
+        return -1;
+    return computes(c) ? step_compute(c, "compute.tsv", "--dry-run", err) : 0;
 }
 
 void chain_close(struct chain *c)
@@ -252,6 +373,7 @@ void chain_close(struct chain *c)
     for (int i = 0; i < c->predictions; i++)
         prediction_free(&c->predicted[i]);
     free(c->job);
+    free(c->trouble);
     matrix_free(&c->matrix);
     plan_free(&c->plan);
     topo_free(&c->topo);

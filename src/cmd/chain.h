@@ -6,6 +6,9 @@
 
 #include "cmd/launch.h"
 #include "cost/matrix.h"
+#include "probe/copy_opts.h"
+#include "probe/device_opts.h"
+#include "probe/nccl_opts.h"
 #include "probe/probe_opts.h"
 #include "probe/sim_opts.h"
 #include "step/predict.h"
@@ -14,8 +17,14 @@ enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
 
 struct chain {
     const char *dir;
-    const char *transport; /* "sim", "mpi" */
+    const char
+        *transport; /* "sim", "mpi", "nccl"; "auto" until the ranks have said what they have */
     struct probe_opts probe;
+    struct nccl_opts nccl;
+    struct copy_opts copy;
+    struct device_choice device;
+    bool no_compute;
+    const char *model; /* of predictions; its products are measured too */
     struct sim_opts sim;
     struct launch launch;
     const char **job; /* words of --for-job; owned, the words are not */
@@ -29,6 +38,7 @@ struct chain {
     struct matrix matrix;
     struct prediction predicted[CHAIN_LAYOUTS];
     int predictions;
+    char *trouble; /* points_trouble(); the end is EXIT_UNJUDGED */
 };
 
 /* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already
@@ -37,6 +47,7 @@ int chain_open(struct chain *c, struct err *err);
 int chain_discover(struct chain *c, struct err *err); /* topology.json */
 int chain_plan(struct chain *c, struct err *err);     /* plan.tsv */
 int chain_probe(struct chain *c, struct err *err);    /* points.tsv */
+int chain_compute(struct chain *c, struct err *err);  /* compute.tsv, where ranks have GPUs */
 int chain_fit(struct chain *c, struct err *err);      /* matrix.json */
 /* prediction.json: the step time of `model` sharded over everything (FSDP), and with tensor
  * parallelism inside a host where that divides.  A layout that does not divide is left out with a

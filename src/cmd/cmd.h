@@ -14,14 +14,22 @@ int cmd_probe(int argc, char **argv);
 int cmd_fit(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_cost(int argc, char **argv);
+int cmd_nodes(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
+int cmd_place(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_models(int argc, char **argv);
 int cmd_search(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
+int cmd_declared(int argc, char **argv);
+int cmd_lint(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_curves(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_check_placement(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
 /* Print "railgauge NAME: text" on stderr and return the code of err. */

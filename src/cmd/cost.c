@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cost/matrix.h"
+#include "cmd/input.h"
 
 enum { FABRIC = 0x400, RACKS, OP, RANKS, BYTES, JSON };
 
@@ -49,7 +49,7 @@ static int parse_op(struct args *a, const char *name, struct err *err)
         return 0;
     return err_usage(err,
                      "no collective \"%s\"; known: all_gather reduce_scatter all_to_all all_reduce "
-                     "broadcast sendrecv ep_dispatch ep_combine",
+                     "broadcast reduce sendrecv ep_dispatch ep_combine",
                      name);
 }
 
@@ -133,27 +133,6 @@ static const struct argp argp = {
            "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n",
 };
 
-/* "host:index" or an id. */
-static int find_endpoint(const struct topo *t, const char *text, int *id, struct err *err)
-{
-    const char *colon = strrchr(text, ':');
-    int local;
-
-    if (!colon)
-        return units_int(id, text, 0, t->endpoints - 1, err);
-    if (units_int(&local, colon + 1, 0, t->endpoints, err) < 0)
-        return -1;
-    for (int i = 0; i < t->endpoints; i++) {
-        const char *host = t->host[t->endpoint[i].place.at[LEVEL_HOST]].name;
-        if (t->endpoint[i].local == local && strlen(host) == (size_t)(colon - text) &&
-            !strncmp(host, text, (size_t)(colon - text))) {
-            *id = i;
-            return 0;
-        }
-    }
-    return err_usage(err, "no endpoint %s in the matrix", text);
-}
-
 /* "0-7,16-23"; NULL: all. */
 static int read_ranks(const struct topo *t, const char *text, int **ids, int *n, struct err *err)
 {
@@ -235,8 +214,8 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
     int src, dst, *ids = NULL, n = 2;
 
     if (a->op < 0) {
-        if (find_endpoint(&m->topo, a->src, &src, err) < 0 ||
-            find_endpoint(&m->topo, a->dst, &dst, err) < 0)
+        if (input_endpoint(&m->topo, a->src, &src, err) < 0 ||
+            input_endpoint(&m->topo, a->dst, &dst, err) < 0)
             return -1;
         matrix_pair(m, src, dst, (double)a->bytes, &c);
         matrix_pair_healthy(m, src, dst, (double)a->bytes, &healthy);

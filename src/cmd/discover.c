@@ -9,26 +9,36 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/input.h"
 #include "cmd/launch.h"
+#include "emit/discover_report.h"
+#include "probe/nccl_path.h"
+#include "topo/claim.h"
 #include "topo/fabric.h"
 #include "topo/topo.h"
 
-enum { FABRIC = 0x400, RACKS, BLIND, ROOT, LIST };
+enum { BLIND = 0x400, ROOT, LIST, CHECK, JSON, PATHS, NCCL, PER_HOST };
 
 struct args {
-    const char *out, *fabric, *root, *file;
-    int racks;
-    bool blind, list, quiet;
+    const char *out, *root;
+    int per_host;
+    bool list, paths, nccl;
+    struct discover_report report;
+    struct input_args in;
 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0,
      "write topology.json here (default: ./topology.json for this machine, nowhere for others)", 0},
     {"quiet", 'q', NULL, 0, "print nothing", 0},
-    {"fabric", FABRIC, "NAME", 0, "a preset, or a file of one, instead of this machine", 0},
-    {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0},
+    {"json", JSON, NULL, 0, "print the verdict on NVLink of each host as JSON", 0},
+    {"check", CHECK, NULL, 0,
+     "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs", 0},
     {"blind", BLIND, NULL, 0, "of the preset tell host names only, as a machine without labels", 0},
     {"list-fabrics", LIST, NULL, 0, "print the shipped presets", 0},
+    {"list-paths", PATHS, NULL, 0, "print what --path of railgauge probe can ask of NCCL", 0},
+    {"nccl", NCCL, NULL, 0, "also what NCCL builds on the GPUs of this machine", 0},
+    {"gpus-per-host", PER_HOST, "N", 0, "GPUs of hosts that are known by name only", 0},
     {"root", ROOT, "DIR", 0, "read a recorded machine below DIR (its /sys and /proc)", 0},
     {0},
 };
@@ -42,18 +52,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o':
         a->out = arg;
         break;
+    case PER_HOST:
+        if (units_int(&a->per_host, arg, 1, 1024, &err) < 0)
+            argp_error(state, "--gpus-per-host: %s", err.text);
+        break;
     case 'q':
-        a->quiet = true;
+        a->report.quiet = true;
         break;
-    case FABRIC:
-        a->fabric = arg;
+    case CHECK:
+        a->report.check = true;
         break;
-    case RACKS:
-        if (units_int(&a->racks, arg, 1, 1 << 20, &err) < 0)
-            argp_error(state, "--racks: %s", err.text);
+    case JSON:
+        a->report.json = true;
         break;
     case BLIND:
-        a->blind = true;
+        a->in.blind = true;
         break;
     case ROOT:
         a->root = arg;
@@ -61,16 +74,28 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case LIST:
         a->list = true;
         break;
-    case ARGP_KEY_ARG:
-        if (a->file)
-            argp_error(state, "one file at a time: \"%s\" after \"%s\"", arg, a->file);
-        a->file = arg;
+    case PATHS:
+        a->paths = true;
+        break;
+    case NCCL:
+        a->nccl = true;
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->in;
         break;
     case ARGP_KEY_END:
-        if (!a->fabric && (a->racks || a->blind))
-            argp_error(state, "--racks and --blind need --fabric");
-        if ((a->fabric != NULL) + (a->file != NULL) + (a->root != NULL) + a->list > 1)
-            argp_error(state, "choose one of FILE, --fabric, --root and --list-fabrics");
+        if (!a->in.fabric && a->in.blind)
+            argp_error(state, "--blind needs --fabric");
+        if ((a->in.fabric != NULL) + (a->in.file != NULL) + (a->root != NULL) + a->list + a->paths >
+            1)
+            argp_error(state,
+                       "choose one of FILE, --fabric, --root, --list-fabrics and --list-paths");
+        if (a->per_host && !a->in.sources.count)
+            argp_error(state, "--gpus-per-host needs a file that names hosts");
+        if (a->in.sources.count && (a->root || a->list || a->paths || a->nccl))
+            argp_error(state, "what others say is added to FILE or --fabric, or stands alone");
+        if (a->nccl && (a->in.fabric || a->in.file || a->root || a->list || a->paths))
+            argp_error(state, "--nccl looks at this machine, not at a file or a preset");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -84,13 +109,16 @@ static const struct argp argp = {
     .args_doc = "[FILE]",
     .doc =
         "Print what this machine is, as far as it can be seen, and what cannot be seen and why."
-        "\vWithout FILE and --fabric this host is read.  All hosts of a job are read together by "
+        "\vFiles of others are added to FILE or --fabric, or make a topology alone.  Without any "
+        "of them this host is read.  All hosts of a job are read together by "
         "starting railgauge-probe under its launcher:\n\n"
         "  railgauge discover\n"
         "  railgauge discover -o topology.json\n"
         "  railgauge discover topology.json\n"
+        "  railgauge discover topology.json --check --quiet && echo NVLink is good\n"
         "  railgauge discover --fabric gb200-nvl72 --racks 8\n"
-        "  mpirun -H node1:8,node2:8 railgauge-probe discover -o topology.json\n",
+        "  mpirun -H node1:8,node2:8 railgauge-probe discover -o topology.json\n"
+        "  mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o topology.json\n",
 };
 
 static int list_fabrics(struct err *err)
@@ -113,18 +141,31 @@ static int list_fabrics(struct err *err)
     return 0;
 }
 
-static int load(struct topo *t, const struct args *a, struct err *err)
+/* GPUs of hosts of which only declarations speak. */
+static void add_gpus(struct topo *t, int per_host)
 {
-    struct fabric f;
-
-    if (a->file)
-        return topo_load(t, a->file, err);
-    if (fabric_load(&f, a->fabric, err) < 0)
-        return -1;
-    int rc = fabric_topo(&f, a->racks, a->blind, t, err);
-    fabric_free(&f);
-    return rc;
+    for (int h = 0; h < t->hosts; h++)
+        for (int g = 0; t->host[h].endpoints == g && g < per_host; g++) {
+            int id = topo_add_endpoint(t, h, ENDPOINT_GPU); /* moves them all */
+            t->endpoint[id].source[LEVEL_HOST] = SOURCE_USER;
+        }
 }
+
+/* What others say: beside FILE or a preset, or all there is. */
+static int add_sources(struct topo *t, const struct args *a, struct err *err)
+{
+    if (source_args_read(&a->in.sources, t, err) < 0)
+        return -1;
+    if (!a->in.file && !a->in.fabric)
+        claims_add_hosts(t);
+    add_gpus(t, a->per_host);
+    sources_done(t);
+    if (!t->tiers)
+        topo_default_tiers(t);
+    return 0;
+}
+
+static const struct input_ask ask = {INPUT_TOPO, INPUT_TOPO, 0};
 
 /* This machine is read by the MPI program, which knows hwloc; it also runs without a launcher. */
 static int exec_probe(const struct args *a, struct err *err)
@@ -132,12 +173,18 @@ static int exec_probe(const struct args *a, struct err *err)
     char *argv[16] = {NULL, "discover"};
     int n = 2;
 
-    if (a->quiet)
+    if (a->report.quiet)
         argv[n++] = "--quiet";
+    if (a->report.json)
+        argv[n++] = "--json";
+    if (a->report.check)
+        argv[n++] = "--check";
     if (a->out)
         argv[n++] = mem_printf("--output=%s", a->out);
     if (a->root)
         argv[n++] = mem_printf("--root=%s", a->root);
+    if (a->nccl)
+        argv[n++] = "--nccl";
     return launch_exec(argv, err);
 }
 
@@ -145,19 +192,26 @@ int cmd_discover(int argc, char **argv)
 {
     struct args a = {0};
     struct err err;
-    struct topo t;
+    struct input in;
 
-    topo_init(&t);
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+    input_init(&in);
+    if (input_parse(&argp, INPUT_FILE | INPUT_PRESET | INPUT_SOURCES, argc, argv, &a))
         return EXIT_USAGE;
-    int rc = a.list               ? list_fabrics(&err)
-             : a.fabric || a.file ? load(&t, &a, &err)
-                                  : exec_probe(&a, &err);
+    if (a.paths) {
+        nccl_path_print(stdout);
+        return EXIT_GOOD;
+    }
+    bool given = a.in.fabric || a.in.file || a.in.sources.count;
+    int rc = a.list  ? list_fabrics(&err)
+             : given ? input_open(&in, &a.in, &ask, &err)
+                     : exec_probe(&a, &err);
+    if (rc == 0 && a.in.sources.count)
+        rc = add_sources(&in.t, &a, &err);
     if (rc == 0 && a.out)
-        rc = topo_save(&t, a.out, &err);
-    if (rc == 0 && !a.list && !a.quiet)
-        topo_print(&t, stdout);
-    topo_free(&t);
+        rc = topo_save(&in.t, a.out, &err);
+    if (rc == 0 && !a.list)
+        rc = discover_report(stdout, &in.t, &a.report, &err);
+    input_free(&in);
+    input_args_free(&a.in);
     return rc < 0 ? cmd_fail("discover", &err) : EXIT_GOOD;
 }

@@ -2,99 +2,132 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <argp.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cost/matrix.h"
-#include "emit/simgrid.h"
+#include "cmd/input.h"
+#include "emit/export.h"
 
-enum { FABRIC = 0x400, RACKS, PER_RACK, PER, HOSTFILE };
+enum { PER_RACK = 0x400, PER, SECOND, BYTES, QUANTITY, RELEASE, NAME, LIST };
 
 struct args {
-    const char *format, *out, *hostfile, *fabric, *file;
-    int racks;
-    struct simgrid_opts simgrid;
+    const struct exporter *format;
+    const char *out, *second;
+    bool list;
+    struct input_args in;
+    struct export_ask ask;
 };
 
 static const struct argp_option options[] = {
-    {"format", 'f', "NAME", 0, "simgrid: a platform file for smpirun", 0},
-    {"output", 'o', "FILE", 0, "write here", 0},
-    {"fabric", FABRIC, "NAME", 0, "a preset instead of a measured matrix", 0},
-    {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0},
+    {"format", 'f', "NAME", 0, "one of --list-formats", 0},
+    {"list-formats", LIST, NULL, 0, "print the formats", 0},
+    {"output", 'o', "FILE", 0, "write here (- or nothing: to standard output)", 0},
+    {"second", SECOND, "FILE", 0, "the second file of formats that have one", 0},
+    {"hostfile", SECOND, "FILE", OPTION_ALIAS, NULL, 0},
     {"hosts-per-rack", PER_RACK, "N", 0, "only the first N hosts of each rack", 0},
-    {"per", PER, "host|endpoint", 0, "what a node of the platform is (default host)", 0},
-    {"hostfile", HOSTFILE, "FILE", 0, "write the nodes' names in rank order here", 0},
+    {"per", PER, "host|endpoint", 0, "what a node of the format is (default host)", 0},
+    {"bytes", BYTES, "SIZE", 0, "size at which one number per pair is taken (default 64M)", 0},
+    {"quantity", QUANTITY, "NAME", 0, "bandwidth, latency or time, for formats that hold one", 0},
+    {"release", RELEASE, "VERSION", 0, "of the program that will read it: 24.11 for Slurm", 0},
+    {"name", NAME, "NAME", 0, "of the object that is made", 0},
     {0},
 };
 
 static error_t parse_end(struct args *a, struct argp_state *state)
 {
+    if (a->list)
+        return 0;
     if (!a->format)
-        argp_error(state, "--format is needed: simgrid");
-    if (!a->out)
-        argp_error(state, "-o FILE is needed");
-    if (!a->fabric == !a->file)
+        argp_error(state, "--format is needed; --list-formats prints them");
+    if (!a->in.fabric && !a->in.file)
         argp_error(state, "give one of MATRIX and --fabric");
-    if (a->racks && !a->fabric)
-        argp_error(state, "--racks needs --fabric");
+    if (a->second && !a->format->second)
+        argp_error(state, "%s is one file: --second has no use", a->format->name);
     return 0;
+}
+
+static int parse_number(struct args *a, int key, const char *arg, struct err *err)
+{
+    size_t bytes;
+
+    if (key == PER_RACK)
+        return units_int(&a->ask.hosts_per_rack, arg, 1, 1 << 20, err);
+    if (units_bytes(&bytes, arg, err) < 0)
+        return -1;
+    a->ask.bytes = (double)bytes;
+    return bytes ? 0 : err_usage(err, "0 bytes have no cost");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+    static const char *const quantities[] = {"bandwidth", "latency", "time"};
     struct args *a = state->input;
     struct err err = {0, ""};
-    int rc = 0;
 
     switch (key) {
     case 'f':
-        if (strcmp(arg, "simgrid") != 0)
-            argp_error(state, "no format \"%s\"; known: simgrid", arg);
-        a->format = arg;
+        if (!(a->format = exporter_find(arg, &err)))
+            argp_error(state, "%s", err.text);
+        break;
+    case LIST:
+        a->list = true;
         break;
     case 'o':
         a->out = arg;
         break;
-    case FABRIC:
-        a->fabric = arg;
-        break;
-    case HOSTFILE:
-        a->hostfile = arg;
-        break;
-    case RACKS:
-        rc = units_int(&a->racks, arg, 1, 1 << 20, &err);
+    case SECOND:
+        a->second = arg;
         break;
     case PER_RACK:
-        rc = units_int(&a->simgrid.hosts_per_rack, arg, 1, 1 << 20, &err);
+    case BYTES:
+        if (parse_number(a, key, arg, &err) < 0)
+            argp_error(state, "--%s: %s", key == PER_RACK ? "hosts-per-rack" : "bytes", err.text);
         break;
     case PER:
         if (strcmp(arg, "host") != 0 && strcmp(arg, "endpoint") != 0)
             argp_error(state, "--per is host or endpoint, not \"%s\"", arg);
-        a->simgrid.endpoints = !strcmp(arg, "endpoint");
+        a->ask.endpoints = !strcmp(arg, "endpoint");
         break;
-    case ARGP_KEY_ARG:
-        if (a->file)
-            argp_error(state, "one matrix at a time: \"%s\" after \"%s\"", arg, a->file);
-        a->file = arg;
+    case QUANTITY:
+        for (size_t i = 0; i < 3; i++)
+            if (!strcmp(arg, quantities[i]))
+                a->ask.quantity = quantities[i];
+        if (!a->ask.quantity)
+            argp_error(state, "--quantity is bandwidth, latency or time, not \"%s\"", arg);
+        break;
+    case RELEASE:
+        a->ask.release = arg;
+        break;
+    case NAME:
+        a->ask.name = arg;
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->in;
         break;
     case ARGP_KEY_END:
         return parse_end(a, state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    if (rc < 0)
-        argp_error(state, "--%s: %s", key == RACKS ? "racks" : "hosts-per-rack", err.text);
     return 0;
 }
 
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "[MATRIX]",
+    .args_doc = "[MATRIX|CAMPAIGN]",
     .doc = "Write a cost matrix, or a preset, in the format of another tool."
-           "\vA SimGrid platform runs unchanged MPI programs on the described machine:\n\n"
+           "\vCAMPAIGN is a folder of railgauge run.  Formats that need places only also take a "
+           "topology.json.  A SimGrid platform runs unchanged MPI programs on the described "
+           "machine:\n\n"
+           "  railgauge export --list-formats\n"
+           "  railgauge export --format npy --per endpoint campaign -o bandwidth.npy\n"
+           "  railgauge export --format astra-sim --fabric gb300-nvl72 --racks 8 -o network.yml\n"
            "  railgauge export --format simgrid matrix.json -o platform.xml --hostfile hosts\n"
            "  railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 -o platform.xml "
            "--hostfile hosts\n"
@@ -103,39 +136,82 @@ static const struct argp argp = {
            "--cfg=smpi/simulate-computation:false ./prog\n",
 };
 
+static int list_formats(void)
+{
+    for (int i = 0; i < exporter_count; i++)
+        printf("%-18s %s%s%s\n", exporters[i].name, exporters[i].help,
+               exporters[i].second ? "; --second: " : "",
+               exporters[i].second ? exporters[i].second : "");
+    return EXIT_GOOD;
+}
+
 /* Both files appear, or neither does. */
 static int write_files(const struct matrix *m, const struct args *a, struct err *err)
 {
-    struct file_out platform = {0}, hosts = {0};
-    int rc = file_begin(&platform, a->out, err);
+    struct file_out out = {0}, second = {0};
+    bool text = !a->out || !strcmp(a->out, "-");
+    int rc = text ? 0 : file_begin(&out, a->out, err);
 
-    if (rc == 0 && a->hostfile)
-        rc = file_begin(&hosts, a->hostfile, err);
+    if (rc == 0 && a->second)
+        rc = file_begin(&second, a->second, err);
     if (rc == 0)
-        rc = simgrid_write(platform.stream, hosts.stream, m, &a->simgrid, err);
-    if (rc == 0)
-        rc = file_commit(&platform, err);
-    if (rc == 0 && a->hostfile)
-        rc = file_commit(&hosts, err);
+        rc = a->format->write(text ? stdout : out.stream, second.stream, m, &a->ask, err);
+    if (rc == 0 && text && (fflush(stdout) || ferror(stdout)))
+        rc = err_io(err, "standard output: %s", strerror(errno));
+    if (rc == 0 && !text)
+        rc = file_commit(&out, err);
+    if (rc == 0 && a->second)
+        rc = file_commit(&second, err);
     if (rc < 0) {
-        file_abort(&platform);
-        file_abort(&hosts);
+        file_abort(&out);
+        file_abort(&second);
     }
     return rc;
+}
+
+/* A matrix, or the one of a campaign's folder; where places are enough, a topology as well. */
+static int open_input(struct input *in, struct args *a, struct err *err)
+{
+    const bool places = a->format->needs == EXPORT_PLACES;
+    const struct input_ask ask = {.file = INPUT_MATRIX | (places ? INPUT_TOPO : 0),
+                                  .need = a->format->needs == EXPORT_CAMPAIGN ? 0 : INPUT_MATRIX};
+
+    if (input_open(in, &a->in, &ask, err) < 0)
+        return -1;
+    a->ask.campaign = in->dir ? a->in.file : NULL;
+    if (in->has == INPUT_TOPO)
+        export_wrap(&in->m, &in->t);
+    return 0;
+}
+
+/* What the format cannot say is said here. */
+static void warn_slow_parts(const struct matrix *m, const struct args *a)
+{
+    char part[256];
+
+    if (a->format->needs != EXPORT_TIERS || m->exceptions == 0)
+        return;
+    log_setup("railgauge export", LOG_INFO);
+    log_warn("%s has no place for slow parts: %d of the matrix are left out, for instance %s",
+             a->format->name, m->exceptions, matrix_part(m, &m->exception[0], part));
 }
 
 int cmd_export(int argc, char **argv)
 {
     struct args a = {0};
-    struct matrix m;
+    struct input in;
     struct err err;
 
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+    if (input_parse(&argp, INPUT_FILE | INPUT_PRESET, argc, argv, &a))
         return EXIT_USAGE;
-    if (matrix_open(&m, a.file, a.fabric, a.racks, &err) < 0)
-        return cmd_fail("export", &err);
-    int rc = write_files(&m, &a, &err);
-    matrix_free(&m);
+    if (a.list)
+        return list_formats();
+    input_init(&in);
+    int rc = open_input(&in, &a, &err);
+    if (rc == 0)
+        rc = write_files(&in.m, &a, &err);
+    if (rc == 0)
+        warn_slow_parts(&in.m, &a);
+    input_free(&in);
     return rc < 0 ? cmd_fail("export", &err) : EXIT_GOOD;
 }

@@ -5,14 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/fit_files.h"
 
+enum { COMPUTE = 0x600 };
+
 struct args {
-    const char *out, *file[3];
+    const char *out, *file[3], *compute;
     int files;
     bool quiet;
     struct fit_opts fit;
@@ -22,6 +25,8 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write here (default: matrix.json in DIR, or here)", 0},
     {"outlier", 'x', "SHARE", 0, "bandwidth loss from which a part is called slow (default 3.5%)",
      0},
+    {"compute", COMPUTE, "FILE", 0,
+     "what GPUs compute and move alone (default: compute.tsv in DIR where it is)", 0},
     {"quiet", 'q', NULL, 0, "print nothing", 0},
     {0},
 };
@@ -37,6 +42,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case 'q':
         a->quiet = true;
+        break;
+    case COMPUTE:
+        a->compute = arg;
         break;
     case 'x':
         if (units_share(&a->fit.outlier, arg, &err) < 0)
@@ -68,8 +76,8 @@ static const struct argp argp = {
            "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n",
 };
 
-/* Paths of the three inputs and of the output; the caller frees all four. */
-static void find_files(const struct args *a, char *path[4])
+/* Paths of the three inputs, of the output, and of compute.tsv or NULL; the caller frees all. */
+static void find_files(const struct args *a, char *path[5])
 {
     static const char *const names[] = {"topology.json", "plan.tsv", "points.tsv", "matrix.json"};
 
@@ -78,6 +86,13 @@ static void find_files(const struct args *a, char *path[4])
     path[3] = a->out          ? strdup(a->out)
               : a->files == 1 ? file_join(a->file[0], names[3])
                               : strdup(names[3]);
+    path[4] = a->compute      ? strdup(a->compute)
+              : a->files == 1 ? file_join(a->file[0], "compute.tsv")
+                              : NULL;
+    if (!a->compute && path[4] && access(path[4], F_OK) != 0) {
+        free(path[4]);
+        path[4] = NULL;
+    }
 }
 
 int cmd_fit(int argc, char **argv)
@@ -85,7 +100,7 @@ int cmd_fit(int argc, char **argv)
     struct args a = {0};
     struct matrix m;
     struct err err;
-    char *path[4];
+    char *path[5];
 
     fit_defaults(&a.fit);
     matrix_init(&m);
@@ -93,14 +108,14 @@ int cmd_fit(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
     find_files(&a, path);
-    int rc = fit_files(&m, path[0], path[1], path[2], &a.fit, &err);
+    int rc = fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
     if (rc == 0)
         rc = matrix_save(&m, path[3], &err);
     if (rc == 0 && !a.quiet)
         printf("%s: %d endpoints, %d tiers, %d collective curves, %d exceptions, %d findings\n",
                path[3], m.topo.endpoints, m.tiers, m.collectives, m.exceptions, m.findings);
     matrix_free(&m);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         free(path[i]);
     return rc < 0 ? cmd_fail("fit", &err) : EXIT_GOOD;
 }

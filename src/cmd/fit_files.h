@@ -5,10 +5,10 @@
 #include "cost/fit.h"
 
 /* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
- * tells: the data-sheet peaks of the preset that the topology names, and on hosts without GPUs the
- * compute rate of this host, measured.  The caller frees m with matrix_free(), also after a
- * failure. */
+ * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet
+ * peaks of the preset that the topology names, and on hosts without GPUs the compute rate of this
+ * host, measured.  The caller frees m with matrix_free(), also after a failure. */
 int fit_files(struct matrix *m, const char *topology, const char *plan, const char *points,
-              const struct fit_opts *o, struct err *err);
+              const char *compute, const struct fit_opts *o, struct err *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cmd/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/hostlist.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "probe/watch_listen.h"
 
 extern char **environ;
 
@@ -112,6 +115,10 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
         }
         add(w, "-H");
         add(w, list);
+        if (l->dir) {
+            add(w, "-x");
+            add(w, "RAILGAUGE_WATCH");
+        }
         free(list);
     }
     hostlist_free(host, hosts);
@@ -162,34 +169,139 @@ static void pass_on(int sig)
         kill(child, sig);
 }
 
+/* The launcher in a process group of its own, so that all of it can be ended; it then must not read
+ * the terminal. */
+static int spawn(pid_t *pid, char **word, struct err *err)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setpgroup(&how, 0);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    int why = posix_spawnp(pid, word[0], &files, &how, word, environ);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return why ? err_config(err, "cannot start %s: %s", word[0], strerror(why)) : 0;
+}
+
+/* Has the launcher ended?  Waits at most `ms` for that or for words of the ranks. */
+static bool has_ended(pid_t pid, struct listener *watch, int ms, int *status)
+{
+    if (watch)
+        listen_turn(watch, ms);
+    return waitpid(pid, status, watch ? WNOHANG : 0) == pid;
+}
+
+/* After a verdict the ranks have some time to leave by themselves.  Then the launcher is asked to
+ * end them, and 3 s later nobody is asked any more: also ranks that are stopped end now. */
+static void end_launcher(pid_t pid, struct listener *watch, int *status)
+{
+    static const struct {
+        double after;
+        int signal;
+        bool group;
+    } steps[] = {{0.7, SIGTERM, false}, {3.7, SIGKILL, true}, {1e9, 0, false}};
+    double told = log_now();
+    size_t next = 0;
+
+    while (!has_ended(pid, watch, 20, status))
+        if (log_now() - told > steps[next].after) {
+            kill(steps[next].group ? -pid : pid, steps[next].signal);
+            next++;
+        }
+    listen_kill(watch);
+}
+
+/* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
+ * ranks said last is heard. */
+static void wait_for(pid_t pid, struct listener *watch, int *status)
+{
+    struct sigaction pass = {.sa_handler = pass_on}, old_term, old_int;
+
+    child = pid;
+    stopped = 0;
+    sigaction(SIGTERM, &pass, &old_term);
+    sigaction(SIGINT, &pass, &old_int);
+    while (!has_ended(pid, watch, 50, status))
+        if (watch && listen_verdict(watch)) {
+            end_launcher(pid, watch, status);
+            break;
+        }
+    sigaction(SIGTERM, &old_term, NULL);
+    sigaction(SIGINT, &old_int, NULL);
+    child = 0;
+    for (int i = 0; watch && i < 10 && !listen_verdict(watch) && !listen_over(watch); i++)
+        listen_turn(watch, 20);
+}
+
+/* Are all hosts known?  Inside an allocation of a scheduler mpirun uses all that it has. */
+static void choose_address(const struct launch *l, char out[64], struct err *err)
+{
+    static const char *const scheduled[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
+    char **host = NULL, *here = (char *)"localhost";
+    int hosts = 0;
+    bool unknown = l->command != NULL;
+
+    for (int i = 0; scheduled[i]; i++)
+        unknown = unknown || getenv(scheduled[i]);
+    if (l->hosts && hostlist_expand(&host, &hosts, l->hosts, err) < 0)
+        hosts = 0;
+    if (hosts)
+        listen_address(host, hosts, out);
+    else
+        listen_address(&here, !unknown, out);
+    hostlist_free(host, hosts);
+}
+
+/* The ranks learn from the environment where to go.  Without a watch the campaign goes on. */
+static struct listener *open_watch(const struct launch *l)
+{
+    const char *given = getenv("RAILGAUGE_WATCH");
+    char address[64];
+    struct listener *watch = NULL;
+    struct err err = {0, ""};
+
+    if (!l->dir || (given && !strcmp(given, "off")))
+        return NULL;
+    choose_address(l, address, &err);
+    if (listen_open(&watch, l->address ? l->address : address, l->hang_after, l->dir, &err) < 0)
+        log_warn("%s: a rank that hangs or dies will not be named", err.text);
+    else
+        setenv("RAILGAUGE_WATCH", listen_where(watch), 1);
+    return watch;
+}
+
+static void close_watch(struct listener *watch)
+{
+    if (watch)
+        unsetenv("RAILGAUGE_WATCH");
+    listen_close(watch);
+}
+
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
-    struct sigaction pass = {.sa_handler = pass_on}, old_term, old_int;
+    struct listener *watch = NULL;
+    const struct verdict *verdict;
     pid_t pid;
     int status = 0, rc = -1;
 
     if (make_words(&w, l, args, err) < 0)
         goto out;
-    int why = posix_spawnp(&pid, w.word[0], NULL, NULL, w.word, environ);
-    if (why) {
-        err_config(err, "cannot start %s: %s", w.word[0], strerror(why));
+    watch = open_watch(l);
+    if (spawn(&pid, w.word, err) < 0)
         goto out;
-    }
-    child = pid;
-    stopped = 0;
-    sigaction(SIGTERM, &pass, &old_term);
-    sigaction(SIGINT, &pass, &old_int);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    sigaction(SIGTERM, &old_term, NULL);
-    sigaction(SIGINT, &old_int, NULL);
-    child = 0;
+    wait_for(pid, watch, &status);
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (stopped && *code) /* mpirun says 1 where the ranks said 75 */
         *code = EXIT_CUT;
-    rc = 0;
+    verdict = watch && !stopped ? listen_verdict(watch) : NULL;
+    rc = verdict ? err_code(err, EXIT_CUT, "%s", verdict->text) : 0;
 out:
+    close_watch(watch);
     free_words(&w);
     return rc;
 }

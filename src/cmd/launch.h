@@ -13,11 +13,18 @@ struct launch {
     const char *command; /* --launch: words before the program, instead of mpirun */
     const char *hosts;   /* --hosts: a host list, or NULL for this machine */
     int ranks;           /* 0: 4 here, one a host with --hosts */
+    const char *address; /* --watch-address: where to listen to the ranks, NULL: chosen */
+    const char *dir;     /* where verdict.json goes; NULL: the ranks are left to watch themselves */
+    double hang_after;   /* s, 0: as the ranks' transport has it */
 };
 
 /* Run railgauge-probe with these arguments (NULL-terminated, without argv[0]) under the launcher
  * and wait. *code is its exit code (128 + n when a signal ended it).  SIGTERM and SIGINT to us are
- * passed on, and an end that they caused is EXIT_CUT. */
+ * passed on, and an end that they caused is EXIT_CUT.
+ *
+ * With l->dir the ranks are watched (probe/watch.h): a rank that hangs or dies makes an error of
+ * EXIT_CUT with the verdict's words, after the launcher, its process group and the ranks on this
+ * host are gone.  A next attempt without the culprit would begin here: verdict.json names it. */
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err);
 
 /* Print the command that launch_run() would start, for --dry-run; stream is a FILE *. */

@@ -43,7 +43,9 @@ static const char doc[] =
     "  railgauge probe --fabric hgx-h100 --fault slow-nic=17:0.6 --plan plan.tsv\n"
     "  mpirun -n 8 railgauge probe --op all_reduce -e 64M --format nccl-tests\n\n"
     "Every transport but sim is measured by the MPI program railgauge-probe, one rank an endpoint, "
-    "which takes the same options and which this command becomes; start it under mpirun or srun.";
+    "which takes the same options and which this command becomes; start it under mpirun or srun.  "
+    "Options of nccl-tests beside these are taken with the value that changes nothing (-g 1) and "
+    "refused with what to use instead.";
 
 static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
 
@@ -55,13 +57,11 @@ static int measure_sim(struct args *a, struct files *f, struct err *err)
     if (rc == 0)
         rc = measure_plan(&world_solo, transport_find("sim"), &f->topo, &f->plan,
                           &a->probe.probe.measure, f->log, err);
-    char *trouble = f->log ? files_trouble(f) : NULL;
-    if (trouble)
-        log_warn("%s: %s", f->output, trouble);
-    free(trouble);
     if (rc == 0 && a->probe.format)
-        rc = nccl_tests_print(stdout, points_all(f->log), &f->plan, &f->topo, err);
-    return points_close(f->log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+        rc = nccl_tests_print(
+            stdout, points_all(f->log), &f->plan, &f->topo,
+            &(struct nccl_tests_how){a->probe.probe.measure.warmup, &a->probe.nccl}, err);
+    return files_close(f, rc, err);
 }
 
 static int run_sim(struct args *a, struct err *err)
@@ -103,6 +103,7 @@ static bool is_sim(int argc, char **argv)
 
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
     probe_opts_defaults(&a.probe.probe);
+    nccl_opts_defaults(&a.probe.nccl);
     argp_parse(&argp, argc, copy, ARGP_SILENT, NULL, &a);
     bool sim = a.probe.transport ? !strcmp(a.probe.transport, "sim") : a.sim.fabric != NULL;
     sim_opts_free(&a.sim);
@@ -133,6 +134,7 @@ int cmd_probe(int argc, char **argv)
         return cmd_fail("probe", &err);
     }
     probe_opts_defaults(&a.probe.probe);
+    nccl_opts_defaults(&a.probe.nccl);
     if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a) != 0)
         return EXIT_USAGE;
     if (!a.probe.done)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -17,7 +18,19 @@
 #include "emit/plot.h"
 #include "emit/summary.h"
 
-enum { HOSTS = 0x400, LAUNCH, RANKS, RESUME, DRY_RUN, NO_PLOTS, MODEL, FORMAT, FOR_JOB };
+enum {
+    HOSTS = 0x400,
+    LAUNCH,
+    RANKS,
+    RESUME,
+    DRY_RUN,
+    NO_PLOTS,
+    NO_COMPUTE,
+    MODEL,
+    FORMAT,
+    FOR_JOB,
+    WATCH_ADDRESS
+};
 
 struct args {
     struct chain chain;
@@ -27,11 +40,17 @@ struct args {
 
 static const struct argp_option options[] = {
     {"output", 'o', "DIR", 0, "campaign directory (default campaign)", 1},
-    {"transport", 't', "NAME", 0, "auto, mpi or sim (default auto: sim with --fabric, else mpi)",
+    {"transport", 't', "NAME", 0,
+     "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
+     "GPU, else mpi)",
      1},
     {"hosts", HOSTS, "LIST", 0, "run on these hosts: n[01-18],login (default: this machine)", 1},
     {"ranks", RANKS, "N", 0, "ranks (default: 4 here, one a host with --hosts)", 1},
     {"launch", LAUNCH, "COMMAND", 0, "put these words before the MPI program instead of mpirun", 1},
+    {"watch-address", WATCH_ADDRESS, "ADDRESS", 0,
+     "listen here to the ranks' word that they are alive (default: the interface that reaches the "
+     "hosts)",
+     1},
     {"resume", RESUME, NULL, 0, "finish the campaign that DIR holds", 1},
     {"dry-run", DRY_RUN, NULL, 0, "print the plan, its minutes and bytes; measure nothing", 1},
     {"model", MODEL, "NAME", 0, "predict the step time of this model (default llama3.1-8b)", 1},
@@ -41,6 +60,8 @@ static const struct argp_option options[] = {
      1},
     {"format", FORMAT, "nccl-tests", 0, "print the collectives in that tool's table too", 1},
     {"no-plots", NO_PLOTS, NULL, 0, "leave the pictures out", 1},
+    {"no-compute", NO_COMPUTE, NULL, 0,
+     "with nccl and copy: do not measure what each GPU computes and moves alone", 1},
     {0},
 };
 
@@ -54,6 +75,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->chain.probe;
         state->child_inputs[1] = &a->chain.sim;
+        state->child_inputs[2] = &a->chain.nccl;
+        state->child_inputs[3] = &a->chain.copy;
+        state->child_inputs[4] = &a->chain.device;
         break;
     case 'o':
         a->chain.dir = arg;
@@ -69,6 +93,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case LAUNCH:
         a->chain.launch.command = arg;
+        break;
+    case WATCH_ADDRESS:
+        a->chain.launch.address = arg;
         break;
     case RESUME:
         a->chain.resume = true;
@@ -87,6 +114,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(arg, "nccl-tests"))
             rc = err_usage(&err, "--format %s: only nccl-tests is known", arg);
         break;
+    case NO_COMPUTE:
+        a->chain.no_compute = true;
+        break;
     case NO_PLOTS:
         a->no_plots = true;
         break;
@@ -101,8 +131,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return rc < 0 ? EINVAL : 0;
 }
 
-static const struct argp_child children[] = {
-    {&probe_argp, 0, NULL, 20}, {&sim_argp, 0, NULL, 50}, {0}};
+static const struct argp_child children[] = {{&probe_argp, 0, NULL, 20},  {&sim_argp, 0, NULL, 50},
+                                             {&nccl_argp, 0, NULL, 40},   {&copy_argp, 0, NULL, 45},
+                                             {&device_argp, 0, NULL, 46}, {0}};
 
 static const char doc[] =
     "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
@@ -116,20 +147,46 @@ static const char doc[] =
     "short "
     "(--resume continues), 78 configuration.";
 
-/* Which transport does "auto" mean? */
+/* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */
 static int choose_transport(struct chain *c, struct err *err)
 {
-    if (!c->transport || !strcmp(c->transport, "auto"))
-        c->transport = c->sim.fabric ? "sim" : "mpi";
-    if (!strcmp(c->transport, "sim") || (!strcmp(c->transport, "mpi") && !c->sim.fabric))
-        return 0;
-    if (!strcmp(c->transport, "mpi"))
+    static const char *const known[] = {"auto", "mpi", "nccl", "copy", "sim", NULL};
+    int i = 0;
+
+    if (!c->transport)
+        c->transport = "auto";
+    if (!strcmp(c->transport, "auto") && c->sim.fabric)
+        c->transport = "sim";
+    while (known[i] && strcmp(known[i], c->transport))
+        i++;
+    if (!known[i])
+        return err_usage(err, "no transport \"%s\"; known are auto, mpi, nccl, copy and sim",
+                         c->transport);
+    if (c->sim.fabric && strcmp(c->transport, "sim"))
         return err_usage(err, "--fabric %s belongs to --transport sim", c->sim.fabric);
-    return err_usage(err, "no transport \"%s\"; this build has mpi and sim", c->transport);
+    return transport_limit(&c->probe.plan.ops, c->transport, err);
 }
 
-static void summarise(const struct args *a, const char *const *files, int nfiles)
+/* What a campaign may leave in its directory, in the order of the chain. */
+static int list_files(const char *dir, const char **there)
 {
+    static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
+                                        "sweep/",        "connections.tsv", "compute.tsv",
+                                        "matrix.json",   "prediction.json", "plots/"};
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char *path = file_join(dir, files[i]);
+        if (access(path, F_OK) == 0)
+            there[n++] = files[i];
+        free(path);
+    }
+    return n;
+}
+
+static void summarise(const struct args *a)
+{
+    const char *files[16];
     const struct chain *c = &a->chain;
     struct summary_step step[CHAIN_LAYOUTS];
 
@@ -144,7 +201,8 @@ static void summarise(const struct args *a, const char *const *files, int nfiles
                                         .tokens_per_device = p->tokens_per_gpu,
                                         .compute_source = p->rate.source};
     }
-    summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files, nfiles);
+    summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files,
+                  list_files(c->dir, files));
 }
 
 /* Pictures are a view: what cannot be drawn is said and ends nothing. */
@@ -174,7 +232,9 @@ static int print_format(const struct args *a, struct err *err)
     int rc = 0;
 
     if (a->format && (rc = points_load(&p, path, err)) == 0) {
-        rc = nccl_tests_print(stdout, &p, &a->chain.plan, &a->chain.topo, err);
+        rc = nccl_tests_print(
+            stdout, &p, &a->chain.plan, &a->chain.topo,
+            &(struct nccl_tests_how){a->chain.probe.measure.warmup, &a->chain.nccl}, err);
         points_free(&p);
     }
     free(path);
@@ -183,19 +243,17 @@ static int print_format(const struct args *a, struct err *err)
 
 static int chain(struct args *a, struct err *err)
 {
-    static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
-                                        "matrix.json",   "prediction.json", "plots/"};
     struct chain *c = &a->chain;
 
     if (chain_open(c, err) < 0 || chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
         return -1;
     log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
              c->transport);
-    if (chain_probe(c, err) < 0 || chain_fit(c, err) < 0 || chain_predict(c, a->model, err) < 0 ||
-        draw(a, err) < 0 || print_format(a, err) < 0)
+    if (chain_probe(c, err) < 0 || chain_compute(c, err) < 0 || chain_fit(c, err) < 0 ||
+        chain_predict(c, a->model, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
-    summarise(a, files, 6 - a->no_plots);
-    return 0;
+    summarise(a);
+    return c->trouble ? err_set(err, "%s: %s", c->dir, c->trouble) : 0;
 }
 
 int cmd_run(int argc, char **argv)
@@ -205,7 +263,9 @@ int cmd_run(int argc, char **argv)
     struct err err = {0, ""};
 
     probe_opts_defaults(&a.chain.probe);
+    nccl_opts_defaults(&a.chain.nccl);
     argp_parse(&argp, argc, argv, 0, NULL, &a);
+    a.chain.model = a.model;
     int rc = choose_transport(&a.chain, &err);
     if (rc == 0)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, &err) : chain(&a, &err);

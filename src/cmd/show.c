@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cost/matrix.h"
 #include "emit/matrix_text.h"
 #include "emit/pairs.h"
 #include "emit/term.h"
+#include "topo/nccl_profile.h"
 
 enum { BYTES = 0x400, JSON, PAIRS_MAX = 4096 };
 
@@ -144,7 +146,8 @@ static int text(const struct show *s, const char *section, struct err *err)
     return rc;
 }
 
-static const char *const sections[] = {"tiers", "pairs", "collectives", "findings", "points"};
+static const char *const sections[] = {"tiers",    "pairs",  "collectives",
+                                       "findings", "points", "nccl"};
 
 static const struct argp_option options[] = {
     {"bytes", BYTES, "SIZE", 0, "also, or only, at this message size: 64K, 16M", 0},
@@ -174,7 +177,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             if (!strcmp(arg, sections[i]) && !a->section)
                 a->section = sections[i];
         if (!a->section || strcmp(arg, a->section) != 0)
-            argp_error(state, "\"%s\" is not one of: tiers pairs collectives findings points", arg);
+            argp_error(state, "\"%s\" is not one of: tiers pairs collectives findings points nccl",
+                       arg);
         break;
     case ARGP_KEY_END:
         if (!a->file)
@@ -189,14 +193,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .options = options,
     .parser = parse,
-    .args_doc = "MATRIX|DIR [tiers|pairs|collectives|findings|points]",
+    .args_doc = "MATRIX|DIR [tiers|pairs|collectives|findings|points|nccl]",
     .doc =
         "Print what a cost matrix says; without a section the tiers, slow parts and findings."
         "\vOf a campaign directory also the measured pairs are shown, else those of the matrix.\n\n"
         "  railgauge show campaign\n"
         "  railgauge show campaign pairs\n"
         "  railgauge show matrix.json tiers --bytes 1M\n"
-        "  railgauge show matrix.json findings --json\n",
+        "  railgauge show matrix.json findings --json\n"
+        "  railgauge show campaign nccl\n",
 };
 
 /* A directory holds matrix.json and, if it can be read, points.tsv. */
@@ -222,6 +227,37 @@ static int load(struct show *s, const char *path, struct err *err)
     return rc;
 }
 
+static void put_json(const json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+}
+
+/* What NCCL built is in the campaign's topology.json, or in a topology.json by itself. */
+static int show_nccl(const struct args *a, struct err *err)
+{
+    struct stat st;
+    struct topo t;
+    struct nccl_profile p = {.lines = 0};
+    bool dir = stat(a->file, &st) == 0 && S_ISDIR(st.st_mode);
+    char *path = dir ? file_join(a->file, "topology.json") : mem_strdup(a->file);
+    int rc = topo_load(&t, path, err);
+
+    if (rc == 0 && !t.nccl)
+        rc = err_data(err,
+                      "%s has nothing of NCCL: a campaign on transport nccl, or "
+                      "railgauge-probe discover --nccl, writes it",
+                      path);
+    if (rc == 0 && a->json)
+        put_json(t.nccl);
+    else if (rc == 0 && (rc = nccl_profile_read(&p, t.nccl, path, err)) == 0)
+        nccl_print(&p, &t, stdout);
+    nccl_profile_free(&p);
+    topo_free(&t);
+    free(path);
+    return rc;
+}
+
 int cmd_show(int argc, char **argv)
 {
     struct args a = {0};
@@ -232,13 +268,14 @@ int cmd_show(int argc, char **argv)
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
         return EXIT_USAGE;
+    if (a.section && !strcmp(a.section, "nccl"))
+        return show_nccl(&a, &err) < 0 ? cmd_fail("show", &err) : EXIT_GOOD;
     if (load(&s, a.file, &err) < 0)
         return cmd_fail("show", &err);
     s.bytes = (double)a.bytes;
     int rc = a.json ? ((json = view(&s, a.section, &err)) ? 0 : -1) : text(&s, a.section, &err);
     if (json) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        put_json(json);
         json_decref(json);
     }
     if (s.have_points)

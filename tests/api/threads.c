@@ -8,6 +8,21 @@
 enum { THREADS = 4, ROUNDS = 200 };
 
 static const struct railgauge *shared;
+static const struct railgauge_job *job;
+
+/* Costs of node lists, and the best of half of the hosts. */
+static double ask_nodes(int k)
+{
+    int hosts[16], best[16], n = railgauge_host_count(shared);
+    double sec[2];
+
+    n = n < 16 ? n : 16;
+    for (int i = 0; i < n; i++)
+        hosts[i] = (i + k) % n;
+    if (railgauge_nodes_best(job, hosts, n, n / 2, 2, best, sec, NULL, NULL) != 2)
+        return -1;
+    return sec[0] + sec[1] + railgauge_nodes_cost(job, hosts, n, NULL);
+}
 
 static void *ask(void *out)
 {
@@ -22,6 +37,8 @@ static void *ask(void *out)
         sum +=
             railgauge_collective(shared, "all_gather", ids, n < 8 ? n : 8, (size_t)1 << (k % 30));
         sum += railgauge_find(shared, "n03", 1);
+        if (k % 20 == 0)
+            sum += ask_nodes(k);
     }
     *(double *)out = sum;
     return NULL;
@@ -39,11 +56,18 @@ int main(int argc, char **argv)
         return 1;
     }
     shared = r;
+    struct railgauge_job *j;
+    if (railgauge_job_open(&j, r, "all_gather 1M x 3; all_to_all 1M groups of 4", why) < 0) {
+        fprintf(stderr, "threads: %s\n", why);
+        return 1;
+    }
+    job = j;
     for (int i = 0; i < THREADS; i++)
         if (pthread_create(&thread[i], NULL, ask, &sum[i]) != 0)
             return 1;
     for (int i = 0; i < THREADS; i++)
         pthread_join(thread[i], NULL);
+    railgauge_job_close(j);
     railgauge_close(r);
     for (int i = 1; i < THREADS; i++)
         if (sum[i] != sum[0]) {

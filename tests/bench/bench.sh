@@ -125,6 +125,19 @@ bench_lookup() {
     done <"$work/lookup"
 }
 
+bench_nodes() {
+    local name value
+    "$build/tests/bench/nodes" >"$work/nodes"
+    while read -r name value; do
+        case $name in
+            *_cost_8_ms | *_cost_128_ms) row "nodes, ${name%_ms}" "$value" ms "<= 1" ;;
+            *_cost_1024_ms) row "nodes, ${name%_ms}" "$value" ms "<= 10" ;;
+            *_8_of_64_ms) row "nodes, ${name%_ms}" "$value" ms "<= 100" ;;
+            *) row "nodes, ${name%_ms}" "$value" ms ;;
+        esac
+    done <"$work/nodes"
+}
+
 bench_search() {
     local name value
     "${ahead[@]}" "$build/tests/bench/search" >"$work/search"
@@ -144,5 +157,6 @@ bench_pair
 bench_matrix
 bench_stop_rule
 bench_lookup
+bench_nodes
 bench_search
 echo "  values: $out"

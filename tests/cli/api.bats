@@ -10,8 +10,11 @@ setup() {
     [ -z "${RG_SAN-}" ] || skip "sanitizers add their own symbols"
     run nm -D --defined-only "$build/librailgauge.so"
     [ "$status" -eq 0 ]
-    [ "$(awk '$2 == "T" {sub(/@.*/, "", $3); print $3}' <<<"$output" | sort | tr '\n' ' ')" = \
-        "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_open railgauge_pair " ]
+    exported=$(awk '$2 ~ /[TDBRW]/ {sub(/@.*/, "", $3); print $3}' <<<"$output" | sort | tr '\n' ' ')
+    echo "$exported"
+    [ "$exported" = "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_host_count \
+railgauge_host_find railgauge_host_name railgauge_job_close railgauge_job_open railgauge_level \
+railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair " ]
 }
 
 @test "a C program of 30 lines compiles against header and library and answers" {
@@ -28,16 +31,39 @@ setup() {
     [ "$output" = "example: /nowhere: No such file or directory" ]
 }
 
-@test "threads that share one handle agree under ThreadSanitizer" {
+# The sources that librailgauge is made of, as the linker picks them: where a name is in two folders,
+# both.
+sources() {
+    cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
+        -o "$BATS_TEST_TMPDIR/x.so" "$build/librg.a" $(pkg-config --libs jansson) -lm
+    for name in $(grep -oE 'librg\.a\([a-z_0-9]+\.c' "$BATS_TEST_TMPDIR/map" | sed 's/.*(//' | sort -u); do
+        ls src/{base,cost,step}/"$name" topo/"$name" 2>/dev/null || true
+    done
+}
+
+@test "threads that share one handle and one job agree under ThreadSanitizer" {
+    [ -z "${RG_SAN-}" ] || skip "the library is built with other sanitizers"
     echo 'int main(void) { return 0; }' >"$BATS_TEST_TMPDIR/t.c"
     cc -fsanitize=thread -o "$BATS_TEST_TMPDIR/t" "$BATS_TEST_TMPDIR/t.c" 2>/dev/null &&
         "$BATS_TEST_TMPDIR/t" || skip "no ThreadSanitizer here"
+    mkdir "$BATS_TEST_TMPDIR/o"
+    { sources; echo tests/api/threads.c; } >"$BATS_TEST_TMPDIR/list"
+    grep -qx src/step/nodes_best.c "$BATS_TEST_TMPDIR/list"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    OUT=$BATS_TEST_TMPDIR/o xargs -P 2 -n 8 sh -c 'for f; do
+            cc -std=c11 -g -O0 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION=\"test\" -DRG_DATADIR=\"\" -Isrc -I. -w \
+                -c -o "$OUT/$(echo "$f" | tr / _).o" "$f" || exit 255
+        done' sh <"$BATS_TEST_TMPDIR/list"
     # shellcheck disable=SC2046 # words are wanted
-    cc -std=c11 -g -O1 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION='"test"' -DRG_DATADIR='""' -Isrc -I. \
-        -w -o "$BATS_TEST_TMPDIR/threads" tests/api/threads.c src/cost/{api,matrix,matrix_load,matrix_save}.c \
-        src/cost/{curve,shape,model,collective,places_json,devices_json,ep_json,rows,where}.c src/base/*.c \
-        topo/{topo,tiers}.c $(pkg-config --cflags --libs jansson) -lm -lpthread
+    cc -fsanitize=thread -o "$BATS_TEST_TMPDIR/threads" "$BATS_TEST_TMPDIR"/o/*.o $(pkg-config --libs jansson) -lm -lpthread
     TSAN_OPTIONS=halt_on_error=1 run "$BATS_TEST_TMPDIR/threads" "$matrix"
+    echo "$output"
     [ "$status" -eq 0 ]
     [ "$output" = "all threads agree" ]
+}
+
+@test "the header is C++ too" {
+    command -v c++ >/dev/null || skip "no C++ compiler"
+    printf '#include <railgauge.h>\nint main() { return railgauge_host_find(nullptr, nullptr) + 1; }\n' >"$BATS_TEST_TMPDIR/x.cc"
+    c++ -Wall -Wextra -Werror -Isrc -c -o "$BATS_TEST_TMPDIR/x.o" "$BATS_TEST_TMPDIR/x.cc"
 }

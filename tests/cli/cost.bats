@@ -2,6 +2,7 @@
 # cost.bats - railgauge cost: one transfer or one collective, with the source of the number.
 
 bats_require_minimum_version 1.5.0
+load rejects
 matrix=tests/golden/matrix.json
 
 @test "a pair by host and index, with the curve it comes from" {
@@ -36,19 +37,12 @@ matrix=tests/golden/matrix.json
     [ "$(jq '.algbw_Bps > 4e10 and .algbw_Bps < 6e10' <<<"$output")" = true ]
 }
 
-refused() { # MESSAGE ARG...
-    run --separate-stderr railgauge cost "${@:2}"
-    [ "$status" -eq 64 ]
-    [[ $stderr == *"$1"* ]] || {
-        echo "$stderr"
-        return 1
-    }
-}
+refused() { rejects cost 64 "$@"; }
 
 @test "what is missing or wrong is said" {
     refused 'give a matrix file or --fabric'
     refused 'after the matrix: SRC DST BYTES, or OP RANKS BYTES' $matrix n00:0
-    refused 'no endpoint n99:0 in the matrix' $matrix n99:0 n00:0 8
+    refused 'no endpoint n99:0 here' $matrix n99:0 n00:0 8
         refused "16 is outside 0..15" $matrix 16 0 8
     refused 'no collective "all_gossip"; known: all_gather' $matrix --op all_gossip --bytes 8
     refused '--bytes is missing' $matrix --op all_gather

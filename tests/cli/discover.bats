@@ -55,10 +55,25 @@ jsonschema.Draft202012Validator.check_schema(schema)
 for path in sys.argv[2:]:
     jsonschema.Draft202012Validator(schema).validate(json.load(open(path)))
 PY
-    python3 validate.py "$top/topo/schema/topology.schema.json" t.json "$top/tests/golden/topology.json"
+    python3 validate.py "$top/topo/schema/topology.schema.json" t.json "$top"/tests/golden/topology*.json
     python3 validate.py "$top/topo/schema/fabric.schema.json" "$top"/topo/fabrics/*.json
     run ! python3 validate.py "$top/topo/schema/topology.schema.json" bad.json
     [[ $output == *"'tpu' is not one of ['cpu', 'gpu']"* ]]
+}
+
+@test "the verdict on NVLink from a file, for people, programs and exit codes" {
+    run railgauge discover "$top/tests/golden/topology-gb300.json"
+    [ "$status" -eq 0 ]
+    [[ $output == *"GPUs       4 x NVIDIA GB300, 18 of 18 NVLinks at 53.1 GB/s to switches, PCIe 6 x16, driver 580.173.02 (nvml)"* ]]
+    [[ $output == *"tray15: bad: no IMEX channel"*"; memory with a FABRIC handle is not imported: CUDA_ERROR_NOT_PERMITTED"* ]]
+    railgauge discover "$top/tests/golden/topology-gb300.json" --json >v.json
+    [ "$(jq -r '.format + " " + (.nvlink.hosts[0] | .host + " " + .verdict)' v.json)" = "railgauge-discover tray15 bad" ]
+    run --separate-stderr railgauge discover "$top/tests/golden/topology-gb300.json" --check -q
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "railgauge discover: NVLink is bad on 1 of 1 host: tray15" ]
+    run --separate-stderr railgauge discover "$top/tests/golden/topology.json" --check -q
+    [ "$status" -eq 2 ]
+    [ "$stderr" = "railgauge discover: no verdict on NVLink: NVML told of no GPU" ]
 }
 
 @test "an unknown fabric is answered with the known ones" {
@@ -85,10 +100,13 @@ PY
 @test "options that do not go together are usage" {
     run railgauge discover --racks 3
     [ "$status" -eq 64 ]
-    [[ $output == *"--racks and --blind need --fabric"* ]]
+    [[ $output == *"--racks needs --fabric"* ]]
     run railgauge discover --fabric gb200-nvl72 t.json
     [ "$status" -eq 64 ]
-    [[ $output == *"choose one of FILE, --fabric, --root and --list-fabrics"* ]]
+    [[ $output == *'choose one of "t.json" and --fabric'* ]]
+    run railgauge discover --fabric gb200-nvl72 --list-paths
+    [ "$status" -eq 64 ]
+    [[ $output == *"choose one of FILE, --fabric, --root, --list-fabrics and --list-paths"* ]]
     run railgauge discover --fabric gb200-nvl72 --racks 0
     [ "$status" -eq 64 ]
     [[ $output == *'--racks: '*'0'* ]]
@@ -101,4 +119,45 @@ PY
     run railgauge discover --help
     [ "$status" -eq 0 ]
     [[ $output == *"railgauge discover --fabric gb200-nvl72 --racks 8"* ]]
+}
+
+@test "what NCCL built is printed from the file, with what is odd in it" {
+    run railgauge discover "$top/tests/golden/topology-nccl.json"
+    [ "$status" -eq 0 ]
+    [[ $output == *"NCCL       2.28.9+cuda13.0, 16 ranks told"* ]]
+    [[ $output == *"ring            2 x 20.0 GB/s, 10.0 GB/s to other hosts, NVL/PIX"* ]]
+    [[ $output == *"used       P2P         within a host: 14 connections"* ]]
+    [[ $output == *"NET/IB      between hosts: 2 connections, 2 with GPUDirect RDMA"* ]]
+    [[ $output == *"chosen     all_reduce     1 KiB to 64 KiB: tree ll, 2 channels"* ]]
+    grep -qE '^ +7 +NVL .* - +PXN .* PIX$' <<<"$output"
+    [[ $output == *"GPU to NIC 8 PIX (48.0 GB/s) 56 PXN (48.0 GB/s) by NCCL's rules"* ]]
+    [[ $output == *"  rank 5: 2 ring channels where the others have 16"* ]]
+    [[ $output == *"  rank 7 sends through mlx5_4 (PXN), its nearest NIC is mlx5_7 (PIX)"* ]]
+    railgauge discover "$top/tests/golden/topology-nccl.json" -q -o again.json
+    cmp <(jq -S .nccl again.json) <(jq -S .nccl "$top/tests/golden/topology-nccl.json")
+    jq 'del(.nccl.links)' again.json >less.json
+    run railgauge discover less.json
+    [ "$status" -eq 65 ]
+    [[ $output == *'less.json: nccl: key "links" is missing'* ]]
+}
+
+@test "the paths that can be asked of NCCL, and what they set" {
+    run railgauge discover --list-paths
+    [ "$status" -eq 0 ]
+    [[ ${lines[3]} == *"\`mnnvl\`"*"NCCL_MNNVL_ENABLE=1"* ]]
+    [ "${#lines[@]}" -eq 10 ]
+    run railgauge discover --nccl --list-paths
+    [ "$status" -eq 64 ]
+}
+
+@test "files of others alone: what each of them declares, in its order" {
+    printf '%s\n' 'BlockName=b2 Nodes=n[3-4]' 'BlockName=b1 Nodes=n[1-2]' 'BlockSizes=2' >topology.conf
+    run railgauge discover --slurm topology.conf
+    [ "$status" -eq 0 ]
+    [[ $output == *"topology   4 hosts, 0 endpoints"* ]]
+    [[ $output == *"declared   2 domains by slurm topology.conf: b[2,1]"* ]]
+    [[ $output != *"tiers"* && $output != *"()"* ]]
+    run railgauge discover --slurm topology.conf --gpus-per-host 4
+    [[ $output == *"levels     4 hosts (user), 2 domains (slurm)"* ]]
+    [[ $output == *"mnnvl    same domain, 32 pairs"* ]]
 }

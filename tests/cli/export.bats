@@ -33,13 +33,10 @@ PY
 @test "words that are missing or unknown are usage" {
     run railgauge export --fabric gb200-nvl72 -o p.xml
     [ "$status" -eq 64 ]
-    [[ $output == *"--format is needed: simgrid"* ]]
+    [[ $output == *"--format is needed; --list-formats prints them"* ]]
     run railgauge export --format visio --fabric gb200-nvl72 -o p.xml
     [ "$status" -eq 64 ]
-    [[ $output == *'no format "visio"; known: simgrid'* ]]
-    run railgauge export --format simgrid --fabric gb200-nvl72
-    [ "$status" -eq 64 ]
-    [[ $output == *"-o FILE is needed"* ]]
+    [[ $output == *'no format "visio"; known: '*simgrid* ]]
     run railgauge export --format simgrid -o p.xml
     [ "$status" -eq 64 ]
     [[ $output == *"give one of MATRIX and --fabric"* ]]
@@ -52,7 +49,7 @@ PY
 @test "a refused platform leaves no file behind" {
     run railgauge export --format simgrid --fabric gb200-nvl72 --racks 120 -o p.xml --hostfile hosts
     [ "$status" -eq 64 ]
-    [ "$output" = "railgauge export: more than 2048 nodes: a platform has a route for each pair; choose fewer racks or --hosts-per-rack" ]
+    [ "$output" = "railgauge export: 2160 nodes have 4663440 pairs, as a SimGrid platform 445 MiB: more than 2048 nodes are not written; choose --per host, fewer --racks or --hosts-per-rack" ]
     [ -z "$(ls)" ]
 }
 
@@ -63,4 +60,30 @@ PY
     run railgauge export --format simgrid --fabric gb200-nvl72 -o no/p.xml
     [ "$status" -eq 74 ]
     [[ $output == *"no/p.xml"* ]]
+}
+
+@test "formats are listed in their order, each with its help" {
+    railgauge export --list-formats >list
+    run awk '{ print $1 }' list
+    order="slurm-block slurm-tree slurm-yaml k8s-labels kueue kai volcano network-topology topograph topograph-model
+        scotch-tleaf scotch-deco simgrid astra-sim calculon aiconfigurator nccl-tuner hwloc matrix-market tsv npy"
+    wanted=()
+    for name in $order; do
+        if grep -q "^$name " list; then wanted+=("$name"); fi
+    done
+    [ "$output" = "$(printf '%s\n' "${wanted[@]}")" ]
+    [ ${#wanted[@]} -ge 11 ]
+    [ "$(awk 'NF < 4' list)" = "" ]
+    # The manual names them all.
+    for name in "${wanted[@]}"; do
+        grep -qE "^\.(It )?Cm .*$name( |$)" "$BATS_TEST_DIRNAME/../../src/railgauge.1" || { echo "$name"; return 1; }
+    done
+}
+
+@test "a file for Slurm says what it was made from" {
+    golden=$BATS_TEST_DIRNAME/../golden/matrix.json
+    railgauge export -f slurm-tree "$golden" | head -1 | grep -q " from a matrix measured over $(jq -r .transport "$golden")"
+    railgauge export -f slurm-tree --fabric gb200-nvl72 --racks 2 | head -1 | grep -q ' from the preset gb200-nvl72: 36 hosts'
+    railgauge discover -q --fabric gb200-nvl72 --racks 2 -o t.json
+    railgauge export -f slurm-tree t.json | head -1 | grep -q ' from a topology that nobody measured: 36 hosts'
 }

@@ -63,3 +63,37 @@ beta() { # TIER GB/s: within 1 %
     [ "$status" -eq 66 ]
     [ "$stderr" = "railgauge fit: /nowhere/topology.json: No such file or directory" ]
 }
+
+# compute_table SLOW SHARE - 72 GPUs of 1500 TFLOP/s and 7 TB/s; GPU SLOW has SHARE of the first.
+compute_table() {
+    echo '# railgauge-compute 1'
+    printf '%s\t' endpoint host gpu busid kind dtype m n k unit value lo hi samples limit
+    echo note
+    for e in {0..71}; do
+        for n in 4096 6144 28672; do
+            awk -v e="$e" -v n="$n" -v of="$([ "$e" = "$1" ] && echo "$2" || echo 1)" 'BEGIN {
+                v = 1500e12 * of * (1 + 0.002 * sin(7 * e + n)); OFS = "\t"
+                print e, "h", "NVIDIA GB200", "-", "gemm", "bf16", 8192, n, 4096, "FLOP/s", v, v, v, 30, 0, "-" }'
+        done
+        printf '%d\th\tNVIDIA GB200\t-\thbm_copy\t-\t0\t0\t0\tB/s\t7e12\t7e12\t7e12\t30\t8e12\t-\n' "$e"
+    done
+}
+
+@test "what GPUs compute alone: a slow one is named, predictions take the medians of the others" {
+    campaign --fabric gb200-nvl72 --racks 1 --epochs 1 --op pairs
+    compute_table 17 0.8 >"$BATS_TEST_TMPDIR/c/compute.tsv"
+    railgauge fit -q "$BATS_TEST_TMPDIR/c"
+    [ "$(jq -r '[.findings[] | select(.kind == "slow_gpu").text] | length' "$m")" -eq 1 ]
+    jq -r '.findings[].text' "$m" | grep -q 'endpoint 17 (r00n04:1 .*matrix products at 0.80 of the median of 72 GPUs'
+    jq -e '.compute | .devices == 72 and (.gemm | length) == 3 and (.gemm | all(.devices == 71)) and
+        (.gemm[0].flops / 1500e12 - 1 | fabs) < 0.005 and .gemm[0].share > 0.5 and .share.hbm_Bps == 0.875' "$m"
+    if python3 -c 'import jsonschema' 2>/dev/null; then
+        python3 -c 'import json, sys, jsonschema; jsonschema.validate(*(json.load(open(f)) for f in sys.argv[1:]))' \
+            "$m" "$BATS_TEST_DIRNAME/../../src/schema/matrix.schema.json"
+    fi
+    run -0 railgauge predict "$m" --model llama3.1-8b --layout dp_shard=72
+    [[ $output == *'measured GEMM: bf16 products of these shapes at 1500 TFLOP/s'* ]]
+    run -65 --separate-stderr railgauge fit -q "$BATS_TEST_TMPDIR/c" --compute "$m"
+    [[ $stderr == *'matrix.json:1: the first line is not "# railgauge-compute 1"'* ]]
+    run -66 --separate-stderr railgauge fit -q "$BATS_TEST_TMPDIR/c" --compute none.tsv
+}

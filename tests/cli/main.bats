@@ -2,7 +2,7 @@
 # main.bats - the program's front door: help, version, unknown words, what it links.
 
 bats_require_minimum_version 1.5.0
-commands="run discover plan probe fit show cost predict models plot export curves"
+commands="run discover plan probe fit show cost predict models plot export curves import"
 
 @test "help lists every command on stdout and is good" {
     run --separate-stderr railgauge --help

@@ -2,6 +2,7 @@
 # models.bats - railgauge models: the list, one model, JSON, and files that keep to their schema.
 
 bats_require_minimum_version 1.5.0
+load rejects
 top=$BATS_TEST_DIRNAME/../..
 
 setup() {
@@ -61,10 +62,7 @@ setup() {
     [[ ${lines[0]} == "Llama 3.1 8B (mine):"* ]]
 }
 
-refused() { # STATUS MESSAGE ARG...
-    run --separate-stderr railgauge models "${@:3}"
-    [ "$status" -eq "$1" ] && [[ $stderr == *"$2"* ]] && [ -z "$output" ]
-}
+refused() { rejects models "$@"; }
 
 @test "wrong words are refused" {
     refused 64 'no model "llama9"' llama9

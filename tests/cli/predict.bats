@@ -2,6 +2,7 @@
 # predict.bats - step times from presets: text, JSON, placement, and words that are refused.
 
 bats_require_minimum_version 1.5.0
+load rejects
 
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -9,17 +10,7 @@ setup() {
 }
 
 # refuse CODE TEXT OPTION...: exit code and a line of stderr.
-refuse() {
-    local code=$1 text=$2
-    shift 2
-    run --separate-stderr railgauge predict "$@"
-    # shellcheck disable=SC2154 # bats sets stderr
-    if [ "$status" -ne "$code" ] || [[ $stderr != *"$text"* ]]; then
-        echo "exit $status, not $code, or \"$text\" is not in: $stderr"
-        return 1
-    fi
-    [ -z "$output" ]
-}
+refuse() { rejects predict "$@"; }
 
 step() { railgauge predict --json "$@" | jq .step_s; }
 

@@ -26,10 +26,10 @@ setup() {
     cmp a.tsv before.tsv
 }
 
-@test "a corrupt endpoint is named in a warning" {
+@test "a corrupt endpoint is named, and the campaign could not judge" {
     run railgauge probe "${small[@]}" --fault corrupt=5
-    [ "$status" -eq 0 ]
-    [[ $output == "railgauge probe: warning: points.tsv: data were wrong in "*" points and 0 failed; first: "*"endpoint 5: byte "*" is wrong" ]]
+    [ "$status" -eq 2 ]
+    [[ $output == "railgauge probe: points.tsv: data were wrong in "*" points and 0 failed; first: "*"endpoint 5: byte "*" is wrong" ]]
 }
 
 @test "the table of nccl-tests" {

@@ -52,7 +52,8 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
 @test "each kind of fault is named as what it is" {
     sim a --fabric gb200-nvl72 --racks 4 --noise 2% --op pairs --fault slow-racks=1-3:0.5
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' a/matrix.json)" = "rack_pair 1 3" ]
-    sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
+    run sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
+    [ "$status" -eq 2 ]
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.factor == 0)"' b/matrix.json)" = "host 5 true" ]
     sim e --fabric hgx-h100 --noise 2% --op pairs --fault slow-nic=33:0.85:rx
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.side)"' e/matrix.json)" = "endpoint 33 rx" ]
@@ -66,7 +67,9 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
 }
 
 @test "wrong data is a finding and never a good bandwidth" {
-    sim c --fabric hgx-h100 --racks 1 --noise 1% -f 16 --fault corrupt=5
+    run sim c --fabric hgx-h100 --racks 1 --noise 1% -f 16 --fault corrupt=5
+    [ "$status" -eq 2 ]
+    [[ $output == *"railgauge run: c: data were wrong in "*"endpoint 5: byte "* ]]
     run railgauge show c/matrix.json findings
     [[ $output == *"wrong_data: "*"endpoint 5"* ]]
 }
@@ -138,9 +141,9 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     run --separate-stderr railgauge run --transport mpi --fabric hgx-h100
     [ "$status" -eq 64 ]
     [[ $stderr == *"--fabric hgx-h100 belongs to --transport sim"* ]]
-    run --separate-stderr railgauge run --transport nccl
+    run --separate-stderr railgauge run --transport carrier-pigeon
     [ "$status" -eq 64 ]
-    [[ $stderr == *'no transport "nccl"; this build has mpi and sim'* ]]
+    [[ $stderr == *'no transport "carrier-pigeon"; known are auto, mpi, nccl, copy and sim'* ]]
     run --separate-stderr railgauge run -e 8X
     [ "$status" -eq 64 ]
     [[ $stderr == *'"8X" is not a size such as 8, 32K, 1M or 8G'* ]]

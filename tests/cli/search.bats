@@ -2,6 +2,7 @@
 # search.bats - the best layouts: list, reasons, what was dropped, JSON, TSV, the command that repeats it.
 
 bats_require_minimum_version 1.5.0
+load rejects
 
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -9,17 +10,7 @@ setup() {
 }
 
 # refuse CODE TEXT OPTION...: exit code and a line of stderr.
-refuse() {
-    local code=$1 text=$2
-    shift 2
-    run --separate-stderr railgauge search "$@"
-    # shellcheck disable=SC2154 # bats sets stderr
-    if [ "$status" -ne "$code" ] || [[ $stderr != *"$text"* ]]; then
-        echo "exit $status, not $code, or \"$text\" is not in: $stderr"
-        return 1
-    fi
-    [ -z "$output" ]
-}
+refuse() { rejects search "$@"; }
 
 @test "the list, why the first wins, what was dropped and how to repeat it" {
     run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --top 5

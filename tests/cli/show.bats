@@ -60,3 +60,16 @@ matrix=tests/golden/matrix.json
     [ "$status" -eq 64 ]
     [[ $stderr == *"give a matrix file or a campaign directory"* ]]
 }
+
+@test "nccl: what NCCL built, from a topology or a campaign's folder" {
+    mkdir "$BATS_TEST_TMPDIR/c"
+    cp tests/golden/topology-nccl.json "$BATS_TEST_TMPDIR/c/topology.json"
+    run railgauge show "$BATS_TEST_TMPDIR/c" nccl
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "NCCL       2.28.9+cuda13.0, 16 ranks told"* ]]
+    [[ $output == *"  rank 5: 2 ring channels where the others have 16"* ]]
+    railgauge show tests/golden/topology-nccl.json nccl --json | jq -e '.comms.rows | length == 1'
+    run railgauge show tests/golden/topology.json nccl
+    [ "$status" -eq 65 ]
+    [[ $output == *"tests/golden/topology.json has nothing of NCCL"* ]]
+}

@@ -18,7 +18,7 @@ chain_in_lab() {
     exec {lab_lock}>/run/lock/railgauge-lab.lock
     flock "$lab_lock" # another lab on these cores would be measured too
     lab up
-    railgauge run --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-plots \
+    railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-plots \
         --op pair_latency,pair_bw --epochs 3 -f 4 -e 1M >"$BATS_FILE_TMPDIR/log" 2>&1 || {
         cat "$BATS_FILE_TMPDIR/log"
         return 1

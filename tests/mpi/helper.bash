@@ -13,6 +13,17 @@ need_mpi() {
     [ -x "$probe" ] || skip "railgauge-probe is not built: no MPI was found"
 }
 
+# need_stand_ins PROFILE_LINE... - GPUs and what drives them are the stand-ins' (tests/fake), as these lines say.
+need_stand_ins() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    for l in cuda.so.1 nccl.so.2 cublasLt.so.13; do
+        [ -e "$build/fake/lib$l" ] || skip "the stand-ins are not built (make check builds them)"
+    done
+    printf '%s\n' "$@" >gpus.txt
+    export LD_LIBRARY_PATH=$build/fake FAKE_GPU=$PWD/gpus.txt
+}
+
 # ranks N PROGRAM... - more ranks than cores are fine; nothing may take longer than this.
 ranks() {
     local n=$1

@@ -95,7 +95,7 @@ stop_and_resume() {
 }
 
 @test "railgauge run: SIGTERM ends it with 75 and --resume finishes" {
-    small=(-o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 700ms --no-retest --no-plots)
+    small=(-t mpi -o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 700ms --no-retest --no-plots)
     railgauge run "${small[@]}" >out 2>&1 &
     job=$!
     for _ in $(seq 200); do

@@ -64,3 +64,20 @@ preset() {
     run railgauge show matrix.json
     [[ $output == *"4 racks"* ]]
 }
+
+# A host a rank, nothing told: tiers are found by measuring, and every pair, the slow sender's too, costs
+# what it costs in the matrix that the platform was made from.
+@test "three tiers and a slow sender: every pair's latency and time come back within 2 %" {
+    matrix=$(cd "$BATS_TEST_DIRNAME/../golden/export" && pwd)/campaign/matrix.json
+    railgauge export --format simgrid --per endpoint "$matrix" -o platform.xml --hostfile hosts
+    smpi 8 probe --op pair_latency,pair_bw --exact --epochs 1 -b 64 -e 64K -f 1024 --pair-bytes 32M \
+        -n 4 -w 1 --no-check --no-retest
+    railgauge fit -q -o measured.json topology.json plan.tsv points.tsv
+    [ "$(jq -r '[.tiers[].curves | has("oneway") and has("uni")] | tostring' measured.json)" = "[true,true,true]" ]
+    for bytes in 64 32M; do
+        railgauge export --format tsv --per endpoint --bytes $bytes "$matrix" -o there.tsv
+        railgauge export --format tsv --per endpoint --bytes $bytes measured.json -o back.tsv
+        paste there.tsv back.tsv | awk -F'\t' 'NR > 1 { d = $11 / $5 - 1; n++; if (d > 0.02 || d < -0.02) { print; bad = 1 } }
+            END { exit bad || n != 56 }'
+    done
+}

@@ -1,0 +1,172 @@
+/* declared.c - railgauge declared: what sources declare beside what was measured. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/input.h"
+#include "verdict/declared.h"
+
+enum { TOPOLOGY = 0x400 };
+
+struct args {
+    const char *topology;
+    struct input_args in;
+};
+
+static const struct argp_option options[] = {
+    {"topology", TOPOLOGY, "FILE", 0, "also what this topology.json declares, by host name", 0},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+
+    switch (key) {
+    case TOPOLOGY:
+        a->topology = arg;
+        break;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->in;
+        break;
+    case ARGP_KEY_END:
+        if (!a->in.file && !a->topology && !a->in.sources.count)
+            argp_error(state, "give a campaign directory or a matrix, or files that declare");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[MATRIX|DIR]",
+    .doc =
+        "Compare who belongs together as each source declares it with what was measured, and the "
+        "sources with each other; list the hosts that are elsewhere."
+        "\vOf a campaign directory the measured pairs are clustered anew, as if nothing were "
+        "declared; of a matrix alone only what it found by measuring counts.  Exit code: 0 they "
+        "agree, 1 they differ, 2 there is nothing to compare.\n\n"
+        "  railgauge declared campaign --slurm /etc/slurm/topology.conf\n"
+        "  railgauge declared campaign --topology topology.json --json\n"
+        "  railgauge declared --slurm topology.conf --labels nodes.json\n",
+};
+
+/* Of a directory its points are clustered; of a matrix alone, what the fit found counts. */
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS, 0};
+
+/* Declarations of files are collected apart, so that no coordinate is filled in from them. */
+static int collect(struct declared *d, struct input *in, const struct args *a, struct err *err)
+{
+    struct topo more, base;
+    int rc = input_open(in, &a->in, &ask, err);
+
+    topo_init(&more);
+    topo_copy(&base, &in->t);
+    if (rc == 0)
+        rc = source_args_read(&a->in.sources, &base, err);
+    if (rc == 0 && a->topology)
+        rc = topo_load(&more, a->topology, err);
+    if (rc == 0 && !in->has) {
+        for (int h = 0; h < more.hosts; h++)
+            topo_add_host(&base, more.host[h].name);
+        claims_add_hosts(&base);
+    }
+    if (rc == 0) {
+        declared_init(d, &base);
+        if (a->topology)
+            declared_add(d, &more);
+        if (in->has & INPUT_POINTS)
+            declared_points(d, &in->p);
+        else if (in->has)
+            declared_measured(d, &in->t, a->in.file);
+        declared_compare(d);
+    }
+    topo_free(&base);
+    topo_free(&more);
+    return rc;
+}
+
+static void print_measured(const struct declared *d, const struct grouping *g)
+{
+    char *title = grouping_title(g);
+    int lost = 0;
+
+    for (int h = 0; h < d->topo.hosts; h++)
+        lost += g->of[h] < 0;
+    printf("%s: %d groups", title, g->groups);
+    if (lost)
+        printf(", %d host%s that measuring cannot place", lost, lost == 1 ? "" : "s");
+    putchar('\n');
+    free(title);
+}
+
+/* A file that speaks of several levels names its strangers once. */
+static bool same_file(const struct grouping *g, const struct grouping *before, int i)
+{
+    return i > 0 && g->source == before->source && !strcmp(g->origin, before->origin);
+}
+
+static void print_text(const struct declared *d)
+{
+    if (d->unmeasured)
+        printf("nothing measured to compare with: %s\n", d->unmeasured);
+    for (int i = 0; i < d->measured; i++)
+        print_measured(d, &d->grouping[i]);
+    for (int i = d->measured; i < d->groupings; i++)
+        if (d->grouping[i].strangers && !same_file(&d->grouping[i], &d->grouping[i - (i > 0)], i))
+            printf("%s %s names hosts that are not here (%d), the first is %s\n",
+                   source_name[d->grouping[i].source], d->grouping[i].origin,
+                   d->grouping[i].strangers, d->grouping[i].stranger);
+    for (int i = 0; i < d->comparisons; i++) {
+        const struct comparison *c = &d->comparison[i];
+        printf("%s  %s\n", c->differ ? "DIFFER" : "agree ", c->text);
+        if (c->differ) {
+            char *diff = declared_diff(d, c);
+            fputs(diff, stdout);
+            free(diff);
+        }
+    }
+    if (!d->comparisons)
+        puts("nothing to compare: no two groupings of these hosts");
+}
+
+static void print(const struct declared *d, const struct args *a)
+{
+    if (a->in.quiet)
+        return;
+    if (!a->in.json) {
+        print_text(d);
+        return;
+    }
+    json_t *json = declared_json(d);
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+}
+
+int cmd_declared(int argc, char **argv)
+{
+    struct args a = {0};
+    struct input in;
+    struct declared d = {0};
+    struct err err;
+
+    input_init(&in);
+    topo_init(&d.topo);
+    if (input_parse(&argp, INPUT_FILE | INPUT_SOURCES | INPUT_JSON | INPUT_QUIET, argc, argv, &a))
+        return EXIT_USAGE;
+    int rc = collect(&d, &in, &a, &err);
+    if (rc == 0)
+        print(&d, &a);
+    int code = rc == 0 ? declared_code(&d) : EXIT_USAGE;
+    declared_free(&d);
+    input_free(&in);
+    input_args_free(&a.in);
+    return rc < 0 ? cmd_fail("declared", &err) : code;
+}

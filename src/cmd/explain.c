@@ -1,0 +1,170 @@
+/* explain.c - railgauge explain: one pair in words. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "cmd/input.h"
+#include "verdict/explain.h"
+
+struct args {
+    const char *word[3];
+    int words;
+    struct input_args in;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->in;
+        break;
+    case ARGP_KEY_ARG:
+        if (a->words == 3)
+            argp_error(state, "what is \"%s\"?", arg);
+        a->word[a->words++] = arg;
+        break;
+    case ARGP_KEY_END:
+        if (a->words != 3 - (a->in.fabric != NULL))
+            argp_error(state, "give %s two endpoints",
+                       a->in.fabric ? "with --fabric" : "a matrix or a campaign directory, and");
+        if (!a->in.fabric)
+            a->in.file = a->word[0];
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .args_doc = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
+    .doc = "Say in words how data gets from one endpoint to another: each hop and what it should "
+           "give, what was measured, the narrowest hop, what is odd, and what is not visible."
+           "\vA and B are HOST:INDEX, HOST (its first endpoint) or endpoint ids.  A campaign "
+           "directory tells more than its matrix: devices in detail and this pair's own "
+           "measurements.\n\n"
+           "  railgauge explain campaign node01:0 node07:3\n"
+           "  railgauge explain matrix.json 0 17 --json\n"
+           "  railgauge explain --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0\n"
+           "  railgauge explain campaign node01:0 node07:3 --ibnet ibnetdiscover.txt\n",
+};
+
+static void print_measured(const struct explain *e)
+{
+    char size[UNITS_TEXT], value[UNITS_TEXT];
+
+    for (int i = 0; i < e->count; i++) {
+        const struct measured *x = &e->measured[i];
+        bool latency = x->op == OP_PAIR_LATENCY;
+        printf("  %-12s %9s  %10s  ", op_name(x->op), units_bytes_text(size, x->bytes),
+               latency ? units_seconds_text(value, x->sec)
+                       : units_rate_text(value, x->bytes / x->sec));
+        if (x->tier)
+            printf(x->n ? "of the tier, %d pairs\n" : "of the tier\n", x->n);
+        else
+            printf("%s, %d samples in %d epoch%s, %s\n", x->src == e->src ? "there" : "back", x->n,
+                   x->epochs, x->epochs == 1 ? "" : "s", x->alone ? "alone" : "among others");
+    }
+}
+
+/* Curves of tiers without a pair behind them are those of a preset. */
+static bool told_only(const struct explain *e)
+{
+    for (int i = 0; i < e->count; i++)
+        if (e->measured[i].n)
+            return false;
+    return true;
+}
+
+static void print_texts(const char *head, const struct texts *t)
+{
+    if (t->count)
+        printf("\n%s\n", head);
+    for (int i = 0; i < t->count; i++)
+        printf("  %s\n", t->text[i]);
+}
+
+static void print_text(const struct explain *e)
+{
+    char rate[UNITS_TEXT], other[UNITS_TEXT];
+
+    printf("tier %s\n\nway\n", e->tier ? e->tier : "unknown");
+    for (int i = 0; i < e->hops; i++) {
+        const struct hop *h = &e->hop[i];
+        printf("  %s", h->text);
+        if (h->Bps > 0)
+            printf(": %s (%s)%s", units_rate_text(rate, h->Bps), h->basis,
+                   i == e->narrowest ? "  <- the narrowest" : "");
+        putchar('\n');
+    }
+    if (e->nccl > 0)
+        printf("  NCCL assumes %s between them\n", units_rate_text(rate, e->nccl));
+    if (e->count)
+        printf("\n%s\n", told_only(e) ? "the preset says" : "measured");
+    print_measured(e);
+    if (isfinite(e->share))
+        printf("\n%s%s of the %s that the narrowest hop should give: %.0f %%\n",
+               units_rate_text(rate, e->Bps),
+               e->inferred ? " (its tier's rate, less what slow parts take)" : "",
+               units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share);
+    print_texts("odd", &e->odd);
+    print_texts("not visible", &e->unseen);
+}
+
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS};
+
+static int explain(struct input *in, const struct args *a, struct err *err)
+{
+    const char *const *word = a->word + !a->in.fabric;
+    struct obs *obs = NULL;
+    struct explain e;
+    int src, dst;
+
+    if (input_open(in, &a->in, &ask, err) < 0 || source_args_read(&a->in.sources, &in->t, err) < 0)
+        return -1;
+    if (a->in.sources.count)
+        sources_done(&in->t);
+    if (in->t.endpoints != in->m.topo.endpoints)
+        return err_data(err, "the files tell of %d endpoints where the matrix has %d",
+                        in->t.endpoints, in->m.topo.endpoints);
+    if (input_endpoint(&in->t, word[0], &src, err) < 0 ||
+        input_endpoint(&in->t, word[1], &dst, err) < 0)
+        return -1;
+    if (src == dst)
+        return err_usage(err, "%s and %s are the same endpoint", word[0], word[1]);
+    int count = in->has & INPUT_POINTS ? observe(&obs, &in->p, true) : 0;
+    explain_pair(&e, &in->m, &in->t, obs, count, src, dst);
+    if (a->in.json) {
+        json_t *json = explain_json(&e, &in->t);
+        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+        json_decref(json);
+    } else {
+        print_text(&e);
+    }
+    explain_free(&e);
+    free(obs);
+    return 0;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    struct args a = {0};
+    struct input in;
+    struct err err;
+
+    if (input_parse(&argp, INPUT_PRESET | INPUT_SOURCES | INPUT_JSON, argc, argv, &a))
+        return EXIT_USAGE;
+    input_init(&in);
+    int rc = explain(&in, &a, &err);
+    input_free(&in);
+    input_args_free(&a.in);
+    return rc < 0 ? cmd_fail("explain", &err) : EXIT_GOOD;
+}

@@ -1,0 +1,200 @@
+/* import.c - railgauge import: what nccl-tests printed becomes a campaign. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "probe/import.h"
+
+enum { FORMAT = 0x400, OP, IN_PLACE, HOSTS, RANKS, TOPOLOGY };
+
+struct args {
+    const char *output, *topology, **file;
+    int files;
+    bool quiet;
+    struct import_opts import;
+};
+
+static const struct argp_option options[] = {
+    {"format", FORMAT, "nccl-tests", 0, "what FILE is (the only format, and the default)", 0},
+    {"output", 'o', "FILE", 0,
+     "the points (default points.tsv); plan.tsv and topology.json are written beside it", 0},
+    {"op", OP, "NAME", 0, "which collective, where FILE does not say it (before nccl-tests 2.16)",
+     0},
+    {"in-place", IN_PLACE, NULL, 0, "take the in-place columns (default: the out-of-place ones)",
+     0},
+    {"topology", TOPOLOGY, "FILE", 0,
+     "look the ranks' hosts and devices up in this topology.json of railgauge discover", 0},
+    {"hosts", HOSTS, "LIST", 0, "where FILE has no rank lines: the hosts in rank order, n[01-18]",
+     0},
+    {"ranks", RANKS, "N", 0, "... and the number of ranks, as many on each host", 0},
+    {"quiet", 'q', NULL, 0, "print nothing but errors", 0},
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+    struct err err;
+
+    switch (key) {
+    case FORMAT:
+        if (strcmp(arg, "nccl-tests"))
+            argp_error(state, "--format %s: only nccl-tests is known", arg);
+        break;
+    case 'o':
+        a->output = arg;
+        break;
+    case OP:
+        a->import.op = op_find(arg);
+        if (a->import.op < 0 || op_is_pair((enum op)a->import.op))
+            argp_error(state, "--op: no collective \"%s\"", arg);
+        break;
+    case IN_PLACE:
+        a->import.in_place = true;
+        break;
+    case TOPOLOGY:
+        a->topology = arg;
+        break;
+    case HOSTS:
+        a->import.hosts = arg;
+        break;
+    case RANKS:
+        if (units_int(&a->import.ranks, arg, 2, 1 << 20, &err) < 0)
+            argp_error(state, "--ranks: %s", err.text);
+        break;
+    case 'q':
+        a->quiet = true;
+        break;
+    case ARGP_KEY_ARG:
+        MEM_PUSH(a->file, a->files) = arg;
+        break;
+    case ARGP_KEY_END:
+        if (!a->files)
+            argp_error(state, "give the output of nccl-tests or the file of its -J");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "FILE...",
+    .doc = "Turn what nccl-tests printed into points.tsv, plan.tsv and topology.json, so that fit "
+           "makes a cost matrix of it."
+           "\vEach FILE is the output of one or more runs (lines of mpirun, srun and NCCL around "
+           "them are passed over) or the file that -J wrote.  Times are means, as nccl-tests takes "
+           "them; with -I 1 -J they are medians.\n\n"
+           "  railgauge import --format nccl-tests all_reduce.txt all_gather.txt -o c/points.tsv\n"
+           "  railgauge import --topology topology.json slurm-4711.out\n"
+           "  railgauge import --op all_reduce --hosts n[1-2] --ranks 16 pasted.txt\n"
+           "  railgauge fit .\n",
+};
+
+static int read_files(struct import *im, const struct args *a, struct err *err)
+{
+    char version[24];
+
+    for (int i = 0; i < a->files; i++) {
+        struct recording r;
+        if (recording_load(&r, a->file[i], err) < 0)
+            return -1;
+        int rc = import_add(im, &r, &a->import, err);
+        snprintf(version, sizeof(version), "%d.%d.%d", r.library / 10000, r.library / 100 % 100,
+                 r.library % 100);
+        if (r.library)
+            json_provenance_add("nccl", version);
+        if (*r.version)
+            json_provenance_add("nccl_tests", r.version);
+        recording_free(&r);
+        if (rc < 0)
+            return -1;
+    }
+    import_end(im, &a->import);
+    return 0;
+}
+
+/* A new file, never the continuation of one that is there. */
+static int write_points(const struct import *im, const char *path, struct err *err)
+{
+    struct points_log *log;
+
+    if (points_open(&log, path, plan_crc(&im->plan), im->topo.endpoints, "nccl", err) < 0)
+        return -1;
+    for (int i = 0; i < im->points; i++)
+        points_add(log, &im->point[i]);
+    return points_close(log, err);
+}
+
+static int write_files(const struct import *im, const struct args *a, struct err *err)
+{
+    char *copy = mem_strdup(a->output), *dir = dirname(copy);
+    char *path[] = {file_join(dir, "topology.json"), file_join(dir, "plan.tsv")};
+    int rc = file_mkdir(dir, err);
+
+    for (int i = a->topology != NULL; i < 3 && rc == 0; i++) {
+        const char *there = i < 2 ? path[i] : a->output;
+        if (access(there, F_OK) == 0)
+            rc = err_config(err, "%s is there already; another -o starts a new campaign", there);
+    }
+    if (rc == 0 && !a->topology)
+        rc = topo_save(&im->topo, path[0], err);
+    if (rc == 0)
+        rc = plan_save(&im->plan, path[1], err);
+    if (rc == 0)
+        rc = write_points(im, a->output, err);
+    free(path[0]);
+    free(path[1]);
+    free(copy);
+    return rc;
+}
+
+static void report(const struct import *im, const struct args *a)
+{
+    for (int i = 0; i < im->saids; i++)
+        log_warn("%s", im->said[i]);
+    if (!a->topology)
+        log_info("NVLink domains, NICs, rails and racks are not visible in these files; --topology "
+                 "says them");
+    printf("%s: %d runs on %d GPUs, %d hosts: %d points\n", a->output, im->plan.rounds,
+           im->topo.endpoints, im->topo.hosts, im->points);
+}
+
+int cmd_import(int argc, char **argv)
+{
+    struct args a = {.output = "points.tsv", .import = {.op = -1}};
+    struct topo known;
+    struct import im = {.points = 0};
+    struct err err = {0, ""};
+
+    topo_init(&known);
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
+        return EXIT_USAGE;
+    int rc = a.topology ? topo_load(&known, a.topology, &err) : 0;
+    if (rc == 0) {
+        a.import.topo = a.topology ? &known : NULL;
+        import_init(&im, &a.import);
+        rc = read_files(&im, &a, &err);
+    }
+    if (rc == 0)
+        rc = write_files(&im, &a, &err);
+    if (rc == 0 && !a.quiet)
+        report(&im, &a);
+    import_free(&im);
+    topo_free(&known);
+    free(a.file);
+    return rc < 0 ? cmd_fail("import", &err) : EXIT_GOOD;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/units.h"
+
+/* --- options --- */
+
+enum { FABRIC = 0x600, RACKS, JSON, HEAD = 4096 };
+
+static const struct {
+    unsigned of;
+    struct argp_option option;
+} row[] = {
+    {INPUT_PRESET, {"fabric", FABRIC, "NAME", 0, "a preset, or a file of one, instead", 0}},
+    {INPUT_PRESET,
+     {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0}},
+    {INPUT_JSON, {"json", JSON, NULL, 0, "print JSON", 0}},
+    {INPUT_QUIET, {"quiet", 'q', NULL, 0, "print nothing: the exit code says it", 0}},
+};
+enum { ROWS = sizeof(row) / sizeof(*row) };
+
+static unsigned taken; /* by the command that is being parsed */
+
+static void take_file(struct input_args *a, const char *arg, struct argp_state *state)
+{
+    if (a->file)
+        argp_error(state, "one file at a time: \"%s\" after \"%s\"", arg, a->file);
+    a->file = arg;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct input_args *a = state->input;
+    struct err err;
+
+    switch (key) {
+    case FABRIC:
+        a->fabric = arg;
+        break;
+    case RACKS:
+        if (units_int(&a->racks, arg, 1, 1 << 20, &err) < 0)
+            argp_error(state, "--racks: %s", err.text);
+        break;
+    case JSON:
+        a->json = true;
+        break;
+    case 'q':
+        a->quiet = true;
+        break;
+    case ARGP_KEY_INIT:
+        if (taken & INPUT_SOURCES)
+            state->child_inputs[0] = &a->sources;
+        break;
+    case ARGP_KEY_ARG:
+        if (!(taken & INPUT_FILE))
+            return ARGP_ERR_UNKNOWN;
+        take_file(a, arg, state);
+        break;
+    case ARGP_KEY_END:
+        if (a->racks && !a->fabric)
+            argp_error(state, "--racks needs --fabric");
+        if (a->file && a->fabric)
+            argp_error(state, "choose one of \"%s\" and --fabric", a->file);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+int input_parse(const struct argp *command, unsigned takes, int argc, char **argv, void *args)
+{
+    struct argp_option options[ROWS + 1] = {{0}};
+    struct argp_child sources[2] = {{0}}, children[2] = {{0}};
+    struct argp input = {.options = options, .parser = parse}, whole = *command;
+    int n = 0;
+
+    taken = takes;
+    for (int i = 0; i < ROWS; i++)
+        if (row[i].of & takes)
+            options[n++] = row[i].option;
+    if (takes & INPUT_SOURCES) {
+        sources[0] = source_args_child(1);
+        input.children = sources;
+    }
+    children[0].argp = &input;
+    whole.children = children;
+    argp_err_exit_status = EXIT_USAGE;
+    return argp_parse(&whole, argc, argv, 0, NULL, args);
+}
+
+void input_args_free(struct input_args *a)
+{
+    source_args_free(&a->sources);
+}
+
+/* --- what is read --- */
+
+void input_init(struct input *in)
+{
+    memset(in, 0, sizeof(*in));
+    matrix_init(&in->m);
+    topo_init(&in->t);
+}
+
+void input_free(struct input *in)
+{
+    points_free(&in->p);
+    topo_free(&in->t);
+    matrix_free(&in->m);
+}
+
+static bool says_matrix(const char *path)
+{
+    char head[HEAD + 1];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(head, 1, HEAD, f) : 0;
+
+    if (f)
+        fclose(f);
+    head[n] = '\0';
+    return strstr(head, "\"railgauge-matrix\"") != NULL;
+}
+
+static int load(struct input *in, unsigned kind, const char *path, struct err *err)
+{
+    int rc = kind == INPUT_TOPO     ? topo_load(&in->t, path, err)
+             : kind == INPUT_MATRIX ? matrix_load(&in->m, path, err)
+                                    : points_load(&in->p, path, err);
+
+    in->has |= rc == 0 ? kind : 0;
+    return rc;
+}
+
+static int open_file(struct input *in, const char *path, unsigned kinds, struct err *err)
+{
+    bool matrix = kinds == INPUT_MATRIX || ((kinds & INPUT_MATRIX) && says_matrix(path));
+
+    return load(in, matrix ? INPUT_MATRIX : INPUT_TOPO, path, err);
+}
+
+/* Matrix, topology and points must be of one campaign. */
+static int check_dir(const struct input *in, const char *dir, struct err *err)
+{
+    const struct {
+        unsigned kind;
+        const char *name;
+        int endpoints;
+    } part[] = {{INPUT_TOPO, "topology.json", in->t.endpoints},
+                {INPUT_MATRIX, "matrix.json", in->m.topo.endpoints},
+                {INPUT_POINTS, "points.tsv", in->p.endpoints}};
+    int first = -1;
+
+    for (int i = 0; i < 3; i++) {
+        if (!(in->has & part[i].kind))
+            continue;
+        if (first >= 0 && part[i].endpoints != part[first].endpoints)
+            return err_data(err, "%s: %s is of %d endpoints, %s of %d", dir, part[first].name,
+                            part[first].endpoints, part[i].name, part[i].endpoints);
+        first = first < 0 ? i : first;
+    }
+    return 0;
+}
+
+static int open_dir(struct input *in, const char *dir, const struct input_ask *ask, struct err *err)
+{
+    static const struct {
+        unsigned kind;
+        const char *name;
+    } part[] = {
+        {INPUT_MATRIX, "matrix.json"}, {INPUT_TOPO, "topology.json"}, {INPUT_POINTS, "points.tsv"}};
+    int rc = 0;
+
+    in->dir = true;
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        char *path = file_join(dir, part[i].name);
+        if ((ask->need & part[i].kind) || ((ask->may & part[i].kind) && access(path, R_OK) == 0))
+            rc = load(in, part[i].kind, path, err);
+        free(path);
+    }
+    return rc == 0 ? check_dir(in, dir, err) : -1;
+}
+
+static int open_preset(struct input *in, const struct input_args *a, bool matrix, struct err *err)
+{
+    struct fabric f;
+
+    if (fabric_load(&f, a->fabric, err) < 0)
+        return -1;
+    int rc = matrix ? matrix_from_fabric(&in->m, &f, a->racks, err)
+                    : fabric_topo(&f, a->racks, a->blind, &in->t, err);
+    fabric_free(&f);
+    in->has = rc < 0 ? 0 : matrix ? INPUT_MATRIX : INPUT_TOPO;
+    return rc;
+}
+
+int input_open(struct input *in, const struct input_args *a, const struct input_ask *ask,
+               struct err *err)
+{
+    struct stat st;
+    int rc = 0;
+
+    if (a->fabric)
+        rc = open_preset(in, a, ask->need & INPUT_MATRIX, err);
+    else if (a->file && stat(a->file, &st) == 0 && S_ISDIR(st.st_mode))
+        rc = open_dir(in, a->file, ask, err);
+    else if (a->file)
+        rc = open_file(in, a->file, ask->file, err);
+    if (rc == 0 && (in->has & INPUT_MATRIX) && !(in->has & INPUT_TOPO)) {
+        topo_free(&in->t);
+        topo_copy(&in->t, &in->m.topo);
+    }
+    return rc;
+}
+
+int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err)
+{
+    const char *colon = strrchr(text, ':');
+    int local = 0, host = topo_find_host(t, text);
+
+    if (host < 0 && !colon)
+        return units_int(id, text, 0, t->endpoints - 1, err);
+    if (host < 0 && units_int(&local, colon + 1, 0, t->endpoints, err) < 0)
+        return -1;
+    for (int i = 0; i < t->endpoints; i++) {
+        const char *name = t->host[t->endpoint[i].place.at[LEVEL_HOST]].name;
+        size_t len = host >= 0 ? strlen(text) : (size_t)(colon - text);
+        if (t->endpoint[i].local == local && strlen(name) == len && !strncmp(name, text, len)) {
+            *id = i;
+            return 0;
+        }
+    }
+    return err_usage(err, "no endpoint %s here", text);
+}

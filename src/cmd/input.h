@@ -1,0 +1,65 @@
+/* input.h - the machine that a command looks at: a topology.json, a cost matrix, the directory of a
+ * campaign or a preset, and files of others beside it; and the options that say so. */
+#ifndef RG_INPUT_H
+#define RG_INPUT_H
+
+#include <argp.h>
+
+#include "cmd/source_args.h"
+#include "cost/matrix.h"
+#include "probe/point.h"
+
+/* --- options --- */
+
+/* Nothing is owned but the list of sources: input_args_free(). */
+struct input_args {
+    const char *file, *fabric;
+    int racks;
+    bool blind; /* of the preset host names only; for commands that set it themselves */
+    bool json, quiet;
+    struct source_args sources;
+};
+
+enum {
+    INPUT_FILE = 1,   /* one word that is no option */
+    INPUT_PRESET = 2, /* --fabric NAME, --racks N */
+    INPUT_SOURCES = 4,
+    INPUT_JSON = 8,
+    INPUT_QUIET = 16
+};
+
+/* argp_parse() of a command whose parser gives `child_inputs[0]` a struct input_args; `takes` are
+ * those of the options above that it has.  A word reaches INPUT_FILE where the command's own parser
+ * does not know ARGP_KEY_ARG.  Not 0: the command ends with EXIT_USAGE. */
+int input_parse(const struct argp *command, unsigned takes, int argc, char **argv, void *args);
+void input_args_free(struct input_args *a);
+
+/* --- what is read --- */
+
+enum { INPUT_TOPO = 1, INPUT_MATRIX = 2, INPUT_POINTS = 4 };
+
+/* What a command can work on.  A file that may be either is a matrix when its head says so. */
+struct input_ask {
+    unsigned file;      /* kinds that a file may be: TOPO, MATRIX */
+    unsigned need, may; /* of a directory: what must be there, what is read where it is */
+};
+
+struct input {
+    struct matrix m;
+    struct topo t; /* in any case: topology.json, else that of the matrix */
+    struct points p;
+    unsigned has; /* what was read; a preset is MATRIX where that was asked for, else TOPO */
+    bool dir;
+};
+
+/* The preset, else the file, else nothing at all.  Parts that are not of the same endpoints are
+ * EXIT_DATA.  input_free() in any case, after input_init(). */
+void input_init(struct input *in);
+int input_open(struct input *in, const struct input_args *a, const struct input_ask *ask,
+               struct err *err);
+void input_free(struct input *in);
+
+/* The endpoint "HOST:INDEX", "HOST" (its first one) or its id. */
+int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err);
+
+#endif

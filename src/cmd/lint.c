@@ -1,0 +1,146 @@
+/* lint.c - railgauge lint: what is odd about machines before anything is measured. */
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <argp.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/input.h"
+#include "topo/lint_hosts.h"
+#include "topo/nccl_topo.h"
+#include "topo/net_lint.h"
+
+struct args {
+    const char **file;
+    int files;
+    struct input_args in;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->in;
+        break;
+    case ARGP_KEY_ARG:
+        MEM_PUSH(a->file, a->files) = arg;
+        break;
+    case ARGP_KEY_END:
+        if (!a->files && !a->in.sources.count)
+            argp_error(state, "give topology files, or files of others");
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static const struct argp argp = {
+    .parser = parse,
+    .args_doc = "[TOPOLOGY...]",
+    .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
+           "speeds and places, memory, cores; and among switches and cables."
+           "\vOne topology.json of all hosts, or one of each.  Exit code: 0 nothing is odd, 1 "
+           "something is, 2 there is nothing to compare.\n\n"
+           "  railgauge lint topology.json\n"
+           "  railgauge lint node*/topology.json --json\n"
+           "  railgauge lint topology.json --ibnet ibnetdiscover.txt\n",
+};
+
+static const struct input_ask ask = {INPUT_TOPO | INPUT_MATRIX, INPUT_TOPO, 0};
+
+static int load(struct topo *all, const struct args *a, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < a->files && rc == 0; i++) {
+        const struct input_args one = {.file = a->file[i]};
+        struct input in;
+        input_init(&in);
+        rc = input_open(&in, &one, &ask, err);
+        if (rc == 0 && topo_append(all, &in.t, err) < 0)
+            rc = err_wrap(err, "%s", a->file[i]);
+        input_free(&in);
+    }
+    if (rc == 0)
+        rc = source_args_read(&a->in.sources, all, err);
+    if (rc == 0)
+        sources_done(all);
+    return rc;
+}
+
+static void print_json(const struct lint *l)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < l->findings; i++) {
+        const struct lint_finding *f = &l->finding[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "kind", f->kind, "what",
+                                              f->what, "text", f->text, "bad", f->bad));
+    }
+    json_t *out = json_pack("{s:s, s:i, s:i, s:o}", "format", "railgauge-lint", "version", 1, "bad",
+                            lint_bad(l), "findings", list);
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(out);
+}
+
+/* Told by the driver, or by name only. */
+static int gpus(const struct topo *t)
+{
+    int n = 0;
+
+    for (int i = 0; i < t->endpoints; i++)
+        n += t->endpoint[i].kind == ENDPOINT_GPU;
+    return t->gpus > n ? t->gpus : n;
+}
+
+static void print_text(const struct lint *l, const struct topo *t)
+{
+    int n = gpus(t);
+
+    for (int i = 0; i < l->findings; i++)
+        printf("%s  %-9s %s\n", l->finding[i].bad ? "BAD " : "note", l->finding[i].kind,
+               l->finding[i].text);
+    printf("%d host%s, %d GPU%s, %d NIC%s%s: %d bad, %d worth knowing\n", t->hosts,
+           t->hosts == 1 ? "" : "s", n, n == 1 ? "" : "s", t->nics, t->nics == 1 ? "" : "s",
+           t->net ? ", a network" : "", lint_bad(l), l->findings - lint_bad(l));
+}
+
+/* One host alone has no peers, but its GPUs and a network have. */
+static bool comparable(const struct topo *t)
+{
+    return t->hosts > 1 || t->gpus > 1 || t->net;
+}
+
+int cmd_lint(int argc, char **argv)
+{
+    struct args a = {0};
+    struct lint l = {0};
+    struct topo t;
+    struct err err;
+
+    topo_init(&t);
+    if (input_parse(&argp, INPUT_SOURCES | INPUT_JSON | INPUT_QUIET, argc, argv, &a))
+        return EXIT_USAGE;
+    int rc = load(&t, &a, &err), code = EXIT_GOOD;
+    if (rc == 0) {
+        hosts_lint(&l, &t);
+        net_lint(&l, &t);
+        nccl_lint(&l, &t);
+        code = lint_bad(&l) ? EXIT_BELOW : comparable(&t) ? EXIT_GOOD : EXIT_UNJUDGED;
+        if (a.in.json && !a.in.quiet)
+            print_json(&l);
+        else if (!a.in.quiet)
+            print_text(&l, &t);
+    }
+    lint_free(&l);
+    topo_free(&t);
+    free(a.file);
+    input_args_free(&a.in);
+    return rc < 0 ? cmd_fail("lint", &err) : code;
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154,SC2086 # stderr comes from run; process numbers may be none
+# host_sources.bats - files that speak of one host, added to each other and to topology.json.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    machines=$top/tests/machines
+    cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+teardown() {
+    [ -z "${ns-}" ] || {
+        kill ${a-} ${b-} 2>/dev/null || true
+        ip netns del "$ns" 2>/dev/null || true
+        ip link del "$ns" 2>/dev/null || true
+        rm -rf "${sockets-/nonexistent}"
+    }
+}
+
+@test "nvidia-smi's XML of two trays makes their NVLink domain" {
+    run railgauge discover --smi-xml n1="$machines/smi-xml/tray1.xml" --smi-xml n2="$machines/smi-xml/tray2.xml" -o t.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"domains    5c1a2b3c-0d1e-4f20-8a9b-0123456789ab.32766: 4 GPUs, n[1-2]"* ]]
+    [[ $output == *"NVLink     2 hosts good, 0 bad, 1 domain across hosts"* ]]
+    railgauge discover t.json >again.txt
+    [ "$output" = "$(cat again.txt)" ]
+}
+
+@test "several files of one kind without HOST= are of the hosts that they are named after" {
+    cp "$machines/smi-xml/tray1.xml" n1.xml
+    cp "$machines/smi-xml/tray2.xml" n2.xml
+    run railgauge discover --smi-xml n1.xml --smi-xml n2.xml -o t.json
+    [ "$status" -eq 0 ]
+    [[ $output == *": 4 GPUs, n[1-2]"* ]]
+    [ "$(jq -c '[.hosts.rows[][0]], (.gpus.rows | length)' t.json | xargs)" = "[n1,n2] 4" ]
+    # A file of another kind is of the only host; a second one of that kind is not.
+    run railgauge discover --smi-xml n1.xml --smi-topo "$machines/smi-topo/hgx-h100-8gpu-8nic-ansi.txt" -q -o u.json
+    [ "$(jq -c '[.hosts.rows[][0]]' u.json)" = '["n1"]' ]
+    run railgauge discover u.json --smi-xml n1=n1.xml --smi-xml n2.xml -q -o v.json
+    [ "$(jq -c '[.hosts.rows[][0]]' v.json)" = '["n1","n2"]' ]
+}
+
+@test "a bad tray is named with its reason and an exit code" {
+    run --separate-stderr railgauge discover --check -q --smi-xml n1="$machines/smi-xml/tray1.xml" --smi-xml n3="$machines/smi-xml/tray3-bad.xml"
+    [ "$status" -eq 1 ]
+    [ "$stderr" = "railgauge discover: NVLink is bad on 1 of 2 hosts: n3" ]
+}
+
+@test "XML and matrix of one host fill each other's gaps" {
+    run railgauge discover --smi-xml n1="$machines/smi-xml/hgx.xml" --smi-topo n1="$machines/smi-topo/hgx-h100-8gpu-8nic-ansi.txt"
+    [ "$status" -eq 0 ]
+    [[ $output == *"0000:88:00.0  NVIDIA H100 80GB HBM3  NUMA 1  near mlx5_7"* ]]
+    [[ $output == *"18 of 18 NVLinks to switches, PCIe 5 x16, driver 580.65.06 (nvidia-smi)"* ]]
+    [[ $output == *"NCCL_IB_HCA='=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1'"* ]]
+}
+
+@test "leaves by LLDP join hosts and give rails for NCCL" {
+    for n in n1 n2; do
+        cat >$n.xml <<XML
+<system version="1"><cpu numaid="0">
+<pci busid="0000:01:00.0" class="0x060400">
+<pci busid="0000:02:00.0" class="0x030200"><gpu dev="0" sm="90"/></pci>
+<pci busid="0000:03:00.0" class="0x020000"><nic><net name="mlx5_0" speed="400000"/></nic></pci></pci>
+<pci busid="0000:11:00.0" class="0x060400">
+<pci busid="0000:12:00.0" class="0x030200"><gpu dev="1" sm="90"/></pci>
+<pci busid="0000:13:00.0" class="0x020000"><nic><net name="mlx5_1" speed="400000"/></nic></pci></pci>
+</cpu></system>
+XML
+        sed -e 's/eth1/mlx5_0/' -e 's/eth2/mlx5_1/' "$machines/lldp/$n.txt" >$n.txt
+    done
+    run railgauge discover --nccl-topo n1.xml --nccl-topo n2=n2.xml --lldp n1=n1.txt --lldp n2=n2.txt -o t.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"2 leaves (lldp)"*"2 rails (lldp)"* ]]
+    [[ $output == *"NCCL_IB_HCA='=mlx5_0:1:0:0,mlx5_1:1:1:0' (NCCL 2.30 and later: with rail and plane)"* ]]
+    [ "$(jq -c '.claims.rows' t.json)" = '[["lldp","leaf","lldp","leaf-01+leaf-02","n[1-2]"]]' ]
+}
+
+@test "hwloc's XML of version 3 is refused with a way out" {
+    echo '<topology version="3.0"><object type="Machine"/></topology>' >h.xml
+    run railgauge discover --hwloc-xml h.xml
+    [ "$status" -eq 65 ]
+    [ "$output" = "railgauge discover: h.xml:1: hwloc XML of version 3.0 (v3), where version 2 is read (hwloc 3 writes it with lstopo --export-xml-flags v2)" ]
+}
+
+@test "without lldpcli live says so" {
+    mkdir bin
+    ln -s "$(command -v railgauge)" bin/railgauge
+    PATH=$PWD/bin run railgauge discover --lldp h=live
+    [ "$status" -eq 66 ]
+    [ "$output" = "railgauge discover: lldpcli cannot be started: No such file or directory" ]
+}
+
+@test "a switch that really speaks LLDP is heard" {
+    command -v lldpd >/dev/null || skip "lldpd is not installed"
+    ns=rglldp$$
+    ip netns add "$ns" 2>/dev/null || { ns=; skip "no network namespaces here"; }
+    sockets=$(mktemp -d /tmp/rglldp-XXXXXX) # lldpcli gives up its rights and must reach them
+    chmod 755 "$sockets"
+    ip link add "$ns" type veth peer name sw0 netns "$ns" || skip "no veth here"
+    ip link set "$ns" up
+    ip -n "$ns" link set sw0 up
+    ip netns exec "$ns" lldpd -d -u "$sockets/b" -I sw0 3>&- >b.log 2>&1 &
+    b=$!
+    lldpd -d -u "$sockets/a" -I "$ns" 3>&- >a.log 2>&1 &
+    a=$!
+    for _ in {1..100}; do
+        lldpcli -u "$sockets/b" configure system hostname leaf-sw-07 >/dev/null 2>&1 && break
+        sleep 0.1
+    done
+    lldpcli -u "$sockets/b" configure ports sw0 lldp portidsubtype local swp17 >/dev/null
+    lldpcli -u "$sockets/b" configure lldp tx-interval 1 >/dev/null
+    mkdir bin # the daemon of this test, not that of the machine
+    printf '#!/bin/sh\nexec %s -u %s "$@"\n' "$(command -v lldpcli)" "$sockets/a" >bin/lldpcli
+    chmod +x bin/lldpcli
+    for _ in {1..60}; do
+        PATH=$PWD/bin:$PATH railgauge discover --lldp h=live -q -o t.json
+        [ "$(jq -r '.ports.rows[0][7]' t.json)" = leaf-sw-07 ] &&
+            [ "$(jq -r '.ports.rows[0][8]' t.json)" = swp17 ] && return 0
+        sleep 0.5
+    done
+    jq -c .ports t.json
+    return 1
+}
+
+@test "lint names a PCIe tree that a virtual machine flattened" {
+    railgauge discover --nccl-topo n1="$machines/nccl/hgx-h200-8gpu-kvm-flat.xml" -q -o t.json
+    run railgauge lint t.json
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == "BAD   pcie-flat n1: 8 GPUs on NVLink switches hang on one host bridge"* ]]
+    railgauge discover --nccl-topo n1="$machines/nccl/hgx-h200-8gpu-8cx7.xml" -q -o t.json
+    run railgauge lint t.json
+    [[ $output != *pcie-flat* ]]
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# jobs.bats - the job files: short, accepted by what reads them, and their railgauge lines really run.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    fixtures=${RAILGAUGE_K8S:-$root/../shared/fixtures/k8s}
+    cd "$BATS_TEST_TMPDIR" || exit 1
+}
+
+# A launcher of this machine in place of a cluster's: its own words are written down, the program
+# behind them runs on 4 ranks (srun of a command per node: on one).
+launcher() { # NAME
+    mkdir -p bin
+    cat >"bin/$1" <<'STUB'
+#!/bin/bash
+echo "$(basename "$0") $*" >>launched
+for ((i = 1; i <= $#; i++)); do
+    [[ ${!i} == */railgauge-probe ]] || continue
+    exec /usr/bin/env PATH="${PATH#*bin:}" mpirun -n 4 --oversubscribe --bind-to none --mca btl vader,self "${@:i}"
+done
+exit 0
+STUB
+    chmod +x "bin/$1"
+}
+
+# GPUs are those of the stand-in libraries: make check has them in LD_LIBRARY_PATH.
+need_ranks() {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    [ -x "$RG_BUILD/railgauge-probe" ] || skip "railgauge-probe is not built: no MPI was found"
+    [ -e "$RG_BUILD/fake/libcuda.so.1" ] || skip "the stand-ins for NVIDIA's libraries are not built"
+    export LD_LIBRARY_PATH=$RG_BUILD/fake:${LD_LIBRARY_PATH:-}
+}
+
+@test "no job is longer than 40 lines, each says how it is started and where results are" {
+    for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/*.yaml "$root"/jobs/mpirun.sh; do
+        [ "$(wc -l <"$f")" -le 40 ] || { echo "$f: $(wc -l <"$f") lines"; false; }
+        grep -qE '^#   (sbatch|kubectl apply -f|jobs/mpirun.sh) ?' "$f"
+        grep -q "${f#"$root"/}" "$f" || { echo "$f does not name itself"; false; }
+        grep -q 'Results: ' "$f"
+        awk 'length > 120 && !/"mpirun/ { print FILENAME ": " FNR ": " length; bad = 1 } END { exit bad }' "$f"
+    done
+}
+
+@test "scripts are clean shell" {
+    for f in "$root"/jobs/slurm/*.sbatch; do
+        bash -n "$f"
+    done
+    command -v shellcheck >/dev/null || skip "shellcheck is not installed"
+    shellcheck "$root"/jobs/slurm/*.sbatch "$root"/jobs/mpirun.sh
+}
+
+@test "sbatch takes the options of the Slurm jobs" {
+    # man sbatch of Slurm 24.11; --segment is from 24.05 (topology/block).
+    known='job-name nodes segment ntasks-per-node gpus-per-node cpus-per-task mem exclusive distribution time signal output'
+    for f in "$root"/jobs/slurm/*.sbatch; do
+        for o in $(sed -nE 's/^#SBATCH --([a-z-]+).*/\1/p' "$f"); do
+            [[ " $known " == *" $o "* ]] || { echo "$f: --$o"; false; }
+        done
+        grep -q '^#SBATCH --exclusive$' "$f"
+    done
+    grep -q '^#SBATCH --segment=18$' "$root/jobs/slurm/gb200-nvl72.sbatch"
+    command -v sbatch >/dev/null || skip "sbatch is not installed (package slurm-client)"
+    # It reads the whole file before it looks for a controller, and there is none.
+    printf '%s\n' ClusterName=none SlurmctldHost=localhost SlurmctldPort=1 MessageTimeout=1 GresTypes=gpu AuthType=auth/none \
+        'NodeName=a Gres=gpu:8' 'PartitionName=p Nodes=ALL Default=YES' >slurm.conf
+    export SLURM_CONF=$PWD/slurm.conf
+    newer=$(sbatch --version | awk '{ split($2, v, "."); print (v[1] * 100 + v[2] >= 2405) }')
+    for f in "$root"/jobs/slurm/*.sbatch; do
+        sed "$([ "$newer" = 1 ] || echo '/^#SBATCH --segment/d')" "$f" >job
+        run timeout 60 sbatch --test-only job
+        [[ $output == *"Unable to contact slurm controller"* ]] || { echo "$f: $output"; false; }
+        sed 's/^#SBATCH --time=30/#SBATCH --time=soon/' job >bad
+        run timeout 60 sbatch --test-only bad
+        [[ $output == *"Invalid --time specification"* ]] || { echo "$f: $output"; false; }
+    done
+}
+
+@test "the options inside exist in railgauge run" {
+    help=$(railgauge run --help | tr -s ' \n' ' ')
+    for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/*.yaml; do
+        options=$(sed -e '/^#/d' -e 's/--launch.*/--launch/' "$f" | grep -oE -- '--(transport|path|output|launch|resume)\b' | sort -u)
+        [ "$(wc -l <<<"$options")" -ge 3 ]
+        for o in $options; do
+            [[ " $help" == *" $o="* || " $help" == *" $o "* ]] || { echo "$f: $o"; false; }
+        done
+    done
+}
+
+@test "each Slurm job launches ranks as it says: dry run" {
+    need_ranks
+    launcher srun
+    export SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=7 SLURM_NNODES=18 SLURM_CPUS_PER_TASK=12 RAILGAUGE=$RG_BUILD/railgauge
+    for f in "$root"/jobs/slurm/*.sbatch; do
+        rm -rf launched railgauge-7
+        run --separate-stderr env PATH="$PWD/bin:$PATH" bash "$f" --dry-run
+        [ "$status" -eq 0 ] || { echo "$f: $status $output $stderr"; false; }
+        [[ $output == *all_gather* ]]
+        grep -q -- "^srun -K1 --mpi=pmix --cpus-per-task=12 --cpu-bind=cores .*railgauge-probe" launched || { cat launched; false; }
+    done
+}
+
+@test "jobs from their first line to their results, on stand-ins for GPUs; no rails is a failure" {
+    need_ranks
+    launcher srun
+    export SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=7 SLURM_NNODES=2 SLURM_CPUS_PER_TASK=8 RAILGAUGE=$RG_BUILD/railgauge
+    small=(--op all_reduce -b 64 -e 64K --epochs 1 -n 3 --no-plots --format nccl-tests)
+    run --separate-stderr env PATH="$PWD/bin:$PATH" bash "$root/jobs/slurm/rtxpro6000-tcp.sbatch" "${small[@]}"
+    echo "$output $stderr"
+    [ "$status" -eq 0 ]
+    grep -q '^# Collective test starting: all_reduce_perf' <<<"$output"
+    for f in topology.json plan.tsv points.tsv matrix.json; do
+        [ -s "railgauge-7/$f" ]
+    done
+    head -1 railgauge-7/points.tsv | grep -q 'transport=nccl'
+    # The stand-ins have no InfiniBand: NCCL_NET=IB leaves no quiet way around.
+    run --separate-stderr env SLURM_JOB_ID=8 PATH="$PWD/bin:$PATH" bash "$root/jobs/slurm/hgx.sbatch" "${small[@]}"
+    echo "$output $stderr"
+    [ "$status" -eq 2 ]
+    # Which rank is refused first, and how many points it hears of, is a matter of time.
+    [[ $stderr =~ [0-9]+" failed; first: rank "[0-9]+" " ]]
+}
+
+@test "a GB200 job asks for MNNVL of everything in one rack, not across racks, and for an IMEX channel" {
+    launcher srun
+    f=$root/jobs/slurm/gb200-nvl72.sbatch
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@" >words\nenv >environment\n' >rg
+    chmod +x rg
+    export SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=7 SLURM_CPUS_PER_TASK=32 RAILGAUGE=$PWD/rg
+    SLURM_NNODES=18 PATH=$PWD/bin:$PATH bash "$f"
+    [ "$(tr '\n' ' ' <words)" = "run --transport nccl --path mnnvl --output $PWD/railgauge-7 --launch srun -K1 --mpi=pmix --cpus-per-task=32 --cpu-bind=cores " ]
+    grep -qx NCCL_MNNVL_ENABLE=1 environment
+    grep -q 'nvidia-caps-imex-channels' launched
+    SLURM_NNODES=36 PATH=$PWD/bin:$PATH bash "$f"
+    ! grep -q -- --path words
+    # The look for a channel fails loudly on a machine that has none.
+    [ ! -e /dev/nvidia-caps-imex-channels ] || skip "this machine has IMEX channels"
+    printf '#!/bin/sh\nwhile [ "$1" != bash ]; do shift; done\nexec "$@"\n' >bin/srun
+    run env SLURM_NNODES=18 PATH="$PWD/bin:$PATH" bash "$f"
+    [ "$status" -eq 78 ]
+    [[ $output == *": no IMEX channel (switch/nvidia_imex)"* ]]
+}
+
+@test "mpirun.sh hands on NCCL's variables and runs" {
+    need_ranks
+    mkdir -p tree/jobs tree/build
+    cp "$root/jobs/mpirun.sh" tree/jobs
+    ln -s "$RG_BUILD"/railgauge* tree/build
+    launcher mpirun
+    echo "localhost slots=4" >hosts
+    # The stub comes first in PATH only below the folder of programs that mpirun.sh puts there.
+    ln -s "$PWD/bin/mpirun" tree/build/mpirun
+    run --separate-stderr env NCCL_IB_HCA=mlx5 NCCL_DEBUG=WARN tree/jobs/mpirun.sh hosts 4 --transport nccl --dry-run
+    echo "$output $stderr"
+    [ "$status" -eq 0 ]
+    grep -q -- '--hostfile hosts --map-by ppr:4:node --bind-to numa --mca mpi_yield_when_idle 1' launched
+    grep -q -- ' -x NCCL_IB_HCA' launched
+    grep -q -- ' -x NCCL_DEBUG' launched
+}
+
+@test "Kubernetes jobs are what their CRDs take" {
+    [ -d "$fixtures" ] || skip "no CRDs at ../shared/fixtures/k8s (RAILGAUGE_K8S)"
+    [ -x /usr/bin/python3 ] || skip "no Python"
+    checked=0
+    for f in "$root"/jobs/kubernetes/*.yaml; do
+        run /usr/bin/python3 "$root/tests/k8s/check.py" "$f" "$fixtures"/*-crd.yaml
+        echo "$output"
+        [ "$status" -ne 77 ] || continue
+        [ "$status" -eq 0 ]
+        checked=$((checked + 1))
+    done
+    [ "$checked" -gt 0 ] || skip "${lines[0]}"
+    # The check sees what is wrong: a text for a number, a key that does not exist, a number below its least.
+    sed 's/slotsPerWorker: 4/slotsPerWorker: four/; s/resourceClaims:/resourceClaim:/; s/numNodes: 0/numNodes: -1/' \
+        "$root/jobs/kubernetes/mpijob-gb200.yaml" >bad.yaml
+    run /usr/bin/python3 "$root/tests/k8s/check.py" bad.yaml "$fixtures"/*-crd.yaml
+    [ "$status" -eq 1 ]
+    [[ $output == *"-1 is less than the minimum of 0"*"'four' is not of type 'integer'"*".resourceClaim: unknown key"* ]]
+}
+
+@test "the claim, the ranks and the replicas of a Kubernetes job agree" {
+    for f in "$root"/jobs/kubernetes/*.yaml; do
+        slots=$(sed -nE 's/.*slotsPerWorker: ([0-9]+).*/\1/p' "$f")
+        replicas=$(sed -nE 's/.*replicas: ([0-9]+).*/\1/p' "$f" | tail -1)
+        ranks=$(sed -nE 's/.*mpirun .*-n ([0-9]+) --map-by ppr:([0-9]+):node.*/\1 \2/p' "$f")
+        gpus=$(sed -nE 's/.*nvidia.com\/gpu: ([0-9]+).*/\1/p' "$f")
+        [ "$ranks" = "$((slots * replicas)) $slots" ]
+        [ "$gpus" = "$slots" ]
+    done
+    [ "$(grep -c 'railgauge-imex' "$root/jobs/kubernetes/mpijob-gb200.yaml")" -eq 2 ]
+}
+
+@test "the command of a Kubernetes job runs: dry run" {
+    need_ranks
+    /usr/bin/python3 -c 'import yaml' 2>/dev/null || skip "Python has no yaml"
+    launcher mpirun
+    for f in "$root"/jobs/kubernetes/*.yaml; do
+        /usr/bin/python3 -c 'import sys, yaml
+for d in yaml.safe_load_all(sys.stdin):
+    if d["kind"] == "MPIJob":
+        for w in d["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["command"]:
+            print(w)' <"$f" >words
+        mapfile -t words <words
+        [ "${words[0]} ${words[1]}" = "railgauge run" ]
+        rm -f launched
+        run --separate-stderr env PATH="$PWD/bin:$PATH" "${words[@]/\/results/$PWD}" --dry-run
+        echo "$f: $output $stderr"
+        [ "$status" -eq 0 ]
+        [[ $output == *all_gather* ]]
+        grep -q -- "-x NCCL_" launched
+    done
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loop.c - the yardstick: NCCL in a bare loop, with nothing of the probe's between.
+ *
+ *   loop OP RANKS ITERATIONS BYTES...       OP: all_reduce, all_gather, broadcast, reduce_scatter
+ *
+ * RANKS processes, started here, share GPU 0 when there are more of them than GPUs: each calls
+ * itself another host then and NCCL takes sockets.  Each size: warm-up, then ITERATIONS operations
+ * in up to 5 batches; a batch is operations one behind the other with nothing between them, as in
+ * nccl-tests, from a CUDA event behind one that does not count to an event at the end.  Its time by
+ * its operations is what one took, on the slowest rank.  What arrives is compared once a size.
+ * Prints "op ranks bytes sec" (median of the batches), and first "# GPU ..., driver ..., NCCL ...".
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/stats.h"
+#include "base/units.h"
+#include "probe/gpu.h"
+#include "probe/nccl_api.h"
+
+enum { RANKS_MAX = 16, ITERATIONS_MAX = 1000, BATCHES = 5, WARMUP = 5 };
+
+static struct shared {
+    atomic_int made, here[RANKS_MAX];
+    struct nccl_id id;
+    double sec[RANKS_MAX][BATCHES];
+} * all;
+
+struct loop {
+    int rank, ranks, iterations, operation;
+    nccl_comm comm;
+    gpu_stream stream;
+    struct gpu_clock *clock;
+    struct gpu_buffer send, recv;
+};
+
+static const char *const operations[] = {"all_reduce", "all_gather", "broadcast", "reduce_scatter"};
+enum { ALL_REDUCE, ALL_GATHER, BROADCAST, REDUCE_SCATTER, OPERATIONS };
+
+static int fail(const struct loop *l, const char *what, const char *why)
+{
+    fprintf(stderr, "loop: rank %d: %s: %s\n", l->rank, what, why);
+    return -1;
+}
+
+static int nccl_good(const struct loop *l, int rc, const char *what)
+{
+    return rc == NCCL_SUCCESS ? 0 : fail(l, what, nccl.GetErrorString(rc));
+}
+
+/* All ranks reach this line. */
+static void meet(const struct loop *l)
+{
+    const struct timespec nap = {0, 100000};
+    int mine = atomic_fetch_add(&all->here[l->rank], 1) + 1;
+
+    for (int r = 0; r < l->ranks; r++)
+        while (atomic_load(&all->here[r]) < mine)
+            nanosleep(&nap, NULL);
+}
+
+/* Words of 4 bytes; `bytes` is the larger of what a rank sends and receives. */
+static int put(struct loop *l, size_t bytes)
+{
+    size_t words = bytes / 4, share = words / (size_t)l->ranks;
+    void *from = l->send.at, *to = l->recv.at;
+    int rc;
+
+    switch (l->operation) {
+    case ALL_REDUCE:
+        rc = nccl.AllReduce(from, to, words, NCCL_UINT32, NCCL_SUM, l->comm, l->stream);
+        break;
+    case ALL_GATHER:
+        rc = nccl.AllGather(from, to, share, NCCL_UINT32, l->comm, l->stream);
+        break;
+    case BROADCAST:
+        rc = nccl.Broadcast(from, to, words, NCCL_UINT32, 0, l->comm, l->stream);
+        break;
+    default:
+        rc = nccl.ReduceScatter(from, to, share, NCCL_UINT32, NCCL_SUM, l->comm, l->stream);
+    }
+    return nccl_good(l, rc, operations[l->operation]);
+}
+
+static unsigned word(int rank, size_t i)
+{
+    return (unsigned)(i * 2654435761U) ^ (unsigned)rank * 0x9e3779b9U;
+}
+
+/* The word that must be at i of this rank's receive buffer. */
+static unsigned expected(const struct loop *l, size_t i, size_t share)
+{
+    size_t at = l->operation == REDUCE_SCATTER ? (size_t)l->rank * share + i : i;
+    unsigned sum = 0;
+
+    if (l->operation == BROADCAST)
+        return word(0, i);
+    if (l->operation == ALL_GATHER)
+        return word((int)(i / share), i % share);
+    for (int r = 0; r < l->ranks; r++)
+        sum += word(r, at);
+    return sum;
+}
+
+static int check(struct loop *l, size_t bytes, struct err *err)
+{
+    size_t words = bytes / 4, share = words / (size_t)l->ranks;
+    size_t come = l->operation == REDUCE_SCATTER ? share
+                  : l->operation == ALL_GATHER   ? share * (size_t)l->ranks
+                                                 : words;
+    unsigned *host = malloc(bytes);
+    int rc = host ? 0 : fail(l, "check", "out of memory");
+
+    for (size_t i = 0; rc == 0 && i < words; i++)
+        host[i] = word(l->rank, i);
+    if (rc == 0 &&
+        (gpu_copy(l->send.at, host, bytes, l->stream, err) || put(l, bytes) ||
+         gpu_copy(host, l->recv.at, come * 4, l->stream, err) || gpu_wait(l->stream, err)))
+        rc = fail(l, "check", err->text);
+    for (size_t i = 0; rc == 0 && i < come; i++)
+        if (host[i] != expected(l, i, share))
+            rc = fail(l, operations[l->operation], "wrong data");
+    free(host);
+    return rc;
+}
+
+static int batches(const struct loop *l)
+{
+    return l->iterations < 2 * BATCHES ? 1 : BATCHES;
+}
+
+static int time_batch(struct loop *l, size_t bytes, int n, double *sec, struct err *err)
+{
+    meet(l);
+    if (put(l, bytes) || gpu_mark(l->clock, 0, l->stream, err))
+        return fail(l, "loop", err->text);
+    for (int i = 0; i < n; i++)
+        if (put(l, bytes))
+            return -1;
+    if (gpu_mark(l->clock, 1, l->stream, err) || gpu_wait(l->stream, err) ||
+        gpu_clock_read(l->clock, 1, sec, err))
+        return fail(l, "loop", err->text);
+    *sec /= n;
+    return 0;
+}
+
+static int time_size(struct loop *l, size_t bytes, struct err *err)
+{
+    if (check(l, bytes, err))
+        return -1;
+    for (int i = 0; i < WARMUP; i++)
+        if (put(l, bytes))
+            return -1;
+    if (gpu_wait(l->stream, err))
+        return fail(l, "warm-up", err->text);
+    for (int i = 0; i < batches(l); i++)
+        if (time_batch(l, bytes, l->iterations / batches(l), &all->sec[l->rank][i], err))
+            return -1;
+    meet(l);
+    return 0;
+}
+
+static void print_size(const struct loop *l, size_t bytes)
+{
+    double slowest[BATCHES];
+
+    for (int i = 0; i < batches(l); i++) {
+        slowest[i] = 0;
+        for (int r = 0; r < l->ranks; r++)
+            if (all->sec[r][i] > slowest[i])
+                slowest[i] = all->sec[r][i];
+    }
+    printf("%s\t%d\t%zu\t%.6g\n", operations[l->operation], l->ranks, bytes,
+           stats_median(slowest, batches(l)));
+}
+
+/* More ranks than GPUs: NCCL must not know that they are on one. */
+static void share_gpu(const struct loop *l)
+{
+    char host[32];
+
+    snprintf(host, sizeof(host), "railgauge-rank-%d", l->rank);
+    setenv("NCCL_HOSTID", host, 0);
+    setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+}
+
+static int start(struct loop *l, size_t most, struct err *err)
+{
+    struct nccl_config config;
+    const struct timespec nap = {0, 1000000};
+    int gpus = gpu_count(err);
+    char text[24];
+
+    if (gpus > 0 && gpus < l->ranks)
+        share_gpu(l);
+    if (gpus < 0 || gpu_open(gpus < l->ranks ? 0 : l->rank, err) || nccl_load(err) ||
+        gpu_stream_open(&l->stream, err) || gpu_clock_open(&l->clock, 2, err) ||
+        gpu_alloc(&l->send, GPU_PLAIN, most, err) || gpu_alloc(&l->recv, GPU_PLAIN, most, err))
+        return fail(l, "start", err->text);
+    if (l->rank == 0) {
+        printf("# GPU %s, driver CUDA %d.%d, NCCL %s, %d rank%s on %d GPU%s\n", gpu_facts()->name,
+               gpu_facts()->driver / 1000, gpu_facts()->driver % 1000 / 10,
+               nccl_version_text(nccl.version, text), l->ranks, l->ranks > 1 ? "s" : "",
+               gpus < l->ranks ? 1 : l->ranks, gpus < l->ranks || l->ranks == 1 ? "" : "s");
+        if (nccl_good(l, nccl.GetUniqueId(&all->id), "ncclGetUniqueId"))
+            return -1;
+        atomic_store(&all->made, 1);
+    }
+    while (!atomic_load(&all->made))
+        nanosleep(&nap, NULL);
+    nccl_config(&config);
+    return nccl_good(l, nccl.CommInitRankConfig(&l->comm, l->ranks, all->id, l->rank, &config),
+                     "ncclCommInitRankConfig");
+}
+
+static int run_rank(struct loop *l, const size_t *bytes, int sizes)
+{
+    struct err err = {0, ""};
+    size_t most = 4;
+    int rc;
+
+    for (int i = 0; i < sizes; i++)
+        most = bytes[i] > most ? bytes[i] : most;
+    rc = start(l, most, &err);
+    for (int i = 0; rc == 0 && i < sizes; i++) {
+        rc = time_size(l, bytes[i], &err);
+        if (rc == 0 && l->rank == 0)
+            print_size(l, bytes[i]);
+        if (rc == 0)
+            meet(l);
+    }
+    if (rc == 0)
+        rc = nccl_good(l, nccl.CommDestroy(l->comm), "ncclCommDestroy");
+    if (rc == 0) {
+        gpu_free(&l->send);
+        gpu_free(&l->recv);
+        gpu_clock_close(l->clock);
+        gpu_stream_close(l->stream);
+        gpu_close();
+    }
+    fflush(stdout);
+    return rc;
+}
+
+/* One that fails leaves the others waiting for ever: they are ended. */
+static int run_all(struct loop *l, const size_t *bytes, int sizes)
+{
+    pid_t pid[RANKS_MAX];
+    int bad = 0;
+
+    for (l->rank = 0; l->rank < l->ranks; l->rank++)
+        if ((pid[l->rank] = fork()) == 0)
+            _exit(run_rank(l, bytes, sizes) ? 1 : 0);
+    for (int left = l->ranks; left; left--) {
+        int status = 0, r = 0;
+        pid_t ended = wait(&status);
+
+        while (r < l->ranks - 1 && pid[r] != ended)
+            r++;
+        pid[r] = 0;
+        for (int o = 0; status && !bad && o < l->ranks; o++)
+            if (pid[o])
+                kill(pid[o], SIGTERM);
+        bad |= status != 0;
+    }
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct loop l = {.operation = -1};
+    struct err err = {0, ""};
+    size_t bytes[64];
+    int sizes = argc - 4;
+
+    for (int i = 0; argc > 1 && i < OPERATIONS; i++)
+        if (!strcmp(argv[1], operations[i]))
+            l.operation = i;
+    if (sizes < 1 || sizes > 64 || l.operation < 0 ||
+        units_int(&l.ranks, argv[2], 1, RANKS_MAX, &err) ||
+        units_int(&l.iterations, argv[3], 1, ITERATIONS_MAX, &err)) {
+        fprintf(stderr, "usage: loop OP RANKS ITERATIONS BYTES...\n");
+        return EXIT_USAGE;
+    }
+    for (int i = 0; i < sizes; i++)
+        if (units_bytes(&bytes[i], argv[4 + i], &err) || bytes[i] < 4 * (size_t)l.ranks) {
+            fprintf(stderr, "loop: %s bytes: %s\n", argv[4 + i],
+                    *err.text ? err.text : "less than a word a rank");
+            return EXIT_USAGE;
+        }
+    all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return EXIT_IO;
+    return run_all(&l, bytes, sizes);
+}

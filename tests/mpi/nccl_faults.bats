@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# nccl_faults.bats - what fails on one rank of a communicator is named on all, and everything that does
+# not need that communicator is measured.
+
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    need_stand_ins "devices 8"
+    export LIMIT=60
+    # Rank 1 is in the first, third and fourth round.
+    plan "isolated pair_latency 8 64 8 0,1 0>1" "isolated pair_latency 8 8 2 0 2>0" \
+        "collective all_reduce 64 64 2 0 0-2" "isolated pair_bw 64 64 2 0 1>2" >plan.tsv
+}
+
+faulty() { # FAULT WORDS...
+    local fault=$1
+    shift
+    FAKE_FAULT=$fault run ranks 3 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest "$@"
+    echo "$output"
+}
+
+who() { echo "rank $1 (host $(hostname), GPU 0000:"; }
+stops() { column stop points.tsv | xargs; }
+
+@test "an asynchronous error: the rank whose own it is, not those that it took along" {
+    faulty async:1:21
+    [ "$status" -eq 2 ]
+    [[ $output == *"points.tsv: data were wrong in 0 of 7 points and "*" failed; first: $(who 1)"* ]]
+    [[ $(stops) == count*failed* ]]
+    paste <(column src points.tsv) <(column dst points.tsv) <(column stop points.tsv) <(column note points.tsv) >said
+    grep -q "^2.0.count" said
+    while IFS=$'\t' read -r _ _ stop note; do
+        [ "$stop" != failed ] || [[ $note == "$(who 1)"*"injected fault (unhandled system error"* ]]
+    done <said
+}
+
+@test "a communicator that cannot be made: said at once, not after the others' patience" {
+    SECONDS=0
+    faulty init:1
+    [ "$SECONDS" -lt 20 ]
+    [ "$status" -eq 2 ]
+    [ "$(stops)" = "failed failed count failed failed failed failed" ]
+    [ "$(column note points.tsv | grep -c "^$(who 1).*injected fault")" -eq 6 ]
+}
+
+@test "wrong data: rank, byte and source, and everything is measured" {
+    faulty corrupt:1:1
+    [ "$status" -eq 2 ]
+    [[ $(stops) != *failed* ]]
+    [[ $(column note points.tsv | head -n 1) == "pair_latency of 8 bytes: rank 1 (host $(hostname)): byte "*" (block of rank 0) is 0x"* ]]
+    paste <(column src points.tsv) <(column dst points.tsv) <(column check points.tsv) | grep -q "^2.0.ok"
+}
+
+@test "a GPU that does nothing any more: the rank whose it is says so, and the others go on" {
+    RAILGAUGE_WATCH=off faulty stuck:1:30
+    [ "$status" -eq 2 ]
+    [[ $(stops) == count*failed* ]]
+    [[ $(column note points.tsv | grep -m 1 -F "$(who 1)") == "$(who 1)"*"): the GPU does not answer" ]]
+    paste <(column src points.tsv) <(column dst points.tsv) <(column stop points.tsv) | grep -q "^2.0.count"
+}
+
+@test "a driver that fails in the middle: its words, its rank" {
+    for what in cuEventRecordWithFlags cuMemAlloc_v2 cuStreamQuery cuGraphLaunch cuLaunchKernel; do
+        printf '#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || export FAKE_FAIL=%s:719:3\nexec "$@"\n' "$what" >one.sh
+        chmod +x one.sh
+        rm -f points.tsv
+        run ranks 3 ./one.sh "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest \
+            $([ $what != cuGraphLaunch ] || echo --graph)
+        echo "$what: $output"
+        [ "$status" -eq 2 ]
+        [[ $output == *"first: $(who 1)"* || $output == *"first: "*"rank 1"* ]]
+        [[ $(column note points.tsv) == *"$(who 1)"*"CUDA_ERROR_LAUNCH_FAILED"* ]]
+        paste <(column src points.tsv) <(column dst points.tsv) <(column stop points.tsv) | grep -q "^2.0.count"
+    done
+}
+
+@test "a rank that does not come back from a call, or dies: named, in time, and the finished points are kept" {
+    for fault in hang:1:21 die:1:21; do
+        rm -f points.tsv
+        SECONDS=0
+        faulty $fault --hang-after 2s
+        [ "$SECONDS" -lt 20 ]
+        [ "$status" -eq 75 ] || [ "${fault%%:*}-$status" = die-137 ] # mpirun has its own word for who died
+        [[ $output == *"rank 1 (host $(hostname), pid "*" 1 of 7 points are kept, --resume measures the rest"* ]]
+        [ "$(stops)" = count ]
+    done
+    run ranks 3 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest
+    [ "$status" -eq 0 ]
+    [ "$(stops)" = "count count count count count count count" ]
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# nccl_path.bats - what NCCL built is read back from its log, and --path is proven: the stand-in for
+# NCCL writes the log of a machine that a text describes.  Ranks 0-3 are on host n0, 4-7 on n1.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    load helper
+    need_mpi
+    [ -e "$build/fake/libnccl.so.2" ] || skip "the stand-ins for NCCL and the driver are not built"
+    [ -z "${RG_SAN:-}" ] || skip "the stand-ins are loaded into a program without sanitizers"
+    unshare -u true 2>/dev/null || skip "unshare -u is not allowed here"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    unset "${!NCCL_@}"
+    printf 'devices 4\nname Fake H200\n' >gpu
+    cat >on_host <<'SH'
+#!/bin/sh
+exec unshare -u sh -c 'hostname n$((OMPI_COMM_WORLD_RANK / 4)); exec "$@"' sh "$@"
+SH
+    chmod +x on_host
+    machine
+}
+
+# machine LINE... - two hosts of four GPUs and two HCAs, and these lines.
+machine() {
+    {
+        printf 'host 0-3 n0\nhost 4-7 n1\nchannels 4\nsocket eth0:10.0.0.1<0>\n'
+        printf '%s\n' "$@"
+    } >story
+}
+ib=(nic\ mlx5_0:1/IB nic\ mlx5_1:1/IB)
+
+fakes() {
+    env LD_LIBRARY_PATH="$build/fake" FAKE_GPU="$PWD/gpu" FAKE_NCCL="$PWD/story" "$@"
+}
+
+# campaign [OPTION...] - a few points on transport nccl.
+campaign() {
+    mkdir -p c
+    fakes timeout 120 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
+        --mca btl_tcp_if_include lo --mca mpi_yield_when_idle 1 ./on_host railgauge-probe probe \
+        -t nccl --op all_reduce -b 64K -e 64K -n 2 -w 1 -o c/points.tsv "$@"
+}
+
+nccl() {
+    jq -rc ".nccl.$1" "${2:-c/topology.json}"
+}
+
+@test "a path that was used is good, and the profile is kept beside the points" {
+    machine "${ib[@]}" 'clique 0-7'
+    run campaign --path mnnvl
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(nccl version)" = 2.28.9+cuda13.0 ]
+    [ "$(nccl 'seats.rows | length')" -eq 8 ]
+    [ "$(nccl 'links.rows | map(.[3]) | unique')" = '["P2P","P2P/MNNVL"]' ]
+    [ "$(nccl 'comms.rows | map(.[11]) | max_by(length)')" = '[0,1,2,3,4,5,6,7]' ]
+    [ "$(nccl 'rings.rows | map(.[1] | length) | max')" -eq 8 ]
+    [ "$(nccl 'gpus.rows | length')" -gt 0 ]
+}
+
+@test "asked mnnvl, used the network on four ranks: named, 78, and the points are kept" {
+    machine "${ib[@]}" 'clique 0-7' 'via 4-7 4-7 NET/IB/0/GDRDMA'
+    run campaign --path mnnvl
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked mnnvl, used NET/IB on ranks 4-7"* ]]
+    [ "$(grep -c all_reduce c/points.tsv)" -gt 0 ]
+    [[ $(nccl findings) == *"ranks 4-7: host memory or network within the host"* ]]
+}
+
+@test "InfiniBand and RoCE are told apart, and GPUDirect RDMA that is off is a finding" {
+    machine "${ib[@]}" 'nogdr 4-7'
+    run campaign --path ib
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $(nccl findings) == *"no GPUDirect RDMA on host n1"* ]]
+    rm -r c
+    run campaign --path roce
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked roce, used NET/IB on InfiniBand on ranks 0-7"* ]]
+}
+
+@test "a path within a host does not leave it" {
+    machine "${ib[@]}"
+    run campaign --path nvlink
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked nvlink, used NET/IB on ranks 0, 3, 4"* ]]
+}
+
+@test "sockets: proven; with a log of the user's own nothing is" {
+    run campaign --path tcp
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(nccl 'seats.rows[0][1]')" = Socket ]
+    rm -r c
+    NCCL_DEBUG_FILE=$PWD/mine run campaign --path tcp
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"NCCL_DEBUG_FILE=$PWD/mine: the log goes there: what was used cannot be read back"* ]]
+    [[ $output == *"asked tcp, but the log of NCCL names no connection of ranks 0-7: not proven"* ]]
+}
+
+@test "a variable of the user's that a path needs otherwise is a conflict, both named" {
+    NCCL_SHM_DISABLE=0 run campaign --path tcp
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"--path tcp wants NCCL_SHM_DISABLE=1, but the environment says NCCL_SHM_DISABLE=0"* ]]
+    [ ! -e c/points.tsv ]
+}
+
+@test "discover --nccl: one communicator, what NCCL built and chose, and what is odd" {
+    machine "${ib[@]}" 'ring 0,4,1,5,2,6,3,7' 'algo AllReduce 1M TREE LL'
+    run fakes timeout 120 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
+        --mca btl_tcp_if_include lo --mca mpi_yield_when_idle 1 ./on_host railgauge-probe discover \
+        --nccl -o t.json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"NCCL       2.28.9+cuda13.0, 8 ranks told"* ]]
+    [[ $output == *"order 0 4 1 5 2 6 3 7 (4 channels)"* ]]
+    [[ $output == *"chosen "*"all_reduce     1 KiB to 1 MiB: tree ll"* ]]
+    [[ $output == *"ring crosses hosts 8 times, 2 suffice (4 of 4 rings of 8 ranks)"* ]]
+    [ "$(nccl 'choices.rows | length > 5' t.json)" = true ]
+}

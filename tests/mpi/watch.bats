@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# watch.bats - a rank dies, stops, spins or complains: it is named, what was measured is kept, and a resume
+# measures the rest.  RAILGAUGE_FAULT (src/probe/fault.h) strikes at the third point of one rank.
+
+bats_require_minimum_version 1.5.0
+load helper
+load watch
+
+setup() {
+    need_mpi
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export LIMIT=60
+}
+
+# Exactly these points, in this order: 12 in all.
+small_plan() {
+    plan "collective all_reduce 8 32768 8 0 0-$(($1 - 1))" "isolated pair_bw 65536 65536 2 0 0>1" \
+        "collective all_gather 8 32768 8 0 0-$(($1 - 1))" "isolated pair_bw 131072 131072 2 0 1>0" \
+        "isolated pair_latency 8 8 2 0 0>1"
+}
+words=(-n 4 -w 1 --no-retest --hang-after 2s)
+args=("${words[@]}" -t mpi --no-plots -b 8 -e 32K -f 8 --op all_reduce,pair_bw --pair-bytes 64K --epochs 1)
+
+# under FAULT RANKS VERDICT RANK WORDS - railgauge run with that fault of that rank.
+under() {
+    export RAILGAUGE_FAULT=$1:$4:3
+    shift
+    struck "$@"
+}
+# bare RANKS KIND RANK VERDICT STATUS WORDS - the same under mpirun alone.
+bare() {
+    small_plan "$1" >plan.tsv
+    RAILGAUGE_FAULT=$2:$3:3 run ranks "$1" "$probe" probe --plan plan.tsv "${words[@]}"
+    echo "$output"
+    [ "$status" -eq "$5" ]
+    verdict verdict.json "$4" "$3"
+    [ "$(grep -c "^railgauge-probe: rank $3 (host $here, pid [0-9]*).*; 2 of 13 points are kept, --resume measures the rest" <<<"$output")" -eq 1 ]
+    [[ $output == *"$6"* ]]
+    [ "$(rows points.tsv)" -eq 2 ]
+    keeps_to_schema verdict.json
+    cp points.tsv kept.tsv
+    ranks "$1" "$probe" probe --plan plan.tsv "${words[@]}" --hang-after 60s
+    [ "$(rows points.tsv)" -eq 13 ]
+    cmp <(head -n "$(wc -l <kept.tsv)" points.tsv) kept.tsv
+    [ ! -e verdict.json ]
+}
+
+@test "railgauge run, SIGSEGV of rank 0" { under segv 4 dead 0 "died in "; }
+@test "railgauge run, _exit(0) of one of eight" { under exit 8 dead 5 "died in "; }
+@test "railgauge run, SIGSTOP" { under stop 4 silent 0 "it is stopped, or its node is gone"; }
+@test "railgauge run, a rank that spins" { under spin 4 hung 1 "and it is behind the others"; }
+
+@test "mpirun, SIGKILL of rank 0" { bare 4 kill 0 dead 137 "died in all_reduce of 512 B (round 0)"; }
+@test "mpirun, SIGSTOP of rank 0" { bare 4 stop 0 silent 75 "in all_reduce of 512 B (round 0): it is stopped"; }
+@test "mpirun, a rank of eight that spins" { bare 8 spin 6 hung 75 "hangs in all_reduce of 512 B (round 0): nothing moved for "; }
+@test "mpirun, a rank that says what ails it" { bare 4 ill 2 gpu 75 ": device does not answer, in all_reduce of 512 B (round 0)"; }
+
+@test "a wrong token is refused: said once, and the campaign goes on unwatched" {
+    cat >wrong <<'END'
+#!/bin/sh
+RAILGAUGE_WATCH=${RAILGAUGE_WATCH%:*}:00112233445566778899aabbccddeeff
+exec "$@"
+END
+    chmod +x wrong
+    run timeout 60 railgauge run -t mpi -o dir --launch "mpirun -n 2 --oversubscribe --bind-to none ./wrong" -b 8 -e 8 \
+        --op all_reduce --epochs 1 "${words[@]}" --no-plots
+    echo "$output"
+    [ "$status" -eq 0 ]
+    # discover and probe: one start each
+    [ "$(grep -c 'railgauge-probe: warning: the watch does not know us' <<<"$output")" -eq 2 ]
+}
+
+@test "RAILGAUGE_WATCH: what cannot be reached or read is warned about, off is silent" {
+    small_plan 2 >plan.tsv
+    RAILGAUGE_WATCH=127.0.0.1:1:00 run ranks 2 "$probe" probe --plan plan.tsv "${words[@]}"
+    [ "$status" -eq 0 ]
+    [ "$(grep -c 'warning: no connection to 127.0.0.1:1: Connection refused: a rank that hangs or dies will not be named' <<<"$output")" -eq 1 ]
+    RAILGAUGE_WATCH=on run ranks 2 "$probe" probe --plan plan.tsv "${words[@]}"
+    [ "$status" -eq 0 ]
+    [[ $output == *'RAILGAUGE_WATCH="on" is neither off nor ADDRESS:PORT:TOKEN'* ]]
+    RAILGAUGE_WATCH=off run ranks 2 "$probe" probe --plan plan.tsv "${words[@]}"
+    [ "$status" -eq 0 ]
+    [[ $output != *warning* ]]
+}
+
+@test "SIGTERM is a clean cut without a culprit" {
+    railgauge run -t mpi -o dir --ranks 4 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 500ms \
+        --no-retest --no-plots >out 2>&1 &
+    job=$!
+    for _ in $(seq 200); do
+        [ ! -s dir/points.tsv ] || [ "$(rows dir/points.tsv)" -lt 1 ] || break
+        sleep 0.05
+    done
+    kill -s TERM "$job"
+    status=0
+    wait "$job" || status=$?
+    cat out
+    [ "$status" -eq 75 ]
+    [[ $(<out) == *"railgauge run: probe was cut short; --resume -o dir continues"* ]]
+    [[ $(<out) != *"died in"* ]]
+    [ ! -e dir/verdict.json ]
+}
+
+@test "the listener goes away: said once, and the ranks measure to the end" {
+    railgauge run -t mpi -o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --epochs 4 --half-width 0 --time-cap 200ms \
+        --no-retest --no-plots >out 2>&1 3>&- &
+    job=$!
+    for _ in $(seq 200); do
+        [ ! -s dir/points.tsv ] || [ "$(rows dir/points.tsv)" -lt 1 ] || break
+        sleep 0.05
+    done
+    kill -s KILL "$job"
+    wait "$job" || true
+    had=$(rows dir/points.tsv)
+    for _ in $(seq 300); do
+        [ "$(rows dir/points.tsv)" -lt 8 ] || break
+        sleep 0.1
+    done
+    cat out
+    [ "$(grep -c 'railgauge-probe: warning: the watch is gone' out)" -eq 1 ]
+    [ "$had" -lt 8 ]
+    [ "$(rows dir/points.tsv)" -eq 8 ]
+}
+
+@test "a fault that nobody knows: 78" {
+    small_plan 2 >plan.tsv
+    RAILGAUGE_FAULT=faint:1:1 run ranks 2 "$probe" probe --plan plan.tsv "${words[@]}"
+    [ "$status" -eq 78 ]
+    [[ $output == *'RAILGAUGE_FAULT="faint:1:1": not KIND:RANK:POINT'* ]]
+    run timeout 60 "$probe" probe --hang-after 0.1
+    [ "$status" -eq 64 ]
+    [[ $output == *"--hang-after: 0.1 is less than 0.5 s"* ]]
+    run "$probe" watch 3
+    [ "$status" -eq 64 ]
+    [[ $output == *"watch is for rank 0, which starts it"* ]]
+}
