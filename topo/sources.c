@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/claim.h"
 #include "topo/hwloc_xml.h"
@@ -55,9 +55,8 @@ static int which_host(struct topo *t, const char *text, bool another, const char
     } else if (t->hosts == 1 && !another) {
         return 0;
     } else if (!strcmp(text, "live")) {
-        char self[256] = "";
-        gethostname(self, sizeof(self) - 1);
-        name = mem_strdup(self);
+        char self[256];
+        name = mem_strdup(host_self(self, sizeof(self)));
     } else {
         name = mem_printf("%.*s", (int)strcspn(base, "."), base);
     }

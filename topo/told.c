@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/tsv.h"
@@ -101,11 +101,10 @@ static char *nvlink_here(void)
 
 void told_here(struct told *t, const char *label_variable)
 {
-    char name[256] = "";
+    char name[256];
 
-    gethostname(name, sizeof(name) - 1);
     *t = (struct told){
-        .node = word(getenv("SLURMD_NODENAME") ? getenv("SLURMD_NODENAME") : name),
+        .node = word(getenv("SLURMD_NODENAME")),
         .rank = rank_here(),
         .addr = word(getenv("SLURM_TOPOLOGY_ADDR")),
         .pattern = word(getenv("SLURM_TOPOLOGY_ADDR_PATTERN")),
@@ -113,7 +112,7 @@ void told_here(struct told *t, const char *label_variable)
         .label = label_variable ? word(getenv(label_variable)) : NULL,
     };
     if (!t->node)
-        t->node = mem_strdup("localhost");
+        t->node = word(host_self(name, sizeof(name)));
 }
 
 char *told_line(const struct told *t)

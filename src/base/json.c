@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/mem.h"
 
 #define JSON_MAX_BYTES ((size_t)256 << 20)
@@ -279,15 +280,15 @@ static json_t *set_since(void)
 
 json_t *json_provenance(void)
 {
-    char host[256] = "unknown", utc[32];
+    char host[256], utc[32];
     time_t now = time(NULL);
     struct tm tm;
 
-    gethostname(host, sizeof(host) - 1);
     strftime(utc, sizeof(utc), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    json_t *made = json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
-                             RG_VERSION, "command", typed, "host", host, "time_utc", utc,
-                             "environment", asked ? json_incref(asked) : environment());
+    json_t *made =
+        json_pack("{s:s, s:s, s:O?, s:s, s:s, s:o}", "tool", "railgauge", "tool_version",
+                  RG_VERSION, "command", typed, "host", host_self(host, sizeof(host)), "time_utc",
+                  utc, "environment", asked ? json_incref(asked) : environment());
     json_t *set = set_since();
     if (asked && json_object_size(set))
         json_object_set(made, "environment_set", set);

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "probe/device.h"
 #include "probe/world.h"
@@ -59,7 +59,7 @@ static int learn(struct world *w, struct who *mine, int *turn, int *turns, struc
     void *all = box;
 
     memset(mine, 0, sizeof(*mine));
-    gethostname(mine->host, sizeof(mine->host) - 1);
+    host_self(mine->host, sizeof(mine->host));
     snprintf(mine->uuid, sizeof(mine->uuid), "%s", gpu_facts()->uuid);
     snprintf(mine->busid, sizeof(mine->busid), "%s", gpu_facts()->busid);
     int rc = w->gather(w, mine, sizeof(*mine), box, err);

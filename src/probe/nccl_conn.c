@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/mpi_alarm.h"
@@ -28,11 +28,11 @@ static unsigned long long turns;
 const char *nccl_conn_who(int rank)
 {
     static char text[128];
-    char host[64] = "";
+    char host[64];
     const struct gpu_facts *gpu = gpu_facts();
 
-    gethostname(host, sizeof(host) - 1);
-    snprintf(text, sizeof(text), "rank %d (host %s, GPU %s)", rank, host, gpu ? gpu->busid : "?");
+    snprintf(text, sizeof(text), "rank %d (host %s, GPU %s)", rank, host_self(host, sizeof(host)),
+             gpu ? gpu->busid : "?");
     return text;
 }
 

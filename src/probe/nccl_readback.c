@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "topo/nccl_log.h"
@@ -62,7 +63,7 @@ static int find_leader(struct nccl_readback *r, struct err *err)
     void *flags = NULL;
     size_t len = (size_t)w->size;
 
-    gethostname(mine, sizeof(mine) - 1);
+    host_self(mine, sizeof(mine));
     if (w->rank == 0)
         all = mem_calloc((size_t)w->size, HOST_LEN);
     int rc = w->gather(w, mine, sizeof(mine), all, err);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -109,7 +109,7 @@ int seat_take(struct world *w, bool share, bool *one_host, struct err *err)
     struct seat mine = {.host = ""}, *all;
     int local = local_by_launcher();
 
-    gethostname(mine.host, sizeof(mine.host) - 1);
+    host_self(mine.host, sizeof(mine.host));
     if (exchange(w, &mine, &all, err) < 0)
         return -1;
     if (one_host)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -287,7 +287,7 @@ static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct
     c->size = g->size;
     c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
     memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
-    gethostname(c->host, sizeof(c->host) - 1);
+    host_self(c->host, sizeof(c->host));
     if (world_mpi_together(c->comm, open_own(c, err), err) ||
         copy_memory_open(&c->memory, g, max_bytes, err) < 0) {
         copy_close(c);

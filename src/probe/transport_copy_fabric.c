@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "probe/transport_copy.h"
@@ -96,7 +96,7 @@ int fabric_try_all(struct world *w, struct fabric_try **each, struct err *err)
     void *offers = NULL, *tries = NULL;
     int left = (w->rank + w->size - 1) % w->size;
 
-    gethostname(t.host, sizeof(t.host) - 1);
+    host_self(t.host, sizeof(t.host));
     offer_own(&t, &mine, &own);
     int rc = w->agree(w, trade(w, &mine, sizeof(mine), &offers, err), err);
     if (rc == 0 && w->size > 1)

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "probe/transport_copy.h"
 #include "probe/world_mpi.h"
@@ -49,7 +49,7 @@ static void make_offer(struct offer *o, struct copy_memory *m, enum gpu_memory k
     struct err why = {0, ""};
 
     memset(o, 0, sizeof(*o));
-    gethostname(o->host, sizeof(o->host) - 1);
+    host_self(o->host, sizeof(o->host));
     o->failed = gpu_alloc(&m->own, kind, 2 * m->room + COPY_CHAIN, &why) < 0 ||
                 gpu_export(&m->own, &o->handle, &why) < 0;
     snprintf(o->why, sizeof(o->why), "%.159s", why.text);
@@ -104,7 +104,7 @@ static int one_host(const struct group *g, bool *yes, char other[64], struct err
 {
     char mine[64] = "", (*all)[64] = mem_calloc((size_t)g->size, sizeof(*all));
 
-    gethostname(mine, sizeof(mine) - 1);
+    host_self(mine, sizeof(mine));
     int rc = world_mpi_trade(g->comm, mine, sizeof(mine), all, err);
     *yes = true;
     for (int i = 0; i < g->size && rc == 0; i++)

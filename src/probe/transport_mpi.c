@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "probe/mpi_ops.h"
@@ -258,7 +258,7 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     c->size = g->size;
     c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
     memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
-    gethostname(c->host, sizeof(c->host) - 1);
+    host_self(c->host, sizeof(c->host));
     if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
         mpi_close(c);
         return -1;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/nccl_guard.h"
@@ -362,7 +362,7 @@ static int nccl_open(void **ctx, const struct group *g, size_t max_bytes, struct
 
     c->shared = g->comm;
     fill_side(&c->side, g, max_bytes);
-    gethostname(c->host, sizeof(c->host) - 1);
+    host_self(c->host, sizeof(c->host));
     if (world_mpi_together(g->comm, prepare(c, err), err) < 0 || connect_ctx(c, g, err) < 0) {
         nccl_close(c);
         return -1;

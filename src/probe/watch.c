@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/watch_inquiry.h"
@@ -388,8 +389,7 @@ static int connect_to(const char *text, const struct world *w, struct err *err)
         return err_config(err, "RAILGAUGE_WATCH=\"%s\" is neither off nor ADDRESS:PORT:TOKEN",
                           text);
     memcpy(hello.token, where.token, sizeof(hello.token));
-    if (gethostname(hello.host, sizeof(hello.host) - 1) < 0 || !hello.host[0])
-        snprintf(hello.host, sizeof(hello.host), "unknown");
+    host_self(hello.host, sizeof(hello.host));
     self.fd = net_connect(&where, connect_sec, err);
     if (self.fd < 0)
         return -1;
@@ -423,7 +423,7 @@ static char *agree_where(struct world *w, double hang_after, const char *dir, st
     void *where = NULL;
     size_t len = 0;
 
-    gethostname(host, sizeof(host) - 1);
+    host_self(host, sizeof(host));
     int rc = w->gather(w, host, sizeof(host), names, err);
     for (int i = 0; i < w->size; i++)
         list[i] = names + (size_t)i * sizeof(host);

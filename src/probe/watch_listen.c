@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/watch_net.h"
@@ -309,7 +310,7 @@ void listen_kill(const struct listener *l)
 {
     char self[WATCH_HOST] = "";
 
-    gethostname(self, sizeof(self) - 1);
+    host_self(self, sizeof(self));
     for (int i = 0; i < l->judge.ranks; i++) {
         const struct watched *r = &l->judge.rank[i];
         if (r->known && !r->gone && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid))
@@ -322,7 +323,7 @@ void listen_address(char *const *host, int hosts, char out[64])
     char self[WATCH_HOST] = "";
     int other = 0;
 
-    gethostname(self, sizeof(self) - 1);
+    host_self(self, sizeof(self));
     while (other < hosts && (!strcmp(host[other], self) || !strcmp(host[other], "localhost")))
         other++;
     if (hosts && other == hosts)

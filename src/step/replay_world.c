@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 
 enum { HOST = 256 };
@@ -93,7 +93,7 @@ int replay_world(struct replay_outcome *out, struct replay_opts *o, struct world
     size_t size = 0;
 
     memset(out, 0, sizeof(*out));
-    gethostname(mine, sizeof(mine) - 1);
+    host_self(mine, sizeof(mine));
     int rc = w->gather(w, mine, HOST, host, err);
     if (rc == 0 && w->rank == 0)
         rc = prepare(out, o, host, w, err);

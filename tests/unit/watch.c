@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "probe/watch.h"
 #include "probe/watch_listen.h"
@@ -500,7 +501,7 @@ static void test_address(void **state)
     char *here[] = {(char *)"localhost", self}, *there[] = {self, (char *)"127.0.0.2"};
 
     (void)state;
-    gethostname(self, sizeof(self) - 1);
+    host_self(self, sizeof(self));
     listen_address(here, 2, out);
     assert_string_equal(out, "127.0.0.1");
     listen_address(there, 2, out);
