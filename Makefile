@@ -270,7 +270,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
 
 # --- coverage: an own tree with gcov's counters, the suites over it, a table, floors ---
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
-COVER_LEAVE := tests/install.bats tests/layers.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats
+COVER_LEAVE := tests/install.bats tests/layers.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
 COVER_FLOOR ?= src/probe/transport_nccl*.c=90 topo/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o

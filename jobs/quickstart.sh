@@ -35,7 +35,7 @@ infiniband-diags ibnetdiscover, whose text is read
 libibnetdisc-dev its library, and the headers that ours must agree with
 libibmad-dev     those headers take these
 libibumad-dev    and these
-debootstrap      other releases of Debian, for the real Slurm and ibsim (tests/chroot.sh)
+debootstrap      other releases of Debian, for the real Slurm, Open MPI 5, MPICH, ibsim (tests/chroot.sh)
 procps           the lab looks for processes it started
 libsimgrid-dev   the MPI program on a simulated cluster
 g++              smpicc of SimGrid

@@ -156,8 +156,8 @@ const struct rank_file rank_files[] = {
     {"nodes", "the nodes in rank order, as a host list", write_nodes, true,
      "railgauge place --nodes-file {file}, or srun --nodelist=$(cat {file})"},
     {"rankfile", "Open MPI: a line for each rank", write_rankfile, false,
-     "Open MPI 4: mpirun -n {ranks} --rankfile {file}; Open MPI 5: mpirun -n {ranks} --map-by "
-     "rankfile:file={file}; a slot is a core, so processes are bound to one each"},
+     "Open MPI 4: mpirun -n {ranks} --rankfile {file}; Open MPI 5: mpirun -n {ranks} --hostfile "
+     "{file} --map-by rankfile:file={file}; a slot is a core, so processes are bound to one each"},
     {"hostfile", "Open MPI: nodes with slots=N", write_hostfile, false,
      "mpirun -n {ranks} --hostfile {file} --map-by slot"},
     {"mpich", "MPICH and Intel MPI: nodes as NODE:N", write_mpich, false,

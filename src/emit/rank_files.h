@@ -1,7 +1,8 @@
 /* rank_files.h - an order of ranks as launchers and schedulers read it.
  *
- * Facts: Open MPI 4.1 and 5.0 mpirun(1) (rankfile; 5.0 names it with --map-by rankfile:file=FILE),
- * hydra's -f (MPICH), srun(1) (SLURM_HOSTFILE: one line a task, with -m arbitrary), sbatch(1)
+ * Facts: Open MPI 4.1 and 5.0 mpirun(1) (rankfile; 5.0 names it with --map-by rankfile:file=FILE
+ * and takes its nodes from no rankfile but from --hostfile, which reads one too), hydra's -f
+ * (MPICH), srun(1) (SLURM_HOSTFILE: one line a task, with -m arbitrary), sbatch(1)
  * (--segment), torchrun's --node-rank, Kubernetes node affinity.  Ranks of a node take its devices
  * in ascending order, as all of these do; an order that says otherwise is refused by those that
  * cannot say it. */

@@ -89,7 +89,7 @@ PY
     [ "$(place torchrun)" = $'node\tnode_rank\tnnodes\tnproc_per_node\nn03\t0\t3\t2\nn01\t1\t3\t2\nn05\t2\t3\t2' ]
     # The first line says which command reads it; what a command takes whole has none.
     [ "$(whole order | head -1)" = "# rank i runs on line i, node and device: railgauge predict ... --order FILE" ]
-    [[ $(whole rankfile | head -1) == "# Open MPI 4: mpirun -n 6 --rankfile FILE; Open MPI 5: mpirun -n 6 --map-by rankfile:file=FILE"* ]]
+    [[ $(whole rankfile | head -1) == "# Open MPI 4: mpirun -n 6 --rankfile FILE; Open MPI 5: mpirun -n 6 --hostfile FILE --map-by rankfile:file=FILE"* ]]
     [ "$(whole hostfile | head -1)" = "# mpirun -n 6 --hostfile FILE --map-by slot" ]
     [ "$(whole mpich | head -1)" = "# mpiexec -n 6 -f FILE" ]
     [[ $(whole slurm-hostfile | head -1) == "# SLURM_HOSTFILE=FILE srun -n 6 -m arbitrary, without -N"* ]]
@@ -109,7 +109,7 @@ PY
     [ "$status" -eq 0 ]
     [ "$(cat job)" = "sbatch --nodes=64 --ntasks=256 --ntasks-per-node=4 --segment=16 --nodelist=r00n[00-15],r01n[00-15],r02n[00-15],r03n[00-15]" ]
     [[ $output == *"SLURM_HOSTFILE=hosts srun -n 256 -m arbitrary, without -N; not with topology/block of 26.05"* ]]
-    [[ $output == *"Open MPI 4: mpirun -n 256 --rankfile ranks; Open MPI 5: mpirun -n 256 --map-by rankfile:file=ranks"* ]]
+    [[ $output == *"Open MPI 4: mpirun -n 256 --rankfile ranks; Open MPI 5: mpirun -n 256 --hostfile ranks --map-by rankfile:file=ranks"* ]]
     [[ $output == *"torchrun --node-rank \$(awk"* ]]
     [ "$(grep -vc '^#' hosts)" -eq 256 ]
 }

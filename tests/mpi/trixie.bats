@@ -1,0 +1,67 @@
+#!/usr/bin/env bats
+# trixie.bats - the launchers of Debian 13, Open MPI 5 and MPICH in a chroot, read what railgauge place
+# writes, by the very commands that it prints, and start each rank where it says.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+    top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    export top
+    trixie=$("$top/tests/chroot.sh" --user $$ trixie openmpi-bin mpich 2>"$BATS_FILE_TMPDIR/why") || trixie=
+    export trixie
+}
+
+teardown_file() {
+    [ -z "${trixie:-}" ] || "$top/tests/chroot.sh" --leave trixie
+}
+
+setup() {
+    load helper
+    load nodes
+    [ -n "$trixie" ] || skip "$(tail -n 1 "$BATS_FILE_TMPDIR/why")"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    golden=$top/tests/golden/matrix.json
+    at=/opt/rg/launch
+    rm -rf "${trixie:?}$at"
+    mkdir -p "$trixie$at"
+    nodes_make "$trixie$at"
+}
+
+# inside COMMAND - in the chroot, where the files are.
+inside() {
+    cp wanted rankfile hostfile mpich "$trixie$at/" 2>/dev/null || true
+    timeout 120 chroot "$trixie" sh -c "cd $at && $1" 3>&-
+}
+
+# said FORM BEFORE - the command that its first line prints after BEFORE.
+said() {
+    sed -n "1s/^.*$2\\([^;]*\\).*/\\1/p" "$1" | sed "s/FILE/$1/g"
+}
+
+@test "Open MPI 5 binds each rank of a rankfile to the core of the node that it names" {
+    [ "$(nproc)" -ge 2 ] || skip "one core"
+    nodes_placed
+    command=$(said rankfile "Open MPI 5: ")
+    [[ $command == "mpirun -n 6 "* ]]
+    inside "${command/mpirun/mpirun.openmpi --prtemca plm_ssh_agent $at/ssh} $at/say" >landed
+    cat landed
+    nodes_cores
+}
+
+@test "Open MPI 5 deals ranks over the nodes of a hostfile in the order that was found" {
+    nodes_placed
+    command=$(said hostfile "# ")
+    [[ $command == "mpirun -n 6 "* ]]
+    inside "${command/mpirun/mpirun.openmpi --prtemca plm_ssh_agent $at/ssh} $at/say" | sort -n >landed
+    cat landed
+    diff wanted <(cut -d' ' -f1,2 landed)
+}
+
+@test "MPICH deals ranks over the nodes of its hostfile in the order that was found" {
+    nodes_placed
+    command=$(said mpich "# ")
+    [[ $command == "mpiexec -n 6 "* ]]
+    inside "${command/mpiexec/mpiexec.hydra -launcher ssh -launcher-exec $at/ssh} $at/say" | sort -n >landed
+    cat landed
+    diff wanted <(cut -d' ' -f1,2 landed)
+}
