@@ -111,7 +111,7 @@ static int read_files(struct import *im, const struct args *a, struct err *err)
         struct recording r;
         if (recording_load(&r, a->file[i], err) < 0)
             return -1;
-        int rc = import_add(im, &r, &a->import, err);
+        int rc = import_add(im, &r, err);
         snprintf(version, sizeof(version), "%d.%d.%d", r.library / 10000, r.library / 100 % 100,
                  r.library % 100);
         if (r.library)
@@ -122,7 +122,7 @@ static int read_files(struct import *im, const struct args *a, struct err *err)
         if (rc < 0)
             return -1;
     }
-    import_end(im, &a->import);
+    import_end(im);
     return 0;
 }
 

@@ -5,215 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
 #include "base/mem.h"
+#include "probe/import_ranks.h"
 
 enum { NOTE = 64 };
 
-/* Which endpoint is device `device` of a host; the index in import.slot is the host's. */
-struct import_slots {
-    int *device, *endpoint, devices, endpoints;
-};
-
-/* Where a table's groups are: members[at[g]] .. members[at[g + 1] - 1]. */
-struct groups {
-    int *member, *at, count;
-};
+void import_init(struct import *im, const struct import_opts *o)
+{
+    memset(im, 0, sizeof(*im));
+    im->opts = o;
+    topo_init(&im->topo);
+    if (o->topo) {
+        topo_copy(&im->topo, o->topo);
+        import_hosts(im);
+    }
+}
 
 static void say(struct import *im, char *sentence)
 {
     MEM_PUSH(im->said, im->saids) = sentence;
 }
 
-static void note_slot(struct import *im, int host, int device, int endpoint)
-{
-    struct import_slots *s = &im->slot[host];
-
-    MEM_PUSH(s->device, s->devices) = device;
-    MEM_PUSH(s->endpoint, s->endpoints) = endpoint;
-}
-
-/* The host's index and room for its devices; -1: the given topology does not have it. */
-static int host_of(struct import *im, const char *name, bool known)
-{
-    int before = im->topo.hosts, host = topo_add_host(&im->topo, name);
-
-    if (host < before)
-        return host;
-    if (known)
-        return -1;
-    MEM_PUSH(im->slot, im->slots) = (struct import_slots){.devices = 0};
-    return host;
-}
-
-void import_init(struct import *im, const struct import_opts *o)
-{
-    memset(im, 0, sizeof(*im));
-    topo_init(&im->topo);
-    if (!o->topo)
-        return;
-    topo_copy(&im->topo, o->topo);
-    im->slots = im->topo.hosts;
-    im->slot = mem_calloc((size_t)im->slots, sizeof(*im->slot));
-    for (int i = 0; i < im->topo.endpoints; i++)
-        note_slot(im, im->topo.endpoint[i].place.at[LEVEL_HOST], im->topo.endpoint[i].local, i);
-}
-
-/* The endpoint that a rank is, a new one unless the topology was given. */
-static int endpoint_of(struct import *im, const struct recording *r, const struct recording_rank *k,
-                       const struct import_opts *o, int *endpoint, struct err *err)
-{
-    int host = host_of(im, k->host, o->topo != NULL);
-
-    if (host < 0)
-        return err_data(err, "%s: rank %d ran on host %s, which the topology does not have",
-                        r->path, k->rank, k->host);
-    for (int i = 0; i < im->slot[host].devices; i++)
-        if (im->slot[host].device[i] == k->device) {
-            *endpoint = im->slot[host].endpoint[i];
-            return 0;
-        }
-    if (o->topo)
-        return err_data(err, "%s: rank %d ran on device %d of %s, which the topology does not have",
-                        r->path, k->rank, k->device, k->host);
-    if (k->device > 1023)
-        return err_data(err, "%s: rank %d ran on device %d: no host has so many", r->path, k->rank,
-                        k->device);
-    int id = topo_add_endpoint(&im->topo, host, ENDPOINT_GPU);
-    struct endpoint *e = &im->topo.endpoint[id];
-    e->local = k->device;
-    e->source[LEVEL_HOST] = SOURCE_USER;
-    memcpy(e->busid, k->busid, sizeof(e->busid));
-    memcpy(e->model, k->model, sizeof(e->model));
-    note_slot(im, host, k->device, id);
-    *endpoint = id;
-    return 0;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const struct recording_rank *x = a, *y = b;
-
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-static int by_group(const void *a, const void *b)
-{
-    const struct recording_rank *x = a, *y = b;
-
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return by_rank(a, b);
-}
-
-/* Recordings without rank lines: o->ranks in blocks on o->hosts, devices from 0. */
-static int ranks_of_options(struct recording_table *t, const struct recording *r,
-                            const struct import_opts *o, struct err *err)
-{
-    char **host = NULL;
-    int hosts = 0;
-
-    if (!o->hosts || !o->ranks)
-        return err_data(
-            err,
-            "%s:%d: no line \"#  Rank\" says which GPUs took part; --hosts LIST --ranks "
-            "N can",
-            r->path, t->line);
-    if (hostlist_expand(&host, &hosts, o->hosts, err) < 0)
-        return -1;
-    int rc = hosts && o->ranks % hosts == 0
-                 ? 0
-                 : err_usage(err, "%d ranks on %d hosts: no whole number of ranks a host", o->ranks,
-                             hosts);
-    for (int i = 0; i < o->ranks && rc == 0; i++) {
-        int each = o->ranks / hosts;
-        struct recording_rank k = {.line = t->line, .rank = i, .device = i % each};
-        rc = recording_plain(r, t->line, "a host's name", host[i / each], sizeof(k.host) - 1, err);
-        if (rc == 0) {
-            memcpy(k.host, host[i / each], strlen(host[i / each]) + 1);
-            MEM_PUSH(t->rank, t->ranks) = k;
-        }
-    }
-    hostlist_free(host, hosts);
-    return rc;
-}
-
-/* Ranks must be 0..n-1, each on a GPU that can be said; endpoints are made in their order. */
-static int check_ranks(struct import *im, const struct recording *r, struct recording_table *t,
-                       const struct import_opts *o, struct err *err)
-{
-    char at[320];
-    int endpoint;
-
-    qsort(t->rank, (size_t)t->ranks, sizeof(*t->rank), by_rank);
-    for (int i = 0; i < t->ranks; i++) {
-        const struct recording_rank *k = &t->rank[i];
-        if (k->rank != i)
-            return err_data(err, "%s: rank %d %s; %d ranks are listed",
-                            recording_at(r, "devices", k->line, at), k->rank,
-                            k->rank < i ? "is listed twice" : "while lower ones are missing",
-                            t->ranks);
-        if (endpoint_of(im, r, k, o, &endpoint, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Members by group, which must be equal in size. */
-static int groups_of(struct groups *g, struct import *im, const struct recording *r,
-                     struct recording_table *t, const struct import_opts *o, struct err *err)
-{
-    if ((!t->ranks && ranks_of_options(t, r, o, err) < 0) || check_ranks(im, r, t, o, err) < 0)
-        return -1;
-    qsort(t->rank, (size_t)t->ranks, sizeof(*t->rank), by_group);
-    g->member = mem_calloc((size_t)t->ranks, sizeof(*g->member));
-    for (int i = 0; i < t->ranks; i++) {
-        if (i == 0 || t->rank[i].group != t->rank[i - 1].group)
-            MEM_PUSH(g->at, g->count) = i;
-        if (endpoint_of(im, r, &t->rank[i], o, &g->member[i], err) < 0)
-            return -1;
-    }
-    MEM_PUSH(g->at, g->count) = t->ranks;
-    g->count--;
-    for (int i = 0; i < g->count; i++)
-        if (g->at[i + 1] - g->at[i] != g->at[1])
-            return err_data(err,
-                            "%s:%d: groups of %d and of %d ranks: the rows are the average of both",
-                            r->path, t->line, g->at[1], g->at[i + 1] - g->at[i]);
-    return g->at[1] >= 2 ? 0
-                         : err_data(err, "%s:%d: groups of one rank move nothing between GPUs",
-                                    r->path, t->line);
-}
-
-/* Is one endpoint a member twice?  mark[] has room for every endpoint. */
-static int check_members(const struct groups *g, const struct import *im, const struct recording *r,
-                         const struct recording_table *t, struct err *err)
-{
-    char *mark = mem_calloc((size_t)im->topo.endpoints, 1), at[320];
-    int rc = 0;
-
-    for (int i = 0; i < g->at[g->count] && rc == 0; i++)
-        if (mark[g->member[i]]++)
-            rc = err_data(err, "%s: rank %d shares device %d of %s with another rank",
-                          recording_at(r, "devices", t->rank[i].line, at), t->rank[i].rank,
-                          t->rank[i].device, t->rank[i].host);
-    free(mark);
-    return rc;
-}
-
-static int op_of(const struct recording *r, const struct recording_table *t,
-                 const struct import_opts *o, struct err *err)
+/* The operation of a table; said: that of the options, -1: none. */
+static int op_of(const struct recording *r, const struct recording_table *t, int said,
+                 struct err *err)
 {
     size_t n = strlen(t->program), tail = strlen("_perf");
     char name[sizeof(t->program)];
 
-    if (!n && o->op < 0)
+    if (!n && said < 0)
         return err_data(err,
                         "%s:%d: which collective this is was printed from nccl-tests 2.16 on only: "
                         "say it with --op",
                         r->path, t->line);
     if (!n)
-        return o->op;
+        return said;
     memcpy(name, t->program, n + 1);
     if (n > tail && !strcmp(name + n - tail, "_perf"))
         name[n - tail] = '\0';
@@ -221,9 +47,9 @@ static int op_of(const struct recording *r, const struct recording_table *t,
     if (op < 0 || op_is_pair((enum op)op))
         return err_data(err, "%s:%d: %s is no operation that is known here", r->path, t->line,
                         t->program);
-    if (o->op >= 0 && op != o->op)
+    if (said >= 0 && op != said)
         return err_data(err, "%s:%d: %s is not the operation of --op, %s", r->path, t->line,
-                        t->program, op_name((enum op)o->op));
+                        t->program, op_name((enum op)said));
     return op;
 }
 
@@ -295,12 +121,11 @@ static void add_point(struct import *im, struct round *round, const struct recor
 }
 
 static int add_rows(struct import *im, const struct recording *r, const struct recording_table *t,
-                    struct round *round, const struct import_opts *o, struct left *left,
-                    struct err *err)
+                    struct round *round, struct left *left, struct err *err)
 {
     for (int i = 0; i < t->rows; i++) {
         const struct recording_row *row = &t->row[i];
-        const struct recording_half *h = &row->half[o->in_place];
+        const struct recording_half *h = &row->half[im->opts->in_place];
         int epoch;
         if (!row->bytes)
             left->empty++;
@@ -319,7 +144,7 @@ static int add_rows(struct import *im, const struct recording *r, const struct r
 }
 
 static void say_left(struct import *im, const struct recording *r, const struct recording_table *t,
-                     const struct left *left, bool in_place)
+                     const struct left *left)
 {
     const char *path = r->path;
 
@@ -331,8 +156,8 @@ static void say_left(struct import *im, const struct recording *r, const struct 
                            "out: %d",
                            path, t->row[0].type, t->row[0].redop, t->row[0].root, left->kind));
     if (left->half)
-        say(im, mem_printf("%s: rows with N/A %s place: %d", path, in_place ? "in" : "out of",
-                           left->half));
+        say(im, mem_printf("%s: rows with N/A %s place: %d", path,
+                           im->opts->in_place ? "in" : "out of", left->half));
     if (left->cycles)
         say(im, mem_printf("%s: rows of sizes that came %d times already left out: %d", path,
                            PLAN_EPOCHS, left->cycles));
@@ -341,14 +166,12 @@ static void say_left(struct import *im, const struct recording *r, const struct 
 }
 
 static int add_table(struct import *im, const struct recording *r, struct recording_table *t,
-                     const struct import_opts *o, struct err *err)
+                     struct err *err)
 {
-    struct groups g = {NULL, NULL, 0};
+    struct import_groups g = {NULL, NULL, 0};
     struct left left = {0};
-    int op = op_of(r, t, o, err), rc = op < 0 ? -1 : groups_of(&g, im, r, t, o, err);
+    int op = op_of(r, t, im->opts->op, err), rc = op < 0 ? -1 : import_groups(&g, im, r, t, err);
 
-    if (rc == 0)
-        rc = check_members(&g, im, r, t, err);
     if (rc < 0)
         goto out;
     struct round *round = plan_add(&im->plan, STAGE_COLLECTIVE, (enum op)op, g.count);
@@ -356,23 +179,21 @@ static int add_table(struct import *im, const struct recording *r, struct record
         for (int k = g.at[i]; k < g.at[i + 1]; k++)
             MEM_PUSH(round->group[i].members, round->group[i].size) = g.member[k];
     round->factor = t->factor >= 2 && t->factor <= 1024 ? (int)t->factor : 2;
-    rc = add_rows(im, r, t, round, o, &left, err);
-    say_left(im, r, t, &left, o->in_place);
+    rc = add_rows(im, r, t, round, &left, err);
+    say_left(im, r, t, &left);
     if (rc == 0 && !round->first)
         rc = err_data(err, "%s:%d: no row has a time %s place", r->path, t->line,
-                      o->in_place ? "in" : "out of");
+                      im->opts->in_place ? "in" : "out of");
 out:
-    free(g.member);
-    free(g.at);
+    import_groups_free(&g);
     return rc;
 }
 
-int import_add(struct import *im, const struct recording *r, const struct import_opts *o,
-               struct err *err)
+int import_add(struct import *im, const struct recording *r, struct err *err)
 {
     for (int i = 0; i < r->tables; i++) {
         struct recording_table *t = &r->table[i];
-        if (t->rows ? add_table(im, r, t, o, err) < 0 : 0)
+        if (t->rows && add_table(im, r, t, err) < 0)
             return -1;
         if (!t->rows)
             say(im, mem_printf("%s:%d: a run%s%s ended before its first row", r->path, t->line,
@@ -381,12 +202,12 @@ int import_add(struct import *im, const struct recording *r, const struct import
     return 0;
 }
 
-void import_end(struct import *im, const struct import_opts *o)
+void import_end(struct import *im)
 {
     static const char *const unseen[] = {"NVLink domains", "NICs and rails", "racks and leaves",
                                          "transport"};
 
-    if (o->topo)
+    if (im->opts->topo)
         return;
     for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
         topo_unseen(&im->topo, unseen[i], "nccl-tests does not print them");
@@ -395,11 +216,7 @@ void import_end(struct import *im, const struct import_opts *o)
 
 void import_free(struct import *im)
 {
-    for (int i = 0; i < im->slots; i++) {
-        free(im->slot[i].device);
-        free(im->slot[i].endpoint);
-    }
-    free(im->slot);
+    import_hosts_free(im);
     for (int i = 0; i < im->saids; i++)
         free(im->said[i]);
     free(im->said);

@@ -24,22 +24,22 @@ struct import_opts {
 };
 
 struct import {
+    const struct import_opts *opts;
     struct topo topo;
     struct plan plan;
     struct point *point;
     int points;
     char **said; /* sentences on what was left out or is not known */
     int saids;
-    struct import_slots *slot; /* endpoints of each host by device */
-    int slots;
+    struct import_host *host; /* as topo.host; import_ranks.h */
+    int hosts;
 };
 
-/* The caller frees with import_free(), also after a failure. */
+/* The caller frees with import_free(), also after a failure, and keeps *o until import_end(). */
 void import_init(struct import *im, const struct import_opts *o);
-int import_add(struct import *im, const struct recording *r, const struct import_opts *o,
-               struct err *err);
+int import_add(struct import *im, const struct recording *r, struct err *err);
 /* After the last recording: tiers, and what is not visible. */
-void import_end(struct import *im, const struct import_opts *o);
+void import_end(struct import *im);
 void import_free(struct import *im);
 
 #endif

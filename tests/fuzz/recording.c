@@ -11,10 +11,10 @@ static void make(const struct recording *r, const struct import_opts *o)
     struct err e = {0};
 
     import_init(&im, o);
-    if (import_add(&im, r, o, &e) < 0) {
+    if (import_add(&im, r, &e) < 0) {
         fuzz_refused(e.code, e.text);
     } else {
-        import_end(&im, o);
+        import_end(&im);
         char *plan = plan_text(&im.plan);
         struct plan again;
         if (!im.points || plan_parse(&again, "again", plan, im.topo.endpoints, &e) < 0)
