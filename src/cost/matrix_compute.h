@@ -12,7 +12,7 @@
 
 /* Products of one shape: C[m x n] = A[m x k] B[k x n]. */
 struct gemm_rate {
-    char dtype[8]; /* "bf16", "fp8" */
+    char dtype[8]; /* "bf16", "fp8", "mxfp8", "nvfp4" */
     double m, n, k;
     double flops;  /* FLOP/s, median over devices; a multiply-add counts as two */
     double share;  /* of the data-sheet peak, 0: that is not known */

@@ -13,11 +13,30 @@
 #include "base/err.h"
 #include "probe/gpu.h"
 
-enum { CUBLASLT_SUCCESS = 0 };                                              /* cublasStatus_t */
-enum { CUBLASLT_R_32F = 0, CUBLASLT_R_16BF = 14, CUBLASLT_R_8F_E4M3 = 28 }; /* cudaDataType_t */
+enum { CUBLASLT_SUCCESS = 0 }; /* cublasStatus_t */
+enum {                         /* cudaDataType_t */
+       CUBLASLT_R_32F = 0,
+       CUBLASLT_R_16BF = 14,
+       CUBLASLT_R_8F_E4M3 = 28,
+       CUBLASLT_R_4F_E2M1 = 33
+};
 enum { CUBLASLT_COMPUTE_32F = 68 };            /* cublasComputeType_t */
 enum { CUBLASLT_OP_N = 0, CUBLASLT_OP_T = 1 }; /* cublasOperation_t */
-enum { CUBLASLT_DESC_TRANSA = 3, CUBLASLT_DESC_TRANSB = 4, CUBLASLT_DESC_FAST_ACCUM = 25 };
+enum { /* cublasLtMatmulDescAttributes_t; the scale modes since 12.8 */
+       CUBLASLT_DESC_TRANSA = 3,
+       CUBLASLT_DESC_TRANSB = 4,
+       CUBLASLT_DESC_A_SCALE_POINTER = 17,
+       CUBLASLT_DESC_B_SCALE_POINTER = 18,
+       CUBLASLT_DESC_FAST_ACCUM = 25,
+       CUBLASLT_DESC_A_SCALE_MODE = 31,
+       CUBLASLT_DESC_B_SCALE_MODE = 32
+};
+enum { /* cublasLtMatmulMatrixScale_t */
+       CUBLASLT_SCALE_SCALAR_32F = 0,
+       CUBLASLT_SCALE_VEC16_UE4M3 = 1,
+       CUBLASLT_SCALE_VEC32_UE8M0 = 2
+};
+enum { CUBLASLT_BLOCK_SCALING = 120800 }; /* GetVersion() that has them */
 enum { CUBLASLT_PREF_MAX_WORKSPACE = 1 };
 
 typedef struct cublaslt_context *cublaslt_handle;

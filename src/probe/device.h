@@ -54,7 +54,7 @@ struct device_opts {
 void device_defaults(struct device_opts *o);
 /* Rows that device_measure() makes. */
 int device_rows(const struct device_opts *o);
-/* About how long that takes, s. */
+/* About how long that takes, s; less where the GPU lacks a dtype. */
 double device_seconds(const struct device_opts *o);
 
 /* Two parts: the host link must be measured with no other GPU of the host at work on it, the rest

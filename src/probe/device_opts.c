@@ -13,7 +13,9 @@ enum { GEMM = 0x6a0, BYTES };
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "GPUs on their own (--compute):", 46},
     {"gemm", GEMM, "LIST", 0,
-     "these products instead of a model's: bf16:8192x6144x4096,fp8:... (M x N x K)", 46},
+     "these products instead of a model's, in bf16, fp8, mxfp8 or nvfp4: "
+     "bf16:8192x6144x4096,fp8:... (M x N x K)",
+     46},
     {"device-bytes", BYTES, "SIZE", 0, "buffers that are copied, read and filled (default 256M)",
      46},
     {0},

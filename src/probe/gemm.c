@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/gemm.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "probe/cublaslt_api.h"
+#include "probe/gemm_own.h"
 
-enum { WORKSPACE = 64 << 20, BLOCK = 1 << 20, SMALL = 64 };
+enum { WORKSPACE = 64 << 20 };
 
-static const struct {
-    int type;     /* of A and B */
-    size_t bytes; /* of an element */
-} dtypes[GEMM_DTYPES] = {{CUBLASLT_R_16BF, 2}, {CUBLASLT_R_8F_E4M3, 1}};
-
-struct gemm {
-    cublaslt_handle handle;
-    struct gpu_buffer workspace, operand[2], product, block; /* block: pinned, random values */
-    char name[64];
+const struct gemm_kind gemm_kind[GEMM_DTYPES] = {
+    [GEMM_BF16] = {CUBLASLT_R_16BF, 16, 0, CUBLASLT_SCALE_SCALAR_32F, 0, 0},
+    [GEMM_FP8] = {CUBLASLT_R_8F_E4M3, 8, 0, CUBLASLT_SCALE_SCALAR_32F, 0, 0},
+    [GEMM_MXFP8] = {CUBLASLT_R_8F_E4M3, 8, 32, CUBLASLT_SCALE_VEC32_UE8M0, 127, 1},
+    [GEMM_NVFP4] = {CUBLASLT_R_4F_E2M1, 4, 16, CUBLASLT_SCALE_VEC16_UE4M3, 0x38, 8},
 };
 
 struct gemm_job {
@@ -35,13 +32,13 @@ int gemm_open(struct gemm **out, struct err *err)
     if (cublaslt_load(err) < 0)
         return -1;
     struct gemm *g = mem_calloc(1, sizeof(*g));
-    int version = (int)cublaslt.GetVersion();
 
-    snprintf(g->name, sizeof(g->name), "%s, %d.%d.%d", cublaslt.path, version / 10000,
-             version / 100 % 100, version % 100);
+    g->version = (int)cublaslt.GetVersion();
+    snprintf(g->name, sizeof(g->name), "%s, %d.%d.%d", cublaslt.path, g->version / 10000,
+             g->version / 100 % 100, g->version % 100);
     if (cublaslt_check(cublaslt.Create(&g->handle), "cublasLtCreate", err) < 0 ||
         gpu_alloc(&g->workspace, GPU_PLAIN, WORKSPACE, err) < 0 ||
-        gpu_alloc(&g->block, GPU_PINNED, BLOCK, err) < 0) {
+        gpu_alloc(&g->block, GPU_PINNED, GEMM_BLOCK, err) < 0) {
         gemm_close(g);
         return -1;
     }
@@ -54,8 +51,10 @@ void gemm_close(struct gemm *g)
     if (!g)
         return;
     gpu_free(&g->workspace);
-    gpu_free(&g->operand[0]);
-    gpu_free(&g->operand[1]);
+    for (int i = 0; i < 2; i++) {
+        gpu_free(&g->operand[i]);
+        gpu_free(&g->scale[i]);
+    }
     gpu_free(&g->product);
     gpu_free(&g->block);
     if (g->handle)
@@ -76,20 +75,22 @@ static int room(struct gpu_buffer *b, size_t bytes, struct err *err)
     return gpu_alloc(b, GPU_PLAIN, bytes, err);
 }
 
-/* Values of both signs between 1/8 and 2, all mantissas: nothing overflows, and bits toggle as they
- * do with real weights. */
-static void random_block(unsigned char *p, enum gemm_dtype dtype)
+/* bf16 and e4m3: values of both signs between 1/8 and 2, all mantissas: nothing overflows, and bits
+ * toggle as they do with real weights.  Of e2m1 every code is a number. */
+static void random_block(unsigned char *p, int type)
 {
     struct rng rng;
 
-    rng_seed(&rng, 1 + (unsigned long long)dtype);
-    for (size_t i = 0; i < BLOCK; i += 2) {
+    rng_seed(&rng, 1 + (unsigned long long)type);
+    for (size_t i = 0; i < GEMM_BLOCK; i += 2) {
         unsigned long long r = rng_u64(&rng);
         unsigned sign = r & 1, power = (unsigned)(r >> 1 & 3), low = (unsigned)(r >> 3 & 0x7f);
         uint16_t bf16 = (uint16_t)(sign << 15 | (124 + power) << 7 | low);
-        if (dtype == GEMM_BF16)
+        if (type == CUBLASLT_R_16BF)
             memcpy(p + i, &bf16, 2);
-        for (int k = 0; k < 2 && dtype == GEMM_FP8; k++) /* e4m3: exponent bias 7 */
+        if (type == CUBLASLT_R_4F_E2M1)
+            memcpy(p + i, &r, 2);
+        for (int k = 0; k < 2 && type == CUBLASLT_R_8F_E4M3; k++) /* exponent bias 7 */
             p[i + (size_t)k] =
                 (unsigned char)((r >> (10 + 8 * k) & 1) << 7 | (4 + (r >> (11 + 8 * k) & 3)) << 3 |
                                 (r >> (13 + 8 * k) & 7));
@@ -100,7 +101,7 @@ static void random_block(unsigned char *p, enum gemm_dtype dtype)
 static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *block, gpu_stream s,
                 struct err *err)
 {
-    size_t have = bytes < BLOCK ? bytes : BLOCK;
+    size_t have = bytes < GEMM_BLOCK ? bytes : GEMM_BLOCK;
     int rc = gpu_copy(b->at, block->at, have, s, err);
 
     while (rc == 0 && have < bytes) {
@@ -119,22 +120,39 @@ static int set_flag(cublaslt_desc d, int attribute, const void *value, size_t si
                           "cublasLtMatmulDescSetAttribute", err);
 }
 
+/* The heuristics refuse modes whose pointers are not there yet. */
+static int describe_scales(struct gemm_job *j, const struct gemm_kind *kind, struct err *err)
+{
+    static const int modes[2] = {CUBLASLT_DESC_A_SCALE_MODE, CUBLASLT_DESC_B_SCALE_MODE};
+    static const int pointers[2] = {CUBLASLT_DESC_A_SCALE_POINTER, CUBLASLT_DESC_B_SCALE_POINTER};
+    const int32_t mode = kind->mode;
+
+    for (int i = 0; i < 2; i++) {
+        const void *at = j->g->scale[i].at;
+        if (set_flag(j->desc, modes[i], &mode, sizeof(mode), err) < 0 ||
+            set_flag(j->desc, pointers[i], &at, sizeof(at), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int describe(struct gemm_job *j, const struct gemm_shape *s, struct err *err)
 {
     const int32_t transposed = CUBLASLT_OP_T, plain = CUBLASLT_OP_N;
-    const int8_t fast = 1;
-    int type = dtypes[s->dtype].type;
+    const struct gemm_kind *kind = &gemm_kind[s->dtype];
     uint64_t m = (uint64_t)s->m, n = (uint64_t)s->n, k = (uint64_t)s->k;
+    const int8_t fast = 1;
 
     if (cublaslt_check(cublaslt.MatmulDescCreate(&j->desc, CUBLASLT_COMPUTE_32F, CUBLASLT_R_32F),
                        "cublasLtMatmulDescCreate", err) < 0 ||
         set_flag(j->desc, CUBLASLT_DESC_TRANSA, &transposed, sizeof(transposed), err) < 0 ||
         set_flag(j->desc, CUBLASLT_DESC_TRANSB, &plain, sizeof(plain), err) < 0 ||
         (s->dtype == GEMM_FP8 &&
-         set_flag(j->desc, CUBLASLT_DESC_FAST_ACCUM, &fast, sizeof(fast), err) < 0))
+         set_flag(j->desc, CUBLASLT_DESC_FAST_ACCUM, &fast, sizeof(fast), err) < 0) ||
+        (kind->along && describe_scales(j, kind, err) < 0))
         return -1;
-    int a = cublaslt.MatrixLayoutCreate(&j->a, type, k, n, s->k);
-    int b = cublaslt.MatrixLayoutCreate(&j->b, type, k, m, s->k);
+    int a = cublaslt.MatrixLayoutCreate(&j->a, kind->type, k, n, s->k);
+    int b = cublaslt.MatrixLayoutCreate(&j->b, kind->type, k, m, s->k);
     int c = cublaslt.MatrixLayoutCreate(&j->c, CUBLASLT_R_16BF, n, m, s->n);
     return cublaslt_check(a ? a : b ? b : c, "cublasLtMatrixLayoutCreate", err);
 }
@@ -160,19 +178,47 @@ static int choose(struct gemm_job *j, const struct gemm_shape *s, struct err *er
                       cublaslt.GetStatusName(status ? status : j->found.state));
 }
 
+/* Room for operand 0 (n rows in memory) or 1 (m rows) and its scales; a library from before those
+ * are known is EXIT_CONFIG. */
+static int make_room(struct gemm *g, const struct gemm_shape *s, struct err *err)
+{
+    const struct gemm_kind *kind = &gemm_kind[s->dtype];
+    const size_t rows[2] = {(size_t)s->n, (size_t)s->m}, k = (size_t)s->k;
+
+    if (kind->along && g->version < CUBLASLT_BLOCK_SCALING)
+        return err_config(err, "no %s products in %s: scales of blocks came with 12.8",
+                          gemm_dtype_name[s->dtype], g->name);
+    for (int i = 0; i < 2; i++)
+        if (room(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, err) < 0 ||
+            (kind->along && room(&g->scale[i], gemm_scale_bytes(kind, rows[i], k), err) < 0))
+            return -1;
+    return room(&g->product, rows[0] * rows[1] * 2, err);
+}
+
+static int fill_operands(struct gemm *g, const struct gemm_shape *s, gpu_stream stream,
+                         struct err *err)
+{
+    const struct gemm_kind *kind = &gemm_kind[s->dtype];
+    const size_t rows[2] = {(size_t)s->n, (size_t)s->m}, k = (size_t)s->k;
+
+    random_block(g->block.at, kind->type);
+    for (int i = 0; i < 2; i++)
+        if (fill(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, &g->block, stream,
+                 err) < 0)
+            return -1;
+    if (gpu_wait(stream, err) < 0 || gemm_scale_fill(g, 0, kind, rows[0], k, stream, err) < 0)
+        return -1;
+    return gemm_scale_fill(g, 1, kind, rows[1], k, stream, err);
+}
+
 int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
                  gpu_stream stream, struct err *err)
 {
     struct gemm_job *j = mem_calloc(1, sizeof(*j));
-    size_t e = dtypes[s->dtype].bytes, m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k;
 
     j->g = g;
-    random_block(g->block.at, s->dtype);
-    if (describe(j, s, err) < 0 || choose(j, s, err) < 0 ||
-        room(&g->operand[0], n * k * e, err) < 0 || room(&g->operand[1], m * k * e, err) < 0 ||
-        room(&g->product, m * n * 2, err) < 0 ||
-        fill(&g->operand[0], n * k * e, &g->block, stream, err) < 0 ||
-        fill(&g->operand[1], m * k * e, &g->block, stream, err) < 0 || gpu_wait(stream, err) < 0) {
+    if (make_room(g, s, err) < 0 || describe(j, s, err) < 0 || choose(j, s, err) < 0 ||
+        fill_operands(g, s, stream, err) < 0) {
         gemm_finish(j);
         return -1;
     }
@@ -205,90 +251,4 @@ void gemm_finish(struct gemm_job *j)
     if (j->c)
         cublaslt.MatrixLayoutDestroy(j->c);
     free(j);
-}
-
-/* --- is it right? Values -1, 0, 1 and 2: every sum of 64 products fits bf16's 8 bits exactly ---
- */
-
-static int small_value(int operand, int row, int col)
-{
-    return (row * 7 + col * (operand ? 3 : 5) + row * col) % 4 - 1;
-}
-
-static void put_value(unsigned char *at, enum gemm_dtype dtype, int value)
-{
-    static const uint16_t bf16[4] = {0xbf80, 0, 0x3f80, 0x4000};
-    static const unsigned char e4m3[4] = {0xb8, 0, 0x38, 0x40};
-
-    if (dtype == GEMM_BF16)
-        memcpy(at, &bf16[value + 1], 2);
-    else
-        *at = e4m3[value + 1];
-}
-
-static float from_bf16(const unsigned char *at)
-{
-    uint16_t half;
-    uint32_t bits;
-    float value;
-
-    memcpy(&half, at, 2);
-    bits = (uint32_t)half << 16;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-/* Operand 0 is what stands transposed in memory: both lie as SMALL rows of SMALL k values. */
-static int put_small(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err)
-{
-    size_t e = dtypes[dtype].bytes;
-
-    for (int operand = 0; operand < 2; operand++) {
-        for (int row = 0; row < SMALL; row++)
-            for (int k = 0; k < SMALL; k++)
-                put_value(g->block.at + e * (size_t)(row * SMALL + k), dtype,
-                          small_value(operand, row, k));
-        if (gpu_copy(g->operand[operand].at, g->block.at, e * SMALL * SMALL, stream, err) < 0 ||
-            gpu_wait(stream, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int check_small(const struct gemm *g, enum gemm_dtype dtype, struct err *err)
-{
-    for (int m = 0; m < SMALL; m++)
-        for (int n = 0; n < SMALL; n++) {
-            int want = 0;
-            for (int k = 0; k < SMALL; k++)
-                want += small_value(1, m, k) * small_value(0, n, k);
-            float got = from_bf16(g->block.at + 2 * (size_t)(m * SMALL + n));
-            if (got != (float)want)
-                return err_set(err,
-                               "the %s product %dx%dx%d of this GPU is wrong: row %d, column %d is "
-                               "%g, expected %d",
-                               gemm_dtype_name[dtype], SMALL, SMALL, SMALL, m, n, (double)got,
-                               want);
-        }
-    return 0;
-}
-
-int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err)
-{
-    const struct gemm_shape small = {dtype, SMALL, SMALL, SMALL};
-    struct gemm_job *j = NULL;
-    int rc = gemm_prepare(&j, g, &small, stream, err);
-
-    if (rc == 0)
-        rc = put_small(g, dtype, stream, err);
-    if (rc == 0)
-        rc = gemm_put(j, stream, err);
-    if (rc == 0)
-        rc = gpu_copy(g->block.at, g->product.at, 2 * SMALL * SMALL, stream, err);
-    if (rc == 0)
-        rc = gpu_wait(stream, err);
-    if (rc == 0)
-        rc = check_small(g, dtype, err);
-    gemm_finish(j);
-    return rc;
 }

@@ -5,7 +5,10 @@
  * products must have on every GPU that has them (cuBLASLt documentation, cublasLtMatmul, "FP8 data
  * types"; "TN format") and that a linear layer of PyTorch has.  Backward products are measured in
  * that form as well.  The algorithm is the first that the heuristics name, with a workspace of 64
- * MiB; fp8 is e4m3 with scales of one and fast accumulation. */
+ * MiB.  fp8 is e4m3 with scales of one and fast accumulation; mxfp8 is e4m3 with a UE8M0 scale for
+ * each 32 elements along k, nvfp4 is e2m1 with a UE4M3 scale for each 16 and no scale of the whole
+ * (cuBLASLt documentation, "16/32-Element 1D Block Scaling for FP8 and FP4 Data Types": cuBLASLt
+ * 12.8, compute capability 10.0). */
 #ifndef RG_GEMM_H
 #define RG_GEMM_H
 
@@ -13,8 +16,8 @@
 #include "base/stats.h"
 #include "probe/gpu.h"
 
-enum gemm_dtype { GEMM_BF16, GEMM_FP8, GEMM_DTYPES };
-extern const char *const gemm_dtype_name[GEMM_DTYPES]; /* "bf16", "fp8" */
+enum gemm_dtype { GEMM_BF16, GEMM_FP8, GEMM_MXFP8, GEMM_NVFP4, GEMM_DTYPES };
+extern const char *const gemm_dtype_name[GEMM_DTYPES]; /* "bf16", "fp8", "mxfp8", "nvfp4" */
 
 struct gemm_shape {
     enum gemm_dtype dtype;
@@ -40,8 +43,9 @@ int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape 
 int gemm_put(struct gemm_job *j, gpu_stream stream, struct err *err);
 void gemm_finish(struct gemm_job *j);
 
-/* Is a small product right?  Every element against sums made on the host; wrong: EXIT_UNJUDGED
- * with the element.  A dtype that this GPU has not: EXIT_CONFIG. */
+/* gemm_check.c.  Is a small product right, scales of blocks and all?  Every element against sums
+ * made on the host; wrong: EXIT_UNJUDGED with the element.  A dtype that this GPU or this library
+ * has not: EXIT_CONFIG. */
 int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { DIMENSION_MAX = 1 << 24 };
 
-const char *const gemm_dtype_name[GEMM_DTYPES] = {"bf16", "fp8"};
+const char *const gemm_dtype_name[GEMM_DTYPES] = {"bf16", "fp8", "mxfp8", "nvfp4"};
 
 double gemm_flops(const struct gemm_shape *s)
 {
@@ -28,7 +28,7 @@ static int parse_shape(struct gemm_shape *s, char *text, struct err *err)
         if (!strcmp(text, gemm_dtype_name[i]))
             dtype = i;
     if (dtype < 0)
-        return err_usage(err, "\"%s\" is not bf16 or fp8", text);
+        return err_usage(err, "\"%s\" is not bf16, fp8, mxfp8 or nvfp4", text);
     s->dtype = (enum gemm_dtype)dtype;
     for (char *t = sizes ? strtok_r(sizes, "x", &save) : NULL; t; t = strtok_r(NULL, "x", &save))
         if (n == 3 || units_int(at[n++], t, 1, DIMENSION_MAX, err) < 0)

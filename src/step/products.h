@@ -31,7 +31,7 @@ enum { PASS_FORWARD, PASS_INPUT, PASS_WEIGHTS, PASS_COUNT };
 void product_pass(const struct product *p, int pass, double *m, double *n, double *k);
 
 /* What to measure for these models ("llama3.1-8b,llama3.1-70b"): tp 1, 2, 4 and 8, microbatches of
- * 8192 tokens in all passes and of 2048 forward, bf16 and fp8 (the head bf16 only); each shape
+ * 8192 tokens in all passes and of 2048 forward, in every dtype (the head bf16 only); each shape
  * once.  The caller frees *out. */
 int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err);
 

@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stand-in for cuBLASLt: products of the form that railgauge asks for (first operand
- * transposed, column major, bf16 or e4m3 to bf16).  Small ones are computed; every one takes, by
- * the clock of the stand-in for the driver, what FAKE_GEMM says:
+ * transposed, column major, bf16, e4m3 or e2m1 to bf16, with scales of blocks or without).  Small
+ * ones are computed; every one takes, by the clock of the stand-in for the driver, what FAKE_GEMM
+ * says:
  *   FAKE_GEMM="bf16=7e11,fp8=1.3e12,half=64"    rate * least / (least + half) FLOP/s, where least
  *                                               is the smallest of m, n and k
- * (these are the defaults but for half=0).  fp8 needs sm 89.  FAKE_FAULT: product:RANK has wrong
- * products, slowgpu:RANK:1:FACTOR takes longer by that factor (fake_skip()). */
+ *   FAKE_GEMM="mxfp8=1.3e12,nvfp4=2.6e12"       the same
+ *   FAKE_GEMM="version=120600"                  before 12.8 no mode of scales is known
+ * (these are the defaults but for half=0 and version=130100).  fp8 needs sm 89, scales of blocks sm
+ * 100.  Memory of operands, scales and product is touched at both ends, and scales outside of the
+ * matrix that are not zero spoil the product.  FAKE_FAULT: product:RANK has wrong products,
+ * scales:RANK leaves the scales out, slowgpu:RANK:1:FACTOR takes longer by that factor
+ * (fake_skip()). */
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cublasLt_fake.h"
 #include "fake.h"
-#include "probe/cublaslt_api.h"
 
-enum { NOT_INITIALIZED = 1, INVALID_VALUE = 7, NOT_SUPPORTED = 15, SMALL = 1 << 20, SM_MAJOR = 75 };
+enum { NOT_INITIALIZED = 1, INVALID_VALUE = 7, NOT_SUPPORTED = 15, SM_MAJOR = 75 };
 
-struct cublaslt_context {
-    int (*launch)(gpu_stream s, void (*fn)(void *), void *arg);
-    void *(*host)(const void *device);
-    bool (*fault)(const char *kind, int now, double *more);
-    void (*skip)(double seconds);
-    int sm;
-};
 struct cublaslt_desc {
-    int transa, transb;
-};
-struct cublaslt_layout {
-    int type;
-    uint64_t rows, cols;
-    int64_t ld;
+    int32_t trans[2], mode[2];
+    const unsigned char *scale[2];
+    int8_t fast;
 };
 struct cublaslt_preference {
     size_t workspace;
@@ -62,7 +57,7 @@ int cublasLtMatmul(cublaslt_handle h, cublaslt_desc d, const void *alpha, const 
 
 size_t cublasLtGetVersion(void)
 {
-    return 130100;
+    return (size_t)lt_setting("version", 130100);
 }
 
 const char *cublasLtGetStatusName(int status)
@@ -121,15 +116,29 @@ int cublasLtMatmulDescDestroy(cublaslt_desc d)
     return CUBLASLT_SUCCESS;
 }
 
+static const struct {
+    int attribute;
+    size_t at, size, since;
+} attributes[] = {
+    {CUBLASLT_DESC_TRANSA, offsetof(struct cublaslt_desc, trans[0]), 4, 0},
+    {CUBLASLT_DESC_TRANSB, offsetof(struct cublaslt_desc, trans[1]), 4, 0},
+    {CUBLASLT_DESC_FAST_ACCUM, offsetof(struct cublaslt_desc, fast), 1, 0},
+    {CUBLASLT_DESC_A_SCALE_POINTER, offsetof(struct cublaslt_desc, scale[0]), 8, 0},
+    {CUBLASLT_DESC_B_SCALE_POINTER, offsetof(struct cublaslt_desc, scale[1]), 8, 0},
+    {CUBLASLT_DESC_A_SCALE_MODE, offsetof(struct cublaslt_desc, mode[0]), 4, 120800},
+    {CUBLASLT_DESC_B_SCALE_MODE, offsetof(struct cublaslt_desc, mode[1]), 4, 120800},
+};
+
 int cublasLtMatmulDescSetAttribute(cublaslt_desc d, int attribute, const void *value, size_t size)
 {
-    if (attribute == CUBLASLT_DESC_FAST_ACCUM)
-        return size == 1 ? CUBLASLT_SUCCESS : INVALID_VALUE;
-    if (size != sizeof(int32_t) ||
-        (attribute != CUBLASLT_DESC_TRANSA && attribute != CUBLASLT_DESC_TRANSB))
-        return INVALID_VALUE;
-    memcpy(attribute == CUBLASLT_DESC_TRANSA ? &d->transa : &d->transb, value, size);
-    return CUBLASLT_SUCCESS;
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
+        if (attributes[i].attribute == attribute) {
+            if (size != attributes[i].size || cublasLtGetVersion() < attributes[i].since)
+                return INVALID_VALUE;
+            memcpy((unsigned char *)d + attributes[i].at, value, size);
+            return CUBLASLT_SUCCESS;
+        }
+    return INVALID_VALUE;
 }
 
 int cublasLtMatrixLayoutCreate(cublaslt_layout *out, int type, uint64_t rows, uint64_t cols,
@@ -167,16 +176,45 @@ int cublasLtMatmulPreferenceSetAttribute(cublaslt_preference p, int attribute, c
     return CUBLASLT_SUCCESS;
 }
 
-/* Shapes that fit each other, and what the real library asks of fp8: multiples of 16. */
+/* What A and B may be; lines of memory and rows of C are multiples of 16 bytes but for bf16, where
+ * that is only faster (documentation of cublasLtMatmul, the lists of requirements). */
+static const struct lt_format formats[] = {
+    {"bf16", CUBLASLT_R_16BF, 16, CUBLASLT_SCALE_SCALAR_32F, 0, 80, 1, 1, 7e11},
+    {"fp8", CUBLASLT_R_8F_E4M3, 8, CUBLASLT_SCALE_SCALAR_32F, 0, 89, 16, 16, 1.3e12},
+    {"mxfp8", CUBLASLT_R_8F_E4M3, 8, CUBLASLT_SCALE_VEC32_UE8M0, 32, 100, 16, 16, 1.3e12},
+    {"nvfp4", CUBLASLT_R_4F_E2M1, 4, CUBLASLT_SCALE_VEC16_UE4M3, 16, 100, 16, 32, 2.6e12},
+};
+
+static const struct lt_format *format_of(int type, int mode)
+{
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        if (formats[i].type == type && formats[i].mode == mode)
+            return &formats[i];
+    return NULL;
+}
+
+/* The real library says "The scaling mode for A scale (VEC16_UE4M3) requires a custom pointer" and
+ * INVALID_VALUE (NVIDIA/CUDALibrarySamples issue 274); addresses are multiples of 16 (its
+ * documentation, "1D Block Scaling Factors Layout"). */
+static bool scales_are_there(const cublaslt_desc d)
+{
+    for (int i = 0; i < 2; i++)
+        if (!d->scale[i] || (uintptr_t)d->scale[i] % 16)
+            return false;
+    return true;
+}
+
 static int judge(cublaslt_handle h, cublaslt_desc d, cublaslt_layout a, cublaslt_layout b,
                  cublaslt_layout out)
 {
-    bool fp8 = a->type == CUBLASLT_R_8F_E4M3;
+    const struct lt_format *f = format_of(a->type, d->mode[0]);
     uint64_t n = a->cols, m = b->cols, k = a->rows;
 
-    if (d->transa != CUBLASLT_OP_T || d->transb != CUBLASLT_OP_N || a->type != b->type ||
-        (!fp8 && a->type != CUBLASLT_R_16BF) || out->type != CUBLASLT_R_16BF ||
-        (fp8 && (h->sm < 89 || n % 16 || m % 16 || k % 16)))
+    if (f && f->along && !scales_are_there(d))
+        return INVALID_VALUE;
+    if (!f || h->sm < f->sm || d->mode[1] != f->mode || b->type != f->type ||
+        out->type != CUBLASLT_R_16BF || d->trans[0] != CUBLASLT_OP_T ||
+        d->trans[1] != CUBLASLT_OP_N || n % f->m || m % f->m || k % f->k)
         return NOT_SUPPORTED;
     if (b->rows != k || out->rows != n || out->cols != m || a->ld < (int64_t)k ||
         b->ld < (int64_t)k || out->ld < (int64_t)n)
@@ -200,85 +238,6 @@ int cublasLtMatmulAlgoGetHeuristic(cublaslt_handle h, cublaslt_desc d, cublaslt_
     return rc;
 }
 
-static double element(const unsigned char *at, bool fp8, size_t i)
-{
-    uint32_t bits;
-    uint16_t half;
-    float value;
-
-    if (fp8) { /* 1 sign, 4 exponent, 3 mantissa bits, bias 7 */
-        int e = at[i] >> 3 & 15, f = at[i] & 7;
-        double v = e ? ldexp(8 + f, e - 10) : ldexp(f, -9);
-        return at[i] >> 7 ? -v : v;
-    }
-    memcpy(&half, at + 2 * i, 2);
-    bits = (uint32_t)half << 16;
-    memcpy(&value, &bits, 4);
-    return (double)value;
-}
-
-static void put_bf16(unsigned char *at, size_t i, double value)
-{
-    float f = (float)value;
-    uint32_t bits;
-
-    memcpy(&bits, &f, 4);
-    bits += 0x7fff + (bits >> 16 & 1); /* to nearest, ties to even */
-    uint16_t half = (uint16_t)(bits >> 16);
-    memcpy(at + 2 * i, &half, 2);
-}
-
-struct task {
-    cublaslt_handle h;
-    const void *a, *b;
-    void *out;
-    struct cublaslt_layout al, bl, ol;
-};
-
-static void compute(const struct task *t)
-{
-    const unsigned char *a = t->h->host(t->a), *b = t->h->host(t->b);
-    bool fp8 = t->al.type == CUBLASLT_R_8F_E4M3;
-    unsigned char *out = t->h->host(t->out);
-
-    for (size_t m = 0; m < t->bl.cols; m++)
-        for (size_t n = 0; n < t->al.cols; n++) {
-            double sum = 0;
-            for (size_t k = 0; k < t->al.rows; k++)
-                sum += element(a, fp8, n * (size_t)t->al.ld + k) *
-                       element(b, fp8, m * (size_t)t->bl.ld + k);
-            put_bf16(out, m * (size_t)t->ol.ld + n, sum);
-        }
-    if (t->h->fault("product", 1, NULL))
-        put_bf16(out, 5, 77);
-}
-
-/* KEY=VALUE of FAKE_GEMM. */
-static double setting(const char *key, double otherwise)
-{
-    const char *text = getenv("FAKE_GEMM");
-    size_t len = strlen(key);
-
-    for (; text && *text; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-        if (!strncmp(text, key, len) && text[len] == '=')
-            return atof(text + len + 1);
-    return otherwise;
-}
-
-static void run(void *arg)
-{
-    struct task *t = arg;
-    double m = (double)t->bl.cols, n = (double)t->al.cols, k = (double)t->al.rows;
-    double least = fmin(m, fmin(n, k)), half = setting("half", 0);
-    bool fp8 = t->al.type == CUBLASLT_R_8F_E4M3;
-    double rate = fp8 ? setting("fp8", 1.3e12) : setting("bf16", 7e11);
-
-    if (m * n * k <= SMALL)
-        compute(t);
-    t->h->skip(2 * m * n * k / (rate * least / (least + half)));
-    free(t);
-}
-
 int cublasLtMatmul(cublaslt_handle h, cublaslt_desc d, const void *alpha, const void *a,
                    cublaslt_layout a_layout, const void *b, cublaslt_layout b_layout,
                    const void *beta, const void *c, cublaslt_layout c_layout, void *out,
@@ -289,11 +248,15 @@ int cublasLtMatmul(cublaslt_handle h, cublaslt_desc d, const void *alpha, const 
 
     (void)c, (void)c_layout;
     if (*(const float *)alpha != 1 || *(const float *)beta != 0 || algo->data[0] != 1 ||
-        (workspace_bytes && !workspace))
+        (workspace_bytes && !workspace) || (uintptr_t)a % 16 || (uintptr_t)b % 16 ||
+        (uintptr_t)out % 16)
         return INVALID_VALUE;
     if (rc)
         return rc;
-    struct task *t = malloc(sizeof(*t));
-    *t = (struct task){h, a, b, out, *a_layout, *b_layout, *out_layout};
-    return h->launch(stream, run, t) ? NOT_INITIALIZED : CUBLASLT_SUCCESS;
+    struct lt_task *t = malloc(sizeof(*t));
+    *t = (struct lt_task){h,          format_of(a_layout->type, d->mode[0]),
+                          {a, b},     {d->scale[0], d->scale[1]},
+                          out,        {*a_layout, *b_layout},
+                          *out_layout};
+    return h->launch(stream, lt_run, t) ? NOT_INITIALIZED : CUBLASLT_SUCCESS;
 }

@@ -18,6 +18,7 @@
  *   slow:3:1:0.5     rank 3 needs 0.5 s more for each operation
  *   init:3           CommInitRankConfig fails on rank 3
  *   product:3        rank 3's cuBLASLt gives wrong products
+ *   scales:3         ... and pays no heed to scales of blocks
  *   slowgpu:3:1:1.2  work of known duration takes 1.2 times as long on rank 3 (fake_skip())
  *   version:3        rank 3's NCCL says another version
  * RANK is the rank in the job (OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID).  FAKE_NCCL_VERSION

@@ -150,7 +150,7 @@ yardstick() {
 compute() {
     knows --compute || { skip "railgauge-probe has no --compute"; return; }
     local small=()
-    [ -z "$fake" ] || small=(--device-bytes 1M --gemm "bf16:256x128x64,bf16:64x64x64,fp8:256x128x64")
+    [ -z "$fake" ] || small=(--device-bytes 1M --gemm "bf16:512x256x128,bf16:256x256x256,fp8:512x256x128")
     LIMIT=240 ranks 1 "$probe" probe --compute "${small[@]}" -o "$out/compute.tsv" || return 1
     # Products: of each type the slowest, the middle and the fastest shape.
     awk -F'\t' '/^#/ {next} !at["kind"] {for (i = 1; i <= NF; i++) at[$i] = i; next}

@@ -6,7 +6,7 @@ load helper
 
 setup() {
     need_stand_ins "name NVIDIA H200" "hbm_Bps 4e7" "host_Bps 1e7"
-    export FAKE_GEMM=bf16=1e10,fp8=2e10,half=256
+    export FAKE_GEMM=bf16=1e10,fp8=2e10,mxfp8=3e10,nvfp4=4e10,half=256
     small=(--gemm bf16:1024x512x256,bf16:512x512x512,fp8:1024x512x256 --device-bytes 1M --time-cap 400ms --half-width 20%)
 }
 
@@ -73,9 +73,29 @@ close_to() { # GOT WANT SHARE
     [ "$(value 0 gemm bf16 1024)" = nan ]
 }
 
+@test "products with scales of blocks: where the GPU and the library have them, into matrix and prediction" {
+    scaled=bf16:1024x512x256,mxfp8:1024x512x256,nvfp4:1024x512x256
+    run -0 compute 1 --gemm $scaled
+    [[ $output == *'mxfp8 products'*'not measured: libcublasLt.so.13 has no mxfp8 product'*CUBLAS_STATUS_NOT_SUPPORTED* ]]
+    [ "$(value 0 gemm nvfp4 1024)" = nan ]
+    printf 'sm 100\nname NVIDIA GB200\n' >>gpus.txt
+    FAKE_GEMM=version=120605 run -0 compute 1 --gemm $scaled
+    [[ $output == *'nvfp4 products'*'not measured: no nvfp4 products in libcublasLt.so.13, 12.6.5: scales of'* ]]
+    run -0 railgauge run --transport copy --ranks 2 --no-plots -o c --epochs 1 -e 4K --pair-bytes 4K --op pair_bw \
+        "${small[@]}" --gemm $scaled
+    jq -e '[.compute.gemm[] | select(.m == 1024) | {(.dtype): (.flops / 1e10 * 2)}] | add |
+        (.bf16 - 1 | fabs) < 0.05 and (.mxfp8 - 3 | fabs) < 0.15 and (.nvfp4 - 4 | fabs) < 0.2' c/matrix.json
+    for dtype in mxfp8 nvfp4; do
+        run -0 --separate-stderr railgauge predict c/matrix.json --model llama3.1-8b --dtype $dtype --layout dp_shard=2 --json
+        jq -e --arg d "measured GEMM: $dtype products" '.compute_rate.source | startswith($d)' <<<"$output"
+    done
+    FAKE_FAULT=scales:0 run -2 compute 1 --gemm $scaled
+    grep -q 'the mxfp8 product 144x160x256 of this GPU is wrong: row 0, column 0 is ' log
+}
+
 @test "wrong products end it with exit 2, a GPU without memory with its words" {
     FAKE_FAULT=product:1 run -2 compute 2
-    grep -q 'rank 1.*the bf16 product 64x64x64 of this GPU is wrong: row 0, column 5 is 77' log
+    grep -q 'rank 1.*the bf16 product 144x160x256 of this GPU is wrong: row 0, column 5 is 77' log
     [ ! -e compute.tsv ]
     printf 'room 2000000\n' >>gpus.txt
     run -74 compute 2
@@ -92,5 +112,5 @@ close_to() { # GOT WANT SHARE
     run -64 --separate-stderr ranks 1 "$probe" probe --compute --model no-such --dry-run
     [[ $stderr == *no-such* ]]
     run -64 --separate-stderr ranks 1 "$probe" probe --compute --gemm fp4:1x2x3
-    [[ $stderr == *'--gemm: "fp4" is not bf16 or fp8'* ]]
+    [[ $stderr == *'--gemm: "fp4" is not bf16, fp8, mxfp8 or nvfp4'* ]]
 }

@@ -276,11 +276,14 @@ static void the_golden_example_is_read(void **state)
     (void)state;
     if (device_load(&t, "tests/golden/compute.tsv", &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(t.rows, 3);
+    assert_int_equal(t.rows, 6);
     assert_true(t.row[0].shape.dtype == GEMM_BF16 && t.row[0].shape.n == 6144);
     assert_true(t.row[1].kind == DEVICE_H2D && t.row[1].limit == 6.3e10);
     assert_true(isnan(t.row[2].value) && t.row[2].endpoint == 1);
     assert_string_equal(t.row[2].note, "no fp8 on this GPU");
+    assert_true(t.row[3].shape.dtype == GEMM_MXFP8 && t.row[3].value == 3.6e15);
+    assert_true(t.row[4].shape.dtype == GEMM_NVFP4 && t.row[4].value == 6.2e15);
+    assert_true(t.row[5].shape.dtype == GEMM_NVFP4 && isnan(t.row[5].value));
     device_free(&t);
 }
 
@@ -356,9 +359,9 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
                                   {8192, 28672, 4096},
                                   {8192, 4096, 14336},
                                   {8192, 128256, 4096}};
+    int count, heads = 0, of[GEMM_DTYPES] = {0};
     struct gemm_shape *s;
     struct err err;
-    int count, heads = 0;
 
     (void)state;
     assert_int_equal(products_shapes(&s, &count, "llama3.1-8b", &err), 0);
@@ -369,21 +372,59 @@ static void shapes_of_a_model_are_those_that_its_layers_multiply(void **state)
                      s[k].k == want[i][2];
         assert_int_equal(found, 1);
     }
-    for (int k = 0; k < count; k++)
-        heads += s[k].dtype == GEMM_FP8 && (s[k].n == 128256 || s[k].m == 128256);
+    for (int k = 0; k < count; k++) {
+        heads += s[k].dtype != GEMM_BF16 && (s[k].n == 128256 || s[k].m == 128256);
+        of[s[k].dtype]++;
+    }
     assert_int_equal(heads, 0);
-    assert_true(count > 60 && count < 150);
+    assert_true(of[GEMM_BF16] + of[GEMM_FP8] > 60 && of[GEMM_BF16] + of[GEMM_FP8] < 150);
+    assert_true(of[GEMM_MXFP8] == of[GEMM_FP8] && of[GEMM_NVFP4] == of[GEMM_FP8]);
     free(s);
     assert_int_equal(products_shapes(&s, &count, "llama3.1-8b,no-such", &err), -1);
     assert_non_null(strstr(err.text, "no-such"));
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp8:16x32x64,bf16:1x2x3", &err), 0);
     assert_true(count == 2 && s[0].dtype == GEMM_FP8 && s[0].k == 64 && s[1].m == 1);
     free(s);
+    assert_int_equal(gemm_shapes_parse(&s, &count, "mxfp8:16x32x64,nvfp4:1x2x3", &err), 0);
+    assert_true(count == 2 && s[0].dtype == GEMM_MXFP8 && s[1].dtype == GEMM_NVFP4);
+    free(s);
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp4:1x2x3", &err), -1);
-    assert_string_equal(err.text, "\"fp4\" is not bf16 or fp8");
+    assert_string_equal(err.text, "\"fp4\" is not bf16, fp8, mxfp8 or nvfp4");
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp8:1x2", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_int_equal(gemm_shapes_parse(&s, &count, "fp8:1x2x0", &err), -1);
+}
+
+/* Both gradients of every product, in every dtype that layers have, at tp 1 and 8 (70B: hidden
+ * 8192, 64 heads of 128 with 8 of k and v, 28672 wide; Llama 3 Herd of Models, table 3). */
+static void gradients_of_every_product_are_measured(void **state)
+{
+    static const struct {
+        const char *model;
+        int n, k; /* of the forward product of 8192 tokens */
+    } product[] = {
+        {"llama3.1-8b", 6144, 4096},   {"llama3.1-8b", 4096, 4096},   {"llama3.1-8b", 28672, 4096},
+        {"llama3.1-8b", 4096, 14336},  {"llama3.1-70b", 10240, 8192}, {"llama3.1-70b", 8192, 8192},
+        {"llama3.1-70b", 57344, 8192}, {"llama3.1-70b", 8192, 28672}, {"llama3.1-70b", 1280, 8192},
+        {"llama3.1-70b", 8192, 1024},  {"llama3.1-70b", 7168, 8192},  {"llama3.1-70b", 8192, 3584}};
+    enum { TOKENS = 8192 };
+    struct gemm_shape *s;
+    struct err err;
+    int count;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(product) / sizeof(*product); i++) {
+        int n = product[i].n, k = product[i].k, found[GEMM_DTYPES] = {0};
+        const int pass[3][3] = {{TOKENS, n, k}, {TOKENS, k, n}, {n, k, TOKENS}};
+        assert_int_equal(products_shapes(&s, &count, product[i].model, &err), 0);
+        for (int j = 0; j < count; j++)
+            for (int p = 0; p < 3; p++)
+                found[s[j].dtype] |=
+                    (s[j].m == pass[p][0] && s[j].n == pass[p][1] && s[j].k == pass[p][2]) << p;
+        for (int d = 0; d < GEMM_DTYPES; d++)
+            assert_int_equal(found[d], 7);
+        free(s);
+    }
 }
 
 /* --- the step --- */
@@ -398,12 +439,12 @@ struct asked {
     struct question question;
 };
 
-static void ask(struct asked *a, const char *layout, int dtype)
+static void ask_on(struct asked *a, const char *fabric, const char *layout, int dtype)
 {
     memset(a, 0, sizeof(*a));
     recipe_defaults(&a->recipe);
     a->recipe.dtype = dtype;
-    assert_int_equal(fabric_load(&a->fabric, "hgx-h200", NULL), 0);
+    assert_int_equal(fabric_load(&a->fabric, fabric, NULL), 0);
     assert_int_equal(matrix_from_fabric(&a->matrix, &a->fabric, 2, NULL), 0);
     assert_int_equal(model_load(&a->model, "llama3.1-8b", NULL), 0);
     assert_int_equal(constants_load(&a->constants, NULL, NULL), 0);
@@ -417,6 +458,11 @@ static void ask(struct asked *a, const char *layout, int dtype)
                                     .constants = &a->constants};
 }
 
+static void ask(struct asked *a, const char *layout, int dtype)
+{
+    ask_on(a, "hgx-h200", layout, dtype);
+}
+
 static void done(struct asked *a)
 {
     matrix_free(&a->matrix);
@@ -428,12 +474,16 @@ static void done(struct asked *a)
 /* The truth: a rate that depends on the smallest dimension. */
 static double truth(const char *dtype, double m, double n, double k)
 {
+    static const double best[GEMM_DTYPES] = {700e12, 1300e12, 1250e12, 2100e12};
     double least = fmin(m, fmin(n, k));
+    int d = 0;
 
-    return (strcmp(dtype, "fp8") ? 700e12 : 1300e12) * least / (least + 512);
+    while (strcmp(gemm_dtype_name[d], dtype))
+        d++;
+    return best[d] * least / (least + 512);
 }
 
-static void measure(struct matrix *m, const char *models)
+static void measure(struct matrix *m, const char *models, int dtypes)
 {
     struct gemm_shape *s;
     int count;
@@ -441,7 +491,9 @@ static void measure(struct matrix *m, const char *models)
     assert_int_equal(products_shapes(&s, &count, models, NULL), 0);
     for (int i = 0; i < count; i++) {
         const char *dtype = gemm_dtype_name[s[i].dtype];
-        add_gemm(&m->compute, dtype, s[i].m, s[i].n, s[i].k, truth(dtype, s[i].m, s[i].n, s[i].k));
+        if ((int)s[i].dtype < dtypes)
+            add_gemm(&m->compute, dtype, s[i].m, s[i].n, s[i].k,
+                     truth(dtype, s[i].m, s[i].n, s[i].k));
     }
     free(s);
 }
@@ -474,21 +526,23 @@ static double term(const struct prediction *p, const char *label)
 static void predictions_take_the_measured_products(void **state)
 {
     static const struct {
-        const char *layout;
+        const char *fabric, *layout;
         int dtype;
         double tp;
-    } want[] = {{"dp_shard=16", DTYPE_BF16, 1},
-                {"dp_shard=4,tp=4", DTYPE_BF16, 4},
-                {"dp_shard=8,tp=2", DTYPE_FP8, 2}};
+    } want[] = {{"hgx-h200", "dp_shard=16", DTYPE_BF16, 1},
+                {"hgx-h200", "dp_shard=4,tp=4", DTYPE_BF16, 4},
+                {"hgx-h200", "dp_shard=8,tp=2", DTYPE_FP8, 2},
+                {"gb200-nvl72", "dp_shard=72,tp=2", DTYPE_MXFP8, 2},
+                {"gb300-nvl72", "dp_shard=144", DTYPE_NVFP4, 1}};
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
         struct prediction before, after;
         struct asked a;
         struct err err;
-        ask(&a, want[i].layout, want[i].dtype);
+        ask_on(&a, want[i].fabric, want[i].layout, want[i].dtype);
         assert_int_equal(predict_step(&before, &a.question, &err), 0);
-        measure(&a.matrix, "llama3.1-8b,llama3.1-70b");
+        measure(&a.matrix, "llama3.1-8b,llama3.1-70b", GEMM_DTYPES);
         if (predict_step(&after, &a.question, &err) < 0)
             fail_msg("%s", err.text);
         double exact = linear_seconds(&a, dtype_name[want[i].dtype], want[i].tp);
@@ -513,7 +567,7 @@ static void shapes_that_were_not_measured_come_close(void **state)
 
     (void)state;
     ask(&a, "dp_shard=16", DTYPE_BF16);
-    measure(&a.matrix, "llama3.1-70b"); /* of another model */
+    measure(&a.matrix, "llama3.1-70b", GEMM_DTYPES); /* of another model */
     assert_int_equal(predict_step(&p, &a.question, &err), 0);
     double exact = linear_seconds(&a, "bf16", 1);
     assert_true(fabs(term(&p, "matrix products") / exact / p.microbatches - 1) < 0.05);
@@ -533,7 +587,7 @@ static void a_machine_without_a_data_sheet_is_predicted_from_what_was_measured(v
     assert_int_equal(predict_step(&p, &a.question, &err), -1);
     assert_non_null(strstr(err.text, "no compute rate is known"));
     prediction_free(&p);
-    measure(&a.matrix, "llama3.1-8b");
+    measure(&a.matrix, "llama3.1-8b", GEMM_MXFP8);
     a.matrix.compute.alone[ALONE_HBM] = 4e12;
     a.matrix.compute.share[ALONE_HBM] = 0.8;
     assert_int_equal(predict_step(&p, &a.question, &err), 0);
@@ -545,6 +599,10 @@ static void a_machine_without_a_data_sheet_is_predicted_from_what_was_measured(v
     a.recipe.dtype = DTYPE_NVFP4;
     assert_int_equal(predict_step(&p, &a.question, &err), -1);
     assert_non_null(strstr(err.text, "no nvfp4 products were measured"));
+    prediction_free(&p);
+    measure(&a.matrix, "llama3.1-8b", GEMM_DTYPES); /* on a GPU that has them */
+    assert_int_equal(predict_step(&p, &a.question, &err), 0);
+    assert_non_null(strstr(p.rate.source, "measured GEMM: nvfp4 products"));
     prediction_free(&p);
     done(&a);
 }
@@ -561,7 +619,7 @@ static void a_search_prices_each_layout_as_predict_does(void **state)
         struct asked a;
         struct eval e;
         ask(&a, layout[i], DTYPE_BF16);
-        measure(&a.matrix, "llama3.1-8b");
+        measure(&a.matrix, "llama3.1-8b", GEMM_MXFP8);
         assert_int_equal(predict_step(&p, &a.question, &err), 0);
         assert_int_equal(eval_open(&e, &a.question, &a.recipe, 16, &err), 0);
         eval_candidate(v, &e, &a.layout, &a.recipe);
@@ -726,6 +784,7 @@ int main(void)
         cmocka_unit_test(shapes_between_measured_ones_lie_between_them),
         cmocka_unit_test(products_are_the_work_of_linear_layers),
         cmocka_unit_test(shapes_of_a_model_are_those_that_its_layers_multiply),
+        cmocka_unit_test(gradients_of_every_product_are_measured),
         cmocka_unit_test(predictions_take_the_measured_products),
         cmocka_unit_test(shapes_that_were_not_measured_come_close),
         cmocka_unit_test(a_machine_without_a_data_sheet_is_predicted_from_what_was_measured),

@@ -30,6 +30,16 @@ SAME(CUBLASLT_OP_T, CUBLAS_OP_T);
 SAME(CUBLASLT_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA);
 SAME(CUBLASLT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB);
 SAME(CUBLASLT_DESC_FAST_ACCUM, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
+SAME(CUBLASLT_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
+SAME(CUBLASLT_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
+#if CUBLAS_VERSION >= 120800
+SAME(CUBLASLT_R_4F_E2M1, CUDA_R_4F_E2M1);
+SAME(CUBLASLT_DESC_A_SCALE_MODE, CUBLASLT_MATMUL_DESC_A_SCALE_MODE);
+SAME(CUBLASLT_DESC_B_SCALE_MODE, CUBLASLT_MATMUL_DESC_B_SCALE_MODE);
+SAME(CUBLASLT_SCALE_SCALAR_32F, CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F);
+SAME(CUBLASLT_SCALE_VEC16_UE4M3, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3);
+SAME(CUBLASLT_SCALE_VEC32_UE8M0, CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0);
+#endif
 SAME(CUBLASLT_PREF_MAX_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 SAME(sizeof(struct cublaslt_algo), sizeof(cublasLtMatmulAlgo_t));
 SAME(sizeof(struct cublaslt_found), sizeof(cublasLtMatmulHeuristicResult_t));
@@ -46,6 +56,9 @@ static void the_functions_take_what_they_are_given(void **state)
     assert_int_equal(sizeof(cublasComputeType_t), sizeof(int));
     assert_int_equal(sizeof(cublasStatus_t), sizeof(int));
     assert_int_equal(sizeof(cublasLtMatmulDescAttributes_t), sizeof(int));
+#if CUBLAS_VERSION >= 120800
+    assert_int_equal(sizeof(cublasLtMatmulMatrixScale_t), sizeof(int32_t));
+#endif
     assert_int_equal(sizeof(cublasLtMatmulPreferenceAttributes_t), sizeof(int));
 }
 

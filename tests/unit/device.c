@@ -19,8 +19,12 @@
 #include "probe/measure.h"
 
 static const struct gemm_shape shapes[] = {
-    {GEMM_BF16, 1024, 512, 256}, {GEMM_BF16, 512, 512, 512}, {GEMM_FP8, 1024, 512, 256}};
-enum { SHAPES = 3 };
+    {GEMM_BF16, 1024, 512, 256},  {GEMM_BF16, 512, 512, 512}, {GEMM_FP8, 1024, 512, 256},
+    {GEMM_MXFP8, 1024, 576, 288}, /* tiles of scales that are not full */
+    {GEMM_NVFP4, 1040, 512, 256},
+};
+#define RATES "bf16=5e9,fp8=9e9,mxfp8=8e9,nvfp4=2e10,half=256"
+enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
 
 static struct device_opts opts(void)
 {
@@ -57,10 +61,10 @@ static int open_fake(void **state)
     FILE *f = fdopen(mkstemp(path), "w");
 
     /* 1 MiB takes 105 ms to copy, by the clock of the stand-in and not of the wall. */
-    fputs("hbm_Bps 2e7\nhost_Bps 1e7\n", f);
+    fputs("sm 100\nhbm_Bps 2e7\nhost_Bps 1e7\n", f);
     fclose(f);
     setenv("FAKE_GPU", path, 1);
-    setenv("FAKE_GEMM", "bf16=5e9,fp8=9e9,half=256", 1);
+    setenv("FAKE_GEMM", RATES, 1);
     unsetenv("FAKE_FAULT");
     static int ready;
     *state = gpu_open(0, &err) < 0 ? NULL : &ready;
@@ -135,6 +139,8 @@ static void products_take_what_the_library_does(void **state)
     near(g[0].value, 5e9 * 256 / 512, 0.06);
     near(g[1].value, 5e9 * 512 / 768, 0.06);
     near(g[2].value, 9e9 * 256 / 512, 0.06);
+    near(g[3].value, 8e9 * 288 / 544, 0.06);
+    near(g[4].value, 2e10 * 256 / 512, 0.06);
     for (int i = 0; i < SHAPES; i++)
         assert_memory_equal(&g[i].shape, &shapes[i], sizeof(shapes[i]));
     setenv("FAKE_FAULT", "slowgpu:0:1:1.25", 1);
@@ -146,37 +152,67 @@ static void products_take_what_the_library_does(void **state)
 
 static void wrong_products_end_it(void **state)
 {
+    static const char *const fault[] = {"product:0", "scales:0"};
+    static const char *const why[] = {"the bf16 product 144x160x256 of this GPU is wrong: row 0, "
+                                      "column 5 is 77, expected ",
+                                      "the mxfp8 product 144x160x256 of this GPU is wrong: row 0, "
+                                      "column 0 is "};
     struct device_opts o = opts();
     struct device_row *rows = mem_calloc((size_t)device_rows(&o), sizeof(*rows));
     struct err err;
 
     NEED_FAKE;
-    setenv("FAKE_FAULT", "product:0", 1);
-    assert_int_equal(measure(rows, &o, &err), -1);
-    unsetenv("FAKE_FAULT");
-    assert_int_equal(err.code, EXIT_UNJUDGED);
-    assert_non_null(
-        strstr(err.text, "the bf16 product 64x64x64 of this GPU is wrong: row 0, column 5 is 77"));
+    for (int i = 0; i < 2; i++) {
+        setenv("FAKE_FAULT", fault[i], 1);
+        assert_int_equal(measure(rows, &o, &err), -1);
+        unsetenv("FAKE_FAULT");
+        assert_int_equal(err.code, EXIT_UNJUDGED);
+        if (!strstr(err.text, why[i]))
+            fail_msg("%s", err.text);
+    }
     free(rows);
 }
 
 static void shapes_without_an_algorithm_are_told_and_the_others_measured(void **state)
 {
-    static const struct gemm_shape odd[] = {{GEMM_FP8, 100, 16, 16}, {GEMM_BF16, 100, 64, 64}};
+    static const struct gemm_shape odd[] = {
+        {GEMM_FP8, 100, 16, 16}, {GEMM_NVFP4, 16, 32, 48}, {GEMM_BF16, 100, 64, 64}};
     struct device_opts o = opts();
     struct device_row rows[32];
     struct err err;
 
     NEED_FAKE;
     o.shape = odd;
-    o.shapes = 2;
+    o.shapes = 3;
     assert_true(device_rows(&o) <= 32);
     assert_int_equal(measure(rows, &o, &err), 0);
-    const struct device_row *g = &rows[device_rows(&o) - 2];
-    assert_true(isnan(g[0].value));
+    const struct device_row *g = &rows[device_rows(&o) - 3];
+    assert_true(isnan(g[0].value) && isnan(g[1].value));
     assert_string_equal(g[0].note, "libcublasLt.so.13 has no fp8 product 100x16x16 for this GPU: "
                                    "CUBLAS_STATUS_NOT_SUPPORTED");
-    assert_true(g[1].value > 0);
+    assert_string_equal(g[1].note, "libcublasLt.so.13 has no nvfp4 product 16x32x48 for this GPU: "
+                                   "CUBLAS_STATUS_NOT_SUPPORTED");
+    assert_true(g[2].value > 0);
+}
+
+static void a_library_from_before_scales_of_blocks_is_named(void **state)
+{
+    struct device_opts o = opts();
+    int n = device_rows(&o);
+    struct device_row *rows = mem_calloc((size_t)n, sizeof(*rows));
+    const struct device_row *g = &rows[n - SHAPES];
+    struct err err;
+
+    NEED_FAKE;
+    setenv("FAKE_GEMM", "version=120605", 1);
+    assert_int_equal(measure(rows, &o, &err), 0);
+    setenv("FAKE_GEMM", RATES, 1);
+    assert_true(g[0].value > 0 && g[2].value > 0);
+    assert_true(isnan(g[3].value) && isnan(g[4].value));
+    assert_string_equal(g[3].note, "no mxfp8 products in libcublasLt.so.13, 12.6.5: scales of "
+                                   "blocks came with 12.8");
+    assert_non_null(strstr(g[4].note, "no nvfp4 products"));
+    free(rows);
 }
 
 static void a_gpu_that_fails_is_not_measured(void **state)
@@ -214,6 +250,7 @@ int main(void)
         cmocka_unit_test(products_take_what_the_library_does),
         cmocka_unit_test(wrong_products_end_it),
         cmocka_unit_test(shapes_without_an_algorithm_are_told_and_the_others_measured),
+        cmocka_unit_test(a_library_from_before_scales_of_blocks_is_named),
         cmocka_unit_test(a_gpu_that_fails_is_not_measured),
         cmocka_unit_test(a_signal_ends_it),
     };
