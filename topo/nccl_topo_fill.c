@@ -37,6 +37,15 @@ static int by_busid(const void *x, const void *y)
     return strcmp((*(struct device *const *)x)->busid, (*(struct device *const *)y)->busid);
 }
 
+/* A rail or plane that nobody told before. */
+static void number(int *to, enum source *source, int told)
+{
+    if (*to >= 0 || told < 0)
+        return;
+    *to = told;
+    *source = SOURCE_NCCL;
+}
+
 static void fill_nic(struct fill *f, int i)
 {
     const struct device *d = f->net[i];
@@ -57,8 +66,8 @@ static void fill_nic(struct fill *f, int i)
     if (n->rate_Bps <= 0 && d->Mbps > 0)
         n->rate_Bps = convert_in(CONVERT_NCCL_SPEED, (double)d->Mbps);
     n->numa = n->numa < 0 ? d->numa : n->numa;
-    n->rail = n->rail < 0 ? d->rail : n->rail;
-    n->plane = n->plane < 0 ? d->plane : n->plane;
+    number(&n->rail, &n->rail_source, d->rail);
+    number(&n->plane, &n->plane_source, d->plane);
     f->nic[i] = at;
 }
 

@@ -88,8 +88,7 @@ static void tell_endpoints(struct topo *t)
         if (n && n->rail >= 0 && e->place.at[LEVEL_RAIL] < 0) {
             snprintf(name, sizeof(name), "rail-%d", n->rail);
             e->place.at[LEVEL_RAIL] = topo_add_group(t, LEVEL_RAIL, name);
-            e->source[LEVEL_RAIL] =
-                (unsigned char)(n->leaf_source != SOURCE_NONE ? n->leaf_source : n->source);
+            e->source[LEVEL_RAIL] = (unsigned char)n->rail_source;
         }
     }
 }

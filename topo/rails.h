@@ -9,9 +9,9 @@
 
 #include "topo/topo.h"
 
-/* Fill use, rail and plane of NICs (what is set stays: the user's truth), of endpoints leaf (from
- * LLDP) and rail where they are not visible, and claim the leaves that LLDP tells.  After all
- * sources; again is harmless. */
+/* Fill use, rail and plane of NICs with their sources (what is set stays: the user's truth), of
+ * endpoints leaf (from LLDP) and rail where they are not visible, and claim the leaves that LLDP
+ * tells.  After all sources; again is harmless. */
 void rails_find(struct topo *t);
 
 /* Ready values for NCCL, the caller frees; NULL: nothing to say.  Plain
@@ -21,6 +21,9 @@ char *rails_ib_hca(const struct topo *t, int host, bool rails);
 /* NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA, all compute NICs where TCP is all. */
 char *rails_socket(const struct topo *t, int host);
 /* The part of the picture: uses and values, once for hosts that are alike; stream is a FILE *. */
+/* "compute (sysfs), rail 3 (ibnet)": what is known of that with its sources, the caller frees. */
+char *rails_nic_text(const struct nic *n);
+
 void rails_print(const struct topo *t, void *stream);
 
 #endif

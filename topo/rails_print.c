@@ -101,26 +101,93 @@ char *rails_socket(const struct topo *t, int host)
     return value_of(t, host, true, false);
 }
 
-/* "compute mlx5_[0-7], storage mlx5_8, management eno1" */
+/* Both are taken over. */
+static char *extend(char *text, char *item)
+{
+    char *longer = mem_printf("%s%s%s", text, *text ? ", " : "", item);
+
+    free(text);
+    free(item);
+    return longer;
+}
+
+char *rails_nic_text(const struct nic *n)
+{
+    char *text = mem_strdup("");
+
+    if (n->use != NIC_UNKNOWN)
+        text =
+            extend(text, mem_printf("%s (%s)", nic_use_name[n->use], source_name[n->use_source]));
+    if (n->rail >= 0)
+        text = extend(text, mem_printf("rail %d (%s)", n->rail, source_name[n->rail_source]));
+    if (n->plane >= 0)
+        text = extend(text, mem_printf("plane %d (%s)", n->plane, source_name[n->plane_source]));
+    return text;
+}
+
+/* Behind text, source by source, the names that go with each NIC (NULL: none). */
+static char *extend_by_source(char *text, const struct nics *v, const char *what,
+                              char *const *names, const enum source *source)
+{
+    char **same = mem_calloc((size_t)v->count + 1, sizeof(*same));
+
+    for (int s = 0; s < SOURCE_COUNT; s++) {
+        int n = 0;
+        for (int i = 0; i < v->count; i++)
+            if (names[i] && (int)source[i] == s)
+                same[n++] = names[i];
+        if (!n)
+            continue;
+        char *fold = hostlist_fold(same, n);
+        text =
+            extend(text, mem_printf("%s%s%s (%s)", what, *what ? " " : "", fold, source_name[s]));
+        free(fold);
+    }
+    free(same);
+    return text;
+}
+
+/* "rail-[0-7] (ibnet)": the distinct ones, as the level names them. */
+static char *extend_numbers(char *text, const struct nics *v, bool planes)
+{
+    char **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
+
+    for (int i = 0; i < v->count; i++) {
+        const struct nic *n = &v->t->nic[v->nic[i]];
+        int number = planes ? n->plane : n->rail;
+        char *name = number < 0 ? NULL : mem_printf("%s-%d", planes ? "plane" : "rail", number);
+        source[i] = planes ? n->plane_source : n->rail_source;
+        for (int k = 0; k < i && name; k++)
+            if (names[k] && source[k] == source[i] && !strcmp(names[k], name)) {
+                free(name);
+                name = NULL;
+            }
+        names[i] = name;
+    }
+    text = extend_by_source(text, v, "", names, source);
+    hostlist_free(names, v->count);
+    free(source);
+    return text;
+}
+
+/* "compute mlx5_[0-7] (sysfs), storage mlx5_8 (sysfs), rail-[0-7] (ibnet)" */
 static char *uses_text(const struct nics *v)
 {
     char *text = mem_strdup(""), **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
 
     for (int use = NIC_COMPUTE; use < NIC_USES; use++) {
-        int n = 0;
-        for (int i = 0; i < v->count; i++)
-            if ((int)v->t->nic[v->nic[i]].use == use)
-                names[n++] = v->t->nic[v->nic[i]].name;
-        if (!n)
-            continue;
-        char *fold = hostlist_fold(names, n);
-        char *longer = mem_printf("%s%s%s %s", text, *text ? ", " : "", nic_use_name[use], fold);
-        free(text);
-        text = longer;
-        free(fold);
+        for (int i = 0; i < v->count; i++) {
+            struct nic *n = &v->t->nic[v->nic[i]];
+            names[i] = (int)n->use == use ? n->name : NULL;
+            source[i] = n->use_source;
+        }
+        text = extend_by_source(text, v, nic_use_name[use], names, source);
     }
     free(names);
-    return text;
+    free(source);
+    return extend_numbers(extend_numbers(text, v, false), v, true);
 }
 
 /* What is printed of a host; hosts with the same text are alike. */

@@ -197,9 +197,15 @@ void rails_rails(struct rails *r)
         int p = plane[i] < 0 ? 0 : plane[i];
         if (!counts(n))
             continue;
-        n->plane = n->plane < 0 ? plane[i] : n->plane;
-        if (n->rail < 0 && n->leaf_source != SOURCE_NONE && position[i] < POSITIONS && rails[p] > 1)
+        if (n->plane < 0 && plane[i] >= 0) {
+            n->plane = plane[i];
+            n->plane_source = n->leaf_source;
+        }
+        if (n->rail < 0 && n->leaf_source != SOURCE_NONE && position[i] < POSITIONS &&
+            rails[p] > 1) {
             n->rail = l.number[leaf_at(&l, n, p)];
+            n->rail_source = n->leaf_source;
+        }
     }
     say_unseen(r);
     topo_free(&l.names);

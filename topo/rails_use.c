@@ -9,9 +9,10 @@
 #include "base/units.h"
 #include "topo/rails_parts.h"
 
-static void put(struct nic *n, enum nic_use use, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void put(struct nic *n, enum nic_use use, const char *fmt, ...)
+/* source: who told that which decides. */
+static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
 {
     va_list args;
 
@@ -19,6 +20,7 @@ static void put(struct nic *n, enum nic_use use, const char *fmt, ...)
     vsnprintf(n->why, sizeof(n->why), fmt, args);
     va_end(args);
     n->use = use;
+    n->use_source = use == NIC_UNKNOWN ? SOURCE_NONE : source;
 }
 
 static const char *layer_text(const struct nic *n)
@@ -85,15 +87,16 @@ static void rdma_use(struct nic *n, const struct nic *kind, int near)
     if (kind->rate_Bps > 0)
         units_rate_text(other, kind->rate_Bps);
     if (n->up && same_kind(n, kind))
-        put(n, NIC_COMPUTE, near ? "nearest to %d GPU%s" : "of the kind of those near GPUs", near,
+        put(n, NIC_COMPUTE, n->source,
+            near ? "nearest to %d GPU%s" : "of the kind of those near GPUs", near,
             near == 1 ? "" : "s");
     else if (!n->up && n->layer == kind->layer && same_board(n, kind))
-        put(n, NIC_COMPUTE, "down; of the compute NICs' link and board");
+        put(n, NIC_COMPUTE, n->source, "down; of the compute NICs' link and board");
     else if (n->up && n->layer == kind->layer && near && same_board(n, kind))
-        put(n, NIC_COMPUTE, "nearest to a GPU, at %s where others have %s", is, other);
+        put(n, NIC_COMPUTE, n->source, "nearest to a GPU, at %s where others have %s", is, other);
     else
-        put(n, NIC_STORAGE, "%s at %s, compute: %s at %s", layer_text(n), is, layer_text(kind),
-            other);
+        put(n, NIC_STORAGE, n->source, "%s at %s, compute: %s at %s", layer_text(n), is,
+            layer_text(kind), other);
 }
 
 /* A plain interface of an RDMA NIC's ports (a bond) is there for what that is. */
@@ -111,15 +114,15 @@ static void plain_use(const struct nics *v, struct nic *n, double fastest, int u
     char unit[UNITS_TEXT];
 
     if (!n->up)
-        put(n, NIC_UNKNOWN, "down");
+        put(n, NIC_UNKNOWN, n->source, "down");
     else if (up == 1)
-        put(n, NIC_COMPUTE, "the only NIC that is up");
+        put(n, NIC_COMPUTE, n->source, "the only NIC that is up");
     else if (fastest <= 0)
-        put(n, NIC_UNKNOWN, "no speed of the %d NICs is visible", v->to - v->from);
+        put(n, NIC_UNKNOWN, n->source, "no speed of the %d NICs is visible", v->to - v->from);
     else if (n->rate_Bps == fastest)
-        put(n, NIC_COMPUTE, "the fastest of a host without RDMA");
+        put(n, NIC_COMPUTE, n->source, "the fastest of a host without RDMA");
     else
-        put(n, NIC_MANAGEMENT, "slower than %s", units_rate_text(unit, fastest));
+        put(n, NIC_MANAGEMENT, n->source, "slower than %s", units_rate_text(unit, fastest));
 }
 
 /* Compute NICs on a network with fewer NICs of this host than the main one, and near no GPU, are
@@ -140,7 +143,8 @@ static void other_networks(const struct nics *v, const bool *set)
         int nic = v->r->order[i], part = v->r->part[nic];
         if (at(v, i)->use == NIC_COMPUTE && !set[nic] && part >= 0 && part < PARTS &&
             count[part] < count[main] && !v->r->near[nic])
-            put(at(v, i), NIC_STORAGE, "on another network than %d others", count[main]);
+            put(at(v, i), NIC_STORAGE, SOURCE_IBNET, "on another network than %d others",
+                count[main]);
     }
 }
 
@@ -166,9 +170,9 @@ static void host_uses(const struct nics *v, const bool *set)
         if (set[v->r->order[i]] || (n->rdma && kind))
             continue;
         if (same)
-            put(n, same->use, "its ports are those of %.31s", same->name);
+            put(n, same->use, same->use_source, "its ports are those of %.31s", same->name);
         else if (kind)
-            put(n, NIC_MANAGEMENT, "no RDMA, beside %d that have it", rdma);
+            put(n, NIC_MANAGEMENT, n->source, "no RDMA, beside %d that have it", rdma);
         else if (!n->rdma)
             plain_use(v, n, fastest, up);
     }

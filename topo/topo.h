@@ -96,6 +96,9 @@ struct nic {
     int rail, plane; /* from 0; -1: not known */
     enum nic_use use;
     char why[64]; /* what `use` rests on: "same leaves as 31 others", "no GPU near it" */
+    /* Who told them, or what they follow from: a rail and a plane from the leaf, a use from the
+     * NIC's link and speed or from the network that it is on. */
+    enum source rail_source, plane_source, use_source;
 };
 void nic_init(struct nic *n, int host); /* nothing told: -1s */
 

@@ -31,7 +31,7 @@ int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err 
 
 /* What else is known of NICs, a row for each of which something is, and how NICs reach GPU memory
  * (port_rows.c); only where there is some. */
-enum { NIC_PORT_COLUMNS = 14, GPUDIRECT_COLUMNS = 2 };
+enum { NIC_PORT_COLUMNS = 17, GPUDIRECT_COLUMNS = 2 };
 extern const char *const port_columns[NIC_PORT_COLUMNS],
     *const gpudirect_columns[GPUDIRECT_COLUMNS];
 bool port_told(const struct nic *n);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/net.h"
+#include "topo/rails.h"
 #include "verdict/explain_parts.h"
 
 static const char *host_name(const struct topo *t, int endpoint)
@@ -141,8 +142,11 @@ static void say_nic(struct explain *e, const struct topo *t, int endpoint, int n
                     host_name(t, endpoint), kind(t, endpoint), t->endpoint[endpoint].local);
         return;
     }
-    explain_hop(e, n->rate_Bps, n->rate_Bps > 0 ? "rate of the port" : NULL, "%s %s%s%s",
-                host_name(t, endpoint), n->name, layer[n->layer], n->up ? "" : ", DOWN");
+    char *facts = rails_nic_text(n);
+    explain_hop(e, n->rate_Bps, n->rate_Bps > 0 ? "rate of the port" : NULL, "%s %s%s%s%s%s",
+                host_name(t, endpoint), n->name, layer[n->layer], n->up ? "" : ", DOWN",
+                *facts ? ", " : "", facts);
+    free(facts);
 }
 
 static void way_net(struct explain *e, const struct topo *t)

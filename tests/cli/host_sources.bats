@@ -74,7 +74,18 @@ XML
     [ "$status" -eq 0 ]
     [[ $output == *"2 leaves (lldp)"*"2 rails (lldp)"* ]]
     [[ $output == *"NCCL_IB_HCA='=mlx5_0:1:0:0,mlx5_1:1:1:0' (NCCL 2.30 and later: with rail and plane)"* ]]
+    [[ $output == *"compute mlx5_[0-1] (nccl), rail-[0-1] (lldp)"* ]]
+    [ "$(jq -c '[.ports.rows[] | .[10:13] + .[14:17]] | unique' t.json)" = '[[0,null,"compute","lldp","none","nccl"],[1,null,"compute","lldp","none","nccl"]]' ]
     [ "$(jq -c '.claims.rows' t.json)" = '[["lldp","leaf","lldp","leaf-01+leaf-02","n[1-2]"]]' ]
+}
+
+@test "a topology file without sources of rails and uses is read and gets them" {
+    run railgauge discover "$top/tests/bad/topology/ports-before.json" -o t.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"compute eth0 (sysfs), rail-0 (lldp), plane-1 (lldp)"* ]]
+    [ "$(jq -c '[.ports.rows[] | .[14:17]]' t.json)" = '[["lldp","lldp","sysfs"]]' ]
+    railgauge discover t.json -q -o u.json
+    [ "$(jq -c '.ports' u.json)" = "$(jq -c '.ports' t.json)" ]
 }
 
 @test "hwloc's XML of version 3 is refused with a way out" {

@@ -165,6 +165,9 @@ static void rccl_s_files_have_links_rails_and_planes(void **state)
     assert_int_equal(t.gpu[0].path[1], PATH_PHB);
     assert_string_equal(t.nic[1].name, "mlx5_1:2");
     assert_true(t.nic[1].rail == 1 && t.nic[1].plane == 1 && t.nic[1].numa == 1);
+    assert_int_equal(t.nic[1].rail_source, SOURCE_NCCL);
+    assert_int_equal(t.nic[1].plane_source, SOURCE_NCCL);
+    assert_int_equal(t.nic[1].use_source, SOURCE_NONE); /* not asked yet */
     assert_true(t.nic[1].rate_Bps == 25e9);
     topo_free(&t);
 }

@@ -108,7 +108,10 @@ static void a_pod_has_eight_rails_and_its_storage_is_left_out(void **state)
             const struct nic *n = &t.nic[h * 10 + 1 + k];
             assert_int_equal(n->use, NIC_COMPUTE);
             assert_int_equal(n->rail, k);
+            assert_int_equal(n->rail_source, SOURCE_IBNET);
+            assert_int_equal(n->use_source, SOURCE_SYSFS);
             assert_int_equal(n->plane, -1);
+            assert_int_equal(n->plane_source, SOURCE_NONE);
             const struct endpoint *e = &t.endpoint[h * 8 + k];
             assert_int_equal(e->place.at[LEVEL_RAIL], k);
             assert_int_equal(e->source[LEVEL_RAIL], SOURCE_IBNET);
@@ -216,6 +219,7 @@ static void two_ports_of_each_card_are_two_planes(void **state)
     rails_find(&t);
     same(rails_ib_hca(&t, 1, false), "=mlx5_0:1,mlx5_0:2,mlx5_1:1,mlx5_1:2");
     same(rails_ib_hca(&t, 1, true), "=mlx5_0:1:0:0,mlx5_0:2:0:1,mlx5_1:1:1:0,mlx5_1:2:1:1");
+    assert_int_equal(nic(&t, 1, "mlx5_0:2")->plane_source, SOURCE_LLDP);
     same(rails_socket(&t, 1), "=net-mlx5_0,net-mlx5_0:2,net-mlx5_1,net-mlx5_1:2");
     topo_free(&t);
     /* Ports that share a leaf somewhere are two ways into one network. */
@@ -276,6 +280,8 @@ static void networks_without_a_cable_between_them_are_planes_or_storage(void **s
     }
     rails_find(&t);
     same(rails_ib_hca(&t, 1, true), "=mlx5_0:1:0:0,mlx5_1:1:0:1,mlx5_2:1:1:0,mlx5_3:1:1:1");
+    assert_int_equal(nic(&t, 1, "mlx5_3")->plane_source, SOURCE_IBNET);
+    same(rails_nic_text(nic(&t, 1, "mlx5_3")), "compute (sysfs), rail 1 (ibnet), plane 1 (ibnet)");
     topo_free(&t);
     /* One NIC of three in the other network: no plane, whatever its speed. */
     make_networks(&t);
@@ -292,6 +298,7 @@ static void networks_without_a_cable_between_them_are_planes_or_storage(void **s
     rails_find(&t);
     assert_int_equal(nic(&t, 1, "mlx5_1")->use, NIC_STORAGE);
     assert_string_equal(nic(&t, 1, "mlx5_1")->why, "on another network than 2 others");
+    assert_int_equal(nic(&t, 1, "mlx5_1")->use_source, SOURCE_IBNET);
     same(rails_ib_hca(&t, 1, true), "=mlx5_0:1:0:0,mlx5_2:1:1:0");
     topo_free(&t);
 }
@@ -305,12 +312,14 @@ static void what_the_user_says_stays(void **state)
     nic(&t, 0, "mlx5_0")->rail = 42;
     nic(&t, 0, "mlx5_0")->plane = 3;
     nic(&t, 0, "mlx5_1")->use = NIC_STORAGE;
+    nic(&t, 0, "mlx5_1")->use_source = SOURCE_USER;
     nic(&t, 0, "eno1")->use = NIC_COMPUTE;
     rails_find(&t);
     assert_int_equal(nic(&t, 0, "mlx5_0")->rail, 42);
     assert_int_equal(nic(&t, 0, "mlx5_0")->plane, 3);
     assert_int_equal(nic(&t, 0, "mlx5_1")->use, NIC_STORAGE);
     assert_int_equal(nic(&t, 0, "eno1")->use, NIC_COMPUTE);
+    assert_int_equal(nic(&t, 0, "mlx5_1")->use_source, SOURCE_USER);
     topo_free(&t);
 }
 

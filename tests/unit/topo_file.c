@@ -112,6 +112,9 @@ static void same_topo(const struct topo *a, const struct topo *b)
         assert_int_equal(x->rail, y->rail);
         assert_int_equal(x->plane, y->plane);
         assert_int_equal(x->use, y->use);
+        assert_int_equal(x->rail_source, y->rail_source);
+        assert_int_equal(x->plane_source, y->plane_source);
+        assert_int_equal(x->use_source, y->use_source);
         assert_string_equal(x->why, y->why);
     }
     same_endpoints(a, b);
@@ -150,6 +153,9 @@ static void make_mixed(struct topo *t)
     n->rail = 3;
     n->plane = 1;
     n->use = NIC_COMPUTE;
+    n->rail_source = SOURCE_IBNET;
+    n->plane_source = SOURCE_NCCL;
+    n->use_source = SOURCE_USER;
     strcpy(n->why, "near GPU 0");
     nic_init(&t->nic[1], a);
     strcpy(t->nic[1].name, "eth0");
