@@ -47,8 +47,9 @@ static bool read_gid(struct gid *g, const char *root, const char *base, int inde
     return true;
 }
 
-/* Which address NCCL takes on Ethernet unless NCCL_IB_GID_INDEX says it: an IPv4 one before others,
- * then RoCE v2 before v1 (NCCL, src/transport/net_ib). */
+/* Which address NCCL takes on Ethernet unless NCCL_IB_GID_INDEX, _ADDR_FAMILY, _ADDR_RANGE or
+ * _ROCE_VERSION_NUM say it: the first IPv4 one of RoCE v2, else the first IPv4 one, else number 0
+ * (NVIDIA/nccl at 0456df20, src/transport/net_ib/connect.cc, ncclUpdateGidIndex). */
 static int choose_gid(const char *root, const char *base)
 {
     struct gid best, next;
@@ -56,15 +57,21 @@ static int choose_gid(const char *root, const char *base)
 
     if (!read_gid(&best, root, base, 0))
         return -1;
-    for (int i = 1; i < GIDS_MAX && read_gid(&next, root, base, i); i++) {
-        bool better = next.ipv4 && (!best.ipv4 || (next.valid && next.version == 2 &&
-                                                   (best.version != next.version || !best.valid)));
-        if (better) {
+    for (int i = 1; i < GIDS_MAX && read_gid(&next, root, base, i); i++)
+        if (next.ipv4 && (!best.ipv4 || (next.version == 2 && best.version != 2))) {
             at = i;
             best = next;
         }
-    }
     return best.valid ? at : -1;
+}
+
+/* On InfiniBand number 1 where it has an identifier for routing between subnets (FLID, bytes 4 and
+ * 5), unless NCCL_IB_ROUTABLE_FLID_GID_INDEX says another; else 0 (there, ncclIbGetGidIndex). */
+static int infiniband_gid(const char *root, const char *base)
+{
+    struct gid g;
+
+    return read_gid(&g, root, base, 1) && (g.raw[4] || g.raw[5]) ? 1 : 0;
 }
 
 static void read_gids(struct nic *n, const char *root, const char *base)
@@ -72,7 +79,7 @@ static void read_gids(struct nic *n, const char *root, const char *base)
     char line[LINE];
     struct gid g;
 
-    n->gid_index = n->layer == LINK_ETHERNET ? choose_gid(root, base) : 0;
+    n->gid_index = n->layer == LINK_ETHERNET ? choose_gid(root, base) : infiniband_gid(root, base);
     if (n->gid_index < 0 || !read_gid(&g, root, base, n->gid_index) || !g.valid) {
         n->gid_index = -1;
         return;

@@ -165,6 +165,34 @@ static void infiniband_ports_are_known_by_the_guid_in_their_address(void **state
     topo_free(&t);
 }
 
+/* The address with the identifier FLID (here 0x0102) is number 1 there. */
+static void routable_infiniband_ports_have_the_address_that_nccl_takes(void **state)
+{
+    static const char *const text[] = {"fe80:0000:0102:0001:b8e9:2403:0091:a2c0",
+                                       "fe80:0000:0000:0000:b8e9:2403:0091:a2c0"};
+    char *root = mem_printf("%s/gb300-tray", folder),
+         *file = mem_printf("%s/sys/class/infiniband/mlx5_0/ports/1/gids/1", root);
+    struct topo t;
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(file, "w");
+        assert_non_null(f);
+        fprintf(f, "%s\n", text[i]);
+        assert_int_equal(fclose(f), 0);
+        topo_init(&t);
+        assert_int_equal(topo_read_sysfs_net(&t, topo_add_host(&t, "m"), root, &err), 0);
+        assert_int_equal(t.nic[0].gid_index, i ? 0 : 1);
+        assert_string_equal(t.nic[0].gid,
+                            i ? "fe80::b8e9:2403:91:a2c0" : "fe80:0:102:1:b8e9:2403:91:a2c0");
+        assert_string_equal(t.nic[0].guid, "0xb8e924030091a2c0");
+        topo_free(&t);
+    }
+    free(root);
+    free(file);
+}
+
 static void veth_counts_where_nothing_else_is(void **state)
 {
     char *root = mem_printf("%s/container", folder), *type = mem_printf("%s/veth", folder);
@@ -236,6 +264,7 @@ int main(void)
         cmocka_unit_test(ports_come_in_the_order_of_their_numbers_with_their_states),
         cmocka_unit_test(roce_ports_have_the_address_that_nccl_takes),
         cmocka_unit_test(infiniband_ports_are_known_by_the_guid_in_their_address),
+        cmocka_unit_test(routable_infiniband_ports_have_the_address_that_nccl_takes),
         cmocka_unit_test(veth_counts_where_nothing_else_is),
         cmocka_unit_test(nothing_there_is_said_and_no_error),
         cmocka_unit_test(the_mock_of_a_gb300_host_is_read),
