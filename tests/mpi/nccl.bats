@@ -168,7 +168,7 @@ nccl_is_right() { # RANKS WORDS...
 }
 
 @test "only the algorithm that is asked for is used, and its refusal is the point's reason" {
-    run ranks 2 "$probe" probe -t nccl -b 8 -e 64 -f 8 -n 1 -w 0 --epochs 1 --op all_reduce,all_gather --algo tree --no-retest
+    run ranks 2 "$probe" probe -t nccl -b 8 -e 64 -f 8 -n 1 -w 0 --epochs 1 --op all_reduce,all_gather --algo tree --no-retest --max-run 60s
     echo "$output"
     [ "$status" -eq 2 ]
     [ "$(paste <(column op points.tsv) <(column stop points.tsv) | sort | uniq -c | xargs)" = "2 all_gather failed 2 all_reduce count" ]

@@ -17,7 +17,7 @@ long_plan() { plan "isolated pair_bw 1048576 1048576 2 0,1,2,3,4 0>1"; }
 long=(--plan plan.tsv --half-width 0 --time-cap 700ms --no-retest)
 
 @test "a second run measures only what is missing" {
-    args=(-b 8 -e 64 -n 2 -w 0 --epochs 2 --op all_reduce,pair_latency --no-retest)
+    args=(-b 8 -e 64 -n 2 -w 0 --epochs 2 --op all_reduce,pair_latency --no-retest --max-run 60s)
     ranks 2 "$probe" probe "${args[@]}"
     cp points.tsv whole.tsv
     ranks 2 "$probe" probe "${args[@]}"
