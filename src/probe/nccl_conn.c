@@ -158,14 +158,18 @@ static int finalize(void *comm)
     return code == NCCL_SUCCESS ? nccl.CommDestroy(*(nccl_comm *)comm) : code;
 }
 
-/* Nothing is under way: finalize and destroy, and abort what does not let itself be destroyed. */
+/* Nothing is under way: finalize and destroy, and abort what does not let itself be destroyed.
+ * While that runs the communicator is not here to be asked how it does: ncclCommDestroy() frees it,
+ * and the guard returns only after. */
 static void close_conn(struct nccl_conn *c)
 {
-    const struct nccl_call call = {"ncclCommFinalize", finalize, &c->comm, sizeof(c->comm), NULL};
+    nccl_comm comm = c->comm;
+    const struct nccl_call call = {"ncclCommFinalize", finalize, &comm, sizeof(comm), NULL};
     struct nccl_step s = {NCCL_FINE};
 
-    if (nccl_guard(c, &call, 2, &s) == 0)
-        c->comm = NULL;
+    c->comm = NULL;
+    if (nccl_guard(c, &call, 2, &s) < 0)
+        c->comm = comm;
     nccl_conn_lose(c, NULL);
 }
 

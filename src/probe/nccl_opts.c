@@ -297,6 +297,9 @@ static const struct nccl_opts *now;
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err)
 {
     now = o;
+    /* It overrides ncclConfig_t.blocking (src/init.cc, envConfigOverride). */
+    if (getenv("NCCL_COMM_BLOCKING") && set("NCCL_COMM_BLOCKING", "1", "--transport nccl", err) < 0)
+        return -1;
     if (set_list("NCCL_ALGO", o->algo, nccl_algo_name, "--algo", err) < 0 ||
         set_list("NCCL_PROTO", o->proto, nccl_proto_name, "--proto", err) < 0)
         return -1;

@@ -45,8 +45,12 @@ int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s)
 {
     const char *last = nccl.GetLastError(c->comm), *text = nccl.GetErrorString(code);
 
-    err_set(&s->err, "%s: %s%s%s%s", nccl_conn_who(c->member[c->self]), last && *last ? last : "",
-            last && *last ? " (" : "", text, last && *last ? ")" : "");
+    const char *why = code == NCCL_IN_PROGRESS /* which a file may say as well: /etc/nccl.conf */
+                          ? ": NCCL_COMM_BLOCKING=0 made the communicator a nonblocking one"
+                          : "";
+
+    err_set(&s->err, "%s: %s%s%s%s%s", nccl_conn_who(c->member[c->self]), last && *last ? last : "",
+            last && *last ? " (" : "", text, last && *last ? ")" : "", why);
     bool refused = code == NCCL_INVALID_USAGE || code == NCCL_INVALID_ARGUMENT;
     return give_up(c, code == NCCL_REMOTE ? NCCL_VICTIM : refused ? NCCL_REFUSED : NCCL_CAUSE, s);
 }

@@ -2,6 +2,7 @@
 /* transport_nccl_memory.c - the two buffers of a session and what NCCL is told of them. */
 #include <string.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "probe/nccl_guard.h"
 #include "probe/nccl_wait.h"
@@ -92,6 +93,21 @@ static nccl_comm told_late(void *arg)
     return ((struct told *)arg)->comm;
 }
 
+/* ncclSuccess and no handle (2.28: src/register/register.cc, src/dev_runtime.cc): NCCL uses none of
+ * what the option asked for. */
+static void tell_unregistered(const struct told *t)
+{
+    static bool told;
+
+    for (int i = 0; i < NCCL_SIDES && !told; i++) {
+        told = t->symmetric ? !t->window[i] : !t->handle[i];
+        if (told)
+            log_warn("NCCL registered no memory: %s here, and what follows is measured without it",
+                     t->symmetric ? "it has neither symmetric windows nor NCCL_LOCAL_REGISTER"
+                                  : "ncclCommRegister is switched off (NCCL_LOCAL_REGISTER)");
+    }
+}
+
 int nccl_memory_register(struct nccl_ctx *c, struct nccl_step *s)
 {
     struct told t = tell_of(c);
@@ -104,6 +120,7 @@ int nccl_memory_register(struct nccl_ctx *c, struct nccl_step *s)
     }
     if (nccl_guard(c->conn, &call, nccl_wait_limit(), s) < 0)
         return -1;
+    tell_unregistered(&t);
     memcpy(c->handle, t.handle, sizeof(t.handle));
     memcpy(c->window, t.window, sizeof(t.window));
     return 0;

@@ -104,6 +104,7 @@ struct ncclComm {
     atomic_int async;               /* enum nccl_result */
     atomic_int polls;               /* so often GetAsyncError still says "in progress" */
     atomic_bool abort;              /* whoever waits leaves */
+    atomic_bool leaving;            /* ncclCommDestroy() has begun */
     atomic_int queued;              /* works in streams that have not run yet */
     pthread_mutex_t turn;           /* one work of a communicator at a time */
     nccl_window *window_to, window; /* registered, but not told yet */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory from NCCL, registered buffers and windows. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,13 @@ static bool from_us(const void *at, size_t bytes)
     return found;
 }
 
+static bool switched_off(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value && !strcmp(value, "0");
+}
+
 static int make_handle(struct ncclComm *c, const void *at, struct ncclWindow_vidmem **out)
 {
     char file[64];
@@ -96,7 +104,7 @@ EXPORT int ncclCommRegister(nccl_comm c, void *at, size_t bytes, void **handle);
 EXPORT int ncclCommRegister(nccl_comm c, void *at, size_t bytes, void **handle)
 {
     struct ncclWindow_vidmem *w = NULL;
-    int rc = make_handle(c, at, &w);
+    int rc = switched_off("NCCL_LOCAL_REGISTER") ? NCCL_SUCCESS : make_handle(c, at, &w);
 
     if (!handle)
         return NCCL_INVALID_ARGUMENT;
@@ -124,6 +132,9 @@ EXPORT int ncclCommWindowRegister(nccl_comm c, void *at, size_t bytes, nccl_wind
     rc = comm_ready(c);
     if (rc)
         return rc;
+    /* Without symmetric memory a window is what ncclCommRegister() gives (2.28, dev_runtime.cc). */
+    if (switched_off("NCCL_WIN_ENABLE"))
+        return ncclCommRegister(c, at, bytes, (void **)w);
     if ((uintptr_t)at % ALIGNMENT) {
         log_warn("Window address must be suitably aligned.");
         return NCCL_INVALID_ARGUMENT;

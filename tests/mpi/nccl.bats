@@ -111,6 +111,25 @@ nccl_is_right() { # RANKS WORDS...
     [ "$(bus none.json)" = "$(bus ompi.json)" ]
 }
 
+@test "memory that NCCL does not register is told, and a communicator that the user made nonblocking" {
+    one=(-b 8 -e 8 -n 1 --op all_reduce)
+    NCCL_WIN_ENABLE=0 NCCL_LOCAL_REGISTER=0 run ranks 2 "$probe" probe -t nccl "${one[@]}" --nccl-mem --register symmetric
+    [ "$status" -eq 0 ]
+    [[ $output == *"NCCL registered no memory: it has neither symmetric windows nor NCCL_LOCAL_REGISTER here"* ]]
+    NCCL_LOCAL_REGISTER=0 run ranks 2 "$probe" probe -t nccl "${one[@]}" -o two.tsv --register buffer
+    [ "$status" -eq 0 ]
+    [[ $output == *"ncclCommRegister is switched off (NCCL_LOCAL_REGISTER) here"* ]]
+    run ranks 2 "$probe" probe -t nccl "${one[@]}" -o three.tsv --register buffer
+    [ "$status" -eq 0 ]
+    [[ $output != *"registered no memory"* ]]
+    NCCL_COMM_BLOCKING=0 run ranks 2 "$probe" probe -t nccl "${one[@]}" -o four.tsv
+    [ "$status" -eq 78 ]
+    [[ $output == *"wants NCCL_COMM_BLOCKING=1, but the environment says NCCL_COMM_BLOCKING=0"* ]]
+    FAKE_NCCL_CONF=NCCL_COMM_BLOCKING=0 run ranks 2 "$probe" probe -t nccl "${one[@]}" -o five.tsv
+    [ "$status" -eq 2 ]
+    [[ $(column note five.tsv) == *"NCCL operation in progress: NCCL_COMM_BLOCKING=0 made the communicator a nonblocking one"* ]]
+}
+
 @test "libraries that cannot do it are named" {
     FAKE_NCCL_VERSION=21803 run ranks 2 "$probe" probe -t nccl --op all_reduce
     [ "$status" -eq 78 ]
