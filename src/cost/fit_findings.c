@@ -232,32 +232,50 @@ static void say_unmeasured(struct fit *f)
     }
 }
 
-/* Points that were measured while a GPU suffered, by GPU; the first words stand for all. */
+struct taint_mark {
+    char *subject;
+    const struct point *point;
+};
+
+static int by_subject(const void *a, const void *b)
+{
+    const struct taint_mark *x = a, *y = b;
+    int order = strverscmp(x->subject, y->subject);
+
+    return order ? order : x->point < y->point ? -1 : 1;
+}
+
+/* Points that were measured while a GPU or a port suffered, by its name; the first words stand for
+ * all. */
 static void say_tainted(struct fit *f)
 {
-    int n = f->m->topo.endpoints, said = 0, rest = 0;
-    int *tainted = mem_calloc((size_t)n + 1, sizeof(*tainted));
-    const char **words = mem_calloc((size_t)n + 1, sizeof(*words));
-    char name[96];
+    int n = 0, said = 0, rest = 0;
+    struct taint_mark *mark = NULL;
 
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        int e = taint_is(p) ? taint_endpoint(p) : -1;
-        if (e < 0 || e >= n)
-            continue;
-        if (!tainted[e]++)
-            words[e] = taint_words(p);
+        const char *subject;
+        if (taint_is(p)) {
+            int len = taint_subject(p, &subject);
+            MEM_PUSH(mark, n) = (struct taint_mark){mem_printf("%.*s", len, subject), p};
+        }
     }
-    for (int e = 0; e < n; e++)
-        if (tainted[e] && said++ < WRONG_MAX)
-            matrix_find(f->m, "tainted", "endpoint %s while %d of %d points were measured: %s",
-                        fit_endpoint(f, e, name), tainted[e], f->points->count, words[e]);
+    if (n)
+        qsort(mark, (size_t)n, sizeof(*mark), by_subject);
+    for (int i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && !strcmp(mark[k].subject, mark[i].subject); k++)
+            ;
+        if (said++ < WRONG_MAX)
+            matrix_find(f->m, "tainted", "%s while %d of %d points were measured: %s",
+                        mark[i].subject, k - i, f->points->count, taint_words(mark[i].point));
         else
-            rest += tainted[e];
+            rest += k - i;
+    }
     if (rest)
-        matrix_find(f->m, "tainted", "%d points of other endpoints", rest);
-    free(words);
-    free(tainted);
+        matrix_find(f->m, "tainted", "%d points of other endpoints and ports", rest);
+    for (int i = 0; i < n; i++)
+        free(mark[i].subject);
+    free(mark);
 }
 
 struct user {

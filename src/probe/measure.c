@@ -12,9 +12,9 @@
 #include "base/units.h"
 #include "probe/fault.h"
 #include "probe/plan_cost.h"
+#include "probe/port_taint.h"
 #include "probe/retest.h"
 #include "probe/sample.h"
-#include "probe/taint.h"
 #include "probe/watch.h"
 #include "probe/worst.h"
 
@@ -44,15 +44,17 @@ struct campaign {
     struct worst worst;
     double started, work_done;
     struct taint *taint; /* this rank's GPU is watched; NULL: none */
-    char *inbox;         /* rank 0: one record a rank */
-    int struck;          /* points that this rank has begun */
-    double points;       /* of the whole plan */
+    struct port_taint *ports;
+    char *inbox;   /* rank 0: one record a rank */
+    int struck;    /* points that this rank has begun */
+    double points; /* of the whole plan */
 };
 
 /* What a rank tells rank 0 about one size. */
 struct record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
     char taint[TAINT_TEXT];
+    struct port_said port;
     struct point point;
 };
 
@@ -112,7 +114,8 @@ static void keep_point(struct campaign *c, const struct round *r, struct point *
     worst_note(&c->worst, c->topo, r, p);
 }
 
-/* Whose GPU suffered meanwhile; a point that failed or is wrong has its own words. */
+/* Whose GPU suffered meanwhile, or which port; a point that failed or is wrong has its own words.
+ */
 static void merge_taint(const struct campaign *c, const struct plan_group *pg, struct point *p)
 {
     const struct record *box = (const struct record *)(void *)c->inbox;
@@ -120,6 +123,8 @@ static void merge_taint(const struct campaign *c, const struct plan_group *pg, s
     for (int i = 0; i < pg->size && !p->note[0]; i++)
         if (box[pg->members[i]].taint[0])
             taint_note(p, c->topo, pg->members[i], box[pg->members[i]].taint);
+    if (!p->note[0])
+        port_taint_mark(c->ports, p, pg->members, pg->size);
 }
 
 /* The first member's record of each group, with the words of the member that saw the trouble. */
@@ -127,6 +132,7 @@ static void merge_records(struct campaign *c, const struct round *r)
 {
     const struct record *box = (const struct record *)(void *)c->inbox;
 
+    port_taint_hear(c->ports, &box->port, sizeof(*box));
     for (int rank = 0; rank < c->world->size; rank++) {
         if (box[rank].state != 2)
             continue;
@@ -192,13 +198,15 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
     size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
     int rc = 0;
 
+    port_taint_begin(c->ports);
     if (bytes && !is_done(c, r, mine, epoch, bytes)) {
         taint_begin(c->taint);
         rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
         taint_end(c->taint, rec.taint);
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
-    if (c->world->gather(c->world, &rec, sizeof(rec), c->inbox, err) < 0)
+    if (port_taint_end(c->ports, &rec.port, err) < 0 ||
+        c->world->gather(c->world, &rec, sizeof(rec), c->inbox, err) < 0)
         return -1;
     if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
         return -1;
@@ -385,7 +393,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
         progress_start(&c.progress, c.points);
     watch_leave();
     tell_kept(&c);
-    if (w->agree(w, share_done(&c, err), err) < 0)
+    if (port_taint_open(&c.ports, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest) {
@@ -395,8 +403,11 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     }
     if (rc == 0)
         rc = taint_report(c.taint, w, topo, err);
+    if (rc == 0)
+        rc = port_taint_report(c.ports, err);
 out:
     taint_close(c.taint);
+    port_taint_close(c.ports);
     session_free(&c.session);
     progress_end(&c.progress);
     plan_free(&again);

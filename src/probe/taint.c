@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "topo/nvml.h"
 
-static const char prefix[] = "tainted: endpoint ";
+static const char prefix[] = "tainted: ";
 
 /* A look costs as much as a small point on a GPU with 18 NVLinks.  Points follow each other
  * closely, so the look that ended one begins the next, unless it is older than this. */
@@ -124,28 +124,40 @@ void taint_note(struct point *p, const struct topo *t, int endpoint, const char 
 {
     const struct endpoint *e = &t->endpoint[endpoint];
 
-    snprintf(p->note, sizeof(p->note), "%s%d (%.40s:%d): %s", prefix, endpoint,
+    snprintf(p->note, sizeof(p->note), "%sendpoint %d (%.40s:%d): %s", prefix, endpoint,
              t->host[e->place.at[LEVEL_HOST]].name, e->local, text);
+}
+
+void taint_note_port(struct point *p, const struct topo *t, int host, const char *port,
+                     const char *text)
+{
+    snprintf(p->note, sizeof(p->note), "%s%s on %.40s: %s", prefix, port, t->host[host].name, text);
 }
 
 bool taint_is(const struct point *p)
 {
-    return p->stop != STOP_FAILED && !p->wrong && taint_endpoint(p) >= 0;
+    const char *subject;
+
+    return p->stop != STOP_FAILED && !p->wrong && taint_subject(p, &subject) > 0;
 }
 
-int taint_endpoint(const struct point *p)
+int taint_subject(const struct point *p, const char **subject)
 {
+    const char *s = *subject = p->note + sizeof(prefix) - 1, *end;
     int endpoint;
 
-    return !strncmp(p->note, prefix, sizeof(prefix) - 1) &&
-                   sscanf(p->note + sizeof(prefix) - 1, "%9d", &endpoint) == 1
-               ? endpoint
-               : -1;
+    if (strncmp(p->note, prefix, sizeof(prefix) - 1) != 0 || !(end = strstr(s, ": ")))
+        return 0;
+    const char *on = strstr(s, " on ");
+    bool good = !strncmp(s, "endpoint ", 9) ? sscanf(s, "endpoint %9d (", &endpoint) == 1
+                                            : on && on > s && on < end;
+    return good ? (int)(end - s) : 0;
 }
 
 const char *taint_words(const struct point *p)
 {
-    const char *at = taint_endpoint(p) < 0 ? NULL : strstr(p->note, "): ");
+    const char *subject;
+    int len = taint_subject(p, &subject);
 
-    return at ? at + 3 : "";
+    return len ? subject + len + 2 : "";
 }

@@ -31,10 +31,16 @@ struct taint *taint_watch(const struct world *w, const struct topo *t);
 /* Collective: rank 0 warns of what happened to any GPU since it is watched, between points, too. */
 int taint_report(struct taint *t, struct world *w, const struct topo *topo, struct err *err);
 
-/* A point's note: "tainted: endpoint 5 (node01:2): hardware thermal slowdown". */
+/* --- the note of a point, "tainted: SUBJECT: WORDS" --- */
+/* "tainted: endpoint 5 (node01:2): hardware thermal slowdown" */
 void taint_note(struct point *p, const struct topo *t, int endpoint, const char *text);
-bool taint_is(const struct point *p);           /* measured, and tainted */
-int taint_endpoint(const struct point *p);      /* of the note; -1 */
+/* "tainted: mlx5_2 port 1 on node03: 12 symbol errors" */
+void taint_note_port(struct point *p, const struct topo *t, int host, const char *port,
+                     const char *text);
+bool taint_is(const struct point *p); /* measured, and tainted */
+/* "endpoint 5 (node01:2)", "mlx5_2 port 1 on node03": where it begins in the note and its length;
+ * 0: not such a note. */
+int taint_subject(const struct point *p, const char **subject);
 const char *taint_words(const struct point *p); /* "hardware thermal slowdown"; "" */
 
 #endif

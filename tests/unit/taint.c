@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* taint.c - the note of a point that was measured while a GPU suffered, there and back. */
+/* taint.c - the note of a point that was measured while a GPU or a port suffered, there and back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,16 @@
 #include <cmocka.h>
 
 #include "probe/taint.h"
+
+static const char *subject(const struct point *p)
+{
+    static char text[sizeof(p->note)];
+    const char *at;
+    int len = taint_subject(p, &at);
+
+    snprintf(text, sizeof(text), "%.*s", len, at);
+    return text;
+}
 
 static void a_note_names_the_endpoint_and_is_read_again(void **state)
 {
@@ -27,7 +38,7 @@ static void a_note_names_the_endpoint_and_is_read_again(void **state)
                         "tainted: endpoint 11 (a-host-with-a-name-that-is-longer-than-f:11): "
                         "hardware thermal slowdown, 3 PCIe replays");
     assert_true(taint_is(&p));
-    assert_int_equal(taint_endpoint(&p), 11);
+    assert_string_equal(subject(&p), "endpoint 11 (a-host-with-a-name-that-is-longer-than-f:11)");
     assert_string_equal(taint_words(&p), "hardware thermal slowdown, 3 PCIe replays");
     p.wrong = true;
     assert_false(taint_is(&p));
@@ -37,17 +48,40 @@ static void a_note_names_the_endpoint_and_is_read_again(void **state)
     topo_free(&t);
 }
 
+static void a_note_names_the_port_and_its_host(void **state)
+{
+    struct point p = {.stop = STOP_CI};
+    struct topo t;
+
+    (void)state;
+    topo_init(&t);
+    topo_add_host(&t, "node01");
+    taint_note_port(&p, &t, topo_add_host(&t, "node03"), "mlx5_2 port 1", "12 symbol errors");
+    assert_string_equal(p.note, "tainted: mlx5_2 port 1 on node03: 12 symbol errors");
+    assert_true(taint_is(&p));
+    assert_string_equal(subject(&p), "mlx5_2 port 1 on node03");
+    assert_string_equal(taint_words(&p), "12 symbol errors");
+    p.wrong = true;
+    assert_false(taint_is(&p));
+    topo_free(&t);
+}
+
 static void other_notes_are_none(void **state)
 {
-    static const char *const notes[] = {"", "tainted", "tainted: endpoint x (h:1): heat",
-                                        "offset 7: 3 where 4 was sent"};
+    static const char *const notes[] = {"",
+                                        "tainted",
+                                        "tainted: ",
+                                        "tainted: endpoint x (h:1): heat",
+                                        "tainted: mlx5_0: 3 symbol errors",
+                                        "tainted: eth0: 3 CRC errors on eth0",
+                                        "offset 7: 3 where 4 was sent on time: no"};
     struct point p = {.stop = STOP_CI};
 
     (void)state;
     for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
         snprintf(p.note, sizeof(p.note), "%s", notes[i]);
         assert_false(taint_is(&p));
-        assert_int_equal(taint_endpoint(&p), -1);
+        assert_string_equal(subject(&p), "");
         assert_string_equal(taint_words(&p), "");
     }
     strcpy(p.note, "tainted: endpoint 3");
@@ -73,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_note_names_the_endpoint_and_is_read_again),
+        cmocka_unit_test(a_note_names_the_port_and_its_host),
         cmocka_unit_test(other_notes_are_none),
         cmocka_unit_test(without_nvml_nothing_is_watched),
     };
