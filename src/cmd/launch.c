@@ -169,9 +169,20 @@ static void pass_on(int sig)
         kill(child, sig);
 }
 
+/* What ends us waits until there is a launcher to pass it on to: it would be left behind. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+
+    sigemptyset(&held);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGINT);
+    sigprocmask(SIG_BLOCK, &held, before);
+}
+
 /* The launcher in a process group of its own, so that all of it can be ended; it then must not read
  * the terminal. */
-static int spawn(pid_t *pid, char **word, struct err *err)
+static int spawn(pid_t *pid, char **word, const sigset_t *mask, struct err *err)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
@@ -180,7 +191,8 @@ static int spawn(pid_t *pid, char **word, struct err *err)
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawnattr_init(&how);
     posix_spawnattr_setpgroup(&how, 0);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setsigmask(&how, mask);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     int why = posix_spawnp(pid, word[0], &files, &how, word, environ);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
@@ -216,8 +228,8 @@ static void end_launcher(pid_t pid, struct listener *watch, int *status)
 }
 
 /* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
- * ranks said last is heard. */
-static void wait_for(pid_t pid, struct listener *watch, int *status)
+ * ranks said last is heard.  Signals are held until they can be passed on, then as in `mask`. */
+static void wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, int *status)
 {
     struct sigaction pass = {.sa_handler = pass_on}, old_term, old_int;
 
@@ -225,6 +237,7 @@ static void wait_for(pid_t pid, struct listener *watch, int *status)
     stopped = 0;
     sigaction(SIGTERM, &pass, &old_term);
     sigaction(SIGINT, &pass, &old_int);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     while (!has_ended(pid, watch, 50, status))
         if (watch && listen_verdict(watch)) {
             end_launcher(pid, watch, status);
@@ -286,15 +299,19 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
     const struct verdict *verdict;
+    sigset_t mask;
     pid_t pid;
     int status = 0, rc = -1;
 
     if (make_words(&w, l, args, err) < 0)
         goto out;
     watch = open_watch(l);
-    if (spawn(&pid, w.word, err) < 0)
+    hold_signals(&mask);
+    if (spawn(&pid, w.word, &mask, err) < 0) {
+        sigprocmask(SIG_SETMASK, &mask, NULL);
         goto out;
-    wait_for(pid, watch, &status);
+    }
+    wait_for(pid, watch, &mask, &status);
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (stopped && *code) /* mpirun says 1 where the ranks said 75 */
         *code = EXIT_CUT;

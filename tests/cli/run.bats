@@ -121,6 +121,17 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [[ $output == *"the budget of 0.001 s is spent; --resume measures what is missing"* ]]
 }
 
+@test "a signal as soon as the launcher runs is passed on to it" {
+    [ -x "$RG_BUILD/railgauge-probe" ] || skip "railgauge-probe is not built: no MPI was found"
+    printf '%s\n' '#!/bin/sh' 'trap "echo passed on >passed; exit 1" TERM' 'kill -TERM $PPID' \
+        'i=0; while [ $i -lt 600 ]; do i=$((i + 1)); sleep 0.1; done' >launcher
+    chmod +x launcher
+    run railgauge run --transport mpi --launch ./launcher -o c
+    [ "$status" -eq 75 ]
+    [[ $output == *"was cut short; --resume -o c continues" ]]
+    [ "$(cat passed)" = "passed on" ]
+}
+
 @test "a dry run prints the plan's cost and writes nothing" {
     run sim c --fabric gb200-nvl72 --racks 8 --dry-run
     [ "$status" -eq 0 ]
