@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/cluster.h"
+#include "cost/cluster_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,19 +8,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum label { UNKNOWN, NEAR, FAR };
-
 static const double sigmas = 5;           /* a gap below this many robust deviations is noise */
 static const double contradiction = 0.05; /* far pairs tolerated inside groups, share */
-
-struct work {
-    int units, edges;
-    const struct edge *e;
-    enum label *label;
-    int *parent; /* union-find */
-    double *cap;
-    double *v; /* scratch, one per edge */
-};
 
 static int root(int *parent, int i)
 {
@@ -86,21 +75,40 @@ static double far_share(struct work *w)
     return k ? exp((w->v[k - 1] + w->v[k]) / 2) : 0;
 }
 
+/* What far pairs get at best: most of them, and the fastest that most units know.  Where leaves are
+ * faster than spines few pairs tell, but nearly every unit has one. */
+static double far_level(struct work *w)
+{
+    double *best = mem_calloc((size_t)w->units + 1, sizeof(*best));
+    int far = 0, know = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == FAR) {
+            const struct edge *e = &w->e[i];
+            w->v[far++] = e->Bps;
+            best[e->a] = fmax(best[e->a], e->Bps);
+            best[e->b] = fmax(best[e->b], e->Bps);
+        }
+    for (int u = 0; u < w->units; u++)
+        if (best[u] > 0)
+            best[know++] = best[u];
+    stats_sort(w->v, far);
+    double level = fmax(stats_quantile(w->v, far, 0.95), know ? stats_median(best, know) : 0);
+    free(best);
+    return level;
+}
+
 /* Label pairs by bandwidth; false when bandwidth shows no structure. */
 static int label_by_bandwidth(struct work *w)
 {
     double limit = far_share(w);
-    int far = 0;
 
     if (!(limit > 0))
         return 0;
     for (int i = 0; i < w->edges; i++)
-        if (w->e[i].Bps > 0 && share(w, &w->e[i]) < limit) {
+        if (w->e[i].Bps > 0 && share(w, &w->e[i]) < limit)
             w->label[i] = FAR;
-            w->v[far++] = w->e[i].Bps;
-        }
-    stats_sort(w->v, far);
-    double level = stats_quantile(w->v, far, 0.95) * (1 + CLUSTER_GAP / 2);
+    double level = far_level(w) * (1 + CLUSTER_GAP / 2);
     for (int i = 0; i < w->edges; i++)
         if (w->label[i] != FAR && w->e[i].Bps > 0 &&
             fmin(w->cap[w->e[i].a], w->cap[w->e[i].b]) > level)
@@ -217,67 +225,11 @@ static int attempt(struct clusters *c, struct work *w, enum clue clue)
         return 0;
     }
     number_groups(c, w);
+    cluster_leave_parts(c, w);
     c->clue = clue;
     c->near = label_median(w, NEAR, clue);
     c->far = label_median(w, FAR, clue);
     return c->groups > 1 && has_company(c, w->units);
-}
-
-/* Median of one property of unit u's pairs with group g; NAN without pairs. */
-static double toward(struct work *w, const struct clusters *c, int u, int g, int latency)
-{
-    int n = 0;
-
-    for (int i = 0; i < w->edges; i++) {
-        const struct edge *e = &w->e[i];
-        int other = e->a == u ? e->b : e->b == u ? e->a : -1;
-        double x = latency ? e->sec : e->shared;
-        if (other >= 0 && c->of[other] == g && x > 0)
-            w->v[n++] = x;
-    }
-    return n ? stats_median(w->v, n) : NAN;
-}
-
-/* The group that stands out for unit u: shortest latency, or the least lost to parallel traffic. */
-static int place(struct work *w, const struct clusters *c, int u, int latency)
-{
-    double best = NAN, second = NAN;
-    int at = -1;
-
-    for (int g = 0; g < c->groups; g++) {
-        double x = toward(w, c, u, g, latency);
-        if (isnan(x))
-            return -1; /* never met: a comparison would be unfair */
-        x = latency ? log(x) : -log(x);
-        if (isnan(best) || x < best) {
-            second = best;
-            best = x;
-            at = g;
-        } else if (isnan(second) || x < second) {
-            second = x;
-        }
-    }
-    return second - best > log1p(CLUSTER_GAP) ? at : -1;
-}
-
-static void place_unresolved(struct clusters *c, struct work *w)
-{
-    int *found = mem_calloc((size_t)w->units, sizeof(*found));
-
-    for (int u = 0; u < w->units; u++) {
-        found[u] = -1;
-        if (c->of[u] >= 0)
-            continue;
-        found[u] = place(w, c, u, 1);
-        if (found[u] < 0)
-            found[u] = place(w, c, u, 0);
-    }
-    for (int u = 0; u < w->units; u++)
-        if (c->of[u] < 0 && found[u] >= 0) {
-            c->of[u] = found[u];
-            c->unresolved--;
-        }
-    free(found);
 }
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges)
@@ -292,7 +244,7 @@ void cluster_units(struct clusters *c, int units, const struct edge *e, int edge
     w.v = mem_calloc((size_t)edges, sizeof(*w.v));
     find_caps(&w);
     if (attempt(c, &w, CLUE_BANDWIDTH) || attempt(c, &w, CLUE_LATENCY)) {
-        place_unresolved(c, &w);
+        cluster_place_rest(c, &w);
         c->contradictions = 0;
     } else {
         memset(c->of, 0, (size_t)units * sizeof(*c->of));

@@ -6,7 +6,8 @@
  * ("far"), a pair at its smaller cap is "near" only when that cap exceeds what far pairs get, else
  * nothing is known.  Near pairs join units; far pairs inside a group would contradict it.  A unit
  * that bandwidth cannot place is placed by latency, then by what parallel traffic leaves of its
- * bandwidth; else it is left out and named. */
+ * bandwidth; else it is left out and named.  Not every pair need be there: a group that may be a
+ * part of another that it never met is left out too. */
 #ifndef RG_CLUSTER_H
 #define RG_CLUSTER_H
 

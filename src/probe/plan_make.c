@@ -7,9 +7,8 @@
 #include "probe/schedule.h"
 
 enum {
-    ISOLATED_TO = 16,    /* endpoints up to which every pair runs alone */
-    TOURNAMENT_TO = 32,  /* ... every pair in parallel rounds; class matchings above */
-    FIND_HOSTS_TO = 512, /* hosts up to which a tournament looks for racks */
+    ISOLATED_TO = 16,   /* endpoints up to which every pair runs alone */
+    TOURNAMENT_TO = 32, /* ... every pair in parallel rounds; class matchings above */
     LATENCY_BYTES = 8,
 };
 
@@ -87,6 +86,43 @@ static void add_circle(struct maker *m, enum stage stage, const int *v, int n, b
     }
 }
 
+/* The first endpoint of each host; the caller frees. */
+static int *one_per_group(const struct maker *m, enum level level, int *count)
+{
+    const struct topo *t = m->topo;
+    char *have = mem_calloc((size_t)t->group[level].count + 1, 1);
+    int *v = NULL;
+
+    *count = 0;
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = t->endpoint[m->order[i]].place.at[level];
+        if (at >= 0 && !have[at]) {
+            have[at] = 1;
+            MEM_PUSH(v, *count) = m->order[i];
+        }
+    }
+    free(have);
+    return v;
+}
+
+/* Nothing is known above the host: one endpoint of each looks for company. */
+static void add_find(struct maker *m)
+{
+    int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
+
+    if (hosts > FIND_HOSTS_MAX)
+        log_warn("%d hosts and nothing visible above the host: racks cannot be looked for "
+                 "beyond %d hosts",
+                 hosts, FIND_HOSTS_MAX);
+    for (int r = 0; hosts > 2 && hosts <= FIND_HOSTS_MAX && r < schedule_find_rounds(hosts); r++) {
+        struct pairs p = {NULL, 0};
+        schedule_find(&p, v, hosts, r);
+        add_matrix_rounds(m, STAGE_TOURNAMENT, &p, 1);
+        free(p.pair);
+    }
+    free(v);
+}
+
 static void add_shifts(struct maker *m)
 {
     int n = m->topo->endpoints;
@@ -112,25 +148,6 @@ static void add_matchings(struct maker *m)
         }
 }
 
-/* The first endpoint of each host; the caller frees. */
-static int *one_per_group(const struct maker *m, enum level level, int *count)
-{
-    const struct topo *t = m->topo;
-    char *have = mem_calloc((size_t)t->group[level].count + 1, 1);
-    int *v = NULL;
-
-    *count = 0;
-    for (int i = 0; i < t->endpoints; i++) {
-        int at = t->endpoint[m->order[i]].place.at[level];
-        if (at >= 0 && !have[at]) {
-            have[at] = 1;
-            MEM_PUSH(v, *count) = m->order[i];
-        }
-    }
-    free(have);
-    return v;
-}
-
 static bool nothing_above_host(const struct topo *t)
 {
     for (int i = 0; i < t->endpoints; i++)
@@ -142,7 +159,7 @@ static bool nothing_above_host(const struct topo *t)
 
 static void add_pair_matrix(struct maker *m)
 {
-    int n = m->topo->endpoints, hosts;
+    int n = m->topo->endpoints;
     enum stage s = m->o.pairs;
 
     if (s == STAGE_COUNT)
@@ -157,14 +174,8 @@ static void add_pair_matrix(struct maker *m)
         add_shifts(m);
     } else {
         add_matchings(m);
-        int *v = one_per_group(m, LEVEL_HOST, &hosts);
-        if (nothing_above_host(m->topo) && hosts > 2 && hosts <= FIND_HOSTS_TO)
-            add_circle(m, STAGE_TOURNAMENT, v, hosts, false, 1);
-        else if (nothing_above_host(m->topo) && hosts > FIND_HOSTS_TO)
-            log_warn("%d hosts and nothing visible above the host: racks cannot be looked for "
-                     "beyond %d hosts",
-                     hosts, FIND_HOSTS_TO);
-        free(v);
+        if (nothing_above_host(m->topo))
+            add_find(m);
     }
 }
 

@@ -37,6 +37,40 @@ void schedule_shift(struct pairs *out, const int *v, int n, int d)
             push(out, v[i], v[i + d]);
 }
 
+int schedule_find_rounds(int n)
+{
+    int all = schedule_circle_rounds(n);
+
+    return all < FIND_ROUNDS ? all : FIND_ROUNDS;
+}
+
+/* The k-th of 0 .. n - 1 in an order of chance, always the same. */
+static int by_chance(int k, int n)
+{
+    int *v = mem_calloc((size_t)n, sizeof(*v));
+    struct rng rng;
+
+    rng_seed(&rng, (unsigned)n);
+    for (int i = 0; i < n; i++)
+        v[i] = i;
+    rng_shuffle(&rng, v, n);
+    int chosen = v[k];
+    free(v);
+    return chosen;
+}
+
+void schedule_find(struct pairs *out, const int *v, int n, int r)
+{
+    int all = schedule_circle_rounds(n), d = 1 + r / 2, from = r % 2 ? d : 0;
+
+    if (all <= FIND_ROUNDS)
+        schedule_circle(out, v, n, r);
+    else if (d <= FIND_NEAR)
+        schedule_shift(out, v + from, n - from, d);
+    else
+        schedule_circle(out, v, n, by_chance(r - 2 * FIND_NEAR, all));
+}
+
 struct place_key {
     int key[LEVEL_COUNT], id;
 };

@@ -23,6 +23,16 @@ void schedule_circle(struct pairs *out, const int *v, int n, int r);
  */
 void schedule_shift(struct pairs *out, const int *v, int n, int d);
 
+/* Rounds in which hosts, in the order in which they are listed, look for those that they share a
+ * rack with.  Up to FIND_ROUNDS + 1 hosts all rounds of the circle method; of more hosts every pair
+ * that is at most FIND_NEAR places apart, since neighbours in a list are mostly neighbours, then
+ * rounds of the circle method by chance, the same ones each time: so many pairs of two racks meet
+ * that groups can be told apart (cluster.h), and the campaign takes no longer than with FIND_ROUNDS
+ * + 1 hosts.  Rounds in even steps would resonate with hosts that are dealt out over racks. */
+enum { FIND_ROUNDS = 511, FIND_NEAR = 64, FIND_HOSTS_MAX = 4096 };
+int schedule_find_rounds(int n);
+void schedule_find(struct pairs *out, const int *v, int n, int r);
+
 /* One matching of tier `tier`: as many disjoint pairs of that tier as a scan in leaf order from a
  * seeded distance finds. */
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,

@@ -26,6 +26,17 @@ setup() {
     [ "$(jq '[.[] | select(.name == "spine").Bps / 36e9, select(.name == "fabric").Bps / 18e9 | . > 0.98 and . < 1.02] | all' <<< "$output")" = true ]
 }
 
+@test "blind, 1,024 hosts: the same in the rounds that 512 take" {
+    railgauge run --transport sim --no-plots --fabric "$PODS" --racks 256 --noise 2% --op pairs --blind -o many
+    [ "$(awk -F'\t' '$2 == "tournament" && $3 == "pair_latency"' many/plan.tsv | wc -l)" -eq 511 ]
+    run -0 jq -r '.findings[] | select(.kind | IN("racks", "leaves", "spines")).text' many/matrix.json
+    rm -r many
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == "256 racks found by bandwidth, each an NVLink domain: r00n[00-03]; r01n[00-03];"* ]]
+    [[ ${lines[1]} == "128 leaves found by bandwidth: r00n[00-03],r01n[00-03]; r02n[00-03],r03n[00-03];"* ]]
+    [[ ${lines[2]} == "64 spines found by bandwidth: r00n[00-03],r01n[00-03],r02n[00-03],r03n[00-03]; r04n[00-03],"* ]]
+}
+
 @test "where racks are declared and spines are not, the last tier is split by measuring" {
     mkdir -p split
     cp seen/plan.tsv seen/points.tsv split/

@@ -111,26 +111,57 @@ static void exact_measures_every_pair_once_when_there_are_many(void **state)
     }
 }
 
-static void hosts_without_racks_play_a_tournament_to_find_them(void **state)
+/* Rounds of latency in which hosts look for racks; *all: does everybody meet everybody? */
+static int find_rounds(int racks, bool *all)
 {
     struct fabric f;
     struct topo t;
     struct plan p;
     struct plan_opts o;
     struct err err;
-    int rounds = 0;
+    int rounds = 0, apart = 0, per;
 
-    (void)state;
     plan_defaults(&o);
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
-    assert_int_equal(fabric_topo(&f, 2, true, &t, &err), 0);
+    assert_int_equal(fabric_topo(&f, racks, true, &t, &err), 0);
     assert_int_equal(plan_make(&p, &t, &o, &err), 0);
-    for (int i = 0; i < p.rounds; i++)
-        rounds += p.round[i].stage == STAGE_TOURNAMENT && p.round[i].op == OP_PAIR_LATENCY;
-    assert_int_equal(rounds, 35); /* 36 hosts */
+    per = t.endpoints / t.hosts;
+    bool *met = mem_calloc((size_t)t.hosts * (size_t)t.hosts, sizeof(*met));
+    for (int i = 0; i < p.rounds; i++) {
+        const struct round *r = &p.round[i];
+        if (r->stage != STAGE_TOURNAMENT || r->op != OP_PAIR_LATENCY)
+            continue;
+        rounds++;
+        for (int g = 0; g < r->groups; g++) {
+            int a = r->group[g].members[0] / per, b = r->group[g].members[1] / per;
+            assert_true(a < b);
+            met[a * t.hosts + b] = true;
+        }
+    }
+    for (int a = 0; a < t.hosts; a++)
+        for (int b = a + 1; b < t.hosts; b++) {
+            assert_true(met[a * t.hosts + b] || b - a > FIND_NEAR);
+            apart += !met[a * t.hosts + b];
+        }
+    *all = apart == 0;
+    free(met);
     plan_free(&p);
     topo_free(&t);
     fabric_free(&f);
+    return rounds;
+}
+
+static void hosts_without_racks_play_a_tournament_to_find_them(void **state)
+{
+    bool all;
+
+    (void)state;
+    assert_int_equal(find_rounds(2, &all), 35); /* 36 hosts */
+    assert_true(all);
+    assert_int_equal(find_rounds(28, &all), 503);
+    assert_true(all);
+    assert_int_equal(find_rounds(57, &all), FIND_ROUNDS); /* 1,026 hosts */
+    assert_false(all);
 }
 
 static void a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats(void **state)
