@@ -48,7 +48,7 @@ static bool may_be_part(const struct meetings *m, const int *size, int groups, i
     for (int i = m->start[g]; i < m->start[g + 1]; i++)
         seen[m->met[i]] = g + 1;
     for (int h = 0; h < groups; h++) {
-        bool larger = size[h] > size[g] || (size[h] == size[g] && h < g);
+        bool larger = size[h] > size[g] || (h < g && size[h] == size[g]);
         if (h != g && larger && size[h] + size[g] <= most && seen[h] != g + 1)
             return true;
     }
