@@ -23,9 +23,9 @@
  *   version:3        rank 3's NCCL says another version
  * RANK is the rank in the job (OMPI_COMM_WORLD_RANK, PMI_RANK or SLURM_PROCID).  FAKE_NCCL_VERSION
  * (22809) is what GetVersion says: below 22800 there is no AlltoAll and so on.  FAKE_NCCL_CONF is a
- * line of /etc/nccl.conf.  As with the real one, NCCL_COMM_BLOCKING overrides the configuration, and
- * with NCCL_LOCAL_REGISTER=0 memory is registered with success and no handle; a window too, with
- * NCCL_WIN_ENABLE=0. */
+ * line of /etc/nccl.conf.  As with the real one, NCCL_COMM_BLOCKING overrides the configuration,
+ * and with NCCL_LOCAL_REGISTER=0 memory is registered with success and no handle; a window too,
+ * with NCCL_WIN_ENABLE=0. */
 #ifndef FAKE_H
 #define FAKE_H
 

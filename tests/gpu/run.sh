@@ -4,8 +4,10 @@
 #   RG_BUILD=build tests/gpu/run.sh [--page FILE] [--fake]
 #
 # TAP on standard output; figures with their targets go to RG_BUILD/gpu/results.md, and to --page FILE
-# when the GPU is a real one.  A missed target is printed as such and is no failure: not ok means that
-# something could not be measured or was wrong.  Without a GPU everything is skipped with the reason.
+# when the GPU is a real one, after every check: who is cut off has those that were done.  A missed
+# target is printed as such and is no failure: not ok means that something could not be measured or was
+# wrong.  What would begin after RG_GPU_SECONDS (560) is skipped, and what runs then is ended.  Without a
+# GPU everything is skipped with the reason.
 # --fake runs the same script on the libraries of tests/fake, to test the script itself: its figures
 # say nothing, and no page is written.  On a bare machine tests/gpu/carry.sh brings what is missing.
 # shellcheck disable=SC2317 # the functions of the checks are called by their names
@@ -21,7 +23,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-build=${RG_BUILD:-build}
+build=${RG_BUILD:-build} budget=${RG_GPU_SECONDS:-560}
+[ -z "$fake" ] || budget=${RG_GPU_SECONDS:-3600}
 out=$build/gpu${fake:+-fake}
 rm -rf "$out" && mkdir -p "$out" || exit 74
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PATH="$PWD/$build:$PATH"
@@ -40,8 +43,14 @@ fi
 probe=railgauge-probe loop=$build/tests/gpu/loop
 quick=(-w 2 --epochs 1 --no-retest)
 
+left() { echo $((budget > SECONDS ? budget - SECONDS : 0)); }
+limited() { # COMMAND... - ended after LIMIT seconds, and when no time is left
+    local limit=${LIMIT:-120} rest
+    rest=$(left)
+    timeout -k 5 "$((limit < rest ? limit : rest + 1))" "$@"
+}
 ranks() {
-    timeout "${LIMIT:-120}" mpirun -n "$1" --oversubscribe --bind-to none --mca btl vader,self \
+    limited mpirun -n "$1" --oversubscribe --bind-to none --mca btl vader,self \
         --mca mpi_yield_when_idle 1 "${@:2}"
 }
 shared() { # RANKS OUT WORD... - the probe on one GPU
@@ -72,10 +81,10 @@ row() {
 tests=0 failed=0
 # check NAME FUNCTION... - one line of TAP; a function that returns 77 has put its reason into $why.
 check() {
-    local rc
-    tests=$((tests + 1)) why=
-    "${@:2}" >"$out/log" 2>&1
-    rc=$?
+    local rc=77
+    tests=$((tests + 1)) why="no time is left of $budget s"
+    : >"$out/log"
+    [ "$(left)" -lt 10 ] || { why='' && "${@:2}" >"$out/log" 2>&1; rc=$?; }
     grep '^# ' "$out/log"
     if [ $rc = 77 ]; then
         echo "ok $tests - $1 # SKIP $why"
@@ -86,13 +95,29 @@ check() {
         echo "not ok $tests - $1"
         grep -v '^# ' "$out/log" | tail -n 15 | sed 's/^/#   /'
     fi
+    page
+}
+page() { # what is known so far
+    {
+        echo "# What was measured on a GPU${fake:+ (FAKE: not on a GPU)}"
+        echo
+        echo "Made by \`$command\` on $(date -u +%Y-%m-%d), version $(railgauge --version | head -n 1)."
+        echo "${facts#\# }."
+        [ -n "$fake" ] || ! command -v nvidia-smi >/dev/null ||
+            echo "Kernel driver $(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)."
+        echo
+        echo '| what | figure | asked | |'
+        echo '|---|---|---|---|'
+        cat "$out/rows" 2>/dev/null
+    } >"$out/results.md"
+    [ -n "$fake" ] || [ -z "$page" ] || cp "$out/results.md" "$page"
 }
 skip() { why=$1; return 77; }
 
 single() {
     local op
     for op in all_reduce all_gather broadcast reduce_scatter; do
-        "$loop" "$op" 1 "$loops" 1K 1M "$most" >"$out/single" || return 1
+        limited "$loop" "$op" 1 "$loops" 1K 1M "$most" >"$out/single" || return 1
         [ "$(grep -vc '^#' "$out/single")" = 3 ] || return 1
         row "$op of $most, one rank" "$(awk -F'\t' 'END {printf "%.0f", $3 / $4 / 1e9}' "$out/single")" GB/s
     done
@@ -132,7 +157,7 @@ yardstick() {
     local t size sizes=(1024 65536 524288)
     : >"$out/ratios"
     for ((t = 0; t < turns; t++)); do
-        "$loop" all_reduce 2 "$loops" "${sizes[@]}" >"$out/bare" &&
+        limited "$loop" all_reduce 2 "$loops" "${sizes[@]}" >"$out/bare" &&
             shared 2 yard --op all_reduce -b 1K -e 512K -f 8 -n "$loops" || return 1
         for size in "${sizes[@]}"; do
             echo "$size $(awk -F'\t' -v b="$size" '$3 == b {print $4}' "$out/bare") $(
@@ -192,7 +217,7 @@ whole_run() {
     [ -z "$fake" ] || less=("${quick[@]}")
     ! knows --compute || less+=(--no-compute)
     begin=$(seconds)
-    timeout 240 railgauge run -t nccl --share-gpu --ranks 2 -e "$top" --no-plots "${less[@]}" -o "$out/campaign" || return 1
+    LIMIT=240 limited railgauge run -t nccl --share-gpu --ranks 2 -e "$top" --no-plots "${less[@]}" -o "$out/campaign" || return 1
     [ -s "$out/campaign/matrix.json" ] || return 1
     row "railgauge run, 2 shared ranks, up to $top" "$(since "$begin")" s
 }
@@ -204,33 +229,19 @@ needs_mpi() { # FUNCTION - of a check that wants the MPI program
     knows --share-gpu || { skip "railgauge-probe has no --share-gpu"; return; }
     "$1"
 }
-if ! facts=$("$loop" all_reduce 1 1 1K 2>"$out/why" | grep '^#'); then
+if ! facts=$(timeout -k 5 120 "$loop" all_reduce 1 1 1K 2>"$out/why" | grep '^#'); then
     echo "1..0 # SKIP no GPU: $(head -n 1 "$out/why")"
     exit 0
 fi
 [ -z "$fake" ] || echo '# FAKE: the libraries of tests/fake, no GPU; the figures say nothing'
 echo "$facts"
 check 'collectives on one rank move the right data' single
+check 'memory, host link and matrix products' needs_mpi compute
 check 'ranks that share the GPU move the right data over sockets' needs_mpi shared_ranks
 check 'a flipped bit is found, with its rank and its byte' needs_mpi corruption
 check 'CUDA graphs move the right data too' needs_mpi graphs
 check 'the probe and a bare loop agree' needs_mpi yardstick
-check 'memory, host link and matrix products' needs_mpi compute
 check 'a rank that dies, stops or spins is told' needs_mpi verdicts
 check 'a whole campaign' needs_mpi whole_run
 echo "1..$tests"
-
-{
-    echo "# What was measured on a GPU${fake:+ (FAKE: not on a GPU)}"
-    echo
-    echo "Made by \`$command\` on $(date -u +%Y-%m-%d), version $(railgauge --version | head -n 1)."
-    echo "${facts#\# }."
-    [ -n "$fake" ] || ! command -v nvidia-smi >/dev/null ||
-        echo "Kernel driver $(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)."
-    echo
-    echo '| what | figure | asked | |'
-    echo '|---|---|---|---|'
-    cat "$out/rows" 2>/dev/null
-} >"$out/results.md"
-[ -n "$fake" ] || [ -z "$page" ] || cp "$out/results.md" "$page"
 exit $((failed > 0))

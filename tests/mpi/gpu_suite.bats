@@ -22,6 +22,14 @@ setup() {
     grep -q 'ours against the bare loop' "$build/gpu-fake/results.md"
 }
 
+@test "without time left the rest is skipped, and the page is there" {
+    RG_GPU_SECONDS=5 RG_BUILD=$build run tests/gpu/run.sh --fake
+    echo "$output"
+    [ "$status" = 0 ]
+    [ "$(grep -c '^ok .* # SKIP no time is left of 5 s$' <<<"$output")" = 8 ]
+    grep -q '^| what | figure' "$build/gpu-fake/results.md"
+}
+
 @test "a machine without a GPU skips it with the reason" {
     RG_BUILD=$build LD_LIBRARY_PATH='' run tests/gpu/run.sh
     [[ $output != '# GPU'* ]] || skip "there is a GPU here: make bench-gpu"
