@@ -114,15 +114,25 @@ int json_open(json_t **out, const char *path, const char *format, int version, s
     return rc;
 }
 
+json_t *json_finite(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+int json_print(FILE *out, const json_t *root)
+{
+    int rc = json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+
+    return rc == 0 && fputc('\n', out) != EOF ? 0 : -1;
+}
+
 int json_save(const json_t *root, const char *path, struct err *err)
 {
     struct file_out f;
 
     if (file_begin(&f, path, err) < 0)
         return -1;
-    int bad = json_dumpf(root, f.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 ||
-              fputc('\n', f.stream) == EOF;
-    if (bad) {
+    if (json_print(f.stream, root) < 0) {
         file_abort(&f);
         return err_io(err, "%s: cannot write", path);
     }

@@ -7,6 +7,7 @@
 #define RG_JSON_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -16,7 +17,11 @@ int json_open(json_t **out, const char *path, const char *format, int version, s
 /* The same from memory; path is for messages. */
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err);
-/* Write atomically, indented by 1, one trailing newline. */
+json_t *json_finite(double x); /* a number, or null where it is none; new reference */
+/* Indented by 1, nine digits, one trailing newline; 0, or -1 when jansson could not (else the
+ * stream knows). */
+int json_print(FILE *out, const json_t *root);
+/* The same into a file, atomically. */
 int json_save(const json_t *root, const char *path, struct err *err);
 
 /* json_unpack_ex with JSON_STRICT on `value`; `where` such as "m.json: tiers[2]" starts the

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hostlist.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "topo/mnnvl.h"
 
@@ -13,8 +14,7 @@ static void print_json(FILE *out, const struct topo *t, const struct mnnvl *m)
                              "version", 1, "hosts", t->hosts, "endpoints", t->endpoints, "gpus",
                              t->gpus, "nvlink", mnnvl_json(m, t));
 
-    json_dumpf(root, out, JSON_INDENT(1));
-    fputc('\n', out);
+    json_print(out, root);
     json_decref(root);
 }
 

@@ -76,8 +76,7 @@ static int report(struct replay_outcome *out, const struct replay_opts *o, struc
     int rc = o->output ? json_save(json, o->output, err) : 0;
 
     if (rc == 0 && o->json) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
     } else if (rc == 0) {
         replay_text(stdout, &out->made, &out->result);
     }

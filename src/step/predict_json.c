@@ -40,19 +40,15 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
 }
 
 /* JSON has no NaN; an unknown number is null. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *message_json(const struct term *t, const struct matrix *m)
 {
     char axes[AXES_TEXT], text[320];
 
-    json_t *o = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "axes", axes_text(axes, t->axes), "op",
-        op_name(t->op), "phase", phase_name[t->phase], "bytes", number(t->bytes), "count",
-        number(t->count), "one_s", number(t->one), "formula", t->formula, "slowest", t->slowest);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s}", "axes", axes_text(axes, t->axes),
+                  "op", op_name(t->op), "phase", phase_name[t->phase], "bytes",
+                  json_finite(t->bytes), "count", json_finite(t->count), "one_s",
+                  json_finite(t->one), "formula", t->formula, "slowest", t->slowest);
     json_object_set_new(o, "groups", json_integer(t->groups));
     json_object_set_new(o, "distinct", json_integer(t->distinct));
     json_object_set_new(o, "shape",
@@ -68,10 +64,11 @@ static json_t *message_json(const struct term *t, const struct matrix *m)
 
 static json_t *term_json(const struct term *t, const struct prediction *p, const struct matrix *m)
 {
-    json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "kind", term_name[t->kind],
-                          "label", t->label, "s", number(t->sec), "share", number(t->sec / p->sec),
-                          "hidden_s", number(t->hidden), "error_s", number(t->error), "basis",
-                          basis_name[t->basis], "source", t->source);
+    json_t *o =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "kind", term_name[t->kind], "label",
+                  t->label, "s", json_finite(t->sec), "share", json_finite(t->sec / p->sec),
+                  "hidden_s", json_finite(t->hidden), "error_s", json_finite(t->error), "basis",
+                  basis_name[t->basis], "source", t->source);
 
     if (t->kind == TERM_MESSAGE)
         json_object_set_new(o, "message", message_json(t, m));
@@ -81,15 +78,15 @@ static json_t *term_json(const struct term *t, const struct prediction *p, const
 static json_t *memory_json(const struct memory *m)
 {
     json_t *o =
-        json_pack("{s:o, s:o, s:o, s:i}", "total_bytes", number(m->total), "capacity_bytes",
-                  m->capacity > 0 ? number(m->capacity) : json_null(), "fits",
+        json_pack("{s:o, s:o, s:o, s:i}", "total_bytes", json_finite(m->total), "capacity_bytes",
+                  m->capacity > 0 ? json_finite(m->capacity) : json_null(), "fits",
                   m->capacity > 0 ? json_boolean(memory_fits(m)) : json_null(), "stage", m->stage);
     json_t *parts = json_object();
 
     for (int i = 0; i < MEMORY_PARTS; i++)
         json_object_set_new(
             parts, memory_part[i].name,
-            number(*(const double *)(const void *)((const char *)m + memory_part[i].at)));
+            json_finite(*(const double *)(const void *)((const char *)m + memory_part[i].at)));
     json_object_set_new(o, "parts", parts);
     return o;
 }
@@ -121,14 +118,15 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
                    {"model_flops", p->model_flops},
                    {"mfu", p->mfu}};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        json_object_set_new(o, numbers[i].key, number(numbers[i].value));
+        json_object_set_new(o, numbers[i].key, json_finite(numbers[i].value));
     json_object_set_new(o, "mfu_causal", json_boolean(p->causal));
     json_object_set_new(o, "anchored", json_boolean(p->anchored));
     json_object_set_new(o, "compute_rate",
                         json_pack("{s:o, s:o, s:o, s:s, s:s}", "linear_flops",
-                                  number(p->rate.of[WORK_LINEAR]), "core_flops",
-                                  number(p->rate.of[WORK_CORE]), "peak_flops", number(p->rate.peak),
-                                  "basis", basis_name[p->rate.basis], "source", p->rate.source));
+                                  json_finite(p->rate.of[WORK_LINEAR]), "core_flops",
+                                  json_finite(p->rate.of[WORK_CORE]), "peak_flops",
+                                  json_finite(p->rate.peak), "basis", basis_name[p->rate.basis],
+                                  "source", p->rate.source));
     json_object_set_new(o, "memory", memory_json(&p->memory));
     json_object_set_new(o, "terms", terms);
     json_object_set_new(o, "notes", notes);

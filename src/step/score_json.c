@@ -7,26 +7,22 @@
 #include "base/json.h"
 #include "step/score.h"
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *row_json(const struct batch *b, int i)
 {
     const struct batch_row *r = &b->row[i];
     bool anchored = r->anchor >= 0;
 
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
-                     "s:o, s:o, s:s?, s:s}",
-                     "id", r->id, "line", r->line, "status", batch_status_name[r->status], "model",
-                     r->model, "hardware", r->hardware, "split", r->split, "release", r->release,
-                     "family", r->family, "layout", r->layout, "measured_s", number(r->measured),
-                     "predicted_s", number(r->predicted), "lo_s", number(r->lo), "hi_s",
-                     number(r->hi), "error", number(score_error(b, i, SCORE_ALONE)), "anchored_s",
-                     number(r->anchored), "anchored_error",
-                     number(score_error(b, i, SCORE_ANCHORED)), "stretch", number(r->stretch),
-                     "anchor", anchored ? b->row[r->anchor].id : NULL, "reason", r->reason);
+    return json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:s?, s:s}",
+        "id", r->id, "line", r->line, "status", batch_status_name[r->status], "model", r->model,
+        "hardware", r->hardware, "split", r->split, "release", r->release, "family", r->family,
+        "layout", r->layout, "measured_s", json_finite(r->measured), "predicted_s",
+        json_finite(r->predicted), "lo_s", json_finite(r->lo), "hi_s", json_finite(r->hi), "error",
+        json_finite(score_error(b, i, SCORE_ALONE)), "anchored_s", json_finite(r->anchored),
+        "anchored_error", json_finite(score_error(b, i, SCORE_ANCHORED)), "stretch",
+        json_finite(r->stretch), "anchor", anchored ? b->row[r->anchor].id : NULL, "reason",
+        r->reason);
 }
 
 static void add_errors(json_t *list, const struct batch *b, struct score_cut cut)
@@ -36,11 +32,11 @@ static void add_errors(json_t *list, const struct batch *b, struct score_cut cut
         score_errors(&s, b, (enum score_with)with, cut);
         if (s.n)
             json_array_append_new(
-                list,
-                json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "with",
-                          score_with_name[with], "by", score_by_name[cut.by], "value",
-                          cut.value ? cut.value : "", "n", s.n, "median", s.median, "mean", s.mean,
-                          "p90", s.p90, "max", s.max, "bias", s.bias, "inside", number(s.inside)));
+                list, json_pack("{s:s, s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "with",
+                                score_with_name[with], "by", score_by_name[cut.by], "value",
+                                cut.value ? cut.value : "", "n", s.n, "median", s.median, "mean",
+                                s.mean, "p90", s.p90, "max", s.max, "bias", s.bias, "inside",
+                                json_finite(s.inside)));
     }
 }
 
@@ -100,10 +96,10 @@ static json_t *targets_json(const struct batch *b)
 
     score_targets(t, b);
     for (int i = 0; i < SCORE_TARGETS; i++)
-        json_array_append_new(list, json_pack("{s:s, s:i, s:o, s:f, s:s, s:b}", "what", t[i].what,
-                                              "n", t[i].n, "figure", number(t[i].figure), "target",
-                                              t[i].target, "is", t[i].at_least ? "least" : "most",
-                                              "met", score_met(&t[i])));
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:o, s:f, s:s, s:b}", "what", t[i].what, "n", t[i].n,
+                            "figure", json_finite(t[i].figure), "target", t[i].target, "is",
+                            t[i].at_least ? "least" : "most", "met", score_met(&t[i])));
     return list;
 }
 

@@ -5,11 +5,6 @@
 #include "step/search.h"
 
 /* JSON has no NaN; an unknown number is null. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* Every setting by its key: numbers and switches as such, words as text. */
 static json_t *recipe_json(const struct recipe *r)
 {
@@ -26,7 +21,7 @@ static json_t *recipe_json(const struct recipe *r)
         else if (s->kind == SETTING_WORD)
             value = json_string(s->words[*(const int *)at]);
         else
-            value = number(*(const double *)at);
+            value = json_finite(*(const double *)at);
         json_object_set_new(o, s->key, value);
     }
     return o;
@@ -50,7 +45,7 @@ static json_t *terms_json(const struct finalist *f)
     for (int i = 0; i < f->terms; i++) {
         const struct finalist_term *t = &f->term[i];
         json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "kind", term_name[t->kind], "label", t->label,
-                              "s", number(t->sec), "hidden_s", number(t->hidden));
+                              "s", json_finite(t->sec), "hidden_s", json_finite(t->hidden));
         if (t->kind == TERM_MESSAGE)
             json_object_set_new(o, "axes", json_string(axes_text(axes, t->axes)));
         json_array_append_new(list, o);
@@ -64,11 +59,12 @@ static json_t *finalist_json(const struct finalist *f)
 
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
                      "layout", f->layout, "axes", axes_json(&c->layout), "mesh_order",
-                     order_name[c->layout.order], "family", f->family, "step_s", number(f->sec),
-                     "lo_s", number(f->lo), "hi_s", number(f->hi), "table_step_s", number(c->sec),
-                     "tokens_per_s_per_gpu", number(f->tokens_per_gpu), "mfu", number(f->mfu),
-                     "memory_bytes", number(c->bytes), "front", f->front, "recipe",
-                     recipe_json(&c->recipe), "terms", terms_json(f));
+                     order_name[c->layout.order], "family", f->family, "step_s",
+                     json_finite(f->sec), "lo_s", json_finite(f->lo), "hi_s", json_finite(f->hi),
+                     "table_step_s", json_finite(c->sec), "tokens_per_s_per_gpu",
+                     json_finite(f->tokens_per_gpu), "mfu", json_finite(f->mfu), "memory_bytes",
+                     json_finite(c->bytes), "front", f->front, "recipe", recipe_json(&c->recipe),
+                     "terms", terms_json(f));
 }
 
 static json_t *list_json(const struct finalist *f, int n)
@@ -87,9 +83,9 @@ static json_t *why_json(const struct search *s)
 
     for (int i = 0; i < s->whys; i++) {
         const struct finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s}", "against", f->layout,
-                                              "family", f->family, "slower_s",
-                                              number(f->sec - s->best[0].sec), "text", s->why[i]));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:s}", "against", f->layout, "family", f->family,
+                            "slower_s", json_finite(f->sec - s->best[0].sec), "text", s->why[i]));
     }
     return list;
 }
