@@ -1,21 +1,15 @@
 /* calibrate.c - railgauge calibrate: refit the global constants to a table of measured steps. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/opt.h"
-#include "base/stats.h"
-#include "base/units.h"
+#include "cmd/calibrate_text.h"
 #include "cmd/cmd.h"
-#include "emit/table.h"
+#include "cmd/command.h"
 #include "step/calibrate.h"
-
-enum { CONSTANTS = 0x400, ONLY, DRY_RUN, LIMIT, ANCHORED, CELL = 24 };
 
 struct args {
     const char *table, *constants, *output;
@@ -25,199 +19,60 @@ struct args {
     bool dry_run, anchored;
 };
 
-static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "write the constants here, those that were not fitted too", 1},
-    {"constants", CONSTANTS, "FILE", 0, "start from these, not from jobs/training/constants.json",
-     1},
-    {"only", ONLY, "NAME,...", 0, "fit these alone", 1},
-    {"anchored", ANCHORED, NULL, 0,
-     "half of a row's loss is its error once the smallest job of its recipe is known", 1},
-    {"limit", LIMIT, "TIME", 0, "stop after this long with what was found (default 5m)", 1},
-    {"dry-run", DRY_RUN, NULL, 0, "print which rows would be fitted to and how far off they are",
-     1},
-    {0},
-};
-
-static const char doc[] =
-    "Refit the global constants of the step model to a table of measured steps (the columns of "
-    "predict --batch), reproducibly.  Rows whose split begins with \"test\" take no part."
-    "\vWithout --output nothing is written.\n\n"
-    "  railgauge calibrate steps.tsv\n"
-    "  railgauge calibrate steps.tsv -o constants.json\n"
-    "  railgauge calibrate steps.tsv --only exposed.ep,overlap.dp -o constants.json\n"
-    "  railgauge predict --batch steps.tsv --constants constants.json --score\n\n"
-    "Exit codes: 0 good, 2 no row to fit to, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 "
-    "stopped by the limit.";
-
-static void split_names(struct args *a, const char *text)
+static int take_names(void *args, char *text, struct err *err)
 {
+    struct args *a = args;
+
+    (void)err;
     while (*text) {
         size_t n = strcspn(text, ",");
         if (n)
             MEM_PUSH(a->only, a->onlys) = mem_printf("%.*s", (int)n, text);
         text += n + (text[n] == ',');
     }
+    return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err = {0, ""};
+static const struct opt options[] = {
+    {"output", 'o', "FILE", "write the constants here, those that were not fitted too",
+     OPT_INTO(struct args, output)},
+    {"constants", 0, "FILE", "start from these, not from jobs/training/constants.json",
+     OPT_INTO(struct args, constants)},
+    {"only", 0, "NAME,...", "fit these alone", OPT_CALL(take_names)},
+    {"anchored", 0, NULL,
+     "half of a row's loss is its error once the smallest job of its recipe is known",
+     OPT_INTO(struct args, anchored)},
+    {"limit", 0, "TIME", "stop after this long with what was found (default 5m)",
+     OPT_SECONDS(struct args, limit)},
+    {"dry-run", 0, NULL, "print which rows would be fitted to and how far off they are",
+     OPT_INTO(struct args, dry_run)},
+    {0},
+};
 
-    switch (key) {
-    case 'o':
-        a->output = arg;
-        return 0;
-    case CONSTANTS:
-        a->constants = arg;
-        return 0;
-    case ONLY:
-        split_names(a, arg);
-        return 0;
-    case LIMIT:
-        if (units_seconds(&a->limit, arg, &err) < 0)
-            opt_error(state, options, key, &err);
-        return 0;
-    case ANCHORED:
-        a->anchored = true;
-        return 0;
-    case DRY_RUN:
-        a->dry_run = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->table)
-            argp_error(state, "one table only, and \"%s\" is a second one", arg);
-        a->table = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (!a->table)
-            argp_error(state, "give a table of measured steps");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct opt words[] = {
+    {"table", .help = "give a table of measured steps", OPT_INTO(struct args, table)}, {0}};
+
+static const struct command command = {
+    .options = options,
+    .words = words,
+    .usage = "TABLE",
+    .doc =
+        "Refit the global constants of the step model to a table of measured steps (the columns of "
+        "predict --batch), reproducibly.  Rows whose split begins with \"test\" take no part."
+        "\vWithout --output nothing is written.\n\n"
+        "  railgauge calibrate steps.tsv\n"
+        "  railgauge calibrate steps.tsv -o constants.json\n"
+        "  railgauge calibrate steps.tsv --only exposed.ep,overlap.dp -o constants.json\n"
+        "  railgauge predict --batch steps.tsv --constants constants.json --score\n\n"
+        "Exit codes: 0 good, 2 no row to fit to, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 "
+        "stopped by the limit.",
+};
 
 static struct progress line;
 
 static void progress(double done, const char *what)
 {
     progress_show(&line, done, what);
-}
-
-/* --- what is printed --- */
-
-static void constants_table(const struct calibration *k)
-{
-    struct table t;
-    char v[4][CELL];
-
-    table_init(&t, "lrrrrl");
-    table_row(&t, "constant", "before", "after", "error, %", "rows", "");
-    for (int i = 0; i < k->constants; i++) {
-        const struct calibrated *c = &k->constant[i];
-        snprintf(v[0], CELL, "%.4g", c->before);
-        snprintf(v[1], CELL, "%.4g", c->after);
-        snprintf(v[2], CELL, isnan(c->error) ? "-" : "%.0f", 100 * c->error);
-        snprintf(v[3], CELL, "%d", c->rows);
-        table_row(&t, c->name, v[0], v[1], v[2], v[3],
-                  !c->fitted    ? "not fitted: too few rows depend on it"
-                  : c->at_bound ? "at its bound"
-                                : "");
-    }
-    table_print(stdout, &t, 0);
-    putchar('\n');
-    table_free(&t);
-}
-
-/* Median absolute error and bias in percent of a model's rows (NULL: of all) that took part. */
-static int errors_of(const struct batch *b, const double *error, const char *model, double *median,
-                     double *bias)
-{
-    double *e = mem_calloc((size_t)b->rows + 1, sizeof(*e)), logs = 0;
-    int n = 0;
-
-    for (int i = 0; i < b->rows; i++) {
-        if (isnan(error[i]) || (model && strcmp(model, b->row[i].model) != 0))
-            continue;
-        logs += log1p(error[i]);
-        e[n++] = 100 * fabs(error[i]);
-    }
-    *median = n ? stats_median(e, n) : NAN;
-    *bias = n ? 100 * expm1(logs / n) : NAN;
-    free(e);
-    return n;
-}
-
-static void residual_row(struct table *t, const struct batch *b, const struct calibration *k,
-                         const char *model)
-{
-    char v[5][CELL];
-    double median, bias;
-
-    int n = errors_of(b, k->before, model, &median, &bias);
-    snprintf(v[0], CELL, "%d", n);
-    snprintf(v[1], CELL, "%.1f", median);
-    snprintf(v[2], CELL, "%+.1f", bias);
-    errors_of(b, k->after, model, &median, &bias);
-    snprintf(v[3], CELL, "%.1f", median);
-    snprintf(v[4], CELL, "%+.1f", bias);
-    table_row(t, model ? model : "all", v[0], v[1], v[2], v[3], v[4]);
-}
-
-static void residuals_table(const struct batch *b, const struct calibration *k)
-{
-    struct table t;
-
-    table_init(&t, "lrrrrr");
-    table_row(&t, "error, %", "rows", "median before", "bias", "median after", "bias");
-    residual_row(&t, b, k, NULL);
-    for (int i = 0; i < b->rows; i++) {
-        bool first = !isnan(k->before[i]);
-        for (int j = 0; j < i && first; j++)
-            first = isnan(k->before[j]) || strcmp(b->row[j].model, b->row[i].model) != 0;
-        if (first)
-            residual_row(&t, b, k, b->row[i].model);
-    }
-    table_print(stdout, &t, 0);
-    putchar('\n');
-    table_free(&t);
-}
-
-/* What error.unanchored would have to be, were it the only error: 90 % lie within 1.645 of it. */
-static void spread(const struct batch *b, const struct calibration *k)
-{
-    double *e = mem_calloc((size_t)b->rows + 1, sizeof(*e));
-    int n = 0;
-
-    for (int i = 0; i < b->rows; i++)
-        if (!isnan(k->after[i]))
-            e[n++] = fabs(log1p(k->after[i]));
-    stats_sort(e, n);
-    double p90 = stats_quantile(e, n, 0.9);
-    printf(
-        "nine of ten of these steps lie within a factor of %.2f; an error.unanchored of %.2g alone "
-        "would say so\n",
-        exp(p90), p90 / 1.645);
-    free(e);
-}
-
-static void report(const struct args *a, const struct batch *b, const struct calibration *k)
-{
-    printf("%d steps: %d jobs of %d models; left out: %d test rows, %d in doubt, %d not "
-           "predicted, %d no step times\n\n",
-           k->rows, k->jobs, k->models, k->test, k->doubtful, k->misses, k->claims);
-    if (a->anchored)
-        printf("%d of them are judged from the smallest job of their recipe as well\n\n",
-               k->anchored);
-    constants_table(k);
-    residuals_table(b, k);
-    spread(b, k);
-    if (!a->dry_run)
-        printf("mean loss %.4f, was %.4f; %ld steps predicted on the way%s\n", k->loss_after,
-               k->loss_before, k->steps, k->cut ? "; stopped by the limit" : "");
-    if (a->output && !a->dry_run)
-        printf("wrote %s\n", a->output);
 }
 
 static int run(const struct args *a, struct batch *b, struct constants *c, struct err *err)
@@ -242,7 +97,9 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
     if (rc == 0 && a->output && !a->dry_run)
         rc = constants_save(c, a->output, err);
     if (rc == 0)
-        report(a, b, &k);
+        calibrate_text(stdout, b, &k, &opts);
+    if (rc == 0 && a->output && !a->dry_run)
+        printf("wrote %s\n", a->output);
     if (rc == 0 && k.cut)
         rc = err_code(err, EXIT_CUT, "the limit stopped the search before it was done");
     calibration_free(&k);
@@ -251,13 +108,12 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
 
 int cmd_calibrate(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "TABLE", doc, NULL, NULL, NULL};
     struct args a = {.limit = 300};
     struct batch b = {0};
     struct constants c = {0};
     struct err err = {0, ""};
 
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    command_parse(&command, argc, argv, &a);
     int rc = run(&a, &b, &c, &err);
     batch_free(&b);
     constants_free(&c);

@@ -1,109 +1,79 @@
 /* check_placement.c - railgauge check-placement: at a job's start, are its nodes where its segments
  * need them? */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/hostlist.h"
+#include "base/json.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
+#include "cmd/placement_text.h"
 #include "cmd/srun_tell.h"
 #include "topo/claim.h"
 #include "verdict/segments_from.h"
 
-enum { TELL = 0x500, SEGMENT, HOSTS, TOPOLOGY, LABEL, PATIENCE };
 enum { HOSTS_MAX_BYTES = 64 << 20 };
 
 struct args {
-    bool tell, quiet;
+    bool tell;
     int segment;
     const char *hosts, *label;
     double patience;
     struct input_args in;
 };
 
-static const struct argp_option options[] = {
-    {"segment", SEGMENT, "N", 0, "nodes that must share a block, as srun --segment=N", 0},
-    {"hosts", HOSTS, "FILE", 0,
+static const struct opt options[] = {
+    {"segment", 0, "N", "nodes that must share a block, as srun --segment=N",
+     OPT_INT(struct args, segment, 1, HOSTLIST_MAX)},
+    {"hosts", 0, "FILE",
      "nodes by rank, one a line, with what --tell printed there (- is standard input); default: "
      "srun asks the nodes of this job",
-     0},
-    {"topology", TOPOLOGY, "FILE", 0, "a topology.json or matrix.json that knows the nodes", 0},
-    {"label", LABEL, "NAME", 0, "environment variable that holds the block of a node", 0},
-    {"tell", TELL, NULL, 0, "only print what this node knows of itself", 0},
-    {"patience", PATIENCE, "TIME", 0, "how long srun may take (default 30s)", 0},
-    {"quiet", 'q', NULL, 0, "print nothing when all is well", 0},
+     OPT_INTO(struct args, hosts)},
+    {"topology", 0, "FILE", "a topology.json or matrix.json that knows the nodes",
+     OPT_INTO(struct args, in.file)},
+    {"label", 0, "NAME", "environment variable that holds the block of a node",
+     OPT_INTO(struct args, label)},
+    {"tell", 0, NULL, "only print what this node knows of itself", OPT_INTO(struct args, tell)},
+    {"patience", 0, "TIME", "how long srun may take (default 30s)",
+     OPT_SECONDS(struct args, patience)},
+    {"quiet", 'q', NULL, "print nothing when all is well", OPT_INTO(struct args, in.quiet)},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int check_args(void *args, struct err *err)
 {
-    struct args *a = state->input;
-    struct err err;
+    const struct args *a = args;
 
-    switch (key) {
-    case TELL:
-        a->tell = true;
-        break;
-    case SEGMENT:
-        if (units_int(&a->segment, arg, 1, HOSTLIST_MAX, &err) < 0)
-            argp_error(state, "--segment: %s", err.text);
-        break;
-    case HOSTS:
-        a->hosts = arg;
-        break;
-    case TOPOLOGY:
-        a->in.file = arg;
-        break;
-    case LABEL:
-        a->label = arg;
-        break;
-    case PATIENCE:
-        if (units_seconds(&a->patience, arg, &err) < 0)
-            argp_error(state, "--patience: %s", err.text);
-        break;
-    case 'q':
-        a->quiet = true;
-        break;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_ARG:
-        argp_error(state, "what is \"%s\"? Nodes come from --hosts", arg);
-        break;
-    case ARGP_KEY_END:
-        if (!a->tell && !a->segment)
-            argp_error(state, "--segment N is needed: how many nodes must share a block");
-        if (!a->tell && !a->hosts && !getenv("SLURM_JOB_ID"))
-            argp_error(state, "this is no job of Slurm: give --hosts FILE, or pipe into --hosts - "
+    if (!a->tell && !a->segment)
+        return err_usage(err, "--segment N is needed: how many nodes must share a block");
+    if (!a->tell && !a->hosts && !getenv("SLURM_JOB_ID"))
+        return err_usage(err, "this is no job of Slurm: give --hosts FILE, or pipe into --hosts - "
                               "what --tell prints on each node");
-        if (a->tell && (a->segment || a->hosts || a->in.file || a->in.json || a->in.sources.count))
-            argp_error(state, "--tell only prints; it takes --label");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    if (a->tell && (a->segment || a->hosts || a->in.file || a->in.json || a->in.sources.count))
+        return err_usage(err, "--tell only prints; it takes --label");
     return 0;
 }
 
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
+    .words = opt_none,
+    .check = check_args,
+    .takes = INPUT_SOURCES | INPUT_JSON,
+    .input = offsetof(struct args, in),
     .doc = "Check at a job's start, without privileges, that the nodes of each segment share a "
            "block: by SLURM_TOPOLOGY_ADDR, by the NVLink domain that the driver tells, by a label, "
            "by files.  Exit 1: a segment is split; 2: nobody knows."
            "\vIn a batch script of Slurm, and with other launchers:\n\n"
            "  railgauge check-placement --segment 4 || exit 1\n"
-           "  mpirun -N 1 railgauge check-placement --tell | railgauge check-placement --hosts - "
-           "--segment 16\n"
-           "  railgauge check-placement --hosts hostfile --topology topology.json --segment 16\n",
+           "  mpirun -N 1 railgauge check-placement --tell |\n"
+           "      railgauge check-placement --hosts - --segment 16\n"
+           "  railgauge check-placement --hosts hostfile \\\n"
+           "      --topology topology.json --segment 16\n",
 };
 
 static int tell(const char *label)
@@ -176,53 +146,6 @@ static int read_files(struct segments *s, const struct args *a, struct err *err)
     return rc;
 }
 
-static json_t *texts(char *const *text, int count)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_string(text[i]));
-    return list;
-}
-
-static void print_json(const struct segments *s, const struct segment_verdict *v)
-{
-    json_t *who = json_array();
-
-    for (int i = 0; i < s->opinions; i++)
-        json_array_append_new(
-            who, json_pack("{s:s, s:i}", "name", s->opinion[i].who, "nodes", s->opinion[i].told));
-    json_t *root = json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:s?}",
-                             "format", "railgauge-placement", "version", 1, "verdict",
-                             v->split     ? "split"
-                             : v->unknown ? "unknown"
-                                          : "good",
-                             "nodes", s->nodes, "segment", s->size, "segments", v->segments,
-                             "together", v->together, "split", v->split, "unknown", v->unknown,
-                             "sources", who, "findings", texts(v->word, v->words), "disagreements",
-                             texts(v->differ, v->differs), "better_order", v->order);
-    json_dumpf(root, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(root);
-}
-
-static void print_text(const struct segments *s, const struct segment_verdict *v)
-{
-    printf("placement  %d node%s, %d segment%s of %d%s\n", s->nodes, s->nodes == 1 ? "" : "s",
-           v->segments, v->segments == 1 ? "" : "s", s->size,
-           s->nodes % s->size ? ", the last one shorter" : "");
-    for (int i = 0; i < s->opinions; i++)
-        printf("%-10s %s, %d node%s\n", i ? "" : "sources", s->opinion[i].who, s->opinion[i].told,
-               s->opinion[i].told == 1 ? "" : "s");
-    printf("%-10s %d of %d together\n", "segments", v->together, v->segments);
-    for (int i = 0; i < v->words; i++)
-        printf("  %s\n", v->word[i]);
-    for (int i = 0; i < v->differs; i++)
-        printf("  %s\n", v->differ[i]);
-    if (v->order)
-        printf("  in another order the same nodes make whole segments: %s\n", v->order);
-}
-
 static int check(const struct args *a, struct err *err)
 {
     struct segments s;
@@ -238,10 +161,12 @@ static int check(const struct args *a, struct err *err)
         rc = read_files(&s, a, err);
     if (rc == 0) {
         segments_judge(&v, &s);
-        if (a->in.json)
-            print_json(&s, &v);
-        else if (!a->quiet || v.words || v.differs)
-            print_text(&s, &v);
+        json_t *json = a->in.json ? placement_json(&s, &v) : NULL;
+        if (json)
+            json_print(stdout, json);
+        else if (!a->in.quiet || v.words || v.differs)
+            placement_text(stdout, &s, &v);
+        json_decref(json);
         rc = segments_exit(&v, &s, err) ? -1 : 0;
     }
     segment_verdict_free(&v);
@@ -256,8 +181,7 @@ int cmd_check_placement(int argc, char **argv)
     const char *rank = getenv("SLURM_PROCID"), *step = getenv("SLURM_STEP_ID");
     struct err err;
 
-    if (input_parse(&argp, INPUT_SOURCES | INPUT_JSON, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     if (a.tell)
         return tell(a.label);
     /* As a step with many tasks: the first one asks for all. */

@@ -1,39 +1,23 @@
 /* cost.c - railgauge cost: what one transfer or one collective costs. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/cost_text.h"
 #include "cmd/input.h"
 
-enum { FABRIC = 0x400, RACKS, OP, RANKS, BYTES, JSON };
-
 struct args {
-    const char *fabric, *ranks, *src, *dst, *word[4];
-    int words, racks, op;
+    const char *ranks, *src, *dst, *word[4];
+    int op;
     const char *kernel; /* of expert parallelism, run by all ranks: "ep_dispatch"; NULL */
     size_t bytes;
-    bool json;
-};
-
-static const struct argp_option options[] = {
-    {"op", OP, "NAME", 0,
-     "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
-     "ep_dispatch, ep_combine",
-     0},
-    {"ranks", RANKS, "LIST", 0, "its endpoints in rank order: 0-71 or 0,4,8 (default: all)", 0},
-    {"bytes", BYTES, "SIZE", 0, "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
-     0},
-    {"fabric", FABRIC, "NAME", 0, "a preset instead of a measured matrix", 0},
-    {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0},
-    {"json", JSON, NULL, 0, "print JSON", 0},
-    {0},
+    struct input_args in;
 };
 
 static bool is_kernel(const char *name)
@@ -53,14 +37,42 @@ static int parse_op(struct args *a, const char *name, struct err *err)
                      name);
 }
 
-/* What the words mean: [MATRIX] SRC DST BYTES, [MATRIX] OP RANKS BYTES, or [MATRIX] with --op. */
-static int sort_words(struct args *a, struct err *err)
+static int take_op(void *args, char *name, struct err *err)
 {
-    const char **w = a->word + !a->fabric;
-    int n = a->words - !a->fabric;
+    return parse_op(args, name, err);
+}
 
+static const struct opt options[] = {
+    {"op", 0, "NAME",
+     "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
+     "ep_dispatch, ep_combine",
+     OPT_CALL(take_op)},
+    {"ranks", 0, "LIST", "its endpoints in rank order: 0-71 or 0,4,8 (default: all)",
+     OPT_INTO(struct args, ranks)},
+    {"bytes", 0, "SIZE", "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
+     OPT_INTO(struct args, bytes)},
+    {0},
+};
+
+static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
+                                   {"what", OPT_INTO(struct args, word[1])},
+                                   {"whom", OPT_INTO(struct args, word[2])},
+                                   {"bytes", OPT_INTO(struct args, word[3])},
+                                   {0}};
+
+/* What the words mean: [MATRIX] SRC DST BYTES, [MATRIX] OP RANKS BYTES, or [MATRIX] with --op. */
+static int sort_words(void *args, struct err *err)
+{
+    struct args *a = args;
+    const char **w = a->word + !a->in.fabric;
+    int n = 0;
+
+    while (n < 4 && a->word[n])
+        n++;
+    n -= !a->in.fabric;
     if (n < 0)
         return err_usage(err, "give a matrix file or --fabric");
+    a->in.file = a->in.fabric ? NULL : a->word[0];
     if (n == 0 && a->op >= 0)
         return a->bytes ? 0 : err_usage(err, "--bytes is missing");
     if (n != 3 || a->op >= 0)
@@ -78,58 +90,20 @@ static int sort_words(struct args *a, struct err *err)
     return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err = {0, ""};
-    int rc = 0;
-
-    switch (key) {
-    case FABRIC:
-        a->fabric = arg;
-        break;
-    case RACKS:
-        rc = units_int(&a->racks, arg, 1, 1 << 20, &err);
-        break;
-    case OP:
-        rc = parse_op(a, arg, &err);
-        break;
-    case RANKS:
-        a->ranks = arg;
-        break;
-    case BYTES:
-        rc = units_bytes(&a->bytes, arg, &err);
-        break;
-    case JSON:
-        a->json = true;
-        break;
-    case ARGP_KEY_ARG:
-        if (a->words == 4)
-            argp_error(state, "what is \"%s\"?", arg);
-        a->word[a->words++] = arg;
-        break;
-    case ARGP_KEY_END:
-        rc = sort_words(a, &err);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    if (rc < 0)
-        argp_error(state, "%s", err.text);
-    return 0;
-}
-
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "MATRIX SRC DST BYTES\nMATRIX OP RANKS BYTES\n--fabric NAME [--racks N] ...",
+    .words = words,
+    .check = sort_words,
+    .takes = INPUT_PRESET | INPUT_JSON,
+    .input = offsetof(struct args, in),
+    .usage = "MATRIX SRC DST BYTES\nMATRIX OP RANKS BYTES\n--fabric NAME [--racks N] ...",
     .doc = "Print what one transfer, or one collective, costs."
            "\vSRC and DST are HOST:INDEX or endpoint ids.  Every answer says which curve or model "
            "it comes "
            "from, and names the part that slows it.\n\n"
            "  railgauge cost matrix.json r00n00:0 r01n00:0 1M\n"
            "  railgauge cost matrix.json all_gather 0-71 64M\n"
-           "  railgauge cost matrix.json --op all_reduce --ranks 0,4,8,12 --bytes 1G --json\n"
+           "  railgauge cost matrix.json --op all_reduce --ranks 0,4,8 --bytes 1G --json\n"
            "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n",
 };
 
@@ -162,84 +136,57 @@ static int read_ranks(const struct topo *t, const char *text, int **ids, int *n,
     return *n > 1 ? 0 : err_usage(err, "ranks \"%s\": a collective needs two", text);
 }
 
-static json_t *number(double x)
+static int price_pair(struct cost_answer *x, const struct matrix *m, const struct args *a,
+                      struct err *err)
 {
-    return isfinite(x) ? json_real(x) : json_null();
+    int src, dst;
+
+    if (input_endpoint(&m->topo, a->src, &src, err) < 0 ||
+        input_endpoint(&m->topo, a->dst, &dst, err) < 0)
+        return -1;
+    matrix_pair(m, src, dst, (double)a->bytes, &x->cost);
+    matrix_pair_healthy(m, src, dst, (double)a->bytes, &x->healthy);
+    return 0;
 }
 
-static void print_json(const struct matrix *m, const struct args *a, int n, double factor,
-                       const struct cost *c, const struct cost *healthy)
+static int price_group(struct cost_answer *x, const struct matrix *m, const struct args *a,
+                       struct err *err)
 {
-    char part[256];
-    json_t *out = json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:b}", "op",
-                            a->kernel   ? a->kernel
-                            : a->op < 0 ? "pair"
-                                        : op_name((enum op)a->op),
-                            "ranks", n, "bytes", (json_int_t)a->bytes, "seconds", number(c->sec),
-                            "low_seconds", number(c->lo), "high_seconds", number(c->hi),
-                            "expected_seconds", number(healthy->sec), "basis", basis_name[c->basis],
-                            "source", c->source, a->op < 0 || a->kernel ? "algbw_Bps" : "busbw_Bps",
-                            number((double)a->bytes * factor / c->sec), "dead", isinf(c->sec) != 0);
+    int *ids, rc = read_ranks(&m->topo, a->ranks, &ids, &x->ranks, err);
+    enum op op = (enum op)a->op;
 
-    if (c->exception >= 0)
-        json_object_set_new(out, "slowed_by",
-                            json_string(matrix_part(m, &m->exception[c->exception], part)));
-    json_dumpf(out, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(out);
-}
-
-static void print_text(const struct args *a, double factor, const struct cost *c,
-                       const struct cost *healthy)
-{
-    char t[4][UNITS_TEXT];
-
-    if (isinf(c->sec))
-        printf("for ever: a part on the way does not answer\n");
-    else
-        printf("%s  (%s to %s), %s %s\n", units_seconds_text(t[0], c->sec),
-               units_seconds_text(t[1], c->lo), units_seconds_text(t[2], c->hi),
-               a->op < 0 || a->kernel ? "bandwidth" : "bus bandwidth",
-               units_rate_text(t[3], (double)a->bytes * factor / c->sec));
-    printf("  from: %s\n", c->source);
-    if (healthy->sec > 0 && isfinite(c->sec))
-        printf("  expected of a healthy fabric: %s, this is %.0f %% of that speed\n",
-               units_seconds_text(t[0], healthy->sec), 100 * healthy->sec / c->sec);
+    if (rc == 0 && a->kernel)
+        matrix_ep(m, ids, x->ranks, (double)a->bytes, !strcmp(a->kernel, "ep_dispatch"), &x->cost);
+    if (rc == 0 && !a->kernel) {
+        matrix_collective(m, op, ids, x->ranks, (double)a->bytes, &x->cost);
+        matrix_expected(m, op, ids, x->ranks, (double)a->bytes, &x->healthy);
+        x->factor = op_bus_factor(op, x->ranks);
+    }
+    free(ids);
+    return rc;
 }
 
 static int answer(const struct matrix *m, const struct args *a, struct err *err)
 {
-    struct cost c, healthy;
-    double factor = 1;
-    int src, dst, *ids = NULL, n = 2;
+    struct cost_answer x = {.op = a->kernel   ? a->kernel
+                                  : a->op < 0 ? "pair"
+                                              : op_name((enum op)a->op),
+                            .bus = a->op >= 0 && !a->kernel,
+                            .factor = 1,
+                            .bytes = a->bytes,
+                            .ranks = 2,
+                            .healthy = {.sec = NAN}};
 
-    if (a->op < 0) {
-        if (input_endpoint(&m->topo, a->src, &src, err) < 0 ||
-            input_endpoint(&m->topo, a->dst, &dst, err) < 0)
-            return -1;
-        matrix_pair(m, src, dst, (double)a->bytes, &c);
-        matrix_pair_healthy(m, src, dst, (double)a->bytes, &healthy);
-    } else {
-        if (read_ranks(&m->topo, a->ranks, &ids, &n, err) < 0) {
-            free(ids);
-            return -1;
-        }
-        if (a->kernel) {
-            matrix_ep(m, ids, n, (double)a->bytes, !strcmp(a->kernel, "ep_dispatch"), &c);
-            healthy = (struct cost){.sec = NAN};
-        } else {
-            matrix_collective(m, (enum op)a->op, ids, n, (double)a->bytes, &c);
-            matrix_expected(m, (enum op)a->op, ids, n, (double)a->bytes, &healthy);
-            factor = op_bus_factor((enum op)a->op, n);
-        }
-        free(ids);
-    }
-    if (isnan(c.sec))
-        return err_data(err, "not known: %s", c.source);
-    if (a->json)
-        print_json(m, a, n, factor, &c, &healthy);
+    if ((a->op < 0 ? price_pair(&x, m, a, err) : price_group(&x, m, a, err)) < 0)
+        return -1;
+    if (isnan(x.cost.sec))
+        return err_data(err, "not known: %s", x.cost.source);
+    json_t *json = a->in.json ? cost_json(&x, m) : NULL;
+    if (json)
+        json_print(stdout, json);
     else
-        print_text(a, factor, &c, &healthy);
+        cost_text(stdout, &x);
+    json_decref(json);
     return 0;
 }
 
@@ -249,10 +196,8 @@ int cmd_cost(int argc, char **argv)
     struct matrix m;
     struct err err;
 
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
-        return EXIT_USAGE;
-    if (matrix_open(&m, a.word[0], a.fabric, a.racks, &err) < 0)
+    command_parse(&command, argc, argv, &a);
+    if (matrix_open(&m, a.in.file, a.in.fabric, a.in.racks, &err) < 0)
         return cmd_fail("cost", &err);
     int rc = answer(&m, &a, &err);
     matrix_free(&m);

@@ -1,51 +1,43 @@
 /* declared.c - railgauge declared: what sources declare beside what was measured. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "verdict/declared.h"
-
-enum { TOPOLOGY = 0x400 };
 
 struct args {
     const char *topology;
     struct input_args in;
 };
 
-static const struct argp_option options[] = {
-    {"topology", TOPOLOGY, "FILE", 0, "also what this topology.json declares, by host name", 0},
+static const struct opt options[] = {
+    {"topology", 0, "FILE", "also what this topology.json declares, by host name",
+     OPT_INTO(struct args, topology)},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
+static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
 
-    switch (key) {
-    case TOPOLOGY:
-        a->topology = arg;
-        break;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_END:
-        if (!a->in.file && !a->topology && !a->in.sources.count)
-            argp_error(state, "give a campaign directory or a matrix, or files that declare");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+
+    if (a->in.file || a->topology || a->in.sources.count)
+        return 0;
+    return err_usage(err, "give a campaign directory or a matrix, or files that declare");
 }
 
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "[MATRIX|DIR]",
+    .words = words,
+    .check = check,
+    .takes = INPUT_SOURCES | INPUT_JSON | INPUT_QUIET,
+    .input = offsetof(struct args, in),
+    .usage = "[MATRIX|DIR]",
     .doc =
         "Compare who belongs together as each source declares it with what was measured, and the "
         "sources with each other; list the hosts that are elsewhere."
@@ -145,8 +137,7 @@ static void print(const struct declared *d, const struct args *a)
         return;
     }
     json_t *json = declared_json(d);
-    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    putchar('\n');
+    json_print(stdout, json);
     json_decref(json);
 }
 
@@ -159,8 +150,7 @@ int cmd_declared(int argc, char **argv)
 
     input_init(&in);
     topo_init(&d.topo);
-    if (input_parse(&argp, INPUT_FILE | INPUT_SOURCES | INPUT_JSON | INPUT_QUIET, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     int rc = collect(&d, &in, &a, &err);
     if (rc == 0)
         print(&d, &a);

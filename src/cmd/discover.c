@@ -1,6 +1,5 @@
 /* discover.c - railgauge discover: what this machine, a preset or a recorded machine is. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +16,6 @@
 #include "topo/fabric.h"
 #include "topo/topo.h"
 
-enum { BLIND = 0x400, ROOT, LIST, CHECK, JSON, PATHS, NCCL, PER_HOST };
-
 struct args {
     const char *out, *root;
     int per_host;
@@ -27,86 +24,58 @@ struct args {
     struct input_args in;
 };
 
-static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0,
-     "write topology.json here (default: ./topology.json for this machine, nowhere for others)", 0},
-    {"quiet", 'q', NULL, 0, "print nothing", 0},
-    {"json", JSON, NULL, 0, "print the verdict on NVLink of each host as JSON", 0},
-    {"check", CHECK, NULL, 0,
-     "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs", 0},
-    {"blind", BLIND, NULL, 0, "of the preset tell host names only, as a machine without labels", 0},
-    {"list-fabrics", LIST, NULL, 0, "print the shipped presets", 0},
-    {"list-paths", PATHS, NULL, 0, "print what --path of railgauge probe can ask of NCCL", 0},
-    {"nccl", NCCL, NULL, 0, "also what NCCL builds on the GPUs of this machine", 0},
-    {"gpus-per-host", PER_HOST, "N", 0, "GPUs of hosts that are known by name only", 0},
-    {"root", ROOT, "DIR", 0, "read a recorded machine below DIR (its /sys and /proc)", 0},
+static const struct opt options[] = {
+    {"output", 'o', "FILE",
+     "write topology.json here (default: ./topology.json for this machine, nowhere for others)",
+     OPT_INTO(struct args, out)},
+    {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, report.quiet)},
+    {"json", 0, NULL, "print the verdict on NVLink of each host as JSON",
+     OPT_INTO(struct args, report.json)},
+    {"check", 0, NULL, "exit with 1 when NVLink is bad on a host, 2 when nothing is known of GPUs",
+     OPT_INTO(struct args, report.check)},
+    {"blind", 0, NULL, "of the preset tell host names only, as a machine without labels",
+     OPT_INTO(struct args, in.blind)},
+    {"list-fabrics", 0, NULL, "print the shipped presets", OPT_INTO(struct args, list)},
+    {"list-paths", 0, NULL, "print what --path of railgauge probe can ask of NCCL",
+     OPT_INTO(struct args, paths)},
+    {"nccl", 0, NULL, "also what NCCL builds on the GPUs of this machine",
+     OPT_INTO(struct args, nccl)},
+    {"gpus-per-host", 0, "N", "GPUs of hosts that are known by name only",
+     OPT_INT(struct args, per_host, 1, 1024)},
+    {"root", 0, "DIR", "read a recorded machine below DIR (its /sys and /proc)",
+     OPT_INTO(struct args, root)},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err;
+static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
 
-    switch (key) {
-    case 'o':
-        a->out = arg;
-        break;
-    case PER_HOST:
-        if (units_int(&a->per_host, arg, 1, 1024, &err) < 0)
-            argp_error(state, "--gpus-per-host: %s", err.text);
-        break;
-    case 'q':
-        a->report.quiet = true;
-        break;
-    case CHECK:
-        a->report.check = true;
-        break;
-    case JSON:
-        a->report.json = true;
-        break;
-    case BLIND:
-        a->in.blind = true;
-        break;
-    case ROOT:
-        a->root = arg;
-        break;
-    case LIST:
-        a->list = true;
-        break;
-    case PATHS:
-        a->paths = true;
-        break;
-    case NCCL:
-        a->nccl = true;
-        break;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_END:
-        if (!a->in.fabric && a->in.blind)
-            argp_error(state, "--blind needs --fabric");
-        if ((a->in.fabric != NULL) + (a->in.file != NULL) + (a->root != NULL) + a->list + a->paths >
-            1)
-            argp_error(state,
-                       "choose one of FILE, --fabric, --root, --list-fabrics and --list-paths");
-        if (a->per_host && !a->in.sources.count)
-            argp_error(state, "--gpus-per-host needs a file that names hosts");
-        if (a->in.sources.count && (a->root || a->list || a->paths || a->nccl))
-            argp_error(state, "what others say is added to FILE or --fabric, or stands alone");
-        if (a->nccl && (a->in.fabric || a->in.file || a->root || a->list || a->paths))
-            argp_error(state, "--nccl looks at this machine, not at a file or a preset");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+    const struct input_args *in = &a->in;
+    const bool other = a->root || a->list || a->paths;
+
+    if (in->blind && !in->fabric)
+        return err_usage(err, "--blind needs --fabric");
+    if ((in->fabric != NULL) + (in->file != NULL) + (a->root != NULL) + a->list + a->paths > 1)
+        return err_usage(err,
+                         "choose one of FILE, --fabric, --root, --list-fabrics and --list-paths");
+    if (a->per_host && !in->sources.count)
+        return err_usage(err, "--gpus-per-host needs a file that names hosts");
+    if (in->sources.count && (other || a->nccl))
+        return err_usage(err, "what others say is added to FILE or --fabric, or stands alone");
+    if (a->nccl && (other || in->fabric || in->file))
+        return err_usage(err, "--nccl looks at this machine, not at a file or a preset");
     return 0;
 }
 
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "[FILE]",
+    .words = words,
+    .check = check,
+    .takes = INPUT_PRESET | INPUT_SOURCES,
+    .input = offsetof(struct args, in),
+    .usage = "[FILE]",
     .doc =
         "Print what this machine is, as far as it can be seen, and what cannot be seen and why."
         "\vFiles of others are added to FILE or --fabric, or make a topology alone.  Without any "
@@ -195,8 +164,7 @@ int cmd_discover(int argc, char **argv)
     struct input in;
 
     input_init(&in);
-    if (input_parse(&argp, INPUT_FILE | INPUT_PRESET | INPUT_SOURCES, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     if (a.paths) {
         nccl_path_print(stdout);
         return EXIT_GOOD;

@@ -1,10 +1,10 @@
 /* explain.c - railgauge explain: one pair in words. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
@@ -12,39 +12,37 @@
 
 struct args {
     const char *word[3];
-    int words;
     struct input_args in;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+/* Without --fabric the first word is what is looked at, and `word` becomes the two others. */
+static int check(void *args, struct err *err)
 {
-    struct args *a = state->input;
+    struct args *a = args;
+    bool preset = a->in.fabric != NULL;
 
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_ARG:
-        if (a->words == 3)
-            argp_error(state, "what is \"%s\"?", arg);
-        a->word[a->words++] = arg;
-        break;
-    case ARGP_KEY_END:
-        if (a->words != 3 - (a->in.fabric != NULL))
-            argp_error(state, "give %s two endpoints",
-                       a->in.fabric ? "with --fabric" : "a matrix or a campaign directory, and");
-        if (!a->in.fabric)
-            a->in.file = a->word[0];
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    if (preset ? !a->word[1] || a->word[2] : !a->word[2])
+        return err_usage(err, "give %s two endpoints",
+                         preset ? "with --fabric" : "a matrix or a campaign directory, and");
+    if (preset)
+        return 0;
+    a->in.file = a->word[0];
+    a->word[0] = a->word[1];
+    a->word[1] = a->word[2];
     return 0;
 }
 
-static const struct argp argp = {
-    .parser = parse,
-    .args_doc = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
+static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
+                                   {"endpoint", OPT_INTO(struct args, word[1])},
+                                   {"endpoint", OPT_INTO(struct args, word[2])},
+                                   {0}};
+
+static const struct command command = {
+    .words = words,
+    .check = check,
+    .takes = INPUT_PRESET | INPUT_SOURCES | INPUT_JSON,
+    .input = offsetof(struct args, in),
+    .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
     .doc = "Say in words how data gets from one endpoint to another: each hop and what it should "
            "give, what was measured, the narrowest hop, what is odd, and what is not visible."
            "\vA and B are HOST:INDEX, HOST (its first endpoint) or endpoint ids.  A campaign "
@@ -122,7 +120,7 @@ static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_TOPO | IN
 
 static int explain(struct input *in, const struct args *a, struct err *err)
 {
-    const char *const *word = a->word + !a->in.fabric;
+    const char *const *word = a->word;
     struct obs *obs = NULL;
     struct explain e;
     int src, dst;
@@ -143,8 +141,7 @@ static int explain(struct input *in, const struct args *a, struct err *err)
     explain_pair(&e, &in->m, &in->t, obs, count, src, dst);
     if (a->in.json) {
         json_t *json = explain_json(&e, &in->t);
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
         json_decref(json);
     } else {
         print_text(&e);
@@ -160,8 +157,7 @@ int cmd_explain(int argc, char **argv)
     struct input in;
     struct err err;
 
-    if (input_parse(&argp, INPUT_PRESET | INPUT_SOURCES | INPUT_JSON, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     input_init(&in);
     int rc = explain(&in, &a, &err);
     input_free(&in);

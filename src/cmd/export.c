@@ -1,6 +1,5 @@
 /* export.c - railgauge export: the matrix in formats of other tools. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,6 @@
 #include "cmd/input.h"
 #include "emit/export.h"
 
-enum { PER_RACK = 0x400, PER, SECOND, BYTES, QUANTITY, RELEASE, NAME, LIST };
-
 struct args {
     const struct exporter *format;
     const char *out, *second;
@@ -23,117 +20,107 @@ struct args {
     struct export_ask ask;
 };
 
-static const struct argp_option options[] = {
-    {"format", 'f', "NAME", 0, "one of --list-formats", 0},
-    {"list-formats", LIST, NULL, 0, "print the formats", 0},
-    {"output", 'o', "FILE", 0, "write here (- or nothing: to standard output)", 0},
-    {"second", SECOND, "FILE", 0, "the second file of formats that have one", 0},
-    {"hostfile", SECOND, "FILE", OPTION_ALIAS, NULL, 0},
-    {"hosts-per-rack", PER_RACK, "N", 0, "only the first N hosts of each rack", 0},
-    {"per", PER, "host|endpoint", 0, "what a node of the format is (default host)", 0},
-    {"bytes", BYTES, "SIZE", 0, "size at which one number per pair is taken (default 64M)", 0},
-    {"quantity", QUANTITY, "NAME", 0, "bandwidth, latency or time, for formats that hold one", 0},
-    {"release", RELEASE, "VERSION", 0, "of the program that will read it: 24.11 for Slurm", 0},
-    {"name", NAME, "NAME", 0, "of the object that is made", 0},
-    {0},
-};
-
-static error_t parse_end(struct args *a, struct argp_state *state)
+static int take_format(void *args, char *name, struct err *err)
 {
-    if (a->list)
-        return 0;
-    if (!a->format)
-        argp_error(state, "--format is needed; --list-formats prints them");
-    if (!a->in.fabric && !a->in.file)
-        argp_error(state, "give one of MATRIX and --fabric");
-    if (a->second && !a->format->second)
-        argp_error(state, "%s is one file: --second has no use", a->format->name);
-    return 0;
+    struct args *a = args;
+
+    return (a->format = exporter_find(name, err)) ? 0 : -1;
 }
 
-static int parse_number(struct args *a, int key, const char *arg, struct err *err)
+static int take_per(void *args, char *what, struct err *err)
 {
+    struct args *a = args;
+
+    a->ask.endpoints = !strcmp(what, "endpoint");
+    if (a->ask.endpoints || !strcmp(what, "host"))
+        return 0;
+    return err_usage(err, "host or endpoint, not \"%s\"", what);
+}
+
+static int take_bytes(void *args, char *text, struct err *err)
+{
+    struct args *a = args;
     size_t bytes;
 
-    if (key == PER_RACK)
-        return units_int(&a->ask.hosts_per_rack, arg, 1, 1 << 20, err);
-    if (units_bytes(&bytes, arg, err) < 0)
+    if (units_bytes(&bytes, text, err) < 0)
         return -1;
     a->ask.bytes = (double)bytes;
     return bytes ? 0 : err_usage(err, "0 bytes have no cost");
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int take_quantity(void *args, char *name, struct err *err)
 {
-    static const char *const quantities[] = {"bandwidth", "latency", "time"};
-    struct args *a = state->input;
-    struct err err = {0, ""};
+    static const char *const known[] = {"bandwidth", "latency", "time"};
+    struct args *a = args;
 
-    switch (key) {
-    case 'f':
-        if (!(a->format = exporter_find(arg, &err)))
-            argp_error(state, "%s", err.text);
-        break;
-    case LIST:
-        a->list = true;
-        break;
-    case 'o':
-        a->out = arg;
-        break;
-    case SECOND:
-        a->second = arg;
-        break;
-    case PER_RACK:
-    case BYTES:
-        if (parse_number(a, key, arg, &err) < 0)
-            argp_error(state, "--%s: %s", key == PER_RACK ? "hosts-per-rack" : "bytes", err.text);
-        break;
-    case PER:
-        if (strcmp(arg, "host") != 0 && strcmp(arg, "endpoint") != 0)
-            argp_error(state, "--per is host or endpoint, not \"%s\"", arg);
-        a->ask.endpoints = !strcmp(arg, "endpoint");
-        break;
-    case QUANTITY:
-        for (size_t i = 0; i < 3; i++)
-            if (!strcmp(arg, quantities[i]))
-                a->ask.quantity = quantities[i];
-        if (!a->ask.quantity)
-            argp_error(state, "--quantity is bandwidth, latency or time, not \"%s\"", arg);
-        break;
-    case RELEASE:
-        a->ask.release = arg;
-        break;
-    case NAME:
-        a->ask.name = arg;
-        break;
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_END:
-        return parse_end(a, state);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    a->ask.quantity = NULL;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(name, known[i]))
+            a->ask.quantity = known[i];
+    return a->ask.quantity ? 0 : err_usage(err, "bandwidth, latency or time, not \"%s\"", name);
+}
+
+static const struct opt options[] = {
+    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format)},
+    {"list-formats", 0, NULL, "print the formats", OPT_INTO(struct args, list)},
+    {"output", 'o', "FILE", "write here (- or nothing: to standard output)",
+     OPT_INTO(struct args, out)},
+    {"second", 0, "FILE", "the second file of formats that have one",
+     OPT_INTO(struct args, second)},
+    {"hostfile", 0, "FILE", .flags = OPTION_ALIAS},
+    {"hosts-per-rack", 0, "N", "only the first N hosts of each rack",
+     OPT_INT(struct args, ask.hosts_per_rack, 1, 1 << 20)},
+    {"per", 0, "host|endpoint", "what a node of the format is (default host)", OPT_CALL(take_per)},
+    {"bytes", 0, "SIZE", "size at which one number per pair is taken (default 64M)",
+     OPT_CALL(take_bytes)},
+    {"quantity", 0, "NAME", "bandwidth, latency or time, for formats that hold one",
+     OPT_CALL(take_quantity)},
+    {"release", 0, "VERSION", "of the program that will read it: 24.11 for Slurm",
+     OPT_INTO(struct args, ask.release)},
+    {"name", 0, "NAME", "of the object that is made", OPT_INTO(struct args, ask.name)},
+    {0},
+};
+
+static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
+
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+
+    if (a->list)
+        return 0;
+    if (!a->format)
+        return err_usage(err, "--format is needed; --list-formats prints them");
+    if (!a->in.fabric && !a->in.file)
+        return err_usage(err, "give one of MATRIX and --fabric");
+    if (a->second && !a->format->second)
+        return err_usage(err, "%s is one file: --second has no use", a->format->name);
     return 0;
 }
 
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "[MATRIX|CAMPAIGN]",
+    .words = words,
+    .check = check,
+    .takes = INPUT_PRESET,
+    .input = offsetof(struct args, in),
+    .usage = "[MATRIX|CAMPAIGN]",
     .doc = "Write a cost matrix, or a preset, in the format of another tool."
            "\vCAMPAIGN is a folder of railgauge run.  Formats that need places only also take a "
            "topology.json.  A SimGrid platform runs unchanged MPI programs on the described "
            "machine:\n\n"
            "  railgauge export --list-formats\n"
            "  railgauge export --format npy --per endpoint campaign -o bandwidth.npy\n"
-           "  railgauge export --format astra-sim --fabric gb300-nvl72 --racks 8 -o network.yml\n"
-           "  railgauge export --format simgrid matrix.json -o platform.xml --hostfile hosts\n"
-           "  railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 -o platform.xml "
-           "--hostfile hosts\n"
-           "  smpicc prog.c -o prog && smpirun -np 72 -platform platform.xml -hostfile hosts "
-           "--cfg=network/model:CM02 --cfg=network/crosstraffic:0 "
-           "--cfg=smpi/simulate-computation:false ./prog\n",
+           "  railgauge export --format astra-sim --fabric gb300-nvl72 \\\n"
+           "      --racks 8 -o network.yml\n"
+           "  railgauge export --format simgrid matrix.json \\\n"
+           "      -o platform.xml --hostfile hosts\n"
+           "  railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 \\\n"
+           "      -o platform.xml --hostfile hosts\n"
+           "  smpicc prog.c -o prog\n"
+           "  smpirun -np 72 -platform platform.xml -hostfile hosts \\\n"
+           "      --cfg=network/model:CM02 --cfg=network/crosstraffic:0 \\\n"
+           "      --cfg=smpi/simulate-computation:false ./prog\n",
 };
 
 static int list_formats(void)
@@ -202,8 +189,7 @@ int cmd_export(int argc, char **argv)
     struct input in;
     struct err err;
 
-    if (input_parse(&argp, INPUT_FILE | INPUT_PRESET, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     if (a.list)
         return list_formats();
     input_init(&in);

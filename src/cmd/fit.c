@@ -1,6 +1,5 @@
 /* fit.c - railgauge fit: topology, plan and points become the cost matrix. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,65 +9,40 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/fit_files.h"
-
-enum { COMPUTE = 0x600 };
 
 struct args {
     const char *out, *file[3], *compute;
-    int files;
     bool quiet;
     struct fit_opts fit;
 };
 
-static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "write here (default: matrix.json in DIR, or here)", 0},
-    {"outlier", 'x', "SHARE", 0, "bandwidth loss from which a part is called slow (default 3.5%)",
-     0},
-    {"compute", COMPUTE, "FILE", 0,
-     "what GPUs compute and move alone (default: compute.tsv in DIR where it is)", 0},
-    {"quiet", 'q', NULL, 0, "print nothing", 0},
+static const struct opt options[] = {
+    {"output", 'o', "FILE", "write here (default: matrix.json in DIR, or here)",
+     OPT_INTO(struct args, out)},
+    {"outlier", 'x', "SHARE", "bandwidth loss from which a part is called slow (default 3.5%)",
+     OPT_SHARE(struct args, fit.outlier)},
+    {"compute", 0, "FILE",
+     "what GPUs compute and move alone (default: compute.tsv in DIR where it is)",
+     OPT_INTO(struct args, compute)},
+    {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, quiet)},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err;
+static const struct opt words[] = {
+    {"campaign", .help = "give a campaign directory, or TOPOLOGY PLAN POINTS",
+     OPT_INTO(struct args, file[0])},
+    {"plan", OPT_INTO(struct args, file[1])},
+    {"points", .help = "give a campaign directory, or TOPOLOGY PLAN POINTS",
+     OPT_INTO(struct args, file[2])},
+    {0},
+};
 
-    switch (key) {
-    case 'o':
-        a->out = arg;
-        break;
-    case 'q':
-        a->quiet = true;
-        break;
-    case COMPUTE:
-        a->compute = arg;
-        break;
-    case 'x':
-        if (units_share(&a->fit.outlier, arg, &err) < 0)
-            argp_error(state, "--outlier: %s", err.text);
-        break;
-    case ARGP_KEY_ARG:
-        if (a->files == 3)
-            argp_error(state, "what is \"%s\"?", arg);
-        a->file[a->files++] = arg;
-        break;
-    case ARGP_KEY_END:
-        if (a->files != 1 && a->files != 3)
-            argp_error(state, "give a campaign directory, or TOPOLOGY PLAN POINTS");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
-}
-
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "DIR\nTOPOLOGY PLAN POINTS",
+    .words = words,
+    .usage = "DIR\nTOPOLOGY PLAN POINTS",
     .doc = "Make the cost matrix from measured points."
            "\vTiers are confirmed or split by clustering measured pairs; slow parts become "
            "exceptions with their evidence; what is odd but no fault becomes a finding.\n\n"
@@ -80,15 +54,12 @@ static const struct argp argp = {
 static void find_files(const struct args *a, char *path[5])
 {
     static const char *const names[] = {"topology.json", "plan.tsv", "points.tsv", "matrix.json"};
+    const bool dir = !a->file[1];
 
     for (int i = 0; i < 3; i++)
-        path[i] = a->files == 1 ? file_join(a->file[0], names[i]) : strdup(a->file[i]);
-    path[3] = a->out          ? strdup(a->out)
-              : a->files == 1 ? file_join(a->file[0], names[3])
-                              : strdup(names[3]);
-    path[4] = a->compute      ? strdup(a->compute)
-              : a->files == 1 ? file_join(a->file[0], "compute.tsv")
-                              : NULL;
+        path[i] = dir ? file_join(a->file[0], names[i]) : strdup(a->file[i]);
+    path[3] = a->out ? strdup(a->out) : dir ? file_join(a->file[0], names[3]) : strdup(names[3]);
+    path[4] = a->compute ? strdup(a->compute) : dir ? file_join(a->file[0], "compute.tsv") : NULL;
     if (!a->compute && path[4] && access(path[4], F_OK) != 0) {
         free(path[4]);
         path[4] = NULL;
@@ -104,9 +75,7 @@ int cmd_fit(int argc, char **argv)
 
     fit_defaults(&a.fit);
     matrix_init(&m);
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     find_files(&a, path);
     int rc = fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
     if (rc == 0)

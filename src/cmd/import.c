@@ -1,6 +1,5 @@
 /* import.c - railgauge import: what nccl-tests printed becomes a campaign. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,8 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "probe/import.h"
-
-enum { FORMAT = 0x400, OP, IN_PLACE, HOSTS, RANKS, TOPOLOGY };
 
 struct args {
     const char *output, *topology, **file;
@@ -24,80 +22,60 @@ struct args {
     struct import_opts import;
 };
 
-static const struct argp_option options[] = {
-    {"format", FORMAT, "nccl-tests", 0, "what FILE is (the only format, and the default)", 0},
-    {"output", 'o', "FILE", 0,
-     "the points (default points.tsv); plan.tsv and topology.json are written beside it", 0},
-    {"op", OP, "NAME", 0, "which collective, where FILE does not say it (before nccl-tests 2.16)",
-     0},
-    {"in-place", IN_PLACE, NULL, 0, "take the in-place columns (default: the out-of-place ones)",
-     0},
-    {"topology", TOPOLOGY, "FILE", 0,
-     "look the ranks' hosts and devices up in this topology.json of railgauge discover", 0},
-    {"hosts", HOSTS, "LIST", 0, "where FILE has no rank lines: the hosts in rank order, n[01-18]",
-     0},
-    {"ranks", RANKS, "N", 0, "... and the number of ranks, as many on each host", 0},
-    {"quiet", 'q', NULL, 0, "print nothing but errors", 0},
-    {0},
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int take_format(void *args, char *name, struct err *err)
 {
-    struct args *a = state->input;
-    struct err err;
+    (void)args;
+    return strcmp(name, "nccl-tests") ? err_usage(err, "%s: only nccl-tests is known", name) : 0;
+}
 
-    switch (key) {
-    case FORMAT:
-        if (strcmp(arg, "nccl-tests"))
-            argp_error(state, "--format %s: only nccl-tests is known", arg);
-        break;
-    case 'o':
-        a->output = arg;
-        break;
-    case OP:
-        a->import.op = op_find(arg);
-        if (a->import.op < 0 || op_is_pair((enum op)a->import.op))
-            argp_error(state, "--op: no collective \"%s\"", arg);
-        break;
-    case IN_PLACE:
-        a->import.in_place = true;
-        break;
-    case TOPOLOGY:
-        a->topology = arg;
-        break;
-    case HOSTS:
-        a->import.hosts = arg;
-        break;
-    case RANKS:
-        if (units_int(&a->import.ranks, arg, 2, 1 << 20, &err) < 0)
-            argp_error(state, "--ranks: %s", err.text);
-        break;
-    case 'q':
-        a->quiet = true;
-        break;
-    case ARGP_KEY_ARG:
-        MEM_PUSH(a->file, a->files) = arg;
-        break;
-    case ARGP_KEY_END:
-        if (!a->files)
-            argp_error(state, "give the output of nccl-tests or the file of its -J");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+static int take_op(void *args, char *name, struct err *err)
+{
+    struct args *a = args;
+
+    a->import.op = op_find(name);
+    if (a->import.op < 0 || op_is_pair((enum op)a->import.op))
+        return err_usage(err, "no collective \"%s\"", name);
     return 0;
 }
 
-static const struct argp argp = {
+static const struct opt options[] = {
+    {"format", 0, "nccl-tests", "what FILE is (the only format, and the default)",
+     OPT_CALL(take_format)},
+    {"output", 'o', "FILE",
+     "the points (default points.tsv); plan.tsv and topology.json are written beside it",
+     OPT_INTO(struct args, output)},
+    {"op", 0, "NAME", "which collective, where FILE does not say it (before nccl-tests 2.16)",
+     OPT_CALL(take_op)},
+    {"in-place", 0, NULL, "take the in-place columns (default: the out-of-place ones)",
+     OPT_INTO(struct args, import.in_place)},
+    {"topology", 0, "FILE",
+     "look the ranks' hosts and devices up in this topology.json of railgauge discover",
+     OPT_INTO(struct args, topology)},
+    {"hosts", 0, "LIST", "where FILE has no rank lines: the hosts in rank order, n[01-18]",
+     OPT_INTO(struct args, import.hosts)},
+    {"ranks", 0, "N", "... and the number of ranks, as many on each host",
+     OPT_INT(struct args, import.ranks, 2, 1 << 20)},
+    {"quiet", 'q', NULL, "print nothing but errors", OPT_INTO(struct args, quiet)},
+    {0},
+};
+
+static const struct opt words[] = {
+    {"output", .help = "give the output of nccl-tests or the file of its -J",
+     OPT_LIST(struct args, file, files)},
+    {0},
+};
+
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "FILE...",
+    .words = words,
+    .usage = "FILE...",
     .doc = "Turn what nccl-tests printed into points.tsv, plan.tsv and topology.json, so that fit "
            "makes a cost matrix of it."
            "\vEach FILE is the output of one or more runs (lines of mpirun, srun and NCCL around "
            "them are passed over) or the file that -J wrote.  Times are means, as nccl-tests takes "
            "them; with -I 1 -J they are medians.\n\n"
-           "  railgauge import --format nccl-tests all_reduce.txt all_gather.txt -o c/points.tsv\n"
+           "  railgauge import --format nccl-tests all_reduce.txt all_gather.txt \\\n"
+           "      -o c/points.tsv\n"
            "  railgauge import --topology topology.json slurm-4711.out\n"
            "  railgauge import --op all_reduce --hosts n[1-2] --ranks 16 pasted.txt\n"
            "  railgauge fit .\n",
@@ -180,9 +158,7 @@ int cmd_import(int argc, char **argv)
     struct err err = {0, ""};
 
     topo_init(&known);
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     int rc = a.topology ? topo_load(&known, a.topology, &err) : 0;
     if (rc == 0) {
         a.import.topo = a.topology ? &known : NULL;

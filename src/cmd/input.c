@@ -12,88 +12,70 @@
 
 /* --- options --- */
 
-enum { FABRIC = 0x600, RACKS, JSON, HEAD = 4096 };
+enum { HEAD = 4096 };
 
 static const struct {
     unsigned of;
-    struct argp_option option;
+    struct opt option;
 } row[] = {
-    {INPUT_PRESET, {"fabric", FABRIC, "NAME", 0, "a preset, or a file of one, instead", 0}},
     {INPUT_PRESET,
-     {"racks", RACKS, "N", 0, "racks of the preset (default: as the preset says)", 0}},
-    {INPUT_JSON, {"json", JSON, NULL, 0, "print JSON", 0}},
-    {INPUT_QUIET, {"quiet", 'q', NULL, 0, "print nothing: the exit code says it", 0}},
+     {"fabric", 0, "NAME", "a preset, or a file of one, instead",
+      OPT_INTO(struct input_args, fabric)}},
+    {INPUT_PRESET,
+     {"racks", 0, "N", "racks of the preset (default: as the preset says)",
+      OPT_INT(struct input_args, racks, 1, 1 << 20)}},
+    {INPUT_JSON, {"json", 0, NULL, "print JSON", OPT_INTO(struct input_args, json)}},
+    {INPUT_QUIET,
+     {"quiet", 'q', NULL, "print nothing: the exit code says it",
+      OPT_INTO(struct input_args, quiet)}},
 };
 enum { ROWS = sizeof(row) / sizeof(*row) };
 
-static unsigned taken; /* by the command that is being parsed */
-
-static void take_file(struct input_args *a, const char *arg, struct argp_state *state)
+static void choose(struct opt options[ROWS + 1], unsigned takes)
 {
-    if (a->file)
-        argp_error(state, "one file at a time: \"%s\" after \"%s\"", arg, a->file);
-    a->file = arg;
+    int n = 0;
+
+    for (int i = 0; i < ROWS; i++)
+        if (row[i].of & takes)
+            options[n++] = row[i].option;
+    options[n] = (struct opt){0};
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct input_args *a = state->input;
-    struct err err;
+    struct opt options[ROWS + 1];
 
     switch (key) {
-    case FABRIC:
-        a->fabric = arg;
-        break;
-    case RACKS:
-        if (units_int(&a->racks, arg, 1, 1 << 20, &err) < 0)
-            argp_error(state, "--racks: %s", err.text);
-        break;
-    case JSON:
-        a->json = true;
-        break;
-    case 'q':
-        a->quiet = true;
-        break;
     case ARGP_KEY_INIT:
-        if (taken & INPUT_SOURCES)
+        if (a->takes & INPUT_SOURCES)
             state->child_inputs[0] = &a->sources;
-        break;
-    case ARGP_KEY_ARG:
-        if (!(taken & INPUT_FILE))
-            return ARGP_ERR_UNKNOWN;
-        take_file(a, arg, state);
-        break;
+        return 0;
     case ARGP_KEY_END:
         if (a->racks && !a->fabric)
             argp_error(state, "--racks needs --fabric");
         if (a->file && a->fabric)
             argp_error(state, "choose one of \"%s\" and --fabric", a->file);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
+        return 0;
     }
-    return 0;
+    choose(options, a->takes);
+    return opt_parse(options, a, key, arg, state);
 }
 
-int input_parse(const struct argp *command, unsigned takes, int argc, char **argv, void *args)
+struct argp_child input_child(unsigned takes)
 {
-    struct argp_option options[ROWS + 1] = {{0}};
-    struct argp_child sources[2] = {{0}}, children[2] = {{0}};
-    struct argp input = {.options = options, .parser = parse}, whole = *command;
-    int n = 0;
+    static struct argp_option options[OPT_ROWS + 1];
+    static struct argp_child sources[2];
+    static struct argp argp = {.options = options, .parser = parse};
+    struct opt chosen[ROWS + 1];
 
-    taken = takes;
-    for (int i = 0; i < ROWS; i++)
-        if (row[i].of & takes)
-            options[n++] = row[i].option;
+    choose(chosen, takes);
+    opt_argp(options, chosen);
     if (takes & INPUT_SOURCES) {
         sources[0] = source_args_child(1);
-        input.children = sources;
+        argp.children = sources;
     }
-    children[0].argp = &input;
-    whole.children = children;
-    argp_err_exit_status = EXIT_USAGE;
-    return argp_parse(&whole, argc, argv, 0, NULL, args);
+    return (struct argp_child){&argp, 0, NULL, 0};
 }
 
 void input_args_free(struct input_args *a)

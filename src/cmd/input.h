@@ -5,6 +5,7 @@
 
 #include <argp.h>
 
+#include "cmd/command.h"
 #include "cmd/source_args.h"
 #include "cost/matrix.h"
 #include "probe/point.h"
@@ -18,20 +19,18 @@ struct input_args {
     bool blind; /* of the preset host names only; for commands that set it themselves */
     bool json, quiet;
     struct source_args sources;
+    unsigned takes; /* what the command asked for */
 };
 
 enum {
-    INPUT_FILE = 1,   /* one word that is no option */
-    INPUT_PRESET = 2, /* --fabric NAME, --racks N */
-    INPUT_SOURCES = 4,
-    INPUT_JSON = 8,
-    INPUT_QUIET = 16
+    INPUT_PRESET = 1, /* --fabric NAME, --racks N */
+    INPUT_SOURCES = 2,
+    INPUT_JSON = 4,
+    INPUT_QUIET = 8
 };
 
-/* argp_parse() of a command whose parser gives `child_inputs[0]` a struct input_args; `takes` are
- * those of the options above that it has.  A word reaches INPUT_FILE where the command's own parser
- * does not know ARGP_KEY_ARG.  Not 0: the command ends with EXIT_USAGE. */
-int input_parse(const struct argp *command, unsigned takes, int argc, char **argv, void *args);
+/* Those options for a command's argp; the child's input is a struct input_args. */
+struct argp_child input_child(unsigned takes);
 void input_args_free(struct input_args *a);
 
 /* --- what is read --- */

@@ -1,10 +1,10 @@
 /* lint.c - railgauge lint: what is odd about machines before anything is measured. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
@@ -18,30 +18,23 @@ struct args {
     struct input_args in;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int check(void *args, struct err *err)
 {
-    struct args *a = state->input;
+    const struct args *a = args;
 
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->in;
-        break;
-    case ARGP_KEY_ARG:
-        MEM_PUSH(a->file, a->files) = arg;
-        break;
-    case ARGP_KEY_END:
-        if (!a->files && !a->in.sources.count)
-            argp_error(state, "give topology files, or files of others");
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+    return a->files || a->in.sources.count
+               ? 0
+               : err_usage(err, "give topology files, or files of others");
 }
 
-static const struct argp argp = {
-    .parser = parse,
-    .args_doc = "[TOPOLOGY...]",
+static const struct opt words[] = {{"topology", OPT_LIST(struct args, file, files)}, {0}};
+
+static const struct command command = {
+    .words = words,
+    .check = check,
+    .takes = INPUT_SOURCES | INPUT_JSON | INPUT_QUIET,
+    .input = offsetof(struct args, in),
+    .usage = "[TOPOLOGY...]",
     .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
            "speeds and places, memory, cores; and among switches and cables."
            "\vOne topology.json of all hosts, or one of each.  Exit code: 0 nothing is odd, 1 "
@@ -84,8 +77,7 @@ static void print_json(const struct lint *l)
     }
     json_t *out = json_pack("{s:s, s:i, s:i, s:o}", "format", "railgauge-lint", "version", 1, "bad",
                             lint_bad(l), "findings", list);
-    json_dumpf(out, stdout, JSON_INDENT(1));
-    putchar('\n');
+    json_print(stdout, out);
     json_decref(out);
 }
 
@@ -125,8 +117,7 @@ int cmd_lint(int argc, char **argv)
     struct err err;
 
     topo_init(&t);
-    if (input_parse(&argp, INPUT_SOURCES | INPUT_JSON | INPUT_QUIET, argc, argv, &a))
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     int rc = load(&t, &a, &err), code = EXIT_GOOD;
     if (rc == 0) {
         hosts_lint(&l, &t);

@@ -1,17 +1,16 @@
 /* models.c - railgauge models: the architectures that predict knows, and what one is made of. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/opt.h"
-#include "base/units.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "emit/model_text.h"
 #include "emit/table.h"
 
-enum { SEQ = 0x400, JSON, SEQ_MAX = 1 << 24 };
+enum { SEQ_MAX = 1 << 24 };
 
 struct args {
     const char *name;
@@ -19,38 +18,19 @@ struct args {
     bool json;
 };
 
-static const struct argp_option options[] = {
-    {"seq", SEQ, "TOKENS", 0, "length of a sequence (default: 8192)", 0},
-    {"json", JSON, NULL, 0, "print JSON", 0},
+static const struct opt options[] = {
+    {"seq", 0, "TOKENS", "length of a sequence (default: 8192)",
+     OPT_INT(struct args, seq, 1, SEQ_MAX)},
+    {"json", 0, NULL, "print JSON", OPT_INTO(struct args, json)},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err = {0, ""};
+static const struct opt words[] = {{"model", OPT_INTO(struct args, name)}, {0}};
 
-    switch (key) {
-    case SEQ:
-        if (units_int(&a->seq, arg, 1, SEQ_MAX, &err) < 0)
-            opt_error(state, options, SEQ, &err);
-        return 0;
-    case JSON:
-        a->json = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (a->name)
-            argp_error(state, "one model at a time: \"%s\" after \"%s\"", arg, a->name);
-        a->name = arg;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp argp = {
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "[NAME]",
+    .words = words,
+    .usage = "[NAME]",
     .doc = "List the models that railgauge predict knows, or say what one is made of."
            "\vNAME is a shipped model, or a file with a \"/\" or \".json\" in its name.  FLOPs are "
            "those of training, forward and backward, per token, with a causal mask.\n\n"
@@ -92,13 +72,6 @@ static json_t *json_model(const struct model *m, int seq, bool detail)
     return out;
 }
 
-static void print_json(json_t *out)
-{
-    json_dumpf(out, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(out);
-}
-
 static void list_row(struct table *t, const struct model *m, int seq)
 {
     char layers[24], total[MODEL_TEXT], active[MODEL_TEXT], flops[MODEL_TEXT];
@@ -135,7 +108,7 @@ static int list(const struct args *a, struct err *err)
     }
     free(name);
     if (rc == 0 && a->json)
-        print_json(json_incref(out));
+        json_print(stdout, out);
     if (rc == 0 && !a->json) {
         table_print(stdout, &t, 0);
         printf("\nsequences of %d tokens, causal mask; railgauge models NAME says more\n", a->seq);
@@ -149,11 +122,13 @@ static int one(const struct args *a, struct err *err)
 {
     struct model m;
     int rc = model_load(&m, a->name, err);
+    json_t *json = rc == 0 && a->json ? json_model(&m, a->seq, true) : NULL;
 
-    if (rc == 0 && a->json)
-        print_json(json_model(&m, a->seq, true));
-    if (rc == 0 && !a->json)
+    if (json)
+        json_print(stdout, json);
+    else if (rc == 0)
         model_text(stdout, &m, a->seq);
+    json_decref(json);
     model_free(&m);
     return rc;
 }
@@ -163,8 +138,6 @@ int cmd_models(int argc, char **argv)
     struct args a = {.seq = 8192};
     struct err err = {0};
 
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &a) != 0)
-        return EXIT_USAGE;
+    command_parse(&command, argc, argv, &a);
     return (a.name ? one(&a, &err) : list(&a, &err)) < 0 ? cmd_fail("models", &err) : EXIT_GOOD;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/hosts.h"
 #include "cmd/place_args.h"
 #include "cmd/place_text.h"
 
@@ -73,45 +73,24 @@ static int open_job(struct placing *p, struct err *err)
     return job_open_ranks(&p->job, &a->job, &ranks, err);
 }
 
-static int mark_excluded(bool *out, const struct topo *t, const char *list, struct err *err)
-{
-    struct err why;
-    char **name;
-    int count, rc = 0;
-
-    if (hostlist_expand(&name, &count, list, &why) < 0)
-        return err_usage(err, "--exclude: %s", why.text);
-    for (int i = 0; rc == 0 && i < count; i++) {
-        int host = topo_find_host(t, name[i]);
-        if (host < 0)
-            rc = err_usage(err, "--exclude: node \"%s\" is not in the matrix", name[i]);
-        else
-            out[host] = true;
-    }
-    hostlist_free(name, count);
-    return rc;
-}
-
-/* The free hosts in the order given: those that the listed endpoints lie on, or all. */
+/* The free hosts in the order given, without those that are excluded. */
 static int free_hosts(struct placing *p, struct err *err)
 {
     const struct topo *t = &p->job.matrix.topo;
-    bool *out = mem_calloc((size_t)t->hosts + 1, sizeof(bool));
-    int rc = p->args.exclude ? mark_excluded(out, t, p->args.exclude, err) : 0;
-    bool listed = p->args.job.place.nodes != NULL;
-    char **name = NULL;
-    int count = 0;
+    const char *exclude = p->args.exclude;
+    int *out = NULL, outs = 0, n = 0;
+    int rc = hosts_read(&p->host, &p->hosts, t, "--nodes", p->args.job.place.nodes, err);
 
-    if (rc == 0 && listed)
-        rc = hostlist_expand(&name, &count, p->args.job.place.nodes, err);
-    p->host = mem_calloc((size_t)t->hosts + 1, sizeof(int));
-    for (int i = 0; rc == 0 && i < (listed ? count : t->hosts); i++) {
-        int host = listed ? topo_find_host(t, name[i]) : i;
-        if (!out[host])
-            p->host[p->hosts++] = host;
+    if (rc == 0 && exclude)
+        rc = hosts_read(&out, &outs, t, "--exclude", exclude, err);
+    for (int i = 0; rc == 0 && i < p->hosts; i++) {
+        int k = 0;
+        while (k < outs && out[k] != p->host[i])
+            k++;
+        if (k == outs)
+            p->host[n++] = p->host[i];
     }
-    if (listed && name)
-        hostlist_free(name, count);
+    p->hosts = n;
     free(out);
     return rc;
 }
@@ -177,8 +156,7 @@ static int show(const struct placing *p, struct err *err)
     for (int i = 0; i < a->writes; i++)
         quiet |= !strcmp(a->write[i].path, "-");
     if (a->json && rc == 0) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
     } else if (!quiet && rc == 0) {
         place_text(stdout, &answer);
     }

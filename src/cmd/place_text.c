@@ -222,11 +222,6 @@ static json_t *axes_json(const struct place_answer *a)
 }
 
 /* JSON has no infinity: a dead part on the way is null. */
-static json_t *seconds(double sec)
-{
-    return isfinite(sec) ? json_real(sec) : json_null();
-}
-
 json_t *place_json(const struct place_answer *a)
 {
     const struct placed *p = a->placed;
@@ -239,10 +234,10 @@ json_t *place_json(const struct place_answer *a)
         a->traffic, "ranks", p->ranks, "free_nodes", a->free_hosts, "nodes", nodes, "segment",
         seating_segment(&s));
 
-    json_object_set_new(root, "step_s", seconds(p->sec));
-    json_object_set_new(root, "default_s", seconds(p->in_order));
-    json_object_set_new(root, "random_s", seconds(p->random));
-    json_object_set_new(root, "bound_s", seconds(p->bound));
+    json_object_set_new(root, "step_s", json_finite(p->sec));
+    json_object_set_new(root, "default_s", json_finite(p->in_order));
+    json_object_set_new(root, "random_s", json_finite(p->random));
+    json_object_set_new(root, "bound_s", json_finite(p->bound));
     json_object_set_new(root, "tokens_per_s_per_gpu",
                         a->now ? json_real(a->now->tokens_per_gpu) : json_null());
     json_object_set_new(root, "default_tokens_per_s_per_gpu",

@@ -1,20 +1,17 @@
 /* plot.c - railgauge plot: pictures of a campaign, a matrix or predictions. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/plot_files.h"
 #include "emit/pairs.h"
 #include "emit/plot.h"
 #include "emit/term.h"
-
-enum { MEASURED = 0x400, TOP, BY };
 
 struct args {
     const char *path, *out;
@@ -25,16 +22,6 @@ struct args {
     bool of_files;
 };
 
-static const struct argp_option options[] = {
-    {"format", 'f', "FORMAT", 0, "png (default), svg or pdf", 0},
-    {"output", 'o', "OUTDIR", 0, "folder for the pictures (default: plots/ beside the input)", 0},
-    {"terminal", 't', NULL, 0, "print it here instead of drawing pictures", 0},
-    {"measured", MEASURED, "LIST", 0, "step, scaling: measured seconds of the steps: 4.7,-,5.1", 0},
-    {"top", TOP, "N", 0, "step: only the first N (default 20, at most 60)", 0},
-    {"by", BY, "COLUMN", 0, "score: colour by this column (default hardware, else family)", 0},
-    {0},
-};
-
 static int find(const char *const *names, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
@@ -43,104 +30,84 @@ static int find(const char *const *names, int count, const char *name)
     return -1;
 }
 
-static void parse_format(struct args *a, const char *arg, struct argp_state *state)
+static int take_format(void *args, char *name, struct err *err)
 {
-    int format = find(plot_extension, PLOT_FORMATS, arg);
+    struct args *a = args;
+    int format = find(plot_extension, PLOT_FORMATS, name);
 
     if (format < 0)
-        argp_error(state, "--format: \"%s\" is none of png, svg, pdf", arg);
+        return err_usage(err, "\"%s\" is none of png, svg, pdf", name);
     a->format = (enum plot_format)format;
+    return 0;
 }
 
 /* A first word that names a picture of predictions makes the others files. */
-static void parse_word(struct args *a, const char *arg, struct argp_state *state)
+static int take_word(void *args, char *word, struct err *err)
 {
-    int figure = find(plot_name, PLOT_FIGURES, arg);
+    struct args *a = args;
+    int figure = find(plot_name, PLOT_FIGURES, word);
 
     if (a->of_files)
-        MEM_PUSH(a->files.path, a->files.paths) = arg;
+        MEM_PUSH(a->files.path, a->files.paths) = word;
     else if (!a->path && figure >= PLOT_STEP) {
         a->of_files = true;
         a->files.figure = (enum plot_figure)figure;
     } else if (!a->path)
-        a->path = arg;
-    else if (!strcmp(arg, "all"))
+        a->path = word;
+    else if (!strcmp(word, "all"))
         a->figures |= PLOT_ALL;
     else if (figure >= 0 && figure <= PLOT_STEP)
         a->figures |= 1u << figure;
     else if (figure >= 0)
-        argp_error(state, "%s is drawn of files: railgauge plot %s FILE...", arg, arg);
+        return err_usage(err, "%s is drawn of files: railgauge plot %s FILE...", word, word);
     else
-        argp_error(state, "no picture \"%s\"; there are busbw, heat, dist, step and all", arg);
-}
-
-static void parse_end(struct args *a, struct argp_state *state)
-{
-    static const char *const holds[] = {"predictions", "predictions or which table",
-                                        "table of predict --batch"};
-    const struct plot_files *f = &a->files;
-
-    if (a->of_files && !f->paths)
-        argp_error(state, "%s: which %s?", plot_name[f->figure], holds[f->figure - PLOT_STEP]);
-    if (!a->of_files && !a->path)
-        argp_error(state, "which campaign or matrix?");
-    if (f->measured && (!a->of_files || f->figure == PLOT_SCORE))
-        argp_error(state, "--measured is for step and scaling");
-    if (f->top && (!a->of_files || f->figure != PLOT_STEP))
-        argp_error(state, "--top is for step");
-    if (f->by && (!a->of_files || f->figure != PLOT_SCORE))
-        argp_error(state, "--by is for score");
-}
-
-static void parse_top(struct args *a, const char *arg, struct argp_state *state)
-{
-    struct err err = {0, ""};
-
-    if (units_int(&a->files.top, arg, 1, STEP_TOP_MAX, &err) < 0)
-        argp_error(state, "--top: %s", err.text);
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-
-    switch (key) {
-    case 'f':
-        parse_format(a, arg, state);
-        break;
-    case 'o':
-        a->out = arg;
-        break;
-    case 't':
-        a->terminal = true;
-        break;
-    case MEASURED:
-        a->files.measured = arg;
-        break;
-    case TOP:
-        parse_top(a, arg, state);
-        break;
-    case BY:
-        a->files.by = arg;
-        break;
-    case ARGP_KEY_ARG:
-        parse_word(a, arg, state);
-        break;
-    case ARGP_KEY_END:
-        parse_end(a, state);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+        return err_usage(err, "no picture \"%s\"; there are busbw, heat, dist, step and all", word);
     return 0;
 }
 
-static const struct argp argp = {
+static const struct opt options[] = {
+    {"format", 'f', "FORMAT", "png (default), svg or pdf", OPT_CALL(take_format)},
+    {"output", 'o', "OUTDIR", "folder for the pictures (default: plots/ beside the input)",
+     OPT_INTO(struct args, out)},
+    {"terminal", 't', NULL, "print it here instead of drawing pictures",
+     OPT_INTO(struct args, terminal)},
+    {"measured", 0, "LIST", "step, scaling: measured seconds of the steps: 4.7,-,5.1",
+     OPT_INTO(struct args, files.measured)},
+    {"top", 0, "N", "step: only the first N (default 20, at most 60)",
+     OPT_INT(struct args, files.top, 1, STEP_TOP_MAX)},
+    {"by", 0, "COLUMN", "score: colour by this column (default hardware, else family)",
+     OPT_INTO(struct args, files.by)},
+    {0},
+};
+
+static const struct opt words[] = {
+    {"input", .help = "which campaign or matrix?", OPT_CALL(take_word), .repeats = true}, {0}};
+
+static int check(void *args, struct err *err)
+{
+    static const char *const holds[] = {"predictions", "predictions or which table",
+                                        "table of predict --batch"};
+    const struct args *a = args;
+    const struct plot_files *f = &a->files;
+
+    if (a->of_files && !f->paths)
+        return err_usage(err, "%s: which %s?", plot_name[f->figure], holds[f->figure - PLOT_STEP]);
+    if (f->measured && (!a->of_files || f->figure == PLOT_SCORE))
+        return err_usage(err, "--measured is for step and scaling");
+    if (f->top && (!a->of_files || f->figure != PLOT_STEP))
+        return err_usage(err, "--top is for step");
+    if (f->by && (!a->of_files || f->figure != PLOT_SCORE))
+        return err_usage(err, "--by is for score");
+    return 0;
+}
+
+static const struct command command = {
     .options = options,
-    .parser = parse,
-    .args_doc = "DIR|MATRIX [busbw|heat|dist|step|all]...\n"
-                "step|scaling [LABEL=]PREDICTION...\n"
-                "scaling|score TABLE",
+    .words = words,
+    .check = check,
+    .usage = "DIR|MATRIX [busbw|heat|dist|step|all]...\n"
+             "step|scaling [LABEL=]PREDICTION...\n"
+             "scaling|score TABLE",
     .doc = "Draw a campaign folder, a cost matrix alone, or predictions."
            "\vbusbw is bus bandwidth against message size with expected and peak; heat is the "
            "bandwidth of every pair and its share of what that kind of pair gives; dist is how the "
@@ -154,7 +121,7 @@ static const struct argp argp = {
            "  railgauge plot campaign heat --format svg -o pictures\n"
            "  railgauge plot --terminal matrix.json\n"
            "  railgauge plot step fsdp.json tp8.json --measured 4.7,5.1\n"
-           "  railgauge plot scaling rail=r64.json rail=r512.json tree=t64.json tree=t512.json\n"
+           "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
            "  railgauge plot score batch.tsv --by split\n\n"
            "Exit codes: 0 good, 64 usage, 65 bad data or nothing to draw, 66 no input, 74 I/O, 78 "
            "configuration.",
@@ -210,7 +177,7 @@ int cmd_plot(int argc, char **argv)
     struct err err = {0};
     int rc;
 
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    command_parse(&command, argc, argv, &a);
     if (!a.figures)
         a.figures = PLOT_ALL;
     if (!a.terminal)

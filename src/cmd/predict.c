@@ -18,8 +18,7 @@ static int print(const struct job *j, const struct predict_args *a, struct predi
     int rc = a->output ? json_save(json, a->output, err) : 0;
 
     if (rc == 0 && a->json) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
     } else if (rc == 0) {
         predict_text(stdout, p, &j->matrix, &a->job.recipe, a->explain);
     }

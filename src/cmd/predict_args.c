@@ -2,35 +2,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmd/predict_args.h"
 
-#include <argp.h>
-#include <errno.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/opt.h"
 #include "base/units.h"
+#include "cmd/command.h"
 
-enum { JSON = 0x400, EXPLAIN, BATCH, SCORE, CASE, MARKDOWN, ANCHOR, MEASURED, SAVE, RELEASE };
+/* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
+static int take_batch(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+    size_t n = strlen(arg);
+    struct err why;
 
-static const struct argp_option options[] = {
-    {"batch", BATCH, "N|TABLE", OPTION_HIDDEN, NULL, 3}, /* N has its help as a setting */
-    {"score", SCORE, NULL, 0, "of a table: print how far off its predictions are, not the rows", 5},
-    {"anchor", ANCHOR, "FILE|ROW", 0,
+    if (strchr(arg, '/') || (n > 4 && !strcmp(arg + n - 4, ".tsv"))) {
+        a->table = arg;
+        return 0;
+    }
+    if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
+        return 0;
+    return err_usage(err, "%s", why.text + strlen("batch: ")); /* it begins with the key */
+}
+
+static int take_measured(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+
+    if (units_seconds(&a->measured, arg, err) < 0)
+        return -1;
+    return a->measured > 0 ? 0 : err_usage(err, "\"%s\" is no time that a step can take", arg);
+}
+
+static const struct opt options[] = {
+    {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
+     .group = 3},
+    {"score", 0, NULL, "of a table: print how far off its predictions are, not the rows",
+     OPT_INTO(struct predict_args, score), .group = 5},
+    {"anchor", 0, "FILE|ROW",
      "one measured step of this recipe: a file of --save-anchor, or TABLE.tsv:ID; compute takes as "
      "much longer as it did there",
-     4},
-    {"measured", MEASURED, "TIME", 0, "what a step of this job was measured at: 13.2s", 4},
-    {"save-anchor", SAVE, "FILE", 0, "write this job and --measured as an anchor for others", 4},
-    {"release", RELEASE, "TEXT", 0,
-     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases", 4},
-    {"explain", EXPLAIN, NULL, 0, "below each term: where its numbers are from, group, bytes", 5},
-    {"case", CASE, "FILE", 0,
+     OPT_INTO(struct predict_args, anchor), .group = 4},
+    {"measured", 0, "TIME", "what a step of this job was measured at: 13.2s",
+     OPT_CALL(take_measured), .group = 4},
+    {"save-anchor", 0, "FILE", "write this job and --measured as an anchor for others",
+     OPT_INTO(struct predict_args, save_anchor), .group = 4},
+    {"release", 0, "TEXT",
+     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases",
+     OPT_INTO(struct predict_args, release), .group = 4},
+    {"explain", 0, NULL, "below each term: where its numbers are from, group, bytes",
+     OPT_INTO(struct predict_args, explain), .group = 5},
+    {"case", 0, "FILE",
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
      "may be given again",
-     4},
-    {"markdown", MARKDOWN, NULL, 0, "with --case: a table of claims and verdicts", 5},
-    {"json", JSON, NULL, 0, "print prediction.json instead of text", 5},
-    {"output", 'o', "FILE", 0, "write prediction.json too", 5},
+     OPT_LIST(struct predict_args, cases, case_count), .group = 4},
+    {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
+     OPT_INTO(struct predict_args, markdown), .group = 5},
+    {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json),
+     .group = 5},
+    {"output", 'o', "FILE", "write prediction.json too", OPT_INTO(struct predict_args, output),
+     .group = 5},
     {0},
 };
 
@@ -40,12 +69,15 @@ static const char doc[] =
     "for N, --batch predicts every row of that table of measured steps, each alone and from one "
     "measured row of its recipe."
     "\vExamples:\n"
-    "  railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout dp_shard=72\n"
-    "  railgauge predict matrix.json --model llama3.1-70b --layout tp=8,dp=auto --strategy zero1\n"
-    "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 --strategy zero1 \\\n"
-    "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 --explain\n"
+    "  railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout dp=72\n"
+    "  railgauge predict matrix.json --model llama3.1-70b \\\n"
+    "      --layout tp=8,dp=auto --strategy zero1\n"
+    "  railgauge predict --fabric hgx-h100 --model llama3.1-405b --dtype fp8 \\\n"
+    "      --layout tp=8,pp=8,cp=2,dp=4 --stages-per-rank 8 --batch 256 \\\n"
+    "      --strategy zero1 --explain\n"
     "  railgauge predict matrix.json --layout tp=4,dp=auto --order hostfile --json\n"
-    "  railgauge predict --fabric hgx-h100 --layout dp=8 --measured 2.1s --save-anchor a.json\n"
+    "  railgauge predict --fabric hgx-h100 --layout dp=8 \\\n"
+    "      --measured 2.1s --save-anchor a.json\n"
     "  railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json\n"
     "  railgauge predict --batch steps.tsv --score\n"
     "  railgauge predict --case all\n\n"
@@ -54,89 +86,28 @@ static const char doc[] =
     "no input, "
     "74 I/O.";
 
-/* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
-static error_t take_batch(struct predict_args *a, char *arg, struct argp_state *state)
+static int check(void *args, struct err *err)
 {
-    struct err err = {0, ""};
-    size_t n = strlen(arg);
+    const struct predict_args *a = args;
 
-    if (strchr(arg, '/') || (n > 4 && !strcmp(arg + n - 4, ".tsv"))) {
-        a->table = arg;
-        return 0;
-    }
-    if (recipe_set(&a->job.recipe, "batch", arg, &err) == 0)
-        return 0;
-    argp_error(state, "--%s", err.text);
-    return EINVAL;
-}
-
-static error_t take_measured(struct predict_args *a, char *arg, struct argp_state *state)
-{
-    struct err err = {0, ""};
-
-    if (units_seconds(&a->measured, arg, &err) < 0 || !(a->measured > 0)) {
-        opt_error(state, options, MEASURED, &err);
-        return EINVAL;
-    }
+    if (!a->measured != !a->save_anchor)
+        return err_usage(err, "--measured and --save-anchor belong together");
+    if (a->anchor && a->save_anchor)
+        return err_usage(err, "--anchor brings a measured step, and --measured is another");
     return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct predict_args *a = state->input;
-
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->job;
-        return 0;
-    case BATCH:
-        return take_batch(a, arg, state);
-    case SCORE:
-        a->score = true;
-        return 0;
-    case JSON:
-        a->json = true;
-        return 0;
-    case CASE:
-        MEM_PUSH(a->cases, a->case_count) = arg;
-        return 0;
-    case MARKDOWN:
-        a->markdown = true;
-        return 0;
-    case EXPLAIN:
-        a->explain = true;
-        return 0;
-    case 'o':
-        a->output = arg;
-        return 0;
-    case ANCHOR:
-        a->anchor = arg;
-        return 0;
-    case SAVE:
-        a->save_anchor = arg;
-        return 0;
-    case RELEASE:
-        a->release = arg;
-        return 0;
-    case MEASURED:
-        return take_measured(a, arg, state);
-    case ARGP_KEY_END:
-        if (!a->measured != !a->save_anchor)
-            argp_error(state, "--measured and --save-anchor belong together");
-        else if (a->anchor && a->save_anchor)
-            argp_error(state, "--anchor brings a measured step, and --measured is another");
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
 }
 
 void predict_args(struct predict_args *a, int argc, char **argv)
 {
-    const struct argp_child children[] = {job_child(0), {0}};
-    const struct argp argp = {options, parse, "[MATRIX]", doc, children, NULL, NULL};
+    const struct command command = {
+        .options = options,
+        .check = check,
+        .child = {{job_child(0), offsetof(struct predict_args, job)}},
+        .usage = "[MATRIX]",
+        .doc = doc,
+    };
 
     *a = (struct predict_args){.output = NULL};
     job_defaults(&a->job);
-    argp_parse(&argp, argc, argv, 0, NULL, a);
+    command_parse(&command, argc, argv, a);
 }

@@ -49,8 +49,7 @@ static int answer(const struct predict_args *a, const struct batch *b, struct er
     int rc = a->output ? json_save(json, a->output, err) : 0;
 
     if (rc == 0 && a->json) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
     } else if (rc == 0 && a->score) {
         predict_score(stdout, b);
     } else if (rc == 0) {

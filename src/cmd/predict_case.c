@@ -69,8 +69,7 @@ int predict_cases(const struct predict_args *a, struct err *err)
     if (rc == 0 && a->output)
         rc = json_save(root, a->output, err);
     if (rc == 0 && a->json) {
-        json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, root);
     }
     json_decref(root);
     for (int i = 0; i < n; i++)

@@ -1,6 +1,5 @@
 /* run.c - railgauge run: the whole chain in one campaign directory. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,143 +8,85 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/mem.h"
-#include "base/opt.h"
-#include "base/units.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "emit/nccl_tests.h"
 #include "emit/plot.h"
 #include "emit/summary.h"
 
-enum {
-    HOSTS = 0x400,
-    LAUNCH,
-    RANKS,
-    RESUME,
-    DRY_RUN,
-    NO_PLOTS,
-    NO_COMPUTE,
-    MODEL,
-    FORMAT,
-    FOR_JOB,
-    WATCH_ADDRESS
-};
-
 struct args {
     struct chain chain;
     bool dry_run, no_plots;
-    const char *model, *format;
+    const char *model;
+    const char *format;
 };
 
-static const struct argp_option options[] = {
-    {"output", 'o', "DIR", 0, "campaign directory (default campaign)", 1},
-    {"transport", 't', "NAME", 0,
+static int take_format(void *args, char *name, struct err *err)
+{
+    struct args *a = args;
+
+    a->format = name;
+    return strcmp(name, "nccl-tests") ? err_usage(err, "only nccl-tests is known, not \"%s\"", name)
+                                      : 0;
+}
+
+static const struct opt options[] = {
+    {"output", 'o', "DIR", "campaign directory (default campaign)",
+     OPT_INTO(struct args, chain.dir), .group = 1},
+    {"transport", 't', "NAME",
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
      "GPU, else mpi)",
-     1},
-    {"hosts", HOSTS, "LIST", 0, "run on these hosts: n[01-18],login (default: this machine)", 1},
-    {"ranks", RANKS, "N", 0, "ranks (default: 4 here, one a host with --hosts)", 1},
-    {"launch", LAUNCH, "COMMAND", 0, "put these words before the MPI program instead of mpirun", 1},
-    {"watch-address", WATCH_ADDRESS, "ADDRESS", 0,
+     OPT_INTO(struct args, chain.transport), .group = 1},
+    {"hosts", 0, "LIST", "run on these hosts: n[01-18],login (default: this machine)",
+     OPT_INTO(struct args, chain.launch.hosts), .group = 1},
+    {"ranks", 0, "N", "ranks (default: 4 here, one a host with --hosts)",
+     OPT_INT(struct args, chain.launch.ranks, 2, 1 << 20), .group = 1},
+    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
+     OPT_INTO(struct args, chain.launch.command), .group = 1},
+    {"watch-address", 0, "ADDRESS",
      "listen here to the ranks' word that they are alive (default: the interface that reaches the "
      "hosts)",
-     1},
-    {"resume", RESUME, NULL, 0, "finish the campaign that DIR holds", 1},
-    {"dry-run", DRY_RUN, NULL, 0, "print the plan, its minutes and bytes; measure nothing", 1},
-    {"model", MODEL, "NAME", 0, "predict the step time of this model (default llama3.1-8b)", 1},
-    {"for-job", FOR_JOB, "WORDS", 0,
+     OPT_INTO(struct args, chain.launch.address), .group = 1},
+    {"resume", 0, NULL, "finish the campaign that DIR holds", OPT_INTO(struct args, chain.resume),
+     .group = 1},
+    {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
+     OPT_INTO(struct args, dry_run), .group = 1},
+    {"model", 0, "NAME", "predict the step time of this model (default llama3.1-8b)",
+     OPT_INTO(struct args, model), .group = 1},
+    {"for-job", 0, "WORDS",
      "measure the groups of this job too: options of railgauge predict in one word; may be "
      "repeated",
-     1},
-    {"format", FORMAT, "nccl-tests", 0, "print the collectives in that tool's table too", 1},
-    {"no-plots", NO_PLOTS, NULL, 0, "leave the pictures out", 1},
-    {"no-compute", NO_COMPUTE, NULL, 0,
-     "with nccl and copy: do not measure what each GPU computes and moves alone", 1},
+     OPT_LIST(struct args, chain.job, chain.jobs), .group = 1},
+    {"format", 0, "nccl-tests", "print the collectives in that tool's table too",
+     OPT_CALL(take_format), .group = 1},
+    {"no-plots", 0, NULL, "leave the pictures out", OPT_INTO(struct args, no_plots), .group = 1},
+    {"no-compute", 0, NULL,
+     "with nccl and copy: do not measure what each GPU computes and moves alone",
+     OPT_INTO(struct args, chain.no_compute), .group = 1},
     {0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-    struct err err = {0, ""};
-    int rc = 0;
-
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->chain.probe;
-        state->child_inputs[1] = &a->chain.sim;
-        state->child_inputs[2] = &a->chain.nccl;
-        state->child_inputs[3] = &a->chain.copy;
-        state->child_inputs[4] = &a->chain.device;
-        break;
-    case 'o':
-        a->chain.dir = arg;
-        break;
-    case 't':
-        a->chain.transport = arg;
-        break;
-    case HOSTS:
-        a->chain.launch.hosts = arg;
-        break;
-    case RANKS:
-        rc = units_int(&a->chain.launch.ranks, arg, 2, 1 << 20, &err);
-        break;
-    case LAUNCH:
-        a->chain.launch.command = arg;
-        break;
-    case WATCH_ADDRESS:
-        a->chain.launch.address = arg;
-        break;
-    case RESUME:
-        a->chain.resume = true;
-        break;
-    case DRY_RUN:
-        a->dry_run = true;
-        break;
-    case MODEL:
-        a->model = arg;
-        break;
-    case FOR_JOB:
-        MEM_PUSH(a->chain.job, a->chain.jobs) = arg;
-        break;
-    case FORMAT:
-        a->format = arg;
-        if (strcmp(arg, "nccl-tests"))
-            rc = err_usage(&err, "--format %s: only nccl-tests is known", arg);
-        break;
-    case NO_COMPUTE:
-        a->chain.no_compute = true;
-        break;
-    case NO_PLOTS:
-        a->no_plots = true;
-        break;
-    case ARGP_KEY_ARG:
-        argp_error(state, "what is \"%s\"?", arg);
-        return EINVAL;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    if (rc < 0)
-        opt_error(state, options, key, &err);
-    return rc < 0 ? EINVAL : 0;
-}
-
-static const struct argp_child children[] = {{&probe_argp, 0, NULL, 20},  {&sim_argp, 0, NULL, 50},
-                                             {&nccl_argp, 0, NULL, 40},   {&copy_argp, 0, NULL, 45},
-                                             {&device_argp, 0, NULL, 46}, {0}};
-
-static const char doc[] =
-    "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
-    "\vExamples:\n"
-    "  railgauge run                                 this machine, 4 ranks over MPI\n"
-    "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
-    "  railgauge run --launch 'srun -N18 -n72'       the same inside a Slurm allocation\n"
-    "  railgauge run --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6 -o sim\n"
-    "  railgauge run --resume -o campaign            measure only what is missing\n\n"
-    "Exit codes: 0 good, 2 could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut "
-    "short "
-    "(--resume continues), 78 configuration.";
+static const struct command command = {
+    .options = options,
+    .words = opt_none,
+    .child = {{{&probe_argp, 0, NULL, 20}, offsetof(struct args, chain.probe)},
+              {{&sim_argp, 0, NULL, 50}, offsetof(struct args, chain.sim)},
+              {{&nccl_argp, 0, NULL, 40}, offsetof(struct args, chain.nccl)},
+              {{&copy_argp, 0, NULL, 45}, offsetof(struct args, chain.copy)},
+              {{&device_argp, 0, NULL, 46}, offsetof(struct args, chain.device)}},
+    .doc =
+        "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
+        "\vExamples:\n"
+        "  railgauge run                                 this machine, 4 ranks over MPI\n"
+        "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
+        "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
+        "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
+        "  railgauge run --resume -o campaign            measure only what is missing\n\n"
+        "Exit codes: 0 good, 2 could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut "
+        "short "
+        "(--resume continues), 78 configuration.",
+};
 
 /* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */
 static int choose_transport(struct chain *c, struct err *err)
@@ -259,12 +200,11 @@ static int chain(struct args *a, struct err *err)
 int cmd_run(int argc, char **argv)
 {
     struct args a = {.chain = {.dir = "campaign"}, .model = "llama3.1-8b"};
-    const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
     struct err err = {0, ""};
 
     probe_opts_defaults(&a.chain.probe);
     nccl_opts_defaults(&a.chain.nccl);
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    command_parse(&command, argc, argv, &a);
     a.chain.model = a.model;
     int rc = choose_transport(&a.chain, &err);
     if (rc == 0)

@@ -38,8 +38,7 @@ static int answer(const struct search *s, const struct job *j, const struct sear
     if (rc == 0 && tsv)
         search_tsv(stdout, s);
     else if (rc == 0 && a->json) {
-        json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-        putchar('\n');
+        json_print(stdout, json);
     } else if (rc == 0) {
         search_text(stdout, s, j, command);
     }

@@ -2,28 +2,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmd/search_args.h"
 
-#include <argp.h>
-
-#include "base/mem.h"
-#include "base/opt.h"
-#include "base/units.h"
+#include "cmd/command.h"
 #include "step/search.h"
 
-enum { JSON = 0x400, TSV, TOP, ANCHOR, RELEASE };
-
-static const struct argp_option options[] = {
-    {"anchor", ANCHOR, "FILE|ROW", 0,
-     "one measured step of this recipe, as railgauge predict takes it", 4},
-    {"release", RELEASE, "TEXT", 0,
-     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases", 4},
-    {"constraint", 'c', "TEXT", 0,
+static const struct opt options[] = {
+    {"anchor", 0, "FILE|ROW", "one measured step of this recipe, as railgauge predict takes it",
+     OPT_INTO(struct search_args, anchor), .group = 4},
+    {"release", 0, "TEXT",
+     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases",
+     OPT_INTO(struct search_args, release), .group = 4},
+    {"constraint", 'c', "TEXT",
      "KEY=VALUE, with = != < <= > >= and alternatives by |: "
      "\"tp<=8,pp=1,strategy=fsdp|hsdp\"; several add up",
-     5},
-    {"top", TOP, "N", 0, "how many are listed (default 10)", 5},
-    {"json", JSON, NULL, 0, "print search.json instead of text", 6},
-    {"tsv", TSV, "FILE", 0, "write the list as a table too; - prints it instead of text", 6},
-    {"output", 'o', "FILE", 0, "write search.json too", 6},
+     OPT_LIST(struct search_args, constraint, constraints), .group = 5},
+    {"top", 0, "N", "how many are listed (default 10)",
+     OPT_INT(struct search_args, top, 1, SEARCH_TOP_MAX), .group = 5},
+    {"json", 0, NULL, "print search.json instead of text", OPT_INTO(struct search_args, json),
+     .group = 6},
+    {"tsv", 0, "FILE", "write the list as a table too; - prints it instead of text",
+     OPT_INTO(struct search_args, tsv), .group = 6},
+    {"output", 'o', "FILE", "write search.json too", OPT_INTO(struct search_args, output),
+     .group = 6},
     {0},
 };
 
@@ -34,64 +33,39 @@ static const char doc[] =
     "dp_replicate, cp, tp, ep, etp) and the settings that vary; an option such as --strategy "
     "fixes its setting."
     "\vExamples:\n"
-    "  railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 --batch 8192\n"
+    "  railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 \\\n"
+    "      --batch 8192\n"
     "  railgauge search matrix.json --model llama3.1-70b --constraint 'tp<=8,pp=1'\n"
-    "  railgauge search --fabric hgx-h100 --model deepseek-v3 --gpus 2048 --dtype fp8 \\\n"
-    "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective' --top 20\n"
+    "  railgauge search --fabric hgx-h100 --model deepseek-v3 \\\n"
+    "      --gpus 2048 --dtype fp8 --top 20 \\\n"
+    "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'\n"
     "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n"
     "Exit codes: 0 good, 2 nothing can be priced or fits, 64 usage, 65 bad data, 66 no input, 74 "
     "I/O.";
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int check(void *args, struct err *err)
 {
-    struct search_args *a = state->input;
-    struct err err = {0, ""};
+    const struct search_args *a = args;
 
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->job;
+    if (!a->job.layout)
         return 0;
-    case 'c':
-        MEM_PUSH(a->constraint, a->constraints) = arg;
-        return 0;
-    case TOP:
-        if (units_int(&a->top, arg, 1, SEARCH_TOP_MAX, &err) < 0)
-            opt_error(state, options, key, &err);
-        return 0;
-    case JSON:
-        a->json = true;
-        return 0;
-    case TSV:
-        a->tsv = arg;
-        return 0;
-    case ANCHOR:
-        a->anchor = arg;
-        return 0;
-    case RELEASE:
-        a->release = arg;
-        return 0;
-    case 'o':
-        a->output = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (a->job.layout)
-            argp_error(state,
-                       "a search finds the layout: say --constraint \"%s\" where it is "
-                       "to be kept",
-                       a->job.layout);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    return err_usage(err,
+                     "a search finds the layout: say --constraint \"%s\" where it is to be kept",
+                     a->job.layout);
 }
 
 void search_args(struct search_args *a, int argc, char **argv)
 {
-    const struct argp_child children[] = {job_child(0), {0}};
-    const struct argp argp = {options, parse, "[MATRIX]", doc, children, NULL, NULL};
+    const struct command command = {
+        .options = options,
+        .check = check,
+        .child = {{job_child(0), offsetof(struct search_args, job)}},
+        .usage = "[MATRIX]",
+        .doc = doc,
+    };
 
     *a = (struct search_args){.top = 10};
     job_defaults(&a->job);
     space_open(&a->job.recipe);
-    argp_parse(&argp, argc, argv, 0, NULL, a);
+    command_parse(&command, argc, argv, a);
 }

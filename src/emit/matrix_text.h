@@ -7,6 +7,8 @@
 
 #include "cost/matrix.h"
 
+/* One line of how many and over what, and an empty one. */
+void matrix_text_head(FILE *out, const struct matrix *m);
 /* bytes > 0: also what the tiers give at this message size. */
 void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes);
 /* Bus bandwidth at bytes, or at 1/256, 1/16 and all of each curve's largest size; expected beside
@@ -17,6 +19,7 @@ void matrix_text_findings(FILE *out, const struct matrix *m, int most);
 void matrix_text_points(FILE *out, const struct matrix *m); /* every curve point */
 
 /* The same as JSON; new references. */
+json_t *matrix_view(const struct matrix *m, double bytes); /* the head and all but the points */
 json_t *matrix_view_tiers(const struct matrix *m, double bytes);
 json_t *matrix_view_collectives(const struct matrix *m, double bytes);
 json_t *matrix_view_findings(const struct matrix *m);

@@ -7,6 +7,7 @@
 #ifndef RG_PAIRS_H
 #define RG_PAIRS_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cost/matrix.h"
@@ -44,6 +45,9 @@ double pairs_share(const struct pairs *ps, int src, int dst,
 /* The measured sample of a pair, or NULL. */
 const struct pair_sample *pairs_sample(const struct pairs *ps, int src, int dst);
 
+/* A list of all directed pairs, endpoints by id; new reference. */
+enum { PAIRS_LIST_MAX = 4096 }; /* endpoints; more are too long a list */
+json_t *pairs_json(const struct pairs *ps);
 /* Both maps, share of expected and GB/s, in the terminal (see heat.h). */
 void pairs_print(FILE *out, const struct pairs *ps, int columns, bool colour);
 

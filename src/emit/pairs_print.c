@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pair maps in the terminal. */
+/* The pair maps in the terminal, and all pairs as JSON. */
 #include <math.h>
 
+#include "base/json.h"
 #include "emit/heat.h"
 #include "emit/pairs.h"
 
@@ -61,4 +62,28 @@ void pairs_print(FILE *out, const struct pairs *ps, int columns, bool colour)
                       .label = label,
                       .special = special};
     heat_print(out, &h, columns, colour);
+}
+
+static json_t *json_pair(const struct pairs *ps, int src, int dst)
+{
+    const struct tier *t = &ps->m->tier[pairs_tier(ps, src, dst)];
+    double add, Bps = pairs_rate(ps, src, dst), of = pairs_share(ps, src, dst, Bps);
+    double factor = matrix_factor(ps->m, src, dst, NULL, &add), lat = t->curve[DIR_ONEWAY].alpha;
+
+    return json_pack(
+        "{s:i, s:i, s:s, s:o, s:o, s:o, s:f, s:f, s:b}", "src", src, "dst", dst, "tier",
+        t->rule.name, "latency_s", lat > 0 ? json_real(lat + add) : json_null(), "Bps",
+        Bps > 0 ? json_real(Bps) : json_null(), "of_expected", json_finite(of), "factor", factor,
+        "bytes", ps->bytes, "measured", pairs_sample(ps, src, dst) != NULL);
+}
+
+json_t *pairs_json(const struct pairs *ps)
+{
+    json_t *out = json_array();
+
+    for (int i = 0; i < ps->n; i++)
+        for (int j = 0; j < ps->n; j++)
+            if (i != j)
+                json_array_append_new(out, json_pair(ps, i, j));
+    return out;
 }

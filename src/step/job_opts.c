@@ -107,7 +107,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     if (key == ARGP_KEY_ARG) {
         if (o->matrix) {
-            argp_error(state, "one matrix only, and \"%s\" is a second one", arg);
+            argp_error(state, "one matrix at a time: \"%s\" after \"%s\"", arg, o->matrix);
             return EINVAL;
         }
         o->matrix = arg;

@@ -42,7 +42,7 @@ PY
     [[ $output == *"give one of MATRIX and --fabric"* ]]
     run railgauge export --format simgrid --fabric gb200-nvl72 --per rack -o p.xml
     [ "$status" -eq 64 ]
-    [[ $output == *'--per is host or endpoint, not "rack"'* ]]
+    [[ $output == *'--per: host or endpoint, not "rack"'* ]]
     [ ! -e p.xml ]
 }
 

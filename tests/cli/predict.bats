@@ -116,7 +116,7 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     refuse 64 'axis "tensor" is not known' --fabric hgx-h100 --layout tensor=8
     refuse 64 '"many"' --fabric hgx-h100 --batch many
     refuse 64 "neither MATRIX nor --fabric is given"
-    refuse 64 "one matrix only" a b
+    refuse 64 'one matrix at a time: "b" after "a"' a b
     refuse 64 "the interleaved schedule needs at least 2 stages per rank, not 1" \
         --fabric hgx-h100 --layout pp=4,dp=2 --schedule interleaved
     refuse 64 'no model "llama9"; "railgauge models" lists' --fabric hgx-h100 --model llama9

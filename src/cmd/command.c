@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/command.h"
+
+#include "cmd/input.h"
+
+struct parsing {
+    const struct command *command;
+    void *args;
+};
+
+static void *at(const struct parsing *p, size_t offset)
+{
+    return (char *)p->args + offset;
+}
+
+static void hand_on(const struct parsing *p, struct argp_state *state)
+{
+    const struct command *c = p->command;
+    int n = 0;
+
+    if (c->takes) {
+        struct input_args *in = at(p, c->input);
+        in->takes = c->takes;
+        state->child_inputs[n++] = in;
+    }
+    for (int i = 0; c->child[i].child.argp; i++)
+        state->child_inputs[n++] = at(p, c->child[i].at);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    const struct parsing *p = state->input;
+    const struct command *c = p->command;
+    struct err err = {0, ""};
+    error_t rc = 0;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        hand_on(p, state);
+        return 0;
+    case ARGP_KEY_ARG:
+        return c->words ? opt_words(c->words, p->args, key, arg, state) : ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_END:
+        rc = opt_words(c->words, p->args, key, arg, state);
+        if (rc == 0 && c->check && c->check(p->args, &err) < 0)
+            argp_error(state, "%s", err.text);
+        return rc;
+    default:
+        return opt_parse(c->options, p->args, key, arg, state);
+    }
+}
+
+void command_parse(const struct command *c, int argc, char **argv, void *args)
+{
+    struct argp_option options[OPT_ROWS + 1];
+    struct argp_child children[COMMAND_CHILDREN + 2] = {{0}};
+    struct parsing p = {c, args};
+    const struct argp argp = {options, parse, c->usage, c->doc, children, NULL, NULL};
+    int n = 0;
+
+    opt_argp(options, c->options);
+    if (c->takes)
+        children[n++] = input_child(c->takes);
+    for (int i = 0; c->child[i].child.argp; i++)
+        children[n++] = c->child[i].child;
+    argp_parse(&argp, argc, argv, 0, NULL, &p);
+}
