@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/log.h"
@@ -61,7 +63,7 @@ int cmd_fail(const char *name, const struct err *err)
 
 static int dispatch(int argc, char **argv)
 {
-    char program[64];
+    static char program[64]; /* messages at exit begin with it */
 
     if (argc < 2) {
         usage(stderr);
@@ -86,14 +88,21 @@ static int dispatch(int argc, char **argv)
     return EXIT_USAGE;
 }
 
+/* At every end, that of argp after --help too: what did not reach standard output is an error. */
+static void close_stdout(int rc, void *unused)
+{
+    (void)unused;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    log_error("cannot write to standard output: %s", strerror(errno));
+    _exit(rc ? rc : EXIT_IO);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
     json_provenance_argv(argc, argv);
-    int rc = dispatch(argc, argv);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        log_error("cannot write to standard output: %s", strerror(errno));
-        return rc ? rc : EXIT_IO;
-    }
-    return rc;
+    if (on_exit(close_stdout, NULL))
+        return EXIT_IO;
+    return dispatch(argc, argv);
 }

@@ -16,7 +16,8 @@ extern "C" {
 
 struct railgauge;
 
-/* Open matrix.json.  Returns 0, or -1 with a sentence in err; the caller closes. */
+/* Open a matrix.json, or the one in a campaign's directory.  Returns 0, or -1 with a sentence in
+ * err; the caller closes. */
 int railgauge_open(struct railgauge **out, const char *path, char err[256]);
 
 /* --- endpoints and pairs: these allocate nothing --- */

@@ -126,6 +126,7 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
 /* Append a finding. */
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* path: a matrix.json, or the directory of a campaign that holds one. */
 int matrix_load(struct matrix *m, const char *path, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);
 /* A preset as a matrix: every number BASIS_PRESET with its source. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cost/ep.h"
@@ -335,11 +338,16 @@ int matrix_parse(struct matrix *m, const char *text_in, size_t len, const char *
 
 int matrix_load(struct matrix *m, const char *path, struct err *err)
 {
+    struct stat st;
+    bool dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    char *file = dir ? file_join(path, "matrix.json") : mem_strdup(path);
     json_t *root;
+    int rc = json_open(&root, file, MATRIX_FORMAT, MATRIX_VERSION, err);
 
-    if (json_open(&root, path, MATRIX_FORMAT, MATRIX_VERSION, err) < 0)
-        return -1;
-    int rc = matrix_unpack(m, root, path, err);
-    json_decref(root);
+    if (rc == 0) {
+        rc = matrix_unpack(m, root, file, err);
+        json_decref(root);
+    }
+    free(file);
     return rc;
 }

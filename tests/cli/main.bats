@@ -2,14 +2,19 @@
 # main.bats - the program's front door: help, version, unknown words, what it links.
 
 bats_require_minimum_version 1.5.0
-commands="run discover plan probe fit show cost predict models plot export curves import"
+golden=$PWD/tests/golden/matrix.json
+
+setup() {
+    commands=$(railgauge --help | awk '/^  [a-z]/ {print $1}') && [ -n "$commands" ]
+}
 
 @test "help lists every command on stdout and is good" {
+    [ "$(wc -w <<<"$commands")" -ge 23 ]
     run --separate-stderr railgauge --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
     for c in $commands; do
-        grep -qE "^  $c +[a-z]" <<<"$output"
+        grep -qE "^  $c +[a-zA-Z]" <<<"$output"
     done
 }
 
@@ -65,7 +70,92 @@ commands="run discover plan probe fit show cost predict models plot export curve
     ! grep -E 'libmpi|libopen-|libpmix|libhwloc|libcuda|libnccl' <<<"$output"
 }
 
-@test "a full disk under stdout is not good" {
+@test "a full disk under stdout is not good, whatever was to be printed" {
     run bash -c 'railgauge --help >/dev/full'
     [ "$status" -eq 74 ]
+    for c in $commands; do
+        for o in --help --usage; do
+            run bash -c "railgauge $c $o >/dev/full"
+            [ "$status" -eq 74 ] || { echo "$c $o: $status"; false; }
+            [[ $output == "railgauge"*"cannot write to standard output: No space left on device" ]] || { echo "$c $o: $output"; false; }
+        done
+    done
+    for c in "show $golden" "show $golden --json" "cost $golden 0 9 1M" models "discover --list-fabrics" \
+        "export -f tsv $golden" "nodes $golden --need 2 --job 'all_gather 1M'"; do
+        run bash -c "railgauge $c >/dev/full"
+        [ "$status" -eq 74 ] || { echo "$c: $status"; false; }
+        [[ $output == "railgauge ${c%% *}: "*"No space left on device" ]] || { echo "$c: $output"; false; }
+    done
+}
+
+@test "a reader that goes away early ends a command without a word" {
+    for c in "show $golden pairs --json" "export -f tsv --per endpoint $golden" "search --help"; do
+        run --separate-stderr bash -c "railgauge $c | head -1"
+        [ -z "$stderr" ] || { echo "$c: $stderr"; false; }
+        [ "${#lines[@]}" -eq 1 ]
+    done
+}
+
+@test "examples of --help can be pasted: none is broken by the width of the page" {
+    for c in $commands; do
+        run railgauge "$c" --help
+        broken=$(awk '/, --help / {tail = 1} !tail {next} /^  [a-z]/ {example = 1; next} example && /^[^ ]/ {print} {example = example && /^ /}' <<<"$output")
+        [ -z "$broken" ] || { echo "$c: $broken"; false; }
+    done
+}
+
+# reads FILE WORDS: railgauge with these words, where {} stands for FILE and ~ for a blank within a word.
+reads() {
+    local words
+    read -ra words <<<"${2//"{}"/$1}"
+    run --separate-stderr railgauge "${words[@]//"~"/ }"
+}
+
+# Each reader with its one file.
+readers=("fit {} x y" "show {}" "cost {} 0 1 1M" "predict {}" "place {}" "search {}" "replay {}" "plot {}" "export -f npy {}"
+    "plan {}" "lint {}" "declared {}" "explain {} 0 1" "curves {}" "import {}" "calibrate {}" "discover {}"
+    "nodes {} --need 1 --job all_gather~1M" "check-placement --segment 4 --hosts {}" "probe --fabric hgx-h100 --plan {}")
+
+refused_by_each() { # FILE CODE TEXT
+    for c in "${readers[@]}"; do
+        reads "$1" "$c"
+        [ "$status" -eq "$2" ] || { echo "$c: $status $stderr"; return 1; }
+        [[ $stderr == "railgauge ${c%% *}: $3"* ]] || { echo "$c: $stderr"; return 1; }
+        [ -z "$output" ] || { echo "$c: $output"; return 1; }
+    done
+}
+
+@test "a file that is not there, or is empty, is an error of every reader, which names it" {
+    cd "$BATS_TEST_TMPDIR"
+    refused_by_each ./gone/file 66 "./gone/file: No such file or directory"
+    : >void
+    refused_by_each ./void 65 "./void:"
+}
+
+# What takes a matrix takes the folder of its campaign.
+on_matrix=("show {} tiers" "cost {} 0 9 1M" "nodes {} --need 2 --job all_gather~1M" "predict {} --flops 1e14"
+    "place {} --flops 1e14 --layout dp=8 --no-scotch" "search {} --flops 1e14 --tsv -" "explain {} 0 9" "export -f tsv {}")
+
+@test "the folder of a campaign stands for its matrix; without one it is no input" {
+    cd "$BATS_TEST_TMPDIR"
+    mkdir bare campaign
+    cp "$golden" campaign/matrix.json
+    for c in "${on_matrix[@]}"; do
+        reads bare "$c"
+        [ "$status" -eq 66 ] || { echo "$c: $status $stderr"; false; }
+        [ "$stderr" = "railgauge ${c%% *}: bare/matrix.json: No such file or directory" ] || { echo "$c: $stderr"; false; }
+        reads "$golden" "$c"
+        [ "$status" -eq 0 ] || { echo "$c: $status $stderr"; false; }
+        same=$output
+        reads campaign "$c"
+        [ "$output" = "$same" ] || { echo "$c: $output $stderr, not $same"; false; }
+    done
+}
+
+@test "numbers keep their point in any locale, without HOME and without a terminal" {
+    here=$(railgauge cost "$golden" 0 9 1M --json)
+    for l in de_DE.UTF-8 fr_FR C POSIX tr_TR.UTF-8; do
+        [ "$(env -u HOME -u TERM LC_ALL=$l LANG=$l COLUMNS=60 NO_COLOR=1 railgauge cost "$golden" 0 9 1M --json)" = "$here" ]
+    done
+    [ "$(COLUMNS=60 railgauge show "$golden" pairs | wc -L)" -le 60 ]
 }
