@@ -99,18 +99,46 @@ setup_file() {
     [ -z "$missing$unknown" ]
 }
 
-@test "the manual page knows every command and every long option" {
+# Commands that share the options of another say so in their section.
+declare -gA lender=([place]=predict [search]=predict [replay]=predict
+    [lint]=discover [explain]=discover [declared]=discover [check-placement]=discover)
+
+# section COMMAND < page: what railgauge(1) says of it.
+section() { awk -v c="$1" '/^[A-Z]/ {on = 0} /^   [a-zA-Z]/ {on = $0 ~ "^   railgauge " c "( |$)"} on'; }
+names() { grep -oE -- '--[a-z][a-z_-]+' | sort -u; }
+options_of() { # COMMAND: with aliases, without what its help says beside them
+    railgauge "$1" --help | sed -nE 's/^ {2,6}(-., )?(--[a-z].*)/\2/p' | sed 's/  .*//; s/=[^,]*//' | names |
+        grep -vxE -- '--(help|usage|version|cfg)'
+}
+
+@test "railgauge(1) has every option of every command, in its section or where that points to" {
     page=$(mandoc -T ascii src/railgauge.1 | sed 's/.\x08//g')
+    shared=$(awk '/^[A-Z]/ {on = /^SHARED OPTIONS/} on' <<<"$page")
     missing=
-    for c in $(railgauge --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
-        section=$(awk -v c="$c" '/^[A-Z]/ { inside = $0 ~ /^COMMANDS/ } inside' <<<"$page")
-        grep -qE "^   *railgauge $c\b|^   $c\b" <<<"$section" || missing+=" $c"
-        for o in $(railgauge "$c" --help | sed -nE 's/^ {2,6}(-., )?(--[a-z_-]+).*/\2/p'); do
-            grep -qF -- "$o" <<<"$page" || missing+=" $c:$o"
-        done
+    for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
+        own=$(section "$c" <<<"$page")
+        [ -n "$own" ] || missing+=" $c"
+        from=${lender[$c]-}
+        [ -z "$from" ] || grep -qw "$from" <<<"$own" || missing+=" $c: that it takes options of $from"
+        known=$({ echo "$own"; echo "$shared"; [ -z "$from" ] || section "$from" <<<"$page"; } | names)
+        for o in $(comm -23 <(options_of "$c") <(echo "$known")); do missing+=" $c $o"; done
     done
     echo "missing:$missing"
     [ -z "$missing" ]
+}
+
+@test "railgauge(1) has no option that no command takes, and every variable that is asked for" {
+    taken=$({ for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do railgauge "$c" --help; done
+        for c in discover probe replay; do railgauge-probe $c --help; done; } | names)
+    said=$(grep '^\.It .*Fl -' src/railgauge.1 | grep -oE 'Fl -[a-z][a-z_-]+' | sed 's/Fl -/--/' | sort -u)
+    unknown=$(comm -23 <(echo "$said") <(echo "$taken"))
+    echo "unknown: $unknown"
+    [ -z "$unknown" ]
+    told=$(awk '/^\.Sh ENVIRONMENT/ {on = 1} /^\.Sh FILES/ {on = 0} on' src/railgauge.1)
+    for v in $(grep -rhoE 'getenv\("[A-Z_]+"\)' src topo jobs | grep -oE '[A-Z_]{2,}' | sort -u); do
+        case $v in NCCL_*) continue ;; esac
+        grep -qw "$v" <<<"$told" || { echo "$v is not in ENVIRONMENT"; false; }
+    done
 }
 
 @test "uninstall takes away what install put there" {

@@ -3,7 +3,6 @@
 # Slurm is in tests/slurm.
 
 bats_require_minimum_version 1.5.0
-load cpu
 
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -128,8 +127,9 @@ SRUN
     for ((i = 0; i < 4096; i++)); do
         echo "n$i rank=$i addr=r$((i / 16)).n$i pattern=block.node nvlink=X.$((i / 16))"
     done >told
-    cpu_seconds railgauge check-placement --hosts told --segment 16
-    awk -v t="$cpu" 'BEGIN { exit !(t < 1) }'
+    local start=${EPOCHREALTIME/./}
+    railgauge check-placement --hosts told --segment 16
+    [ $((${EPOCHREALTIME/./} - start)) -lt 1000000 ]
 }
 
 @test "JSON keeps to its schema" {
