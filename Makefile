@@ -48,7 +48,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 # The MPI program's own files; everything else builds without MPI.
 MPI_SRC := $(wildcard src/probe/probe_main*.c) src/probe/transport_mpi.c src/probe/world_mpi.c src/probe/mpi_ops.c src/probe/mpi_clock.c src/probe/mpi_alarm.c \
     $(wildcard src/probe/transport_nccl*.c src/probe/transport_copy*.c src/probe/world_mpi_*.c) \
-    src/step/replay_mpi.c src/step/replay_side.c src/step/replay_world.c topo/gather.c topo/hwloc.c topo/local.c
+    src/step/replay_mpi.c src/step/replay_player.c src/step/replay_side.c src/step/replay_world.c topo/gather.c topo/hwloc.c topo/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
 LIB_SRC := $(filter-out $(MPI_SRC),$(wildcard $(addsuffix /*.c,src/base topo kernels src/probe src/cost src/step src/verdict src/emit)))
 

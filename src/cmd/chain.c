@@ -139,15 +139,18 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
     struct sigaction act = {.sa_handler = stop}, old_term, old_int;
     struct points_log *log;
 
-    if (points_open(&log, path, plan_crc(&c->plan), c->topo.endpoints, "sim", err) < 0)
-        return -1;
+    /* Before there are points: who sees the file may rely on it. */
     sigaction(SIGTERM, &act, &old_term);
     sigaction(SIGINT, &act, &old_int);
-    int rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
+    int rc = points_open(&log, path, plan_crc(&c->plan), c->topo.endpoints, "sim", err);
+    if (rc == 0) {
+        rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
                           log, err);
+        rc = points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+    }
     sigaction(SIGTERM, &old_term, NULL);
     sigaction(SIGINT, &old_int, NULL);
-    return points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
+    return rc;
 }
 
 /* Words that belong to the list. */

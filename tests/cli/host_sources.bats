@@ -116,8 +116,9 @@ XML
     b=$!
     lldpd -d -u "$sockets/a" -I "$ns" 3>&- >a.log 2>&1 &
     a=$!
-    for _ in {1..100}; do
-        lldpcli -u "$sockets/b" configure system hostname leaf-sw-07 >/dev/null 2>&1 && break
+    for _ in {1..600}; do # both daemons must answer before anybody asks them
+        lldpcli -u "$sockets/a" show configuration >/dev/null 2>&1 &&
+            lldpcli -u "$sockets/b" configure system hostname leaf-sw-07 >/dev/null 2>&1 && break
         sleep 0.1
     done
     lldpcli -u "$sockets/b" configure ports sw0 lldp portidsubtype local swp17 >/dev/null

@@ -133,7 +133,7 @@ need_ranks() {
     grep -qx NCCL_MNNVL_ENABLE=1 environment
     grep -q 'nvidia-caps-imex-channels' launched
     SLURM_NNODES=36 PATH=$PWD/bin:$PATH bash "$f"
-    ! grep -q -- --path words
+    run ! grep -q -- --path words
     # The look for a channel fails loudly on a machine that has none.
     [ ! -e /dev/nvidia-caps-imex-channels ] || skip "this machine has IMEX channels"
     printf '#!/bin/sh\nwhile [ "$1" != bash ]; do shift; done\nexec "$@"\n' >bin/srun

@@ -147,25 +147,29 @@ static bool gone(struct ncclComm *c, int r)
 
     if (!pid || r == c->rank || atomic_load(&seat->left))
         return false;
-    if (c->pidfd && c->pidfd[r] >= 0) {
-        struct pollfd p = {.fd = c->pidfd[r], .events = POLLIN};
-        return poll(&p, 1, 0) == 1; /* also true of a process that nobody has reaped yet */
-    }
-    return kill(pid, 0) && errno == ESRCH;
+    struct pollfd p = {.fd = c->pidfd ? c->pidfd[r] : -1, .events = POLLIN};
+    /* The first is also true of a process that nobody has reaped yet. */
+    bool dead = p.fd >= 0 ? poll(&p, 1, 0) == 1 : kill(pid, 0) && errno == ESRCH;
+    return dead && !atomic_load(&seat->left); /* it may have left since, and then ended */
+}
+
+/* A rank that failed or died, -1: none. */
+static int fallen(struct ncclComm *c, bool thoroughly)
+{
+    for (int r = 0; r < c->ranks; r++)
+        if (r != c->rank && (atomic_load(&c->table->seat[r].error) || (thoroughly && gone(c, r))))
+            return r;
+    return -1;
 }
 
 /* A peer's failure makes this rank a victim; its own failure stays what it is. */
-static void look_around(struct ncclComm *c, bool thoroughly)
+static void fall_with(struct ncclComm *c, int r)
 {
-    for (int r = 0; r < c->ranks; r++) {
-        int fine = NCCL_SUCCESS, starting = NCCL_IN_PROGRESS;
+    int fine = NCCL_SUCCESS, starting = NCCL_IN_PROGRESS;
 
-        if (r == c->rank || (!atomic_load(&c->table->seat[r].error) && !(thoroughly && gone(c, r))))
-            continue;
-        if (atomic_compare_exchange_strong(&c->async, &fine, NCCL_REMOTE) ||
-            atomic_compare_exchange_strong(&c->async, &starting, NCCL_REMOTE))
-            log_warn("Connection closed by remote peer, rank %d", r);
-    }
+    if (atomic_compare_exchange_strong(&c->async, &fine, NCCL_REMOTE) ||
+        atomic_compare_exchange_strong(&c->async, &starting, NCCL_REMOTE))
+        log_warn("Connection closed by remote peer, rank %d", r);
 }
 
 int meet_wait(struct ncclComm *c, bool (*ready)(struct ncclComm *, void *), void *arg,
@@ -176,11 +180,13 @@ int meet_wait(struct ncclComm *c, bool (*ready)(struct ncclComm *, void *), void
 
     for (;;) {
         unsigned heard = atomic_load(&c->table->bell);
-        int state;
+        /* Looked for first: what a peer did before it fell is there then, and may be enough. */
+        int r = fallen(c, thoroughly), state;
 
         if (ready(c, arg))
             return 0;
-        look_around(c, thoroughly);
+        if (r >= 0)
+            fall_with(c, r);
         state = atomic_load(&c->async);
         if (atomic_load(&c->abort) ||
             (impatient && state != NCCL_SUCCESS && state != NCCL_IN_PROGRESS))

@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/hostlist.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "topo/fabric.h"
 
 static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state)
@@ -214,7 +214,7 @@ static void blind_tells_hosts_only(void **state)
 
 static void a_hundred_thousand_endpoints_take_seconds_at_most(void **state)
 {
-    double start = log_now();
+    clock_t start = clock(); /* of this process: others may have the core meanwhile */
     struct fabric f;
     struct topo t;
     struct err err;
@@ -223,7 +223,7 @@ static void a_hundred_thousand_endpoints_take_seconds_at_most(void **state)
     assert_int_equal(fabric_load(&f, "gb300-nvl72", &err), 0);
     assert_int_equal(fabric_topo(&f, 1389, false, &t, &err), 0);
     assert_int_equal(t.endpoints, 1389 * 72);
-    assert_true(log_now() - start < 5.0);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5.0);
     topo_free(&t);
     assert_int_equal(fabric_topo(&f, 1000000, false, &t, &err), -1);
     assert_string_equal(err.text, "1000000 racks of gb300-nvl72 are 72000000 endpoints, more than "

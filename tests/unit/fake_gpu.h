@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,24 +18,33 @@ struct told { /* by the child */
     struct err err;
 };
 
+/* FAKE_GPU's file says this, for this process and its children: one without a name, so that nobody
+ * else writes it and nothing is left of it.  Its descriptor. */
+static inline int fake_gpu(const char *profile)
+{
+    int fd = memfd_create("FAKE_GPU", 0);
+    size_t n = strlen(profile);
+    char path[32];
+
+    if (fd < 0 || write(fd, profile, n) != (ssize_t)n)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    setenv("FAKE_GPU", path, 1);
+    return fd;
+}
+
 /* environment: "NAME=VALUE NAME=VALUE"; profile: what FAKE_GPU's file says, or NULL. */
 static inline void fake_environment(const char *environment, const char *profile)
 {
-    static char words[1024], path[64];
+    static char words[1024];
     char *word, *rest = words;
-    FILE *f;
 
     snprintf(words, sizeof(words), "%s", environment ? environment : "");
     while ((word = strsep(&rest, " ")) != NULL)
         if (*word)
             putenv(word);
-    if (!profile)
-        return;
-    snprintf(path, sizeof(path), "/tmp/fake_gpu.%d", (int)getpid());
-    f = fopen(path, "w");
-    if (!f || fputs(profile, f) < 0 || fclose(f))
-        abort();
-    setenv("FAKE_GPU", path, 1);
+    if (profile)
+        fake_gpu(profile);
 }
 
 /* body(arg, err) in a child; what it returned and said.  Nothing of the child's is left. */
@@ -42,7 +52,6 @@ static inline struct told fake_child(int (*body)(void *arg, struct err *err), vo
                                      const char *environment, const char *profile)
 {
     struct told told = {0};
-    char path[64];
     int to[2], status;
     pid_t pid;
 
@@ -62,8 +71,6 @@ static inline struct told fake_child(int (*body)(void *arg, struct err *err), vo
     close(to[0]);
     waitpid(pid, &status, 0);
     told.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    snprintf(path, sizeof(path), "/tmp/fake_gpu.%d", (int)pid);
-    unlink(path);
     return told;
 }
 

@@ -625,6 +625,14 @@ static void killed(void)
     CHECK(done_within(10));
 }
 
+static void wait_for_all(void)
+{
+    atomic_store(&shared->note[my_rank], 1);
+    for (int r = 0; r < my_ranks; r++)
+        while (!atomic_load(&shared->note[r]))
+            nap(0.001);
+}
+
 static void slowed(void)
 {
     nccl_comm c;
@@ -637,6 +645,7 @@ static void slowed(void)
     at = device(&v, sizeof(v));
     CHECK(step(c, at) == NCCL_SUCCESS && done_within(10));
     begin = now();
+    wait_for_all(); /* nobody is slow before everybody has begun */
     CHECK(step(c, at) == NCCL_SUCCESS && done_within(10));
     CHECK(now() - begin >= 0.29); /* everyone waits for the slow one */
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
@@ -655,20 +664,11 @@ static int start_fails(void)
     return rc;
 }
 
-/* The communicator's memory goes with the process that made its id. */
-static void leave_together(void)
-{
-    atomic_store(&shared->note[my_rank], 1);
-    for (int r = 0; r < my_ranks; r++)
-        while (!atomic_load(&shared->note[r]))
-            nap(0.001);
-}
-
 static void unstarted(void)
 {
     setenv("FAKE_FAULT", "init:1", 1);
     CHECK(start_fails() == (my_rank == 1 ? NCCL_SYSTEM : NCCL_REMOTE));
-    leave_together();
+    wait_for_all(); /* the communicator's memory goes with the process that made its id */
 }
 
 static void unstarted_nonblocking(void)
@@ -680,7 +680,7 @@ static void unstarted_nonblocking(void)
     c = nonblocking(0);
     CHECK(settled(c) == (my_rank == 1 ? NCCL_SYSTEM : NCCL_REMOTE));
     CHECK(nccl.CommAbort(c) == NCCL_SUCCESS);
-    leave_together();
+    wait_for_all();
 }
 
 static void mixed_versions(void)

@@ -68,14 +68,18 @@ static void progress_shows_share_eta_and_note_and_is_wiped(void **state)
     log_setup("railgauge", LOG_INFO);
     listen_start();
     progress_start(&p, 4);
-    p.started -= 10;
+    p.started -= 10010; /* ETA 30030 s: whatever the machine does meanwhile, in the same minute */
     progress_show(&p, 1, "all_gather 8 MiB");
+    p.shown += 3600;
     progress_show(&p, 2, "too soon to be drawn");
     log_info("a message");
+    p.shown -= 3600.2;
+    progress_show(&p, 4, "the last");
     progress_end(&p);
     text = listen_end();
-    assert_string_equal(text, "\r\033[K 25%  ETA 30.0 s  all_gather 8 MiB"
-                              "\r\033[Krailgauge: a message\n");
+    assert_string_equal(text, "\r\033[K 25%  ETA 8 h 20 m  all_gather 8 MiB"
+                              "\r\033[Krailgauge: a message\n"
+                              "\r\033[K100%  ETA 0.00 ns  the last\r\033[K");
 }
 
 static void progress_is_silent_when_nobody_watches(void **state)

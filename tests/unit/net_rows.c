@@ -6,12 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "base/log.h"
 #include "topo/claim.h"
 #include "topo/ibnet.h"
 #include "topo/net_topo.h"
@@ -108,11 +108,11 @@ static void a_real_network_stays_small_and_quick(void **state)
     (void)state;
     if (access(real, R_OK) != 0)
         skip();
-    double start = log_now();
+    clock_t start = clock(); /* of this process: others may have the core meanwhile */
     read_alone(&a, real);
     char *text = topo_text(&a);
     parsed(&b, text);
-    assert_true(log_now() - start < 5);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5);
     assert_true(strlen(text) < 400000);
     same_net(a.net, b.net);
     free(text);

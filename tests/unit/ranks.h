@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fake_gpu.h"
 #include "probe/gpu.h"
 #include "probe/nccl_api.h"
 
@@ -172,27 +173,14 @@ static inline void ranks_child(int rank, int n, void (*body)(void))
     _exit(0);
 }
 
-/* A machine with a GPU for each of them. */
-static inline void ranks_gpus(char path[32])
-{
-    int fd;
-
-    snprintf(path, 32, "/tmp/gpus.XXXXXX");
-    fd = mkstemp(path);
-    dprintf(fd, "devices %d\n", RANKS_MAX);
-    close(fd);
-    setenv("FAKE_GPU", path, 1);
-}
-
 /* Start n processes; each runs body() and must end well, but for the one rank that must be killed
  * (-1: none).  The first that does not ends the others. */
 static inline bool ranks_run(int n, void (*body)(void), int killed)
 {
     pid_t pid[RANKS_MAX];
     bool good = true;
-    char gpus[32];
+    int gpus = fake_gpu("devices 8\n"); /* RANKS_MAX: one for each of them */
 
-    ranks_gpus(gpus);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(NULL);
     for (int r = 0; r < n; r++)
@@ -215,7 +203,7 @@ static inline bool ranks_run(int n, void (*body)(void), int killed)
         good = false;
     }
     munmap(shared, sizeof(*shared));
-    unlink(gpus);
+    close(gpus);
     return good;
 }
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
-#include "base/log.h"
 #include "topo/topo.h"
 
 static void the_same_host_name_gives_the_same_index(void **state)
@@ -54,7 +54,7 @@ static void endpoints_are_counted_per_host_in_any_order(void **state)
 
 static void a_hundred_thousand_hosts_are_added_in_seconds(void **state)
 {
-    double start = log_now();
+    clock_t start = clock(); /* of this process: others may have the core meanwhile */
     char name[32];
     struct topo t;
 
@@ -69,7 +69,7 @@ static void a_hundred_thousand_hosts_are_added_in_seconds(void **state)
         assert_int_equal(topo_add_host(&t, name), i);
     }
     assert_int_equal(t.hosts, 100000);
-    assert_true(log_now() - start < 5.0);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5.0);
     topo_free(&t);
 }
 

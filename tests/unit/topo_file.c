@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "topo/fabric.h"
 #include "topo/topo_file.h"
 
@@ -251,10 +251,10 @@ static void a_hundred_thousand_endpoints_stay_small_and_quick(void **state)
     (void)state;
     assert_int_equal(fabric_load(&f, "gb200-nvl72", &err), 0);
     assert_int_equal(fabric_topo(&f, 1389, false, &a, &err), 0);
-    double start = log_now();
+    clock_t start = clock(); /* of this process: others may have the core meanwhile */
     assert_int_equal(topo_save(&a, path, &err), 0);
     assert_int_equal(topo_load(&b, path, &err), 0);
-    assert_true(log_now() - start < 20);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 20);
     same_topo(&a, &b);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < 20 << 20);
