@@ -51,6 +51,7 @@ static void failures_are_told_in_the_program_s_words(void **state)
     ends_with("printf 12345678", 7, 60, "sh prints more than 7 bytes");
     ends_with("exec cat /dev/zero", 1 << 20, 60, "sh prints more than 1048576 bytes");
     ends_with("exec sleep 60", 100, 0.2, "sh is not done after 0.2 s");
+    setenv("PATH", "/usr/bin:/bin", 1); /* one that may not be searched would be another reason */
     assert_int_equal(output_of(&text, &len, none, 100, 60, &err), -1);
     assert_string_equal(err.text,
                         "railgauge-has-no-such-program cannot be started: No such file or "
