@@ -199,8 +199,9 @@ static void hear_all(struct listener *l, int polled, double now)
 {
     for (int i = polled - 1; i >= 0; i--) { /* backwards: drop() puts the last one here */
         struct client *c = l->client[i];
-        bool late = c->rank < 0 && now - c->since > STRANGER_SEC;
-        if (!late && (!l->poll[i + 1].revents || hear(l, c, now) == 0))
+        bool over = l->poll[i + 1].revents && hear(l, c, now) < 0;
+        /* Late only now: a hello may have lain there while it was we who were held up. */
+        if (!over && (c->rank >= 0 || now - c->since <= STRANGER_SEC))
             continue;
         if (c->rank >= 0)
             judge_closed(&l->judge, c->rank, now);

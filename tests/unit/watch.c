@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -464,6 +465,29 @@ static void test_strangers_are_dropped(void **state)
     listen_close(l);
 }
 
+/* Who says nothing for 5 s goes; who has said it while nobody listened stays. */
+static void test_late_are_dropped_but_not_for_our_delay(void **state)
+{
+    char hello[WATCH_LINE];
+    struct listener *l;
+    int fd[2];
+
+    (void)state;
+    assert_int_equal(listen_open(&l, "127.0.0.1", 5, NULL, NULL), 0);
+    hello_of(l, hello, 0);
+    for (int i = 0; i < 2; i++) {
+        fd[i] = call(l, "");
+        listen_turn(l, 1000); /* it is let in */
+    }
+    assert_int_equal(send(fd[0], hello, strlen(hello), 0), (ssize_t)strlen(hello));
+    nanosleep(&(struct timespec){5, 100000000}, NULL);
+    assert_string_equal(answer(l, fd[0]), "welcome\n");
+    assert_string_equal(answer(l, fd[1]), "");
+    close(fd[0]);
+    close(fd[1]);
+    listen_close(l);
+}
+
 static void test_everybody_is_told(void **state)
 {
     char hello[2][WATCH_LINE], *text, dir[] = "/tmp/rg-watch-XXXXXX", path[64];
@@ -552,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_where),
         cmocka_unit_test(test_strangers_are_dropped),
+        cmocka_unit_test(test_late_are_dropped_but_not_for_our_delay),
         cmocka_unit_test(test_everybody_is_told),
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_nothing_watches),
