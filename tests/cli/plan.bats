@@ -2,6 +2,7 @@
 # plan.bats - topology.json becomes plan.tsv; words and files that are refused.
 
 bats_require_minimum_version 1.5.0
+load rejects
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -51,11 +52,7 @@ setup() {
 }
 
 @test "files that are not there or not topologies" {
-    run railgauge plan nothere.json
-    [ "$status" -eq 66 ]
-    [ "$output" = "railgauge plan: nothere.json: No such file or directory" ]
+    rejects plan 66 "railgauge plan: nothere.json: No such file or directory" nothere.json
     echo '{"format": "railgauge-matrix"}' >m.json
-    run railgauge plan m.json
-    [ "$status" -eq 65 ]
-    [[ $output == "railgauge plan: m.json: "* ]]
+    rejects plan 65 "railgauge plan: m.json: " m.json
 }

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016  # what looks like a command must stay text
 
 bats_require_minimum_version 1.5.0
+load rejects
 
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
@@ -361,38 +362,17 @@ holds() {
 @test "words about predictions that are refused" {
     steps
     for name in step scaling score; do
-        run railgauge plot "$name"
-        [ "$status" -eq 64 ]
-        [[ $output == *"$name: which "* ]]
+        rejects plot 64 "$name: which " "$name"
     done
-    run railgauge plot ../lab score
-    [ "$status" -eq 64 ]
-    [[ $output == *"score is drawn of files: railgauge plot score FILE..."* ]]
-    run railgauge plot score score.tsv score.tsv
-    [ "$status" -eq 64 ]
-    [[ $output == *"score is drawn of one table, and 2 are given"* ]]
-    run railgauge plot step two.json --measured 1
-    [ "$status" -eq 64 ]
-    [[ $output == *'--measured: "1" has 1 of the 2 steps; - stands for one that was not measured'* ]]
-    run railgauge plot scaling scaling.tsv --measured 1
-    [ "$status" -eq 64 ]
-    [[ $output == *"--measured: scaling.tsv has a column for that"* ]]
-    run railgauge plot score score.tsv --measured 1
-    [ "$status" -eq 64 ]
-    [[ $output == *"--measured is for step and scaling"* ]]
-    run railgauge plot score score.tsv --top 3
-    [ "$status" -eq 64 ]
-    [[ $output == *"--top is for step"* ]]
-    run railgauge plot step two.json --top 61
-    [ "$status" -eq 64 ]
-    [[ $output == *"--top: 61 is outside 1..60"* ]]
-    run railgauge plot step two.json --by split
-    [ "$status" -eq 64 ]
-    [[ $output == *"--by is for score"* ]]
-    run railgauge plot scaling tp8-64.json tp8-64.json
-    [ "$status" -eq 65 ]
-    [[ $output == *'series "llama3.1-70b, tp=8, fsdp" has 64 GPUs twice; LABEL=FILE tells series apart'* ]]
-    run railgauge plot step nowhere.json
-    [ "$status" -eq 66 ]
-    [[ $output == *"nowhere.json: No such file or directory"* ]]
+    rejects plot 64 "score is drawn of files: railgauge plot score FILE..." ../lab score
+    rejects plot 64 "score is drawn of one table, and 2 are given" score score.tsv score.tsv
+    rejects plot 64 '--measured: "1" has 1 of the 2 steps; - stands for one that was not measured' step two.json --measured 1
+    rejects plot 64 "--measured: scaling.tsv has a column for that" scaling scaling.tsv --measured 1
+    rejects plot 64 "--measured is for step and scaling" score score.tsv --measured 1
+    rejects plot 64 "--top is for step" score score.tsv --top 3
+    rejects plot 64 "--top: 61 is outside 1..60" step two.json --top 61
+    rejects plot 64 "--by is for score" step two.json --by split
+    rejects plot 65 'series "llama3.1-70b, tp=8, fsdp" has 64 GPUs twice; LABEL=FILE tells series apart' \
+        scaling tp8-64.json tp8-64.json
+    rejects plot 66 "nowhere.json: No such file or directory" step nowhere.json
 }
