@@ -205,8 +205,14 @@ static bool is_here(const struct watched *r)
 }
 
 /* Who wants hangs to be told sooner has hosts to themselves: a rank that is stopped is said to be
- * so before it is said to hang.  A host that lets beats come late lets all of them come late: eight
- * times the worst lateness of the last seconds is added, 10 s at most. */
+ * so before it is said to hang. */
+static double least_silence(const struct judge *j)
+{
+    return fmax(1, fmin(silence, j->hang_after));
+}
+
+/* A host that lets beats come late lets all of them come late: eight times the worst lateness of
+ * the last seconds is added, 10 s at most. */
 static double silence_limit(const struct judge *j)
 {
     double late = 0;
@@ -214,7 +220,7 @@ static double silence_limit(const struct judge *j)
     for (int i = 0; i < j->ranks; i++)
         if (is_here(&j->rank[i]))
             late = fmax(late, j->rank[i].late);
-    return fmax(1, fmin(silence, j->hang_after)) + fmin(8 * late, 10);
+    return least_silence(j) + fmin(8 * late, 10);
 }
 
 /* When all are silent at once it is the listener's network, or a scheduler that suspends the job.
@@ -315,6 +321,19 @@ static bool find_still(const struct judge *j, double *limit, double *since)
     return here > 0;
 }
 
+/* Has this rank been silent for long while another one was heard? */
+static bool alone_silent(const struct judge *j, int rank, double now)
+{
+    double last = 0;
+
+    for (int i = 0; i < j->ranks; i++)
+        if (is_here(&j->rank[i]))
+            last = fmax(last, j->rank[i].heard);
+    return now - j->rank[rank].heard > least_silence(j) && now - last <= least_silence(j);
+}
+
+/* Late beats let the silence of a rank that is stopped last longer than the patience with hangs: it
+ * is still said to be stopped. */
 static bool look_hung(struct judge *j, double now)
 {
     double limit, moved;
@@ -322,6 +341,8 @@ static bool look_hung(struct judge *j, double now)
     if (!find_still(j, &limit, &moved) || now - moved <= limit)
         return false;
     int who = find_behind(j);
+    if (who >= 0 && alone_silent(j, who, now))
+        return decide(j, VERDICT_SILENT, who, now - j->rank[who].heard);
     return decide(j, who < 0 ? VERDICT_STALLED : VERDICT_HUNG, who, now - moved);
 }
 

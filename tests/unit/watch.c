@@ -189,6 +189,28 @@ static void test_silence_on_a_loaded_host(void **state)
     judge_free(&j);
 }
 
+/* Beats that come 0.4 s late let a silence last 6.2 s, and a hang is told after 5.7 s: a rank that
+ * is stopped is said to be so all the same. */
+static void test_stopped_on_a_loaded_host(void **state)
+{
+    bool found = false;
+    struct judge j;
+
+    (void)state;
+    join(&j, 10);
+    for (double now = 10; now < 16.5 && !found; now += 0.5) {
+        for (int r = 0; r < N; r++)
+            if (r != 3 || now < 11)
+                tick(&j, r, now, 60, r == 3 ? 56 : 57, WATCH_BUSY, 0, "x");
+        found = judge_look(&j, now);
+    }
+    assert_true(found);
+    assert_int_equal(j.verdict.kind, VERDICT_SILENT);
+    assert_int_equal(j.verdict.rank, 3);
+    assert_non_null(strstr(j.verdict.text, "said nothing for 5."));
+    judge_free(&j);
+}
+
 static void test_the_one_behind_hangs(void **state)
 {
     struct judge j;
@@ -564,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_silence_of_all_or_of_the_listener),
         cmocka_unit_test(test_silence_on_a_loaded_host),
+        cmocka_unit_test(test_stopped_on_a_loaded_host),
         cmocka_unit_test(test_the_one_behind_hangs),
         cmocka_unit_test(test_soon),
         cmocka_unit_test(test_nobody_behind_stalls),
