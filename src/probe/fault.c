@@ -60,6 +60,7 @@ int fault_strike(int rank, int point, struct err *err)
             if (!strcmp(kind, kinds[i].name)) {
                 if (who == rank && when == point) {
                     usleep(200000);
+                    watch_flush(); /* the verdict is to say what it died in */
                     kinds[i].strike();
                 }
                 return 0;

@@ -33,6 +33,7 @@ static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked
  * under the lock. */
 static struct {
     _Atomic uint64_t moves, steps;
+    _Atomic uint64_t said;     /* the moves of the last beat */
     _Atomic uint64_t alive_ms; /* when the watch thread last had heard all that there was */
     _Atomic int state, kept, total, expect_ms;
     _Atomic bool stopping, ending, told, news;
@@ -174,6 +175,15 @@ void watch_points(int kept, int total)
     atomic_store(&self.total, total);
 }
 
+void watch_flush(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    for (int i = 0; i < 1000 && self.running && atomic_load(&self.said) < atomic_load(&self.moves);
+         i++)
+        nanosleep(&pause, NULL);
+}
+
 int watch_verdict(struct err *err)
 {
     if (!atomic_load(&self.told))
@@ -239,6 +249,7 @@ static int say_beat(struct talk *t)
     pthread_mutex_unlock(&self.lock);
     if (say(line, (size_t)watch_beat_format(line, &b)) < 0)
         return -1;
+    put(&self.said, b.moves);
     if (!strcmp(ill, t->ill))
         return 0;
     memcpy(t->ill, ill, sizeof(ill));

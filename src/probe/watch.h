@@ -42,6 +42,8 @@ void watch_waiting(bool waits); /* ... and waits for other ranks: nobody's hang 
  * would fail without need. */
 void watch_symptom(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void watch_points(int kept, int total); /* rank 0: what is safe in the file */
+/* Returns when the listener was sent what this rank does now, a second later at most. */
+void watch_flush(void);
 /* Was a verdict told?  Then -1 with its text and EXIT_CUT, else 0. */
 int watch_verdict(struct err *err);
 /* The same for a rank that may have been stopped and woken again, by whoever ends the campaign: the
