@@ -7,7 +7,6 @@ load helper
 setup() {
     need_mpi
     cd "$BATS_TEST_TMPDIR" || return 1
-    export LIMIT=60
 }
 
 # mpirun's own words around a rank's exit code.

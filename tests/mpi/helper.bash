@@ -1,6 +1,8 @@
 # helper.bash - what the MPI tests share: how ranks are started and how points are read.
 # shellcheck shell=bash
 
+. "$BATS_TEST_DIRNAME/../await.bash"
+
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # With sanitizers every start takes many seconds: MPI's own leaks are not looked for.
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
@@ -24,13 +26,15 @@ need_stand_ins() {
     export LD_LIBRARY_PATH=$build/fake FAKE_GPU=$PWD/gpus.txt
 }
 
-# ranks N PROGRAM... - more ranks than cores are fine; nothing may take longer than this.
-ranks() {
-    local n=$1
-    shift
-    timeout "${LIMIT:-120}" mpirun -n "$n" --oversubscribe --bind-to none --mca btl vader,self \
-        --mca mpi_yield_when_idle 1 "$@"
-}
+# More ranks than cores are fine.
+mpirun=(mpirun --oversubscribe --bind-to none --mca btl vader,self --mca mpi_yield_when_idle 1)
+
+# ranks N PROGRAM... - what takes longer than this will never end.
+ranks() { timeout 300 "${mpirun[@]}" -n "$@"; }
+
+# rows [FILE] - how many points it has; has_rows N [FILE] - at least so many?
+rows() { grep -vc '^[#r]' "${1:-points.tsv}"; }
+has_rows() { [ -s "${2:-points.tsv}" ] && [ "$(rows "${2:-points.tsv}")" -ge "$1" ]; }
 
 # column NAME FILE - the cells of one column of points.tsv.
 column() {

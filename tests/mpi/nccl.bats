@@ -5,10 +5,7 @@
 bats_require_minimum_version 1.5.0
 load helper
 
-setup() {
-    need_stand_ins "devices 8"
-    export LIMIT=60
-}
+setup() { need_stand_ins "devices 8"; }
 
 every_op="all_gather all_reduce all_to_all broadcast pair_bibw pair_bw pair_latency reduce reduce_scatter sendrecv"
 # 7 bytes to 28 KiB in steps that are not powers of two: odd blocks, blocks of no whole elements.

@@ -4,10 +4,7 @@
 bats_require_minimum_version 1.5.0
 load helper
 
-setup() {
-    need_stand_ins "devices 8"
-    export LIMIT=60
-}
+setup() { need_stand_ins "devices 8"; }
 
 threads() { # N WORDS... - how many threads rank 0 starts when it measures N times
     local n=$1

@@ -8,7 +8,7 @@ load watch
 
 setup() {
     need_stand_ins "devices 8"
-    export LIMIT=60 NCCL_RAS_ADDR=127.0.0.1:1
+    export NCCL_RAS_ADDR=127.0.0.1:1
 }
 
 teardown() {
@@ -83,10 +83,7 @@ ras() {
             print $c $ARGV[0] if <$c> eq "VERBOSE STATUS\n";
         }' "$1" 3>&- &
     server=$!
-    for _ in $(seq 200); do
-        [ ! -e port ] || break
-        sleep 0.05
-    done
+    await 60 test -e port
     NCCL_RAS_ADDR=127.0.0.1:$(<port)
 }
 

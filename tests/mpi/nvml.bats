@@ -60,7 +60,7 @@ SH
     echo "clique 7" >>rack/profiles/tray05.txt
     echo "gpu 2 health 0x19a" >>rack/profiles/tray09.txt
     rm rack/tray13/dev/nvidia-caps-imex-channels/channel0
-    LIMIT=180 run ranks 72 ./start.sh 4 -o t.json
+    run ranks 72 ./start.sh 4 -o t.json
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"72 endpoints"* ]]

@@ -9,7 +9,7 @@ setup_file() {
     command -v mpirun >/dev/null || return 0
     export campaign
     for campaign in "$BATS_FILE_TMPDIR"/campaign.{1,2,3}; do
-        railgauge run --transport mpi --launch "mpirun -n 4 --oversubscribe --bind-to none --mca btl vader,self --mca mpi_yield_when_idle 1" \
+        railgauge run --transport mpi --launch "${mpirun[*]} -n 4" \
             -o "$campaign" --no-plots --epochs 1 -n 4 -b 1K -e 256K -f 4 --op pair_latency,pair_bw \
             --for-job "--layout dp_shard=4" --for-job "--layout tp=2,dp_shard=2 --strategy zero1" >/dev/null 2>&1
         ! jq -e '.tiers[0].curves == {}' "$campaign/matrix.json" >/dev/null || continue

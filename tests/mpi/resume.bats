@@ -7,10 +7,12 @@ load helper
 setup() {
     need_mpi
     cd "$BATS_TEST_TMPDIR" || return 1
-    export LIMIT=60
 }
 
-rows() { grep -vc '^[#r]' points.tsv; }
+# What a test that failed left.
+teardown() {
+    [ -z "${job-}" ] || ended "$job" || pkill --parent "$job" --signal KILL || true
+}
 
 # One pair at one size, some seconds long: half-width 0 is never reached.
 long_plan() { plan "isolated pair_bw 1048576 1048576 2 0,1,2,3,4 0>1"; }
@@ -39,31 +41,29 @@ long=(--plan plan.tsv --half-width 0 --time-cap 700ms --no-retest)
     cmp plan.tsv before.tsv
 }
 
+# The ranks of one start are the children of its mpirun.
+one_stopped() { pgrep --parent "$1" --runstates T >/dev/null; }
+
 @test "a second writer is refused" {
     long_plan >plan.tsv
-    ranks 2 "$probe" probe "${long[@]}" &
-    first=$!
-    for _ in $(seq 100); do
-        [ ! -s points.tsv ] || break
-        sleep 0.1
-    done
+    # A rank of the first stops after two points, and goes on when the second was refused.
+    RAILGAUGE_WATCH=off RAILGAUGE_FAULT=stop:1:3 "${mpirun[@]}" -n 2 "$probe" probe "${long[@]}" 3>&- &
+    job=$!
+    await 60 one_stopped "$job"
     run ranks 2 "$probe" probe "${long[@]}"
+    pkill --parent "$job" --signal CONT
     echo "$output"
     [ "$status" -eq 74 ]
     [[ $output == *"points.tsv: "*"another process"* ]]
-    wait "$first"
+    wait "$job"
     [ "$(rows)" -eq 5 ]
 }
 
-# The ranks of one start are the children of its mpirun.
 stop_and_resume() {
     long_plan >plan.tsv
-    mpirun -n 2 --oversubscribe --bind-to none --mca btl vader,self "$probe" probe "${long[@]}" >out 2>&1 &
-    local job=$!
-    for _ in $(seq 200); do
-        [ ! -s points.tsv ] || [ "$(rows)" -lt 1 ] || break
-        sleep 0.05
-    done
+    "${mpirun[@]}" -n 2 "$probe" probe "${long[@]}" >out 2>&1 3>&- &
+    job=$!
+    await 60 has_rows 1
     case $1 in
     mpirun) kill -s "$2" "$job" ;;
     ranks) pkill --parent "$job" --signal "$2" ;;
@@ -98,18 +98,15 @@ stop_and_resume() {
     small=(-t mpi -o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 700ms --no-retest --no-plots)
     railgauge run "${small[@]}" >out 2>&1 &
     job=$!
-    for _ in $(seq 200); do
-        [ ! -s dir/points.tsv ] || [ "$(grep -vc '^[#r]' dir/points.tsv)" -lt 1 ] || break
-        sleep 0.05
-    done
+    await 60 has_rows 1 dir/points.tsv
     kill -s TERM "$job"
     status=0
     wait "$job" || status=$?
     cat out
     [ "$status" -eq 75 ]
     [[ $(<out) == *"railgauge run: probe was cut short; --resume -o dir continues"* ]]
-    had=$(grep -vc '^[#r]' dir/points.tsv)
+    had=$(rows dir/points.tsv)
     [ "$had" -ge 1 ]
     run railgauge run "${small[@]}" --resume
-    [ "$(grep -vc '^[#r]' dir/points.tsv)" -gt "$had" ]
+    [ "$(rows dir/points.tsv)" -gt "$had" ]
 }

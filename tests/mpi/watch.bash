@@ -2,7 +2,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 
 here=$(hostname)
-rows() { grep -vc '^[#r]' "$1"; }
 
 # verdict FILE KIND RANK - what verdict.json says; its points are those of the file beside it.
 verdict() {
@@ -11,15 +10,13 @@ verdict() {
             and .culprit.host == $host and .points.kept == $kept and .ranks[$rank].pid == .culprit.pid' "$1"
 }
 
-# No process of that number, or another one by now, or one that nobody has waited for.
-gone() {
-    ! grep -qs '^railgauge-probe' "/proc/$1/comm" || grep -qs '^State:.[ZX]' "/proc/$1/status" || [ ! -e "/proc/$1" ]
-}
+# Ended, or another one has its number by now.
+gone() { ended "$1" || ! grep -qs '^railgauge-probe' "/proc/$1/comm"; }
 
 # struck RANKS VERDICT RANK WORDS - `railgauge run "${args[@]}"` with the fault that is in the environment; then,
 # without it, to the end.
 struck() {
-    run timeout 90 railgauge run -o dir --ranks "$1" "${args[@]}"
+    run timeout 300 railgauge run -o dir --ranks "$1" "${args[@]}"
     ended=$(date +%s.%N)
     echo "$output"
     [ "$status" -eq 75 ]
@@ -30,12 +27,12 @@ struck() {
     [ "$(grep -c "^railgauge run: $who.*; $(rows dir/points.tsv) of [0-9]* points are kept, --resume measures the rest" <<<"$output")" -eq 1 ]
     [[ $output == *"$who"*"$4"* ]]
     for pid in $(jq '.ranks[].pid' dir/verdict.json); do
-        gone "$pid"
+        await 30 gone "$pid"
     done
     cp dir/points.tsv kept.tsv
     [[ " $(column stop kept.tsv | xargs) " != *" failed "* ]]
     unset FAKE_FAULT RAILGAUGE_FAULT
-    run -0 timeout 90 railgauge run --resume -o dir --ranks "$1" "${args[@]}" --hang-after 60s
+    run -0 timeout 300 railgauge run --resume -o dir --ranks "$1" "${args[@]}" --hang-after 60s
     cmp <(head -c "$(stat -c %s kept.tsv)" dir/points.tsv) kept.tsv
     [ "$(rows dir/points.tsv)" -gt "$(rows kept.tsv)" ]
     [ ! -e dir/verdict.json ]
