@@ -105,15 +105,22 @@ missing() {
     done
 }
 
+apt() { DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y -o Acquire::Retries=3 "$@" >>"$root.log" 2>&1; }
+
+# What the network denies is a reason to skip; what is here and cannot be installed is a fault.
 packages() {
     need=$(missing "$@")
     [ -n "$need" ] || return 0
     cp /etc/resolv.conf "$root/etc/resolv.conf"
-    chroot "$root" apt-get -q update >>"$root.log" 2>&1 ||
-        skip "apt-get update in $suite failed: $(tail -n 1 "$root.log")"
+    chroot "$root" dpkg --configure -a >>"$root.log" 2>&1 || true # what a user who was killed left
+    apt update || skip "apt-get update in $suite failed: $(tail -n 1 "$root.log")"
     # shellcheck disable=SC2086  # one word per package
-    DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -q -y install $need >>"$root.log" 2>&1 ||
-        fail "$suite: apt-get install failed: $(tail -n 1 "$root.log") ($root.log)"
+    apt install --download-only $need || case $(tail -n 1 "$root.log") in
+        *'to fetch'*) skip "packages of $suite cannot be fetched ($root.log)" ;;
+        *) fail "$suite: $(tail -n 1 "$root.log") ($root.log)" ;;
+    esac
+    # shellcheck disable=SC2086
+    apt install --no-download $need || fail "$suite: apt-get install failed: $(tail -n 1 "$root.log") ($root.log)"
 }
 
 # The lock: a file with the user's process; that of a process that is gone counts no more.
