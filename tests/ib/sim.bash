@@ -3,6 +3,8 @@
 # ibsim ends when its standard input does: a fifo that stays open is its console.  Each simulator
 # has a socket name of its own, and a client blocks for ever when its simulator is gone: timeouts.
 
+. "$BATS_TEST_DIRNAME/../await.bash"
+
 need_ibsim() {
     for p in ibsim ibsim-run; do
         command -v $p >/dev/null || skip "no $p (package ibsim-utils)"
@@ -11,6 +13,9 @@ need_ibsim() {
         skip "no libibnetdisc.so.5 (package libibnetdisc5)"
 }
 
+prompted() { [ "$(grep -o 'sim> ' ibsim.log | wc -l)" -ge "$1" ]; }
+ready_or_ended() { prompted 1 || ended "$sim_pid"; }
+
 # sim_start NET: simulate it until sim_stop.
 sim_start() {
     export IBSIM_SOCKNAME="rg.$$.$BATS_TEST_NUMBER"
@@ -18,29 +23,18 @@ sim_start() {
     : >ibsim.log
     # Whoever opens a fifo for reading and writing never waits.
     exec 7<>console
-    timeout 60 ibsim -s "$1" <&7 >ibsim.log 2>&1 3>&- &
+    timeout 300 ibsim -s "$1" <&7 >ibsim.log 2>&1 3>&- &
     sim_pid=$!
-    for _ in {1..200}; do
-        grep -q 'sim> ' ibsim.log && return 0
-        kill -0 $sim_pid 2>/dev/null || break
-        sleep 0.05
-    done
-    cat ibsim.log
-    return 1
+    await 60 ready_or_ended || true
+    prompted 1 || { cat ibsim.log; return 1; }
 }
 
 # sim_do COMMAND: on the console; waits for the next prompt.
 sim_do() {
-    local before after
+    local before
     before=$(grep -o 'sim> ' ibsim.log | wc -l)
     echo "$1" >&7
-    for _ in {1..200}; do
-        after=$(grep -o 'sim> ' ibsim.log | wc -l)
-        [ "$after" -gt "$before" ] && return 0
-        sleep 0.05
-    done
-    cat ibsim.log
-    return 1
+    await 60 prompted $((before + 1)) || { cat ibsim.log; return 1; }
 }
 
 sim_stop() {
@@ -53,5 +47,5 @@ sim_stop() {
 sim_run() {
     local dir=$BATS_TEST_DIRNAME
     ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0:suppressions=$dir/asan.supp" \
-        LSAN_OPTIONS="suppressions=$dir/lsan.supp:print_suppressions=0" timeout 30 ibsim-run "$@" 7>&-
+        LSAN_OPTIONS="suppressions=$dir/lsan.supp:print_suppressions=0" timeout 120 ibsim-run "$@" 7>&-
 }

@@ -38,13 +38,11 @@ teardown() {
     mkfifo console
     : >ibsim.log
     exec 7<>console
-    timeout 120 chroot "$trixie" ibsim -s /opt/rg/real.net <&7 >ibsim.log 2>&1 3>&- 7>&- &
+    timeout 600 chroot "$trixie" ibsim -s /opt/rg/real.net <&7 >ibsim.log 2>&1 3>&- 7>&- &
     sim_pid=$!
-    for _ in {1..600}; do
-        grep -q 'sim> ' ibsim.log && break
-        sleep 0.1
-    done
-    run -0 --separate-stderr timeout 60 chroot "$trixie" ibsim-run /opt/rg/railgauge discover --ibnet live -o /opt/rg/live.json 7>&-
+    await 120 ready_or_ended || true
+    prompted 1 || { cat ibsim.log; return 1; }
+    run -0 --separate-stderr timeout 300 chroot "$trixie" ibsim-run /opt/rg/railgauge discover --ibnet live -o /opt/rg/live.json 7>&-
     [[ $output == *"network    31 leaves, 9 spines; 470 adapters of 121 hosts, 72 of unknown ones; 40 SHARP engines"* ]]
     [[ $output == *"cables     1114: 4xNDR (50.0 GB/s)"* ]]
     cp "$trixie/opt/rg/live.json" .
@@ -52,7 +50,7 @@ teardown() {
     [ "$(jq '[.net_nodes.rows[] | select(.[0] != "switch")] | length' live.json)" -eq 582 ]
     [ "$(jq '[.cables.rows[] | select(.[4] == "4xNDR")] | length * 2' live.json)" -eq 2228 ]
     # What ibnetdiscover of that release prints says the same.
-    timeout 60 chroot "$trixie" ibsim-run ibnetdiscover >dump.txt 2>/dev/null 7>&-
+    timeout 300 chroot "$trixie" ibsim-run ibnetdiscover >dump.txt 2>/dev/null 7>&-
     [ "$(grep -c '4xNDR$' dump.txt)" -eq 2228 ]
     railgauge discover -q --ibnet dump.txt -o text.json
     cables='.net_nodes.rows as $n | .cables.rows[] | "\([$n[.[0]][1], .[1]] as $a | [$n[.[2]][1], .[3]] as $b | [$a, $b] | sort) \(.[4])"'

@@ -6,6 +6,8 @@
 bats_require_minimum_version 1.5.0
 load slurm.bash
 
+answers() { chroot "$R" scontrol ping 2>/dev/null | grep UP >/dev/null; }
+
 setup_file() {
     slurm_enter forky
     [ -z "${SLURM_WHY-}" ] || return 0
@@ -16,10 +18,7 @@ setup_file() {
     install -m 644 "$BATS_FILE_TMPDIR/c/matrix.json" "$R/etc/slurm/matrix.json"
     printf '#!/bin/sh\nsleep 0\n' >"$R/tmp/job.sh"
     chroot "$R" slurmctld -c 3>&-
-    for _ in {1..300}; do
-        chroot "$R" scontrol ping 2>/dev/null | grep -q UP && break
-        sleep 0.1
-    done
+    await 120 answers
 }
 teardown_file() {
     [ -n "${SLURM_WHY-}" ] || slurm_down

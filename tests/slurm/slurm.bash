@@ -4,6 +4,7 @@
 # setup_file: slurm_enter SUITE; setup: need_slurm; teardown_file: slurm_leave, which also ends every
 # daemon.  $R is the root, inside /usr/local/bin is this build's railgauge.
 
+. "$BATS_TEST_DIRNAME/../await.bash"
 top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 export PATH=${RG_BUILD:-$top/build}:$PATH
 
@@ -94,18 +95,16 @@ END
     } >"$R/etc/slurm/slurm.conf"
 }
 
-ended() { ! kill -0 "$1" 2>/dev/null; }
+in_charge() { grep -q 'Running as primary controller' "$1"; }
+decided() { in_charge "$1" || ended "$2"; }
 
 # slurm_takes: does slurmctld start with these files?  Its words are in $words.
 slurm_takes() {
     local log=$BATS_TEST_TMPDIR/slurmctld.log pid rc=1
     chroot "$R" slurmctld -D -c -v >"$log" 2>&1 3>&- &
     pid=$!
-    for _ in {1..300}; do
-        if grep -q 'Running as primary controller' "$log"; then rc=0 && break; fi
-        ! ended $pid || break
-        sleep 0.05
-    done
+    await 120 decided "$log" $pid || true
+    ! in_charge "$log" || rc=0
     kill $pid 2>/dev/null || true
     wait $pid 2>/dev/null || true
     words=$(<"$log")
@@ -129,7 +128,7 @@ slurm_again() {
         pid=$(cat "$R/run/slurm/slurmd.$node.pid" 2>/dev/null) || true
         if [ -n "$pid" ]; then
             kill "$pid" 2>/dev/null || true
-            for _ in {1..50}; do ! ended "$pid" || break; sleep 0.1; done
+            await 30 ended "$pid" || true
         fi
         chroot "$R" slurmd -N "$node" 3>&- || true
     done
@@ -143,7 +142,7 @@ slurm_up() {
     for ((i = 1; i <= $1; i++)); do
         chroot "$R" slurmd -N "$(printf 'node%02d' "$i")" 3>&- || return 1
     done
-    for tick in {1..900}; do
+    for tick in {1..2400}; do
         [ "$(chroot "$R" sinfo -h -t idle -o %D -p all 2>/dev/null)" != "$1" ] || return 0
         [ $((tick % 150)) -ne 0 ] || slurm_again
         sleep 0.1
@@ -160,16 +159,12 @@ slurm_down() {
         kill "$pid" 2>/dev/null || true
     done
     for pid in $pids; do
-        for _ in {1..100}; do
-            ! ended "$pid" || break
-            sleep 0.05
-        done
-        kill -9 "$pid" 2>/dev/null || true
+        await 30 ended "$pid" 2>/dev/null || kill -9 "$pid" 2>/dev/null || true
     done
     rm -f "$R"/run/slurm/*.pid
 }
 
-slurm() { timeout 30 chroot "$R" "$@"; }
+slurm() { timeout 300 chroot "$R" "$@"; }
 
 # seats LIST [PAIR...]: what railgauge place says for two ranks on each of these nodes, pairs of which
 # exchange 1 GB: order, hosts (slurm-hostfile) and job (sbatch); racks of four nodes.

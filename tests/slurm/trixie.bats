@@ -112,6 +112,9 @@ END
     cat "$R/tmp/job.out"
 }
 
+# busy NODES: do jobs have so many?
+busy() { [ "$(slurm sinfo -h -t alloc -o %D -p all)" = "$1" ]; }
+
 @test "24.11: --segment=4 lands as predicted; a split segment is found inside the job" {
     need_railgauge
     slurm_conf 8 TopologyPlugin=topology/block
@@ -127,8 +130,9 @@ END
     sed -n 's/^at [0-9]* //p' out | railgauge check-placement --hosts - --topology topology.json --segment 4
 
     # One rack has two nodes that are busy: four nodes in segments of two come from both.
-    slurm sbatch -Q -N2 --exclusive -w 'node[01-02]' --wrap 'sleep 60' -o /dev/null
-    slurm sbatch -Q -N2 --exclusive -w 'node[05-06]' --wrap 'sleep 60' -o /dev/null
+    slurm sbatch -Q -N2 --exclusive -w 'node[01-02]' --wrap 'sleep 600' -o /dev/null
+    slurm sbatch -Q -N2 --exclusive -w 'node[05-06]' --wrap 'sleep 600' -o /dev/null
+    await 120 busy 4
     job 2 - 4 >out
     cat out
     grep -qx 'exit 1' out
