@@ -9,7 +9,7 @@ setup() { need_stand_ins "devices 8"; }
 
 every_op="all_gather all_reduce all_to_all broadcast pair_bibw pair_bw pair_latency reduce reduce_scatter sendrecv"
 # 7 bytes to 28 KiB in steps that are not powers of two: odd blocks, blocks of no whole elements.
-sizes=(-b 7 -e 28K -f 16 -n 2 -w 0 --epochs 1 --no-retest --pair-bytes 64K --op "collectives,pairs")
+sizes=(-b 7 -e 28K -f 16 -n 2 -w 0 --epochs 1 --no-retest --max-run 60s --pair-bytes 64K --op "collectives,pairs")
 
 nccl_is_right() { # RANKS WORDS...
     local n=$1
@@ -34,7 +34,7 @@ nccl_is_right() { # RANKS WORDS...
 @test "the oldest library that will do" { FAKE_NCCL_VERSION=21903 nccl_is_right 2; }
 
 @test "every type and every reduction, on the GPU and on the host" {
-    export sizes=(-b 7 -e 7K -f 32 -n 1 -w 0 --epochs 1 --no-retest --op "all_reduce,reduce_scatter,reduce")
+    export sizes=(-b 7 -e 7K -f 32 -n 1 -w 0 --epochs 1 --no-retest --max-run 60s --op "all_reduce,reduce_scatter,reduce")
     every_op="all_reduce reduce reduce_scatter"
     for how in "int8 prod" "uint64 min" "half avg" "bf16 sum" "fp8e4m3 max" "fp8e5m2 avg" "double prod"; do
         read -r type redop <<<"$how"
@@ -161,7 +161,7 @@ nccl_is_right() { # RANKS WORDS...
 }
 
 @test "a sweep: each combination in its file, the best per size, what NCCL refuses, the tuner's configuration" {
-    run ranks 4 "$probe" probe -t nccl -b 64 -e 64K -f 32 -n 2 -w 0 --epochs 1 --no-retest \
+    run ranks 4 "$probe" probe -t nccl -b 64 -e 64K -f 32 -n 2 -w 0 --epochs 1 --no-retest --max-run 60s \
         --op all_reduce,all_gather,all_to_all --sweep
     echo "$output"
     [ "$status" -eq 0 ]
@@ -192,7 +192,7 @@ nccl_is_right() { # RANKS WORDS...
 
 @test "run takes nccl where there are GPUs, through to matrix and prediction" {
     printf 'devices 8\nname NVIDIA H200\n' >gpus.txt
-    run railgauge run -o c --ranks 4 -b 64 -e 256K -f 8 -n 4 -w 1 --epochs 2 --no-plots --pair-bytes 64K
+    run railgauge run -o c --ranks 4 -b 64 -e 256K -f 8 -n 4 -w 1 --epochs 2 --max-run 60s --no-plots --pair-bytes 64K
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"c: 4 endpoints, "*" rounds over nccl"* ]]

@@ -15,7 +15,7 @@ setup() {
 faulty() { # FAULT WORDS...
     local fault=$1
     shift
-    FAKE_FAULT=$fault run ranks 3 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest "$@"
+    FAKE_FAULT=$fault run ranks 3 "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest --max-run 60s "$@"
     echo "$output"
 }
 
@@ -73,7 +73,7 @@ took() {
         printf '#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || export FAKE_FAIL=%s:719:3\nexec "$@"\n' "$what" >one.sh
         chmod +x one.sh
         rm -f points.tsv
-        run ranks 3 ./one.sh "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest \
+        run ranks 3 ./one.sh "$probe" probe -t nccl --plan plan.tsv -n 2 -w 0 --no-retest --max-run 60s \
             $([ $what != cuGraphLaunch ] || echo --graph)
         echo "$what: $output"
         [ "$status" -eq 2 ]

@@ -185,7 +185,7 @@ SH
 
 @test "a GPU that throttles during the run taints its points: note, warning, finding" {
     printf 'include %s/tests/fake/nvml/gb300.txt\nafter 4 gpu 1 throttle 0x40\n' "$top" >hot.txt
-    FAKE_NVML=$PWD/hot.txt ranks 2 railgauge-probe probe --op all_reduce -b 1K -e 64K -n 2 -w 0 --epochs 1 2>err.txt
+    FAKE_NVML=$PWD/hot.txt ranks 2 railgauge-probe probe --op all_reduce -b 1K -e 64K -n 2 -w 0 --epochs 1 --max-run 60s 2>err.txt
     cat points.tsv err.txt
     # A point takes one look, or two after a pause: the fourth is after the first point and before the
     # end of the third, and the heat stays.
@@ -204,7 +204,7 @@ SH
     # Of two looks in a row one ends a point.
     printf 'include %s/tests/fake/nvml/gb300.txt\nafter 3 gpu 0 error 4 12\nafter 4 gpu 0 error 9 12\n' "$top" >p.txt
     echo "after 3 gpu 0 xid 74" >>p.txt
-    FAKE_NVML=$PWD/p.txt ranks 2 railgauge-probe probe --op all_reduce -b 1K -e 64K -n 2 -w 0 --epochs 1 2>err.txt
+    FAKE_NVML=$PWD/p.txt ranks 2 railgauge-probe probe --op all_reduce -b 1K -e 64K -n 2 -w 0 --epochs 1 --max-run 60s 2>err.txt
     cat points.tsv err.txt
     n=$(column note points.tsv | grep -cE "^tainted: endpoint 0 \($(hostname):0\): (Xid 74, )?(12|24) NVLink errors$")
     [ "$n" -eq 1 ] || [ "$n" -eq 2 ]

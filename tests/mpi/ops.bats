@@ -13,7 +13,7 @@ every_op="all_gather all_reduce all_to_all broadcast pair_bibw pair_bw pair_late
 
 # 7 bytes to 448 KiB in steps that are not powers of two: odd blocks, eager and rendezvous messages.
 ops_are_right_on() {
-    run ranks "$1" "$probe" probe -b 7 -e 448K -f 16 -n 2 -w 0 --epochs 1 --no-retest --pair-bytes 64K \
+    run ranks "$1" "$probe" probe -b 7 -e 448K -f 16 -n 2 -w 0 --epochs 1 --no-retest --max-run 60s --pair-bytes 64K \
         --op collectives,pairs
     echo "$output"
     [ "$status" -eq 0 ]
@@ -66,7 +66,7 @@ ops_are_right_on() {
 }
 
 @test "the table of nccl-tests" {
-    run ranks 2 "$probe" probe -b 1K -e 4K -n 4 --epochs 1 --op all_reduce --format nccl-tests
+    run ranks 2 "$probe" probe -b 1K -e 4K -n 4 --epochs 1 --max-run 60s --op all_reduce --format nccl-tests
     [ "$status" -eq 0 ]
     [[ $output == *"# Collective test starting: all_reduce_perf"* ]]
     [ "$(grep -c ' sum ' <<<"$output")" -eq 3 ]
