@@ -15,6 +15,8 @@ const char *const verdict_kind_name[] = {"none", "dead", "silent", "gpu", "hung"
  * the launcher ends the rest a second after the first), of silence at most, and that a rank's own
  * test of its GPU may take longer than the listener's patience. */
 static const double beat = 0.1, wait_death = 0.1, wait_symptom = 0.3, silence = 3, patience = 0.7;
+/* What is kept is rank 0's to say: a death waits for its next beat, so long at most. */
+static const double wait_kept = 0.5;
 /* And how long before a verdict judge_soon() is true, at most half of the patience. */
 static const double notice = 2.2;
 
@@ -186,6 +188,17 @@ static bool decide(struct judge *j, enum verdict_kind kind, int rank, double sin
 
 /* --- the rules, in their order --- */
 
+static bool is_here(const struct watched *r)
+{
+    return r->known && !r->bye && !r->gone;
+}
+
+/* Was rank 0 heard since, as far as it can be? */
+static bool kept_is_told(const struct judge *j, double since, double now)
+{
+    return !is_here(&j->rank[0]) || j->rank[0].heard > since || now - since >= wait_kept;
+}
+
 static bool look_dead(struct judge *j, double now)
 {
     int first = -1;
@@ -194,14 +207,10 @@ static bool look_dead(struct judge *j, double now)
         if (is_gone(j, i) && (first < 0 || j->rank[i].gone_at < j->rank[first].gone_at))
             first = i;
     if (first < 0 || now - j->rank[first].gone_at < wait_death ||
+        !kept_is_told(j, j->rank[first].gone_at, now) ||
         (j->stopped_at > 0 && j->stopped_at <= j->rank[first].gone_at))
         return false;
     return decide(j, VERDICT_DEAD, first, now - j->rank[first].heard);
-}
-
-static bool is_here(const struct watched *r)
-{
-    return r->known && !r->bye && !r->gone;
 }
 
 /* Who wants hangs to be told sooner has hosts to themselves: a rank that is stopped is said to be

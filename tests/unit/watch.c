@@ -76,7 +76,9 @@ static void test_first_death_rules(void **state)
     judge_closed(&j, 3, 11);
     assert_false(judge_look(&j, 11.05)); /* others may follow */
     judge_closed(&j, 1, 11.06);
-    assert_true(judge_look(&j, 11.12));
+    assert_false(judge_look(&j, 11.12)); /* what is kept is still to be said */
+    tick(&j, 0, 11.13, 9, 5, WATCH_BUSY, 0, "x");
+    assert_true(judge_look(&j, 11.13));
     assert_int_equal(j.verdict.kind, VERDICT_DEAD);
     assert_int_equal(j.verdict.rank, 3);
     assert_string_equal(j.verdict.text,
@@ -106,7 +108,7 @@ static void test_goodbye_is_no_death(void **state)
     join(&j, 10);
     judge_closed(&j, 1, 10.1); /* first it died, then the launcher ended the rest */
     judge_line(&j, 0, &stop, 10.15);
-    assert_true(judge_look(&j, 10.3));
+    assert_true(judge_look(&j, 10.3)); /* rank 0 said goodbye: nothing more is kept */
     assert_int_equal(j.verdict.rank, 1);
     judge_free(&j);
 }
