@@ -7,8 +7,9 @@ load helper
 
 setup() {
     need_stand_ins "devices 8"
-    # Rank 1 is in the first, third and fourth round.
-    plan "isolated pair_latency 8 64 8 0,1 0>1" "isolated pair_latency 8 8 2 0 2>0" \
+    # Rank 1 is in all rounds but the first: how many operations a point takes depends on how fast they are,
+    # and it is still in its first point when it begins its third one.
+    plan "isolated pair_latency 8 8 2 0 2>0" "isolated pair_latency 8 64 8 0,1 0>1" \
         "collective all_reduce 64 64 2 0 0-2" "isolated pair_bw 64 64 2 0 1>2" >plan.tsv
 }
 
@@ -23,7 +24,7 @@ who() { echo "rank $1 (host $(hostname), GPU 0000:"; }
 stops() { column stop points.tsv | xargs; }
 
 @test "an asynchronous error: the rank whose own it is, not those that it took along" {
-    faulty async:1:21
+    faulty async:1:3
     [ "$status" -eq 2 ]
     [[ $output == *"points.tsv: data were wrong in 0 of 7 points and "*" failed; first: $(who 1)"* ]]
     [[ $(stops) == count*failed* ]]
@@ -48,7 +49,7 @@ took() {
     took faulty init:1 --hang-after 60s
     [ "$((took - start))" -lt 20 ]
     [ "$status" -eq 2 ]
-    [ "$(stops)" = "failed failed count failed failed failed failed" ]
+    [ "$(stops)" = "count failed failed failed failed failed failed" ]
     [ "$(column note points.tsv | grep -c "^$(who 1).*injected fault")" -eq 6 ]
 }
 
@@ -56,7 +57,7 @@ took() {
     faulty corrupt:1:1
     [ "$status" -eq 2 ]
     [[ $(stops) != *failed* ]]
-    [[ $(column note points.tsv | head -n 1) == "pair_latency of 8 bytes: rank 1 (host $(hostname)): byte "*" (block of rank 0) is 0x"* ]]
+    [[ $(column note points.tsv | grep -m 1 .) == "pair_latency of 8 bytes: rank 1 (host $(hostname)): byte "*" (block of rank 0) is 0x"* ]]
     paste <(column src points.tsv) <(column dst points.tsv) <(column check points.tsv) | grep -q "^2.0.ok"
 }
 
@@ -85,7 +86,7 @@ took() {
 
 @test "a rank that does not come back from a call, or dies: named, in time, and the finished points are kept" {
     local slowest=0
-    for fault in hang:1:21 die:1:21; do
+    for fault in hang:1:3 die:1:3; do
         rm -f points.tsv
         took faulty $fault --hang-after 2s
         slowest=$((took > slowest ? took : slowest))
