@@ -90,7 +90,7 @@ setup() {
 
 @test "a reader that goes away early ends a command without a word" {
     for c in "show $golden pairs --json" "export -f tsv --per endpoint $golden" "search --help"; do
-        run --separate-stderr bash -c "railgauge $c | head -1"
+        run --separate-stderr env --default-signal=PIPE bash -c "railgauge $c | head -1"
         [ -z "$stderr" ] || { echo "$c: $stderr"; false; }
         [ "${#lines[@]}" -eq 1 ]
     done
@@ -134,7 +134,7 @@ refused_by_each() { # FILE CODE TEXT
 
 # What takes a matrix takes the folder of its campaign.
 on_matrix=("show {} tiers" "cost {} 0 9 1M" "nodes {} --need 2 --job all_gather~1M" "predict {} --flops 1e14"
-    "place {} --flops 1e14 --layout dp=8 --no-scotch" "search {} --flops 1e14 --tsv -" "explain {} 0 9" "export -f tsv {}")
+    "place {} --flops 1e14 --layout dp=8 --no-scotch --write order" "search {} --flops 1e14 --tsv -" "explain {} 0 9" "export -f tsv {}")
 
 @test "the folder of a campaign stands for its matrix; without one it is no input" {
     cd "$BATS_TEST_TMPDIR"
