@@ -48,10 +48,16 @@ wire() { in_fab link set "$2" mtu "$MTU" master "$1" up; }
 
 # The relay, its ports named as its arguments; each is wired to the bridge edge N by the caller.
 start_relay() {
-    local i
-    ip netns exec "$FAB" "$STATE/relay" "$DELAY_US" "$@" </dev/null >/dev/null 2>"$STATE/relay.log" &
-    for ((i = 0; i < 100; i++)); do
+    local i pid
+    (
+        # It outlives us: a lock that our caller holds is not for it.
+        for i in /proc/"$BASHPID"/fd/*; do [ "${i##*/}" -le 2 ] || eval "exec ${i##*/}>&-"; done
+        exec ip netns exec "$FAB" "$STATE/relay" "$DELAY_US" "$@"
+    ) </dev/null >/dev/null 2>"$STATE/relay.log" &
+    pid=$!
+    for ((i = 0; i < 600; i++)); do
         ! in_fab link show "${*: -1}" >/dev/null 2>&1 || return 0
+        kill -0 "$pid" 2>/dev/null || break
         sleep 0.05
     done
     die "the relay did not start: $(cat "$STATE/relay.log")"

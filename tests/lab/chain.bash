@@ -15,8 +15,7 @@ delay_tolerance_us=40
 chain_in_lab() {
     export LAB=rgchain$$ campaign=$BATS_FILE_TMPDIR/campaign
     export RACKS PER NIC TRUNK DELAY_US DEGRADE
-    exec {lab_lock}>/run/lock/railgauge-lab.lock
-    flock "$lab_lock" # another lab on these cores would be measured too
+    lab_alone
     lab up
     railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-plots \
         --op pair_latency,pair_bw --epochs 3 -f 4 -e 1M >"$BATS_FILE_TMPDIR/log" 2>&1 || {

@@ -6,6 +6,7 @@ load helper
 
 setup() {
     need_lab
+    lab_alone
     export LAB=rgfab$$
 }
 
@@ -53,15 +54,16 @@ $LAB-h1" ]
     [ "$(lab truth | awk '$1 == 1 && $2 == 2')" = "$(printf '1\t2\t286.92\t70')" ]
 }
 
+# inside HOST NAME: does a program of that name run there?
+inside() { ip netns pids "$LAB-h$1" | xargs -r ps -o comm= -p | grep -qx "$2"; }
+
 @test "down removes every namespace, process and file, running programs too" {
     RACKS=2 PER=1 DELAY_US=50 lab up
     lab exec 1 sleep 300 &
-    sleep 0.2
-    [ -n "$(leftovers)" ]
+    await 30 inside 1 sleep
     lab down
     [ -z "$(leftovers)" ]
-    run wait $!
-    [ "$status" -ne 0 ]
+    ended $!
     run lab hosts
     [ "$output" = "lab: no lab \"$LAB\" is up; 'lab.sh up' builds it" ]
 }

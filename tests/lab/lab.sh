@@ -97,6 +97,12 @@ AGENT
 # Namespaces of this lab and of no other.
 namespaces() { ip netns list | awk -v lab="$LAB" '$1 ~ "^" lab "-(fab|h[0-9]+)$" {print $1}'; }
 
+# Processes in these namespaces.
+inhabitants() {
+    local ns
+    for ns in $(namespaces); do ip netns pids "$ns"; done
+}
+
 cmd_up() {
     local name
     parameters
@@ -113,13 +119,16 @@ cmd_up() {
 
 # Processes inside a namespace die with it: asked first, then made to.
 cmd_down() {
-    local ns pids signal
+    local ns pids signal i
     for signal in TERM KILL; do
-        pids=$(for ns in $(namespaces); do ip netns pids "$ns"; done)
+        pids=$(inhabitants)
         [ -n "$pids" ] || break
         # shellcheck disable=SC2086 # a list of numbers
         kill -s "$signal" $pids 2>/dev/null || true
-        sleep 0.2
+        for ((i = 0; i < 50; i++)); do
+            [ -n "$(inhabitants)" ] || break
+            sleep 0.1
+        done
     done
     for ns in $(namespaces); do ip netns del "$ns"; done
     rm -rf "$STATE"
