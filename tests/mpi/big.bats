@@ -8,9 +8,7 @@ setup() {
     need_mpi
     cd "$BATS_TEST_TMPDIR" || return 1
     [ -z "${RG_SAN:-}" ] || skip "sanitizers need more memory than there is"
-    local free
-    free=$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
-    [ "$free" -ge 10 ] || skip "needs 10 GiB of memory, $free GiB are free"
+    need_memory 10
 }
 
 @test "2 GiB + 64 KiB: all_gather and sendrecv arrive whole" {

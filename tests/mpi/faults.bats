@@ -77,6 +77,7 @@ finalized() { [[ $output != *'without calling "finalize"'* ]]; }
 
 @test "one rank that cannot allocate: the group fails together and the rest is measured" {
     [ -z "${RG_SAN:-}" ] || skip "sanitizers do not run under ulimit -v"
+    need_memory 6 # two buffers on each of two ranks
     plan "collective all_reduce 1073741824 1073741824 2 0 0-1" "collective all_reduce 8 8 2 0 0-2" >plan.tsv
     cat >limited <<'END'
 #!/bin/sh

@@ -15,6 +15,13 @@ need_mpi() {
     [ -x "$probe" ] || skip "railgauge-probe is not built: no MPI was found"
 }
 
+# need_memory GIB - a check for it refuses with other words than those that are tested.
+need_memory() {
+    local free
+    free=$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
+    [ "$free" -ge "$1" ] || skip "needs $1 GiB of memory, $free GiB are free"
+}
+
 # need_stand_ins PROFILE_LINE... - GPUs and what drives them are the stand-ins' (tests/fake), as these lines say.
 need_stand_ins() {
     need_mpi

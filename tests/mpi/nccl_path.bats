@@ -37,7 +37,7 @@ fakes() {
 # campaign [OPTION...] - a few points on transport nccl.
 campaign() {
     mkdir -p c
-    fakes timeout 120 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
+    fakes timeout 300 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
         --mca btl_tcp_if_include lo --mca mpi_yield_when_idle 1 ./on_host railgauge-probe probe \
         -t nccl --op all_reduce -b 64K -e 64K -n 2 -w 1 -o c/points.tsv "$@"
 }
@@ -113,7 +113,7 @@ nccl() {
 
 @test "discover --nccl: one communicator, what NCCL built and chose, and what is odd" {
     machine "${ib[@]}" 'ring 0,4,1,5,2,6,3,7' 'algo AllReduce 1M TREE LL'
-    run fakes timeout 120 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
+    run fakes timeout 300 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \
         --mca btl_tcp_if_include lo --mca mpi_yield_when_idle 1 ./on_host railgauge-probe discover \
         --nccl -o t.json
     echo "$output"

@@ -139,7 +139,7 @@ SH
     done
     # An eighth of the NVLinks of one GPU down is bad there, too.
     printf 'include %s/tests/fake/nvml/h100.txt\ngpu 3 down 0 1\n' "$top" >hurt.txt
-    run env FAKE_NVML="$PWD/hurt.txt" timeout 60 railgauge discover --check
+    run env FAKE_NVML="$PWD/hurt.txt" timeout 300 railgauge discover --check
     [ "$status" -eq 1 ]
     [[ $output == *"bad: GPU 3: 16 of 18 NVLinks up, links 0, 1 down"* ]]
 }

@@ -20,7 +20,7 @@ setup() {
     railgauge place matrix.json --traffic bytes --nodes "$me" --write rankfile=ranks --write order=order
     grep -qx "rank 1=$me slot=1" ranks
     # shellcheck disable=SC2016 # the ranks expand it
-    timeout 120 mpirun -n 2 --rankfile ranks --mca btl vader,self \
+    timeout 300 mpirun -n 2 --rankfile ranks --mca btl vader,self \
         sh -c 'echo $OMPI_COMM_WORLD_RANK $(hostname) $(taskset -pc $$ | sed "s/.*: //")' | sort >landed
     cat landed
     [ "$(cut -d' ' -f1,2 landed)" = "$(printf '0 %s\n1 %s' "$me" "$me")" ]
@@ -32,7 +32,7 @@ setup() {
     mpirun --version | grep -q 'Open MPI) 4\.' || skip "the option is that of Open MPI 4"
     nodes_make .
     nodes_placed
-    timeout 120 mpirun -n 6 --rankfile rankfile --mca plm_rsh_agent "$PWD/ssh" ./say >landed
+    timeout 300 mpirun -n 6 --rankfile rankfile --mca plm_rsh_agent "$PWD/ssh" ./say >landed
     cat landed
     nodes_cores
 }
@@ -40,7 +40,7 @@ setup() {
 @test "a hostfile deals ranks over nodes in the order that was found" {
     nodes_make .
     nodes_placed
-    timeout 120 mpirun -n 6 --hostfile hostfile --map-by slot --bind-to none --mca plm_rsh_agent "$PWD/ssh" ./say >landed
+    timeout 300 mpirun -n 6 --hostfile hostfile --map-by slot --bind-to none --mca plm_rsh_agent "$PWD/ssh" ./say >landed
     cat landed
     diff wanted <(sort -n landed | cut -d' ' -f1,2)
 }

@@ -30,7 +30,7 @@ setup() {
 # inside COMMAND - in the chroot, where the files are.
 inside() {
     cp wanted rankfile hostfile mpich "$trixie$at/" 2>/dev/null || true
-    timeout 120 chroot "$trixie" sh -c "cd $at && $1" 3>&-
+    timeout 300 chroot "$trixie" sh -c "cd $at && $1" 3>&-
 }
 
 # said FORM BEFORE - the command that its first line prints after BEFORE.

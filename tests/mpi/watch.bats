@@ -119,7 +119,7 @@ END
     RAILGAUGE_FAULT=faint:1:1 run ranks 2 "$probe" probe --plan plan.tsv "${words[@]}"
     [ "$status" -eq 78 ]
     [[ $output == *'RAILGAUGE_FAULT="faint:1:1": not KIND:RANK:POINT'* ]]
-    run timeout 60 "$probe" probe --hang-after 0.1
+    run timeout 300 "$probe" probe --hang-after 0.1
     [ "$status" -eq 64 ]
     [[ $output == *"--hang-after: 0.1 is less than 0.5 s"* ]]
     run "$probe" watch 3
