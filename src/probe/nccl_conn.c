@@ -173,7 +173,8 @@ static void close_conn(struct nccl_conn *c)
     nccl_conn_lose(c, NULL);
 }
 
-/* Make room for one more. */
+/* Make room for one more.  Members of the same host that keep theirs hold this up for as long as
+ * close_conn() waits; its thread ends when they close it, too. */
 static void evict(void)
 {
     while (pooled && pooled >= nccl_opts_now()->pool) {
@@ -321,6 +322,8 @@ void nccl_conn_first(struct nccl_conn *c, enum op op, size_t bytes, double sec, 
         nccl_cost_first(c->row, op, bytes, sec, slowest);
 }
 
+/* The newest first, on every member: the ranks of one host destroy a communicator together (NCCL
+ * user guide, ncclCommDestroy: "an intra-node collective call"), so the order must be one order. */
 void nccl_conn_close_all(void)
 {
     while (pool) {
