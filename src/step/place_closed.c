@@ -77,7 +77,7 @@ static void try_plan(struct hunt *h, struct plan p, const struct row *r)
     int block[DIGITS + 2], blocks = blocks_of(h, p.turn, p.whole, block);
     char how[256];
 
-    if (!row_fill(r, h->pool, block, blocks, h->mesh.ranks, h->seat))
+    if (!row_fill(r, h->pool, block, blocks, h->mesh.ranks, false, h->seat))
         return;
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->seat[s];
@@ -89,24 +89,10 @@ static void try_plan(struct hunt *h, struct plan p, const struct row *r)
         keep(h, p);
 }
 
-/* Seats of the largest box. */
-static int largest(const struct row *r, const struct pool *p)
-{
-    int most = 0;
-
-    for (int b = 0; b < r->boxes; b++) {
-        int seats = 0;
-        for (int i = r->first[b]; i < r->first[b + 1]; i++)
-            seats += p->start[r->host[i] + 1] - p->start[r->host[i]];
-        most = seats > most ? seats : most;
-    }
-    return most;
-}
-
 /* All sizes of whole blocks that a box holds, the largest first. */
 static void try_turn(struct hunt *h, const int *turn, const struct row *r, double share)
 {
-    int room = largest(r, h->pool), size = 1, fits = 0;
+    int room = row_largest(r, h->pool), size = 1, fits = 0;
 
     for (int i = 0; i < h->mesh.digits && (long)size * h->mesh.radix[turn[i]] <= room; i++) {
         size *= h->mesh.radix[turn[i]];

@@ -164,18 +164,19 @@ bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, in
     return done;
 }
 
-/* Blocks of `size` ranks that belong together, whole into boxes.  at: place in line of each rank.
- */
+/* Blocks of `size` ranks that belong together, whole into boxes; those that no box holds in blocks
+ * of `small`, which divides size, unless 0.  at: place in line of each rank. */
 static void try_line(struct best *b, struct placer *pl, const struct row *r, const int *at,
-                     int size, int *order)
+                     int size, int small, int *order)
 {
-    int per = pl->pool->per_host, block[3] = {size, per < size ? per : 1, 1};
+    int least = small ? small : size, per = pl->pool->per_host < least ? pl->pool->per_host : 1;
+    int block[4] = {size, small, per, 1}, plain[3] = {size, per, 1};
     int *seat = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     char words[64];
 
     snprintf(words, sizeof(words), "greedy; blocks of %d inside a %s", size,
              r->level < 0 ? "machine" : level_name[r->level]);
-    if (row_fill(r, pl->pool, block, 3, pl->ranks, seat)) {
+    if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, seat)) {
         for (int rank = 0; rank < pl->ranks; rank++)
             order[rank] = seat[at[rank]];
         best_try(b, pl, order, words, NULL);
@@ -183,8 +184,24 @@ static void try_line(struct best *b, struct placer *pl, const struct row *r, con
     free(seat);
 }
 
-/* Ranks in clusters of every size that divides them and whole hosts, into rows of all kinds. */
-static void lines(struct best *b, struct placer *pl, int level, double share)
+/* Rows of all kinds; split: blocks that fit nowhere fall into smaller ones of every size. */
+static void try_rows(struct best *b, struct placer *pl, const struct row *row, const int *at,
+                     int size, bool split, double share, int *order)
+{
+    int per = pl->pool->per_host;
+
+    for (int how = 0; how < ROW_HOWS; how++) {
+        if (!split)
+            try_line(b, pl, &row[how], at, size, 0, order);
+        for (int small = size / 2; split && small > per && placer_may(pl, share); small--)
+            if (size % small == 0 && small % per == 0)
+                try_line(b, pl, &row[how], at, size, small, order);
+    }
+}
+
+/* Ranks in clusters of every size that divides them and whole hosts, and that a box holds; to be
+ * split, up to twice that. */
+static void lines(struct best *b, struct placer *pl, int level, bool split, double share)
 {
     int per = pl->pool->per_host;
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
@@ -194,18 +211,18 @@ static void lines(struct best *b, struct placer *pl, int level, double share)
 
     for (int how = 0; how < ROW_HOWS; how++)
         row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
-    for (int size = pl->ranks / 2; size > 1 && placer_may(pl, share); size--) {
+    int most = (split ? 2 : 1) * row_largest(&row[0], pl->pool);
+    int from = most < pl->ranks / 2 ? most : pl->ranks / 2;
+    for (int size = from; size > 1 && placer_may(pl, share); size--) {
         if (pl->ranks % size || (size % per && per % size))
             continue;
         fill_open(&f, pl, &row[0], at);
         fill_line(&f, size);
         fill_close(&f);
-        for (int how = 0; how < ROW_HOWS; how++)
-            try_line(b, pl, &row[how], at, size, order);
+        try_rows(b, pl, row, at, size, split, share, order);
         for (int rank = 0; rank < pl->ranks; rank++)
             at[rank] = rank;
-        for (int how = 0; how < ROW_HOWS; how++)
-            try_line(b, pl, &row[how], at, size, order);
+        try_rows(b, pl, row, at, size, split, share, order);
     }
     for (int how = 0; how < ROW_HOWS; how++)
         row_free(&row[how]);
@@ -233,5 +250,7 @@ void place_greedy(struct best *b, struct placer *pl, const struct pool *p)
         }
     free(order);
     for (int k = 0; pl->ask->demand && k < levels; k++)
-        lines(b, pl, level[k], 0.65 + 0.15 * (k + 1) / levels);
+        lines(b, pl, level[k], false, 0.65 + 0.15 * (k + 1) / levels);
+    for (int k = 0; pl->ask->demand && k < levels; k++)
+        lines(b, pl, level[k], true, 0.8 + 0.1 * (k + 1) / levels);
 }

@@ -58,11 +58,18 @@ static void sizes_of(struct walk *w, const struct mesh *m, const int *turn)
         if (size > 1 && size != per && 2 * size <= w->pool->seats)
             w->size[w->sizes++] = size;
     }
+    /* Traffic has no digits: whatever divides the ranks into whole hosts may be a group. */
+    for (size = 2 * per; w->placer->ask->demand && 2 * size <= w->pool->seats; size += per)
+        if (w->placer->ranks % size == 0 && w->sizes < SIZES)
+            w->size[w->sizes++] = size;
 }
 
 static int aligned(struct walk *w, int at, int size)
 {
     int step = size < w->pool->per_host ? 1 : w->pool->per_host;
+
+    if (w->placer->ask->demand && size > step && rng_below(&w->rng, 2))
+        step = size; /* groups as they are numbered */
 
     at -= at % step;
     return at + size <= w->pool->seats ? at : -1;

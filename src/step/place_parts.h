@@ -127,11 +127,14 @@ struct row {
 void row_make(struct row *r, const struct pool *p, int level, enum row_how how, int within,
               int group);
 int row_seats(const struct row *r, const struct pool *p);
+int row_largest(const struct row *r, const struct pool *p); /* seats of its largest box */
 void row_free(struct row *r);
 /* seat[0 .. ranks - 1]: blocks of block[0] seats go whole into boxes, in order; what is left of the
- * boxes takes blocks of block[1], and so on; the last is 1.  Each size divides the one before. */
+ * boxes takes blocks of block[1], and so on; the last is 1.  Each size divides the one before.
+ * roomy: what is left is taken where most is left, so that a block that no box holds falls into few
+ * parts. */
 bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
-              int *seat);
+              bool roomy, int *seat);
 
 /* --- ranks as digits (place_mesh.c) --- */
 

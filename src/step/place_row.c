@@ -94,6 +94,19 @@ int row_seats(const struct row *r, const struct pool *p)
     return seats;
 }
 
+int row_largest(const struct row *r, const struct pool *p)
+{
+    int most = 0;
+
+    for (int b = 0; b < r->boxes; b++) {
+        int seats = 0;
+        for (int i = r->first[b]; i < r->first[b + 1]; i++)
+            seats += pool_host_seats(p, r->host[i]);
+        most = seats > most ? seats : most;
+    }
+    return most;
+}
+
 void row_free(struct row *r)
 {
     free(r->host);
@@ -116,24 +129,48 @@ static int *flatten(const struct row *r, const struct pool *p, int *begin)
     return flat;
 }
 
+struct space {
+    int box, room;
+};
+
+static int by_room(const void *a, const void *b)
+{
+    const struct space *x = a, *y = b;
+
+    return x->room != y->room ? y->room - x->room : x->box - y->box;
+}
+
+/* Boxes in order, or the one that has most seats left first. */
+static void turn_of(struct space *turn, const int *begin, const int *used, int boxes, bool roomy)
+{
+    for (int b = 0; b < boxes; b++)
+        turn[b] = (struct space){b, begin[b + 1] - begin[b] - used[b]};
+    if (roomy)
+        qsort(turn, (size_t)boxes, sizeof(*turn), by_room);
+}
+
 bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
-              int *seat)
+              bool roomy, int *seat)
 {
     int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
     int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
+    struct space *turn = mem_calloc((size_t)r->boxes + 1, sizeof(*turn));
     int *flat = flatten(r, p, begin), next = 0;
 
-    for (int k = 0; k < blocks; k++)
-        for (int b = 0; b < r->boxes; b++) {
-            int room = begin[b + 1] - begin[b] - used[b];
+    for (int k = 0; k < blocks; k++) {
+        turn_of(turn, begin, used, r->boxes, roomy && k > 0);
+        for (int i = 0; i < r->boxes; i++) {
+            int b = turn[i].box, room = turn[i].room;
             int left = (ranks - next) / block[k];
             int take = (room / block[k] < left ? room / block[k] : left) * block[k];
             memcpy(seat + next, flat + begin[b] + used[b], (size_t)take * sizeof(int));
             used[b] += take;
             next += take;
         }
+    }
     free(begin);
     free(used);
+    free(turn);
     free(flat);
     return next == ranks;
 }

@@ -1,109 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/place.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "base/mem.h"
-#include "base/stats.h"
-#include "cost/model.h"
+#include "place_scene.h"
 #include "step/place_parts.h"
 #include "step/pricer.h"
-
-/* A machine and a job on it. */
-struct scene {
-    struct fabric fabric;
-    struct matrix matrix;
-    struct model model;
-    struct constants constants;
-    struct layout layout;
-    struct recipe recipe;
-    struct question question;
-    int *host, hosts; /* free ones */
-};
-
-static void open_scene(struct scene *s, const char *fabric, int racks, const char *model,
-                       const char *layout, enum strategy strategy, enum mesh_order order)
-{
-    struct err err = {0, ""};
-
-    memset(s, 0, sizeof(*s));
-    assert_int_equal(fabric_load(&s->fabric, fabric, &err), 0);
-    assert_int_equal(matrix_from_fabric(&s->matrix, &s->fabric, racks, &err), 0);
-    assert_int_equal(model_load(&s->model, model, &err), 0);
-    assert_int_equal(constants_load(&s->constants, NULL, &err), 0);
-    recipe_defaults(&s->recipe);
-    s->recipe.strategy = strategy;
-    assert_int_equal(layout_parse(&s->layout, layout, strategy, order, 0, &err), 0);
-    if (layout_check(&s->layout, &s->model, &s->recipe, &err) < 0)
-        fail_msg("%s", err.text);
-    s->question = (struct question){.matrix = &s->matrix,
-                                    .fabric = &s->fabric,
-                                    .model = &s->model,
-                                    .layout = &s->layout,
-                                    .recipe = &s->recipe,
-                                    .constants = &s->constants};
-}
-
-static void close_scene(struct scene *s)
-{
-    free(s->host);
-    matrix_free(&s->matrix);
-    fabric_free(&s->fabric);
-    model_free(&s->model);
-    constants_free(&s->constants);
-}
-
-/* Hosts of rack `rack` of a preset, `from` to `to`, become free. */
-static void free_rack(struct scene *s, int rack, int from, int to)
-{
-    for (int n = from; n <= to; n++) {
-        char name[32];
-        snprintf(name, sizeof(name), "r%02dn%02d", rack, n);
-        int host = topo_find_host(&s->matrix.topo, name);
-        assert_true(host >= 0);
-        MEM_PUSH(s->host, s->hosts) = host;
-    }
-}
-
-static void slow_racks(struct scene *s, int a, int b, double factor)
-{
-    MEM_PUSH(s->matrix.exception, s->matrix.exceptions) =
-        (struct exception){.part = PART_RACK_PAIR,
-                           .a = a,
-                           .b = b,
-                           .tier = -1,
-                           .factor = factor,
-                           .why = mem_strdup("test")};
-}
-
-static void slow_host(struct scene *s, int host, double factor)
-{
-    MEM_PUSH(s->matrix.exception, s->matrix.exceptions) =
-        (struct exception){.part = PART_HOST,
-                           .a = host,
-                           .b = -1,
-                           .tier = -1,
-                           .factor = factor,
-                           .why = mem_strdup("t")};
-}
-
-static struct place_ask ask_of(const struct scene *s)
-{
-    return (struct place_ask){.question = &s->question,
-                              .matrix = &s->matrix,
-                              .host = s->host,
-                              .hosts = s->hosts,
-                              .seed = 1};
-}
 
 static double step_of(const struct scene *s, const int *order)
 {
@@ -128,23 +28,6 @@ static void run_scene(struct scene *s, struct placed *p)
         fail_msg("%s", err.text);
 }
 
-/* Every rank on an endpoint of a free host, no endpoint twice. */
-static void check_order(const struct scene *s, const struct placed *p)
-{
-    bool *taken = mem_calloc((size_t)s->matrix.topo.endpoints, sizeof(bool));
-
-    for (int r = 0; r < p->ranks; r++) {
-        bool is_free = !s->host;
-        assert_in_range(p->order[r], 0, s->matrix.topo.endpoints - 1);
-        assert_false(taken[p->order[r]]);
-        taken[p->order[r]] = true;
-        for (int i = 0; i < s->hosts; i++)
-            is_free |= s->host[i] == s->matrix.topo.endpoint[p->order[r]].place.at[LEVEL_HOST];
-        assert_true(is_free);
-    }
-    free(taken);
-}
-
 /* Ranks scattered over all free seats; median of nine. */
 static double scattered_ranks(const struct scene *s)
 {
@@ -164,82 +47,6 @@ static double scattered_ranks(const struct scene *s)
     free(seat);
     return stats_median(sec, 9);
 }
-
-/* --- eight clusters --- */
-
-static void aligned(struct scene *s)
-{
-    for (int r = 0; r < 4; r++)
-        free_rack(s, r, 0, 15);
-}
-
-/* Each rack begins in the middle of an expert group of four nodes. */
-static void misaligned(struct scene *s)
-{
-    for (int r = 0; r < 4; r++)
-        free_rack(s, r, 0, 16);
-}
-
-static void holes(struct scene *s)
-{
-    for (int r = 0; r < 6; r++) {
-        free_rack(s, r, 0, 2 + r % 3);
-        free_rack(s, r, 6, 11);
-        free_rack(s, r, 14 + r % 2, 17);
-    }
-}
-
-static void sixteen_of_eighteen(struct scene *s)
-{
-    for (int r = 0; r < 4; r++)
-        free_rack(s, r, 0, 17);
-}
-
-static void mixed_racks(struct scene *s)
-{
-    static const int last[] = {4, 17, 9, 16, 6, 17, 2};
-
-    for (int r = 0; r < 7; r++)
-        free_rack(s, r, 0, last[r]);
-}
-
-static void slow_rack_pair(struct scene *s)
-{
-    for (int r = 0; r < 6; r++)
-        free_rack(s, r, 0, 15);
-    slow_racks(s, 1, 2, 0.3);
-}
-
-static void slow_nodes(struct scene *s)
-{
-    for (int r = 0; r < 4; r++)
-        free_rack(s, r, 0, 16);
-    slow_host(s, topo_find_host(&s->matrix.topo, "r00n05"), 0.4);
-    slow_host(s, topo_find_host(&s->matrix.topo, "r02n10"), 0.5);
-}
-
-/* Nodes as a scheduler might list them: by their number in the rack. */
-static void dealt_out(struct scene *s)
-{
-    for (int n = 0; n < 16; n++)
-        for (int r = 0; r < 4; r++)
-            free_rack(s, r, n, n);
-}
-
-static const struct {
-    const char *name;
-    void (*make)(struct scene *s);
-    double gain; /* the default takes at least so many times as long */
-} clusters[] = {
-    {"aligned", aligned, 1},
-    {"misaligned", misaligned, 1.05},
-    {"holes", holes, 1.05},
-    {"16 of 18", sixteen_of_eighteen, 1.05},
-    {"mixed racks", mixed_racks, 1.05},
-    {"a slow pair of racks", slow_rack_pair, 1.02},
-    {"slow nodes", slow_nodes, 1.05},
-    {"dealt out", dealt_out, 1.05},
-};
 
 static void open_scout(struct scene *s, const char *layout)
 {
@@ -267,6 +74,9 @@ static void eight_clusters_are_never_worse_than_block_order(void **state)
         assert_float_equal(p.in_order, step_of(&s, p.given), 1e-9 * p.sec);
         assert_true(p.sec <= p.in_order && p.sec < p.random && p.bound <= p.sec);
         assert_true(p.sec * clusters[i].gain <= p.in_order);
+        /* Compute and all: scattered ranks take 1.3 times the bound, so the bound is what is left.
+         */
+        assert_true(p.bound >= 0.95 * p.sec);
         placed_free(&p);
         close_scene(&s);
     }
@@ -314,95 +124,7 @@ static void scout_goes_from_straddling_to_aligned(void **state)
     }
 }
 
-/* --- traffic without a model --- */
-
-/* The volumes of a mesh: tp 1000, ep 200 a rank, dp 60, pp 20; ranks are tp fastest, then dp (ep
- * inside it), then pp; GB a step. */
-static void mesh_demand(struct demand *d, int tp, int dp, int pp, int ep)
-{
-    int ranks = tp * dp * pp;
-
-    *d = (struct demand){.ranks = ranks};
-    for (int r = 0; r < ranks; r++) {
-        int t = r % tp, x = r / tp % dp, p = r / tp / dp;
-        MEM_PUSH(d->flow, d->flows) = (struct flow){r, r - t + (t + 1) % tp, 1e12};
-        MEM_PUSH(d->flow, d->flows) = (struct flow){r, t + tp * ((x + 1) % dp + dp * p), 60e9};
-        if (p + 1 < pp)
-            MEM_PUSH(d->flow, d->flows) = (struct flow){r, r + tp * dp, 20e9};
-        for (int e = x / ep * ep; e < x / ep * ep + ep; e++)
-            if (e != x)
-                MEM_PUSH(d->flow, d->flows) =
-                    (struct flow){r, t + tp * (e + dp * p), 200e9 / (ep - 1)};
-    }
-}
-
-/* Seconds of all flows, one after another: what the communication costs. */
-static double cost_of(const struct matrix *m, const struct demand *d, const int *order)
-{
-    struct cost c;
-    double sum = 0;
-
-    for (int i = 0; i < d->flows; i++) {
-        matrix_pair(m, order[d->flow[i].src], order[d->flow[i].dst], d->flow[i].bytes, &c);
-        sum += c.sec;
-    }
-    return sum;
-}
-
-static const struct {
-    int tp, dp, pp, ep, racks, per_rack; /* nodes free of each rack */
-    double least;                        /* scattered ranks cost at least so many times as much */
-} meshes[] = {
-    {8, 8, 8, 8, 8, 16, 8}, {8, 8, 8, 8, 10, 15, 6}, /* no rack holds a whole tp x ep block of 64 */
-    {8, 8, 8, 8, 9, 18, 8}, {16, 9, 4, 1, 8, 18, 8}, {8, 9, 4, 3, 5, 18, 8},
-};
-
-static void traffic_costs_an_eighth_of_what_scattered_ranks_cost(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(meshes) / sizeof(*meshes); i++) {
-        struct scene s;
-        struct demand d;
-        struct placed p;
-        struct err err = {0, ""};
-        int seats = 0, *seat = NULL;
-        double cost[9];
-        struct rng rng;
-        open_scene(&s, "gb200-nvl72", 12, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP,
-                   ORDER_MEGATRON);
-        for (int r = 0; r < meshes[i].racks; r++)
-            free_rack(&s, r, 0, meshes[i].per_rack - 1);
-        mesh_demand(&d, meshes[i].tp, meshes[i].dp, meshes[i].pp, meshes[i].ep);
-        struct place_ask ask = ask_of(&s);
-        ask.question = NULL;
-        ask.demand = &d;
-        assert_int_equal(place_run(&p, &ask, &err), 0);
-        check_order(&s, &p);
-        for (int e = 0; e < s.matrix.topo.endpoints; e++)
-            for (int k = 0; k < s.hosts; k++)
-                if (s.matrix.topo.endpoint[e].place.at[LEVEL_HOST] == s.host[k])
-                    MEM_PUSH(seat, seats) = e;
-        rng_seed(&rng, 3);
-        for (int k = 0; k < 9; k++) {
-            rng_shuffle(&rng, seat, seats);
-            cost[k] = cost_of(&s.matrix, &d, seat);
-        }
-        double random = stats_median(cost, 9), placed = cost_of(&s.matrix, &d, p.order);
-        double given = cost_of(&s.matrix, &d, p.given);
-        print_message("tp%d dp%d pp%d ep%d on %d x %d nodes: cost placed %.0f s, default %.0f, "
-                      "scattered %.0f (x %.1f); busiest %.2f s, default %.2f, shuffled %.2f, "
-                      "bound %.2f; %ld tried in %.2f s; %s\n",
-                      meshes[i].tp, meshes[i].dp, meshes[i].pp, meshes[i].ep, meshes[i].racks,
-                      meshes[i].per_rack, placed, given, random, random / placed, p.sec, p.in_order,
-                      p.random, p.bound, p.tried, p.took, p.how);
-        assert_true(p.sec <= p.in_order && p.bound <= p.sec);
-        assert_true(random >= meshes[i].least * placed);
-        free(seat);
-        placed_free(&p);
-        demand_free(&d);
-        close_scene(&s);
-    }
-}
+/* --- traffic without a model (more of it: place_traffic.c) --- */
 
 /* Ranks of the mesh under names that say nothing, in racks with holes: with Scotch, where it is
  * installed, and without it the answer holds every rank once, is no worse, and is the same again.
@@ -420,7 +142,7 @@ static void renamed_ranks_in_racks_with_holes(void **state)
     open_scene(&s, "gb200-nvl72", 8, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
     for (int r = 0; r < 8; r++)
         free_rack(&s, r, r % 3, 9 + r);
-    mesh_demand(&d, 8, 9, 4, 3);
+    mesh_demand(&d, (struct mesh_job){8, 9, 4, 3});
     rng_seed(&rng, 11);
     for (int i = 0; i < 288; i++)
         name[i] = i;
@@ -463,7 +185,7 @@ static void scotch_keeps_to_the_seats(void **state)
     open_scene(&s, "gb200-nvl72", 8, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
     for (int r = 0; r < 8; r++)
         free_rack(&s, r, 0, 8);
-    mesh_demand(&d, 8, 9, 4, 3);
+    mesh_demand(&d, (struct mesh_job){8, 9, 4, 3});
     struct place_ask ask = ask_of(&s);
     ask.question = NULL;
     ask.demand = &d;
@@ -585,7 +307,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scout_goes_from_straddling_to_aligned),
-        cmocka_unit_test(traffic_costs_an_eighth_of_what_scattered_ranks_cost),
         cmocka_unit_test(renamed_ranks_in_racks_with_holes),
         cmocka_unit_test(scotch_keeps_to_the_seats),
         cmocka_unit_test(few_nodes_get_the_best_of_all_orders),
