@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/measure.h"
 
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +9,12 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "probe/fault.h"
+#include "probe/measure_book.h"
 #include "probe/plan_cost.h"
 #include "probe/port_taint.h"
 #include "probe/retest.h"
 #include "probe/sample.h"
 #include "probe/watch.h"
-#include "probe/worst.h"
 
 volatile sig_atomic_t measure_stop;
 
@@ -32,30 +30,16 @@ void measure_defaults(struct measure_opts *o)
 /* A campaign in progress on one rank. */
 struct campaign {
     struct world *world;
-    const struct transport *transport;
     const struct topo *topo;
-    const struct measure_opts *o; /* own, below, with the time cap filled in */
-    struct measure_opts own;
-    struct points_log *log; /* rank 0 only */
+    struct measure_opts opts; /* with the time cap filled in */
+    struct book book;
     struct session session;
     struct point_key *done; /* what the log held at the start, on every rank */
     int dones;
-    struct progress progress;
-    struct worst worst;
-    double started, work_done;
+    double started;
     struct taint *taint; /* this rank's GPU is watched; NULL: none */
     struct port_taint *ports;
-    char *inbox;   /* rank 0: one record a rank */
-    int struck;    /* points that this rank has begun */
-    double points; /* of the whole plan */
-};
-
-/* What a rank tells rank 0 about one size. */
-struct record {
-    int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
-    char taint[TAINT_TEXT];
-    struct port_said port;
-    struct point point;
+    int struck; /* points that this rank has begun */
 };
 
 static bool is_done(const struct campaign *c, const struct round *r, int g, int epoch, size_t bytes)
@@ -99,64 +83,9 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     watch_expect(0);
     int rc = fault_strike(c->world->rank, ++c->struck, err);
     if (rc == 0)
-        rc = sample_point(&c->session, p, c->o, c->o->check && first_epoch(r, epoch), err);
+        rc = sample_point(&c->session, p, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     watch_leave();
     return rc;
-}
-
-/* --- rank 0: records become rows --- */
-
-static void keep_point(struct campaign *c, const struct round *r, struct point *p)
-{
-    if ((p->stop == STOP_FAILED || p->wrong) && !p->note[0])
-        snprintf(p->note, sizeof(p->note), "a member failed without a word");
-    points_add(c->log, p);
-    worst_note(&c->worst, c->topo, r, p);
-}
-
-/* Whose GPU suffered meanwhile, or which port; a point that failed or is wrong has its own words.
- */
-static void merge_taint(const struct campaign *c, const struct plan_group *pg, struct point *p)
-{
-    const struct record *box = (const struct record *)(void *)c->inbox;
-
-    for (int i = 0; i < pg->size && !p->note[0]; i++)
-        if (box[pg->members[i]].taint[0])
-            taint_note(p, c->topo, pg->members[i], box[pg->members[i]].taint);
-    if (!p->note[0])
-        port_taint_mark(c->ports, p, pg->members, pg->size);
-}
-
-/* The first member's record of each group, with the words of the member that saw the trouble. */
-static void merge_records(struct campaign *c, const struct round *r)
-{
-    const struct record *box = (const struct record *)(void *)c->inbox;
-
-    port_taint_hear(c->ports, &box->port, sizeof(*box));
-    for (int rank = 0; rank < c->world->size; rank++) {
-        if (box[rank].state != 2)
-            continue;
-        struct point p = box[rank].point;
-        const struct plan_group *pg = &r->group[p.group];
-        for (int i = 0; i < pg->size && !p.note[0]; i++) {
-            const struct record *other = &box[pg->members[i]];
-            if (other->state && other->point.note[0])
-                memcpy(p.note, other->point.note, sizeof(p.note));
-        }
-        if (p.stop != STOP_FAILED && !p.wrong)
-            merge_taint(c, pg, &p);
-        keep_point(c, r, &p);
-    }
-}
-
-static void show_progress(struct campaign *c, const struct round *r, size_t bytes)
-{
-    char note[160], size[UNITS_TEXT];
-
-    snprintf(note, sizeof(note), "%s %s %s x%d%s%s", stage_name[r->stage], op_name(r->op),
-             units_bytes_text(size, (double)bytes), r->groups, c->worst.text[0] ? "  worst " : "",
-             c->worst.text);
-    progress_show(&c->progress, c->work_done, note);
 }
 
 /* What must end the campaign early, as a code: a signal to any rank, the budget on rank 0. */
@@ -166,10 +95,10 @@ static int cut(const struct campaign *c, struct err *err)
 
     if (measure_stop)
         return err_code(err, EXIT_CUT, "stopped by a signal; --resume measures what is missing");
-    if (c->log && c->o->budget > 0 && spent > c->o->budget)
+    if (c->book.log && c->opts.budget > 0 && spent > c->opts.budget)
         return err_code(err, EXIT_CUT,
                         "the budget of %g s is spent; --resume measures what is missing",
-                        c->o->budget);
+                        c->opts.budget);
     return 0;
 }
 
@@ -186,7 +115,7 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
             continue;
         if (measure_group(c, r, g, epoch, bytes, &p, err) < 0)
             return -1;
-        keep_point(c, r, &p);
+        book_keep(&c->book, r, &p);
     }
     return 0;
 }
@@ -206,12 +135,12 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
     if (port_taint_end(c->ports, &rec.port, err) < 0 ||
-        c->world->gather(c->world, &rec, sizeof(rec), c->inbox, err) < 0)
+        c->world->gather(c->world, &rec, sizeof(rec), c->book.inbox, err) < 0)
         return -1;
     if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
         return -1;
-    if (c->log)
-        merge_records(c, r);
+    if (c->book.log)
+        book_merge(&c->book, r, c->ports);
     return rc;
 }
 
@@ -225,37 +154,11 @@ static bool all_done(const struct campaign *c, const struct round *r, int epoch,
     return true;
 }
 
-/* Rank 0 looks at the last size's time: would the next one take too long? */
-static int too_slow(const struct campaign *c, const struct round *r, int epoch, size_t bytes)
-{
-    const struct points *all = points_all(c->log);
-
-    for (int i = all->count - 1; i >= 0 && all->count - i <= r->groups; i--) {
-        const struct point *p = &all->point[i];
-        if (p->round == r->id && p->epoch == epoch && p->bytes < bytes && p->stop != STOP_FAILED &&
-            p->sec.median * (double)bytes / (double)p->bytes > c->o->max_run &&
-            p->sec.median > 1e-3)
-            return 1;
-    }
-    return 0;
-}
-
-/* What is safe in the file, for the verdict's words. */
-static void tell_kept(const struct campaign *c)
-{
-    if (c->log)
-        watch_points(points_all(c->log)->count, (int)fmin(c->points, INT_MAX));
-}
-
 static int finish_size(struct campaign *c, const struct round *r, size_t bytes, int rc,
                        struct err *err)
 {
-    if (rc == 0 && c->log) {
-        rc = points_commit(c->log, err);
-        c->work_done += r->groups;
-        tell_kept(c);
-        show_progress(c, r, bytes);
-    }
+    if (rc == 0 && c->book.log)
+        rc = book_commit(&c->book, r, bytes, err);
     if (rc == 0)
         rc = cut(c, err);
     return c->world->agree(c->world, rc, err);
@@ -299,7 +202,8 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
             bytes *= (size_t)r->factor;
         if (all_done(c, r, epoch, i))
             continue;
-        int slow = c->log && i > 0 ? too_slow(c, r, epoch, bytes) : 0;
+        int slow =
+            c->book.log && i > 0 && book_too_slow(&c->book, r, epoch, bytes, c->opts.max_run);
         if (i > 0 && (rc = tell(c, &slow, err)) < 0)
             break;
         if (slow)
@@ -327,8 +231,8 @@ static int share_done(struct campaign *c, struct err *err)
     void *data = NULL;
     const struct point_key *keys;
 
-    if (c->log) {
-        keys = points_keys(c->log, &c->dones);
+    if (c->book.log) {
+        keys = points_keys(c->book.log, &c->dones);
         len = (size_t)c->dones * sizeof(*keys);
         c->done = mem_calloc((size_t)c->dones + 1, sizeof(*keys));
         if (len)
@@ -348,8 +252,8 @@ static int make_retest(struct campaign *c, struct plan *out, int first_id, struc
     char *text = NULL;
     size_t len = 0;
 
-    if (c->log) {
-        retest_plan(out, c->topo, points_all(c->log));
+    if (c->book.log) {
+        retest_plan(out, c->topo, points_all(c->book.log));
         text = out->rounds ? plan_text(out) : mem_strdup("");
         len = strlen(text) + 1;
     }
@@ -357,7 +261,7 @@ static int make_retest(struct campaign *c, struct plan *out, int first_id, struc
     if (c->world->share(c->world, &data, &len, err) < 0)
         return -1;
     int rc = 0;
-    if (c->log)
+    if (c->book.log)
         free(data);
     else if (len > 1)
         rc = plan_parse(out, "retest plan", data, c->topo->endpoints, err);
@@ -372,27 +276,20 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err)
 {
-    struct campaign c = {.session = {.world = w, .transport = tr},
-                         .world = w,
-                         .transport = tr,
+    struct campaign c = {.world = w,
                          .topo = topo,
-                         .log = log};
+                         .opts = *o,
+                         .session = {.world = w, .transport = tr},
+                         .started = log_now(),
+                         .taint = taint_watch(w, topo)};
     struct plan again = {NULL, 0};
     int rc = -1;
 
-    c.own = *o;
-    c.own.time_cap = plan_time_cap(plan, o->time_cap);
-    c.own.max_run = plan_max_run(topo, o->max_run);
-    c.o = &c.own;
-    c.started = log_now();
-    c.taint = taint_watch(w, topo);
-    c.inbox = log ? mem_calloc((size_t)w->size, sizeof(struct record)) : NULL;
-    worst_open(&c.worst);
-    c.points = plan_points(plan);
-    if (log)
-        progress_start(&c.progress, c.points);
+    c.opts.time_cap = plan_time_cap(plan, o->time_cap);
+    c.opts.max_run = plan_max_run(topo, o->max_run);
+    book_open(&c.book, log, topo, plan, w->size);
     watch_leave();
-    tell_kept(&c);
+    book_tell_kept(&c.book);
     if (port_taint_open(&c.ports, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
@@ -409,9 +306,8 @@ out:
     taint_close(c.taint);
     port_taint_close(c.ports);
     session_free(&c.session);
-    progress_end(&c.progress);
+    book_close(&c.book);
     plan_free(&again);
     free(c.done);
-    free(c.inbox);
     return rc;
 }
