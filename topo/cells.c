@@ -93,6 +93,19 @@ int cell_flag(const struct table *b, int col, bool *out)
     return json_is_boolean(v) ? 0 : cell_bad(b, col, "not true or false");
 }
 
+int cell_maybe(const struct table *b, int col, int *out)
+{
+    bool on = false;
+
+    *out = -1;
+    if (json_is_null(json_array_get(b->row, (size_t)col)))
+        return 0;
+    if (cell_flag(b, col, &on) < 0)
+        return -1;
+    *out = on;
+    return 0;
+}
+
 int cell_text(const struct table *b, int col, size_t max, bool null, const char **out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
@@ -103,6 +116,16 @@ int cell_text(const struct table *b, int col, size_t max, bool null, const char 
     return *out && topo_text_check(*out, max, "", NULL) == 0
                ? 0
                : cell_bad(b, col, "not a text of fitting length without control characters");
+}
+
+int cell_copy(const struct table *b, int col, bool null, char *to, size_t size)
+{
+    const char *text;
+
+    if (cell_text(b, col, size - 1, null, &text) < 0)
+        return -1;
+    snprintf(to, size, "%s", text ? text : "");
+    return 0;
 }
 
 int cell_name(const struct table *b, int col, const char *const *names, int count, int *out)

@@ -258,16 +258,6 @@ static int load_int(const struct table *b, const struct column *c, int col, int 
                : cell_name(b, col, c->words, c->room, out);
 }
 
-static int load_text(char *to, const struct table *b, const struct column *c, int col)
-{
-    const char *text;
-
-    if (cell_text(b, col, (size_t)c->room - 1, true, &text) < 0)
-        return -1;
-    snprintf(to, (size_t)c->room, "%s", text ? text : "");
-    return 0;
-}
-
 static int load_cell(struct gpu *g, const struct table *b, const struct column *c, int col)
 {
     char *at = (char *)g + c->at;
@@ -290,7 +280,7 @@ static int load_cell(struct gpu *g, const struct table *b, const struct column *
         memcpy(at, &rate, sizeof(rate));
         return rc;
     case TEXT:
-        return load_text(at, b, c, col);
+        return cell_copy(b, col, true, at, (size_t)c->room);
     case DOWN:
         return load_down(g, b, col);
     case REMOTES:

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,44 +10,7 @@
 #include "topo/nccl_profile_file.h"
 #include "topo/topo_file.h"
 
-enum { TEXT_LEN = NCCL_LOG_LINE_MAX, SMALL_MAX = 1 << 16, WHERE = 320 };
-
-static int cell_maybe(const struct table *b, int col, int *out) /* true, false or null (-1) */
-{
-    bool on = false;
-
-    *out = -1;
-    if (json_is_null(json_array_get(b->row, (size_t)col)))
-        return 0;
-    if (cell_flag(b, col, &on) < 0)
-        return -1;
-    *out = on;
-    return 0;
-}
-
-static int cell_copy(const struct table *b, int col, char *to, size_t size)
-{
-    const char *text;
-
-    if (cell_text(b, col, size - 1, true, &text) < 0)
-        return -1;
-    snprintf(to, size, "%s", text ? text : "");
-    return 0;
-}
-
-static int cell_id(const struct table *b, int col, uint64_t *out)
-{
-    const char *text;
-    char *end;
-
-    if (cell_text(b, col, 18, false, &text) < 0)
-        return -1;
-    errno = 0;
-    *out = strtoull(text, &end, 16);
-    return errno || *end || text[0] != '0' || text[1] != 'x'
-               ? cell_bad(b, col, "not a number like 0x1f")
-               : 0;
-}
+enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320 };
 
 static int read_seats(struct nccl_profile *p, struct table *b)
 {
@@ -57,8 +19,8 @@ static int read_seats(struct nccl_profile *p, struct table *b)
     while (table_next(b, SEAT_COLUMNS, &rc)) {
         struct nccl_seat s = {0};
         if (cell_index(b, 0, TABLE_ROWS_MAX, true, &s.endpoint) < 0 ||
-            cell_copy(b, 1, s.net, sizeof(s.net)) < 0 ||
-            cell_copy(b, 2, s.busid, sizeof(s.busid)) < 0 || cell_maybe(b, 3, &s.nvls) < 0)
+            cell_copy(b, 1, true, s.net, sizeof(s.net)) < 0 ||
+            cell_copy(b, 2, true, s.busid, sizeof(s.busid)) < 0 || cell_maybe(b, 3, &s.nvls) < 0)
             return -1;
         MEM_PUSH(p->seat, p->seats) = s;
     }
@@ -72,8 +34,8 @@ static int read_ports(struct nccl_profile *p, struct table *b)
     while (table_next(b, PORT_COLUMNS, &rc)) {
         struct nccl_nic n = {0};
         if (cell_index(b, 0, p->seats, false, &seat) < 0 ||
-            cell_index(b, 1, SMALL_MAX + 1, true, &n.number) < 0 ||
-            cell_copy(b, 2, n.name, sizeof(n.name)) < 0 || cell_maybe(b, 3, &n.gdr) < 0)
+            cell_index(b, 1, NCCL_SMALL_MAX + 1, true, &n.number) < 0 ||
+            cell_copy(b, 2, true, n.name, sizeof(n.name)) < 0 || cell_maybe(b, 3, &n.gdr) < 0)
             return -1;
         MEM_PUSH(p->seat[seat].nic, p->seat[seat].nics) = n;
     }
@@ -103,7 +65,8 @@ static int cell_list(const struct table *b, int col, int size, int max, bool nul
 
 static int read_comm(struct nccl_comm_profile *c, const struct table *b)
 {
-    if (cell_id(b, 0, &c->hash) < 0 || cell_index(b, 1, NCCL_RANKS_MAX + 1, false, &c->ranks) < 0 ||
+    if (nccl_cell_id(b, 0, &c->hash) < 0 ||
+        cell_index(b, 1, NCCL_RANKS_MAX + 1, false, &c->ranks) < 0 ||
         cell_index(b, 2, NCCL_RANKS_MAX, true, &c->rank) < 0 ||
         cell_index(b, 3, NCCL_RANKS_MAX + 1, true, &c->nodes) < 0 ||
         cell_index(b, 4, NCCL_RANKS_MAX + 1, true, &c->local) < 0 ||
@@ -111,7 +74,7 @@ static int read_comm(struct nccl_comm_profile *c, const struct table *b)
         return -1;
     int *const channels[] = {&c->coll, &c->nvls, &c->p2p, &c->p2p_peer};
     for (int i = 0; i < 4; i++)
-        if (cell_index(b, 6 + i, SMALL_MAX + 1, true, channels[i]) < 0)
+        if (cell_index(b, 6 + i, NCCL_SMALL_MAX + 1, true, channels[i]) < 0)
             return -1;
     c->nodes += c->nodes < 0;
     c->local += c->local < 0;
@@ -144,11 +107,11 @@ static int read_graphs(struct nccl_profile *p, struct table *b)
         if (cell_index(b, 0, p->comms, false, &comm) < 0 ||
             cell_name(b, 1, nccl_graph_name, NCCL_GRAPH_COUNT, &kind) < 0 ||
             cell_index(b, 2, 64, false, &g.pattern) < 0 ||
-            cell_index(b, 3, SMALL_MAX, false, &g.channels) < 0 ||
+            cell_index(b, 3, NCCL_SMALL_MAX, false, &g.channels) < 0 ||
             cell_number(b, 4, 1e16, &g.intra_Bps) < 0 ||
             cell_number(b, 5, 1e16, &g.inter_Bps) < 0 ||
-            cell_copy(b, 6, g.type_intra, sizeof(g.type_intra)) < 0 ||
-            cell_copy(b, 7, g.type_inter, sizeof(g.type_inter)) < 0)
+            cell_copy(b, 6, true, g.type_intra, sizeof(g.type_intra)) < 0 ||
+            cell_copy(b, 7, true, g.type_inter, sizeof(g.type_inter)) < 0)
             return -1;
         p->comm[comm].graph[kind] = g;
     }
@@ -185,7 +148,7 @@ static int read_links(struct nccl_profile *p, struct table *b)
             cell_index(b, 1, p->comm[comm].ranks, false, &k.from) < 0 ||
             cell_index(b, 2, p->comm[comm].ranks, false, &k.to) < 0 ||
             cell_name(b, 3, nccl_via_name, NCCL_VIA_COUNT, &via) < 0 ||
-            cell_index(b, 4, SMALL_MAX + 1, true, &k.net) < 0 ||
+            cell_index(b, 4, NCCL_SMALL_MAX + 1, true, &k.net) < 0 ||
             cell_index(b, 5, NCCL_RANKS_MAX + 1, true, &k.through) < 0 ||
             cell_flag(b, 6, &k.gdr) < 0 || cell_flag(b, 7, &k.shared) < 0 ||
             cell_flag(b, 8, &k.receives) < 0 || cell_index(b, 9, INT32_MAX, false, &k.channels) < 0)
@@ -206,111 +169,16 @@ static int read_choices(struct nccl_profile *p, struct table *b)
         struct nccl_choice c = {0};
         const json_t *bytes = json_array_get(b->row, 2);
         if (cell_index(b, 0, p->comms, false, &c.comm) < 0 ||
-            cell_copy(b, 1, c.op, sizeof(c.op)) < 0 ||
-            cell_copy(b, 3, c.algo, sizeof(c.algo)) < 0 ||
-            cell_copy(b, 4, c.proto, sizeof(c.proto)) < 0 ||
-            cell_index(b, 5, SMALL_MAX, true, &c.channels) < 0)
+            cell_copy(b, 1, true, c.op, sizeof(c.op)) < 0 ||
+            cell_copy(b, 3, true, c.algo, sizeof(c.algo)) < 0 ||
+            cell_copy(b, 4, true, c.proto, sizeof(c.proto)) < 0 ||
+            cell_index(b, 5, NCCL_SMALL_MAX, true, &c.channels) < 0)
             return -1;
         if (!json_is_integer(bytes) || json_integer_value(bytes) < 0)
             return cell_bad(b, 2, "not a number of bytes");
         c.bytes = json_integer_value(bytes);
         MEM_PUSH(p->choice, p->choices) = c;
     }
-    return rc;
-}
-
-static int read_dumps(struct nccl_profile *p, struct table *b)
-{
-    int rc = 0, comm;
-
-    while (table_next(b, DUMP_COLUMNS, &rc)) {
-        if (cell_index(b, 0, p->comms, true, &comm) < 0)
-            return -1;
-        int at = p->n_paths;
-        MEM_PUSH(p->paths_comm, at) = comm;
-        MEM_PUSH(p->paths, p->n_paths) = (struct nccl_paths){.gpus = 0};
-    }
-    return rc;
-}
-
-static int read_gpus(struct nccl_profile *p, struct table *b)
-{
-    int rc = 0, dump;
-
-    while (table_next(b, GPU_COLUMNS, &rc)) {
-        struct nccl_xml_gpu g = {0};
-        if (cell_index(b, 0, p->n_paths, false, &dump) < 0 ||
-            cell_index(b, 1, NCCL_RANKS_MAX + 1, true, &g.rank) < 0 ||
-            cell_index(b, 2, SMALL_MAX + 1, false, &g.dev) < 0 ||
-            cell_index(b, 3, SMALL_MAX, false, &g.sm) < 0 || cell_id(b, 4, &g.host) < 0 ||
-            cell_copy(b, 5, g.busid, sizeof(g.busid)) < 0 || cell_flag(b, 6, &g.gdr) < 0 ||
-            cell_index(b, 7, INT32_MAX, false, &g.nvlinks) < 0)
-            return -1;
-        if (p->paths[dump].gpus >= NCCL_XML_KIND_MAX)
-            return cell_bad(b, 0, "a dump of more GPUs than are possible");
-        MEM_PUSH(p->paths[dump].gpu, p->paths[dump].gpus) = g;
-    }
-    return rc;
-}
-
-static int read_nets(struct nccl_profile *p, struct table *b)
-{
-    int rc = 0, dump;
-
-    while (table_next(b, NET_COLUMNS, &rc)) {
-        struct nccl_xml_net n = {0};
-        if (cell_index(b, 0, p->n_paths, false, &dump) < 0 ||
-            cell_index(b, 1, SMALL_MAX + 1, false, &n.dev) < 0 || cell_id(b, 2, &n.host) < 0 ||
-            cell_copy(b, 3, n.name, sizeof(n.name)) < 0 || cell_number(b, 4, 1e15, &n.Bps) < 0 ||
-            cell_flag(b, 5, &n.gdr) < 0 || cell_index(b, 6, SMALL_MAX + 1, true, &n.rail) < 0 ||
-            cell_index(b, 7, SMALL_MAX + 1, true, &n.plane) < 0)
-            return -1;
-        if (p->paths[dump].nets >= NCCL_XML_KIND_MAX)
-            return cell_bad(b, 0, "a dump of more NICs than are possible");
-        MEM_PUSH(p->paths[dump].net, p->paths[dump].nets) = n;
-    }
-    return rc;
-}
-
-static int read_route(struct nccl_route *r, const json_t *from)
-{
-    const char *name = json_string_value(json_array_get(from, 0));
-    const json_t *Bps = json_array_get(from, 1);
-    int type = nccl_path_type_find(name);
-
-    if (type < 0 || json_array_size(from) != 2 ||
-        !(json_is_null(Bps) || json_number_value(Bps) > 0))
-        return -1;
-    r->type = (unsigned char)type;
-    r->Bps = json_number_value(Bps);
-    return 0;
-}
-
-/* The last column of the GPUs again, now that all GPUs and NICs of their dumps are known. */
-static int read_routes(struct nccl_profile *p, struct table *b)
-{
-    int *next = mem_calloc((size_t)p->n_paths + 1, sizeof(*next)), rc = 0, dump;
-
-    for (int i = 0; i < p->n_paths; i++) {
-        struct nccl_paths *d = &p->paths[i];
-        d->pair = mem_calloc((size_t)d->gpus * (size_t)d->gpus + 1, sizeof(*d->pair));
-        d->nic = mem_calloc((size_t)d->gpus * (size_t)d->nets + 1, sizeof(*d->nic));
-    }
-    b->at = 0;
-    while (table_next(b, GPU_COLUMNS, &rc)) {
-        const json_t *list = json_array_get(b->row, GPU_COLUMNS - 1);
-        cell_index(b, 0, p->n_paths, false, &dump);
-        struct nccl_paths *d = &p->paths[dump];
-        int g = next[dump]++;
-        if (!json_is_array(list) || json_array_size(list) != (size_t)(d->gpus + d->nets))
-            rc = cell_bad(b, GPU_COLUMNS - 1, "not one path for each GPU and NIC of the dump");
-        for (int i = 0; rc == 0 && i < d->gpus + d->nets; i++)
-            if (read_route(i < d->gpus ? &d->pair[g * d->gpus + i]
-                                       : &d->nic[g * d->nets + i - d->gpus],
-                           json_array_get(list, (size_t)i)) < 0)
-                rc = cell_bad(b, GPU_COLUMNS - 1, "with an entry that is no [type, Bps or null]");
-    }
-    free(next);
     return rc;
 }
 
@@ -345,9 +213,9 @@ static const struct nccl_table {
     {"rings", nccl_ring_columns, RING_COLUMNS, read_rings},
     {"links", nccl_link_columns, LINK_COLUMNS, read_links},
     {"choices", nccl_choice_columns, CHOICE_COLUMNS, read_choices},
-    {"dumps", nccl_dump_columns, DUMP_COLUMNS, read_dumps},
-    {"nets", nccl_net_columns, NET_COLUMNS, read_nets},
-    {"gpus", nccl_gpu_columns, GPU_COLUMNS, read_gpus},
+    {"dumps", nccl_dump_columns, DUMP_COLUMNS, nccl_read_dumps},
+    {"nets", nccl_net_columns, NET_COLUMNS, nccl_read_nets},
+    {"gpus", nccl_gpu_columns, GPU_COLUMNS, nccl_read_gpus},
 };
 
 static int read_all(struct nccl_profile *p, json_t *from, const char *where, struct err *err)
@@ -381,7 +249,7 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
                 0 ||
             tables[i].read(p, &b) < 0)
             return -1;
-    return read_routes(p, &b); /* b is still at the GPUs */
+    return nccl_read_routes(p, &b); /* b is still at the GPUs */
 }
 
 int nccl_profile_read(struct nccl_profile *p, json_t *from, const char *where, struct err *err)

@@ -93,22 +93,19 @@ static int cell_rate(const struct table *b, int col, struct net_cable *c)
 static int load_node(struct topo *t, const struct table *b)
 {
     struct net_node n = {.tier = -1};
-    const char *name, *device;
     int kind;
 
     if (cell_name(b, 0, net_kind_name, NET_KINDS, &kind) < 0 || cell_guid(b, 1, &n.guid) < 0 ||
-        cell_text(b, 2, sizeof(n.name) - 1, true, &name) < 0 ||
+        cell_copy(b, 2, true, n.name, sizeof(n.name)) < 0 ||
         cell_index(b, 3, NET_PORTS + 1, false, &n.ports) < 0 ||
         cell_index(b, 4, t->hosts, true, &n.host) < 0 ||
-        cell_text(b, 5, sizeof(n.device) - 1, true, &device) < 0)
+        cell_copy(b, 5, true, n.device, sizeof(n.device)) < 0)
         return -1;
     n.kind = (enum net_kind)kind;
     if (n.kind != NET_HCA && n.host >= 0)
         return cell_bad(b, 4, "which only an hca has");
-    if (n.host < 0 && device)
+    if (n.host < 0 && *n.device)
         return cell_bad(b, 5, "without a host");
-    snprintf(n.name, sizeof(n.name), "%s", name ? name : "");
-    snprintf(n.device, sizeof(n.device), "%s", device ? device : "");
     MEM_PUSH(t->net->node, t->net->nodes) = n;
     return 0;
 }

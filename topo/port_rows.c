@@ -109,12 +109,9 @@ static int load_texts(struct nic *n, const struct table *b)
     struct text_cell c[TEXTS];
 
     text_cells(c, n);
-    for (int i = 0; i < TEXTS; i++) {
-        const char *text;
-        if (cell_text(b, c[i].column, c[i].size - 1, true, &text) < 0)
+    for (int i = 0; i < TEXTS; i++)
+        if (cell_copy(b, c[i].column, true, c[i].text, c[i].size) < 0)
             return -1;
-        snprintf(c[i].text, c[i].size, "%s", text ? text : "");
-    }
     return 0;
 }
 
@@ -184,16 +181,14 @@ int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct 
     if (table_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) < 0)
         return -1;
     while (table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
-        const char *text;
         int host;
         if (cell_index(&b, 0, t->hosts, false, &host) < 0)
             return -1;
         if (host <= before)
             return cell_bad(&b, 0, "but the rows count up");
         before = host;
-        if (cell_text(&b, 1, sizeof(t->host->gdr) - 1, false, &text) < 0)
+        if (cell_copy(&b, 1, false, t->host[host].gdr, sizeof(t->host->gdr)) < 0)
             return -1;
-        snprintf(t->host[host].gdr, sizeof(t->host->gdr), "%s", text);
     }
     return rc;
 }

@@ -80,8 +80,11 @@ int cell_bad(const struct table *b, int col, const char *what);
 int cell_index(const struct table *b, int col, int max, bool null, int *out);
 int cell_number(const struct table *b, int col, double max, double *out); /* > 0; null gives 0 */
 int cell_flag(const struct table *b, int col, bool *out);
+int cell_maybe(const struct table *b, int col, int *out); /* true, false or null: 1, 0, -1 */
 /* *out borrows from the row; null gives NULL. */
 int cell_text(const struct table *b, int col, size_t max, bool null, const char **out);
+/* The same into to[size]; null gives "". */
+int cell_copy(const struct table *b, int col, bool null, char *to, size_t size);
 int cell_name(const struct table *b, int col, const char *const *names, int count, int *out);
 
 #endif

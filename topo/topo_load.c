@@ -21,11 +21,6 @@ const char *const endpoint_columns[ENDPOINT_COLUMNS] = {"host", "domain", "leaf"
 const char *const link_layer_name[3] = {"unknown", "ethernet", "infiniband"};
 const char *const endpoint_kind_name[2] = {"cpu", "gpu"};
 
-static void set_text(char *to, size_t size, const char *text)
-{
-    snprintf(to, size, "%s", text ? text : "");
-}
-
 static int load_hosts(struct topo *t, struct table *b)
 {
     int rc = 0;
@@ -55,20 +50,17 @@ static int load_nics(struct topo *t, struct table *b)
     int rc = 0;
 
     while (table_next(b, NIC_COLUMNS, &rc)) {
-        const char *name, *busid;
         struct nic n;
         int layer, source;
         nic_init(&n, 0);
         if (cell_index(b, 0, t->hosts, false, &n.host) < 0 ||
-            cell_text(b, 1, sizeof(n.name) - 1, false, &name) < 0 ||
-            cell_text(b, 2, sizeof(n.busid) - 1, true, &busid) < 0 ||
+            cell_copy(b, 1, false, n.name, sizeof(n.name)) < 0 ||
+            cell_copy(b, 2, true, n.busid, sizeof(n.busid)) < 0 ||
             cell_name(b, 3, link_layer_name, 3, &layer) < 0 ||
             cell_number(b, 4, 1e15, &n.rate_Bps) < 0 || cell_flag(b, 5, &n.up) < 0 ||
             cell_flag(b, 6, &n.rdma) < 0 || cell_index(b, 7, LOCAL_MAX, true, &n.numa) < 0 ||
             cell_name(b, 8, source_name, SOURCE_COUNT, &source) < 0)
             return -1;
-        set_text(n.name, sizeof(n.name), name);
-        set_text(n.busid, sizeof(n.busid), busid);
         n.layer = (enum link_layer)layer;
         n.source = (enum source)source;
         MEM_PUSH(t->nic, t->nics) = n;
@@ -115,7 +107,7 @@ static int load_endpoint(struct topo *t, const struct table *b, const struct wor
 {
     struct endpoint e = {.gpu = -1, .place.at[LEVEL_SPINE] = -1};
     int kind, model, source, col = LEVEL_PLACES;
-    const char *busid, *text = NULL;
+    const char *text = NULL;
 
     for (int l = 0; l < LEVEL_PLACES; l++)
         if (cell_index(b, l, t->group[l].count, l != LEVEL_HOST, &e.place.at[l]) < 0)
@@ -124,7 +116,7 @@ static int load_endpoint(struct topo *t, const struct table *b, const struct wor
         cell_name(b, col + 1, endpoint_kind_name, 2, &kind) < 0 ||
         cell_index(b, col + 2, LOCAL_MAX, true, &e.numa) < 0 ||
         cell_index(b, col + 3, t->nics, true, &e.nic) < 0 ||
-        cell_text(b, col + 4, sizeof(e.busid) - 1, true, &busid) < 0 ||
+        cell_copy(b, col + 4, true, e.busid, sizeof(e.busid)) < 0 ||
         cell_index(b, col + 5, (int)json_array_size(w->models), true, &model) < 0 ||
         cell_index(b, col + 6, (int)json_array_size(w->sources), false, &source) < 0 ||
         set_sources(&e, b, json_array_get(w->sources, (size_t)source)) < 0)
@@ -136,8 +128,7 @@ static int load_endpoint(struct topo *t, const struct table *b, const struct wor
     if (model >= 0 && (!text || topo_text_check(text, sizeof(e.model) - 1, "", NULL) < 0))
         return cell_bad(b, col + 5, "and that entry of \"models\" is no text of fitting length");
     e.kind = (enum endpoint_kind)kind;
-    set_text(e.busid, sizeof(e.busid), busid);
-    set_text(e.model, sizeof(e.model), text);
+    snprintf(e.model, sizeof(e.model), "%s", text ? text : "");
     t->host[e.place.at[LEVEL_HOST]].endpoints++;
     MEM_PUSH(t->endpoint, t->endpoints) = e;
     return 0;
@@ -188,7 +179,7 @@ static int load_tiers(struct topo *t, json_t *tiers, const char *path, struct er
             topo_text_check(name, sizeof(r->name) - 1, where, err) < 0 ||
             topo_same_read(&r->same, same, where, err) < 0)
             return -1;
-        set_text(r->name, sizeof(r->name), name);
+        snprintf(r->name, sizeof(r->name), "%s", name);
         if ((r->same == 0) != (i == n - 1))
             return err_data(err, "%s: \"same\" must be empty in the last tier and only there",
                             where);

@@ -20,19 +20,6 @@ json_t *trial_row(const struct mnnvl_trial *r)
                      *r->why ? json_string(r->why) : json_null());
 }
 
-static int load_works(const struct table *b, int col, int *out)
-{
-    bool works;
-
-    *out = -1;
-    if (json_is_null(json_array_get(b->row, (size_t)col)))
-        return 0;
-    if (cell_flag(b, col, &works) < 0)
-        return -1;
-    *out = works;
-    return 0;
-}
-
 int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     struct table b;
@@ -42,15 +29,13 @@ int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err 
         return -1;
     while (table_next(&b, TRIAL_COLUMNS, &rc)) {
         struct mnnvl_trial r = {.host = 0};
-        const char *why;
-        if (cell_index(&b, 0, t->hosts, false, &r.host) < 0 || load_works(&b, 1, &r.allocate) < 0 ||
-            load_works(&b, 2, &r.export) < 0 || load_works(&b, 3, &r.import) < 0 ||
+        if (cell_index(&b, 0, t->hosts, false, &r.host) < 0 || cell_maybe(&b, 1, &r.allocate) < 0 ||
+            cell_maybe(&b, 2, &r.export) < 0 || cell_maybe(&b, 3, &r.import) < 0 ||
             cell_number(&b, 4, 1e15, &r.Bps) < 0 ||
-            cell_text(&b, 5, sizeof(r.why) - 1, true, &why) < 0)
+            cell_copy(&b, 5, true, r.why, sizeof(r.why)) < 0)
             return -1;
         if (t->trials && t->trial[t->trials - 1].host >= r.host)
             return cell_bad(&b, 0, "not after the host of the row before");
-        snprintf(r.why, sizeof(r.why), "%s", why ? why : "");
         MEM_PUSH(t->trial, t->trials) = r;
     }
     return rc;
