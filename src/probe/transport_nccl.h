@@ -55,6 +55,9 @@ int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step
                   double *longest, int *slowest, struct err *err);
 /* Forget communicators and refusals: other algorithms and protocols count from here on. */
 void nccl_forget(void);
+/* transport_nccl_batch.c: n samples into sec[]; s->sec is their mean, or *s says why not. */
+void nccl_batch(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec,
+                struct nccl_step *s);
 /* transport_nccl_check.c */
 int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err);
 
