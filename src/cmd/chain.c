@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/chain_mpi.h"
 #include "cmd/fit_files.h"
 #include "probe/plan_cost.h"
 #include "step/job_plan.h"
@@ -50,20 +51,6 @@ int chain_open(struct chain *c, struct err *err)
     return 0;
 }
 
-/* Run one step of the MPI program; its exit code becomes the error's. */
-static int step_mpi(struct chain *c, const char *const *args, const char *what, struct err *err)
-{
-    int code;
-
-    c->launch.dir = c->dir;
-    c->launch.hang_after = c->probe.measure.hang_after;
-    if (launch_run(&c->launch, args, &code, err) < 0)
-        return -1;
-    if (code == EXIT_CUT)
-        return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
-    return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
-}
-
 /* What "auto" became is in the topology's provenance. */
 static int learn_transport(struct chain *c, const char *path, struct err *err)
 {
@@ -96,7 +83,7 @@ int chain_discover(struct chain *c, struct err *err)
     if (is_sim(c))
         rc = sim_bed_open(&c->bed, &c->sim, err);
     if (rc == 0 && !(c->resume && exists(c, "topology.json")))
-        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : step_mpi(c, args, "discover", err);
+        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : chain_mpi(c, args, "discover", err);
     if (rc == 0 && !is_sim(c))
         rc = learn_transport(c, path, err);
     if (rc == 0)
@@ -153,71 +140,12 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
     return rc;
 }
 
-/* Words that belong to the list. */
-struct words {
-    char **word;
-    int count;
-};
-
-static void take_words(struct words *w, char **more, int count)
-{
-    for (int i = 0; i < count; i++)
-        MEM_PUSH(w->word, w->count) = more[i];
-    free(more);
-}
-
-/* All options that the MPI program may be given with this transport. */
-static struct words option_words(const struct chain *c)
-{
-    bool copy = !strcmp(c->transport, "copy");
-    struct words w = {NULL, 0};
-    int n;
-
-    char **probe = probe_opts_words(&c->probe, &n);
-    take_words(&w, probe, n);
-    char **lib = strcmp(c->transport, "mpi") ? nccl_opts_words(&c->nccl, &n) : NULL;
-    take_words(&w, lib, lib ? n : 0);
-    char **ways = copy ? copy_opts_words(&c->copy, &n) : NULL;
-    take_words(&w, ways, copy ? n : 0);
-    return w;
-}
-
-static void free_words(struct words *w)
-{
-    for (int i = 0; i < w->count; i++)
-        free(w->word[i]);
-    free(w->word);
-}
-
-/* The MPI program with `fixed` (NULL-terminated) and the measuring options. */
-static int step_probe(struct chain *c, const char *const *fixed, bool print, const char *what,
-                      void *stream, struct err *err)
-{
-    struct words w = option_words(c);
-    const char **args = mem_calloc((size_t)w.count + 16, sizeof(*args));
-    int n = 0, rc = 0;
-
-    for (int i = 0; fixed[i]; i++)
-        args[n++] = fixed[i];
-    for (int i = 0; i < w.count; i++)
-        args[n++] = w.word[i];
-    if (print) {
-        rc = launch_print(&c->launch, args, stream, err);
-        fflush(stream);
-    }
-    if (rc == 0)
-        rc = step_mpi(c, args, what, err);
-    free_words(&w);
-    free(args);
-    return rc;
-}
-
 static int probe_mpi(struct chain *c, const char *path, struct err *err)
 {
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
     const char *fixed[] = {"probe",  "-t", c->transport, "--topology", topology,
                            "--plan", plan, "-o",         path,         NULL};
-    int rc = step_probe(c, fixed, false, "probe", NULL, err);
+    int rc = chain_mpi_probe(c, fixed, NULL, "probe", err);
 
     free(topology);
     free(plan);
@@ -253,37 +181,10 @@ static bool computes(const struct chain *c)
     return !c->no_compute && (!strcmp(c->transport, "nccl") || !strcmp(c->transport, "copy"));
 }
 
-/* What each GPU does alone; `last` is NULL or one more word. */
-static int step_compute(struct chain *c, const char *path, const char *last, struct err *err)
-{
-    char *model = mem_printf("%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
-    const char *args[16] = {"probe", "--compute", "--model", model, "-o", path};
-    char cap[40], half[40];
-    int n = 6, words;
-    char **word = device_opts_words(&c->device, &words);
-
-    snprintf(half, sizeof(half), "--half-width=%.9f", c->probe.measure.half_width);
-    args[n++] = half;
-    snprintf(cap, sizeof(cap), "--time-cap=%.9f", c->probe.measure.time_cap);
-    if (c->probe.measure.time_cap > 0)
-        args[n++] = cap;
-    if (c->nccl.share_gpu)
-        args[n++] = "--share-gpu";
-    for (int i = 0; i < words; i++)
-        args[n++] = word[i];
-    args[n] = last;
-    int rc = step_mpi(c, args, "probe --compute", err);
-    for (int i = 0; i < words; i++)
-        free(word[i]);
-    free(word);
-    free(model);
-    return rc;
-}
-
 int chain_compute(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "compute.tsv");
-    int rc = !computes(c) || exists(c, "compute.tsv") ? 0 : step_compute(c, path, NULL, err);
+    int rc = !computes(c) || exists(c, "compute.tsv") ? 0 : chain_mpi_compute(c, path, NULL, err);
 
     free(path);
     return rc;
@@ -366,9 +267,9 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
         return 0;
     }
     const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};
-    if (step_probe(c, fixed, true, "dry run", stream, err) < 0)
+    if (chain_mpi_probe(c, fixed, stream, "dry run", err) < 0)
         return -1;
-    return computes(c) ? step_compute(c, "compute.tsv", "--dry-run", err) : 0;
+    return computes(c) ? chain_mpi_compute(c, "compute.tsv", "--dry-run", err) : 0;
 }
 
 void chain_close(struct chain *c)

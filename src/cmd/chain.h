@@ -17,8 +17,7 @@ enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
 
 struct chain {
     const char *dir;
-    const char
-        *transport; /* "sim", "mpi", "nccl"; "auto" until the ranks have said what they have */
+    const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
     struct probe_opts probe;
     struct nccl_opts nccl;
     struct copy_opts copy;
