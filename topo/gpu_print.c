@@ -50,12 +50,12 @@ static int source_of(const struct topo *t, int row)
 static void print_model(FILE *f, const struct facts *a, int row, bool first)
 {
     const struct gpu *g = &a->t->gpu[row];
-    char unit[UNITS_TEXT];
+    char unit[UNITS_TEXT], links[GPU_LINKS_TEXT];
 
     fprintf(f, "%-10s %d x %s", first ? "GPUs" : "", a->model[a->gpu_model[row]].gpus,
             *g->model ? g->model : "of a model not told");
     if (g->links > 0 && gpu_links_up(g))
-        fprintf(f, ", %d of %d NVLinks", gpu_links_up(g), g->links);
+        fprintf(f, ", %s", gpu_links_text(g, links));
     else
         fputs(g->links < 0 ? ", NVLinks not told" : ", no NVLink", f);
     if (gpu_links_up(g) && g->link_Bps > 0)

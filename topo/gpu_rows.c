@@ -103,7 +103,7 @@ static json_t *text_or_null(const char *s)
 
 static json_t *down_json(const struct gpu *g)
 {
-    json_t *list = json_array();
+    json_t *list = g->counted ? json_null() : json_array();
 
     for (int i = 0; i < GPU_LINKS; i++)
         if (g->down >> i & 1)
@@ -197,6 +197,7 @@ static int load_down(struct gpu *g, const struct table *b, int col)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
 
+    g->counted = json_is_null(list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *v = json_array_get(list, i);
         json_int_t link = json_is_integer(v) ? json_integer_value(v) : -1;
@@ -204,8 +205,9 @@ static int load_down(struct gpu *g, const struct table *b, int col)
             return cell_bad(b, col, "not numbers of links, each once");
         g->down |= 1ULL << link;
     }
-    if (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links))
-        return cell_bad(b, col, "not a list of at most as many links as there are");
+    if (!g->counted &&
+        (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links)))
+        return cell_bad(b, col, "not a list of at most as many links as there are, or null");
     return 0;
 }
 

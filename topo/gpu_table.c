@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,17 @@ void gpu_init(struct gpu *g)
 int gpu_links_up(const struct gpu *g)
 {
     return g->links < 0 ? 0 : g->links - __builtin_popcountll(g->down);
+}
+
+char *gpu_links_text(const struct gpu *g, char buf[GPU_LINKS_TEXT])
+{
+    int up = gpu_links_up(g);
+
+    if (g->counted)
+        snprintf(buf, GPU_LINKS_TEXT, "%d NVLink%s", up, up == 1 ? "" : "s");
+    else
+        snprintf(buf, GPU_LINKS_TEXT, "%d of %d NVLinks", up, g->links);
+    return buf;
 }
 
 void topo_link_gpus(struct topo *t)

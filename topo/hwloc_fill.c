@@ -173,6 +173,7 @@ static void fill_links(struct topo *t, int host, const struct hw *h)
         if (!g || g->links >= 0)
             continue;
         g->links = 0;
+        g->counted = true;
         g->link_Bps = convert_in(CONVERT_HWLOC_BANDWIDTH, (double)rate);
         for (int k = 0; k < d->indices; k++) {
             long long links = k == i ? 0 : d->value[i * d->indices + k] / rate;

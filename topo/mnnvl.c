@@ -51,8 +51,11 @@ static void judge_links(struct reasons *r, const struct gpu *g, const struct fac
     double speed = f->model[f->gpu_model[g - f->t->gpu]].link_Bps;
     char list[120] = "", is[UNITS_TEXT], should[UNITS_TEXT];
 
-    if (g->links >= 0 && up < want) {
-        for (int i = 0; up && want == g->links && i < GPU_LINKS && at < (int)sizeof(list) - 8; i++)
+    if (g->links >= 0 && up < want && (g->counted || g->links != want)) {
+        reasons_add(r, g, "%d NVLink%s%s where others have %d", up, up == 1 ? "" : "s",
+                    g->counted ? "" : " up", want);
+    } else if (g->links >= 0 && up < want) {
+        for (int i = 0; up && i < GPU_LINKS && at < (int)sizeof(list) - 8; i++)
             if (g->down >> i & 1)
                 at += snprintf(list + at, sizeof(list) - (size_t)at, "%s%d", at ? ", " : "", i);
         reasons_add(r, g, "%d of %d NVLinks up%s%s%s", up, want,
@@ -134,16 +137,15 @@ static void judge_host(struct reasons *r, const struct facts *f, int host)
 
 static char *links_text(const struct gpu *g)
 {
-    char unit[UNITS_TEXT];
+    char unit[UNITS_TEXT], links[GPU_LINKS_TEXT];
 
     if (g->links < 0)
         return mem_strdup("NVLinks not told");
     if (gpu_links_up(g) == 0)
         return mem_strdup("no NVLink up");
     if (g->link_Bps > 0)
-        return mem_printf("%d of %d NVLinks at %s", gpu_links_up(g), g->links,
-                          units_rate_text(unit, g->link_Bps));
-    return mem_printf("%d of %d NVLinks", gpu_links_up(g), g->links);
+        return mem_printf("%s at %s", gpu_links_text(g, links), units_rate_text(unit, g->link_Bps));
+    return mem_strdup(gpu_links_text(g, links));
 }
 
 static char *good_text(const struct gpu *g, int gpus, const struct mnnvl_trial *trial)

@@ -80,6 +80,7 @@ static void fill_gpu(struct fill *f, int i)
         return;
     if (g->links < 0 && d->links.links >= 0) {
         g->links = d->links.links;
+        g->counted = true;
         g->remotes = d->links.remotes;
         memcpy(g->remote, d->links.remote, sizeof(g->remote));
     }

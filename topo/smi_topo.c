@@ -28,6 +28,7 @@ static void set_links(struct gpu *g, const struct smi_table *b, int at, bool any
     if (g->links >= 0 || (!peers && !anybody))
         return;
     g->links = 0;
+    g->counted = true;
     if (!peers)
         return;
     bool switched = equal && (sum > LINKS_OF_A_GPU || same > LINKS_OF_A_GPU);

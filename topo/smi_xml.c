@@ -271,6 +271,7 @@ static void end_gpu(struct xml *x)
     /* Links and paths are not told here. */
     g->links = to->links;
     g->down = to->down;
+    g->counted = to->counted;
     g->link_Bps = to->link_Bps;
     g->remotes = to->remotes;
     g->paths = to->paths;

@@ -144,6 +144,7 @@ struct gpu {
     char busid[16], uuid[48], model[48], driver[32];
     int links;               /* NVLinks it has; 0: none */
     unsigned long long down; /* bit i: link i is there and not active */
+    bool counted;            /* `links` is a number of active ones, without a word of others */
     double link_Bps;         /* per direction of a link, of the slowest active one; 0: not told */
     struct gpu_remote remote[GPU_LINKS];
     int remotes;
@@ -171,6 +172,9 @@ struct gpu {
 };
 void gpu_init(struct gpu *g); /* nothing told */
 int gpu_links_up(const struct gpu *g);
+enum { GPU_LINKS_TEXT = 32 };
+/* "17 of 18 NVLinks", or "17 NVLinks" where a source tells no more than a count. */
+char *gpu_links_text(const struct gpu *g, char buf[GPU_LINKS_TEXT]);
 
 /* What trying found out on a host, when somebody did: memory with a FABRIC handle allocated,
  * exported, imported by another host (1 works, 0 fails, -1 not tried), and measured bandwidth

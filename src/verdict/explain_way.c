@@ -56,7 +56,7 @@ static void say_pcie(struct explain *e, const struct topo *t, int endpoint, cons
 static void say_nvlinks(struct explain *e, const struct topo *t, int endpoint)
 {
     const struct gpu *g = gpu_of(t, endpoint);
-    char basis[96], rate[UNITS_TEXT];
+    char basis[96], rate[UNITS_TEXT], links[GPU_LINKS_TEXT];
     int up = g && g->links > 0 ? gpu_links_up(g) : 0;
 
     if (!up || !(g->link_Bps > 0)) {
@@ -67,8 +67,8 @@ static void say_nvlinks(struct explain *e, const struct topo *t, int endpoint)
                     g ? "the driver does not tell them" : "no driver told of this GPU");
         return;
     }
-    snprintf(basis, sizeof(basis), "%d of %d NVLinks up, %s each", up, g->links,
-             units_rate_text(rate, g->link_Bps));
+    snprintf(basis, sizeof(basis), "%s%s, %s each", gpu_links_text(g, links),
+             g->counted ? "" : " up", units_rate_text(rate, g->link_Bps));
     explain_hop(e, up * g->link_Bps, basis, "%s GPU %d, NVLink", host_name(t, endpoint),
                 t->endpoint[endpoint].local);
 }

@@ -93,7 +93,7 @@ static void a_fused_dump_is_a_domain_and_its_lost_gpu_is_named(void **state)
     mnnvl_judge(&m, &t, NULL, 0);
     assert_int_equal(m.host[0].verdict, MNNVL_INSIDE);
     assert_int_equal(m.host[1].verdict, MNNVL_BAD);
-    assert_string_equal(m.host[1].why, "GPU 1: 0 of 18 NVLinks up");
+    assert_string_equal(m.host[1].why, "GPU 1: 0 NVLinks where others have 18");
     mnnvl_free(&m);
     topo_free(&t);
 }
@@ -120,7 +120,11 @@ static void a_link_less_is_named(void **state)
     topo_init(&t);
     assert_int_equal(nccl_topo_parse(&t, topo_add_host(&t, "h"), text, strlen(text), "f", &err), 0);
     mnnvl_judge(&m, &t, NULL, 0);
-    assert_string_equal(m.host[0].why, "GPU 2: 17 of 18 NVLinks up");
+    assert_string_equal(m.host[0].why, "GPU 2: 17 NVLinks where others have 18");
+    mnnvl_free(&m);
+    t.gpu[2].counted = false; /* as a source that tells of each link */
+    mnnvl_judge(&m, &t, NULL, 0);
+    assert_string_equal(m.host[0].why, "GPU 2: 17 NVLinks up where others have 18");
     mnnvl_free(&m);
     topo_free(&t);
     free(text);

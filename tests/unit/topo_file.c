@@ -217,6 +217,7 @@ static void rows_of_gpus_come_back(void **state)
     assert_int_equal(a.gpus, 4);
     assert_int_equal(a.endpoint[0].gpu, 0);
     a.gpu[1].down = 5;
+    a.gpu[0].counted = true;
     a.gpu[2].path[0] = -1;
     assert_int_equal(topo_save(&a, path, &err), 0);
     if (topo_load(&b, path, &err) < 0)
@@ -235,6 +236,7 @@ static void rows_of_gpus_come_back(void **state)
     assert_int_equal(c.trial[0].import, 0);
     assert_string_equal(c.trial[0].why, "CUDA_ERROR_NOT_PERMITTED");
     assert_int_equal(b.gpu[1].down, 5);
+    assert_true(b.gpu[0].counted && !b.gpu[1].counted);
     assert_int_equal(b.gpu[2].path[0], -1);
     topo_free(&a);
     topo_free(&b);
