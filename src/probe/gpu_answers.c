@@ -150,7 +150,11 @@ int gpu_answers(double seconds, struct err *err)
 /* Whether it does is asked first, since memory is not freed before the GPU has done all it has. */
 bool gpu_answers_close(void)
 {
-    bool silent = ask.stream && gpu_answers(1.0, NULL) == 0;
+    pthread_mutex_lock(&ask.lock);
+    bool doubted = ask.answer == ASKED;
+    pthread_mutex_unlock(&ask.lock);
+    /* Without a question that waits already, it may be the host that is busy. */
+    bool silent = ask.stream && gpu_answers(doubted ? 1.0 : 10.0, NULL) == 0;
     struct timespec until = after(1.0);
 
     pthread_mutex_lock(&ask.lock);
