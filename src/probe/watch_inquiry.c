@@ -17,7 +17,8 @@ static const double patience = 2; /* s */
 static struct {
     char *path;
     char *(*ask)(double sec);
-    enum inquiry_state (*look)(void);
+    enum inquiry_state (*look)(const void *context);
+    const void *context;
     pthread_t thread;
     bool started; /* there is a thread to join */
     _Atomic bool open;
@@ -51,7 +52,7 @@ static void *inquire(void *unused)
     (void)unused;
     if (text)
         save(text);
-    while (text && (now = inquiry.look()) != INQUIRY_KEEP) {
+    while (text && (now = inquiry.look(inquiry.context)) != INQUIRY_KEEP) {
         if (now == INQUIRY_DROP) {
             unlink(inquiry.path);
             break;
@@ -70,7 +71,7 @@ static void join(void)
     inquiry.started = false;
 }
 
-void inquiry_start(enum inquiry_state (*look)(void))
+void inquiry_start(enum inquiry_state (*look)(const void *context), const void *context)
 {
     sigset_t all, old;
 
@@ -78,6 +79,7 @@ void inquiry_start(enum inquiry_state (*look)(void))
         return;
     join();
     inquiry.look = look;
+    inquiry.context = context;
     atomic_store(&inquiry.open, true);
     sigfillset(&all); /* signals are for the thread that measures */
     pthread_sigmask(SIG_SETMASK, &all, &old);

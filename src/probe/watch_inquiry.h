@@ -15,7 +15,7 @@ enum inquiry_state {
 void inquiry_set(const char *dir, const char *file, char *(*ask)(double sec));
 /* Ask, unless there is nothing to ask or a question is open.  `look` is called by the thread now
  * and then until it is not INQUIRY_OPEN any more. */
-void inquiry_start(enum inquiry_state (*look)(void));
+void inquiry_start(enum inquiry_state (*look)(const void *context), const void *context);
 void inquiry_end(void); /* waits for the thread, whose `look` must not say OPEN any more */
 
 #endif
