@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines "lldp.eth0.chassis.name=leaf-07".  The name of an interface may have dots of its own
- * (eth0.100), a description lines of its own, and an interface several neighbours: a switch, and
- * agents of a network card or a virtual machine that say that they forward nothing. */
+/* Lines "lldp.eth0.chassis.name=leaf-07"; the last word of a switch's and a port's id is its kind
+ * (lldpd/lldpd, src/client/display.c, kv_writer.c and the maps in src/lib/atoms).  The name of an
+ * interface may have dots of its own (eth0.100), a description lines of its own, and an interface
+ * several neighbours: a switch, and agents of a network card or a virtual machine that say that
+ * they forward nothing. */
 #include "topo/lldp.h"
 
 #include <stddef.h>
@@ -18,11 +20,11 @@
 enum { NEIGHBOURS = 4096, LIVE_SECONDS = 10 };
 
 /* How the port at the other end is called, the best first. */
-enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_NAMES };
+enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
 
 struct neighbour {
     char interface[16];
-    char name[65], mac[65]; /* of the switch */
+    char name[65], id[65]; /* of the switch */
     char port[PORT_NAMES][32];
     bool forwards; /* bridge or router */
 };
@@ -40,13 +42,17 @@ static const struct {
     size_t at, size;
 } field[] = {
     {".chassis.name", offsetof(struct neighbour, name), 65},
-    {".chassis.mac", offsetof(struct neighbour, mac), 65},
-    {".chassis.local", offsetof(struct neighbour, mac), 65},
+    {".chassis.mac", offsetof(struct neighbour, id), 65},
+    {".chassis.local", offsetof(struct neighbour, id), 65},
+    {".chassis.ip", offsetof(struct neighbour, id), 65},
+    {".chassis.ifname", offsetof(struct neighbour, id), 65},
+    {".chassis.ifalias", offsetof(struct neighbour, id), 65},
     {".port.ifname", offsetof(struct neighbour, port[PORT_IFNAME]), 32},
     {".port.local", offsetof(struct neighbour, port[PORT_LOCAL]), 32},
     {".port.ifalias", offsetof(struct neighbour, port[PORT_ALIAS]), 32},
     {".port.descr", offsetof(struct neighbour, port[PORT_DESCR]), 32},
     {".port.mac", offsetof(struct neighbour, port[PORT_MAC]), 32},
+    {".port.ip", offsetof(struct neighbour, port[PORT_IP]), 32},
 };
 
 /* Where the interface's name ends: the first dot that a word of LLDP's follows. */
@@ -162,7 +168,7 @@ static const struct neighbour *best_of(const struct reader *r, const char *inter
 
     for (int i = 0; i < r->count; i++) {
         const struct neighbour *n = &r->one[i];
-        if (!strcmp(n->interface, interface) && (n->name[0] || n->mac[0]) &&
+        if (!strcmp(n->interface, interface) && (n->name[0] || n->id[0]) &&
             (!best || (n->forwards && !best->forwards)))
             best = n;
     }
@@ -173,7 +179,7 @@ static void set_leaf(struct nic *nic, const struct neighbour *n)
 {
     if (nic->leaf_source != SOURCE_NONE && nic->leaf_source != SOURCE_LLDP)
         return;
-    snprintf(nic->leaf, sizeof(nic->leaf), "%s", n->name[0] ? n->name : n->mac);
+    snprintf(nic->leaf, sizeof(nic->leaf), "%s", n->name[0] ? n->name : n->id);
     nic->leaf_source = SOURCE_LLDP;
     for (int i = PORT_NAMES - 1; i >= 0; i--)
         if (n->port[i][0])

@@ -107,7 +107,9 @@ const char *nvml_recovery_word(int action)
                                         "reboot the host",
                                         "drain peer-to-peer traffic",
                                         "drain peer-to-peer traffic and reset the GPU",
-                                        "recover the IMEX domain"};
+                                        "recover the IMEX domain",
+                                        "reset the GPU's PCIe bus",
+                                        "reboot the system"};
 
     if (action <= 0)
         return "";

@@ -5,7 +5,8 @@
  *
  * As it comes out of logs and tickets: the header underlined by escape codes, tabs turned into
  * blanks, cells glued together ("NODENODE"), cells missing at the end of a row.  A row whose X is
- * not in its own column cannot be trusted and is refused. */
+ * not in its own column cannot be trusted and is refused.  Codes: the legend that the command
+ * prints, and SOC, the word of drivers of 2017 for SYS. */
 #ifndef RG_SMI_TABLE_H
 #define RG_SMI_TABLE_H
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* smi_xml.c - `nvidia-smi -q -x`: one element <gpu> each, in NVML's order.  Values are words with
  * units ("1830 MHz", "16x"); "N/A" and sentences ("Requested functionality has been deprecated")
- * are not told.  Words are given NVML's numbers again (nvml.h), so that one verdict serves both. */
+ * are not told.  Words are given NVML's numbers again (nvml.h), so that one verdict serves both.
+ * Elements and the words of healthy GPUs are those of recordings of drivers 570 to 595
+ * (NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi/testdata/hardware); the numbers are
+ * NVML's (docs.nvidia.com/deploy/nvml-api: group nvmlFabricDefs, nvmlDeviceGpuRecoveryAction_t),
+ * and of faults that no recording shows the words of their names are taken, whatever joins them. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -68,9 +72,10 @@ static const struct word configuration_words[] = {
     {"None", 1},    {"False", 1},     {"SysGUID", 2}, {"System GUID", 2},
     {"Chassis", 3}, {"Partition", 4}, {"NVLinks", 5}, {"firmware", 6},
     {"FW", 6},      {"Location", 7},  {"State", 8},   {NULL, 0}};
-static const struct word recovery_words[] = {{"None", 0},   {"Drain and Reset", 4}, {"Drain", 3},
-                                             {"Reboot", 2}, {"Reset", 1},           {"IMEX", 5},
-                                             {NULL, 0}};
+/* "Drain and Reset", "GPU_RESET": both spellings are printed. */
+static const struct word recovery_words[] = {
+    {"None", 0},   {"IMEX", 5},   {"and Reset", 4}, {"and_Reset", 4}, {"Drain", 3},
+    {"System", 7}, {"Reboot", 2}, {"Bus", 6},       {"Reset", 1},     {NULL, 0}};
 /* In a field of two bits 1 says that it is so (which is bad, where 0 would be "not supported"). */
 static const struct word bad_words[] = {
     {"Degraded", 1}, {"True", 1}, {"Full", 2}, {"False", 2}, {NULL, 0}};

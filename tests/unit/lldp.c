@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,21 @@ static void the_words_of_lldpcli(void **state)
     assert_string_equal(t.nic[0].leaf_port, "uplink.port.ifname=no");
     assert_int_equal(t.nic[0].source, SOURCE_LLDP);
     assert_true(t.nic[0].up && !t.nic[0].rdma && t.nic[0].layer == LINK_ETHERNET);
+    topo_free(&t);
+    /* Every kind of id that lldpcli prints; one that it cannot show is none. */
+    static const char *const id[] = {"mac", "local", "ip", "ifname", "ifalias"};
+    for (size_t i = 0; i < sizeof(id) / sizeof(*id); i++) {
+        char text[200];
+        snprintf(text, sizeof(text),
+                 "lldp.e.via=LLDP\nlldp.e.chassis.%s=192.0.2.7\nlldp.e.port.%s=192.0.2.8\n", id[i],
+                 id[i]);
+        assert_int_equal(parse(&t, text, &err), 0);
+        assert_string_equal(t.nic[0].leaf, "192.0.2.7");
+        assert_string_equal(t.nic[0].leaf_port, "192.0.2.8");
+        topo_free(&t);
+    }
+    assert_int_equal(parse(&t, "lldp.e.via=LLDP\nlldp.e.chassis.unhandled=\n", &err), 0);
+    assert_int_equal(t.nics, 0);
     topo_free(&t);
     /* No neighbour is no error. */
     assert_int_equal(parse(&t, "", &err), 0);

@@ -382,7 +382,9 @@ static void results_and_recoveries_have_words(void **state)
     assert_string_equal(nvml_recovery_word(-1), "");
     assert_string_equal(nvml_recovery_word(0), "");
     assert_string_equal(nvml_recovery_word(5), "recover the IMEX domain");
-    assert_string_equal(nvml_recovery_word(6), "recover");
+    assert_string_equal(nvml_recovery_word(6), "reset the GPU's PCIe bus");
+    assert_string_equal(nvml_recovery_word(7), "reboot the system");
+    assert_string_equal(nvml_recovery_word(8), "recover");
 }
 
 /* --- IMEX --- */

@@ -153,6 +153,41 @@ static void a_second_reading_changes_no_count(void **state)
     topo_free(&t);
 }
 
+static void what_a_driver_asks_for_is_known_in_both_spellings(void **state)
+{
+    static const struct {
+        const char *text;
+        int action;
+    } row[] = {{"None", 0},
+               {"GPU_RESET", 1},
+               {"GPU Reset", 1},
+               {"Node Reboot", 2},
+               {"Drain P2P", 3},
+               {"Drain and Reset", 4},
+               {"DRAIN_AND_RESET", 4},
+               {"Recover IMEX Domain", 5},
+               {"BUS_RESET", 6},
+               {"System Reboot", 7},
+               {"Sing", 255},
+               {"N/A", -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        char *text = mem_printf("<nvidia_smi_log><gpu id=\"00000000:01:00.0\">"
+                                "<gpu_recovery_action>%s</gpu_recovery_action></gpu>"
+                                "</nvidia_smi_log>",
+                                row[i].text);
+        struct topo t;
+        struct err err;
+        topo_init(&t);
+        assert_int_equal(smi_xml_parse(&t, topo_add_host(&t, "h"), text, strlen(text), "f", &err),
+                         0);
+        assert_int_equal(t.gpu[0].recovery, row[i].action);
+        topo_free(&t);
+        free(text);
+    }
+}
+
 static void refused(const char *text, const char *why)
 {
     struct err err = {0};
@@ -222,6 +257,7 @@ int main(void)
         cmocka_unit_test(trays_of_a_rack_share_domain_and_verdict),
         cmocka_unit_test(links_that_are_not_told_are_not_said_to_be_missing),
         cmocka_unit_test(a_second_reading_changes_no_count),
+        cmocka_unit_test(what_a_driver_asks_for_is_known_in_both_spellings),
         cmocka_unit_test(what_is_no_log_of_nvidia_smi_is_refused),
         cmocka_unit_test(the_real_logs_are_read),
     };
