@@ -122,7 +122,7 @@ static enum source source_before(const struct nic *n, const struct source_cell *
     if (!c->told)
         return SOURCE_NONE;
     return c->source != &n->use_source && n->leaf_source != SOURCE_NONE ? n->leaf_source
-                                                                        : n->source;
+                                                                        : nic_teller(n);
 }
 
 /* After the facts themselves, the leaf's first. */

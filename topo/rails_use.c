@@ -87,15 +87,16 @@ static void rdma_use(struct nic *n, const struct nic *kind, int near)
     if (kind->rate_Bps > 0)
         units_rate_text(other, kind->rate_Bps);
     if (n->up && same_kind(n, kind))
-        put(n, NIC_COMPUTE, n->source,
+        put(n, NIC_COMPUTE, nic_teller(n),
             near ? "nearest to %d GPU%s" : "of the kind of those near GPUs", near,
             near == 1 ? "" : "s");
     else if (!n->up && n->layer == kind->layer && same_board(n, kind))
-        put(n, NIC_COMPUTE, n->source, "down; of the compute NICs' link and board");
+        put(n, NIC_COMPUTE, nic_teller(n), "down; of the compute NICs' link and board");
     else if (n->up && n->layer == kind->layer && near && same_board(n, kind))
-        put(n, NIC_COMPUTE, n->source, "nearest to a GPU, at %s where others have %s", is, other);
+        put(n, NIC_COMPUTE, nic_teller(n), "nearest to a GPU, at %s where others have %s", is,
+            other);
     else
-        put(n, NIC_STORAGE, n->source, "%s at %s, compute: %s at %s", layer_text(n), is,
+        put(n, NIC_STORAGE, nic_teller(n), "%s at %s, compute: %s at %s", layer_text(n), is,
             layer_text(kind), other);
 }
 
@@ -114,15 +115,15 @@ static void plain_use(const struct nics *v, struct nic *n, double fastest, int u
     char unit[UNITS_TEXT];
 
     if (!n->up)
-        put(n, NIC_UNKNOWN, n->source, "down");
+        put(n, NIC_UNKNOWN, nic_teller(n), "down");
     else if (up == 1)
-        put(n, NIC_COMPUTE, n->source, "the only NIC that is up");
+        put(n, NIC_COMPUTE, nic_teller(n), "the only NIC that is up");
     else if (fastest <= 0)
-        put(n, NIC_UNKNOWN, n->source, "no speed of the %d NICs is visible", v->to - v->from);
+        put(n, NIC_UNKNOWN, nic_teller(n), "no speed of the %d NICs is visible", v->to - v->from);
     else if (n->rate_Bps == fastest)
-        put(n, NIC_COMPUTE, n->source, "the fastest of a host without RDMA");
+        put(n, NIC_COMPUTE, nic_teller(n), "the fastest of a host without RDMA");
     else
-        put(n, NIC_MANAGEMENT, n->source, "slower than %s", units_rate_text(unit, fastest));
+        put(n, NIC_MANAGEMENT, nic_teller(n), "slower than %s", units_rate_text(unit, fastest));
 }
 
 /* Compute NICs on a network with fewer NICs of this host than the main one, and near no GPU, are
@@ -172,7 +173,7 @@ static void host_uses(const struct nics *v, const bool *set)
         if (same)
             put(n, same->use, same->use_source, "its ports are those of %.31s", same->name);
         else if (kind)
-            put(n, NIC_MANAGEMENT, n->source, "no RDMA, beside %d that have it", rdma);
+            put(n, NIC_MANAGEMENT, nic_teller(n), "no RDMA, beside %d that have it", rdma);
         else if (!n->rdma)
             plain_use(v, n, fastest, up);
     }

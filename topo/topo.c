@@ -43,6 +43,11 @@ void nic_init(struct nic *n, int host)
     n->numa = n->rail = n->plane = n->gid_index = -1;
 }
 
+enum source nic_teller(const struct nic *n)
+{
+    return n->source == SOURCE_NONE ? SOURCE_USER : n->source;
+}
+
 void topo_init(struct topo *t)
 {
     memset(t, 0, sizeof(*t));

@@ -101,6 +101,8 @@ struct nic {
     enum source rail_source, plane_source, use_source;
 };
 void nic_init(struct nic *n, int host); /* nothing told: -1s */
+/* Who told of its link and speed: its source; of one whose row names none, the user's file. */
+enum source nic_teller(const struct nic *n);
 
 struct host {
     char *name;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topology.json: what was read can be asked, copied, printed and saved. */
-#include "fuzz.h"
-#include "topo/topo.h"
+/* topology.json: what was read can be asked, copied, printed, saved and read again. */
+#include "fuzz_topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -20,6 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
     topo_default_tiers(&copy);
     topo_print(&copy, null);
+    sources_done(&copy);
+    fuzz_again(&copy);
     fclose(null);
     topo_free(&copy);
     topo_free(&t);

@@ -321,6 +321,13 @@ static void what_the_user_says_stays(void **state)
     assert_int_equal(nic(&t, 0, "eno1")->use, NIC_COMPUTE);
     assert_int_equal(nic(&t, 0, "mlx5_1")->use_source, SOURCE_USER);
     topo_free(&t);
+    /* A row of a file that names no source is the user's word. */
+    make_pod(&t);
+    nic(&t, 0, "eno1")->source = SOURCE_NONE;
+    rails_find(&t);
+    assert_int_equal(nic(&t, 0, "eno1")->use, NIC_MANAGEMENT);
+    assert_int_equal(nic(&t, 0, "eno1")->use_source, SOURCE_USER);
+    topo_free(&t);
 }
 
 static void a_slow_or_dead_nic_of_the_compute_kind_stays_one(void **state)
