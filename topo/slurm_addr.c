@@ -76,7 +76,7 @@ static int take_part(struct slurm_addr_part *part, const char *p, size_t len, co
 
     part->text = strndup(p, len);
     if (strpbrk(part->text, "[]")) {
-        if (hostlist_expand(&part->name, &part->names, part->text, &why) < 0)
+        if (hostlist_expand_max(&part->name, &part->names, part->text, NAMES_MAX, &why) < 0)
             return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": %s", addr, why.text);
     } else if (len) {
         MEM_PUSH(part->name, part->names) = mem_strdup(part->text);
@@ -84,10 +84,7 @@ static int take_part(struct slurm_addr_part *part, const char *p, size_t len, co
     if (!len)
         return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": the name of a %s is empty", addr,
                         part->kind);
-    return part->names <= NAMES_MAX
-               ? 0
-               : err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": more than %d names", addr,
-                          NAMES_MAX);
+    return 0;
 }
 
 /* Where the node's name starts: it may have dots, which its name or the pattern settles. */

@@ -65,6 +65,7 @@ static void refused(void **state)
     bad("a[1-.node05", "block.node", "does not fit");
     bad("a[3-1].node05", "block.node", "bad range");
     bad("a\x1b[31m.node05", "block.node", "control character 0x1b");
+    bad("leaf[1-70][1-70].n1", "switch.node", "more than 4096 hosts");
     bad("", "node", "does not fit");
 }
 
