@@ -109,6 +109,26 @@ static void what_logs_do_to_the_table_changes_nothing(void **state)
     free(glued);
 }
 
+/* A row that ends early goes on with its CPUs: the cells that it lacks are not told, the next rows
+ * are read as they are. */
+static void rows_may_end_early(void **state)
+{
+    static const char text[] = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\n"
+                               "GPU0\t X \tPHB\t0-47\t0\n"
+                               "GPU1\tPHB\t X \tPIX\t48-95\t1\n"
+                               "NIC0\tSYS\tPIX\t X \n";
+    struct topo t;
+
+    (void)state;
+    parse(&t, text);
+    assert_int_equal(t.gpus, 2);
+    assert_int_equal(t.gpu[0].path[1], PATH_PHB);
+    assert_int_equal(t.endpoint[0].numa, 0);
+    assert_int_equal(t.endpoint[1].numa, 1);
+    assert_int_equal(t.endpoint[1].nic, 0);
+    topo_free(&t);
+}
+
 static void across_sockets_nothing_is_near(void **state)
 {
     char *text = load("gb200-tray-4gpu-6nic.txt");
@@ -224,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_board_with_switches_has_links_paths_and_nearest_nics),
         cmocka_unit_test(what_logs_do_to_the_table_changes_nothing),
+        cmocka_unit_test(rows_may_end_early),
         cmocka_unit_test(across_sockets_nothing_is_near),
         cmocka_unit_test(a_gpu_that_lost_its_links_stands_out),
         cmocka_unit_test(links_between_gpus_are_counted_one_by_one),
