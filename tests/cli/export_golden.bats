@@ -44,6 +44,22 @@ golden() {
 @test "matrix-market" { golden matrix-market "$matrix"; }
 @test "tsv" { golden tsv "$matrix" --bytes 1M; }
 @test "npy" { golden npy "$matrix" --quantity time; }
+@test "slurm-block" { golden slurm-block "$matrix" --release 24.11; }
+@test "slurm-tree" { golden slurm-tree "$matrix" --release 24.11; }
+@test "slurm-yaml" { golden slurm-yaml "$matrix" --release 26.05; }
+@test "k8s-labels" { golden k8s-labels "$matrix"; }
+@test "kueue" { golden kueue "$matrix"; }
+@test "kai" { golden kai "$matrix"; }
+@test "volcano" { golden volcano "$matrix"; }
+@test "network-topology" { golden network-topology "$matrix"; }
+@test "topograph" { golden topograph "$matrix"; }
+@test "topograph-model" { golden topograph-model "$matrix"; }
+
+@test "no format is without its golden file" {
+    while read -r format _; do
+        [ -e "$golden/$format" ] || { echo "$format has none"; return 1; }
+    done < <(railgauge export --list-formats)
+}
 
 @test "every pair of the table is what railgauge cost says, at any size" {
     for bytes in 8 1M 64M; do
