@@ -166,7 +166,7 @@ static int take_nodes(struct told **list, int *count, struct told *t, const char
     char **name;
     int n;
 
-    if (hostlist_expand(&name, &n, names, err) < 0)
+    if (hostlist_expand_max(&name, &n, names, NODES_MAX, err) < 0)
         return err_wrap(err, "%s", where);
     int rc = more && n > 1
                  ? err_data(err, "%s: %d nodes cannot all be there: \"%.60s\"", where, n, names)
