@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!c.count && constants_load(&c, NULL, &e) < 0)
         abort();
-    if (anchor_open(&a, fuzz_file(data, size), &c, &e) < 0)
+    /* Of a step too short to explain nothing can be told: no fault of the file. */
+    if (anchor_open(&a, fuzz_file(data, size), &c, &e) < 0 &&
+        (e.code != EXIT_UNJUDGED || !e.text[0]))
         fuzz_refused(e.code, e.text);
     anchor_free(&a);
     return 0;
