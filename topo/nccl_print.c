@@ -69,13 +69,13 @@ static void print_rings(FILE *f, const struct nccl_comm_profile *c)
 /* The same but for their ids: a sweep makes one after the other. */
 static bool same_comm(const struct nccl_comm_profile *a, const struct nccl_comm_profile *b)
 {
-    size_t n = (size_t)a->ranks;
+    size_t n = (size_t)a->ranks, rings = (size_t)a->rings; /* 0: ring is NULL */
 
     return a->ranks == b->ranks && a->nodes == b->nodes && a->coll == b->coll && a->p2p == b->p2p &&
            a->nvls == b->nvls && a->mnnvl == b->mnnvl && a->rings == b->rings &&
            nccl_assumed(a) == nccl_assumed(b) && !a->endpoint == !b->endpoint &&
            (!a->endpoint || (!memcmp(a->endpoint, b->endpoint, n * sizeof(int)) &&
-                             !memcmp(a->ring, b->ring, (size_t)a->rings * n * sizeof(int))));
+                             (!rings || !memcmp(a->ring, b->ring, rings * n * sizeof(int)))));
 }
 
 /* How many are like comm i, itself included; 0: one before it is. */
