@@ -34,6 +34,8 @@ static int load_hosts(struct topo *t, struct table *b)
             cell_index(b, 2, LOCAL_MAX, true, &sockets) < 0 ||
             cell_index(b, 3, ITEMS_MAX, true, &cores) < 0 || cell_number(b, 4, 1e18, &memory) < 0)
             return -1;
+        if (strpbrk(name, "[],")) /* no host list could hold it */
+            return cell_bad(b, 0, "with a bracket or a comma");
         if (topo_add_host(t, name) != t->hosts - 1 || (size_t)t->hosts != b->at)
             return cell_bad(b, 0, "there twice");
         struct host *h = &t->host[t->hosts - 1];
