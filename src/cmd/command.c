@@ -55,7 +55,9 @@ void command_parse(const struct command *c, int argc, char **argv, void *args)
     struct argp_option options[OPT_ROWS + 1];
     struct argp_child children[COMMAND_CHILDREN + 2] = {{0}};
     struct parsing p = {c, args};
-    const struct argp argp = {options, parse, c->usage, c->doc, children, NULL, NULL};
+    /* glibc leaks a table of no options. */
+    const struct argp argp = {
+        c->options ? options : NULL, parse, c->usage, c->doc, children, NULL, NULL};
     int n = 0;
 
     opt_argp(options, c->options);
