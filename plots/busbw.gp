@@ -1,4 +1,5 @@
-# busbw.gp - bus bandwidth against message size: one panel a collective, one line a group shape.
+# busbw.gp - bus bandwidth against message size: one panel a collective, one line a group shape, and below
+# it each line as a share of what is expected: over many decades lines lie on top of each other.
 # gnuplot -c busbw.gp IN OUT png|svg|pdf     (tables: see src/emit/plot_data.h)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('busbw.gp')].'style.gp'
@@ -14,26 +15,31 @@ if (PANELS < 1 || VALUES < 1) { printerr 'no bus bandwidth in '.LINES; exit stat
 COLS = PANELS == 1 ? 1 : 2; ROWS = (PANELS + COLS - 1) / COLS
 AREA_W = PANELS == 1 ? 1500 : 840; AREA_H = PANELS == 1 ? 900 : 560
 LEFT = 160; RIGHT = 420; TOP = 150; ABOVE = 90; BELOW = 95
-WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + BELOW) + 75
+SHARE_H = EXPECTED > 0 ? 170 : 0; SHARE_GAP = EXPECTED > 0 ? 28 : 0
+LOW = 50; HIGH = 110
+stats LINES skip 1 using (valid(9) && valid(6) ? (v = 100 * $6 / $9, LOW = v < LOW ? v : LOW, HIGH = v > HIGH ? v : HIGH, 1) : 1) nooutput
+LOW = LOW < 0 ? 0 : 10 * floor(LOW / 10.); HIGH = HIGH > 150 ? 150 : 10 * ceil(HIGH / 10.)
+WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + SHARE_GAP + SHARE_H + BELOW) + 75
 eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
 set label 1 'Bus bandwidth by message size' at screen sx(70), screen sy(62) left font B33 textcolor rgb INK
-set label 2 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected from the pair tiers' : '').\
+set label 2 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected; below: share of expected' : '').\
     (PEAKED > 0 ? '; dashed: data-sheet peak' : '').'; GB = 10^9 bytes, sizes in powers of two' \
     at screen sx(70), screen sy(118) left font F20 textcolor rgb SOFT
 
-set logscale xy
+set style textbox opaque noborder fillcolor rgb 'white' margins 0.3,0.2
 do for [p = 1:PANELS] {
     COL = (p - 1) % COLS; ROW = (p - 1) / COLS
-    X0 = 40 + COL * (LEFT + AREA_W + RIGHT) + LEFT; Y0 = TOP + ROW * (ABOVE + AREA_H + BELOW) + ABOVE
+    X0 = 40 + COL * (LEFT + AREA_W + RIGHT) + LEFT; Y0 = TOP + ROW * (ABOVE + AREA_H + SHARE_GAP + SHARE_H + BELOW) + ABOVE
     set lmargin at screen sx(X0); set rmargin at screen sx(X0 + AREA_W)
     set tmargin at screen sy(Y0); set bmargin at screen sy(Y0 + AREA_H)
     OP = ''
     stats PANEL skip 1 using ($1 == p ? (OP = strcol(2), FROM = $3, TO = $4, LO = $5, HI = $6, TOPS = $7 > 0 ? 'yes' : '', 1) : 1) nooutput
     set label 3 plain(OP) at screen sx(X0), screen sy(Y0 - 34) left font B24 textcolor rgb INK
 
+    set logscale xy
     set xrange [FROM : (TO > FROM ? TO : FROM * 2)]; set yrange [LO : HI]
     unset mxtics; unset mytics; set xtics () ; set xtics font F18; set ytics (); set ytics font F18
     # Sizes every 2, 8, 64 ... so that at most nine stand below a panel.
@@ -41,11 +47,12 @@ do for [p = 1:PANELS] {
     STEP = OCTAVES <= 8 ? 1 : OCTAVES <= 16 ? 2 : OCTAVES <= 26 ? 3 : 6
     do for [e = 0:50] {
         v = 2.0**e
-        if (e % STEP == 0 && v >= FROM * 0.999 && v <= TO * 1.001) { set xtics add (bytes(v) v) }
+        if (e % STEP == 0 && v >= FROM * 0.999 && v <= TO * 1.001) { set xtics add ((SHARE_H ? '' : bytes(v)) v) }
     }
     eval log_ticks('y')
     set ylabel (COL == 0 ? 'bus bandwidth (GB/s)' : '') font F20 offset 0.6,0
-    set xlabel (p > PANELS - COLS ? 'largest buffer of a rank' : '') font F20 offset 0,-0.2
+    XLABEL = p > PANELS - COLS ? 'largest buffer of a rank' : ''
+    set xlabel (SHARE_H ? '' : XLABEL) font F20 offset 0,-0.2
 
     set style fill transparent solid 0.16 noborder
     # Which colours this panel has and which of them have an expected line.
@@ -58,12 +65,26 @@ do for [p = 1:PANELS] {
     of(c, col) = int($1) == p && strcol(2) eq c && valid(col) ? column(col) : NaN
     plot for [c in HERE] LINES skip 1 using 5:(of(c, 7)):(of(c, 8)) with filledcurves lc rgb colour(c), \
          for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):2:(TO - FROM):(0) with vectors nohead dt (10, 7) lw 1 lc rgb '#9ca3af', \
-         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(label(strcol(3))) with labels left offset 0.6,0 font F16 textcolor rgb SOFT, \
+         for [t in TOPS] PEAKS skip 1 using (int($1) == p ? FROM : NaN):(up($2, 15)):(label(strcol(3))) with labels left offset 0.6,0 boxed font F16 textcolor rgb SOFT, \
          for [c in (HOPED eq '' ? '0' : HOPED)] LINES skip 1 using 5:(of(c, 9)) with lines dt (2, 4) lw 1.5 lc rgb colour(c), \
          for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with lines lw 2.2 lc rgb colour(c), \
          for [c in HERE] LINES skip 1 using 5:(of(c, 6)) with points pt 7 ps 1.0 * PS lc rgb colour(c), \
          for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, 13)):(label(strcol(3))) with labels left offset 1.2,0 font B17 textcolor rgb colour(c), \
          for [c in HERE] LABELS skip 1 using (int($1) == p && strcol(2) eq c ? TO : NaN):(up($5, -13)):(label(strcol(4))) with labels left offset 1.2,0 font F17 textcolor rgb colour(c)
     unset label 1; unset label 2; unset label 3
+    if (SHARE_H > 0) {
+        set tmargin at screen sy(Y0 + AREA_H + SHARE_GAP); set bmargin at screen sy(Y0 + AREA_H + SHARE_GAP + SHARE_H)
+        unset logscale y; set yrange [LOW : HIGH]; set ytics () ; set ytics font F18
+        do for [v = int(LOW):int(HIGH)] { if (v % (HIGH - LOW > 60 ? 50 : 25) == 0) { set ytics add (sprintf('%d%%%%', v) v) } }
+        set xtics () ; set xtics font F18
+        do for [e = 0:50] {
+            v = 2.0**e
+            if (e % STEP == 0 && v >= FROM * 0.999 && v <= TO * 1.001) { set xtics add (bytes(v) v) }
+        }
+        set xlabel XLABEL font F20 offset 0,-0.2
+        set ylabel (COL == 0 ? 'of expected' : '') font F20 offset 0.6,0
+        plot 100 with lines dt (10, 7) lw 1 lc rgb '#9ca3af', \
+             for [c in (HOPED eq '' ? '0' : HOPED)] LINES skip 1 using 5:(int($1) == p && strcol(2) eq c && valid(6) && valid(9) ? 100 * $6 / $9 : NaN) with linespoints pt 7 ps 0.7 * PS lw 2 lc rgb colour(c)
+    }
 }
 unset multiplot

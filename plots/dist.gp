@@ -1,11 +1,12 @@
-# dist.gp - how the pairs of each kind are spread: violins of the share of expected, and their slow tail.
+# dist.gp - how the pairs of each kind are spread: violins of the share of expected (dots where there are
+# few), and their slow tail.
 # gnuplot -c dist.gp IN OUT png|svg|pdf     (tables: see src/emit/plot_data.h)
 NAME = ARG0; ARGS = ARGC; IN = ARG1; OUT = ARG2; FORMAT = ARG3
 load NAME[1 : strlen(NAME) - strlen('dist.gp')].'style.gp'
 
 META = IN.'/dist_meta.tsv'; OUTLINE = IN.'/dist_density.tsv'; PAIRS = IN.'/dist.tsv'; TIER = IN.'/dist_tier.tsv'
 eval number('tiers', 'K'); eval number('lo', 'LO'); eval number('hi', 'HI'); eval number('rare', 'RARE')
-eval number('accept', 'ACCEPT'); eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE')
+eval number('accept', 'ACCEPT'); eval number('dots', 'DOTS'); eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE')
 if (!(K >= 1)) { printerr 'no pairs in '.META; exit status 65 }
 K = int(K)
 array PAIRS_OF[K]
@@ -23,6 +24,7 @@ set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor
 set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA_H)
 set style fill transparent solid 0.35 noborder
+set style textbox opaque noborder fillcolor rgb 'white' margins 0.3,0.2
 share(v) = sprintf('%g%%%%', v)
 STEP = HI - LO > 60 ? 20 : HI - LO > 30 ? 10 : 5
 
@@ -40,11 +42,12 @@ FIT = 0.36; ABOVE = HI + (HI - LO) * 0.065
 of(k) = int($1) == k ? k : NaN
 plot for [k = 1:K] OUTLINE skip 1 using (of(k) + FIT * $3):2 with filledcurves x=k lc rgb COLOUR[k], \
      for [k = 1:K] OUTLINE skip 1 using (of(k) - FIT * $3):2 with filledcurves x=k lc rgb COLOUR[k], \
-     TIER skip 1 using 1:9:(0):($13 - $9) with vectors nohead lw 1.3 lc rgb INK, \
-     TIER skip 1 using 1:10:(0):($12 - $10) with vectors nohead lw 6 lc rgb INK, \
-     TIER skip 1 using 1:11 with points pt 7 ps 0.8 * PS lc rgb '#ffffff', \
+     for [k = 1:K] PAIRS skip 1 using (valid(6) ? of(k) + FIT * $6 : NaN):3 with points pt 7 ps 1.3 * PS lc rgb '#60'.COLOUR[k][2:*], \
+     TIER skip 1 using ($15 > DOTS ? $1 : NaN):9:(0):($13 - $9) with vectors nohead lw 1.3 lc rgb INK, \
+     TIER skip 1 using ($15 > DOTS ? $1 : NaN):10:(0):($12 - $10) with vectors nohead lw 6 lc rgb INK, \
+     TIER skip 1 using ($15 > DOTS ? $1 : NaN):11 with points pt 7 ps 0.8 * PS lc rgb '#ffffff', \
      for [k = 1:K] TIER skip 1 using (of(k)):8 with points pt 7 ps 1.1 * PS lc rgb COLOUR[k], \
-     TIER skip 1 using 1:($16 - 20 * (HI - LO) * 1.12 / AREA_H):('worst '.strcol(7).' GB/s') with labels center font F16 textcolor rgb INK, \
+     TIER skip 1 using 1:($8 - 24 * (HI - LO) * 1.12 / AREA_H):('worst '.strcol(7).' GB/s') with labels center font F16 textcolor rgb INK, \
      for [k = 1:K] TIER skip 1 using (of(k)):(ABOVE):(strcol(6).' GB/s') with labels center font B20 textcolor rgb COLOUR[k], \
      TIER skip 1 using 1:(LO):xticlabels(plain(strcol(2))."\n".(strcol(3) eq "" ? "" : strcol(3)."\n").strcol(4)) with dots lc rgb '#ff000000'
 
@@ -63,5 +66,5 @@ set ylabel 'pairs at or below (logarithmic)' font F20 offset 0.4,0
 set arrow 1 from ACCEPT, graph 0 to ACCEPT, graph 1 nohead dt (10, 7) lw 1 lc rgb '#9ca3af' back
 plot for [k = 1:K] PAIRS skip 1 using (int($1) == k ? $3 : NaN):($5 / PAIRS_OF[k]) smooth cnormal with steps lw 2.4 lc rgb COLOUR[k], \
      for [k = 1:K] TIER skip 1 using (int($1) == k ? LO : NaN):(0.55 / 10**((k - 1) * 0.045 * -log10(RARE))):\
-         (sprintf('%s: %.2g%% below %g%%', label(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 font B17 textcolor rgb COLOUR[k]
+         (sprintf('%s: %.2g%% below %g%%', label(strcol(2)), 100.0 * $5 / $15, ACCEPT)) with labels left offset 1,0 boxed font B17 textcolor rgb COLOUR[k]
 unset multiplot

@@ -32,7 +32,7 @@ static const unsigned MISSING_RGB = 0x8b8f98, SELF_RGB = 0x30343c;
 /* All blocks but the last have the same span. */
 static int block_first(const struct heat *h, int blocks, int b)
 {
-    long first = (long)b * ((h->n + blocks - 1) / blocks);
+    long first = (long)b * (h->span ? h->span : (h->n + blocks - 1) / blocks);
 
     return first < h->n ? (int)first : h->n;
 }

@@ -26,6 +26,7 @@ struct heat {
     /* Must this row be looked at?  Tables of more than HEAT_LOOK rows are sampled evenly; rows for
      * which this says true (a known exception) are looked at besides.  May be NULL. */
     bool (*special)(void *arg, int row);
+    int span; /* rows of a block, the last may have fewer; 0: as many as the blocks need */
 };
 
 enum { HEAT_LOOK = 2048 };

@@ -41,14 +41,6 @@ static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
 
 /* --- files --- */
 
-static void print_number(FILE *out, double v)
-{
-    if (isfinite(v))
-        fprintf(out, "\t%.6g", v);
-    else
-        fputs("\tNaN", out);
-}
-
 int busbw_write_lines(struct busbw_figure *f, const char *dir, struct err *err)
 {
     struct file_out out;
@@ -67,11 +59,11 @@ int busbw_write_lines(struct busbw_figure *f, const char *dir, struct err *err)
                 curve_interval(&l->c->curve, l->size[i], &lo, &hi);
                 fprintf(out.stream, "%d\t%d\t%s\t%s\t%.0f", p + 1, busbw_colour(f, &l->c->shape),
                         op_name(l->c->op), shape_text(name, &l->c->shape), l->size[i]);
-                print_number(out.stream, busbw_value(l, i));
-                print_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
-                print_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
-                print_number(out.stream, busbw_expected(f, l, l->size[i]));
-                print_number(out.stream, l->peak);
+                plot_number(out.stream, busbw_value(l, i));
+                plot_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
+                plot_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
+                plot_number(out.stream, busbw_expected(f, l, l->size[i]));
+                plot_number(out.stream, l->peak);
                 putc('\n', out.stream);
             }
         }

@@ -97,6 +97,14 @@ void plot_spread(double *y, int n, double gap, double lo, double hi)
         y[i] = fmin(y[i], i < n - 1 ? y[i + 1] - gap : hi);
 }
 
+void plot_number(FILE *out, double v)
+{
+    if (isfinite(v))
+        fprintf(out, "\t%.6g", v);
+    else
+        fputs("\tNaN", out);
+}
+
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun)
 {
     char digits[32];

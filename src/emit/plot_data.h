@@ -8,13 +8,14 @@
  *   busbw_label.tsv    panel colour label value at_GBps   (one a line: what is written at its end)
  *   busbw_peak.tsv     panel GBps text
  *   heat_GBps.bin, heat_share.bin   rows send, columns receive; NaN: no data; share in percent
- *   heat_meta.tsv      key value
- *   heat_tick.tsv      place name;  heat_line.tsv  place;  heat_cell.tsv  the numbers of small
- * tables heat_call.tsv      from to name what   (parts that stand out: place, place of the label)
- *   dist.tsv           tier share_percent GBps pairs   (a row stands for that many pairs)
- *   dist_tier.tsv      one row a tier: quantiles of the share;  dist_density.tsv  its outline
- *   dist_meta.tsv      key value
- * Text cells have no tab, control character, double quote or backslash: gnuplot would read those.
+ *   heat_seen.bin      1: some pair of the cell was measured, or none was at all; 0: the cost
+ * matrix heat_meta.tsv      key value heat_tick.tsv      place name;  heat_line.tsv  place;
+ * heat_cell.tsv  the numbers of small tables heat_call.tsv      from to name what   (parts that
+ * stand out: place, place of the label) dist.tsv           series tier share_percent GBps pairs
+ * aside   (a row stands for that many pairs; aside: where its dot stands, NaN where there is an
+ * outline instead) dist_tier.tsv      one row a tier: quantiles of the share;  dist_density.tsv its
+ * outline dist_meta.tsv      key value Text cells have no tab, control character, double quote or
+ * backslash: gnuplot would read those.
  */
 #ifndef RG_PLOT_DATA_H
 #define RG_PLOT_DATA_H
@@ -41,6 +42,8 @@ int plot_begin(struct file_out *f, const char *dir, const char *name, const char
  * ellipsis. */
 enum { PLOT_TEXT = 128 };
 char *plot_text(char buf[PLOT_TEXT], const char *text, int most);
+/* A tab and v, "NaN" for what is no finite number. */
+void plot_number(FILE *out, double v);
 /* v in the 1-2-5 series: the next one down or up. */
 double plot_nice_down(double v);
 double plot_nice_up(double v);

@@ -10,7 +10,14 @@
 #include "emit/heat.h"
 #include "emit/plot_data.h"
 
-enum { TIERS_MAX = 6, TAIL_ROWS = 1000, BODY_ROWS = 3000, ALL_PAIRS_MAX = 512, PARTNERS = 64 };
+enum {
+    TIERS_MAX = 6,
+    TAIL_ROWS = 1000,
+    BODY_ROWS = 3000,
+    ALL_PAIRS_MAX = 512,
+    PARTNERS = 64,
+    DOTS_MAX = 40 /* pairs that are drawn one by one: a density of so few says more than they do */
+};
 
 static const double accept_share = 90; /* percent; below it a pair is worth a look */
 
@@ -130,14 +137,31 @@ static int rows_of(const struct group *g, struct row *row)
     return rows;
 }
 
+/* Dots that would cover each other stand side by side: the k-th of those that are closer than a
+ * dot's height goes right, left, further right ... */
+static double dot_aside(const struct group *g, const struct row *row, int i)
+{
+    static const double height = 0.35, width = 0.07; /* percent; share of a column's half */
+    int k = 0;
+
+    if (g->count > DOTS_MAX)
+        return NAN;
+    while (k < i && row[i].share - row[i - k - 1].share < height)
+        k++;
+    return width * ((k + 1) / 2) * (k % 2 ? 1 : -1);
+}
+
 static void print_values(FILE *out, const struct dist *d, int index, const struct row *row,
                          int rows)
 {
     const struct group *g = &d->group[index];
 
-    for (int i = 0, at = 0; i < rows; at += row[i++].n)
-        fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d\n", index + 1, d->ps->m->tier[g->tier].rule.name,
+    for (int i = 0, at = 0; i < rows; at += row[i++].n) {
+        fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", index + 1, d->ps->m->tier[g->tier].rule.name,
                 row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
+        plot_number(out, dot_aside(g, row, i));
+        putc('\n', out);
+    }
 }
 
 /* Silverman's rule, 0.9 sd n^-1/5 (Density Estimation, 1986, eq. 3.31), with the spread from the
@@ -154,21 +178,18 @@ static double bandwidth(const struct group *g)
     return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
 }
 
-/* Where the outline begins. */
-static double foot(const struct group *g)
-{
-    return fmax(0, quantile(g, 0) - 3 * bandwidth(g));
-}
-
-/* The density's outline, its highest point 1: a normal kernel on every row. */
+/* The density's outline, its highest point 1: a normal kernel on every row, from the smallest share
+ * to the largest, since nothing was measured beyond. */
 static void print_density(FILE *out, const struct dist *d, int index, const struct row *row,
                           int rows)
 {
     enum { STEPS = 400 };
     const struct group *g = &d->group[index];
-    double h = bandwidth(g), from = foot(g), to = quantile(g, 1) + 3 * h;
+    double h = bandwidth(g), from = quantile(g, 0), to = quantile(g, 1);
     double density[STEPS + 1], most = 0;
 
+    if (g->count <= DOTS_MAX)
+        return;
     for (int k = 0; k <= STEPS; k++) {
         double at = from + (to - from) * k / STEPS, sum = 0;
         for (int i = 0; i < rows; i++) {
@@ -215,7 +236,7 @@ static void print_tier(FILE *out, const struct dist *d, int index)
     fprintf(out, "\t%s", heat_number(rate, g->value[0].rate));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
         fprintf(out, "\t%.5g", quantile(g, q[i]));
-    fprintf(out, "\t%d\t%.5g\n", g->count, foot(g));
+    fprintf(out, "\t%d\n", g->count);
 }
 
 static int write_values(const struct dist *d, const char *dir, struct err *err)
@@ -224,7 +245,8 @@ static int write_values(const struct dist *d, const char *dir, struct err *err)
     struct file_out out = {0}, density = {0};
     int rc = -1;
 
-    if (plot_begin(&out, dir, "dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs", err) < 0 ||
+    if (plot_begin(&out, dir, "dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs\taside", err) <
+            0 ||
         plot_begin(&density, dir, "dist_density.tsv", "series\tshare_percent\tdensity", err) < 0)
         goto out;
     for (int i = 0; i < d->groups; i++) {
@@ -248,7 +270,7 @@ static int write_tiers(const struct dist *d, const char *dir, struct err *err)
     if (plot_begin(
             &out, dir, "dist_tier.tsv",
             "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\t"
-            "q3\tp95\tmax\tpairs\tfoot",
+            "q3\tp95\tmax\tpairs",
             err) < 0)
         return -1;
     for (int i = 0; i < d->groups; i++)
@@ -267,7 +289,7 @@ static void print_words(FILE *out, const struct dist *d)
                             : "All pairs");
     fprintf(out,
             "subtitle\t%s messages; each pair as a share of what its kind of link gives; bar: "
-            "quartiles, line: 5th to 95th percentile%s\n",
+            "quartiles, line: 5th to 95th percentile; few pairs: a dot each%s\n",
             units_bytes_text(size, d->ps->bytes),
             d->ps->samples ? "" : "; from the cost matrix, nothing measured");
 }
@@ -280,8 +302,8 @@ static int write_meta(const struct dist *d, const char *dir, struct err *err)
 
     for (int i = 0; i < d->groups; i++) {
         const struct group *g = &d->group[i];
-        lo = fmin(lo, foot(g));
-        hi = fmax(hi, quantile(g, 0.995) + 3 * bandwidth(g));
+        lo = fmin(lo, quantile(g, 0));
+        hi = fmax(hi, quantile(g, 0.995));
         most = g->count > most ? g->count : most;
     }
     lo = fmax(0, fmin(80, 10 * floor((lo - 3) / 10)));
@@ -290,8 +312,8 @@ static int write_meta(const struct dist *d, const char *dir, struct err *err)
     if (plot_begin(&out, dir, "dist_meta.tsv", "key\tvalue", err) < 0)
         return -1;
     print_words(out.stream, d);
-    fprintf(out.stream, "tiers\t%d\nlo\t%g\nhi\t%g\nrare\t%.6f\naccept\t%g\n", d->groups, lo, hi,
-            fmax(1e-6, fmin(0.1, rare)), accept_share);
+    fprintf(out.stream, "tiers\t%d\nlo\t%g\nhi\t%g\nrare\t%.6f\naccept\t%g\ndots\t%d\n", d->groups,
+            lo, hi, fmax(1e-6, fmin(0.1, rare)), accept_share, DOTS_MAX);
     return file_commit(&out, err);
 }
 

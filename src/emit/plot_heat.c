@@ -17,6 +17,7 @@ struct map {
     struct heat heat; /* n, special: which endpoints stand for a block */
     int blocks, span;
     float *rate, *share; /* blocks x blocks; GB/s and percent, NAN: no data */
+    float *seen;         /* 1: measured (or nothing was at all), 0: from the cost matrix */
     long pairs, missing;
     double lo, hi;
     bool log;
@@ -68,6 +69,20 @@ static void add_samples(struct map *g)
     }
 }
 
+/* Cells of which no pair was measured; where no pair was, there is nothing to tell apart. */
+static void mark_seen(struct map *g)
+{
+    size_t cells = (size_t)g->blocks * (size_t)g->blocks;
+
+    for (size_t i = 0; i < cells; i++)
+        g->seen[i] = !g->ps->samples || isnan(g->rate[i]);
+    for (int i = 0; i < g->ps->samples; i++) {
+        const struct pair_sample *s = &g->ps->sample[i];
+        g->seen[(size_t)(g->ps->place[s->src] / g->span) * (size_t)g->blocks +
+                (size_t)(g->ps->place[s->dst] / g->span)] = 1;
+    }
+}
+
 static void fill(struct map *g)
 {
     int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
@@ -81,6 +96,7 @@ static void fill(struct map *g)
     }
     if (g->ps->n > HEAT_LOOK)
         add_samples(g);
+    mark_seen(g);
     free(rows);
     free(cols);
 }
@@ -162,6 +178,15 @@ static int write_cells(const struct map *g, const char *dir, struct err *err)
     return file_commit(&out, err);
 }
 
+/* Cells that come from the cost matrix are drawn pale. */
+static bool some_unseen(const struct map *g)
+{
+    for (size_t i = 0; i < (size_t)g->blocks * (size_t)g->blocks; i++)
+        if (!(g->seen[i] > 0))
+            return true;
+    return false;
+}
+
 static void subtitle(const struct map *g, FILE *out)
 {
     const struct pairs *ps = g->ps;
@@ -174,15 +199,27 @@ static void subtitle(const struct map *g, FILE *out)
     if (!ps->samples)
         fprintf(out, "; from the tiers and exceptions of the cost matrix");
     else if (ps->samples < all * 0.995)
-        fprintf(out, "; %.2g%% of the pairs measured, the others from the cost matrix",
-                fmin(99, 100 * ps->samples / all));
+        fprintf(out, "; %.2g%% of the pairs measured, the others%s from the cost matrix",
+                fmin(99, 100 * ps->samples / all), some_unseen(g) ? " (pale)" : "");
     if (g->span > 1)
         fprintf(out, "; a cell is the worst of %s x %d", plot_count(side, g->span, ""), g->span);
     putc('\n', out);
 }
 
-static void write_title(const struct map *g, FILE *out)
+/* The worst part that is called out, or the shape of the fabric where none is. */
+static const struct plot_call *worst_call(const struct plot_calls *calls)
 {
+    const struct plot_call *worst = NULL;
+
+    for (int i = 0; i < calls->count; i++)
+        if (!worst || calls->call[i].factor < worst->factor)
+            worst = &calls->call[i];
+    return worst;
+}
+
+static void write_title(const struct map *g, const struct plot_calls *calls, FILE *out)
+{
+    const struct plot_call *worst = worst_call(calls);
     const struct topo *t = &g->ps->m->topo;
     char a[PLOT_TEXT], b[PLOT_TEXT], c[PLOT_TEXT];
     bool gpus = t->endpoint[0].kind == ENDPOINT_GPU;
@@ -191,6 +228,11 @@ static void write_title(const struct map *g, FILE *out)
             plot_count(b, t->hosts, "host"));
     if (t->group[LEVEL_RACK].count > 1)
         fprintf(out, " in %s", plot_count(c, t->group[LEVEL_RACK].count, "rack"));
+    if (worst)
+        fprintf(out, ": %s%s %s", worst->name, worst->factor > 0 && worst->factor < 1 ? " at" : "",
+                worst->what);
+    if (calls->count + calls->more > 1)
+        fprintf(out, ", and %d more", calls->count + calls->more - 1);
     putc('\n', out);
 }
 
@@ -202,7 +244,7 @@ static int write_meta(const struct map *g, const struct plot_axis *axis,
 
     if (plot_begin(&out, dir, "heat_meta.tsv", "key\tvalue", err) < 0)
         return -1;
-    write_title(g, out.stream);
+    write_title(g, calls, out.stream);
     subtitle(g, out.stream);
     fprintf(
         out.stream,
@@ -223,11 +265,45 @@ static int write_all(const struct map *g, const char *dir, struct err *err)
     plot_calls_of(&calls, g->ps, g->rate, g->blocks, g->span);
     if (write_matrix(g, g->rate, dir, "heat_GBps.bin", err) == 0 &&
         write_matrix(g, g->share, dir, "heat_share.bin", err) == 0 &&
-        write_cells(g, dir, err) == 0 && plot_axis_write(&axis, dir, err) == 0 &&
-        plot_calls_write(&calls, dir, err) == 0)
+        write_matrix(g, g->seen, dir, "heat_seen.bin", err) == 0 && write_cells(g, dir, err) == 0 &&
+        plot_axis_write(&axis, dir, err) == 0 && plot_calls_write(&calls, dir, err) == 0)
         rc = write_meta(g, &axis, &calls, dir, err);
     plot_axis_free(&axis);
     return rc;
+}
+
+/* --- cells --- */
+
+/* How many endpoints in a row share a coordinate, where all such runs are equally long; else 0. */
+static int even_run(const struct pairs *ps, enum level level)
+{
+    int run = 0, length = 0;
+
+    for (int i = 0; i <= ps->n; i++) {
+        const int *at = i < ps->n ? ps->m->topo.endpoint[ps->order[i]].place.at : NULL;
+        if (i && (!at || at[level] != ps->m->topo.endpoint[ps->order[i - 1]].place.at[level])) {
+            if (run && length != run)
+                return 0;
+            run = length;
+            length = 0;
+        }
+        length++;
+    }
+    return run;
+}
+
+/* Endpoints of a cell: a cell never holds parts of two racks (else hosts) where these are of one
+ * size, or the border between them would be drawn where it is not. */
+static int span_of(const struct pairs *ps)
+{
+    int least = (ps->n + BLOCKS_MAX - 1) / BLOCKS_MAX;
+    int rack = even_run(ps, LEVEL_RACK), host = even_run(ps, LEVEL_HOST);
+    int unit = rack && rack < ps->n ? rack : host ? host : 1;
+
+    for (int span = least; span <= unit; span++)
+        if (unit % span == 0)
+            return span;
+    return (least + unit - 1) / unit * unit;
 }
 
 int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err)
@@ -235,14 +311,16 @@ int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err)
     struct map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
     int rc = -1;
 
-    g.span = (ps->n + BLOCKS_MAX - 1) / BLOCKS_MAX;
+    g.span = g.heat.span = span_of(ps);
     g.blocks = (ps->n + g.span - 1) / g.span;
     g.rate = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
     g.share = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
+    g.seen = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
     fill(&g);
     if (scale(&g, err) == 0)
         rc = write_all(&g, dir, err);
     free(g.rate);
     free(g.share);
+    free(g.seen);
     return rc;
 }

@@ -16,14 +16,6 @@ enum {
 
 /* --- tables --- */
 
-static void print_number(FILE *out, double v)
-{
-    if (isfinite(v))
-        fprintf(out, "\t%.6g", v);
-    else
-        fputs("\tNaN", out);
-}
-
 static void print_bar(FILE *out, const struct step_scene *s, int i)
 {
     const struct step_bar *b = &s->all->bar[i];
@@ -38,7 +30,7 @@ static void print_bar(FILE *out, const struct step_scene *s, int i)
     fprintf(out, "\t%s", plot_text(text, b->model, 100));
     fprintf(out, "\t%s", plot_text(text, b->layout, 100));
     for (size_t k = 0; k < sizeof(number) / sizeof(*number); k++)
-        print_number(out, number[k]);
+        plot_number(out, number[k]);
     fputc('\n', out);
 }
 
@@ -79,7 +71,7 @@ static void print_parts(FILE *out, const struct step_scene *s, int i)
                 from + v, step_look[p].rgb, ink_on(step_look[p].rgb));
         if (!isnan(at))
             fprintf(out, "%.0f%%", 100 * v / sec);
-        print_number(out, at);
+        plot_number(out, at);
         fputc('\n', out);
         from += v;
     }

@@ -65,11 +65,11 @@ static void scene_open(struct scene *s, int hosts, int per, const char *name)
 
 static void scene_close(struct scene *s)
 {
-    static const char *const names[] = {"busbw.tsv",      "busbw_panel.tsv", "busbw_label.tsv",
-                                        "busbw_peak.tsv", "heat_GBps.bin",   "heat_share.bin",
-                                        "heat_meta.tsv",  "heat_tick.tsv",   "heat_line.tsv",
-                                        "heat_cell.tsv",  "heat_call.tsv",   "dist.tsv",
-                                        "dist_tier.tsv",  "dist_meta.tsv",   "dist_density.tsv"};
+    static const char *const names[] = {
+        "busbw.tsv",     "busbw_panel.tsv", "busbw_label.tsv", "busbw_peak.tsv",
+        "heat_GBps.bin", "heat_share.bin",  "heat_seen.bin",   "heat_meta.tsv",
+        "heat_tick.tsv", "heat_line.tsv",   "heat_cell.tsv",   "heat_call.tsv",
+        "dist.tsv",      "dist_tier.tsv",   "dist_meta.tsv",   "dist_density.tsv"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char *path = file_join(s->dir, names[i]);
@@ -249,7 +249,8 @@ static void heat_shows_the_slow_host_as_row_and_column(void **state)
     assert_string_equal(cell(&t, 0, "place"), "5");
     tsv_free(&t);
     table(&t, &s, "heat_meta.tsv");
-    assert_string_equal(meta(&t, "title"), "Pair bandwidth, 8 ranks on 8 hosts in 4 racks");
+    assert_string_equal(meta(&t, "title"),
+                        "Pair bandwidth, 8 ranks on 8 hosts in 4 racks: node-5 at 50% of expected");
     assert_non_null(
         strstr(meta(&t, "subtitle"), "from the tiers and exceptions of the cost matrix"));
     assert_string_equal(meta(&t, "axis"), "host node-…");
@@ -296,12 +297,61 @@ static void five_thousand_endpoints_are_blocks_that_keep_one_bad_pair(void **sta
     measure(&s, 0, 1, 8);
     draw_pairs(&s, &s.p);
     table(&t, &s, "heat_meta.tsv");
-    assert_string_equal(meta(&t, "span"), "5");
-    assert_string_equal(meta(&t, "blocks"), "1000");
-    assert_non_null(strstr(meta(&t, "subtitle"), "a cell is the worst of 5 x 5"));
+    assert_string_equal(meta(&t, "span"), "8"); /* two racks: five would cut every other one */
+    assert_string_equal(meta(&t, "blocks"), "625");
+    assert_non_null(strstr(meta(&t, "subtitle"), "a cell is the worst of 8 x 8"));
     tsv_free(&t);
-    assert_float_equal(bin(&s, "heat_share.bin", 4321 / 5, 1234 / 5), 20, 0.1);
-    assert_float_equal(bin(&s, "heat_share.bin", 4321 / 5, 1234 / 5 + 1), 100, 0.1);
+    assert_float_equal(bin(&s, "heat_share.bin", 4321 / 8, 1234 / 8), 20, 0.1);
+    assert_float_equal(bin(&s, "heat_share.bin", 4321 / 8, 1234 / 8 + 1), 100, 0.1);
+    scene_close(&s);
+}
+
+static void cells_divide_racks(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct tsv t;
+
+    scene_open(&s, 60, 36, "node-%d"); /* 30 racks of 72: cells of 3 x 3 */
+    draw_pairs(&s, NULL);
+    table(&t, &s, "heat_meta.tsv");
+    assert_string_equal(meta(&t, "span"), "3");
+    tsv_free(&t);
+    scene_close(&s);
+    scene_open(&s, 30, 140, "node-%d"); /* 15 racks of 280: 5 divides them */
+    draw_pairs(&s, NULL);
+    table(&t, &s, "heat_meta.tsv");
+    assert_string_equal(meta(&t, "span"), "5");
+    tsv_free(&t);
+    scene_close(&s);
+    scene_open(&s, 32, 129, "node-%d"); /* 16 racks of 258: 5 does not, 6 does */
+    draw_pairs(&s, NULL);
+    table(&t, &s, "heat_meta.tsv");
+    assert_string_equal(meta(&t, "span"), "6");
+    tsv_free(&t);
+    scene_close(&s);
+}
+
+static void cells_that_nobody_measured_are_told_from_measured_ones(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct tsv t;
+
+    scene_open(&s, 4, 1, "node-%d");
+    measure(&s, 0, 1, 1);
+    measure(&s, 2, 0, 0.25);
+    draw_pairs(&s, &s.p);
+    assert_float_equal(bin(&s, "heat_seen.bin", 0, 1), 1, 0);
+    assert_float_equal(bin(&s, "heat_seen.bin", 2, 0), 1, 0);
+    assert_float_equal(bin(&s, "heat_seen.bin", 0, 2), 0, 0);
+    table(&t, &s, "heat_meta.tsv");
+    assert_non_null(strstr(meta(&t, "subtitle"), "the others (pale) from the cost matrix"));
+    tsv_free(&t);
+    scene_close(&s);
+    scene_open(&s, 4, 1, "node-%d"); /* nothing measured: nothing to tell apart */
+    draw_pairs(&s, NULL);
+    assert_float_equal(bin(&s, "heat_seen.bin", 0, 2), 1, 0);
     scene_close(&s);
 }
 
@@ -331,7 +381,6 @@ static void the_slow_tail_is_counted_tier_by_tier(void **state)
     (void)state;
     struct scene s;
     struct tsv t;
-    double most = 0;
 
     scene_open(&s, 4, 1, "node-%d");
     for (int i = 0; i < 4; i++)
@@ -356,10 +405,44 @@ static void the_slow_tail_is_counted_tier_by_tier(void **state)
     assert_string_equal(meta(&t, "title"), "Inside a rack and between racks");
     assert_true(strtod(meta(&t, "lo"), NULL) < 70);
     tsv_free(&t);
-    table(&t, &s, "dist_density.tsv");
+    table(&t, &s, "dist_density.tsv"); /* so few are dots */
+    assert_int_equal(t.rows, 0);
+    tsv_free(&t);
+    table(&t, &s, "dist.tsv");
     for (int i = 0; i < t.rows; i++)
+        assert_true(fabs(number(&t, i, "aside")) < 1);
+    tsv_free(&t);
+    scene_close(&s);
+}
+
+static void an_outline_ends_where_the_samples_do(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct tsv t;
+    double most = 0, lo = INFINITY, hi = 0;
+
+    scene_open(&s, 20, 1, "node-%d");
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 20; k++)
+            if (i / 2 != k / 2)
+                measure(&s, i, k, 0.25 * (0.95 + 0.001 * ((i * 20 + k) % 100)));
+    draw_pairs(&s, &s.p);
+    table(&t, &s, "dist_density.tsv");
+    assert_true(t.rows > 100);
+    for (int i = 0; i < t.rows; i++) {
         most = fmax(most, number(&t, i, "density"));
+        lo = fmin(lo, number(&t, i, "share_percent"));
+        hi = fmax(hi, number(&t, i, "share_percent"));
+    }
+    tsv_free(&t);
     assert_float_equal(most, 1, 1e-9);
+    table(&t, &s, "dist_tier.tsv");
+    assert_float_equal(lo, number(&t, 0, "min"), 1e-3);
+    assert_float_equal(hi, number(&t, 0, "max"), 1e-3);
+    tsv_free(&t);
+    table(&t, &s, "dist.tsv");
+    assert_true(isnan(number(&t, 0, "aside")));
     tsv_free(&t);
     scene_close(&s);
 }
@@ -542,8 +625,11 @@ int main(void)
         cmocka_unit_test(heat_shows_the_slow_host_as_row_and_column),
         cmocka_unit_test(a_host_without_data_is_missing_and_named),
         cmocka_unit_test(five_thousand_endpoints_are_blocks_that_keep_one_bad_pair),
+        cmocka_unit_test(cells_divide_racks),
+        cmocka_unit_test(cells_that_nobody_measured_are_told_from_measured_ones),
         cmocka_unit_test(names_of_hosts_cannot_leave_their_cell),
         cmocka_unit_test(the_slow_tail_is_counted_tier_by_tier),
+        cmocka_unit_test(an_outline_ends_where_the_samples_do),
         cmocka_unit_test(rows_of_a_large_distribution_stand_for_all_its_pairs),
         cmocka_unit_test(busbw_has_measured_expected_and_peak),
         cmocka_unit_test(labels_at_the_ends_of_lines_never_cover_each_other),
