@@ -9,12 +9,12 @@ eval number('bars', 'N'); eval number('to_s', 'TO'); eval number('scale', 'SCALE
 eval number('label_pixels', 'LABEL_W'); eval number('area_pixels', 'AREA_W')
 eval number('key_lines', 'KEYS'); eval number('measured', 'MEASURED')
 if (!(N >= 1)) { printerr 'no predicted steps in '.META; exit status 65 }
-eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE'); eval text('unit', 'UNIT')
+eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE'); eval text('unit', 'UNIT'); eval text('notes', 'NOTES'); eval text('axis', 'AXIS')
 
 # --- layout, in pixels ---
 SLOT = N <= 3 ? 130 : N <= 10 ? 96 : 76
 LEFT = 96 + LABEL_W; RIGHT = MEASURED > 0 ? 540 : 440
-KEY_Y = 172; TOP = KEY_Y + 44 * KEYS + 10; BOTTOM = 130
+KEY_Y = strlen(NOTES) ? 212 : 172; TOP = KEY_Y + 44 * KEYS + 10; BOTTOM = 130
 AREA_H = N * SLOT + 20
 WIDTH = LEFT + AREA_W + RIGHT; WIDTH = WIDTH < 1700 ? 1700 : WIDTH
 HEIGHT = TOP + AREA_H + BOTTOM
@@ -24,6 +24,7 @@ set output OUT
 set multiplot
 set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
 set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+if (strlen(NOTES)) { set label 3 plain(NOTES) at screen sx(60), screen sy(156) left font B20 textcolor rgb INK }
 
 # --- the legend: pixels are the coordinates ---
 set lmargin at screen 0; set rmargin at screen 1; set tmargin at screen 1; set bmargin at screen 0
@@ -34,7 +35,7 @@ LEGEND = KEYS > 0 ? 'yes' : ''
 if (KEYS > 0) {
     plot KEY skip 1 using (60 + $5):(KEY_Y + 44 * $4):(60 + $5):(84 + $5):(KEY_Y + 44 * $4 - 12):(KEY_Y + 44 * $4 + 12):3 with boxxyerror lc rgb variable, \
          KEY skip 1 using (94 + $5):(KEY_Y + 44 * $4):(label(strcol(2))) with labels left font F17 textcolor rgb INK
-    unset label 1; unset label 2
+    unset label 1; unset label 2; unset label 3
 }
 
 # --- the bars, the first on top ---
@@ -43,7 +44,7 @@ set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA_H)
 set border 3 lc rgb SOFT lw 1
 set grid xtics lc rgb GRID lw 1 lt 1
 set xtics nomirror out scale 0.6 font F18 textcolor rgb INK
-set xlabel 'time of a step ('.plain(UNIT).')' font F20 offset 0,-0.2
+set xlabel plain(AXIS).' ('.plain(UNIT).')' font F20 offset 0,-0.2
 set xrange [0 : TO * SCALE]; set yrange [N + 0.5 + 10. / SLOT : 0.5 - 10. / SLOT]
 H = 0.29; LINE_H = 15. / SLOT; THIN = 0.36; PALE = '#f3cf9b'
 END = TO * SCALE

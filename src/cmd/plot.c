@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -67,9 +68,10 @@ static int take_word(void *args, char *word, struct err *err)
 
 static const struct opt options[] = {
     {"format", 'f', "FORMAT", "png (default), svg or pdf", OPT_CALL(take_format)},
-    {"output", 'o', "OUTDIR", "folder for the pictures (default: plots/ beside the input)",
+    {"output", 'o', "OUTDIR",
+     "folder for the pictures (default: plots/ of a campaign, NAME-plots beside a file)",
      OPT_INTO(struct args, out)},
-    {"terminal", 't', NULL, "print it here instead of drawing pictures",
+    {"terminal", 't', NULL, "print heat or step here instead of drawing pictures",
      OPT_INTO(struct args, terminal)},
     {"measured", 0, "LIST", "step, scaling: measured seconds of the steps: 4.7,-,5.1",
      OPT_INTO(struct args, files.measured)},
@@ -92,6 +94,11 @@ static int check(void *args, struct err *err)
 
     if (a->of_files && !f->paths)
         return err_usage(err, "%s: which %s?", plot_name[f->figure], holds[f->figure - PLOT_STEP]);
+    if (a->terminal && !a->of_files && a->figures & ~(1u << PLOT_HEAT | 1u << PLOT_STEP) &&
+        a->figures != PLOT_ALL)
+        return err_usage(err,
+                         "--terminal shows heat and step; the numbers of busbw: railgauge show "
+                         "MATRIX collectives; those of dist are in OUTDIR/data");
     if (f->measured && (!a->of_files || f->figure == PLOT_SCORE))
         return err_usage(err, "--measured is for step and scaling");
     if (f->top && (!a->of_files || f->figure != PLOT_STEP))
@@ -148,6 +155,24 @@ static int print_terminal(const struct args *a, struct err *err)
     return rc;
 }
 
+/* What --terminal shows of a campaign: its pair maps, or its predicted steps. */
+static int print_figures(const struct args *a, struct err *err)
+{
+    struct plot_files steps = {.figure = PLOT_STEP};
+    int rc = 0;
+
+    if (a->figures == PLOT_ALL || a->figures & (1u << PLOT_HEAT))
+        rc = print_terminal(a, err);
+    if (rc == 0 && a->figures != PLOT_ALL && a->figures & (1u << PLOT_STEP)) {
+        char *file = file_join(a->path, "prediction.json");
+        MEM_PUSH(steps.path, steps.paths) = file;
+        rc = plot_files_print(&steps, err);
+        free(file);
+        free(steps.path);
+    }
+    return rc;
+}
+
 /* Drawn, or printed where gnuplot is not. */
 static int draw(const struct args *a, struct err *err)
 {
@@ -183,7 +208,7 @@ int cmd_plot(int argc, char **argv)
     if (!a.terminal)
         rc = draw(&a, &err);
     else
-        rc = a.of_files ? plot_files_print(&a.files, &err) : print_terminal(&a, &err);
+        rc = a.of_files ? plot_files_print(&a.files, &err) : print_figures(&a, &err);
     free(a.files.path);
     return rc < 0 ? cmd_fail("plot", &err) : EXIT_GOOD;
 }

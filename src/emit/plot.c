@@ -133,12 +133,15 @@ out:
 
 char *plot_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
     struct stat st;
 
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return file_join(path, "plots");
-    return slash ? mem_printf("%.*s/plots", (int)(slash - path), path) : mem_strdup("plots");
+    if (!strcmp(name, "matrix.json") && slash)
+        return mem_printf("%.*s/plots", (int)(slash - path), path);
+    return mem_printf("%.*s-plots", (int)(dot > name ? (size_t)(dot - path) : strlen(path)), path);
 }
 
 /* The predicted steps of a campaign, when they are asked for; a file without one takes the figure

@@ -57,7 +57,9 @@ int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
  * predicted. */
 int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
                   struct plot_result *r, struct err *err);
-/* "plots" in the folder path, or beside the file path; the caller frees. */
+/* Where the pictures of path go: "DIR/plots" of a campaign folder or of its matrix.json; of any
+ * other file a folder of its own beside it ("best-plots" of best.json), so that nothing is drawn
+ * into a folder "plots" that somebody else made.  The caller frees. */
 char *plot_folder(const char *path);
 void plot_result_free(struct plot_result *r);
 

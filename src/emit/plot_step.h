@@ -9,12 +9,13 @@
  *   step_key.tsv     part name rgb line at   (legend: line and pixels from the left)
  *   step_text.tsv    row label detail speed time
  *   scaling.tsv      line series gpus tokens_per_s_per_gpu efficiency lo hi measured   (the last
- *                    four in percent of the series' smallest job)
+ *                    four in percent of the series' smallest job, lo and hi without the errors
+ *                    that both share)
  *   scaling_label.tsv  line series value at
  *   scaling_tick.tsv   gpus text
  *   score.tsv        panel id colour group test measured_s predicted_s   (panel 2: with an anchor)
  *   score_group.tsv  panel colour name text
- *   score_panel.tsv  panel title text points x y   (of the list of groups)
+ *   score_panel.tsv  panel title text points
  *   step_meta.tsv, scaling_meta.tsv, score_meta.tsv   key value */
 #ifndef RG_PLOT_STEP_H
 #define RG_PLOT_STEP_H
@@ -54,6 +55,8 @@ struct step_bar {
     double hidden;                     /* s of messages that nobody waits for */
     double tokens_per_gpu, mfu, ranks; /* per second */
     double part[STEP_PARTS];           /* s, they add up to sec */
+    double times; /* all times above are multiplied with this, so that equal numbers of tokens are
+                     compared; 0: they are those of one step */
 };
 
 struct step_bars {
@@ -68,6 +71,11 @@ int step_bars_add(struct step_bars *b, const char *label, const char *path, stru
 /* "1.23,-,0.98": measured seconds of the bars in their order, "-" for none. */
 int step_bars_measured(struct step_bars *b, const char *list, struct err *err);
 void step_bars_free(struct step_bars *b);
+
+/* The share of a step that waits for messages; NAN: it came without its terms. */
+double step_messages(const struct step_bar *b);
+/* By how much a is slower than b (their ratio) if all messages of both took f times as long. */
+double step_ratio(const struct step_bar *a, const struct step_bar *b, double f);
 
 /* Does the file begin as JSON does?  (The others are tables.) */
 bool step_is_json(const char *path);
@@ -85,6 +93,7 @@ struct scaling_point {
     double gpus;
     double value, lo, hi, measured; /* tokens/s of a GPU, or of unknown unit when only seconds and
                                        an equal batch of each GPU are known; NAN: not known */
+    double messages;                /* share of the step that waits for messages; NAN: not known */
 };
 
 struct scaling_series {

@@ -18,7 +18,7 @@ enum {
 
 static void print_bar(FILE *out, const struct step_scene *s, int i)
 {
-    const struct step_bar *b = &s->all->bar[i];
+    const struct step_bar *b = &s->bar[i];
     const double number[] = {b->ranks,          b->sec, b->lo, b->hi, b->measured, b->hidden,
                              b->tokens_per_gpu, b->mfu};
     char text[PLOT_TEXT];
@@ -60,13 +60,13 @@ static double place_for_number(const struct step_scene *s, const struct step_bar
 
 static void print_parts(FILE *out, const struct step_scene *s, int i)
 {
-    double from = 0, sec = s->all->bar[i].sec;
+    double from = 0, sec = s->bar[i].sec;
 
     for (int p = 0; p < STEP_PARTS; p++) {
         double v = s->part[i][p];
         if (!(v > 0))
             continue;
-        double at = p == STEP_WHOLE ? NAN : place_for_number(s, &s->all->bar[i], from, from + v);
+        double at = p == STEP_WHOLE ? NAN : place_for_number(s, &s->bar[i], from, from + v);
         fprintf(out, "%d\t%d\t%s\t%.6g\t%.6g\t%u\t%u\t", i + 1, p + 1, step_look[p].name, from,
                 from + v, step_look[p].rgb, ink_on(step_look[p].rgb));
         if (!isnan(at))
@@ -93,7 +93,7 @@ static int write_bars(const struct step_scene *s, const char *dir, struct err *e
         plot_begin(&text, dir, "step_text.tsv", "row\tlabel\tdetail\tspeed\ttime", err) < 0)
         goto out;
     for (int i = 0; i < s->bars; i++) {
-        const struct step_bar *b = &s->all->bar[i];
+        const struct step_bar *b = &s->bar[i];
         print_bar(bar.stream, s, i);
         print_parts(part.stream, s, i);
         step_label(label, b), step_detail(detail, s, b), step_time(time, b), step_speed(speed, b);
@@ -127,8 +127,8 @@ static int widest(const struct step_scene *s)
     int most = 1;
 
     for (int i = 0; i < s->bars; i++) {
-        step_label(label, &s->all->bar[i]);
-        step_detail(detail, s, &s->all->bar[i]);
+        step_label(label, &s->bar[i]);
+        step_detail(detail, s, &s->bar[i]);
         most = pixels_of(label) * 11 / 10 > most ? pixels_of(label) * 11 / 10 : most; /* bold */
         most = pixels_of(detail) > most ? pixels_of(detail) : most;
     }
@@ -174,6 +174,12 @@ static int write_meta(const struct step_scene *s, const char *dir, struct err *e
             minutes ? "minutes"
             : small ? "ms"
                     : "s");
+    char tokens[PLOT_TEXT];
+    if (isnan(s->tokens))
+        fputs("axis\ttime of a step\n", out.stream);
+    else
+        fprintf(out.stream, "axis\ttime for %.60s of a GPU\n",
+                plot_count(tokens, lround(s->tokens), "token"));
     fprintf(out.stream, "label_pixels\t%d\narea_pixels\t%d\nkey_lines\t%d\nmeasured\t%d\n",
             widest(s), AREA_PIXELS, s->key_lines, s->measured);
     return file_commit(&out, err);
@@ -209,7 +215,7 @@ static void strip(char *out, size_t size, const struct step_scene *s, int i, int
 int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, struct err *err)
 {
     char label[PLOT_TEXT], time[PLOT_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], range[PLOT_TEXT];
-    char bar[400], speed[PLOT_TEXT];
+    char bar[400], speed[PLOT_TEXT], note[STEP_NOTES];
     struct table t;
     struct step_scene s;
 
@@ -219,11 +225,12 @@ int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, s
     table_init(&t, "lllrl");
     table_row(&t, "layout", "step", "interval", "tokens/s/GPU", "█ computes ▒ sends ░ waits");
     for (int i = 0; i < s.bars; i++) {
-        const struct step_bar *one = &b->bar[i];
+        const struct step_bar *one = &s.bar[i];
         step_label(label, one);
         step_time(time, one);
-        snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, one->lo),
-                 units_seconds_text(hi, one->hi));
+        snprintf(range, sizeof(range), "%s .. %s",
+                 units_seconds_text(lo, one->lo / step_times(one)),
+                 units_seconds_text(hi, one->hi / step_times(one)));
         plot_count(speed, isnan(one->tokens_per_gpu) ? 0 : lround(one->tokens_per_gpu), "");
         strip(bar, sizeof(bar), &s, i, width < 20 ? 20 : width > 100 ? 100 : width);
         table_row(&t, label, time, isnan(one->lo) ? NULL : range,
@@ -231,5 +238,8 @@ int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, s
     }
     table_print(out, &t, 0);
     table_free(&t);
+    step_notes(note, &s);
+    if (*note)
+        fprintf(out, "\n%s\n", note);
     return 0;
 }

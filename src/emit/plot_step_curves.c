@@ -25,6 +25,40 @@ static double efficiency(const struct scaling_series *one, double v, bool measur
     return 100 * v / base_of(one, measured);
 }
 
+/* Half the width of an interval on a logarithmic scale; 0 where there is none. */
+static double width_of(const struct scaling_point *p)
+{
+    double w = log(p->hi / p->lo) / 2;
+
+    return isfinite(w) ? w : 0;
+}
+
+/* Efficiency if all messages took f times as long, in p as in the smallest job. */
+static double if_messages(const struct scaling_series *one, const struct scaling_point *p, double f)
+{
+    const struct scaling_point *base = &one->point[0];
+    double m = isnan(p->messages) ? 0 : p->messages,
+           m0 = isnan(base->messages) ? 0 : base->messages;
+
+    return efficiency(one, p->value * (1 + (f - 1) * m0) / (1 + (f - 1) * m), false);
+}
+
+/* The interval of p's efficiency, one end of it: sign -1 or 1.  A factor that is wrong in the whole
+ * step of both jobs cancels.  What stays: messages that are off against computing by as much as the
+ * whole step may be, and what p's interval has beyond that of the smallest job (in squares, as
+ * independent errors add up). */
+static double ratio_end(const struct scaling_series *one, const struct scaling_point *p, int sign)
+{
+    double w = width_of(p), w0 = width_of(&one->point[0]), eff = efficiency(one, p->value, false);
+    double more = log(if_messages(one, p, exp(w)) / eff);
+    double less = log(if_messages(one, p, exp(-w)) / eff);
+    double mixed = sign < 0 ? fmin(more, less) : fmax(more, less);
+
+    if (isnan(p->lo) || isnan(p->hi))
+        return NAN;
+    return eff * exp(sign * sqrt(mixed * mixed + fmax(0, w * w - w0 * w0)));
+}
+
 struct range {
     double from, to; /* GPUs */
     double lo, hi;   /* percent */
@@ -49,8 +83,8 @@ static struct range range_of(const struct scaling *s)
             r.from = fmin(r.from, p->gpus);
             r.to = fmax(r.to, p->gpus);
             widen(&r, efficiency(one, p->value, false));
-            widen(&r, efficiency(one, p->lo, false));
-            widen(&r, efficiency(one, p->hi, false));
+            widen(&r, ratio_end(one, p, -1));
+            widen(&r, ratio_end(one, p, 1));
             widen(&r, efficiency(one, p->measured, true));
         }
     r.lo = fmax(0, 10 * floor((r.lo - 0.5) / 10));
@@ -89,8 +123,8 @@ static int write_lines(const struct scaling *s, const char *dir, struct err *err
             else
                 fputs("\tNaN", out.stream);
             print_percent(out.stream, efficiency(one, p->value, false));
-            print_percent(out.stream, efficiency(one, p->lo, false));
-            print_percent(out.stream, efficiency(one, p->hi, false));
+            print_percent(out.stream, ratio_end(one, p, -1));
+            print_percent(out.stream, ratio_end(one, p, 1));
             print_percent(out.stream, efficiency(one, p->measured, true));
             fputc('\n', out.stream);
         }
@@ -192,11 +226,10 @@ static int write_meta(const struct scaling *s, const struct range *r, const char
     if (plot_begin(&out, dir, "scaling_meta.tsv", "key\tvalue", err) < 0)
         return -1;
     fprintf(out.stream, "title\tScaling efficiency\n");
-    fprintf(out.stream,
-            "subtitle\t%s, relative to the smallest job of each line%s%s; dashed: ideal\n",
-            s->tokens ? "tokens/s of a GPU" : "speed of a GPU, its batch the same at any size",
-            intervals ? "; shade: interval of the prediction" : "",
-            measured ? "; diamond: measured" : "");
+    fprintf(
+        out.stream, "subtitle\t%s, relative to the smallest job of each line%s%s; dashed: ideal\n",
+        s->tokens ? "tokens/s of a GPU" : "speed of a GPU, its batch the same at any size",
+        intervals ? "; shade: interval of the ratio" : "", measured ? "; diamond: measured" : "");
     fprintf(out.stream, "series\t%d\nfrom\t%g\nto\t%g\nlo\t%g\nhi\t%g\n", s->count, r->from, r->to,
             r->lo, r->hi);
     return file_commit(&out, err);

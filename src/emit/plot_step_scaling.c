@@ -80,7 +80,7 @@ static int optional(const struct tsv *t, int row, int col, double *out, struct e
 static int read_row(struct scaling *s, const struct tsv *t, int row, const struct columns *c,
                     struct err *err)
 {
-    struct scaling_point p = {.value = NAN};
+    struct scaling_point p = {.value = NAN, .messages = NAN};
     double tokens;
 
     if (tsv_double(t, row, c->gpus, 1, 1e9, &p.gpus, err) < 0 ||
@@ -167,7 +167,7 @@ int scaling_of_steps(struct scaling *s, const struct step_bars *b, struct err *e
         char *name = one->given ? mem_strdup(one->given) : name_of(one);
         rc = add(s, name,
                  (struct scaling_point){one->ranks, one->tokens_per_gpu, each / one->hi,
-                                        each / one->lo, each / one->measured},
+                                        each / one->lo, each / one->measured, step_messages(one)},
                  one->file, "; LABEL=FILE tells series apart", err);
         free(name);
     }

@@ -20,7 +20,11 @@ extern const struct step_look step_look[STEP_PARTS];
 /* What is drawn of all bars. */
 struct step_scene {
     const struct step_bars *all;
+    struct step_bar bar[STEP_TOP_MAX]; /* those that are drawn, their times made comparable; nothing
+                                          in it is owned */
     int bars;
+    int alike;     /* so many from the first on cannot be told apart from it; 0: none */
+    double tokens; /* of one GPU behind the times, where steps have different numbers; else NAN */
     double part[STEP_TOP_MAX][STEP_PARTS];
     bool shown[STEP_PARTS];
     bool same_model, same_ranks, same_how, measured, intervals, hidden;
@@ -37,6 +41,11 @@ void step_label(char out[PLOT_TEXT], const struct step_bar *b);
 void step_detail(char out[PLOT_TEXT], const struct step_scene *s, const struct step_bar *b);
 void step_time(char out[PLOT_TEXT], const struct step_bar *b);  /* "7.45 s, measured ..." */
 void step_speed(char out[PLOT_TEXT], const struct step_bar *b); /* "714 tokens/s/GPU, MFU 41%" */
+/* What its times were multiplied with. */
+double step_times(const struct step_bar *b);
+/* Which bars cannot be told apart, and what was made equal; "" where neither. */
+enum { STEP_NOTES = 320 };
+void step_notes(char out[STEP_NOTES], const struct step_scene *s);
 /* Lines of the table of words: title and subtitle. */
 void step_title(FILE *out, const struct step_scene *s);
 

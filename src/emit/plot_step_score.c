@@ -35,7 +35,8 @@ struct scatter {
     int groups;
     int by, test_column, id;
     int panels, left_out, tests;
-    double lo, hi; /* s, both axes */
+    double lo, hi;             /* s, measured */
+    double ratio_lo, ratio_hi; /* predicted / measured */
 };
 
 /* --- choosing --- */
@@ -108,17 +109,24 @@ static void order_groups(struct scatter *s)
     s->group = sorted;
 }
 
+/* Equal room for too fast and too slow, a quarter off at least. */
 static void range_of(struct scatter *s)
 {
+    double most = 1.25;
+
     s->lo = INFINITY;
     for (int i = 0; i < s->points; i++) {
         const struct score_dot *p = &s->point[i];
-        s->lo = fmin(s->lo, fmin(p->measured, p->predicted) / 1.25);
-        s->hi = fmax(s->hi, fmax(p->measured, p->predicted) * 1.25);
+        double ratio = p->predicted / p->measured;
+        s->lo = fmin(s->lo, p->measured / 1.25);
+        s->hi = fmax(s->hi, p->measured * 1.25);
+        most = fmax(most, fmax(ratio, 1 / ratio) * 1.04);
     }
     double more = sqrt(fmax(1, 10 / (s->hi / s->lo))); /* a decade at least */
     s->lo /= more;
     s->hi *= more;
+    s->ratio_lo = 1 / most;
+    s->ratio_hi = most;
 }
 
 static void scatter_free(struct scatter *s)
@@ -199,28 +207,6 @@ static void name_of(char out[PLOT_TEXT], const struct scatter *s, int colour)
         plot_text(out, *s->group[colour].name ? s->group[colour].name : "(not said)", NAME_CHARS);
 }
 
-/* Where the list of groups hides fewer points: above the line on the left, or below on the right.
- */
-static const struct corner {
-    double x, y;                   /* of its first line, shares of the axes */
-    double left, right, low, high; /* what it covers */
-} corner[] = {{0.03, 0.965, 0, 0.7, 0.74, 1}, {0.36, 0.24, 0.34, 1, 0, 0.27}};
-
-static const struct corner *corner_of(const struct scatter *s, int panel)
-{
-    int hidden[2] = {0, 0};
-
-    for (int i = 0; i < s->points; i++)
-        for (int k = 0; k < 2; k++) {
-            const struct score_dot *p = &s->point[i];
-            double x = log(p->measured / s->lo) / log(s->hi / s->lo);
-            double y = log(p->predicted / s->lo) / log(s->hi / s->lo);
-            hidden[k] += p->panel == panel && x > corner[k].left && x < corner[k].right &&
-                         y > corner[k].low && y < corner[k].high;
-        }
-    return &corner[hidden[1] < hidden[0]];
-}
-
 /* --- tables --- */
 
 static int write_points(const struct scatter *s, const char *dir, struct err *err)
@@ -248,14 +234,12 @@ static int write_groups(const struct scatter *s, const char *dir, struct err *er
     int rc = -1;
 
     if (plot_begin(&out, dir, "score_group.tsv", "panel\tcolour\tname\ttext", err) < 0 ||
-        plot_begin(&panel, dir, "score_panel.tsv", "panel\ttitle\ttext\tpoints\tx\ty", err) < 0)
+        plot_begin(&panel, dir, "score_panel.tsv", "panel\ttitle\ttext\tpoints", err) < 0)
         goto out;
     for (int p = 0; p < s->panels; p++) {
         struct figure all = figure_of(s, p, -1);
-        const struct corner *at = corner_of(s, p);
-        fprintf(panel.stream, "%d\t%s\tmedian error %.1f%%, %.0f%% of %d within 10%%\t%d\t%g\t%g\n",
-                p + 1, panel_title[p], 100 * all.median, 100. * all.near / all.n, all.n, all.n,
-                at->x, at->y);
+        fprintf(panel.stream, "%d\t%s\tmedian error %.1f%%, %.0f%% of %d within 10%%\t%d\n", p + 1,
+                panel_title[p], 100 * all.median, 100. * all.near / all.n, all.n, all.n);
         for (int c = 0; c < colours_of(s); c++) {
             struct figure f = figure_of(s, p, c);
             name_of(name, s, c);
@@ -281,13 +265,17 @@ static int write_meta(const struct scatter *s, const char *dir, struct err *err)
         return -1;
     fprintf(out.stream, "title\tPredicted against measured: %s, median error %.1f%%\n",
             plot_count(count, all.n, "step"), 100 * all.median);
-    fprintf(out.stream, "subtitle\tline: equal; shade: within 10%%%s",
+    fprintf(out.stream,
+            "subtitle\tpredicted / measured: 1 is right, above is too slow; shade: within 10%%%s",
             s->tests ? "; triangles: test rows, never fitted" : "");
     if (s->left_out)
         fprintf(out.stream, "; %s without one of both left out",
                 plot_count(count, s->left_out, "row"));
-    fprintf(out.stream, "\npanels\t%d\ncolours\t%d\nothers\t%d\ntests\t%d\nlo\t%.6g\nhi\t%.6g\n",
-            s->panels, colours_of(s), s->groups > COLOURS, s->tests, s->lo, s->hi);
+    fprintf(out.stream,
+            "\npanels\t%d\ncolours\t%d\nothers\t%d\ntests\t%d\nlo\t%.6g\nhi\t%.6g\n"
+            "ratio_lo\t%.6g\nratio_hi\t%.6g\n",
+            s->panels, colours_of(s), s->groups > COLOURS, s->tests, s->lo, s->hi, s->ratio_lo,
+            s->ratio_hi);
     return file_commit(&out, err);
 }
 

@@ -243,7 +243,7 @@ holds() {
                 scaling) words=(scaling.tsv) ;;
                 score) words=(score.tsv) ;;
             esac
-            run --separate-stderr railgauge plot "$name" "${words[@]}" -f "$format"
+            run --separate-stderr railgauge plot "$name" "${words[@]}" -f "$format" -o plots
             [ "$status" -eq 0 ]
             [ -z "$stderr" ]
             [ "$output" = "plots/$name.$format" ]
@@ -261,6 +261,29 @@ holds() {
     holds plots/score.svg 'median error 10.0%' 'llama, H100: 2, median 12.5%' 'With one measured step'
 }
 
+@test "pictures of a file go into a folder of its own, never into somebody's plots" {
+    steps
+    mkdir plots
+    railgauge plot step one.json >/dev/null 2>&1
+    [ -s one-plots/data/step.tsv ]
+    [ -z "$(ls plots)" ]
+}
+
+@test "--terminal shows what was named, or says where it is" {
+    cp "$top/tests/golden/plots/steps/two.json" lab/prediction.json
+    run railgauge plot -t lab step
+    [ "$status" -eq 0 ]
+    [[ $output == *"pp=2,dp_shard=4,tp=8"* && $output != *"row sends to column"* ]]
+    run railgauge plot -t lab heat
+    [ "$status" -eq 0 ]
+    [[ $output == *"row sends to column"* ]]
+    for name in busbw dist; do
+        run railgauge plot -t lab "$name"
+        [ "$status" -eq 64 ]
+        [[ $output == *"--terminal shows heat and step"* ]]
+    done
+}
+
 @test "labels come from LABEL=FILE, and a name with an equals sign is a name" {
     steps
     cp one.json 'x=one.json'
@@ -276,7 +299,7 @@ holds() {
 @test "hostile labels are shown as they are and run nothing" {
     need_gnuplot
     steps
-    run --separate-stderr railgauge plot step '`touch pwned` a_b^{c}@&~%d<>=one.json' -f svg
+    run --separate-stderr railgauge plot step '`touch pwned` a_b^{c}@&~%d<>=one.json' -f svg -o plots
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
     grep -Fq '`touch pwned` a_b^{c}@&amp;~%d&lt;>' plots/step.svg
@@ -292,7 +315,7 @@ holds() {
         run --separate-stderr env PATH="$PWD/empty" "$railgauge" plot "$name" "$file"
         [ "$status" -eq 0 ]
         [[ $stderr == "railgauge plot: warning: no pictures: gnuplot was not found in PATH"* ]]
-        [ -s "plots/data/$name.tsv" ]
+        [ -s "${file%.*}-plots/data/$name.tsv" ]
         printed=$output
         run railgauge plot "$name" "$file" --terminal
         [ "$output" = "$printed" ]
@@ -319,9 +342,9 @@ holds() {
     railgauge search --fabric hgx-h100 --model llama3.1-8b --gpus 16 --json >s.json
     run railgauge plot step s.json --top 3
     [ "$status" -eq 0 ]
-    [ "$(tail -n +2 plots/data/step.tsv | wc -l)" -eq 3 ]
-    [ "$(tail -n +2 plots/data/step.tsv | cut -f 5 | head -1)" = "$(jq -r '.best[0].layout' s.json)" ]
-    cut -f 3 plots/data/step_part.tsv | grep -qx "matrix products"
+    [ "$(tail -n +2 s-plots/data/step.tsv | wc -l)" -eq 3 ]
+    [ "$(tail -n +2 s-plots/data/step.tsv | cut -f 5 | head -1)" = "$(jq -r '.best[0].layout' s.json)" ]
+    cut -f 3 s-plots/data/step_part.tsv | grep -qx "matrix products"
 }
 
 @test "a campaign that predicted has the step among its pictures" {

@@ -238,6 +238,69 @@ static void what_all_bars_share_is_said_once(void **state)
     step_bars_free(&b);
 }
 
+/* A bar of `sec` seconds, `messages` of it waiting for messages, good for half more or less. */
+static struct step_bar bar_of(double sec, double messages, double tokens_per_gpu)
+{
+    struct step_bar b = {.file = mem_strdup("f"),
+                         .model = mem_strdup("m"),
+                         .layout = mem_strdup(""),
+                         .how = mem_strdup(""),
+                         .sec = sec,
+                         .lo = sec / 1.5,
+                         .hi = sec * 1.5,
+                         .measured = NAN,
+                         .hidden = NAN,
+                         .tokens_per_gpu = tokens_per_gpu,
+                         .mfu = NAN,
+                         .ranks = 16};
+
+    b.part[STEP_LINEAR] = sec - messages;
+    b.part[STEP_DP] = messages;
+    return b;
+}
+
+static void steps_of_different_batches_are_compared_by_the_token(void **state)
+{
+    (void)state;
+    struct step_bars b = {0};
+    struct tsv t;
+
+    MEM_PUSH(b.bar, b.bars) = bar_of(0.6, 0.1, 13000);   /* 7,800 tokens */
+    MEM_PUSH(b.bar, b.bars) = bar_of(0.15, 0.01, 12000); /* 1,800 tokens: slower, and shorter */
+    draw(&b, 0);
+    table(&t, "step.tsv");
+    assert_float_equal(number(&t, 0, "step_s"), 0.6, 1e-6);
+    assert_float_equal(number(&t, 1, "step_s"), 0.65, 1e-6);
+    assert_float_equal(number(&t, 1, "hi_s"), 0.975, 1e-6);
+    tsv_free(&t);
+    table(&t, "step_meta.tsv");
+    assert_string_equal(meta(&t, "axis"), "time for 7,800 tokens of a GPU");
+    assert_non_null(strstr(meta(&t, "notes"), "different batches"));
+    tsv_free(&t);
+    table(&t, "step_text.tsv"); /* the step itself stays what it is */
+    assert_string_equal(cell(&t, 1, "time"), "150 ms");
+    tsv_free(&t);
+    step_bars_free(&b);
+}
+
+static void bars_whose_order_errors_of_messages_turn_round_are_not_told_apart(void **state)
+{
+    (void)state;
+    struct step_bars b = {0};
+    struct tsv t;
+
+    MEM_PUSH(b.bar, b.bars) = bar_of(1.00, 0.0, 1000);
+    MEM_PUSH(b.bar, b.bars) = bar_of(1.01, 0.0, 1000 / 1.01); /* nearer than predictions are good */
+    MEM_PUSH(b.bar, b.bars) = bar_of(1.08, 0.4, 1000 / 1.08); /* messages a third faster: 0.95 */
+    MEM_PUSH(b.bar, b.bars) = bar_of(1.08, 0.0, 1000 / 1.08); /* in both the same is wrong */
+    draw(&b, 0);
+    table(&t, "step_meta.tsv");
+    assert_string_equal(meta(&t, "notes"), "the first 3 cannot be told apart");
+    assert_string_equal(meta(&t, "axis"), "time of a step");
+    tsv_free(&t);
+    step_bars_free(&b);
+}
+
 static void a_step_without_terms_is_one_bar(void **state)
 {
     (void)state;
@@ -316,7 +379,10 @@ static void efficiency_is_relative_to_the_smallest_job_of_the_series(void **stat
     table(&t, "scaling.tsv");
     assert_string_equal(cell(&t, 0, "gpus"), "64"); /* sorted */
     assert_float_equal(number(&t, 1, "efficiency"), 90, 1e-9);
-    assert_float_equal(number(&t, 1, "lo"), 80, 1e-9);
+    assert_float_equal(number(&t, 0, "lo"), 100, 1e-9); /* 100 % of itself, however far it is off */
+    assert_float_equal(number(&t, 0, "hi"), 100, 1e-9);
+    assert_float_equal(number(&t, 1, "lo"), 90,
+                       1e-9); /* as wide as the reference: nothing of its own */
     assert_float_equal(number(&t, 1, "measured"), 80, 1e-9); /* of the measured one: 76 of 95 */
     assert_float_equal(number(&t, 3, "efficiency"), 50, 1e-9);
     assert_float_equal(number(&t, 3, "measured"), 60, 1e-9); /* its smallest was not measured */
@@ -456,21 +522,46 @@ static void many_groups_are_five_and_the_others(void **state)
     tsv_free(&t);
 }
 
-static void the_list_of_groups_goes_where_fewer_points_are(void **state)
+static void errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_do_not(void **state)
+{
+    (void)state;
+    struct scaling_point point[] = {{64, 100, 100 / 1.2, 120, NAN, 0.1},
+                                    {512, 90, 90 / 1.2, 108, NAN, 0.2},
+                                    {4096, 80, 40, 160, NAN, 0.1}};
+    struct scaling_series series = {"a", point, 3};
+    struct scaling s = {&series, 1, true};
+    struct err err = {0};
+    struct tsv t;
+
+    assert_int_equal(plot_data_scaling(&s, dir, &err), 0);
+    table(&t, "scaling.tsv");
+    /* Messages 1.2 times as long: 64 GPUs take 1.02, 512 take 1.04. */
+    assert_float_equal(number(&t, 1, "lo"), 90 * 1.02 / 1.04, 0.01);
+    assert_float_equal(number(&t, 1, "hi"), 90 * (1 - 0.1 / 6) / (1 - 0.2 / 6), 0.01);
+    /* The share of messages is the reference's, the interval is four times as wide. */
+    double own = sqrt(log(2) * log(2) - log(1.2) * log(1.2));
+    assert_float_equal(number(&t, 2, "hi"), 80 * exp(own), 0.01);
+    tsv_free(&t);
+}
+
+static void the_axis_of_a_score_holds_every_ratio(void **state)
 {
     (void)state;
     struct err err = {0};
     struct tsv t, out;
 
-    for (int high = 0; high < 2; high++) {
-        load_score(&t, high ? "id\tmeasured_s\tpredicted_s\na\t1\t90\nb\t100\t100\nc\t1\t1\n"
-                            : "id\tmeasured_s\tpredicted_s\na\t90\t1\nb\t100\t100\nc\t1\t1\n");
-        assert_int_equal(plot_data_score(&t, NULL, dir, &err), 0);
-        table(&out, "score_panel.tsv");
-        assert_true(high ? number(&out, 0, "y") < 0.5 : number(&out, 0, "y") > 0.5);
-        tsv_free(&out);
-        tsv_free(&t);
+    load_score(&t, "id\tmeasured_s\tpredicted_s\na\t1\t3\nb\t100\t100\nc\t1\t0.9\n");
+    assert_int_equal(plot_data_score(&t, NULL, dir, &err), 0);
+    table(&out, "score_meta.tsv");
+    for (int i = 0; i < out.rows; i++) {
+        if (!strcmp(out.row[i].cell[0], "ratio_hi"))
+            assert_true(number(&out, i, "value") > 3);
+        if (!strcmp(out.row[i].cell[0], "ratio_lo"))
+            assert_true(number(&out, i, "value") < 1 / 3.);
     }
+    assert_true(out.rows > 6);
+    tsv_free(&out);
+    tsv_free(&t);
 }
 
 int main(void)
@@ -480,6 +571,8 @@ int main(void)
         cmocka_unit_test(a_part_that_is_small_in_every_bar_joins_the_others),
         cmocka_unit_test(no_number_stands_under_the_interval_or_the_measured_mark),
         cmocka_unit_test(what_all_bars_share_is_said_once),
+        cmocka_unit_test(steps_of_different_batches_are_compared_by_the_token),
+        cmocka_unit_test(bars_whose_order_errors_of_messages_turn_round_are_not_told_apart),
         cmocka_unit_test(a_step_without_terms_is_one_bar),
         cmocka_unit_test(measured_steps_are_given_in_order),
         cmocka_unit_test(efficiency_is_relative_to_the_smallest_job_of_the_series),
@@ -488,7 +581,9 @@ int main(void)
         cmocka_unit_test(labels_of_lines_that_end_together_stand_apart),
         cmocka_unit_test(errors_are_medians_and_an_anchor_does_not_judge_itself),
         cmocka_unit_test(many_groups_are_five_and_the_others),
-        cmocka_unit_test(the_list_of_groups_goes_where_fewer_points_are),
+        cmocka_unit_test(
+            errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_do_not),
+        cmocka_unit_test(the_axis_of_a_score_holds_every_ratio),
     };
 
     return cmocka_run_group_tests(tests, open_dir, close_dir);
