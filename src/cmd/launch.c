@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -85,6 +86,15 @@ static void add_split(struct words *w, const char *text)
     free(copy);
 }
 
+/* More ranks than cores would measure how the cores are shared. */
+static int ranks_here(void)
+{
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+    return cores < 2 ? 2 : cores > 4 ? 4 : cores;
+}
+
 /* mpirun of Open MPI.  Ranks may outnumber cores: they yield while they wait and are not bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
@@ -96,7 +106,7 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
     if (l->hosts && hostlist_expand(&host, &hosts, l->hosts, err) < 0)
         return -1;
     if (!ranks)
-        ranks = l->hosts ? hosts : 4;
+        ranks = l->hosts ? hosts : ranks_here();
     add(w, "mpirun");
     snprintf(number, sizeof(number), "%d", ranks);
     add(w, "-n");
@@ -118,6 +128,8 @@ static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
         if (l->dir) {
             add(w, "-x");
             add(w, "RAILGAUGE_WATCH");
+            add(w, "-x");
+            add(w, "RAILGAUGE_PROGRESS");
         }
         free(list);
     }
@@ -305,6 +317,8 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
 
     if (make_words(&w, l, args, err) < 0)
         goto out;
+    /* The ranks' own stderr is a pipe of the launcher. */
+    setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);
     hold_signals(&mask);
     if (spawn(&pid, w.word, &mask, err) < 0) {

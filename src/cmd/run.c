@@ -40,7 +40,8 @@ static const struct opt options[] = {
      OPT_INTO(struct args, chain.transport), .group = 1},
     {"hosts", 0, "LIST", "run on these hosts: n[01-18],login (default: this machine)",
      OPT_INTO(struct args, chain.launch.hosts), .group = 1},
-    {"ranks", 0, "N", "ranks (default: 4 here, one a host with --hosts)",
+    {"ranks", 0, "N",
+     "ranks (default: one a core here, at least 2 and at most 4; one a host with --hosts)",
      OPT_INT(struct args, chain.launch.ranks, 2, 1 << 20), .group = 1},
     {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
      OPT_INTO(struct args, chain.launch.command), .group = 1},
@@ -52,7 +53,8 @@ static const struct opt options[] = {
      .group = 1},
     {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
      OPT_INTO(struct args, dry_run), .group = 1},
-    {"model", 0, "NAME", "predict the step time of this model (default llama3.1-8b)",
+    {"model", 0, "NAME",
+     "predict the step time of this model (default llama3.1-8b on GPUs, none on CPUs)",
      OPT_INTO(struct args, model), .group = 1},
     {"for-job", 0, "WORDS",
      "measure the groups of this job too: options of railgauge predict in one word; may be "
@@ -78,7 +80,7 @@ static const struct command command = {
     .doc =
         "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
         "\vExamples:\n"
-        "  railgauge run                                 this machine, 4 ranks over MPI\n"
+        "  railgauge run                                 this machine, up to 4 ranks over MPI\n"
         "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
         "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
         "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
@@ -199,7 +201,7 @@ static int chain(struct args *a, struct err *err)
 
 int cmd_run(int argc, char **argv)
 {
-    struct args a = {.chain = {.dir = "campaign"}, .model = "llama3.1-8b"};
+    struct args a = {.chain = {.dir = "campaign"}, .model = NULL};
     struct err err = {0, ""};
 
     probe_opts_defaults(&a.chain.probe);

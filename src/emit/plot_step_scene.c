@@ -239,7 +239,10 @@ void step_speed(char out[PLOT_TEXT], const struct step_bar *b)
 
     *out = '\0';
     if (!isnan(b->tokens_per_gpu)) {
-        plot_count(rate, lround(b->tokens_per_gpu), "");
+        if (b->tokens_per_gpu < 10)
+            snprintf(rate, sizeof(rate), "%.2g", b->tokens_per_gpu);
+        else
+            plot_count(rate, lround(b->tokens_per_gpu), "");
         snprintf(out, PLOT_TEXT, "%.40s tokens/s/GPU", rate);
     }
     snprintf(mfu, sizeof(mfu), "MFU %.0f%%", 100 * b->mfu);

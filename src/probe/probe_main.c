@@ -51,8 +51,11 @@ static void choose_auto(struct probe_args *a, struct world *w)
     a->transport = rc < 0 ? "mpi" : "nccl";
     if (probe_is(a, "nccl"))
         return;
-    if (w->rank == 0)
-        log_info("transport mpi: %s", why.text);
+    /* Where no driver of NVIDIA is, nobody expects GPUs: the summary says "over mpi". */
+    if (w->rank == 0 && access("/proc/driver/nvidia", F_OK) == 0)
+        log_warn("GPUs are left out, transport mpi: %s", why.text);
+    else if (w->rank == 0)
+        log_debug("transport mpi: %s", why.text);
     json_provenance_add("transport_why", why.text);
 }
 

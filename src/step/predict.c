@@ -170,7 +170,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
 }
 
 int predict_layout(struct prediction *p, const struct matrix *m, const char *model,
-                   const char *layout, enum strategy strategy, struct err *err)
+                   const char *layout, enum strategy strategy, int batch, struct err *err)
 {
     struct constants constants = {0};
     struct fabric fabric = {0};
@@ -181,6 +181,7 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
     memset(p, 0, sizeof(*p));
     recipe_defaults(&r);
     r.strategy = strategy;
+    r.global_batch = batch;
     int rc = constants_load(&constants, NULL, err) < 0 || model_load(&arch, model, err) < 0 ||
              matrix_preset(&fabric, m, NULL, err) < 0 ||
              layout_parse(&l, layout, strategy, ORDER_MEGATRON, 0, err) < 0 ||

@@ -89,10 +89,11 @@ struct prediction {
 int predict_step(struct prediction *p, const struct question *q, struct err *err);
 void prediction_free(struct prediction *p);
 
-/* The same from words, with the shipped model and constants and the matrix' own fabric:
- * predict_layout(&p, m, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, &err). */
+/* The same from words, with the shipped model and constants and the matrix' own fabric; batch:
+ * sequences of a step, 0: one of each data-parallel rank. predict_layout(&p, m, "llama3.1-8b",
+ * "dp_shard=72", STRATEGY_FSDP, 0, &err). */
 int predict_layout(struct prediction *p, const struct matrix *m, const char *model,
-                   const char *layout, enum strategy strategy, struct err *err);
+                   const char *layout, enum strategy strategy, int batch, struct err *err);
 
 /* prediction.json; new reference.  `m` names exceptions. */
 json_t *predict_json(const struct prediction *p, const struct matrix *m);

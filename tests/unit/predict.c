@@ -345,7 +345,7 @@ static void the_short_way_gives_the_same_answer_and_json_holds_it(void **state)
 
     (void)state;
     assert_int_equal(
-        predict_layout(&p, &a->matrix, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, NULL), 0);
+        predict_layout(&p, &a->matrix, "llama3.1-8b", "dp_shard=72", STRATEGY_FSDP, 0, NULL), 0);
     assert_float_equal(p.sec, seconds(a), 1e-12);
     json_t *j = predict_json(&p, &a->matrix), *terms = json_object_get(j, "terms");
     char *text = json_dumps(j, 0);
@@ -368,10 +368,10 @@ static void the_short_way_passes_on_every_refusal(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(predict_layout(&p, &a->matrix, "gpt9", "dp=72", STRATEGY_FSDP, &err), -1);
+    assert_int_equal(predict_layout(&p, &a->matrix, "gpt9", "dp=72", STRATEGY_FSDP, 0, &err), -1);
     assert_non_null(strstr(err.text, "no model \"gpt9\""));
     prediction_free(&p);
-    assert_int_equal(predict_layout(&p, &a->matrix, "llama3.1-8b", "tp=6", STRATEGY_FSDP, &err),
+    assert_int_equal(predict_layout(&p, &a->matrix, "llama3.1-8b", "tp=6", STRATEGY_FSDP, 0, &err),
                      -1);
     assert_string_equal(err.text, "tp=6 does not divide the 32 heads of llama3.1-8b");
     prediction_free(&p);
