@@ -26,7 +26,8 @@ struct group {
 
 struct transport { /* a fifth call must displace a line elsewhere */
     const char *name, *help;
-    bool stream; /* operations run back to back in a stream, broadcast and reduce too */
+    bool stream;  /* operations run back to back in a stream, broadcast and reduce too */
+    bool threads; /* its library has threads of its own: MPI is told of them, and may take locks */
     int (*open)(void **ctx, const struct group *g, size_t max_bytes, struct err *err);
     int (*run)(void *ctx, enum op op, size_t bytes, int n, double *sec,
                struct err *err); /* sec[i]: this rank */

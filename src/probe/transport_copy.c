@@ -300,6 +300,7 @@ static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct
 const struct transport transport_copy = {
     .name = "copy",
     .help = "copies between the memories of GPUs (NVLink, PCIe), without NCCL",
+    .threads = true,
     .open = copy_open,
     .run = copy_run,
     .check = copy_check,

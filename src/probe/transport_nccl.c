@@ -249,6 +249,7 @@ const struct transport transport_nccl = {
     .name = "nccl",
     .help = "GPU memory through NCCL (NVLink, PCIe, InfiniBand, sockets: as NCCL or --path says)",
     .stream = true,
+    .threads = true,
     .open = nccl_open,
     .run = nccl_run,
     .check = nccl_check,

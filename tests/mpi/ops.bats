@@ -71,3 +71,17 @@ ops_are_right_on() {
     [[ $output == *"# Collective test starting: all_reduce_perf"* ]]
     [ "$(grep -c ' sum ' <<<"$output")" -eq 3 ]
 }
+
+@test "MPI is asked for locks only where a library has threads: they would cost a third of 8 B's latency" {
+    need_stand_ins 'devices 2'
+    for row in 'mpi single' 'nccl funneled' 'copy funneled' 'auto funneled'; do
+        read -r transport level <<<"$row"
+        ranks 2 "$probe" discover -t "$transport" -q -o t.json
+        echo "$transport: $(jq -r .provenance.mpi_threads t.json), not $level"
+        [ "$(jq -r .provenance.mpi_threads t.json)" = "$level" ]
+    done
+    LD_LIBRARY_PATH='' ranks 2 "$probe" discover -t auto -q -o t.json # becomes mpi
+    jq -e '.provenance | .transport == "mpi" and .mpi_threads == "single"' t.json
+    ranks 2 "$probe" probe -b 8 -e 8 --pair-bytes 8 -n 1 -w 0 --epochs 1 --no-retest --op pair_latency
+    sed -n 2p points.tsv | cut -c3- | jq -e '.mpi_threads == "single"'
+}
