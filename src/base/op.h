@@ -21,12 +21,12 @@ enum op {
     OP_SENDRECV,  /* every rank sends to the next one of the group and receives from the previous */
     /* Two ranks; members[0] is the source and members[1] the destination. */
     OP_PAIR_LATENCY, /* ping-pong: half of the round trip */
-    OP_PAIR_BW,      /* one direction, OP_PAIR_WINDOW messages in flight: time per message */
+    OP_PAIR_BW,      /* one direction, several messages in flight: time per message */
     OP_PAIR_BIBW,    /* both directions at once: time per message of one direction */
     OP_COUNT
 };
 
-enum { OP_PAIR_WINDOW = 4 };
+enum { OP_PAIR_WINDOW = 4 }; /* ... so many; over MPI as mpi_opts.h says */
 
 const char *op_name(enum op op); /* "all_gather" */
 int op_find(const char *name);   /* enum op, or -1; accepts alltoall-like spellings too */

@@ -8,6 +8,7 @@
 #include "cost/matrix.h"
 #include "probe/copy_opts.h"
 #include "probe/device_opts.h"
+#include "probe/mpi_opts.h"
 #include "probe/nccl_opts.h"
 #include "probe/probe_opts.h"
 #include "probe/sim_opts.h"
@@ -20,6 +21,7 @@ struct chain {
     const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
     struct probe_opts probe;
     struct nccl_opts nccl;
+    struct mpi_opts mpi;
     struct copy_opts copy;
     struct device_choice device;
     bool no_compute;

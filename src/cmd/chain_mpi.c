@@ -33,19 +33,23 @@ static void take_words(struct words *w, char **more, int count)
     free(more);
 }
 
-/* All options that the MPI program may be given with this transport. */
+/* All options that the MPI program may be given with this transport; "auto" may become mpi or nccl.
+ */
 static struct words option_words(const struct chain *c)
 {
-    bool copy = !strcmp(c->transport, "copy");
+    bool mpi = !strcmp(c->transport, "mpi"), copy = !strcmp(c->transport, "copy");
+    bool gpus = copy || !strcmp(c->transport, "nccl");
     struct words w = {NULL, 0};
     int n;
 
     char **probe = probe_opts_words(&c->probe, &n);
     take_words(&w, probe, n);
-    char **lib = strcmp(c->transport, "mpi") ? nccl_opts_words(&c->nccl, &n) : NULL;
+    char **host = gpus ? NULL : mpi_opts_words(&c->mpi, &n);
+    take_words(&w, host, host ? n : 0);
+    char **lib = mpi ? NULL : nccl_opts_words(&c->nccl, &n);
     take_words(&w, lib, lib ? n : 0);
     char **ways = copy ? copy_opts_words(&c->copy, &n) : NULL;
-    take_words(&w, ways, copy ? n : 0);
+    take_words(&w, ways, ways ? n : 0);
     return w;
 }
 

@@ -11,7 +11,7 @@ struct command_child {
     size_t at;
 };
 
-enum { COMMAND_CHILDREN = 6 };
+enum { COMMAND_CHILDREN = 7 };
 
 struct command {
     const struct opt *options, *words; /* each ends with {0}; words NULL: a child takes them */

@@ -74,6 +74,7 @@ static const struct command command = {
     .words = opt_none,
     .child = {{{&probe_argp, 0, NULL, 20}, offsetof(struct args, chain.probe)},
               {{&sim_argp, 0, NULL, 50}, offsetof(struct args, chain.sim)},
+              {{&mpi_argp, 0, NULL, 38}, offsetof(struct args, chain.mpi)},
               {{&nccl_argp, 0, NULL, 40}, offsetof(struct args, chain.nccl)},
               {{&copy_argp, 0, NULL, 45}, offsetof(struct args, chain.copy)},
               {{&device_argp, 0, NULL, 46}, offsetof(struct args, chain.device)}},

@@ -3,10 +3,12 @@
  * At the size of the pair matrix that is the class median over all its pairs. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
 #include "cost/fit_state.h"
+#include "probe/mpi_opts.h"
 
 static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
 
@@ -85,15 +87,17 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
 }
 
 /* One size gives no slope; what a message of a window carries of the latency is known, though. */
-static void slope_of_one(struct tier *t)
+static void slope_of_one(struct tier *t, bool over_mpi)
 {
+    const struct mpi_opts usual = {0};
     double alpha = t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : 0;
 
     for (int d = DIR_UNI; d < DIR_COUNT; d++) {
         struct curve *c = &t->curve[d];
         if (c->points != 1)
             continue;
-        double rest = c->point[0].sec - alpha / OP_PAIR_WINDOW;
+        int window = over_mpi ? mpi_opts_window(&usual, (size_t)c->point[0].bytes) : OP_PAIR_WINDOW;
+        double rest = c->point[0].sec - alpha / window;
         if (rest > 0.5 * c->point[0].sec)
             c->beta = rest / c->point[0].bytes;
     }
@@ -106,7 +110,7 @@ void fit_curves(struct fit *f)
     for (int tier = 0; tier < f->m->tiers; tier++) {
         for (int d = 0; d < DIR_COUNT; d++)
             fit_curve(f, tier, d, o);
-        slope_of_one(&f->m->tier[tier]);
+        slope_of_one(&f->m->tier[tier], !strcmp(f->m->transport, "mpi"));
     }
     free(o);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/mpi_ops.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "probe/world_mpi.h"
 
 enum { TAG = 7002, ELEMENT = 4 };
@@ -24,10 +27,14 @@ static int do_reduce_scatter(struct mpi_ctx *c, const struct mpi_job *j)
 {
     int code = MPI_SUCCESS;
 
-    for (size_t at = 0; at < j->block && code == MPI_SUCCESS; at += j->slice)
-        code = MPI_Reduce_scatter_block(c->send + at * (size_t)c->size, c->recv + at,
-                                        lesser(j->block - at, j->slice) / ELEMENT, MPI_UINT32_T,
-                                        MPI_SUM, c->comm);
+    for (size_t at = 0; at < j->block && code == MPI_SUCCESS; at += j->slice) {
+        const int *counts = j->counts + (j->block - at < j->slice ? c->size : 0);
+        const unsigned char *from = c->send + at * (size_t)c->size;
+        code = c->how.scatter_by_block
+                   ? MPI_Reduce_scatter_block(from, c->recv + at, *counts, MPI_UINT32_T, MPI_SUM,
+                                              c->comm)
+                   : MPI_Reduce_scatter(from, c->recv + at, counts, MPI_UINT32_T, MPI_SUM, c->comm);
+    }
     return code;
 }
 
@@ -84,21 +91,21 @@ static int post_window(struct mpi_ctx *c, const struct mpi_job *j, bool sends, M
 {
     int code = MPI_SUCCESS, peer = 1 - c->self;
 
-    for (size_t i = 0; i < OP_PAIR_WINDOW && code == MPI_SUCCESS; i++)
-        code = sends ? MPI_Isend(c->send + i * j->stride, j->count, j->type, peer, TAG, c->comm,
-                                 &request[i])
-                     : MPI_Irecv(c->recv + i * j->stride, j->count, j->type, peer, TAG, c->comm,
-                                 &request[i]);
+    for (int i = 0; i < j->messages && code == MPI_SUCCESS; i++)
+        code = sends ? MPI_Isend(c->send + (size_t)i * j->stride, j->count, j->type, peer, TAG,
+                                 c->comm, &request[i])
+                     : MPI_Irecv(c->recv + (size_t)i * j->stride, j->count, j->type, peer, TAG,
+                                 c->comm, &request[i]);
     return code;
 }
 
 static int do_pair_bw(struct mpi_ctx *c, const struct mpi_job *j)
 {
-    MPI_Request request[OP_PAIR_WINDOW];
+    MPI_Request request[MPI_WINDOW_MAX];
     int code = post_window(c, j, c->self == 0, request), peer = 1 - c->self;
 
     if (code == MPI_SUCCESS)
-        code = MPI_Waitall(OP_PAIR_WINDOW, request, MPI_STATUSES_IGNORE);
+        code = MPI_Waitall(j->messages, request, MPI_STATUSES_IGNORE);
     if (code != MPI_SUCCESS)
         return code;
     return c->self == 0 ? MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG, c->comm, MPI_STATUS_IGNORE)
@@ -107,27 +114,27 @@ static int do_pair_bw(struct mpi_ctx *c, const struct mpi_job *j)
 
 static int do_pair_bibw(struct mpi_ctx *c, const struct mpi_job *j)
 {
-    MPI_Request request[2 * OP_PAIR_WINDOW];
+    MPI_Request request[2 * MPI_WINDOW_MAX];
     int code = post_window(c, j, false, request);
 
     if (code == MPI_SUCCESS)
-        code = post_window(c, j, true, request + OP_PAIR_WINDOW);
+        code = post_window(c, j, true, request + j->messages);
     if (code != MPI_SUCCESS)
         return code;
-    return MPI_Waitall(2 * OP_PAIR_WINDOW, request, MPI_STATUSES_IGNORE);
+    return MPI_Waitall(2 * j->messages, request, MPI_STATUSES_IGNORE);
 }
 
 const struct mpi_op mpi_ops[OP_COUNT] = {
-    [OP_ALL_GATHER] = {do_all_gather, FLOW_GATHER, 0},
-    [OP_REDUCE_SCATTER] = {do_reduce_scatter, FLOW_SCATTER, 0},
-    [OP_ALL_TO_ALL] = {do_all_to_all, FLOW_EXCHANGE, 0},
-    [OP_ALL_REDUCE] = {do_all_reduce, FLOW_SUM, 0},
-    [OP_BROADCAST] = {do_broadcast, FLOW_FIRST, 0},
-    [OP_REDUCE] = {do_reduce, FLOW_ROOT, 0},
-    [OP_SENDRECV] = {do_sendrecv, FLOW_LEFT, 0},
-    [OP_PAIR_LATENCY] = {do_pair_latency, FLOW_LEFT, 2},
-    [OP_PAIR_BW] = {do_pair_bw, FLOW_FIRST, OP_PAIR_WINDOW},
-    [OP_PAIR_BIBW] = {do_pair_bibw, FLOW_LEFT, OP_PAIR_WINDOW},
+    [OP_ALL_GATHER] = {do_all_gather, FLOW_GATHER, false},
+    [OP_REDUCE_SCATTER] = {do_reduce_scatter, FLOW_SCATTER, false},
+    [OP_ALL_TO_ALL] = {do_all_to_all, FLOW_EXCHANGE, false},
+    [OP_ALL_REDUCE] = {do_all_reduce, FLOW_SUM, false},
+    [OP_BROADCAST] = {do_broadcast, FLOW_FIRST, false},
+    [OP_REDUCE] = {do_reduce, FLOW_ROOT, false},
+    [OP_SENDRECV] = {do_sendrecv, FLOW_LEFT, false},
+    [OP_PAIR_LATENCY] = {do_pair_latency, FLOW_LEFT, false},
+    [OP_PAIR_BW] = {do_pair_bw, FLOW_FIRST, true},
+    [OP_PAIR_BIBW] = {do_pair_bibw, FLOW_LEFT, true},
 };
 
 /* One element of `bytes` bytes: contiguous chunks and the rest behind them. */
@@ -151,13 +158,24 @@ static int big_type(MPI_Datatype *out, size_t bytes)
     return code;
 }
 
-/* Where there is room (up to 16 MiB) the messages of a window have places of their own, so that
+/* Of a whole slice, and of the last one, which may be shorter. */
+static int *make_counts(const struct mpi_job *j, int ranks)
+{
+    int *counts = mem_calloc(2 * (size_t)ranks, sizeof(*counts));
+
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = lesser(j->block, j->slice) / ELEMENT;
+        counts[ranks + i] = (int)(j->block % j->slice) / ELEMENT;
+    }
+    return counts;
+}
+
+/* Where there is room the messages of a window have places of their own, so that
  * each can be verified. */
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err)
 {
     enum flow flow = mpi_ops[op].flow;
-    bool window = mpi_ops[op].messages == OP_PAIR_WINDOW;
 
     if (op_fits(op, c->size, bytes, c->capacity, err))
         return -1;
@@ -166,10 +184,15 @@ int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t 
     if (flow_adds(flow))
         j->block = (j->block + ELEMENT - 1) / ELEMENT * ELEMENT;
     j->slice = MPI_CHUNK / (size_t)c->size / ELEMENT * ELEMENT;
-    if (window && bytes <= c->room / OP_PAIR_WINDOW) {
-        j->slots = OP_PAIR_WINDOW;
+    j->messages = op == OP_PAIR_LATENCY ? 2 : 1;
+    if (mpi_ops[op].window)
+        j->messages = mpi_opts_window(&c->how, bytes);
+    if (mpi_ops[op].window && bytes <= c->room / (size_t)j->messages) {
+        j->slots = j->messages;
         j->stride = bytes;
     }
+    if (op == OP_REDUCE_SCATTER)
+        j->counts = make_counts(j, c->size);
     j->derived = j->block > MPI_CHUNK && !flow_adds(flow);
     j->count = j->derived ? 1 : lesser(j->block, MPI_CHUNK);
     if (!j->derived)
@@ -181,6 +204,7 @@ void mpi_job_free(struct mpi_job *j)
 {
     if (j->derived)
         MPI_Type_free(&j->type);
+    free(j->counts);
 }
 
 struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/op.h"
 #include "probe/flow.h"
+#include "probe/mpi_opts.h"
 
 enum { MPI_CHUNK = 1 << 30 };
 
@@ -23,6 +24,7 @@ struct mpi_ctx {
     int self, size;
     int *member; /* endpoint ids; owned */
     char host[64];
+    struct mpi_opts how;
     unsigned char *send, *recv; /* owned */
     size_t capacity;            /* largest S */
     size_t room;     /* bytes in each buffer: more than capacity for the windows of a pair */
@@ -41,16 +43,18 @@ struct mpi_job {
         block; /* what goes from one rank to one other, or is added; reductions: rounded up to 4 */
     size_t slice;      /* reduce_scatter: bytes of every block in one slice */
     size_t stride;     /* from one message of a window to the next; 0: they share one buffer */
-    int slots;         /* messages with a place of their own: OP_PAIR_WINDOW or 1 */
+    int messages;      /* pair ops: one after another in one direction; latency: there and back */
+    int slots;         /* messages with a place of their own: all of a window or 1 */
     MPI_Datatype type; /* of one block */
     int count;
     bool derived;
+    int *counts; /* reduce_scatter: of each rank's part of a slice, then of the last slice; owned */
 };
 
 struct mpi_op {
     int (*once)(struct mpi_ctx *c, const struct mpi_job *j); /* MPI_SUCCESS or an MPI error code */
     enum flow flow;
-    int messages; /* pair ops: one after another in one direction; latency: there and back */
+    bool window; /* several messages in flight: mpi_opts_window() */
 };
 extern const struct mpi_op mpi_ops[OP_COUNT];
 
@@ -58,6 +62,9 @@ extern const struct mpi_op mpi_ops[OP_COUNT];
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err);
 void mpi_job_free(struct mpi_job *j);
+
+/* Before a campaign on transport mpi: keeps `o` for it and notes it in the provenance. */
+void transport_mpi_start(const struct mpi_opts *o);
 
 /* What is filled in and what must arrive. */
 struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);

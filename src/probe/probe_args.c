@@ -139,9 +139,10 @@ static error_t parse_probe(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &a->done;
         state->child_inputs[1] = &a->probe;
-        state->child_inputs[2] = &a->nccl;
-        state->child_inputs[3] = &a->copy;
-        state->child_inputs[4] = &a->device;
+        state->child_inputs[2] = &a->mpi;
+        state->child_inputs[3] = &a->nccl;
+        state->child_inputs[4] = &a->copy;
+        state->child_inputs[5] = &a->device;
         return 0;
     case 't':
         if (mistaken(key, arg, state))
@@ -191,13 +192,11 @@ static error_t parse_top(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child common_child[] = {{&probe_common_argp, 0, NULL, -1}, {0}};
-static const struct argp_child files_children[] = {{&probe_common_argp, 0, NULL, -1},
-                                                   {&probe_argp, 0, NULL, 20},
-                                                   {&nccl_argp, 0, NULL, 40},
-                                                   {&copy_argp, 0, NULL, 45},
-                                                   {&device_argp, 0, NULL, 46},
-                                                   {&nccl_habits_argp, 0, NULL, 70},
-                                                   {0}};
+static const struct argp_child files_children[] = {
+    {&probe_common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20},
+    {&mpi_argp, 0, NULL, 38},          {&nccl_argp, 0, NULL, 40},
+    {&copy_argp, 0, NULL, 45},         {&device_argp, 0, NULL, 46},
+    {&nccl_habits_argp, 0, NULL, 70},  {0}};
 const struct argp probe_files_argp = {probe_options,  parse_probe, NULL, NULL,
                                       files_children, NULL,        NULL};
 static const struct argp_child files_child[] = {{&probe_files_argp, 0, NULL, 1}, {0}};

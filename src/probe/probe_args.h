@@ -6,6 +6,7 @@
 
 #include "probe/copy_opts.h"
 #include "probe/device_opts.h"
+#include "probe/mpi_opts.h"
 #include "probe/nccl_opts.h"
 #include "probe/probe_opts.h"
 
@@ -17,6 +18,7 @@ struct probe_args {
     bool done;              /* help or version was asked for: nothing else is to be done */
     struct probe_opts probe;
     struct nccl_opts nccl;
+    struct mpi_opts mpi;
     struct copy_opts copy;
     bool compute;      /* what each GPU does alone, instead of a plan */
     const char *model; /* --model: whose products */

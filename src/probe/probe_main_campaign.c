@@ -11,6 +11,7 @@
 #include "emit/nccl_tuner.h"
 #include "probe/files.h"
 #include "probe/gpu.h"
+#include "probe/mpi_ops.h"
 #include "probe/nccl_look.h"
 #include "probe/plan_cost.h"
 #include "probe/probe_main.h"
@@ -115,6 +116,8 @@ int probe_campaign(const struct probe_args *a, struct world *w, struct err *err)
     int rc = choose_transport(&tr, a->transport, err);
 
     topo_init(&f.topo);
+    if (rc == 0 && !strcmp(tr->name, "mpi"))
+        transport_mpi_start(&a->mpi);
     if (rc == 0 && probe_is(a, "nccl"))
         rc = start_nccl(a, w, &r, err);
     if (rc == 0 && probe_is(a, "copy"))

@@ -24,6 +24,14 @@
 
 extern const struct transport transport_mpi;
 
+static struct mpi_opts opts;
+
+void transport_mpi_start(const struct mpi_opts *o)
+{
+    opts = *o;
+    mpi_opts_note(o);
+}
+
 enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
 
 /* A barrier before each, or the root (of reduce: the others) runs ahead.  A receiver that leaves
@@ -95,7 +103,7 @@ static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *
 {
     int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
     int code = find_inner(c, j), inner = c->inner;
-    double share = 1.0 / ((double)inner * mpi_ops[j->op].messages), from, to;
+    double share = 1.0 / ((double)inner * j->messages), from, to;
 
     /* Both begin together, or the first sample would hold the other one's delay. */
     if (code == MPI_SUCCESS)
@@ -209,6 +217,21 @@ static int count_neighbours(struct mpi_ctx *c)
     return n;
 }
 
+/* For messages of up to `bytes`, with places of their own for those of a window where that is not
+ * much. */
+static size_t room_for(const struct mpi_ctx *c, size_t bytes)
+{
+    size_t room = bytes + 4 * (size_t)c->size; /* reductions round blocks up */
+    size_t small = bytes < MPI_SMALL ? bytes : MPI_SMALL - 1;
+    size_t most[] = {small * (size_t)mpi_opts_window(&c->how, small),
+                     bytes * (size_t)mpi_opts_window(&c->how, bytes)};
+
+    for (int i = 0; i < 2 && c->size == 2; i++)
+        if (most[i] > room && most[i] <= WINDOW_ROOM)
+            room = most[i];
+    return room;
+}
+
 /* Linux promises memory that it does not have and kills whoever touches it: so ask first; then
  * touch every page here, so that no page fault is measured later. */
 static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
@@ -219,9 +242,7 @@ static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
     void *send = NULL, *recv = NULL;
 
     c->capacity = bytes;
-    c->room = bytes + 4 * (size_t)c->size; /* reductions round blocks up */
-    if (c->size == 2 && bytes <= WINDOW_ROOM / OP_PAIR_WINDOW)
-        c->room = OP_PAIR_WINDOW * c->room;
+    c->room = room_for(c, bytes);
     units_bytes_text(need, (double)c->room);
     if (2.0 * (double)c->room * sharers > have)
         return err_io(err, "rank %d (host %s): two buffers of %s for %d ranks here, but %s is free",
@@ -254,6 +275,7 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
 
     c->comm = *(MPI_Comm *)g->comm;
     c->shared = g->comm;
+    c->how = opts;
     c->self = g->self;
     c->size = g->size;
     c->member = mem_calloc((size_t)g->size, sizeof(*c->member));

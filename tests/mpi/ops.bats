@@ -72,16 +72,61 @@ ops_are_right_on() {
     [ "$(grep -c ' sum ' <<<"$output")" -eq 3 ]
 }
 
+# calls WORDS... - what the ranks of this program ask of MPI, once each.
+calls() {
+    rm -f calls points.tsv
+    LD_PRELOAD=$build/fake/libcalls.so MPI_CALLS=$PWD/calls ranks 2 "$probe" "$@"
+    sort -u calls
+}
+
+# note NAME - this fact in the provenance of points.tsv.
+note() { sed -n 2p points.tsv | cut -c3- | jq -r ".$1"; }
+
+once=(-n 1 -w 0 --epochs 1 --no-retest)
+
 @test "MPI is asked for locks only where a library has threads: they would cost a third of 8 B's latency" {
     need_stand_ins 'devices 2'
-    for row in 'mpi single' 'nccl funneled' 'copy funneled' 'auto funneled'; do
-        read -r transport level <<<"$row"
-        ranks 2 "$probe" discover -t "$transport" -q -o t.json
-        echo "$transport: $(jq -r .provenance.mpi_threads t.json), not $level"
+    for row in 'mpi 0 single' 'nccl 1 funneled' 'copy 1 funneled' 'auto 1 funneled'; do
+        read -r transport asked level <<<"$row"
+        echo "$row"
+        calls discover -t "$transport" -q -o t.json | grep -qx "MPI_Init_thread $asked"
         [ "$(jq -r .provenance.mpi_threads t.json)" = "$level" ]
     done
     LD_LIBRARY_PATH='' ranks 2 "$probe" discover -t auto -q -o t.json # becomes mpi
     jq -e '.provenance | .transport == "mpi" and .mpi_threads == "single"' t.json
-    ranks 2 "$probe" probe -b 8 -e 8 --pair-bytes 8 -n 1 -w 0 --epochs 1 --no-retest --op pair_latency
-    sed -n 2p points.tsv | cut -c3- | jq -e '.mpi_threads == "single"'
+    calls probe -b 8 -e 8 --pair-bytes 8 "${once[@]}" --op pair_latency | grep -qx "MPI_Init_thread 0"
+    [ "$(note mpi_threads)" = single ]
+}
+
+@test "reduce_scatter is MPI_Reduce_scatter, or the call that was asked for, and the points say which" {
+    few=(--op reduce_scatter -b 64 -e 64 "${once[@]}")
+    calls probe "${few[@]}" | grep Reduce_scatter | diff - <(echo MPI_Reduce_scatter 0)
+    [ "$(note reduce_scatter)" = MPI_Reduce_scatter ]
+    calls probe "${few[@]}" --reduce-scatter block | grep Reduce_scatter | diff - <(echo MPI_Reduce_scatter_block 0)
+    [ "$(note reduce_scatter)" = MPI_Reduce_scatter_block ]
+    [ "$(column check points.tsv)" = ok ]
+    run ranks 2 "$probe" probe --reduce-scatter ring
+    [ "$status" -eq 64 ]
+    [[ $output == *'--reduce-scatter: "ring" is neither counts nor block'* ]]
+}
+
+@test "64 small messages are in flight, 4 large ones, or as many as was asked for; all are verified" {
+    few=(--op pair_bw -b 65535 -e 64K --pair-bytes 64K --pairs isolated "${once[@]}")
+    calls probe "${few[@]}" | grep Waitall | sort | diff - <(printf 'MPI_Waitall %d\n' 4 64)
+    [ "$(note pair_window)" = "64 messages below 65536 bytes, else 4" ]
+    calls probe "${few[@]}" --window 7 | grep Waitall | diff - <(echo MPI_Waitall 7)
+    [ "$(note pair_window)" = "7 messages" ]
+    [ "$(column check points.tsv | sort -u)" = ok ]
+    # A flip in the last message of the window is seen.
+    rm points.tsv
+    RAILGAUGE_FLIP=pair_bw:1:$((6 * 4096 + 5)):3 ranks 2 "$probe" probe --op pair_bw -b 4K -e 4K --pair-bytes 4K --window 7 \
+        "${once[@]}" || true
+    [[ $(column note points.tsv | sort -u) == *"byte $((6 * 4096 + 5)) (block of rank 0)"* ]]
+    run ranks 2 "$probe" probe --window 0
+    [ "$status" -eq 64 ]
+}
+
+@test "run passes both on" {
+    run -0 railgauge run --dry-run -t mpi --ranks 2 --window 9 --reduce-scatter block
+    [[ $output == *" --window=9 --reduce-scatter=block"* ]]
 }

@@ -1,0 +1,29 @@
+/* mpi_opts.h - how the mpi transport does what can be done in several ways. */
+#ifndef RG_MPI_OPTS_H
+#define RG_MPI_OPTS_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A window below MPI_SMALL bytes is that of OSU's osu_bw: with few messages in flight the empty
+ * answer to each window would be half of what is measured. */
+enum { MPI_SMALL = 64 << 10, MPI_SMALL_WINDOW = 64, MPI_WINDOW_MAX = 512 };
+
+struct mpi_opts {          /* zero: the defaults */
+    int window;            /* messages in flight in pair_bw and pair_bibw; 0: by size */
+    bool scatter_by_block; /* reduce_scatter by MPI_Reduce_scatter_block, which in Open MPI 4.1 has
+                            * fewer algorithms than MPI_Reduce_scatter (2 MiB on 2 ranks of a host:
+                            * 2.2 ms, not 0.6) */
+};
+int mpi_opts_window(const struct mpi_opts *o, size_t bytes);
+const char *mpi_opts_scatter(const struct mpi_opts *o); /* the call's name */
+
+/* --window and --reduce-scatter, as a child of a command's argp; its input is a struct mpi_opts. */
+extern const struct argp mpi_argp;
+/* The same as words for the MPI program; the caller frees each and the array. */
+char **mpi_opts_words(const struct mpi_opts *o, int *count);
+/* Into the provenance of every file written from here on. */
+void mpi_opts_note(const struct mpi_opts *o);
+
+#endif
