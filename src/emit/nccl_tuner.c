@@ -76,13 +76,17 @@ static struct tuner_row *row_for(struct tuner *t, enum op op, int ranks, int nod
     return &t->row[t->rows - 1];
 }
 
-static void note_refusal(struct tuner *t, const struct point *p, int combo)
+static bool same_refusal(const struct tuner_refusal *a, const struct tuner_refusal *b)
 {
-    struct tuner_refusal r = {p->op, p->ranks, combo, ""};
+    return a->op == b->op && a->ranks == b->ranks && a->nodes == b->nodes;
+}
+
+static void note_refusal(struct tuner *t, const struct point *p, int nodes, int combo)
+{
+    struct tuner_refusal r = {p->op, p->ranks, nodes, combo, ""};
 
     for (int i = 0; i < t->refusals; i++)
-        if (t->refusal[i].op == r.op && t->refusal[i].combo == combo &&
-            t->refusal[i].ranks == r.ranks)
+        if (t->refusal[i].combo == combo && same_refusal(&t->refusal[i], &r))
             return;
     snprintf(r.why, sizeof(r.why), "%s", p->note);
     MEM_PUSH(t->refusal, t->refusals) = r;
@@ -97,14 +101,15 @@ static void take(struct tuner *t, const struct origin *s, const struct plan *pla
 
     for (int i = 0; i < n; i++) {
         const struct point *p = series[i].first;
+        int nodes = nodes_of(s, plan, p);
         if (op_is_pair(p->op) || p->op == OP_ALL_TO_ALL || p->op == OP_SENDRECV)
             continue;
         if (isnan(series[i].sec)) {
             if (combo >= 0)
-                note_refusal(t, p, combo);
+                note_refusal(t, p, nodes, combo);
             continue;
         }
-        struct tuner_row *r = row_for(t, p->op, p->ranks, nodes_of(s, plan, p), series[i].bytes);
+        struct tuner_row *r = row_for(t, p->op, p->ranks, nodes, series[i].bytes);
         double *sec = combo < 0 ? &r->own : &r->sec[combo];
         *sec = isnan(*sec) || series[i].sec > *sec ? series[i].sec : *sec;
     }
@@ -204,6 +209,15 @@ static bool same_shape(const struct tuner_row *a, const struct tuner_row *b)
     return a->op == b->op && a->ranks == b->ranks && a->nodes == b->nodes;
 }
 
+static char *group_text(char out[48], int ranks, int nodes)
+{
+    if (nodes > 0)
+        snprintf(out, 48, "%d ranks, %d node%s", ranks, nodes, nodes == 1 ? "" : "s");
+    else
+        snprintf(out, 48, "%d ranks", ranks);
+    return out;
+}
+
 static void print_row(struct table *table, const struct tuner_row *r, bool first)
 {
     char group[48], size[UNITS_TEXT], time[UNITS_TEXT], bus[UNITS_TEXT], gain[32] = "-", next[64];
@@ -212,27 +226,17 @@ static void print_row(struct table *table, const struct tuner_row *r, bool first
     for (int i = 0; i < TUNER_COMBOS; i++)
         if (i != best && !isnan(r->sec[i]) && (second < 0 || r->sec[i] < r->sec[second]))
             second = i;
-    if (r->nodes > 0)
-        snprintf(group, sizeof(group), "%d ranks, %d node%s", r->ranks, r->nodes,
-                 r->nodes == 1 ? "" : "s");
-    else
-        snprintf(group, sizeof(group), "%d ranks", r->ranks);
     if (!isnan(r->own))
         snprintf(gain, sizeof(gain), "%+.1f %%", 100 * (r->sec[best] / r->own - 1));
     if (second >= 0)
         snprintf(next, sizeof(next), "%s %s %+.1f %%", tuner_algo(second), tuner_proto(second),
                  100 * (r->sec[second] / r->sec[best] - 1));
     table_row(
-        table, first ? op_name(r->op) : "", first ? group : "",
+        table, first ? op_name(r->op) : "", first ? group_text(group, r->ranks, r->nodes) : "",
         units_bytes_text(size, (double)r->bytes), tuner_algo(best), tuner_proto(best),
         units_seconds_text(time, r->sec[best]),
         units_rate_text(bus, (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[best]),
         gain, second >= 0 ? next : "-");
-}
-
-static bool same_refusal(const struct tuner_refusal *a, const struct tuner_refusal *b)
-{
-    return a->op == b->op && a->ranks == b->ranks;
 }
 
 /* What was refused of each operation, with one of the reasons: they differ in the names of rank,
@@ -240,6 +244,7 @@ static bool same_refusal(const struct tuner_refusal *a, const struct tuner_refus
 static void print_refusals(FILE *out, const struct tuner *t)
 {
     const struct tuner_refusal *r = t->refusal;
+    char group[48];
 
     for (int i = 0; i < t->refusals; i++) {
         int k = 0, last = -1;
@@ -247,8 +252,8 @@ static void print_refusals(FILE *out, const struct tuner *t)
             k++;
         if (k < i)
             continue;
-        fprintf(out, "%s%s on %d ranks:", i ? "" : "\nrefused by NCCL:\n", op_name(r[i].op),
-                r[i].ranks);
+        fprintf(out, "%s%s on %s:", i ? "" : "\nrefused by NCCL:\n", op_name(r[i].op),
+                group_text(group, r[i].ranks, r[i].nodes));
         for (k = i; k < t->refusals; k++) {
             int algo = r[k].combo / TUNER_PROTOS;
             if (!same_refusal(&r[k], &r[i]))

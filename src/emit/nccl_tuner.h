@@ -26,7 +26,7 @@ struct tuner_row {
 
 struct tuner_refusal {
     enum op op;
-    int ranks, combo;
+    int ranks, nodes, combo; /* what 4 ranks of 4 nodes may not do those of one node may */
     char why[256];
 };
 

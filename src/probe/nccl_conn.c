@@ -17,11 +17,13 @@
 #include "probe/world_mpi.h"
 
 static struct nccl_conn *pool; /* of this process */
-static struct grave {
-    int *member, size;
+/* What these members get no more, and why: one operation, or with OP_COUNT a communicator at all.
+ */
+static struct denial {
+    int *member, size, op;
     struct err why;
-} * grave; /* members that have none any more */
-static int graves;
+} * denial;
+static int denials;
 static int pooled;
 static unsigned long long turns;
 
@@ -106,12 +108,47 @@ int nccl_conn_agree(struct nccl_conn *c, struct nccl_step *s, double *longest, i
     return rc;
 }
 
+/* --- what is denied --- */
+
+static bool same_members(const int *a, int na, const int *b, int nb)
+{
+    return na == nb && !memcmp(a, b, sizeof(int) * (size_t)na);
+}
+
+/* member: owned from here on. */
+static void deny(int *member, int size, int op, const struct err *why)
+{
+    MEM_PUSH(denial, denials) = (struct denial){member, size, op, *why};
+}
+
+const struct err *nccl_conn_denied(const int *member, int size, int op)
+{
+    for (int i = 0; i < denials; i++)
+        if ((denial[i].op == op || denial[i].op == OP_COUNT) &&
+            same_members(denial[i].member, denial[i].size, member, size))
+            return &denial[i].why;
+    return NULL;
+}
+
+static int *copy_members(const int *member, int size)
+{
+    int *copy = mem_calloc((size_t)size, sizeof(*copy));
+
+    memcpy(copy, member, sizeof(*copy) * (size_t)size);
+    return copy;
+}
+
+void nccl_conn_deny(const struct nccl_conn *c, enum op op, const struct err *why)
+{
+    deny(copy_members(c->member, c->size), c->size, (int)op, why);
+}
+
 /* --- the pool --- */
 
 static struct nccl_conn *find(const struct group *g)
 {
     for (struct nccl_conn *c = pool; c; c = c->next)
-        if (c->size == g->size && !memcmp(c->member, g->members, sizeof(int) * (size_t)g->size))
+        if (same_members(c->member, c->size, g->members, g->size))
             return c;
     return NULL;
 }
@@ -136,19 +173,10 @@ void nccl_conn_lose(struct nccl_conn *c, const struct err *why)
     if (c->comm && !c->inside)
         nccl_guard_abort(c->comm);
     if (why)
-        MEM_PUSH(grave, graves) = (struct grave){c->member, c->size, *why};
+        deny(c->member, c->size, OP_COUNT, why);
     else
         free(c->member);
     free(c);
-}
-
-static const struct grave *buried(const struct group *g)
-{
-    for (int i = 0; i < graves; i++)
-        if (grave[i].size == g->size &&
-            !memcmp(grave[i].member, g->members, sizeof(int) * (size_t)g->size))
-            return &grave[i];
-    return NULL;
 }
 
 static int finalize(void *comm)
@@ -261,8 +289,7 @@ static struct nccl_conn *fresh(const struct group *g)
     c->self = g->self;
     c->shared = g->comm;
     c->row = -1;
-    c->member = mem_calloc((size_t)g->size, sizeof(int));
-    memcpy(c->member, g->members, sizeof(int) * (size_t)g->size);
+    c->member = copy_members(g->members, g->size);
     c->next = pool;
     pool = c;
     pooled++;
@@ -285,12 +312,12 @@ static int all_have(const struct group *g, bool mine, bool *all, struct err *err
 int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err)
 {
     struct nccl_conn *c = find(g);
-    const struct grave *dead = buried(g);
+    const struct err *dead = nccl_conn_denied(g->members, g->size, OP_COUNT);
     bool all;
 
     *out = NULL;
     if (dead)
-        return err_code(err, dead->why.code, "%s", dead->why.text);
+        return err_code(err, dead->code, "%s", dead->text);
     if (all_have(g, c != NULL, &all, err) < 0)
         return -1;
     if (c)
@@ -330,10 +357,10 @@ void nccl_conn_close_all(void)
         pool->shared = NULL;
         close_conn(pool);
     }
-    while (graves)
-        free(grave[--graves].member);
-    free(grave);
-    grave = NULL;
+    while (denials)
+        free(denial[--denials].member);
+    free(denial);
+    denial = NULL;
 }
 
 int nccl_conn_finish(struct world *w, const char *path, char **words, struct err *err)

@@ -60,12 +60,19 @@ int nccl_conn_get(struct nccl_conn **out, const struct group *g, struct err *err
 /* Abort it, unless a call is still in it, and forget it; NULL is fine.  why unless NULL: for good.
  */
 void nccl_conn_lose(struct nccl_conn *c, const struct err *why);
+/* What NCCL refused these members it refuses again, whatever the size; others it may allow: NVLS is
+ * for the ranks of one node, PAT for one rank a node.  By each member, once they agreed on it. */
+void nccl_conn_deny(const struct nccl_conn *c, enum op op, const struct err *why);
+/* Why these members do not get this operation, or with OP_COUNT no communicator; NULL: they do.
+ * The same on all of them. */
+const struct err *nccl_conn_denied(const int *member, int size, int op);
 /* Collective: 0 when the step went well on all members; else -1 on all of them, with one error and
  * s->blame of who caused it, and the communicator must be lost by each.  Unless NULL: the longest
  * sec and whose. */
 int nccl_conn_agree(struct nccl_conn *c, struct nccl_step *s, double *longest, int *slowest,
                     struct err *err);
-/* Close the pool and forget what was given up, so that everything is made anew.  Local. */
+/* Close the pool and forget what was given up or refused, so that everything is made anew: after
+ * other algorithms and protocols were chosen.  Local. */
 void nccl_conn_close_all(void);
 
 /* Remember what the first operation took; by every member. */

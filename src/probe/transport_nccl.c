@@ -16,9 +16,6 @@
 
 extern const struct transport transport_nccl;
 
-/* What --algo and --proto do not allow is refused at every size: asked once. */
-static struct err refused[OP_COUNT];
-
 static int call_all(const struct nccl_side *side, const struct nccl_job *j)
 {
     int code = NCCL_SUCCESS;
@@ -81,15 +78,9 @@ int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step
     if (nccl_conn_agree(c->conn, s, longest, slowest, err) == 0)
         return 0;
     if (s->blame == NCCL_REFUSED)
-        refused[j->op] = *err;
+        nccl_conn_deny(c->conn, j->op, err);
     lose(c, s->blame == NCCL_REFUSED ? NULL : err);
     return -1;
-}
-
-void nccl_forget(void)
-{
-    memset(refused, 0, sizeof(refused));
-    nccl_conn_close_all();
 }
 
 /* The first operation connects the peers: it is timed apart, and not by the GPU. */
@@ -160,9 +151,10 @@ static int usable(struct nccl_ctx *c, enum op op, struct err *err)
 {
     const struct nccl_side *s = &c->side;
     struct group g = {.members = s->member, .size = s->size, .self = s->self, .comm = c->shared};
+    const struct err *why = nccl_conn_denied(s->member, s->size, (int)op);
 
-    if (refused[op].text[0])
-        return err_code(err, refused[op].code, "%s", refused[op].text);
+    if (why)
+        return err_code(err, why->code, "%s", why->text);
     return c->conn ? 0 : connect_ctx(c, &g, err);
 }
 

@@ -53,8 +53,6 @@ int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s);
 /* All members: how did it go?  When not well, the communicator is lost. */
 int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,
                   double *longest, int *slowest, struct err *err);
-/* Forget communicators and refusals: other algorithms and protocols count from here on. */
-void nccl_forget(void);
 /* transport_nccl_batch.c: n samples into sec[]; s->sec is their mean, or *s says why not. */
 void nccl_batch(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec,
                 struct nccl_step *s);

@@ -80,7 +80,7 @@ static int sweep_pair(const struct nccl_opts *o, struct world *w, const struct t
 
     if (w->rank == 0)
         log_info("sweep: %s with %s", o->algo, o->proto);
-    nccl_forget();
+    nccl_conn_close_all();
     int rc = w->agree(w, nccl_opts_apply(o, w->rank, false, err), err);
     if (rc == 0)
         rc = measure_one(w, topo, plan, m, path, err);
@@ -109,7 +109,7 @@ int transport_nccl_sweep(const struct nccl_opts *o, struct world *w, const struc
             one.proto = nccl_proto_name[p];
             rc = sweep_pair(&one, w, topo, &some, &how, points, err);
         }
-    nccl_forget();
+    nccl_conn_close_all();
     nccl_opts_apply(o, w->rank, false, NULL);
     plan_free(&some);
     return rc;

@@ -172,7 +172,7 @@ nccl_is_right() { # RANKS WORDS...
     [ "$(paste <(column op sweep/Tree-Simple.tsv) <(column stop sweep/Tree-Simple.tsv) | sort -u | xargs)" = "all_gather failed all_reduce count" ]
     run railgauge tune . --csv tuner.conf
     [ "$status" -eq 0 ]
-    [[ $output == *"refused by NCCL:"*"all_gather on 4 ranks: Tree LL, LL128, Simple;"*"for instance rank "*"no algorithm/protocol available for function AllGather"* ]]
+    [[ $output == *"refused by NCCL:"*"all_gather on 4 ranks, 1 node: Tree LL, LL128, Simple;"*"for instance rank "*"no algorithm/protocol available for function AllGather"* ]]
     grep -qE '^allgather,0,[0-9]+,(ring|pat|nvls),(ll|ll128|simple),-1,1,4,-1,-1$' tuner.conf
     grep -qE '^allreduce,[0-9]+,4294967295,[a-z_]+,(ll|ll128|simple),-1,1,4,-1,-1$' tuner.conf
     run grep -c all_to_all tuner.conf sweep/plan.tsv

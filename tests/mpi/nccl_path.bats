@@ -124,3 +124,19 @@ nccl() {
     [[ $output == *"ring crosses hosts 8 times, 2 suffice (4 of 4 rings of 8 ranks)"* ]]
     [ "$(nccl 'choices.rows | length > 5' t.json)" = true ]
 }
+
+@test "a sweep over two hosts: what NCCL refuses across them is measured within each" {
+    machine "${ib[@]}" 'nvls 4'
+    run campaign --op all_reduce,all_gather -n 1 -w 0 --epochs 1 --no-retest --sweep
+    echo "$output"
+    [ "$status" -eq 0 ]
+    said() {
+        local what
+        for what in op ranks src stop; do set -- "$@" "$(column "$what" "c/sweep/$1.tsv")"; done
+        paste -d ' ' <(echo "$2") <(echo "$3") <(echo "$4") <(echo "$5") | LC_ALL=C sort
+    }
+    [ "$(said NVLS-Simple)" = "$(printf '%s\n' all_{gather,reduce}{" 2 0 failed"," 4 0 count"," 4 4 count"," 8 0 failed"})" ]
+    [ "$(said NVLSTree-Simple | grep count)" = "all_reduce 8 0 count" ]
+    [ "$(said PAT-Simple | grep count)" = "all_gather 2 0 count" ]
+    [[ $output == *"all_reduce on 4 ranks, 1 node: NVLS LL, LL128; "*"all_reduce on 8 ranks, 2 nodes: NVLS LL, LL128, Simple; "* ]]
+}
