@@ -65,7 +65,7 @@ GPU   := $(call bin,tests/gpu/*.c)
 GPU_IMAGE := $(if $(filter 1,$(CUDA)),$(BUILD)/kernels/image.o)
 # Stand-ins for the driver's and NVIDIA's libraries on machines without a GPU: tests/fake/NAME*.c
 fake  = $(if $(wildcard tests/fake/$(firstword $(subst ., ,$(1)))*.c),$(BUILD)/fake/lib$(1))
-FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 threads.so calls.so,$(call fake,$l))
+FAKE  := $(foreach l,cuda.so.1 nccl.so.2 cublasLt.so.13 nvidia-ml.so.1 threads.so calls.so oom.so,$(call fake,$l))
 
 # The stand-in for the driver takes any fat binary for ours: without nvcc its first four bytes do.
 KERNELS_ANY := $(BUILD)/fake/kernels.fatbin
@@ -104,10 +104,12 @@ $(KERNELS_ANY):
 	$(Q)printf '\120\355\125\272' >$@
 
 # The public library: the files that define railgauge_open() and railgauge_job_open(), and what they need.
+# It gives memory back when there is no more of it (src/base/mem_held.c).
+HELD := malloc calloc realloc free strdup strndup vasprintf json_loadb json_delete opendir closedir
 $(BUILD)/$(SONAME): src/librailgauge.map $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,$< \
-	    $(if $(SAN),,-Wl,-z,defs) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
+	    $(if $(SAN),,-Wl,-z,defs) $(HELD:%=-Wl,--wrap=%) -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -o $@ $(LIB) $(JSON_LIBS) -lm
 	$(Q)ln -sf $(SONAME) $(BUILD)/librailgauge.so
 
 $(BUILD)/railgauge.pc: src/railgauge.pc.in $(BUILD)/prefix

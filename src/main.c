@@ -101,6 +101,7 @@ static void close_stdout(int rc, void *unused)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
+    json_memory();
     json_provenance_argv(argc, argv);
     if (on_exit(close_stdout, NULL))
         return EXIT_IO;

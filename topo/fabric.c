@@ -90,7 +90,7 @@ int fabric_list(char ***names, int *count, struct err *err)
     for (struct dirent *e; dir && (e = readdir(dir));) {
         size_t len = strlen(e->d_name);
         if (len > 5 && !strcmp(e->d_name + len - 5, ".json"))
-            MEM_PUSH(*names, *count) = strndup(e->d_name, len - 5);
+            MEM_PUSH(*names, *count) = mem_strndup(e->d_name, len - 5);
     }
     if (*count)
         qsort(*names, (size_t)*count, sizeof(**names), by_name);

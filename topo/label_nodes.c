@@ -253,7 +253,7 @@ int labels_parse(struct topo *t, const char *text, size_t len, const char *path,
     label_facts_begin(&n.facts, t);
     topo_init(&n.seen);
     if (len > 5 && !strncmp(text, "NAME ", 5)) {
-        char *copy = strndup(text, len);
+        char *copy = mem_strndup(text, len);
         rc = take_table(&n, copy, path, err);
         free(copy);
     } else {

@@ -36,7 +36,7 @@ static int take_pattern(struct slurm_addr *a, const char *pattern, struct err *e
         if (a->parts == SLURM_ADDR_PARTS)
             return err_data(err, "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": more than %d parts",
                             pattern, SLURM_ADDR_PARTS);
-        a->part[a->parts++].kind = strndup(p, len);
+        a->part[a->parts++].kind = mem_strndup(p, len);
         bool node = len == 4;
         p += len;
         if (node != !*p)
@@ -74,7 +74,7 @@ static int take_part(struct slurm_addr_part *part, const char *p, size_t len, co
 {
     struct err why;
 
-    part->text = strndup(p, len);
+    part->text = mem_strndup(p, len);
     if (strpbrk(part->text, "[]")) {
         if (hostlist_expand_max(&part->name, &part->names, part->text, NAMES_MAX, &why) < 0)
             return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": %s", addr, why.text);

@@ -89,7 +89,7 @@ static int take_pair(struct line *l, const char **text, bool first, struct err *
         return err_data(err, "%s: %s: the quote is not closed", l->where, key_name[key]);
     if (!len)
         return err_data(err, "%s: %s is empty", l->where, key_name[key]);
-    l->value[key] = strndup(p, len);
+    l->value[key] = mem_strndup(p, len);
     if (first)
         l->first = (enum key)key;
     p += len + quoted;

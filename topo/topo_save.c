@@ -250,12 +250,10 @@ int topo_save(const struct topo *t, const char *path, struct err *err)
 char *topo_text(const struct topo *t)
 {
     size_t len;
-    char *text = NULL;
-    FILE *f = open_memstream(&text, &len);
+    char *text;
+    FILE *f = mem_stream(&text, &len);
 
-    if (f) {
-        write_topo(f, t);
-        fclose(f);
-    }
-    return text ? text : mem_strdup("");
+    write_topo(f, t);
+    mem_stream_end(f);
+    return text;
 }

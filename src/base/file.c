@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -8,10 +9,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+
+#define DIGITS "0123456789"
 
 int file_read(char **text, size_t *len, const char *path, size_t max, struct err *err)
 {
@@ -71,29 +75,101 @@ static bool is_device(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+/* --- temporary files: whoever writes one holds its lock --- */
+
+static struct file_out *unfinished; /* in this process; one thread writes files */
+
+static void remove_unfinished(void)
+{
+    for (struct file_out *f = unfinished; f; f = f->next)
+        unlink(f->temp);
+}
+
+/* NAME.tmp.PID that nobody locks any more is a killed writer's. */
+static void clear_stale(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+    char *start = mem_printf("%s.tmp.", slash ? slash + 1 : path);
+    DIR *dir = opendir(folder);
+
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const char *pid = e->d_name + strlen(start);
+        if (strncmp(e->d_name, start, strlen(start)) != 0 || !*pid || pid[strspn(pid, DIGITS)])
+            continue;
+        int fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir)
+        closedir(dir);
+    free(start);
+    free(folder);
+}
+
+/* Open and locked, or -1 with errno.  One that was cleared away before it was locked is made again;
+ * where files cannot be locked, none is ever cleared. */
+static int open_temp(const char *temp)
+{
+    struct stat st;
+
+    for (int i = 0; i < 8; i++) {
+        int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0)
+            return -1;
+        if ((flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &st) == 0 &&
+            st.st_nlink)
+            return fd;
+        close(fd);
+    }
+    errno = EBUSY;
+    return -1;
+}
+
+static void leave_list(struct file_out *f)
+{
+    struct file_out **at = &unfinished;
+
+    while (*at && *at != f)
+        at = &(*at)->next;
+    if (*at)
+        *at = f->next;
+}
+
 int file_begin(struct file_out *f, const char *path, struct err *err)
 {
     bool device = is_device(path);
 
-    f->path = mem_strdup(path);
-    f->temp = device ? NULL : mem_printf("%s.tmp.%ld", path, (long)getpid());
-    int fd = device ? open(path, O_WRONLY | O_CLOEXEC)
-                    : open(f->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-
+    *f = (struct file_out){.path = mem_strdup(path)};
+    if (!device) {
+        clear_stale(path);
+        f->temp = mem_printf("%s.tmp.%ld", path, (long)getpid());
+    }
+    int fd = device ? open(path, O_WRONLY | O_CLOEXEC) : open_temp(f->temp);
     f->stream = fd < 0 ? NULL : fdopen(fd, "w");
-    if (f->stream)
-        return 0;
-    err_io(err, "%s: %s", path, strerror(errno));
-    file_abort(f);
-    return -1;
+    if (!f->stream) {
+        err_io(err, "%s: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        file_abort(f);
+        return -1;
+    }
+    if (f->temp) {
+        f->next = unfinished;
+        unfinished = f;
+        mem_at_end(remove_unfinished);
+    }
+    return 0;
 }
 
 /* The rename is durable only once its folder is synced. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd >= 0) {
         (void)!fsync(fd);
@@ -120,9 +196,10 @@ int file_commit(struct file_out *f, struct err *err)
     if (bad) {
         err_io(err, "%s: cannot write: %s", f->path, strerror(why));
     } else if (f->temp) {
-        sync_folder(f->path);
+        leave_list(f);
         free(f->temp);
         f->temp = NULL;
+        sync_folder(f->path);
     }
     file_abort(f);
     return bad ? -1 : 0;
@@ -130,6 +207,7 @@ int file_commit(struct file_out *f, struct err *err)
 
 void file_abort(struct file_out *f)
 {
+    leave_list(f);
     if (f->stream)
         fclose(f->stream);
     if (f->temp)
@@ -154,10 +232,10 @@ int file_mkdir(const char *path, struct err *err)
     for (char *s = p + 1; *p && *s; s++)
         if (*s == '/') {
             *s = '\0';
-            (void)!mkdir(p, 0755);
+            (void)!mkdir(p, 0777);
             *s = '/';
         }
-    int rc = mkdir(p, 0755), why = errno;
+    int rc = mkdir(p, 0770), why = errno;
     free(p);
     if (rc == 0 || (why == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
         return 0;

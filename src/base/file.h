@@ -14,18 +14,22 @@ int file_read(char **text, size_t *len, const char *path, size_t max, struct err
 
 /* Write under a temporary name in the same folder; file_commit() flushes, fsyncs and renames, so
  * that readers see the old file or the new one and a full disk leaves the old one.  file_abort()
- * removes the temporary file; it may follow a commit (then it does nothing).  What is no file
- * (/dev/null, a pipe) is written to as it is. */
+ * removes the temporary file; it may follow a commit (then it does nothing).  What a killed writer
+ * of the same file has left is removed by the next.  What is no file (/dev/null, a pipe) is written
+ * to as it is. */
 struct file_out {
     FILE *stream;
     char *path, *temp;
+    struct file_out *next; /* of those that are unfinished */
 };
 int file_begin(struct file_out *f, const char *path, struct err *err);
 int file_commit(struct file_out *f, struct err *err);
 void file_abort(struct file_out *f);
 
 char *file_join(const char *dir, const char *name); /* the caller frees */
-int file_mkdir(const char *path, struct err *err);  /* with parents, mode 0755; existing is fine */
+/* With parents; existing is fine.  The umask decides, but others than owner and group get nothing
+ * of the folder itself: files in it name hosts, serial numbers and commands. */
+int file_mkdir(const char *path, struct err *err);
 
 /* CRC32C (Castagnoli, RFC 3720 appendix B.4), reflected; start with crc = 0. */
 uint32_t file_crc32c(uint32_t crc, const void *data, size_t len);

@@ -91,7 +91,7 @@ int hostlist_expand_max(char ***names, int *count, const char *text, int max, st
         if (depth < 0 || depth > 1 || (!*p && depth))
             rc = err_data(err, "host list: unbalanced brackets in \"%s\"", text);
         if (rc == 0 && ((*p == ',' && !depth) || !*p)) {
-            char *item = strndup(start, (size_t)(p - start));
+            char *item = mem_strndup(start, (size_t)(p - start));
             rc = expand_item(&out, item, err);
             free(item);
             start = p + 1;

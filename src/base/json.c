@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -79,8 +80,11 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
                int version, struct err *err)
 {
     json_error_t e;
-    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
 
+    errno = 0; /* jansson calls it a fault of the text when memory ends */
+    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
+    if (!root && errno == ENOMEM)
+        mem_ended();
     if (!root)
         return err_data(err, "%s:%d: %s", path, e.line, e.text);
     const char *f = json_string_value(json_object_get(root, "format"));
@@ -112,6 +116,11 @@ int json_open(json_t **out, const char *path, const char *format, int version, s
     int rc = json_parse(out, text, len, path, format, version, err);
     free(text);
     return rc;
+}
+
+void json_memory(void)
+{
+    json_set_alloc_funcs(mem_alloc, free);
 }
 
 json_t *json_finite(double x)
@@ -183,28 +192,49 @@ static int bad_key(json_t *object, const char *where, const char *fmt, va_list a
     return 0;
 }
 
+/* Does a flat format ask for this key? */
+static bool asks(const char *name, const char *fmt, va_list ap)
+{
+    bool found = false;
+
+    for (const char *f = strchr(fmt, 's'); f && !found; f = strchr(f + 3, 's')) {
+        found = !strcmp(va_arg(ap, const char *), name);
+        (void)va_arg(ap, void *);
+    }
+    return found;
+}
+
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...)
 {
-    static const char more[] = " left unpacked: ";
     json_error_t e;
+    json_t *item;
+    const char *key;
     va_list ap;
 
-    va_start(ap, fmt);
-    int rc = json_vunpack_ex(value, &e, JSON_STRICT, fmt, ap);
-    va_end(ap);
-    if (rc == 0)
-        return 0;
     if (!json_is_object(value))
         return err_data(err, "%s: %s where an object is needed", where,
                         value ? type_name(value) : "nothing");
+    /* Not JSON_STRICT: it calls a key unknown when memory ends. */
     va_start(ap, fmt);
-    rc = bad_key(value, where, fmt, ap, err);
+    int rc = json_vunpack_ex(value, &e, 0, fmt, ap);
     va_end(ap);
-    const char *unknown = strstr(e.text, more);
-    if (rc == 0)
-        err_data(err, "%s: %s%s", where, unknown ? "unknown key: " : "",
-                 unknown ? unknown + sizeof(more) - 1 : e.text);
-    return -1;
+    if (rc < 0) {
+        va_start(ap, fmt);
+        rc = bad_key(value, where, fmt, ap, err);
+        va_end(ap);
+        if (rc == 0 && json_error_code(&e) == json_error_out_of_memory)
+            mem_ended();
+        return rc < 0 ? -1 : err_data(err, "%s: %s", where, e.text);
+    }
+    json_object_foreach(value, key, item)
+    {
+        va_start(ap, fmt);
+        bool known = asks(key, fmt, ap);
+        va_end(ap);
+        if (!known)
+            return err_data(err, "%s: unknown key: %s", where, key);
+    }
+    return 0;
 }
 
 int json_number(json_t *object, const char *where, const char *key, double min, double max,
@@ -254,7 +284,7 @@ static json_t *environment(void)
         char *eq = strchr(*e, '=');
         if (!eq || !starts(*e, kept) || starts(*e, dropped))
             continue;
-        char *key = strndup(*e, (size_t)(eq - *e));
+        char *key = mem_strndup(*e, (size_t)(eq - *e));
         json_t *value = json_string(eq + 1);
         json_object_set_new(env, key, value ? value : json_string("(not UTF-8)"));
         free(key);

@@ -2,7 +2,7 @@
  * errors, and messages name file, line (syntax) or path (content), value and reason.
  *
  * Reading style: json_open() checks the envelope; then each object is unpacked with json_take(),
- * which is json_unpack_ex(JSON_STRICT) with our message. */
+ * which is json_unpack_ex() with our message. */
 #ifndef RG_JSON_H
 #define RG_JSON_H
 
@@ -10,6 +10,10 @@
 #include <stdio.h>
 
 #include "base/err.h"
+
+/* Out of memory inside jansson ends this program as it does in mem.h.  For the mains, first: it
+ * concerns the whole process. */
+void json_memory(void);
 
 /* Load path (at most 256 MiB) and check {"format": format, "version": 1..version}.  The caller
  * json_decref()s *out. */
@@ -24,8 +28,8 @@ int json_print(FILE *out, const json_t *root);
 /* The same into a file, atomically. */
 int json_save(const json_t *root, const char *path, struct err *err);
 
-/* json_unpack_ex with JSON_STRICT on `value`; `where` such as "m.json: tiers[2]" starts the
- * message. */
+/* json_unpack_ex of a flat format on `value`, where other keys are errors; `where` such as "m.json:
+ * tiers[2]" starts the message. */
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...);
 /* A number (integer or real) of an object that must lie in [min, max]; absent: *out stays as it is
  * and 0 is returned when optional, else an error. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/mem.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +11,58 @@
 
 #include "base/err.h"
 
+static __thread jmp_buf *way_back __attribute__((tls_model("initial-exec")));
+static void (*last_wish)(void);
+
+void mem_at_end(void (*clean)(void))
+{
+    last_wish = clean;
+}
+
+void mem_ended(void)
+{
+    if (way_back)
+        longjmp(*way_back, 1);
+    if (last_wish)
+        last_wish();
+    fputs("railgauge: out of memory\n", stderr);
+    _Exit(EXIT_IO);
+}
+
 static void *must(void *p)
 {
-    if (!p) {
-        fputs("railgauge: out of memory\n", stderr);
-        _Exit(EXIT_IO);
-    }
+    if (!p)
+        mem_ended();
     return p;
+}
+
+/* setjmp() in a function without variables of its own that change. */
+static int try(jmp_buf *back, int (*body)(void *), void *arg, bool *failed)
+{
+    if (setjmp(*back) == 0)
+        return body(arg);
+    *failed = true;
+    return -1;
+}
+
+int mem_guarded(int (*body)(void *), void *arg, struct err *err)
+{
+    jmp_buf back, *outer = way_back;
+    bool failed = false;
+
+    if (mem_hold && !mem_hold())
+        return err_io(err, "out of memory");
+    way_back = &back;
+    int rc = try(&back, body, arg, &failed);
+    way_back = outer;
+    if (mem_release)
+        mem_release(failed);
+    return failed ? err_io(err, "out of memory") : rc;
+}
+
+void *mem_alloc(size_t size)
+{
+    return must(malloc(size ? size : 1));
 }
 
 void *mem_calloc(size_t n, size_t size)
@@ -26,7 +73,7 @@ void *mem_calloc(size_t n, size_t size)
 void *mem_realloc(void *p, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        return must(NULL);
+        mem_ended();
     return must(realloc(p, n && size ? n * size : 1));
 }
 
@@ -35,15 +82,41 @@ char *mem_strdup(const char *s)
     return must(strdup(s));
 }
 
-char *mem_printf(const char *fmt, ...)
+char *mem_strndup(const char *s, size_t len)
+{
+    return must(strndup(s, len));
+}
+
+char *mem_vprintf(const char *fmt, va_list ap)
 {
     char *s = NULL;
+
+    return must(vasprintf(&s, fmt, ap) < 0 ? NULL : s);
+}
+
+char *mem_printf(const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vasprintf(&s, fmt, ap);
+    char *s = mem_vprintf(fmt, ap);
     va_end(ap);
-    return must(n < 0 ? NULL : s);
+    return s;
+}
+
+FILE *mem_stream(char **text, size_t *len)
+{
+    *text = NULL;
+    *len = 0;
+    return must(open_memstream(text, len));
+}
+
+void mem_stream_end(FILE *stream)
+{
+    bool bad = ferror(stream);
+
+    if (fclose(stream) != 0 || bad)
+        mem_ended();
 }
 
 void *mem_grow(void *p, size_t count, size_t size)

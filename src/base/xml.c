@@ -118,14 +118,16 @@ int xml_read(const struct xml_reader *r, void *user, const char *text, size_t le
         return err_data(err, "%s: %zu bytes are more than %zu", path, len, r->bytes);
     h.parser = XML_ParserCreate(NULL);
     if (!h.parser)
-        return err_set(err, "%s: no memory for the XML parser", path);
+        return err_io(err, "%s: out of memory", path);
     XML_SetUserData(h.parser, &x);
     XML_SetElementHandler(h.parser, on_start, on_end);
     XML_SetStartDoctypeDeclHandler(h.parser, on_doctype);
     if (r->end)
         XML_SetCharacterDataHandler(h.parser, on_text);
     int rc = XML_Parse(h.parser, text, (int)len, 1) == XML_STATUS_OK && !x.failed ? 0 : -1;
-    if (rc < 0 && !x.failed)
+    if (rc < 0 && !x.failed && XML_GetErrorCode(h.parser) == XML_ERROR_NO_MEMORY)
+        err_io(err, "%s: out of memory", path);
+    else if (rc < 0 && !x.failed)
         xml_bad(&x, "%s", XML_ErrorString(XML_GetErrorCode(h.parser)));
     XML_ParserFree(h.parser);
     free(h.text);

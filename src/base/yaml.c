@@ -238,7 +238,7 @@ static int syntax(const struct yaml *y, const yaml_parser_t *p, struct err *err)
     size_t line = p->problem_mark.line + 1;
 
     if (p->error == YAML_MEMORY_ERROR)
-        return err_io(err, "%s: no memory", y->path);
+        return err_io(err, "%s: out of memory", y->path);
     if (p->error == YAML_READER_ERROR)
         return err_data(err, "%s: %s at byte %zu", y->path, p->problem, p->problem_offset);
     return err_data(err, "%s:%zu: %s%s%s", y->path, line, p->problem ? p->problem : "not YAML",

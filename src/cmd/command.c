@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmd/command.h"
 
+#include <errno.h>
+
+#include "base/mem.h"
 #include "cmd/input.h"
 
 struct parsing {
@@ -65,5 +68,6 @@ void command_parse(const struct command *c, int argc, char **argv, void *args)
         children[n++] = input_child(c->takes);
     for (int i = 0; c->child[i].child.argp; i++)
         children[n++] = c->child[i].child;
-    argp_parse(&argp, argc, argv, 0, NULL, &p);
+    if (argp_parse(&argp, argc, argv, 0, NULL, &p) == ENOMEM)
+        mem_ended();
 }

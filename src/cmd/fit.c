@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
@@ -57,9 +58,13 @@ static void find_files(const struct args *a, char *path[5])
     const bool dir = !a->file[1];
 
     for (int i = 0; i < 3; i++)
-        path[i] = dir ? file_join(a->file[0], names[i]) : strdup(a->file[i]);
-    path[3] = a->out ? strdup(a->out) : dir ? file_join(a->file[0], names[3]) : strdup(names[3]);
-    path[4] = a->compute ? strdup(a->compute) : dir ? file_join(a->file[0], "compute.tsv") : NULL;
+        path[i] = dir ? file_join(a->file[0], names[i]) : mem_strdup(a->file[i]);
+    path[3] = a->out ? mem_strdup(a->out)
+              : dir  ? file_join(a->file[0], names[3])
+                     : mem_strdup(names[3]);
+    path[4] = a->compute ? mem_strdup(a->compute)
+              : dir      ? file_join(a->file[0], "compute.tsv")
+                         : NULL;
     if (!a->compute && path[4] && access(path[4], F_OK) != 0) {
         free(path[4]);
         path[4] = NULL;

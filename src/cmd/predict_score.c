@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cmd/predict_batch.h"
 #include "emit/table.h"
 #include "step/score.h"
@@ -161,16 +162,15 @@ static int by_size(const void *a, const void *b)
 /* The rows that are farthest off. */
 static void worst(FILE *out, const struct batch *b, enum score_with with, int count)
 {
-    struct far *far = malloc(((size_t)b->rows + 1) * sizeof(*far));
+    struct far *far = mem_calloc((size_t)b->rows + 1, sizeof(*far));
     int n = 0;
 
-    for (int i = 0; far && i < b->rows; i++) {
+    for (int i = 0; i < b->rows; i++) {
         double e = score_error(b, i, with);
         if (!isnan(e))
             far[n++] = (struct far){i, fabs(log1p(e))};
     }
-    if (far)
-        qsort(far, (size_t)n, sizeof(*far), by_size);
+    qsort(far, (size_t)n, sizeof(*far), by_size);
     fprintf(out, "farthest off, %s:\n", score_with_name[with]);
     for (int i = 0; i < n && i < count; i++) {
         const struct batch_row *r = &b->row[far[i].row];

@@ -187,13 +187,11 @@ static void put_job(FILE *out, const struct job_opts *o, const struct job_settin
 char *search_command(const struct search_args *a, const struct candidate *c)
 {
     const struct job_opts *o = &a->job;
-    char layout[96], mine[64], usual[64], *text = NULL;
+    char layout[96], mine[64], usual[64], *text;
     struct recipe defaults;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = mem_stream(&text, &size);
 
-    if (!out)
-        return mem_strdup("(out of memory)");
     recipe_defaults(&defaults);
     fputs("railgauge predict", out);
     if (o->matrix) {
@@ -216,6 +214,6 @@ char *search_command(const struct search_args *a, const struct candidate *c)
     }
     put_option(out, "anchor", a->anchor);
     put_option(out, "release", a->release);
-    fclose(out);
+    mem_stream_end(out);
     return text;
 }

@@ -192,20 +192,36 @@ void api_say(char text[256], const char *sentence)
         snprintf(text, 256, "%.255s", sentence);
 }
 
-int railgauge_open(struct railgauge **out, const char *path, char text[256])
-{
-    struct railgauge *r = mem_calloc(1, sizeof(*r));
-    struct err err;
+struct opening {
+    struct railgauge *r;
+    const char *path;
+    struct err *err;
+};
 
-    *out = NULL;
-    if (matrix_load(&r->m, path, &err) < 0) {
-        api_say(text, err.text);
+static int open_matrix(void *opening)
+{
+    struct opening *o = opening;
+    struct railgauge *r = mem_calloc(1, sizeof(*r));
+
+    if (matrix_load(&r->m, o->path, o->err) < 0) {
         free(r);
         return -1;
     }
     compile(r);
-    *out = r;
+    o->r = r;
     return 0;
+}
+
+int railgauge_open(struct railgauge **out, const char *path, char text[256])
+{
+    struct err err = {0, ""};
+    struct opening o = {NULL, path, &err};
+    int rc = mem_guarded(open_matrix, &o, &err);
+
+    if (rc < 0)
+        api_say(text, err.text);
+    *out = o.r;
+    return rc;
 }
 
 void railgauge_close(struct railgauge *r)

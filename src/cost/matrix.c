@@ -56,12 +56,10 @@ void matrix_free(struct matrix *m)
 
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
 {
-    char *text = NULL;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&text, fmt, ap) < 0)
-        text = mem_strdup("(out of memory)");
+    char *text = mem_vprintf(fmt, ap);
     va_end(ap);
     MEM_PUSH(m->finding, m->findings) = (struct finding){mem_strdup(kind), text};
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "emit/plot_data.h"
 #include "emit/plot_step.h"
 
@@ -36,11 +37,7 @@ static int from_json(struct tsv *t, const char *path, struct err *err)
         err_data(err, "%s: \"rows\" is no list", path);
         goto out;
     }
-    FILE *out = open_memstream(&text, &size);
-    if (!out) {
-        err_io(err, "%s: out of memory", path);
-        goto out;
-    }
+    FILE *out = mem_stream(&text, &size);
     for (int c = 0; c < JSON_COLUMNS; c++)
         fprintf(out, "%s%s", c ? "\t" : "", json_column[c]);
     json_array_foreach(list, i, row)
@@ -52,7 +49,7 @@ static int from_json(struct tsv *t, const char *path, struct err *err)
         }
     }
     fputc('\n', out);
-    fclose(out);
+    mem_stream_end(out);
     rc = tsv_parse(t, path, text, err);
 out:
     json_decref(root);

@@ -211,13 +211,12 @@ char *rank_file_use(const struct rank_file *f, const char *path, int ranks)
 
 int rank_file_write(const struct rank_file *f, FILE *out, const struct seating *s, struct err *err)
 {
-    char *body = NULL, *use = rank_file_use(f, "FILE", s->ranks);
-    size_t len = 0;
-    FILE *held = open_memstream(&body, &len); /* all of it or nothing */
-    int rc = held ? f->write(held, s, err) : err_io(err, "no memory for %s", f->name);
+    char *body, *use = rank_file_use(f, "FILE", s->ranks);
+    size_t len;
+    FILE *held = mem_stream(&body, &len); /* all of it or nothing */
+    int rc = f->write(held, s, err);
 
-    if (held && fclose(held) != 0 && rc == 0)
-        rc = err_io(err, "no memory for %s", f->name);
+    mem_stream_end(held);
     if (rc == 0 && !f->bare)
         fprintf(out, "# %s\n", use);
     if (rc == 0)

@@ -91,12 +91,12 @@ static void write_plan(FILE *out, const struct plan *p)
 
 char *plan_text(const struct plan *p)
 {
-    char *text = NULL;
+    char *text;
     size_t len;
-    FILE *out = open_memstream(&text, &len);
+    FILE *out = mem_stream(&text, &len);
 
     write_plan(out, p);
-    fclose(out);
+    mem_stream_end(out);
     return text;
 }
 

@@ -62,16 +62,16 @@ static int write_all(int fd, const char *text, size_t len)
 static int start(struct points_log *log, unsigned crc, int endpoints, const char *transport,
                  struct err *err)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
+    char *text;
+    size_t len;
+    FILE *out = mem_stream(&text, &len);
     json_t *made = json_provenance();
     char *line = json_dumps(made, JSON_COMPACT | JSON_ENSURE_ASCII);
 
     fprintf(out, "# railgauge-points 1 plan=%08x endpoints=%d transport=%s\n# %s\n", crc, endpoints,
             transport, line ? line : "{}");
     point_write_header(out);
-    fclose(out);
+    mem_stream_end(out);
     int rc = write_all(log->fd, text, len) < 0 || fdatasync(log->fd) < 0
                  ? err_io(err, "%s: cannot write: %s", log->path, strerror(errno))
                  : 0;

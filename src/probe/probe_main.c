@@ -225,6 +225,7 @@ int main(int argc, char **argv)
     struct world w;
 
     setlocale(LC_CTYPE, "");
+    json_memory();
     json_provenance_argv(argc, argv);
     log_setup("railgauge-probe", LOG_INFO);
     if (argc > 1 && !strcmp(argv[1], "watch"))

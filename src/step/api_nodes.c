@@ -12,20 +12,37 @@ struct railgauge_job {
     struct nodes_job job;
 };
 
-int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, const char *text,
-                       char err[256])
-{
-    struct railgauge_job *job = mem_calloc(1, sizeof(*job));
-    struct err why = {0, ""};
+/* What a call was given and what it answers, for mem_guarded(). */
+struct opening {
+    struct railgauge_job *job;
+    const struct matrix *m;
+    const char *text;
+    struct err why;
+};
 
-    *out = NULL;
-    if (nodes_job_open(&job->job, api_matrix(r), text, &why) < 0) {
-        api_say(err, why.text);
+static int open_job(void *opening)
+{
+    struct opening *o = opening;
+    struct railgauge_job *job = mem_calloc(1, sizeof(*job));
+
+    if (nodes_job_open(&job->job, o->m, o->text, &o->why) < 0) {
         railgauge_job_close(job);
         return -1;
     }
-    *out = job;
+    o->job = job;
     return 0;
+}
+
+int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, const char *text,
+                       char err[256])
+{
+    struct opening o = {.m = api_matrix(r), .text = text};
+    int rc = mem_guarded(open_job, &o, &o.why);
+
+    if (rc < 0)
+        api_say(err, o.why.text);
+    *out = o.job;
+    return rc;
 }
 
 void railgauge_job_close(struct railgauge_job *job)
@@ -36,30 +53,63 @@ void railgauge_job_close(struct railgauge_job *job)
     free(job);
 }
 
+struct costing {
+    const struct nodes_job *job;
+    const int *hosts;
+    int n;
+    double sec;
+    struct err why;
+};
+
+static int cost_nodes(void *costing)
+{
+    struct costing *c = costing;
+
+    c->sec = nodes_cost(c->job, c->hosts, c->n, &c->why);
+    return 0;
+}
+
 double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, int n, char err[256])
 {
-    struct err why = {0, ""};
-    double sec = nodes_cost(&job->job, hosts, n, &why);
+    struct costing c = {&job->job, hosts, n, NAN, {0, ""}};
 
-    api_say(err, why.text);
-    return sec;
+    mem_guarded(cost_nodes, &c, &c.why);
+    api_say(err, c.why.text);
+    return c.sec;
+}
+
+struct choosing {
+    const struct nodes_job *job;
+    const int *free_hosts;
+    int n, need, k, count, exact;
+    int *hosts;
+    double *seconds;
+    struct err why;
+};
+
+static int choose_nodes(void *choosing)
+{
+    struct choosing *c = choosing;
+    struct nodes_best best;
+
+    if (nodes_best(&best, c->job, c->free_hosts, c->n, c->need, c->k, &c->why) == 0) {
+        memcpy(c->hosts, best.host, (size_t)best.count * (size_t)c->need * sizeof(*c->hosts));
+        memcpy(c->seconds, best.sec, (size_t)best.count * sizeof(*c->seconds));
+        c->count = best.count;
+        c->exact = best.exact;
+    }
+    nodes_best_free(&best);
+    return 0;
 }
 
 int railgauge_nodes_best(const struct railgauge_job *job, const int *free_hosts, int n, int need,
                          int k, int *hosts, double *seconds, int *exact, char err[256])
 {
-    struct err why = {0, ""};
-    struct nodes_best best;
-    int count = -1;
+    struct choosing c = {&job->job, free_hosts, n, need, k, -1, 0, hosts, seconds, {0, ""}};
 
-    if (nodes_best(&best, &job->job, free_hosts, n, need, k, &why) == 0) {
-        count = best.count;
-        memcpy(hosts, best.host, (size_t)count * (size_t)need * sizeof(*hosts));
-        memcpy(seconds, best.sec, (size_t)count * sizeof(*seconds));
-        if (exact)
-            *exact = best.exact;
-    }
-    nodes_best_free(&best);
-    api_say(err, why.text);
-    return count;
+    mem_guarded(choose_nodes, &c, &c.why);
+    if (exact && c.count >= 0)
+        *exact = c.exact;
+    api_say(err, c.why.text);
+    return c.count;
 }

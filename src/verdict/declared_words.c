@@ -14,12 +14,10 @@ enum { SAID = 3, DIFF_GROUPS = 64 }; /* misfits in the sentence; groups in the l
 /* *text grows. */
 __attribute__((format(printf, 2, 3))) static void say(char **text, const char *fmt, ...)
 {
-    char *more = NULL;
     va_list ap;
 
     va_start(ap, fmt);
-    if (vasprintf(&more, fmt, ap) < 0)
-        abort(); /* out of memory */
+    char *more = mem_vprintf(fmt, ap);
     va_end(ap);
     char *longer = mem_printf("%s%s", *text ? *text : "", more);
     free(*text);

@@ -10,21 +10,12 @@
 #include "base/mem.h"
 #include "verdict/explain_parts.h"
 
-static char *format(const char *fmt, va_list args)
-{
-    char *text = NULL;
-
-    if (vasprintf(&text, fmt, args) < 0)
-        abort(); /* out of memory */
-    return text;
-}
-
 void explain_say(struct texts *t, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    MEM_PUSH(t->text, t->count) = format(fmt, args);
+    MEM_PUSH(t->text, t->count) = mem_vprintf(fmt, args);
     va_end(args);
 }
 
@@ -34,7 +25,7 @@ void explain_hop(struct explain *e, double Bps, const char *basis, const char *f
 
     va_start(args, fmt);
     MEM_PUSH(e->hop, e->hops) =
-        (struct hop){format(fmt, args), Bps, basis ? mem_strdup(basis) : NULL};
+        (struct hop){mem_vprintf(fmt, args), Bps, basis ? mem_strdup(basis) : NULL};
     va_end(args);
     if (Bps > 0 && (e->narrowest < 0 || Bps < e->hop[e->narrowest].Bps))
         e->narrowest = e->hops - 1;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/mem.h"
 
 static char dir[64];
 
@@ -89,6 +93,48 @@ static void an_aborted_file_leaves_the_old_one(void **state)
     assert_int_equal(empty_folder(), 1);
 }
 
+/* The next writer clears what killed ones have left, not what a living one writes, nor other names.
+ */
+static void a_killed_writer_leaves_nothing_for_long(void **state)
+{
+    char *path = file_join(dir, "a"), *other = file_join(dir, "a.tmp.x");
+    struct file_out f;
+    int ready[2], status;
+
+    (void)state;
+    assert_int_equal(pipe(ready), 0);
+    write_text(other, "");
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            int rc = file_begin(&f, path, NULL);
+            (void)!write(ready[1], "", 1);
+            if (rc < 0 || i == 0)
+                _exit(1); /* as killed */
+            for (;;)
+                pause();
+        }
+        char *temp = mem_printf("%s.tmp.%ld", path, (long)pid), c;
+        assert_int_equal(read(ready[0], &c, 1), 1);
+        if (i == 0)
+            waitpid(pid, &status, 0);
+        assert_int_equal(access(temp, F_OK), 0);
+        write_text(path, "new");
+        assert_int_equal(access(temp, F_OK), i == 0 ? -1 : 0);
+        if (i) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+        }
+        free(temp);
+    }
+    write_text(path, "newer");
+    free(path);
+    free(other);
+    close(ready[0]);
+    close(ready[1]);
+    assert_int_equal(empty_folder(), 2);
+}
+
 /* A pipe is written to and stays one; so is /dev/null. */
 static void what_is_no_file_is_not_replaced(void **state)
 {
@@ -154,13 +200,16 @@ static void unreadable_files_say_why(void **state)
 static void folders_are_made_with_their_parents(void **state)
 {
     char *deep = file_join(dir, "x/y//z"), *plain = file_join(dir, "plain"), *under;
+    const mode_t mask = 022, old = umask(mask);
     struct stat st;
     struct err e;
 
     (void)state;
     assert_int_equal(file_mkdir(deep, &e), 0);
+    umask(old);
     assert_int_equal(file_mkdir(deep, &e), 0);
     assert_int_equal(stat(deep, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0770 & ~mask); /* the umask rules; others see nothing */
     write_text(plain, "");
     under = file_join(plain, "sub");
     assert_int_equal(file_mkdir(under, &e), -1);
@@ -218,6 +267,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_committed_file_is_whole_and_alone, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_aborted_file_leaves_the_old_one, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_killed_writer_leaves_nothing_for_long, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_not_replaced, make_folder,
                                         remove_folder),
