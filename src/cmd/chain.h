@@ -5,13 +5,12 @@
 #include <stdbool.h>
 
 #include "cmd/launch.h"
-#include "cost/matrix.h"
+#include "cost/sim_bed.h"
 #include "probe/copy_opts.h"
 #include "probe/device_opts.h"
 #include "probe/mpi_opts.h"
 #include "probe/nccl_opts.h"
 #include "probe/probe_opts.h"
-#include "probe/sim_opts.h"
 #include "step/predict.h"
 
 enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */

@@ -146,7 +146,18 @@ static int price_pair(struct cost_answer *x, const struct matrix *m, const struc
         return -1;
     matrix_pair(m, src, dst, (double)a->bytes, &x->cost);
     matrix_pair_healthy(m, src, dst, (double)a->bytes, &x->healthy);
+    snprintf(x->reference, sizeof(x->reference), "healthy pairs of its tier");
     return 0;
+}
+
+static void of_reference(struct cost_answer *x, const struct matrix *m, enum op op, const int *ids)
+{
+    struct reference r;
+
+    reference_open(&r, m);
+    reference_collective(&r, op, ids, x->ranks, 1, (double)x->bytes, &x->healthy);
+    reference_words(&r, &x->healthy, x->reference);
+    reference_free(&r);
 }
 
 static int price_group(struct cost_answer *x, const struct matrix *m, const struct args *a,
@@ -159,7 +170,7 @@ static int price_group(struct cost_answer *x, const struct matrix *m, const stru
         matrix_ep(m, ids, x->ranks, (double)a->bytes, !strcmp(a->kernel, "ep_dispatch"), &x->cost);
     if (rc == 0 && !a->kernel) {
         matrix_collective(m, op, ids, x->ranks, (double)a->bytes, &x->cost);
-        matrix_expected(m, op, ids, x->ranks, (double)a->bytes, &x->healthy);
+        of_reference(x, m, op, ids);
         x->factor = op_bus_factor(op, x->ranks);
     }
     free(ids);

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cost/matrix.h"
+#include "cost/reference.h"
 
 struct cost_answer {
     const char *op; /* "pair", "all_gather", "ep_dispatch" */
@@ -14,6 +14,7 @@ struct cost_answer {
     size_t bytes;
     int ranks;
     struct cost cost, healthy; /* healthy.sec NAN: not known */
+    char reference[80];        /* what healthy rests on, in words */
 };
 
 void cost_text(FILE *out, const struct cost_answer *a);

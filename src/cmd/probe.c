@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
+#include "cost/sim_bed.h"
 #include "emit/nccl_tests.h"
 #include "probe/files.h"
 #include "probe/plan_cost.h"
-#include "probe/sim_opts.h"
 
 struct args {
     struct probe_args probe;

@@ -177,6 +177,11 @@ void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n
  */
 void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
                               int at_once, double bytes, struct cost *out);
+/* What a healthy fabric takes, as far as this matrix tells (reference.h asks further): no exceptions,
+ * and measured collective curves are not looked at (a measurement is not compared with itself):
+ * published curves, else the model over the tiers. */
+void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                     double bytes, struct cost *out);
 /* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank
  * sends (dispatch) or receives (combine) in all, its own share and every copy counted, spread
  * evenly over the group, as S of all_to_all.  Where no kernel is known that serves the group:
@@ -188,10 +193,4 @@ void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool
  * from other domains, each token once a domain.  bytes is for words and for all_to_all. */
 void matrix_ep_routed(const struct matrix *m, const int *ids, int n, double bytes, double inside,
                       double across, bool dispatch, struct cost *out);
-/* What a healthy fabric would give for this group, the "expected" column: no exceptions, and
- * measured collective curves are not looked at (a measurement is not compared with itself):
- * published curves, else the model over the tiers. */
-void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
-                     struct cost *out);
-
 #endif

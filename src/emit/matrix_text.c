@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "cost/reference.h"
 #include "emit/shape_group.h"
 #include "emit/table.h"
 
@@ -85,23 +86,26 @@ void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
     table_free(&table);
 }
 
-static void collective_rows(struct table *table, const struct matrix *m, const struct collective *c,
-                            double bytes)
+static void collective_rows(struct table *table, const struct reference *r,
+                            const struct collective *c, double bytes)
 {
     const struct curve_point *last = &c->curve.point[c->curve.points - 1];
     double from = bytes > 0 ? bytes : last->bytes / 256, to = bytes > 0 ? bytes : last->bytes;
     double factor = op_bus_factor(c->op, c->shape.ranks);
-    int *ids = shape_group(&m->topo, &c->shape);
-    char shape[48], t[4][UNITS_TEXT];
+    int *ids = shape_group(&r->measured->topo, &c->shape);
+    char shape[48], words[80], t[4][UNITS_TEXT];
+    struct cost want;
 
     bool first = true;
     for (double s = from; s <= to * 1.0001; s *= 16) {
         double sec = curve_time(&c->curve, s);
         if (s < c->curve.point[0].bytes && bytes <= 0)
             continue;
+        reference_of_curve(r, c, ids, s, &want);
+        double share = reference_share(&want, sec);
         table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
                   units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
-                  percent(t[3], shape_group_expected(m, c, ids, s) / sec),
+                  percent(t[3], share), isnan(share) ? NULL : reference_words(r, &want, words),
                   first ? basis_name[c->basis] : "");
         first = false;
     }
@@ -123,14 +127,18 @@ static bool is_brief(const struct matrix *m, const struct collective *c)
 void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
 {
     struct table table;
+    struct reference r;
 
-    table_init(&table, "llrrrrl");
-    table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "source");
+    reference_open(&r, m);
+    table_init(&table, "llrrrrll");
+    table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "expected by",
+              "source");
     for (int i = 0; i < m->collectives; i++)
         if (m->collective[i].curve.points && (!brief || is_brief(m, &m->collective[i])))
-            collective_rows(&table, m, &m->collective[i], bytes);
+            collective_rows(&table, &r, &m->collective[i], bytes);
     table_print(out, &table, 0);
     table_free(&table);
+    reference_free(&r);
     if (!m->collectives)
         fputs("no collective was measured\n", out);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "cost/reference.h"
 #include "emit/matrix_text.h"
 #include "emit/shape_group.h"
 
@@ -31,19 +32,34 @@ json_t *matrix_view_tiers(const struct matrix *m, double bytes)
     return out;
 }
 
-static json_t *view_collective(const struct matrix *m, const struct collective *c, double bytes)
+/* One size: what it takes, and beside it the reference. */
+static json_t *view_size(const struct reference *r, const struct collective *c, const int *ids,
+                         double bytes)
+{
+    double sec = curve_time(&c->curve, bytes), factor = op_bus_factor(c->op, c->shape.ranks);
+    struct cost want;
+    char words[80];
+
+    reference_of_curve(r, c, ids, bytes, &want);
+    bool known = isfinite(want.sec);
+    reference_words(r, &want, words);
+    return json_pack("{s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", bytes, "seconds",
+                     json_finite(sec), "busbw_Bps", json_finite(bytes * factor / sec),
+                     "expected_seconds", json_finite(want.sec), "expected_low_seconds",
+                     json_finite(want.lo), "expected_high_seconds", json_finite(want.hi),
+                     "of_expected", json_finite(reference_share(&want, sec)), "expected_from",
+                     known ? json_string(words) : json_null(), "expected_source",
+                     known ? json_string(want.source) : json_null());
+}
+
+static json_t *view_collective(const struct reference *r, const struct collective *c, double bytes)
 {
     json_t *sizes = json_array();
-    double factor = op_bus_factor(c->op, c->shape.ranks);
-    int *ids = shape_group(&m->topo, &c->shape), n = bytes > 0 ? 1 : c->curve.points;
+    int *ids = shape_group(&r->measured->topo, &c->shape), n = bytes > 0 ? 1 : c->curve.points;
 
-    for (int i = 0; i < n; i++) {
-        double s = bytes > 0 ? bytes : c->curve.point[i].bytes, sec = curve_time(&c->curve, s);
-        json_array_append_new(sizes, json_pack("{s:f, s:o, s:o, s:o}", "bytes", s, "seconds",
-                                               json_finite(sec), "busbw_Bps",
-                                               json_finite(s * factor / sec), "expected_seconds",
-                                               json_finite(shape_group_expected(m, c, ids, s))));
-    }
+    for (int i = 0; i < n; i++)
+        json_array_append_new(sizes,
+                              view_size(r, c, ids, bytes > 0 ? bytes : c->curve.point[i].bytes));
     free(ids);
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:o}", "op", op_name(c->op), "ranks",
                      c->shape.ranks, "domains", c->shape.domains, "per_domain", c->shape.per_domain,
@@ -53,10 +69,13 @@ static json_t *view_collective(const struct matrix *m, const struct collective *
 json_t *matrix_view_collectives(const struct matrix *m, double bytes)
 {
     json_t *out = json_array();
+    struct reference r;
 
+    reference_open(&r, m);
     for (int i = 0; i < m->collectives; i++)
         if (m->collective[i].curve.points)
-            json_array_append_new(out, view_collective(m, &m->collective[i], bytes));
+            json_array_append_new(out, view_collective(&r, &m->collective[i], bytes));
+    reference_free(&r);
     return out;
 }
 

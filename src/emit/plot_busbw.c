@@ -75,9 +75,9 @@ double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, 
 {
     struct cost cost;
 
-    if (!l->ids || l->c->basis == BASIS_PRESET)
+    reference_of_curve(&f->reference, l->c, l->ids, bytes, &cost);
+    if (isnan(reference_share(&cost, curve_time(&l->c->curve, bytes))))
         return NAN;
-    matrix_expected(f->m, l->c->op, l->ids, l->c->shape.ranks, bytes, &cost);
     return busbw_rate(l->c->op, l->c->shape.ranks, bytes, cost.sec);
 }
 
@@ -88,7 +88,7 @@ static double peak(const struct busbw_figure *f, const struct busbw_line *l)
 
     if (!l->ids)
         return NAN;
-    matrix_expected(&f->ideal, l->c->op, l->ids, l->c->shape.ranks, huge, &cost);
+    matrix_collective(&f->ideal, l->c->op, l->ids, l->c->shape.ranks, huge, &cost);
     return busbw_rate(l->c->op, l->c->shape.ranks, huge, cost.sec);
 }
 
@@ -154,6 +154,7 @@ static void make_ideal(struct busbw_figure *f)
 
 static void figure_free(struct busbw_figure *f)
 {
+    reference_free(&f->reference);
     for (int i = 0; i < f->ideal.tiers; i++)
         for (int d = 0; d < DIR_COUNT; d++)
             curve_free(&f->ideal.tier[i].curve[d]);
@@ -169,6 +170,7 @@ int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err)
 
     f->m = m;
     f->from = INFINITY;
+    reference_open(&f->reference, m);
     choose_shapes(f);
     make_ideal(f);
     for (int op = 0; op < OP_COUNT; op++)

@@ -2,6 +2,7 @@
 #ifndef RG_PLOT_BUSBW_H
 #define RG_PLOT_BUSBW_H
 
+#include "cost/reference.h"
 #include "emit/plot_data.h"
 
 enum { BUSBW_LINES = 6 /* shapes that get a colour */, BUSBW_SIZES = 96 };
@@ -23,6 +24,7 @@ struct busbw_panel {
 
 struct busbw_figure {
     const struct matrix *m;
+    struct reference reference;
     struct matrix ideal; /* the same fabric with every tier at its data-sheet rate */
     struct shape shape[BUSBW_LINES];
     int shapes;
@@ -34,7 +36,7 @@ struct busbw_figure {
 int busbw_colour(const struct busbw_figure *f, const struct shape *s); /* 1.., 0: none */
 double busbw_rate(enum op op, int ranks, double bytes, double sec);    /* GB/s */
 double busbw_value(const struct busbw_line *l, int i);                 /* GB/s at l->size[i] */
-/* GB/s that the pair tiers let expect; NAN: not known, or the curve is itself a published one. */
+/* GB/s that a healthy fabric would give; NAN: there is no reference (see reference.h). */
 double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes);
 
 /* The tables; see plot_data.h. */

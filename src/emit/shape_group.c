@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emit/shape_group.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +58,4 @@ int *shape_group(const struct topo *t, const struct shape *s)
         free(ids);
     }
     return NULL;
-}
-
-double shape_group_expected(const struct matrix *m, const struct collective *c, const int *ids,
-                            double bytes)
-{
-    struct cost cost = {.sec = NAN};
-
-    if (ids)
-        matrix_expected(m, c->op, ids, c->shape.ranks, bytes, &cost);
-    return cost.sec;
 }

@@ -5,15 +5,11 @@
 #ifndef RG_SHAPE_GROUP_H
 #define RG_SHAPE_GROUP_H
 
-#include "cost/matrix.h"
+#include "cost/shape.h"
 
 /* Ids of s->ranks endpoints whose shape_of() equals *s, in topology order, or NULL when there is no
  * such group of equal domains (neighbouring ones and every 2nd, 4th, 8th ... are tried).  The
  * caller frees. */
 int *shape_group(const struct topo *t, const struct shape *s);
-/* Seconds that a healthy fabric takes for a collective of such a group; NAN: not known, or ids
- * NULL. */
-double shape_group_expected(const struct matrix *m, const struct collective *c, const int *ids,
-                            double bytes);
 
 #endif

@@ -107,6 +107,7 @@ int sim_fault(struct sim *s, const char *text, struct err *err)
 void sim_free(struct sim *s)
 {
     free(s->fault);
+    sim_uplinks_free(s->uplinks);
     memset(s, 0, sizeof(*s));
 }
 
@@ -146,13 +147,20 @@ double sim_factor(const struct sim *s, int src, int dst, int tier)
     return worst;
 }
 
-double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes)
+int sim_domain(const struct topo *t, int id)
+{
+    const int *at = t->endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : at[LEVEL_HOST];
+}
+
+double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share)
 {
     const struct topo *t = s->truth;
     int tier = topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
     const struct fabric_tier *ft = &s->fabric->tier[tier];
-    double alpha = ft->alpha.value, there = sim_factor(s, src, dst, tier),
-           back = sim_factor(s, dst, src, tier);
+    double alpha = ft->alpha.value, there = share * sim_factor(s, src, dst, tier),
+           back = share * sim_factor(s, dst, src, tier);
 
     if (op == OP_PAIR_LATENCY) /* half of a round trip */
         return alpha + bytes / ft->Bps.value * (1 / there + 1 / back) / 2;

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
-#include "probe/world.h"
 
 enum { RACKS = 0x300, NOISE, SIM_SEED, FAULT, BLIND, FABRIC };
 
@@ -68,31 +67,4 @@ void sim_opts_free(struct sim_opts *o)
 {
     free(o->fault);
     memset(o, 0, sizeof(*o));
-}
-
-int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)
-{
-    memset(b, 0, sizeof(*b));
-    if (!o->fabric)
-        return err_usage(err, "--transport sim needs --fabric NAME");
-    if (fabric_load(&b->fabric, o->fabric, err) < 0 ||
-        fabric_topo(&b->fabric, o->racks, false, &b->truth, err) < 0 ||
-        fabric_topo(&b->fabric, o->racks, o->blind, &b->seen, err) < 0)
-        return -1;
-    b->sim =
-        (struct sim){.fabric = &b->fabric, .truth = &b->truth, .noise = o->noise, .seed = o->seed};
-    for (int i = 0; i < o->faults; i++)
-        if (sim_fault(&b->sim, o->fault[i], err) < 0)
-            return -1;
-    world_solo.ctx = &b->sim;
-    return 0;
-}
-
-void sim_bed_free(struct sim_bed *b)
-{
-    world_solo.ctx = NULL;
-    sim_free(&b->sim);
-    topo_free(&b->seen);
-    topo_free(&b->truth);
-    fabric_free(&b->fabric);
 }

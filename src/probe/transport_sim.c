@@ -12,6 +12,7 @@ extern const struct transport transport_sim;
 struct sim_ctx {
     const struct sim *sim;
     struct group group;
+    double share;   /* of the uplinks */
     unsigned calls; /* run()s so far: each draws its own numbers */
 };
 
@@ -32,7 +33,7 @@ static int answer(const struct sim *s, const struct group *g, struct err *err)
 
 static int sim_open(void **out, const struct group *g, size_t max_bytes, struct err *err)
 {
-    const struct sim *s = g->comm;
+    struct sim *s = g->comm;
 
     (void)max_bytes;
     if (answer(s, g, err) < 0)
@@ -40,6 +41,7 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     struct sim_ctx *ctx = mem_calloc(1, sizeof(*ctx));
     ctx->sim = s;
     ctx->group = *g;
+    ctx->share = sim_share(s, g->round, g->index, g->round->op);
     *out = ctx;
     return 0;
 }
@@ -55,8 +57,9 @@ static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct
     struct sim_ctx *ctx = p;
     const struct group *g = &ctx->group;
     const struct sim *s = ctx->sim;
-    double exact = op_is_pair(op) ? sim_pair(s, op, g->members[0], g->members[1], (double)bytes)
-                                  : sim_collective(s, op, g->members, g->size, (double)bytes);
+    double exact = op_is_pair(op)
+                       ? sim_pair(s, op, g->members[0], g->members[1], (double)bytes, ctx->share)
+                       : sim_collective(s, op, g->members, g->size, (double)bytes, ctx->share);
     unsigned long long seed = s->seed;
     struct rng rng;
 

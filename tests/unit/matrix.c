@@ -156,7 +156,7 @@ static void a_measured_shape_answers_for_itself(void **state)
     matrix_collective(&m, OP_ALL_GATHER, (int[]){0, 2, 8, 10}, 4, 1 << 20, &c);
     assert_int_equal(c.basis, BASIS_MODELLED);
     /* expected does not look at what was measured */
-    matrix_expected(&m, OP_ALL_GATHER, ids, 4, 1e9, &c);
+    matrix_expected(&m, OP_ALL_GATHER, ids, 4, 1, 1e9, &c);
     assert_int_equal(c.basis, BASIS_MODELLED);
     near(c.sec, 0.75, 0.01);
     matrix_free(&m);

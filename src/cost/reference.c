@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/model.h"
+
+/* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */
+static const double moving = 0.8;      /* share of the time, at least */
+static const double same_rate = 0.02;  /* NICs whose rates differ by less are alike */
+static const double small_message = 8; /* bytes: nothing but latency */
+
+/* The same hosts in the same order. */
+static bool same_hosts(const struct topo *a, const struct topo *b)
+{
+    if (a->hosts != b->hosts || a->endpoints != b->endpoints)
+        return false;
+    for (int i = 0; i < a->hosts; i++)
+        if (strcmp(a->host[i].name, b->host[i].name))
+            return false;
+    return true;
+}
+
+/* Does the fabric say of itself that it is this preset? */
+static bool declare(struct reference *r, const struct matrix *m)
+{
+    struct fabric f;
+    struct err err;
+    int per_rack;
+
+    if (!m->fabric || !fabric_shipped(m->fabric) || fabric_load(&f, m->fabric, &err) < 0)
+        return false;
+    per_rack = f.hosts_per_rack > 0 ? f.hosts_per_rack : 1;
+    r->declared = m->topo.hosts % per_rack == 0 &&
+                  matrix_from_fabric(&r->preset, &f, m->topo.hosts / per_rack, &err) == 0;
+    fabric_free(&f);
+    if (r->declared && !same_hosts(&m->topo, &r->preset.topo)) {
+        matrix_free(&r->preset);
+        r->declared = false;
+    }
+    return r->declared;
+}
+
+/* The GPU of all endpoints, "" where they differ. */
+static const char *gpu_of(const struct topo *t)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].kind != ENDPOINT_GPU ||
+            strcmp(t->endpoint[i].model, t->endpoint[0].model))
+            return "";
+    return t->endpoints ? t->endpoint[0].model : "";
+}
+
+static bool nics_run_at(const struct topo *t, double Bps)
+{
+    for (int i = 0; i < t->endpoints; i++) {
+        int nic = t->endpoint[i].nic;
+        if (nic < 0 || !(fabs(t->nic[nic].rate_Bps / Bps - 1) < same_rate))
+            return false;
+    }
+    return true;
+}
+
+/* Published curves of the GPUs that were measured; those between domains need the same NICs. */
+static void borrow_curves(struct reference *r, const struct matrix *m)
+{
+    bool nccl = m->transport && (!strcmp(m->transport, "nccl") || !strcmp(m->transport, "sim"));
+    const char *gpu = nccl ? gpu_of(&m->topo) : "";
+    char *name = *gpu ? fabric_of_gpu(gpu) : NULL;
+    struct fabric f;
+    struct err err;
+    int kept = 0;
+
+    if (name && fabric_load(&f, name, &err) == 0) {
+        bool between = nics_run_at(&m->topo, f.nic.Bps.value);
+        if (matrix_from_fabric(&r->preset, &f, 1, &err) == 0)
+            for (int i = 0; i < r->preset.collectives; i++) {
+                struct collective *c = &r->preset.collective[i], other = r->preset.collective[kept];
+                if (c->shape.domains > 1 && !between)
+                    continue;
+                r->preset.collective[kept++] = *c;
+                *c = other;
+            }
+        fabric_free(&f);
+    }
+    free(name);
+    r->like = *m;
+    r->like.collective = r->preset.collective;
+    r->like.collectives = kept;
+}
+
+void reference_open(struct reference *r, const struct matrix *m)
+{
+    *r = (struct reference){.measured = m};
+    matrix_init(&r->preset);
+    if (m->transport && !strcmp(m->transport, "preset"))
+        return;
+    if (declare(r, m))
+        r->like = r->preset;
+    else
+        borrow_curves(r, m);
+}
+
+void reference_free(struct reference *r)
+{
+    matrix_free(&r->preset); /* `like` owns nothing */
+}
+
+/* May the model over this campaign's pairs judge the group? */
+static bool model_judges(const struct reference *r, enum op op, const int *ids, int n, double sec,
+                         int at_once)
+{
+    const struct matrix *m = &r->like;
+    struct cost small;
+    struct ways w;
+
+    ways_of(&w, m, ids, n, op, true);
+    if (w.outer < 0 || !m->tier[w.outer].nic)
+        return false;
+    if (m->topo.endpoint[ids[0]].kind != ENDPOINT_GPU && w.shape.domains != n)
+        return false;
+    matrix_expected(m, op, ids, n, at_once, small_message, &small);
+    return small.sec < (1 - moving) * sec;
+}
+
+void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
+                          double bytes, struct cost *out)
+{
+    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
+    if (!ids || !r->like.topo.endpoints)
+        return;
+    matrix_expected(&r->like, op, ids, n, at_once, bytes, out);
+    if (out->basis == BASIS_MODELLED && !r->declared &&
+        !model_judges(r, op, ids, n, out->sec, at_once))
+        *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
+}
+
+void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
+                        double bytes, struct cost *out)
+{
+    bool itself = c->basis == BASIS_PRESET;
+
+    reference_collective(r, c->op, itself ? NULL : ids, c->shape.ranks, c->at_once ? c->at_once : 1,
+                         bytes, out);
+}
+
+double reference_share(const struct cost *reference, double sec)
+{
+    bool exact = !(reference->lo < reference->sec);
+
+    if (!(sec > 0) || !isfinite(sec) || !isfinite(reference->sec) ||
+        (!exact && sec < reference->lo))
+        return NAN;
+    return reference->sec / sec;
+}
+
+char *reference_words(const struct reference *r, const struct cost *c, char buf[80])
+{
+    bool modelled = c->basis == BASIS_MODELLED, exact = !(c->lo < c->sec);
+    const char *name = r->preset.fabric && (r->declared || !modelled) ? r->preset.fabric : NULL;
+
+    buf[0] = '\0';
+    if (!isfinite(c->sec))
+        return buf;
+    int n = snprintf(buf, 80, "%s%.40s", name ? "preset " : "pairs", name ? name : "");
+    if (!exact)
+        snprintf(buf + n, 80 - (size_t)n, ", %s within %.0f %%", modelled ? "modelled" : "scaled",
+                 100 * (c->hi / c->sec - 1));
+    return buf;
+}

@@ -1,0 +1,42 @@
+/* reference.h - what a healthy fabric would take: the reference behind "of expected".
+ *
+ * The best that there is, never what the group itself was measured at:
+ *   - the preset that the fabric declares itself to be, with the same hosts: its published curve of
+ *     that shape, else what its published curves or its tiers say of the shape;
+ *   - on other machines the shipped preset of the same GPUs: its published curves of groups inside
+ *     one domain and, where the NICs have the same rate, between domains;
+ *   - else the model over the healthy pairs of the campaign, where the model is good enough to
+ * judge by: between hosts, while moving takes longer than everything else, and on hosts without
+ * GPUs only for groups that have one rank a host. Elsewhere there is none: what MPI makes of memory
+ * that ranks share, small messages over libraries that choose among algorithms. */
+#ifndef RG_REFERENCE_H
+#define RG_REFERENCE_H
+
+#include "cost/matrix.h"
+
+struct reference {
+    const struct matrix *measured; /* borrowed */
+    struct matrix preset;          /* the one whose curves count; empty: none */
+    struct matrix like;            /* what is asked: borrows from both */
+    bool declared;                 /* the preset is the fabric itself */
+};
+
+/* m must outlive it.  A matrix that is a preset has no reference: nothing is compared with itself.
+ */
+void reference_open(struct reference *r, const struct matrix *m);
+void reference_free(struct reference *r);
+/* Seconds of a collective on these endpoints while at_once such groups run; out->sec NAN: there is
+ * no honest reference.  out->source says which. */
+void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
+                          double bytes, struct cost *out);
+/* The same for a measured curve at `bytes`, ids: a group of its shape or NULL. */
+void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
+                        double bytes, struct cost *out);
+/* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`
+ * is faster than a reference that is no exact figure allows: then it was none. */
+double reference_share(const struct cost *reference, double sec);
+/* "preset gb200-nvl72", "preset gb200-nvl72, scaled within 25 %", "pairs, modelled within 25 %";
+ * empty where there is none. */
+char *reference_words(const struct reference *r, const struct cost *c, char buf[80]);
+
+#endif

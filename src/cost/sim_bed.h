@@ -1,0 +1,23 @@
+/* sim_bed.h - a simulated fabric with everything that belongs to it.
+ *
+ * A preset says what a collective takes by its cost matrix (published curves, else the model), and
+ * nobody else says it another way: the bed hands the matrix to the simulation. */
+#ifndef RG_SIM_BED_H
+#define RG_SIM_BED_H
+
+#include "cost/matrix.h"
+#include "probe/sim.h"
+#include "probe/sim_opts.h"
+
+/* A fabric with its truth and what a campaign may know of it. */
+struct sim_bed {
+    struct fabric fabric;
+    struct topo truth, seen;
+    struct matrix healthy; /* the preset, of the truth's endpoints, nothing else running */
+    struct sim sim;
+};
+/* Also makes it the bed of world_solo.  The caller frees, also after a failure. */
+int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err);
+void sim_bed_free(struct sim_bed *b);
+
+#endif
