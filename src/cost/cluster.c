@@ -23,27 +23,16 @@ static double spread(const double *sorted, int n)
     return n ? 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5)) : 0;
 }
 
-/* v sorted ascending in logs.  The number of values below the gap that splits it, 0: none.
- * `topmost`: the first gap from the top, else the widest one. */
-static int split_at(const double *v, int n, int topmost)
+/* v sorted ascending in logs.  The number of values below the first gap from the top that is wider
+ * than noise, 0: none. */
+static int split_at(const double *v, int n)
 {
-    int best = 0;
-    double widest = 0;
-
     for (int i = n - 1; i > 0; i--) {
-        double gap = v[i] - v[i - 1];
-        if (gap < log1p(CLUSTER_GAP) || gap <= widest)
-            continue;
         double up = stats_quantile(v + i, n - i, 0.5), down = stats_quantile(v, i, 0.5);
-        double noise = fmax(spread(v + i, n - i), topmost ? 0 : spread(v, i));
-        if (up - down < sigmas * noise)
-            continue;
-        best = i;
-        widest = gap;
-        if (topmost)
-            break;
+        if (v[i] - v[i - 1] >= log1p(CLUSTER_GAP) && up - down >= sigmas * spread(v + i, n - i))
+            return i;
     }
-    return best;
+    return 0;
 }
 
 /* Bandwidth against the smaller of both caps. */
@@ -71,7 +60,7 @@ static double far_share(struct work *w)
         if (w->e[i].Bps > 0)
             w->v[n++] = log(share(w, &w->e[i]));
     stats_sort(w->v, n);
-    int k = split_at(w->v, n, 1);
+    int k = split_at(w->v, n);
     return k ? exp((w->v[k - 1] + w->v[k]) / 2) : 0;
 }
 
@@ -113,24 +102,6 @@ static int label_by_bandwidth(struct work *w)
         if (w->label[i] != FAR && w->e[i].Bps > 0 &&
             fmin(w->cap[w->e[i].a], w->cap[w->e[i].b]) > level)
             w->label[i] = NEAR;
-    return 1;
-}
-
-static int label_by_latency(struct work *w)
-{
-    int n = 0;
-
-    for (int i = 0; i < w->edges; i++)
-        if (w->e[i].sec > 0)
-            w->v[n++] = log(w->e[i].sec);
-    stats_sort(w->v, n);
-    int k = split_at(w->v, n, 0);
-    if (!k)
-        return 0;
-    double limit = exp((w->v[k - 1] + w->v[k]) / 2);
-    for (int i = 0; i < w->edges; i++)
-        if (w->e[i].sec > 0)
-            w->label[i] = w->e[i].sec < limit ? NEAR : FAR;
     return 1;
 }
 
@@ -211,13 +182,11 @@ static double label_median(struct work *w, enum label label, enum clue clue)
     return n ? stats_median(w->v, n) : NAN;
 }
 
-static int attempt(struct clusters *c, struct work *w, enum clue clue)
+/* Groups from labels; c->contradictions tells of a refusal. */
+static int groups_of_labels(struct clusters *c, struct work *w, enum clue clue)
 {
     int inside;
 
-    memset(w->label, 0, (size_t)w->edges * sizeof(*w->label));
-    if (!(clue == CLUE_BANDWIDTH ? label_by_bandwidth(w) : label_by_latency(w)))
-        return 0;
     join(w);
     int bad = count_contradictions(w, &inside);
     if (bad > contradiction * inside) {
@@ -229,29 +198,94 @@ static int attempt(struct clusters *c, struct work *w, enum clue clue)
     c->clue = clue;
     c->near = label_median(w, NEAR, clue);
     c->far = label_median(w, FAR, clue);
-    return c->groups > 1 && has_company(c, w->units);
+    if (c->groups < 2 || !has_company(c, w->units))
+        return 0;
+    cluster_place_rest(c, w);
+    c->contradictions = 0;
+    return 1;
+}
+
+static int by_bandwidth(struct clusters *c, struct work *w)
+{
+    memset(w->label, 0, (size_t)w->edges * sizeof(*w->label));
+    return label_by_bandwidth(w) && groups_of_labels(c, w, CLUE_BANDWIDTH);
+}
+
+/* The innermost two levels that make groups. */
+static int by_latency(struct clusters *c, struct work *w)
+{
+    double level[LATENCY_LEVELS];
+    int levels = cluster_levels(w, level);
+
+    for (int k = 0; k + 1 < levels; k++)
+        if (cluster_label_latency(w, level[k], level[k + 1]) &&
+            groups_of_labels(c, w, CLUE_LATENCY))
+            return 1;
+    return 0;
+}
+
+/* Does every group of x lie in one of y?  Who is in none does not count. */
+static int nested(const struct clusters *x, const struct clusters *y, int units)
+{
+    int *in = mem_calloc((size_t)x->groups + 1, sizeof(*in)), good = 1;
+
+    for (int i = 0; i < units; i++) {
+        int *at = x->of[i] >= 0 && y->of[i] >= 0 ? &in[x->of[i]] : NULL;
+        if (at && *at && *at != y->of[i] + 1)
+            good = 0;
+        else if (at)
+            *at = y->of[i] + 1;
+    }
+    free(in);
+    return good;
+}
+
+/* Where both clues show groups the inner ones are taken, the outer ones are for the next layer.
+ * Groups that cross each other are not both the wiring: a bad cable changes what a way carries,
+ * hardly how long it is, so latency tells. */
+static int better_by_latency(const struct clusters *bandwidth, const struct clusters *latency,
+                             int units)
+{
+    return !nested(bandwidth, latency, units) ||
+           (nested(latency, bandwidth, units) && latency->groups > bandwidth->groups);
+}
+
+static void start(struct clusters *c, int units)
+{
+    memset(c, 0, sizeof(*c));
+    c->of = mem_calloc((size_t)units, sizeof(*c->of));
+}
+
+static void find_nothing(struct clusters *c, int units)
+{
+    memset(c->of, 0, (size_t)units * sizeof(*c->of));
+    c->groups = units > 0;
+    c->unresolved = 0;
+    c->clue = CLUE_NONE;
 }
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges)
 {
     struct work w = {.units = units, .edges = edges, .e = e};
+    struct clusters other;
 
-    memset(c, 0, sizeof(*c));
-    c->of = mem_calloc((size_t)units, sizeof(*c->of));
+    start(c, units);
+    start(&other, units);
     w.label = mem_calloc((size_t)edges, sizeof(*w.label));
     w.parent = mem_calloc((size_t)units, sizeof(*w.parent));
     w.cap = mem_calloc((size_t)units, sizeof(*w.cap));
     w.v = mem_calloc((size_t)edges, sizeof(*w.v));
     find_caps(&w);
-    if (attempt(c, &w, CLUE_BANDWIDTH) || attempt(c, &w, CLUE_LATENCY)) {
-        cluster_place_rest(c, &w);
-        c->contradictions = 0;
-    } else {
-        memset(c->of, 0, (size_t)units * sizeof(*c->of));
-        c->groups = units > 0;
-        c->unresolved = 0;
-        c->clue = CLUE_NONE;
+    int bandwidth = by_bandwidth(c, &w), latency = by_latency(&other, &w);
+    if (latency && (!bandwidth || better_by_latency(c, &other, units))) {
+        struct clusters swap = *c;
+        *c = other;
+        other = swap;
+    } else if (!bandwidth) {
+        c->contradictions = c->contradictions ? c->contradictions : other.contradictions;
+        find_nothing(c, units);
     }
+    cluster_free(&other);
     free(w.label);
     free(w.parent);
     free(w.cap);

@@ -6,8 +6,10 @@
  * ("far"), a pair at its smaller cap is "near" only when that cap exceeds what far pairs get, else
  * nothing is known.  Near pairs join units; far pairs inside a group would contradict it.  A unit
  * that bandwidth cannot place is placed by latency, then by what parallel traffic leaves of its
- * bandwidth; else it is left out and named.  Not every pair need be there: a group that may be a
- * part of another that it never met is left out too. */
+ * bandwidth; else it is left out and named.  Latency is asked by itself as well: pairs on its
+ * lowest level are near, those above are far, and of two groupings the inner one is taken.  Not
+ * every pair need be there: a group that may be a part of another that it never met is left out
+ * too. */
 #ifndef RG_CLUSTER_H
 #define RG_CLUSTER_H
 
@@ -17,6 +19,7 @@ struct edge {
     double Bps;    /* best of both directions */
     double sec;    /* one-way latency */
     double shared; /* bandwidth among parallel pairs / alone */
+    double noise;  /* standard error of sec, share; 0: not known */
 };
 
 enum clue { CLUE_NONE, CLUE_BANDWIDTH, CLUE_LATENCY };
@@ -30,7 +33,9 @@ struct clusters {
     int contradictions; /* far pairs inside groups when that is why nothing was found */
 };
 
-/* A gap must exceed this share and 5 robust standard deviations to count. */
+/* A gap in bandwidth must exceed this share and 5 robust standard deviations to count.  Levels of
+ * latency need not: where the noise of each pair is known and there are several pairs, 3 % are
+ * enough, if that is 4.5 deviations. */
 #define CLUSTER_GAP 0.15
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges);

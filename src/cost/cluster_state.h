@@ -1,8 +1,10 @@
-/* cluster_state.h - what cluster.c and cluster_rest.c share. */
+/* cluster_state.h - what cluster.c, cluster_latency.c and cluster_rest.c share. */
 #ifndef RG_CLUSTER_STATE_H
 #define RG_CLUSTER_STATE_H
 
 #include "cost/cluster.h"
+
+enum { LATENCY_LEVELS = 5 };
 
 enum label { UNKNOWN, NEAR, FAR };
 
@@ -22,5 +24,14 @@ void cluster_leave_parts(struct clusters *c, const struct work *w);
 /* Units without a group go to the one that stands out by latency and is as near as near pairs are,
  * else to the one that stands out by what parallel traffic leaves. */
 void cluster_place_rest(struct clusters *c, struct work *w);
+
+/* Levels of v (sorted logarithms) that noise, a standard deviation, does not explain: how many, 0
+ * for fewer than two; level[] gets their medians, ascending. */
+int latency_levels(const double *v, int n, double noise, double *level);
+/* The same of the edges' latencies. */
+int cluster_levels(struct work *w, double *level);
+/* Label edges with a latency NEAR or FAR of two levels (logarithms), UNKNOWN about the middle and
+ * where others contradict; false when they contradict too many. */
+int cluster_label_latency(struct work *w, double near, double far);
 
 #endif
