@@ -219,7 +219,7 @@ readme: all
 # --- install ---
 D = $(DESTDIR)$(PREFIX)
 MAN  := $(wildcard src/*.[1-8])
-DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp) jobs/slurm/job_submit.lua jobs/python/railgauge.py
+DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/mpirun.sh jobs/python/railgauge.py
 install: all
 	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include
 	install $(BUILD)/railgauge $(PROBE) $(D)/bin
@@ -227,15 +227,18 @@ install: all
 	ln -sf $(SONAME) $(D)/lib/librailgauge.so
 	install -m 644 $(BUILD)/railgauge.pc $(D)/lib/pkgconfig
 	install -m 644 src/railgauge.h $(D)/include
+	@if [ -n '$(DESTDIR)' ]; then :; elif ldconfig -v 2>/dev/null | grep -q '^$(D)/lib:'; then \
+	    ldconfig 2>/dev/null || echo 'run ldconfig as root: programs find $(SONAME) then'; \
+	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(D)/lib'; fi
 	$(Q)for f in $(MAN); do install -D -m 644 $$f $(D)/share/man/man$${f##*.}/$${f##*/} || exit 1; done
-	$(Q)for f in $(DATA); do install -D -m 644 $$f $(D)/share/railgauge/$$f || exit 1; done
+	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(D)/share/railgauge/$$f || exit 1; done
 uninstall:
 	$(RM) $(addprefix $(D)/,bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so \
 	    lib/pkgconfig/railgauge.pc include/railgauge.h $(foreach f,$(MAN),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)))
 	$(RM) -r $(D)/share/railgauge
 
 help:
-	@sed -n 's/^# make/make/p' Makefile
+	@sed -n '/^$$/q; s/^# //p' Makefile
 clean:
 	$(RM) -r build build-*
 

@@ -98,7 +98,7 @@ static void print_devices(FILE *f, const struct topo *t)
             break;
         }
         fprintf(f, "%-10s %d  %s %d", shown == 1 ? "endpoints" : "", i,
-                e->kind == ENDPOINT_GPU ? "GPU" : "CPU", e->local);
+                e->kind == ENDPOINT_GPU ? "GPU" : "rank", e->local);
         if (e->busid[0])
             fprintf(f, "  %s", e->busid);
         if (e->model[0])

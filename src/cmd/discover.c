@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -11,6 +12,7 @@
 #include "cmd/input.h"
 #include "cmd/launch.h"
 #include "emit/discover_report.h"
+#include "emit/term.h"
 #include "probe/nccl_path.h"
 #include "topo/claim.h"
 #include "topo/fabric.h"
@@ -35,7 +37,8 @@ static const struct opt options[] = {
      OPT_INTO(struct args, report.check)},
     {"blind", 0, NULL, "of the preset tell host names only, as a machine without labels",
      OPT_INTO(struct args, in.blind)},
-    {"list-fabrics", 0, NULL, "print the shipped presets", OPT_INTO(struct args, list)},
+    {"list-fabrics", 0, NULL, "print the shipped presets, each number with its source",
+     OPT_INTO(struct args, list)},
     {"list-paths", 0, NULL, "print what --path of railgauge probe can ask of NCCL",
      OPT_INTO(struct args, paths)},
     {"nccl", 0, NULL, "also what NCCL builds on the GPUs of this machine",
@@ -90,24 +93,78 @@ static const struct command command = {
         "  mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o topology.json\n",
 };
 
+/* Sources of one preset in the order in which they are first named. */
+struct sources {
+    const char **text;
+    int count;
+};
+
+static int source_number(struct sources *s, const char *text)
+{
+    for (int i = 0; i < s->count; i++)
+        if (!strcmp(s->text[i], text))
+            return i + 1;
+    MEM_PUSH(s->text, s->count) = text;
+    return s->count;
+}
+
+static void print_number(struct sources *s, const char *what, const char *value,
+                         const struct number *n)
+{
+    if (n->value > 0)
+        printf("  %-26s %-12s %s (%d)\n", what, value, kind_name[n->kind],
+               source_number(s, n->source));
+}
+
+static void print_fabric(const char *name, const struct fabric *f)
+{
+    struct sources sources = {NULL, 0};
+    char what[80], text[UNITS_TEXT];
+
+    printf("%-22s %s\n", name, f->title);
+    for (int i = 0; i < f->tiers; i++) {
+        const struct fabric_tier *t = &f->tier[i];
+        snprintf(what, sizeof(what), "%s latency", t->rule.name);
+        print_number(&sources, what, units_seconds_text(text, t->alpha.value), &t->alpha);
+        snprintf(what, sizeof(what), "%s bandwidth", t->rule.name);
+        print_number(&sources, what, units_rate_text(text, t->Bps.value), &t->Bps);
+    }
+    for (int i = 0; i < f->collectives; i++) {
+        const struct fabric_collective *c = &f->collective[i];
+        snprintf(what, sizeof(what), "%s, %d ranks", op_name(c->op), c->ranks);
+        print_number(&sources, what, units_rate_text(text, c->busbw.value), &c->busbw);
+    }
+    for (int i = 0; i < f->gpu.peaks; i++) {
+        snprintf(what, sizeof(what), "%s of a GPU", f->gpu.peak[i].dtype);
+        snprintf(text, sizeof(text), "%.4g TFLOP/s", f->gpu.peak[i].flops.value / 1e12);
+        print_number(&sources, what, text, &f->gpu.peak[i].flops);
+    }
+    for (int i = 0; i < sources.count; i++) {
+        char *line = mem_printf("  (%d) %s", i + 1, sources.text[i]);
+        term_wrap(stdout, line, 6, term_columns(stdout));
+        free(line);
+    }
+    free(sources.text);
+}
+
 static int list_fabrics(struct err *err)
 {
     char **names;
-    int count;
+    int count, rc = 0;
 
     if (fabric_list(&names, &count, err) < 0)
         return -1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && rc == 0; i++) {
         struct fabric f;
-        if (fabric_load(&f, names[i], err) < 0) {
-            hostlist_free(names, count);
-            return -1;
-        }
-        printf("%-22s %s\n", names[i], f.title);
+        rc = fabric_load(&f, names[i], err);
+        if (rc == 0)
+            print_fabric(names[i], &f);
         fabric_free(&f);
+        if (rc == 0 && i + 1 < count)
+            putchar('\n');
     }
     hostlist_free(names, count);
-    return 0;
+    return rc;
 }
 
 /* GPUs of hosts of which only declarations speak. */

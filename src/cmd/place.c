@@ -120,7 +120,8 @@ static int run(struct placing *p, struct err *err)
     return predict_step(&p->before, &q, err);
 }
 
-static int write_form(const struct written *w, const struct seating *s, bool quiet, struct err *err)
+static int write_form(const struct written *w, const struct seating *s, FILE *words,
+                      struct err *err)
 {
     struct file_out f;
 
@@ -133,8 +134,8 @@ static int write_form(const struct written *w, const struct seating *s, bool qui
         rc = file_commit(&f, err);
     file_abort(&f);
     char *use = rank_file_use(w->form, w->path, s->ranks);
-    if (rc == 0 && !quiet)
-        printf("wrote %s: %s\n", w->path, use);
+    if (rc == 0 && words)
+        fprintf(words, "wrote %s: %s\n", w->path, use);
     free(use);
     return rc;
 }
@@ -150,19 +151,19 @@ static int show(const struct placing *p, struct err *err)
                                   .free_hosts = p->hosts};
     struct seating seating = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
     json_t *json = place_json(&answer);
-    bool quiet = a->json;
+    FILE *words = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
     int rc = a->output ? json_save(json, a->output, err) : 0;
 
     for (int i = 0; i < a->writes; i++)
-        quiet |= !strcmp(a->write[i].path, "-");
+        words = strcmp(a->write[i].path, "-") != 0 ? words : stderr;
     if (a->json && rc == 0) {
         json_print(stdout, json);
-    } else if (!quiet && rc == 0) {
-        place_text(stdout, &answer);
+    } else if (rc == 0) {
+        place_text(words, &answer);
     }
     json_decref(json);
     for (int i = 0; rc == 0 && i < a->writes; i++)
-        rc = write_form(&a->write[i], &seating, quiet, err);
+        rc = write_form(&a->write[i], &seating, words, err);
     return rc;
 }
 

@@ -81,7 +81,7 @@ static const struct command command = {
     .doc =
         "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
         "\vExamples:\n"
-        "  railgauge run                                 this machine, up to 4 ranks over MPI\n"
+        "  railgauge run                                 this machine, over MPI\n"
         "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
         "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
         "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"

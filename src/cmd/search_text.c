@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "emit/table.h"
+#include "emit/term.h"
 
 static void head(FILE *out, const struct search *s, const struct job *j)
 {
@@ -72,9 +73,11 @@ static void why(FILE *out, const struct search *s)
         fprintf(out, "\nwhy the first wins\n");
     for (int i = 0; i < s->whys; i++) {
         const struct finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        fprintf(out, "  %s%s (%s, +%.1f %%): %s\n",
-                i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
-                f->layout, 100 * (f->sec / s->best[0].sec - 1), s->why[i]);
+        char *line = mem_printf(
+            "  %s%s (%s, +%.1f %%): %s", i < next ? "over the next" : "over the best of ",
+            i < next ? "" : f->family, f->layout, 100 * (f->sec / s->best[0].sec - 1), s->why[i]);
+        term_wrap(out, line, 6, term_columns(out));
+        free(line);
     }
 }
 

@@ -21,6 +21,25 @@ int term_columns(FILE *out)
     return 80;
 }
 
+void term_wrap(FILE *out, const char *text, int indent, int columns)
+{
+    int at = 0;
+
+    for (const char *word = text; *word;) {
+        int blanks = (int)strspn(word, " "), length = (int)strcspn(word + blanks, " ");
+        if (at > indent && at + blanks + length > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+            word += blanks;
+            blanks = 0;
+        }
+        fprintf(out, "%.*s", blanks + length, word);
+        at += blanks + length;
+        word += blanks + length;
+    }
+    putc('\n', out);
+}
+
 bool term_colour(FILE *out)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");

@@ -11,7 +11,11 @@ setup() {
 @test "every shipped fabric is listed with a title" {
     run railgauge discover --list-fabrics
     [ "$status" -eq 0 ]
-    [ "${#lines[@]}" -eq "$(find "$top/topo/fabrics" -name '*.json' | wc -l)" ]
+    [ "$(grep -c '^[a-z]' <<<"$output")" -eq "$(find "$top/topo/fabrics" -name '*.json' | wc -l)" ]
+    # Each number says how it is known and by which of the sources below.
+    [ "$(grep -c '^  [^( ]' <<<"$output")" -gt 60 ]
+    ! grep '^  [^( ]' <<<"$output" | grep -vE ' (measured|stated|spec|inferred) \([0-9]+\)$'
+    [ "$(grep -cE '^  \(1\) [A-Za-z]' <<<"$output")" -eq "$(grep -c '^[a-z]' <<<"$output")" ]
     [[ ${lines[0]} == "gb200-nvl72 "*"GB200 NVL72 racks, InfiniBand NDR"* ]]
 }
 

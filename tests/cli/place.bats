@@ -157,8 +157,9 @@ PY
 @test "ranks that come back to a node are said by rankfile and refused by a hostfile" {
     printf 'src\tdst\tbytes\n' >bytes # 0 with 3, 1 with 2: on two nodes of two
     printf '0\t3\t1e9\n3\t0\t1e9\n1\t2\t1e9\n2\t1\t1e9\n' >>bytes
-    run railgauge place "$top/tests/golden/matrix.json" --traffic bytes --write rankfile
+    run --separate-stderr railgauge place "$top/tests/golden/matrix.json" --traffic bytes --write rankfile
     [ "$status" -eq 0 ]
+    [[ $stderr == *"placed"*"default"*"random"* ]] # what the placement costs is never hidden
     [ "$(awk -F'[ =]' '!/^#/ { print $3 }' <<<"$output" | sort | uniq -c | awk '{ print $1 }' | tr '\n' ' ')" = "2 2 " ]
     refuse 65 "comes back to node" "$top/tests/golden/matrix.json" --traffic bytes --write hostfile
     refuse 65 "use rankfile or slurm-hostfile" "$top/tests/golden/matrix.json" --traffic bytes --write torchrun
