@@ -6,12 +6,13 @@
 #ifndef RG_MPI_ALARM_H
 #define RG_MPI_ALARM_H
 
-#include <stdbool.h>
+/* What it says: the cause is with who raised it, or it is one that suffers. */
+enum mpi_alarm { ALARM_NONE, ALARM_VICTIM, ALARM_CAUSE };
 
 /* comm: what world->enter() gave (a pointer to an MPI_Comm).  0, or -1 when MPI itself failed. */
-int mpi_alarm_raise(void *comm);
-bool mpi_alarm_heard(void *comm);
-/* raised[i]: member i did.  Not collective: the messages are there or on their way. */
-int mpi_alarm_take(void *comm, const bool *raised);
+int mpi_alarm_raise(void *comm, enum mpi_alarm what);
+enum mpi_alarm mpi_alarm_heard(void *comm); /* of several the cause */
+/* raised[i]: what member i did.  Not collective: the messages are there or on their way. */
+int mpi_alarm_take(void *comm, const enum mpi_alarm *raised);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/mpi_alarm.h"
 #include "probe/nccl_cost.h"
 #include "probe/nccl_guard.h"
 #include "probe/nccl_opts.h"
@@ -42,7 +41,8 @@ const char *nccl_conn_who(int rank)
 
 /* What each member tells of a step; the words follow only when it failed. */
 struct told {
-    int blame, raised;
+    int blame;
+    enum mpi_alarm raised;
     double sec;
 };
 
@@ -71,7 +71,7 @@ static int share_words(struct nccl_conn *c, const struct told *all, int who, str
                        struct err *err)
 {
     struct err *words = mem_calloc((size_t)c->size, sizeof(*words));
-    bool *raised = mem_calloc((size_t)c->size, sizeof(*raised));
+    enum mpi_alarm *raised = mem_calloc((size_t)c->size, sizeof(*raised));
     int rc = world_mpi_trade(c->shared, &s->err, sizeof(s->err), words, err);
 
     for (int i = 0; i < c->size; i++)

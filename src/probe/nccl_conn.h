@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/op.h"
+#include "probe/mpi_alarm.h"
 #include "probe/nccl_api.h"
 #include "probe/transport.h"
 #include "probe/world.h"
@@ -36,7 +37,7 @@ enum nccl_blame {
 
 struct nccl_step {
     enum nccl_blame blame;
-    bool raised;    /* the alarm */
+    enum mpi_alarm raised;
     double sec;     /* how long it took here */
     struct err err; /* unless fine */
 };

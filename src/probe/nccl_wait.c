@@ -17,9 +17,22 @@ static bool gpu_dead; /* found so once; nothing is asked of it any more */
 struct wait {
     const char *what;
     double from, limit;
-    long pause; /* ns; 0: yield */
-    bool asked; /* whether the GPU answers */
+    long pause;   /* ns; 0: yield */
+    bool asked;   /* whether the GPU answers */
+    double heard; /* when another member was heard to suffer; 0: none was */
 };
+
+/* Has another member given up, so that there is nothing to wait for?  Who hears one that suffers
+ * may be its cause and not know it yet: its own error is given 2 s to show. */
+static bool others_left(const struct nccl_conn *c, struct wait *w, double now)
+{
+    enum mpi_alarm heard = c->shared ? mpi_alarm_heard(c->shared) : ALARM_NONE;
+
+    if (heard == ALARM_VICTIM && !(w->heard > 0))
+        w->heard = now;
+    return heard == ALARM_CAUSE ||
+           (heard == ALARM_VICTIM && now - w->heard >= fmin(2, watch_hang_after() / 4));
+}
 
 double nccl_wait_limit(void)
 {
@@ -35,8 +48,8 @@ static int give_up(struct nccl_conn *c, enum nccl_blame blame, struct nccl_step 
 {
     s->blame = blame;
     if (blame != NCCL_LEFT && c->shared) {
-        s->raised = true;
-        mpi_alarm_raise(c->shared);
+        s->raised = blame >= NCCL_REFUSED ? ALARM_CAUSE : ALARM_VICTIM;
+        mpi_alarm_raise(c->shared, s->raised);
     }
     return -1;
 }
@@ -86,11 +99,11 @@ static int silent(struct nccl_conn *c, struct nccl_step *s)
 /* Something that ends this wait before its time?  -1. */
 static int look(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
 {
-    double waited = log_now() - w->from, patience = watch_hang_after();
+    double now = log_now(), waited = now - w->from, patience = watch_hang_after();
 
     if (watch_verdict(&s->err) < 0)
         return give_up(c, NCCL_LATE, s);
-    if (c->shared && mpi_alarm_heard(c->shared)) {
+    if (others_left(c, w, now)) {
         if (waited > 0.5 && !answers(0.5))
             return silent(c, s);
         err_set(&s->err, "%s: another member gave up", nccl_conn_who(c->member[c->self]));
@@ -123,7 +136,7 @@ int nccl_wait_until(struct nccl_conn *c, const char *what,
                     int (*done)(struct nccl_conn *c, void *arg, struct nccl_step *s), void *arg,
                     double limit, struct nccl_step *s)
 {
-    struct wait w = {what, log_now(), limit, 0, false};
+    struct wait w = {.what = what, .from = log_now(), .limit = limit};
     int there;
 
     while ((there = done(c, arg, s)) == 0) {
@@ -160,7 +173,7 @@ int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s
 
 int nccl_wait_alone(gpu_stream stream, double limit, struct err *err)
 {
-    struct wait w = {NULL, log_now(), limit, 0, false};
+    struct wait w = {.from = log_now(), .limit = limit};
     int done;
 
     while ((done = gpu_done(stream, err)) == 0) {

@@ -2,9 +2,11 @@
  *
  * A wait looks in turn at what it waits for, at the watch's verdict and at the other members'
  * alarm; one for a stream also at the communicator's asynchronous error, which a blocking
- * communicator has too.  It yields at first and sleeps later (20 us to 1 ms): ranks may outnumber
- * cores, and the clock is the GPU's.  A GPU that is silent for long is asked whether it answers at
- * all; if not, watch_symptom() says so and this process uses it no more. */
+ * communicator has too.  Who hears the alarm goes on looking for 2 s (a quarter of --hang-after
+ * when that is less): a victim may know before the rank that is the cause does, whose own error is
+ * the one to tell.  It yields at first and sleeps later (20 us to 1 ms): ranks may outnumber cores,
+ * and the clock is the GPU's.  A GPU that is silent for long is asked whether it answers at all; if
+ * not, watch_symptom() says so and this process uses it no more. */
 #ifndef RG_NCCL_WAIT_H
 #define RG_NCCL_WAIT_H
 

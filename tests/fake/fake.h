@@ -11,12 +11,12 @@
  * FAKE_FAULT lists faults, separated by commas: KIND:RANK[:AFTER[:MORE]]
  *   corrupt:3:5      rank 3 receives wrong data from its 5th operation on
  *   async:3:5        CommGetAsyncError on rank 3 says NCCL_SYSTEM from its 5th op on,
- *                    that of the others NCCL_REMOTE
+ *                    that of the others NCCL_REMOTE; async:3:5:0.3: rank 3 itself 0.3 s after them
  *   hang:3:5         rank 3's 5th call does not return until its communicator is aborted
  *   stuck:3:5        rank 3's GPU does nothing any more: streams never get done
  *   die:3:5          rank 3 is killed (SIGKILL) in its 5th operation
  *   slow:3:1:0.5     rank 3 needs 0.5 s more for each operation
- *   init:3           CommInitRankConfig fails on rank 3
+ *   init:3           CommInitRankConfig fails on rank 3; init:3:1:0.3: 0.3 s after the others
  *   product:3        rank 3's cuBLASLt gives wrong products
  *   scales:3         ... and pays no heed to scales of blocks
  *   slowgpu:3:1:1.2  work of known duration takes 1.2 times as long on rank 3 (fake_skip())

@@ -86,15 +86,17 @@ static int check_peers(struct ncclComm *c)
 
 static int start(struct ncclComm *c)
 {
+    double later = 0;
     int rc;
 
     log_device(c->self.device);
     rc = story_start(c);
     if (!rc)
         rc = meet_open(c);
-    if (!rc && cuda.fault("init", 1, NULL)) {
+    if (!rc && cuda.fault("init", 1, &later)) {
         log_warn("Call to socket bind failed: injected fault");
         rc = NCCL_SYSTEM;
+        meet_fail_late(c, rc, later);
     }
     if (!rc)
         rc = meet_all(c);

@@ -72,6 +72,7 @@ struct seat {
     atomic_int pid;
     atomic_uint stage; /* every barrier is "all stages have reached mine" */
     atomic_int error;  /* an enum nccl_result: this rank cannot go on */
+    atomic_int hurt;   /* it has seen that another one cannot */
     atomic_int left;   /* it is done with the communicator */
     struct card card;
     struct call call;
@@ -130,6 +131,8 @@ int meet_wait(struct ncclComm *c, bool (*ready)(struct ncclComm *, void *), void
 /* All ranks reach this line; results as meet_wait(). */
 int meet_barrier(struct ncclComm *c, bool impatient);
 void meet_fail(struct ncclComm *c, int error); /* tell the others */
+/* The same, but this rank knows of it `later` seconds after them. */
+void meet_fail_late(struct ncclComm *c, int error, double later);
 struct box *meet_box(struct ncclComm *c, int from, int to);
 /* Look into the memory of another process; the caller ends it with peek_end(). */
 struct peek {

@@ -140,6 +140,33 @@ void meet_fail(struct ncclComm *c, int error)
     }
 }
 
+static bool all_hurt(const struct ncclComm *c)
+{
+    for (int r = 0; r < c->ranks; r++)
+        if (r != c->rank && !atomic_load(&c->table->seat[r].hurt))
+            return false;
+    return true;
+}
+
+static void nap(double seconds)
+{
+    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&t, NULL);
+}
+
+void meet_fail_late(struct ncclComm *c, int error, double later)
+{
+    if (later > 0) {
+        atomic_store(&c->table->seat[c->rank].error, error);
+        meet_ring(c);
+        while (!all_hurt(c) && !atomic_load(&c->abort))
+            nap(1e-3);
+        nap(later);
+    }
+    meet_fail(c, error);
+}
+
 static bool gone(struct ncclComm *c, int r)
 {
     struct seat *seat = &c->table->seat[r];
@@ -170,6 +197,8 @@ static void fall_with(struct ncclComm *c, int r)
     if (atomic_compare_exchange_strong(&c->async, &fine, NCCL_REMOTE) ||
         atomic_compare_exchange_strong(&c->async, &starting, NCCL_REMOTE))
         log_warn("Connection closed by remote peer, rank %d", r);
+    atomic_store(&c->table->seat[c->rank].hurt, 1);
+    meet_ring(c);
 }
 
 int meet_wait(struct ncclComm *c, bool (*ready)(struct ncclComm *, void *), void *arg,

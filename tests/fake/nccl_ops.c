@@ -310,7 +310,7 @@ static void fault_before(struct ncclComm *c, int now)
     }
     if (cuda.fault("async", now, &more) && !atomic_load(&c->async)) {
         log_warn("Call to ibv_poll_cq failed: injected fault");
-        meet_fail(c, NCCL_SYSTEM);
+        meet_fail_late(c, NCCL_SYSTEM, more);
     }
 }
 
