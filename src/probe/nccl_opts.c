@@ -119,6 +119,22 @@ static int parse_words(struct nccl_opts *o, int key, const char *arg, struct err
     }
 }
 
+/* On windows the large collectives run as kernels that know neither algorithm nor protocol (2.28:
+ * src/enqueue.cc, ncclPrepareTasks: ncclMakeSymmetricTaskList comes before getAlgoInfo). */
+static error_t check_symmetric(const struct nccl_opts *o, struct argp_state *state)
+{
+    if (o->registration != NCCL_REG_SYMMETRIC)
+        return 0;
+    if (!o->mem_alloc)
+        argp_error(state, "--register symmetric needs --nccl-mem: windows lie in such memory");
+    else if (o->sweep || o->algo || o->proto)
+        argp_error(state, "--register symmetric takes kernels without algorithm and protocol: not "
+                          "with --sweep, --algo, --proto");
+    else
+        return 0;
+    return EINVAL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct nccl_opts *o = state->input;
@@ -155,10 +171,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->sweep && (o->algo || o->proto))
             argp_error(state,
                        "--sweep tries every algorithm and protocol: not with --algo, --proto");
-        if (o->registration != NCCL_REG_SYMMETRIC || o->mem_alloc)
-            return 0;
-        argp_error(state, "--register symmetric needs --nccl-mem: windows lie in such memory");
-        return EINVAL;
+        return check_symmetric(o, state);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -306,6 +319,29 @@ int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct e
     if (o->path && set_path(o->path, err) < 0)
         return -1;
     return o->share_gpu ? set_shared(rank, one_host, err) : 0;
+}
+
+static bool in_list(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == n && !strncasecmp(list, word, n))
+            return true;
+    return false;
+}
+
+int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err)
+{
+    char text[24];
+
+    if (version >= 22400 || (!o->sweep && (!o->algo || in_list(o->algo, "Ring"))))
+        return 0;
+    return err_config(err,
+                      "%s needs NCCL 2.24 or newer: NCCL %s takes Ring, and does not say so, where "
+                      "it cannot do what is asked",
+                      o->sweep ? "--sweep" : "--algo without ring",
+                      nccl_version_text(version, text));
 }
 
 const struct nccl_opts *nccl_opts_now(void)

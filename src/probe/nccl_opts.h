@@ -47,6 +47,12 @@ extern const char *const nccl_algo_name[], *const nccl_proto_name[];
  * share a GPU may talk over the loopback. */
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err);
 const struct nccl_opts *nccl_opts_now(void);
+/* Does NCCL of this version do what is asked, or refuse it?  Up to 2.23 it takes Ring and says
+ * nothing where no algorithm of NCCL_ALGO can be used (v2.19.3 to v2.23.4: src/graph/tuning.cc,
+ * "at least set ring algo available" and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; it
+ * is gone in v2.24.3, which returns ncclInvalidUsage), so that --sweep and an --algo without ring
+ * need 2.24: EXIT_CONFIG.  Every protocol has a ring. */
+int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err);
 /* ncclConfig_t.netName of --path and --share-gpu ("IB", "Socket"), NULL: as NCCL chooses. */
 const char *nccl_opts_net(void);
 

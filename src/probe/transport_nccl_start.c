@@ -44,7 +44,8 @@ int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err 
 
     if (seat_take(w, o->share_gpu, &one_host, err) < 0 ||
         w->agree(w, nccl_opts_apply(o, w->rank, one_host, err), err) < 0 ||
-        w->agree(w, nccl_load(err), err) < 0 || same_library(w, err) < 0)
+        w->agree(w, nccl_load(err), err) < 0 || same_library(w, err) < 0 ||
+        nccl_opts_check(o, nccl.version, err) < 0)
         return -1;
     note_versions();
     return 0;

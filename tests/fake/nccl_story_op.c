@@ -51,6 +51,14 @@ static int read_list(const char *text, const char *const *names, int count, bool
     return NCCL_SUCCESS;
 }
 
+/* Up to 2.23 what is asked for and cannot be used is no error: without CollNet a choice of others
+ * than Ring, Tree and NVLS is passed over, and where a function is left with nothing it takes Ring
+ * (v2.23.4: src/graph/tuning.cc, ncclTopoTuneModel; src/enqueue.cc, topoGetAlgoInfo). */
+static bool takes_ring(const struct ncclComm *c)
+{
+    return c->self.version < 22400;
+}
+
 int story_choices(struct ncclComm *c)
 {
     const char *algo = getenv("NCCL_ALGO"), *proto = getenv("NCCL_PROTO");
@@ -67,6 +75,9 @@ int story_choices(struct ncclComm *c)
     if (!rc)
         rc = read_list(algo ? algo : "^", algo_word, ALGOS, p->algo);
     p->forced_ll128 = proto && p->proto[LL128];
+    if (!rc && takes_ring(c) && !p->algo[RING] && !p->algo[TREE] &&
+        !(p->algo[NVLS] && p->nodes == 1) && !(p->algo[NVLS_TREE] && p->nodes > 1))
+        p->algo[RING] = p->algo[TREE] = true;
     return rc;
 }
 
@@ -155,6 +166,12 @@ static int choose(struct ncclComm *c, const struct call *call, size_t bytes, int
                 *proto = q % PROTOS;
                 return NCCL_SUCCESS;
             }
+    if (takes_ring(c)) {
+        *algo = RING;
+        for (int q = 0; q < PROTOS && !p->proto[*proto]; q++)
+            *proto = (*proto + 1) % PROTOS;
+        return NCCL_SUCCESS;
+    }
     if (*p->algo_text)
         used = (size_t)snprintf(more, sizeof(more), " NCCL_ALGO was set to %s.", p->algo_text);
     if (*p->proto_text)
@@ -261,6 +278,23 @@ static size_t choice_bytes(const struct ncclComm *c, const struct call *call)
     return ops_bytes(call) * (blocks ? (size_t)c->ranks : 1);
 }
 
+/* 2.19 says nothing; words and channels come with 2.24, the name with 2.23, and until then all the
+ * bytes of a collective are told (src/enqueue.cc of the releases). */
+static void tell_choice(const struct ncclComm *c, const struct call *call, int algo, int proto)
+{
+    const char *name = c->self.version < 22300 ? "" : op_name[call->kind];
+
+    if (c->rank != 0 || c->self.version < 22000)
+        return;
+    if (c->self.version < 22400)
+        log_info(LOG_TUNING, "%s%s%ld Bytes -> Algo %d proto %d time %f", name, *name ? ": " : "",
+                 (long)choice_bytes(c, call), algo, proto, 10.0);
+    else
+        log_info(LOG_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}", name,
+                 (long)ops_bytes(call), algo_text[algo], proto_text[proto], 0,
+                 (algo == NVLS ? c->profile->nvls : c->profile->channels) - 1);
+}
+
 int story_op(struct ncclComm *c, const struct op *op, gpu_stream s)
 {
     const struct call *call = &op->call;
@@ -288,9 +322,6 @@ int story_op(struct ncclComm *c, const struct op *op, gpu_stream s)
         story_connect_trees(c);
     else
         story_connect_rings(c);
-    if (c->rank == 0)
-        log_info(LOG_TUNING, "%s: %ld Bytes -> Algo %s proto %s channel{Lo..Hi}={%d..%d}",
-                 op_name[call->kind], (long)ops_bytes(call), algo_text[algo], proto_text[proto], 0,
-                 (algo == NVLS ? c->profile->nvls : c->profile->channels) - 1);
+    tell_choice(c, call, algo, proto);
     return NCCL_SUCCESS;
 }

@@ -190,6 +190,19 @@ nccl_is_right() { # RANKS WORDS...
     [ "$(paste <(column op points.tsv) <(column stop points.tsv) | sort | uniq -c | xargs)" = "2 all_gather failed 2 all_reduce count" ]
 }
 
+@test "an algorithm is not asked of a library that would take Ring instead and not say so" {
+    local one=(-b 64 -e 64 -n 1 -w 0 --epochs 1 --no-retest)
+    export FAKE_NCCL_VERSION=22304
+    for how in "--sweep:--sweep" "--algo=tree,nvls:--algo without ring"; do
+        run ranks 2 "$probe" probe -t nccl "${one[@]}" --op all_gather "${how%%:*}"
+        [ "$status" -eq 78 ]
+        [[ $output == *"${how#*:} needs NCCL 2.24 or newer: NCCL 2.23.4 takes Ring, and does not say so"* ]]
+        [ ! -e points.tsv ]
+    done
+    ranks 2 "$probe" probe -t nccl "${one[@]}" --op all_gather --algo ring --proto ll
+    [ "$(column stop points.tsv)" = count ]
+}
+
 @test "run takes nccl where there are GPUs, through to matrix and prediction" {
     printf 'devices 8\nname NVIDIA H200\n' >gpus.txt
     run railgauge run -o c --ranks 4 -b 64 -e 256K -f 8 -n 4 -w 1 --epochs 2 --max-run 60s --no-plots --pair-bytes 64K

@@ -311,6 +311,25 @@ static void choices(void)
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }
 
+/* FAKE_NCCL_VERSION and what its line of a choice is. */
+static const char *old_version, *old_line;
+
+static void old_choices(void)
+{
+    nccl_comm c;
+
+    setenv("FAKE_NCCL_VERSION", old_version, 1);
+    setenv("NCCL_ALGO", "NVLS", 1);
+    setenv("NCCL_PROTO", "LL", 1);
+    begin("nvls 8\n");
+    load_all(my_rank);
+    c = comm_of(0);
+    CHECK(sum(c, 4, NCCL_FLOAT32) == NCCL_SUCCESS && done_within(10));
+    CHECK(!old_line || lines(my_log(), old_line) == !my_rank);
+    CHECK(lines(my_log(), "Bytes -> Algo") == (!my_rank && old_line));
+    CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
+}
+
 static void no_such_algorithm(void)
 {
     struct nccl_config config;
@@ -341,6 +360,22 @@ static void what_cannot_be_is_refused(void **state)
     assert_true(ranks_run(3, choices, -1));
     assert_true(ranks_run(1, no_such_algorithm, -1));
     assert_true(ranks_run(1, no_such_network, -1));
+}
+
+/* Up to 2.23 Ring is taken; how that is told differs. */
+static void old_ones_take_ring(void **state)
+{
+    static const char *const old[][2] = {
+        {"22304", LINE "AllReduce: 16 Bytes -> Algo 1 proto 0 time [0-9.]+$"},
+        {"22105", LINE "16 Bytes -> Algo 1 proto 0 time [0-9.]+$"},
+        {"21904", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++) {
+        old_version = old[i][0];
+        old_line = old[i][1];
+        assert_true(ranks_run(2, old_choices, -1));
+    }
 }
 
 /* --- dumps, and a log that is off --- */
@@ -394,6 +429,7 @@ int main(void)
         cmocka_unit_test(the_profile_and_the_environment_say_what_carries_data),
         cmocka_unit_test(variables_take_paths_away),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(old_ones_take_ring),
         cmocka_unit_test(dumps_are_written_and_a_log_can_be_quiet),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

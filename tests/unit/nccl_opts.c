@@ -29,22 +29,24 @@ static int parse_one(struct nccl_opts *o, const char *word)
 
 static void words_that_are_handed_on_mean_the_same(void **state)
 {
-    char *given[] = {(char *)"--path=ib",   (char *)"--algo=ring,NVLSTree", (char *)"--proto=ll128",
-                     (char *)"--graph",     (char *)"--in-place",           (char *)"--nccl-mem",
-                     (char *)"--share-gpu", (char *)"--register=symmetric", (char *)"--sweep",
-                     (char *)"-dbf16",      (char *)"--redop=max",          (char *)"--pool=3"};
+    char *given[] = {(char *)"--path=ib",     (char *)"--algo=ring,NVLSTree",
+                     (char *)"--proto=ll128", (char *)"--graph",
+                     (char *)"--in-place",    (char *)"--nccl-mem",
+                     (char *)"--share-gpu",   (char *)"--register=buffer",
+                     (char *)"-dbf16",        (char *)"--redop=max",
+                     (char *)"--pool=3"};
     struct nccl_opts a, b;
     int n;
 
     (void)state;
-    assert_int_equal(parse(&a, given, 12), 0);
+    assert_int_equal(parse(&a, given, (int)(sizeof(given) / sizeof(*given))), 0);
     char **words = nccl_opts_words(&a, &n);
     assert_int_equal(parse(&b, words, n), 0);
     assert_string_equal(b.path, "ib");
     assert_string_equal(b.algo, "ring,NVLSTree");
     assert_string_equal(b.proto, "ll128");
-    assert_true(b.graph && b.in_place && b.mem_alloc && b.share_gpu && b.sweep && b.dtype_given);
-    assert_int_equal(b.registration, NCCL_REG_SYMMETRIC);
+    assert_true(b.graph && b.in_place && b.mem_alloc && b.share_gpu && b.dtype_given);
+    assert_int_equal(b.registration, NCCL_REG_BUFFER);
     assert_int_equal(b.dtype, NCCL_BFLOAT16);
     assert_int_equal(b.redop, NCCL_MAX);
     assert_int_equal(b.pool, 3);
@@ -70,6 +72,49 @@ static void what_is_not_known_is_refused(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_not_equal(parse_one(&o, bad[i]), 0);
     assert_int_equal(parse_one(&o, "--register=buffer"), 0);
+}
+
+static void windows_have_no_algorithms_to_choose(void **state)
+{
+    static const char *const choice[] = {"--sweep", "--algo=ring", "--proto=ll"};
+    struct nccl_opts o;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(choice) / sizeof(*choice); i++) {
+        char *words[] = {(char *)"--nccl-mem", (char *)"--register=symmetric", (char *)choice[i]};
+        assert_int_equal(parse(&o, words, 2), 0);
+        assert_int_not_equal(parse(&o, words, 3), 0);
+    }
+    assert_int_equal(parse_one(&o, "--sweep"), 0);
+    assert_true(o.sweep);
+}
+
+static void what_an_old_library_would_not_do_is_not_asked_of_it(void **state)
+{
+    static const struct {
+        const char *algo, *proto;
+        bool sweep, good; /* with 2.23 */
+    } asked[] = {{NULL, NULL, false, true},    {NULL, NULL, true, false},
+                 {"ring", "ll", false, true},  {"tree", NULL, false, false},
+                 {NULL, "ll128", false, true}, {"tree,RING", NULL, false, true},
+                 {"nvls", "ll", false, false}, {"collnetchain,pat", NULL, false, false}};
+    struct err err = {0, ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+        struct nccl_opts o;
+        nccl_opts_defaults(&o);
+        o.algo = asked[i].algo;
+        o.proto = asked[i].proto;
+        o.sweep = asked[i].sweep;
+        assert_int_equal(nccl_opts_check(&o, 22403, &err), 0);
+        assert_int_equal(nccl_opts_check(&o, 22304, &err), asked[i].good ? 0 : -1);
+        if (!asked[i].good)
+            assert_int_equal(err.code, EXIT_CONFIG);
+    }
+    assert_string_equal(err.text,
+                        "--algo without ring needs NCCL 2.24 or newer: NCCL 2.23.4 takes Ring, "
+                        "and does not say so, where it cannot do what is asked");
 }
 
 static void variables_are_set_in_nccls_spelling_and_taken_back(void **state)
@@ -132,6 +177,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_are_handed_on_mean_the_same),
         cmocka_unit_test(what_is_not_known_is_refused),
+        cmocka_unit_test(windows_have_no_algorithms_to_choose),
+        cmocka_unit_test(what_an_old_library_would_not_do_is_not_asked_of_it),
         cmocka_unit_test(variables_are_set_in_nccls_spelling_and_taken_back),
         cmocka_unit_test(ranks_that_share_a_gpu_look_like_hosts),
     };
