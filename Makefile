@@ -1,7 +1,7 @@
 # make                 build; the MPI program needs an MPI found by pkg-config
 # make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-ib, check-slurm, check-lab: one suite)
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
-# make bench           ratios against a bare MPI loop, stop rule, look-ups
+# make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make readme          the tables of published claims and of --path in README.md anew
@@ -185,7 +185,7 @@ bench-gpu: all $(GPU)
 	$(Q)RG_BUILD='$(CURDIR)/$(BUILD)' tests/gpu/run.sh --page tests/gpu/results.md
 
 bench: all $(BENCH)
-	$(Q)for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' ./$$b || exit 1; done
+	$(Q)code=0; for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' ./$$b || code=$$?; done; exit $$code
 
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \

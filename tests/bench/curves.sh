@@ -7,6 +7,7 @@
 # it only speed is printed.  Values also go to OUT.tsv (default RG_BUILD/curves.tsv).  A missed target is no failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/bench/table.bash
 
 build=${RG_BUILD:-build}
 curves=${1:-${RAILGAUGE_CURVES:-../shared/datasets/nccl_curves.tsv}}
@@ -16,24 +17,16 @@ out=${2:-$build/curves.tsv}
     exit 1
 }
 
-# row NAME VALUE UNIT [LIMIT]
-row() {
-    local verdict=-
-    [ -z "${4-}" ] || verdict=$(awk -v v="$2" -v t="$4" 'BEGIN {print v <= t ? "met" : "missed"}')
-    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4:+<= $4}" "$verdict" >>"$out"
-    printf '  %-52s %10s %-6s %10s  %s\n' "$1" "$2" "$3" "${4:+<= $4}" "$verdict"
-}
-
 # score NAME MEDIAN P90 [OPTION...]: the two limits may be empty.
 score() {
     local total
     total=$("$build/railgauge" curves "$curves" --json "${@:4}" | awk '/"total"/ {t = 1} t && /_pct/ {
         gsub(/[",:]/, ""); v[$1] = $2} END {print v["median_pct"], v["p90_pct"]}')
-    row "$1, median error" "${total% *}" % "$2"
-    row "$1, 90th percentile" "${total#* }" % "$3"
+    row "$1, median error" "${total% *}" % "${2:+<= $2}"
+    row "$1, 90th percentile" "${total#* }" % "${3:+<= $3}"
 }
 
-printf 'name\tvalue\tunit\ttarget\tverdict\n' >"$out"
+table_open "$out"
 if [ -r "$curves" ]; then
     score "curves, one size left out" 2 8
     score "curves, sizes x8 apart" "" "" --every 8
