@@ -22,14 +22,15 @@ json_t *cost_json(const struct cost_answer *a, const struct matrix *m)
     char part[256];
     bool known = isfinite(a->healthy.sec);
     json_t *out = json_pack(
-        "{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:b}", "op", a->op,
+        "{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:b}", "op", a->op,
         "ranks", a->ranks, "bytes", (json_int_t)a->bytes, "seconds", json_finite(c->sec),
         "low_seconds", json_finite(c->lo), "high_seconds", json_finite(c->hi), "expected_seconds",
         json_finite(a->healthy.sec), "of_expected", json_finite(share(a)), "expected_source",
         known ? json_string(a->healthy.source) : json_null(), "expected_from",
         known ? json_string(a->reference) : json_null(), "basis", basis_name[c->basis], "source",
-        c->source, a->bus ? "busbw_Bps" : "algbw_Bps", json_finite(rate(a)), "dead",
-        isinf(c->sec) != 0);
+        c->source, "extrapolated_from_bytes",
+        c->from > 0 ? json_integer((json_int_t)c->from) : json_null(),
+        a->bus ? "busbw_Bps" : "algbw_Bps", json_finite(rate(a)), "dead", isinf(c->sec) != 0);
 
     if (c->exception >= 0)
         json_object_set_new(out, "slowed_by",

@@ -32,6 +32,9 @@ static bool pattern_equal(const struct shape *a, const struct shape *b)
            (!a->racks || !b->racks || (a->racks == 1) == (b->racks == 1));
 }
 
+/* A curve's slope counts within these shares of the model's, and is that of two octaves. */
+static const double slope_least = 0.25, slope_most = 4, slope_octaves = 4;
+
 /* How unlike the circumstances are in which a curve of fitting shape was measured. */
 static double strange(const struct collective *c, const struct ways *w)
 {
@@ -136,6 +139,172 @@ static double curves_time(const struct found *f, int ranks, double sec, double b
     return rescaled(answering(f), ranks, f->gpus, sec, bytes);
 }
 
+/* Seconds by the curves at a size that they hold. */
+static double inside(const struct reading *r, double bytes)
+{
+    return curves_time(&r->found, r->ways.shape.ranks,
+                       curve_time(&answering(&r->found)->curve, bytes), bytes);
+}
+
+/* The ends of the curves that answer.  Two that share no size do not answer together. */
+static void find_ends(struct reading *r)
+{
+    const struct curve *a = &answering(&r->found)->curve, *b = NULL;
+
+    r->first.bytes = a->point[0].bytes;
+    r->last.bytes = a->point[a->points - 1].bytes;
+    if (!r->found.same && r->found.below && r->found.above)
+        b = &r->found.above->curve;
+    if (!b)
+        return;
+    if (b->point[0].bytes > r->last.bytes || b->point[b->points - 1].bytes < r->first.bytes) {
+        r->found.above = NULL;
+        return;
+    }
+    r->first.bytes = fmax(r->first.bytes, b->point[0].bytes);
+    r->last.bytes = fmin(r->last.bytes, b->point[b->points - 1].bytes);
+}
+
+/* The share of the model's time at an end that grows with the size. */
+static double moving_share(const struct reading *r, const struct matrix *m, enum op op,
+                           const struct anchor *end)
+{
+    double twice = model_time(m, &r->ways, op, 2 * end->bytes);
+
+    return fmin(1, (twice - end->model) / end->model);
+}
+
+/* Without a model: the curves' own slope. */
+static void anchor_alone(struct reading *r, double own)
+{
+    r->slope = fmax(own, slope_least * r->last.sec / r->last.bytes);
+    r->last.model = r->first.model = NAN;
+    r->slopes = 1;
+}
+
+static void anchor_ends(struct reading *r, const struct matrix *m, enum op op)
+{
+    struct anchor *first = &r->first, *last = &r->last;
+    double at = fmax(first->bytes, last->bytes / slope_octaves);
+    bool point = !(at < last->bytes); /* one size: what its bytes took on average */
+
+    first->sec = inside(r, first->bytes);
+    last->sec = inside(r, last->bytes);
+    first->model = model_time(m, &r->ways, op, first->bytes);
+    last->model = model_time(m, &r->ways, op, last->bytes);
+    double own = point ? last->sec : last->sec - inside(r, at);
+    double said = point ? last->model : last->model - model_time(m, &r->ways, op, at);
+    if (!(said > 0)) {
+        anchor_alone(r, own / (point ? last->bytes : last->bytes - at));
+        return;
+    }
+    double ratio = fmin(fmax(own / said, slope_least), slope_most);
+    last->moving = moving_share(r, m, op, last);
+    first->moving = 1 - moving_share(r, m, op, first); /* below it latency is what is not known */
+    r->slope = pow(ratio, last->moving * last->moving);
+    r->slopes = ratio;
+}
+
+static void reading_of(struct reading *r, const struct matrix *m, enum op op,
+                       const struct ways *ways, bool published)
+{
+    *r = (struct reading){.ways = ways_healthy(ways)};
+    find_curves(&r->found, m, op, ways, published);
+    if (!answering(&r->found))
+        return;
+    find_ends(r);
+    anchor_ends(r, m, op);
+}
+
+/* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
+static const struct anchor *beyond(const struct reading *r, double bytes)
+{
+    return !answering(&r->found)    ? NULL
+           : bytes > r->last.bytes  ? &r->last
+           : bytes < r->first.bytes ? &r->first
+                                    : NULL;
+}
+
+/* Seconds of the healthy group. */
+static double reading_time(const struct reading *r, const struct matrix *m, enum op op,
+                           double bytes)
+{
+    const struct anchor *end = beyond(r, bytes);
+
+    if (answering(&r->found) && !end)
+        return inside(r, bytes);
+    double model = model_time(m, &r->ways, op, bytes);
+    if (!end)
+        return model;
+    if (isnan(model) || isnan(end->model)) /* slope is in seconds a byte then */
+        return end == &r->last ? end->sec + r->slope * (bytes - end->bytes) : end->sec;
+    return end == &r->last ? end->sec + r->slope * (model - end->model)
+                           : end->sec * model / end->model;
+}
+
+/* Slow parts stretch a curve by what they do to the model. */
+static double slower_by(const struct matrix *m, const struct ways *w, enum op op, double bytes,
+                        double sec)
+{
+    struct ways healthy = ways_healthy(w);
+    double ratio = model_time(m, w, op, bytes) / model_time(m, &healthy, op, bytes);
+
+    return isnan(ratio) && isfinite(sec) ? 1 / fmin(w->inner_factor, w->outer_factor) : ratio;
+}
+
+void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct ways *ways,
+              bool published)
+{
+    struct ways near;
+
+    q->op = op;
+    q->ways = *ways;
+    reading_of(&q->own, m, op, ways, published);
+    q->floored = ways_near(&near, m, ways);
+    if (q->floored)
+        reading_of(&q->near, m, op, &near, published);
+    if (!q->floored || (!answering(&q->own.found) && !answering(&q->near.found)))
+        q->floored = false; /* both by the model, which says itself which is slower */
+}
+
+/* What one domain makes of it, a bound for a group across several: times what the model gives the
+ * wider group ahead of the nearer one, and no more than a larger size was measured at.  0: none. */
+static double floor_time(const struct quote *q, const struct matrix *m, double bytes)
+{
+    const struct reading *own = &q->own;
+    bool measured = own->found.same && bytes <= own->last.bytes;
+
+    if (!q->floored || (measured && bytes >= own->first.bytes))
+        return 0;
+    double wide = model_time(m, &own->ways, q->op, bytes);
+    double narrow = model_time(m, &q->near.ways, q->op, bytes);
+    double sec = reading_time(&q->near, m, q->op, bytes);
+    if (!isnan(wide) && !isnan(narrow))
+        sec *= fmin(1, wide / narrow);
+    return measured ? fmin(sec, own->first.sec) : sec;
+}
+
+/* Seconds of the healthy group, and the reading that says so. */
+static double healthy_time(const struct quote *q, const struct matrix *m, double bytes,
+                           const struct reading **by)
+{
+    double own = reading_time(&q->own, m, q->op, bytes), least = floor_time(q, m, bytes);
+    bool below = q->own.found.same && bytes < q->own.first.bytes;
+
+    *by = least > own && !below ? &q->near : &q->own;
+    return least > own ? least : own;
+}
+
+double quote_time(const struct quote *q, const struct matrix *m, double bytes)
+{
+    const struct reading *by;
+    double sec = healthy_time(q, m, bytes, &by);
+
+    return q->ways.exception < 0 ? sec : sec * slower_by(m, &q->ways, q->op, bytes, sec);
+}
+
+/* --- the same with words --- */
+
 /* ", 4 groups at once" where a curve was measured so. */
 static char *beside_words(char buf[32], const struct collective *c)
 {
@@ -145,72 +314,71 @@ static char *beside_words(char buf[32], const struct collective *c)
     return buf;
 }
 
-/* sec at `bytes` from the curves found; false when there are none. */
-static bool from_curves(struct cost *out, const struct found *f, const struct shape *s,
-                        double bytes)
+/* Which curves answer for a size that they hold, or that they are extrapolated to. */
+static void curves_words(struct cost *out, const struct reading *r, double bytes)
 {
-    const struct collective *a = answering(f), *b = f->above;
+    const struct collective *a = answering(&r->found), *b = r->found.above;
     char want[48], have[48], other[48], size[UNITS_TEXT], beside[32];
+    const char *name = op_name(a->op), *basis = out->from > 0 ? "" : basis_name[a->basis];
+    const char *gap = *basis ? " " : "";
 
-    if (!a)
-        return false;
-    out->basis = a->basis;
-    out->sec = curve_time(&a->curve, bytes);
-    curve_interval(&a->curve, bytes, &out->lo, &out->hi);
-    double low = out->lo / out->sec, high = out->hi / out->sec;
-    shape_text(want, s);
+    shape_text(want, &r->ways.shape);
     shape_text(have, &a->shape);
     units_bytes_text(size, bytes);
-    const char *name = op_name(a->op), *basis = basis_name[a->basis];
-    if (f->same) {
-        snprintf(out->source, sizeof(out->source), "%s %s %s at %s%s", basis, name, have, size,
-                 beside_words(beside, a));
-    } else if (f->below && b) {
-        snprintf(out->source, sizeof(out->source), "%s %s at %s, %s between %s and %s", basis, name,
-                 size, want, have, shape_text(other, &b->shape));
-    } else {
-        snprintf(out->source, sizeof(out->source), "%s %s at %s, %s scaled from %s at equal busbw",
-                 basis, name, size, want, have);
-    }
-    out->sec = curves_time(f, s->ranks, out->sec, bytes);
-    double wide = 1 + (f->same ? 0 : f->below && b ? between_error : scaled_error);
-    out->lo = out->sec * low / wide;
-    out->hi = out->sec * high * wide;
-    return true;
+    if (r->found.same)
+        snprintf(out->source, sizeof(out->source), "%s%s%s %s at %s%s", basis, gap, name, have,
+                 size, beside_words(beside, a));
+    else if (r->found.below && b)
+        snprintf(out->source, sizeof(out->source), "%s%s%s at %s, %s between %s and %s", basis, gap,
+                 name, size, want, have, shape_text(other, &b->shape));
+    else
+        snprintf(out->source, sizeof(out->source), "%s%s%s at %s, %s scaled from %s at equal busbw",
+                 basis, gap, name, size, want, have);
 }
 
-/* Slow parts stretch a curve by what they do to the model. */
-static double slower_by(const struct matrix *m, const struct ways *w, enum op op, double bytes,
-                        double sec)
+/* Basis, interval and words of a size that the curves answer; out->sec is set. */
+static void from_curves(struct cost *out, const struct reading *r, double bytes)
 {
-    struct ways healthy = *w;
+    const struct collective *a = answering(&r->found);
+    const struct anchor *end = beyond(r, bytes);
+    double at = end ? end->bytes : bytes, lo, hi;
+    double slopes = end == &r->last ? r->slopes : 1;
+    double wide = 1 + (r->found.same                      ? 0
+                       : r->found.below && r->found.above ? between_error
+                                                          : scaled_error);
 
-    healthy.inner_factor = healthy.outer_factor = 1;
-    healthy.alpha_add = 0;
-    double ratio = model_time(m, w, op, bytes) / model_time(m, &healthy, op, bytes);
-    return isnan(ratio) && isfinite(sec) ? 1 / fmin(w->inner_factor, w->outer_factor) : ratio;
+    curve_interval(&a->curve, at, &lo, &hi);
+    double sec = curve_time(&a->curve, at),
+           far = end ? 1 + curve_unsure(at, bytes, end->moving, slopes) : 1;
+    out->lo = out->sec * lo / sec / wide / far;
+    out->hi = out->sec * hi / sec * wide * far;
+    out->basis = end && a->basis == BASIS_MEASURED ? BASIS_FITTED : a->basis;
+    out->from = end ? at : 0;
+    curves_words(out, r, bytes);
 }
 
-void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct ways *ways)
+/* ", extrapolated from 256 MiB measured" */
+static void say_from(struct cost *out, const char *basis)
 {
-    q->op = op;
-    q->ways = *ways;
-    find_curves(&q->found, m, op, ways, false);
+    size_t n = strlen(out->source);
+    char size[UNITS_TEXT];
+
+    if (out->from > 0)
+        snprintf(out->source + n, sizeof(out->source) - n, ", extrapolated from %s %s",
+                 units_bytes_text(size, out->from), basis);
 }
 
-double quote_time(const struct quote *q, const struct matrix *m, double bytes)
+static void say_floor(struct cost *out)
 {
-    const struct collective *a = answering(&q->found);
+    char source[sizeof(out->source)];
 
-    if (!a)
-        return model_time(m, &q->ways, q->op, bytes);
-    double sec = curves_time(&q->found, q->ways.shape.ranks, curve_time(&a->curve, bytes), bytes);
-    return q->ways.exception < 0 ? sec : sec * slower_by(m, &q->ways, q->op, bytes, sec);
+    memcpy(source, out->source, sizeof(source));
+    snprintf(out->source, sizeof(out->source), "no less than inside one domain: %.120s", source);
 }
 
 static bool refused(const struct matrix *m, enum op op, const int *ids, int n, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
+    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
     if (op_is_pair(op) || n < 1) {
         snprintf(out->source, sizeof(out->source), "%s of %d ranks is no collective", op_name(op),
                  n);
@@ -223,36 +391,49 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
         }
     if (n > 1)
         return false;
-    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1};
+    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1, 0};
     return true;
+}
+
+static void healthy_cost(const struct quote *q, const struct matrix *m, double bytes,
+                         struct cost *out)
+{
+    const struct reading *by;
+
+    out->sec = healthy_time(q, m, bytes, &by);
+    if (answering(&by->found)) {
+        from_curves(out, by, bytes);
+        say_from(out, basis_name[answering(&by->found)->basis]);
+    } else {
+        out->basis = BASIS_MODELLED;
+        out->lo = out->sec / (1 + model_error);
+        out->hi = out->sec * (1 + model_error);
+        model_words(m, &by->ways, q->op, out->source, sizeof(out->source));
+    }
+    if (by == &q->near)
+        say_floor(out);
 }
 
 static void collective_cost(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
                             double bytes, bool healthy, struct cost *out)
 {
-    struct found f;
+    struct quote q;
     struct ways w;
 
     if (refused(m, op, ids, n, out))
         return;
     ways_of(&w, m, ids, n, op, healthy);
     w.at_once = at_once;
-    find_curves(&f, m, op, &w, healthy);
+    quote_of(&q, m, op, &w, healthy);
+    healthy_cost(&q, m, bytes, out);
+    if (w.exception < 0)
+        return;
+    double by = slower_by(m, &w, op, bytes, out->sec);
+    out->sec *= by;
+    out->lo *= by;
+    out->hi *= by;
     out->exception = w.exception;
-    if (from_curves(out, &f, &w.shape, bytes)) {
-        double by = w.exception < 0 ? 1 : slower_by(m, &w, op, bytes, out->sec);
-        out->sec *= by;
-        out->lo *= by;
-        out->hi *= by;
-    } else {
-        out->basis = BASIS_MODELLED;
-        out->sec = model_time(m, &w, op, bytes);
-        out->lo = out->sec / (1 + model_error);
-        out->hi = out->sec * (1 + model_error);
-        model_words(m, &w, op, out->source, sizeof(out->source));
-    }
-    if (w.exception >= 0)
-        matrix_blame(m, out);
+    matrix_blame(m, out);
 }
 
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,

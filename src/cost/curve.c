@@ -37,16 +37,12 @@ static int segment(const struct curve *c, double bytes)
     return lo;
 }
 
-/* Seconds a byte beyond the last point: what the last segment's bytes took, and no less than the
- * last size's bytes took on average. */
+/* Seconds a byte beyond the last point. */
 static double end_slope(const struct curve *c)
 {
     const struct curve_point *last = &c->point[c->points - 1];
-    double mean = last->sec / last->bytes;
 
-    if (c->points == 1)
-        return mean;
-    return fmax(mean, (last->sec - last[-1].sec) / (last->bytes - last[-1].bytes));
+    return c->beta > 0 ? c->beta : last->sec / last->bytes;
 }
 
 double curve_time(const struct curve *c, double bytes)
@@ -62,6 +58,32 @@ double curve_time(const struct curve *c, double bytes)
     return a->sec + (a[1].sec - a->sec) * ((bytes - a->bytes) / (a[1].bytes - a->bytes));
 }
 
+double curve_end(const struct curve *c, double bytes)
+{
+    if (c->points == 0)
+        return 0;
+    double first = c->point[0].bytes, last = c->point[c->points - 1].bytes;
+    return bytes > last ? last : bytes < first ? first : 0;
+}
+
+double curve_unsure(double end, double bytes, double moving, double slopes)
+{
+    double near = fmin(bytes, end) / fmax(bytes, end);
+
+    return (0.15 + 0.6 * (1 - moving * moving) + 0.6 * fabs(log(slopes))) * (1 - near);
+}
+
+/* Relative error that the distance from the points adds. */
+static double far_error(const struct curve *c, double bytes)
+{
+    const struct curve_point *last = &c->point[c->points - 1];
+    double end = curve_end(c, bytes), moving = fmin(1, fmax(0, c->beta * last->bytes / last->sec));
+
+    return !(end > 0)            ? 0
+           : bytes > last->bytes ? curve_unsure(end, bytes, moving, 1)
+                                 : curve_unsure(end, bytes, 0, 1);
+}
+
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi)
 {
     double t = curve_time(c, bytes);
@@ -69,11 +91,12 @@ void curve_interval(const struct curve *c, double bytes, double *lo, double *hi)
     *lo = *hi = t;
     if (c->points == 0)
         return;
+    double far = 1 + far_error(c, bytes);
     int i = c->points > 1 ? segment(c, bytes) : 0, j = i + 1 < c->points ? i + 1 : i;
     const struct curve_point *a = &c->point[i], *b = &c->point[j];
     /* the wider of the two relative intervals around */
-    *lo = t * fmin(a->lo / a->sec, b->lo / b->sec);
-    *hi = t * fmax(a->hi / a->sec, b->hi / b->sec);
+    *lo = t * fmin(a->lo / a->sec, b->lo / b->sec) / far;
+    *hi = t * fmax(a->hi / a->sec, b->hi / b->sec) * far;
 }
 
 /* Least squares on relative error over the points from `from` on, weighted by what is behind them;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 
 const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
 const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
@@ -231,6 +232,7 @@ static void pair_cost(const struct matrix *m, int src, int dst, double bytes, do
 {
     const struct tier *t = &m->tier[tier_of(m, src, dst)];
     const struct curve *used;
+    char size[UNITS_TEXT];
 
     double healthy = pair_time(t, bytes, 1, &used);
     curve_interval(used, bytes, &out->lo, &out->hi);
@@ -243,18 +245,24 @@ static void pair_cost(const struct matrix *m, int src, int dst, double bytes, do
     out->basis = t->basis;
     snprintf(out->source, sizeof(out->source), "%s pair of tier %s", basis_name[t->basis],
              t->rule.name);
+    out->from = curve_end(used, bytes);
+    if (out->from > 0 && t->basis == BASIS_MEASURED)
+        out->basis = BASIS_FITTED;
+    if (out->from > 0)
+        snprintf(out->source, sizeof(out->source), "pair of tier %s, extrapolated from %s %s",
+                 t->rule.name, units_bytes_text(size, out->from), basis_name[t->basis]);
     if (isnan(healthy))
         snprintf(out->source, sizeof(out->source), "tier %s was not measured", t->rule.name);
 }
 
 static bool pair_trivial(const struct matrix *m, int src, int dst, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "no such endpoint", -1};
+    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "no such endpoint", -1, 0};
     if (src < 0 || dst < 0 || src >= m->topo.endpoints || dst >= m->topo.endpoints)
         return true;
     if (src != dst)
         return false;
-    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "the same endpoint", -1};
+    *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "the same endpoint", -1, 0};
     return true;
 }
 

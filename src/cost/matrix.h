@@ -143,9 +143,11 @@ int matrix_open(struct matrix *m, const char *path, const char *fabric, int rack
 struct cost {
     double sec, lo, hi; /* NAN when unknown, INFINITY when a part on the way is dead */
     enum basis basis;
-    char source[160]; /* "measured all_gather 64r 8d x8, interpolated 1M..2M", "ring over rail: 7
-                         hops ..." */
+    char source[160]; /* "measured all_gather 64r 8d x8 at 1 MiB", "all_gather 64r 8d x8 at 4 GiB,
+                         extrapolated from 256 MiB measured", "modelled: ring over rail ..." */
     int exception;    /* index of the exception that rules, -1 */
+    double from;      /* the measured or published size that the answer was extrapolated from; 0:
+                         none, the size lies between two */
 };
 
 /* One way, src -> dst: max(oneway(bytes), uni(bytes)) of the tier, slowed by exceptions.  Beyond
@@ -170,7 +172,8 @@ double matrix_rate(const struct matrix *m, int tier, enum direction dir);
 /* A collective on these endpoints in this order, alone.  The curve of the same (op, shape), of
  * several the one whose ring crosses racks as often and that was as crowded; else between the two
  * nearest measured shapes with the same domains and members per domain pattern; else modelled from
- * the tiers (formulas in the .c with their sources).  S as in op.h. */
+ * the tiers (formulas in model.c with their sources).  Beyond the sizes of the curves: the rule of
+ * collective.h.  S as in op.h. */
 void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
                        struct cost *out);
 /* The same while `at_once` such groups run side by side: curves measured with as many come first.

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/protocol.h"
 
@@ -155,6 +156,38 @@ void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum
     for (int i = 0; i < m->exceptions && !healthy; i++)
         if (member(m, &m->exception[i], ids, n, op))
             slow_part(w, m, i);
+}
+
+struct ways ways_healthy(const struct ways *w)
+{
+    struct ways healthy = *w;
+
+    healthy.inner_factor = healthy.outer_factor = 1;
+    healthy.alpha_add = 0;
+    healthy.exception = -1;
+    return healthy;
+}
+
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)
+{
+    int n = w->shape.ranks, domains = m->topo.group[LEVEL_DOMAIN].count;
+
+    if (!domains)
+        domains = m->topo.hosts;
+    if (w->shape.domains == 1 || (long)n * domains > (long)m->topo.endpoints)
+        return false;
+    *near = ways_healthy(w);
+    near->shape = (struct shape){n, 1, n, 1, n, 1};
+    near->outer = -1;
+    near->crossings = 0;
+    for (int t = 0; t < m->tiers && w->inner < 0; t++)
+        if (m->tier[t].rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN))
+            slower(m, &near->inner, t);
+    memset(near->share, 0, sizeof(near->share));
+    if (near->inner < 0)
+        return false;
+    near->share[near->inner] = 1;
+    return true;
 }
 
 static double hop_alpha(const struct matrix *m, int tier)

@@ -21,6 +21,11 @@ struct ways {
 /* With `healthy`, exceptions are not looked at. */
 void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
              bool healthy);
+/* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
+ * so many endpoints. */
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);
+/* The same ways without slow parts. */
+struct ways ways_healthy(const struct ways *w);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
 /* The formula and its numbers in words. */

@@ -149,7 +149,7 @@ static struct table *table_of(const struct pricer *p, struct entry *e, const str
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
     for (int k = 0; k < g->kinds; k++)
         quote_of(&t->quote[k], p->places.matrix, msg->op,
-                 msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring);
+                 msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring, false);
     return t;
 }
 
@@ -282,7 +282,7 @@ void pricer_message_cost(struct pricer *p, const struct message *msg, struct cos
 
     *group = -1;
     if (n < 2) {
-        *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1};
+        *out = (struct cost){0, 0, 0, BASIS_ASSUMED, "one rank: nothing to move", -1, 0};
         return;
     }
     struct entry *e = entry_of(p, msg->span);

@@ -46,7 +46,7 @@ static void bench_group(const struct matrix *m, const int *ids, int n, double *s
     }
     printf("matrix_collective,_%d_ranks %.2f us\n", n, (cpu() - from) / times * 1e6);
     ways_of(&w, m, ids, n, OP_ALL_GATHER, false);
-    quote_of(&q, m, OP_ALL_GATHER, &w);
+    quote_of(&q, m, OP_ALL_GATHER, &w, false);
     from = cpu();
     for (int i = 0; i < LOOKUPS; i++)
         *sum += quote_time(&q, m, 1e6 + 100.0 * i);

@@ -45,17 +45,23 @@ static void points_are_sorted_and_met(void **state)
     curve_free(&c);
 }
 
-static void outside_the_ends_bandwidth_never_grows(void **state)
+static void beyond_the_last_size_the_slope_goes_on(void **state)
 {
     struct curve c = {0};
+    double lo, hi, wider, high;
 
     (void)state;
     add(&c, 1024, 1e-6);
     add(&c, 2048, 1.1e-6); /* still flat: latency-bound */
     near(curve_time(&c, 1), 1e-6, 1e-12);
-    near(curve_time(&c, 4096), 2.2e-6, 1e-9);
-    add(&c, 4096, 4.4e-6); /* steeper than proportional: each byte goes on to cost as much */
-    near(curve_time(&c, 8192), 11e-6, 1e-9);
+    curve_summarise(&c);
+    near(curve_time(&c, 4096), 1.1e-6 + 2048 * c.beta, 1e-9);
+    assert_true(c.beta < 0.2e-6 / 1024);
+    assert_true(curve_end(&c, 1500) == 0 && curve_end(&c, 4096) == 2048 &&
+                curve_end(&c, 8) == 1024);
+    curve_interval(&c, 4096, &lo, &hi);
+    curve_interval(&c, 1 << 20, &wider, &high);
+    assert_true(hi / curve_time(&c, 4096) > 1.2 && high / wider > hi / lo);
     curve_free(&c);
 }
 
@@ -175,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_curve_knows_nothing),
         cmocka_unit_test(points_are_sorted_and_met),
-        cmocka_unit_test(outside_the_ends_bandwidth_never_grows),
+        cmocka_unit_test(beyond_the_last_size_the_slope_goes_on),
         cmocka_unit_test(noise_in_the_last_point_does_not_grow_with_the_size),
         cmocka_unit_test(the_summary_is_a_slope_not_a_quotient),
         cmocka_unit_test(one_point_gives_a_quotient),

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prices.c - what holds of every price, on random matrices: measured, scaled and modelled shapes
+ * side by side, ladders that end anywhere.  RG_SEED=N repeats one. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/stats.h"
+#include "cost/api.h"
+#include "cost/collective.h"
+#include "small.h"
+#include "step/nodes.h"
+#include "step/pricer.h"
+
+enum { MATRICES = 60, GROUPS = 8, MEMBERS = 64 };
+
+static const enum op asked[] = {OP_ALL_GATHER, OP_REDUCE_SCATTER, OP_ALL_TO_ALL,
+                                OP_ALL_REDUCE, OP_BROADCAST,      OP_SENDRECV};
+enum { ASKED = sizeof(asked) / sizeof(*asked) };
+
+/* A machine of racks x hosts x endpoints, and how its parts are numbered. */
+struct machine {
+    struct matrix m;
+    struct rng rng;
+    int racks, hosts, per_host, domain; /* endpoints of a domain */
+    unsigned long long seed;
+};
+
+static double between(struct rng *rng, double low, double high)
+{
+    return low * pow(high / low, rng_uniform(rng));
+}
+
+/* Nearer tiers are the faster ones, in latency and in rate. */
+static void add_tiers(struct machine *x)
+{
+    struct rng *rng = &x->rng;
+    bool gpu = x->m.topo.endpoint[0].kind == ENDPOINT_GPU;
+    double alpha = between(rng, 0.5e-6, 8e-6), rate = between(rng, 5e9, 900e9);
+
+    small_tier(&x->m, gpu ? "nvlink" : "shm",
+               1u << (x->domain > x->per_host ? LEVEL_DOMAIN : LEVEL_HOST), alpha, rate, false);
+    alpha *= between(rng, 1, 20);
+    rate /= between(rng, 2, 30);
+    if (x->racks > 1)
+        small_tier(&x->m, "rack", 1u << LEVEL_RACK, alpha, rate, true);
+    small_tier(&x->m, "fabric", 0, alpha * between(rng, 1, 3), rate / between(rng, 1, 3), true);
+}
+
+/* What a group of these would have shown: the model's times what the library makes of it, with
+ * noise, and rising. */
+static void measure(struct machine *x, enum op op, const int *ids, int n)
+{
+    struct collective c = {.op = op, .basis = BASIS_MEASURED, .at_once = 1};
+    double first = pow(2, 3 + rng_below(&x->rng, 14)), last = pow(2, 18 + rng_below(&x->rng, 12));
+    double eff = between(&x->rng, 0.6, 1.8), add = between(&x->rng, 0.3e-6, 30e-6), before = 0;
+    struct ways w;
+
+    ways_of(&w, &x->m, ids, n, op, false);
+    c.shape = w.shape;
+    c.crossings = w.crossings;
+    for (int i = 0; i < x->m.collectives; i++)
+        if (x->m.collective[i].op == op && shape_equal(&x->m.collective[i].shape, &c.shape))
+            return;
+    for (double s = first; s <= last; s *= 2) {
+        double sec = (add + eff * model_time(&x->m, &w, op, s)) * (1 + 0.04 * rng_normal(&x->rng));
+        before = sec = fmax(sec, before);
+        curve_add(&c.curve, (struct curve_point){s, sec, 0.97 * sec, 1.03 * sec, 100});
+    }
+    curve_summarise(&c.curve);
+    MEM_PUSH(x->m.collective, x->m.collectives) = c;
+}
+
+/* n members, as many in each of `domains` neighbouring domains from a random one on; 0: they do not
+ * fit. */
+static int group_of(struct machine *x, int n, int domains, int first, int *ids)
+{
+    int all = x->m.topo.endpoints / x->domain, per = n / domains;
+
+    if (per < 1 || per > x->domain || domains > all || per * domains != n)
+        return 0;
+    for (int i = 0; i < n; i++)
+        ids[i] = (first + i / per) % all * x->domain + i % per;
+    return n;
+}
+
+static int any_group(struct machine *x, int *ids)
+{
+    int all = x->m.topo.endpoints / x->domain, n = 0;
+
+    while (n < 2) {
+        int domains = 1 + (int)rng_below(&x->rng, (unsigned)all);
+        int per = 1 + (int)rng_below(&x->rng, (unsigned)x->domain);
+        if (domains * per <= MEMBERS)
+            n = group_of(x, per * domains, domains, (int)rng_below(&x->rng, (unsigned)all), ids);
+    }
+    return n;
+}
+
+static void open_machine(struct machine *x, unsigned long long seed)
+{
+    int ids[MEMBERS];
+
+    memset(x, 0, sizeof(*x));
+    x->seed = seed;
+    rng_seed(&x->rng, seed);
+    matrix_init(&x->m);
+    x->m.transport = mem_strdup("sim");
+    x->racks = 1 + (int)rng_below(&x->rng, 3);
+    x->hosts = 2 * (1 + (int)rng_below(&x->rng, 3));
+    x->per_host = 1 << rng_below(&x->rng, 4);
+    bool wide = rng_below(&x->rng, 2), gpu = wide || rng_below(&x->rng, 2);
+    small_topo(&x->m.topo, x->racks, x->hosts, x->per_host, true,
+               gpu ? ENDPOINT_GPU : ENDPOINT_CPU);
+    x->domain = wide ? 2 * x->per_host : x->per_host;
+    for (int i = 0; wide && i < x->m.topo.endpoints; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "d%d", i / x->domain);
+        x->m.topo.endpoint[i].place.at[LEVEL_DOMAIN] =
+            topo_add_group(&x->m.topo, LEVEL_DOMAIN, name);
+    }
+    add_tiers(x);
+    for (int i = (int)rng_below(&x->rng, 12); i > 0; i--)
+        measure(x, asked[rng_below(&x->rng, ASKED)], ids, any_group(x, ids));
+}
+
+static unsigned long long first_seed(void)
+{
+    const char *text = getenv("RG_SEED");
+
+    return text ? strtoull(text, NULL, 10) : 1;
+}
+
+static int matrices(void)
+{
+    return getenv("RG_SEED") ? 1 : MATRICES;
+}
+
+static double price(const struct machine *x, enum op op, const int *ids, int n, double bytes)
+{
+    struct cost c;
+
+    matrix_collective(&x->m, op, ids, n, bytes, &c);
+    if (!(c.sec > 0 && c.lo <= c.sec && c.sec <= c.hi))
+        fail_msg("seed %llu: %s of %d at %g: %g (%g to %g)", x->seed, op_name(op), n, bytes, c.sec,
+                 c.lo, c.hi);
+    return c.sec;
+}
+
+static void time_rises_with_bytes(void **state)
+{
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        int ids[MEMBERS];
+        open_machine(&x, first_seed() + (unsigned)k);
+        for (int g = 0; g < GROUPS; g++) {
+            enum op op = asked[rng_below(&x.rng, ASKED)];
+            int n = any_group(&x, ids);
+            double before = 0;
+            for (double s = 1; s <= 0x1p37; s *= between(&x.rng, 1.01, 4)) {
+                double sec = price(&x, op, ids, n, s);
+                if (sec < before * (1 - 1e-9))
+                    fail_msg("seed %llu: %s of %d (from %d) falls to %g at %g bytes from %g",
+                             x.seed, op_name(op), n, ids[0], sec, s, before);
+                before = sec;
+            }
+        }
+        matrix_free(&x.m);
+    }
+}
+
+/* Was this group measured at that size, or one that is larger? */
+static bool measured_at(const struct machine *x, enum op op, const int *ids, int n, double bytes)
+{
+    struct shape shape;
+
+    shape_of(&shape, &x->m.topo, ids, n);
+    for (int i = 0; i < x->m.collectives; i++) {
+        const struct collective *c = &x->m.collective[i];
+        if (c->op == op && shape_equal(&c->shape, &shape) &&
+            bytes <= c->curve.point[c->curve.points - 1].bytes)
+            return true;
+    }
+    return false;
+}
+
+static void a_domain_is_no_dearer_than_two(void **state)
+{
+    int compared = 0;
+
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        int near[MEMBERS], wide[MEMBERS];
+        open_machine(&x, first_seed() + (unsigned)k);
+        int all = x.m.topo.endpoints / x.domain;
+        for (int g = 0; g < GROUPS && x.domain > 1 && all > 1; g++) {
+            enum op op = asked[rng_below(&x.rng, ASKED)];
+            int n = 2 * (1 + (int)rng_below(&x.rng, (unsigned)x.domain / 2));
+            group_of(&x, n, 1, 0, near);
+            group_of(&x, n, 2, (int)rng_below(&x.rng, (unsigned)all), wide);
+            for (double s = 64; s <= 0x1p36; s *= between(&x.rng, 1.5, 8)) {
+                if (measured_at(&x, op, wide, n, s))
+                    continue;
+                double in = price(&x, op, near, n, s), out = price(&x, op, wide, n, s);
+                compared++;
+                if (in > out * (1 + 1e-9))
+                    fail_msg("seed %llu: %s of %d at %g: %g in a domain, %g in two", x.seed,
+                             op_name(op), n, s, in, out);
+            }
+        }
+        matrix_free(&x.m);
+    }
+    assert_true(getenv("RG_SEED") || compared > 1000);
+}
+
+/* Beyond a curve the answer says where it comes from, and is the less sure the farther it is. */
+static void far_from_the_ladder_intervals_widen(void **state)
+{
+    int met = 0;
+
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        int ids[MEMBERS];
+        open_machine(&x, first_seed() + (unsigned)k);
+        int n = any_group(&x, ids);
+        double wide = 0;
+        measure(&x, OP_ALL_GATHER, ids, n);
+        for (double s = 0x1p30; s <= 0x1p36; s *= 2) {
+            struct cost c;
+            matrix_collective(&x.m, OP_ALL_GATHER, ids, n, s, &c);
+            if (!strncmp(c.source, "no less", 7)) /* a domain's model rules */
+                continue;
+            if (!(c.from > 0))
+                fail_msg("seed %llu: %g bytes: %s", x.seed, s, c.source);
+            assert_true(c.from < s && c.basis == BASIS_FITTED);
+            assert_non_null(strstr(c.source, ", extrapolated from "));
+            if (!(c.hi / c.lo > wide))
+                fail_msg("seed %llu: at %g no wider than %g", x.seed, s, wide);
+            wide = c.hi / c.lo;
+            met++;
+        }
+        matrix_free(&x.m);
+    }
+    assert_true(met > 0);
+}
+
+/* A truth without noise, measured to 2^22 .. 2^28 only, is met beyond. */
+static void the_asymptote_is_the_tiers(void **state)
+{
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        int ids[MEMBERS];
+        struct ways w;
+        open_machine(&x, first_seed() + (unsigned)k);
+        while (x.m.collectives) /* only this one answers */
+            curve_free(&x.m.collective[--x.m.collectives].curve);
+        int n = any_group(&x, ids);
+        ways_of(&w, &x.m, ids, n, OP_ALL_GATHER, false);
+        struct collective c = {
+            .op = OP_ALL_GATHER, .shape = w.shape, .crossings = w.crossings, .at_once = 1};
+        double last = pow(2, 22 + rng_below(&x.rng, 7)), huge = 0x1p38;
+        for (double s = 8; s <= last; s *= 2) {
+            double sec = model_time(&x.m, &w, OP_ALL_GATHER, s);
+            curve_add(&c.curve, (struct curve_point){s, sec, sec, sec, 100});
+        }
+        curve_summarise(&c.curve);
+        MEM_PUSH(x.m.collective, x.m.collectives) = c;
+        double truth = model_time(&x.m, &w, OP_ALL_GATHER, huge);
+        if (fabs(price(&x, OP_ALL_GATHER, ids, n, huge) / truth - 1) > 0.01)
+            fail_msg("seed %llu: %g s, truth %g", x.seed, price(&x, OP_ALL_GATHER, ids, n, huge),
+                     truth);
+        matrix_free(&x.m);
+    }
+}
+
+/* --- one question, one answer --- */
+
+static void same(const struct machine *x, const char *who, double got, double want, double share)
+{
+    if (!(fabs(got - want) <= share * want))
+        fail_msg("seed %llu: %s says %.9g where cost says %.9g", x->seed, who, got, want);
+}
+
+static double by_nodes(const struct machine *x, enum op op, int first, int hosts, double bytes)
+{
+    char text[96];
+    int host[MEMBERS];
+    struct nodes_job job;
+    struct err err = {0, ""};
+
+    snprintf(text, sizeof(text), "%s %.0f", op_name(op), bytes);
+    for (int i = 0; i < hosts; i++)
+        host[i] = first + i;
+    if (nodes_job_open(&job, &x->m, text, &err) < 0)
+        fail_msg("%s: %s", text, err.text);
+    double sec = nodes_cost(&job, host, hosts, &err);
+    nodes_job_close(&job);
+    return sec;
+}
+
+static double by_pricer(const struct machine *x, enum op op, const int *ids, int n, double bytes)
+{
+    struct pricer *p;
+    struct err err = {0, ""};
+
+    assert_int_equal(pricer_open(&p, &x->m, ids, n, &err), 0);
+    double sec = pricer_time(p, (struct span){n, 1}, op, EP_NONE, bytes);
+    pricer_close(p);
+    return sec;
+}
+
+static double by_library(const struct machine *x, enum op op, const int *ids, int n, double bytes)
+{
+    struct railgauge *r;
+    char path[64], text[256];
+    struct err err = {0, ""};
+
+    snprintf(path, sizeof(path), "/tmp/rg_prices.%d.json", (int)getpid());
+    if (matrix_save(&x->m, path, &err) < 0)
+        fail_msg("%s", err.text);
+    int rc = railgauge_open(&r, path, text);
+    unlink(path);
+    if (rc < 0)
+        fail_msg("%s", text);
+    double sec = railgauge_collective(r, op_name(op), ids, n, (size_t)bytes);
+    railgauge_close(r);
+    return sec;
+}
+
+/* Whole hosts, so that nodes can be asked too; sizes inside, beyond and below every ladder. */
+static void all_who_price_agree(void **state)
+{
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        int ids[MEMBERS];
+        open_machine(&x, first_seed() + (unsigned)k);
+        int hosts = 1 + (int)rng_below(&x.rng, (unsigned)x.m.topo.hosts), n = hosts * x.per_host;
+        int first = (int)rng_below(&x.rng, (unsigned)(x.m.topo.hosts - hosts + 1));
+        for (; n > 1 && n <= MEMBERS; n = 0) {
+            enum op op = asked[rng_below(&x.rng, ASKED)];
+            double bytes = floor(between(&x.rng, 1024, 0x1p36));
+            for (int i = 0; i < n; i++)
+                ids[i] = first * x.per_host + i;
+            double want = price(&x, op, ids, n, bytes);
+            same(&x, "nodes", by_nodes(&x, op, first, hosts, bytes), want, 1e-9);
+            same(&x, "predict's pricer", by_pricer(&x, op, ids, n, bytes), want, 0.004);
+            same(&x, "the library", by_library(&x, op, ids, n, bytes), want, 1e-6);
+        }
+        matrix_free(&x.m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_rises_with_bytes),
+        cmocka_unit_test(a_domain_is_no_dearer_than_two),
+        cmocka_unit_test(far_from_the_ladder_intervals_widen),
+        cmocka_unit_test(the_asymptote_is_the_tiers),
+        cmocka_unit_test(all_who_price_agree),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
