@@ -268,7 +268,7 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
             return -1;
         if (make_plan(c, &c->bed.seen, err) < 0)
             return -1;
-        plan_cost_print(stream, &c->plan, c->bed.seen.endpoints, &c->probe.measure);
+        plan_cost_print(stream, &c->plan, &c->bed.seen, &c->probe.measure);
         return 0;
     }
     const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};

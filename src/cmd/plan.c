@@ -59,7 +59,7 @@ static int make(const struct args *a, struct err *err)
     if (rc == 0 && !a->dry_run)
         rc = plan_save(&plan, a->output, err);
     if (rc == 0)
-        plan_cost_print(stdout, &plan, topo.endpoints, &a->probe.measure);
+        plan_cost_print(stdout, &plan, &topo, &a->probe.measure);
     plan_free(&plan);
     topo_free(&topo);
     return rc;

@@ -79,7 +79,7 @@ static int run_sim(struct args *a, struct err *err)
         rc = files_plan(&f, &a->probe, &world_solo, err);
     }
     if (rc == 0 && a->probe.dry_run)
-        plan_cost_print(stdout, &f.plan, f.topo.endpoints, &a->probe.probe.measure);
+        plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.probe.measure);
     else if (rc == 0)
         rc = measure_sim(a, &f, err);
     plan_free(&f.plan);

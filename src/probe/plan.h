@@ -51,9 +51,11 @@ struct plan {
 };
 
 struct plan_opts {
-    size_t min_bytes,
-        max_bytes; /* -b -e; max 0: 4 MiB for CPUs, 256 MiB for GPUs (64 MiB, 8 GiB with full) */
-    int factor;    /* -f */
+    size_t min_bytes, max_bytes; /* -b -e; max 0: 4 MiB for CPUs, 4 GiB for GPUs (64 MiB, 8 GiB with
+                                  * full); GPUs that several ranks share: so much less */
+    size_t pair_max; /* end of the pairs' ladders; 0: as max_bytes where that is given or full, else
+                      * 256 MiB for GPUs, where a pair has long been at its rate */
+    int factor;      /* -f */
     size_t
         pair_bytes;   /* size of the bandwidth probe in pair matrices; 0: 256 KiB CPU, 64 MiB GPU */
     unsigned ops;     /* bit mask of enum op for collectives and pairs; default: all but reduce */

@@ -6,7 +6,8 @@
 #include "base/units.h"
 
 #define GUESS_ALPHA 1e-5 /* s */
-#define GUESS_BPS 1e10
+#define GUESS_BPS_CPU 1e10
+#define GUESS_BPS_GPU 1e11
 #define MAX_RUN_CPU 0.1 /* s */
 #define MAX_RUN_GPU 1.0
 #define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
@@ -45,20 +46,20 @@ double plan_max_run(const struct topo *t, double asked)
 }
 
 /* seconds: if nothing disturbs; at_most: every size until its time cap, as on a busy machine. */
-static void guess(const struct plan *p, const struct measure_opts *o, double *seconds,
-                  double *at_most, double *bytes)
+static void guess(const struct plan *p, const struct topo *t, const struct measure_opts *o,
+                  double *seconds, double *at_most, double *bytes)
 {
-    double cap = plan_time_cap(p, o->time_cap);
+    double cap = plan_time_cap(p, o->time_cap), most = plan_max_run(t, o->max_run);
+    double rate = t->endpoint[0].kind == ENDPOINT_GPU ? GUESS_BPS_GPU : GUESS_BPS_CPU;
 
     *seconds = *at_most = *bytes = 0;
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
         int n = plan_steps(r), epochs = __builtin_popcount(r->epochs), ranks = r->group[0].size;
         for (int k = 0; k < n; k++) {
-            double size = (double)plan_size(r, ranks, k),
-                   one = GUESS_ALPHA * ranks + size / GUESS_BPS;
+            double size = (double)plan_size(r, ranks, k), one = GUESS_ALPHA * ranks + size / rate;
             double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
-            if (one > (o->max_run > 0 ? o->max_run : MAX_RUN_GPU))
+            if (one > most)
                 break;
             *seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
             *at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
@@ -67,14 +68,15 @@ static void guess(const struct plan *p, const struct measure_opts *o, double *se
     }
 }
 
-void plan_cost_print(FILE *out, const struct plan *p, int endpoints, const struct measure_opts *o)
+void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
+                     const struct measure_opts *o)
 {
     char moved[UNITS_TEXT], took[UNITS_TEXT], most[UNITS_TEXT];
     double sec, at_most, bytes;
 
-    guess(p, o, &sec, &at_most, &bytes);
+    guess(p, t, o, &sec, &at_most, &bytes);
     fprintf(out,
             "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
-            endpoints, p->rounds, plan_points(p), units_bytes_text(moved, bytes),
+            t->endpoints, p->rounds, plan_points(p), units_bytes_text(moved, bytes),
             units_seconds_text(took, sec), units_seconds_text(most, fmax(sec, at_most)));
 }

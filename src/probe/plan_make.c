@@ -186,19 +186,18 @@ static void add_ladders(struct maker *m)
     int wanted = m->o.full ? 8 : 3;
     size_t from = m->o.min_bytes > 4096 ? m->o.min_bytes : 4096;
 
-    if (from > m->o.max_bytes)
-        from = m->o.max_bytes;
+    if (from > m->o.pair_max)
+        from = m->o.pair_max;
     for (int tier = 0; tier < t->tiers; tier++) {
         struct pairs p = {NULL, 0};
         schedule_matching(&p, t, m->order, tier, &m->rng);
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};
-            add_pairs(m, STAGE_LADDER, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.max_bytes,
+            add_pairs(m, STAGE_LADDER, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max,
                       m->all_epochs);
-            add_pairs(m, STAGE_LADDER, OP_PAIR_BW, &one, false, from, m->o.max_bytes,
-                      m->all_epochs);
-            add_pairs(m, STAGE_LADDER, OP_PAIR_BIBW, &one, false, from, m->o.max_bytes,
+            add_pairs(m, STAGE_LADDER, OP_PAIR_BW, &one, false, from, m->o.pair_max, m->all_epochs);
+            add_pairs(m, STAGE_LADDER, OP_PAIR_BIBW, &one, false, from, m->o.pair_max,
                       m->all_epochs);
         }
         free(p.pair);
@@ -311,13 +310,34 @@ static void add_all_collectives(struct maker *m)
     add_prefix(m, m->order, t->endpoints);
 }
 
+/* The most ranks that share a GPU, and with it its memory. */
+static int ranks_of_gpu(const struct topo *t)
+{
+    int *ranks = mem_calloc((size_t)t->gpus + 1, sizeof(*ranks)), most = 1;
+
+    for (int i = 0; i < t->endpoints; i++) {
+        int gpu = t->endpoint[i].gpu;
+        if (gpu >= 0 && ++ranks[gpu] > most)
+            most = ranks[gpu];
+    }
+    free(ranks);
+    return most;
+}
+
 void plan_fill_auto(struct plan_opts *o, const struct topo *t)
 {
+    static const size_t most_MiB[2][2] = {{4, 64}, {4096, 8192}}; /* CPU, GPU; full */
     bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
 
-    if (!o->max_bytes)
-        o->max_bytes =
-            gpu ? (size_t)(o->full ? 8192 : 256) << 20 : (size_t)(o->full ? 64 : 4) << 20;
+    if (!o->max_bytes && gpu && !o->full && !o->pair_max)
+        o->pair_max = (size_t)256 << 20;
+    if (!o->max_bytes) {
+        o->max_bytes = most_MiB[gpu][o->full] << 20;
+        for (int k = ranks_of_gpu(t); gpu && k > 1; k = (k + 1) / 2)
+            o->max_bytes /= 2;
+    }
+    if (!o->pair_max || o->pair_max > o->max_bytes)
+        o->pair_max = o->max_bytes;
     if (!o->pair_bytes)
         o->pair_bytes = gpu ? (size_t)64 << 20 : (size_t)256 << 10;
 }

@@ -131,7 +131,7 @@ int probe_campaign(const struct probe_args *a, struct world *w, struct err *err)
         if (probe_is(a, "nccl"))
             rc = finish_nccl(&f, w, rc, err);
     } else if (rc == 0 && w->rank == 0)
-        plan_cost_print(stdout, &f.plan, w->size, &a->probe.measure);
+        plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.measure);
     nccl_readback_close(r);
     gpu_close();
     plan_free(&f.plan);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/job_plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,12 +52,13 @@ static bool same_groups(const struct round *a, const struct round *b)
     return true;
 }
 
-static bool known(const struct plan *p, const struct round *r)
+/* Another round of the same groups; NULL: none. */
+static struct round *known(const struct plan *p, const struct round *r)
 {
     for (int i = 0; i < p->rounds; i++)
         if (&p->round[i] != r && same_groups(&p->round[i], r))
-            return true;
-    return false;
+            return &p->round[i];
+    return NULL;
 }
 
 /* Take the newest round away again. */
@@ -69,14 +71,28 @@ static void drop_last(struct plan *p)
     free(r->group);
 }
 
+/* The end of a ladder that holds what the job sends, however short ladders are else.  Between CPUs,
+ * where messages so long tell no more and the buffers are the host's memory, no more than asked or
+ * 64 MiB. */
+static size_t reach(const struct plan_opts *o, const struct topo *t, bool asked, double bytes)
+{
+    bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
+    double most = gpu ? INFINITY : asked ? 0 : (double)(64 << 20);
+    size_t size = o->min_bytes;
+
+    while ((double)size < bytes && (double)size * o->factor <= most)
+        size *= (size_t)o->factor;
+    return size > o->max_bytes ? size : o->max_bytes;
+}
+
 static void add_round(struct plan *p, const struct job *j, const struct message *msg,
-                      const struct plan_opts *o)
+                      const struct topo *t, const struct plan_opts *o, bool asked)
 {
     const struct span *span = &msg->span;
     struct round *r = plan_add(p, STAGE_COLLECTIVE, msg->op, span_groups(span, j->layout.ranks));
 
     r->first = o->min_bytes;
-    r->last = o->max_bytes;
+    r->last = reach(o, t, asked, msg->bytes);
     r->factor = o->factor;
     r->epochs = (1u << o->epochs) - 1;
     for (int g = 0; g < r->groups; g++) {
@@ -87,8 +103,11 @@ static void add_round(struct plan *p, const struct job *j, const struct message 
             r->group[g].members[i] = j->order ? j->order[rank] : rank;
         }
     }
-    if (known(p, r))
-        drop_last(p);
+    struct round *old = known(p, r);
+    if (!old)
+        return;
+    old->last = old->last > r->last ? old->last : r->last;
+    drop_last(p);
 }
 
 int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
@@ -109,7 +128,7 @@ int job_plan(struct plan *p, const char *words, const struct topo *t, const stru
         else
             traffic_of(&traffic, &job.model, &job.layout, &asked.recipe);
         for (int i = 0; rc == 0 && i < traffic.messages; i++)
-            add_round(p, &job, &traffic.message[i], &opts);
+            add_round(p, &job, &traffic.message[i], t, &opts, o->max_bytes > 0);
         job_free(&job);
     }
     free(text);

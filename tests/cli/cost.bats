@@ -15,10 +15,30 @@ matrix=tests/golden/matrix.json
 @test "a slow part is named" {
     run railgauge cost $matrix n05:0 n04:0 1G
     [ "$status" -eq 0 ]
-    [ "${lines[1]}" = "  from: measured pair of tier rack; 0.3 of it by host n05" ]
+    [ "${lines[1]}" = "  from: pair of tier rack, extrapolated from 16 B measured; 0.3 of it by host n05" ]
     [[ ${lines[2]} == *"this is 30 % of that speed" ]]
     run railgauge cost $matrix 10 8 1G --json
     [ "$(jq -r .slowed_by <<<"$output")" = "host n05" ]
+}
+
+# 64 GPUs of one rack, and 32 of each of two; the ladder ends at 16 MiB.
+@test "beyond the ladder one rule holds for all groups, and the answer says so" {
+    cd "$BATS_TEST_TMPDIR"
+    railgauge run -t sim --fabric gb200-nvl72 --racks 2 --noise 4% --op pairs,all_gather -e 16M --epochs 2 -o c --no-plots >/dev/null 2>&1
+    one() { railgauge cost c/matrix.json all_gather 0-63 "$1" --json; }
+    two() { railgauge cost c/matrix.json all_gather 0-31,72-103 "$1" --json; }
+    for bytes in 64M 1G 4G 32G; do
+        [ "$(jq -n --argjson a "$(one $bytes)" --argjson b "$(two $bytes)" '$a.seconds <= $b.seconds')" = true ]
+    done
+    [ "$(one 16M | jq .extrapolated_from_bytes)" = null ]
+    [ "$(one 4G | jq '.extrapolated_from_bytes == 16777248 or .extrapolated_from_bytes == 16777216')" = true ]
+    [[ $(one 4G | jq -r .source) == *", extrapolated from 16 MiB measured" ]]
+    [ "$(one 4G | jq -r .basis)" = fitted ]
+    # What all_gather takes there when it is measured: 5.8 ms.
+    [ "$(one 4G | jq '.low_seconds < 5.8e-3 and 5.8e-3 < .high_seconds and .seconds > 4.5e-3 and .seconds < 8e-3')" = true ]
+    [ "$(jq -n --argjson a "$(one 64M)" --argjson b "$(one 4G)" '$a.high_seconds / $a.low_seconds < $b.high_seconds / $b.low_seconds')" = true ]
+    railgauge place c/matrix.json --model llama3.1-405b --layout dp_shard=64 --gpus 64 --json >placed.json
+    [ "$(jq '.bound_s <= .step_s and .step_s <= .default_s and .step_s <= .random_s' placed.json)" = true ]
 }
 
 @test "collectives: words or options, the same answer" {

@@ -30,6 +30,17 @@ setup() {
     [ "$status" -eq 1 ]
 }
 
+@test "a job's own sizes are measured, however short the ladder is else" {
+    longest() { awk -F'\t' -v op="$1" '$3 == op && $5 > most { most = $5 } END { printf "%.0f\n", most }' plan.tsv; }
+    railgauge plan topology.json -e 1M --op all_gather,all_reduce
+    [ "$(longest all_gather)" -eq 1048576 ]
+    # A layer of 3.2 G parameters in bf16 is gathered.
+    railgauge plan topology.json -e 1M --op all_gather,all_reduce --for-job "--model llama3.1-405b --layout dp_shard=144"
+    [ "$(longest all_gather)" -eq $((8 << 30)) ]
+    [ "$(longest all_reduce)" -eq 1048576 ]
+    awk -F'\t' '$3 == "all_gather" && $5 > 1048576' plan.tsv | grep -q '0-143$'
+}
+
 @test "--exact plays every pair, --op keeps to what was asked" {
     railgauge plan topology.json --exact --op pair_latency
     [ "$(awk -F'\t' '$2 == "tournament"' plan.tsv | wc -l)" -ge 143 ]

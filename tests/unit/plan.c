@@ -265,6 +265,53 @@ static void sizes_that_make_no_ladder_are_a_usage_error(void **state)
     topo_free(&t);
 }
 
+static size_t longest(const struct plan *p, enum op op)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < p->rounds; i++)
+        if (p->round[i].op == op && p->round[i].last > most)
+            most = p->round[i].last;
+    return most;
+}
+
+/* Two ranks of each GPU leave each half its memory. */
+static void gpus_are_measured_at_sizes_that_jobs_send(void **state)
+{
+    static const struct {
+        bool full;
+        int ranks; /* of a GPU */
+        size_t asked, collective, pair;
+    } want[] = {{false, 1, 0, (size_t)4 << 30, 256 << 20},
+                {false, 2, 0, (size_t)2 << 30, 256 << 20},
+                {false, 3, 0, (size_t)1 << 30, 256 << 20},
+                {true, 1, 0, (size_t)8 << 30, (size_t)8 << 30},
+                {false, 1, 1 << 30, 1 << 30, 1 << 30}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        struct topo t;
+        struct plan p;
+        struct plan_opts o;
+        struct err err;
+        flat_topo(&t, 6);
+        plan_defaults(&o);
+        o.full = want[i].full;
+        o.max_bytes = want[i].asked;
+        for (int k = 0; k < t.endpoints; k++) {
+            t.endpoint[k].kind = ENDPOINT_GPU;
+            t.endpoint[k].gpu = k / want[i].ranks;
+        }
+        t.gpus = t.endpoints;
+        assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+        assert_int_equal(longest(&p, OP_ALL_GATHER), want[i].collective);
+        assert_int_equal(longest(&p, OP_PAIR_BW), want[i].pair);
+        plan_free(&p);
+        t.gpus = 0;
+        topo_free(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +322,7 @@ int main(void)
         cmocka_unit_test(a_ladder_rounds_sizes_up_to_whole_blocks_and_skips_repeats),
         cmocka_unit_test(a_plan_survives_its_text),
         cmocka_unit_test(nonsense_is_refused_with_its_line),
+        cmocka_unit_test(gpus_are_measured_at_sizes_that_jobs_send),
         cmocka_unit_test(sizes_that_make_no_ladder_are_a_usage_error),
     };
 
