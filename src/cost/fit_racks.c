@@ -99,7 +99,17 @@ static void set_level(struct topo *t, const struct layer *l, enum level level)
     }
 }
 
-/* Found groups become coordinates and a tier in front of the last one. */
+/* A tier in front of the last one. */
+static void add_tier(struct topo *t, const char *name, enum level level)
+{
+    t->tier[t->tiers] = t->tier[t->tiers - 1];
+    t->tier[t->tiers - 1] = (struct tier_rule){"", 1u << level};
+    snprintf(t->tier[t->tiers - 1].name, sizeof(t->tier[0].name), "%s", name);
+    snprintf(t->tier[t->tiers].name, sizeof(t->tier[0].name), "fabric");
+    t->tiers++;
+}
+
+/* Found groups become coordinates and a tier. */
 static void apply(struct fit *f, struct layer *l, enum level level)
 {
     struct topo *t = &f->m->topo;
@@ -110,14 +120,46 @@ static void apply(struct fit *f, struct layer *l, enum level level)
     set_level(t, l, level);
     if (tier != level)
         set_level(t, l, tier);
-    t->tier[t->tiers] = t->tier[t->tiers - 1];
-    t->tier[t->tiers - 1] = (struct tier_rule){"", 1u << tier};
-    snprintf(t->tier[t->tiers - 1].name, sizeof(t->tier[0].name), "%s",
-             tier == LEVEL_DOMAIN ? "mnnvl" : level_name[tier]);
-    snprintf(t->tier[t->tiers].name, sizeof(t->tier[0].name), "fabric");
-    t->tiers++;
+    add_tier(t, tier == LEVEL_DOMAIN ? "mnnvl" : level_name[tier], tier);
     say_found(f, l, level);
     say_unresolved(f, l, level);
+}
+
+/* Leaves of rails become coordinates of endpoints and a tier: those with the same rail on hosts
+ * that the layer joins, or on any hosts. */
+static void apply_rails(struct fit *f, const struct host_rails *r, const struct layer *reach)
+{
+    struct topo *t = &f->m->topo;
+    char name[32];
+
+    if (t->tiers >= TIER_MAX || t->group[LEVEL_LEAF].count)
+        return;
+    for (int i = 0; i < t->endpoints; i++) {
+        int rail = layers_rail(r, t, i), g = reach ? reach->of[host_of(f, i)] : 0;
+        if (rail < 0 || g < 0)
+            continue;
+        snprintf(name, sizeof(name), "leaf-%02d-%d", g, rail);
+        t->endpoint[i].place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, name);
+        t->endpoint[i].source[LEVEL_LEAF] = SOURCE_MEASURED;
+    }
+    add_tier(t, "rail", LEVEL_LEAF);
+    matrix_find(f->m, many[LEVEL_LEAF],
+                "%d leaves found by latency: endpoints with %s on their hosts are nearer to each "
+                "other than to others",
+                t->group[LEVEL_LEAF].count,
+                r->count == t->host[0].endpoints ? "the same number" : "numbers of the same rail");
+}
+
+/* Layers from the inside out; where leaves join the endpoints of a rail only, those come first. */
+static void apply_all(struct fit *f, struct layers *l)
+{
+    for (int i = 0; i <= l->count; i++) {
+        bool rails = l->rails.region == i;
+        if (rails)
+            apply_rails(f, &l->rails, i < l->count ? &l->layer[i] : NULL);
+        if (i < l->count && !l->layer[i].only_leaves)
+            apply(f, &l->layer[i], layers_level(l, i));
+    }
 }
 
 /* The declared group of each host; -1 when not visible. */
@@ -257,8 +299,7 @@ void fit_racks(struct fit *f)
         return;
     layers_find(&l, t, f->obs, f->count, NULL, false);
     if (blind(t)) {
-        for (int i = 0; i < l.count; i++)
-            apply(f, &l.layer[i], layers_level(&l, i));
+        apply_all(f, &l);
     } else {
         if (l.count && t->group[LEVEL_RACK].count)
             compare(f, &l.layer[0], LEVEL_RACK);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 enum { UNITS_MIN = 3 };
 
@@ -44,12 +45,33 @@ static int by_units(const void *x, const void *y)
     return (p->b > q->b) - (p->b < q->b);
 }
 
-/* The best that was seen between two units. */
-static struct edge fold(const struct meet *v, int n, const struct finder *f)
+static bool same_number(const struct finder *f, const struct obs *o)
 {
-    struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN};
-    double alone = 0, parallel = 0;
+    return f->t->endpoint[o->src].local == f->t->endpoint[o->dst].local;
+}
 
+/* Those of v that have the same number on their hosts come first; how many count. */
+static int prefer_rails(struct meet *v, int n, const struct finder *f)
+{
+    int same = 0;
+
+    for (int i = 0; i < n; i++)
+        if (same_number(f, v[i].o)) {
+            struct meet swap = v[same];
+            v[same++] = v[i];
+            v[i] = swap;
+        }
+    return same ? same : n;
+}
+
+/* The best bandwidth that was seen between two units, and the usual latency. */
+static struct edge fold(struct meet *v, int n, const struct finder *f)
+{
+    struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN, 0};
+    double alone = 0, parallel = 0, *sec = mem_calloc(2 * (size_t)n, sizeof(*sec));
+    int latencies = 0;
+
+    n = prefer_rails(v, n, f);
     for (int i = 0; i < n; i++) {
         const struct obs *o = v[i].o;
         if (!(o->sec > 0))
@@ -58,13 +80,19 @@ static struct edge fold(const struct meet *v, int n, const struct finder *f)
             double *best = o->alone ? &alone : &parallel;
             *best = fmax(*best, o->bytes / o->sec);
         } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes) {
-            e.sec = fmin(e.sec, o->sec); /* fmin ignores NAN */
+            sec[n + latencies] = observe_noise(o);
+            sec[latencies++] = o->sec;
         }
+    }
+    if (latencies) {
+        e.sec = stats_median(sec, latencies);
+        e.noise = stats_median(sec + n, latencies) / sqrt(latencies);
     }
     if (alone > 0 || parallel > 0)
         e.Bps = alone > 0 ? alone : parallel;
     if (alone > 0 && parallel > 0)
         e.shared = parallel / alone;
+    free(sec);
     return e;
 }
 
@@ -176,6 +204,9 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
         f.unit = l->layer[l->count - 1].of;
         f.units = l->layer[l->count - 1].groups;
     }
+    l->rails.region = -1;
+    if (!unit)
+        layers_find_rails(l, t, o, count);
     free(self);
 }
 
@@ -188,6 +219,8 @@ void layers_free(struct layers *l)
 
 enum level layers_level(const struct layers *l, int i)
 {
+    if (l->layer[i].only_leaves)
+        return LEVEL_LEAF;
     if (l->count == 3 && i < 2)
         return l->layer[0].nvlink == (i == 0) ? LEVEL_RACK : LEVEL_LEAF;
     return i == 0 ? LEVEL_RACK : LEVEL_SPINE;

@@ -127,3 +127,14 @@ double observe_size(const struct obs *o, int count, enum op op)
     free(v);
     return best;
 }
+
+double observe_noise(const struct obs *o)
+{
+    /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
+    static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
+    int n = o->epochs < 5 ? o->epochs : 5;
+    double within = (o->hi - o->lo) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
+
+    return median * fmax(within, n > 1 ? o->range / range[n] : 0) /
+           sqrt(o->epochs > 0 ? o->epochs : 1);
+}

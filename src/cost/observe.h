@@ -33,4 +33,8 @@ int observe(struct obs **out, const struct points *p, bool pairs);
  * larger.  0: none. */
 double observe_size(const struct obs *o, int count, enum op op);
 
+/* Standard error of o->sec, share: from the epochs' intervals, or from how far the epochs lie apart
+ * where that is more. */
+double observe_noise(const struct obs *o);
+
 #endif

@@ -73,7 +73,8 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t);
 /* Rounds for pairs by o->pairs, ladders per tier, collectives per level (host, domain, rack,
  * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
  * host is visible, one endpoint of every host plays a tournament so that racks can be found by
- * measuring. */
+ * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,
+ * and the ladder of the last tier is that of near and far hosts. */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
 int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
 int plan_save(const struct plan *p, const char *path, struct err *err);

@@ -10,6 +10,9 @@ enum {
     ISOLATED_TO = 16,   /* endpoints up to which every pair runs alone */
     TOURNAMENT_TO = 32, /* ... every pair in parallel rounds; class matchings above */
     LATENCY_BYTES = 8,
+    EVERY_EPOCH_TO = 128, /* hosts that look for company, latency in every epoch */
+    RAIL_MEETINGS = 16,   /* of each two numbers of endpoints */
+    RAIL_NUMBERS_TO = 16,
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -105,21 +108,61 @@ static int *one_per_group(const struct maker *m, enum level level, int *count)
     return v;
 }
 
-/* Nothing is known above the host: one endpoint of each looks for company. */
+/* An endpoint of the same host by chance; leaf order keeps those of a host together. */
+static int any_of_host(struct maker *m, const int *at, int first)
+{
+    const struct topo *t = m->topo;
+    int n = t->host[t->endpoint[first].place.at[LEVEL_HOST]].endpoints;
+
+    return m->order[at[first] + (int)rng_below(&m->rng, (unsigned)n)];
+}
+
+/* Hosts meet as in the rounds that find racks, each pair of hosts by any two endpoints: do those
+ * with the same number share a leaf?  Latency tells, and costs next to nothing. */
+static void add_rails(struct maker *m, const int *host, int hosts)
+{
+    const struct topo *t = m->topo;
+    int numbers = t->host[0].endpoints, wanted = RAIL_MEETINGS * numbers * (numbers + 1) / 2;
+    int rounds = numbers > 1 && numbers <= RAIL_NUMBERS_TO ? 1 + wanted / (hosts / 2) : 0;
+    int *at = mem_calloc((size_t)t->endpoints, sizeof(*at));
+
+    for (int i = 0; i < t->endpoints; i++)
+        at[m->order[i]] = i;
+    for (int r = 0; r < rounds; r++) {
+        struct pairs p = {NULL, 0};
+        schedule_find(&p, host, hosts, r % schedule_find_rounds(hosts));
+        for (int i = 0; i < p.count; i++)
+            for (int k = 0; k < 2; k++)
+                p.pair[i][k] = any_of_host(m, at, p.pair[i][k]);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES, 1);
+        free(p.pair);
+    }
+    free(at);
+}
+
+/* Nothing is known above the host: one endpoint of each looks for company.  Latency is told apart
+ * by a few per cent, so where hosts are few every epoch measures it. */
 static void add_find(struct maker *m)
 {
     int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
+    bool found = hosts > 2 && hosts <= FIND_HOSTS_MAX;
 
     if (hosts > FIND_HOSTS_MAX)
         log_warn("%d hosts and nothing visible above the host: racks cannot be looked for "
                  "beyond %d hosts",
                  hosts, FIND_HOSTS_MAX);
-    for (int r = 0; hosts > 2 && hosts <= FIND_HOSTS_MAX && r < schedule_find_rounds(hosts); r++) {
+    for (int r = 0; found && r < schedule_find_rounds(hosts); r++) {
         struct pairs p = {NULL, 0};
+        unsigned often = hosts <= EVERY_EPOCH_TO ? m->all_epochs : 1;
         schedule_find(&p, v, hosts, r);
-        add_matrix_rounds(m, STAGE_TOURNAMENT, &p, 1);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_LATENCY, &p, false, LATENCY_BYTES, LATENCY_BYTES,
+                  often);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, false, m->o.pair_bytes, m->o.pair_bytes, 1);
+        add_pairs(m, STAGE_TOURNAMENT, OP_PAIR_BW, &p, true, m->o.pair_bytes, m->o.pair_bytes, 1);
         free(p.pair);
     }
+    if (found)
+        add_rails(m, v, hosts);
     free(v);
 }
 
@@ -179,6 +222,23 @@ static void add_pair_matrix(struct maker *m)
     }
 }
 
+/* Pairs between hosts of which nothing is known: neighbours in the list, hosts far from each other,
+ * and those by endpoints of other numbers, so that each kind of way has a curve. */
+static void pairs_of_all_kinds(struct maker *m, struct pairs *out, int wanted)
+{
+    int hosts, *v = one_per_group(m, LEVEL_HOST, &hosts);
+    int per = m->topo->endpoints / hosts;
+
+    for (int k = 0; k < wanted && hosts > 2 * wanted && hosts * per == m->topo->endpoints; k++) {
+        int a = k * (hosts / 2 / wanted), b = a + (k % 3 == 0 ? 1 : hosts / 2);
+        int number = k % 3 == 2 ? per / 2 : 0;
+        out->pair = mem_grow(out->pair, (size_t)out->count, sizeof(*out->pair));
+        out->pair[out->count][0] = v[a];
+        out->pair[out->count++][1] = m->order[b * per + number];
+    }
+    free(v);
+}
+
 /* A few pairs of each tier, alone, over all sizes: the tier's curves. */
 static void add_ladders(struct maker *m)
 {
@@ -190,7 +250,10 @@ static void add_ladders(struct maker *m)
         from = m->o.pair_max;
     for (int tier = 0; tier < t->tiers; tier++) {
         struct pairs p = {NULL, 0};
-        schedule_matching(&p, t, m->order, tier, &m->rng);
+        if (tier == t->tiers - 1 && nothing_above_host(t))
+            pairs_of_all_kinds(m, &p, wanted);
+        if (!p.count)
+            schedule_matching(&p, t, m->order, tier, &m->rng);
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};
