@@ -22,8 +22,10 @@ bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
 
 bool fit_healthy(const struct fit *f, int src, int dst)
 {
-    return matrix_factor(f->m, src, dst, NULL, NULL) >= 1 &&
-           matrix_factor(f->m, dst, src, NULL, NULL) >= 1;
+    double there, back;
+
+    return matrix_factor(f->m, src, dst, NULL, &there) >= 1 &&
+           matrix_factor(f->m, dst, src, NULL, &back) >= 1 && !(there > 0) && !(back > 0);
 }
 
 const char *fit_endpoint(const struct fit *f, int id, char buf[96])
@@ -102,6 +104,7 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     start_tiers(m);
     fit_levels(&f);
     fit_parts(&f);
+    fit_latency(&f);
     fit_curves(&f);
     peaks_from_nics(m);
     fit_collectives(&f);

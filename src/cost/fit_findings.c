@@ -177,9 +177,10 @@ static void say_equal_tiers(struct fit *f)
         const struct tier *x = &f->m->tier[a], *y = &f->m->tier[a + 1];
         double ratio = matrix_rate(f->m, a, DIR_UNI) / matrix_rate(f->m, a + 1, DIR_UNI);
         if (fabs(ratio - 1) < equal_tiers &&
-            fabs(x->curve[DIR_ONEWAY].alpha / y->curve[DIR_ONEWAY].alpha - 1) < 5 * equal_tiers)
+            fabs(curve_floor(&x->curve[DIR_ONEWAY]) / curve_floor(&y->curve[DIR_ONEWAY]) - 1) <
+                equal_tiers)
             matrix_find(f->m, "tiers",
-                        "tiers %s and %s measure the same (bandwidth within %.0f %%)", x->rule.name,
+                        "tiers %s and %s measure the same (latency and bandwidth within %.0f %%)", x->rule.name,
                         y->rule.name, 100 * equal_tiers);
     }
 }

@@ -34,9 +34,10 @@ struct fit {
     int samples;
 };
 
-void fit_racks(struct fit *f);  /* confirm or find racks; adds tiers and coordinates */
-void fit_levels(struct fit *f); /* tier of each observation, what is normal, the samples */
-void fit_parts(struct fit *f);  /* exceptions */
+void fit_racks(struct fit *f);   /* confirm or find racks; adds tiers and coordinates */
+void fit_levels(struct fit *f);  /* tier of each observation, what is normal, the samples */
+void fit_parts(struct fit *f);   /* exceptions */
+void fit_latency(struct fit *f); /* those that add latency; the tiers' latency spread */
 void parts_merge(struct fit *f, double tolerance); /* exceptions that are one cause */
 void parts_explain(struct fit *f);                 /* their sentences */
 void fit_curves(struct fit *f);                    /* tier curves from healthy pairs */

@@ -42,12 +42,13 @@ struct tier {
     struct tier_rule rule;
     struct curve curve[DIR_COUNT];
     enum basis basis;
-    int pairs;       /* pairs behind the curves */
-    double spread;   /* MAD of healthy pairs' bandwidth, share of the median */
-    double loaded;   /* median bandwidth of parallel rounds / isolated; NAN: not measured */
-    double peak_Bps; /* data-sheet rate, 0: not known */
-    bool nic;        /* traffic of this tier crosses NICs */
-    char *source;    /* of a preset's numbers; NULL when measured */
+    int pairs;             /* pairs behind the curves */
+    double spread;         /* MAD of healthy pairs' bandwidth, share of the median */
+    double latency_spread; /* the same of their latency; 0: not measured */
+    double loaded;         /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    double peak_Bps;       /* data-sheet rate, 0: not known */
+    bool nic;              /* traffic of this tier crosses NICs */
+    char *source;          /* of a preset's numbers; NULL when measured */
 };
 
 /* Two things beside the shape decide how groups that span racks share what lies between: where
@@ -96,7 +97,8 @@ struct exception {
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
  * shared, unstable point, wrong data. */
 struct finding {
-    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal", "tainted" */
+    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal", "latency",
+                   "tainted" */
     char *text;
 };
 
@@ -180,9 +182,9 @@ void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n
  */
 void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
                               int at_once, double bytes, struct cost *out);
-/* What a healthy fabric takes, as far as this matrix tells (reference.h asks further): no exceptions,
- * and measured collective curves are not looked at (a measurement is not compared with itself):
- * published curves, else the model over the tiers. */
+/* What a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
+ * exceptions, and measured collective curves are not looked at (a measurement is not compared with
+ * itself): published curves, else the model over the tiers. */
 void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
                      double bytes, struct cost *out);
 /* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank

@@ -120,15 +120,16 @@ static int unpack_curves(struct tier *t, json_t *curves, const char *where, stru
 static int unpack_tier(struct tier *t, json_t *value, const char *where, struct err *err)
 {
     const char *name, *basis, *source = NULL;
-    json_t *same, *curves, *number[3] = {NULL, NULL, NULL};
+    json_t *same, *curves, *number[4] = {NULL};
     int nic;
 
     t->loaded = NAN;
-    if (json_take(value, where, err, "{s:s, s:o, s:s, s:i, s:o, s?o, s:o, s:b, s?s, s:o}", "name",
-                  &name, "same", &same, "basis", &basis, "pairs", &t->pairs, "spread", &number[0],
-                  "loaded", &number[1], "peak_Bps", &number[2], "nic", &nic, "source", &source,
-                  "curves", &curves) < 0 ||
+    if (json_take(value, where, err, "{s:s, s:o, s:s, s:i, s:o, s?o, s?o, s:o, s:b, s?s, s:o}",
+                  "name", &name, "same", &same, "basis", &basis, "pairs", &t->pairs, "spread",
+                  &number[0], "latency_spread", &number[3], "loaded", &number[1], "peak_Bps",
+                  &number[2], "nic", &nic, "source", &source, "curves", &curves) < 0 ||
         json_number(value, where, "spread", 0, 1e3, 0, &t->spread, err) < 0 ||
+        json_number(value, where, "latency_spread", 0, 1e3, 1, &t->latency_spread, err) < 0 ||
         json_number(value, where, "loaded", 0, 1e3, 1, &t->loaded, err) < 0 ||
         json_number(value, where, "peak_Bps", 0, 1e18, 0, &t->peak_Bps, err) < 0)
         return -1;

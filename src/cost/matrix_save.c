@@ -40,6 +40,8 @@ static json_t *pack_tier(const struct tier *t)
                             "same", same, "basis", basis_name[t->basis], "pairs", t->pairs,
                             "spread", isnan(t->spread) ? 0 : t->spread, "peak_Bps", t->peak_Bps,
                             "nic", t->nic, "curves", curves);
+    if (t->latency_spread > 0)
+        json_object_set_new(out, "latency_spread", json_real(t->latency_spread));
     if (!isnan(t->loaded))
         json_object_set_new(out, "loaded", json_real(t->loaded));
     set_text(out, "source", t->source);

@@ -55,32 +55,36 @@ void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
 
     if (bytes > 0)
         snprintf(size, sizeof(size), "at %s", units_bytes_text(t[0], bytes));
-    table_init(&table, bytes > 0 ? "lrrrrrrrrl" : "lrrrrrrrl");
+    table_init(&table, bytes > 0 ? "lrrrrrrrrrl" : "lrrrrrrrrl");
     if (bytes > 0)
-        table_row(&table, "tier", "pairs", "latency", "one way", "both ways", size, "spread",
-                  "loaded", "of peak", "source");
+        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", size,
+                  "spread", "loaded", "of peak", "source");
     else
-        table_row(&table, "tier", "pairs", "latency", "one way", "both ways", "spread", "loaded",
-                  "of peak", "source");
+        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", "spread",
+                  "loaded", "of peak", "source");
     for (int i = 0; i < m->tiers; i++) {
         const struct tier *x = &m->tier[i];
         double uni = matrix_rate(m, i, DIR_UNI);
         if (!x->pairs && x->basis == BASIS_MEASURED)
             continue; /* a kind of pair that this machine has none of */
         double bi = x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN;
-        const char *head[5] = {x->rule.name, t[0], seconds(t[1], x->curve[DIR_ONEWAY].alpha),
-                               rate(t[2], uni), rate(t[3], bi)};
+        const char *head[6] = {x->rule.name,
+                               t[0],
+                               seconds(t[1], x->curve[DIR_ONEWAY].alpha),
+                               percent(t[8], x->latency_spread > 0 ? x->latency_spread : NAN),
+                               rate(t[2], uni),
+                               rate(t[3], bi)};
         const char *tail[4] = {percent(t[5], x->pairs ? x->spread : NAN), percent(t[6], x->loaded),
                                percent(t[7], x->peak_Bps > 0 ? uni / x->peak_Bps : NAN),
                                x->source ? x->source : basis_name[x->basis]};
         snprintf(t[0], UNITS_TEXT, "%d", x->pairs);
         if (bytes > 0)
-            table_row(&table, head[0], head[1], head[2], head[3], head[4],
+            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5],
                       rate(t[4], at_size(&x->curve[DIR_UNI], bytes)), tail[0], tail[1], tail[2],
                       tail[3]);
         else
-            table_row(&table, head[0], head[1], head[2], head[3], head[4], tail[0], tail[1],
-                      tail[2], tail[3]);
+            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5], tail[0],
+                      tail[1], tail[2], tail[3]);
     }
     table_print(out, &table, 0);
     table_free(&table);
@@ -152,13 +156,16 @@ static void count_rest(FILE *out, int shown, int all)
 static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
     struct table table;
-    char part[256], factor[UNITS_TEXT];
+    char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
 
     table_init(&table, "lrll");
     table_row(&table, "slow part", "speed", "tier", "evidence");
     for (int i = 0; i < most; i++) {
         const struct exception *e = &m->exception[i];
-        snprintf(factor, sizeof(factor), "%.2f", e->factor);
+        if (e->factor == 1 && e->alpha_add > 0)
+            snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
+        else
+            snprintf(factor, sizeof(factor), "%.2f", e->factor);
         table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
                   e->tier >= 0    ? m->tier[e->tier].rule.name
                   : e->factor > 0 ? "all over NICs"

@@ -15,15 +15,16 @@ json_t *matrix_view_tiers(const struct matrix *m, double bytes)
     for (int i = 0; i < m->tiers; i++) {
         const struct tier *t = &m->tier[i];
         const struct curve *uni = &t->curve[DIR_UNI];
-        json_t *one =
-            json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "name", t->rule.name,
-                      "pairs", t->pairs, "latency_s",
-                      json_finite(t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : NAN),
-                      "Bps", json_finite(matrix_rate(m, i, DIR_UNI)), "both_Bps",
-                      json_finite(t->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN),
-                      "spread", json_finite(t->spread), "loaded", json_finite(t->loaded),
-                      "peak_Bps", json_finite(t->peak_Bps > 0 ? t->peak_Bps : NAN), "nic", t->nic,
-                      "basis", basis_name[t->basis]);
+        json_t *one = json_pack(
+            "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "name", t->rule.name,
+            "pairs", t->pairs, "latency_s",
+            json_finite(t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : NAN), "Bps",
+            json_finite(matrix_rate(m, i, DIR_UNI)), "both_Bps",
+            json_finite(t->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN), "spread",
+            json_finite(t->spread), "latency_spread",
+            json_finite(t->latency_spread > 0 ? t->latency_spread : NAN), "loaded",
+            json_finite(t->loaded), "peak_Bps", json_finite(t->peak_Bps > 0 ? t->peak_Bps : NAN),
+            "nic", t->nic, "basis", basis_name[t->basis]);
         if (bytes > 0)
             json_object_set_new(one, "Bps_at_bytes",
                                 json_finite(uni->points ? bytes / curve_time(uni, bytes) : NAN));

@@ -170,7 +170,7 @@ static void prices_are_truth(const struct scene *s)
                 continue;
             for (int large = 0; large < 2; large++) {
                 double bytes = large ? LARGE : 8;
-                double want = sim_pair(&sim, OP_PAIR_LATENCY, a, b, bytes);
+                double want = sim_pair(&sim, OP_PAIR_LATENCY, a, b, bytes, 1);
                 matrix_pair(&s->matrix, a, b, bytes, &c);
                 if (!(fabs(c.sec / want - 1) < s->noise))
                     wrong(s, large ? "64 MiB" : "8 B", a, b, c.sec, want);
