@@ -141,10 +141,10 @@ void reference_collective(const struct reference *r, enum op op, const int *ids,
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
                         double bytes, struct cost *out)
 {
-    bool itself = c->basis == BASIS_PRESET;
+    bool measured = c->basis == BASIS_MEASURED;
 
-    reference_collective(r, c->op, itself ? NULL : ids, c->shape.ranks, c->at_once ? c->at_once : 1,
-                         bytes, out);
+    reference_collective(r, c->op, measured ? ids : NULL, c->shape.ranks,
+                         c->at_once ? c->at_once : 1, bytes, out);
 }
 
 double reference_share(const struct cost *reference, double sec)

@@ -29,7 +29,9 @@ void reference_free(struct reference *r);
  * no honest reference.  out->source says which. */
 void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
                           double bytes, struct cost *out);
-/* The same for a measured curve at `bytes`, ids: a group of its shape or NULL. */
+/* The same for a curve of the matrix at `bytes`, ids: a group of its shape or NULL.  There is none
+ * for a curve that was not measured as it stands: a published one, or one that the model took a
+ * slow part out of. */
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,
                         double bytes, struct cost *out);
 /* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`

@@ -71,13 +71,16 @@ static void choose_sizes(struct busbw_line *l)
         l->size[l->sizes++] = c->point[i].bytes;
 }
 
-double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes)
+double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes,
+                      char words[80])
 {
     struct cost cost;
 
     reference_of_curve(&f->reference, l->c, l->ids, bytes, &cost);
     if (isnan(reference_share(&cost, curve_time(&l->c->curve, bytes))))
         return NAN;
+    if (words)
+        reference_words(&f->reference, &cost, words);
     return busbw_rate(l->c->op, l->c->shape.ranks, bytes, cost.sec);
 }
 
@@ -111,7 +114,7 @@ static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct
     for (int i = 0; i < l->sizes; i++) {
         double v = busbw_value(l, i);
         p->lo = fmin(p->lo, v);
-        p->hi = fmax(fmax(p->hi, v), busbw_expected(f, l, l->size[i]));
+        p->hi = fmax(fmax(p->hi, v), busbw_expected(f, l, l->size[i], NULL));
         f->from = fmin(f->from, l->size[i]);
         f->to = fmax(f->to, l->size[i]);
     }

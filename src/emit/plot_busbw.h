@@ -36,8 +36,10 @@ struct busbw_figure {
 int busbw_colour(const struct busbw_figure *f, const struct shape *s); /* 1.., 0: none */
 double busbw_rate(enum op op, int ranks, double bytes, double sec);    /* GB/s */
 double busbw_value(const struct busbw_line *l, int i);                 /* GB/s at l->size[i] */
-/* GB/s that a healthy fabric would give; NAN: there is no reference (see reference.h). */
-double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes);
+/* GB/s that a healthy fabric would give; NAN: there is no reference (see reference.h).  words:
+ * NULL, or what it rests on. */
+double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes,
+                      char words[80]);
 
 /* The tables; see plot_data.h. */
 int busbw_write_lines(struct busbw_figure *f, const char *dir, struct err *err);

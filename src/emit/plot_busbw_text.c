@@ -27,7 +27,8 @@ static char *shape_words(char buf[PLOT_TEXT], const struct shape *s)
 static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
                          const struct busbw_line *l)
 {
-    double v = busbw_value(l, l->sizes - 1), want = busbw_expected(f, l, l->size[l->sizes - 1]);
+    double v = busbw_value(l, l->sizes - 1),
+           want = busbw_expected(f, l, l->size[l->sizes - 1], NULL);
     char rate[HEAT_NUMBER];
 
     heat_number(rate, v);
@@ -44,11 +45,11 @@ static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
 int busbw_write_lines(struct busbw_figure *f, const char *dir, struct err *err)
 {
     struct file_out out;
-    char name[48];
+    char name[48], from[80];
 
     if (plot_begin(&out, dir, "busbw.tsv",
                    "panel\tcolour\top\tshape\tbytes\tbusbw_GBps\tlo_GBps\thi_GBps\texpected_GBps\t"
-                   "peak_GBps",
+                   "peak_GBps\texpected_from",
                    err) < 0)
         return -1;
     for (int p = 0; p < f->panels; p++)
@@ -62,9 +63,10 @@ int busbw_write_lines(struct busbw_figure *f, const char *dir, struct err *err)
                 plot_number(out.stream, busbw_value(l, i));
                 plot_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
                 plot_number(out.stream, busbw_rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
-                plot_number(out.stream, busbw_expected(f, l, l->size[i]));
+                snprintf(from, sizeof(from), "-");
+                plot_number(out.stream, busbw_expected(f, l, l->size[i], from));
                 plot_number(out.stream, l->peak);
-                putc('\n', out.stream);
+                fprintf(out.stream, "\t%s\n", from);
             }
         }
     return file_commit(&out, err);

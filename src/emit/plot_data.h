@@ -4,6 +4,7 @@
  * where labels go so that none cover each other) is decided here; the scripts only draw.
  *
  *   busbw.tsv          series op shape bytes busbw_GBps lo_GBps hi_GBps expected_GBps peak_GBps
+ *                      expected_from
  *   busbw_panel.tsv    panel op from_bytes to_bytes lo_GBps hi_GBps peaks
  *   busbw_label.tsv    panel colour label value at_GBps   (one a line: what is written at its end)
  *   busbw_peak.tsv     panel GBps text

@@ -493,6 +493,7 @@ static void busbw_has_measured_expected_and_peak(void **state)
     assert_float_equal(number(&t, last, "lo_GBps"), 0.9 / 1.1, 1e-3);
     assert_float_equal(number(&t, last, "hi_GBps"), 0.9 / 0.9, 1e-3);
     assert_float_equal(number(&t, last, "expected_GBps"), 1, 0.01);
+    assert_string_equal(cell(&t, last, "expected_from"), "pairs, modelled within 25 %");
     assert_float_equal(number(&t, last, "peak_GBps"), 1.25, 0.01);
     tsv_free(&t);
     table(&t, &s, "busbw_label.tsv");
