@@ -122,11 +122,18 @@ static bool dead(const struct obs *o)
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
 static void add_sample(struct fit *f, const struct obs *o)
 {
-    struct sample s = {o->src, o->dst, o->tier, o->residual, o->range, o->alone, -1};
+    struct sample s = {.src = o->src,
+                       .dst = o->dst,
+                       .tier = o->tier,
+                       .residual = o->residual,
+                       .best = o->residual * o->sec / o->best,
+                       .range = o->range,
+                       .alone = o->alone,
+                       .explained = -1};
     struct sample *last = f->samples ? &f->sample[f->samples - 1] : NULL;
 
     if (dead(o))
-        s.residual = 0;
+        s.residual = s.best = 0;
     if (last && last->src == o->src && last->dst == o->dst)
         *last = s;
     else
@@ -156,6 +163,20 @@ static void find_sigma(struct fit *f, int tier)
     free(v);
 }
 
+static void find_unrest(struct fit *f, int tier)
+{
+    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (o->tier == tier && o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
+            v[n++] = o->range;
+    }
+    f->normal[tier].unrest = n ? stats_median(v, n) : 0;
+    free(v);
+}
+
 void fit_levels(struct fit *f)
 {
     const struct topo *t = &f->m->topo;
@@ -174,6 +195,8 @@ void fit_levels(struct fit *f)
         if (dead(o) || (proves && !isnan(o->residual)))
             add_sample(f, o);
     }
-    for (int tier = 0; tier < t->tiers; tier++)
+    for (int tier = 0; tier < t->tiers; tier++) {
         find_sigma(f, tier);
+        find_unrest(f, tier);
+    }
 }

@@ -9,6 +9,8 @@
 struct normal {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     double sigma;           /* robust standard deviation of healthy residuals */
+    double unrest;          /* median over pairs measured alone in several epochs of how far these
+                               lie apart, share */
     bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
 };
 
@@ -16,6 +18,7 @@ struct normal {
 struct sample {
     int src, dst, tier;
     double residual; /* bandwidth / normal; 0: no answer */
+    double best;     /* the same of its best epoch */
     double range;    /* of its epochs, share */
     bool alone;
     int explained; /* exception that accounts for it, -1 */

@@ -51,7 +51,7 @@ static void combine(struct obs *o, const struct point *const *p, int n)
     *o = (struct obs){.op = p[0]->op, .bytes = (double)p[0]->bytes, .alone = alone(p[0])};
     o->src = pair ? p[0]->src : p[0]->round;
     o->dst = pair ? p[0]->dst : p[0]->group;
-    o->sec = o->lo = o->hi = o->residual = NAN;
+    o->sec = o->best = o->lo = o->hi = o->residual = NAN;
     for (int k = 0; k < 3; k++)
         v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
     for (int i = 0; i < n; i++) {
@@ -70,7 +70,8 @@ static void combine(struct obs *o, const struct point *const *p, int n)
         o->n += p[i]->sec.n;
     }
     if (o->epochs) {
-        o->sec = stats_median(v[0], o->epochs);
+        o->sec = stats_median(v[0], o->epochs); /* sorts */
+        o->best = v[0][0];
         o->lo = stats_median(v[1], o->epochs);
         o->hi = stats_median(v[2], o->epochs);
         o->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;

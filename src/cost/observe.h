@@ -18,6 +18,7 @@ struct obs {
     int failed;       /* that did not */
     int wrong;        /* with wrong data; not in sec */
     double range;     /* (max - min) / median of the epoch medians */
+    double best;      /* the smallest of the epoch medians; NAN like sec */
     int flows;        /* most groups that ran at once */
     unsigned stages;  /* bit mask of 1 << enum stage */
     const char *note; /* of a failed or wrong one, or NULL; points into the points */

@@ -12,8 +12,9 @@
 #include "base/stats.h"
 #include "cost/parts.h"
 
-enum { ELEMENT_MIN = 2, RACKS_MAX = 2048 };
-static const double same_factor = 0.1; /* factors that differ less belong to one cause */
+enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, HOSTS_MIN = 2, RACKS_MAX = 2048 };
+static const double same_factor = 0.1;   /* factors that differ less belong to one cause */
+static const double false_chance = 1e-3; /* of naming a healthy part of a tier */
 
 /* A part of one tier and the samples that cross it: index[from..to). */
 struct element {
@@ -22,13 +23,18 @@ struct element {
     double score;
 };
 
+/* known: parts that another tier named already are looked for in this one, which has too few pairs
+ * to tell by itself; [2 * endpoint + received]. */
 struct hunt {
     struct fit *f;
     int tier;
+    double sigma; /* of the healthy, share */
+    const bool *known;
     int *index; /* samples by sender, then by receiver, then by rack pair */
     struct element *element;
     int elements;
-    double *v; /* scratch */
+    double *v;  /* scratch */
+    int *stamp; /* [0]: the last mark given; [1 + host], [1 + hosts + endpoint]: its mark */
 };
 
 /* --- elements of a tier --- */
@@ -77,7 +83,7 @@ static int sort_by(struct hunt *h, int what, int keys, int at, int **offset)
 
 static void add_element(struct hunt *h, struct exception e, int from, int to)
 {
-    if (to - from >= ELEMENT_MIN) {
+    if (to - from >= (h->known ? 1 : ELEMENT_MIN)) {
         e.tier = h->tier;
         MEM_PUSH(h->element, h->elements) = (struct element){.e = e, .from = from, .to = to};
     }
@@ -93,57 +99,214 @@ static void make_elements(struct hunt *h)
     sort_by(h, 2, pairs, received, &by[2]);
     for (int i = 0; i < n; i++) {
         struct exception e = {.part = PART_ENDPOINT, .a = i, .b = -1};
-        e.side = SIDE_TX;
-        add_element(h, e, by[0][i], by[0][i + 1]);
-        e.side = SIDE_RX;
-        add_element(h, e, by[1][i], by[1][i + 1]);
+        for (int in = 0; in < 2; in++) {
+            e.side = in ? SIDE_RX : SIDE_TX;
+            if (!h->known || h->known[2 * i + in])
+                add_element(h, e, by[in][i], by[in][i + 1]);
+        }
     }
-    for (int k = 0; k < pairs; k++) {
+    for (int k = 0; k < pairs && !h->known; k++) {
         struct exception e = {.part = PART_RACK_PAIR, .a = k / racks, .b = k % racks};
-        if (by[2][k + 1] - by[2][k] > ELEMENT_MIN)
+        if (by[2][k + 1] - by[2][k] >= PARTNERS_MIN)
             add_element(h, e, by[2][k], by[2][k + 1]);
     }
     for (int k = 0; k < 3; k++)
         free(by[k]);
 }
 
+/* --- is the evidence independent?  Else the cause may as well be what all of it shares. --- */
+
+/* A low sample: nearer to the factor than to normal.  What is looked for again must be seen alone,
+ * too. */
+static bool shows(const struct hunt *h, const struct sample *s, double factor)
+{
+    return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
+}
+
+static int host_of(const struct topo *t, int endpoint)
+{
+    return t->endpoint[endpoint].place.at[LEVEL_HOST];
+}
+
+/* 1 the first time in this count (mark) that the host, or the endpoint, is seen. */
+static int first_time(const struct hunt *h, int mark, int endpoint, bool host)
+{
+    const struct topo *t = &h->f->m->topo;
+    int *seen = &h->stamp[1 + (host ? host_of(t, endpoint) : t->hosts + endpoint)];
+    int first = *seen != mark;
+
+    *seen = mark;
+    return first;
+}
+
+/* How many partners, or their hosts, an endpoint could meet in this tier, up to `most`. */
+static int could_meet(const struct hunt *h, int own, bool host, int most)
+{
+    const struct topo *t = &h->f->m->topo;
+    int n = 0, mark = ++*h->stamp;
+
+    for (int i = 0; i < t->endpoints && n < most; i++)
+        if (i != own &&
+            topo_tier(t->tier, t->tiers, &t->endpoint[own].place, &t->endpoint[i].place) == h->tier)
+            n += first_time(h, mark, i, host);
+    return n;
+}
+
+/* How many partners, or their hosts, show it. */
+static int partners(const struct hunt *h, const struct element *x, bool host)
+{
+    int n = 0, mark = ++*h->stamp;
+
+    for (int i = x->from; i < x->to; i++) {
+        const struct sample *s = &h->f->sample[h->index[i]];
+        if (shows(h, s, x->e.factor))
+            n += first_time(h, mark, s->src == x->e.a ? s->dst : s->src, host);
+    }
+    return n;
+}
+
+static bool enough_partners(const struct hunt *h, const struct element *x, bool host, int wanted)
+{
+    int n = partners(h, x, host);
+
+    return n >= wanted || (n > 0 && n >= could_meet(h, x->e.a, host, wanted));
+}
+
+/* A quantile of what this host has with others than the two racks, or this rack with a third; NAN:
+ * nothing. */
+static double elsewhere(const struct hunt *h, const struct element *x, enum level level, int at,
+                        double share)
+{
+    const struct topo *t = &h->f->m->topo;
+    int n = 0;
+
+    for (int i = 0; i < h->f->samples; i++) {
+        const struct sample *s = &h->f->sample[i];
+        if (s->tier == h->tier && s->explained < 0 &&
+            (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(t, &x->e, s) &&
+            (t->endpoint[s->src].place.at[level] == at ||
+             t->endpoint[s->dst].place.at[level] == at))
+            h->v[n++] = s->residual;
+    }
+    stats_sort(h->v, n);
+    return n ? stats_quantile(h->v, n, share) : NAN;
+}
+
+/* Is this host as slow with others, and not all of its rack is?  Then it says nothing of two
+ * racks. */
+static bool own_doing(const struct hunt *h, const struct element *x, int rack, int host)
+{
+    double halfway = (1 + x->e.factor) / 2;
+
+    return elsewhere(h, x, LEVEL_HOST, host, 0.5) <= halfway &&
+           !(elsewhere(h, x, LEVEL_RACK, rack, 0.8) <= halfway);
+}
+
+/* How many hosts of one of the two racks show it; all: how many there are. */
+static int rack_hosts(const struct hunt *h, const struct element *x, int rack, int *all)
+{
+    const struct topo *t = &h->f->m->topo;
+    int n = 0, mark = ++*h->stamp;
+
+    for (int i = x->from; i < x->to; i++) {
+        const struct sample *s = &h->f->sample[h->index[i]];
+        bool sends = t->endpoint[s->src].place.at[LEVEL_RACK] == rack;
+        int own = sends ? s->src : s->dst;
+        if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
+            n += !own_doing(h, x, rack, host_of(t, own));
+    }
+    *all = 0;
+    mark = ++*h->stamp;
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].place.at[LEVEL_RACK] == rack)
+            *all += first_time(h, mark, i, true);
+    return n;
+}
+
+/* Does an exception of another tier say the same of this endpoint? */
+static bool known_factor(const struct hunt *h, const struct element *x)
+{
+    bool same = false;
+
+    for (int i = 0; i < h->f->m->exceptions && !same; i++) {
+        const struct exception *e = &h->f->m->exception[i];
+        same = e->part == PART_ENDPOINT && e->a == x->e.a && e->tier != h->tier &&
+               parts_alike(e, &x->e, same_factor);
+    }
+    return same && partners(h, x, false);
+}
+
+/* Three partners on two hosts (rack pairs: two hosts on either side), or all that there are; fewer
+ * do where the same factor is known from another tier. */
+static bool enough(const struct hunt *h, const struct element *x)
+{
+    int all;
+
+    if (x->e.part == PART_RACK_PAIR)
+        for (int end = 0; end < 2; end++) {
+            int n = rack_hosts(h, x, end ? x->e.b : x->e.a, &all);
+            if (n < HOSTS_MIN && n < all)
+                return false;
+        }
+    else if (!enough_partners(h, x, false, PARTNERS_MIN) || !enough_partners(h, x, true, HOSTS_MIN))
+        return h->known && known_factor(h, x);
+    return true;
+}
+
 /* --- judging --- */
 
-/* How much lower than normal a median of n samples must be.  Of M healthy elements the lowest lies
- * about sqrt(2 ln M) deviations down, so the more are judged the further out a suspect must be; the
- * deviation of a median is 1.25 sigma / sqrt(n). */
+/* How much lower than normal a median of n samples must be.  Among M healthy elements one passes z
+ * deviations with a chance below M / 2 exp(-z^2 / 2), which is to be FALSE_CHANCE; the deviation
+ * of a median is 1.25 sigma / sqrt(n). */
 static double margin(const struct hunt *h, int n)
 {
-    double z = fmax(3, 0.7 + sqrt(2 * log(h->elements + 1)));
+    double z = sqrt(2 * log((h->elements + 1) / (2 * false_chance)));
 
-    return fmax(h->f->o.outlier, z * 1.25 * h->f->normal[h->tier].sigma / sqrt(n));
+    return fmax(h->f->o.outlier, z * 1.25 * h->sigma / sqrt(n));
+}
+
+/* Median of what is left of an element; best: of each sample's best epoch. */
+static double left_median(const struct hunt *h, const struct element *x, bool best, int *n)
+{
+    *n = 0;
+    for (int i = x->from; i < x->to; i++) {
+        const struct sample *s = &h->f->sample[h->index[i]];
+        if (s->explained < 0)
+            h->v[(*n)++] = best ? s->best : s->residual;
+    }
+    return *n ? stats_median(h->v, *n) : NAN;
+}
+
+/* How low a median must be: what no pair showed alone as well may be the crowd's doing, and must
+ * stand out twice as far. */
+static double limit(const struct hunt *h, const struct element *x, int n)
+{
+    int alone = 0;
+
+    for (int i = x->from; i < x->to; i++) {
+        const struct sample *s = &h->f->sample[h->index[i]];
+        alone += s->alone && shows(h, s, x->e.factor);
+    }
+    return 1 - (alone ? 1 : 2) * margin(h, n);
 }
 
 /* Look at what is left of an element; false: nothing wrong with it. */
 static bool suspect(struct hunt *h, struct element *x)
 {
-    struct fit *f = h->f;
-    double range;
-    int n = 0, left = 0;
+    int n;
+    double best = left_median(h, x, true, &n); /* normal in one epoch: no evidence */
 
-    for (int i = x->from; i < x->to; i++)
-        if (f->sample[h->index[i]].explained < 0)
-            h->v[left++] = f->sample[h->index[i]].range;
-    if (left < ELEMENT_MIN)
+    if (n < (h->known ? 1 : ELEMENT_MIN))
         return false;
-    range = stats_median(h->v, left);
-    for (int i = x->from; i < x->to; i++)
-        if (f->sample[h->index[i]].explained < 0)
-            h->v[n++] = f->sample[h->index[i]].residual;
-    double median = stats_median(h->v, n);
-    x->e.factor = median;
+    x->e.factor = left_median(h, x, false, &n);
     x->e.evidence = n;
-    x->score = n * (1 - median);
-    /* what moves that much from epoch to epoch proves nothing; rack pairs also need most of their
-     * samples low */
-    if (!(median < 1 - margin(h, n)) || 1 - median < range)
+    x->score = n * (1 - x->e.factor);
+    if (!(best < limit(h, x, n)))
         return false;
-    return x->e.part != PART_RACK_PAIR || stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2;
+    /* rack pairs also need most of their samples low */
+    if (x->e.part == PART_RACK_PAIR && !(stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2))
+        return false;
+    return enough(h, x);
 }
 
 static int by_score(const void *a, const void *b)
@@ -189,75 +352,36 @@ static bool pass(struct hunt *h)
     return any;
 }
 
+static void hunt_open(struct hunt *h, struct fit *f, int tier, const bool *known)
+{
+    const struct topo *t = &f->m->topo;
+
+    *h = (struct hunt){.f = f, .tier = tier, .sigma = f->normal[tier].sigma, .known = known};
+    h->index = mem_calloc(3 * (size_t)f->samples + 1, sizeof(*h->index));
+    h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
+    h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
+    make_elements(h);
+}
+
+static void hunt_close(struct hunt *h)
+{
+    free(h->index);
+    free(h->element);
+    free(h->v);
+    free(h->stamp);
+}
+
 static void hunt_tier(struct fit *f, int tier)
 {
-    struct hunt h = {.f = f, .tier = tier};
+    struct hunt h;
 
-    h.index = mem_calloc(3 * (size_t)f->samples, sizeof(*h.index));
-    h.v = mem_calloc((size_t)f->samples, sizeof(*h.v));
-    make_elements(&h);
+    hunt_open(&h, f, tier, NULL);
     while (pass(&h))
         ;
-    free(h.index);
-    free(h.element);
-    free(h.v);
-}
-
-/* --- the dead: nobody gets an answer, while those who asked answer others --- */
-
-static void add_dead(struct fit *f, int endpoint)
-{
-    struct exception e = {.part = PART_ENDPOINT, .a = endpoint, .b = -1, .tier = -1};
-
-    for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].src == endpoint || f->sample[i].dst == endpoint) {
-            if (f->sample[i].explained < 0)
-                f->sample[i].explained = f->m->exceptions;
-            e.evidence++;
-        }
-    MEM_PUSH(f->m->exception, f->m->exceptions) = e;
-}
-
-static void find_dead(struct fit *f)
-{
-    int n = f->m->topo.endpoints;
-    int *answers = mem_calloc((size_t)n, sizeof(*answers)),
-        *asked = mem_calloc((size_t)n, sizeof(*asked));
-    bool anybody = false;
-
-    for (int i = 0; i < f->samples; i++) {
-        const struct sample *s = &f->sample[i];
-        asked[s->src]++;
-        asked[s->dst]++;
-        answers[s->src] += s->residual > 0;
-        answers[s->dst] += s->residual > 0;
-        anybody = anybody || s->residual > 0;
-    }
-    for (int i = 0; i < n && anybody; i++)
-        if (asked[i] >= ELEMENT_MIN && !answers[i])
-            add_dead(f, i);
-    free(answers);
-    free(asked);
+    hunt_close(&h);
 }
 
 /* --- what is left --- */
-
-/* Even its best epoch is clearly below normal: residual * (1 + range) is at least that epoch's. */
-static bool bad(const struct fit *f, const struct sample *s, double noise)
-{
-    return s->explained < 0 && s->residual * (1 + s->range) < 1 - fmax(f->o.outlier, noise);
-}
-
-/* The exception of another tier that already names one end of this sample; -1: none. */
-static int known_end(const struct fit *f, const struct sample *s)
-{
-    for (int i = 0; i < f->m->exceptions; i++) {
-        const struct exception *e = &f->m->exception[i];
-        if (e->part == PART_ENDPOINT && parts_pass(&f->m->topo, e, s))
-            return i;
-    }
-    return -1;
-}
 
 /* Noise of the quietest tier that has any; NAN: none has. */
 static double quietest(const struct fit *f)
@@ -270,34 +394,68 @@ static double quietest(const struct fit *f)
     return sigma;
 }
 
-/* Too few partners in this tier, but another tier told which end is slow.  So a sample of that end
- * may be judged by the quietest tier's noise: in a tier of two pairs a slow one looks like noise.
- */
+/* Noise of this tier without the pairs of those that are known: in a tier of two pairs a slow one
+ * looks like noise. */
+static double noise_of_others(struct hunt *h)
+{
+    const struct fit *f = h->f;
+    int n = 0;
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct sample *s = &f->sample[i];
+        if (s->tier == h->tier && s->explained < 0 && !h->known[2 * s->src] &&
+            !h->known[2 * s->dst + 1])
+            h->v[n++] = fabs(s->residual - 1);
+    }
+    return fmax(quietest(f), n ? 1.4826 * stats_median(h->v, n) : 0);
+}
+
+/* Too few partners in this tier to tell from its noise, but another tier told which end is slow. */
 static void blame_known(struct fit *f)
 {
     int before = f->m->exceptions;
-    double quiet = quietest(f);
+    bool *known = mem_calloc(2 * (size_t)f->m->topo.endpoints, sizeof(*known));
 
-    for (int i = 0; i < f->samples; i++) {
-        struct sample *s = &f->sample[i];
-        double noise = 3 * fmin(quiet, f->normal[s->tier].sigma);
-        int k = before && bad(f, s, noise) ? known_end(f, s) : -1;
-        if (k < 0 || k >= before)
-            continue;
-        struct exception e = f->m->exception[k];
-        e.tier = s->tier;
-        e.factor = s->residual;
-        e.evidence = 1;
-        s->explained = f->m->exceptions;
-        for (int j = i + 1; j < f->samples; j++) /* its other pairs in this tier */
-            if (f->sample[j].tier == e.tier && bad(f, &f->sample[j], noise) &&
-                parts_pass(&f->m->topo, &e, &f->sample[j])) {
-                f->sample[j].explained = f->m->exceptions;
-                e.factor = fmax(e.factor, f->sample[j].residual);
-                e.evidence++;
-            }
-        MEM_PUSH(f->m->exception, f->m->exceptions) = e;
+    for (int i = 0; i < before; i++) {
+        const struct exception *e = &f->m->exception[i];
+        if (e->part == PART_ENDPOINT && e->factor > 0) {
+            known[2 * e->a] |= e->side != SIDE_RX;
+            known[2 * e->a + 1] |= e->side != SIDE_TX;
+        }
     }
+    for (int tier = 0; tier < f->m->tiers && before; tier++) {
+        struct hunt h;
+        hunt_open(&h, f, tier, known);
+        h.sigma = noise_of_others(&h);
+        while (pass(&h))
+            ;
+        hunt_close(&h);
+    }
+    free(known);
+}
+
+/* Was it measured alone, and is even its best epoch clearly below what epochs of this tier make of
+ * a healthy pair? */
+static bool bad(const struct fit *f, const struct sample *s)
+{
+    const struct normal *l = &f->normal[s->tier];
+
+    if (s->explained >= 0 || (!s->alone && s->residual > 0))
+        return false;
+    return s->best < 1 - fmax(fmax(f->o.outlier, l->unrest), 5 * l->sigma);
+}
+
+/* Does the sample pass a part that is named and as slow, in whatever tier that showed? */
+static bool of_a_part(const struct fit *f, const struct sample *s, int parts)
+{
+    bool of = false;
+
+    for (int i = 0; i < parts && !of; i++) {
+        struct exception e = f->m->exception[i];
+        e.side = SIDE_BOTH;
+        of = e.factor <= (1 + same_factor) * s->residual && parts_pass(&f->m->topo, &e, s);
+    }
+    return of;
 }
 
 static void blame_pairs(struct fit *f)
@@ -306,7 +464,7 @@ static void blame_pairs(struct fit *f)
 
     for (int i = 0; i < f->samples; i++) {
         struct sample *s = &f->sample[i];
-        if (!bad(f, s, 5 * f->normal[s->tier].sigma) || (!s->alone && s->residual > 0))
+        if (!bad(f, s) || of_a_part(f, s, first))
             continue;
         int k = first;
         while (k < f->m->exceptions &&
@@ -333,7 +491,7 @@ static void blame_pairs(struct fit *f)
 /* Factors above 1 do not occur: suspects are below; a dead part has exactly 0. */
 void fit_parts(struct fit *f)
 {
-    find_dead(f);
+    parts_broken(f);
     for (int tier = 0; tier < f->m->topo.tiers; tier++)
         hunt_tier(f, tier);
     blame_known(f);

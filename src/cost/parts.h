@@ -13,7 +13,7 @@ bool parts_alike(const struct exception *x, const struct exception *y, double to
 void parts_fold(struct exception *x, const struct exception *y);
 /* An unexplained sample nearer to normal than to the factor speaks for the part. */
 bool parts_speaks_for(const struct sample *s, const struct exception *e);
-/* Does this sample pass the exception's side of its endpoint, or between its two racks? */
+/* Does this sample pass the exception's side of its endpoint or host, or between its two racks? */
 bool parts_pass(const struct topo *t, const struct exception *e, const struct sample *s);
 /* Sort by part, place, tier and side. */
 void parts_sort(struct fit *f);
@@ -21,6 +21,9 @@ void parts_sort(struct fit *f);
  * exceptions that are their own. The caller frees. */
 int *parts_identity(const struct matrix *m);
 void parts_keep(struct matrix *m, struct fit *f, const int *into);
+
+/* What cannot be used at all: endpoints that nobody gets an answer from. */
+void parts_broken(struct fit *f);
 
 /* One cause in several tiers: the same factor in all that cross NICs becomes one exception; a tier
  * with a factor of its own (a NIC slower than a trunk that is slow itself) keeps it. */

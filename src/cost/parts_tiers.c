@@ -12,6 +12,10 @@ bool parts_pass(const struct topo *t, const struct exception *e, const struct sa
         y = t->endpoint[s->dst].place.at[LEVEL_RACK];
         return (x == e->a && y == e->b) || (x == e->b && y == e->a);
     }
+    if (e->part == PART_HOST) {
+        x = t->endpoint[s->src].place.at[LEVEL_HOST];
+        y = t->endpoint[s->dst].place.at[LEVEL_HOST];
+    }
     return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/retest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,47 @@ static void judge(struct suspect *s, int n)
     free(t);
 }
 
+static int by_src(const void *a, const void *b)
+{
+    const struct suspect *const *x = a, *const *y = b;
+
+    return ((*x)->p->src > (*y)->p->src) - ((*x)->p->src < (*y)->p->src);
+}
+
+static int by_dst(const void *a, const void *b)
+{
+    const struct suspect *const *x = a, *const *y = b;
+
+    return ((*x)->p->dst > (*y)->p->dst) - ((*x)->p->dst < (*y)->p->dst);
+}
+
+/* The pairs of an endpoint that is slow in the middle though none of its pairs is an outlier.  The
+ * deviation of a median of n is 1.25 sigma / sqrt(n). */
+static void judge_ends(struct suspect *s, int n, bool received)
+{
+    const struct suspect *middle = &s[n / 2];
+    struct suspect **v = mem_calloc((size_t)n, sizeof(struct suspect *));
+    double *t = mem_calloc((size_t)n, sizeof(*t)), median = middle->p->sec.median;
+    int (*order)(const void *, const void *) = received ? by_dst : by_src;
+
+    for (int i = 0; i < n; i++) {
+        t[i] = s[i].p->sec.median;
+        v[i] = &s[i];
+    }
+    double sigma = 1.4826 * stats_mad(t, n, median) / median;
+    qsort(v, (size_t)n, sizeof(struct suspect *), order);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i; j < n && order(&v[i], &v[j]) == 0; j++)
+            t[j - i] = v[j]->p->sec.median;
+        double slow = j - i < RETEST_PARTNERS ? 1 : stats_median(t, j - i) / median;
+        if (slow > 1 + fmax(0.03, 3 * 1.25 * sigma / sqrt(j - i)))
+            for (int k = i; k < i + RETEST_PARTNERS; k++)
+                v[k]->excess = fmax(v[k]->excess, slow);
+    }
+    free(v);
+    free(t);
+}
+
 static void add_alone(struct plan *out, const struct point *p)
 {
     for (int i = 0; i < out->rounds; i++) {
@@ -98,6 +140,8 @@ void retest_plan(struct plan *out, const struct topo *t, const struct points *p)
              j++)
             ;
         judge(s + i, j - i);
+        for (int end = 0; end < 2 && s[i].p->op == OP_PAIR_BW; end++)
+            judge_ends(s + i, j - i, end);
     }
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);
