@@ -129,13 +129,13 @@ static bool model_judges(const struct reference *r, enum op op, const int *ids, 
 void reference_collective(const struct reference *r, enum op op, const int *ids, int n, int at_once,
                           double bytes, struct cost *out)
 {
-    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
+    *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
     if (!ids || !r->like.topo.endpoints)
         return;
     matrix_expected(&r->like, op, ids, n, at_once, bytes, out);
     if (out->basis == BASIS_MODELLED && !r->declared &&
         !model_judges(r, op, ids, n, out->sec, at_once))
-        *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1};
+        *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
 }
 
 void reference_of_curve(const struct reference *r, const struct collective *c, const int *ids,

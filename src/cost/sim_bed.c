@@ -13,7 +13,7 @@ static double healthy_time(const void *of, enum op op, const int *ids, int n, do
     struct quote q;
 
     ways_of(&w, of, ids, n, op, true);
-    quote_of(&q, of, op, &w);
+    quote_of(&q, of, op, &w, true);
     return quote_time(&q, of, bytes);
 }
 
