@@ -48,6 +48,7 @@ static int note_compute(struct matrix *m, struct err *err)
     if (compute_measure(&rate, 0.3, err) < 0)
         return -1;
     m->compute.flops = rate.flops;
+    m->compute.flops_spread = rate.spread;
     m->compute.source = mem_strdup(rate.source);
     return 0;
 }

@@ -45,6 +45,8 @@ json_t *compute_pack(const struct compute_rates *c)
 
     if (c->flops > 0)
         json_object_set_new(out, "flops", json_real(c->flops));
+    if (c->flops > 0 && c->flops_spread > 0)
+        json_object_set_new(out, "flops_spread", json_real(c->flops_spread));
     json_object_set_new(out, "source", json_string(c->source ? c->source : ""));
     for (int i = 0; i < ALONE_COUNT; i++) {
         if (c->alone[i] > 0)
@@ -134,14 +136,15 @@ static int unpack_gemms(struct compute_rates *c, json_t *list, const char *where
 
 int compute_unpack(struct compute_rates *c, json_t *value, const char *where, struct err *err)
 {
-    json_t *flops = NULL, *alone = NULL, *share = NULL, *gemm = NULL;
+    json_t *flops = NULL, *spread = NULL, *alone = NULL, *share = NULL, *gemm = NULL;
     const char *source;
     char at[WHERE];
 
-    if (json_take(value, where, err, "{s?o, s:s, s?i, s?o, s?o, s?o}", "flops", &flops, "source",
-                  &source, "devices", &c->devices, "alone", &alone, "share", &share, "gemm",
-                  &gemm) < 0 ||
-        json_number(value, where, "flops", 0, flops_max, 1, &c->flops, err) < 0)
+    if (json_take(value, where, err, "{s?o, s?o, s:s, s?i, s?o, s?o, s?o}", "flops", &flops,
+                  "flops_spread", &spread, "source", &source, "devices", &c->devices, "alone",
+                  &alone, "share", &share, "gemm", &gemm) < 0 ||
+        json_number(value, where, "flops", 0, flops_max, 1, &c->flops, err) < 0 ||
+        json_number(value, where, "flops_spread", 0, 100, 1, &c->flops_spread, err) < 0)
         return -1;
     c->source = mem_strdup(source);
     if (!flops && !gemm)

@@ -33,7 +33,8 @@ enum alone {
 extern const char *const alone_name[ALONE_COUNT]; /* keys of the file: "hbm_Bps", ... */
 
 struct compute_rates {
-    double flops; /* FLOP/s a device reaches whatever it multiplies, 0: not known */
+    double flops;        /* FLOP/s a device reaches whatever it multiplies, 0: not known */
+    double flops_spread; /* of it from run to run: one standard deviation, a share; 0: not known */
     char *source;
     double alone[ALONE_COUNT]; /* 0: not measured */
     double share[ALONE_COUNT]; /* of what the hardware allows; 0: that is not known */

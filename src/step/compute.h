@@ -15,6 +15,8 @@ enum {
 struct compute {
     double flops;  /* FLOP/s, median; a multiply-add counts as two */
     double lo, hi; /* 95 % interval of the median */
+    double spread; /* of single runs: one standard deviation as a share, from their 5th and 95th
+                      percentiles.  On a busy host it is what the next minute may bring. */
     int runs;
     char source[160]; /* "fp32 matmul 256x256 measured on this host, 1 core, 91 runs" */
 };

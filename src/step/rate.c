@@ -94,7 +94,8 @@ static void from_measurement(struct rate *r, const struct matrix *m)
              m->compute.source ? m->compute.source
                                : "compute rate of the matrix, source not given");
     for (int i = WORK_LINEAR; i <= WORK_SCAN; i++) /* one kernel stands for all layers */
-        set_part(r, (enum work_part)i, m->compute.flops, 0.1, "%s", r->source);
+        set_part(r, (enum work_part)i, m->compute.flops, hypot(0.1, m->compute.flops_spread), "%s",
+                 r->source);
 }
 
 /* What products of one part take at the measured rates of their shapes. */

@@ -21,6 +21,7 @@ static void the_rate_of_this_host_is_plausible_and_says_where_it_is_from(void **
     assert_true(c.flops > 1e7 && c.flops < 1e13);
     assert_true(c.lo <= c.flops && c.flops <= c.hi);
     assert_true(c.runs >= 5);
+    assert_true(c.spread >= 0 && c.spread < 100);
     assert_non_null(strstr(c.source, "fp32 matmul 256x256 measured on this host, 1 core, "));
 }
 

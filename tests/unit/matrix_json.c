@@ -51,6 +51,7 @@ static void full_matrix(struct matrix *m)
     }
     topo_unseen(&m->topo, "NVLink domain", "no driver");
     m->compute.flops = 1e12;
+    m->compute.flops_spread = 0.25;
     m->compute.source = mem_strdup("measured here");
     m->compute.devices = 15;
     m->compute.alone[ALONE_HBM] = 4.3e12;

@@ -286,6 +286,11 @@ static void a_measured_compute_rate_comes_first(void **state)
     assert_int_equal(p.rate.basis, BASIS_MEASURED);
     assert_string_equal(p.rate.source, "fp32 matmul measured here");
     assert_float_equal(p.compute / (51.5e9 * 8192 / 1e12), 1, 0.01);
+    double steady = p.hi / p.lo;
+    prediction_free(&p);
+    a->matrix.compute.flops_spread = 0.8; /* a busy host: the interval has to know */
+    assert_int_equal(predict_step(&p, &a->question, NULL), 0);
+    assert_true(p.hi / p.lo > 3 * steady);
     prediction_free(&p);
     done(a);
 }
