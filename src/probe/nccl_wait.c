@@ -74,7 +74,8 @@ int nccl_wait_fault(struct nccl_conn *c, const struct err *err, struct nccl_step
     return give_up(c, NCCL_CAUSE, s);
 }
 
-/* The GPU is asked when it has been silent for long, or when the others have given up. */
+/* The GPU is asked when it has been silent for longer than its work may take, or when the others
+ * have given up. */
 static bool answers(double seconds)
 {
     const struct gpu_facts *gpu = gpu_facts();
@@ -99,22 +100,23 @@ static int silent(struct nccl_conn *c, struct nccl_step *s)
 /* Something that ends this wait before its time?  -1. */
 static int look(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
 {
-    double now = log_now(), waited = now - w->from, patience = watch_hang_after();
+    double now = log_now(), waited = now - w->from;
+    double patience = watch_hang_after(), expected = watch_expected();
 
     if (watch_verdict(&s->err) < 0)
         return give_up(c, NCCL_LATE, s);
     if (others_left(c, w, now)) {
-        if (waited > 0.5 && !answers(0.5))
+        if (waited > expected + 0.5 && !answers(0.5))
             return silent(c, s);
         err_set(&s->err, "%s: another member gave up", nccl_conn_who(c->member[c->self]));
         return give_up(c, NCCL_LEFT, s);
     }
-    if (waited > patience / 2 && !w->asked) {
+    if (waited > expected + patience / 2 && !w->asked) {
         w->asked = true;
         if (!answers(fmax(patience / 8, 0.5)))
             return silent(c, s);
     }
-    if (waited <= w->limit)
+    if (waited <= expected + w->limit)
         return 0;
     err_set(&s->err, "%s: %s is not done after %.0f s", nccl_conn_who(c->member[c->self]), w->what,
             waited);
@@ -171,18 +173,20 @@ int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s
     return nccl_wait_until(c, "the GPU's work", stream_done, stream, nccl_wait_limit(), s);
 }
 
-int nccl_wait_alone(gpu_stream stream, double limit, struct err *err)
+int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
 {
-    struct wait w = {.from = log_now(), .limit = limit};
+    double limit = expected + nccl_wait_limit();
+    struct wait w = {.from = log_now()};
     int done;
 
     while ((done = gpu_done(stream, err)) == 0) {
+        double waited = log_now() - w.from;
         if (watch_verdict(err) < 0)
             return -1;
-        if (log_now() - w.from > watch_hang_after() / 2 &&
+        if (waited > expected + watch_hang_after() / 2 &&
             !answers(fmax(watch_hang_after() / 8, 0.5)))
             return err_io(err, "the GPU does not answer");
-        if (log_now() - w.from > limit)
+        if (waited > limit)
             return err_io(err, "the GPU is not done after %.0f s", limit);
         rest(&w);
     }

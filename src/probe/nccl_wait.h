@@ -20,8 +20,8 @@ int nccl_wait_until(struct nccl_conn *c, const char *what,
 /* Is the communicator fine?  -1: its asynchronous error is in *s. */
 int nccl_wait_state(struct nccl_conn *c, struct nccl_step *s);
 int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s);
-/* Before there is a communicator. */
-int nccl_wait_alone(gpu_stream stream, double limit, struct err *err);
+/* Before there is a communicator; the work may rightly take `expected` seconds. */
+int nccl_wait_alone(gpu_stream stream, double expected, struct err *err);
 /* NCCL said `code`: fill in s and raise the alarm; -1. */
 int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s);
 /* A fault of the GPU, in err: the same. */

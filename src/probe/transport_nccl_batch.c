@@ -13,6 +13,9 @@ enum { MARKS = 257, SLICE = 16, BURST_MOST = 16 };
  * microsecond of the GPU's; before longer ones the launch into an idle stream is nothing. */
 static const double burst_sec = 50e-6, lead_sec = 2e-3;
 
+/* Nothing is slower, as long as nothing is known: large ones are waited for one by one. */
+static const double slow_Bps = 25e6;
+
 static int make_marks(struct nccl_ctx *c, int n, struct nccl_step *s)
 {
     struct err err;
@@ -74,8 +77,10 @@ static struct shape shape_of(const struct nccl_ctx *c, const struct nccl_job *j)
 {
     double per = c->last_op == j->op && c->last_bytes == j->bytes ? c->last : 0;
 
-    if (per <= 0)
-        return (struct shape){SLICE, 1, 0};
+    if (per <= 0) {
+        double most = watch_hang_after() / 8 * slow_Bps / (double)(j->bytes + 1);
+        return (struct shape){most < 1 ? 1 : most < SLICE ? (int)most : SLICE, 1, 0};
+    }
     double burst = ceil(burst_sec / per), n;
     burst = burst > BURST_MOST ? BURST_MOST : burst;
     n = watch_hang_after() / 8 / (per * burst);

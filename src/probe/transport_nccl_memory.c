@@ -38,7 +38,7 @@ int nccl_memory_take(struct nccl_ctx *c, struct err *err)
     }
     c->side.send = c->buffer[NCCL_SEND].at;
     c->side.recv = c->buffer[NCCL_RECV].at;
-    return nccl_wait_alone(c->side.stream, nccl_wait_limit(), err);
+    return nccl_wait_alone(c->side.stream, NCCL_SIDES * (double)c->side.room / 50e6, err);
 }
 
 /* What NCCL is told of the buffers, or told to forget. */

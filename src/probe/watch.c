@@ -52,6 +52,11 @@ void watch_expect(double sec)
     atomic_store(&self.expect_ms, sec < 1e6 ? (int)(1e3 * sec) : 1000000000);
 }
 
+double watch_expected(void)
+{
+    return 1e-3 * atomic_load(&self.expect_ms);
+}
+
 int watch_verdict_now(struct err *err)
 {
     const struct timespec pause = {0, 1000000};
@@ -69,7 +74,6 @@ static void begin(const char *words)
     pthread_mutex_unlock(&self.lock);
     watch_put(&self.steps, 0);
     add_one(&self.moves);
-    watch_expect(0);
     atomic_store(&self.state, WATCH_BUSY);
     atomic_store(&self.news, true);
     talk_wake(&self);
@@ -80,12 +84,13 @@ void watch_enter(const char *fmt, ...)
     char words[WATCH_WORDS];
     va_list ap;
 
-    if (!self.running)
-        return;
     if (depth++) {
         watch_step();
         return;
     }
+    watch_expect(0);
+    if (!self.running)
+        return;
     va_start(ap, fmt);
     vsnprintf(words, sizeof(words), fmt, ap);
     va_end(ap);
@@ -95,7 +100,10 @@ void watch_enter(const char *fmt, ...)
 
 void watch_leave(void)
 {
-    if (self.running && (depth == 0 || --depth == 0))
+    if (depth > 0 && --depth > 0)
+        return;
+    watch_expect(0);
+    if (self.running)
         begin("no operation, between two points");
 }
 

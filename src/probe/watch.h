@@ -34,6 +34,7 @@
 void watch_enter(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void watch_step(void);          /* it moved: the counter goes up by one (about 1 ns) */
 void watch_expect(double sec);  /* one step of this op may rightly take this much longer */
+double watch_expected(void);    /* what was said last, for tests of the rank's own */
 void watch_leave(void);         /* done with it: this rank is between two ops */
 void watch_waiting(bool waits); /* ... and waits for other ranks: nobody's hang */
 /* A word on why this rank cannot go on ("GPU 0000:1b:00.0 does not answer"): it becomes the

@@ -9,7 +9,8 @@
  *   hbm_Bps, host_Bps  of copies inside a GPU (read and written) and to the host; see fake_skip()
  *   busid 0000:1b:00.0 0000:43:00.0 ...        of each
  *   fabric no          or yes, or not-permitted
- *   vmm yes · multicast no · dma_buf yes · peer yes */
+ *   vmm yes · multicast no · dma_buf yes · peer yes
+ *   serial no          yes: whatever runs fills the GPU, no other stream gets on meanwhile */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,8 @@ static void read_line(struct fake_profile *p, const char *key, char *value)
         p->multicast = yes(value);
     else if (!strcmp(key, "dma_buf"))
         p->dma_buf = yes(value);
+    else if (!strcmp(key, "serial"))
+        p->serial = yes(value);
     else if (!strcmp(key, "peer"))
         p->peer = yes(value);
 }

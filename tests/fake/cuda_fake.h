@@ -47,7 +47,7 @@ struct fake_profile {
     size_t memory, room;      /* what is said, what is given */
     double hbm_Bps, host_Bps; /* of copies, 0: what they really take */
     enum fake_fabric fabric;
-    bool vmm, multicast, dma_buf, peer;
+    bool vmm, multicast, dma_buf, peer, serial;
 };
 const struct fake_profile *fake_profile(void);
 

@@ -209,6 +209,17 @@ static void run(const struct entry *e, int before)
     }
 }
 
+static void run_on_gpu(const struct entry *e)
+{
+    static pthread_mutex_t full = PTHREAD_MUTEX_INITIALIZER;
+
+    if (fake_profile()->serial)
+        pthread_mutex_lock(&full);
+    run(e, e->before);
+    if (fake_profile()->serial)
+        pthread_mutex_unlock(&full);
+}
+
 static void *work(void *stream)
 {
     struct CUstream_st *s = stream;
@@ -223,7 +234,7 @@ static void *work(void *stream)
         e = take(&s->queue);
         s->busy = true;
         pthread_mutex_unlock(&lock);
-        run(e, e->before);
+        run_on_gpu(e);
         pthread_mutex_lock(&lock);
         s->busy = false;
         entry_free(e);

@@ -74,6 +74,19 @@ took() {
     paste <(column src points.tsv) <(column dst points.tsv) <(column stop points.tsv) | grep -q "^2.0.count"
 }
 
+@test "a GPU that is full and slow is not one that does not answer, before its work may rightly be over" {
+    echo "serial yes" >>gpus.txt
+    plan "collective all_reduce 50331648 50331648 2 0 0-1" >plan.tsv # which may take 2 s at least
+    for watch in on off; do
+        rm -f points.tsv
+        RAILGAUGE_WATCH=$([ $watch = on ] || echo off) FAKE_FAULT=slow:1:1:1.5 run ranks 2 "$probe" probe -t nccl \
+            --plan plan.tsv -n 1 -w 0 --no-retest --no-check --max-run 60s --hang-after 1s
+        echo "$output"
+        [ "$status" -eq 0 ]
+        [ "$(stops)" = count ]
+    done
+}
+
 @test "a driver that fails in the middle: its words, its rank" {
     for what in cuEventRecordWithFlags cuMemAlloc_v2 cuStreamQuery cuGraphLaunch cuLaunchKernel; do
         printf '#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || export FAKE_FAIL=%s:719:3\nexec "$@"\n' "$what" >one.sh

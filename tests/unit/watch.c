@@ -567,8 +567,12 @@ static void test_nothing_watches(void **state)
     watch_enter("%s", "x");
     watch_step();
     watch_expect(3);
+    watch_enter("%s", "inside");
+    watch_leave();
+    assert_true(watch_expected() == 3); /* of the op outside */
     watch_waiting(true);
     watch_leave();
+    assert_true(watch_expected() == 0);
     watch_points(1, 2);
     watch_stopping();
     watch_start(&world_solo, 12, NULL);
