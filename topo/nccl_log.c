@@ -5,8 +5,9 @@
  *
  * Connections do not name their communicator.  NCCL makes a communicator in a thread of its own, so
  * what is between its "Init START" and "Init COMPLETE" is found by the thread; from 2.22 on most
- * connections come later, with the first operation: those belong to the newest communicator in
- * which this process has one of the two ranks. */
+ * connections come later, with the first operation, and in threads of their own: those belong to
+ * the communicator that the process worked with (the marks of its measuring thread), and without
+ * marks to the newest one in which it has one of the two ranks. */
 #include "topo/nccl_log.h"
 
 #include <errno.h>
@@ -85,10 +86,26 @@ void log_thread_set(struct log *l, int comm)
     l->thread[i].comm = comm;
 }
 
+int log_comm_at(const struct log *l, unsigned long long address)
+{
+    for (int i = l->pointers - 1; i >= 0 && i > l->pointers - LOOK_BACK; i--)
+        if (l->pointer[i].address == address)
+            return l->pointer[i].comm;
+    return -1;
+}
+
+/* The communicator of the mark; -1: there is none. */
+static int log_marked(const struct log *l)
+{
+    return l->now ? log_comm_at(l, l->now->comm) : -1;
+}
+
 int log_current(const struct log *l)
 {
     int c = log_thread(l);
 
+    if (c < 0)
+        c = log_marked(l);
     return c >= 0 ? c : l->p->comms - 1;
 }
 
@@ -96,6 +113,8 @@ int log_comm_of_link(const struct log *l, int from, int to)
 {
     int c = log_thread(l);
 
+    if (c < 0)
+        c = log_marked(l);
     if (c >= 0 && from < l->p->comm[c].ranks && to < l->p->comm[c].ranks)
         return c;
     for (c = l->p->comms - 1; c >= 0 && c > l->p->comms - LOOK_BACK; c--) {
@@ -103,14 +122,6 @@ int log_comm_of_link(const struct log *l, int from, int to)
         if (from < m->ranks && to < m->ranks && (m->rank == from || m->rank == to))
             return c;
     }
-    return -1;
-}
-
-int log_comm_at(const struct log *l, unsigned long long address)
-{
-    for (int i = l->pointers - 1; i >= 0 && i > l->pointers - LOOK_BACK; i--)
-        if (l->pointer[i].address == address)
-            return l->pointer[i].comm;
     return -1;
 }
 
@@ -208,7 +219,17 @@ void nccl_log_parse(struct nccl_profile *out, const char *text, size_t len)
     end(&l);
 }
 
-int nccl_log_read(struct nccl_profile *out, const char *path, struct err *err)
+/* A line begins at this byte of the log. */
+static void move_on(struct log *l, long long at)
+{
+    const struct nccl_log_mark *next = l->now ? l->now + 1 : l->mark;
+
+    for (; next && next < l->mark + l->marks && next->from <= at; next++)
+        l->now = next;
+}
+
+int nccl_log_read(struct nccl_profile *out, const char *path, const struct nccl_log_mark *mark,
+                  int marks, struct err *err)
 {
     char line[NCCL_LOG_LINE_MAX];
     struct log l;
@@ -218,8 +239,14 @@ int nccl_log_read(struct nccl_profile *out, const char *path, struct err *err)
     if (!f)
         return err_noinput(err, "%s: %s", path, strerror(errno));
     begin(&l, out);
+    l.mark = mark;
+    l.marks = marks;
     bool fresh = true; /* at the beginning of a line */
-    while (fgets(line, sizeof(line), f)) {
+    for (;;) {
+        if (fresh && marks)
+            move_on(&l, ftello(f));
+        if (!fgets(line, sizeof(line), f))
+            break;
         size_t n = strlen(line);
         bool ends = n && line[n - 1] == '\n';
         if (fresh && n)

@@ -17,9 +17,17 @@ enum {
     NCCL_RANKS_MAX = 1 << 20
 };
 
-/* *out is overwritten; p->lines says how many lines were NCCL's.  Only a file that cannot be read
- * is an error (EXIT_NOINPUT). */
-int nccl_log_read(struct nccl_profile *out, const char *path, struct err *err);
+/* From this byte of the log on the process worked with the communicator whose address NCCL writes
+ * as comm 0x...: what says no communicator is of this one. */
+struct nccl_log_mark {
+    long long from;
+    unsigned long long comm;
+};
+
+/* *out is overwritten; p->lines says how many lines were NCCL's.  Marks by their place, NULL: none.
+ * Only a file that cannot be read is an error (EXIT_NOINPUT). */
+int nccl_log_read(struct nccl_profile *out, const char *path, const struct nccl_log_mark *mark,
+                  int marks, struct err *err);
 void nccl_log_parse(struct nccl_profile *out, const char *text, size_t len);
 
 #endif

@@ -26,7 +26,9 @@ struct log {
         int comm;
     } * pointer; /* the comm 0x... of the lines, the newest last */
     int pointers;
-    long tid; /* of the line at hand */
+    long tid;                               /* of the line at hand */
+    const struct nccl_log_mark *mark, *now; /* now: the one that counts, NULL: none yet */
+    int marks;
 };
 
 void log_fact(struct log *l, const char *text); /* what comes after "NCCL INFO " */

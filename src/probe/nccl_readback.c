@@ -26,7 +26,11 @@ struct nccl_readback {
     bool dumps;               /* this rank dumps the topology of its host */
     const char *set[SET_MAX]; /* variables that were not there before */
     int sets;
+    struct nccl_log_mark *mark; /* owned */
+    int marks;
 };
+
+static struct nccl_readback *now; /* the one that is open */
 
 static void set(struct nccl_readback *r, const char *name, const char *value)
 {
@@ -133,19 +137,35 @@ int nccl_readback_open(struct nccl_readback **out, struct world *w, bool tuning,
         nccl_readback_close(r);
         r = NULL;
     }
-    *out = r;
+    *out = now = r;
     return rc;
+}
+
+void nccl_readback_mark(const void *comm)
+{
+    struct nccl_readback *r = now;
+    unsigned long long address = (unsigned long long)(uintptr_t)comm;
+    struct stat log;
+
+    if (!r || r->file[LOG] < 0 || (r->marks && r->mark[r->marks - 1].comm == address) ||
+        fstat(r->file[LOG], &log) != 0)
+        return;
+    if (r->marks && r->mark[r->marks - 1].from == log.st_size)
+        r->marks--; /* nothing was written meanwhile */
+    MEM_PUSH(r->mark, r->marks) = (struct nccl_log_mark){log.st_size, address};
 }
 
 void nccl_readback_close(struct nccl_readback *r)
 {
     if (!r)
         return;
+    now = NULL;
     for (int i = 0; i < r->sets; i++)
         unsetenv(r->set[i]);
     for (int i = 0; i < FILES; i++)
         if (r->file[i] >= 0)
             close(r->file[i]);
+    free(r->mark);
     free(r);
 }
 
@@ -182,7 +202,7 @@ static char *own_text(const struct nccl_readback *r)
     if (!log)
         nccl_profile_note(&p.finding, &p.findings,
                           "NCCL_DEBUG_FILE is set: what NCCL built cannot be read back");
-    else if (nccl_log_read(&p, log, NULL) == 0 && xml)
+    else if (nccl_log_read(&p, log, r->mark, r->marks, NULL) == 0 && xml)
         add_dump(&p, xml, r->w->rank);
     free(log);
     free(xml);

@@ -19,6 +19,10 @@ struct nccl_readback;
 
 /* Collective; tuning: choices by size too. */
 int nccl_readback_open(struct nccl_readback **out, struct world *w, bool tuning, struct err *err);
+/* What NCCL writes from here on is of this communicator, until the next call: connections that are
+ * made with an operation do not say whose they are.  Costs a look at the log's length when it is
+ * another one than before; before open() and after close() nothing. */
+void nccl_readback_mark(const void *comm);
 /* Collective, after communicators were made (closed or not).  On rank 0 *p is the merged profile
  * with its findings, for t; on the others it is empty.  nccl_profile_free(p) in any case. */
 int nccl_readback_collect(struct nccl_readback *r, struct nccl_profile *p, const struct topo *t,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/nccl_guard.h"
+#include "probe/nccl_readback.h"
 #include "probe/nccl_wait.h"
 #include "probe/transport.h"
 #include "probe/watch.h"
@@ -136,6 +137,7 @@ static int connect_ctx(struct nccl_ctx *c, const struct group *g, struct err *er
     if (nccl_conn_get(&c->conn, g, err) < 0)
         return -1;
     c->side.comm = c->conn->comm;
+    nccl_readback_mark(c->side.comm);
     if (nccl_opts_now()->registration == NCCL_REG_NONE)
         return 0;
     nccl_memory_register(c, &s);
@@ -165,6 +167,7 @@ static int nccl_run(void *ctx, enum op op, size_t bytes, int n, double *sec, str
 
     if (nccl_job_make(&j, &c->side, op, bytes, err) < 0 || usable(c, op, err) < 0)
         return -1;
+    nccl_readback_mark(c->side.comm);
     j.stride = 0; /* as transport_mpi.c: the messages of a window share one buffer */
     watch_enter("%s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = connect_peers(c, &j, err);

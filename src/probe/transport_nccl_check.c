@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.h"
 #include "probe/hot.h"
+#include "probe/nccl_readback.h"
 #include "probe/nccl_wait.h"
 #include "probe/transport_nccl.h"
 #include "probe/verify.h"
@@ -275,6 +276,7 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
                      .step = &step,
                      .wrong = &wrong};
     struct moved m = nccl_job_moves(&c->side, &j);
+    nccl_readback_mark(c->side.comm);
     watch_enter("check of %s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = move(&l, &m, err);
     if (rc == 0)

@@ -90,6 +90,25 @@ nccl() {
     [[ $output == *"asked nvlink, used NET/IB on ranks 0, 3, 4"* ]]
 }
 
+@test "connections that are made late are of the pair that made them, not of the newest one" {
+    # Rank 0 receives from 1 on its host, then works with 4 on the other one, then sends to 1.
+    machine "${ib[@]}"
+    local round ranks
+    printf '# railgauge-plan 1\nround\tstage\top\tbytes_from\tbytes_to\tfactor\tepochs\tgroups\n' >plan.tsv
+    for round in "pair_bw 1>0" "pair_bw 0>4" "pair_bibw 1>0"; do
+        printf '%s\tisolated\t%s\t8\t8\t2\t0\t%s\n' "$((ranks++))" "${round% *}" "${round#* }" >>plan.tsv
+    done
+    run campaign --plan plan.tsv --no-retest
+    echo "$output"
+    [ "$status" -eq 0 ]
+    # The endpoints of each link, and what carries it.
+    jq -r '.nccl | .comms.rows as $comm | (.comms.columns | index("endpoints")) as $e |
+        .links.columns as $c | .links.rows[] | [$comm[.[$c | index("comm")]][$e][.[$c | index("from")], .[$c | index("to")]],
+            .[$c | index("via")]] | map(tostring) | join(" ")' c/topology.json | sort -u >links
+    cat links
+    [ "$(<links)" = $'0 1 P2P\n0 4 NET/IB\n1 0 P2P' ]
+}
+
 @test "sockets: proven; with a log of the user's own nothing is" {
     run campaign --path tcp
     echo "$output"

@@ -17,7 +17,7 @@ static struct nccl_profile read_log(const char *path)
     struct nccl_profile p;
     struct err err = {0};
 
-    if (nccl_log_read(&p, path, &err) < 0)
+    if (nccl_log_read(&p, path, NULL, 0, &err) < 0)
         fail_msg("%s", err.text);
     return p;
 }
@@ -256,7 +256,7 @@ static void no_file(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(nccl_log_read(&p, "tests/golden/nccl/absent.log", &err), -1);
+    assert_int_equal(nccl_log_read(&p, "tests/golden/nccl/absent.log", NULL, 0, &err), -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_true(strstr(err.text, "absent.log") != NULL);
 }
