@@ -240,9 +240,10 @@ uint64_t kernel_chain_at(size_t words, size_t steps)
     return (uint64_t)((unsigned __int128)chain_step(words) * steps % words);
 }
 
-int kernel_chase(const void *at, size_t steps, uint64_t *out, gpu_stream s, struct err *err)
+int kernel_chase(const void *at, uint64_t from, size_t steps, uint64_t *out, gpu_stream s,
+                 struct err *err)
 {
-    return launch(CHASE, 1, 32, (void *[]){&at, &steps, &out}, s, err);
+    return launch(CHASE, 1, 32, (void *[]){&at, &from, &steps, &out}, s, err);
 }
 
 int kernel_load(double seconds, int blocks, gpu_stream s, struct err *err)

@@ -342,9 +342,9 @@ KERNEL(256) rg_chain(uint64_t *at, size_t words, size_t step)
 }
 
 // Volatile loads pass by the cache of the multiprocessor, which peers' memory never enters.
-KERNEL(32) rg_chase(const uint64_t *at, size_t steps, uint64_t *out)
+KERNEL(32) rg_chase(const uint64_t *at, uint64_t from, size_t steps, uint64_t *out)
 {
-    uint64_t i = 0;
+    uint64_t i = from;
 
     if (thread_index() != 0)
         return;

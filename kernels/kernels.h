@@ -44,11 +44,13 @@ int kernel_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct e
  * in device memory.  `from` is a multiple of 16. */
 int kernel_read(const void *from, size_t bytes, uint64_t *out, gpu_stream s, struct err *err);
 /* chain: a permutation of `words` 8-byte indices in one cycle, each far from the one before; chase:
- * one thread follows `steps` of them, so that each load waits for the one before, and leaves the
- * index where it arrived in *out.  From 0, after n steps, kernel_chain_at() of n. */
+ * one thread follows `steps` of them from index `from` on, so that each load waits for the one
+ * before, and leaves the index where it arrived in *out.  From 0, after n steps, that is
+ * kernel_chain_at() of n: who goes on from there comes to memory that it has not touched. */
 uint64_t kernel_chain_at(size_t words, size_t steps);
 int kernel_chain(void *at, size_t words, gpu_stream s, struct err *err);
-int kernel_chase(const void *at, size_t steps, uint64_t *out, gpu_stream s, struct err *err);
+int kernel_chase(const void *at, uint64_t from, size_t steps, uint64_t *out, gpu_stream s,
+                 struct err *err);
 /* Keep `blocks` multiprocessors (0: all) busy with arithmetic for this long (compute beside which
  * communication is measured); 0 < seconds <= 60, anything else is EXIT_USAGE. */
 int kernel_load(double seconds, int blocks, gpu_stream s, struct err *err);

@@ -64,9 +64,18 @@ static int put_load(struct device_bench *b, gpu_stream s, struct err *err)
     return kernel_load(fmin(b->busy, LOAD_MAX), gpu_facts()->sms, s, err);
 }
 
+static uint64_t chased(const struct device_bench *b)
+{
+    return kernel_chain_at(b->bytes / 8, b->chased);
+}
+
+/* From where the last one ended: what one follows fits into the caches and would be found there. */
 static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
 {
-    return kernel_chase(b->from.at, CHASE_STEPS, (uint64_t *)(void *)b->word.at, s, err);
+    uint64_t from = chased(b);
+
+    b->chased += CHASE_STEPS;
+    return kernel_chase(b->from.at, from, CHASE_STEPS, (uint64_t *)(void *)b->word.at, s, err);
 }
 
 static int put_launch(struct device_bench *b, gpu_stream s, struct err *err)
@@ -148,18 +157,48 @@ static void set_limit(struct device_row *r, const struct figure *f, double pcie,
         device_none(r, note);
 }
 
-static int nothing_wrong(struct device_bench *b, struct err *err)
+/* What the kernel left in the word. */
+static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
 {
-    uint64_t wrong = 0;
-
-    if (gpu_copy(b->pinned.at, b->word.at, sizeof(wrong), b->stream[0], err) < 0 ||
+    if (gpu_copy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
         gpu_wait(b->stream[0], err) < 0)
         return -1;
-    memcpy(&wrong, b->pinned.at, sizeof(wrong));
+    memcpy(word, b->pinned.at, sizeof(*word));
+    return 0;
+}
+
+static int nothing_wrong(struct device_bench *b, struct err *err)
+{
+    uint64_t wrong;
+
+    if (read_word(b, &wrong, err) < 0)
+        return -1;
     if (wrong == UINT64_MAX)
         return 0;
     return err_set(err, "GPU %s: its memory is wrong: byte %llu of %zu is not the one written",
                    gpu_facts()->busid, (unsigned long long)wrong, b->bytes);
+}
+
+static int arrived(struct device_bench *b, struct err *err)
+{
+    uint64_t at;
+
+    if (read_word(b, &at, err) < 0)
+        return -1;
+    if (at == chased(b))
+        return 0;
+    return err_set(
+        err, "GPU %s: its memory is wrong: %zu steps along a chain lead to %llu, not %llu",
+        gpu_facts()->busid, b->chased, (unsigned long long)at, (unsigned long long)chased(b));
+}
+
+/* The chain, and then something else into the caches. */
+static int make_chain(struct device_bench *b, struct err *err)
+{
+    if (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
+        gpu_set(b->to.at, 0, b->bytes, b->stream[0], err) < 0)
+        return -1;
+    return gpu_wait(b->stream[0], err);
 }
 
 static int measure_figure(struct device_bench *b, struct device_row *r, const struct figure *f,
@@ -175,11 +214,11 @@ static int measure_figure(struct device_bench *b, struct device_row *r, const st
         device_none(r, why);
         return 0;
     }
-    if (f->kind == DEVICE_LOAD && (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
-                                   gpu_wait(b->stream[0], err) < 0))
+    if (f->kind == DEVICE_LOAD && make_chain(b, err) < 0)
         return -1;
     if (device_sample(b, f->put, f->beside, &sec, err) < 0 ||
-        (f->kind == DEVICE_CHECK && nothing_wrong(b, err) < 0))
+        (f->kind == DEVICE_CHECK && nothing_wrong(b, err) < 0) ||
+        (f->kind == DEVICE_LOAD && arrived(b, err) < 0))
         return -1;
     if (f->kind == DEVICE_H2D)
         b->busy = sec.median;

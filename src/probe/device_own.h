@@ -13,6 +13,7 @@ struct device_bench {
     struct gpu_clock *clock;
     struct gpu_buffer from, to, word, pinned, host[2];
     struct gemm_job *job; /* of the product being measured */
+    size_t chased;        /* steps along the chain */
     double busy;          /* s that a load beside a copy lasts */
     double *sec;
     int samples;

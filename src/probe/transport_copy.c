@@ -80,7 +80,7 @@ static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *
     int rc = 0;
 
     if (chases(op, bytes))
-        return kernel_chase(copy_chain(&c->memory, &c->memory.right), CHASE_STEPS,
+        return kernel_chase(copy_chain(&c->memory, &c->memory.right), 0, CHASE_STEPS,
                             (uint64_t *)(void *)c->word.at, c->stream, err);
     for (int i = 0; i < ops[op].copies && rc == 0; i++)
         rc = put_copy(c, bytes, err);

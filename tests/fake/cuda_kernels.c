@@ -98,7 +98,7 @@ static void chain(union argument *a)
 }
 static void chase(union argument *a)
 {
-    rg_chase(a[0].p, a[1].n, a[2].p);
+    rg_chase(a[0].p, a[1].n, a[2].n, a[3].p);
 }
 static void load(union argument *a)
 {
@@ -123,7 +123,7 @@ static const struct fake_kernel kernels[] = {
     {"rg_copy_bytes", "ppn", 2, false, copy_bytes},
     {"rg_read", "pnw", 1, false, read},
     {"rg_chain", "pnn", -1, false, chain},
-    {"rg_chase", "pnw", -1, true, chase},
+    {"rg_chase", "pnnw", -1, true, chase},
     {"rg_load", "np", -1, true, load},
 };
 

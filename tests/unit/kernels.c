@@ -264,9 +264,12 @@ static void a_chain_is_one_cycle_and_is_followed(void **state)
         }
         assert_true(steps == words[n]);
         for (size_t s = 0; s < 2 * words[n]; s += words[n] / 3 + 1) {
-            ok(kernel_chase(device.at, s, answer(), stream, &why));
+            ok(kernel_chase(device.at, 0, s, answer(), stream, &why));
             finish();
             assert_true(*answer() == kernel_chain_at(words[n], s));
+            ok(kernel_chase(device.at, *answer(), 5, answer(), stream, &why));
+            finish();
+            assert_true(*answer() == kernel_chain_at(words[n], s + 5));
         }
     }
 }
