@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/hostlist.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/slots.h"
 #include "probe/watch_listen.h"
 
 extern char **environ;
@@ -95,45 +95,79 @@ static int ranks_here(void)
     return cores < 2 ? 2 : cores > 4 ? 4 : cores;
 }
 
+/* Inside an allocation of a scheduler mpirun uses all hosts that it has. */
+static bool in_allocation(void)
+{
+    static const char *const scheduled[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
+
+    for (int i = 0; scheduled[i]; i++)
+        if (getenv(scheduled[i]))
+            return true;
+    return false;
+}
+
+/* -H host:ranks,... of --hosts; *ranks is how many that are. */
+static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
+{
+    struct slots s;
+    char *list = mem_strdup("");
+
+    int rc = slots_read(&s, hosts, err);
+    if (rc == 0)
+        rc = slots_deal(&s, ranks, err);
+    for (int i = 0; rc == 0 && i < s.hosts; i++) {
+        char *more = mem_printf("%s%s%s:%d", list, i ? "," : "", s.host[i], s.slot[i]);
+        free(list);
+        list = more;
+    }
+    if (rc == 0) {
+        add(w, "-H");
+        add(w, list);
+    }
+    free(list);
+    slots_free(&s);
+    return rc;
+}
+
+/* All ranks are on this host, and nobody has told Open MPI what to take: without sockets it starts
+ * sooner, and Open MPI 5 does not print a line of its tcp module for each pair of interfaces. */
+static bool needs_no_sockets(const struct launch *l)
+{
+    return !l->hosts && !in_allocation() && !getenv("OMPI_MCA_btl") && !getenv("OMPI_MCA_pml");
+}
+
 /* mpirun of Open MPI.  Ranks may outnumber cores: they yield while they wait and are not bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
     static const char *const fixed[] = {"--oversubscribe",     "--bind-to", "none", "--mca",
                                         "mpi_yield_when_idle", "1",         NULL};
-    char **host = NULL, number[16];
-    int hosts = 0, ranks = l->ranks;
+    struct words hosts = {NULL, 0};
+    char number[16];
+    int ranks = l->hosts || l->ranks ? l->ranks : ranks_here();
 
-    if (l->hosts && hostlist_expand(&host, &hosts, l->hosts, err) < 0)
+    if (l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0) {
+        free_words(&hosts);
         return -1;
-    if (!ranks)
-        ranks = l->hosts ? hosts : ranks_here();
+    }
     add(w, "mpirun");
     snprintf(number, sizeof(number), "%d", ranks);
     add(w, "-n");
     add(w, number);
     for (int i = 0; fixed[i]; i++)
         add(w, fixed[i]);
+    if (needs_no_sockets(l))
+        add_split(w, "--mca btl ^tcp");
     if (geteuid() == 0)
         add(w, "--allow-run-as-root");
-    if (hosts) {
-        char *list = mem_strdup("");
-        int slots = (ranks + hosts - 1) / hosts;
-        for (int i = 0; i < hosts; i++) {
-            char *more = mem_printf("%s%s%s:%d", list, i ? "," : "", host[i], slots);
-            free(list);
-            list = more;
-        }
-        add(w, "-H");
-        add(w, list);
-        if (l->dir) {
-            add(w, "-x");
-            add(w, "RAILGAUGE_WATCH");
-            add(w, "-x");
-            add(w, "RAILGAUGE_PROGRESS");
-        }
-        free(list);
+    for (int i = 0; i < hosts.count; i++)
+        add(w, hosts.word[i]);
+    if (l->hosts && l->dir) {
+        add(w, "-x");
+        add(w, "RAILGAUGE_WATCH");
+        add(w, "-x");
+        add(w, "RAILGAUGE_PROGRESS");
     }
-    hostlist_free(host, hosts);
+    free_words(&hosts);
     return 0;
 }
 
@@ -262,23 +296,17 @@ static void wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, in
         listen_turn(watch, 20);
 }
 
-/* Are all hosts known?  Inside an allocation of a scheduler mpirun uses all that it has. */
+/* Are all hosts known?  A launcher of the user's or an allocation may have others. */
 static void choose_address(const struct launch *l, char out[64], struct err *err)
 {
-    static const char *const scheduled[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", NULL};
-    char **host = NULL, *here = (char *)"localhost";
-    int hosts = 0;
-    bool unknown = l->command != NULL;
+    struct slots s = {NULL, NULL, 0};
+    char *here = (char *)"localhost";
 
-    for (int i = 0; scheduled[i]; i++)
-        unknown = unknown || getenv(scheduled[i]);
-    if (l->hosts && hostlist_expand(&host, &hosts, l->hosts, err) < 0)
-        hosts = 0;
-    if (hosts)
-        listen_address(host, hosts, out);
+    if (l->hosts && slots_read(&s, l->hosts, err) == 0)
+        listen_address(s.host, s.hosts, out);
     else
-        listen_address(&here, !unknown, out);
-    hostlist_free(host, hosts);
+        listen_address(&here, !l->command && !in_allocation(), out);
+    slots_free(&s);
 }
 
 /* The ranks learn from the environment where to go.  Without a watch the campaign goes on. */

@@ -12,7 +12,8 @@
 enum { HOSTS = 0x700, LAUNCH };
 
 static const struct argp_option options[] = {
-    {"hosts", HOSTS, "LIST", 0, "run on these hosts: n[01-18],login (default: this machine)", 4},
+    {"hosts", HOSTS, "LIST|FILE", 0,
+     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)", 4},
     {"launch", LAUNCH, "COMMAND", 0, "put these words before the MPI program instead of mpirun", 4},
     {0},
 };

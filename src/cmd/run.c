@@ -38,10 +38,12 @@ static const struct opt options[] = {
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
      "GPU, else mpi)",
      OPT_INTO(struct args, chain.transport), .group = 1},
-    {"hosts", 0, "LIST", "run on these hosts: n[01-18],login (default: this machine)",
+    {"hosts", 0, "LIST|FILE",
+     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
      OPT_INTO(struct args, chain.launch.hosts), .group = 1},
     {"ranks", 0, "N",
-     "ranks (default: one a core here, at least 2 and at most 4; one a host with --hosts)",
+     "ranks (default: one a core here, at least 2 and at most 4; with --hosts what it says, or one "
+     "a host)",
      OPT_INT(struct args, chain.launch.ranks, 2, 1 << 20), .group = 1},
     {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
      OPT_INTO(struct args, chain.launch.command), .group = 1},
@@ -82,7 +84,7 @@ static const struct command command = {
         "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
         "\vExamples:\n"
         "  railgauge run                                 this machine, over MPI\n"
-        "  railgauge run --hosts n[01-18] --ranks 72     18 hosts with 4 GPUs each\n"
+        "  railgauge run --hosts n[01-18]:4              18 hosts with 4 GPUs each\n"
         "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
         "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
         "  railgauge run --resume -o campaign            measure only what is missing\n\n"
