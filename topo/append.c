@@ -74,7 +74,7 @@ int topo_append(struct topo *to, const struct topo *from, struct err *err)
                      first_nic);
     for (int i = 0; i < from->claims; i++) {
         const struct claim *c = &from->claim[i];
-        claim_add(to, c->source, c->level, c->origin, c->group, c->host, c->hosts);
+        claim_copy(to, c);
     }
     for (int i = 0; i < from->unseens; i++)
         topo_unseen(to, from->unseen[i].what, "%s", from->unseen[i].why);

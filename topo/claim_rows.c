@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* claim_rows.c - the tables "claims" and "spines" of topology.json: groups of hosts by name. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/claim.h"
 #include "topo/topo_file.h"
 
@@ -21,10 +23,31 @@ static json_t *hosts_json(char *const *host, int hosts)
     return out;
 }
 
+/* "spine+1" is a tier of switches above the spine. */
+static json_t *level_json(const struct claim *c)
+{
+    return c->above ? json_sprintf("%s+%d", level_name[c->level], c->above)
+                    : json_string(level_name[c->level]);
+}
+
 json_t *claim_row(const struct claim *c)
 {
-    return json_pack("[s, s, s, s, o]", source_name[c->source], level_name[c->level], c->origin,
-                     c->group, hosts_json(c->host, c->hosts));
+    return json_pack("[s, o, s, s, o]", source_name[c->source], level_json(c), c->origin, c->group,
+                     hosts_json(c->host, c->hosts));
+}
+
+static int load_level(const struct table *b, int col, int *level, int *above)
+{
+    const char *text = json_string_value(json_array_get(b->row, (size_t)col));
+    size_t spine = strlen(level_name[LEVEL_SPINE]);
+
+    *above = 0;
+    *level = LEVEL_SPINE;
+    if (!text || strncmp(text, level_name[LEVEL_SPINE], spine) != 0 || text[spine] != '+')
+        return cell_name(b, col, level_name, LEVEL_COUNT, level);
+    if (units_int(above, text + spine + 1, 1, CLAIM_ABOVE, NULL) < 0)
+        return cell_bad(b, col, "no tier of switches above the spine");
+    return 0;
 }
 
 static int load_hosts(const struct table *b, int col, char ***host, int *hosts)
@@ -48,15 +71,15 @@ int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err 
     if (table_open(&b, path, "claims", table, claim_columns, CLAIM_COLUMNS, err) < 0)
         return -1;
     while (table_next(&b, CLAIM_COLUMNS, &rc)) {
-        int source, level, hosts;
+        int source, level, above, hosts;
         const char *origin, *group;
         char **host;
         if (cell_name(&b, 0, source_name, SOURCE_COUNT, &source) < 0 ||
-            cell_name(&b, 1, level_name, LEVEL_COUNT, &level) < 0 ||
-            cell_text(&b, 2, NAME, false, &origin) < 0 ||
+            load_level(&b, 1, &level, &above) < 0 || cell_text(&b, 2, NAME, false, &origin) < 0 ||
             cell_text(&b, 3, NAME, false, &group) < 0 || load_hosts(&b, 4, &host, &hosts) < 0)
             return -1;
         claim_add(t, (enum source)source, (enum level)level, origin, group, host, hosts);
+        t->claim[t->claims - 1].above = above;
         hostlist_free(host, hosts);
     }
     return rc;

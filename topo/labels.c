@@ -11,49 +11,49 @@ enum { VALUE_LEN = 255 }; /* of the name of a group in topology.json */
 
 #define AWS "topology.k8s.aws/network-node-layer"
 const struct label_rule label_rule[] = {
-    {"nvidia.com/gpu.clique", LEVEL_DOMAIN, NULL},
-    {"accelerator.topograph.run/domain", LEVEL_DOMAIN, NULL},
-    {"network.topology.nvidia.com/accelerator", LEVEL_DOMAIN, NULL},
-    {"network.topology.kubernetes.io/accelerator", LEVEL_DOMAIN, NULL},
-    {"topology.k8s.aws/ultraserver-id", LEVEL_DOMAIN, NULL},
-    {"ds.coreweave.com/nvlink.domain", LEVEL_DOMAIN, NULL},
-    {"oci.oraclecloud.com/host.gpu_memory_fabric_id", LEVEL_DOMAIN, NULL},
+    {"nvidia.com/gpu.clique", LEVEL_DOMAIN, NULL, 0},
+    {"accelerator.topograph.run/domain", LEVEL_DOMAIN, NULL, 0},
+    {"network.topology.nvidia.com/accelerator", LEVEL_DOMAIN, NULL, 0},
+    {"network.topology.kubernetes.io/accelerator", LEVEL_DOMAIN, NULL, 0},
+    {"topology.k8s.aws/ultraserver-id", LEVEL_DOMAIN, NULL, 0},
+    {"ds.coreweave.com/nvlink.domain", LEVEL_DOMAIN, NULL, 0},
+    {"oci.oraclecloud.com/host.gpu_memory_fabric_id", LEVEL_DOMAIN, NULL, 0},
 
-    {"accelerator.topograph.run/sub-domain", LEVEL_RACK, NULL},
-    {"cloud.google.com/gce-topology-subblock", LEVEL_RACK, NULL},
-    {"oci.oraclecloud.com/host.rack_id", LEVEL_RACK, NULL},
-    {"node.coreweave.cloud/rack", LEVEL_RACK, NULL},
+    {"accelerator.topograph.run/sub-domain", LEVEL_RACK, NULL, 0},
+    {"cloud.google.com/gce-topology-subblock", LEVEL_RACK, NULL, 0},
+    {"oci.oraclecloud.com/host.rack_id", LEVEL_RACK, NULL, 0},
+    {"node.coreweave.cloud/rack", LEVEL_RACK, NULL, 0},
 
-    {"fabric.topograph.run/tier-0", LEVEL_LEAF, NULL},
-    {"network.topology.nvidia.com/leaf", LEVEL_LEAF, NULL},
-    {"network.topology.nvidia.com/block", LEVEL_LEAF, NULL},
-    {"network.topology.kubernetes.io/block", LEVEL_LEAF, NULL},
-    {AWS "-4", LEVEL_LEAF, AWS},
-    {AWS "-3", LEVEL_SPINE, AWS},
-    {AWS "-2", LABEL_WIDE, AWS},
-    {AWS "-1", LABEL_WIDE, AWS},
-    {"oci.oraclecloud.com/rdma.local_block_id", LEVEL_LEAF, NULL},
-    {"ib.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL},
-    {"backend.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL},
+    {"fabric.topograph.run/tier-0", LEVEL_LEAF, NULL, 0},
+    {"network.topology.nvidia.com/leaf", LEVEL_LEAF, NULL, 0},
+    {"network.topology.nvidia.com/block", LEVEL_LEAF, NULL, 0},
+    {"network.topology.kubernetes.io/block", LEVEL_LEAF, NULL, 0},
+    {AWS "-4", LEVEL_LEAF, AWS, 0},
+    {AWS "-3", LEVEL_SPINE, AWS, 0},
+    {AWS "-2", LEVEL_SPINE, AWS, 1},
+    {AWS "-1", LEVEL_SPINE, AWS, 2},
+    {"oci.oraclecloud.com/rdma.local_block_id", LEVEL_LEAF, NULL, 0},
+    {"ib.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL, 0},
+    {"backend.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL, 0},
 
-    {"fabric.topograph.run/tier-1", LEVEL_SPINE, NULL},
-    {"network.topology.nvidia.com/spine", LEVEL_SPINE, NULL},
-    {"network.topology.kubernetes.io/spine", LEVEL_SPINE, NULL},
-    {"cloud.google.com/gce-topology-block", LEVEL_SPINE, NULL},
-    {"oci.oraclecloud.com/rdma.network_block_id", LEVEL_SPINE, NULL},
-    {"oci.oraclecloud.com/host.network_block_id", LEVEL_SPINE, NULL},
-    {"ib.coreweave.cloud/superpod", LEVEL_SPINE, NULL},
+    {"fabric.topograph.run/tier-1", LEVEL_SPINE, NULL, 0},
+    {"network.topology.nvidia.com/spine", LEVEL_SPINE, NULL, 0},
+    {"network.topology.kubernetes.io/spine", LEVEL_SPINE, NULL, 0},
+    {"cloud.google.com/gce-topology-block", LEVEL_SPINE, NULL, 0},
+    {"oci.oraclecloud.com/rdma.network_block_id", LEVEL_SPINE, NULL, 0},
+    {"oci.oraclecloud.com/host.network_block_id", LEVEL_SPINE, NULL, 0},
+    {"ib.coreweave.cloud/superpod", LEVEL_SPINE, NULL, 0},
 
-    {"fabric.topograph.run/tier-2", LABEL_WIDE, NULL},
-    {"fabric.topograph.run/tier-3", LABEL_WIDE, NULL},
-    {"network.topology.nvidia.com/core", LABEL_WIDE, NULL},
-    {"network.topology.nvidia.com/datacenter", LABEL_WIDE, NULL},
-    {"network.topology.kubernetes.io/datacenter", LABEL_WIDE, NULL},
-    {"topology.k8s.aws/capacity-block-id", LABEL_WIDE, NULL},
-    {"oci.oraclecloud.com/rdma.hpc_island_id", LABEL_WIDE, NULL},
-    {"ib.coreweave.cloud/fabric", LABEL_WIDE, NULL},
-    {"backend.coreweave.cloud/fabric", LABEL_WIDE, NULL},
-    {"topology.kubernetes.io/zone", LABEL_WIDE, NULL},
+    {"fabric.topograph.run/tier-2", LEVEL_SPINE, NULL, 1},
+    {"fabric.topograph.run/tier-3", LEVEL_SPINE, NULL, 2},
+    {"network.topology.nvidia.com/core", LEVEL_SPINE, NULL, 1},
+    {"network.topology.nvidia.com/datacenter", LEVEL_SPINE, NULL, 1},
+    {"network.topology.kubernetes.io/datacenter", LEVEL_SPINE, NULL, 1},
+    {"topology.k8s.aws/capacity-block-id", LABEL_WIDE, NULL, 0},
+    {"oci.oraclecloud.com/rdma.hpc_island_id", LEVEL_SPINE, NULL, 1},
+    {"ib.coreweave.cloud/fabric", LEVEL_SPINE, NULL, 1},
+    {"backend.coreweave.cloud/fabric", LEVEL_SPINE, NULL, 1},
+    {"topology.kubernetes.io/zone", LEVEL_SPINE, NULL, 2},
 };
 const int label_rules = sizeof(label_rule) / sizeof(*label_rule);
 
@@ -124,7 +124,7 @@ int label_facts_add(struct label_facts *f, const char *host, const json_t *label
 
 /* Facts of one row as groups in the order in which they appear. */
 static void claim_row_facts(struct label_facts *f, const struct label_row *row, enum source source,
-                            enum level level, const char *origin)
+                            const struct label_rule *rule, const char *origin)
 {
     struct topo words; /* interns values */
     struct hosts {
@@ -141,8 +141,9 @@ static void claim_row_facts(struct label_facts *f, const struct label_row *row, 
         MEM_PUSH(group[g].name, group[g].count) = row->fact[i].host;
     }
     for (int g = 0; g < groups; g++) {
-        claim_add(f->t, source, level, origin, words.group[LEVEL_RACK].name[g], group[g].name,
-                  group[g].count);
+        claim_add(f->t, source, (enum level)rule->level, origin, words.group[LEVEL_RACK].name[g],
+                  group[g].name, group[g].count);
+        f->t->claim[f->t->claims - 1].above = rule->above;
         free(group[g].name);
     }
     free(group);
@@ -160,10 +161,10 @@ int label_facts_claim(struct label_facts *f, enum source source)
             continue;
         told++;
         if (rule->level == LABEL_WIDE)
-            topo_unseen(f->t, origin, "said of %d nodes, wider than a spine: not kept",
+            topo_unseen(f->t, origin, "said of %d nodes, no place among switches: not kept",
                         f->row[r].facts);
         else
-            claim_row_facts(f, &f->row[r], source, (enum level)rule->level, origin);
+            claim_row_facts(f, &f->row[r], source, rule, origin);
     }
     return told;
 }

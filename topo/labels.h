@@ -21,7 +21,7 @@
 
 #include "topo/topo.h"
 
-enum { LABEL_WIDE = -1 }; /* instead of a level: wider than all of ours */
+enum { LABEL_WIDE = -1 }; /* instead of a level: of no tier of switches */
 
 struct label_rule {
     const char *key;
@@ -29,6 +29,7 @@ struct label_rule {
     /* Rows with the same origin are rungs, the nearest first: the first key that a node has takes
      * the level of the first row, its next one that of the second.  NULL: the key alone. */
     const char *origin;
+    int above; /* tiers wider than a spine, see struct claim */
 };
 extern const struct label_rule label_rule[]; /* within a level the most trusted first */
 extern const int label_rules;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/claim.h"
 #include "topo/net_topo.h"
 #include "topo/net_view.h"
 
@@ -117,40 +118,64 @@ static void tell_seat(struct topo *t, const struct by_host *b, const struct net_
     tell_nic(&t->nic[at], s->leaf_port, guid, c->Bps, v->label[s->leaf]);
 }
 
-/* The only leaf of each host's NICs as index into t->nic; -1: none, -2: several. */
-static int *only_leaf(const struct topo *t)
+/* The group of leaves of hosts that nobody claimed when the network was read, because GUIDs that
+ * were told later give them their adapters; -1: none. */
+static int *groups_of(const struct topo *t, const struct net_view *v)
 {
-    int *only = mem_calloc((size_t)t->hosts + 1, sizeof(*only));
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), sets;
+    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
+    struct claim_set *s = claim_sets_at(t, LEVEL_LEAF, &sets);
 
-    for (int h = 0; h < t->hosts; h++)
-        only[h] = -1;
-    for (int i = 0; i < t->nics; i++) {
-        const struct nic *n = &t->nic[i];
-        if (n->leaf_source != SOURCE_IBNET)
-            continue;
-        if (only[n->host] == -1)
-            only[n->host] = i;
-        else if (only[n->host] < 0 || strcmp(t->nic[only[n->host]].leaf, n->leaf) != 0)
-            only[n->host] = -2;
+    for (int i = 0; i < sets; i++) {
+        int *by = claim_set_of(&s[i], t);
+        for (int h = 0; h < t->hosts && s[i].source == SOURCE_IBNET; h++)
+            claimed[h] |= by[h] >= 0;
+        free(by);
     }
-    return only;
+    for (int h = 0; h < t->hosts; h++)
+        of[h] = -1;
+    for (int g = 0; g < v->groups; g++)
+        for (int i = 0; i < v->group[g].hosts; i++) {
+            int h = topo_find_host(t, v->host[v->group[g].host[i]].name);
+            if (h >= 0 && of[h] < 0 && !claimed[h])
+                of[h] = g;
+        }
+    claim_sets_free(s, sets);
+    free(claimed);
+    return of;
 }
 
-static bool tell_endpoints(struct topo *t)
+static void set_leaf(struct topo *t, struct endpoint *e, const char *leaf)
 {
-    int *only = only_leaf(t);
-    bool changed = false;
+    e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, leaf);
+    e->source[LEVEL_LEAF] = SOURCE_IBNET;
+}
+
+/* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
+ * group of leaves, as claims_apply() does for those that are claimed. */
+static bool tell_endpoints(struct topo *t, const struct net_view *v)
+{
+    bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;
+    int *of = groups_of(t, v);
 
     for (int i = 0; i < t->endpoints; i++) {
         struct endpoint *e = &t->endpoint[i];
-        int nic = e->nic >= 0 ? e->nic : only[e->place.at[LEVEL_HOST]];
-        if (nic < 0 || t->nic[nic].leaf_source != SOURCE_IBNET || e->place.at[LEVEL_LEAF] >= 0)
+        const struct nic *n = e->nic >= 0 ? &t->nic[e->nic] : NULL;
+        if (n && n->leaf_source == SOURCE_IBNET && e->place.at[LEVEL_LEAF] < 0) {
+            set_leaf(t, e, n->leaf);
+            changed = true;
+        }
+        told[e->place.at[LEVEL_HOST]] |= e->place.at[LEVEL_LEAF] >= 0;
+    }
+    for (int i = 0; i < t->endpoints; i++) {
+        int h = t->endpoint[i].place.at[LEVEL_HOST];
+        if (told[h] || of[h] < 0)
             continue;
-        e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, t->nic[nic].leaf);
-        e->source[LEVEL_LEAF] = SOURCE_IBNET;
+        set_leaf(t, &t->endpoint[i], v->group[of[h]].name);
         changed = true;
     }
-    free(only);
+    free(told);
+    free(of);
     return changed;
 }
 
@@ -168,7 +193,7 @@ void net_apply(struct topo *t)
             tell_seat(t, &b, &v, &v.seat[i]);
     free(b.first);
     free(b.nic);
-    net_view_free(&v);
-    if (tell_endpoints(t))
+    if (tell_endpoints(t, &v))
         topo_default_tiers(t);
+    net_view_free(&v);
 }

@@ -151,8 +151,8 @@ static int root_of(int *up, int i)
     return i;
 }
 
-/* Leaves and second-tier switches that are joined without going higher. */
-static int *pods(const struct net *n)
+/* Leaves and switches that are joined without going higher than a tier. */
+static int *pods(const struct net *n, int tier)
 {
     int *up = mem_calloc((size_t)n->nodes + 1, sizeof(*up));
 
@@ -160,8 +160,8 @@ static int *pods(const struct net *n)
         up[i] = i;
     for (int i = 0; i < n->cables; i++) {
         int a = n->cable[i].a, b = n->cable[i].b;
-        if (n->node[a].tier < 0 || n->node[b].tier < 0 || n->node[a].tier > 1 ||
-            n->node[b].tier > 1)
+        if (n->node[a].tier < 0 || n->node[b].tier < 0 || n->node[a].tier > tier ||
+            n->node[b].tier > tier)
             continue;
         a = root_of(up, a);
         b = root_of(up, b);
@@ -172,8 +172,8 @@ static int *pods(const struct net *n)
     return up;
 }
 
-/* A group's pods as text to compare, and the labels of their second-tier switches as a name. */
-static char *pods_of(const struct net_view *v, const struct net_group *g, const int *pod,
+/* A group's pods as text to compare, and the labels of their highest switches as a name. */
+static char *pods_of(const struct net_view *v, const struct net_group *g, const int *pod, int tier,
                      char **name)
 {
     char **label = mem_calloc((size_t)v->net->nodes + 1, sizeof(*label)), *key = mem_strdup("");
@@ -188,7 +188,7 @@ static char *pods_of(const struct net_view *v, const struct net_group *g, const 
             free(key);
             key = longer;
         }
-        if (v->net->node[i].tier == 1 && in[pod[i]])
+        if (v->net->node[i].tier == tier && in[pod[i]])
             label[labels++] = v->label[i];
     }
     *name = labels ? mem_printf("%s%s%s", label[0], labels > 1 ? ".." : "",
@@ -199,15 +199,17 @@ static char *pods_of(const struct net_view *v, const struct net_group *g, const 
     return key;
 }
 
-static void claim_spines(struct topo *t, const struct net_view *v, const char *origin)
+/* Groups of hosts by what joins them up to a tier; false: in each part it joins all. */
+static bool claim_tier(struct topo *t, const struct net_view *v, const char *origin, int tier)
 {
-    int *pod = pods(v->net), *of = mem_calloc((size_t)v->groups + 1, sizeof(*of)), first = 0;
+    int *pod = pods(v->net, tier), *of = mem_calloc((size_t)v->groups + 1, sizeof(*of)), first = 0;
     char **name = mem_calloc((size_t)v->groups + 1, sizeof(*name));
+    bool any = false;
     struct topo words;
 
     topo_init(&words);
     for (int g = 0; g < v->groups; g++) {
-        char *key = pods_of(v, &v->group[g], pod, &name[g]);
+        char *key = pods_of(v, &v->group[g], pod, tier, &name[g]);
         of[g] = topo_add_group(&words, LEVEL_LEAF, key);
         free(key);
     }
@@ -220,10 +222,15 @@ static void claim_spines(struct topo *t, const struct net_view *v, const char *o
             int k = g;
             while (of[k] != of[i])
                 k++;
-            for (int h = 0; h < v->group[i].hosts; h++)
-                claim_host(t, SOURCE_IBNET, LEVEL_SPINE, from, name[k],
-                           v->host[v->group[i].host[h]].name);
+            for (int h = 0; h < v->group[i].hosts; h++) {
+                const char *host = v->host[v->group[i].host[h]].name;
+                if (tier == 1)
+                    claim_host(t, SOURCE_IBNET, LEVEL_SPINE, from, name[k], host);
+                else
+                    claim_above(t, SOURCE_IBNET, tier - 1, from, name[k], host);
+            }
         }
+        any = any || several;
         free(from);
     }
     for (int g = 0; g < v->groups; g++)
@@ -232,6 +239,7 @@ static void claim_spines(struct topo *t, const struct net_view *v, const char *o
     free(name);
     free(of);
     free(pod);
+    return any;
 }
 
 void net_claim(struct topo *t, const struct net *n, const char *origin)
@@ -240,6 +248,7 @@ void net_claim(struct topo *t, const struct net *n, const char *origin)
 
     net_view_make(&v, n, t);
     claim_leaves(t, &v, origin);
-    claim_spines(t, &v, origin);
+    for (int tier = 1; tier <= 1 + CLAIM_ABOVE && claim_tier(t, &v, origin, tier); tier++)
+        ;
     net_view_free(&v);
 }

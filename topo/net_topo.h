@@ -10,13 +10,14 @@
 void net_hosts(struct net *n, const struct topo *t);
 
 /* Claims of n: LEVEL_LEAF, a group of leaves and its hosts; LEVEL_SPINE, groups below the same
- * second-tier switches, where there are several.  The part with most hosts is `origin`, others are
- * "ORIGIN subnet 2" ... */
+ * second-tier switches, and so on above, where there are several.  The part with most hosts is
+ * `origin`, others are "ORIGIN subnet 2" ... */
 void net_claim(struct topo *t, const struct net *n, const char *origin);
 
 /* From t->net, all of SOURCE_IBNET: hosts of HCAs; leaf, leaf_port, GUID and rate of NICs, which
  * are added where the host has none of that device; of endpoints the leaf of their nearest NIC, or
- * the only one of their host.  What is there stays.  Again is harmless. */
+ * the group of leaves of a host of which that is not known.  What is there stays.  Again is
+ * harmless. */
 void net_apply(struct topo *t);
 
 #endif

@@ -120,31 +120,130 @@ static char *spine_name(char *const *up, int ups)
     return name;
 }
 
-/* Leaves below the same switches are one spine. */
-static void claim_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
+/* Switches while their heights are found: leaves are 0, others one above their highest child. */
+struct heights {
+    const struct slurm_topology *t;
+    int **up, *ups; /* those above each */
+    int *of, top;
+};
+
+static void heights_make(struct heights *h, const struct slurm_topology *t)
 {
-    char ***up = mem_calloc((size_t)t->units + 1, sizeof(*up)); /* names of those above */
-    int *ups = mem_calloc((size_t)t->units + 1, sizeof(*ups));
+    size_t room = (size_t)t->units + 1;
+    int *below = mem_calloc(room, sizeof(int)), *ready = mem_calloc(room, sizeof(int)), n = 0;
     struct topo names;
 
+    *h = (struct heights){t, mem_calloc(room, sizeof(*h->up)), mem_calloc(room, sizeof(int)),
+                          mem_calloc(room, sizeof(int)), 0};
     topo_init(&names);
     for (int u = 0; u < t->units; u++)
         topo_add_group(&names, LEVEL_LEAF, t->unit[u].name);
-    for (int u = 0; u < t->units; u++)
+    for (int u = 0; u < t->units; u++) {
+        below[u] = t->unit[u].children;
         for (int k = 0; k < t->unit[u].children; k++) {
             int child = topo_add_group(&names, LEVEL_LEAF, t->unit[u].child[k]);
-            MEM_PUSH(up[child], ups[child]) = t->unit[u].name;
+            MEM_PUSH(h->up[child], h->ups[child]) = u;
         }
-    for (int u = 0; u < t->units; u++) {
-        char *group = spine_name(up[u], ups[u]);
-        for (int k = 0; ups[u] && !t->unit[u].children && k < t->unit[u].nodes; k++)
-            claim_host(to, SOURCE_SLURM, LEVEL_SPINE, origin, group, t->unit[u].node[k]);
-        free(group);
-        free(up[u]);
+        if (!below[u])
+            ready[n++] = u;
     }
+    for (int i = 0; i < n; i++) /* there are no circles: slurm_check() */
+        for (int k = 0; k < h->ups[ready[i]]; k++) {
+            int u = h->up[ready[i]][k];
+            h->of[u] = h->of[ready[i]] >= h->of[u] ? h->of[ready[i]] + 1 : h->of[u];
+            h->top = h->of[u] > h->top ? h->of[u] : h->top;
+            if (--below[u] == 0)
+                ready[n++] = u;
+        }
     topo_free(&names);
-    free(ups);
-    free(up);
+    free(ready);
+    free(below);
+}
+
+static void heights_free(struct heights *h)
+{
+    for (int u = 0; u < h->t->units; u++)
+        free(h->up[u]);
+    free(h->up);
+    free(h->ups);
+    free(h->of);
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const int *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* All switches above a leaf into list[], each once; seen[] holds the mark of those that are. */
+static int all_above(const struct heights *h, int leaf, int *list, int *seen)
+{
+    int n = 0;
+
+    for (int i = -1; i < n; i++) {
+        int u = i < 0 ? leaf : list[i];
+        for (int k = 0; k < h->ups[u]; k++)
+            if (seen[h->up[u][k]] != leaf + 1) {
+                seen[h->up[u][k]] = leaf + 1;
+                list[n++] = h->up[u][k];
+            }
+    }
+    if (n)
+        qsort(list, (size_t)n, sizeof(*list), by_number);
+    return n;
+}
+
+/* group[height]: what a leaf is below at each height, where nothing is that of the height below. */
+static void groups_of(const struct heights *h, int leaf, int *list, int *seen, char **group)
+{
+    int n = all_above(h, leaf, list, seen);
+    char **name = mem_calloc((size_t)n + 1, sizeof(*name));
+
+    group[0] = mem_strdup(h->t->unit[leaf].name);
+    for (int height = 1; height <= h->top; height++) {
+        int names = 0;
+        for (int i = 0; i < n; i++)
+            if (h->of[list[i]] == height)
+                name[names++] = h->t->unit[list[i]].name;
+        group[height] = names ? spine_name(name, names) : mem_strdup(group[height - 1]);
+    }
+    free(name);
+}
+
+/* What is below the same switches is a spine, or wider by so many tiers: all but a last tier that
+ * holds everything. */
+static void claim_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
+{
+    int *list = mem_calloc((size_t)t->units + 1, sizeof(int));
+    int *seen = mem_calloc((size_t)t->units + 1, sizeof(int));
+    char **group = mem_calloc((size_t)t->units + 1, sizeof(*group));
+    struct heights h;
+
+    heights_make(&h, t);
+    if (h.top > 1 + CLAIM_ABOVE) {
+        topo_unseen(to, origin, "%d tiers of switches: those above the %dth are not kept",
+                    h.top + 1, 2 + CLAIM_ABOVE);
+        h.top = 1 + CLAIM_ABOVE;
+    }
+    for (int u = 0; u < t->units; u++) {
+        if (t->unit[u].children)
+            continue;
+        groups_of(&h, u, list, seen, group);
+        for (int height = 0; height <= h.top; free(group[height++]))
+            for (int k = 0; height && h.ups[u] && k < t->unit[u].nodes; k++)
+                if (height == 1)
+                    claim_host(to, SOURCE_SLURM, LEVEL_SPINE, origin, group[height],
+                               t->unit[u].node[k]);
+                else
+                    claim_above(to, SOURCE_SLURM, height - 1, origin, group[height],
+                                t->unit[u].node[k]);
+    }
+    claims_drop_whole(to, SOURCE_SLURM, origin);
+    heights_free(&h);
+    free(group);
+    free(seen);
+    free(list);
 }
 
 static void claim_units(const struct slurm_topology *t, const char *origin, struct topo *to)

@@ -78,8 +78,8 @@ int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list
 int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err);
 
 /* Claims of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
- * above them spines (a leaf below several: all of these together).  origin is the file's name, in
- * topology.yaml with the topology's. */
+ * above them spines (a leaf below several: all of these together), as are the tiers above.  origin
+ * is the file's name, in topology.yaml with the topology's. */
 void slurm_claims(const struct slurm_file *f, struct topo *t);
 /* The row of topo/sources.c. */
 int slurm_read(struct topo *t, int host, const char *path, struct err *err);

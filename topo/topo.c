@@ -227,7 +227,7 @@ void topo_copy(struct topo *to, const struct topo *from)
         MEM_PUSH(to->trial, to->trials) = from->trial[i];
     for (int i = 0; i < from->claims; i++) {
         const struct claim *c = &from->claim[i];
-        claim_add(to, c->source, c->level, c->origin, c->group, c->host, c->hosts);
+        claim_copy(to, c);
     }
     to->net = net_copy(from->net);
     for (int i = 0; i < from->unseens; i++)

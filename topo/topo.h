@@ -125,6 +125,8 @@ struct claim {
     char *group;  /* name of the group */
     char **host;  /* owned names */
     int hosts;
+    int above; /* of LEVEL_SPINE: so many tiers of switches wider than a spine; 0: the level itself
+                */
 };
 
 /* --- what NVML tells of a GPU; -1 (texts: "") is "not told" everywhere --- */

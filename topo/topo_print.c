@@ -127,9 +127,13 @@ static void print_claims(FILE *f, const struct topo *t)
         for (int k = 0; k < s[i].claims; k++)
             names[k] = s[i].claim[k]->group;
         char *list = short_list(names, s[i].claims);
-        fprintf(f, "%-10s %d %s by %s %s: %s\n", i ? "" : "declared", s[i].claims,
-                s[i].claims == 1 ? level_name[s[i].level] : many[s[i].level],
-                source_name[s[i].source], s[i].origin, list);
+        char *height = s[i].above ? mem_printf(" %d above spines", s[i].above) : mem_strdup("");
+        fprintf(f, "%-10s %d %s%s by %s %s: %s\n", i ? "" : "declared", s[i].claims,
+                s[i].above         ? units_plural(s[i].claims, "group", "groups")
+                : s[i].claims == 1 ? level_name[s[i].level]
+                                   : many[s[i].level],
+                height, source_name[s[i].source], s[i].origin, list);
+        free(height);
         free(list);
         free(names);
     }

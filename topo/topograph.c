@@ -13,9 +13,6 @@
 
 enum { NAME_LEN = 255 };
 
-static const enum level kept[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
-enum { KEPT = sizeof(kept) / sizeof(*kept) };
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -54,9 +51,9 @@ int topograph_node(struct topograph *m, const char *name)
 
 /* --- claims --- */
 
-void topograph_join(struct topograph *m, enum level level, const char *group, const char *host)
+void topograph_join(struct topograph *m, int place, const char *group, const char *host)
 {
-    struct groups *g = &m->group[level];
+    struct groups *g = &m->group[place];
     int count = g->names.group[LEVEL_RACK].count;
     int i = topo_add_group(&g->names, LEVEL_RACK, group);
 
@@ -67,28 +64,29 @@ void topograph_join(struct topograph *m, enum level level, const char *group, co
 
 void topograph_claim(struct topograph *m)
 {
-    for (int l = 0; l < KEPT; l++) {
-        const struct groups *g = &m->group[kept[l]];
-        for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++)
-            claim_add(m->t, SOURCE_TOPOGRAPH, kept[l], m->origin,
-                      g->names.group[LEVEL_RACK].name[i], g->of[i].host, g->of[i].hosts);
+    for (int p = 0; p < TOPOGRAPH_PLACES; p++) {
+        static const int order[LEVEL_COUNT] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF,
+                                               LEVEL_SPINE,  LEVEL_HOST, LEVEL_RAIL};
+        bool wide = p >= LEVEL_COUNT;
+        const struct groups *g = &m->group[wide ? p : order[p]];
+        for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++) {
+            claim_add(m->t, SOURCE_TOPOGRAPH, (enum level)(wide ? LEVEL_SPINE : order[p]),
+                      m->origin, g->names.group[LEVEL_RACK].name[i], g->of[i].host, g->of[i].hosts);
+            m->t->claim[m->t->claims - 1].above = wide ? p - LEVEL_COUNT + 1 : 0;
+        }
     }
+    claims_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
     /* Nodes of which nothing is said are hosts all the same, where no others are known. */
     for (int i = 0; !m->known && i < m->nodes; i++)
         topo_add_host(m->t, m->names.group[LEVEL_LEAF].name[i]);
-    if (m->above)
-        topo_unseen(m->t, m->origin,
-                    "the switches above the second tier over %d nodes are wider than a spine: "
-                    "not kept",
-                    m->above);
 }
 
 void topograph_begin(struct topograph *m, struct topo *t, struct yaml *y)
 {
     *m = (struct topograph){.t = t, .y = y, .origin = base_name(y->path), .known = t->hosts};
     topo_init(&m->names);
-    for (int l = 0; l < KEPT; l++)
-        topo_init(&m->group[kept[l]].names);
+    for (int p = 0; p < TOPOGRAPH_PLACES; p++)
+        topo_init(&m->group[p].names);
 }
 
 void topograph_end(struct topograph *m)
@@ -96,8 +94,8 @@ void topograph_end(struct topograph *m)
     for (int i = 0; i < m->names.group[LEVEL_RACK].count; i++)
         for (int k = 0; k < 2; k++)
             free(m->vertex[i].note[k]);
-    for (int l = 0; l < KEPT; l++) {
-        struct groups *g = &m->group[kept[l]];
+    for (int p = 0; p < TOPOGRAPH_PLACES; p++) {
+        struct groups *g = &m->group[p];
         for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++)
             hostlist_free(g->of[i].host, g->of[i].hosts);
         free(g->of);
@@ -126,11 +124,12 @@ static int take_layers(struct topograph *m, const json_t *layers, const char *ho
         char *name = topograph_name(m, item, item, "network layer", err);
         if (!name)
             return -1;
-        if (i < 2)
-            topograph_join(m, i ? LEVEL_SPINE : LEVEL_LEAF, name, host);
+        if (i < TOPOGRAPH_DEPTH)
+            topograph_join(m, topograph_place((int)i), name, host);
         free(name);
+        if (i >= TOPOGRAPH_DEPTH)
+            return err_data(err, "%s: more than %d network_layers", where, TOPOGRAPH_DEPTH);
     }
-    m->above += json_array_size(layers) > 2;
     return 0;
 }
 

@@ -7,7 +7,7 @@
  * graph (JSON; docs/engines/graph.md) has instances [{id, network_layers: [nearest first],
  * labels}].
  *
- * The switch of a node is its leaf, the next one its spine; what lies above goes to unseen.  The
+ * The switch of a node is its leaf, the next one its spine; so on above.  The
  * annotations accelerator.topology.test/domain and sub-domain are NVLink domain and rack.  What
  * topograph refuses is refused: unknown switches, two parents, circles, nodes in two blocks. */
 #ifndef RG_TOPOGRAPH_H

@@ -8,7 +8,7 @@
 #include "topo/labels.h"
 #include "topo/topograph_own.h"
 
-enum { NAME_LEN = 255, DEPTH_MAX = 64 };
+enum { NAME_LEN = 255 };
 
 static const char *const note_key[2] = {TOPOGRAPH_DOMAIN, TOPOGRAPH_SUB_DOMAIN};
 
@@ -262,16 +262,14 @@ static int place_node(struct topograph *m, int node, struct err *err)
         note[k] = m->node[node].note[k];
     const char *host = label_host(m->t, m->known, name, NULL, buf);
     for (int sw = m->node[node].at; sw >= 0; sw = m->vertex[sw].parent, depth++) {
-        if (depth == DEPTH_MAX)
+        if (depth == TOPOGRAPH_DEPTH)
             return err_data(err, "%s: switch \"%s\" is in a circle, or under more than %d others",
-                            m->y->path, switch_name(m, m->node[node].at), DEPTH_MAX);
-        if (depth < 2)
-            topograph_join(m, depth ? LEVEL_SPINE : LEVEL_LEAF, switch_name(m, sw), host);
+                            m->y->path, switch_name(m, m->node[node].at), TOPOGRAPH_DEPTH);
+        topograph_join(m, topograph_place(depth), switch_name(m, sw), host);
         for (int k = 0; k < 2; k++)
             if (!note[k])
                 note[k] = m->vertex[sw].note[k];
     }
-    m->above += depth > 2;
     if (note[0])
         topograph_join(m, LEVEL_DOMAIN, note[0], host);
     if (note[1])

@@ -8,6 +8,9 @@
 #include "base/yaml.h"
 #include "topo/topograph.h"
 
+/* Switches over a node, at most. */
+enum { TOPOGRAPH_DEPTH = 64, TOPOGRAPH_PLACES = LEVEL_COUNT + TOPOGRAPH_DEPTH - 2 };
+
 /* A switch on the way from a node to the root. */
 struct topograph_switch {
     int parent;    /* -1: none */
@@ -27,15 +30,20 @@ struct topograph {
     } * node;
     int nodes;
     int known;      /* hosts of t at the beginning */
-    int above;      /* nodes with more than two tiers over them */
-    struct groups { /* nodes of each group at the four levels */
+    struct groups { /* nodes of each group at the four levels, then above the spine */
         struct topo names;
         struct members {
             char **host;
             int hosts;
         } * of;
-    } group[LEVEL_COUNT];
+    } group[TOPOGRAPH_PLACES];
 };
+
+/* Where group[] has what is `depth` switches above a node's own. */
+static inline int topograph_place(int depth)
+{
+    return depth == 0 ? LEVEL_LEAF : depth == 1 ? LEVEL_SPINE : LEVEL_COUNT + depth - 2;
+}
 
 /* t and y are borrowed; topograph_end() also after an error. */
 void topograph_begin(struct topograph *m, struct topo *t, struct yaml *y);
@@ -45,7 +53,7 @@ char *topograph_name(struct topograph *m, const json_t *value, const json_t *nea
                      struct err *err);
 /* Index of a node, which is made at its first name. */
 int topograph_node(struct topograph *m, const char *name);
-void topograph_join(struct topograph *m, enum level level, const char *group, const char *host);
+void topograph_join(struct topograph *m, int place, const char *group, const char *host);
 /* All that was joined. */
 void topograph_claim(struct topograph *m);
 

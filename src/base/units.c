@@ -161,3 +161,13 @@ char *units_rate_text(char buf[UNITS_TEXT], double Bps)
 
     return scaled(buf, Bps, 1000, unit, 4);
 }
+
+const char *units_plural(long long n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
+
+const char *units_s(long long n)
+{
+    return units_plural(n, "", "s");
+}

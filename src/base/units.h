@@ -26,4 +26,8 @@ char *units_seconds_text(char buf[UNITS_TEXT],
                          double seconds);                /* "2.10 us", "13.3 s", "1 h 02 m" */
 char *units_rate_text(char buf[UNITS_TEXT], double Bps); /* "49.2 GB/s", "119 MB/s" */
 
+/* The end of a counted word, "1 host", "2 hosts": "" for one, else "s"; other plurals: the word. */
+const char *units_s(long long n);
+const char *units_plural(long long n, const char *one, const char *many);
+
 #endif

@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "emit/export.h"
+#include "topo/claim.h"
 
 struct args {
     const struct exporter *format;
@@ -78,6 +79,9 @@ static const struct opt options[] = {
     {"release", 0, "VERSION", "of the program that will read it: 24.11 for Slurm",
      OPT_INTO(struct args, ask.release)},
     {"name", 0, "NAME", "of the object that is made", OPT_INTO(struct args, ask.name)},
+    {"partial", 0, NULL,
+     "write without hosts whose place is not known, and say which (else: exit 2)",
+     OPT_INTO(struct args, ask.partial)},
     {0},
 };
 
@@ -156,36 +160,49 @@ static int write_files(const struct matrix *m, const struct args *a, struct err 
     return rc;
 }
 
+static void keep_wide(struct topo *to, const struct topo *from)
+{
+    for (int i = 0; i < from->claims; i++)
+        if (from->claim[i].above)
+            claim_copy(to, &from->claim[i]);
+}
+
 /* A matrix, or the one of a campaign's folder; where places are enough, a topology as well. */
 static int open_input(struct input *in, struct args *a, struct err *err)
 {
     const bool places = a->format->needs == EXPORT_PLACES;
     const struct input_ask ask = {.file = INPUT_MATRIX | (places ? INPUT_TOPO : 0),
-                                  .need = a->format->needs == EXPORT_CAMPAIGN ? 0 : INPUT_MATRIX};
+                                  .need = a->format->needs == EXPORT_CAMPAIGN ? 0 : INPUT_MATRIX,
+                                  .may = places ? INPUT_TOPO : 0};
 
     if (input_open(in, &a->in, &ask, err) < 0)
         return -1;
     a->ask.campaign = in->dir ? a->in.file : NULL;
     if (in->has == INPUT_TOPO)
         export_wrap(&in->m, &in->t);
+    else if (in->dir && in->has & INPUT_TOPO) /* what is wider than spines is not in a matrix */
+        keep_wide(&in->m.topo, &in->t);
     return 0;
 }
 
 /* What the format cannot say is said here. */
-static void warn_slow_parts(const struct matrix *m, const struct args *a)
+static void warn(const struct matrix *m, const struct args *a)
 {
     char part[256];
 
+    log_setup("railgauge export", LOG_INFO);
+    if (*a->ask.left)
+        log_warn("%s", *a->ask.left);
     if (a->format->needs != EXPORT_TIERS || m->exceptions == 0)
         return;
-    log_setup("railgauge export", LOG_INFO);
     log_warn("%s has no place for slow parts: %d of the matrix are left out, for instance %s",
              a->format->name, m->exceptions, matrix_part(m, &m->exception[0], part));
 }
 
 int cmd_export(int argc, char **argv)
 {
-    struct args a = {0};
+    char *left = NULL;
+    struct args a = {.ask.left = &left};
     struct input in;
     struct err err;
 
@@ -197,7 +214,8 @@ int cmd_export(int argc, char **argv)
     if (rc == 0)
         rc = write_files(&in.m, &a, &err);
     if (rc == 0)
-        warn_slow_parts(&in.m, &a);
+        warn(&in.m, &a);
     input_free(&in);
+    free(left);
     return rc < 0 ? cmd_fail("export", &err) : EXIT_GOOD;
 }

@@ -68,18 +68,10 @@ static int choose(struct grouping *g, const struct topo *t, int level, struct er
                   : err_set(err, "no %s of any host is known", level_name[level]);
 }
 
-static enum source source_of(const struct topo *t, int level)
-{
-    for (int i = 0; i < t->endpoints; i++)
-        if (t->endpoint[i].place.at[level] >= 0)
-            return (enum source)t->endpoint[i].source[level];
-    return SOURCE_NONE;
-}
-
 static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
 {
     b->level = (enum level)g->level;
-    b->source = source_of(t, g->level);
+    b->source = topo_source_at(t, b->level);
     b->count = g->groups;
     b->block = mem_calloc((size_t)g->groups + 1, sizeof(*b->block));
     for (int i = 0; i < g->groups; i++)

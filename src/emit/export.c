@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emit/export.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "emit/aiconfigurator.h"
 #include "emit/astra.h"
 #include "emit/calculon.h"
@@ -96,6 +99,32 @@ const struct exporter *exporter_find(const char *name, struct err *err)
     }
     err_usage(err, "no format \"%.60s\"; known: %s", name, known);
     return NULL;
+}
+
+int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
+                    const char *why, struct err *err)
+{
+    enum { SHOWN = 120 };
+    char **name = mem_calloc((size_t)t->hosts + 1, sizeof(*name));
+    int names = 0, rc = 0;
+
+    for (int h = 0; h < t->hosts; h++)
+        if (of[h] < 0)
+            name[names++] = t->host[h].name;
+    char *list = hostlist_fold(name, names);
+    char *text = mem_printf("%d of %d hosts %s not in it, because %s: %.*s%s", names, t->hosts,
+                            units_plural(names, "is", "are"), why, SHOWN, list,
+                            strlen(list) > SHOWN ? "..." : "");
+    if (names && !ask->partial)
+        rc = err_set(err, "%s; --partial writes it all the same", text);
+    if (names && ask->partial && ask->left) {
+        free(*ask->left);
+        *ask->left = mem_strdup(text);
+    }
+    free(text);
+    free(list);
+    free(name);
+    return rc;
 }
 
 void export_wrap(struct matrix *m, struct topo *t)

@@ -21,6 +21,8 @@ struct export_ask {
     const char *release;  /* of the reader: "24.11" for Slurm; NULL: the newest known */
     const char *name;     /* of the object that is made (Kueue topology, SimGrid zone); NULL: own */
     const char *campaign; /* folder of points.tsv and sweep/, when the input is one; NULL */
+    bool partial;         /* write without the hosts that there is no place for */
+    char **left;          /* then: who they are and why, owned by the caller; NULL: untold */
 };
 
 /* What the format is made from.  TIERS: the curves of healthy tiers, it has no place for slow parts
@@ -38,6 +40,12 @@ struct exporter {
 };
 extern const struct exporter exporters[];
 extern const int exporter_count;
+
+/* For writers, before they write: hosts with of[] < 0 have no place in the file, because of `why`
+ * ("their leaf is not known").  EXIT_UNJUDGED with how many and which unless ask->partial; then it
+ * is told in *ask->left. */
+int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
+                    const char *why, struct err *err);
 
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct exporter *exporter_find(const char *name, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "emit/export.h"
 #include "topo/claim.h"
 
 /* --- names --- */
@@ -311,9 +312,29 @@ void k8s_tree(struct k8s *k, bool labels)
     k->levels = kept;
 }
 
+int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels, struct err *err)
+{
+    int *of = mem_calloc((size_t)k->t->hosts + 1, sizeof(*of));
+
+    for (int h = 0; h < k->t->hosts; h++) {
+        of[h] = -1;
+        for (int l = 0; l < k->levels && of[h] < 0; l++)
+            of[h] = labels && !k->level[l].key ? -1 : k->level[l].of[h];
+    }
+    int rc = export_complete(ask, k->t, of, "no place of theirs is known", err);
+    free(of);
+    return rc;
+}
+
 void k8s_comment(FILE *out, const struct k8s *k, const char *what)
 {
     fprintf(out, "# %s\n", what);
     for (int i = 0; i < k->lefts; i++)
         fprintf(out, "# left out: %s\n", k->left[i]);
+    int sets;
+    struct claim_set *s = claim_sets_above(k->t, &sets);
+    for (int i = 0; i < sets; i++)
+        fprintf(out, "# left out: %s+%d: wider than a spine, as %s says\n", level_name[s[i].level],
+                s[i].above, source_name[s[i].source]);
+    claim_sets_free(s, sets);
 }

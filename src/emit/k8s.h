@@ -46,6 +46,10 @@ void k8s_free(struct k8s *k); /* also after an error */
  * nodes that lack one. */
 void k8s_tree(struct k8s *k, bool labels);
 
+struct export_ask;
+/* export_complete() for hosts without a group at any level that is left; labels: that has one. */
+int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels, struct err *err);
+
 /* Name of an object: ask or "railgauge".  Not RFC 1123: EXIT_USAGE. */
 int k8s_object_name(const char **name, const char *ask, struct err *err);
 /* Names of groups as names of objects; all of them are unique.  [levels][groups]; the caller frees

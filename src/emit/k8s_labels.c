@@ -40,6 +40,8 @@ int k8s_labels_write(FILE *out, FILE *second, const struct matrix *m, const stru
     int rc = k8s_make(&k, &m->topo, ask->release, err);
 
     (void)second;
+    if (rc == 0)
+        rc = k8s_complete(&k, ask, true, err);
     if (rc == 0) {
         k8s_comment(out, &k,
                     "kubectl apply --server-side --field-manager=railgauge -f THIS (makes nodes "

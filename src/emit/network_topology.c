@@ -236,10 +236,11 @@ static void put_labels(FILE *out, const struct net_costs *n)
     }
 }
 
-static int make(struct net_costs *n, struct err *err)
+static int make(struct net_costs *n, const struct export_ask *ask, struct err *err)
 {
     if (k8s_make(&n->k, &n->m->topo, NULL, err) < 0 ||
-        blocks_make(&n->zone, n->m, -1, n->bytes, err) < 0 || name_zones(n, err) < 0)
+        blocks_make(&n->zone, n->m, -1, n->bytes, err) < 0 || name_zones(n, err) < 0 ||
+        export_complete(ask, &n->m->topo, n->zone.of, "their zone is not known", err) < 0)
         return -1;
     find_regions(n);
     if (scale(n, err) < 0 || check_size(n, err) < 0)
@@ -256,7 +257,7 @@ int network_topology_write(FILE *out, FILE *second, const struct matrix *m,
     int rc = -1;
 
     n.k.t = &m->topo;
-    if (k8s_object_name(&name, ask->name, err) < 0 || make(&n, err) < 0)
+    if (k8s_object_name(&name, ask->name, err) < 0 || make(&n, ask, err) < 0)
         goto out;
     fprintf(out,
             "# for the NetworkOverhead plug-in; a zone is a %s, nodes need the labels of --second\n"

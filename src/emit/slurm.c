@@ -71,6 +71,8 @@ int slurm_block_write(FILE *out, FILE *second, const struct matrix *m, const str
     if (!release || slurm_check_hosts(&m->topo, err) < 0)
         return -1;
     int rc = slurm_layout_make(&l, m, ask, release, err);
+    if (rc == 0)
+        rc = slurm_complete(ask, m, &l.blocks, err);
     if (rc == 0) {
         slurm_head(out, m, "topology.conf for topology/block", release);
         slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/block");
@@ -128,6 +130,10 @@ static int put_yaml(FILE *f, const struct matrix *m, const struct slurm_layout *
             name, SLURM_NAME_LONG);
     if (slurm_tree_make(&t, m, ask->bytes, err) < 0)
         return -1;
+    if (t.layers > 1 && slurm_complete(ask, m, &t.leaf, err) < 0) {
+        slurm_tree_free(&t);
+        return -1;
+    }
     slurm_head(f, m, "topology.yaml", r);
     fprintf(f, "# slurm.conf: a partition takes another topology than the default one with "
                "Topology=NAME;\n# pairs of nodes are best measured in one such as\n"
@@ -164,6 +170,8 @@ int slurm_yaml_write(FILE *out, FILE *second, const struct matrix *m, const stru
     int rc = slurm_check_hosts(&m->topo, err);
     if (rc == 0)
         rc = slurm_layout_make(&l, m, ask, release, err);
+    if (rc == 0)
+        rc = slurm_complete(ask, m, &l.blocks, err);
     if (rc == 0)
         rc = put_yaml(out, m, &l, ask, release, err);
     slurm_layout_free(&l);

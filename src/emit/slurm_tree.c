@@ -2,8 +2,8 @@
 /* slurm_tree.c - topology.conf of topology/tree.
  *
  * The lowest switches are the finest groups of hosts that are known: leaves, or racks and NVLink
- * domains where rails make the leaves larger than these.  Every coarser level that holds each of
- * them whole, and several, becomes a layer above. */
+ * domains where rails make the leaves larger than these.  Every coarser grouping that holds each of
+ * them whole, and several, becomes a layer above, as deep as they nest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ void slurm_tree_free(struct slurm_tree *t)
         free(l->up);
     }
     blocks_free(&t->leaf);
-    t->layers = 0;
+    hostlist_free(t->left, t->lefts);
+    t->layers = t->lefts = 0;
 }
 
 /* Leaves, unless other groups of hosts are finer. */
@@ -43,45 +44,107 @@ static int choose_leaf(struct slurm_tree *t, const struct matrix *m, double byte
     return 0;
 }
 
-/* The group of every switch of the last layer, told by its hosts: top[host] is the switch.  NULL
- * unless each switch is whole in one of several groups, which are fewer and have one each. */
-static int *whole(const struct topo *t, const int *top, int count, const int *of, int groups)
+/* A grouping of hosts that may be a layer. */
+struct above {
+    int *of, groups;
+    char **name;
+};
+
+/* The group of every switch of the last layer, told by its hosts that are in one: top[host] is the
+ * switch.  *stray: a switch that is in none, or in several; -1. */
+static int *whole(const struct topo *t, const int *top, int count, const struct above *a,
+                  int *stray)
 {
     int *up = mem_calloc((size_t)count + 1, sizeof(*up));
-    bool good = groups > 1 && groups < count;
 
+    *stray = -1;
     for (int i = 0; i < count; i++)
         up[i] = -1;
-    for (int h = 0; h < t->hosts && good; h++)
-        if (top[h] >= 0) {
-            good = of[h] >= 0 && (up[top[h]] < 0 || up[top[h]] == of[h]);
-            up[top[h]] = of[h];
+    for (int h = 0; h < t->hosts; h++)
+        if (top[h] >= 0 && a->of[h] >= 0) {
+            if (up[top[h]] >= 0 && up[top[h]] != a->of[h])
+                *stray = top[h];
+            up[top[h]] = a->of[h];
         }
-    for (int g = 0; g < groups && good; g++) {
-        good = false;
-        for (int i = 0; i < count && !good; i++)
-            good = up[i] == g;
-    }
-    if (good)
-        return up;
-    free(up);
-    return NULL;
+    for (int i = 0; i < count && *stray < 0; i++)
+        *stray = up[i] < 0 ? i : -1;
+    return up;
 }
 
-static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top, enum level level)
+/* How many of the groups hold a switch of the last layer; the others are left out of a. */
+static int in_use(struct above *a, int *up, int count)
+{
+    int *to = mem_calloc((size_t)a->groups + 1, sizeof(*to)), kept = 0;
+
+    for (int i = 0; i < count; i++)
+        to[up[i]] = 1;
+    for (int g = 0; g < a->groups; g++) {
+        if (!to[g])
+            free(a->name[g]);
+        else
+            a->name[kept] = a->name[g];
+        to[g] = to[g] ? kept++ : -1;
+    }
+    for (int i = 0; i < count; i++)
+        up[i] = to[up[i]];
+    free(to);
+    return a->groups = kept;
+}
+
+/* What is coarser than the last layer and holds each of its switches whole goes above it; top[]
+ * and a's names are taken along.  what: "spine (ibnet)". */
+static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top, struct above *a,
+                      const char *what)
 {
     struct slurm_layer *last = &t->layer[t->layers - 1];
-    struct slurm_layer next = {.count = 0};
-    int *of = topo_host_groups(topo, level, &next.was, &next.count);
+    int stray, *up = whole(topo, top, last->count, a, &stray);
 
-    last->up = whole(topo, top, last->count, of, next.count);
-    if (last->up) {
-        t->layer[t->layers++] = next;
-        memcpy(top, of, (size_t)topo->hosts * sizeof(*top));
-    } else {
-        hostlist_free(next.was, next.count);
+    if (a->groups > 1 && stray >= 0)
+        MEM_PUSH(t->left, t->lefts) =
+            mem_printf("left out: %s: %.80s is whole in none of them", what, last->was[stray]);
+    if (a->groups < 2 || stray >= 0 || in_use(a, up, last->count) < 2 || a->groups == last->count ||
+        t->layers == SLURM_LAYERS) {
+        free(up);
+        return;
     }
-    free(of);
+    last->up = up;
+    t->layer[t->layers++] = (struct slurm_layer){.was = a->name, .count = a->groups};
+    a->name = NULL;
+    a->groups = 0;
+    for (int h = 0; h < topo->hosts; h++)
+        top[h] = top[h] < 0 ? -1 : up[top[h]];
+}
+
+static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, enum level level)
+{
+    struct above a;
+    char *what = mem_printf("%s (%s)", level_name[level], source_name[topo_source_at(topo, level)]);
+
+    a.of = topo_host_groups(topo, level, &a.name, &a.groups);
+    add_layer(t, topo, top, &a, what);
+    hostlist_free(a.name, a.groups);
+    free(a.of);
+    free(what);
+}
+
+/* What is wider than spines, as each source says. */
+static void add_above(struct slurm_tree *t, const struct topo *topo, int *top)
+{
+    int sets;
+    struct claim_set *s = claim_sets_above(topo, &sets);
+
+    for (int i = 0; i < sets; i++) {
+        struct above a = {.of = claim_set_of(&s[i], topo)};
+        char *what = mem_printf("%s+%d (%s %s)", level_name[LEVEL_SPINE], s[i].above,
+                                source_name[s[i].source], s[i].origin);
+        for (int k = 0; k < s[i].claims; k++)
+            MEM_PUSH(a.name, a.groups) = mem_strdup(s[i].claim[k]->group);
+        add_layer(t, topo, top, &a, what);
+        hostlist_free(a.name, a.groups);
+        free(a.of);
+        free(what);
+    }
+    claim_sets_free(s, sets);
 }
 
 static bool taken(const struct slurm_tree *t, const struct slurm_layer *before, const char *name)
@@ -129,7 +192,8 @@ int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, 
     memcpy(top, t->leaf.of, (size_t)m->topo.hosts * sizeof(*top));
     for (size_t i = 0; i < sizeof(above) / sizeof(*above); i++)
         if (above[i] != t->leaf.level)
-            add_layer(t, &m->topo, top, above[i]);
+            add_level(t, &m->topo, top, above[i]);
+    add_above(t, &m->topo, top);
     free(top);
     name_layers(t);
     return 0;
@@ -154,6 +218,8 @@ void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
 {
     const struct slurm_layer *last = &t->layer[t->layers - 1];
 
+    for (int i = 0; i < t->lefts; i++)
+        slurm_comment(f, t->left[i]);
     if (last->count > 1) {
         char *all = below(last, -1);
         put(f, t->root, all, NULL);
@@ -186,11 +252,15 @@ int slurm_tree_write(FILE *out, FILE *second, const struct matrix *m, const stru
     if (!release || slurm_check_hosts(&m->topo, err) < 0 ||
         slurm_tree_make(&t, m, ask->bytes, err) < 0)
         return -1;
+    int rc = slurm_complete(ask, m, &t.leaf, err);
+    if (rc < 0)
+        goto out;
     slurm_head(out, m, "topology.conf for topology/tree", release);
     slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/tree");
     slurm_groups_from(out, &t.leaf, "leaf switch");
     slurm_left_over(out, m, &t.leaf);
     slurm_tree_put(out, m, &t, put_conf_switch);
+out:
     slurm_tree_free(&t);
-    return 0;
+    return rc;
 }

@@ -111,6 +111,15 @@ void slurm_renamed(FILE *f, const char *now, const char *was)
     }
 }
 
+int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
+                   struct err *err)
+{
+    char why[64];
+
+    snprintf(why, sizeof(why), "their %s is not known", level_name[b->level]);
+    return export_complete(ask, &m->topo, b->of, why, err);
+}
+
 void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b)
 {
     int *host = mem_calloc((size_t)m->topo.hosts + 1, sizeof(*host)), hosts = 0;

@@ -3,8 +3,10 @@
 #define RG_EMIT_SLURM_WORDS_H
 
 #include "emit/slurm.h"
+#include "topo/claim.h"
 
 enum { SLURM_NAME_LONG = 40 }; /* characters of names that people still read */
+enum { SLURM_LAYERS = LEVEL_COUNT + 2 * CLAIM_ABOVE };
 
 /* A name that Slurm's lists can fold: a letter, then letters, digits, '_' and '-'. */
 bool slurm_folds(const char *name);
@@ -21,6 +23,9 @@ void slurm_comment(FILE *f, const char *text);
 void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r);
 void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit);
 void slurm_renamed(FILE *f, const char *now, const char *was);
+/* export_complete() for hosts that are in no block. */
+int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
+                   struct err *err);
 void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b);
 
 /* Switches in layers, the leaves first; one root above the last when that has several. */
@@ -30,8 +35,10 @@ struct slurm_tree {
         char **was, **name; /* the topology's, the file's */
         int count;
         int *up; /* of each, in the next layer; NULL in the last */
-    } layer[LEVEL_COUNT];
+    } layer[SLURM_LAYERS];
     int layers;
+    char **left; /* "spine+1 (slurm x.conf): ...": what is known and has no place in a tree */
+    int lefts;
     char root[24]; /* a name that no other switch has */
 };
 int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err);

@@ -56,8 +56,38 @@ static const char *group_of(const struct groups *g, int l, int host)
 
 /* --- graph --- */
 
+/* What is wider than a spine: sets of one source, the narrowest first. */
+struct wide {
+    struct claim_set *set;
+    int **of, sets;
+};
+
+static void wide_make(struct wide *w, const struct topo *t)
+{
+    w->set = claim_sets_above(t, &w->sets);
+    w->of = mem_calloc((size_t)w->sets + 1, sizeof(*w->of));
+    for (int i = 0; i < w->sets; i++)
+        w->of[i] = claim_set_of(&w->set[i], t);
+}
+
+static void wide_free(struct wide *w)
+{
+    for (int i = 0; i < w->sets; i++)
+        free(w->of[i]);
+    free(w->of);
+    claim_sets_free(w->set, w->sets);
+}
+
+static void add_wide(json_t *layers, const struct wide *w, int h)
+{
+    for (int i = 0; i < w->sets; i++)
+        if (w->of[i][h] >= 0 && w->set[i].source == w->set[0].source &&
+            !strcmp(w->set[i].origin, w->set[0].origin))
+            json_array_append_new(layers, json_string(w->set[i].claim[w->of[i][h]]->group));
+}
+
 /* A spine counts only behind a leaf: the first layer is the nearest switch. */
-static json_t *instance(const struct groups *g, int h)
+static json_t *instance(const struct groups *g, const struct wide *w, int h)
 {
     const char *leaf = group_of(g, LEAF, h), *spine = group_of(g, SPINE, h);
     const char *domain = group_of(g, DOMAIN, h), *rack = group_of(g, RACK, h);
@@ -67,6 +97,8 @@ static json_t *instance(const struct groups *g, int h)
         json_array_append_new(layers, json_string(leaf));
     if (leaf && spine)
         json_array_append_new(layers, json_string(spine));
+    if (leaf && spine)
+        add_wide(layers, w, h);
     if (domain)
         json_object_set_new(labels, "accelerator.topograph.run/domain", json_string(domain));
     if (domain && rack)
@@ -79,6 +111,7 @@ int topograph_graph_write(FILE *out, FILE *second, const struct matrix *m,
                           const struct export_ask *ask, struct err *err)
 {
     struct groups g;
+    struct wide w;
 
     (void)second;
     (void)ask;
@@ -87,12 +120,14 @@ int topograph_graph_write(FILE *out, FILE *second, const struct matrix *m,
         return -1;
     }
     json_t *all = json_array();
+    wide_make(&w, &m->topo);
     for (int h = 0; h < m->topo.hosts; h++)
-        json_array_append_new(all, instance(&g, h));
+        json_array_append_new(all, instance(&g, &w, h));
     json_t *root = json_pack("{s:o}", "instances", all);
     json_dumpf(root, out, JSON_INDENT(1));
     fputc('\n', out);
     json_decref(root);
+    wide_free(&w);
     groups_free(&g);
     return 0;
 }

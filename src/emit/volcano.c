@@ -84,14 +84,15 @@ int volcano_write(FILE *out, FILE *second, const struct matrix *m, const struct 
     struct k8s k;
 
     (void)second;
-    (void)ask;
-    if (k8s_make(&k, &m->topo, NULL, err) < 0) {
-        k8s_free(&k);
-        return -1;
+    int rc = k8s_make(&k, &m->topo, NULL, err);
+    if (rc == 0) {
+        k8s_tree(&k, false);
+        if (!k.levels)
+            rc = err_set(err, "no level groups hosts: %s", k.lefts ? k.left[0] : "none is known");
     }
-    k8s_tree(&k, false);
-    if (!k.levels) {
-        err_set(err, "no level groups hosts: %s", k.lefts ? k.left[0] : "none is known");
+    if (rc == 0)
+        rc = k8s_complete(&k, ask, false, err);
+    if (rc < 0) {
         k8s_free(&k);
         return -1;
     }

@@ -15,19 +15,9 @@ enum { EVIDENCE_MAX = 256 }; /* misfits for which pairs are counted */
 
 /* --- groupings --- */
 
-static enum source source_at(const struct topo *t, int level)
-{
-    for (int i = 0; i < t->endpoints; i++) {
-        const struct endpoint *e = &t->endpoint[i];
-        if (e->place.at[level] >= 0)
-            return (enum source)e->source[level];
-    }
-    return SOURCE_NONE;
-}
-
 static bool visible(const struct topo *t, int level, bool measured)
 {
-    enum source source = source_at(t, level);
+    enum source source = topo_source_at(t, level);
 
     return source != SOURCE_NONE && (source == SOURCE_MEASURED) == measured;
 }
@@ -42,7 +32,7 @@ static bool groups_hosts(int level)
 static bool is_claimed(const struct topo *t, int level)
 {
     for (int i = 0; i < t->claims; i++)
-        if ((int)t->claim[i].level == level && t->claim[i].source == source_at(t, level))
+        if ((int)t->claim[i].level == level && t->claim[i].source == topo_source_at(t, level))
             return true;
     return false;
 }
@@ -59,7 +49,7 @@ static void claim_coordinates(struct topo *to, const struct topo *from)
         for (int g = 0; g < groups; g++)
             for (int h = 0; h < from->hosts; h++)
                 if (of[h] == g)
-                    claim_host(to, source_at(from, level), (enum level)level,
+                    claim_host(to, topo_source_at(from, level), (enum level)level,
                                from->fabric ? from->fabric : "topology", name[g],
                                from->host[h].name);
         hostlist_free(name, groups);
@@ -78,7 +68,7 @@ void declared_add(struct declared *d, const struct topo *other)
 {
     for (int i = 0; i < other->claims; i++) {
         const struct claim *c = &other->claim[i];
-        claim_add(&d->topo, c->source, c->level, c->origin, c->group, c->host, c->hosts);
+        claim_copy(&d->topo, c);
     }
     claim_coordinates(&d->topo, other);
 }
@@ -154,7 +144,10 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
 
 static struct grouping of_set(const struct declared *d, const struct claim_set *s)
 {
-    struct grouping g = {.source = s->source, .level = s->level, .origin = mem_strdup(s->origin)};
+    struct grouping g = {.source = s->source,
+                         .level = s->level,
+                         .above = s->above,
+                         .origin = mem_strdup(s->origin)};
 
     g.of = claim_set_of(s, &d->topo);
     for (int i = 0; i < s->claims; i++) {

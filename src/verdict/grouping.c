@@ -26,6 +26,9 @@ char *grouping_title(const struct grouping *g)
 {
     if (g->source == SOURCE_MEASURED)
         return mem_printf("measured %s (by %s)", many[g->level], g->origin);
+    if (g->above)
+        return mem_printf("%s %s, %s+%d", source_name[g->source], g->origin, level_name[g->level],
+                          g->above);
     return mem_printf("%s %s, %s", source_name[g->source], g->origin, level_name[g->level]);
 }
 

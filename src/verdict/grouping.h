@@ -9,6 +9,7 @@
 struct grouping {
     enum source source;
     enum level level;
+    int above;    /* tiers of switches wider than a spine */
     char *origin; /* file, or what it was measured by: "bandwidth" */
     int *of;      /* group of each host of the topology, -1: not told */
     char **name;

@@ -86,18 +86,22 @@ static int from_places(struct segments *s, const struct topo *t, const char *nam
 {
     for (int k = 0; k < FINEST; k++) {
         char **group;
-        int groups, *of = topo_host_groups(t, finest[k], &group, &groups), source = -1;
-        if (groups_hosts(of, t->hosts, groups)) {
+        int groups, source = -1;
+        for (int i = 0; i < t->endpoints && source < 0; i++)
+            if (t->endpoint[i].place.at[finest[k]] >= 0)
+                source = t->endpoint[i].source[finest[k]];
+        if (source < 0)
+            continue;
+        int *of = topo_host_groups(t, finest[k], &group, &groups);
+        bool good = groups_hosts(of, t->hosts, groups);
+        if (good) {
             char *who = mem_printf("%s (%s)", name, level_name[finest[k]]);
             say_all(s, t, who, of, group);
             free(who);
-            for (int i = 0; i < t->endpoints && source < 0; i++)
-                if (t->endpoint[i].place.at[finest[k]] >= 0)
-                    source = t->endpoint[i].source[finest[k]];
         }
         hostlist_free(group, groups);
         free(of);
-        if (source >= 0)
+        if (good)
             return source;
     }
     return -1;
@@ -126,7 +130,7 @@ void segments_from_topo(struct segments *s, const struct topo *t, const char *na
     struct claim_set *set = claim_sets(t, &count);
 
     for (int i = 0; i < count; i++) {
-        if ((int)set[i].source == places || rank_of(set[i].level) == FINEST ||
+        if ((int)set[i].source == places || rank_of(set[i].level) == FINEST || set[i].above ||
             has_finer(set, count, i))
             continue;
         int *of = claim_set_of(&set[i], t);

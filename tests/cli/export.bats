@@ -87,3 +87,27 @@ PY
     railgauge discover -q --fabric gb200-nvl72 --racks 2 -o t.json
     railgauge export -f slurm-tree t.json | head -1 | grep -q ' from a topology that nobody measured: 36 hosts'
 }
+
+@test "a tree of five tiers comes back as deep as it was" {
+    cat >five.conf <<'X'
+SwitchName=top Switches=core[0-1]
+SwitchName=core0 Switches=grp[0-1]
+SwitchName=core1 Switches=grp[2-3]
+SwitchName=grp0 Switches=pod[0-1]
+SwitchName=grp1 Switches=pod[2-3]
+SwitchName=grp2 Switches=pod[4-5]
+SwitchName=grp3 Switches=pod[6-7]
+X
+    for p in 0 1 2 3 4 5 6 7; do
+        echo "SwitchName=pod$p Switches=l$((2 * p)),l$((2 * p + 1))"
+    done | sed 's/l\([0-9]*\),l\([0-9]*\)/l[\1-\2]/; s/l\[\([0-9]\)-10\]/l\1,l10/' >>five.conf
+    for l in {0..15}; do
+        printf 'SwitchName=l%d Nodes=n[%02d-%02d]\n' "$l" $((2 * l)) $((2 * l + 1))
+    done >>five.conf
+    railgauge discover -q --slurm five.conf --gpus-per-host 1 -o t.json
+    railgauge export -f slurm-tree t.json | grep -v '^#' >again.conf
+    railgauge discover -q --slurm again.conf --gpus-per-host 1 -o again.json
+    [ "$(grep -c ^SwitchName again.conf)" -eq "$(grep -c ^SwitchName five.conf)" ]
+    diff <(jq -c '.claims.rows[] | [.[0, 1, 3, 4]]' t.json) <(jq -c '.claims.rows[] | [.[0, 1, 3, 4]]' again.json)
+    [ "$(jq -r '[.claims.rows[][1]] | unique | join(" ")' t.json)" = "leaf spine spine+1 spine+2" ]
+}

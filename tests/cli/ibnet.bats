@@ -79,3 +79,42 @@ jsonschema.Draft202012Validator(json.load(open(sys.argv[2]))).validate(json.load
     diff <(jq -r "$leaves" named.json) <(jq -r "$leaves" both.json)
     diff <(jq -c '.claims.rows' named.json | sed 's/rails-hdr/unnamed/g') <(jq -c '.claims.rows' both.json)
 }
+
+# cut HOST KEEP - rails-hdr.net where that host has its first KEEP adapters only.
+cut() {
+    awk -v host="$1" -v keep="$2" 'BEGIN { RS = ""; ORS = "\n\n" }
+        NR == FNR { if (index($0, "\"" host " ") && /\nCa|^Ca/) { match($0, /"H-[0-9a-f]+"/); if (++n > keep) drop[substr($0, RSTART, RLENGTH)] }; next }
+        { for (id in drop) { if (index($0, "Ca\t1 " id)) next; gsub("\n[^\n]*" id "[^\n]*", "") } print }' "$net" "$net"
+}
+
+@test "a host with one adapter left stays with its group, and takes nobody's leaf away" {
+    cut su0n01 1 >cut.net
+    [ "$(grep -c '^Ca.*su0n01' cut.net)" -eq 1 ]
+    railgauge discover -q --ibnet "$net" --gpus-per-host 4 -o whole.json
+    railgauge discover -q --ibnet cut.net --gpus-per-host 4 -o cut.json
+    railgauge discover -q --ibnet cut.net -o hosts.json
+    for f in whole cut hosts; do
+        railgauge export -f slurm-tree "$f.json" | grep -v '^#' >"$f.conf"
+    done
+    [ "$(cat whole.conf)" = "SwitchName=root Switches=leaf[01-02]
+SwitchName=leaf01 Nodes=su0n[00-03]
+SwitchName=leaf02 Nodes=su1n[00-03]" ]
+    diff whole.conf cut.conf
+    diff whole.conf hosts.conf # hosts of which nobody knows GPUs
+}
+
+@test "an export that lacks hosts says so and is refused, unless asked for" {
+    railgauge discover -q --ibnet "$net" -o t.json
+    # A host of which nobody knows anything.
+    jq '.hosts.rows += [["login", null, null, null, null]]' t.json >more.json
+    for format in slurm-tree slurm-block slurm-yaml k8s-labels volcano; do
+        run -2 --separate-stderr railgauge export -f $format more.json -o out
+        [[ $stderr == *"1 of 9 hosts is not in it, because "*" known: login; --partial writes it all the same" ]]
+        [ ! -e out ]
+        run -0 --separate-stderr railgauge export -f $format more.json --partial
+        [[ $stderr == *"1 of 9 hosts is not in it, because "*" known: login" ]]
+        [[ $output == *su1n* ]]
+        run -0 --separate-stderr railgauge export -f $format t.json
+        [ -z "$stderr" ]
+    done
+}

@@ -44,7 +44,7 @@ typedef int reader(struct topo *t, const char *text, size_t len, const char *pat
 static void round_trip(const struct matrix *m, const char *format, const char *release,
                        reader *read, const enum level *level, int levels, bool same_names)
 {
-    struct export_ask ask = {.release = release};
+    struct export_ask ask = {.release = release, .partial = true};
     char *text = written(format, m, &ask, NULL);
     struct topo back;
     struct err err = {0, ""};

@@ -62,10 +62,11 @@ static inline void machine(struct matrix *m, bool stray)
     export_wrap(m, &t);
 }
 
+/* Without ask: also what lacks hosts. */
 static inline char *written(const char *format, const struct matrix *m,
                             const struct export_ask *ask, char **second)
 {
-    static const struct export_ask none = {0};
+    static const struct export_ask none = {.partial = true};
     const struct exporter *x = exporter_find(format, NULL);
     char *text = NULL;
     size_t len, len2;

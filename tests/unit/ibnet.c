@@ -370,8 +370,9 @@ static void nics_and_endpoints_learn_their_leaf(void **state)
     assert_string_equal(t.group[LEVEL_LEAF].name[t.endpoint[e].place.at[LEVEL_LEAF]],
                         "leaf-su0-r3");
     assert_int_equal(t.endpoint[e].source[LEVEL_LEAF], SOURCE_IBNET);
-    /* Four leaves and no nearest NIC: not visible. */
-    assert_int_equal(t.endpoint[f].place.at[LEVEL_LEAF], -1);
+    /* Four leaves and no nearest NIC: the group of them. */
+    assert_string_equal(t.group[LEVEL_LEAF].name[t.endpoint[f].place.at[LEVEL_LEAF]],
+                        "leaf-su1-r[0-3]");
     assert_int_equal(t.endpoint[g].place.at[LEVEL_LEAF], -1);
     assert_int_equal(t.net->node[node_of(t.net, "su1n02 mlx5_1")].host, b);
     sources_done(&t);

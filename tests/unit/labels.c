@@ -24,7 +24,7 @@ static char *groups(const struct topo *t, enum level level, const char *origin)
 
     for (int i = 0; i < t->claims; i++) {
         const struct claim *c = &t->claim[i];
-        if (c->level != level || strcmp(c->origin, origin) != 0)
+        if (c->level != level || c->above || strcmp(c->origin, origin) != 0)
             continue;
         assert_int_equal(c->source, SOURCE_LABEL);
         char *hosts = hostlist_fold(c->host, c->hosts);
