@@ -38,6 +38,7 @@ static const struct {
     {"declared", cmd_declared, "what sources declare of the structure, beside what was measured"},
     {"export", cmd_export, "the matrix in formats of other tools"},
     {"tune", cmd_tune, "NCCL's best algorithm and protocol per size, from a sweep"},
+    {"seal", cmd_seal, "the checksum of files that were changed by hand"},
     {"curves", cmd_curves, "how well curves are interpolated, against a table of measured ones"},
 };
 
@@ -98,10 +99,18 @@ static void close_stdout(int rc, void *unused)
     _exit(rc ? rc : EXIT_IO);
 }
 
+static void note_unsealed(const char *path)
+{
+    log_info("%s has no checksum (written by hand or by an older version): changes in it are not "
+             "found; railgauge seal adds one",
+             path);
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
     json_memory();
+    json_on_unsealed(note_unsealed);
     json_provenance_argv(argc, argv);
     if (on_exit(close_stdout, NULL))
         return EXIT_IO;

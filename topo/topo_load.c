@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/seal.h"
 #include "topo/nccl_profile.h"
 #include "topo/topo_file.h"
 
@@ -231,20 +232,23 @@ static int load_tables(struct topo *t, json_t *hosts, json_t *nics, json_t *endp
 static int load_topo(struct topo *t, json_t *root, const char *path, struct err *err)
 {
     json_t *fabric, *provenance, *tiers, *unseen, *levels, *hosts, *nics, *endpoints, *ignored,
-        *gpus = NULL, *trials = NULL, *nccl = NULL, *spines = NULL, *claims = NULL, *ports = NULL,
-        *gpudirect = NULL, *net_nodes = NULL, *cables = NULL;
+        *seal = NULL, *gpus = NULL, *trials = NULL, *nccl = NULL, *spines = NULL, *claims = NULL,
+        *ports = NULL, *gpudirect = NULL, *net_nodes = NULL, *cables = NULL;
     struct words w;
 
     if (json_take(
             root, path, err,
             "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s:o, s:o, s:o, s?o, s?o, s?o, "
-            "s?o, s?o, s?o, s?o}",
+            "s?o, s?o, s?o, s?o, s?o}",
             "format", &ignored, "version", &ignored, "provenance", &provenance, "fabric", &fabric,
             "tiers", &tiers, "unseen", &unseen, "levels", &levels, "hosts", &hosts, "nics", &nics,
             "gpus", &gpus, "trials", &trials, "endpoints", &endpoints, "models", &w.models,
             "sources", &w.sources, "nccl", &nccl, "spines", &spines, "claims", &claims, "ports",
-            &ports, "gpudirect", &gpudirect, "net_nodes", &net_nodes, "cables", &cables) < 0)
+            &ports, "gpudirect", &gpudirect, "net_nodes", &net_nodes, "cables", &cables, SEAL_KEY,
+            &seal) < 0)
         return -1;
+    if (!seal)
+        json_unsealed(path);
     if (!json_is_object(provenance))
         return err_data(err, "%s: \"provenance\" is not an object", path);
     if (!json_is_null(fabric)) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/seal.h"
 #include "topo/net.h"
 #include "topo/topo_file.h"
 
@@ -175,7 +176,8 @@ static void write_topo(FILE *f, const struct topo *t)
         json_array_append_new(unseen,
                               json_pack("{s:o, s:o}", "what", text_or_null(t->unseen[i].what),
                                         "why", text_or_null(t->unseen[i].why)));
-    fprintf(f, "{\"format\": \"%s\", \"version\": %d", TOPO_FORMAT, TOPO_VERSION);
+    fprintf(f, "{\"format\": \"%s\", \"version\": %d, \"" SEAL_KEY "\": \"" SEAL_EMPTY "\"",
+            TOPO_FORMAT, TOPO_VERSION);
     put_key(f, "provenance", json_provenance());
     put_key(f, "fabric", text_or_null(t->fabric));
     put_key(f, "tiers", tiers_json(t));
@@ -237,16 +239,6 @@ static void write_topo(FILE *f, const struct topo *t)
     fputs("\n}\n", f);
 }
 
-int topo_save(const struct topo *t, const char *path, struct err *err)
-{
-    struct file_out f;
-
-    if (file_begin(&f, path, err) < 0)
-        return -1;
-    write_topo(f.stream, t);
-    return file_commit(&f, err);
-}
-
 char *topo_text(const struct topo *t)
 {
     size_t len;
@@ -255,5 +247,15 @@ char *topo_text(const struct topo *t)
 
     write_topo(f, t);
     mem_stream_end(f);
+    seal_set(text, len);
     return text;
+}
+
+int topo_save(const struct topo *t, const char *path, struct err *err)
+{
+    char *text = topo_text(t);
+    int rc = json_save_text(text, strlen(text), path, err);
+
+    free(text);
+    return rc;
 }

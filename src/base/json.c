@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/seal.h"
 
 #define JSON_MAX_BYTES ((size_t)256 << 20)
 
@@ -76,6 +77,39 @@ static int check_texts(json_t *value, const struct way *way, const char *path, s
     return 0;
 }
 
+static void (*tell_unsealed)(const char *path);
+
+void json_on_unsealed(void (*tell)(const char *path))
+{
+    tell_unsealed = tell;
+}
+
+void json_unsealed(const char *path)
+{
+    if (tell_unsealed)
+        tell_unsealed(path);
+}
+
+/* What carries a checksum is as it was written. */
+static int check_seal(const json_t *root, const char *text, size_t len, const char *path,
+                      struct err *err)
+{
+    json_t *seal = json_object_get(root, SEAL_KEY);
+    uint32_t crc;
+
+    if (!seal)
+        return 0;
+    const char *digits = seal_find(text, len, &crc);
+    if (!digits)
+        return err_data(err, "%s: its checksum is not 8 hexadecimal digits", path);
+    if (strtoul(digits, NULL, 16) == crc)
+        return 0;
+    return err_data(err,
+                    "%s: its checksum is %.8s and its content's %08x: it has changed since it was "
+                    "written; if you changed it, \"railgauge seal %s\" makes it valid",
+                    path, digits, crc, path);
+}
+
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err)
 {
@@ -98,7 +132,8 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
         err_data(err, "%s: version %.40s of %s is not one of 1..%d that this program reads", path,
                  is ? is : "(none)", format, version);
         free(is);
-    } else if (check_texts(root, &(struct way){NULL, NULL, 0}, path, err) == 0) {
+    } else if (check_texts(root, &(struct way){NULL, NULL, 0}, path, err) == 0 &&
+               check_seal(root, text, len, path, err) == 0) {
         *out = root;
         return 0;
     }
@@ -137,14 +172,28 @@ int json_print(FILE *out, const json_t *root)
 
 int json_save(const json_t *root, const char *path, struct err *err)
 {
+    char *text;
+    size_t len;
+    FILE *out = mem_stream(&text, &len);
+    int rc = json_print(out, root);
+
+    mem_stream_end(out);
+    if (rc < 0)
+        err_data(err, "%s: cannot be written as JSON", path);
+    else
+        rc = json_save_text(text, len, path, err);
+    free(text);
+    return rc;
+}
+
+int json_save_text(char *text, size_t len, const char *path, struct err *err)
+{
     struct file_out f;
 
+    seal_set(text, len);
     if (file_begin(&f, path, err) < 0)
         return -1;
-    if (json_print(f.stream, root) < 0) {
-        file_abort(&f);
-        return err_io(err, "%s: cannot write", path);
-    }
+    fwrite(text, 1, len, f.stream); /* file_commit() sees an error */
     return file_commit(&f, err);
 }
 

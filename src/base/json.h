@@ -15,18 +15,24 @@
  * concerns the whole process. */
 void json_memory(void);
 
-/* Load path (at most 256 MiB) and check {"format": format, "version": 1..version}.  The caller
- * json_decref()s *out. */
+/* Load path (at most 256 MiB) and check {"format": format, "version": 1..version}, and the checksum
+ * where there is one (seal.h).  The caller json_decref()s *out. */
 int json_open(json_t **out, const char *path, const char *format, int version, struct err *err);
 /* The same from memory; path is for messages. */
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
                int version, struct err *err);
+/* For readers of what should carry a checksum: this one has none, as it was written by hand or by
+ * an older version.  json_on_unsealed() says who wants to know; nobody at first. */
+void json_unsealed(const char *path);
+void json_on_unsealed(void (*tell)(const char *path));
 json_t *json_finite(double x); /* a number, or null where it is none; new reference */
 /* Indented by 1, nine digits, one trailing newline; 0, or -1 when jansson could not (else the
  * stream knows). */
 int json_print(FILE *out, const json_t *root);
-/* The same into a file, atomically. */
+/* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (seal.h). */
 int json_save(const json_t *root, const char *path, struct err *err);
+/* The same of text, which is sealed in place. */
+int json_save_text(char *text, size_t len, const char *path, struct err *err);
 
 /* json_unpack_ex of a flat format on `value`, where other keys are errors; `where` such as "m.json:
  * tiers[2]" starts the message. */

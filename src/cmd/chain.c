@@ -129,7 +129,7 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
     /* Before there are points: who sees the file may rely on it. */
     sigaction(SIGTERM, &act, &old_term);
     sigaction(SIGINT, &act, &old_int);
-    int rc = points_open(&log, path, plan_crc(&c->plan), c->topo.endpoints, "sim", err);
+    int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, "sim", err);
     if (rc == 0) {
         rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
                           log, err);

@@ -30,6 +30,7 @@ int cmd_tune(int argc, char **argv);
 int cmd_curves(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_check_placement(int argc, char **argv);
+int cmd_seal(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
 /* Print "railgauge NAME: text" on stderr and return the code of err. */

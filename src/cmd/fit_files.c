@@ -72,6 +72,8 @@ int fit_files(struct matrix *m, const char *topology, const char *plan_path,
         rc = err_data(err, "%s was measured by another plan (%08x) than %s (%08x)", points_path,
                       points.plan_crc, plan_path, plan_crc(&plan));
     if (rc == 0)
+        rc = points_check(&points, points_path, &topo, topology, err);
+    if (rc == 0)
         rc = fit_matrix(m, &topo, &plan, &points, o, err);
     if (rc == 0 && compute)
         rc = device_load(&alone, compute, err);

@@ -109,7 +109,7 @@ static int write_points(const struct import *im, const char *path, struct err *e
 {
     struct points_log *log;
 
-    if (points_open(&log, path, plan_crc(&im->plan), im->topo.endpoints, "nccl", err) < 0)
+    if (points_open(&log, path, plan_crc(&im->plan), &im->topo, "nccl", err) < 0)
         return -1;
     for (int i = 0; i < im->points; i++)
         points_add(log, &im->point[i]);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/seal.h"
 #include "cost/ep.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"
@@ -292,16 +293,20 @@ static int unpack_lists(struct matrix *m, json_t *collectives, json_t *exception
 static int unpack_all(struct matrix *m, json_t *root, const char *path, struct err *err)
 {
     const char *format, *transport, *fabric = NULL;
-    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *eps = NULL;
+    json_t *places, *tiers, *collectives, *exceptions, *findings, *compute = NULL, *eps = NULL,
+                                                                  *seal = NULL;
     char at[WHERE];
     int version;
 
-    if (json_take(root, path, err, "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o}",
-                  "format", &format, "version", &version, "transport", &transport, "fabric",
-                  &fabric, "provenance", &m->provenance, "places", &places, "tiers", &tiers,
-                  "collectives", &collectives, "exceptions", &exceptions, "findings", &findings,
-                  "ep_kernels", &eps, "compute", &compute) < 0)
+    if (json_take(root, path, err,
+                  "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s?o}", "format",
+                  &format, "version", &version, "transport", &transport, "fabric", &fabric,
+                  "provenance", &m->provenance, "places", &places, "tiers", &tiers, "collectives",
+                  &collectives, "exceptions", &exceptions, "findings", &findings, "ep_kernels",
+                  &eps, "compute", &compute, SEAL_KEY, &seal) < 0)
         return -1;
+    if (!seal)
+        json_unsealed(path);
     m->transport = mem_strdup(transport);
     m->fabric = text(fabric);
     if (!json_is_object(m->provenance) && !json_is_null(m->provenance))

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/seal.h"
 #include "cost/ep.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"
@@ -118,6 +119,7 @@ int matrix_save(const struct matrix *m, const char *path, struct err *err)
 
     if (!root)
         return err_data(err, "%s: a name in the matrix is not UTF-8", path);
+    json_object_set_new(root, SEAL_KEY, json_string(SEAL_EMPTY));
     int rc = json_save(root, path, err);
     json_decref(root);
     return rc;

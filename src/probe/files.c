@@ -64,7 +64,7 @@ int files_open(struct files *f, const struct probe_args *a, struct world *w, con
 
     f->output = a->output ? a->output : "points.tsv";
     if (w->rank == 0)
-        rc = points_open(&f->log, f->output, plan_crc(&f->plan), f->topo.endpoints, transport, err);
+        rc = points_open(&f->log, f->output, plan_crc(&f->plan), &f->topo, transport, err);
     if (rc == 0 && w->rank == 0)
         rc = save_inputs(f, a, err);
     return w->agree(w, rc, err);

@@ -164,11 +164,13 @@ static bool row_whole(const char *text, size_t len)
 
 static int parse_head(struct points *p, const char *path, const char *line, struct err *err)
 {
-    int version = 0, used = 0;
+    int version = 0, used = 0, more = 0;
+    int n =
+        sscanf(line, "# railgauge-points %d plan=%8x endpoints=%d transport=%15s%n topology=%8x%n",
+               &version, &p->plan_crc, &p->endpoints, p->transport, &used, &p->topology_crc, &more);
 
-    if (sscanf(line, "# railgauge-points %d plan=%8x endpoints=%d transport=%15s%n", &version,
-               &p->plan_crc, &p->endpoints, p->transport, &used) != 4 ||
-        line[used])
+    p->bound = n == 5;
+    if (n < 4 || line[p->bound ? more : used])
         return err_data(err, "%s:1: not a railgauge-points file: \"%.60s\"", path, line);
     if (version != 1)
         return err_data(err, "%s:1: version %d is not 1", path, version);

@@ -1,10 +1,11 @@
 /* point.h - one measured size of one op on one group in one epoch: a row of points.tsv.
  *
  * points.tsv is append-only.  First line "# railgauge-points 1 plan=CRC endpoints=N
- * transport=NAME", a second comment with the provenance as one line of JSON, then the header, then
- * one row a point whose last column is the CRC32C (8 hex digits) of the row's text before it, tab
- * included.  A row without its newline or with a wrong CRC as the last one is a torn tail and
- * ignored; a wrong CRC before the last row is an error with its line. */
+ * transport=NAME topology=CRC" (points_topology(); without it: of an older version), a second
+ * comment with the provenance as one line of JSON, then the header, then one row a point whose last
+ * column is the CRC32C (8 hex digits) of the row's text before it, tab included.  A row without its
+ * newline or with a wrong CRC as the last one is a torn tail and ignored; a wrong CRC before the
+ * last row is an error with its line. */
 #ifndef RG_POINT_H
 #define RG_POINT_H
 
@@ -45,17 +46,25 @@ struct points {
     unsigned plan_crc;
     int endpoints;
     char transport[16];
+    bool bound; /* the file says which topology it is of */
+    unsigned topology_crc;
     int torn; /* bytes of torn tail that were ignored */
 };
 
 int points_load(struct points *p, const char *path, struct err *err);
+/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
+ * endpoints.  Where they stand may become better known afterwards. */
+unsigned points_topology(const struct topo *t, const char *transport);
+/* Are these points of this topology?  EXIT_DATA with both names. */
+int points_check(const struct points *p, const char *path, const struct topo *t,
+                 const char *topology, struct err *err);
 void points_free(struct points *p);
 
 /* Appending.  points_open() creates the file or continues it (cutting a torn tail), locks it and
- * refuses a file of another plan (EXIT_DATA) or one that another process writes (EXIT_IO).
- * points_commit() writes the rows added since the last commit and fdatasyncs. */
+ * refuses a file of another plan or topology (EXIT_DATA) or one that another process writes
+ * (EXIT_IO). points_commit() writes the rows added since the last commit and fdatasyncs. */
 struct points_log;
-int points_open(struct points_log **log, const char *path, unsigned plan_crc, int endpoints,
+int points_open(struct points_log **log, const char *path, unsigned plan_crc, const struct topo *t,
                 const char *transport, struct err *err);
 /* Parse the text of a points.tsv (NUL-terminated, len bytes without it); path is for messages. */
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);

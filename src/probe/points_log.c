@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "probe/point.h"
 #include "probe/point_io.h"
+#include "topo/topo_file.h"
 
 struct points_log {
     int fd;
@@ -58,8 +59,35 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
+unsigned points_topology(const struct topo *t, const char *transport)
+{
+    unsigned crc = file_crc32c(0, transport, strlen(transport));
+
+    for (int i = 0; i < t->endpoints; i++) {
+        const struct endpoint *e = &t->endpoint[i];
+        char *line = mem_printf("\n%s %s %d", t->host[e->place.at[LEVEL_HOST]].name,
+                                endpoint_kind_name[e->kind], e->local);
+        crc = file_crc32c(crc, line, strlen(line));
+        free(line);
+    }
+    return crc;
+}
+
+int points_check(const struct points *p, const char *path, const struct topo *t,
+                 const char *topology, struct err *err)
+{
+    unsigned crc = points_topology(t, p->transport);
+
+    if (!p->bound || p->topology_crc == crc)
+        return 0;
+    return err_data(err,
+                    "%s was measured on other endpoints or transport (%08x) than those of %s "
+                    "(%08x): the same hosts with the same devices are needed",
+                    path, p->topology_crc, topology, crc);
+}
+
 /* A new file: first line, provenance, header. */
-static int start(struct points_log *log, unsigned crc, int endpoints, const char *transport,
+static int start(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
                  struct err *err)
 {
     char *text;
@@ -68,15 +96,15 @@ static int start(struct points_log *log, unsigned crc, int endpoints, const char
     json_t *made = json_provenance();
     char *line = json_dumps(made, JSON_COMPACT | JSON_ENSURE_ASCII);
 
-    fprintf(out, "# railgauge-points 1 plan=%08x endpoints=%d transport=%s\n# %s\n", crc, endpoints,
-            transport, line ? line : "{}");
+    fprintf(out, "# railgauge-points 1 plan=%08x endpoints=%d transport=%s topology=%08x\n# %s\n",
+            crc, t->endpoints, transport, points_topology(t, transport), line ? line : "{}");
     point_write_header(out);
     mem_stream_end(out);
     int rc = write_all(log->fd, text, len) < 0 || fdatasync(log->fd) < 0
                  ? err_io(err, "%s: cannot write: %s", log->path, strerror(errno))
                  : 0;
     log->all.plan_crc = crc;
-    log->all.endpoints = endpoints;
+    log->all.endpoints = t->endpoints;
     snprintf(log->all.transport, sizeof(log->all.transport), "%s", transport);
     free(text);
     free(line);
@@ -85,17 +113,19 @@ static int start(struct points_log *log, unsigned crc, int endpoints, const char
 }
 
 /* An old file: it must be of the same plan; cut the torn tail and index what is there. */
-static int resume(struct points_log *log, unsigned crc, int endpoints, const char *transport,
+static int resume(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
                   off_t size, struct err *err)
 {
     struct points *p = &log->all;
 
     if (points_load(p, log->path, err) < 0)
         return -1;
-    if (p->plan_crc != crc || p->endpoints != endpoints || strcmp(p->transport, transport))
+    if (p->plan_crc != crc || p->endpoints != t->endpoints || strcmp(p->transport, transport))
         return err_data(
             err, "%s: belongs to plan %08x of %d endpoints over %s, not to plan %08x of %d over %s",
-            log->path, p->plan_crc, p->endpoints, p->transport, crc, endpoints, transport);
+            log->path, p->plan_crc, p->endpoints, p->transport, crc, t->endpoints, transport);
+    if (points_check(p, log->path, t, "this topology", err) < 0)
+        return -1;
     if (p->torn && ftruncate(log->fd, size - p->torn) < 0)
         return err_io(err, "%s: cannot cut a torn tail: %s", log->path, strerror(errno));
     for (int i = 0; i < p->count; i++) {
@@ -118,7 +148,7 @@ static int locked(struct points_log *log, struct err *err)
     return err_io(err, "%s: another process is writing it (%s)", log->path, strerror(errno));
 }
 
-int points_open(struct points_log **out, const char *path, unsigned crc, int endpoints,
+int points_open(struct points_log **out, const char *path, unsigned crc, const struct topo *t,
                 const char *transport, struct err *err)
 {
     struct points_log *log = mem_calloc(1, sizeof(*log));
@@ -132,8 +162,8 @@ int points_open(struct points_log **out, const char *path, unsigned crc, int end
     }
     if (locked(log, err) < 0)
         goto fail;
-    if (st.st_size == 0 ? start(log, crc, endpoints, transport, err) < 0
-                        : resume(log, crc, endpoints, transport, st.st_size, err) < 0)
+    if (st.st_size == 0 ? start(log, crc, t, transport, err) < 0
+                        : resume(log, crc, t, transport, st.st_size, err) < 0)
         goto fail;
     *out = log;
     return 0;

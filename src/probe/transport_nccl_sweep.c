@@ -63,7 +63,7 @@ static int measure_one(struct world *w, const struct topo *topo, struct plan *pl
     int rc = 0;
 
     if (w->rank == 0)
-        rc = points_open(&log, path, plan_crc(plan), topo->endpoints, "nccl", err);
+        rc = points_open(&log, path, plan_crc(plan), topo, "nccl", err);
     rc = w->agree(w, rc, err);
     if (rc == 0)
         rc = measure_plan(w, transport_find("nccl"), topo, plan, m, log, err);

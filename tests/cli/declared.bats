@@ -41,6 +41,7 @@ setup() {
     mkdir -p split
     cp seen/plan.tsv seen/points.tsv split/
     jq 'del(.spines) | .tiers |= map(select(.same != ["spine"]))' seen/topology.json > split/topology.json
+    railgauge seal split/topology.json
     run -0 railgauge fit split
     run -0 jq -r '.findings[] | select(.kind == "spines").text' split/matrix.json
     [[ $output == "2 spines found by bandwidth: r00n[00-03],r01n[00-03],r02n[00-03],r03n[00-03]; r04"* ]]

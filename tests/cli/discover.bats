@@ -139,7 +139,7 @@ PY
     [[ $output == *"  rank 7 sends through mlx5_4 (PXN), its nearest NIC is mlx5_7 (PIX)"* ]]
     railgauge discover "$top/tests/golden/topology-nccl.json" -q -o again.json
     cmp <(jq -S .nccl again.json) <(jq -S .nccl "$top/tests/golden/topology-nccl.json")
-    jq 'del(.nccl.links)' again.json >less.json
+    jq 'del(.nccl.links, .checksum)' again.json >less.json
     run railgauge discover less.json
     [ "$status" -eq 65 ]
     [[ $output == *'less.json: nccl: key "links" is missing'* ]]

@@ -12,6 +12,7 @@ setup() {
 # layer, rate, up, ...; of endpoints: ..., numa 7, nic 8.
 change() {
     jq "$1" all.json > odd.json
+    railgauge seal odd.json
 }
 
 @test "equal hosts: nothing is odd" {
@@ -38,6 +39,7 @@ change() {
         jq --arg h $h '.hosts.rows = [.hosts.rows[0] | .[0] = $h | .[3] = (if $h == "c" then 64 else 112 end)]
             | .nics.rows = [.nics.rows[] | select(.[0] == 0)] | .endpoints.rows = [.endpoints.rows[] | select(.[0] == 0)]' \
             all.json > $h.json
+        railgauge seal $h.json
     done
     run -1 railgauge lint a.json b.json c.json
     [[ $output == *"BAD   cores     c: 64 cores where 2 hosts have 112"* ]]
@@ -49,6 +51,7 @@ change() {
 
 @test "one host alone: nothing to compare" {
     jq '.hosts.rows = [.hosts.rows[0]] | .nics.rows = [.nics.rows[0]] | .endpoints.rows = [.endpoints.rows[0]]' all.json > one.json
+    railgauge seal one.json
     run -2 railgauge lint one.json
 }
 
@@ -61,6 +64,7 @@ change() {
     run -0 railgauge lint c/matrix.json
     [[ $output == "4 hosts, 32 GPUs, "*": 0 bad, 0 worth knowing" ]]
     jq '.endpoints.rows |= .[:8] | .hosts.rows |= .[:1] | .nics.rows |= .[:8]' c/topology.json > t && mv t c/topology.json
+    railgauge seal c/topology.json
     run -65 railgauge explain c 0 9
     [[ $output == *"c: topology.json is of 8 endpoints, matrix.json of 32"* ]]
 }

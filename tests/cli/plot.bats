@@ -86,6 +86,7 @@ fake_gnuplot() {
 @test "a slow host is named as it is beside the map too" {
     need_gnuplot
     sed -i 's/node-/node_{x/g' lab/matrix.json
+    railgauge seal lab/matrix.json
     run railgauge plot lab heat --format svg
     [ "$status" -eq 0 ]
     [ "$(tail -n +2 lab/plots/data/heat_call.tsv | cut -f 3)" = 'node_{x05' ]
@@ -181,6 +182,7 @@ fake_gnuplot() {
 @test "a figure without data is left out with its reason; asked for alone it is an error" {
     need_gnuplot
     jq -c '.collectives = []' lab/matrix.json >x && mv x lab/matrix.json
+    railgauge seal lab/matrix.json
     run --separate-stderr railgauge plot lab
     [ "$status" -eq 0 ]
     [ "$output" = "$(printf 'lab/plots/%s.png\n' heat dist)" ]

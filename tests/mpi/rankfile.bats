@@ -16,6 +16,7 @@ setup() {
     [ "$(nproc)" -ge 2 ] || skip "one core"
     mpirun --version | grep -q 'Open MPI) 4\.' || skip "the option is that of Open MPI 4"
     sed "s/n\[00-07\]/$me,x[1-7]/" "$golden" >matrix.json
+    railgauge seal matrix.json
     printf 'src\tdst\tbytes\n0\t1\t1e9\n' >bytes
     railgauge place matrix.json --traffic bytes --nodes "$me" --write rankfile=ranks --write order=order
     grep -qx "rank 1=$me slot=1" ranks

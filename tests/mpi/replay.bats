@@ -114,10 +114,12 @@ refuse() {
     refuse 64 '--burn: burn "nap" is not known (known: auto, sleep, spin)' --burn nap
     refuse 64 '--steps: ' --steps none
     sed 's/"transport": "mpi"/"transport": "sim"/' "$matrix" >sim.json
+    railgauge seal sim.json
     matrix=sim.json refuse 78 "sim.json was measured over sim, and a replay runs over mpi" --layout dp_shard=4
     matrix=none.json refuse 66 "none.json"
     host=$(hostname)
     sed "s/\"$host\"/\"elsewhere\"/" "$matrix" >other.json
+    railgauge seal other.json
     matrix=other.json refuse 78 "endpoint 0 of the matrix is on elsewhere, and rank 0 of the world is on $host" \
         --layout dp_shard=4
 }

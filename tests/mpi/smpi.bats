@@ -45,6 +45,7 @@ preset() {
     railgauge discover --fabric gb200-nvl72 --racks 4 -q -o all.json
     # One rank a host: the first GPU of each.
     jq -c '.endpoints.rows |= map(select(.[5] == 0))' all.json >topology.json
+    railgauge seal topology.json
     railgauge plan topology.json --pairs class --matchings 1 --op pair_latency,pair_bw --epochs 1 \
         -b 64 -e 4M -f 16 --pair-bytes 256K
     smpi 72 probe --topology topology.json --plan plan.tsv -n 4 -w 1 --no-check --no-retest

@@ -57,8 +57,7 @@ static void bed_open(struct bed *b, const char *fabric, int racks, unsigned ops)
 
 static int bed_measure(struct bed *b, struct err *err)
 {
-    assert_int_equal(points_open(&b->log, path, plan_crc(&b->plan), b->topo.endpoints, "sim", err),
-                     0);
+    assert_int_equal(points_open(&b->log, path, plan_crc(&b->plan), &b->topo, "sim", err), 0);
     return measure_plan(&world_solo, transport_find("sim"), &b->topo, &b->plan, &b->opts, b->log,
                         err);
 }

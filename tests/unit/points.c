@@ -41,13 +41,22 @@ static struct point sample(int round)
     return p;
 }
 
+static struct host hosts[] = {{.name = "n1"}, {.name = "n2"}, {.name = "n3"}};
+static struct endpoint endpoints[] = {
+    {.place.at[LEVEL_HOST] = 0},
+    {.place.at[LEVEL_HOST] = 0, .local = 1},
+    {.place.at[LEVEL_HOST] = 1},
+    {.place.at[LEVEL_HOST] = 1, .local = 1},
+};
+static const struct topo four = {.host = hosts, .hosts = 3, .endpoint = endpoints, .endpoints = 4};
+
 static void write_three(void)
 {
     struct points_log *log;
     struct err err;
 
     unlink(path);
-    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
+    assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), 0);
     for (int i = 0; i < 3; i++) {
         struct point p = sample(i);
         points_add(log, &p);
@@ -137,10 +146,34 @@ static void a_log_of_another_plan_is_refused(void **state)
 
     (void)state;
     write_three();
-    assert_int_equal(points_open(&log, path, 0x1234, 4, "mpi", &err), -1);
+    assert_int_equal(points_open(&log, path, 0x1234, &four, "mpi", &err), -1);
     assert_int_equal(err.code, EXIT_DATA);
     assert_non_null(
         strstr(err.text, "belongs to plan 0000abcd of 4 endpoints over mpi, not to plan 00001234"));
+}
+
+/* Another host or transport, not another rack: what was measured is between the same devices. */
+static void points_are_bound_to_their_endpoints(void **state)
+{
+    struct points_log *log;
+    struct points p;
+    struct err err;
+
+    (void)state;
+    write_three();
+    assert_int_equal(points_load(&p, path, &err), 0);
+    assert_true(p.bound);
+    endpoints[2].place.at[LEVEL_RACK] = 7;
+    assert_int_equal(points_check(&p, path, &four, "t.json", &err), 0);
+    endpoints[2].place.at[LEVEL_HOST] = 2;
+    assert_int_equal(points_check(&p, path, &four, "t.json", &err), -1);
+    assert_int_equal(err.code, EXIT_DATA);
+    assert_non_null(strstr(err.text, "than those of t.json"));
+    assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), -1);
+    endpoints[2].place.at[LEVEL_HOST] = 1;
+    p.transport[0] = 'n';
+    assert_int_equal(points_check(&p, path, &four, "t.json", &err), -1);
+    points_free(&p);
 }
 
 static void a_second_writer_is_refused(void **state)
@@ -150,18 +183,18 @@ static void a_second_writer_is_refused(void **state)
 
     (void)state;
     write_three();
-    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
-    assert_int_equal(points_open(&other, path, 0xabcd, 4, "mpi", &err), -1);
+    assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), 0);
+    assert_int_equal(points_open(&other, path, 0xabcd, &four, "mpi", &err), -1);
     assert_int_equal(err.code, EXIT_IO);
     assert_non_null(strstr(err.text, "another process is writing it"));
     pid_t pid = fork();
     if (pid == 0)
-        _exit(points_open(&other, path, 0xabcd, 4, "mpi", &err) == -1 ? 7 : 0);
+        _exit(points_open(&other, path, 0xabcd, &four, "mpi", &err) == -1 ? 7 : 0);
     int status;
     waitpid(pid, &status, 0);
     assert_int_equal(WEXITSTATUS(status), 7);
     assert_int_equal(points_close(log, &err), 0);
-    assert_int_equal(points_open(&log, path, 0xabcd, 4, "mpi", &err), 0);
+    assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), 0);
     int keys;
     const struct point_key *key = points_keys(log, &keys);
     assert_true(point_key_find(key, keys, 2, 0, 0, 262144));
@@ -177,7 +210,7 @@ static void a_full_disk_is_said_and_nothing_is_lost(void **state)
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_int_equal(points_open(&log, "/dev/full", 1, 4, "mpi", &err), -1);
+    assert_int_equal(points_open(&log, "/dev/full", 1, &four, "mpi", &err), -1);
     assert_int_equal(err.code, EXIT_IO);
     assert_non_null(strstr(err.text, "/dev/full: "));
 }
@@ -215,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_torn_tail_is_ignored_at_every_length),
         cmocka_unit_test(every_flipped_bit_before_the_last_row_is_refused_with_its_line),
         cmocka_unit_test(a_log_of_another_plan_is_refused),
+        cmocka_unit_test(points_are_bound_to_their_endpoints),
         cmocka_unit_test(a_second_writer_is_refused),
         cmocka_unit_test(a_full_disk_is_said_and_nothing_is_lost),
         cmocka_unit_test(what_is_not_a_points_file_is_refused),

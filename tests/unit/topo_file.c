@@ -345,6 +345,7 @@ static void every_bad_value_is_refused_with_its_place(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = json_load_file(golden, 0, NULL);
         assert_non_null(root);
+        json_object_del(root, "checksum");
         change(root, bad[i].path, bad[i].value);
         assert_int_equal(json_dump_file(root, path, 0), 0);
         json_decref(root);
