@@ -317,10 +317,26 @@ static void say_shared(struct fit *f)
     free(u);
 }
 
+/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them. */
+static void say_contradictions(struct fit *f)
+{
+    bool crowd = false;
+
+    for (int t = 0; t < f->m->tiers; t++)
+        crowd |= f->normal[t].uplinks;
+    if (f->contradictions && !crowd)
+        matrix_find(
+            f->m, "racks",
+            "pairs of hosts fall into fast and slow ones, but not into racks: %d slow pairs lie "
+            "between hosts that fast pairs join",
+            f->contradictions);
+}
+
 void fit_findings(struct fit *f)
 {
+    say_contradictions(f);
     for (int t = 0; t < f->m->tiers; t++) {
-        if (f->normal[t].contended)
+        if (f->normal[t].contended && !f->normal[t].uplinks)
             say_contention(f, t);
         say_bimodal(f, t);
         say_unstable_pairs(f, t);

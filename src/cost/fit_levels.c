@@ -186,6 +186,7 @@ void fit_levels(struct fit *f)
                                    &t->endpoint[f->obs[i].dst].place);
     for (int tier = 0; tier < t->tiers; tier++)
         find_level(f, tier);
+    fit_uplinks(f);
     for (int i = 0; i < f->count; i++) {
         struct obs *o = &f->obs[i];
         if (!fit_is_bandwidth(f, o))

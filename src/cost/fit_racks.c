@@ -307,11 +307,6 @@ void fit_racks(struct fit *f)
             apply(f, &l.layer[0], LEVEL_RACK);
         find_spines(f, &l);
     }
-    if (l.contradictions)
-        matrix_find(
-            f->m, "racks",
-            "pairs of hosts fall into fast and slow ones, but not into racks: %d slow pairs lie "
-            "between hosts that fast pairs join",
-            l.contradictions);
+    f->contradictions = l.contradictions;
     layers_free(&l);
 }

@@ -12,6 +12,7 @@ struct normal {
     double unrest;          /* median over pairs measured alone in several epochs of how far these
                                lie apart, share */
     bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
+    bool uplinks;           /* because leaves have fewer uplinks than NICs */
 };
 
 /* One directed pair as evidence for or against a part. */
@@ -32,6 +33,7 @@ struct fit {
     struct obs *obs; /* of pairs */
     int count;
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
+    int contradictions;         /* slow pairs between hosts that fast pairs join */
     struct normal normal[TIER_MAX];
     struct sample *sample;
     int samples;
@@ -39,6 +41,8 @@ struct fit {
 
 void fit_racks(struct fit *f);   /* confirm or find racks; adds tiers and coordinates */
 void fit_levels(struct fit *f);  /* tier of each observation, what is normal, the samples */
+void fit_uplinks(struct fit *f); /* leaves with fewer uplinks than NICs; between what is normal and
+                                  * the samples */
 void fit_parts(struct fit *f);   /* exceptions */
 void fit_latency(struct fit *f); /* those that add latency; the tiers' latency spread */
 void parts_merge(struct fit *f, double tolerance); /* exceptions that are one cause */

@@ -20,7 +20,7 @@ enum { PLAN_EPOCHS = 5 };
 enum stage {
     STAGE_CLASS,      /* class matchings: k partners per endpoint and tier */
     STAGE_TOURNAMENT, /* every pair, N-1 rounds of disjoint pairs (circle method, leaf order) */
-    STAGE_SHIFT,      /* ring shift: everybody sends to rank + d */
+    STAGE_SHIFT,      /* ring shift: everybody sends to rank + d, or to another leaf */
     STAGE_ISOLATED,   /* one pair at a time */
     STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
     STAGE_COLLECTIVE,
@@ -74,7 +74,9 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t);
  * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
  * host is visible, one endpoint of every host plays a tournament so that racks can be found by
  * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,
- * and the ladder of the last tier is that of near and far hosts. */
+ * and the ladder of the last tier is that of near and far hosts.
+ * Where leaves are visible, all of a leaf send to another one at once, so that uplinks can be found
+ * to be fewer than NICs. */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
 int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
 int plan_save(const struct plan *p, const char *path, struct err *err);

@@ -191,6 +191,17 @@ static void add_matchings(struct maker *m)
         }
 }
 
+/* All NICs of a leaf at once, to see what its uplinks carry. */
+static void add_uplinks(struct maker *m)
+{
+    struct pairs p = {NULL, 0};
+
+    schedule_uplinks(&p, m->topo, m->order);
+    for (int back = 0; back < 2 && p.count > 1; back++)
+        add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes, 1);
+    free(p.pair);
+}
+
 static bool nothing_above_host(const struct topo *t)
 {
     for (int i = 0; i < t->endpoints; i++)
@@ -220,6 +231,7 @@ static void add_pair_matrix(struct maker *m)
         if (nothing_above_host(m->topo))
             add_find(m);
     }
+    add_uplinks(m);
 }
 
 /* Pairs between hosts of which nothing is known: neighbours in the list, hosts far from each other,

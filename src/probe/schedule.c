@@ -71,6 +71,46 @@ void schedule_find(struct pairs *out, const int *v, int n, int r)
         schedule_circle(out, v, n, by_chance(r - 2 * FIND_NEAR, all));
 }
 
+struct leaf {
+    int *member, members;
+};
+
+static void pair_leaves(struct pairs *out, const struct topo *t, const struct leaf *a,
+                        const struct leaf *b)
+{
+    for (int i = 0; i < a->members && i < b->members; i++) {
+        const int *x = t->endpoint[a->member[i]].place.at, *y = t->endpoint[b->member[i]].place.at;
+        bool beside = x[LEVEL_DOMAIN] >= 0 && x[LEVEL_DOMAIN] == y[LEVEL_DOMAIN];
+        if (!beside && x[LEVEL_HOST] != y[LEVEL_HOST])
+            push(out, a->member[i], b->member[i]);
+    }
+}
+
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order)
+{
+    int leaves = t->group[LEVEL_LEAF].count, rails = t->group[LEVEL_RAIL].count + 1;
+    struct leaf *leaf = mem_calloc((size_t)leaves + 1, sizeof(*leaf));
+    int *waits = mem_calloc((size_t)rails, sizeof(*waits)); /* for a second one: leaf + 1 */
+
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = t->endpoint[order[i]].place.at[LEVEL_LEAF];
+        if (at >= 0)
+            MEM_PUSH(leaf[at].member, leaf[at].members) = order[i];
+    }
+    for (int i = 0; i < leaves; i++) {
+        if (!leaf[i].members)
+            continue;
+        int *first = &waits[t->endpoint[leaf[i].member[0]].place.at[LEVEL_RAIL] + 1];
+        if (*first)
+            pair_leaves(out, t, &leaf[*first - 1], &leaf[i]);
+        *first = *first ? 0 : i + 1;
+    }
+    for (int i = 0; i < leaves; i++)
+        free(leaf[i].member);
+    free(leaf);
+    free(waits);
+}
+
 struct place_key {
     int key[LEVEL_COUNT], id;
 };

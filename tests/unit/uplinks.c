@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Leaves with fewer uplinks than NICs: simulated, measured and found, and not found elsewhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "cost/fit.h"
+#include "cost/sim_bed.h"
+#include "probe/measure.h"
+#include "probe/schedule.h"
+
+static char dir[] = "/tmp/rg-uplinks-XXXXXX";
+static char path[64], preset[64];
+
+/* A copy of a shipped preset with this share and leaves of so many hosts. */
+static void write_preset(const char *name, double share, int hosts_per_leaf)
+{
+    char *from = mem_printf("topo/fabrics/%s.json", name);
+    json_t *root = json_load_file(from, 0, NULL), *layout = json_object_get(root, "layout");
+
+    assert_non_null(layout);
+    json_object_set_new(layout, "uplink_share", json_real(share));
+    json_object_set_new(layout, "hosts_per_leaf", json_integer(hosts_per_leaf));
+    json_object_set_new(root, "name", json_string("thin"));
+    assert_int_equal(json_dump_file(root, preset, 0), 0);
+    json_decref(root);
+    free(from);
+}
+
+static void campaign(struct matrix *m, const struct sim_opts *o)
+{
+    struct sim_bed bed;
+    struct plan plan;
+    struct plan_opts p;
+    struct measure_opts how;
+    struct fit_opts fit;
+    struct points_log *log;
+    struct err err = {0, ""};
+
+    plan_defaults(&p);
+    p.ops = 1u << OP_PAIR_BW;
+    p.min_bytes = p.max_bytes = p.pair_bytes = 64 << 20;
+    p.epochs = 2;
+    measure_defaults(&how);
+    how.check = false;
+    fit_defaults(&fit);
+    unlink(path);
+    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, &p, &err) < 0 ||
+        points_open(&log, path, plan_crc(&plan), bed.seen.endpoints, "sim", &err) < 0 ||
+        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0 ||
+        fit_matrix(m, &bed.seen, &plan, points_all(log), &fit, &err) < 0)
+        fail_msg("%s", err.text);
+    points_close(log, &err);
+    plan_free(&plan);
+    sim_bed_free(&bed);
+}
+
+static const char *finding(const struct matrix *m, const char *kind)
+{
+    for (int i = 0; i < m->findings; i++)
+        if (!strcmp(m->finding[i].kind, kind))
+            return m->finding[i].text;
+    return NULL;
+}
+
+static bool says(const struct matrix *m, const char *words)
+{
+    for (int i = 0; i < m->findings; i++)
+        if (strstr(m->finding[i].text, words))
+            return true;
+    return false;
+}
+
+static double alone_rate(int tier)
+{
+    struct fabric f;
+    struct err err = {0, ""};
+
+    assert_int_equal(fabric_load(&f, preset, &err), 0);
+    double Bps = f.tier[tier].Bps.value;
+    fabric_free(&f);
+    return Bps;
+}
+
+static void print_all(const struct matrix *m)
+{
+    char part[256];
+
+    for (int i = 0; i < m->findings; i++)
+        print_message("%s: %s\n", m->finding[i].kind, m->finding[i].text);
+    for (int i = 0; i < m->exceptions; i++)
+        print_message("%s: %s\n", matrix_part(m, &m->exception[i], part), m->exception[i].why);
+}
+
+/* One pair alone gets all, a leaf that sends all it can gets its share, and half a leaf twice that.
+ */
+static void one_flow_notices_nothing_and_many_share(void **state)
+{
+    struct sim_opts o = {.fabric = preset, .racks = 2};
+    struct sim_bed bed;
+    struct plan plan = {NULL, 0};
+    struct err err = {0, ""};
+
+    (void)state;
+    write_preset("hgx-h100", 0.25, 4);
+    if (sim_bed_open(&bed, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    int rail = bed.fabric.gpus_per_host; /* from a GPU to the same one of the next host */
+    for (int flows = 1; flows <= 4; flows++)
+        for (int op = 0; op < 2; op++) {
+            struct round *r = plan_add(&plan, STAGE_SHIFT, op ? OP_PAIR_BIBW : OP_PAIR_BW, flows);
+            for (int i = 0; i < flows; i++) {
+                r->group[i].members = mem_calloc(2, sizeof(int));
+                r->group[i].members[0] = rail * i;
+                r->group[i].members[1] = rail * (4 + i);
+                r->group[i].size = 2;
+            }
+            for (int i = 0; i < flows; i++)
+                assert_true(fabs(sim_share(&bed.sim, r, i, r->op) - fmin(1, 1.0 / flows)) < 1e-9);
+        }
+    for (int flat = 0; flat < 2; flat++) { /* all_to_all of everybody, and of one leaf's hosts */
+        struct round *r = plan_add(&plan, STAGE_COLLECTIVE, OP_ALL_TO_ALL, 1);
+        int n = flat ? bed.truth.endpoints / 2 : bed.truth.endpoints;
+        r->group[0].members = mem_calloc((size_t)n, sizeof(int));
+        r->group[0].size = n;
+        for (int i = 0; i < n; i++)
+            r->group[0].members[i] = i;
+        double share = sim_share(&bed.sim, r, 0, r->op);
+        /* every one of 64 sends to 56 of other hosts, 3 of them on its own leaf */
+        assert_true(fabs(share - 0.25 * (flat ? 24.0 / 21 : 56.0 / 53)) < 1e-9);
+        double alone = sim_collective(&bed.sim, r->op, r->group[0].members, n, 1e9, 1);
+        double now = sim_collective(&bed.sim, r->op, r->group[0].members, n, 1e9, share);
+        assert_true(now > 3 * alone);
+    }
+    plan_free(&plan);
+    sim_bed_free(&bed);
+}
+
+static void what_the_uplinks_carry_is_found(void **state)
+{
+    static const struct {
+        const char *preset;
+        int racks, hosts_per_leaf;
+    } fabric[] = {{"hgx-h100", 4, 4}, {"hgx-b200", 5, 4}, {"gb200-nvl72", 2, 18}};
+    static const double share[] = {1, 0.5, 0.25};
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        struct sim_opts o = {
+            .fabric = preset, .racks = fabric[i / 3].racks, .noise = 0.02, .seed = (unsigned)i};
+        struct matrix m;
+        write_preset(fabric[i / 3].preset, share[i % 3], fabric[i / 3].hosts_per_leaf);
+        campaign(&m, &o);
+        const char *text = finding(&m, "uplinks");
+        int tier = m.tiers - 1;
+        double carry, ratio;
+        if ((text != NULL) != (share[i % 3] < 1) || m.exceptions || finding(&m, "contention") ||
+            says(&m, "pairs of hosts fall into fast and slow ones")) {
+            print_all(&m);
+            fail_msg("%s, %g of the uplinks", fabric[i / 3].preset, share[i % 3]);
+        }
+        if (!(fabs(m.tier[tier].loaded / share[i % 3] - 1) < 0.06))
+            fail_msg("loaded %g, truth %g", m.tier[tier].loaded, share[i % 3]);
+        if (text) {
+            assert_int_equal(sscanf(text,
+                                    "the uplinks of the leaves are oversubscribed %lf:1, they "
+                                    "carry %lf",
+                                    &ratio, &carry),
+                             2);
+            assert_true(fabs(carry / share[i % 3] - 1) < 0.06);
+            assert_true(fabs(ratio * share[i % 3] - 1) < 0.08);
+        }
+        assert_true(fabs(matrix_rate(&m, tier, DIR_UNI) / alone_rate(tier) - 1) < 0.02);
+        matrix_free(&m);
+    }
+}
+
+/* Faults look like thin uplinks here and there: whole uplinks are never called thin, and of thin
+ * ones no part is accused that is not slow. */
+static void faults_are_not_uplinks(void **state)
+{
+    static const char *const fault[] = {"slow-host=1:0.5",    "slow-nic=9:0.5",
+                                        "slow-racks=0-1:0.5", "slow-racks=1-2:0.4",
+                                        "slow-link=0-40:0.3", "dead-host=2"};
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 10);
+    for (int i = 0; i < 12; i++) {
+        bool thin = i % 2;
+        struct sim_opts o = {.fabric = preset,
+                             .racks = 3 + i % 2,
+                             .noise = 0.01 * (1 + rng_below(&rng, 3)),
+                             .seed = rng_below(&rng, 1u << 30),
+                             .fault = (const char **)&fault[i / 2],
+                             .faults = 1};
+        struct matrix m;
+        write_preset("hgx-h100", thin ? 0.5 : 1, 4);
+        campaign(&m, &o);
+        if ((finding(&m, "uplinks") != NULL) != thin) {
+            print_all(&m);
+            fail_msg("%s, seed %llu, %d racks, %s uplinks", fault[i / 2], o.seed, o.racks,
+                     thin ? "half" : "all");
+        }
+        matrix_free(&m);
+    }
+}
+
+/* A plan pairs leaves of one rail, all members of both at once, where there are two. */
+static void a_plan_fills_the_uplinks(void **state)
+{
+    struct fabric f;
+    struct topo t;
+    struct err err = {0, ""};
+
+    (void)state;
+    write_preset("hgx-h100", 1, 4);
+    assert_int_equal(fabric_load(&f, preset, &err), 0);
+    for (int racks = 1; racks <= 4; racks++) {
+        struct pairs p = {NULL, 0};
+        int met[128] = {0};
+        assert_int_equal(fabric_topo(&f, racks, racks == 4, &t, &err), 0);
+        int *order = schedule_leaf_order(&t);
+        schedule_uplinks(&p, &t, order);
+        /* a rack is a leaf of each rail here; blind (4) there is none to see */
+        assert_int_equal(p.count, racks == 4 ? 0 : racks / 2 * 32);
+        for (int i = 0; i < p.count; i++) {
+            const int *a = t.endpoint[p.pair[i][0]].place.at,
+                      *b = t.endpoint[p.pair[i][1]].place.at;
+            assert_int_equal(a[LEVEL_RAIL], b[LEVEL_RAIL]);
+            assert_int_not_equal(a[LEVEL_LEAF], b[LEVEL_LEAF]);
+            assert_int_equal(met[p.pair[i][0]]++ + met[p.pair[i][1]]++, 0);
+        }
+        free(order);
+        free(p.pair);
+        topo_free(&t);
+    }
+    fabric_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_flow_notices_nothing_and_many_share),
+        cmocka_unit_test(what_the_uplinks_carry_is_found),
+        cmocka_unit_test(faults_are_not_uplinks),
+        cmocka_unit_test(a_plan_fills_the_uplinks),
+    };
+
+    if (!mkdtemp(dir))
+        return 1;
+    snprintf(path, sizeof(path), "%s/points.tsv", dir);
+    snprintf(preset, sizeof(preset), "%s/thin.json", dir);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    unlink(preset);
+    rmdir(dir);
+    return failed;
+}
