@@ -9,6 +9,7 @@
  * and between two racks that are slow for one pair alone nothing counts. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
@@ -28,6 +29,7 @@ struct flow {
 struct lone {
     int a, b; /* the racks or leaves of its ends, a <= b */
     double share;
+    int host[2];
 };
 
 /* What is known of pairs of one tier that run alone. */
@@ -68,7 +70,11 @@ static struct lone between(const struct topo *t, int src, int dst, double share)
     enum level level = t->group[LEVEL_RACK].count > 1 ? LEVEL_RACK : LEVEL_LEAF;
     int a = t->endpoint[src].place.at[level], b = t->endpoint[dst].place.at[level];
 
-    return (struct lone){a < b ? a : b, a < b ? b : a, share};
+    return (struct lone){
+        a < b ? a : b,
+        a < b ? b : a,
+        share,
+        {t->endpoint[src].place.at[LEVEL_HOST], t->endpoint[dst].place.at[LEVEL_HOST]}};
 }
 
 static int by_ends(const void *a, const void *b)
@@ -93,11 +99,21 @@ static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
         qsort(q->lone, (size_t)q->lones, sizeof(*q->lone), by_ends);
 }
 
-/* Were most pairs between these two that ran alone slow as well? */
+/* One host that every slow pair has, among those that are left of the first one's. */
+static bool common(int host[2], const struct lone *l)
+{
+    for (int k = 0; k < 2; k++)
+        if (host[k] != l->host[0] && host[k] != l->host[1])
+            host[k] = -1;
+    return host[0] >= 0 || host[1] >= 0;
+}
+
+/* Were most pairs between these two that ran alone slow as well, and not for one host's sake? */
 static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int dst)
 {
     struct lone key = between(t, src, dst, 0);
-    int from = 0, to = q->lones, slow = 0, all = 0;
+    int from = 0, to = q->lones, slow = 0, all = 0, host[2] = {-1, -1};
+    bool one_host = true;
 
     while (from < to) {
         int mid = from + (to - from) / 2;
@@ -106,9 +122,14 @@ static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int
         else
             to = mid;
     }
-    for (int i = from; i < q->lones && by_ends(&q->lone[i], &key) == 0; i++, all++)
-        slow += q->lone[i].share < full;
-    return 2 * slow > all;
+    for (int i = from; i < q->lones && by_ends(&q->lone[i], &key) == 0; i++, all++) {
+        if (q->lone[i].share >= full)
+            continue;
+        if (!slow++)
+            memcpy(host, q->lone[i].host, sizeof(host));
+        one_host = common(host, &q->lone[i]);
+    }
+    return 2 * slow > all && !one_host;
 }
 
 static int by_leaf(const void *a, const void *b)

@@ -194,12 +194,13 @@ static void add_matchings(struct maker *m)
 /* All NICs of a leaf at once, to see what its uplinks carry. */
 static void add_uplinks(struct maker *m)
 {
-    struct pairs p = {NULL, 0};
-
-    schedule_uplinks(&p, m->topo, m->order);
-    for (int back = 0; back < 2 && p.count > 1; back++)
-        add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes, 1);
-    free(p.pair);
+    for (int k = 0; k < 4; k++) { /* there and back, then with the leaves that sat out */
+        struct pairs p = {NULL, 0};
+        schedule_uplinks(&p, m->topo, m->order, k / 2);
+        if (p.count > 1)
+            add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, k % 2, m->o.pair_bytes, m->o.pair_bytes, 1);
+        free(p.pair);
+    }
 }
 
 static bool nothing_above_host(const struct topo *t)

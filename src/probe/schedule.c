@@ -86,29 +86,39 @@ static void pair_leaves(struct pairs *out, const struct topo *t, const struct le
     }
 }
 
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order)
+/* The place of a leaf's rail; 0: none known. */
+static int rail_of(const struct topo *t, const struct leaf *l)
+{
+    return l->members ? t->endpoint[l->member[0]].place.at[LEVEL_RAIL] + 1 : 0;
+}
+
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, bool last)
 {
     int leaves = t->group[LEVEL_LEAF].count, rails = t->group[LEVEL_RAIL].count + 1;
     struct leaf *leaf = mem_calloc((size_t)leaves + 1, sizeof(*leaf));
-    int *waits = mem_calloc((size_t)rails, sizeof(*waits)); /* for a second one: leaf + 1 */
+    struct {
+        int leaves, seen, before;
+    } *rail = mem_calloc((size_t)rails, sizeof(*rail));
 
     for (int i = 0; i < t->endpoints; i++) {
         int at = t->endpoint[order[i]].place.at[LEVEL_LEAF];
         if (at >= 0)
             MEM_PUSH(leaf[at].member, leaf[at].members) = order[i];
     }
+    for (int i = 0; i < leaves; i++)
+        rail[rail_of(t, &leaf[i])].leaves += leaf[i].members > 0;
     for (int i = 0; i < leaves; i++) {
+        int r = rail_of(t, &leaf[i]);
         if (!leaf[i].members)
             continue;
-        int *first = &waits[t->endpoint[leaf[i].member[0]].place.at[LEVEL_RAIL] + 1];
-        if (*first)
-            pair_leaves(out, t, &leaf[*first - 1], &leaf[i]);
-        *first = *first ? 0 : i + 1;
+        if (rail[r].seen++ % 2 != last && rail[r].seen > 1 && (!last || rail[r].leaves % 2))
+            pair_leaves(out, t, &leaf[rail[r].before], &leaf[i]);
+        rail[r].before = i;
     }
     for (int i = 0; i < leaves; i++)
         free(leaf[i].member);
     free(leaf);
-    free(waits);
+    free(rail);
 }
 
 struct place_key {

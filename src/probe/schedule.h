@@ -40,8 +40,10 @@ void schedule_matching(struct pairs *out, const struct topo *t, const int *order
 
 /* Leaves of one rail (where rails are not known, all) two by two in the order of the topology, and
  * everybody on the one with somebody on the other: only so do all NICs of a leaf send up at once,
- * as they do where uplinks are fewer than NICs.  Nothing where leaves are not visible. */
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order);
+ * as they do where uplinks are fewer than NICs.  Of an odd number of leaves the last sits out, or
+ * with `last` the first.  Nothing where leaves are not visible, or with `last` where they are even.
+ */
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, bool last);
 
 /* Endpoint ids by rack, domain, host, index on the host; the caller frees. */
 int *schedule_leaf_order(const struct topo *t);
