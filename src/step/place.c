@@ -118,7 +118,9 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
         out->order = b.order;
         out->ranks = pl.ranks;
         out->sec = b.verdict.most;
-        out->bound = fmin(out->bound, out->sec);
+        double least = fmin(out->sec, out->random);
+        if (out->bound > least) /* by rounding; else it would be false, and nothing is claimed */
+            out->bound = out->bound <= least * (1 + 1e-9) ? least : 0;
         out->tried = pl.tried;
         out->took = log_now() - from;
         snprintf(out->how, sizeof(out->how), "%s", b.how);

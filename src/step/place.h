@@ -48,7 +48,7 @@ struct placed {
     double sec;      /* of a step, predicted (demand: of its slowest endpoint) */
     double in_order; /* hosts as given, ranks in order */
     double random;   /* median of 9 random orders */
-    double bound;    /* nothing can be faster: every group on the nearest tier that holds it */
+    double bound;    /* nothing can be faster; 0: nothing is claimed */
     long tried;      /* candidates priced */
     double took;     /* s */
     char how[256];   /* "tp,ep,dp_shard,pp: ep groups inside domains of 16 hosts; 3 moves" */

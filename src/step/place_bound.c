@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_bound.c - a time that no order beats. */
+/* place_bound.c - a time that no order beats.
+ *
+ * Of a question.  What a group costs falls with K, the fewest members that it has in a domain where
+ * it has any: more of its ring runs inside, and over more NICs.  If every group of axis i has at
+ * least K_i members wherever it is, then a rank of a domain of g seats has, along each of several
+ * axes at right angles, K_i ranks of its line beside it, so that the domain holds at least their
+ * product: K_1 K_2 ... <= g (by induction over the axes).  The bound is the least step over all
+ * such K, each message on the best group of that K: the fastest tiers that lie inside and between
+ * domains, all NICs, the fewest racks, no slow part, and as many groups at once as there are.  It
+ * leaves out that racks and leaves are shared too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,110 +17,309 @@
 #include "step/place_parts.h"
 #include "step/pricer.h"
 
-/* A row whose boxes are single hosts. */
-static void cut_hosts(struct row *r)
+enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
+
+/* What the free seats allow. */
+struct room {
+    int seats, nics; /* the most of one domain */
+    int domains;
+    int rack; /* the most seats of one rack; 0: racks are not known */
+};
+
+struct lines {
+    struct span span;
+    int few[SHARES], count;            /* K, ascending */
+    double least[SHARES][TRAFFIC_MAX]; /* of its messages at that K */
+};
+
+struct bound {
+    struct placer *pl;
+    struct matrix healthy; /* shares all but the count of what is slow */
+    struct room room;
+    struct lines *axis;
+    int axes;
+    double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
+    long product[TRAFFIC_MAX]; /* of axes at right angles, up to this one */
+};
+
+/* --- the seats --- */
+
+static int domain_of(const struct topo *t, int id)
 {
-    r->boxes = r->hosts;
-    r->first = mem_realloc(r->first, (size_t)r->hosts + 1, sizeof(int));
-    for (int i = 0; i <= r->hosts; i++)
-        r->first[i] = i;
+    const int *at = t->endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
 }
 
-static int box_seats(const struct row *r, const struct pool *p, int box)
-{
-    int seats = 0;
+struct seat {
+    int domain, id;
+};
 
-    for (int i = r->first[box]; i < r->first[box + 1]; i++)
-        seats += p->start[r->host[i] + 1] - p->start[r->host[i]];
-    return seats;
+static int by_domain(const void *a, const void *b)
+{
+    const struct seat *x = a, *y = b;
+
+    return x->domain != y->domain ? x->domain - y->domain : x->id - y->id;
 }
 
-static int descending(const void *a, const void *b)
+static void rack_room(struct room *r, const struct pool *p)
 {
-    const int *x = a, *y = b;
+    const struct topo *t = &p->matrix->topo;
+    int *seats = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
 
-    return x[0] != y[0] ? y[0] - x[0] : x[1] - y[1];
-}
-
-/* n seats in as few boxes as can hold equal shares of them; false: no such number of boxes. */
-static bool nearest_seats(const struct row *r, const struct pool *p, int n, int *ids)
-{
-    int(*box)[2] = mem_calloc((size_t)r->boxes + 1, sizeof(*box)), at = 0, d = 1;
-
-    for (int b = 0; b < r->boxes; b++) {
-        box[b][0] = box_seats(r, p, b);
-        box[b][1] = b;
+    for (int i = 0; i < p->seats && most >= 0; i++) {
+        int rack = t->endpoint[p->endpoint[i]].place.at[LEVEL_RACK];
+        most = rack < 0 ? -1 : ++seats[rack] > most ? seats[rack] : most;
     }
-    qsort(box, (size_t)r->boxes, sizeof(*box), descending);
-    while (d <= r->boxes && d <= n && (n % d || box[d - 1][0] < n / d))
-        d++;
-    bool found = d <= r->boxes && d <= n;
-    for (int k = 0; found && k < d; k++) {
-        int left = n / d;
-        for (int i = r->first[box[k][1]]; left > 0; i++)
-            for (int s = p->start[r->host[i]]; s < p->start[r->host[i] + 1] && left > 0;
-                 s++, left--)
-                ids[at++] = p->endpoint[s];
-    }
-    free(box);
-    return found;
+    r->rack = most > 0 ? most : 0;
+    free(seats);
 }
 
-/* Seconds of every message on one group of the healthy machine with those seats, where that is
- * less. */
-static void price_group(const struct placer *pl, const struct matrix *healthy, const int *ids,
-                        int n, double *one)
+static void room_of(struct room *r, const struct pool *p)
 {
-    struct pricer *pricer;
-    double mean;
+    const struct topo *t = &p->matrix->topo;
+    struct seat *seat = mem_calloc((size_t)p->seats + 1, sizeof(*seat));
+    int *ids = mem_calloc((size_t)p->seats + 1, sizeof(*ids));
 
-    if (pricer_open(&pricer, healthy, ids, n, NULL) < 0)
-        return;
-    for (int i = 0; i < pl->traffic.messages; i++) {
-        struct message msg = pl->traffic.message[i];
-        if (msg.span.size != n)
+    *r = (struct room){0};
+    for (int i = 0; i < p->seats; i++)
+        seat[i] = (struct seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+    qsort(seat, (size_t)p->seats, sizeof(*seat), by_domain);
+    for (int i = 0, j; i < p->seats; i = j, r->domains++) {
+        struct shape s;
+        for (j = i; j < p->seats && seat[j].domain == seat[i].domain; j++)
+            ids[j - i] = seat[j].id;
+        shape_of(&s, t, ids, j - i);
+        r->seats = j - i > r->seats ? j - i : r->seats;
+        r->nics = s.nics > r->nics ? s.nics : r->nics;
+    }
+    rack_room(r, p);
+    free(ids);
+    free(seat);
+}
+
+/* --- what a group costs at best --- */
+
+/* A tier inside domains, and one between them; -1: none. */
+static void set_tiers(struct ways *w, int inner, int outer)
+{
+    int n = w->shape.ranks, beside = w->shape.per_domain - 1;
+
+    w->inner = inner;
+    w->outer = outer;
+    memset(w->share, 0, sizeof(w->share));
+    if (inner >= 0)
+        w->share[inner] += (outer < 0 ? n - 1.0 : beside) / (n - 1);
+    if (outer >= 0)
+        w->share[outer] += (inner < 0 ? n - 1.0 : n - 1.0 - beside) / (n - 1);
+}
+
+static bool between_domains(const struct tier *t)
+{
+    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
+/* The least over the tiers that hops of such a shape can take. */
+static double on_any_tier(const struct bound *b, const struct message *msg, struct ways *w)
+{
+    const struct matrix *m = &b->healthy;
+    bool in = w->shape.ranks > w->shape.domains, out = w->shape.domains > 1;
+    double least = INFINITY;
+
+    for (int i = in ? 0 : -1; i < (in ? m->tiers : 0); i++)
+        for (int o = out ? 0 : -1; o < (out ? m->tiers : 0); o++) {
+            if (o >= 0 && !between_domains(&m->tier[o]))
+                continue;
+            set_tiers(w, i, o);
+            double sec = pricer_ways(m, msg, w);
+            least = sec < least ? sec : least; /* not when it is not known */
+        }
+    return least;
+}
+
+static struct ways ways_at(const struct bound *b, int n, int few, int domains, int nics, int racks)
+{
+    return (struct ways){.shape = {n, domains, few, domains, nics, racks},
+                         .crossings = domains > 1 && racks > 1 ? racks : 0,
+                         .at_once = b->pl->ranks / n,
+                         .inner_factor = 1,
+                         .outer_factor = 1,
+                         .exception = -1};
+}
+
+/* The least over racks and NICs. */
+static double in_domains(const struct bound *b, const struct message *msg, int few, int domains)
+{
+    int n = msg->span.size, nics = few < b->room.nics ? few : b->room.nics;
+    double least = INFINITY;
+
+    for (int racks = b->room.rack ? 1 : 0; racks <= (b->room.rack ? 2 : 0); racks++)
+        for (int k = 1; k <= nics && (racks != 1 || n <= b->room.rack);
+             k += nics > 1 ? nics - 1 : 1) {
+            struct ways w = ways_at(b, n, few, domains, k, racks);
+            least = fmin(least, on_any_tier(b, msg, &w));
+        }
+    return least;
+}
+
+/* Measured shapes of as many ranks answer for themselves, whatever the model says of others. */
+static double as_measured(const struct bound *b, const struct message *msg, int few)
+{
+    const struct matrix *m = &b->healthy;
+    double least = INFINITY;
+
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i];
+        if (c->op != msg->op || c->shape.ranks != msg->span.size || c->shape.per_domain != few)
             continue;
-        msg.span.stride = 1;
-        one[i] = fmin(one[i], pricer_message_mean(pricer, &msg, &mean));
+        struct ways w =
+            ways_at(b, msg->span.size, few, c->shape.domains, c->shape.nics, c->shape.racks);
+        w.crossings = c->crossings;
+        least = fmin(least, on_any_tier(b, msg, &w));
     }
-    pricer_close(pricer);
+    return least;
+}
+
+/* Seconds of one message on the best group with `few` members in its emptiest domain. */
+static double least_at(const struct bound *b, const struct message *msg, int few)
+{
+    int n = msg->span.size, seats = b->room.seats;
+    int fewest = few == n ? 1 : 1 + (n - few + seats - 1) / seats, most = n / few;
+
+    if (few < n && fewest < 2)
+        fewest = 2;
+    if (most > b->room.domains)
+        most = b->room.domains;
+    double least = as_measured(b, msg, few);
+    for (int d = fewest; d <= most; d = d < most && 2 * d > most ? most : 2 * d)
+        least = fmin(least, in_domains(b, msg, few, d));
+    return least;
+}
+
+/* --- the axes --- */
+
+/* 1, 2, 3, 4, 6, 8, 12 ... and the most. */
+static void share_out(struct lines *a, int most)
+{
+    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 4 ? 1 : k & (k - 1) ? k / 3 : k / 2)
+        a->few[a->count++] = k;
+    a->few[a->count++] = most;
+}
+
+static struct lines *axis_of(struct bound *b, struct span span)
+{
+    for (int i = 0; i < b->axes; i++)
+        if (b->axis[i].span.size == span.size && b->axis[i].span.stride == span.stride)
+            return &b->axis[i];
+    struct lines *a = &b->axis[b->axes++];
+    *a = (struct lines){.span = span};
+    share_out(a, span.size < b->room.seats ? span.size : b->room.seats);
+    return a;
+}
+
+/* False: some message has no price at all. */
+static bool price_axis(struct bound *b, struct lines *a)
+{
+    const struct traffic *t = &b->pl->traffic;
+
+    for (int i = 0; i < t->messages; i++) {
+        const struct message *msg = &t->message[i];
+        if (msg->span.size != a->span.size || msg->span.stride != a->span.stride)
+            continue;
+        for (int k = 0; k < a->count; k++) {
+            double sec = least_at(b, msg, a->few[k]);
+            a->least[k][i] = k ? fmin(sec, a->least[k - 1][i]) : sec;
+        }
+        if (!(a->least[a->count - 1][i] < INFINITY))
+            return false;
+    }
+    return true;
+}
+
+/* Do all groups of b lie across those of a?  The digits of b's ranks are above those of a. */
+static bool across(const struct span *a, const struct span *b)
+{
+    return b->stride % (a->size * a->stride) == 0;
+}
+
+static int by_stride(const void *a, const void *b)
+{
+    const struct lines *x = a, *y = b;
+
+    return x->span.stride != y->span.stride ? x->span.stride - y->span.stride
+                                            : x->span.size - y->span.size;
+}
+
+static double step_sec(const struct bound *b)
+{
+    const struct question *q = b->pl->ask->question;
+    struct timing t;
+
+    timing_of(&t, &b->pl->traffic, b->one, &b->pl->work, &b->pl->coefficients, q->layout,
+              q->recipe);
+    return t.sec;
+}
+
+/* Messages of an axis at its k-th share. */
+static void set_axis(struct bound *b, const struct lines *a, int k)
+{
+    for (int i = 0; i < b->pl->traffic.messages; i++)
+        if (a->least[a->count - 1][i] > 0)
+            b->one[i] = a->least[k][i];
+}
+
+/* All shares of axis `at` and those after it, the largest first; these are at their best until they
+ * are chosen. */
+static void choose(struct bound *b, int at)
+{
+    if (at == b->axes) {
+        b->best = step_sec(b);
+        memcpy(b->best_one, b->one, sizeof(b->one));
+        return;
+    }
+    const struct lines *a = &b->axis[at];
+    long before = 1;
+    for (int i = 0; i < at; i++)
+        if (across(&b->axis[i].span, &a->span) && b->product[i] > before)
+            before = b->product[i];
+    for (int k = a->count - 1; k >= 0; k--) {
+        int few = k ? a->few[k - 1] + 1 : 1; /* the share stands for all above the one before */
+        b->product[at] = before * few;
+        if (b->product[at] > b->room.seats)
+            continue;
+        set_axis(b, a, k);
+        if (step_sec(b) < b->best)
+            choose(b, at + 1);
+    }
+    set_axis(b, a, a->count - 1);
 }
 
 static double step_bound(struct placer *pl, const struct pool *p)
 {
-    struct matrix healthy = *pl->ask->matrix; /* shares all but the count of what is slow */
-    const struct question *q = pl->ask->question;
-    int level[LEVEL_COUNT + 1], levels = pool_levels(p, level);
-    int *ids = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    double one[TRAFFIC_MAX];
-    struct timing t;
+    struct bound b = {.pl = pl, .healthy = *pl->ask->matrix, .best = INFINITY};
+    bool priced = true;
 
-    healthy.exceptions = 0;
-    level[levels] = -1;
+    b.healthy.exceptions = 0;
+    b.axis = mem_calloc((size_t)pl->traffic.messages + 1, sizeof(*b.axis));
+    room_of(&b.room, p);
     for (int i = 0; i < pl->traffic.messages; i++)
-        one[i] = pl->traffic.message[i].span.size < 2 ? 0 : INFINITY;
-    for (int k = 0; k <= levels; k++) {
-        struct row r;
-        row_make(&r, p, level[k], ROW_NEAR, -1, -1);
-        if (level[k] < 0)
-            cut_hosts(&r);
-        for (int i = 0; i < pl->traffic.messages; i++) {
-            int n = pl->traffic.message[i].span.size, first = 0;
-            while (pl->traffic.message[first].span.size != n)
-                first++;
-            if (first == i && n > 1 && nearest_seats(&r, p, n, ids))
-                price_group(pl, &healthy, ids, n, one);
-        }
-        row_free(&r);
-    }
-    free(ids);
-    for (int i = 0; i < pl->traffic.messages; i++)
-        if (!(one[i] < INFINITY))
-            return 0; /* no even shape at all: nothing is claimed */
-    memcpy(pl->least_one, one, sizeof(one));
-    timing_of(&t, &pl->traffic, one, &pl->work, &pl->coefficients, q->layout, q->recipe);
-    return t.sec;
+        if (pl->traffic.message[i].span.size > 1)
+            axis_of(&b, pl->traffic.message[i].span);
+    qsort(b.axis, (size_t)b.axes, sizeof(*b.axis), by_stride);
+    for (int i = 0; i < b.axes && priced; i++)
+        priced = price_axis(&b, &b.axis[i]);
+    for (int i = 0; i < b.axes && priced; i++)
+        set_axis(&b, &b.axis[i], b.axis[i].count - 1);
+    if (priced)
+        choose(&b, 0);
+    free(b.axis);
+    if (!(b.best < INFINITY))
+        return 0; /* nothing is claimed */
+    memcpy(pl->least_one, b.best_one, sizeof(b.best_one));
+    return b.best;
 }
+
+/* --- of a demand --- */
 
 struct near_key {
     int at[LEVEL_COUNT];

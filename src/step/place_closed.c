@@ -14,6 +14,7 @@ enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
 struct plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
+    int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
     struct verdict_of_order verdict;
 };
 
@@ -28,12 +29,16 @@ struct hunt {
 };
 
 /* Sizes that row_fill() takes: the block, then smaller ones that do not cut hosts, then 1. */
-static int blocks_of(const struct hunt *h, const int *turn, int whole, int block[DIGITS + 2])
+static int blocks_of(const struct hunt *h, const struct plan *p, int block[DIGITS + 3])
 {
-    int size[DIGITS + 1] = {1}, per = h->pool->per_host, n = 0;
+    int size[DIGITS + 2] = {1}, per = h->pool->per_host, n = 0, whole = p->whole;
 
     for (int i = 0; i < whole; i++)
-        size[i + 1] = size[i] * h->mesh.radix[turn[i]];
+        size[i + 1] = size[i] * h->mesh.radix[p->turn[i]];
+    if (p->part > 1) {
+        size[whole + 1] = size[whole] * p->part;
+        whole++;
+    }
     for (int i = whole; i > 0; i--)
         if (size[i] % per == 0 || per % size[i] == 0)
             block[n++] = size[i];
@@ -74,7 +79,7 @@ static void keep(struct hunt *h, struct plan p)
 
 static void try_plan(struct hunt *h, struct plan p, const struct row *r)
 {
-    int block[DIGITS + 2], blocks = blocks_of(h, p.turn, p.whole, block);
+    int block[DIGITS + 3], blocks = blocks_of(h, &p, block);
     char how[256];
 
     if (!row_fill(r, h->pool, block, blocks, h->mesh.ranks, false, h->seat))
@@ -89,7 +94,18 @@ static void try_plan(struct hunt *h, struct plan p, const struct row *r)
         keep(h, p);
 }
 
-/* All sizes of whole blocks that a box holds, the largest first. */
+/* The largest divisor of n that is no larger than `most`. */
+static int divisor(int n, int most)
+{
+    int d = most < n ? most : n;
+
+    while (d > 1 && n % d)
+        d--;
+    return d;
+}
+
+/* All sizes of whole blocks that a box holds, the largest first: an axis that does not fit is cut
+ * into equal parts. */
 static void try_turn(struct hunt *h, const int *turn, const struct row *r, double share)
 {
     int room = row_largest(r, h->pool), size = 1, fits = 0;
@@ -98,8 +114,12 @@ static void try_turn(struct hunt *h, const int *turn, const struct row *r, doubl
         size *= h->mesh.radix[turn[i]];
         fits = i + 1;
     }
-    for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--)
-        try_plan(h, (struct plan){turn, whole, {0, 0}}, r);
+    int part = fits < h->mesh.digits ? divisor(h->mesh.radix[turn[fits]], room / size) : 1;
+    for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
+        if (part > 1)
+            try_plan(h, (struct plan){turn, whole, part, {0, 0}}, r);
+        try_plan(h, (struct plan){turn, whole, 1, {0, 0}}, r);
+    }
 }
 
 static void all_turns(struct hunt *h, int (*turns)[DIGITS], int n, double share)

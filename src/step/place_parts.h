@@ -56,8 +56,9 @@ struct verdict_of_order placer_order(struct placer *pl, const int *order);
 /* Seconds that one rank's flows keep its endpoint busy, the longer of sending and receiving; *sum:
  * of sending.  at: its endpoint, wherever order says. */
 double placer_busy(const struct placer *pl, const int *order, int rank, double *sum);
-/* No order is faster: every message on the nearest part of the healthy machine that holds a group
- * of its size. */
+/* No order is faster; 0: nothing is claimed.  Of a question: of all ways to share the seats of a
+ * domain out among the axes the cheapest one (place_bound.c); of a demand: every rank's largest
+ * flows to its nearest peers. */
 double placer_bound(struct placer *pl, const struct pool *p);
 /* The ties of a question's traffic: neighbours of rings, and all pairs of small groups where all
  * talk to all.  Of a demand: they are there already. */

@@ -179,6 +179,14 @@ static double quoted(const struct quote *q, const struct matrix *m, const struct
     return isnan(sec) ? quote_time(q, m, msg->bytes) : sec;
 }
 
+double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways)
+{
+    struct quote q;
+
+    quote_of(&q, m, msg->op, ways, false);
+    return quoted(&q, m, msg);
+}
+
 /* Seconds of the dearest kind, and which one it is. */
 static double slowest(const struct pricer *p, const struct entry *e, const struct table *t,
                       const struct message *msg, int *kind)

@@ -37,6 +37,8 @@ double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kerne
                    double bytes);
 void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
                  double bytes, struct cost *out, int *group);
+/* Seconds of one message on a group of these ways, wherever it lies. */
+double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways);
 /* The folded groups of a span of at least two ranks; the pricer keeps them. */
 const struct groups *pricer_groups(struct pricer *p, struct span span);
 
