@@ -11,7 +11,7 @@
 #include "cost/fit_state.h"
 #include "probe/taint.h"
 
-enum { WRONG_MAX = 32 };                   /* sentences about wrong data */
+enum { SAID_MAX = 32 };                    /* sentences of one kind */
 static const double unstable_range = 0.15; /* 3 times the default half-width of 5 % */
 static const double equal_tiers = 0.02;
 
@@ -185,42 +185,6 @@ static void say_equal_tiers(struct fit *f)
     }
 }
 
-/* Whoever receives wrong data in most measurements is named; what is left is one sentence. */
-static void say_wrong_pairs(struct fit *f)
-{
-    int n = f->m->topo.endpoints, said = 0, rest = 0;
-    int *bad = mem_calloc((size_t)n, sizeof(*bad)), *met = mem_calloc((size_t)n, sizeof(*met));
-    const char **note = mem_calloc((size_t)n, sizeof(*note));
-    char name[96];
-
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        met[o->dst]++;
-        bad[o->dst] += o->wrong > 0;
-        if (o->wrong)
-            note[o->dst] = o->note;
-    }
-    for (int e = 0; e < n && said < WRONG_MAX; e++)
-        if (2 * bad[e] > met[e]) {
-            said++;
-            matrix_find(
-                f->m, "wrong_data",
-                "endpoint %s received wrong data in %d of %d measurements%s%s; their times do not "
-                "count",
-                fit_endpoint(f, e, name), bad[e], met[e], *note[e] ? ": " : "", note[e]);
-        }
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        rest += o->wrong > 0 && 2 * bad[o->src] <= met[o->src] && 2 * bad[o->dst] <= met[o->dst];
-    }
-    if (rest)
-        matrix_find(f->m, "wrong_data", "%d measurements between other pairs gave wrong data",
-                    rest);
-    free(bad);
-    free(met);
-    free(note);
-}
-
 static void say_unmeasured(struct fit *f)
 {
     for (int t = 0; t < f->m->tiers; t++) {
@@ -266,7 +230,7 @@ static void say_tainted(struct fit *f)
     for (int i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && !strcmp(mark[k].subject, mark[i].subject); k++)
             ;
-        if (said++ < WRONG_MAX)
+        if (said++ < SAID_MAX)
             matrix_find(f->m, "tainted", "%s while %d of %d points were measured: %s",
                         mark[i].subject, k - i, f->points->count, taint_words(mark[i].point));
         else
@@ -305,7 +269,7 @@ static void say_shared(struct fit *f)
         if (t->endpoint[e].kind == ENDPOINT_GPU && *t->endpoint[e].busid)
             u[n++] = (struct user){t->endpoint[e].place.at[LEVEL_HOST], e, t->endpoint[e].busid};
     qsort(u, (size_t)n, sizeof(*u), by_gpu);
-    for (int i = 0, k; i < n && said < WRONG_MAX; i = k) {
+    for (int i = 0, k; i < n && said < SAID_MAX; i = k) {
         for (k = i + 1; k < n && u[k].host == u[i].host && !strcmp(u[k].busid, u[i].busid); k++)
             ;
         if (k - i > 1 && ++said)
@@ -343,7 +307,6 @@ void fit_findings(struct fit *f)
     }
     say_equal_tiers(f);
     say_unstable_collectives(f);
-    say_wrong_pairs(f);
     say_unmeasured(f);
     say_tainted(f);
     say_shared(f);

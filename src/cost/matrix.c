@@ -290,6 +290,10 @@ void matrix_blame(const struct matrix *m, struct cost *out)
     size_t n = strlen(out->source);
     char part[256];
 
-    snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %s", e->factor,
-             matrix_part(m, e, part));
+    if (e->wrong)
+        snprintf(out->source + n, sizeof(out->source) - n, "; wrong data: %s",
+                 matrix_part(m, e, part));
+    else
+        snprintf(out->source + n, sizeof(out->source) - n, "; %.3g of it by %s", e->factor,
+                 matrix_part(m, e, part));
 }

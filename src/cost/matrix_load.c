@@ -193,15 +193,20 @@ static int unpack_exception(struct matrix *m, struct exception *e, json_t *value
 {
     const char *part, *side, *tier = NULL, *why = NULL;
     json_t *number[2];
+    int wrong = 0;
 
     e->b = e->tier = -1;
-    if (json_take(value, where, err, "{s:s, s:s, s:i, s?i, s?s, s:o, s:o, s:i, s?s}", "part", &part,
-                  "side", &side, "a", &e->a, "b", &e->b, "tier", &tier, "factor", &number[0],
-                  "alpha_add_s", &number[1], "evidence", &e->evidence, "why", &why) < 0 ||
+    if (json_take(value, where, err, "{s:s, s:s, s:i, s?i, s?s, s:o, s:o, s:i, s?b, s?s}", "part",
+                  &part, "side", &side, "a", &e->a, "b", &e->b, "tier", &tier, "factor", &number[0],
+                  "alpha_add_s", &number[1], "evidence", &e->evidence, "wrong", &wrong, "why",
+                  &why) < 0 ||
         json_number(value, where, "factor", 0, 1, 0, &e->factor, err) < 0 ||
         json_number(value, where, "alpha_add_s", 0, sec_max, 0, &e->alpha_add, err) < 0)
         return -1;
     e->why = text(why);
+    e->wrong = wrong;
+    if (e->wrong && e->factor > 0)
+        return err_data(err, "%s: wrong data at a factor of %g; it must be 0", where, e->factor);
     int p = find(part_name, PART_COUNT, part, where, "part", err);
     int s = p < 0 ? -1 : find(side_name, SIDE_COUNT, side, where, "side", err);
     if (s < 0)

@@ -73,6 +73,8 @@ static json_t *pack_exception(const struct matrix *m, const struct exception *e)
 
     if (e->b >= 0)
         json_object_set_new(out, "b", json_integer(e->b));
+    if (e->wrong)
+        json_object_set_new(out, "wrong", json_true());
     if (e->tier >= 0)
         set_text(out, "tier", m->tier[e->tier].rule.name);
     set_text(out, "why", e->why);

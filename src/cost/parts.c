@@ -12,7 +12,7 @@
 #include "base/stats.h"
 #include "cost/parts.h"
 
-enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, HOSTS_MIN = 2, RACKS_MAX = 2048 };
+enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, ALONE_MIN = 2, HOSTS_MIN = 2, RACKS_MAX = 2048 };
 static const double same_factor = 0.1;   /* factors that differ less belong to one cause */
 static const double false_chance = 1e-3; /* of naming a healthy part of a tier */
 
@@ -123,16 +123,12 @@ static bool shows(const struct hunt *h, const struct sample *s, double factor)
     return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
 }
 
-static int host_of(const struct topo *t, int endpoint)
-{
-    return t->endpoint[endpoint].place.at[LEVEL_HOST];
-}
-
 /* 1 the first time in this count (mark) that the host, or the endpoint, is seen. */
 static int first_time(const struct hunt *h, int mark, int endpoint, bool host)
 {
     const struct topo *t = &h->f->m->topo;
-    int *seen = &h->stamp[1 + (host ? host_of(t, endpoint) : t->hosts + endpoint)];
+    int *seen =
+        &h->stamp[1 + (host ? t->endpoint[endpoint].place.at[LEVEL_HOST] : t->hosts + endpoint)];
     int first = *seen != mark;
 
     *seen = mark;
@@ -152,14 +148,14 @@ static int could_meet(const struct hunt *h, int own, bool host, int most)
     return n;
 }
 
-/* How many partners, or their hosts, show it. */
-static int partners(const struct hunt *h, const struct element *x, bool host)
+/* How many partners, or their hosts, show it; alone: measured alone. */
+static int partners(const struct hunt *h, const struct element *x, bool host, bool alone)
 {
     int n = 0, mark = ++*h->stamp;
 
     for (int i = x->from; i < x->to; i++) {
         const struct sample *s = &h->f->sample[h->index[i]];
-        if (shows(h, s, x->e.factor))
+        if (shows(h, s, x->e.factor) && (s->alone || !alone))
             n += first_time(h, mark, s->src == x->e.a ? s->dst : s->src, host);
     }
     return n;
@@ -167,9 +163,10 @@ static int partners(const struct hunt *h, const struct element *x, bool host)
 
 static bool enough_partners(const struct hunt *h, const struct element *x, bool host, int wanted)
 {
-    int n = partners(h, x, host);
+    int n = partners(h, x, host, false);
 
-    return n >= wanted || (n > 0 && n >= could_meet(h, x->e.a, host, wanted));
+    return n >= wanted || partners(h, x, host, true) >= ALONE_MIN ||
+           (n > 0 && n >= could_meet(h, x->e.a, host, wanted));
 }
 
 /* A quantile of what this host has with others than the two racks, or this rack with a third; NAN:
@@ -213,11 +210,10 @@ static int rack_hosts(const struct hunt *h, const struct element *x, int rack, i
         bool sends = t->endpoint[s->src].place.at[LEVEL_RACK] == rack;
         int own = sends ? s->src : s->dst;
         if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
-            n += !own_doing(h, x, rack, host_of(t, own));
+            n += !own_doing(h, x, rack, t->endpoint[own].place.at[LEVEL_HOST]);
     }
-    *all = 0;
     mark = ++*h->stamp;
-    for (int i = 0; i < t->endpoints; i++)
+    for (int i = *all = 0; i < t->endpoints; i++)
         if (t->endpoint[i].place.at[LEVEL_RACK] == rack)
             *all += first_time(h, mark, i, true);
     return n;
@@ -233,11 +229,11 @@ static bool known_factor(const struct hunt *h, const struct element *x)
         same = e->part == PART_ENDPOINT && e->a == x->e.a && e->tier != h->tier &&
                parts_alike(e, &x->e, same_factor);
     }
-    return same && partners(h, x, false);
+    return same && partners(h, x, false, false);
 }
 
-/* Three partners on two hosts (rack pairs: two hosts on either side), or all that there are; fewer
- * do where the same factor is known from another tier. */
+/* Three partners, or two alone, on two hosts (rack pairs: two hosts on either side), or all that
+ * there are; fewer do where the same factor is known from another tier. */
 static bool enough(const struct hunt *h, const struct element *x)
 {
     int all;
@@ -497,5 +493,6 @@ void fit_parts(struct fit *f)
     blame_known(f);
     parts_merge(f, same_factor);
     blame_pairs(f);
+    parts_sort(f);
     parts_explain(f);
 }

@@ -15,14 +15,14 @@ void parts_fold(struct exception *x, const struct exception *y);
 bool parts_speaks_for(const struct sample *s, const struct exception *e);
 /* Does this sample pass the exception's side of its endpoint or host, or between its two racks? */
 bool parts_pass(const struct topo *t, const struct exception *e, const struct sample *s);
-/* Sort by part, place, tier and side. */
+/* Sort by what is worse, part, place, tier and side. */
 void parts_sort(struct fit *f);
 /* into[i] == i for all; the caller changes some and hands it to parts_keep(), which keeps the
  * exceptions that are their own. The caller frees. */
 int *parts_identity(const struct matrix *m);
 void parts_keep(struct matrix *m, struct fit *f, const int *into);
 
-/* What cannot be used at all: endpoints that nobody gets an answer from. */
+/* What cannot be used at all: wrong data, and endpoints that nobody gets an answer from. */
 void parts_broken(struct fit *f);
 
 /* One cause in several tiers: the same factor in all that cross NICs becomes one exception; a tier

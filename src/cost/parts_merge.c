@@ -11,6 +11,8 @@
 
 bool parts_alike(const struct exception *x, const struct exception *y, double tolerance)
 {
+    if (x->wrong || y->wrong) /* each is named by itself */
+        return false;
     if (x->factor <= 0 || y->factor <= 0)
         return x->factor <= 0 && y->factor <= 0;
     return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
@@ -49,10 +51,18 @@ int *parts_identity(const struct matrix *m)
     return into;
 }
 
+/* What is worse comes first: wrong data, no answer, slow. */
+static int severity(const struct exception *e)
+{
+    return e->wrong ? 2 : e->factor <= 0;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct exception *x = a, *y = b;
 
+    if (severity(x) != severity(y))
+        return severity(x) > severity(y) ? -1 : 1;
     if (x->part != y->part)
         return x->part < y->part ? -1 : 1;
     if (x->a != y->a)
@@ -71,14 +81,15 @@ void parts_sort(struct fit *f)
     int *now = mem_calloc((size_t)m->exceptions + 1, sizeof(*now));
 
     for (int i = 0; i < m->exceptions; i++) {
-        m->exception[i].why = (char *)old + i; /* a tag that survives sorting */
         old[i] = m->exception[i];
+        m->exception[i].why = (char *)old + i; /* a tag that survives sorting */
     }
     if (m->exceptions)
         qsort(m->exception, (size_t)m->exceptions, sizeof(*old), by_place);
     for (int i = 0; i < m->exceptions; i++) {
-        now[m->exception[i].why - (char *)old] = i;
-        m->exception[i].why = NULL;
+        int was = (int)(m->exception[i].why - (char *)old);
+        now[was] = i;
+        m->exception[i].why = old[was].why;
     }
     for (int i = 0; i < f->samples; i++)
         if (f->sample[i].explained >= 0)
@@ -224,6 +235,8 @@ static void count_evidence(const struct fit *f, int k, int *shown, int *alone)
 static void explain(struct fit *f, int k)
 {
     struct exception *e = &f->m->exception[k];
+    if (e->why) /* said where it was found */
+        return;
     const char *tier =
         e->tier >= 0 ? f->m->tier[e->tier].rule.name : "every tier that crosses NICs";
     int shown, alone;

@@ -159,14 +159,18 @@ static void text_exceptions(FILE *out, const struct matrix *m, int most)
     char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
 
     table_init(&table, "lrll");
-    table_row(&table, "slow part", "speed", "tier", "evidence");
+    table_row(&table, m->exception[0].wrong ? "faulty part" : "slow part", "speed", "tier",
+              "evidence");
     for (int i = 0; i < most; i++) {
         const struct exception *e = &m->exception[i];
         if (e->factor == 1 && e->alpha_add > 0)
             snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
         else
             snprintf(factor, sizeof(factor), "%.2f", e->factor);
-        table_row(&table, matrix_part(m, e, part), e->factor > 0 ? factor : "dead",
+        table_row(&table, matrix_part(m, e, part),
+                  e->factor > 0 ? factor
+                  : e->wrong    ? "wrong data"
+                                : "dead",
                   e->tier >= 0    ? m->tier[e->tier].rule.name
                   : e->factor > 0 ? "all over NICs"
                                   : "all",

@@ -91,6 +91,8 @@ json_t *matrix_view_findings(const struct matrix *m)
                                 matrix_part(m, e, part), "part", part_name[e->part], "side",
                                 side_name[e->side], "a", e->a, "factor", e->factor, "alpha_add_s",
                                 e->alpha_add, "evidence", e->evidence, "why", e->why ? e->why : "");
+        if (e->wrong)
+            json_object_set_new(one, "wrong", json_true());
         if (e->b >= 0)
             json_object_set_new(one, "b", json_integer(e->b));
         json_object_set_new(one, "tier",

@@ -103,7 +103,7 @@ static void add_exceptions(struct found *f, const struct pairs *ps, int span)
             continue;
         part_text(c.name, &ps->m->topo, e);
         if (e->factor <= 0)
-            snprintf(c.what, sizeof(c.what), "no data");
+            snprintf(c.what, sizeof(c.what), e->wrong ? "wrong data" : "no data");
         else if (e->factor < 1)
             snprintf(c.what, sizeof(c.what), "%.0f%% of expected%s", 100 * e->factor, way[e->side]);
         else

@@ -30,7 +30,9 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
         snprintf(what, sizeof(what), "endpoints %d and %d", x->a, x->b);
     }
     /* Evidence written by fit names its part already. */
-    if (x->why && !strncmp(x->why, what, strcspn(what, " ")))
+    if (x->wrong)
+        snprintf(buf, (size_t)size, "%s: %s", what, x->why ? x->why : "wrong data");
+    else if (x->why && !strncmp(x->why, what, strcspn(what, " ")))
         snprintf(buf, (size_t)size, "%s", x->why);
     else
         snprintf(buf, (size_t)size, "%s%s%s: %.2f of its tier%s%s", what,

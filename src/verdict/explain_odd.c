@@ -19,9 +19,12 @@ static void odd_exceptions(struct explain *e, const struct matrix *m)
         const struct exception *x = &m->exception[i];
         bool there = matrix_crosses(m, x, e->src, e->dst, tier),
              back = matrix_crosses(m, x, e->dst, e->src, tier);
-        if (there || back)
-            explain_say(&e->odd, "%s%s gives %.2f of its tier: %s", matrix_part(m, x, part),
-                        there ? "" : " (on the way back)", x->factor, x->why ? x->why : "");
+        const char *way = there ? "" : " (on the way back)", *why = x->why ? x->why : "";
+        if ((there || back) && x->wrong)
+            explain_say(&e->odd, "%s%s gives wrong data: %s", matrix_part(m, x, part), way, why);
+        else if (there || back)
+            explain_say(&e->odd, "%s%s gives %.2f of its tier: %s", matrix_part(m, x, part), way,
+                        x->factor, why);
     }
 }
 

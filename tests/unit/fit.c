@@ -328,18 +328,25 @@ static void a_dead_host_is_one_exception_of_factor_0(void **state)
     matrix_free(&m);
 }
 
-static void wrong_data_is_a_finding_and_its_times_do_not_count(void **state)
+static void wrong_data_names_the_endpoint_and_its_times_do_not_count(void **state)
 {
     struct truth t = lab;
     struct matrix m;
 
     (void)state;
     t.corrupt = 2;
+    t.slow = 5;
+    t.slow_nic = 36e6;
     fit(&m, &t);
-    const struct finding *f = finding(&m, "wrong_data");
-    assert_non_null(f);
-    assert_non_null(strstr(f->text, "endpoint 2 (n02:0)"));
-    assert_int_equal(m.exceptions, 0);
+    assert_int_equal(m.exceptions, 3);
+    assert_int_equal(m.exception[0].part, PART_ENDPOINT); /* the worst comes first */
+    assert_int_equal(m.exception[0].a, 2);
+    assert_true(m.exception[0].wrong);
+    assert_true(m.exception[0].factor == 0);
+    assert_non_null(strstr(m.exception[0].why, "received wrong data in"));
+    assert_int_equal(m.exception[1].a, 5);
+    assert_false(m.exception[1].wrong);
+    assert_null(finding(&m, "wrong_data"));
     matrix_free(&m);
 }
 
@@ -399,7 +406,7 @@ int main(void)
         cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
         cmocka_unit_test(one_rack_stays_one_tier),
         cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
-        cmocka_unit_test(wrong_data_is_a_finding_and_its_times_do_not_count),
+        cmocka_unit_test(wrong_data_names_the_endpoint_and_its_times_do_not_count),
         cmocka_unit_test(a_collective_with_a_slow_member_gives_back_what_was_measured),
         cmocka_unit_test(points_of_another_topology_are_refused),
     };
