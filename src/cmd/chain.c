@@ -229,6 +229,7 @@ int chain_predict(struct chain *c, const char *model, struct err *err)
 {
     if (!model && c->topo.endpoint[0].kind != ENDPOINT_GPU)
         return 0;
+    model = model ? model : "llama3.1-8b";
     char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
     int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
     json_t *list = json_array();
@@ -244,8 +245,7 @@ int chain_predict(struct chain *c, const char *model, struct err *err)
         struct prediction *p = &c->predicted[c->predictions];
         enum strategy strategy = strstr(layout[i], "dp_replicate") ? STRATEGY_HSDP : STRATEGY_FSDP;
         struct err why = {0, ""};
-        if (predict_layout(p, &c->matrix, model ? model : "llama3.1-8b", layout[i], strategy, n,
-                           &why) < 0) {
+        if (predict_layout(p, &c->matrix, model, layout[i], strategy, n, &why) < 0) {
             log_warn("no prediction for %s %s: %s", model, layout[i], why.text);
             prediction_free(p);
             continue;

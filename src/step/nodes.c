@@ -129,7 +129,8 @@ static double why(struct pricer *p, const struct message *msg, double sec, struc
 
     pricer_message_cost(p, msg, &cost, &group);
     if (isinf(sec))
-        err_set(err, "%s: a part that it needs is dead: %.200s", msg->label, cost.source);
+        err_set(err, "%s: a part that it needs is dead or gives wrong data: %.200s", msg->label,
+                cost.source);
     else
         err_set(err, "%s: the matrix has no rate for it: %.200s", msg->label, cost.source);
     return sec;

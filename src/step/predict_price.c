@@ -67,7 +67,7 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
     pricer_message_cost(pricer, m, &cost, &t->index);
     if (!isfinite(cost.sec))
         return err_set(err, "%s over %s: %s%s", m->label, axes_text(axes, m->axes),
-                       isinf(cost.sec) ? "a part that it needs is dead"
+                       isinf(cost.sec) ? "a part that it needs is dead or gives wrong data"
                                        : "the matrix has no rate for it: ",
                        isinf(cost.sec) ? "" : cost.source);
     t->one = cost.sec;
