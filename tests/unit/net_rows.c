@@ -155,6 +155,7 @@ static void wrong_cells_are_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         json_t *root = json_load_file(golden, 0, NULL);
+        json_object_del(root, "checksum");
         json_t *rows = json_object_get(json_object_get(root, bad[i].table), "rows");
         struct err err = {0};
         struct topo t;
@@ -177,6 +178,7 @@ static void one_table_without_the_other(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         json_t *root = json_load_file(golden, 0, NULL);
+        json_object_del(root, "checksum");
         struct err err = {0};
         struct topo t;
         json_object_del(root, tables[i]);
