@@ -9,9 +9,10 @@
 #include "cost/model.h"
 
 /* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */
-static const double moving = 0.8;      /* share of the time, at least */
-static const double same_rate = 0.02;  /* NICs whose rates differ by less are alike */
-static const double small_message = 8; /* bytes: nothing but latency */
+static const double moving = 0.8;       /* share of the time, at least */
+static const double same_rate = 0.02;   /* NICs whose rates differ by less are alike */
+static const double no_interval = 1e-6; /* rounding */
+static const double small_message = 8;  /* bytes: nothing but latency */
 
 /* The same hosts in the same order. */
 static bool same_hosts(const struct topo *a, const struct topo *b)
@@ -147,27 +148,34 @@ void reference_of_curve(const struct reference *r, const struct collective *c, c
                          c->at_once ? c->at_once : 1, bytes, out);
 }
 
+/* A figure that somebody measured, not one that was concluded. */
+static bool exact(const struct cost *c)
+{
+    return c->sec / c->lo - 1 < no_interval;
+}
+
 double reference_share(const struct cost *reference, double sec)
 {
-    bool exact = !(reference->lo < reference->sec);
-
     if (!(sec > 0) || !isfinite(sec) || !isfinite(reference->sec) ||
-        (!exact && sec < reference->lo))
+        (!exact(reference) && sec < reference->lo))
         return NAN;
     return reference->sec / sec;
 }
 
 char *reference_words(const struct reference *r, const struct cost *c, char buf[80])
 {
-    bool modelled = c->basis == BASIS_MODELLED, exact = !(c->lo < c->sec);
+    bool modelled = c->basis == BASIS_MODELLED;
     const char *name = r->preset.fabric && (r->declared || !modelled) ? r->preset.fabric : NULL;
 
     buf[0] = '\0';
     if (!isfinite(c->sec))
         return buf;
     int n = snprintf(buf, 80, "%s%.40s", name ? "preset " : "pairs", name ? name : "");
-    if (!exact)
-        snprintf(buf + n, 80 - (size_t)n, ", %s within %.0f %%", modelled ? "modelled" : "scaled",
+    if (!exact(c))
+        snprintf(buf + n, 80 - (size_t)n, ", %s within %.0f %%",
+                 modelled      ? "modelled"
+                 : c->from > 0 ? "extrapolated"
+                               : "scaled",
                  100 * (c->hi / c->sec - 1));
     return buf;
 }

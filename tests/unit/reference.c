@@ -41,9 +41,9 @@ static void campaign(struct matrix *m, const struct sim_opts *o)
 
     plan_defaults(&p);
     p.ops = OPS;
-    p.min_bytes = 64 << 10;
-    p.max_bytes = 256 << 20;
-    p.factor = 64;
+    p.min_bytes = 256 << 10;
+    p.max_bytes = (size_t)4 << 30; /* beyond what was published */
+    p.factor = 128;
     p.matchings = 1;
     p.epochs = 3;
     measure_defaults(&how);
