@@ -25,6 +25,15 @@ static bool same_hosts(const struct topo *a, const struct topo *b)
     return true;
 }
 
+/* Racks, leaves and rails as well: then a group of a shape is the one that was measured. */
+static bool same_places(const struct topo *a, const struct topo *b)
+{
+    for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
+        if (a->group[l].count != b->group[l].count)
+            return false;
+    return true;
+}
+
 /* Does the fabric say of itself that it is this preset? */
 static bool declare(struct reference *r, const struct matrix *m)
 {
@@ -42,6 +51,7 @@ static bool declare(struct reference *r, const struct matrix *m)
         matrix_free(&r->preset);
         r->declared = false;
     }
+    r->seen = r->declared && same_places(&m->topo, &r->preset.topo);
     return r->declared;
 }
 
@@ -110,7 +120,7 @@ void reference_free(struct reference *r)
     matrix_free(&r->preset); /* `like` owns nothing */
 }
 
-/* May the model over this campaign's pairs judge the group? */
+/* May the model judge the group? */
 static bool model_judges(const struct reference *r, enum op op, const int *ids, int n, double sec,
                          int at_once)
 {
@@ -134,8 +144,7 @@ void reference_collective(const struct reference *r, enum op op, const int *ids,
     if (!ids || !r->like.topo.endpoints)
         return;
     matrix_expected(&r->like, op, ids, n, at_once, bytes, out);
-    if (out->basis == BASIS_MODELLED && !r->declared &&
-        !model_judges(r, op, ids, n, out->sec, at_once))
+    if (out->basis == BASIS_MODELLED && !r->seen && !model_judges(r, op, ids, n, out->sec, at_once))
         *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
 }
 

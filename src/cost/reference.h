@@ -5,7 +5,8 @@
  *     that shape, else what its published curves or its tiers say of the shape;
  *   - on other machines the shipped preset of the same GPUs: its published curves of groups inside
  *     one domain and, where the NICs have the same rate, between domains;
- *   - else the model over the healthy pairs of the campaign, where the model is good enough to
+ *   - else the model, over the healthy pairs of the campaign or, where racks and rails were not
+ *     visible, the preset's tiers, where the model is good enough to
  * judge by: between hosts, while moving takes longer than everything else, and on hosts without
  * GPUs only for groups that have one rank a host. Elsewhere there is none: what MPI makes of memory
  * that ranks share, small messages over libraries that choose among algorithms. */
@@ -19,6 +20,7 @@ struct reference {
     struct matrix preset;          /* the one whose curves count; empty: none */
     struct matrix like;            /* what is asked: borrows from both */
     bool declared;                 /* the preset is the fabric itself */
+    bool seen;                     /* and its racks, leaves and rails were visible */
 };
 
 /* m must outlive it.  A matrix that is a preset has no reference: nothing is compared with itself.
