@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cost/matrix.h"
 
 static const struct {
     const char *name;
@@ -50,6 +51,11 @@ static void usage(FILE *out)
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].help);
     fputs("\nrailgauge COMMAND --help says more; man railgauge says all.\n", out);
+}
+
+int cmd_verdict(const struct matrix *m)
+{
+    return m->exceptions ? EXIT_BELOW : EXIT_GOOD;
 }
 
 int cmd_fail(const char *name, const struct err *err)

@@ -33,6 +33,10 @@ int cmd_check_placement(int argc, char **argv);
 int cmd_seal(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
+struct matrix;
+
+/* EXIT_BELOW where a part is named (wrong data, dead, slow), else EXIT_GOOD. */
+int cmd_verdict(const struct matrix *m);
 /* Print "railgauge NAME: text" on stderr and return the code of err. */
 int cmd_fail(const char *name, const struct err *err);
 

@@ -15,7 +15,7 @@
 
 struct args {
     const char *out, *file[3], *compute;
-    bool quiet;
+    bool quiet, no_verdict;
     struct fit_opts fit;
 };
 
@@ -27,6 +27,8 @@ static const struct opt options[] = {
     {"compute", 0, "FILE",
      "what GPUs compute and move alone (default: compute.tsv in DIR where it is)",
      OPT_INTO(struct args, compute)},
+    {"no-verdict", 0, NULL, "exit with 0 though a part is named",
+     OPT_INTO(struct args, no_verdict)},
     {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, quiet)},
     {0},
 };
@@ -48,7 +50,9 @@ static const struct command command = {
            "\vTiers are confirmed or split by clustering measured pairs; slow parts become "
            "exceptions with their evidence; what is odd but no fault becomes a finding.\n\n"
            "  railgauge fit campaign\n"
-           "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n",
+           "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n\n"
+           "Exit codes: 0 good, 1 a part is named (wrong data, dead, slow; not with --no-verdict), "
+           "64 usage, 65 bad data, 66 no input, 74 I/O.",
 };
 
 /* Paths of the three inputs, of the output, and of compute.tsv or NULL; the caller frees all. */
@@ -88,8 +92,9 @@ int cmd_fit(int argc, char **argv)
     if (rc == 0 && !a.quiet)
         printf("%s: %d endpoints, %d tiers, %d collective curves, %d exceptions, %d findings\n",
                path[3], m.topo.endpoints, m.tiers, m.collectives, m.exceptions, m.findings);
+    int verdict = a.no_verdict ? EXIT_GOOD : cmd_verdict(&m);
     matrix_free(&m);
     for (int i = 0; i < 5; i++)
         free(path[i]);
-    return rc < 0 ? cmd_fail("fit", &err) : EXIT_GOOD;
+    return rc < 0 ? cmd_fail("fit", &err) : verdict;
 }

@@ -17,7 +17,7 @@
 
 struct args {
     struct chain chain;
-    bool dry_run, no_plots;
+    bool dry_run, no_plots, no_verdict;
     const char *model;
     const char *format;
 };
@@ -65,6 +65,8 @@ static const struct opt options[] = {
     {"format", 0, "nccl-tests", "print the collectives in that tool's table too",
      OPT_CALL(take_format), .group = 1},
     {"no-plots", 0, NULL, "leave the pictures out", OPT_INTO(struct args, no_plots), .group = 1},
+    {"no-verdict", 0, NULL, "exit with 0 though a part is named", OPT_INTO(struct args, no_verdict),
+     .group = 1},
     {"no-compute", 0, NULL,
      "with nccl and copy: do not measure what each GPU computes and moves alone",
      OPT_INTO(struct args, chain.no_compute), .group = 1},
@@ -88,9 +90,9 @@ static const struct command command = {
         "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
         "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
         "  railgauge run --resume -o campaign            measure only what is missing\n\n"
-        "Exit codes: 0 good, 2 could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut "
-        "short "
-        "(--resume continues), 78 configuration.",
+        "Exit codes: 0 good, 1 a part is named (wrong data, dead, slow; not with --no-verdict), 2 "
+        "could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut short (--resume "
+        "continues), 78 configuration.",
 };
 
 /* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */
@@ -199,7 +201,11 @@ static int chain(struct args *a, struct err *err)
         chain_predict(c, a->model, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
     summarise(a);
-    return c->trouble ? err_set(err, "%s: %s", c->dir, c->trouble) : 0;
+    if (c->trouble && !c->matrix.exceptions)
+        return err_set(err, "%s: %s", c->dir, c->trouble);
+    if (c->trouble) /* who is to blame is told above */
+        log_warn("%s: %s", c->dir, c->trouble);
+    return 0;
 }
 
 int cmd_run(int argc, char **argv)
@@ -214,6 +220,7 @@ int cmd_run(int argc, char **argv)
     int rc = choose_transport(&a.chain, &err);
     if (rc == 0)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, &err) : chain(&a, &err);
+    int verdict = a.dry_run || a.no_verdict ? EXIT_GOOD : cmd_verdict(&a.chain.matrix);
     chain_close(&a.chain);
-    return rc < 0 ? cmd_fail("run", &err) : EXIT_GOOD;
+    return rc < 0 ? cmd_fail("run", &err) : verdict;
 }

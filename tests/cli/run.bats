@@ -24,7 +24,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
 
 @test "eight racks with a slow NIC: racks found, endpoint 17 named, every tier within 1 %" {
     run sim c --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6
-    [ "$status" -eq 0 ]
+    [ "$status" -eq 1 ]
     [[ $output == *"c: 576 endpoints on 144 hosts over sim (gb200-nvl72), 8 racks declared"* ]]
     [[ $output == *"8 racks: measuring finds the same groups of hosts as declared"* ]]
     [ "$(jq '.exceptions | length' c/matrix.json)" -eq 1 ]
@@ -50,14 +50,13 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
 }
 
 @test "each kind of fault is named as what it is" {
-    sim a --fabric gb200-nvl72 --racks 4 --noise 2% --op pairs --fault slow-racks=1-3:0.5
+    run -1 sim a --fabric gb200-nvl72 --racks 4 --noise 2% --op pairs --fault slow-racks=1-3:0.5
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' a/matrix.json)" = "rack_pair 1 3" ]
-    run sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
-    [ "$status" -eq 2 ]
+    run -1 sim b --fabric gb200-nvl72 --racks 2 --noise 2% --op pairs --fault dead-host=5
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.factor == 0)"' b/matrix.json)" = "host 5 true" ]
-    sim e --fabric hgx-h100 --noise 2% --op pairs --fault slow-nic=33:0.85:rx
+    run -1 sim e --fabric hgx-h100 --noise 2% --op pairs --fault slow-nic=33:0.85:rx
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.side)"' e/matrix.json)" = "endpoint 33 rx" ]
-    sim d --fabric gb200-nvl72 --racks 2 --noise 2% --op pair_bw,pair_latency --exact --epochs 1 --fault slow-link=10-100:0.5
+    run -1 sim d --fabric gb200-nvl72 --racks 2 --noise 2% --op pair_bw,pair_latency --exact --epochs 1 --fault slow-link=10-100:0.5
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' d/matrix.json)" = "pair 10 100" ]
 }
 
@@ -66,12 +65,32 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [ "$(jq '.exceptions | length' c/matrix.json)" -eq 0 ]
 }
 
-@test "wrong data is a finding and never a good bandwidth" {
-    run sim c --fabric hgx-h100 --racks 1 --noise 1% -f 16 --fault corrupt=5
-    [ "$status" -eq 2 ]
-    [[ $output == *"railgauge run: c: data were wrong in "*"endpoint 5: byte "* ]]
-    run railgauge show c/matrix.json findings
-    [[ $output == *"wrong_data: "*"endpoint 5"* ]]
+@test "wrong data is the first part named, no job is placed on it, and no step is told" {
+    run -1 sim c --fabric hgx-h100 --racks 2 --noise 1% -f 16 --fault slow-gpu=40:0.6 --fault corrupt=5
+    [[ $output == *"railgauge run: warning: c: data were wrong in "*"endpoint 5: byte "* ]]
+    run -0 railgauge show c/matrix.json findings
+    [[ ${lines[0]} == "faulty part"* ]]
+    [[ ${lines[1]} == "endpoint 5 (r00n00:5)"*"wrong data  all "*"received wrong data in "*": "*": endpoint 5: byte "* ]]
+    [[ ${lines[2]} == "endpoint 40 "*" 0.60 "* ]]
+    [[ $output != *"none stands out"* ]]
+    [ "$(jq -c '[.exceptions[] | .a, .wrong]' c/matrix.json)" = '[5,true,40,null]' ]
+    run -0 railgauge cost c/matrix.json 5 9 1M
+    [[ $output == *"wrong data: endpoint 5 (r00n00:5)"* ]]
+    run -0 railgauge place c/matrix.json --model llama3.1-8b --layout dp_shard=32 --gpus 32
+    [[ $output != *"r00n00"* ]]
+    run -2 railgauge predict c/matrix.json --model llama3.1-8b --layout dp_shard=64
+    [[ $output == *"dead or gives wrong data"* ]]
+}
+
+@test "exit code 1 where a part is named, for the campaign and for its fit; --no-verdict: 0" {
+    slow=(--fabric hgx-h100 --racks 1 --noise 1% --op pairs --fault slow-gpu=3:0.5)
+    run -1 sim c "${slow[@]}"
+    run -1 railgauge fit c
+    run -0 railgauge fit c --no-verdict
+    run -0 railgauge show c
+    run -0 sim d "${slow[@]}" --no-verdict
+    run -0 sim e --fabric hgx-h100 --racks 1 --noise 1% --op pairs
+    run -0 railgauge fit e
 }
 
 @test "the same command gives the same points" {

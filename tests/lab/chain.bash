@@ -17,7 +17,7 @@ chain_in_lab() {
     export RACKS PER NIC TRUNK DELAY_US DEGRADE
     lab_alone
     lab up
-    railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-plots \
+    railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-verdict --no-plots \
         --op pair_latency,pair_bw --epochs 3 -f 4 -e 1M >"$BATS_FILE_TMPDIR/log" 2>&1 || {
         cat "$BATS_FILE_TMPDIR/log"
         return 1

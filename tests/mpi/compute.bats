@@ -42,7 +42,7 @@ close_to() { # GOT WANT SHARE
 }
 
 @test "a slow GPU is found and named, the medians are the others'" {
-    FAKE_FAULT=slowgpu:1:1:1.3 run -0 railgauge run --transport copy --ranks 3 --no-plots -o c --epochs 1 -e 4K \
+    FAKE_FAULT=slowgpu:1:1:1.3 run -0 railgauge run --transport copy --ranks 3 --no-verdict --no-plots -o c --epochs 1 -e 4K \
         --pair-bytes 4K --op pair_bw "${small[@]}"
     jq -r '.findings[] | select(.kind == "slow_gpu").text' c/matrix.json |
         grep -q 'endpoint 1 (.*:1 0000:43:00.0): matrix products at 0.7.* of the median of 3 GPUs'
@@ -81,7 +81,7 @@ close_to() { # GOT WANT SHARE
     printf 'sm 100\nname NVIDIA GB200\n' >>gpus.txt
     FAKE_GEMM=version=120605 run -0 compute 1 --gemm $scaled
     [[ $output == *'nvfp4 products'*'not measured: no nvfp4 products in libcublasLt.so.13, 12.6.5: scales of'* ]]
-    run -0 railgauge run --transport copy --ranks 2 --no-plots -o c --epochs 1 -e 4K --pair-bytes 4K --op pair_bw \
+    run -0 railgauge run --transport copy --ranks 2 --no-verdict --no-plots -o c --epochs 1 -e 4K --pair-bytes 4K --op pair_bw \
         "${small[@]}" --gemm $scaled
     jq -e '[.compute.gemm[] | select(.m == 1024) | {(.dtype): (.flops / 1e10 * 2)}] | add |
         (.bf16 - 1 | fabs) < 0.05 and (.mxfp8 - 3 | fabs) < 0.15 and (.nvfp4 - 4 | fabs) < 0.2' c/matrix.json

@@ -101,7 +101,7 @@ near() {
 }
 
 @test "run chains it all; a wrong option is named" {
-    run -0 --separate-stderr railgauge run --transport copy --ranks 2 --no-plots --no-compute -o c "${quick[@]}" \
+    run -0 --separate-stderr railgauge run --transport copy --ranks 2 --no-verdict --no-plots --no-compute -o c "${quick[@]}" \
         -b 4K -e 16K --pair-bytes 16K
     jq -e '.transport == "copy" and (.tiers[0].curves.uni.points | length) > 0' c/matrix.json
     [ ! -e c/compute.tsv ]

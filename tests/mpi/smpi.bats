@@ -49,7 +49,7 @@ preset() {
     railgauge plan topology.json --pairs class --matchings 1 --op pair_latency,pair_bw --epochs 1 \
         -b 64 -e 4M -f 16 --pair-bytes 256K
     smpi 72 probe --topology topology.json --plan plan.tsv -n 4 -w 1 --no-check --no-retest
-    railgauge fit -q -o matrix.json topology.json plan.tsv points.tsv
+    railgauge fit -q --no-verdict -o matrix.json topology.json plan.tsv points.tsv
     for tier in mnnvl rail; do
         near "$tier" .oneway.alpha_s "$(preset "$tier" .alpha_s)"
         near "$tier" '.uni.beta_s_per_B | 1 / .' "$(preset "$tier" .bandwidth_Bps)"
@@ -61,7 +61,7 @@ preset() {
     smpi 16 probe --op pair_latency,pair_bw --epochs 1 -b 64 -e 1M -f 64 --pair-bytes 256K -n 4 -w 1 --no-check --no-retest
     [ "$(jq -r '[.hosts.rows[][0]] | join(" ")' topology.json)" = "$(paste -sd' ' hosts)" ]
     [ "$(jq '.levels.rack | length' topology.json)" -eq 0 ]
-    railgauge fit -q -o matrix.json topology.json plan.tsv points.tsv
+    railgauge fit -q --no-verdict -o matrix.json topology.json plan.tsv points.tsv
     run railgauge show matrix.json
     [[ $output == *"4 racks"* ]]
 }
@@ -73,7 +73,7 @@ preset() {
     railgauge export --format simgrid --per endpoint "$matrix" -o platform.xml --hostfile hosts
     smpi 8 probe --op pair_latency,pair_bw --exact --epochs 1 -b 64 -e 64K -f 1024 --pair-bytes 32M \
         -n 4 -w 1 --no-check --no-retest
-    railgauge fit -q -o measured.json topology.json plan.tsv points.tsv
+    railgauge fit -q --no-verdict -o measured.json topology.json plan.tsv points.tsv
     [ "$(jq -r '[.tiers[].curves | has("oneway") and has("uni")] | tostring' measured.json)" = "[true,true,true]" ]
     for bytes in 64 32M; do
         railgauge export --format tsv --per endpoint --bytes $bytes "$matrix" -o there.tsv
