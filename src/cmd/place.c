@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/place.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct placing {
     int *host, hosts;
     struct placed placed;
     struct prediction now, before;
+    bool compares; /* before is there */
 };
 
 /* "n1\nn[2-3] # rack 7\n" becomes "n1,n[2-3]". */
@@ -116,7 +118,10 @@ static int run(struct placing *p, struct err *err)
     q.order = p->placed.order;
     if (predict_step(&p->now, &q, err) < 0)
         return -1;
+    if (isinf(p->placed.in_order)) /* it needs a part that is of no use: nothing to compare with */
+        return 0;
     q.order = p->placed.given;
+    p->compares = true;
     return predict_step(&p->before, &q, err);
 }
 
@@ -146,7 +151,7 @@ static int show(const struct placing *p, struct err *err)
     struct place_answer answer = {.placed = &p->placed,
                                   .matrix = &p->job.matrix,
                                   .now = a->traffic ? NULL : &p->now,
-                                  .before = a->traffic ? NULL : &p->before,
+                                  .before = p->compares ? &p->before : NULL,
                                   .traffic = a->traffic,
                                   .free_hosts = p->hosts};
     struct seating seating = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};

@@ -92,7 +92,7 @@ static char *where_text(char buf[96], const struct shape *s)
 
 static const struct term *same_term(const struct prediction *p, const struct term *t)
 {
-    for (int i = 0; i < p->terms; i++)
+    for (int i = 0; p && i < p->terms; i++)
         if (p->term[i].kind == TERM_MESSAGE && !strcmp(p->term[i].label, t->label))
             return &p->term[i];
     return NULL;
@@ -134,13 +134,13 @@ static void axes_lines(FILE *out, const struct place_answer *a)
         const struct term *x = &a->now->term[i];
         const struct term *old = is_first(a->now, i) ? same_term(a->before, x) : NULL;
         char axes[AXES_TEXT], ranks[32], at[96], sec[UNITS_TEXT];
-        if (!old)
+        if (!is_first(a->now, i) || (a->before && !old))
             continue;
-        double seen = seen_of(a->now, x->axes), before = seen_of(a->before, x->axes);
+        double seen = seen_of(a->now, x->axes), before = old ? seen_of(a->before, x->axes) : NAN;
         snprintf(ranks, sizeof(ranks), "%d x %d", x->groups, x->shape.ranks);
         table_row(&t, axes_text(axes, x->axes), ranks, units_seconds_text(sec, seen),
                   where_text(at, &x->shape));
-        if (!same_shape(&x->shape, &old->shape) || fabs(before - seen) > 1e-6 * seen)
+        if (old && (!same_shape(&x->shape, &old->shape) || fabs(before - seen) > 1e-6 * seen))
             table_row(&t, "  default", "", units_seconds_text(sec, before),
                       where_text(at, &old->shape));
     }

@@ -12,9 +12,9 @@
 struct place_answer {
     const struct placed *placed;
     const struct matrix *matrix;
-    const struct prediction *now,
-        *before;         /* in the order found, in the default one; NULL: traffic */
-    const char *traffic; /* file, or NULL */
+    const struct prediction *now, *before; /* in the order found, in the default one; NULL: traffic,
+                                             or it needs a part of no use */
+    const char *traffic;                   /* file, or NULL */
     int free_hosts;
 };
 
