@@ -185,6 +185,7 @@ int cmd_place(int argc, char **argv)
         rc = run(&p, &err);
     if (rc == 0)
         rc = show(&p, &err);
+    bool fits = memory_fits(&p.now.memory); /* traffic: nothing is known, so it does */
     prediction_free(&p.now);
     prediction_free(&p.before);
     placed_free(&p.placed);
@@ -193,5 +194,5 @@ int cmd_place(int argc, char **argv)
     free(p.host);
     free(p.listed);
     free(p.args.write);
-    return rc < 0 ? cmd_fail("place", &err) : EXIT_GOOD;
+    return rc < 0 ? cmd_fail("place", &err) : fits ? EXIT_GOOD : EXIT_BELOW;
 }

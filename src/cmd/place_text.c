@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "cmd/predict_text.h"
 #include "emit/table.h"
 
 static struct seating seating_of(const struct place_answer *a)
@@ -33,6 +34,8 @@ static int nodes_used(const struct place_answer *a)
 static void head(FILE *out, const struct place_answer *a)
 {
     if (a->now)
+        predict_text_unfit(out, &a->now->memory);
+    if (a->now)
         fprintf(out, "%s, %s, %s\n", a->now->model, a->now->layout, a->now->strategy);
     else
         fprintf(out, "traffic of %s\n", a->traffic);
@@ -51,10 +54,11 @@ static void add_row(struct table *t, const struct place_answer *a, const char *n
         snprintf(rate, sizeof(rate), "%.0f", a->now->tokens / sec / a->placed->ranks);
     if (sec < INFINITY && base < INFINITY)
         snprintf(gain, sizeof(gain), "%+.1f %%", 100 * (base / sec - 1));
+    const char *step = isinf(sec) ? "never" : units_seconds_text(time, sec);
     if (a->now)
-        table_row(t, name, units_seconds_text(time, sec), rate, gain, note);
+        table_row(t, name, step, rate, gain, note);
     else
-        table_row(t, name, units_seconds_text(time, sec), gain, note);
+        table_row(t, name, step, gain, note);
 }
 
 static void times(FILE *out, const struct place_answer *a)

@@ -47,7 +47,8 @@ static int from_anchor(struct prediction *p, struct question *q, const struct pr
     return rc;
 }
 
-static int answer(const struct job *j, const struct predict_args *a, struct err *err)
+/* *fits: into the memory of a GPU. */
+static int answer(const struct job *j, const struct predict_args *a, bool *fits, struct err *err)
 {
     struct question q = job_question(j, &a->job);
     q.release = a->release;
@@ -59,6 +60,7 @@ static int answer(const struct job *j, const struct predict_args *a, struct err 
     int rc = anchor ? from_anchor(&p, &q, a, anchor, err) : predict_step(&p, &q, err);
     if (rc == 0)
         rc = print(j, a, &p, err);
+    *fits = rc == 0 && memory_fits(&p.memory);
     prediction_free(&p);
     return rc;
 }
@@ -77,7 +79,8 @@ int cmd_predict(int argc, char **argv)
         free(a.cases);
         return verdict < 0 ? cmd_fail("predict", &err) : verdict;
     }
-    int rc = job_open(&j, &a.job, &err) < 0 || answer(&j, &a, &err) < 0;
+    bool fits = false;
+    int rc = job_open(&j, &a.job, &err) < 0 || answer(&j, &a, &fits, &err) < 0;
     job_free(&j);
-    return rc ? cmd_fail("predict", &err) : EXIT_GOOD;
+    return rc ? cmd_fail("predict", &err) : fits ? EXIT_GOOD : EXIT_BELOW;
 }

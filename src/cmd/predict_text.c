@@ -92,6 +92,15 @@ static void memory_lines(FILE *out, const struct memory *m, bool explain)
     }
 }
 
+void predict_text_unfit(FILE *out, const struct memory *m)
+{
+    if (!memory_fits(m))
+        fprintf(out,
+                "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; times are "
+                "those of one that had room\n\n",
+                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
+}
+
 static void line(FILE *out, const struct term *t, const struct prediction *p)
 {
     char sec[UNITS_TEXT], hidden[UNITS_TEXT], bytes[UNITS_TEXT];
@@ -134,6 +143,7 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
 {
     char exposed[UNITS_TEXT], hidden[UNITS_TEXT];
 
+    predict_text_unfit(out, &p->memory);
     head(out, p, m, r);
     fprintf(out, "%-38s %8s %7s %8s  %18s %s\n", "term", "seen", "share", "hidden",
             "messages a rank", "numbers");

@@ -12,4 +12,7 @@
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain);
 
+/* The line that comes before all others where the job does not fit; nothing where it does. */
+void predict_text_unfit(FILE *out, const struct memory *m);
+
 #endif

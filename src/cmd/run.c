@@ -147,7 +147,8 @@ static void summarise(const struct args *a)
                                         .hi = p->hi,
                                         .exposed = p->exposed / p->sec,
                                         .tokens_per_device = p->tokens_per_gpu,
-                                        .compute_source = p->rate.source};
+                                        .compute_source = p->rate.source,
+                                        .fits = memory_fits(&p->memory)};
     }
     summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files,
                   list_files(c->dir, files));

@@ -40,7 +40,8 @@ static const char doc[] =
     "      --gpus 2048 --dtype fp8 --top 20 \\\n"
     "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'\n"
     "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n"
-    "Exit codes: 0 good, 2 nothing can be priced or fits, 64 usage, 65 bad data, 66 no input, 74 "
+    "Exit codes: 0 good, 1 nothing fits in a GPU's memory, 2 nothing can be priced, 64 usage, 65 "
+    "bad data, 66 no input, 74 "
     "I/O.";
 
 static int check(void *args, struct err *err)

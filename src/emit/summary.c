@@ -42,11 +42,11 @@ void summary_print(FILE *out, const char *dir, const struct matrix *m,
     for (int i = 0; i < steps; i++)
         fprintf(out,
                 "%s  %-14s %-24s %s  (%s to %s), %.4g tokens/s a device, %.0f%% exposed "
-                "communication\n",
+                "communication%s\n",
                 i ? "" : "\npredicted training step\n", step[i].model, step[i].layout,
                 units_seconds_text(text[0], step[i].sec), units_seconds_text(text[1], step[i].lo),
                 units_seconds_text(text[2], step[i].hi), step[i].tokens_per_device,
-                100 * step[i].exposed);
+                100 * step[i].exposed, step[i].fits ? "" : "; DOES NOT FIT in memory");
     if (steps)
         fprintf(out, "  compute: %s\n", step[0].compute_source);
     fputs("\nfiles in ", out);

@@ -15,6 +15,7 @@ struct summary_step {
     double exposed;           /* share of the step that is communication nobody hides */
     double tokens_per_device; /* per second: layouts differ in batch, this compares them */
     const char *compute_source;
+    bool fits; /* into the memory of a device */
 };
 
 void summary_print(FILE *out, const char *dir, const struct matrix *m,

@@ -105,8 +105,9 @@ static int none_runs(const struct search *s, struct err *err)
     if (s->dead)
         return err_set(err, "no layout of %d GPUs runs: %ld need a dead part", s->ranks, s->dead);
     if (s->unfit)
-        return err_set(err, "none of %ld layouts and recipes fits in the %.1f GB of a GPU",
-                       s->unfit, s->capacity / 1e9);
+        return err_code(err, EXIT_BELOW,
+                        "none of %ld layouts and recipes fits in the %.1f GB of a GPU", s->unfit,
+                        s->capacity / 1e9);
     if (!s->count.meshes)
         return err_usage(err, "no layout of %d GPUs meets the constraints", s->ranks);
     for (int i = 1; i < REFUSALS; i++)
