@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "cmd/chain_mpi.h"
 #include "cmd/fit_files.h"
 #include "probe/plan_cost.h"
@@ -123,20 +123,18 @@ static void stop(int sig)
 /* The simulated campaign runs in this process; a signal ends it after the point in flight. */
 static int probe_sim(struct chain *c, const char *path, struct err *err)
 {
-    struct sigaction act = {.sa_handler = stop}, old_term, old_int;
     struct points_log *log;
+    struct signals before;
 
     /* Before there are points: who sees the file may rely on it. */
-    sigaction(SIGTERM, &act, &old_term);
-    sigaction(SIGINT, &act, &old_int);
+    signals_catch(&before, stop);
     int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, "sim", err);
     if (rc == 0) {
         rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
                           log, err);
         rc = points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
     }
-    sigaction(SIGTERM, &old_term, NULL);
-    sigaction(SIGINT, &old_int, NULL);
+    signals_release(&before);
     return rc;
 }
 

@@ -4,8 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+
+/* How to go on, where there is something to go on with and it was not said. */
+static int add_way(const struct chain *c, struct err *err)
+{
+    char *topology = file_join(c->dir, "topology.json");
+    size_t used = strlen(err->text);
+
+    if (!strstr(err->text, "--resume") && access(topology, F_OK) == 0)
+        snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
+    free(topology);
+    return -1;
+}
 
 int chain_mpi(struct chain *c, const char *const *args, const char *what, struct err *err)
 {
@@ -14,7 +28,7 @@ int chain_mpi(struct chain *c, const char *const *args, const char *what, struct
     c->launch.dir = c->dir;
     c->launch.hang_after = c->probe.measure.hang_after;
     if (launch_run(&c->launch, args, &code, err) < 0)
-        return -1;
+        return add_way(c, err);
     if (code == EXIT_CUT)
         return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;

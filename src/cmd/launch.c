@@ -6,19 +6,18 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "cmd/slots.h"
 #include "probe/watch_listen.h"
-
-extern char **environ;
 
 char *launch_probe_path(struct err *err)
 {
@@ -206,42 +205,51 @@ int launch_print(const struct launch *l, const char *const *args, void *stream, 
 }
 
 static volatile pid_t child;
-static volatile sig_atomic_t stopped;
+static volatile sig_atomic_t stopped, passes_on;
 
-static void pass_on(int sig)
+/* Watched ranks are asked over the side channel: launchers take seconds to pass a signal on.  Who
+ * asks again wants it at once. */
+static void take_signal(int sig)
 {
+    if (child > 0 && (passes_on || stopped))
+        kill(child, sig == SIGINT ? SIGINT : SIGTERM);
     stopped = 1;
-    if (child > 0)
-        kill(child, sig);
 }
 
-/* What ends us waits until there is a launcher to pass it on to: it would be left behind. */
-static void hold_signals(sigset_t *before)
+/* In the child.  A process group of its own, so that all of it can be ended, and that must not read
+ * the terminal; when we die it does not stay behind. */
+static void become(char **word, const sigset_t *mask, pid_t parent, int said)
 {
-    sigset_t held;
+    int input = open("/dev/null", O_RDONLY);
 
-    sigemptyset(&held);
-    sigaddset(&held, SIGTERM);
-    sigaddset(&held, SIGINT);
-    sigprocmask(SIG_BLOCK, &held, before);
+    if (input >= 0)
+        dup2(input, STDIN_FILENO);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_CUT);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(word[0], word);
+    (void)!write(said, &errno, sizeof(errno));
+    _exit(127);
 }
 
-/* The launcher in a process group of its own, so that all of it can be ended; it then must not read
- * the terminal. */
 static int spawn(pid_t *pid, char **word, const sigset_t *mask, struct err *err)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
+    int said[2], why = 0;
+    pid_t self = getpid();
 
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawnattr_init(&how);
-    posix_spawnattr_setpgroup(&how, 0);
-    posix_spawnattr_setsigmask(&how, mask);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    int why = posix_spawnp(pid, word[0], &files, &how, word, environ);
-    posix_spawnattr_destroy(&how);
-    posix_spawn_file_actions_destroy(&files);
+    if (pipe2(said, O_CLOEXEC) < 0)
+        return err_io(err, "cannot start %s: %s", word[0], strerror(errno));
+    fflush(NULL);
+    *pid = fork();
+    if (*pid == 0)
+        become(word, mask, self, said[1]);
+    why = *pid < 0 ? errno : 0;
+    close(said[1]);
+    if (*pid > 0 && read(said[0], &why, sizeof(why)) > 0)
+        waitpid(*pid, NULL, 0);
+    close(said[0]);
     return why ? err_config(err, "cannot start %s: %s", word[0], strerror(why)) : 0;
 }
 
@@ -253,47 +261,76 @@ static bool has_ended(pid_t pid, struct listener *watch, int ms, int *status)
     return waitpid(pid, status, watch ? WNOHANG : 0) == pid;
 }
 
-/* After a verdict the ranks have some time to leave by themselves.  Then the launcher is asked to
- * end them, and 3 s later nobody is asked any more: also ranks that are stopped end now. */
-static void end_launcher(pid_t pid, struct listener *watch, int *status)
-{
-    static const struct {
-        double after;
-        int signal;
-        bool group;
-    } steps[] = {{0.7, SIGTERM, false}, {3.7, SIGKILL, true}, {1e9, 0, false}};
-    double told = log_now();
-    size_t next = 0;
+/* Why a launcher is ended before it ends by itself. */
+enum reason { GOES_ON, HAS_VERDICT, IS_STOPPED, IS_LATE };
 
-    while (!has_ended(pid, watch, 20, status))
-        if (log_now() - told > steps[next].after) {
-            kill(steps[next].group ? -pid : pid, steps[next].signal);
-            next++;
+/* What is done about it, s after the reason came up: the ranks have some time to leave by
+ * themselves, then the launcher is asked to end them, then nobody is asked any more, also what is
+ * stopped (SIGSTOP). */
+static const struct {
+    double ask_ranks, ask, end;
+} patience[] = {
+    [HAS_VERDICT] = {1e9, 0.7, 3.7}, [IS_STOPPED] = {0, 0.7, 3.7}, [IS_LATE] = {1e9, 0, 1}};
+
+/* s from the last goodbye of a rank until its launcher is not waited for any more */
+static const double late_after = 5;
+
+static void end_launcher(pid_t pid, struct listener *watch, enum reason why, int *status)
+{
+    double since = log_now();
+    bool asked_ranks = false, asked = false, ended = false;
+
+    while (!has_ended(pid, watch, 20, status)) {
+        double waited = log_now() - since;
+        if (!asked_ranks && waited >= patience[why].ask_ranks) {
+            listen_stop(watch);
+            asked_ranks = true;
+        } else if (!asked && waited >= patience[why].ask) {
+            kill(pid, SIGTERM);
+            asked = true;
+        } else if (!ended && waited >= patience[why].end) {
+            kill(-pid, SIGKILL);
+            ended = true;
         }
-    listen_kill(watch);
+    }
+    if (ended || why == HAS_VERDICT)
+        listen_kill(watch);
+}
+
+static enum reason look(const struct listener *watch, double *over_since)
+{
+    if (listen_verdict(watch))
+        return HAS_VERDICT;
+    if (stopped)
+        return IS_STOPPED;
+    if (!listen_over(watch))
+        *over_since = log_now();
+    return log_now() - *over_since > late_after ? IS_LATE : GOES_ON;
 }
 
 /* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
- * ranks said last is heard.  Signals are held until they can be passed on, then as in `mask`. */
-static void wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, int *status)
+ * ranks said last is heard.  Signals are held until there is a launcher, then as in `mask`. */
+static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, int *status)
 {
-    struct sigaction pass = {.sa_handler = pass_on}, old_term, old_int;
+    enum reason why = GOES_ON;
+    double over_since = log_now();
+    struct signals before;
 
     child = pid;
     stopped = 0;
-    sigaction(SIGTERM, &pass, &old_term);
-    sigaction(SIGINT, &pass, &old_int);
+    passes_on = !watch;
+    signals_catch(&before, take_signal);
     sigprocmask(SIG_SETMASK, mask, NULL);
     while (!has_ended(pid, watch, 50, status))
-        if (watch && listen_verdict(watch)) {
-            end_launcher(pid, watch, status);
+        if (watch && (why = look(watch, &over_since)) != GOES_ON) {
+            end_launcher(pid, watch, why, status);
             break;
         }
-    sigaction(SIGTERM, &old_term, NULL);
-    sigaction(SIGINT, &old_int, NULL);
+    signals_release(&before);
     child = 0;
     for (int i = 0; watch && i < 10 && !listen_verdict(watch) && !listen_over(watch); i++)
         listen_turn(watch, 20);
+    return why;
 }
 
 /* Are all hosts known?  A launcher of the user's or an allocation may have others. */
@@ -334,13 +371,32 @@ static void close_watch(struct listener *watch)
     listen_close(watch);
 }
 
+/* Codes that the ranks give themselves stay; others are the launcher's. */
+static int judge_end(const struct launch *l, const char *launcher, int code, bool met,
+                     struct err *err)
+{
+    static const int ours[] = {EXIT_GOOD,    EXIT_UNJUDGED, EXIT_USAGE, EXIT_DATA,
+                               EXIT_NOINPUT, EXIT_IO,       EXIT_CUT,   EXIT_CONFIG};
+
+    for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+        if (code == ours[i])
+            return 0;
+    if (met || (code > 128 && code < 128 + 65))
+        return err_code(err, EXIT_CUT, "%s ended with exit code %d while its ranks were at work",
+                        launcher, code);
+    return err_config(err,
+                      "%s ended with exit code %d and no rank began on %s: do its words fit, and "
+                      "are all hosts reached (ssh, or the scheduler)?",
+                      launcher, code, l->hosts ? l->hosts : "this machine");
+}
+
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
     const struct verdict *verdict;
     sigset_t mask;
-    pid_t pid;
+    pid_t pid = -1;
     int status = 0, rc = -1;
 
     if (make_words(&w, l, args, err) < 0)
@@ -348,17 +404,24 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
     /* The ranks' own stderr is a pipe of the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);
     watch = open_watch(l);
-    hold_signals(&mask);
+    signals_hold(&mask);
     if (spawn(&pid, w.word, &mask, err) < 0) {
         sigprocmask(SIG_SETMASK, &mask, NULL);
         goto out;
     }
-    wait_for(pid, watch, &mask, &status);
+    enum reason why = wait_for(pid, watch, &mask, &status);
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if (stopped && *code) /* mpirun says 1 where the ranks said 75 */
+    if (stopped && (*code || watch)) /* mpirun says 1 where the ranks said 75, or 0 as asked */
         *code = EXIT_CUT;
     verdict = watch && !stopped ? listen_verdict(watch) : NULL;
-    rc = verdict ? err_code(err, EXIT_CUT, "%s", verdict->text) : 0;
+    if (verdict)
+        rc = err_code(err, EXIT_CUT, "%s", verdict->text);
+    else if (why == IS_LATE)
+        rc = err_code(err, EXIT_CUT,
+                      "%s was still there %g s after its ranks had ended and was ended", w.word[0],
+                      late_after);
+    else
+        rc = stopped ? 0 : judge_end(l, w.word[0], *code, watch && listen_met(watch), err);
 out:
     close_watch(watch);
     free_words(&w);

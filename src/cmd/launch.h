@@ -19,8 +19,10 @@ struct launch {
 };
 
 /* Run railgauge-probe with these arguments (NULL-terminated, without argv[0]) under the launcher
- * and wait. *code is its exit code (128 + n when a signal ended it).  SIGTERM and SIGINT to us are
- * passed on, and an end that they caused is EXIT_CUT.
+ * and wait. *code is its exit code, one of the program's own; a launcher that ends with another is
+ * an error, EXIT_CONFIG before a rank began and EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and
+ * SIGQUIT to us end the ranks, and that is EXIT_CUT; our death ends the launcher.  One that stays
+ * for 5 s when its ranks have said goodbye is ended.
  *
  * With l->dir the ranks are watched (probe/watch.h): a rank that hangs or dies makes an error of
  * EXIT_CUT with the verdict's words, after the launcher, its process group and the ranks on this

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signals.h"
 #include "probe/watch.h"
 
 int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err)
@@ -79,11 +80,11 @@ static void stop(int sig)
 
 void files_catch_signals(void)
 {
-    static const int caught[] = {SIGTERM, SIGINT, SIGUSR1};
     struct sigaction act = {.sa_handler = stop, .sa_flags = SA_RESTART};
+    struct signals before;
 
-    for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
-        sigaction(caught[i], &act, NULL);
+    signals_catch(&before, stop);
+    sigaction(SIGUSR1, &act, NULL); /* what schedulers send before the end */
 }
 
 int files_close(struct files *f, int rc, struct err *err)

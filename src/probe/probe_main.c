@@ -248,7 +248,7 @@ int main(int argc, char **argv)
     watch_stop();
     world_mpi_close(&w);
     MPI_Finalize();
-    int code = rc < 0 ? err.code : EXIT_GOOD;
+    int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;
     if (nccl_guard_left()) { /* what ends with exit() must not be taken from those calls */
         fflush(NULL);
         _exit(code);

@@ -161,6 +161,11 @@ void watch_stopping(void)
     talk_wake(&self);
 }
 
+bool watch_asked(void)
+{
+    return atomic_load(&self.asked);
+}
+
 /* --- start and end --- */
 
 static int connect_to(const char *text, const struct world *w, struct err *err)

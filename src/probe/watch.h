@@ -8,7 +8,7 @@
  * RAILGAUGE_WATCH=off: nobody watches.  Verdicts, first match rules (watch_judge.h):
  *
  *   connection closed before goodbye           dead      "rank 3 (host n1, pid 812) died in ..."
- *   no heartbeat for 3 s (loaded host: more)   silent    stopped, or its node is gone
+ *   no heartbeat for 1.6 s (loaded host: more)  silent    stopped, or its node is gone
  *   a symptom                                  gpu       told by the rank itself
  *   nobody moved for hang_after and one rank is behind the others              hung
  *   nobody moved for hang_after, no one behind stalled   no culprit
@@ -59,6 +59,10 @@ double watch_hang_after(void);
 void watch_inquire(const char *file, char *(*ask)(double sec));
 /* In a signal handler that ends the campaign: an end of this rank is no death from here on. */
 void watch_stopping(void);
+
+/* Did railgauge run ask for the end?  It knows then how the campaign ended, and a launcher takes
+ * seconds to end after any exit code but 0. */
+bool watch_asked(void);
 
 /* --- start and end --- */
 

@@ -14,7 +14,9 @@ const char *const verdict_kind_name[] = {"none", "dead", "silent", "gpu", "hung"
 /* Seconds: between two beats, until a death or a symptom is believed (others may follow at once:
  * the launcher ends the rest a second after the first), of silence at most, and that a rank's own
  * test of its GPU may take longer than the listener's patience. */
-static const double beat = 0.1, wait_death = 0.1, wait_symptom = 0.3, silence = 3, patience = 0.7;
+static const double beat = 0.1, wait_death = 0.1, wait_symptom = 0.3, silence = 1.6, patience = 0.7;
+/* ... and of silence more at the start. */
+static const double loading = 4.4;
 /* What is kept is rank 0's to say: a death waits for its next beat, so long at most. */
 static const double wait_kept = 0.5;
 /* And how long before a verdict judge_soon() is true, at most half of the patience. */
@@ -245,7 +247,7 @@ static bool look_silent(struct judge *j, double now)
             continue;
         here++;
         /* Libraries are loaded at the start, on all ranks of a host at once. */
-        if (now - r->heard > (r->beat.state == WATCH_STARTING ? 2 : 1) * limit) {
+        if (now - r->heard > limit + (r->beat.state == WATCH_STARTING ? loading : 0)) {
             silent++;
             worst = worst < 0 || r->heard < j->rank[worst].heard ? i : worst;
         }

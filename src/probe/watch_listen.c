@@ -167,7 +167,7 @@ static bool same_token(const char *a, const char *b)
 
 static int take_hello(struct listener *l, struct client *c, const struct watch_hello *h, double now)
 {
-    static const char welcome[] = "welcome\n";
+    const char *welcome = l->speaks ? "welcome\n" : "welcome led\n";
 
     if (!same_token(h->token, l->self.token) || judge_hello(&l->judge, h, now) < 0)
         return -1;
@@ -225,6 +225,13 @@ static void tell(struct listener *l, double now)
     for (int i = 0; i < l->clients; i++)
         if (l->client[i]->rank >= 0)
             send(l->client[i]->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void listen_stop(struct listener *l)
+{
+    for (int i = 0; i < l->clients; i++)
+        if (l->client[i]->rank >= 0)
+            send(l->client[i]->fd, "stop\n", 5, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* Rank 0, once, before a hang becomes a verdict: it may find out more. */
@@ -314,7 +321,7 @@ void listen_kill(const struct listener *l)
     host_self(self, sizeof(self));
     for (int i = 0; i < l->judge.ranks; i++) {
         const struct watched *r = &l->judge.rank[i];
-        if (r->known && !r->gone && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid))
+        if (r->known && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid))
             kill(r->pid, SIGKILL);
     }
 }

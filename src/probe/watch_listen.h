@@ -33,7 +33,9 @@ const struct verdict *listen_verdict(const struct listener *l);
 bool listen_met(const struct listener *l);  /* did any rank ever say hello? */
 bool listen_over(const struct listener *l); /* have all come, said goodbye and gone? */
 
-/* SIGKILL to the ranks that are still there on this host. */
+/* Ask the ranks to end in good order; those that come later are not asked. */
+void listen_stop(struct listener *l);
+/* SIGKILL to the ranks that are still there on this host, those that said goodbye too. */
 void listen_kill(const struct listener *l);
 
 /* The address to bind to when nobody says: loopback when every host is this one, else the address

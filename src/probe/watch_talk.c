@@ -25,7 +25,7 @@ static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked
 struct talk {
     struct watch_self *self;
     struct watch_stream in;
-    bool welcome, said_stop, lost;
+    bool welcome, led, said_stop, lost;
     char ill[WATCH_WORDS]; /* the symptom that was told */
     double told_at;
 };
@@ -104,14 +104,37 @@ static int say_beat(struct talk *t)
     return say(s, line, (size_t)snprintf(line, sizeof(line), "symptom %s\n", ill));
 }
 
+static void take_verdict(struct talk *t, const char *text)
+{
+    struct watch_self *s = t->self;
+
+    pthread_mutex_lock(&s->lock);
+    snprintf(s->verdict, sizeof(s->verdict), "%s", text);
+    watch_clean(s->verdict);
+    pthread_mutex_unlock(&s->lock);
+    t->told_at = log_now();
+    atomic_store(&s->told, true);
+}
+
+/* What leads the campaign is gone, and whoever waits for its result with it; a listener that only
+ * watches is no reason to stop. */
 static void lose(struct talk *t)
 {
-    if (t->self->rank == 0 && !t->told_at)
-        log_warn(t->welcome ? "the watch is gone: from here on a rank that hangs or dies is not "
-                              "named"
-                            : "the watch does not know us (RAILGAUGE_WATCH): a rank that hangs or "
-                              "dies will not be named");
+    static const char led[] =
+        "railgauge run is gone: what was measured is kept, --resume continues";
+
     t->lost = true;
+    if (t->told_at > 0)
+        return;
+    if (t->self->rank == 0)
+        log_warn("%s",
+                 t->led ? led
+                 : t->welcome
+                     ? "the watch is gone: from here on a rank that hangs or dies is not named"
+                     : "the watch does not know us (RAILGAUGE_WATCH): a rank that hangs or "
+                       "dies will not be named");
+    if (t->led)
+        take_verdict(t, led);
 }
 
 static void say_stop(struct talk *t)
@@ -134,18 +157,6 @@ static void say_goodbye(struct watch_self *s)
 }
 
 /* --- hearing --- */
-
-static void take_verdict(struct talk *t, const char *text)
-{
-    struct watch_self *s = t->self;
-
-    pthread_mutex_lock(&s->lock);
-    snprintf(s->verdict, sizeof(s->verdict), "%s", text);
-    watch_clean(s->verdict);
-    pthread_mutex_unlock(&s->lock);
-    t->told_at = log_now();
-    atomic_store(&s->told, true);
-}
 
 /* What became of the hang that an inquiry is about. */
 static enum inquiry_state look_still(const void *self)
@@ -170,9 +181,13 @@ static void hear(struct talk *t)
     int open = watch_stream_read(&t->in, t->self->fd), got;
 
     while ((got = watch_stream_line(&t->in, line)) > 0) {
-        if (!strcmp(line, "welcome"))
+        if (!strcmp(line, "welcome") || !strcmp(line, "welcome led")) {
             t->welcome = true;
-        else if (!strcmp(line, "soon"))
+            t->led = line[7] != '\0';
+        } else if (!strcmp(line, "stop")) {
+            atomic_store(&t->self->asked, true);
+            kill(getpid(), SIGTERM); /* the measuring thread knows what to do */
+        } else if (!strcmp(line, "soon"))
             start_inquiry(t->self);
         else if (!strncmp(line, "verdict ", 8) && !t->told_at)
             take_verdict(t, line + 8);

@@ -5,7 +5,8 @@
  *             symptom WORDS
  *             stop       a signal ended the campaign: what follows is no death
  *             bye        this rank is done
- *   listener  welcome    after a good hello
+ *   listener  welcome    after a good hello; "welcome led": and when I am gone, so is the campaign
+ *             stop       end in good order, as after SIGTERM
  *             soon       nobody has moved for long: to rank 0, about 2 s before a verdict
  *             verdict WORDS
  *

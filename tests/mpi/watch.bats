@@ -83,35 +83,73 @@ END
     [[ $output != *warning* ]]
 }
 
-@test "SIGTERM is a clean cut without a culprit" {
+# Starts a campaign that takes a minute, and waits until it measures; $job and $launcher are its processes.
+start_long() {
     railgauge run -t mpi -o dir --ranks 4 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 500ms \
-        --no-retest --no-plots >out 2>&1 &
-    job=$!
-    await 60 has_rows 1 dir/points.tsv
-    kill -s TERM "$job"
-    status=0
-    wait "$job" || status=$?
-    cat out
-    [ "$status" -eq 75 ]
-    [[ $(<out) == *"railgauge run: probe was cut short; --resume -o dir continues"* ]]
-    [[ $(<out) != *"died in"* ]]
-    [ ! -e dir/verdict.json ]
-}
-
-@test "the listener goes away: said once, and the ranks measure to the end" {
-    railgauge run -t mpi -o dir --ranks 2 --op pair_bw -b 1M -e 1M --pair-bytes 1M --epochs 4 --half-width 0 --time-cap 300ms \
-        --no-retest --no-plots >out 2>&1 3>&- &
+        --no-retest --no-plots "$@" >out 2>&1 3>&- &
     job=$!
     await 60 has_rows 1 dir/points.tsv
     launcher=$(pgrep --parent "$job")
-    kill -s KILL "$job"
-    wait "$job" || true
-    had=$(rows dir/points.tsv)
-    await 60 ended "$launcher"
+    mapfile -t workers < <(pgrep --parent "$launcher")
+}
+
+# ends_with STATUS - how the campaign ended; nothing of it is left.
+ends_with() {
+    status=0
+    wait "$job" || status=$?
     cat out
-    [ "$(grep -c 'railgauge-probe: warning: the watch is gone' out)" -eq 1 ]
-    [ "$had" -lt 12 ]
-    [ "$(rows dir/points.tsv)" -eq 12 ] # three rounds, four epochs
+    [ "$status" -eq "$1" ]
+    for pid in "$launcher" "${workers[@]}"; do
+        await 30 ended "$pid"
+    done
+}
+
+@test "a signal, a closed terminal: a clean cut without a culprit, at once" {
+    for signal in TERM HUP QUIT INT; do
+        rm -rf dir
+        start_long
+        began=$(date +%s%N)
+        kill -s "$signal" "$job"
+        ends_with 75
+        echo "SIG$signal: $((($(date +%s%N) - began) / 1000000)) ms"
+        [[ $(<out) == *"railgauge run: probe was cut short; --resume -o dir continues"* ]]
+        [[ $(<out) != *"died in"* && $(<out) != *mpirun* ]]
+        [ ! -e dir/verdict.json ]
+    done
+}
+
+@test "railgauge run is killed: its launcher and ranks end, what was measured is kept" {
+    start_long
+    had=$(rows dir/points.tsv)
+    kill -s KILL "$job"
+    ends_with 137
+    [ "$(rows dir/points.tsv)" -ge "$had" ]
+    [ "$(rows dir/points.tsv)" -lt 30 ]
+}
+
+@test "a launcher that is killed, and one that does not end when its ranks have: 75 and how to go on" {
+    start_long
+    kill -s TERM "$launcher"
+    ends_with 75
+    [[ $(<out) == *"mpirun ended with exit code "*" while its ranks were at work; --resume -o dir continues"* ]]
+    rm -rf dir
+    start_long --epochs 1
+    kill -s STOP "$launcher"
+    ends_with 75
+    [[ $(<out) == *"mpirun was still there 5 s after its ranks had ended and was ended; --resume -o dir continues"* ]]
+    run -0 railgauge run --resume -t mpi -o dir --ranks 4 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 \
+        --time-cap 500ms --no-retest --no-plots --epochs 1
+}
+
+@test "a launcher that starts nobody: 78, with the hosts" {
+    run -78 railgauge run -t mpi -o dir --launch false
+    [[ $output == *"railgauge run: false ended with exit code 1 and no rank began on this machine: "* ]]
+    printf '#!/bin/sh\nexit 255\n' >mpirun
+    chmod +x mpirun
+    PATH=$PWD:$PATH run -78 railgauge run -t mpi -o dir --hosts 'n[1-2]'
+    [[ $output == *"mpirun ended with exit code 255 and no rank began on n[1-2]: "* ]]
+    run -78 railgauge run -t mpi -o dir --launch /nowhere/launcher
+    [[ $output == *"cannot start /nowhere/launcher: No such file"* ]]
 }
 
 @test "a fault that nobody knows: 78" {
