@@ -107,7 +107,8 @@ static void print_devices(FILE *out, const struct point *p, const struct plan *p
     fputs("#\n", out);
 }
 
-static void print_header(FILE *out, const struct series_point *s, int n, int warmup)
+static void print_header(FILE *out, const struct series_point *s, int n,
+                         const struct nccl_tests_how *how)
 {
     const struct point *p = s[0].first;
     size_t factor = n > 1 ? s[1].bytes / s[0].bytes : 1;
@@ -116,8 +117,9 @@ static void print_header(FILE *out, const struct series_point *s, int n, int war
     fprintf(out, "# Collective test starting: %s\n", style[p->op].program);
     fprintf(out,
             "# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %d "
-            "iters: %d agg iters: 1 validation: %d graph: 0\n",
-            s[0].bytes, s[n - 1].bytes, factor, warmup, s[0].samples, s[0].checked > 0);
+            "iters: %d agg iters: 1 validation: %d graph: %d\n",
+            s[0].bytes, s[n - 1].bytes, factor, how->warmup, s[0].samples, s[0].checked > 0,
+            how->nccl && how->nccl->graph);
 }
 
 static void print_columns(FILE *out)
@@ -146,7 +148,7 @@ static void print_table(FILE *out, const struct series_point *s, int n, const st
     double sum = 0;
     int measured = 0, wrong = 0;
 
-    print_header(out, s, n, how->warmup);
+    print_header(out, s, n, how);
     print_devices(out, p, plan, topo);
     print_columns(out);
     for (int i = 0; i < n; i++) {

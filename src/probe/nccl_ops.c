@@ -158,6 +158,20 @@ int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, siz
     return 0;
 }
 
+/* Both buffers move on by what the larger of them is touched; a multiple of what NCCL loads at
+ * once.
+ */
+void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn)
+{
+    size_t blocks = j->stride ? (size_t)j->slots : (size_t)op_blocks(j->op, c->size);
+    size_t span = (blocks * j->block + 15) / 16 * 16;
+    size_t turns = span ? c->capacity / span : 0, at = turns ? turn % turns * span : 0;
+
+    place(j, c);
+    j->from += at;
+    j->to += at;
+}
+
 struct moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j)
 {
     return (struct moved){.flow = nccl_ops[j->op].flow,

@@ -52,6 +52,10 @@ extern const struct nccl_op nccl_ops[OP_COUNT];
 /* Refuses (EXIT_UNJUDGED) a size that the buffers or the number of ranks do not allow. */
 int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, size_t bytes,
                   struct err *err);
+/* The place of the turn-th operation: as in nccl-tests each begins where the one before ended, and
+ * at the buffer's begin again when the next one would reach beyond the largest S, so that small
+ * messages are not those that the caches still hold.  The same on all ranks of the same turn. */
+void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn);
 struct moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j);
 /* Bytes that each buffer needs for operations up to S = bytes. */
 size_t nccl_job_room(const struct nccl_side *c, size_t bytes);

@@ -12,7 +12,20 @@
 #include "base/units.h"
 #include "probe/nccl_path.h"
 
-enum { PATH = 0x600, ALGO, PROTO, SWEEP, GRAPH, IN_PLACE, NCCL_MEM, REGISTER, REDOP, SHARE, POOL };
+enum {
+    PATH = 0x600,
+    ALGO,
+    PROTO,
+    SWEEP,
+    GRAPH,
+    SAME,
+    IN_PLACE,
+    NCCL_MEM,
+    REGISTER,
+    REDOP,
+    SHARE,
+    POOL
+};
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "NCCL (--transport nccl):", 40},
@@ -25,7 +38,10 @@ static const struct argp_option options[] = {
     {"proto", PROTO, "LIST", 0, "ll, ll128, simple (default: as NCCL chooses)", 40},
     {"sweep", SWEEP, NULL, 0,
      "the collectives again with every algorithm and protocol, each into sweep/ALGO-PROTO.tsv", 40},
-    {"graph", GRAPH, NULL, 0, "replay a CUDA graph of the operation instead of launching it", 40},
+    {"graph", GRAPH, NULL, 0,
+     "replay a CUDA graph of up to 20 operations instead of launching them", 40},
+    {"same-buffer", SAME, NULL, 0,
+     "every operation on the same memory (default: each begins where the one before ended)", 40},
     {"in-place", IN_PLACE, NULL, 0, "collectives within one buffer", 40},
     {"nccl-mem", NCCL_MEM, NULL, 0, "buffers from ncclMemAlloc", 40},
     {"register", REGISTER, "HOW", 0,
@@ -147,6 +163,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case GRAPH:
         o->graph = true;
         return 0;
+    case SAME:
+        o->same_buffer = true;
+        return 0;
     case IN_PLACE:
         o->in_place = true;
         return 0;
@@ -186,6 +205,7 @@ char **nccl_opts_words(const struct nccl_opts *o, int *count)
         const char *word;
     } flag[] = {{o->sweep, "--sweep"},
                 {o->graph, "--graph"},
+                {o->same_buffer, "--same-buffer"},
                 {o->in_place, "--in-place"},
                 {o->mem_alloc, "--nccl-mem"},
                 {o->share_gpu, "--share-gpu"}};

@@ -16,6 +16,7 @@ struct nccl_opts {
     const char *proto; /* --proto ll,ll128,simple */
     bool sweep;        /* --sweep: every algorithm x protocol */
     bool graph;        /* --graph: replay a CUDA graph instead of launching */
+    bool same_buffer;  /* --same-buffer: all operations on one place of the buffers */
     bool in_place;     /* --in-place */
     bool mem_alloc;    /* --nccl-mem: buffers from ncclMemAlloc */
     enum nccl_register registration; /* --register none|buffer|symmetric */

@@ -36,6 +36,12 @@ int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s)
     return 0;
 }
 
+void nccl_turn(struct nccl_ctx *c, struct nccl_job *j)
+{
+    if (!nccl_opts_now()->same_buffer)
+        nccl_job_turn(j, &c->side, c->turn++);
+}
+
 /* The same, guarded. */
 struct first {
     struct nccl_side side;
@@ -71,6 +77,7 @@ static void lose(struct nccl_ctx *c, const struct err *why)
     c->inside |= c->conn->inside;
     nccl_conn_lose(c->conn, why);
     c->conn = NULL;
+    c->turn = 0; /* how far each came may differ now */
 }
 
 int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,

@@ -9,7 +9,9 @@
  * starts as late as its first launch.  A host slower than the GPU counts, as it does there.
  * Everything is in stream order, broadcast and reduce too (nccl-tests measures them so), and ranks
  * that waited in one operation are ahead in the next: sample.c chains all collectives of a
- * transport whose `stream` is set.  --graph replays one captured operation.
+ * transport whose `stream` is set.  As in nccl-tests each operation has the next place in the
+ * buffers, which are as long as the largest message (nccl_job_turn(); --same-buffer: all have one),
+ * and --graph replays up to 20 captured operations at a time.
  * Pair operations run on communicators of two ranks: ping-pong, or windows of OP_PAIR_WINDOW
  * messages in one group; members[0]'s times count, members[1] repeats them. */
 #ifndef RG_TRANSPORT_NCCL_H
@@ -36,7 +38,8 @@ struct nccl_ctx {
     int marks;
     char host[64];
     unsigned checks;
-    bool inside; /* a call that was given buffers and stream did not come back */
+    unsigned turn; /* operations that were put into the stream: where the next one's data lie */
+    bool inside;   /* a call that was given buffers and stream did not come back */
     /* How long the last operation took on the slowest member: the shape of the next batch. */
     enum op last_op;
     size_t last_bytes;
@@ -50,6 +53,8 @@ int nccl_memory_register(struct nccl_ctx *c, struct nccl_step *s);
 
 /* transport_nccl.c: put one operation into the stream, once. */
 int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s);
+/* The next place in the buffers; the same on all members. */
+void nccl_turn(struct nccl_ctx *c, struct nccl_job *j);
 /* All members: how did it go?  When not well, the communicator is lost. */
 int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,
                   double *longest, int *slowest, struct err *err);

@@ -7,11 +7,15 @@
 #include "probe/transport_nccl.h"
 #include "probe/watch.h"
 
-enum { MARKS = 257, SLICE = 16, BURST_MOST = 16 };
+enum { MARKS = 257, SLICE = 16, BURST_MOST = 16, GRAPH_MOST = 20 };
 
 /* Shorter operations are timed several at once, for an event between two kernels takes about a
  * microsecond of the GPU's; before longer ones the launch into an idle stream is nothing. */
 static const double burst_sec = 50e-6, lead_sec = 2e-3;
+
+/* And a graph's launch takes several: a graph holds what lasts so long, or as many operations as
+ * those of nccl-tests (-G: its 20 iterations). */
+static const double graph_sec = 1e-3;
 
 /* Nothing is slower, as long as nothing is known: large ones are waited for one by one. */
 static const double slow_Bps = 25e6;
@@ -31,31 +35,41 @@ static int make_marks(struct nccl_ctx *c, int n, struct nccl_step *s)
     return 0;
 }
 
-/* Record the operation instead of running it. */
-static int capture(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph **graph,
-                   struct nccl_step *s)
+static int put_next(struct nccl_ctx *c, const struct nccl_job *j, int times, struct nccl_step *s)
+{
+    for (int i = 0; i < times; i++) {
+        struct nccl_job next = *j;
+        nccl_turn(c, &next);
+        if (nccl_put(c, &next, s) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Record operations instead of running them. */
+static int capture(struct nccl_ctx *c, const struct nccl_job *j, int times,
+                   struct gpu_graph **graph, struct nccl_step *s)
 {
     struct err err;
 
     if (gpu_graph_begin(c->side.stream, &err) < 0)
         return nccl_wait_fault(c->conn, &err, s);
-    int rc = nccl_put(c, j, s);
+    int rc = put_next(c, j, times, s);
     if (gpu_graph_end(graph, c->side.stream, &err) < 0 && rc == 0)
         rc = nccl_wait_fault(c->conn, &err, s);
     return rc;
 }
 
+/* `times` operations, or the graph that holds as many. */
 static int launch(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph *graph, int times,
                   struct nccl_step *s)
 {
     struct err err;
 
-    for (int i = 0; i < times; i++) {
-        if (!graph && nccl_put(c, j, s) < 0)
-            return -1;
-        if (graph && gpu_graph_launch(graph, c->side.stream, &err) < 0)
-            return nccl_wait_fault(c->conn, &err, s);
-    }
+    if (!graph)
+        return put_next(c, j, times, s);
+    if (times && gpu_graph_launch(graph, c->side.stream, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
     return 0;
 }
 
@@ -73,18 +87,24 @@ struct shape {
     int lead;  /* operations before the first mark: the stream is idle until they are launched */
 };
 
+static int at_most(double n, int most)
+{
+    return n < 1 ? 1 : n > most ? most : (int)n;
+}
+
+/* Without a time of this operation the longest that it may take. */
 static struct shape shape_of(const struct nccl_ctx *c, const struct nccl_job *j)
 {
-    double per = c->last_op == j->op && c->last_bytes == j->bytes ? c->last : 0;
+    bool known = c->last_op == j->op && c->last_bytes == j->bytes && c->last > 0;
+    bool graph = nccl_opts_now()->graph;
+    double per = known ? c->last : (double)(j->bytes + 1) / slow_Bps, patience = watch_hang_after();
+    int burst = graph   ? at_most(ceil(graph_sec / per), GRAPH_MOST)
+                : known ? at_most(ceil(burst_sec / per), BURST_MOST)
+                        : 1;
 
-    if (per <= 0) {
-        double most = watch_hang_after() / 8 * slow_Bps / (double)(j->bytes + 1);
-        return (struct shape){most < 1 ? 1 : most < SLICE ? (int)most : SLICE, 1, 0};
-    }
-    double burst = ceil(burst_sec / per), n;
-    burst = burst > BURST_MOST ? BURST_MOST : burst;
-    n = watch_hang_after() / 8 / (per * burst);
-    return (struct shape){n < 1 ? 1 : n > 1e6 ? 1000000 : (int)n, (int)burst, per < lead_sec};
+    return (struct shape){.slice = at_most(patience / 8 / (per * burst), known ? 1000000 : SLICE),
+                          .burst = burst,
+                          .lead = known && per < lead_sec};
 }
 
 static int finish_slice(struct nccl_ctx *c, struct nccl_step *s)
@@ -95,10 +115,9 @@ static int finish_slice(struct nccl_ctx *c, struct nccl_step *s)
     return 0;
 }
 
-static int run_batch(struct nccl_ctx *c, const struct nccl_job *j, struct gpu_graph *graph, int n,
-                     double *sec, struct nccl_step *s)
+static int run_batch(struct nccl_ctx *c, const struct nccl_job *j, struct shape shape,
+                     struct gpu_graph *graph, int n, double *sec, struct nccl_step *s)
 {
-    struct shape shape = shape_of(c, j);
     int rc = make_marks(c, n, s);
     struct err err;
 
@@ -134,10 +153,11 @@ static double mean(const double *sec, int n)
 void nccl_batch(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec,
                 struct nccl_step *s)
 {
+    struct shape shape = shape_of(c, j);
     struct gpu_graph *graph = NULL;
 
-    if ((!nccl_opts_now()->graph || capture(c, j, &graph, s) == 0) &&
-        run_batch(c, j, graph, n, sec, s) == 0)
+    if ((!nccl_opts_now()->graph || capture(c, j, shape.burst, &graph, s) == 0) &&
+        run_batch(c, j, shape, graph, n, sec, s) == 0)
         s->sec = mean(sec, n);
     gpu_graph_free(graph);
 }

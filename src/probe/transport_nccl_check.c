@@ -269,6 +269,7 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
         return -1;
     if (!c->conn)
         return err_set(err, "%s: no communicator", nccl_conn_who(c->side.member[c->side.self]));
+    nccl_turn(c, &j); /* not always the same place */
     struct look l = {.c = c,
                      .j = &j,
                      .v = {op, bytes, c->side.member[c->side.self], c->host, ++c->checks},

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* loop.c - the yardstick: NCCL in a bare loop, with nothing of the probe's between.
  *
- *   loop OP RANKS ITERATIONS BYTES...       OP: all_reduce, all_gather, broadcast, reduce_scatter
+ *   loop [--same-buffer] [--graph] OP RANKS ITERATIONS BYTES...
+ *
+ * OP: all_reduce, all_gather, broadcast, reduce_scatter.
  *
  * RANKS processes, started here, share GPU 0 when there are more of them than GPUs: each calls
  * itself another host then and NCCL takes sockets.  Each size: warm-up, then ITERATIONS operations
  * in up to 5 batches; a batch is operations one behind the other with nothing between them, as in
  * nccl-tests, from a CUDA event behind one that does not count to an event at the end.  Its time by
- * its operations is what one took, on the slowest rank.  What arrives is compared once a size.
+ * its operations is what one took, on the slowest rank.  What arrives is compared once a size. Each
+ * operation begins where the one before ended, within the largest of BYTES, unless --same-buffer; a
+ * batch of --graph is one CUDA graph.
  * Prints "op ranks bytes sec" (median of the batches), and first "# GPU ..., driver ..., NCCL ...".
  */
 #include <signal.h>
@@ -36,6 +40,8 @@ static struct shared {
 
 struct loop {
     int rank, ranks, iterations, operation;
+    bool same_buffer, graph;
+    size_t most; /* bytes of a buffer */
     nccl_comm comm;
     gpu_stream stream;
     struct gpu_clock *clock;
@@ -67,11 +73,19 @@ static void meet(const struct loop *l)
             nanosleep(&nap, NULL);
 }
 
-/* Words of 4 bytes; `bytes` is the larger of what a rank sends and receives. */
-static int put(struct loop *l, size_t bytes)
+/* Where in both buffers the turn-th operation begins. */
+static size_t place(const struct loop *l, size_t bytes, int turn)
 {
-    size_t words = bytes / 4, share = words / (size_t)l->ranks;
-    void *from = l->send.at, *to = l->recv.at;
+    size_t span = (bytes + 15) / 16 * 16, turns = l->same_buffer ? 0 : l->most / span;
+
+    return turns ? (size_t)turn % turns * span : 0;
+}
+
+/* Words of 4 bytes; `bytes` is the larger of what a rank sends and receives. */
+static int put(struct loop *l, size_t bytes, int turn)
+{
+    size_t words = bytes / 4, share = words / (size_t)l->ranks, at = place(l, bytes, turn);
+    void *from = l->send.at + at, *to = l->recv.at + at;
     int rc;
 
     switch (l->operation) {
@@ -116,14 +130,16 @@ static int check(struct loop *l, size_t bytes, struct err *err)
     size_t come = l->operation == REDUCE_SCATTER ? share
                   : l->operation == ALL_GATHER   ? share * (size_t)l->ranks
                                                  : words;
+    int last = l->iterations - 1;
+    size_t at = place(l, bytes, last);
     unsigned *host = malloc(bytes);
     int rc = host ? 0 : fail(l, "check", "out of memory");
 
     for (size_t i = 0; rc == 0 && i < words; i++)
         host[i] = word(l->rank, i);
     if (rc == 0 &&
-        (gpu_copy(l->send.at, host, bytes, l->stream, err) || put(l, bytes) ||
-         gpu_copy(host, l->recv.at, come * 4, l->stream, err) || gpu_wait(l->stream, err)))
+        (gpu_copy(l->send.at + at, host, bytes, l->stream, err) || put(l, bytes, last) ||
+         gpu_copy(host, l->recv.at + at, come * 4, l->stream, err) || gpu_wait(l->stream, err)))
         rc = fail(l, "check", err->text);
     for (size_t i = 0; rc == 0 && i < come; i++)
         if (host[i] != expected(l, i, share))
@@ -137,17 +153,37 @@ static int batches(const struct loop *l)
     return l->iterations < 2 * BATCHES ? 1 : BATCHES;
 }
 
+static int put_all(struct loop *l, size_t bytes, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (put(l, bytes, i))
+            return -1;
+    return 0;
+}
+
+static int record(struct loop *l, size_t bytes, int n, struct gpu_graph **graph, struct err *err)
+{
+    if (gpu_graph_begin(l->stream, err))
+        return -1;
+    int rc = put_all(l, bytes, n);
+    return gpu_graph_end(graph, l->stream, err) ? -1 : rc;
+}
+
 static int time_batch(struct loop *l, size_t bytes, int n, double *sec, struct err *err)
 {
+    struct gpu_graph *graph = NULL;
+
+    if (l->graph && record(l, bytes, n, &graph, err))
+        return fail(l, "graph", err->text);
     meet(l);
-    if (put(l, bytes) || gpu_mark(l->clock, 0, l->stream, err))
+    if (put(l, bytes, n) || gpu_mark(l->clock, 0, l->stream, err))
         return fail(l, "loop", err->text);
-    for (int i = 0; i < n; i++)
-        if (put(l, bytes))
-            return -1;
+    if (graph ? gpu_graph_launch(graph, l->stream, err) : put_all(l, bytes, n))
+        return fail(l, "loop", err->text);
     if (gpu_mark(l->clock, 1, l->stream, err) || gpu_wait(l->stream, err) ||
         gpu_clock_read(l->clock, 1, sec, err))
         return fail(l, "loop", err->text);
+    gpu_graph_free(graph);
     *sec /= n;
     return 0;
 }
@@ -156,9 +192,8 @@ static int time_size(struct loop *l, size_t bytes, struct err *err)
 {
     if (check(l, bytes, err))
         return -1;
-    for (int i = 0; i < WARMUP; i++)
-        if (put(l, bytes))
-            return -1;
+    if (put_all(l, bytes, WARMUP))
+        return -1;
     if (gpu_wait(l->stream, err))
         return fail(l, "warm-up", err->text);
     for (int i = 0; i < batches(l); i++)
@@ -230,6 +265,7 @@ static int run_rank(struct loop *l, const size_t *bytes, int sizes)
 
     for (int i = 0; i < sizes; i++)
         most = bytes[i] > most ? bytes[i] : most;
+    l->most = most;
     rc = start(l, most, &err);
     for (int i = 0; rc == 0 && i < sizes; i++) {
         rc = time_size(l, bytes[i], &err);
@@ -280,6 +316,13 @@ int main(int argc, char **argv)
     struct loop l = {.operation = -1};
     struct err err = {0, ""};
     size_t bytes[64];
+
+    for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+        l.same_buffer |= !strcmp(argv[1], "--same-buffer");
+        l.graph |= !strcmp(argv[1], "--graph");
+        if (strcmp(argv[1], "--same-buffer") != 0 && strcmp(argv[1], "--graph") != 0)
+            break; /* no operation either */
+    }
     int sizes = argc - 4;
 
     for (int i = 0; argc > 1 && i < OPERATIONS; i++)
@@ -288,7 +331,7 @@ int main(int argc, char **argv)
     if (sizes < 1 || sizes > 64 || l.operation < 0 ||
         units_int(&l.ranks, argv[2], 1, RANKS_MAX, &err) ||
         units_int(&l.iterations, argv[3], 1, ITERATIONS_MAX, &err)) {
-        fprintf(stderr, "usage: loop OP RANKS ITERATIONS BYTES...\n");
+        fprintf(stderr, "usage: loop [--same-buffer] [--graph] OP RANKS ITERATIONS BYTES...\n");
         return EXIT_USAGE;
     }
     for (int i = 0; i < sizes; i++)

@@ -29,6 +29,7 @@ nccl_is_right() { # RANKS WORDS...
 @test "replayed as CUDA graphs" { nccl_is_right 3 --graph; }
 @test "memory of the library's, registered" { nccl_is_right 3 --nccl-mem --register buffer; }
 @test "symmetric windows, in place" { nccl_is_right 3 --nccl-mem --register symmetric --in-place; }
+@test "the same memory again and again" { nccl_is_right 3 --same-buffer; }
 @test "without kernels the host verifies" { RAILGAUGE_KERNELS=$PWD/none nccl_is_right 3; }
 @test "a library from before all_to_all: sends and receives" { FAKE_NCCL_VERSION=22700 nccl_is_right 3; }
 @test "the oldest library that will do" { FAKE_NCCL_VERSION=21903 nccl_is_right 2; }
@@ -62,6 +63,32 @@ nccl_is_right() { # RANKS WORDS...
         [[ $(column note points.tsv) =~ "element 4 (float16, sum over 2 ranks) is 0x"(....)", expected 0x"(....)$ ]]
         [ $((0x${BASH_REMATCH[1]} ^ 0x${BASH_REMATCH[2]})) -eq 1 ]
     done
+}
+
+# places WORDS... - how often an all_reduce of 64 bytes is called, in how many places of its buffer, how far apart.
+places() {
+    rm -f -- *.tsv log.*
+    plan "collective all_reduce 64 1024 16 0 0-1" >plan.tsv
+    NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL NCCL_DEBUG_FILE=$PWD/log.%p ranks 2 "$probe" probe -t nccl --plan plan.tsv \
+        -n 40 -w 2 --no-retest --max-run 60s "$@" >&2
+    [ "$(column check points.tsv | sort -u)" = ok ] || return 1
+    cat "$(printf '%s\n' log.* | head -n 1)" | awk '/AllReduce: .* count 16 / { for (i = 1; i < NF; i++) if ($i == "sendbuff") print $(i + 1) }' >at
+    calls=$(wc -l <at) places=$(sort -u at | wc -l) reach=$(($(sort at | tail -n 1) - $(sort at | head -n 1)))
+}
+
+@test "each operation begins where the one before ended, within the largest message; graphs hold some" {
+    places
+    echo "$calls calls, $places places, $reach bytes apart"
+    [ "$calls" -ge 44 ]
+    [ "$places" -eq 16 ]
+    [ "$reach" -eq $((1024 - 64)) ]
+    places --same-buffer
+    [ "$places" -eq 1 ]
+    places --graph
+    echo "graphs: $calls calls, $places places"
+    [ "$places" -ge 2 ] && [ "$reach" -le $((1024 - 64)) ]
+    # The first one, the check, and those that were recorded: 20 in the first graph, where no time is known.
+    [ "$calls" -ge 22 ] && [ "$calls" -le $((2 + 20 * 4)) ]
 }
 
 @test "what connecting cost is told apart, and evicted communicators are made anew" {

@@ -34,7 +34,7 @@ static void words_that_are_handed_on_mean_the_same(void **state)
                      (char *)"--in-place",    (char *)"--nccl-mem",
                      (char *)"--share-gpu",   (char *)"--register=buffer",
                      (char *)"-dbf16",        (char *)"--redop=max",
-                     (char *)"--pool=3"};
+                     (char *)"--pool=3",      (char *)"--same-buffer"};
     struct nccl_opts a, b;
     int n;
 
@@ -45,7 +45,8 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     assert_string_equal(b.path, "ib");
     assert_string_equal(b.algo, "ring,NVLSTree");
     assert_string_equal(b.proto, "ll128");
-    assert_true(b.graph && b.in_place && b.mem_alloc && b.share_gpu && b.dtype_given);
+    assert_true(b.graph && b.same_buffer && b.in_place && b.mem_alloc && b.share_gpu &&
+                b.dtype_given);
     assert_int_equal(b.registration, NCCL_REG_BUFFER);
     assert_int_equal(b.dtype, NCCL_BFLOAT16);
     assert_int_equal(b.redop, NCCL_MAX);
