@@ -219,7 +219,7 @@ readme: all
 # --- install ---
 D = $(DESTDIR)$(PREFIX)
 MAN  := $(wildcard src/*.[1-8])
-DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/mpirun.sh jobs/python/railgauge.py
+DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/mpirun.sh jobs/python/railgauge.py
 install: all
 	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include
 	install $(BUILD)/railgauge $(PROBE) $(D)/bin

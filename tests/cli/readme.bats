@@ -3,14 +3,43 @@
 
 bats_require_minimum_version 1.5.0
 
+# The commands of the README stand in indented lines; a comment behind one may say how it ends ("exit 1",
+# "1 if ..."; else 0) or what it needs that is not here.
+commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kubectl\|mpirun\) *.*\)/\1/p;s/^    make$/make/p' "$top/README.md"; }
+
+# A copy of what is kept, with this build: as in a fresh clone after make.
 setup_file() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_FILE_TMPDIR" || return 1
+    (cd "$top" && git ls-files -coz --exclude-standard 2>/dev/null || find . -type f -not -path './build*' -print0) |
+        (cd "$top" && xargs -0 cp --parents -t "$BATS_FILE_TMPDIR")
     ln -s "$RG_BUILD" build
-    # The command of the simulated campaign, as it stands there; pictures are plot.bats' matter.
-    read -ra demo <<<"$(grep -m1 -o 'build/railgauge run .* -o demo$' "$top/README.md")"
-    [ "${#demo[@]}" -gt 8 ] || return 1
-    "${demo[@]}" --no-plots >summary 2>/dev/null || [ $? -eq 1 ] # a part is named
+    local line note code want
+    while IFS= read -r line; do
+        note=${line#*  \# }
+        [ "$note" != "$line" ] || note=
+        note=${note#"${note%%[! ]*}"}
+        want=0
+        [[ $note != *"exit 1"* ]] || want=1
+        [[ $note != *"1 if "* ]] || want="0 or 1"
+        case $line in
+        *"# needs "*) [[ $line != railgauge* ]] || line="${line%%  \#*} --help" ;;
+        make* | sh*quickstart*) line="${line%%  \#*} -n"; [[ $line == make* ]] || line="${line% -n} --dry-run" ;;
+        esac
+        [[ ${line%%  \#*} != sbatch* && $line != kubectl* && $line != mpirun* && $line != jobs/* ]] ||
+            { [[ $line == mpirun* ]] || ls "$(grep -oE 'jobs/[a-z0-9/.-]*' <<<"$line" | head -1)" >/dev/null || return 1; continue; }
+        if [[ $line == export* ]]; then
+            eval "$line"
+            continue
+        fi
+        code=0
+        printf '$ %s\n' "$line" >>log
+        bash -c "$line" >out 2>>log || code=$?
+        cat out >>log
+        [[ $line != *" -o demo"* ]] || cp out summary
+        [[ " $want " == *" $code "* ]] || { echo "exit $code, not $want: $line"; tail -5 log; return 1; }
+        printf '%s\n' "$line" >>ran
+    done < <(commands)
 }
 
 setup() {
@@ -19,10 +48,15 @@ setup() {
     readme=$(tr -s '\n ' '  ' <"$top/README.md" | tr -d '*')
 }
 
-@test "the tiers of the simulated racks" {
-    sed -n 's/^    \(tier  *pairs .*\|[a-z]*  *[0-9]*  *[0-9.]* us .*\)/\1/p' "$top/README.md" >said
-    [ "$(wc -l <said)" -eq 4 ]
-    sed -n '/^tier  *pairs/,/^$/p' summary | sed '/^$/d' | diff said -
+@test "every command of the README runs as it is written, in order, from a fresh clone" {
+    [ "$(wc -l <ran)" -gt 30 ]
+    [ "$(grep -c '^railgauge' ran)" -eq "$(commands | grep -c '^railgauge')" ]
+}
+
+@test "the tiers of the simulated racks, and what is slow in them" {
+    sed -n '/^    tier  *pairs/,/^!/p' "$top/README.md" | sed -n 's/^    //p' >said
+    [ "$(wc -l <said)" -eq 6 ] # and the part that is slow
+    sed -n '/^tier  *pairs/,/^racks/p' summary | grep -E '^(tier|mnnvl|rail|fabric|slow part|endpoint)' | diff said -
 }
 
 @test "explain: the share of the narrowest hop, and the endpoint" {
