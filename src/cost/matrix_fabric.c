@@ -16,13 +16,22 @@ static char *cite(const struct number *alpha, const struct number *rate)
                       kind_name[alpha->kind]);
 }
 
-static void add_tier(struct matrix *m, const struct fabric_tier *f)
+/* What uplinks leave of pairs that leave their leaf when all do; NAN: nothing is lost. */
+static double loaded_by(const struct fabric *f, const struct fabric_tier *t)
+{
+    const unsigned below = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN | 1u << LEVEL_LEAF;
+    bool climbs = t->nic && !(t->rule.same & below) && f->hosts_per_leaf > 0;
+
+    return climbs && f->uplink_share < 1 ? f->uplink_share : NAN;
+}
+
+static void add_tier(struct matrix *m, const struct fabric_tier *f, double loaded)
 {
     struct tier *t = &m->tier[m->tiers++];
 
     t->rule = f->rule;
     t->basis = BASIS_PRESET;
-    t->loaded = NAN;
+    t->loaded = loaded;
     t->peak_Bps = f->peak.value;
     t->nic = f->nic;
     t->source = cite(&f->alpha, &f->Bps);
@@ -102,7 +111,7 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
     m->transport = mem_strdup("preset");
     m->fabric = mem_strdup(f->name);
     for (int i = 0; i < f->tiers && i < TIER_MAX; i++)
-        add_tier(m, &f->tier[i]);
+        add_tier(m, &f->tier[i], loaded_by(f, &f->tier[i]));
     m->topo.tiers = m->tiers;
     for (int i = 0; i < m->tiers; i++)
         m->topo.tier[i] = m->tier[i].rule;

@@ -198,19 +198,42 @@ static double hop_alpha(const struct matrix *m, int tier)
                                        : curve_floor(&t->curve[DIR_UNI]);
 }
 
-/* What is left of a tier's rate when `flows` of the group share the way between two racks:
- * tier.loaded was measured with many flows; a few flows cannot lose more than their number. */
-static double share_of(const struct tier *t, double flows)
+/* Whole NICs that the uplinks of this group's racks, and of as many rails as it has NICs in a
+ * domain, carry, where leaves are seen; NAN elsewhere. */
+static double uplinks(const struct matrix *m, const struct ways *w, const struct tier *t)
 {
-    if (!(t->loaded < 1) || flows <= 1)
-        return 1;
-    return fmax(t->loaded, 1 / flows);
+    const struct topo *topo = &m->topo;
+    int racks = topo->group[LEVEL_RACK].count, rails = topo->group[LEVEL_RAIL].count;
+
+    if (!topo->group[LEVEL_LEAF].count || racks < 1 || w->shape.racks < 1)
+        return NAN;
+    double part = rails ? fmin(1, (double)w->shape.nics / rails) : 1;
+    return t->loaded * topo->endpoints * part * w->shape.racks / racks;
 }
 
-static double outer_rate(const struct matrix *m, const struct ways *w, double flows)
+/* What is left of a tier's rate when groups like this one have `nics` flows between racks in all.
+ * tier.loaded was measured with many: uplinks of leaves carry so much of what all their NICs do;
+ * what else lies between two racks is taken to carry one flow, of which `flows` share it, and a few
+ * flows cannot lose more than their number. */
+static double share_of(const struct matrix *m, const struct ways *w, const struct tier *t,
+                       double flows, double nics)
 {
+    double room = uplinks(m, w, t);
+
+    if (!(t->loaded < 1))
+        return 1;
+    if (!isnan(room))
+        return fmin(1, fmax(t->loaded, room / (nics * w->at_once)));
+    return flows * w->at_once <= 1 ? 1 : fmax(t->loaded, 1 / (flows * w->at_once));
+}
+
+/* B of the way between domains: a ring, or one hop of it, crosses with `nics` NICs at a time. */
+static double outer_rate(const struct matrix *m, const struct ways *w, int nics)
+{
+    double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
+
     return matrix_rate(m, w->outer, DIR_BI) * w->outer_factor *
-           share_of(&m->tier[w->outer], flows * w->at_once);
+           share_of(m, w, &m->tier[w->outer], flows, (double)w->crossings * nics);
 }
 
 /* B of a ring: inside a domain one way in and one out; across, one ring per NIC. */
@@ -221,8 +244,7 @@ static double ring_rate(const struct matrix *m, const struct ways *w)
     if (w->inner >= 0)
         rate = matrix_rate(m, w->inner, DIR_BI) * w->inner_factor;
     if (w->outer >= 0) {
-        double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
-        double across = w->shape.nics * outer_rate(m, w, flows);
+        double across = w->shape.nics * outer_rate(m, w, w->shape.nics);
         rate = isnan(across) || across < rate ? across : rate;
     }
     return rate;
@@ -266,9 +288,8 @@ static double all_to_all_time(const struct matrix *m, const struct ways *w, doub
         double part = bytes * (n - 1) / n * w->share[t], rate = matrix_rate(m, t, DIR_BI);
         bool outside = w->outer >= 0 && (m->tier[t].nic || t == w->outer);
         if (outside)
-            across +=
-                part / (rate * w->outer_factor *
-                        share_of(&m->tier[t], n * w->share[t] * w->at_once) * fmin(1, per_rank));
+            across += part / (rate * w->outer_factor *
+                              share_of(m, w, &m->tier[t], n * w->share[t], n) * fmin(1, per_rank));
         else
             inside += part / (rate * w->inner_factor);
         /* host memory sends one message after another */
@@ -285,8 +306,7 @@ static double sendrecv_time(const struct matrix *m, const struct ways *w, double
     if (w->inner >= 0)
         in = hop_alpha(m, w->inner) + bytes / (matrix_rate(m, w->inner, DIR_BI) * w->inner_factor);
     if (w->outer >= 0) {
-        double flows = w->shape.racks > 1 ? (double)w->crossings / w->shape.racks : 1;
-        out = hop_alpha(m, w->outer) + bytes / outer_rate(m, w, flows);
+        out = hop_alpha(m, w->outer) + bytes / outer_rate(m, w, 1);
     }
     return w->alpha_add + (isnan(in) || isnan(out) ? NAN : fmax(in, out));
 }

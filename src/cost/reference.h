@@ -6,10 +6,11 @@
  *   - on other machines the shipped preset of the same GPUs: its published curves of groups inside
  *     one domain and, where the NICs have the same rate, between domains;
  *   - else the model, over the healthy pairs of the campaign or, where racks and rails were not
- *     visible, the preset's tiers, where the model is good enough to
- * judge by: between hosts, while moving takes longer than everything else, and on hosts without
- * GPUs only for groups that have one rank a host. Elsewhere there is none: what MPI makes of memory
- * that ranks share, small messages over libraries that choose among algorithms. */
+ *     visible, the preset's tiers, where it is good enough to judge by: between hosts, while moving
+ *     takes longer than everything else, and on hosts without GPUs only for one rank a host.
+ *
+ * Elsewhere there is none: what MPI makes of memory that ranks share, small messages over libraries
+ * that choose among algorithms. */
 #ifndef RG_REFERENCE_H
 #define RG_REFERENCE_H
 

@@ -56,7 +56,7 @@ double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes,
 double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes,
                       double share);
 /* What the uplinks of leaves leave of the rate between domains of this group of the round, 0..1, 1
- * where it runs alone. */
+ * where it runs alone.  Rounds are told apart by address and id. */
 double sim_share(struct sim *s, const struct round *r, int group, enum op op);
 void sim_uplinks_free(struct sim_uplinks *u);
 /* The NVLink domain, where there is none the host. */

@@ -242,6 +242,41 @@ static void a_slow_host_does_not_hide_thin_uplinks(void **state)
     }
 }
 
+/* What the model makes of thin uplinks is what they do: nothing to few flows, all to many. */
+static void groups_are_priced_by_what_they_ask_of_the_uplinks(void **state)
+{
+    static const int step[] = {1, 8, 32, 33};
+    static const enum op op[] = {OP_ALL_TO_ALL, OP_BROADCAST, OP_SENDRECV};
+    struct sim_opts o = {.fabric = preset, .racks = 4};
+    struct sim_bed bed;
+    struct plan plan = {NULL, 0};
+    struct matrix m;
+    struct err err = {0, ""};
+
+    (void)state;
+    write_preset("hgx-h100", 0.25, 4);
+    if (sim_bed_open(&bed, &o, &err) < 0 || matrix_from_fabric(&m, &bed.fabric, 4, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 12; i++) {
+        struct round *r = plan_add(&plan, STAGE_COLLECTIVE, op[i / 4], 1);
+        struct plan_group *g = &r->group[0];
+        struct cost c;
+        if (r->op == OP_SENDRECV && step[i % 4] == 1)
+            continue; /* from one rail to the next inside a rack: the model counts racks */
+        for (int id = 0; id < m.topo.endpoints; id += step[i % 4])
+            MEM_PUSH(g->members, g->size) = id;
+        double share = sim_share(&bed.sim, r, 0, r->op);
+        double truth = sim_collective(&bed.sim, r->op, g->members, g->size, 1e9, share);
+        matrix_collective(&m, r->op, g->members, g->size, 1e9, &c);
+        if (!(fabs(c.sec / truth - 1) < 0.15))
+            fail_msg("%s of every %dth: %g s, truth %g (share %g)", op_name(r->op), step[i % 4],
+                     c.sec, truth, share);
+    }
+    plan_free(&plan);
+    matrix_free(&m);
+    sim_bed_free(&bed);
+}
+
 /* A plan pairs leaves of one rail, all members of both at once, and leaves none out. */
 static void a_plan_fills_the_uplinks(void **state)
 {
@@ -287,6 +322,7 @@ int main(void)
         cmocka_unit_test(what_the_uplinks_carry_is_found),
         cmocka_unit_test(faults_are_not_uplinks),
         cmocka_unit_test(a_slow_host_does_not_hide_thin_uplinks),
+        cmocka_unit_test(groups_are_priced_by_what_they_ask_of_the_uplinks),
         cmocka_unit_test(a_plan_fills_the_uplinks),
     };
 
