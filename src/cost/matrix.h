@@ -98,7 +98,7 @@ struct exception {
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
  * shared, unstable point, wrong data. */
 struct finding {
-    char *kind; /* "racks", "contention", "unstable", "wrong_data", "bimodal", "latency",
+    char *kind; /* "racks", "contention", "uplinks", "unstable", "wrong_data", "bimodal", "latency",
                    "tainted" */
     char *text;
 };
