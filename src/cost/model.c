@@ -120,6 +120,20 @@ static int loneliest(const struct shape *s, const struct matrix *m, const int *i
     return 0;
 }
 
+/* The tier of two members that share a domain, though no neighbours do: dealt out round robin they
+ * are as far apart as there are domains.  -1: none. */
+static int inside_tier(const struct matrix *m, const int *ids, int n, int domains)
+{
+    for (int i = domains; i < n; i++)
+        if (ids[i] != ids[i - domains] && same_domain(m, ids[i], ids[i - domains]))
+            return tier_between(m, ids[i], ids[i - domains]);
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++)
+            if (ids[i] != ids[k] && same_domain(m, ids[i], ids[k]))
+                return tier_between(m, ids[i], ids[k]);
+    return -1;
+}
+
 static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
 {
     int lone = loneliest(&w->shape, m, ids, n);
@@ -135,9 +149,8 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
         int tier = ids[i] != ids[lone] ? tier_between(m, ids[lone], ids[i]) : 0;
         w->share[tier] += 1.0 / (n - 1);
     }
-    for (int i = 1; i < n && w->inner < 0; i++) /* members dealt out round robin */
-        if (ids[i] != ids[0] && same_domain(m, ids[0], ids[i]))
-            w->inner = tier_between(m, ids[0], ids[i]);
+    if (w->inner < 0 && w->shape.domains < n)
+        w->inner = inside_tier(m, ids, n, w->shape.domains);
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;

@@ -5,10 +5,11 @@
  * it has any: more of its ring runs inside, and over more NICs.  If every group of axis i has at
  * least K_i members wherever it is, then a rank of a domain of g seats has, along each of several
  * axes at right angles, K_i ranks of its line beside it, so that the domain holds at least their
- * product: K_1 K_2 ... <= g (by induction over the axes).  The bound is the least step over all
- * such K, each message on the best group of that K: the fastest tiers that lie inside and between
- * domains, all NICs, the fewest racks, no slow part, and as many groups at once as there are.  It
- * leaves out that racks and leaves are shared too. */
+ * product: K_1 K_2 ... <= g (by induction over the axes), and a line of axis i has at most g over
+ * the others' product in any domain, so that it touches some number of domains.  The bound is the
+ * least step over all such K, each message on the best group of that K: the fastest tiers that lie
+ * inside and between domains, all NICs, the fewest racks, no slow part, and as many groups at once
+ * as there are.  It leaves out that racks and leaves are shared too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,16 @@ enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 1
 struct room {
     int seats, nics; /* the most of one domain */
     int domains;
-    int rack; /* the most seats of one rack; 0: racks are not known */
+    int rack;            /* the most seats of one rack; 0: racks are not known */
+    int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
 };
 
 struct lines {
     struct span span;
-    int few[SHARES], count;            /* K, ascending */
-    double least[SHARES][TRAFFIC_MAX]; /* of its messages at that K */
+    int few[SHARES], count; /* K, ascending */
+    /* Of each message [K][most members of any domain][message]; 0: not asked yet. */
+    double *least;
+    int chosen; /* index of K */
 };
 
 struct bound {
@@ -39,7 +43,6 @@ struct bound {
     struct lines *axis;
     int axes;
     double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
-    long product[TRAFFIC_MAX]; /* of axes at right angles, up to this one */
 };
 
 /* --- the seats --- */
@@ -98,6 +101,38 @@ static void room_of(struct room *r, const struct pool *p)
     free(seat);
 }
 
+static bool between_domains(const struct tier *t)
+{
+    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
+/* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
+ * hops are of it or nearer.  -1: there is no such one. */
+static int joins_most(const struct matrix *m, int outer)
+{
+    int most = outer;
+
+    for (int t = 0; t < m->tiers; t++) {
+        double rate = matrix_rate(m, t, DIR_BI), slowest = matrix_rate(m, outer, DIR_BI);
+        bool may =
+            between_domains(&m->tier[t]) && (rate > slowest || (rate == slowest && t < outer));
+        unsigned same = m->tier[t].rule.same, kept = m->tier[most].rule.same;
+        if (may && (same & kept) == same)
+            most = t;
+        else if (may && (same & kept) != kept)
+            return -1;
+    }
+    return most;
+}
+
+/* The ranks that rings over this tier can join at most, where no domain has several in one. */
+static int reach_of(const struct pool *p, const struct matrix *m, int outer)
+{
+    int tier = between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
+
+    return tier < 0 ? p->seats : pool_peers(p, tier) + 1;
+}
+
 /* --- what a group costs at best --- */
 
 /* A tier inside domains, and one between them; -1: none. */
@@ -114,11 +149,6 @@ static void set_tiers(struct ways *w, int inner, int outer)
         w->share[outer] += (inner < 0 ? n - 1.0 : n - 1.0 - beside) / (n - 1);
 }
 
-static bool between_domains(const struct tier *t)
-{
-    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
-}
-
 /* The least over the tiers that hops of such a shape can take. */
 static double on_any_tier(const struct bound *b, const struct message *msg, struct ways *w)
 {
@@ -129,6 +159,8 @@ static double on_any_tier(const struct bound *b, const struct message *msg, stru
     for (int i = in ? 0 : -1; i < (in ? m->tiers : 0); i++)
         for (int o = out ? 0 : -1; o < (out ? m->tiers : 0); o++) {
             if (o >= 0 && !between_domains(&m->tier[o]))
+                continue;
+            if (!in && w->shape.ranks > b->room.reach[o])
                 continue;
             set_tiers(w, i, o);
             double sec = pricer_ways(m, msg, w);
@@ -180,11 +212,12 @@ static double as_measured(const struct bound *b, const struct message *msg, int 
     return least;
 }
 
-/* Seconds of one message on the best group with `few` members in its emptiest domain. */
-static double least_at(const struct bound *b, const struct message *msg, int few)
+/* Seconds of one message on the best group with `few` members in its emptiest domain, and at most
+ * `many` in any. */
+static double least_at(const struct bound *b, const struct message *msg, int few, int many)
 {
-    int n = msg->span.size, seats = b->room.seats;
-    int fewest = few == n ? 1 : 1 + (n - few + seats - 1) / seats, most = n / few;
+    int n = msg->span.size, most = n / few;
+    int fewest = few == n ? 1 : 1 + (n - few + many - 1) / many;
 
     if (few < n && fewest < 2)
         fewest = 2;
@@ -196,17 +229,30 @@ static double least_at(const struct bound *b, const struct message *msg, int few
     return least;
 }
 
+/* The same of all from `low` to `few`. */
+static double least_between(const struct bound *b, const struct message *msg, int low, int few,
+                            int many)
+{
+    double least = INFINITY;
+
+    for (int k = low; k <= few; k++)
+        least = fmin(least, least_at(b, msg, k, many < k ? k : many));
+    return least;
+}
+
 /* --- the axes --- */
 
-/* 1, 2, 3, 4, 6, 8, 12 ... and the most. */
+/* 1 to 12, 16, 24, 32, 48 ... and the most. */
 static void share_out(struct lines *a, int most)
 {
-    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 4 ? 1 : k & (k - 1) ? k / 3 : k / 2)
+    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 12        ? 1
+                                                            : k & (k - 1) ? k / 3
+                                                                          : k / 2)
         a->few[a->count++] = k;
     a->few[a->count++] = most;
 }
 
-static struct lines *axis_of(struct bound *b, struct span span)
+static struct lines *lines_of(struct bound *b, struct span span)
 {
     for (int i = 0; i < b->axes; i++)
         if (b->axis[i].span.size == span.size && b->axis[i].span.stride == span.stride)
@@ -214,32 +260,83 @@ static struct lines *axis_of(struct bound *b, struct span span)
     struct lines *a = &b->axis[b->axes++];
     *a = (struct lines){.span = span};
     share_out(a, span.size < b->room.seats ? span.size : b->room.seats);
+    a->chosen = a->count - 1;
+    a->least =
+        mem_calloc((size_t)a->count * a->count * (size_t)b->pl->traffic.messages, sizeof(double));
     return a;
 }
 
-/* False: some message has no price at all. */
-static bool price_axis(struct bound *b, struct lines *a)
+static bool is_of(const struct message *msg, const struct lines *a)
 {
-    const struct traffic *t = &b->pl->traffic;
-
-    for (int i = 0; i < t->messages; i++) {
-        const struct message *msg = &t->message[i];
-        if (msg->span.size != a->span.size || msg->span.stride != a->span.stride)
-            continue;
-        for (int k = 0; k < a->count; k++) {
-            double sec = least_at(b, msg, a->few[k]);
-            a->least[k][i] = k ? fmin(sec, a->least[k - 1][i]) : sec;
-        }
-        if (!(a->least[a->count - 1][i] < INFINITY))
-            return false;
-    }
-    return true;
+    return msg->span.size == a->span.size && msg->span.stride == a->span.stride;
 }
 
-/* Do all groups of b lie across those of a?  The digits of b's ranks are above those of a. */
+/* The least of message i at the k-th share or a lower one; many: index of the most in a domain. */
+static double least_of(const struct bound *b, const struct lines *a, int k, int many, int i)
+{
+    const struct message *msg = &b->pl->traffic.message[i];
+    double least = INFINITY;
+
+    for (; k >= 0; k--) {
+        double *at = &a->least[((size_t)k * a->count + many) * (size_t)b->pl->traffic.messages + i];
+        if (*at == 0)
+            *at = least_between(b, msg, k ? a->few[k - 1] + 1 : 1, a->few[k], a->few[many]);
+        least = fmin(least, *at);
+    }
+    return least;
+}
+
+static void set_axis(struct bound *b, const struct lines *a, int k, int many)
+{
+    for (int i = 0; i < b->pl->traffic.messages; i++)
+        if (is_of(&b->pl->traffic.message[i], a))
+            b->one[i] = least_of(b, a, k, many < k ? k : many, i);
+}
+
+/* The least members that the chosen share stands for: it stands for all above the one before. */
+static int fewest_of(const struct lines *a)
+{
+    return a->chosen ? a->few[a->chosen - 1] + 1 : 1;
+}
+
+/* Are all groups of b across those of a?  The digits of b's ranks are above those of a. */
 static bool across(const struct span *a, const struct span *b)
 {
     return b->stride % (a->size * a->stride) == 0;
+}
+
+/* The most ranks beside each other that the first `count` axes need in a domain, of axes at right
+ * angles. */
+static long product_of(const struct bound *b, int count)
+{
+    long product[TRAFFIC_MAX], most = 1;
+
+    for (int i = 0; i < count; i++) {
+        product[i] = 1;
+        for (int k = 0; k < i; k++)
+            if (across(&b->axis[k].span, &b->axis[i].span) && product[k] > product[i])
+                product[i] = product[k];
+        product[i] *= fewest_of(&b->axis[i]);
+        most = product[i] > most ? product[i] : most;
+    }
+    return most;
+}
+
+/* The same of axes at right angles to axis `at`, itself not counted. */
+static long beside(const struct bound *b, int at)
+{
+    long product[TRAFFIC_MAX], most = 1;
+
+    for (int i = 0; i < b->axes; i++) {
+        const struct span *span = &b->axis[i].span;
+        bool right = across(span, &b->axis[at].span) || across(&b->axis[at].span, span);
+        product[i] = right && i != at ? fewest_of(&b->axis[i]) : 0;
+        for (int k = 0; k < i && product[i]; k++)
+            if (across(&b->axis[k].span, span) && product[k] * fewest_of(&b->axis[i]) > product[i])
+                product[i] = product[k] * fewest_of(&b->axis[i]);
+        most = product[i] > most ? product[i] : most;
+    }
+    return most;
 }
 
 static int by_stride(const void *a, const void *b)
@@ -260,12 +357,26 @@ static double step_sec(const struct bound *b)
     return t.sec;
 }
 
-/* Messages of an axis at its k-th share. */
-static void set_axis(struct bound *b, const struct lines *a, int k)
+/* All axes have their share: how many members of each a domain can still hold is known. */
+static void take_shares(struct bound *b)
 {
-    for (int i = 0; i < b->pl->traffic.messages; i++)
-        if (a->least[a->count - 1][i] > 0)
-            b->one[i] = a->least[k][i];
+    double kept[TRAFFIC_MAX];
+
+    memcpy(kept, b->one, sizeof(kept));
+    for (int i = 0; i < b->axes; i++) {
+        const struct lines *a = &b->axis[i];
+        long room = b->room.seats / beside(b, i);
+        int many = 0;
+        while (many < a->count - 1 && a->few[many] < room)
+            many++;
+        set_axis(b, a, a->chosen, many);
+    }
+    double sec = step_sec(b);
+    if (sec < b->best) {
+        b->best = sec;
+        memcpy(b->best_one, b->one, sizeof(kept));
+    }
+    memcpy(b->one, kept, sizeof(kept));
 }
 
 /* All shares of axis `at` and those after it, the largest first; these are at their best until they
@@ -273,25 +384,19 @@ static void set_axis(struct bound *b, const struct lines *a, int k)
 static void choose(struct bound *b, int at)
 {
     if (at == b->axes) {
-        b->best = step_sec(b);
-        memcpy(b->best_one, b->one, sizeof(b->one));
+        take_shares(b);
         return;
     }
-    const struct lines *a = &b->axis[at];
-    long before = 1;
-    for (int i = 0; i < at; i++)
-        if (across(&b->axis[i].span, &a->span) && b->product[i] > before)
-            before = b->product[i];
-    for (int k = a->count - 1; k >= 0; k--) {
-        int few = k ? a->few[k - 1] + 1 : 1; /* the share stands for all above the one before */
-        b->product[at] = before * few;
-        if (b->product[at] > b->room.seats)
+    struct lines *a = &b->axis[at];
+    for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
+        if (product_of(b, at + 1) > b->room.seats)
             continue;
-        set_axis(b, a, k);
+        set_axis(b, a, a->chosen, a->count - 1);
         if (step_sec(b) < b->best)
             choose(b, at + 1);
     }
-    set_axis(b, a, a->count - 1);
+    a->chosen = a->count - 1;
+    set_axis(b, a, a->chosen, a->chosen);
 }
 
 static double step_bound(struct placer *pl, const struct pool *p)
@@ -302,16 +407,20 @@ static double step_bound(struct placer *pl, const struct pool *p)
     b.healthy.exceptions = 0;
     b.axis = mem_calloc((size_t)pl->traffic.messages + 1, sizeof(*b.axis));
     room_of(&b.room, p);
+    for (int t = 0; t < b.healthy.tiers; t++)
+        b.room.reach[t] = reach_of(p, &b.healthy, t);
     for (int i = 0; i < pl->traffic.messages; i++)
         if (pl->traffic.message[i].span.size > 1)
-            axis_of(&b, pl->traffic.message[i].span);
+            lines_of(&b, pl->traffic.message[i].span);
     qsort(b.axis, (size_t)b.axes, sizeof(*b.axis), by_stride);
-    for (int i = 0; i < b.axes && priced; i++)
-        priced = price_axis(&b, &b.axis[i]);
-    for (int i = 0; i < b.axes && priced; i++)
-        set_axis(&b, &b.axis[i], b.axis[i].count - 1);
+    for (int i = 0; i < b.axes; i++)
+        set_axis(&b, &b.axis[i], b.axis[i].chosen, b.axis[i].chosen);
+    for (int i = 0; i < pl->traffic.messages; i++)
+        priced &= b.one[i] < INFINITY;
     if (priced)
         choose(&b, 0);
+    for (int i = 0; i < b.axes; i++)
+        free(b.axis[i].least);
     free(b.axis);
     if (!(b.best < INFINITY))
         return 0; /* nothing is claimed */
@@ -320,41 +429,6 @@ static double step_bound(struct placer *pl, const struct pool *p)
 }
 
 /* --- of a demand --- */
-
-struct near_key {
-    int at[LEVEL_COUNT];
-};
-
-static int by_place(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct near_key));
-}
-
-/* The most peers that a free seat has at this tier or a nearer one. */
-static int peers_at(const struct pool *p, int tier)
-{
-    const struct topo *t = &p->matrix->topo;
-    struct near_key *key = mem_calloc((size_t)p->seats + 1, sizeof(*key));
-    int n = 0, most = 1, run = 0;
-
-    for (int i = 0; i < p->seats; i++) {
-        const int *at = t->endpoint[p->endpoint[i]].place.at;
-        bool known = true;
-        for (int l = 0; l < LEVEL_COUNT; l++) {
-            bool asked = t->tier[tier].same & 1u << l;
-            key[n].at[l] = asked ? at[l] : 0;
-            known &= !asked || at[l] >= 0;
-        }
-        n += known;
-    }
-    qsort(key, (size_t)n, sizeof(*key), by_place);
-    for (int i = 0; i < n; i++) {
-        run = i && by_place(&key[i - 1], &key[i]) == 0 ? run + 1 : 1;
-        most = run > most ? run : most;
-    }
-    free(key);
-    return most - 1;
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -388,7 +462,7 @@ static double demand_bound(struct placer *pl, const struct pool *p)
     int peers[TIER_MAX];
 
     for (int t = 0; t < m->tiers; t++) {
-        peers[t] = peers_at(p, t);
+        peers[t] = pool_peers(p, t);
         if (t && peers[t] < peers[t - 1])
             peers[t] = peers[t - 1];
     }

@@ -104,6 +104,8 @@ int pool_host_seats(const struct pool *p, int host);       /* i-th free host */
 int pool_group(const struct pool *p, int host, int level); /* of the i-th; -1: not known */
 /* Levels that group free hosts, near ones first; returns how many. */
 int pool_levels(const struct pool *p, int level[LEVEL_COUNT]);
+/* The most peers that a free seat has at this tier or a nearer one. */
+int pool_peers(const struct pool *p, int tier);
 /* Free seats in each group of a level; the caller frees. */
 int *pool_group_seats(const struct pool *p, int level, bool healthy);
 

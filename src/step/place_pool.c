@@ -211,3 +211,37 @@ void order_settle(int *order, int ranks, const struct pool *p)
     }
     free(taken);
 }
+
+struct near_key {
+    int at[LEVEL_COUNT];
+};
+
+static int by_place(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct near_key));
+}
+
+int pool_peers(const struct pool *p, int tier)
+{
+    const struct topo *t = &p->matrix->topo;
+    struct near_key *key = mem_calloc((size_t)p->seats + 1, sizeof(*key));
+    int n = 0, most = 1, run = 0;
+
+    for (int i = 0; i < p->seats; i++) {
+        const int *at = t->endpoint[p->endpoint[i]].place.at;
+        bool known = true;
+        for (int l = 0; l < LEVEL_COUNT; l++) {
+            bool asked = t->tier[tier].same & 1u << l;
+            key[n].at[l] = asked ? at[l] : 0;
+            known &= !asked || at[l] >= 0;
+        }
+        n += known;
+    }
+    qsort(key, (size_t)n, sizeof(*key), by_place);
+    for (int i = 0; i < n; i++) {
+        run = i && by_place(&key[i - 1], &key[i]) == 0 ? run + 1 : 1;
+        most = run > most ? run : most;
+    }
+    free(key);
+    return most - 1;
+}

@@ -16,6 +16,7 @@
 #include "cost/collective.h"
 #include "small.h"
 #include "step/nodes.h"
+#include "step/place.h"
 #include "step/pricer.h"
 
 enum { MATRICES = 60, GROUPS = 8, MEMBERS = 64 };
@@ -361,6 +362,108 @@ static void all_who_price_agree(void **state)
     }
 }
 
+/* --- no order beats the bound --- */
+
+/* A job of as many ranks as the machine can take of the layouts below. */
+struct job_of {
+    struct model model;
+    struct constants constants;
+    struct layout layout;
+    struct recipe recipe;
+    struct question question;
+};
+
+static bool open_job(struct job_of *j, struct machine *x)
+{
+    static const char *const layouts[] = {"dp_shard=%d",      "dp_shard=%d,tp=2",
+                                          "dp_shard=%d,tp=4", "dp_shard=%d,pp=2,tp=2",
+                                          "dp_shard=%d,cp=2", "pp=4,dp_shard=%d"};
+    static const int others[] = {1, 2, 4, 4, 2, 4};
+    int which = (int)rng_below(&x->rng, 6), seats = x->m.topo.endpoints;
+    int dp = seats / others[which] - (int)rng_below(&x->rng, 3);
+    char text[64];
+    struct err err;
+
+    memset(j, 0, sizeof(*j));
+    if (dp < 1)
+        return false;
+    assert_int_equal(model_load(&j->model, "llama3.1-8b", &err), 0);
+    assert_int_equal(constants_load(&j->constants, NULL, &err), 0);
+    recipe_defaults(&j->recipe);
+    j->recipe.strategy = STRATEGY_FSDP;
+    snprintf(text, sizeof(text), layouts[which], dp);
+    if (layout_parse(&j->layout, text, STRATEGY_FSDP, ORDER_TORCHTITAN, 0, &err) < 0)
+        fail_msg("%s: %s", text, err.text);
+    j->recipe.global_batch = j->layout.ranks * 8;
+    x->m.compute.source = "test";
+    x->m.compute.flops = 300e12;
+    j->question = (struct question){.matrix = &x->m,
+                                    .model = &j->model,
+                                    .layout = &j->layout,
+                                    .recipe = &j->recipe,
+                                    .constants = &j->constants};
+    return true;
+}
+
+static double step_of(struct job_of *j, const int *order)
+{
+    struct prediction p;
+    struct err err = {0, ""};
+
+    j->question.order = order;
+    if (predict_step(&p, &j->question, &err) < 0)
+        fail_msg("%s", err.text);
+    j->question.order = NULL;
+    double sec = p.sec;
+    prediction_free(&p);
+    return sec;
+}
+
+static void beats_no_bound(const struct machine *x, const struct placed *p, const char *who,
+                           double sec)
+{
+    if (!(p->bound > 0 && sec >= p->bound * (1 - 2e-6)))
+        fail_msg("seed %llu: %s takes %.9g, and no order is said to be faster than %.9g", x->seed,
+                 who, sec, p->bound);
+}
+
+static void no_order_beats_the_bound(void **state)
+{
+    int met = 0;
+
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        struct machine x;
+        struct job_of j;
+        struct placed p;
+        struct err err = {0, ""};
+        open_machine(&x, first_seed() + (unsigned)k);
+        if (open_job(&j, &x)) {
+            struct place_ask ask = {
+                .question = &j.question, .matrix = &x.m, .limit = 0.02, .seed = 1};
+            int *seat = mem_calloc((size_t)x.m.topo.endpoints, sizeof(int));
+            if (place_run(&p, &ask, &err) < 0)
+                fail_msg("seed %llu: %s", x.seed, err.text);
+            beats_no_bound(&x, &p, "the placed order", p.sec);
+            beats_no_bound(&x, &p, "the default order", p.in_order);
+            beats_no_bound(&x, &p, "the random order", p.random);
+            for (int i = 0; i < x.m.topo.endpoints; i++)
+                seat[i] = i;
+            for (int i = 0; i < 4; i++, met++) {
+                rng_shuffle(&x.rng, seat, x.m.topo.endpoints);
+                beats_no_bound(&x, &p, "an order", step_of(&j, seat));
+            }
+            free(seat);
+            placed_free(&p);
+        }
+        model_free(&j.model);
+        constants_free(&j.constants);
+        x.m.compute.source = NULL;
+        matrix_free(&x.m);
+    }
+    assert_true(getenv("RG_SEED") || met > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +472,7 @@ int main(void)
         cmocka_unit_test(far_from_the_ladder_intervals_widen),
         cmocka_unit_test(the_asymptote_is_the_tiers),
         cmocka_unit_test(all_who_price_agree),
+        cmocka_unit_test(no_order_beats_the_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
