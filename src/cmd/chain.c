@@ -21,7 +21,7 @@
 
 static bool is_sim(const struct chain *c)
 {
-    return !strcmp(c->transport, "sim");
+    return c->transport && !strcmp(c->transport, "sim");
 }
 
 static bool exists(const struct chain *c, const char *name)
@@ -88,6 +88,9 @@ int chain_discover(struct chain *c, struct err *err)
         rc = learn_transport(c, path, err);
     if (rc == 0)
         rc = topo_load(&c->topo, path, err);
+    if (rc == 0 && c->resume && !c->launch.hosts && !c->launch.ranks)
+        c->launch.ranks =
+            c->topo.endpoints; /* the default is this machine's, which may have changed */
     free(path);
     return rc;
 }

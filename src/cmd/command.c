@@ -71,3 +71,47 @@ void command_parse(const struct command *c, int argc, char **argv, void *args)
     if (argp_parse(&argp, argc, argv, 0, NULL, &p) == ENOMEM)
         mem_ended();
 }
+
+/* A group of options whose keys are looked up only. */
+struct hearing {
+    const struct argp_option *options;
+    void (*take)(void *to, const char *name, const char *value);
+    void *to;
+    const struct hearing *below; /* of the children, in their order */
+};
+
+static error_t hear(int key, char *arg, struct argp_state *state)
+{
+    const struct hearing *h = state->input;
+    const struct argp_option *o = h->options;
+
+    if (key == ARGP_KEY_INIT)
+        for (int i = 0; h->below && h->below[i].options; i++)
+            state->child_inputs[i] = (void *)&h->below[i];
+    while ((o->name || o->doc) && (!o->name || o->key != key || o->flags & OPTION_ALIAS))
+        o++; /* a row without a name is a headline */
+    if (!o->name)
+        return ARGP_ERR_UNKNOWN;
+    h->take(h->to, o->name, arg);
+    return 0;
+}
+
+void command_given(const struct command *c, int argc, char **argv,
+                   void (*take)(void *to, const char *name, const char *value), void *to)
+{
+    struct argp_option options[OPT_ROWS + 1];
+    struct argp argps[COMMAND_CHILDREN];
+    struct argp_child children[COMMAND_CHILDREN + 1] = {{0}};
+    struct hearing below[COMMAND_CHILDREN + 1] = {{0}};
+    struct hearing own = {options, take, to, below};
+    const struct argp argp = {options, hear, NULL, NULL, children, NULL, NULL};
+
+    opt_argp(options, c->options);
+    for (int i = 0; c->child[i].child.argp; i++) {
+        const struct argp_option *theirs = c->child[i].child.argp->options;
+        argps[i] = (struct argp){theirs, hear, NULL, NULL, NULL, NULL, NULL};
+        children[i] = (struct argp_child){&argps[i], 0, NULL, 0};
+        below[i] = (struct hearing){theirs, take, to, NULL};
+    }
+    argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &own);
+}

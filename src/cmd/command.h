@@ -28,4 +28,9 @@ struct command {
  * does. */
 void command_parse(const struct command *c, int argc, char **argv, void *args);
 
+/* Each option of such a command line, once it was parsed well: its long name and its value (NULL: a
+ * flag), in order. */
+void command_given(const struct command *c, int argc, char **argv,
+                   void (*take)(void *to, const char *name, const char *value), void *to);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cmd/campaign.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
@@ -20,6 +21,8 @@ struct args {
     bool dry_run, no_plots, no_verdict;
     const char *model;
     const char *format;
+    int argc; /* the command line */
+    char **argv;
 };
 
 static int take_format(void *args, char *name, struct err *err)
@@ -194,7 +197,9 @@ static int chain(struct args *a, struct err *err)
 {
     struct chain *c = &a->chain;
 
-    if (chain_open(c, err) < 0 || chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
+    if (chain_open(c, err) < 0 ||
+        (!c->resume && campaign_save(&command, a->argc, a->argv, c->dir, err) < 0) ||
+        chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
         return -1;
     log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
              c->transport);
@@ -209,16 +214,29 @@ static int chain(struct args *a, struct err *err)
     return 0;
 }
 
+static void parse(struct args *a, int argc, char **argv)
+{
+    *a = (struct args){.chain = {.dir = "campaign"}, .argc = argc, .argv = argv};
+    probe_opts_defaults(&a->chain.probe);
+    nccl_opts_defaults(&a->chain.nccl);
+    command_parse(&command, argc, argv, a);
+}
+
 int cmd_run(int argc, char **argv)
 {
-    struct args a = {.chain = {.dir = "campaign"}, .model = NULL};
+    struct args a;
     struct err err = {0, ""};
+    int rc = 0;
 
-    probe_opts_defaults(&a.chain.probe);
-    nccl_opts_defaults(&a.chain.nccl);
-    command_parse(&command, argc, argv, &a);
+    parse(&a, argc, argv);
+    if (a.chain.resume) {
+        rc = campaign_recall(&command, &argc, &argv, a.chain.dir, &err);
+        chain_close(&a.chain);
+        parse(&a, argc, argv);
+    }
     a.chain.model = a.model;
-    int rc = choose_transport(&a.chain, &err);
+    if (rc == 0)
+        rc = choose_transport(&a.chain, &err);
     if (rc == 0)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, &err) : chain(&a, &err);
     int verdict = a.dry_run || a.no_verdict ? EXIT_GOOD : cmd_verdict(&a.chain.matrix);

@@ -179,3 +179,34 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [ "$status" -eq 64 ]
     [[ $stderr == *'"8X" is not a size such as 8, 32K, 1M or 8G'* ]]
 }
+
+@test "--resume knows the campaign's options, and refuses others by name" {
+    words=(--transport sim --fabric hgx-h100 --racks 1 --noise 4% --sim-seed 7 -b 1M -e 1M --op pairs
+        --fault slow-nic=3:0.5 --fault slow-host=1:0.5)
+    railgauge run "${words[@]}" --no-plots -o c >/dev/null
+    python3 - "$BATS_TEST_DIRNAME/../../src/schema/campaign.schema.json" c/campaign.json <<'PY' || ! python3 -c 'import jsonschema'
+import json, sys, jsonschema
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))
+PY
+    cp c/points.tsv was
+    for again in "" "--noise=4% -t sim --model llama3.1-70b" "--fault slow-nic=3:0.5 --fault slow-host=1:0.5"; do
+        head -n 30 was >c/points.tsv
+        # shellcheck disable=SC2086 # words are wanted
+        railgauge run --resume -o c --no-plots $again >/dev/null
+        cmp was c/points.tsv
+    done
+    cut() { run -64 railgauge run --resume -o c --no-plots "$@"; }
+    cut --noise 5%
+    [[ $output == *"--noise is 5% and was 4% when c was begun; --resume needs no options but -o"* ]]
+    cut --blind
+    [[ $output == *"--blind is given and was not given when c was begun"* ]]
+    cut --fault slow-nic=3:0.5
+    [[ $output == *"--fault is slow-nic=3:0.5 and was slow-nic=3:0.5, slow-host=1:0.5 when"* ]]
+    cut -t mpi
+    cmp was c/points.tsv
+    rm c/campaign.json # as an older version leaves it
+    railgauge run --resume -o c --no-plots "${words[@]}" >/dev/null
+    echo '{"format": "railgauge-campaign", "version": 1, "provenance": {}, "options": {"noise": [4]}}' >c/campaign.json
+    run -65 railgauge run --resume -o c
+    [[ $output == *"c/campaign.json: options.noise[0] is neither text nor null"* ]]
+}
