@@ -146,9 +146,25 @@ graphs() {
         shared 2 graph --graph --op all_reduce -b 1K -e 64K -f 8 -n "$loops" || return 1
     [ "$(column check "$out/graph/points.tsv" | sort -u)" = ok ] || return 1
     paste <(columns bytes sec "$out/events/points.tsv") <(column sec "$out/graph/points.tsv") >"$out/pairs"
+    limited "$loop" --graph all_reduce 2 "$loops" 1K 8K 64K >"$out/bare" || return 1
     while read -r bytes events graph; do
-        row "CUDA graph against launches, all_reduce of $bytes bytes, time" \
+        row "CUDA graphs against launches, all_reduce of $bytes bytes, time" \
             "$(awk "BEGIN {printf \"%.3f\", $graph / $events}")" ''
+        row "graphs of all_reduce of $bytes bytes, ours against the bare loop's, time" \
+            "$(awk -F'\t' -v b="$bytes" -v ours="$graph" '$3 == b {printf "%.3f", ours / $4}' "$out/bare")" ''
+    done <"$out/pairs"
+}
+
+# Each operation in the next place of buffers of the largest size, and all in one place.
+places() {
+    local how=(--op "all_reduce,all_gather,reduce_scatter,all_to_all" -b 4K -e "$top" -f 32 -n "$loops")
+    shared 2 turns "${how[@]}" && shared 2 same --same-buffer "${how[@]}" || return 1
+    [ "$(cat <(column check "$out/turns/points.tsv") <(column check "$out/same/points.tsv") | sort -u)" = ok ] || return 1
+    paste <(columns op bytes "$out/turns/points.tsv") <(columns ranks sec "$out/turns/points.tsv") <(column sec "$out/same/points.tsv") |
+        awk '$1 == "all_reduce" {print $2, $4 / $5}' >"$out/pairs"
+    [ -s "$out/pairs" ] || return 1
+    while read -r bytes ratio; do
+        row "a next place against one place, all_reduce of $bytes bytes, time" "$(printf %.3f "$ratio")" ''
     done <"$out/pairs"
 }
 
@@ -182,6 +198,7 @@ compute() {
         {v = $at["value"]; kind = $at["kind"]; limit = $at["limit"]}
         v !~ /^[0-9]/ {next}
         kind == "gemm" {print "gemm", $at["dtype"], v | "sort -k2,2 -k3,3g"; next}
+        kind == "load" {printf "a load that waits for the one before, from memory\t%.0f\tns\n", 1e9 * v; next}
         limit > 0 {
             printf "%s, of what the hardware allows\t%.1f\t%%", kind, 100 * v / limit
             print kind ~ /^(hbm_.*|check|h2d|d2h)$/ ? "\t>= 80" : ""}' "$out/compute.tsv" |
@@ -240,6 +257,7 @@ check 'memory, host link and matrix products' needs_mpi compute
 check 'ranks that share the GPU move the right data over sockets' needs_mpi shared_ranks
 check 'a flipped bit is found, with its rank and its byte' needs_mpi corruption
 check 'CUDA graphs move the right data too' needs_mpi graphs
+check 'every place of the buffers gets the right data' needs_mpi places
 check 'the probe and a bare loop agree' needs_mpi yardstick
 check 'a rank that dies, stops or spins is told' needs_mpi verdicts
 check 'a whole campaign' needs_mpi whole_run

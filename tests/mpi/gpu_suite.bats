@@ -15,7 +15,7 @@ setup() {
     echo "$output"
     [ "$status" = 0 ]
     [[ ${lines[0]} == '# FAKE'* ]]
-    [ "$(grep -c '^ok ' <<<"$output")" = 8 ]
+    [ "$(grep -c '^ok ' <<<"$output")" = 9 ]
     ! grep -q '^not ok' <<<"$output"
     [ ! -e "$BATS_TEST_TMPDIR/page.md" ]
     grep -q 'FAKE: not on a GPU' "$build/gpu-fake/results.md"
@@ -26,7 +26,7 @@ setup() {
     RG_GPU_SECONDS=5 RG_BUILD=$build run tests/gpu/run.sh --fake
     echo "$output"
     [ "$status" = 0 ]
-    [ "$(grep -c '^ok .* # SKIP no time is left of 5 s$' <<<"$output")" = 8 ]
+    [ "$(grep -c '^ok .* # SKIP no time is left of 5 s$' <<<"$output")" = 9 ]
     grep -q '^| what | figure' "$build/gpu-fake/results.md"
 }
 
