@@ -14,7 +14,7 @@ threads() { # N WORDS... - how many threads rank 0 starts when it measures N tim
         "$PWD/count" "$build/fake/libthreads.so" >one.sh
     chmod +x one.sh
     ranks 2 ./one.sh "$probe" probe -t nccl --hang-after 60s -b 8 -e 8 -n "$n" -w 0 --epochs 1 --no-retest \
-        --op all_reduce,pair_bw "$@" >&2
+        --op all_reduce,pair_bw --pair-bytes 64K --max-run 60s "$@" >&2
     [ "$(column stop points.tsv | sort -u)" = count ] || return 1
     cut -d ' ' -f 2 count
 }
