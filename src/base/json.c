@@ -163,14 +163,64 @@ json_t *json_finite(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-int json_print(FILE *out, const json_t *root)
+json_t *json_bytes(double x)
 {
+    return fabs(x) < 9e15 ? json_integer((json_int_t)round(x)) : json_finite(x);
+}
+
+/* The integer that a number is, or that its nine digits say; else NULL.  Beyond 9e15 not every
+ * whole number is a double. */
+static json_t *whole(const json_t *v)
+{
+    double x = json_is_real(v) ? json_real_value(v) : NAN;
+    char text[32];
+
+    if (!(fabs(x) < 9e15))
+        return NULL;
+    snprintf(text, sizeof(text), "%.9g", x);
+    bool digits = !text[strspn(text, "-0123456789")];
+    return digits || x == floor(x) ? json_integer((json_int_t)round(x)) : NULL;
+}
+
+/* Are numbers of this name bytes, which are rounded where they were computed? */
+static bool counts_bytes(const char *key)
+{
+    size_t len = strlen(key);
+
+    return !strcmp(key, "bytes") || (len > 6 && !strcmp(key + len - 6, "_bytes"));
+}
+
+static void make_whole(json_t *value)
+{
+    json_t *item, *as;
+    const char *key;
+    size_t i;
+
+    json_array_foreach(value, i, item)
+    {
+        make_whole(item);
+        if ((as = whole(item)))
+            json_array_set_new(value, i, as);
+    }
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
+        key = json_object_iter_key(at);
+        item = json_object_iter_value(at);
+        make_whole(item);
+        bool bytes = json_is_real(item) && counts_bytes(key);
+        if ((as = bytes ? json_bytes(json_real_value(item)) : whole(item)))
+            json_object_iter_set_new(value, at, as);
+    }
+}
+
+int json_print(FILE *out, json_t *root)
+{
+    make_whole(root);
     int rc = json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 
     return rc == 0 && fputc('\n', out) != EOF ? 0 : -1;
 }
 
-int json_save(const json_t *root, const char *path, struct err *err)
+int json_save(json_t *root, const char *path, struct err *err)
 {
     char *text;
     size_t len;

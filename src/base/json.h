@@ -26,11 +26,13 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
 void json_unsealed(const char *path);
 void json_on_unsealed(void (*tell)(const char *path));
 json_t *json_finite(double x); /* a number, or null where it is none; new reference */
+json_t *json_bytes(double x);  /* the same, rounded to an integer */
 /* Indented by 1, nine digits, one trailing newline; 0, or -1 when jansson could not (else the
- * stream knows). */
-int json_print(FILE *out, const json_t *root);
+ * stream knows).  A number that is whole becomes an integer, in `root` too, and so does every
+ * "bytes" and "..._bytes": readers such as jq 1.7 keep 4096.0 apart from 4096. */
+int json_print(FILE *out, json_t *root);
 /* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (seal.h). */
-int json_save(const json_t *root, const char *path, struct err *err);
+int json_save(json_t *root, const char *path, struct err *err);
 /* The same of text, which is sealed in place. */
 int json_save_text(char *text, size_t len, const char *path, struct err *err);
 

@@ -88,7 +88,7 @@ static json_t *memory_json(const struct memory *m)
     for (int i = 0; i < MEMORY_PARTS; i++)
         json_object_set_new(
             parts, memory_part[i].name,
-            json_finite(*(const double *)(const void *)((const char *)m + memory_part[i].at)));
+            json_bytes(*(const double *)(const void *)((const char *)m + memory_part[i].at)));
     json_object_set_new(o, "parts", parts);
     return o;
 }

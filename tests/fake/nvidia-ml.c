@@ -104,9 +104,10 @@ static void apply(struct nvml_device_opaque *d, char *key, char *rest)
     if (!strcmp(key, "down"))
         while ((word = strtok_r(at, " ", &at)))
             d->down[atoi(word) % LINKS] = true;
-    else if (!strcmp(key, "error")) /* link, how many */
-        d->errors[atoi(strtok_r(at, " ", &at)) % LINKS] += atoi(at);
-    else if (!strcmp(key, "peer")) /* PCI addresses that the links lead to in turn; "hidden" */
+    else if (!strcmp(key, "error")) { /* link, how many */
+        word = strtok_r(at, " ", &at);
+        d->errors[atoi(word) % LINKS] += atoi(at);
+    } else if (!strcmp(key, "peer")) /* PCI addresses that the links lead to in turn; "hidden" */
         for (d->peers = 0; d->peers < LINKS && (word = strtok_r(at, " ", &at));)
             snprintf(d->peer[d->peers++], sizeof(d->peer[0]), "%s", word);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/json.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -141,6 +143,45 @@ static void what_is_saved_is_read_back(void **state)
     unlink(path);
 }
 
+/* How a number of this name is written. */
+static char *written(char text[256], const char *key, double x)
+{
+    json_t *root = json_pack("{s:f}", key, x);
+    FILE *f = fmemopen(text, 256, "w");
+
+    assert_int_equal(json_print(f, root), 0);
+    fclose(f);
+    json_decref(root);
+    text[strcspn(text, "}") - 1] = '\0'; /* the line's end before it */
+    return strchr(text, ':') + 2;
+}
+
+static void whole_numbers_are_written_whole(void **state)
+{
+    unsigned seed = (unsigned)time(NULL);
+    char text[256];
+
+    (void)state;
+    print_message("seed %u\n", seed);
+    srand(seed);
+    for (int i = 0; i < 4000; i++) {
+        double x = pow(10, rand() % 35 - 20) * ((double)rand() / RAND_MAX - 0.5);
+        x = rand() % 3 ? x : round(x);
+        const char *number = written(text, "Bps", x);
+        double back = strtod(number, NULL);
+        if (x == round(x) ? back != x : fabs(back - x) > 1e-8 * fabs(x))
+            fail_msg("seed %u: %.17g is written %s", seed, x, number);
+        if (strlen(number) > 2 && !strcmp(number + strlen(number) - 2, ".0"))
+            fail_msg("seed %u: %.17g is written %s", seed, x, number);
+        number = written(text, i % 2 ? "bytes" : "total_bytes", x);
+        if (number[strspn(number, "-0123456789")] || strtod(number, NULL) != round(x))
+            fail_msg("seed %u: %.17g bytes are written %s", seed, x, number);
+    }
+    assert_string_equal(written(text, "s", 4096.0), "4096");
+    assert_string_equal(written(text, "s", 0.5), "0.5");
+    assert_string_equal(written(text, "s", 1e300), "1e300");
+}
+
 static void provenance_holds_the_command_and_only_fabric_variables(void **state)
 {
     char *argv[] = {"railgauge", "fit", "\xff"};
@@ -173,6 +214,7 @@ int main(void)
         cmocka_unit_test(text_that_steers_a_terminal_is_refused_with_its_place),
         cmocka_unit_test(numbers_are_bounded_and_optional_ones_keep_their_default),
         cmocka_unit_test(what_is_saved_is_read_back),
+        cmocka_unit_test(whole_numbers_are_written_whole),
         cmocka_unit_test(provenance_holds_the_command_and_only_fabric_variables),
     };
 

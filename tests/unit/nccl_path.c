@@ -64,7 +64,9 @@ static void run(const struct judged *c)
         const char *via = to / c->per_host == r / c->per_host ? c->within : c->between;
         if (c->odd && r >= 4)
             via = c->odd;
-        snprintf(links, sizeof(links), *via ? "%d %s\n" : "", to, via);
+        *links = '\0';
+        if (*via)
+            snprintf(links, sizeof(links), "%d %s\n", to, via);
         job_rank(&j, r, 16, (r + 7) % 8, to, c->nics, links);
     }
     nccl_merge_end(&j.all);

@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# json.bats - in every JSON that a command prints or writes, whole numbers are written whole: jq 1.7 keeps 4096.0.
+
+bats_require_minimum_version 1.5.0
+
+top=$BATS_TEST_DIRNAME/../..
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    railgauge run --fabric gb200-nvl72 --racks 2 --noise 3% --sim-seed 7 --no-plots -o c -b 1K -e 64M -f 16 >/dev/null || [ $? -eq 1 ]
+}
+
+setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
+
+# whole FILE - no number ends in ".0", and every count of bytes is an integer or null.  Texts are left out.
+whole() {
+    [ -s "$1" ]
+    jq -e . "$1" >/dev/null
+    sed -E 's/: "([^"\\]|\\.)*"/: ""/' "$1" >numbers
+    if grep -nE '[0-9]\.0([],} ]|$)' numbers; then return 1; fi
+    if grep -nE '"([a-z_]*_)?bytes": ' numbers | grep -vE ': (-?[0-9]+|null|[[{"].*),?$'; then return 1; fi
+}
+
+@test "files of a campaign" {
+    for file in c/*.json; do
+        echo "$file"
+        whole "$file"
+    done
+    [ "$(grep -c '"total_bytes"' c/prediction.json)" -ge 1 ]
+}
+
+@test "what commands print, all that have --json" {
+    matrix=c/matrix.json
+    job=(--model llama3.1-8b --layout dp_shard=64 --gpus 64)
+    cat >commands <<EOF
+cost $matrix 0 8 4K
+cost $matrix all_gather 0-7 4K
+curves $top/tests/bad/curves/good.tsv
+declared c
+discover --fabric gb200-nvl72 --racks 1
+explain c 0 8
+lint c/topology.json
+models llama3.1-8b
+nodes $matrix --need 8 --job all_reduce_64M
+place $matrix ${job[*]}
+predict $matrix --model llama3.1-8b --layout dp_shard=144
+predict --case all
+search $matrix --model llama3.1-8b --gpus 72
+show c
+show c collectives
+show c collectives --bytes 4K
+show c findings
+show c pairs
+show c points
+show c tiers --bytes 4K
+EOF
+    seen=""
+    while read -ra words; do
+        echo "${words[*]}"
+        railgauge "${words[@]//_64M/ 64M}" --json >out.json || [ $? -le 2 ]
+        whole out.json
+        seen+=" ${words[0]}"
+    done <commands
+    # A command that learns --json is to be added above; these need ranks or a scheduler's words.
+    for command in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
+        [[ " check-placement replay $seen " != *" $command "* ]] || continue
+        if railgauge "$command" --help | grep -- ' --json'; then echo "$command" && return 1; fi
+    done
+}
