@@ -22,6 +22,8 @@ int claim_name_check(const char *host, const char *where, struct err *err)
     if (strpbrk(host, "[],"))
         return err_data(err, "%s: host \"%.100s\" has a bracket or a comma in its name", where,
                         host);
+    if (*host == '-')
+        return err_data(err, "%s: host \"%.100s\" begins with a dash, as options do", where, host);
     return 0;
 }
 

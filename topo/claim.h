@@ -29,7 +29,8 @@ void claims_drop_whole(struct topo *t, enum source source, const char *origin);
 void claim_copy(struct topo *to, const struct claim *c);
 void claim_free(struct claim *c);
 /* A host's name from outside: 1..255 bytes of text (topo_text_check()) without brackets and commas,
- * which have a meaning in host lists and so in topology.json. */
+ * which have a meaning in host lists and so in topology.json, and without a dash in front, with
+ * which it would be an option of the commands that are given it. */
 int claim_name_check(const char *host, const char *where, struct err *err);
 
 /* The claims of one source, file and level; claim[] borrows from the topology, in its order. */

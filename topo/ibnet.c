@@ -65,6 +65,12 @@ int ibnet_read(struct topo *t, int host, const char *path, struct err *err)
     (void)host;
     if ((live ? read_live(&n, path, err) : read_file(&n, path, err)) < 0)
         return -1;
+    if (!net_count(n, NET_HCA)) {
+        int nodes = n->nodes;
+        net_free(n);
+        return err_data(err, "%s: %d node%s and no host's adapter among them (no Ca)", path, nodes,
+                        units_s(nodes));
+    }
     if (!t->net)
         t->net = mem_calloc(1, sizeof(*t->net));
     int rc = net_merge(t->net, n, path, err);

@@ -244,6 +244,29 @@ static bool idle(const char *s)
     return !*s;
 }
 
+/* What looks like it and is another report of the same network; a reason, or NULL. */
+static const char *other_report(const char *line)
+{
+    static const struct {
+        const char *start, *is;
+    } reports[] = {
+        {"CA '", "what ibstat prints"},
+        {"CA ", "a ports report (ibnetdiscover -p)"},
+        {"SW ", "a ports report (ibnetdiscover -p)"},
+        {"RT ", "a ports report (ibnetdiscover -p)"},
+        {"Ca\t :", "a list of nodes (ibnetdiscover -l, ibhosts)"},
+        {"Switch\t :", "a list of nodes (ibnetdiscover -l, ibswitches)"},
+        {"Router\t :", "a list of nodes (ibnetdiscover -l, ibrouters)"},
+        {"CA: ", "what iblinkinfo prints"},
+        {"Switch: 0x", "what iblinkinfo prints"},
+    };
+
+    for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++)
+        if (!strncmp(line, reports[i].start, strlen(reports[i].start)))
+            return reports[i].is;
+    return NULL;
+}
+
 static int read_line(struct ibnet_text *x, const char *line)
 {
     const struct keyword *k = keyword_of(line);
@@ -251,6 +274,9 @@ static int read_line(struct ibnet_text *x, const char *line)
 
     if (idle(line))
         return 0;
+    if (other_report(line))
+        return BAD(x, "%s, which is not read: give what ibnetdiscover prints without options",
+                   other_report(line));
     if (k)
         return record(x, k, line);
     if (line[0] == '[')

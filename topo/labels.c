@@ -18,6 +18,7 @@ const struct label_rule label_rule[] = {
     {"topology.k8s.aws/ultraserver-id", LEVEL_DOMAIN, NULL, 0},
     {"ds.coreweave.com/nvlink.domain", LEVEL_DOMAIN, NULL, 0},
     {"oci.oraclecloud.com/host.gpu_memory_fabric_id", LEVEL_DOMAIN, NULL, 0},
+    {"topology.nebius.com/nvl-instance-group-id", LEVEL_DOMAIN, NULL, 0},
 
     {"accelerator.topograph.run/sub-domain", LEVEL_RACK, NULL, 0},
     {"cloud.google.com/gce-topology-subblock", LEVEL_RACK, NULL, 0},
@@ -33,6 +34,7 @@ const struct label_rule label_rule[] = {
     {AWS "-2", LEVEL_SPINE, AWS, 1},
     {AWS "-1", LEVEL_SPINE, AWS, 2},
     {"oci.oraclecloud.com/rdma.local_block_id", LEVEL_LEAF, NULL, 0},
+    {"topology.nebius.com/tier-1", LEVEL_LEAF, NULL, 0},
     {"ib.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL, 0},
     {"backend.coreweave.cloud/leafgroup", LEVEL_LEAF, NULL, 0},
 
@@ -42,6 +44,7 @@ const struct label_rule label_rule[] = {
     {"cloud.google.com/gce-topology-block", LEVEL_SPINE, NULL, 0},
     {"oci.oraclecloud.com/rdma.network_block_id", LEVEL_SPINE, NULL, 0},
     {"oci.oraclecloud.com/host.network_block_id", LEVEL_SPINE, NULL, 0},
+    {"topology.nebius.com/tier-2", LEVEL_SPINE, NULL, 0},
     {"ib.coreweave.cloud/superpod", LEVEL_SPINE, NULL, 0},
 
     {"fabric.topograph.run/tier-2", LEVEL_SPINE, NULL, 1},
@@ -51,6 +54,9 @@ const struct label_rule label_rule[] = {
     {"network.topology.kubernetes.io/datacenter", LEVEL_SPINE, NULL, 1},
     {"topology.k8s.aws/capacity-block-id", LABEL_WIDE, NULL, 0},
     {"oci.oraclecloud.com/rdma.hpc_island_id", LEVEL_SPINE, NULL, 1},
+    {"topology.nebius.com/tier-3", LEVEL_SPINE, NULL, 1},
+    {"topology.nebius.com/tier-0", LABEL_WIDE, NULL, 0},
+    {"topology.nebius.com/gpu-cluster-id", LEVEL_SPINE, NULL, 2},
     {"ib.coreweave.cloud/fabric", LEVEL_SPINE, NULL, 1},
     {"backend.coreweave.cloud/fabric", LEVEL_SPINE, NULL, 1},
     {"topology.kubernetes.io/zone", LEVEL_SPINE, NULL, 2},

@@ -12,6 +12,7 @@
  *               types have a layer 4
  *   GCP         GKE: block > sub-block (a rack; on A4X the NVLink domain) > host (physical)
  *   OCI         OKE: hpc_island > network_block > local_block; values are hashes
+ *   Nebius      tier-1 is next to the node, gpu-cluster-id the whole fabric
  *   CoreWeave   docs.coreweave.com, InfiniBand and RoCE labels
  * Azure writes no such label; topology.kubernetes.io/zone is wider than a spine. */
 #ifndef RG_LABELS_H

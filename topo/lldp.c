@@ -16,26 +16,9 @@
 #include "base/output.h"
 #include "base/xml.h"
 #include "topo/host_parts.h"
+#include "topo/lldp_own.h"
 
 enum { NEIGHBOURS = 4096, LIVE_SECONDS = 10 };
-
-/* How the port at the other end is called, the best first. */
-enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
-
-struct neighbour {
-    char interface[16];
-    char name[65], id[65]; /* of the switch */
-    char port[PORT_NAMES][32];
-    bool forwards; /* bridge or router */
-};
-
-struct reader {
-    struct neighbour *one;
-    int count;
-    const char *path;
-    int line;
-    struct err *err;
-};
 
 static const struct {
     const char *key; /* after the interface */
@@ -71,7 +54,7 @@ static const char *interface_end(const char *key)
     return end;
 }
 
-static int bad(const struct reader *r, const char *what, const char *text)
+int lldp_bad(const struct lldp_reader *r, const char *what, const char *text)
 {
     char shown[48];
 
@@ -79,67 +62,71 @@ static int bad(const struct reader *r, const char *what, const char *text)
     for (char *c = shown; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
             *c = '?';
+    if (!r->line)
+        return err_data(r->err, "%s: \"%s\" %s", r->path, shown, what);
     return err_data(r->err, "%s:%d: \"%s\" %s", r->path, r->line, shown, what);
 }
 
-/* The neighbour that a line speaks of: "via" is the first line of each. */
-static int find(struct reader *r, const char *interface, bool first)
+int lldp_find(struct lldp_reader *r, const char *interface, size_t len, bool first)
 {
+    struct neighbour n = {.forwards = false};
+
+    if (len > 15)
+        return lldp_bad(r, "names an interface of more than 15 characters", interface);
+    snprintf(n.interface, sizeof(n.interface), "%.*s", (int)len, interface);
+    for (const char *c = n.interface; *c || !len; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
+            return lldp_bad(r, "names no interface", n.interface);
     for (int i = r->count - 1; i >= 0 && !first; i--)
-        if (!strcmp(r->one[i].interface, interface))
+        if (!strcmp(r->one[i].interface, n.interface))
             return i;
     if (r->count == NEIGHBOURS)
-        return err_data(r->err, "%s:%d: more than %d neighbours", r->path, r->line, NEIGHBOURS);
-    struct neighbour n = {.forwards = false};
-    snprintf(n.interface, sizeof(n.interface), "%.15s", interface);
+        return err_data(r->err, "%s: more than %d neighbours", r->path, NEIGHBOURS);
     MEM_PUSH(r->one, r->count) = n;
     return r->count - 1;
 }
 
 /* Names of switches are compared between hosts: cut or changed ones would lie. */
-static int set_field(struct reader *r, struct neighbour *n, size_t i, const char *value)
+static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const char *value)
 {
     char *to = (char *)n + field[i].at;
     bool name = field[i].size == sizeof(n->name);
 
     for (const char *c = value; *c && name; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
-            return bad(r, "has a character that is not printable", value);
+            return lldp_bad(r, "has a character that is not printable", value);
     if (name && (strlen(value) >= field[i].size || !*value))
-        return bad(r, "is no name of 1 to 64 characters", value);
+        return lldp_bad(r, "is no name of 1 to 64 characters", value);
     xml_keep(to, field[i].size, value);
     return 0;
 }
 
-static int read_line(struct reader *r, char *line)
+int lldp_set(struct lldp_reader *r, int neighbour, const char *key, size_t len, const char *value)
 {
-    char *key = line + strlen("lldp."), interface[64];
-    const char *end = interface_end(key), *equal = strchr(key, '=');
-
-    if (!equal)
-        return bad(r, "has no =", line);
-    if (!end || end > equal)
-        return 0; /* nothing of a neighbour's */
-    if (end - key > 15)
-        return bad(r, "names an interface of more than 15 characters", line);
-    snprintf(interface, sizeof(interface), "%.*s", (int)(end - key), key);
-    for (const char *c = interface; *c; c++)
-        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
-            return bad(r, "names no interface", line);
-    int at = find(r, interface, !strncmp(end, ".via=", 5));
-    if (at < 0)
-        return -1;
-    struct neighbour *n = &r->one[at];
-    size_t length = (size_t)(equal - end);
     for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
-        if (strlen(field[i].key) == length && !strncmp(field[i].key, end, length))
-            return set_field(r, n, i, equal + 1);
-    if (!strcmp(end, ".chassis.Bridge.enabled=on") || !strcmp(end, ".chassis.Router.enabled=on"))
-        n->forwards = true;
+        if (strlen(field[i].key) == len && !strncmp(field[i].key, key, len))
+            return set_field(r, &r->one[neighbour], i, value);
     return 0;
 }
 
-static int read_lines(struct reader *r, char *text)
+static int read_line(struct lldp_reader *r, char *line)
+{
+    char *key = line + strlen("lldp.");
+    const char *end = interface_end(key), *equal = strchr(key, '=');
+
+    if (!equal)
+        return lldp_bad(r, "has no =", line);
+    if (!end || end > equal)
+        return 0; /* nothing of a neighbour's */
+    int at = lldp_find(r, key, (size_t)(end - key), !strncmp(end, ".via=", 5));
+    if (at < 0)
+        return -1;
+    if (!strcmp(end, ".chassis.Bridge.enabled=on") || !strcmp(end, ".chassis.Router.enabled=on"))
+        r->one[at].forwards = true;
+    return lldp_set(r, at, end, (size_t)(equal - end), equal + 1);
+}
+
+static int read_lines(struct lldp_reader *r, char *text)
 {
     bool any = false, blank = true;
 
@@ -157,12 +144,14 @@ static int read_lines(struct reader *r, char *text)
             return -1;
     }
     if (!any && !blank)
-        return err_data(r->err, "%s: not what lldpcli -f keyvalue show neighbors prints", r->path);
+        return err_data(r->err,
+                        "%s: not what lldpcli -f keyvalue (json, json0) show neighbors prints",
+                        r->path);
     return 0;
 }
 
 /* Of the neighbours of an interface the one that forwards, else the first. */
-static const struct neighbour *best_of(const struct reader *r, const char *interface)
+static const struct neighbour *best_of(const struct lldp_reader *r, const char *interface)
 {
     const struct neighbour *best = NULL;
 
@@ -186,7 +175,7 @@ static void set_leaf(struct nic *nic, const struct neighbour *n)
             memcpy(nic->leaf_port, n->port[i], sizeof(nic->leaf_port));
 }
 
-static void fill(struct topo *t, int host, const struct reader *r)
+static void fill(struct topo *t, int host, const struct lldp_reader *r)
 {
     bool known = false;
 
@@ -217,12 +206,12 @@ static void fill(struct topo *t, int host, const struct reader *r)
 int lldp_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                struct err *err)
 {
-    struct reader r = {.path = path, .err = err};
+    struct lldp_reader r = {.path = path, .err = err};
 
     if (memchr(text, '\0', len))
         return err_data(err, "%s: a NUL among the text: no text file", path);
     char *copy = mem_printf("%.*s", (int)len, text);
-    int rc = read_lines(&r, copy);
+    int rc = copy[strspn(copy, " \t\r\n")] == '{' ? lldp_json(&r, text, len) : read_lines(&r, copy);
     if (rc == 0)
         fill(t, host, &r);
     free(r.one);

@@ -1,6 +1,6 @@
 /* lldp.h - what Ethernet switches announce to a host (LLDP, IEEE 802.1AB): which switch and port is
- * at the other end of each interface; as `lldpcli -f keyvalue show neighbors` prints it (man
- * lldpcli). */
+ * at the other end of each interface; as `lldpcli -f keyvalue show neighbors` prints it, or with -f
+ * json or json0 (man lldpcli). */
 #ifndef RG_LLDP_H
 #define RG_LLDP_H
 

@@ -71,6 +71,15 @@ void net_add_cable(struct net *n, struct net_cable c)
     MEM_PUSH(n->cable, n->cables) = c;
 }
 
+int net_count(const struct net *n, enum net_kind kind)
+{
+    int count = 0;
+
+    for (int i = 0; i < n->nodes; i++)
+        count += n->node[i].kind == kind;
+    return count;
+}
+
 /* --- what may be there once only --- */
 
 struct once { /* a key and whose it is */

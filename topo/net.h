@@ -56,6 +56,7 @@ bool net_width(int width); /* 1, 2, 4, 8 or 12 lanes */
 
 /* Put a cable in order (a <= b), set its rate and append it. */
 void net_add_cable(struct net *n, struct net_cable c);
+int net_count(const struct net *n, enum net_kind kind); /* nodes of a kind */
 /* Two nodes with one GUID, or two cables at one port: their indices; false when there are none. */
 bool net_twins(const struct net *n, int *x, int *y);
 bool net_clash(const struct net *n, int *x, int *y);

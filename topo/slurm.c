@@ -272,10 +272,23 @@ void slurm_claims(const struct slurm_file *f, struct topo *t)
             if (s->kind == SLURM_TREE)
                 claim_spines(s, origin, t);
             if (s->kind == SLURM_RING || s->kind == SLURM_TORUS)
-                topo_unseen(t, origin, "a %s says nothing of domains, leaves and spines",
-                            slurm_unit_word[s->kind]);
+                topo_unseen(t, origin, "a %s groups no hosts: it is not read",
+                            slurm_kind_name[s->kind]);
             free(origin);
         }
+}
+
+/* A ring, a torus or a flat topology says of no hosts that they belong together. */
+static int check_groups(const struct slurm_file *f, struct err *err)
+{
+    for (int i = 0; i < f->topologies; i++)
+        if (f->topology[i].kind == SLURM_TREE || f->topology[i].kind == SLURM_BLOCK)
+            return 0;
+    return err_data(err,
+                    "%s:%d: topology/%s groups no hosts, and there is no tree and no block beside "
+                    "it: a rack or leaf is to be told otherwise (--ibnet, --lldp, --labels)",
+                    f->path, f->topology[0].line ? f->topology[0].line : 1,
+                    slurm_kind_name[f->topology[0].kind]);
 }
 
 int slurm_read(struct topo *t, int host, const char *path, struct err *err)
@@ -288,6 +301,8 @@ int slurm_read(struct topo *t, int host, const char *path, struct err *err)
     if (file_read(&text, &len, path, FILE_MAX, err) < 0)
         return -1;
     int rc = slurm_parse(&f, text, len, path, err);
+    if (rc == 0)
+        rc = check_groups(&f, err);
     if (rc == 0)
         slurm_claims(&f, t);
     slurm_file_free(&f);

@@ -158,7 +158,10 @@ static int take_line(struct slurm_file *f, struct line *l, const char *text, str
     struct slurm_topology *t;
 
     if (!strncasecmp(text, "include", 7) && (text[7] == ' ' || text[7] == '\t'))
-        return err_data(err, "%s: Include is not followed; give one file", l->where);
+        return err_data(err,
+                        "%s: Include is not followed: give what \"scontrol show topology\" prints, "
+                        "which has all files",
+                        l->where);
     for (bool first = true; *text; first = false)
         if (take_pair(l, &text, first, err) < 0)
             return -1;

@@ -30,8 +30,9 @@ const struct source_file source_file[] = {
     {"hwloc-xml", "[HOST=]FILE", "a host: XML of version 2 that hwloc's lstopo writes", true,
      hwloc_xml_read},
     {"lldp", "[HOST=]FILE",
-     "switches at the other ends: what lldpcli -f keyvalue show neighbors prints, or live", true,
-     lldp_read},
+     "switches at the other ends: what lldpcli -f keyvalue (json, json0) show neighbors prints, or "
+     "live",
+     true, lldp_read},
     {"nccl-topo", "[HOST=]FILE", "a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE)", true,
      nccl_topo_read},
     {"smi-xml", "[HOST=]FILE", "GPUs of a host: what nvidia-smi -q -x prints", true, smi_xml_read},
@@ -41,8 +42,9 @@ const struct source_file source_file[] = {
 };
 const int source_files = sizeof(source_file) / sizeof(*source_file) - 1;
 
-/* The host that a file speaks of; *path is what follows "HOST=". */
-static int which_host(struct topo *t, const char *text, bool another, const char **path)
+/* The host that a file speaks of, -1: no name for one; *path is what follows "HOST=". */
+static int which_host(struct topo *t, const char *text, bool another, const char **path,
+                      struct err *err)
 {
     const char *equal = strchr(text, '='), *slash = strchr(text, '/');
     const char *base = strrchr(text, '/') ? strrchr(text, '/') + 1 : text;
@@ -60,7 +62,9 @@ static int which_host(struct topo *t, const char *text, bool another, const char
     } else {
         name = mem_printf("%.*s", (int)strcspn(base, "."), base);
     }
-    int host = topo_add_host(t, *name ? name : base);
+    int host = claim_name_check(*name ? name : base, *path, err) < 0
+                   ? -1
+                   : topo_add_host(t, *name ? name : base);
     free(name);
     return host;
 }
@@ -69,8 +73,10 @@ int sources_read(struct topo *t, const struct source_file *s, const char *text, 
                  struct err *err)
 {
     const char *path = text;
-    int host = s->host ? which_host(t, text, another, &path) : -1;
+    int host = s->host ? which_host(t, text, another, &path, err) : -1;
 
+    if (s->host && host < 0)
+        return -1;
     if (!*path)
         return err_usage(err, "--%s: no file in \"%s\"", s->name, text);
     return s->read(t, host, path, err);

@@ -37,6 +37,8 @@ static int load_hosts(struct topo *t, struct table *b)
             return -1;
         if (strpbrk(name, "[],")) /* no host list could hold it */
             return cell_bad(b, 0, "with a bracket or a comma");
+        if (*name == '-')
+            return cell_bad(b, 0, "with a dash in front, as options have");
         if (topo_add_host(t, name) != t->hosts - 1 || (size_t)t->hosts != b->at)
             return cell_bad(b, 0, "there twice");
         struct host *h = &t->host[t->hosts - 1];

@@ -16,6 +16,8 @@ struct names {
 
 static int push(struct names *out, const char *name, struct err *err)
 {
+    if (*name == '-')
+        return err_data(err, "host list: \"%.100s\" begins with a dash, as options do", name);
     size_t len = strlen(name);
 
     if (!len || len > NAME_MAX_LEN)

@@ -7,8 +7,8 @@
 enum { HOSTLIST_MAX = 1 << 20 };
 
 /* Expand to an array of names; names[] and each name belong to the caller (hostlist_free).  More
- * than HOSTLIST_MAX names, unbalanced brackets, empty names or control characters are refused
- * (EXIT_DATA). */
+ * than HOSTLIST_MAX names, unbalanced brackets, empty names, control characters or a dash in front
+ * (an option, to whom the name is given) are refused (EXIT_DATA). */
 int hostlist_expand(char ***names, int *count, const char *text, struct err *err);
 /* The same where more than `max` names are refused: a short text can stand for very many. */
 int hostlist_expand_max(char ***names, int *count, const char *text, int max, struct err *err);

@@ -16,6 +16,7 @@
 #include "probe/nccl_path.h"
 #include "topo/claim.h"
 #include "topo/fabric.h"
+#include "topo/net.h"
 #include "topo/topo.h"
 
 struct args {
@@ -177,6 +178,18 @@ static void add_gpus(struct topo *t, int per_host)
         }
 }
 
+static int no_host(const struct topo *t, struct err *err)
+{
+    int hcas = t->net ? net_count(t->net, NET_HCA) : 0;
+
+    if (hcas)
+        return err_data(err,
+                        "no host: %d adapter%s with no host's name; give the topology.json of the "
+                        "hosts, whose GUIDs tell them, as FILE beside it",
+                        hcas, units_s(hcas));
+    return err_data(err, "no host in what was given");
+}
+
 /* What others say: beside FILE or a preset, or all there is. */
 static int add_sources(struct topo *t, const struct args *a, struct err *err)
 {
@@ -184,6 +197,8 @@ static int add_sources(struct topo *t, const struct args *a, struct err *err)
         return -1;
     if (!a->in.file && !a->in.fabric)
         claims_add_hosts(t);
+    if (!t->hosts)
+        return no_host(t, err);
     add_gpus(t, a->per_host);
     sources_done(t);
     if (!t->tiers)

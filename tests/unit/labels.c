@@ -83,6 +83,10 @@ static void test_families(void **state)
         {"oci.json", LEVEL_SPINE, "oci.oraclecloud.com/rdma.network_block_id", "n1: 10.0.10.[0-3]"},
         {"oci.json", LEVEL_RACK, "oci.oraclecloud.com/host.rack_id",
          "r0: 10.0.10.[0-1]; r1: 10.0.10.[2-3]"},
+        {"nebius.json", LEVEL_LEAF, "topology.nebius.com/tier-1",
+         "leaf-0: n[0-1]; leaf-1: n[2-3]; leaf-2: n[4-5]; leaf-3: n[6-7]"},
+        {"nebius.json", LEVEL_SPINE, "topology.nebius.com/tier-2",
+         "spine-0: n[0-3]; spine-1: n[4-7]"},
         /* The two families of CoreWeave disagree, and both are kept. */
         {"coreweave.json", LEVEL_LEAF, "ib.coreweave.cloud/leafgroup",
          "0: g[000000-000001]; 1: g[000002-000003]"},

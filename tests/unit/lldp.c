@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "spawn.h"
 #include "topo/lldp.h"
 #include "topo/sources.h"
@@ -120,19 +121,50 @@ static void the_words_of_lldpcli(void **state)
     topo_free(&t);
 }
 
+/* One daemon's answer in its three forms. */
+static void all_forms_say_the_same(void **state)
+{
+    static const char *const form[] = {"good-keyvalue.txt", "good.json", "good0.json"};
+    char *first = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(form) / sizeof(*form); i++) {
+        char *path = mem_printf("tests/bad/lldp/%s", form[i]), *text = NULL;
+        struct topo t;
+        struct err err;
+        size_t len;
+        topo_init(&t);
+        topo_add_host(&t, "h");
+        assert_int_equal(lldp_read(&t, 0, path, &err), 0);
+        FILE *f = open_memstream(&text, &len);
+        for (int k = 0; k < t.nics; k++)
+            fprintf(f, "%s %s %s\n", t.nic[k].name, t.nic[k].leaf, t.nic[k].leaf_port);
+        fclose(f);
+        assert_string_equal(text, "eth0 leaf-sw-07 swp17\neth1 leaf-sw-07 sw1\n");
+        if (first)
+            assert_string_equal(text, first);
+        free(first);
+        first = text;
+        topo_free(&t);
+        free(path);
+    }
+    free(first);
+}
+
 static void what_cannot_be_lldp_is_refused(void **state)
 {
     static const struct {
         const char *text, *why;
     } row[] = {
-        {"{\"lldp\": []}\n", "f: not what lldpcli -f keyvalue show neighbors prints"},
+        {"<lldp/>\n", "f: not what lldpcli -f keyvalue (json, json0) show neighbors prints"},
+        {"{\"lldpd\": []}\n", "f: no \"lldp\": not what lldpcli -f json (json0) show"},
         {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name\n",
          "f:2: \"lldp.eth0.chassis.name\" has no ="},
         {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name=\n", "f:2: \"\" is no name of 1 to 64"},
         {"lldp.eth0.via=LLDP\nlldp.eth0.chassis.name=a\033[31mb\n",
          "f:2: \"a?[31mb\" has a character that is not printable"},
         {"lldp.interface-of-18-ch.via=LLDP\n", "names an interface of more than 15 characters"},
-        {"lldp.e 0.via=LLDP\n", "f:1: \"lldp.e 0.via=LLDP\" names no interface"},
+        {"lldp.e 0.via=LLDP\n", "f:1: \"e 0\" names no interface"},
     };
 
     (void)state;
@@ -152,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rdma_ports_have_the_switch_of_their_interface),
         cmocka_unit_test(the_words_of_lldpcli),
+        cmocka_unit_test(all_forms_say_the_same),
         cmocka_unit_test(what_cannot_be_lldp_is_refused),
     };
 
