@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "cost/coverage.h"
 #include "cost/fit_state.h"
 #include "probe/taint.h"
 
@@ -180,8 +181,8 @@ static void say_equal_tiers(struct fit *f)
             fabs(curve_floor(&x->curve[DIR_ONEWAY]) / curve_floor(&y->curve[DIR_ONEWAY]) - 1) <
                 equal_tiers)
             matrix_find(f->m, "tiers",
-                        "tiers %s and %s measure the same (latency and bandwidth within %.0f %%)", x->rule.name,
-                        y->rule.name, 100 * equal_tiers);
+                        "tiers %s and %s measure the same (latency and bandwidth within %.0f %%)",
+                        x->rule.name, y->rule.name, 100 * equal_tiers);
     }
 }
 
@@ -298,6 +299,7 @@ static void say_contradictions(struct fit *f)
 
 void fit_findings(struct fit *f)
 {
+    coverage_tell(f);
     say_contradictions(f);
     for (int t = 0; t < f->m->tiers; t++) {
         if (f->normal[t].contended && !f->normal[t].uplinks)

@@ -42,13 +42,15 @@ struct tier {
     struct tier_rule rule;
     struct curve curve[DIR_COUNT];
     enum basis basis;
-    int pairs;             /* pairs behind the curves */
-    double spread;         /* MAD of healthy pairs' bandwidth, share of the median */
-    double latency_spread; /* the same of their latency; 0: not measured */
-    double loaded;         /* median bandwidth of parallel rounds / isolated; NAN: not measured */
-    double peak_Bps;       /* data-sheet rate, 0: not known */
-    bool nic;              /* traffic of this tier crosses NICs */
-    char *source;          /* of a preset's numbers; NULL when measured */
+    int pairs;                 /* pairs behind the curves */
+    double measured, possible; /* pairs whose bandwidth was measured, of all; 0: not told */
+    int partners;              /* that an endpoint was measured with, in the middle */
+    double spread;             /* MAD of healthy pairs' bandwidth, share of the median */
+    double latency_spread;     /* the same of their latency; 0: not measured */
+    double loaded;   /* median bandwidth of parallel rounds / isolated; NAN: not measured */
+    double peak_Bps; /* data-sheet rate, 0: not known */
+    bool nic;        /* traffic of this tier crosses NICs */
+    char *source;    /* of a preset's numbers; NULL when measured */
 };
 
 /* Two things beside the shape decide how groups that span racks share what lies between: where

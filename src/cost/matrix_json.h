@@ -13,4 +13,7 @@ int matrix_unpack(struct matrix *m, json_t *root, const char *path, struct err *
 /* json_parse() and matrix_unpack(). */
 int matrix_parse(struct matrix *m, const char *text, size_t len, const char *path, struct err *err);
 
+/* The numbers of coverage.h; new reference. */
+json_t *coverage_pack(const struct tier *t);
+
 #endif

@@ -118,17 +118,36 @@ static int unpack_curves(struct tier *t, json_t *curves, const char *where, stru
     return 0;
 }
 
+static int unpack_coverage(struct tier *t, json_t *value, const char *where, struct err *err)
+{
+    json_int_t measured, possible;
+
+    if (!value)
+        return 0;
+    if (json_take(value, where, err, "{s:I, s:I, s:i}", "measured_pairs", &measured,
+                  "possible_pairs", &possible, "partners", &t->partners) < 0)
+        return -1;
+    if (measured < 0 || possible < measured || t->partners < 0)
+        return err_data(err, "%s: %lld of %lld pairs, %d partners", where, (long long)measured,
+                        (long long)possible, t->partners);
+    t->measured = (double)measured;
+    t->possible = (double)possible;
+    return 0;
+}
+
 static int unpack_tier(struct tier *t, json_t *value, const char *where, struct err *err)
 {
     const char *name, *basis, *source = NULL;
-    json_t *same, *curves, *number[4] = {NULL};
+    json_t *same, *curves, *coverage = NULL, *number[4] = {NULL};
     int nic;
 
     t->loaded = NAN;
-    if (json_take(value, where, err, "{s:s, s:o, s:s, s:i, s:o, s?o, s?o, s:o, s:b, s?s, s:o}",
+    if (json_take(value, where, err, "{s:s, s:o, s:s, s:i, s:o, s?o, s?o, s:o, s:b, s?s, s:o, s?o}",
                   "name", &name, "same", &same, "basis", &basis, "pairs", &t->pairs, "spread",
                   &number[0], "latency_spread", &number[3], "loaded", &number[1], "peak_Bps",
-                  &number[2], "nic", &nic, "source", &source, "curves", &curves) < 0 ||
+                  &number[2], "nic", &nic, "source", &source, "curves", &curves, "coverage",
+                  &coverage) < 0 ||
+        unpack_coverage(t, coverage, where, err) < 0 ||
         json_number(value, where, "spread", 0, 1e3, 0, &t->spread, err) < 0 ||
         json_number(value, where, "latency_spread", 0, 1e3, 1, &t->latency_spread, err) < 0 ||
         json_number(value, where, "loaded", 0, 1e3, 1, &t->loaded, err) < 0 ||

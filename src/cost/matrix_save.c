@@ -27,6 +27,12 @@ static json_t *pack_curve(const struct curve *c)
                      points);
 }
 
+json_t *coverage_pack(const struct tier *t)
+{
+    return json_pack("{s:I, s:I, s:i}", "measured_pairs", (json_int_t)llround(t->measured),
+                     "possible_pairs", (json_int_t)llround(t->possible), "partners", t->partners);
+}
+
 static json_t *pack_tier(const struct tier *t)
 {
     json_t *same = json_array(), *curves = json_object();
@@ -45,6 +51,8 @@ static json_t *pack_tier(const struct tier *t)
         json_object_set_new(out, "latency_spread", json_real(t->latency_spread));
     if (!isnan(t->loaded))
         json_object_set_new(out, "loaded", json_real(t->loaded));
+    if (t->possible > 0)
+        json_object_set_new(out, "coverage", coverage_pack(t));
     set_text(out, "source", t->source);
     return out;
 }

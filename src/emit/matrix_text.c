@@ -180,6 +180,22 @@ static void text_exceptions(FILE *out, const struct matrix *m, int most)
     table_free(&table);
 }
 
+/* What was not measured was not looked at. */
+static void no_part(FILE *out, const struct matrix *m)
+{
+    double measured = 0, possible = 0;
+
+    for (int i = 0; i < m->tiers; i++) {
+        measured += m->tier[i].measured;
+        possible += m->tier[i].possible;
+    }
+    if (measured < 0.999 * possible)
+        fprintf(out, "no slow part among the %.2g %% of all pairs that were measured\n",
+                100 * measured / possible);
+    else
+        fputs("no slow part: none stands out from its tier\n", out);
+}
+
 void matrix_text_findings(FILE *out, const struct matrix *m, int most)
 {
     int exceptions = most && most < m->exceptions ? most : m->exceptions;
@@ -188,7 +204,7 @@ void matrix_text_findings(FILE *out, const struct matrix *m, int most)
     if (m->exceptions)
         text_exceptions(out, m, exceptions);
     else
-        fputs("no slow part: none stands out from its tier\n", out);
+        no_part(out, m);
     count_rest(out, exceptions, m->exceptions);
     for (int i = 0; i < findings; i++)
         fprintf(out, "%s%s: %s\n", i ? "" : "\n", m->finding[i].kind, m->finding[i].text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "cost/matrix_json.h"
 #include "cost/reference.h"
 #include "emit/matrix_text.h"
 #include "emit/shape_group.h"
@@ -25,6 +26,8 @@ json_t *matrix_view_tiers(const struct matrix *m, double bytes)
             json_finite(t->latency_spread > 0 ? t->latency_spread : NAN), "loaded",
             json_finite(t->loaded), "peak_Bps", json_finite(t->peak_Bps > 0 ? t->peak_Bps : NAN),
             "nic", t->nic, "basis", basis_name[t->basis]);
+        if (t->possible > 0)
+            json_object_set_new(one, "coverage", coverage_pack(t));
         if (bytes > 0)
             json_object_set_new(one, "Bps_at_bytes",
                                 json_finite(uni->points ? bytes / curve_time(uni, bytes) : NAN));

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "base/mem.h"
 #include "base/units.h"
+#include "probe/schedule.h"
 
 #define GUESS_ALPHA 1e-5 /* s */
 #define GUESS_BPS_CPU 1e10
@@ -79,4 +81,27 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
             "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
             t->endpoints, p->rounds, plan_points(p), units_bytes_text(moved, bytes),
             units_seconds_text(took, sec), units_seconds_text(most, fmax(sec, at_most)));
+}
+
+double plan_exact_seconds(const struct topo *t, size_t bytes)
+{
+    static const enum op ops[] = {OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BW};
+    const int rounds = schedule_circle_rounds(t->endpoints);
+    struct measure_opts o;
+    struct plan one = {NULL, 0};
+    double sec, at_most, moved;
+
+    for (int i = 0; i < 3; i++) {
+        struct round *r = plan_add(&one, STAGE_TOURNAMENT, ops[i], 1);
+        r->first = r->last = i ? bytes : 8;
+        r->factor = 2;
+        r->epochs = 1;
+        r->group[0].members = mem_calloc(2, sizeof(int));
+        r->group[0].size = 2;
+    }
+    measure_defaults(&o);
+    o.time_cap = fmin(0.1, fmax(0.02, 40 / (3.0 * rounds))); /* that of the whole plan */
+    guess(&one, t, &o, &sec, &at_most, &moved);
+    plan_free(&one);
+    return sec * rounds;
 }

@@ -23,4 +23,8 @@ double plan_max_run(const struct topo *t, double asked);
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 
+/* Seconds, by the same guess, of --exact: latency and both ways' bandwidth at `bytes` of every
+ * pair, once. */
+double plan_exact_seconds(const struct topo *t, size_t bytes);
+
 #endif

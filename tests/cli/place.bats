@@ -9,7 +9,7 @@ setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_TEST_TMPDIR" || return 1
     scout=(--fabric gb200-nvl72 --racks 4 --model llama4-scout --layout "dp_shard=256,ep=16" --strategy fsdp
-        --mesh-order torchtitan --micro-batch 10 --accumulation 1)
+        --mesh-order torchtitan --micro-batch 10 --accumulation 1 --recompute full)
 }
 
 # refuse CODE TEXT OPTION...: exit code and a line of stderr.
@@ -169,7 +169,7 @@ PY
     [[ $RG_BUILD != *address* ]] || skip "with sanitizers everything takes longer"
     for layout in "tp=1,pp=8,dp=1024,ep=64 --model deepseek-v3" "tp=8,pp=8,cp=2,dp=64 --model llama3.1-405b"; do
         # shellcheck disable=SC2086 # words
-        cpu_seconds railgauge place --fabric gb200-nvl72 --racks 128 --strategy zero1 --batch 8192 --layout $layout --json >p.json
+        cpu_seconds railgauge place --fabric gb200-nvl72 --racks 128 --strategy zero1 --batch 8192 --layout $layout --json >p.json || [ $? -eq 1 ] # no room
         jq -e '.took_s > 0 and .step_s < .default_s / 1.02' p.json
         echo "$layout: $cpu s"
         awk -v t="$cpu" 'BEGIN { exit !(t < 1) }'

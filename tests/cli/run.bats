@@ -60,6 +60,17 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.b)"' d/matrix.json)" = "pair 10 100" ]
 }
 
+@test "what was looked at is told: a bad cable that was not measured is no clean bill; --exact finds it" {
+    run -0 sim c --fabric gb200-nvl72 --racks 2 --noise 2% --op pair_bw --fault slow-link=10-100:0.5
+    [[ $output == *"no slow part among the "*" % of all pairs that were measured"* ]]
+    [[ $output == *"coverage: "*"rail "*" each)"*"shows only where that pair is among them; --exact measures all, about "* ]]
+    [ "$(jq '[.tiers[].coverage.possible_pairs] | add' c/matrix.json)" -eq $((144 * 143 / 2)) ]
+    railgauge show c/matrix.json tiers --json | jq -e 'all(.[]; .coverage.measured_pairs < .coverage.possible_pairs)'
+    run -0 sim d --fabric hgx-h100 --racks 1 --noise 1% --op pair_bw --exact --epochs 1
+    [[ $output == *"no slow part: none stands out from its tier"* ]]
+    [[ $output != *"coverage: "* ]]
+}
+
 @test "without a fault nothing is named" {
     sim c --fabric hgx-h200 --noise 3% --op pairs
     [ "$(jq '.exceptions | length' c/matrix.json)" -eq 0 ]
