@@ -70,6 +70,7 @@ jsonschema.Draft202012Validator(json.load(open(sys.argv[2]))).validate(json.load
     railgauge discover -q --ibnet "$net" -o named.json
     # What the hosts themselves tell: NICs with GUIDs, no leaves.
     jq 'del(.net_nodes, .cables, .claims) | .ports.rows |= map(.[7] = null | .[8] = null | .[9] = "none" | .[10] = null | .[14] = "none")' named.json >hosts.json
+    railgauge seal hosts.json
     sed 's/"su[01]n0[0-3] mlx5_[0-3]"/"MT4129 ConnectX7   Mellanox Technologies"/' "$net" >unnamed.net
     run -65 --separate-stderr railgauge discover --ibnet unnamed.net
     [ "$stderr" = "railgauge discover: no host: 32 adapters with no host's name; give the topology.json of the hosts, whose GUIDs tell them, as FILE beside it" ]
@@ -107,6 +108,7 @@ SwitchName=leaf02 Nodes=su1n[00-03]" ]
     railgauge discover -q --ibnet "$net" -o t.json
     # A host of which nobody knows anything.
     jq '.hosts.rows += [["login", null, null, null, null]]' t.json >more.json
+    railgauge seal more.json
     for format in slurm-tree slurm-block slurm-yaml k8s-labels volcano; do
         run -2 --separate-stderr railgauge export -f $format more.json -o out
         [[ $stderr == *"1 of 9 hosts is not in it, because "*" known: login; --partial writes it all the same" ]]
