@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Simulated campaigns on every preset: healthy ones reach what is expected, no fault raises it, and
  * where nothing honest can be expected nothing is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,49 +8,29 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "cost/fit.h"
+#include "campaign.h"
 #include "cost/reference.h"
-#include "cost/sim_bed.h"
 #include "emit/shape_group.h"
-#include "probe/measure.h"
 
 #define OPS                                                                                        \
     (1u << OP_PAIR_BW | 1u << OP_ALL_GATHER | 1u << OP_ALL_REDUCE | 1u << OP_ALL_TO_ALL |          \
      1u << OP_SENDRECV)
 
-static char dir[] = "/tmp/rg-reference-XXXXXX";
-static char path[64];
+static char dir[64], path[96];
 
-/* A campaign from the first draw to the matrix. */
-static void campaign(struct matrix *m, const struct sim_opts *o)
+/* Few sizes, of which the last lies beyond what was published. */
+static void measure(struct matrix *m, const struct sim_opts *o)
 {
-    struct sim_bed bed;
-    struct plan plan;
     struct plan_opts p;
-    struct measure_opts how;
-    struct fit_opts fit;
-    struct points_log *log;
-    struct err err = {0, ""};
 
     plan_defaults(&p);
     p.ops = OPS;
     p.min_bytes = 256 << 10;
-    p.max_bytes = (size_t)4 << 30; /* beyond what was published */
+    p.max_bytes = (size_t)4 << 30;
     p.factor = 128;
     p.matchings = 1;
     p.epochs = 3;
-    measure_defaults(&how);
-    how.check = false;
-    fit_defaults(&fit);
-    unlink(path);
-    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, &p, &err) < 0 ||
-        points_open(&log, path, plan_crc(&plan), bed.seen.endpoints, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0 ||
-        fit_matrix(m, &bed.seen, &plan, points_all(log), &fit, &err) < 0)
-        fail_msg("%s", err.text);
-    points_close(log, &err);
-    plan_free(&plan);
-    sim_bed_free(&bed);
+    campaign(m, o, &p, path);
 }
 
 /* Every share that is shown; returns how many were. */
@@ -113,7 +86,7 @@ static void a_healthy_campaign_reaches_what_is_expected_on_every_preset(void **s
                                  .noise = 0.01 * seed,
                                  .seed = (unsigned)seed};
             struct matrix m;
-            campaign(&m, &o);
+            measure(&m, &o);
             assert_true(points_of(&m) >= 12);
             assert_int_equal(check_shares(&m, &o, 0.97), points_of(&m));
             matrix_free(&m);
@@ -141,7 +114,7 @@ static void no_fault_raises_a_share(void **state)
                                  .faults = 1,
                                  .blind = k == 3};
             struct matrix m;
-            campaign(&m, &o);
+            measure(&m, &o);
             check_shares(&m, &o, 0);
             matrix_free(&m);
         }
@@ -273,7 +246,7 @@ int main(void)
         cmocka_unit_test(a_preset_has_no_reference),
     };
 
-    if (!mkdtemp(dir))
+    if (!campaign_dir(dir))
         return 1;
     snprintf(path, sizeof(path), "%s/points.tsv", dir);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

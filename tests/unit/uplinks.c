@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leaves with fewer uplinks than NICs: simulated, measured and found, and not found elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +8,10 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit.h"
-#include "cost/sim_bed.h"
-#include "probe/measure.h"
+#include "campaign.h"
 #include "probe/schedule.h"
 
-static char dir[] = "/tmp/rg-uplinks-XXXXXX";
-static char path[64], preset[64];
+static char dir[64], path[96], preset[96];
 
 /* A copy of a shipped preset with this share and leaves of so many hosts. */
 static void write_preset(const char *name, double share, int hosts_per_leaf)
@@ -38,32 +28,16 @@ static void write_preset(const char *name, double share, int hosts_per_leaf)
     free(from);
 }
 
-static void campaign(struct matrix *m, const struct sim_opts *o)
+/* The bandwidth of pairs alone and in crowds. */
+static void measure(struct matrix *m, const struct sim_opts *o)
 {
-    struct sim_bed bed;
-    struct plan plan;
     struct plan_opts p;
-    struct measure_opts how;
-    struct fit_opts fit;
-    struct points_log *log;
-    struct err err = {0, ""};
 
     plan_defaults(&p);
     p.ops = 1u << OP_PAIR_BW;
     p.min_bytes = p.max_bytes = p.pair_bytes = 64 << 20;
     p.epochs = 2;
-    measure_defaults(&how);
-    how.check = false;
-    fit_defaults(&fit);
-    unlink(path);
-    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, &p, &err) < 0 ||
-        points_open(&log, path, plan_crc(&plan), bed.seen.endpoints, "sim", &err) < 0 ||
-        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0 ||
-        fit_matrix(m, &bed.seen, &plan, points_all(log), &fit, &err) < 0)
-        fail_msg("%s", err.text);
-    points_close(log, &err);
-    plan_free(&plan);
-    sim_bed_free(&bed);
+    campaign(m, o, &p, path);
 }
 
 static const char *finding(const struct matrix *m, const char *kind)
@@ -161,7 +135,7 @@ static void what_the_uplinks_carry_is_found(void **state)
             .fabric = preset, .racks = fabric[i / 3].racks, .noise = 0.02, .seed = (unsigned)i};
         struct matrix m;
         write_preset(fabric[i / 3].preset, share[i % 3], fabric[i / 3].hosts_per_leaf);
-        campaign(&m, &o);
+        measure(&m, &o);
         const char *text = finding(&m, "uplinks");
         int tier = m.tiers - 1;
         double carry, ratio;
@@ -207,7 +181,7 @@ static void faults_are_not_uplinks(void **state)
                              .faults = 1};
         struct matrix m;
         write_preset("hgx-h100", thin ? 0.5 : 1, 4);
-        campaign(&m, &o);
+        measure(&m, &o);
         if ((finding(&m, "uplinks") != NULL) != thin) {
             print_all(&m);
             fail_msg("%s, seed %llu, %d racks, %s uplinks", fault[i / 2], o.seed, o.racks,
@@ -233,7 +207,7 @@ static void a_slow_host_does_not_hide_thin_uplinks(void **state)
                              .faults = 1};
         struct matrix m;
         write_preset("gb200-nvl72", 0.33, 18);
-        campaign(&m, &o);
+        measure(&m, &o);
         if (!finding(&m, "uplinks")) {
             print_all(&m);
             fail_msg("seed %llu: not found", o.seed);
@@ -326,7 +300,7 @@ int main(void)
         cmocka_unit_test(a_plan_fills_the_uplinks),
     };
 
-    if (!mkdtemp(dir))
+    if (!campaign_dir(dir))
         return 1;
     snprintf(path, sizeof(path), "%s/points.tsv", dir);
     snprintf(preset, sizeof(preset), "%s/thin.json", dir);

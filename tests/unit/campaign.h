@@ -1,0 +1,53 @@
+/* campaign.h - a simulated campaign in this process, from the first draw to the matrix. */
+#ifndef RG_TESTS_CAMPAIGN_H
+#define RG_TESTS_CAMPAIGN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cost/fit.h"
+#include "cost/sim_bed.h"
+#include "probe/measure.h"
+
+/* Where points are written, in memory if that can be: each is synced to the disk.  NULL: not made.
+ */
+static char *campaign_dir(char dir[64])
+{
+    snprintf(dir, 64, "%s/rg-campaign-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    return mkdtemp(dir);
+}
+
+/* path: of the points while it lasts; the caller frees the matrix. */
+static void campaign(struct matrix *m, const struct sim_opts *o, const struct plan_opts *p,
+                     const char *path)
+{
+    struct sim_bed bed;
+    struct plan plan;
+    struct measure_opts how;
+    struct fit_opts fit;
+    struct points_log *log;
+    struct err err = {0, ""};
+
+    measure_defaults(&how);
+    how.check = false;
+    fit_defaults(&fit);
+    unlink(path);
+    if (sim_bed_open(&bed, o, &err) < 0 || plan_make(&plan, &bed.seen, p, &err) < 0 ||
+        points_open(&log, path, plan_crc(&plan), &bed.seen, "sim", &err) < 0 ||
+        measure_plan(&world_solo, transport_find("sim"), &bed.seen, &plan, &how, log, &err) < 0 ||
+        fit_matrix(m, &bed.seen, &plan, points_all(log), &fit, &err) < 0)
+        fail_msg("%s", err.text);
+    points_close(log, &err);
+    plan_free(&plan);
+    sim_bed_free(&bed);
+}
+
+#endif
