@@ -26,13 +26,20 @@ refuse() { rejects place "$@"; }
     [[ $output == *"how: "* && $output != *"as good as any"* ]]
 }
 
+# Racks of 72 hold eight groups of tp and eight ranks of each data-parallel group, and no whole one.
+@test "an axis that no domain holds whole is cut evenly, and the bound is as tight" {
+    run railgauge place --fabric gb200-nvl72 --racks 128 --model llama3.1-405b --layout tp=8,pp=8,dp=128 --gpus 8192 --json
+    [ "$status" -eq 0 ]
+    [ "$(jq '.bound_s <= .step_s and .step_s < 1.02 * .bound_s and .default_s > 1.5 * .step_s' <<<"$output")" = true ]
+}
+
 @test "words fit into 80 columns, and say plainly that the default order will do" {
-    run railgauge place --fabric gb200-nvl72 --racks 114 --gpus 8192 --model llama3.1-405b --layout tp=8,pp=8,dp_shard=128 --batch 1024
+    run railgauge place --fabric gb200-nvl72 --racks 128 --nodes "$(seq -f 'r%02.0fn[00-15]' -s, 0 127)" --model llama3.1-405b --layout tp=8,pp=8,dp_shard=128 --batch 1024
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$(awk '{ if (length($0) > most) most = length($0) } END { print most }' <<<"$output")" -le 80 ]
     [[ $output == *"the default order is as good as any that was tried"* ]]
-    [[ $output == *"nodes: r00n[00-17],r01n[00-17],... (2048 in all; --write nodes=FILE)"* ]]
+    [[ $output == *"nodes: r00n[00-15],r01n[00-15],... (2048 in all; --write nodes=FILE)"* ]]
     # A list without short pieces is cut inside of a bracket.
     printf 'src\tdst\tbytes\n0\t255\t1e9\n' >bytes
     run railgauge place --fabric gb200-nvl72 --racks 8 --traffic bytes --nodes "$(seq -f 'r%02.0fn00' -s, 0 7),$(for r in 0 1 2 3 4 5 6 7; do seq -f "r0${r}n%02.0f" -s, 1 2 17; done | paste -sd,)"

@@ -257,8 +257,13 @@ static void a_slow_nic_reaches_the_answer_and_is_named(void **state)
     assert_int_equal(predict_step(&good, &a->question, NULL), 0);
     for (int i = 0; i < good.terms; i++)
         assert_int_equal(good.term[i].exception, -1);
-    struct exception slow = {
-        PART_ENDPOINT, SIDE_BOTH, 17, -1, -1, 0.3, 0, 9, mem_strdup("9 of 9 partners")};
+    struct exception slow = {.part = PART_ENDPOINT,
+                             .a = 17,
+                             .b = -1,
+                             .tier = -1,
+                             .factor = 0.3,
+                             .evidence = 9,
+                             .why = mem_strdup("9 of 9 partners")};
     MEM_PUSH(a->matrix.exception, a->matrix.exceptions) = slow;
     assert_int_equal(predict_step(&bad, &a->question, NULL), 0);
     assert_true(bad.sec > good.sec);
@@ -329,7 +334,7 @@ static void what_cannot_be_judged_is_said(void **state)
 static void a_dead_part_is_no_time_but_an_error(void **state)
 {
     struct asked *a = ask("hgx-h100", 1, "llama3.1-8b", "dp=32", STRATEGY_FSDP);
-    struct exception dead = {PART_ENDPOINT, SIDE_BOTH, 3, -1, -1, 0, 0, 9, NULL};
+    struct exception dead = {.part = PART_ENDPOINT, .a = 3, .b = -1, .tier = -1, .evidence = 9};
     struct prediction p;
     struct err err;
 
