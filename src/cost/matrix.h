@@ -91,10 +91,10 @@ struct exception {
     int a, b;         /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
     int tier;         /* tier concerned, -1: every tier that crosses NICs; every tier when dead */
     double factor;    /* bandwidth, 1 = as the tier */
-    bool wrong;       /* gives wrong data: of no use, factor is 0 */
     double alpha_add; /* s, added one way */
     int evidence;     /* pairs that show it */
     char *why;        /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
+    bool wrong;       /* gives wrong data: of no use, factor is 0 */
 };
 
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
