@@ -49,8 +49,8 @@ static const char **models(const struct topo *t)
     return model;
 }
 
-/* Kind of each host: its first GPU's model, else what most hosts with that CPU have, else the CPU.
- */
+/* Kind of each host: its first GPU's model, else what most hosts with that CPU have, else the CPU;
+ * of a host that others tell of alone, its name without numbers. */
 static void find_kinds(struct lint_view *v)
 {
     const struct topo *t = v->t;
@@ -74,10 +74,12 @@ static void find_kinds(struct lint_view *v)
         const struct by_cpu *c = of[h] < 0 ? NULL : &cpu[of[h]];
         bool most = c && 2 * c->with > c->hosts - 1; /* of the other ones */
         const char *like = model[h] ? model[h] : most ? c->model : NULL;
+        char *family = topo_host_family(t->host[h].name);
         v->host[h].kind = topo_add_group(&v->words, LEVEL_RACK,
                                          like             ? like
                                          : t->host[h].cpu ? t->host[h].cpu
-                                                          : "");
+                                                          : family);
+        free(family);
     }
     free(of);
     free(cpu);

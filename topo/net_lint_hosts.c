@@ -61,6 +61,21 @@ static char *lacking(const struct net_view *v, const struct net_group *g, int ho
     return text;
 }
 
+/* It is called as one of the hosts that have as many adapters as most, but for numbers. */
+static bool same_family(const struct net_view *v, const struct net_group *g, int host, int mode)
+{
+    char *family = topo_host_family(v->host[host].name);
+    bool found = false;
+
+    for (int i = 0; i < g->hosts && !found; i++) {
+        char *other = topo_host_family(v->host[g->host[i]].name);
+        found = seats_in(v, g->host[i], g->part) >= mode && !strcmp(family, other);
+        free(other);
+    }
+    free(family);
+    return found;
+}
+
 /* Its adapters are called as those of its peers: three hosts have one of that name. */
 static bool kin(const struct net_view *v, const struct net_group *g, int host)
 {
@@ -91,7 +106,8 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
             continue;
         char *where = lacking(v, g, g->host[i], stranger, &others);
         const char *name = v->host[g->host[i]].name;
-        bool other_kind = !kin(v, g, g->host[i]), maybe = others && *where;
+        bool other_kind = !same_family(v, g, g->host[i], mode) || !kin(v, g, g->host[i]),
+             maybe = others && *where;
         (maybe || other_kind ? lint_note
                              : lint_add)(l, "rails", name,
                                          "%.64s: %d adapter%s in the network where %d of the %d "

@@ -179,6 +179,57 @@ static void host_uses(const struct nics *v, const bool *set)
     }
 }
 
+/* Compute NICs of a host of which the subnet alone tells; -1: it tells more, or of none. */
+static int told_by_net(const struct nics *v)
+{
+    int count = 0;
+
+    for (int i = v->from; i < v->to; i++) {
+        if (at(v, i)->source != SOURCE_IBNET || v->r->near[v->r->order[i]])
+            return -1;
+        count += at(v, i)->use == NIC_COMPUTE;
+    }
+    return count ? count : -1;
+}
+
+/* Of hosts that the subnet alone tells of, those with at most half of the adapters that most have
+ * are something else (storage, login, UFM), unless one of the same name but for its number has
+ * more: then its adapters are missing. */
+static void other_hosts(struct rails *r, const bool *set)
+{
+    enum { COUNTS = 65 };
+    const struct topo *t = r->t;
+    int *count = mem_calloc((size_t)t->hosts + 1, sizeof(*count)), times[COUNTS] = {0}, most = 0;
+    struct topo compute; /* LEVEL_RACK: families */
+
+    topo_init(&compute);
+    for (int h = 0; h < t->hosts; h++) {
+        count[h] = told_by_net(&(struct nics){r, r->first[h], r->first[h + 1]});
+        if (count[h] > 0 && count[h] < COUNTS && ++times[count[h]] > times[most])
+            most = count[h];
+    }
+    for (int h = 0; h < t->hosts; h++) {
+        char *family = topo_host_family(t->host[h].name);
+        if (2 * count[h] > most)
+            topo_add_group(&compute, LEVEL_RACK, family);
+        free(family);
+    }
+    int families = compute.group[LEVEL_RACK].count;
+    for (int h = 0; h < t->hosts && times[most] >= 3; h++) {
+        char *family = topo_host_family(t->host[h].name);
+        bool other = count[h] > 0 && 2 * count[h] <= most &&
+                     topo_add_group(&compute, LEVEL_RACK, family) >= families;
+        free(family);
+        for (int i = r->first[h]; i < r->first[h + 1] && other; i++)
+            if (!set[r->order[i]])
+                put(&r->t->nic[r->order[i]], NIC_UNKNOWN, SOURCE_NONE,
+                    "%d adapter%s where most hosts have %d, and another name", count[h],
+                    units_s(count[h]), most);
+    }
+    topo_free(&compute);
+    free(count);
+}
+
 void rails_uses(struct rails *r)
 {
     const struct topo *t = r->t;
@@ -188,5 +239,6 @@ void rails_uses(struct rails *r)
         set[i] = t->nic[i].use != NIC_UNKNOWN;
     for (int h = 0; h < t->hosts; h++)
         host_uses(&(struct nics){r, r->first[h], r->first[h + 1]}, set);
+    other_hosts(r, set);
     free(set);
 }

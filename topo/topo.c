@@ -2,6 +2,7 @@
 #include "topo/topo.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -159,6 +160,19 @@ int topo_find_host(const struct topo *t, const char *name)
 {
     /* Every host went through topo_add_group(), so the table is up to date. */
     return t->group[LEVEL_HOST].slots ? *name_slot((struct topo *)t, LEVEL_HOST, name) - 1 : -1;
+}
+
+char *topo_host_family(const char *name)
+{
+    char *family = mem_strdup(name), *to = family;
+
+    for (; *name; name++)
+        if (!isdigit((unsigned char)*name))
+            *to++ = *name;
+        else if (to == family || to[-1] != '#')
+            *to++ = '#';
+    *to = '\0';
+    return family;
 }
 
 int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind)

@@ -237,6 +237,8 @@ void topo_free(struct topo *t);
 
 int topo_add_host(struct topo *t, const char *name);        /* index; existing name: same index */
 int topo_find_host(const struct topo *t, const char *name); /* index or -1; O(1) */
+/* A name with '#' for each number in it: hosts of one kind are numbered.  The caller frees. */
+char *topo_host_family(const char *name);
 int topo_add_group(struct topo *t, enum level level,
                    const char *name); /* index; existing name: same index */
 int topo_add_endpoint(struct topo *t, int host,

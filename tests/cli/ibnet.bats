@@ -120,3 +120,17 @@ SwitchName=leaf02 Nodes=su1n[00-03]" ]
         [ -z "$stderr" ]
     done
 }
+
+@test "a host with a name of its own and few adapters is no compute host, and not bad" {
+    # su1n03 keeps two of its four; then it is called as a manager is.
+    cut su1n03 2 >few.net
+    sed 's/su1n03/ufm-a/' few.net >ufm.net
+    run -1 railgauge lint --ibnet few.net
+    [[ $output == *"BAD   rails     su1n03: 2 adapters in the network where 3 of the 4 hosts "* ]]
+    run -0 railgauge lint --ibnet ufm.net
+    [[ $output == *"note  rails     ufm-a: 2 adapters in the network where 3 of the 4 hosts "*"perhaps another kind of host"* ]]
+    railgauge discover -q --ibnet ufm.net -o t.json
+    [ "$(jq -r '.hosts.rows as $h | .nics.rows as $n | .ports.rows[] | select($h[$n[.[0]][0]][0] == "ufm-a") | "\(.[12]) \(.[13])"' t.json | uniq)" \
+        = "unknown 2 adapters where most hosts have 4, and another name" ]
+    [ "$(jq -r '.hosts.rows as $h | .nics.rows as $n | .ports.rows[] | select($h[$n[.[0]][0]][0] != "ufm-a") | .[12]' t.json | sort | uniq -c | xargs)" = "28 compute" ]
+}

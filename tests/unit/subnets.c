@@ -20,7 +20,9 @@
 #include "emit/export.h"
 #include "topo/claim.h"
 #include "topo/ibnet.h"
+#include "topo/lint_hosts.h"
 #include "topo/net.h"
+#include "topo/net_lint.h"
 #include "topo/slurm.h"
 #include "topo/sources.h"
 
@@ -258,6 +260,26 @@ static void check_levels(const struct plan *p, const struct topo *t)
     claim_sets_free(s, sets);
 }
 
+/* Storage hosts are no compute hosts, and lint does not call them bad; hosts that lack adapters
+ * stay what they are. */
+static void check_uses(const struct plan *p, const struct topo *t)
+{
+    struct lint l = {0};
+
+    for (int i = 0; i < t->nics; i++) {
+        bool storage = !strncmp(t->host[t->nic[i].host].name, "store", 5);
+        if ((t->nic[i].use == NIC_COMPUTE) == storage)
+            fail_msg("seed %u: %s %s is %s", p->seed, t->host[t->nic[i].host].name, t->nic[i].name,
+                     nic_use_name[t->nic[i].use]);
+    }
+    hosts_lint(&l, t);
+    net_lint(&l, t);
+    for (int i = 0; i < l.findings; i++)
+        if (l.finding[i].bad && !strncmp(l.finding[i].what, "store", 5))
+            fail_msg("seed %u: %s", p->seed, l.finding[i].text);
+    lint_free(&l);
+}
+
 /* --- exports --- */
 
 static char *exported(const struct plan *p, const struct matrix *m, const char *format,
@@ -384,6 +406,8 @@ static void subnets_are_recovered(void **state)
             struct err err;
             read_back(&t, p, path, how);
             check_levels(p, &t);
+            if (p->rails > 1 && how == HOSTS_ONLY)
+                check_uses(p, &t);
             char *saved = topo_text(&t);
             if (topo_parse(&again, saved, strlen(saved), "t.json", &err) < 0)
                 fail_msg("seed %u: %s", seed, err.text);
