@@ -77,6 +77,12 @@ static int keys_of(const struct railgauge *r, const struct exception *e, int *ke
 {
     int n = 0;
 
+    if (e->part == PART_LEAF) {
+        for (int k = 0; k < r->m.topo.endpoints; k++)
+            if (matrix_touches(&r->m, e, k))
+                key[n++] = k;
+        return n;
+    }
     if (e->part == PART_HOST) {
         for (int k = r->first[e->a]; k < r->first[e->a + 1]; k++)
             key[n++] = r->device[k];
@@ -96,7 +102,8 @@ static void compile_lists(struct railgauge *r, struct lists *l, int items, bool 
     l->start = mem_calloc((size_t)items + 2, sizeof(*l->start));
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < m->exceptions; i++) {
-            if ((m->exception[i].part == PART_RACK_PAIR) != racks)
+            enum part part = m->exception[i].part;
+            if ((part == PART_RACK_PAIR || part == PART_RACK_UPLINKS) != racks)
                 continue;
             int n = keys_of(r, &m->exception[i], key);
             for (int k = 0; k < n; k++)
@@ -327,6 +334,7 @@ double railgauge_pair(const struct railgauge *r, int src, int dst, size_t bytes)
     slow_down(r, &r->by_endpoint, src, src, dst, tier, &factor, &add);
     slow_down(r, &r->by_endpoint, dst, src, dst, tier, &factor, &add);
     slow_down(r, &r->by_rack, a->place.at[LEVEL_RACK], src, dst, tier, &factor, &add);
+    slow_down(r, &r->by_rack, b->place.at[LEVEL_RACK], src, dst, tier, &factor, &add);
     if (factor >= 1)
         return look_up(r->grid + (size_t)tier * CELLS, size) + add;
     return matrix_tier_time(&r->m.tier[tier], size, factor) + add;

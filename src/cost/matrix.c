@@ -11,7 +11,8 @@
 
 const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
 const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
-const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair", "pair"};
+const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair",
+                                           "pair",     "leaf", "rack_uplinks"};
 const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
 
 void matrix_init(struct matrix *m)
@@ -73,6 +74,16 @@ static const char *endpoint_text(const struct topo *t, int id, char buf[96])
     return buf;
 }
 
+/* Does it concern only what leaves its leaf? */
+static bool beyond_leaf(const struct matrix *m, const struct exception *e)
+{
+    bool leaves = false;
+
+    for (int i = 0; i < m->tiers; i++)
+        leaves = leaves || m->tier[i].rule.same & 1u << LEVEL_LEAF;
+    return leaves && e->tier >= 0 && !(m->tier[e->tier].rule.same & 1u << LEVEL_LEAF);
+}
+
 char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256])
 {
     static const char *const side[SIDE_COUNT] = {"", ", sending", ", receiving"};
@@ -90,6 +101,14 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
     case PART_RACK_PAIR:
         snprintf(buf, 256, "racks %.100s %s %.100s", t->group[LEVEL_RACK].name[e->a], arrow,
                  t->group[LEVEL_RACK].name[e->b]);
+        break;
+    case PART_LEAF:
+        snprintf(buf, 256, "%s %.100s%s", beyond_leaf(m, e) ? "uplinks of leaf" : "leaf",
+                 t->group[LEVEL_LEAF].name[e->a], side[e->side]);
+        break;
+    case PART_RACK_UPLINKS:
+        snprintf(buf, 256, "uplinks of rack %.100s%s", t->group[LEVEL_RACK].name[e->a],
+                 side[e->side]);
         break;
     default:
         snprintf(buf, 256, "pair %s %s %s", endpoint_text(t, e->a, a), arrow,
@@ -126,8 +145,30 @@ bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, 
         return touches(e, s[LEVEL_HOST], d[LEVEL_HOST]);
     case PART_RACK_PAIR:
         return joins(e, s[LEVEL_RACK], d[LEVEL_RACK]);
+    case PART_LEAF:
+        return touches(e, s[LEVEL_LEAF], d[LEVEL_LEAF]);
+    case PART_RACK_UPLINKS:
+        return s[LEVEL_RACK] >= 0 && d[LEVEL_RACK] >= 0 && s[LEVEL_RACK] != d[LEVEL_RACK] &&
+               touches(e, s[LEVEL_RACK], d[LEVEL_RACK]);
     default:
         return joins(e, src, dst);
+    }
+}
+
+bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint)
+{
+    const int *at = m->topo.endpoint[endpoint].place.at;
+
+    switch (e->part) {
+    case PART_HOST:
+        return at[LEVEL_HOST] == e->a;
+    case PART_LEAF:
+        return at[LEVEL_LEAF] == e->a;
+    case PART_RACK_PAIR:
+    case PART_RACK_UPLINKS:
+        return at[LEVEL_RACK] == e->a || (e->b >= 0 && at[LEVEL_RACK] == e->b);
+    default:
+        return endpoint == e->a || endpoint == e->b;
     }
 }
 

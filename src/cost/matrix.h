@@ -3,7 +3,7 @@
  * exceptions, not with pairs.
  *
  * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it
- * crosses (endpoint NIC tx/rx, host, rack pair, pair).  See matrix_pair(). */
+ * crosses (endpoint NIC tx/rx, host, leaf, rack pair, rack's uplinks, pair).  See matrix_pair(). */
 #ifndef RG_MATRIX_H
 #define RG_MATRIX_H
 
@@ -77,7 +77,17 @@ struct ep_curve {
     char *source;
 };
 
-enum part { PART_ENDPOINT, PART_HOST, PART_RACK_PAIR, PART_PAIR, PART_COUNT };
+/* A leaf: all that its endpoints send and receive over it, its uplinks where the tier is one beyond
+ * the leaf.  Rack uplinks: what passes between a rack and all others. */
+enum part {
+    PART_ENDPOINT,
+    PART_HOST,
+    PART_RACK_PAIR,
+    PART_PAIR,
+    PART_LEAF,
+    PART_RACK_UPLINKS,
+    PART_COUNT
+};
 extern const char *const part_name[PART_COUNT];
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
@@ -88,7 +98,7 @@ extern const char *const side_name[SIDE_COUNT];
 struct exception {
     enum part part;
     enum side side;
-    int a, b;         /* endpoint, host, rack or endpoint pair; b = -1 for single parts */
+    int a, b;         /* endpoint, host, leaf, rack or endpoint pair; b = -1 for single parts */
     int tier;         /* tier concerned, -1: every tier that crosses NICs; every tier when dead */
     double factor;    /* bandwidth, 1 = as the tier */
     double alpha_add; /* s, added one way */
@@ -168,6 +178,8 @@ void matrix_blame(const struct matrix *m, struct cost *out);
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
 /* Does src -> dst, a pair of this tier, cross the part of e? */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
+/* Is this endpoint in the part, or at one end of it? */
+bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint);
 /* Seconds of a pair of this tier at that factor, without added latency. */
 double matrix_tier_time(const struct tier *t, double bytes, double factor);
 /* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to

@@ -202,9 +202,10 @@ static int unpack_collective(struct collective *c, json_t *value, const char *wh
 /* How many things of this kind there are to point at. */
 static int part_limit(const struct matrix *m, enum part part)
 {
-    return part == PART_HOST        ? m->topo.hosts
-           : part == PART_RACK_PAIR ? m->topo.group[LEVEL_RACK].count
-                                    : m->topo.endpoints;
+    return part == PART_HOST                                     ? m->topo.hosts
+           : part == PART_LEAF                                   ? m->topo.group[LEVEL_LEAF].count
+           : part == PART_RACK_PAIR || part == PART_RACK_UPLINKS ? m->topo.group[LEVEL_RACK].count
+                                                                 : m->topo.endpoints;
 }
 
 static int unpack_exception(struct matrix *m, struct exception *e, json_t *value, const char *where,

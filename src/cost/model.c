@@ -58,6 +58,14 @@ static bool has_at(const struct matrix *m, const int *ids, int n, enum level lev
     return false;
 }
 
+static bool all_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
+{
+    for (int i = 0; i < n; i++)
+        if (m->topo.endpoint[ids[i]].place.at[level] != at)
+            return false;
+    return true;
+}
+
 /* Do a and b follow each other in the ring? */
 static bool neighbours(const int *ids, int n, int a, int b)
 {
@@ -77,6 +85,10 @@ static bool member(const struct matrix *m, const struct exception *e, const int 
         return has_at(m, ids, n, LEVEL_HOST, e->a);
     case PART_RACK_PAIR:
         return has_at(m, ids, n, LEVEL_RACK, e->a) && has_at(m, ids, n, LEVEL_RACK, e->b);
+    case PART_LEAF:
+        return has_at(m, ids, n, LEVEL_LEAF, e->a);
+    case PART_RACK_UPLINKS:
+        return has_at(m, ids, n, LEVEL_RACK, e->a) && !all_at(m, ids, n, LEVEL_RACK, e->a);
     default: /* a ring touches neighbours only */
         return op == OP_ALL_TO_ALL ? has(ids, n, e->a) && has(ids, n, e->b)
                                    : neighbours(ids, n, e->a, e->b);

@@ -28,5 +28,7 @@ void parts_broken(struct fit *f);
 /* One cause in several tiers: the same factor in all that cross NICs becomes one exception; a tier
  * with a factor of its own (a NIC slower than a trunk that is slow itself) keeps it. */
 void parts_tiers(struct fit *f, double tolerance);
+/* One cause above many parts: their leaf, or the uplinks of their rack. */
+void parts_common(struct fit *f, double tolerance);
 
 #endif

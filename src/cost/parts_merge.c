@@ -216,6 +216,7 @@ void parts_merge(struct fit *f, double tolerance)
     merge_sides(f, tolerance);
     widen_sides(f);
     parts_tiers(f, tolerance);
+    parts_common(f, tolerance);
     merge_hosts(f, tolerance);
 }
 

@@ -5,17 +5,17 @@
 
 bool parts_pass(const struct topo *t, const struct exception *e, const struct sample *s)
 {
-    int x = s->src, y = s->dst;
+    enum level level = e->part == PART_HOST   ? LEVEL_HOST
+                       : e->part == PART_LEAF ? LEVEL_LEAF
+                                              : LEVEL_RACK;
+    bool single = e->part == PART_ENDPOINT || e->part == PART_PAIR;
+    int x = single ? s->src : t->endpoint[s->src].place.at[level],
+        y = single ? s->dst : t->endpoint[s->dst].place.at[level];
 
-    if (e->part == PART_RACK_PAIR) {
-        x = t->endpoint[s->src].place.at[LEVEL_RACK];
-        y = t->endpoint[s->dst].place.at[LEVEL_RACK];
+    if (e->b >= 0)
         return (x == e->a && y == e->b) || (x == e->b && y == e->a);
-    }
-    if (e->part == PART_HOST) {
-        x = t->endpoint[s->src].place.at[LEVEL_HOST];
-        y = t->endpoint[s->dst].place.at[LEVEL_HOST];
-    }
+    if (e->part == PART_RACK_UPLINKS && (x == y || x < 0 || y < 0))
+        return false;
     return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
 }
 

@@ -48,6 +48,13 @@ static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct ex
         plot_text(b, group_name(t, LEVEL_RACK, e->b), 11);
         snprintf(buf, PLOT_TEXT, "%.50s × %.50s", a, b);
         return;
+    case PART_LEAF:
+        plot_text(buf, group_name(t, LEVEL_LEAF, e->a), NAME_CHARS);
+        return;
+    case PART_RACK_UPLINKS:
+        plot_text(a, group_name(t, LEVEL_RACK, e->a), 11);
+        snprintf(buf, PLOT_TEXT, "%.50s × all", a);
+        return;
     default:
         endpoint_text(a, t, e->a, 11);
         endpoint_text(b, t, e->b, 11);
@@ -61,7 +68,9 @@ static bool belongs(const struct topo *t, const struct exception *e, int id)
 
     if (e->part == PART_HOST)
         return at[LEVEL_HOST] == e->a;
-    if (e->part == PART_RACK_PAIR)
+    if (e->part == PART_LEAF)
+        return at[LEVEL_LEAF] == e->a;
+    if (e->part == PART_RACK_PAIR || e->part == PART_RACK_UPLINKS)
         return at[LEVEL_RACK] == e->a;
     return id == e->a;
 }

@@ -18,18 +18,6 @@ enum quantity quantity_find(const char *name, enum quantity otherwise)
     return otherwise;
 }
 
-static bool touches(const struct exception *e, const struct place *p, int id)
-{
-    switch (e->part) {
-    case PART_HOST:
-        return p->at[LEVEL_HOST] == e->a;
-    case PART_RACK_PAIR:
-        return p->at[LEVEL_RACK] == e->a || p->at[LEVEL_RACK] == e->b;
-    default:
-        return id == e->a || (e->part == PART_PAIR && id == e->b);
-    }
-}
-
 void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity, double bytes)
 {
     *q = (struct quote){.m = m, .quantity = quantity};
@@ -39,7 +27,7 @@ void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity,
         q->sec[t] = matrix_tier_time(&m->tier[t], q->bytes, 1);
     for (int i = 0; i < m->exceptions; i++)
         for (int id = 0; id < m->topo.endpoints; id++)
-            q->odd[id] |= touches(&m->exception[i], &m->topo.endpoint[id].place, id);
+            q->odd[id] |= matrix_touches(m, &m->exception[i], id);
 }
 
 void quote_free(struct quote *q)

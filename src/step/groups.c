@@ -29,20 +29,6 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static bool touches(const struct matrix *m, const struct exception *x, int endpoint)
-{
-    const struct place *p = &m->topo.endpoint[endpoint].place;
-
-    switch (x->part) {
-    case PART_HOST:
-        return p->at[LEVEL_HOST] == x->a;
-    case PART_RACK_PAIR:
-        return p->at[LEVEL_RACK] == x->a || p->at[LEVEL_RACK] == x->b;
-    default:
-        return endpoint == x->a || endpoint == x->b;
-    }
-}
-
 uint64_t *places_marks(const struct matrix *m)
 {
     uint64_t *mark = mem_calloc((size_t)m->topo.endpoints, sizeof(*mark));
@@ -55,7 +41,7 @@ uint64_t *places_marks(const struct matrix *m)
             if (ends[e] >= 0 && ends[e] < m->topo.endpoints)
                 mark[ends[e]] += mix((uint64_t)i + 1000);
         for (int e = 0; !single && e < m->topo.endpoints; e++)
-            if (touches(m, x, e))
+            if (matrix_touches(m, x, e))
                 mark[e] += mix((uint64_t)i + 1000);
     }
     return mark;

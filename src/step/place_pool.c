@@ -23,12 +23,16 @@ static bool is_pair_of(const struct exception *x, int rack)
     return x->part == PART_RACK_PAIR && (x->a == rack || x->b == rack);
 }
 
-/* Racks without which no slow pair of racks is left: again and again the one in most of them. */
+/* Racks with slow uplinks, and those without which no slow pair of racks is left: again and again
+ * the one in most of them. */
 static bool *racks_to_avoid(const struct matrix *m)
 {
     int racks = m->topo.group[LEVEL_RACK].count, most = 1;
     bool *avoid = mem_calloc((size_t)racks + 1, sizeof(bool));
 
+    for (int i = 0; i < m->exceptions; i++)
+        if (m->exception[i].part == PART_RACK_UPLINKS)
+            avoid[m->exception[i].a] = true;
     while (most > 0) {
         int worst = 0;
         most = 0;
@@ -47,7 +51,8 @@ static bool *racks_to_avoid(const struct matrix *m)
     return avoid;
 }
 
-/* Hosts that some exception makes slower than others: its own, its endpoints', a pair's two. */
+/* Hosts that some exception makes slower than others: its own, its endpoints', a leaf's, a pair's
+ * two. */
 static void mark_slow(struct pool *p)
 {
     const struct matrix *m = p->matrix;
@@ -55,11 +60,15 @@ static void mark_slow(struct pool *p)
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *x = &m->exception[i];
+        bool ends_told = x->part == PART_ENDPOINT || x->part == PART_PAIR;
         int ends[2] = {x->a, x->b};
+        for (int e = 0; x->part == PART_LEAF && e < m->topo.endpoints; e++)
+            if (matrix_touches(m, x, e))
+                slow[m->topo.endpoint[e].place.at[LEVEL_HOST]] = true;
         for (int e = 0; e < 2; e++)
             if (x->part == PART_HOST && ends[e] >= 0)
                 slow[ends[e]] = true;
-            else if (x->part != PART_RACK_PAIR && ends[e] >= 0)
+            else if (ends_told && ends[e] >= 0)
                 slow[m->topo.endpoint[ends[e]].place.at[LEVEL_HOST]] = true;
     }
     bool *avoid = racks_to_avoid(m);

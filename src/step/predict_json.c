@@ -10,7 +10,7 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
 {
     const struct exception *x = &m->exception[exception];
     const struct topo *t = &m->topo;
-    char what[160];
+    char what[160], part[256];
 
     switch (x->part) {
     case PART_ENDPOINT: {
@@ -25,6 +25,11 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
     case PART_RACK_PAIR:
         snprintf(what, sizeof(what), "racks %s and %s", t->group[LEVEL_RACK].name[x->a],
                  t->group[LEVEL_RACK].name[x->b]);
+        break;
+    case PART_LEAF:
+    case PART_RACK_UPLINKS:
+        matrix_part(m, x, part);
+        snprintf(what, sizeof(what), "%.159s", part);
         break;
     default:
         snprintf(what, sizeof(what), "endpoints %d and %d", x->a, x->b);
