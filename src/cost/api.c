@@ -77,7 +77,7 @@ static int keys_of(const struct railgauge *r, const struct exception *e, int *ke
 {
     int n = 0;
 
-    if (e->part == PART_LEAF) {
+    if (e->part == PART_LEAF || e->part == PART_RACK) {
         for (int k = 0; k < r->m.topo.endpoints; k++)
             if (matrix_touches(&r->m, e, k))
                 key[n++] = k;

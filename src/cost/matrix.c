@@ -11,8 +11,8 @@
 
 const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
 const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
-const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair",
-                                           "pair",     "leaf", "rack_uplinks"};
+const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair",   "pair",
+                                           "leaf",     "rack", "rack_uplinks"};
 const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
 
 void matrix_init(struct matrix *m)
@@ -106,9 +106,10 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
         snprintf(buf, 256, "%s %.100s%s", beyond_leaf(m, e) ? "uplinks of leaf" : "leaf",
                  t->group[LEVEL_LEAF].name[e->a], side[e->side]);
         break;
+    case PART_RACK:
     case PART_RACK_UPLINKS:
-        snprintf(buf, 256, "uplinks of rack %.100s%s", t->group[LEVEL_RACK].name[e->a],
-                 side[e->side]);
+        snprintf(buf, 256, "%srack %.100s%s", e->part == PART_RACK ? "" : "uplinks of ",
+                 t->group[LEVEL_RACK].name[e->a], side[e->side]);
         break;
     default:
         snprintf(buf, 256, "pair %s %s %s", endpoint_text(t, e->a, a), arrow,
@@ -147,6 +148,8 @@ bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, 
         return joins(e, s[LEVEL_RACK], d[LEVEL_RACK]);
     case PART_LEAF:
         return touches(e, s[LEVEL_LEAF], d[LEVEL_LEAF]);
+    case PART_RACK:
+        return touches(e, s[LEVEL_RACK], d[LEVEL_RACK]);
     case PART_RACK_UPLINKS:
         return s[LEVEL_RACK] >= 0 && d[LEVEL_RACK] >= 0 && s[LEVEL_RACK] != d[LEVEL_RACK] &&
                touches(e, s[LEVEL_RACK], d[LEVEL_RACK]);
@@ -164,6 +167,7 @@ bool matrix_touches(const struct matrix *m, const struct exception *e, int endpo
         return at[LEVEL_HOST] == e->a;
     case PART_LEAF:
         return at[LEVEL_LEAF] == e->a;
+    case PART_RACK:
     case PART_RACK_PAIR:
     case PART_RACK_UPLINKS:
         return at[LEVEL_RACK] == e->a || (e->b >= 0 && at[LEVEL_RACK] == e->b);

@@ -3,7 +3,8 @@
  * exceptions, not with pairs.
  *
  * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it
- * crosses (endpoint NIC tx/rx, host, leaf, rack pair, rack's uplinks, pair).  See matrix_pair(). */
+ * crosses (endpoint NIC tx/rx, host, leaf, rack, rack pair, a rack's uplinks, pair).  See
+ * matrix_pair(). */
 #ifndef RG_MATRIX_H
 #define RG_MATRIX_H
 
@@ -77,14 +78,15 @@ struct ep_curve {
     char *source;
 };
 
-/* A leaf: all that its endpoints send and receive over it, its uplinks where the tier is one beyond
- * the leaf.  Rack uplinks: what passes between a rack and all others. */
+/* A leaf or a rack: all that its endpoints send and receive; of a leaf the uplinks, where the tier
+ * is one beyond it.  Rack uplinks: what passes between a rack and all others. */
 enum part {
     PART_ENDPOINT,
     PART_HOST,
     PART_RACK_PAIR,
     PART_PAIR,
     PART_LEAF,
+    PART_RACK,
     PART_RACK_UPLINKS,
     PART_COUNT
 };

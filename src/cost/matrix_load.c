@@ -202,10 +202,18 @@ static int unpack_collective(struct collective *c, json_t *value, const char *wh
 /* How many things of this kind there are to point at. */
 static int part_limit(const struct matrix *m, enum part part)
 {
-    return part == PART_HOST                                     ? m->topo.hosts
-           : part == PART_LEAF                                   ? m->topo.group[LEVEL_LEAF].count
-           : part == PART_RACK_PAIR || part == PART_RACK_UPLINKS ? m->topo.group[LEVEL_RACK].count
-                                                                 : m->topo.endpoints;
+    switch (part) {
+    case PART_HOST:
+        return m->topo.hosts;
+    case PART_LEAF:
+        return m->topo.group[LEVEL_LEAF].count;
+    case PART_RACK:
+    case PART_RACK_PAIR:
+    case PART_RACK_UPLINKS:
+        return m->topo.group[LEVEL_RACK].count;
+    default:
+        return m->topo.endpoints;
+    }
 }
 
 static int unpack_exception(struct matrix *m, struct exception *e, json_t *value, const char *where,

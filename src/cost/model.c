@@ -87,6 +87,8 @@ static bool member(const struct matrix *m, const struct exception *e, const int 
         return has_at(m, ids, n, LEVEL_RACK, e->a) && has_at(m, ids, n, LEVEL_RACK, e->b);
     case PART_LEAF:
         return has_at(m, ids, n, LEVEL_LEAF, e->a);
+    case PART_RACK:
+        return has_at(m, ids, n, LEVEL_RACK, e->a);
     case PART_RACK_UPLINKS:
         return has_at(m, ids, n, LEVEL_RACK, e->a) && !all_at(m, ids, n, LEVEL_RACK, e->a);
     default: /* a ring touches neighbours only */

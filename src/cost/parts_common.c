@@ -235,6 +235,55 @@ static void merge_rack_pairs(struct fit *f, struct cause *c, double tolerance)
     free(into);
 }
 
+/* A rack is its leaf where the leaf has no other endpoints. */
+static void name_whole(const struct matrix *m, struct exception *e)
+{
+    int leaf = -2, rack = e->a;
+
+    for (int i = 0; i < m->topo.endpoints; i++) {
+        const int *at = m->topo.endpoint[i].place.at;
+        if (at[LEVEL_RACK] == rack)
+            leaf = leaf == -2 || leaf == at[LEVEL_LEAF] ? at[LEVEL_LEAF] : -1;
+    }
+    for (int i = 0; i < m->topo.endpoints && leaf >= 0; i++)
+        if (m->topo.endpoint[i].place.at[LEVEL_LEAF] == leaf &&
+            m->topo.endpoint[i].place.at[LEVEL_RACK] != rack)
+            leaf = -1;
+    e->part = leaf >= 0 ? PART_LEAF : PART_RACK;
+    e->a = leaf >= 0 ? leaf : rack;
+}
+
+/* Where pairs within a rack with slow uplinks are as slow, it is all of the rack. */
+static void widen_uplinks(struct fit *f, double tolerance)
+{
+    struct matrix *m = f->m;
+    int *into = parts_identity(m);
+
+    for (int k = 0; k < m->exceptions; k++) {
+        struct exception *e = &m->exception[k], nic = {.factor = e->factor, .tier = -1};
+        struct cause c = {NULL, 0, NULL};
+        if (e->part != PART_RACK_UPLINKS)
+            continue;
+        struct exception own = {.factor = inside(f, &nic, LEVEL_RACK, e->a)};
+        if (isnan(own.factor) || !parts_alike(e, &own, tolerance))
+            continue;
+        MEM_PUSH(c.index, c.n) = k;
+        for (int i = 0; i < m->exceptions; i++)
+            if (m->exception[i].part == PART_ENDPOINT &&
+                parts_alike(e, &m->exception[i], tolerance) &&
+                m->topo.endpoint[m->exception[i].a].place.at[LEVEL_RACK] == e->a)
+                MEM_PUSH(c.index, c.n) = i;
+        struct exception whole = *e;
+        whole.tier = -1;
+        whole.side = SIDE_BOTH;
+        name_whole(m, &whole);
+        fold(f, &c, whole, into);
+        free(c.index);
+    }
+    parts_keep(m, f, into);
+    free(into);
+}
+
 void parts_common(struct fit *f, double tolerance)
 {
     struct cause c = {.index = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*c.index)),
@@ -242,7 +291,9 @@ void parts_common(struct fit *f, double tolerance)
 
     merge_rack_pairs(f, &c, tolerance);
     merge_groups(f, &c, PART_RACK_UPLINKS, tolerance);
+    widen_uplinks(f, tolerance);
     merge_groups(f, &c, PART_LEAF, tolerance);
+    merge_groups(f, &c, PART_RACK, tolerance);
     free(c.index);
     free(c.v);
 }

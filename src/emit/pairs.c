@@ -46,7 +46,8 @@ static void mark_special(struct pairs *ps)
     ps->special = mem_calloc((size_t)ps->n, sizeof(bool));
     for (int i = 0; i < ps->m->exceptions; i++) {
         const struct exception *e = &ps->m->exception[i];
-        for (int id = 0; (e->part == PART_HOST || e->part == PART_LEAF) && id < ps->n; id++)
+        bool whole = e->part == PART_HOST || e->part == PART_LEAF || e->part == PART_RACK;
+        for (int id = 0; whole && id < ps->n; id++)
             if (matrix_touches(ps->m, e, id))
                 ps->special[id] = true;
         if (e->part != PART_ENDPOINT && e->part != PART_PAIR)

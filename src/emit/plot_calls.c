@@ -51,6 +51,9 @@ static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct ex
     case PART_LEAF:
         plot_text(buf, group_name(t, LEVEL_LEAF, e->a), NAME_CHARS);
         return;
+    case PART_RACK:
+        plot_text(buf, group_name(t, LEVEL_RACK, e->a), NAME_CHARS);
+        return;
     case PART_RACK_UPLINKS:
         plot_text(a, group_name(t, LEVEL_RACK, e->a), 11);
         snprintf(buf, PLOT_TEXT, "%.50s × all", a);
@@ -62,17 +65,13 @@ static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct ex
     }
 }
 
-static bool belongs(const struct topo *t, const struct exception *e, int id)
+/* Of a pair the rows are those of its first end. */
+static bool belongs(const struct matrix *m, const struct exception *e, int id)
 {
-    const int *at = t->endpoint[id].place.at;
+    struct exception first = *e;
 
-    if (e->part == PART_HOST)
-        return at[LEVEL_HOST] == e->a;
-    if (e->part == PART_LEAF)
-        return at[LEVEL_LEAF] == e->a;
-    if (e->part == PART_RACK_PAIR || e->part == PART_RACK_UPLINKS)
-        return at[LEVEL_RACK] == e->a;
-    return id == e->a;
+    first.b = -1;
+    return matrix_touches(m, &first, id);
 }
 
 /* The middle of the rows that the part has. */
@@ -82,7 +81,7 @@ static double part_place(const struct pairs *ps, const struct exception *e, int 
     int n = 0;
 
     for (int id = 0; id < ps->n; id++)
-        if (belongs(&ps->m->topo, e, id)) {
+        if (belongs(ps->m, e, id)) {
             sum += ps->place[id];
             n++;
         }

@@ -23,7 +23,7 @@ struct crowds {
     int count;
 };
 
-/* No exception is of the host, of an endpoint of it or of their leaf. */
+/* No exception is of the host, of an endpoint of it or of their leaf or rack. */
 static void find_healthy(const struct search *s, bool *good)
 {
     const struct matrix *m = &s->job->matrix;
@@ -33,8 +33,8 @@ static void find_healthy(const struct search *s, bool *good)
         const struct exception *e = &m->exception[i];
         if (e->part == PART_HOST)
             bad[e->a] = true;
-        for (int id = 0; e->part == PART_LEAF && id < m->topo.endpoints; id++)
-            if (matrix_touches(m, e, id))
+        for (int id = 0; id < m->topo.endpoints; id++)
+            if ((e->part == PART_LEAF || e->part == PART_RACK) && matrix_touches(m, e, id))
                 bad[m->topo.endpoint[id].place.at[LEVEL_HOST]] = true;
         if (e->part == PART_ENDPOINT)
             bad[m->topo.endpoint[e->a].place.at[LEVEL_HOST]] = true;

@@ -62,8 +62,8 @@ static void mark_slow(struct pool *p)
         const struct exception *x = &m->exception[i];
         bool ends_told = x->part == PART_ENDPOINT || x->part == PART_PAIR;
         int ends[2] = {x->a, x->b};
-        for (int e = 0; x->part == PART_LEAF && e < m->topo.endpoints; e++)
-            if (matrix_touches(m, x, e))
+        for (int e = 0; e < m->topo.endpoints; e++)
+            if ((x->part == PART_LEAF || x->part == PART_RACK) && matrix_touches(m, x, e))
                 slow[m->topo.endpoint[e].place.at[LEVEL_HOST]] = true;
         for (int e = 0; e < 2; e++)
             if (x->part == PART_HOST && ends[e] >= 0)

@@ -27,6 +27,7 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
                  t->group[LEVEL_RACK].name[x->b]);
         break;
     case PART_LEAF:
+    case PART_RACK:
     case PART_RACK_UPLINKS:
         matrix_part(m, x, part);
         snprintf(what, sizeof(what), "%.159s", part);

@@ -30,6 +30,7 @@ struct scene {
     struct fabric fabric;
     struct topo truth, seen;
     double noise, slower, narrower; /* fabric against rail: latency, bandwidth */
+    struct sim sim;
     struct matrix matrix;
 };
 
@@ -65,7 +66,6 @@ static void shape(struct scene *s, struct rng *rng)
 static void campaign(struct scene *s)
 {
     char path[] = "/tmp/rg-tiers-XXXXXX";
-    struct sim sim = {.fabric = &s->fabric, .truth = &s->truth, .noise = s->noise, .seed = s->seed};
     struct measure_opts mo;
     struct plan_opts po;
     struct fit_opts fo;
@@ -81,7 +81,7 @@ static void campaign(struct scene *s)
     po.factor = 64;
     po.seed = s->seed;
     assert_int_equal(plan_make(&plan, &s->seen, &po, &err), 0);
-    world_solo.ctx = &sim;
+    world_solo.ctx = &s->sim;
     measure_defaults(&mo);
     assert_int_equal(points_open(&log, path, plan_crc(&plan), s->seen.endpoints, "sim", &err), 0);
     if (measure_plan(&world_solo, transport_find("sim"), &s->seen, &plan, &mo, log, &err) < 0)
@@ -109,12 +109,14 @@ static void open_scene(struct scene *s, unsigned seed)
     s->narrower = rng_below(&rng, 2) ? between(&rng, 1, 16) : 1;
     assert_int_equal(fabric_load(&s->fabric, "hgx-h100", &err), 0);
     shape(s, &rng);
-    campaign(s);
+    s->sim =
+        (struct sim){.fabric = &s->fabric, .truth = &s->truth, .noise = s->noise, .seed = s->seed};
 }
 
 static void close_scene(struct scene *s)
 {
     matrix_free(&s->matrix);
+    sim_free(&s->sim);
     topo_free(&s->truth);
     topo_free(&s->seen);
     fabric_free(&s->fabric);
@@ -161,7 +163,6 @@ static void tiers_are_truth(const struct scene *s)
 
 static void prices_are_truth(const struct scene *s)
 {
-    const struct sim sim = {.fabric = &s->fabric, .truth = &s->truth};
     struct cost c;
 
     for (int a = 0; a < s->truth.endpoints; a++)
@@ -170,7 +171,7 @@ static void prices_are_truth(const struct scene *s)
                 continue;
             for (int large = 0; large < 2; large++) {
                 double bytes = large ? LARGE : 8;
-                double want = sim_pair(&sim, OP_PAIR_LATENCY, a, b, bytes, 1);
+                double want = sim_pair(&s->sim, OP_PAIR_LATENCY, a, b, bytes, 1);
                 matrix_pair(&s->matrix, a, b, bytes, &c);
                 if (!(fabs(c.sec / want - 1) < s->noise))
                     wrong(s, large ? "64 MiB" : "8 B", a, b, c.sec, want);
@@ -178,14 +179,20 @@ static void prices_are_truth(const struct scene *s)
         }
 }
 
+static unsigned first_seed(void)
+{
+    const char *text = getenv("RG_SEED");
+
+    return text ? (unsigned)strtoul(text, NULL, 10) : 1;
+}
+
 static void random_fabrics_are_found_and_priced(void **state)
 {
-    unsigned first = getenv("RG_SEED") ? (unsigned)atoi(getenv("RG_SEED")) : 1;
-
     (void)state;
-    for (unsigned seed = first; seed < first + (getenv("RG_SEEDS") ? atoi(getenv("RG_SEEDS")) : SEEDS); seed++) {
+    for (unsigned seed = first_seed(); seed < first_seed() + SEEDS; seed++) {
         struct scene s;
         open_scene(&s, seed);
+        campaign(&s);
         tiers_are_truth(&s);
         prices_are_truth(&s);
         assert_int_equal(s.matrix.exceptions, 0);
@@ -193,10 +200,106 @@ static void random_fabrics_are_found_and_priced(void **state)
     }
 }
 
+/* --- one cause, one line --- */
+
+static void fault(struct scene *s, const char *kind, int a, int b)
+{
+    char text[64];
+    struct err err;
+
+    if (b < 0)
+        snprintf(text, sizeof(text), "%s=%d:0.5", kind, a);
+    else
+        snprintf(text, sizeof(text), "%s=%d-%d:0.5", kind, a, b);
+    if (sim_fault(&s->sim, text, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void is_one(const struct scene *s, const char *what, enum part part, int at)
+{
+    const struct matrix *m = &s->matrix;
+    char text[256];
+
+    if (m->exceptions == 1 && m->exception[0].part == part && m->exception[0].a == at)
+        return;
+    for (int i = 0; i < m->findings; i++)
+        print_message("%s: %s\n", m->finding[i].kind, m->finding[i].text);
+    for (int i = 0; i < m->exceptions; i++)
+        print_message("%s: %s\n", matrix_part(m, &m->exception[i], text), m->exception[i].why);
+    fail_msg("seed %u, %s, %d hosts of %d, noise %.1f %%, latency x %.2f, bandwidth / %.2f, %s: %d "
+             "lines",
+             s->seed, wiring_name[s->wiring], s->truth.hosts, s->fabric.gpus_per_host,
+             100 * s->noise, s->slower, s->narrower, what, m->exceptions);
+}
+
+/* The campaign is told of the fabric. */
+static void tell(struct scene *s)
+{
+    topo_free(&s->seen);
+    topo_copy(&s->seen, &s->truth);
+}
+
+static void slow_leaf(unsigned seed, bool told)
+{
+    struct scene s;
+
+    open_scene(&s, seed);
+    int at = s.truth.endpoint[s.truth.endpoints - 1].place.at[LEVEL_LEAF];
+    for (int i = 0; i < s.truth.endpoints; i++)
+        if (s.truth.endpoint[i].place.at[LEVEL_LEAF] == at)
+            fault(&s, "slow-nic", i, -1);
+    if (told)
+        tell(&s);
+    campaign(&s);
+    is_one(&s, "a slow leaf", !told && s.wiring == RACKS ? PART_RACK : PART_LEAF, at);
+    prices_are_truth(&s);
+    close_scene(&s);
+}
+
+static void slow_uplinks(unsigned seed, bool told)
+{
+    struct scene s;
+
+    open_scene(&s, seed);
+    int racks = s.truth.group[LEVEL_RACK].count;
+    for (int r = 0; r < racks; r++)
+        if (r != 1)
+            fault(&s, "slow-racks", 1, r);
+    if (told)
+        tell(&s);
+    campaign(&s);
+    if (racks > 2)
+        is_one(&s, "slow uplinks", PART_RACK_UPLINKS, 1);
+    else /* all that there is between racks: the tier itself */
+        assert_int_equal(s.matrix.exceptions, 0);
+    prices_are_truth(&s);
+    close_scene(&s);
+}
+
+static void a_slow_leaf_is_one_line(void **state)
+{
+    (void)state;
+    for (unsigned seed = first_seed(); seed < first_seed() + 10; seed++)
+        for (int told = 0; told < 2; told++)
+            if (seed % WIRINGS >= RACKS && seed % WIRINGS <= RAIL_BLOCKS)
+                slow_leaf(seed, told);
+}
+
+static void slow_uplinks_are_one_line_and_no_boundary(void **state)
+{
+    (void)state;
+    for (unsigned seed = first_seed(); seed < first_seed() + 20; seed++)
+        for (int told = 0; told < 2; told++)
+            if (seed % WIRINGS == RACKS)
+                slow_uplinks(seed, told);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_fabrics_are_found_and_priced),
+        cmocka_unit_test(a_slow_leaf_is_one_line),
+        cmocka_unit_test(slow_uplinks_are_one_line_and_no_boundary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
