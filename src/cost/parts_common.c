@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* parts_common.c - many exceptions with one cause above them: a leaf, the uplinks of a rack.
  *
- * All that hangs on a leaf or leaves a rack is as slow: two in three of those that were measured
- * say so with like factors, and nobody there is fine. */
+ * All that hangs on a leaf or leaves a rack is as slow: several of its endpoints were blamed with
+ * like factors, and nobody else there is fine; or two in three of a rack's pairs with others.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +13,9 @@
 
 enum { LEAF_MIN = 3, RACKS_MIN = 2 };
 
-static const double most = 2. / 3;
+static const double most = 2. / 3;   /* of a rack's partners */
+static const double blamed = 1. / 3; /* of a group's endpoints, the others being behind them */
+static const double likeness = 0.1;  /* of factors */
 
 /* Candidates for one part: exceptions that it would explain. */
 struct cause {
@@ -48,6 +51,35 @@ static void common(const struct cause *c, const struct matrix *m, struct excepti
     }
 }
 
+static bool concerns(const struct fit *f, const struct exception *e, const struct sample *s)
+{
+    return e->tier >= 0 ? s->tier == e->tier : f->m->tier[s->tier].nic;
+}
+
+/* Others that met hardly anybody but this part look slow, too: those whose slow samples all pass it
+ * are not. */
+static void acquit(struct fit *f, int part, int *into)
+{
+    struct matrix *m = f->m;
+    const struct exception *e = &m->exception[part];
+    int *slow = mem_calloc((size_t)m->exceptions + 1, sizeof(*slow)),
+        *here = mem_calloc((size_t)m->exceptions + 1, sizeof(*here));
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct sample *s = &f->sample[i];
+        if (s->explained < 0 || s->residual > (1 + e->factor) / 2)
+            continue;
+        slow[s->explained]++;
+        here[s->explained] += concerns(f, e, s) && parts_pass(&m->topo, e, s);
+    }
+    for (int i = 0; i < m->exceptions; i++)
+        if (i != part && into[i] == i && slow[i] && here[i] == slow[i] &&
+            m->exception[i].factor > 0 && m->exception[i].factor >= e->factor * (1 - likeness))
+            into[i] = part;
+    free(slow);
+    free(here);
+}
+
 /* Fold the candidates into one exception of this part, whose samples it explains from now on. */
 static void fold(struct fit *f, struct cause *c, struct exception part, int *into)
 {
@@ -63,11 +95,11 @@ static void fold(struct fit *f, struct cause *c, struct exception part, int *int
     m->exception[first] = part;
     for (int i = 0; i < f->samples; i++) {
         struct sample *s = &f->sample[i];
-        bool tier = part.tier >= 0 ? s->tier == part.tier : m->tier[s->tier].nic;
-        if (s->explained < 0 && tier && parts_pass(&m->topo, &part, s) &&
+        if (s->explained < 0 && concerns(f, &part, s) && parts_pass(&m->topo, &part, s) &&
             !parts_speaks_for(s, &part))
             s->explained = first;
     }
+    acquit(f, first, into);
 }
 
 /* Who was measured in the tiers of e: bit 1, and who is fine there: bit 2; by endpoint. */
@@ -77,7 +109,7 @@ static char *heard(const struct fit *f, const struct exception *e)
 
     for (int i = 0; i < f->samples; i++) {
         const struct sample *s = &f->sample[i];
-        if (e->tier >= 0 ? s->tier != e->tier : !f->m->tier[s->tier].nic)
+        if (!concerns(f, e, s))
             continue;
         char bits = (char)(1 | (parts_speaks_for(s, e) ? 2 : 0));
         of[s->src] |= bits;
@@ -107,7 +139,7 @@ static bool all_share(const struct fit *f, const struct cause *c, const struct e
     }
     free(of);
     free(has);
-    return slow >= LEAF_MIN && hosts > 1 && slow >= most * measured && !fine;
+    return slow >= LEAF_MIN && hosts > 1 && slow >= blamed * measured && !fine;
 }
 
 /* Median residual of the group's own pairs in the tiers of e; NAN: none was measured. */
@@ -119,8 +151,7 @@ static double inside(const struct fit *f, const struct exception *e, enum level 
 
     for (int i = 0; i < f->samples; i++) {
         const struct sample *s = &f->sample[i];
-        bool tier = e->tier >= 0 ? s->tier == e->tier : f->m->tier[s->tier].nic;
-        if (tier && t->endpoint[s->src].place.at[level] == group &&
+        if (concerns(f, e, s) && t->endpoint[s->src].place.at[level] == group &&
             t->endpoint[s->dst].place.at[level] == group)
             v[n++] = s->residual;
     }
@@ -180,8 +211,7 @@ static int partners(const struct fit *f, const struct exception *e, int rack)
         const struct sample *s = &f->sample[i];
         int x = t->endpoint[s->src].place.at[LEVEL_RACK],
             y = t->endpoint[s->dst].place.at[LEVEL_RACK], other = x == rack ? y : x;
-        if ((e->tier >= 0 ? s->tier != e->tier : !f->m->tier[s->tier].nic) || x == y || x < 0 ||
-            y < 0 || (x != rack && y != rack))
+        if (!concerns(f, e, s) || x == y || x < 0 || y < 0 || (x != rack && y != rack))
             continue;
         n += !met[other];
         met[other] = 1;
