@@ -38,14 +38,20 @@ static void keep_alike(struct cause *c, const struct matrix *m, double tolerance
     c->n = usual.factor > 0 ? n : 0;
 }
 
-/* The tier and side that all candidates have, else every tier that crosses NICs, both sides. */
+/* The tier that most candidates have, and the side that all do. */
 static void common(const struct cause *c, const struct matrix *m, struct exception *e)
 {
+    int most_of = 0;
+
     *e = m->exception[c->index[0]];
-    for (int i = 1; i < c->n; i++) {
+    for (int i = 0; i < c->n; i++) {
         const struct exception *x = &m->exception[c->index[i]];
-        if (x->tier != e->tier)
-            e->tier = -1;
+        int same = 0;
+        for (int k = 0; k < c->n; k++)
+            same += m->exception[c->index[k]].tier == x->tier;
+        if (same > most_of)
+            e->tier = x->tier;
+        most_of = same > most_of ? same : most_of;
         if (x->side != e->side)
             e->side = SIDE_BOTH;
     }

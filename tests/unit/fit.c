@@ -19,9 +19,11 @@ struct truth {
     double slow_nic;
     double noise;
     int dead, corrupt; /* host that never answers, receives wrong data; -1 */
+    double cut;        /* share of rack 0's trunk that is left; 0: all */
+    int late;          /* hosts 0 and this one have 40 us more between them; 0: none */
 };
 
-static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1};
+static const struct truth lab = {2, 4, 119e6, 47.8e6, 50e-6, -1, 0, 0.002, -1, -1, 0, 0};
 
 static int far(const struct truth *t, int a, int b)
 {
@@ -47,6 +49,10 @@ static double seconds(const struct truth *t, const struct round *r, int a, int b
 
     if (far(t, a, b))
         rate = fmin(rate, t->trunk / (r->op == OP_PAIR_LATENCY ? 1 : flows(t, r, a, b)));
+    if (far(t, a, b) && t->cut > 0 && (a < t->per || b < t->per))
+        rate *= t->cut;
+    if (t->late && a + b == t->late && a * b == 0)
+        alpha += 40e-6;
     return r->op == OP_PAIR_LATENCY ? alpha + bytes / rate : 2e-6 + bytes / rate;
 }
 
@@ -289,6 +295,61 @@ static void a_wide_trunk_leaves_latency_to_tell_racks_apart(void **state)
     matrix_free(&m);
 }
 
+static void latency_is_truth(const struct matrix *m, const struct truth *t)
+{
+    const struct round one = {.op = OP_PAIR_LATENCY};
+    struct cost c;
+
+    for (int a = 0; a < t->racks * t->per; a++)
+        for (int b = 0; b < t->racks * t->per; b++) {
+            double want = a == b ? 0 : seconds(t, &one, a, b, 8);
+            matrix_pair(m, a, b, 8, &c);
+            if (a != b && !(fabs(c.sec / want - 1) < 0.02))
+                fail_msg("%d to %d: %g s where the truth is %g", a, b, c.sec, want);
+        }
+}
+
+/* Trunks as wide as NICs but for one: bandwidth sets its rack apart, latency tells all three. */
+static void a_cut_uplink_is_a_part_and_no_boundary(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+
+    (void)state;
+    t.racks = 3;
+    t.per = 3;
+    t.trunk = 10 * t.nic;
+    t.delay = 60e-6;
+    t.cut = 0.3;
+    fit(&m, &t);
+    racks_are_truth(&m, &t);
+    assert_int_equal(m.topo.group[LEVEL_SPINE].count, 0);
+    latency_is_truth(&m, &t);
+    assert_int_equal(m.exceptions, 1);
+    assert_int_equal(m.exception[0].part, PART_RACK_UPLINKS);
+    assert_int_equal(m.exception[0].a, 0);
+    matrix_free(&m);
+}
+
+static void a_pair_that_answers_late_adds_its_latency(void **state)
+{
+    struct truth t = lab;
+    struct matrix m;
+
+    (void)state;
+    t.late = 2;
+    fit(&m, &t);
+    latency_is_truth(&m, &t);
+    assert_true(m.exceptions >= 1);
+    for (int i = 0; i < m.exceptions; i++) {
+        assert_int_equal(m.exception[i].part, PART_PAIR);
+        assert_int_equal(m.exception[i].a + m.exception[i].b, 2);
+        assert_true(m.exception[i].factor == 1);
+        assert_true(fabs(m.exception[i].alpha_add / 40e-6 - 1) < 0.02);
+    }
+    matrix_free(&m);
+}
+
 static void one_rack_stays_one_tier(void **state)
 {
     struct truth t = lab;
@@ -404,6 +465,8 @@ int main(void)
         cmocka_unit_test(a_nic_slower_than_a_slow_trunk_has_a_factor_for_each_tier),
         cmocka_unit_test(a_lone_pair_that_cannot_say_which_end_is_slow_is_named_itself),
         cmocka_unit_test(a_wide_trunk_leaves_latency_to_tell_racks_apart),
+        cmocka_unit_test(a_cut_uplink_is_a_part_and_no_boundary),
+        cmocka_unit_test(a_pair_that_answers_late_adds_its_latency),
         cmocka_unit_test(one_rack_stays_one_tier),
         cmocka_unit_test(a_dead_host_is_one_exception_of_factor_0),
         cmocka_unit_test(wrong_data_names_the_endpoint_and_its_times_do_not_count),
