@@ -74,7 +74,8 @@ static void times(FILE *out, const struct place_answer *a)
     add_row(&t, a, "placed", p->sec, "");
     add_row(&t, a, "default", p->in_order, "nodes as given, ranks in order");
     add_row(&t, a, "random", p->random, "nodes shuffled, median of 9");
-    add_row(&t, a, "bound", p->bound, "no order is faster");
+    if (p->bound > 0)
+        add_row(&t, a, "bound", p->bound, "no order is faster");
     table_print(out, &t, 0);
     table_free(&t);
 }
@@ -241,7 +242,7 @@ json_t *place_json(const struct place_answer *a)
     json_object_set_new(root, "step_s", json_finite(p->sec));
     json_object_set_new(root, "default_s", json_finite(p->in_order));
     json_object_set_new(root, "random_s", json_finite(p->random));
-    json_object_set_new(root, "bound_s", json_finite(p->bound));
+    json_object_set_new(root, "bound_s", json_finite(p->bound > 0 ? p->bound : NAN));
     json_object_set_new(root, "tokens_per_s_per_gpu",
                         a->now ? json_real(a->now->tokens_per_gpu) : json_null());
     json_object_set_new(root, "default_tokens_per_s_per_gpu",
