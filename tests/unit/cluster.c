@@ -35,7 +35,7 @@ static int edges_of(const struct truth *t, struct edge **out)
                    cb = b == t->slow ? t->slow_cap : t->nic;
             double rate = fmin(fmin(ca, cb), far ? t->trunk : INFINITY);
             double loaded = far ? fmin(rate, t->trunk / 3) : rate;
-            struct edge e = {a, b, rate, 25e-6 + (far ? t->delay : 0), NAN};
+            struct edge e = {a, b, rate, 25e-6 + (far ? t->delay : 0), NAN, 0};
             if (t->shared)
                 e.shared = loaded / rate;
             e.Bps *= exp(t->noise * rng_normal(&rng));
