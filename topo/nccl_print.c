@@ -17,11 +17,6 @@ enum {
     TABLE_SHOWN = 20
 };
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_graph(FILE *f, const struct nccl_graph *g, int kind)
 {
     char intra[UNITS_TEXT], inter[UNITS_TEXT];
@@ -62,7 +57,7 @@ static void print_rings(FILE *f, const struct nccl_comm_profile *c)
         for (int i = 0; i < c->ranks && i < RANKS_SHOWN; i++)
             fprintf(f, " %d", c->ring[k * c->ranks + i]);
         fprintf(f, "%s (%d channel%s)\n", c->ranks > RANKS_SHOWN ? " ..." : "", alike,
-                plural(alike));
+                units_s(alike));
     }
 }
 
@@ -101,9 +96,9 @@ static void print_comm(FILE *f, const struct nccl_comm_profile *c, int count, bo
         fprintf(f, "%d of ", count);
     fprintf(f, "%d ranks", c->ranks);
     if (c->nodes)
-        fprintf(f, " on %d host%s", c->nodes, plural(c->nodes));
+        fprintf(f, " on %d host%s", c->nodes, units_s(c->nodes));
     if (c->coll >= 0)
-        fprintf(f, ", %d channel%s", c->coll, plural(c->coll));
+        fprintf(f, ", %d channel%s", c->coll, units_s(c->coll));
     if (c->p2p >= 0)
         fprintf(f, ", %d for send and receive", c->p2p);
     if (c->mnnvl > 0)
@@ -212,7 +207,7 @@ static void print_seats(FILE *f, const struct nccl_profile *p)
         for (int n = 0; n < p->seat[i].nics && n < RANKS_SHOWN; n++)
             fprintf(f, " %s%s", p->seat[i].nic[n].name,
                     p->seat[i].nic[n].gdr == 1 ? " (GPUDirect)" : "");
-        fprintf(f, "; %d rank%s\n", alike, plural(alike));
+        fprintf(f, "; %d rank%s\n", alike, units_s(alike));
     }
 }
 
@@ -257,7 +252,7 @@ static void print_choices(FILE *f, const struct nccl_profile *p)
             fprintf(f, " to %s", units_bytes_text(to, (double)c[last].bytes));
         fprintf(f, ": %s %s", c[i].algo, c[i].proto);
         if (c[last].channels >= 0)
-            fprintf(f, ", %d channel%s", c[last].channels, plural(c[last].channels));
+            fprintf(f, ", %d channel%s", c[last].channels, units_s(c[last].channels));
         fputc('\n', f);
     }
     free(c);
@@ -352,7 +347,7 @@ void nccl_print(const struct nccl_profile *p, const struct topo *t, void *stream
     FILE *f = stream;
 
     fprintf(f, "%-10s %s, %d rank%s told, %lld log lines", "NCCL",
-            p->version[0] ? p->version : "version not said", p->seats, plural(p->seats), p->lines);
+            p->version[0] ? p->version : "version not said", p->seats, units_s(p->seats), p->lines);
     if (p->dropped)
         fprintf(f, " (%lld facts beyond the limits are left out)", p->dropped);
     fputc('\n', f);

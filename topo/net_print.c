@@ -11,11 +11,6 @@
 
 enum { TIERS = 8, RATES = 6, PARTS_SHOWN = 4 };
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static int count_kind(const struct net_view *v, enum net_kind kind, int part)
 {
     int n = 0;
@@ -57,14 +52,14 @@ static void print_nodes(FILE *f, const struct net_view *v)
 
     fprintf(f, "%-10s ", "network");
     print_switches(f, v, -1);
-    fprintf(f, "; %d adapter%s of %d host%s", hcas - v->unnamed, plural(hcas - v->unnamed),
-            v->hosts, plural(v->hosts));
+    fprintf(f, "; %d adapter%s of %d host%s", hcas - v->unnamed, units_s(hcas - v->unnamed),
+            v->hosts, units_s(v->hosts));
     if (v->unnamed)
         fprintf(f, ", %d of unknown ones", v->unnamed);
     if (engines)
-        fprintf(f, "; %d SHARP engine%s", engines, plural(engines));
+        fprintf(f, "; %d SHARP engine%s", engines, units_s(engines));
     if (routers)
-        fprintf(f, "; %d router%s", routers, plural(routers));
+        fprintf(f, "; %d router%s", routers, units_s(routers));
     fputc('\n', f);
 }
 
@@ -124,7 +119,7 @@ static void print_parts(FILE *f, const struct net_view *v)
         int hcas = count_kind(v, NET_HCA, p);
         fprintf(f, "%-10s ", p ? "" : "subnets");
         print_switches(f, v, p);
-        fprintf(f, ", %d adapter%s\n", hcas, plural(hcas));
+        fprintf(f, ", %d adapter%s\n", hcas, units_s(hcas));
     }
     if (v->parts > PARTS_SHOWN)
         fprintf(f, "%-10s and %d more\n", "", v->parts - PARTS_SHOWN);

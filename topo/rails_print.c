@@ -5,6 +5,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/rails_parts.h"
 
 enum { CLASSES_SHOWN = 4 };
@@ -240,7 +241,8 @@ void rails_print(const struct topo *t, void *stream)
         free(list);
     }
     if (count > CLASSES_SHOWN)
-        fprintf(f, "%-10s and %d other kinds of hosts\n", "", count - CLASSES_SHOWN);
+        fprintf(f, "%-10s and %d other %s of hosts\n", "", count - CLASSES_SHOWN,
+                units_plural(count - CLASSES_SHOWN, "kind", "kinds"));
     topo_free(&texts);
     free(r.order);
     free(r.first);

@@ -14,6 +14,8 @@
 #include "topo/net.h"
 
 const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail", "spine"};
+const char *const level_many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
+                                             "racks", "rails",   "spines"};
 const char *const nic_use_name[NIC_USES] = {"unknown", "compute", "storage", "management"};
 const char *const source_name[SOURCE_COUNT] = {
     "none",  "hwloc", "sysfs",      "nvml", "mpi",   "preset", "measured", "user",

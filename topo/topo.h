@@ -26,6 +26,7 @@ enum level {
     LEVEL_COUNT
 };
 extern const char *const level_name[LEVEL_COUNT]; /* "host", "domain", "leaf", "rack", ... */
+extern const char *const level_many[LEVEL_COUNT]; /* "hosts", ..., "leaves" */
 int level_find(const char *name);                 /* enum level or -1 */
 
 /* Where a fact came from. */

@@ -14,11 +14,6 @@
 
 enum { KINDS_SHOWN = 4, DEVICES_SHOWN = 8, LIST_WIDTH = 44, PAIRS_COUNTED = 4096 };
 
-static const char *plural(int n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* "n[00-17],m1", or "n1 ... n99" where that is long; the caller frees. */
 static char *short_list(char *const *names, int count)
 {
@@ -46,11 +41,11 @@ static void print_host(FILE *f, const struct host *h, char *const *names, int co
     char *list = short_list(names, count), unit[UNITS_TEXT];
 
     fprintf(f, "%-10s %s: %d endpoint%s%s", first ? "hosts" : "", list, h->endpoints,
-            plural(h->endpoints), count > 1 ? " each" : "");
+            units_s(h->endpoints), count > 1 ? " each" : "");
     if (h->cores)
-        fprintf(f, ", %d core%s", h->cores, plural(h->cores));
+        fprintf(f, ", %d core%s", h->cores, units_s(h->cores));
     if (h->sockets)
-        fprintf(f, ", %d socket%s", h->sockets, plural(h->sockets));
+        fprintf(f, ", %d socket%s", h->sockets, units_s(h->sockets));
     if (h->memory_bytes > 0)
         fprintf(f, ", %s", units_bytes_text(unit, h->memory_bytes));
     if (h->cpu)
@@ -79,7 +74,7 @@ static void print_hosts(FILE *f, const struct topo *t)
         left -= n;
     }
     if (left > 0)
-        fprintf(f, "%-10s and %d other%s\n", "", left, plural(left));
+        fprintf(f, "%-10s and %d other%s\n", "", left, units_s(left));
     free(names);
     free(done);
 }
@@ -113,9 +108,6 @@ static void print_devices(FILE *f, const struct topo *t)
         fprintf(f, "%-10s (those of %s; %d in all)\n", "", t->host[0].name, t->endpoints);
 }
 
-static const char *const many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
-                                              "racks", "rails",   "spines"};
-
 /* What each source says of each level, in its order. */
 static void print_claims(FILE *f, const struct topo *t)
 {
@@ -131,7 +123,7 @@ static void print_claims(FILE *f, const struct topo *t)
         fprintf(f, "%-10s %d %s%s by %s %s: %s\n", i ? "" : "declared", s[i].claims,
                 s[i].above         ? units_plural(s[i].claims, "group", "groups")
                 : s[i].claims == 1 ? level_name[s[i].level]
-                                   : many[s[i].level],
+                                   : level_many[s[i].level],
                 height, source_name[s[i].source], s[i].origin, list);
         free(height);
         free(list);
@@ -151,7 +143,7 @@ static void print_levels(FILE *f, const struct topo *t)
         if (!t->group[l].count)
             continue;
         fprintf(f, "%s %d %s", l ? "," : "", t->group[l].count,
-                t->group[l].count == 1 ? level_name[l] : many[l]);
+                t->group[l].count == 1 ? level_name[l] : level_many[l]);
         if (*source)
             fprintf(f, " (%s)", source);
     }
@@ -242,8 +234,8 @@ void topo_print(const struct topo *t, void *stream)
 {
     FILE *f = stream;
 
-    fprintf(f, "%-10s %d host%s, %d endpoint%s", "topology", t->hosts, plural(t->hosts),
-            t->endpoints, plural(t->endpoints));
+    fprintf(f, "%-10s %d host%s, %d endpoint%s", "topology", t->hosts, units_s(t->hosts),
+            t->endpoints, units_s(t->endpoints));
     fprintf(f, t->fabric ? " (preset %s)\n" : "\n", t->fabric);
     if (t->hosts)
         print_hosts(f, t);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "verdict/declared.h"
@@ -91,7 +92,7 @@ static void print_measured(const struct declared *d, const struct grouping *g)
 
     for (int h = 0; h < d->topo.hosts; h++)
         lost += g->of[h] < 0;
-    printf("%s: %d groups", title, g->groups);
+    printf("%s: %d group%s", title, g->groups, units_s(g->groups));
     if (lost)
         printf(", %d host%s that measuring cannot place", lost, lost == 1 ? "" : "s");
     putchar('\n');

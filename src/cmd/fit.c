@@ -90,8 +90,11 @@ int cmd_fit(int argc, char **argv)
     if (rc == 0)
         rc = matrix_save(&m, path[3], &err);
     if (rc == 0 && !a.quiet)
-        printf("%s: %d endpoints, %d tiers, %d collective curves, %d exceptions, %d findings\n",
-               path[3], m.topo.endpoints, m.tiers, m.collectives, m.exceptions, m.findings);
+        printf("%s: %d endpoint%s, %d tier%s, %d collective curve%s, %d exception%s, %d "
+               "finding%s\n",
+               path[3], m.topo.endpoints, units_s(m.topo.endpoints), m.tiers, units_s(m.tiers),
+               m.collectives, units_s(m.collectives), m.exceptions, units_s(m.exceptions),
+               m.findings, units_s(m.findings));
     int verdict = a.no_verdict ? EXIT_GOOD : cmd_verdict(&m);
     matrix_free(&m);
     for (int i = 0; i < 5; i++)

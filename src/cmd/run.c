@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cmd/campaign.h"
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
@@ -201,8 +202,8 @@ static int chain(struct args *a, struct err *err)
         (!c->resume && campaign_save(&command, a->argc, a->argv, c->dir, err) < 0) ||
         chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
         return -1;
-    log_info("%s: %d endpoints, %d rounds over %s", c->dir, c->topo.endpoints, c->plan.rounds,
-             c->transport);
+    log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
+             units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
     if (chain_probe(c, err) < 0 || chain_compute(c, err) < 0 || chain_fit(c, err) < 0 ||
         chain_predict(c, a->model, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;

@@ -39,12 +39,14 @@ void matrix_text_head(FILE *out, const struct matrix *m)
 {
     const struct topo *t = &m->topo;
 
-    fprintf(out, "%d endpoints on %d hosts, transport %s%s%s", t->endpoints, t->hosts, m->transport,
+    fprintf(out, "%d endpoint%s on %d host%s, transport %s%s%s", t->endpoints,
+            units_s(t->endpoints), t->hosts, units_s(t->hosts), m->transport,
             m->fabric ? ", fabric " : "", m->fabric ? m->fabric : "");
     for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
         if (t->group[l].count)
-            fprintf(out, ", %d %s%s (%s)", t->group[l].count, level_name[l],
-                    t->group[l].count == 1 ? "" : "s", source_name[t->endpoint[0].source[l]]);
+            fprintf(out, ", %d %s (%s)", t->group[l].count,
+                    units_plural(t->group[l].count, level_name[l], level_many[l]),
+                    source_name[t->endpoint[0].source[l]]);
     fputs("\n\n", out);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/claim.h"
 
 bool slurm_folds(const char *name)
@@ -85,8 +86,8 @@ void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct 
                      ? mem_strdup("a topology that nobody measured")
                      : mem_printf("a matrix measured over %.20s%s%.60s", m->transport,
                                   *preset ? " of the preset " : "", preset);
-    char *text = mem_printf("%s of Slurm %s, by railgauge %s from %s: %d hosts", what, r->name,
-                            RG_VERSION, from, m->topo.hosts);
+    char *text = mem_printf("%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
+                            RG_VERSION, from, m->topo.hosts, units_s(m->topo.hosts));
 
     slurm_comment(f, text);
     free(text);

@@ -11,8 +11,8 @@ static void print_head(FILE *out, const char *dir, const struct matrix *m)
     static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
     const struct topo *t = &m->topo;
 
-    fprintf(out, "%s: %d endpoints on %d host%s over %s", dir, t->endpoints, t->hosts,
-            t->hosts == 1 ? "" : "s", m->transport);
+    fprintf(out, "%s: %d endpoint%s on %d host%s over %s", dir, t->endpoints, units_s(t->endpoints),
+            t->hosts, units_s(t->hosts), m->transport);
     if (m->fabric)
         fprintf(out, " (%s)", m->fabric);
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {

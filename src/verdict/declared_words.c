@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "verdict/declared_words.h"
+#include "base/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,7 +69,8 @@ static void say_relation(char **text, const struct declared *d, const struct com
         say(text, "equal: the same %d groups of %d hosts", c->how.same, c->how.hosts);
         break;
     case RELATION_FINER:
-        say(text, "finer: %d groups, each inside one of %d", a->groups, b->groups);
+        say(text, "finer: %d group%s, each inside one of %d", a->groups, units_s(a->groups),
+            b->groups);
         break;
     case RELATION_COARSER:
         say(text, "coarser: %d groups that hold %d whole ones", a->groups, b->groups);

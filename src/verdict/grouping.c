@@ -19,13 +19,10 @@ void grouping_free(struct grouping *g)
     memset(g, 0, sizeof(*g));
 }
 
-static const char *const many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
-                                              "racks", "rails",   "spines"};
-
 char *grouping_title(const struct grouping *g)
 {
     if (g->source == SOURCE_MEASURED)
-        return mem_printf("measured %s (by %s)", many[g->level], g->origin);
+        return mem_printf("measured %s (by %s)", level_many[g->level], g->origin);
     if (g->above)
         return mem_printf("%s %s, %s+%d", source_name[g->source], g->origin, level_name[g->level],
                           g->above);
