@@ -19,7 +19,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 SAN     ?=
 FUZZ_SECONDS ?= 60
-FUZZ_CC ?= $(firstword $(foreach c,clang clang-19 clang-16 clang-14,$(if $(shell command -v $c),$c)) clang)
+CLANG   ?= $(firstword $(foreach c,clang clang-19 clang-16 clang-14,$(if $(shell command -v $c),$c)) clang)
+FUZZ_CC ?= $(CLANG)
 
 comma := ,
 BUILD := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
@@ -34,6 +35,8 @@ CUDA_SM   ?= $(filter $(NVCC_SM),90 100 103 120)
 
 CFLAGS   ?= -O2 -g
 WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes
+# {0} and {NAME} begin a whole struct; clang alone wants each member named.
+WARN     += $(if $(findstring clang,$(CC)),-Wno-missing-field-initializers)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 PIC      := -fPIC -fno-semantic-interposition
 CPPFLAGS += -D_GNU_SOURCE -DRG_VERSION='"$(VERSION)"' -Isrc -I.
@@ -155,6 +158,11 @@ $(BUILD)/fuzz/%.c.o: %.c
 	$(Q)$(FUZZ_CC) $(WARN) $(FUZZFLAGS) -fsanitize=fuzzer-no-link $(CPPFLAGS) $(JSON_CFLAGS) \
 	    -DRG_DATADIR='"$(PREFIX)/share/railgauge"' -MMD -MP -c -o $@ $<
 
+# What tests compile with by themselves.
+warnings:
+	@echo $(WARN) $(JSON_CFLAGS) $(MPI_CFLAGS)
+.PHONY: warnings
+
 # Files that change only when the compiler or its flags (or the prefix) do, so that a change rebuilds.
 FLAGS_TEXT := $(CC) $(CFLAGS) $(WARN) $(SANFLAGS) $(PIC) $(CPPFLAGS) $(MPI_CFLAGS) CUDA=$(CUDA) $(CUDA_SM)
 remember = mkdir -p $(BUILD) && echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' >$@
@@ -202,6 +210,8 @@ lint:
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
 	    --suppress=missingInclude --suppress=unknownMacro -D_GNU_SOURCE -DRG_VERSION='""' -DRG_DATADIR='""' -Isrc -I. $(filter %.c,$(C_FILES))
 	$(Q)shellcheck $(SH_FILES)
+	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror -Wno-missing-field-initializers $(compile) $(MPI_CFLAGS) -DRG_DATADIR='""' \
+	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN)
 	$(Q)tests/layers.sh >/dev/null
 	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c README.md Makefile; \
