@@ -179,8 +179,10 @@ SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITE_slurm := $(wildcard tests/slurm/*.bats)
 SUITE_ib   := $(wildcard tests/ib/*.bats)
 SUITES     := unit cli mpi ib slurm lab
-prove = RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(CURDIR)/$(BUILD)/fake:$(LD_LIBRARY_PATH)' \
-    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(CURDIR)/$(KERNELS_ANY)') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1)
+SKIPPED = $(CURDIR)/$(BUILD)/skipped
+prove = rm -f '$(SKIPPED)'; RG_SKIPPED='$(SKIPPED)' RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(CURDIR)/$(BUILD)/fake:$(LD_LIBRARY_PATH)' \
+    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(CURDIR)/$(KERNELS_ANY)') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1); \
+    code=$$?; [ ! -s '$(SKIPPED)' ] || { echo "skipped:"; sed 's/^/  /' '$(SKIPPED)'; }; exit $$code
 
 check: all $(UNIT) $(FAKE) $(GPU)
 	$(Q)$(call prove,$(foreach s,$(SUITES),$(SUITE_$s)))

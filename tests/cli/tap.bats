@@ -1,0 +1,29 @@
+#!/usr/bin/env bats
+# tap.bats - what tests/tap.sh makes of skipped tests: listed with their reasons, and no "ok" of a file of them.
+
+bats_require_minimum_version 1.5.0
+
+setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
+
+# tap LINE... - the TAP that prove gets from a program which prints these lines.
+tap() {
+    { echo '#!/bin/sh' && printf "echo '%s'\n" "$@"; } >file.sh
+    chmod +x file.sh
+    RG_SKIPPED=$PWD/skipped "$BATS_TEST_DIRNAME/../tap.sh" ./file.sh
+}
+
+@test "a file of skipped tests is skipped, with its reason; each is listed" {
+    [ "$(tap 1..2 'ok 1 a # skip no x' 'ok 2 b # skip no x')" = "1..0 # SKIP no x" ]
+    diff skipped <(printf './file.sh: %s\n' 'a # skip no x' 'b # skip no x')
+    [ "$(tap '1..0 # skip no lab')" = "1..0 # SKIP no lab" ]
+}
+
+@test "one test that ran or failed is told as it was" {
+    for other in 'ok 2 b' 'not ok 2 b'; do
+        [ "$(tap 1..2 'ok 1 a # skip no x' "$other")" = $'1..2\nok 1 a # skip no x\n'"$other" ]
+    done
+    [ "$(wc -l <skipped)" -eq 2 ]
+    rm skipped
+    [ "$(tap 1..1 'ok 1 a')" = $'1..1\nok 1 a' ]
+    [ ! -s skipped ]
+}
