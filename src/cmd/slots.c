@@ -19,8 +19,6 @@ static int add(struct slots *s, char *name, int slots, struct err *err)
     int n = s->hosts;
     struct err why;
 
-    if (*name == '-')
-        return err_data(err, "host list: \"%s\" begins with \"-\"", name);
     if (colon && units_int(&slots, colon + 1, 1, SLOTS_MAX, &why) < 0)
         return err_data(err, "host list: ranks of \"%s\": %s", name, why.text);
     if (colon)

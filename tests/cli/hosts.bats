@@ -64,7 +64,7 @@ refused() { # CODE REASON WORDS...
 @test "what is no host and no number is refused with its place" {
     refused 65 'host list: ranks of "a:x": "x" is not a whole number' --hosts a:x,b
     refused 65 'host list: ranks of "a:0": 0 is outside 1..1048576' --hosts a:0
-    refused 65 'host list: "-x" begins with "-"' --hosts 'a,-x'
+    refused 65 'host list: "-x" begins with a dash, as options do' --hosts 'a,-x'
     refused 65 'host list: ":4" has no name' --hosts a,:4
     refused 64 '6 ranks fit on the 2 hosts of --hosts, not 7' --hosts a:4,b:2 --ranks 7
     refused 66 './nosuch: No such file or directory' --hosts ./nosuch
