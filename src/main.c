@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,7 @@ static void note_unsealed(const char *path)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (ulimit -f) is an error of its own */
     json_memory();
     json_on_unsealed(note_unsealed);
     json_provenance_argv(argc, argv);

@@ -74,8 +74,9 @@ static void free_words(struct words *w)
     free(w->word);
 }
 
-int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
-                    struct err *err)
+/* `what` NULL: it is only printed. */
+static int start_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
+                       struct err *err)
 {
     struct words w = option_words(c);
     const char **args = mem_calloc((size_t)w.count + 16, sizeof(*args));
@@ -89,11 +90,22 @@ int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream, con
         rc = launch_print(&c->launch, args, stream, err);
         fflush(stream);
     }
-    if (rc == 0)
+    if (rc == 0 && what)
         rc = chain_mpi(c, args, what, err);
     free_words(&w);
     free(args);
     return rc;
+}
+
+int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
+                    struct err *err)
+{
+    return start_probe(c, fixed, stream, what, err);
+}
+
+int chain_mpi_print(struct chain *c, const char *const *fixed, void *stream, struct err *err)
+{
+    return start_probe(c, fixed, stream, NULL, err);
 }
 
 int chain_mpi_compute(struct chain *c, const char *path, const char *last, struct err *err)

@@ -11,6 +11,8 @@ int chain_mpi(struct chain *c, const char *const *args, const char *what, struct
  * NULL: it does not). */
 int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
                     struct err *err);
+/* That command line alone; nothing is started. */
+int chain_mpi_print(struct chain *c, const char *const *fixed, void *stream, struct err *err);
 /* What each GPU does alone, into path; `last` is NULL or one more word. */
 int chain_mpi_compute(struct chain *c, const char *path, const char *last, struct err *err);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -390,6 +391,24 @@ static int judge_end(const struct launch *l, const char *launcher, int code, boo
                       launcher, code, l->hosts ? l->hosts : "this machine");
 }
 
+/* mpirun crashes or hangs where it cannot open files. */
+static int check_files(struct err *err)
+{
+    enum { FILES = 128 };
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= FILES)
+        return 0;
+    if (r.rlim_max >= FILES) {
+        r.rlim_cur = r.rlim_max;
+        return setrlimit(RLIMIT_NOFILE, &r) == 0
+                   ? 0
+                   : err_config(err, "ulimit -n: %s", strerror(errno));
+    }
+    return err_config(err, "only %llu files may be open at once (ulimit -n): ranks need %d or more",
+                      (unsigned long long)r.rlim_max, FILES);
+}
+
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
@@ -399,7 +418,7 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
     pid_t pid = -1;
     int status = 0, rc = -1;
 
-    if (make_words(&w, l, args, err) < 0)
+    if (check_files(err) < 0 || make_words(&w, l, args, err) < 0)
         goto out;
     /* The ranks' own stderr is a pipe of the launcher. */
     setenv("RAILGAUGE_PROGRESS", isatty(STDERR_FILENO) ? "1" : "0", 0);

@@ -221,3 +221,26 @@ PY
     run -65 railgauge run --resume -o c
     [[ $output == *"c/campaign.json: options.noise[0] is neither text nor null"* ]]
 }
+
+@test "too few files, a file that may not grow, a dry run on other hosts: said, nothing hangs or starts" {
+    if [ -x "$RG_BUILD/railgauge-probe" ]; then
+        code=0
+        (ulimit -n 24 && exec timeout 60 railgauge run -t mpi --ranks 2 -o few) 2>said || code=$?
+        [ "$code" -eq 78 ]
+        [[ $(<said) == *"only 24 files may be open at once (ulimit -n): ranks need 128 or more"* ]]
+    fi
+    sim c --fabric hgx-h100 --racks 1 -b 1M -e 1M --op pairs
+    cat c/matrix.json >old.json
+    code=0
+    (ulimit -f 1 && exec railgauge fit c -o old.json) 2>said || code=$?
+    [ "$code" -eq 74 ]
+    [[ $(<said) == *"old.json: cannot write: File too large"* ]]
+    cmp c/matrix.json old.json
+    printf '#!/bin/sh\ntouch started\n' >mpirun
+    chmod +x mpirun
+    PATH=$PWD:$PATH run -0 railgauge run -t mpi --dry-run --hosts 'n[1-2]'
+    [[ $output == *"mpirun -n 2 "*"-H n1:1,n2:1"*"railgauge-probe probe -t mpi"* ]]
+    [ ! -e started ]
+    [ "$(stat -c %a c)" = "$(printf %o $((0770 & ~$(umask))))" ]
+    [ -z "$(find . -name '*.tmp.*')" ]
+}
