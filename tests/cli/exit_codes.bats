@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
-    healthy=(--transport sim --no-plots --fabric hgx-h100 --racks 1 --noise 1% --op pair_bw,pair_latency)
+    healthy=(--transport sim --no-plots --fabric hgx-h100 --racks 1 --noise 1% --op "pair_bw,pair_latency")
     railgauge run "${healthy[@]}" -o good || return 1
     railgauge run "${healthy[@]}" -o slow --fault slow-gpu=3:0.5 || [ $? -eq 1 ] || return 1
     railgauge run "${healthy[@]}" -o dead --fault dead-host=1 || [ $? -eq 1 ] || return 1
@@ -14,8 +14,8 @@ setup_file() {
 
 setup() {
     cd "$BATS_FILE_TMPDIR" || return 1
-    new=(--transport sim --no-plots --fabric hgx-h100 --racks 1 -n 4 --op pair_bw --pair-bytes 1M -e 1M -o "$BATS_TEST_TMPDIR/new")
-    fits=(--fabric hgx-h100 --racks 2 --layout tp=8,dp_shard=8 --model llama3.1-8b)
+    new=(--transport sim --no-plots --fabric hgx-h100 --racks 1 -n 4 --op pair_bw --pair-bytes 1M -e 1M)
+    fits=(--fabric hgx-h100 --racks 2 --layout "tp=8,dp_shard=8" --model llama3.1-8b)
     large=(--fabric hgx-h100 --racks 2 --layout dp_shard=64 --model llama3.1-405b)
 }
 
@@ -31,15 +31,15 @@ ends() {
 }
 
 @test "run and fit: 0, 1 where a part is named, 64, 65, 66, 74, 75, 78" {
-    ends 0 run "${new[@]}"
-    ends 78 run "${new[@]}" # it holds a campaign
-    ends 75 run "${new[@]}"2 --budget 1ns
-    ends 1 run "${new[@]}"3 --fault slow-host=1:0.5
-    ends 0 run "${new[@]}"4 --fault slow-host=1:0.5 --no-verdict
-    ends 1 run "${new[@]}"5 --fault corrupt=3
-    ends 64 run "${new[@]}"6 --fault fire=3
+    ends 0 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c1"
+    ends 78 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c1" # it holds a campaign
+    ends 75 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c2" --budget 1ns
+    ends 1 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c3" --fault slow-host=1:0.5
+    ends 0 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c4" --fault slow-host=1:0.5 --no-verdict
+    ends 1 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c5" --fault corrupt=3
+    ends 64 run "${new[@]}" -o "$BATS_TEST_TMPDIR/c6" --fault fire=3
     ends 66 run --resume -o nowhere
-    ends 74 run "${new[@]:0:11}" -o /proc/none
+    ends 74 run "${new[@]}" -o /proc/none
     ends 0 fit good
     ends 1 fit slow
     ends 1 fit dead -q
@@ -52,8 +52,8 @@ ends() {
 
 @test "show, cost and explain only look: 0 whatever they show, 64, 65, 66" {
     for look in "show DIR" "cost DIR 0 9 1M" "explain DIR 0 9"; do
-        # shellcheck disable=SC2086 # words
         for case in 0:good 0:slow 0:dead 65:torn.json 66:nowhere; do
+            # shellcheck disable=SC2086 # words
             ends "${case%:*}" ${look/DIR/${case#*:}}
         done
         # shellcheck disable=SC2086 # words
