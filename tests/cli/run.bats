@@ -194,7 +194,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
 @test "--resume knows the campaign's options, and refuses others by name" {
     words=(--transport sim --fabric hgx-h100 --racks 1 --noise 4% --sim-seed 7 -b 1M -e 1M --op pairs
         --fault slow-nic=3:0.5 --fault slow-host=1:0.5)
-    railgauge run "${words[@]}" --no-plots -o c >/dev/null
+    run -1 railgauge run "${words[@]}" --no-plots -o c # a part is named
     python3 - "$BATS_TEST_DIRNAME/../../src/schema/campaign.schema.json" c/campaign.json <<'PY' || ! python3 -c 'import jsonschema'
 import json, sys, jsonschema
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))
@@ -203,7 +203,7 @@ PY
     for again in "" "--noise=4% -t sim --model llama3.1-70b" "--fault slow-nic=3:0.5 --fault slow-host=1:0.5"; do
         head -n 30 was >c/points.tsv
         # shellcheck disable=SC2086 # words are wanted
-        railgauge run --resume -o c --no-plots $again >/dev/null
+        run -1 railgauge run --resume -o c --no-plots $again
         cmp was c/points.tsv
     done
     cut() { run -64 railgauge run --resume -o c --no-plots "$@"; }
@@ -216,7 +216,7 @@ PY
     cut -t mpi
     cmp was c/points.tsv
     rm c/campaign.json # as an older version leaves it
-    railgauge run --resume -o c --no-plots "${words[@]}" >/dev/null
+    run -1 railgauge run --resume -o c --no-plots "${words[@]}"
     echo '{"format": "railgauge-campaign", "version": 1, "provenance": {}, "options": {"noise": [4]}}' >c/campaign.json
     run -65 railgauge run --resume -o c
     [[ $output == *"c/campaign.json: options.noise[0] is neither text nor null"* ]]
