@@ -31,7 +31,8 @@ enum {
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to measure:", 20},
     {"minbytes", 'b', "SIZE", 0, "smallest message (default 8)", 20},
-    {"maxbytes", 'e', "SIZE", 0, "largest message (default 4M for CPUs; for GPUs 4G, pairs 256M)", 20},
+    {"maxbytes", 'e', "SIZE", 0, "largest message (default 4M for CPUs; for GPUs 4G, pairs 256M)",
+     20},
     {"stepfactor", 'f', "N", 0, "size ladder factor (default 2)", 20},
     {"op", OPS, "LIST", 0,
      "only these: all_gather,reduce_scatter,all_to_all,all_reduce,broadcast,"

@@ -20,7 +20,7 @@ struct watch_self {
     /* the talking thread's */
     _Atomic uint64_t said;     /* the moves of the last beat */
     _Atomic uint64_t alive_ms; /* when it had last heard all that there was */
-    _Atomic bool told, asked; /* a verdict; to stop */
+    _Atomic bool told, asked;  /* a verdict; to stop */
     char verdict[WATCH_LINE];
     pthread_mutex_t lock;
     /* set before that thread begins */

@@ -11,7 +11,7 @@
 #include "step/job.h"
 
 /* The job in the words of the command line ("--model llama3.1-8b --layout tp=4,dp=2 --order FILE"),
- * placed on t; appends its rounds to p, and none that p holds already: those it makes longer.  Sizes
+ * placed on t; appends its rounds to p, and none that p holds already: those it makes longer. Sizes
  * and epochs are those that plan_make() takes from o. */
 int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
              struct err *err);

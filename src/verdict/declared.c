@@ -144,10 +144,8 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
 
 static struct grouping of_set(const struct declared *d, const struct claim_set *s)
 {
-    struct grouping g = {.source = s->source,
-                         .level = s->level,
-                         .above = s->above,
-                         .origin = mem_strdup(s->origin)};
+    struct grouping g = {
+        .source = s->source, .level = s->level, .above = s->above, .origin = mem_strdup(s->origin)};
 
     g.of = claim_set_of(s, &d->topo);
     for (int i = 0; i < s->claims; i++) {

@@ -80,9 +80,9 @@ static bool by_spines(struct explain *e, const struct net *n, int x, int y)
     }
     if (!spines)
         return false;
-    char *basis = mem_printf("%d cables of %s up, %d of %s down, shared by the whole leaf", ups,
-                             *speed ? speed : "unknown speed", downs,
-                             *other ? other : "unknown speed");
+    char *basis =
+        mem_printf("%d cables of %s up, %d of %s down, shared by the whole leaf", ups,
+                   *speed ? speed : "unknown speed", downs, *other ? other : "unknown speed");
     explain_hop(e, up < down ? up : down, basis, "%s%s", first,
                 spines > 1 ? " or another spine" : "");
     free(basis);

@@ -13,7 +13,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { WINDOW = 4, SMALL = 64 << 10, SMALL_WINDOW = 64, BLOCKS_MAX = 4096, BYTES_MAX = 1 << 30, WARM_BLOCKS = 2 };
+enum {
+    WINDOW = 4,
+    SMALL = 64 << 10,
+    SMALL_WINDOW = 64,
+    BLOCKS_MAX = 4096,
+    BYTES_MAX = 1 << 30,
+    WARM_BLOCKS = 2
+};
 
 static char *data;
 
