@@ -33,7 +33,7 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
     struct plan plan;
     struct measure_opts how;
     struct fit_opts fit;
-    struct points_log *log;
+    struct points_log *log = NULL;
     struct err err = {0, ""};
 
     measure_defaults(&how);
