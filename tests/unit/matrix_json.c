@@ -113,7 +113,7 @@ static void the_golden_example_is_what_is_written(void **state)
     const char *path = "tests/golden/matrix.json";
     struct matrix m;
     struct err err;
-    char *golden, *text, written[] = "/tmp/railgauge-matrix-XXXXXX";
+    char *golden = NULL, *text = NULL, written[] = "/tmp/railgauge-matrix-XXXXXX";
 
     (void)state;
     full_matrix(&m);
