@@ -187,6 +187,9 @@ double matrix_tier_time(const struct tier *t, double bytes, double factor);
 /* Rate of a tier at large sizes, B/s per direction: slope of its curve; DIR_BI falls back to
  * DIR_UNI, that to DIR_ONEWAY.  NAN when none was measured. */
 double matrix_rate(const struct matrix *m, int tier, enum direction dir);
+/* Pairs of the tier whose bandwidth was measured, each once; of a matrix that does not tell, those
+ * behind its curves. */
+int tier_pairs(const struct tier *t);
 
 /* A collective on these endpoints in this order, alone.  The curve of the same (op, shape), of
  * several the one whose ring crosses racks as often and that was as crowded; else between the two

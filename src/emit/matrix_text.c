@@ -79,7 +79,7 @@ void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
         const char *tail[4] = {percent(t[5], x->pairs ? x->spread : NAN), percent(t[6], x->loaded),
                                percent(t[7], x->peak_Bps > 0 ? uni / x->peak_Bps : NAN),
                                x->source ? x->source : basis_name[x->basis]};
-        snprintf(t[0], UNITS_TEXT, "%d", x->pairs);
+        snprintf(t[0], UNITS_TEXT, "%d", tier_pairs(x));
         if (bytes > 0)
             table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5],
                       rate(t[4], at_size(&x->curve[DIR_UNI], bytes)), tail[0], tail[1], tail[2],

@@ -18,7 +18,7 @@ json_t *matrix_view_tiers(const struct matrix *m, double bytes)
         const struct curve *uni = &t->curve[DIR_UNI];
         json_t *one = json_pack(
             "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "name", t->rule.name,
-            "pairs", t->pairs, "latency_s",
+            "pairs", tier_pairs(t), "latency_s",
             json_finite(t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : NAN), "Bps",
             json_finite(matrix_rate(m, i, DIR_UNI)), "both_Bps",
             json_finite(t->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN), "spread",

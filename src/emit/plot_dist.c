@@ -27,8 +27,9 @@ struct value {
 
 struct group {
     int tier;
-    struct value *value; /* sorted by share */
-    int count, missing;
+    struct value *value;       /* sorted by share */
+    int count, missing;        /* directions */
+    int pairs;                 /* each once, as the tables count them */
     int same_rack, other_rack; /* pairs */
 };
 
@@ -52,6 +53,7 @@ static void add_pair(struct dist *d, int src, int dst, double rate)
         return;
     }
     MEM_PUSH(g->value, g->count) = (struct value){share, rate / 1e9};
+    g->pairs += src < dst || (d->ps->samples && !pairs_sample(d->ps, dst, src));
     if (a >= 0 && b >= 0)
         (*(a == b ? &g->same_rack : &g->other_rack))++;
 }
@@ -231,7 +233,7 @@ static void print_tier(FILE *out, const struct dist *d, int index)
 
     fprintf(out, "%d\t%s\t%s\t%s\t%d", index + 1,
             plot_text(name, d->ps->m->tier[g->tier].rule.name, 20), where(g),
-            plot_count(count, g->count, "pair"), below(g));
+            plot_count(count, g->pairs, "pair"), below(g));
     fprintf(out, "\t%s", heat_number(rate, g->value[g->count / 2].rate));
     fprintf(out, "\t%s", heat_number(rate, g->value[0].rate));
     for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)

@@ -60,8 +60,8 @@ static void take_tier(struct explain *e, const struct tier *t, double factor)
         if (known || !c->points)
             continue;
         const struct curve_point *p = &c->point[d == DIR_ONEWAY ? 0 : c->points - 1];
-        MEM_PUSH(e->measured, e->count) =
-            (struct measured){of[d], p->bytes, p->sec, e->src, e->dst, t->pairs, 0, false, true};
+        MEM_PUSH(e->measured, e->count) = (struct measured){
+            of[d], p->bytes, p->sec, e->src, e->dst, tier_pairs(t), 0, false, true};
         if (d == DIR_UNI && !(e->Bps > 0)) {
             e->Bps = factor * p->bytes / p->sec;
             e->inferred = true;
