@@ -370,7 +370,7 @@ static void what_does_not_fit_is_dropped(void **state)
     (void)state;
     constrain(a, "tp=1,pp=1,cp=1,strategy=zero1");
     assert_int_equal(search_run(&s, &a->question, &a->space, 10, 0, &err), -1);
-    assert_int_equal(err.code, EXIT_UNJUDGED);
+    assert_int_equal(err.code, EXIT_BELOW);
     assert_non_null(strstr(err.text, " layouts and recipes fits in the 85.0 GB of a GPU"));
     assert_int_equal(s.priced, 0);
     search_free(&s);
