@@ -28,7 +28,9 @@ setup() {
 
 @test "blind, 1,024 hosts: the same in the rounds that 512 take" {
     railgauge run --transport sim --no-plots --fabric "$PODS" --racks 256 --noise 2% --op pairs --blind -o many
-    [ "$(awk -F'\t' '$2 == "tournament" && $3 == "pair_latency"' many/plan.tsv | wc -l)" -eq 511 ]
+    # Both ways of each; one more round of latency tells whether endpoints of equal numbers share a leaf.
+    [ "$(awk -F'\t' '$2 == "tournament" && $3 == "pair_bw"' many/plan.tsv | wc -l)" -eq $((2 * 511)) ]
+    [ "$(awk -F'\t' '$2 == "tournament" && $3 == "pair_latency"' many/plan.tsv | wc -l)" -eq $((511 + 1)) ]
     run -0 jq -r '.findings[] | select(.kind | IN("racks", "leaves", "spines")).text' many/matrix.json
     rm -r many
     [ "${#lines[@]}" -eq 3 ]
