@@ -274,9 +274,11 @@ int chain_dry_run(struct chain *c, void *stream, struct err *err)
     }
     const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};
     if (c->launch.hosts) {
+        if (chain_mpi_print(c, fixed, stream, err) < 0)
+            return -1;
         log_info("nothing is started on other hosts: what the plan costs is known when they are; "
                  "\"railgauge plan TOPOLOGY --dry-run\" says it");
-        return chain_mpi_print(c, fixed, stream, err);
+        return 0;
     }
     if (chain_mpi_probe(c, fixed, stream, "dry run", err) < 0)
         return -1;
