@@ -11,7 +11,7 @@ commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kub
 setup_file() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_FILE_TMPDIR" || return 1
-    (cd "$top" && git ls-files -coz --exclude-standard 2>/dev/null || find . -type f -not -path './build*' -print0) |
+    (cd "$top" && { git ls-files -coz --exclude-standard 2>/dev/null || find . -type f -not -path './build*' -print0; }) |
         (cd "$top" && xargs -0 cp --parents -t "$BATS_FILE_TMPDIR")
     ln -s "$RG_BUILD" build
     local line note code want
@@ -76,6 +76,7 @@ setup() {
     [[ $readme == *"$words"* ]]
 }
 
+# shellcheck disable=SC2154 # declare sets the four
 @test "place: the step, that of the default order, of a random one, and the bound" {
     read -ra words <<<"$(grep -m1 -o 'place demo/matrix.json .*' "$top/README.md")"
     run -0 railgauge "${words[@]:0:6}"
