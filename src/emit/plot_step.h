@@ -55,6 +55,7 @@ struct step_bar {
     double hidden;                     /* s of messages that nobody waits for */
     double tokens_per_gpu, mfu, ranks; /* per second */
     double part[STEP_PARTS];           /* s, they add up to sec */
+    bool cpu;                          /* its ranks are no GPUs */
     double times; /* all times above are multiplied with this, so that equal numbers of tokens are
                      compared; 0: they are those of one step */
 };

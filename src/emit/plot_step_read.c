@@ -203,6 +203,7 @@ static int take(struct step_bars *b, const struct source *s, json_t *root, json_
     one->model = mem_strdup(text(*text(o, "model") ? o : root, "model"));
     one->layout = mem_strdup(text(o, "layout"));
     one->how = how(o);
+    one->cpu = !strcmp(text(o, "devices"), "cpu");
     if (take_numbers(one, o, s, where, err) < 0 ||
         (isnan(one->ranks) && number(root, path, "ranks", 1, &one->ranks, err) < 0))
         return -1;

@@ -190,11 +190,11 @@ static void join(char buf[PLOT_TEXT], const char *word)
     snprintf(buf + n, PLOT_TEXT - n, "%s%s", n && *word ? ", " : "", word);
 }
 
-static const char *gpus(char buf[PLOT_TEXT], double ranks)
+static const char *devices(char buf[PLOT_TEXT], const struct step_bar *b)
 {
     *buf = '\0';
-    if (!isnan(ranks))
-        plot_count(buf, (long)ranks, "GPU");
+    if (!isnan(b->ranks))
+        plot_count(buf, (long)b->ranks, b->cpu ? "CPU rank" : "GPU");
     return buf;
 }
 
@@ -214,7 +214,7 @@ void step_detail(char out[PLOT_TEXT], const struct step_scene *s, const struct s
     if (!s->same_model)
         join(all, b->model);
     if (!s->same_ranks)
-        join(all, gpus(count, b->ranks));
+        join(all, devices(count, b));
     if (!s->same_how)
         join(all, b->how);
     plot_text(out, all, LABEL_CHARS);
@@ -243,7 +243,7 @@ void step_speed(char out[PLOT_TEXT], const struct step_bar *b)
             snprintf(rate, sizeof(rate), "%.2g", b->tokens_per_gpu);
         else
             plot_count(rate, lround(b->tokens_per_gpu), "");
-        snprintf(out, PLOT_TEXT, "%.40s tokens/s/GPU", rate);
+        snprintf(out, PLOT_TEXT, "%.40s tokens/s/%s", rate, b->cpu ? "rank" : "GPU");
     }
     snprintf(mfu, sizeof(mfu), "MFU %.0f%%", 100 * b->mfu);
     if (!isnan(b->mfu))
@@ -259,7 +259,7 @@ void step_title(FILE *out, const struct step_scene *s)
     if (s->same_model && *b->model)
         join(title, b->model);
     if (s->same_ranks)
-        join(title, gpus(count, b->ranks));
+        join(title, devices(count, b));
     if (s->same_how && *b->how)
         snprintf(words, sizeof(words), "%.100s; ", b->how);
     fprintf(out, "title\t%s\n", plot_text(text, title, 90));

@@ -129,6 +129,8 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
         json_object_set_new(o, numbers[i].key, json_finite(numbers[i].value));
     json_object_set_new(o, "mfu_causal", json_boolean(p->causal));
     json_object_set_new(o, "anchored", json_boolean(p->anchored));
+    if (m->topo.endpoints && m->topo.endpoint[0].kind != ENDPOINT_GPU)
+        json_object_set_new(o, "devices", json_string("cpu"));
     json_object_set_new(o, "compute_rate",
                         json_pack("{s:o, s:o, s:o, s:s, s:s}", "linear_flops",
                                   json_finite(p->rate.of[WORK_LINEAR]), "core_flops",
