@@ -11,7 +11,7 @@
 /* Exit codes; 64..78 are those of sysexits.h. */
 enum {
     EXIT_GOOD = 0,
-    EXIT_BELOW = 1,    /* measured, and below the asked threshold */
+    EXIT_BELOW = 1,    /* a part is named, a job does not fit, a check found a fault */
     EXIT_UNJUDGED = 2, /* could not judge */
     EXIT_USAGE = 64,
     EXIT_DATA = 65,
@@ -20,6 +20,11 @@ enum {
     EXIT_CUT = 75, /* cut short; a resume continues */
     EXIT_CONFIG = 78,
 };
+
+/* The last sentence of a command's --help: its own meaning of 1 and 2 (each with ", " behind it),
+ * and what else it may end with (each with ", " before it). */
+#define EXIT_CODES(own, more)                                                                      \
+    "Exit codes: 0 good, " own "64 usage, 65 bad data, 66 no input, 74 I/O" more "."
 
 struct err {
     int code; /* one of EXIT_* */

@@ -63,9 +63,8 @@ static const struct command command = {
         "  railgauge calibrate steps.tsv\n"
         "  railgauge calibrate steps.tsv -o constants.json\n"
         "  railgauge calibrate steps.tsv --only exposed.ep,overlap.dp -o constants.json\n"
-        "  railgauge predict --batch steps.tsv --constants constants.json --score\n\n"
-        "Exit codes: 0 good, 2 no row to fit to, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 "
-        "stopped by the limit.",
+        "  railgauge predict --batch steps.tsv --constants constants.json --score\n\n" EXIT_CODES(
+            "2 no row to fit to, ", ", 75 stopped by the limit"),
 };
 
 static struct progress line;

@@ -67,13 +67,14 @@ static const struct command command = {
     .input = offsetof(struct args, in),
     .doc = "Check at a job's start, without privileges, that the nodes of each segment share a "
            "block: by SLURM_TOPOLOGY_ADDR, by the NVLink domain that the driver tells, by a label, "
-           "by files.  Exit 1: a segment is split; 2: nobody knows."
+           "by files."
            "\vIn a batch script of Slurm, and with other launchers:\n\n"
            "  railgauge check-placement --segment 4 || exit 1\n"
            "  mpirun -N 1 railgauge check-placement --tell |\n"
            "      railgauge check-placement --hosts - --segment 16\n"
            "  railgauge check-placement --hosts hostfile \\\n"
-           "      --topology topology.json --segment 16\n",
+           "      --topology topology.json --segment 16\n\n" EXIT_CODES(
+               "1 a segment is split, 2 nobody knows, ", ", 78 configuration"),
 };
 
 static int tell(const char *label)

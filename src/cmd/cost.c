@@ -104,7 +104,8 @@ static const struct command command = {
            "  railgauge cost matrix.json r00n00:0 r01n00:0 1M\n"
            "  railgauge cost matrix.json all_gather 0-71 64M\n"
            "  railgauge cost matrix.json --op all_reduce --ranks 0,4,8 --bytes 1G --json\n"
-           "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n",
+           "  railgauge cost --fabric gb200-nvl72 --racks 2 all_to_all 0-143 256M\n\n" EXIT_CODES(
+               "", ""),
 };
 
 /* "0-7,16-23"; NULL: all. */

@@ -39,7 +39,7 @@ static const struct command command = {
         "them) and latency_us.\n\n"
         "  railgauge curves nccl_curves.tsv\n"
         "  railgauge curves nccl_curves.tsv --every 8 --worst 10\n"
-        "  railgauge curves nccl_curves.tsv --json\n",
+        "  railgauge curves nccl_curves.tsv --json\n\n" EXIT_CODES("", ""),
 };
 
 static int by_error(const void *a, const void *b)

@@ -43,11 +43,11 @@ static const struct command command = {
         "Compare who belongs together as each source declares it with what was measured, and the "
         "sources with each other; list the hosts that are elsewhere."
         "\vOf a campaign directory the measured pairs are clustered anew, as if nothing were "
-        "declared; of a matrix alone only what it found by measuring counts.  Exit code: 0 they "
-        "agree, 1 they differ, 2 there is nothing to compare.\n\n"
+        "declared; of a matrix alone only what it found by measuring counts.\n\n"
         "  railgauge declared campaign --slurm /etc/slurm/topology.conf\n"
         "  railgauge declared campaign --topology topology.json --json\n"
-        "  railgauge declared --slurm topology.conf --labels nodes.json\n",
+        "  railgauge declared --slurm topology.conf --labels nodes.json\n\n" EXIT_CODES(
+            "1 they differ, 2 there is nothing to compare, ", ", 78 configuration"),
 };
 
 /* Of a directory its points are clustered; of a matrix alone, what the fit found counts. */

@@ -91,7 +91,10 @@ static const struct command command = {
         "  railgauge discover topology.json --check --quiet && echo NVLink is good\n"
         "  railgauge discover --fabric gb200-nvl72 --racks 8\n"
         "  mpirun -H node1:8,node2:8 railgauge-probe discover -o topology.json\n"
-        "  mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o topology.json\n",
+        "  mpirun -H node1:8,node2:8 railgauge-probe discover --nccl -o "
+        "topology.json\n\n" EXIT_CODES(
+            "1 NVLink is bad on a host (--check), 2 nothing is known of GPUs (--check), ",
+            ", 78 configuration"),
 };
 
 /* Sources of one preset in the order in which they are first named. */

@@ -43,15 +43,17 @@ static const struct command command = {
     .takes = INPUT_PRESET | INPUT_SOURCES | INPUT_JSON,
     .input = offsetof(struct args, in),
     .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
-    .doc = "Say in words how data gets from one endpoint to another: each hop and what it should "
-           "give, what was measured, the narrowest hop, what is odd, and what is not visible."
-           "\vA and B are HOST:INDEX, HOST (its first endpoint) or endpoint ids.  A campaign "
-           "directory tells more than its matrix: devices in detail and this pair's own "
-           "measurements.\n\n"
-           "  railgauge explain campaign node01:0 node07:3\n"
-           "  railgauge explain matrix.json 0 17 --json\n"
-           "  railgauge explain --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0\n"
-           "  railgauge explain campaign node01:0 node07:3 --ibnet ibnetdiscover.txt\n",
+    .doc =
+        "Say in words how data gets from one endpoint to another: each hop and what it should "
+        "give, what was measured, the narrowest hop, what is odd, and what is not visible."
+        "\vA and B are HOST:INDEX, HOST (its first endpoint) or endpoint ids.  A campaign "
+        "directory tells more than its matrix: devices in detail and this pair's own "
+        "measurements.\n\n"
+        "  railgauge explain campaign node01:0 node07:3\n"
+        "  railgauge explain matrix.json 0 17 --json\n"
+        "  railgauge explain --fabric gb200-nvl72 --racks 2 r00n00:0 r01n00:0\n"
+        "  railgauge explain campaign node01:0 node07:3 --ibnet ibnetdiscover.txt\n\n" EXIT_CODES(
+            "", ", 78 configuration"),
 };
 
 static void print_measured(const struct explain *e)

@@ -124,7 +124,8 @@ static const struct command command = {
            "  smpicc prog.c -o prog\n"
            "  smpirun -np 72 -platform platform.xml -hostfile hosts \\\n"
            "      --cfg=network/model:CM02 --cfg=network/crosstraffic:0 \\\n"
-           "      --cfg=smpi/simulate-computation:false ./prog\n",
+           "      --cfg=smpi/simulate-computation:false ./prog\n\n" EXIT_CODES(
+               "2 hosts would be left out (not with --partial), or nothing groups them, ", ""),
 };
 
 static int list_formats(void)

@@ -50,9 +50,8 @@ static const struct command command = {
            "\vTiers are confirmed or split by clustering measured pairs; slow parts become "
            "exceptions with their evidence; what is odd but no fault becomes a finding.\n\n"
            "  railgauge fit campaign\n"
-           "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n\n"
-           "Exit codes: 0 good, 1 a part is named (wrong data, dead, slow; not with --no-verdict), "
-           "64 usage, 65 bad data, 66 no input, 74 I/O.",
+           "  railgauge fit topology.json plan.tsv points.tsv -o matrix.json\n\n" EXIT_CODES(
+               "1 a part is named (wrong data, dead, slow; not with --no-verdict), ", ""),
 };
 
 /* Paths of the three inputs, of the output, and of compute.tsv or NULL; the caller frees all. */

@@ -78,7 +78,7 @@ static const struct command command = {
            "      -o c/points.tsv\n"
            "  railgauge import --topology topology.json slurm-4711.out\n"
            "  railgauge import --op all_reduce --hosts n[1-2] --ranks 16 pasted.txt\n"
-           "  railgauge fit .\n",
+           "  railgauge fit .\n\n" EXIT_CODES("", ", 78 a campaign is there already"),
 };
 
 static int read_files(struct import *im, const struct args *a, struct err *err)

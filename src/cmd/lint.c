@@ -37,11 +37,11 @@ static const struct command command = {
     .usage = "[TOPOLOGY...]",
     .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
            "speeds and places, memory, cores; and among switches and cables."
-           "\vOne topology.json of all hosts, or one of each.  Exit code: 0 nothing is odd, 1 "
-           "something is, 2 there is nothing to compare.\n\n"
+           "\vOne topology.json of all hosts, or one of each.\n\n"
            "  railgauge lint topology.json\n"
            "  railgauge lint node*/topology.json --json\n"
-           "  railgauge lint topology.json --ibnet ibnetdiscover.txt\n",
+           "  railgauge lint topology.json --ibnet ibnetdiscover.txt\n\n" EXIT_CODES(
+               "1 something is odd, 2 there is nothing to compare, ", ", 78 configuration"),
 };
 
 static const struct input_ask ask = {INPUT_TOPO | INPUT_MATRIX, INPUT_TOPO, 0};

@@ -36,7 +36,7 @@ static const struct command command = {
            "those of training, forward and backward, per token, with a causal mask.\n\n"
            "  railgauge models\n"
            "  railgauge models deepseek-v3 --seq 4096\n"
-           "  railgauge models ./mine.json --json\n",
+           "  railgauge models ./mine.json --json\n\n" EXIT_CODES("", ""),
 };
 
 static json_t *json_parts(const struct model *m, int seq)

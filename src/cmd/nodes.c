@@ -72,7 +72,7 @@ static const struct command command = {
            "  railgauge nodes matrix.json --job 'model=llama3.1-8b layout=tp=4,dp=auto' \\\n"
            "      --free 'r00n[00-17],r01n[00-03]' --need 8 --best 4\n"
            "  railgauge nodes matrix.json --job 'all_to_all 64M groups of 32' \\\n"
-           "      --need 16 --segments\n",
+           "      --need 16 --segments\n\n" EXIT_CODES("2 no set of nodes has a price, ", ""),
 };
 
 static int answer(struct rows *rows, const struct nodes_job *j, const struct args *a,

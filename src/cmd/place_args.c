@@ -82,9 +82,10 @@ static const char doc[] =
     "      --write slurm-hostfile=hosts\n"
     "  railgauge place matrix.json --layout tp=4,dp=8 \\\n"
     "      --write order=order.txt --write sbatch\n"
-    "  railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt\n\n"
-    "Exit codes: 0 good, 1 the job does not fit in a GPU's memory, 2 could not judge (no curve, no "
-    "compute rate), 64 usage, 65 bad data, 66 no input, 74 I/O.";
+    "  railgauge place matrix.json --traffic bytes.tsv --write rankfile=ranks.txt\n\n" EXIT_CODES(
+        "1 the job does not fit in a GPU's memory, 2 could not judge (no curve, no compute rate, a "
+        "dead part), ",
+        "");
 
 static int check(void *args, struct err *err)
 {

@@ -43,7 +43,8 @@ static const struct command command = {
            "  railgauge plan topology.json --op all_reduce,pairs -e 1G --dry-run\n"
            "  railgauge plan topology.json --exact -o exact.tsv\n"
            "  railgauge plan topology.json --for-job '--layout tp=4,dp=2 --strategy zero1'\n\n"
-           "plan.tsv is plain text, one line a round, and may be edited.",
+           "plan.tsv is plain text, one line a round, and may be edited.\n\n" EXIT_CODES(
+               "", ", 78 configuration"),
 };
 
 static int make(const struct args *a, struct err *err)

@@ -129,9 +129,7 @@ static const struct command command = {
            "  railgauge plot --terminal matrix.json\n"
            "  railgauge plot step fsdp.json tp8.json --measured 4.7,5.1\n"
            "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
-           "  railgauge plot score batch.tsv --by split\n\n"
-           "Exit codes: 0 good, 64 usage, 65 bad data or nothing to draw, 66 no input, 74 I/O, 78 "
-           "configuration.",
+           "  railgauge plot score batch.tsv --by split\n\n" EXIT_CODES("", ", 78 configuration"),
 };
 
 static int print_terminal(const struct args *a, struct err *err)

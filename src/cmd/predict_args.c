@@ -80,10 +80,10 @@ static const char doc[] =
     "      --measured 2.1s --save-anchor a.json\n"
     "  railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json\n"
     "  railgauge predict --batch steps.tsv --score\n"
-    "  railgauge predict --case all\n\n"
-    "Exit codes: 0 good, 1 it does not fit in a GPU's memory, or a verdict is not the one that the "
-    "case file expects, 2 could not judge (no compute rate, no curve, a dead part), 64 usage, 65 "
-    "bad data, 66 no input, 74 I/O.";
+    "  railgauge predict --case all\n\n" EXIT_CODES(
+        "1 it does not fit in a GPU's memory, or a verdict is not the one that the case file "
+        "expects, 2 could not judge (no compute rate, no curve, a dead part), ",
+        "");
 
 static int check(void *args, struct err *err)
 {

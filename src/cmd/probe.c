@@ -45,7 +45,9 @@ static const char doc[] =
     "Every transport but sim is measured by the MPI program railgauge-probe, one rank an endpoint, "
     "which takes the same options and which this command becomes; start it under mpirun or srun.  "
     "Options of nccl-tests beside these are taken with the value that changes nothing (-g 1) and "
-    "refused with what to use instead.";
+    "refused with what to use instead.\n\n" EXIT_CODES(
+        "2 points failed or data were wrong, ",
+        ", 75 cut short (a second run continues), 78 configuration");
 
 static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
 

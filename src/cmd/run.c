@@ -86,17 +86,17 @@ static const struct command command = {
               {{&nccl_argp, 0, NULL, 40}, offsetof(struct args, chain.nccl)},
               {{&copy_argp, 0, NULL, 45}, offsetof(struct args, chain.copy)},
               {{&device_argp, 0, NULL, 46}, offsetof(struct args, chain.device)}},
-    .doc =
-        "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
-        "\vExamples:\n"
-        "  railgauge run                                 this machine, over MPI\n"
-        "  railgauge run --hosts n[01-18]:4              18 hosts with 4 GPUs each\n"
-        "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
-        "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
-        "  railgauge run --resume -o campaign            measure only what is missing\n\n"
-        "Exit codes: 0 good, 1 a part is named (wrong data, dead, slow; not with --no-verdict), 2 "
-        "could not judge, 64 usage, 65 bad data, 66 no input, 74 I/O, 75 cut short (--resume "
-        "continues), 78 configuration.",
+    .doc = "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
+           "\vExamples:\n"
+           "  railgauge run                                 this machine, over MPI\n"
+           "  railgauge run --hosts n[01-18]:4              18 hosts with 4 GPUs each\n"
+           "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
+           "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
+           "  railgauge run --resume -o campaign            measure only what is "
+           "missing\n\n" EXIT_CODES(
+               "1 a part is named (wrong data, dead, slow; not with --no-verdict), 2 points failed "
+               "or data were wrong and no part is named for it, ",
+               ", 75 cut short (--resume continues), 78 configuration"),
 };
 
 /* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */

@@ -32,7 +32,7 @@ static const struct command command = {
            "\vBoth carry a checksum of their text, and what does not fit it is refused.  A file "
            "that is read well otherwise gets the one of its text as it is now; nothing else in it "
            "changes.\n\n"
-           "  railgauge seal campaign/topology.json\n",
+           "  railgauge seal campaign/topology.json\n\n" EXIT_CODES("", ""),
 };
 
 /* Readable as one of the two? */

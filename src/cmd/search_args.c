@@ -39,10 +39,8 @@ static const char doc[] =
     "  railgauge search --fabric hgx-h100 --model deepseek-v3 \\\n"
     "      --gpus 2048 --dtype fp8 --top 20 \\\n"
     "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'\n"
-    "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n"
-    "Exit codes: 0 good, 1 nothing fits in a GPU's memory, 2 nothing can be priced, 64 usage, 65 "
-    "bad data, 66 no input, 74 "
-    "I/O.";
+    "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n" EXIT_CODES(
+        "1 nothing fits in a GPU's memory, 2 nothing can be priced, ", "");
 
 static int check(void *args, struct err *err)
 {

@@ -208,7 +208,7 @@ static const struct command command = {
         "  railgauge show campaign pairs\n"
         "  railgauge show matrix.json tiers --bytes 1M\n"
         "  railgauge show matrix.json findings --json\n"
-        "  railgauge show campaign nccl\n",
+        "  railgauge show campaign nccl\n\n" EXIT_CODES("", ""),
 };
 
 static int print(const struct show *s, const struct section *what, bool as_json, struct err *err)

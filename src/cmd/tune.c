@@ -33,7 +33,7 @@ static const struct command command = {
            "  railgauge tune campaign\n"
            "  railgauge tune campaign --csv nccl_tuner.conf\n"
            "  export NCCL_TUNER_PLUGIN=libnccl-tuner-example.so\n"
-           "  export NCCL_TUNER_CONFIG_FILE=nccl_tuner.conf",
+           "  export NCCL_TUNER_CONFIG_FILE=nccl_tuner.conf\n\n" EXIT_CODES("", ""),
 };
 
 static int write_csv(const struct tuner *t, const char *path, struct err *err)

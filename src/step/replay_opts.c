@@ -37,9 +37,9 @@ static const char doc[] =
     "      --order straddling\n"
     "  mpirun -n 8 railgauge-probe replay matrix.json \\\n"
     "      --layout pp=4,dp_shard=2 --batch 16 --json\n\n"
-    "The same groups, sizes, order and overlap as the prediction, with compute of a set length.  "
-    "Exit codes: 0 good, 2 could not judge (no compute rate, no curve), 64 usage, 65 bad data, 66 "
-    "no input, 74 I/O, 78 configuration.";
+    "The same groups, sizes, order and overlap as the prediction, with compute of a set length. "
+    " " EXIT_CODES("2 could not judge (no compute rate, no curve), ",
+                   ", 75 cut short, 78 configuration");
 
 static int read_shrink(double *out, const char *arg, struct err *err)
 {
