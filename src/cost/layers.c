@@ -30,7 +30,7 @@ struct finder {
     const struct topo *t;
     const struct obs *o;
     int count;
-    bool rest;
+    bool rest, rails; /* rails: endpoints of one host are on several leaves */
     double bw_bytes, lat_bytes;
     const int *unit; /* of each host */
     int units;
@@ -64,7 +64,8 @@ static int prefer_rails(struct meet *v, int n, const struct finder *f)
     return same ? same : n;
 }
 
-/* The best bandwidth that was seen between two units, and the usual latency. */
+/* The best bandwidth that was seen between two units, and the usual latency.  Where leaves are of
+ * rails, two hosts that met across rails alone are no farther than others for that. */
 static struct edge fold(struct meet *v, int n, const struct finder *f)
 {
     struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN, 0};
@@ -72,6 +73,7 @@ static struct edge fold(struct meet *v, int n, const struct finder *f)
     int latencies = 0;
 
     n = prefer_rails(v, n, f);
+    bool across = f->rails && !same_number(f, v[0].o);
     for (int i = 0; i < n; i++) {
         const struct obs *o = v[i].o;
         if (!(o->sec > 0))
@@ -79,7 +81,7 @@ static struct edge fold(struct meet *v, int n, const struct finder *f)
         if (o->op == OP_PAIR_BW && o->bytes == f->bw_bytes) {
             double *best = o->alone ? &alone : &parallel;
             *best = fmax(*best, o->bytes / o->sec);
-        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes) {
+        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && !across) {
             sec[n + latencies] = observe_noise(o);
             sec[latencies++] = o->sec;
         }
@@ -183,10 +185,26 @@ static bool find(struct layers *l, struct finder *f, bool hosts)
     return found;
 }
 
+/* Is a host known whose endpoints are on several leaves? */
+static bool leaves_of_rails(const struct topo *t)
+{
+    int *leaf = mem_calloc((size_t)t->hosts + 1, sizeof(*leaf));
+    bool several = false;
+
+    for (int i = 0; i < t->endpoints && !several; i++) {
+        const struct place *p = &t->endpoint[i].place;
+        int *of = &leaf[p->at[LEVEL_HOST]], own = p->at[LEVEL_LEAF] + 1;
+        several = own && *of && *of != own;
+        *of = own ? own : *of;
+    }
+    free(leaf);
+    return several;
+}
+
 void layers_find(struct layers *l, const struct topo *t, const struct obs *o, int count,
                  const int *unit, bool rest)
 {
-    struct finder f = {.t = t, .o = o, .count = count, .rest = rest};
+    struct finder f = {.t = t, .o = o, .count = count, .rest = rest, .rails = leaves_of_rails(t)};
     int *self = mem_calloc((size_t)t->hosts + 1, sizeof(*self));
 
     memset(l, 0, sizeof(*l));
@@ -207,6 +225,8 @@ void layers_find(struct layers *l, const struct topo *t, const struct obs *o, in
     l->rails.region = -1;
     if (!unit)
         layers_find_rails(l, t, o, count);
+    if (l->rails.region >= 0) /* rails are why some hosts looked far */
+        l->contradictions = 0;
     free(self);
 }
 

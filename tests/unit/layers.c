@@ -250,6 +250,48 @@ static void a_thousand_hosts_need_no_tournament(void **state)
     }
 }
 
+/* Latency of two endpoints on different hosts: 5.0 us on one rail, 5.5 us across. */
+static void met(struct obs **out, int *n, int a, int b)
+{
+    double sec = (a % 2 == b % 2 ? 5.0e-6 : 5.5e-6) * (1 + 1e-3 * (*n % 3));
+
+    MEM_PUSH(*out, *n) = (struct obs){.op = OP_PAIR_LATENCY,
+                                      .src = a,
+                                      .dst = b,
+                                      .bytes = 8,
+                                      .stages = 1u << STAGE_CLASS,
+                                      .epochs = 1,
+                                      .sec = sec,
+                                      .lo = 0.99 * sec,
+                                      .hi = 1.01 * sec};
+}
+
+/* Leaves of two rails are declared; hosts 0 and 1, 2 and 3 met across rails only. */
+static void hosts_that_met_across_rails_only_are_no_farther(void **state)
+{
+    struct topo t;
+    struct layers l;
+    struct obs *o = NULL;
+    int n = 0;
+
+    (void)state;
+    small_topo(&t, 1, 8, 2, false, ENDPOINT_GPU);
+    topo_add_group(&t, LEVEL_LEAF, "leaf-0");
+    topo_add_group(&t, LEVEL_LEAF, "leaf-1");
+    for (int e = 0; e < t.endpoints; e++)
+        t.endpoint[e].place.at[LEVEL_LEAF] = e % 2;
+    topo_default_tiers(&t);
+    for (int a = 0; a < 8; a++)
+        for (int b = a + 1; b < 8; b++)
+            met(&o, &n, 2 * a, 2 * b + (b == a + 1 && b < 4 && a % 2 == 0));
+    layers_find(&l, &t, o, n, NULL, false);
+    assert_int_equal(l.count, 0);
+    assert_int_equal(l.contradictions, 0);
+    layers_free(&l);
+    topo_free(&t);
+    free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +300,7 @@ int main(void)
         cmocka_unit_test(spines_by_latency),
         cmocka_unit_test(one_slow_rack_is_no_second_layer),
         cmocka_unit_test(nothing_to_tell_apart),
+        cmocka_unit_test(hosts_that_met_across_rails_only_are_no_farther),
         cmocka_unit_test(a_thousand_hosts_need_no_tournament),
     };
 
