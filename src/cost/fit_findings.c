@@ -98,51 +98,81 @@ static void say_contention(struct fit *f, int tier)
 
 /* --- unstable: the epochs of one observation differ more than their intervals allow --- */
 
-static void say_unstable_pairs(struct fit *f, int tier)
-{
-    int n = 0, bad = 0;
-    double worst = 0;
+/* Measurements of one operation, or alone between pairs of one tier. */
+struct unrest {
+    const char *name;
+    int n, bad;
+    const struct obs *worst;
+};
 
-    for (int i = 0; i < f->count; i++) {
-        const struct obs *o = &f->obs[i];
-        if (o->tier != tier || o->epochs < 2 || !o->alone)
-            continue;
-        n++;
-        bad += o->range > unstable_range;
-        worst = fmax(worst, o->range);
-    }
-    if (bad > n / 10 && bad > 1)
-        matrix_find(
-            f->m, "unstable",
-            "tier %s: %d of %d measurements moved by more than %.0f %% between epochs, the worst "
-            "by %.0f %%",
-            f->m->tier[tier].rule.name, bad, n, 100 * unstable_range, 100 * worst);
+static void note(struct unrest *u, const struct obs *o)
+{
+    if (o->epochs < 2)
+        return;
+    u->n++;
+    u->bad += o->range > unstable_range;
+    if (!u->worst || o->range > u->worst->range)
+        u->worst = o;
 }
 
-static void say_unstable_collectives(struct fit *f)
+static bool unstable(const struct unrest *u)
 {
-    struct obs *obs;
-    int count = observe(&obs, f->points, false);
+    return u->bad > u->n / 10 && u->bad > 1;
+}
 
-    for (int op = 0; op < OP_COUNT; op++) {
-        int n = 0, bad = 0, worst = -1;
-        for (int i = 0; i < count; i++) {
-            if ((int)obs[i].op != op || obs[i].epochs < 2)
-                continue;
-            n++;
-            bad += obs[i].range > unstable_range;
-            if (worst < 0 || obs[i].range > obs[worst].range)
-                worst = i;
-        }
-        char size[UNITS_TEXT];
-        if (bad > n / 10 && bad > 1)
-            matrix_find(
-                f->m, "unstable",
-                "%s: %d of %d measurements moved by more than %.0f %% between epochs, the worst by "
-                "%.0f %% at %s",
-                op_name(op), bad, n, 100 * unstable_range, 100 * obs[worst].range,
-                units_bytes_text(size, obs[worst].bytes));
+/* Where most measurements of most operations moved it is no operation's fault: one sentence for
+ * all, kind "busy". */
+static void say_busy(struct fit *f, const struct unrest *u, int count)
+{
+    struct unrest all = {0};
+    int measured = 0, moved = 0;
+    char size[UNITS_TEXT];
+
+    for (int i = 0; i < count; i++) {
+        if (!u[i].worst)
+            continue;
+        all.n += u[i].n;
+        all.bad += u[i].bad;
+        measured++;
+        moved += 2 * u[i].bad > u[i].n;
+        if (!all.worst || u[i].worst->range > all.worst->range)
+            all = (struct unrest){u[i].name, all.n, all.bad, u[i].worst};
     }
+    if (moved < 2 || 2 * moved <= measured)
+        return;
+    matrix_find(f->m, "busy",
+                "%d of %d measurements moved by more than %.0f %% between epochs, the worst by "
+                "%.0f %% (%s at %s): most likely other work runs on %s",
+                all.bad, all.n, 100 * unstable_range, 100 * all.worst->range, all.name,
+                units_bytes_text(size, all.worst->bytes),
+                f->m->topo.hosts > 1 ? "these hosts or in their network"
+                                     : "this machine, or it has fewer cores than ranks");
+}
+
+static void say_unstable(struct fit *f)
+{
+    struct unrest u[TIER_MAX + OP_COUNT] = {0};
+    struct obs *obs;
+    char size[UNITS_TEXT];
+    int count = observe(&obs, f->points, false), tiers = f->m->tiers;
+
+    for (int t = 0; t < tiers; t++)
+        u[t].name = f->m->tier[t].rule.name;
+    for (int op = 0; op < OP_COUNT; op++)
+        u[tiers + op].name = op_name(op);
+    for (int i = 0; i < f->count; i++)
+        if (f->obs[i].alone && f->obs[i].tier >= 0)
+            note(&u[f->obs[i].tier], &f->obs[i]);
+    for (int i = 0; i < count; i++)
+        note(&u[tiers + (int)obs[i].op], &obs[i]);
+    say_busy(f, u, tiers + OP_COUNT);
+    for (int i = 0; i < tiers + OP_COUNT; i++)
+        if (unstable(&u[i]))
+            matrix_find(f->m, "unstable",
+                        "%s%s: %d of %d measurements moved by more than %.0f %% between epochs, "
+                        "the worst by %.0f %% at %s",
+                        i < tiers ? "tier " : "", u[i].name, u[i].bad, u[i].n, 100 * unstable_range,
+                        100 * u[i].worst->range, units_bytes_text(size, u[i].worst->bytes));
     free(obs);
 }
 
@@ -192,7 +222,7 @@ static void say_unmeasured(struct fit *f)
         int points = 0;
         for (int d = 0; d < DIR_COUNT; d++)
             points += f->m->tier[t].curve[d].points;
-        if (!points)
+        if (!points && f->m->tier[t].possible > 0)
             matrix_find(f->m, "unmeasured", "tier %s: no healthy pair was measured",
                         f->m->tier[t].rule.name);
     }
@@ -282,13 +312,16 @@ static void say_shared(struct fit *f)
     free(u);
 }
 
-/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them. */
+/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them, as do slow ways between
+ * two racks. */
 static void say_contradictions(struct fit *f)
 {
     bool crowd = false;
 
     for (int t = 0; t < f->m->tiers; t++)
         crowd |= f->normal[t].uplinks;
+    for (int i = 0; i < f->m->exceptions; i++)
+        crowd |= f->m->exception[i].part == PART_RACK_PAIR;
     if (f->contradictions && !crowd)
         matrix_find(
             f->m, "racks",
@@ -305,10 +338,9 @@ void fit_findings(struct fit *f)
         if (f->normal[t].contended && !f->normal[t].uplinks)
             say_contention(f, t);
         say_bimodal(f, t);
-        say_unstable_pairs(f, t);
     }
     say_equal_tiers(f);
-    say_unstable_collectives(f);
+    say_unstable(f);
     say_unmeasured(f);
     say_tainted(f);
     say_shared(f);

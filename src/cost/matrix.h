@@ -112,8 +112,8 @@ struct exception {
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk
  * shared, unstable point, wrong data. */
 struct finding {
-    char *kind; /* "racks", "contention", "uplinks", "unstable", "wrong_data", "bimodal", "latency",
-                   "tainted" */
+    char *kind; /* "racks", "contention", "uplinks", "unstable", "busy", "wrong_data", "bimodal",
+                   "latency", "tainted" */
     char *text;
 };
 

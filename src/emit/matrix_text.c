@@ -198,18 +198,30 @@ static void no_part(FILE *out, const struct matrix *m)
         fputs("no slow part: none stands out from its tier\n", out);
 }
 
+/* Is it one of many that another finding says in one sentence? */
+static bool said_at_once(const struct matrix *m, const struct finding *f)
+{
+    bool busy = false;
+
+    for (int i = 0; i < m->findings; i++)
+        busy |= !strcmp(m->finding[i].kind, "busy");
+    return busy && !strcmp(f->kind, "unstable");
+}
+
 void matrix_text_findings(FILE *out, const struct matrix *m, int most)
 {
     int exceptions = most && most < m->exceptions ? most : m->exceptions;
-    int findings = most && most < m->findings ? most : m->findings;
+    int findings = 0;
 
     if (m->exceptions)
         text_exceptions(out, m, exceptions);
     else
         no_part(out, m);
     count_rest(out, exceptions, m->exceptions);
-    for (int i = 0; i < findings; i++)
-        fprintf(out, "%s%s: %s\n", i ? "" : "\n", m->finding[i].kind, m->finding[i].text);
+    for (int i = 0; i < m->findings && (!most || findings < most); i++)
+        if (!most || !said_at_once(m, &m->finding[i]))
+            fprintf(out, "%s%s: %s\n", findings++ ? "" : "\n", m->finding[i].kind,
+                    m->finding[i].text);
     count_rest(out, findings, m->findings);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -126,12 +127,102 @@ static void an_unstable_pair_is_no_evidence(void **state)
     topo_free(&t);
 }
 
+static int findings(const struct matrix *m, const char *kind, const char **text)
+{
+    int n = 0;
+
+    for (int i = 0; i < m->findings; i++)
+        if (!strcmp(m->finding[i].kind, kind)) {
+            *text = m->finding[i].text;
+            n++;
+        }
+    return n;
+}
+
+/* Bandwidth and latency that double in every other epoch of the first `moved` pairs. */
+static void fit_restless(struct matrix *m, int moved)
+{
+    struct topo t;
+    struct plan plan = {NULL, 0};
+    struct points p = {.endpoints = HOSTS, .transport = "mpi"};
+    struct fit_opts o;
+    struct err err = {0, ""};
+
+    four_hosts(&t);
+    for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++) {
+        for (int i = 0, n = 0; i < HOSTS; i++)
+            for (int j = 0; j < HOSTS; j++)
+                if (i != j)
+                    add(&p, OP_PAIR_BW, i, j, 1, 262144, n++ < moved && epoch % 2 ? 4e-3 : 2e-3);
+        for (int op = OP_ALL_GATHER; op <= OP_ALL_TO_ALL; op++) {
+            add(&p, op, 0, HOSTS - 1, 1, 4096, moved && epoch % 2 ? 3e-4 : 1e-4);
+            p.point[p.count - 1].round = 1000 + op;
+            p.point[p.count - 1].epoch = epoch;
+        }
+    }
+    fit_defaults(&o);
+    if (fit_matrix(m, &t, &plan, &p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    free(p.point);
+    topo_free(&t);
+}
+
+static void a_busy_machine_is_one_sentence(void **state)
+{
+    struct matrix m;
+    const char *text = NULL;
+
+    (void)state;
+    fit_restless(&m, HOSTS * (HOSTS - 1));
+    assert_int_equal(findings(&m, "busy", &text), 1);
+    assert_non_null(strstr(text, "15 of 15 measurements"));
+    assert_non_null(strstr(text, "by 200 %"));
+    matrix_free(&m);
+    fit_restless(&m, 0);
+    assert_int_equal(findings(&m, "busy", &text), 0);
+    matrix_free(&m);
+}
+
+/* One rack: no two hosts are in the tier between racks. */
+static void a_tier_without_pairs_is_not_called_unmeasured(void **state)
+{
+    struct topo t;
+    struct matrix m;
+    struct plan plan = {NULL, 0};
+    struct points p = {.endpoints = HOSTS, .transport = "mpi"};
+    struct fit_opts o;
+    struct err err = {0, ""};
+    const char *text = NULL;
+
+    (void)state;
+    four_hosts(&t);
+    topo_add_group(&t, LEVEL_RACK, "rack-0");
+    for (int i = 0; i < HOSTS; i++)
+        t.endpoint[i].place.at[LEVEL_RACK] = 0;
+    t.tiers = 0;
+    t.tier[t.tiers++] = (struct tier_rule){"rack", 1u << LEVEL_RACK};
+    t.tier[t.tiers++] = (struct tier_rule){"fabric", 0};
+    for (int i = 0; i < HOSTS; i++)
+        for (int j = 0; j < HOSTS; j++)
+            if (i != j)
+                add(&p, OP_PAIR_BW, i, j, 1, 262144, 2e-3);
+    fit_defaults(&o);
+    if (fit_matrix(&m, &t, &plan, &p, &o, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(findings(&m, "unmeasured", &text), 0);
+    free(p.point);
+    matrix_free(&m);
+    topo_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(latency_in_a_crowd_does_not_count_where_there_is_latency_alone),
         cmocka_unit_test(a_slow_host_is_named_where_half_of_all_pairs_are_its_own),
         cmocka_unit_test(an_unstable_pair_is_no_evidence),
+        cmocka_unit_test(a_busy_machine_is_one_sentence),
+        cmocka_unit_test(a_tier_without_pairs_is_not_called_unmeasured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
