@@ -260,8 +260,9 @@ clean:
 .DELETE_ON_ERROR:
 
 # --- the MPI program under SimGrid, from the same sources (tests/mpi/smpi.bats) ---
-SMPI_SRC := $(wildcard $(MPI_SRC)) $(LIB_SRC)
-$(BUILD)/railgauge-probe-smpi: $(SMPI_SRC:%=$(BUILD)/smpi/%.o)
+$(BUILD)/smpi/librg.a: $(LIB_SRC:%=$(BUILD)/smpi/%.o)
+	$(Q)$(RM) $@ && $(AR) rcs $@ $^
+$(BUILD)/railgauge-probe-smpi: $(patsubst %,$(BUILD)/smpi/%.o,$(wildcard $(MPI_SRC))) $(BUILD)/smpi/librg.a
 	@echo "  LINK $@"
 	$(Q)smpicc -o $@ $^ $(JSON_LIBS) $(shell $(PKG) --libs hwloc) -lm
 $(BUILD)/smpi/%.c.o: %.c
