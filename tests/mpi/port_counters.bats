@@ -20,6 +20,7 @@ setup() {
         | .nics |= rows($nics[]) | .ports |= rows($nics | to_entries[] | .value + {nic: .key})
         | .endpoints.rows = [.endpoints.rows | to_entries[] | .value[0] = (.key / 2 | floor)
             | .value[5] = .key % 2 | .value[8] = null | .value]' live.json >two.json
+    railgauge seal two.json
     ib=root/sys/class/infiniband/mlx5_2/ports/1
     mkdir -p $ib/counters $ib/hw_counters root/sys/class/infiniband/mlx5_3/ports/1/counters root/sys/class/net/{eno1,eth0}/statistics
     echo 7 >$ib/counters/symbol_error
