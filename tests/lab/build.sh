@@ -68,7 +68,8 @@ build_spine() {
     if [ "$DELAY_US" = 0 ]; then
         bridge spine
     else
-        "${CC:-cc}" -std=c11 -D_GNU_SOURCE -O2 -o "$STATE/relay" "$HERE/relay.c"
+        # shellcheck disable=SC2086 # the compiler may be words: ccache gcc
+        ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -o "$STATE/relay" "$HERE/relay.c"
         for ((r = 0; r < RACKS; r++)); do taps+=("tap$r"); done
         start_relay "${taps[@]}"
     fi
