@@ -15,10 +15,10 @@ measured() {
 # What the lines of the table are about.
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
-    local healthy="--transport sim --no-plots --fabric hgx-h100 --racks 1 --noise 1% --op pair_bw,pair_latency"
-    railgauge run $healthy -o good || return 1
-    railgauge run $healthy -o slow --fault slow-gpu=3:0.5 --no-verdict || return 1
-    railgauge run $healthy -o dead --fault dead-host=1 --no-verdict || return 1
+    local healthy=(--transport sim --no-plots --fabric hgx-h100 --racks 1 --noise 1% --op "pair_bw,pair_latency")
+    railgauge run "${healthy[@]}" -o good || return 1
+    railgauge run "${healthy[@]}" -o slow --fault slow-gpu=3:0.5 --no-verdict || return 1
+    railgauge run "${healthy[@]}" -o dead --fault dead-host=1 --no-verdict || return 1
     mkdir empty lone
     cp "$(command -v railgauge)" lone/ # no railgauge-probe is beside it
     echo '{' >torn.json
@@ -36,10 +36,12 @@ setup_file() {
     cp -r "$BATS_TEST_DIRNAME/../golden/export/campaign" torn-sweep
     for f in torn-sweep/sweep/*-*.tsv; do echo '{' >"$f"; done
     measured
+    # shellcheck disable=SC2016 # its own first word
     printf '#!/bin/sh\nexit "$1"\n' >ends # a launcher
     chmod +x ends
 }
 
+# shellcheck disable=SC2034 # lines of the table have these words
 setup() {
     cd "$BATS_FILE_TMPDIR" || return 1
     golden=$BATS_TEST_DIRNAME/../golden bad=$BATS_TEST_DIRNAME/../bad
