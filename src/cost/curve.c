@@ -99,6 +99,40 @@ void curve_interval(const struct curve *c, double bytes, double *lo, double *hi)
     *hi = t * fmax(a->hi / a->sec, b->hi / b->sec) * far;
 }
 
+/* Neighbouring points that have one time. */
+struct pool {
+    int from;
+    double sec, lo, hi, n;
+};
+
+static struct pool merged(const struct pool *a, const struct pool *b)
+{
+    double n = a->n + b->n;
+
+    return (struct pool){a->from, (a->sec * a->n + b->sec * b->n) / n,
+                         (a->lo * a->n + b->lo * b->n) / n, (a->hi * a->n + b->hi * b->n) / n, n};
+}
+
+void curve_settle(struct curve *c)
+{
+    struct pool *v = mem_calloc((size_t)c->points + 1, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i < c->points; i++) {
+        const struct curve_point *p = &c->point[i];
+        v[n++] = (struct pool){i, p->sec, p->lo, p->hi, p->n > 0 ? p->n : 1};
+        for (; n > 1 && v[n - 1].sec < v[n - 2].sec && v[n - 1].hi >= v[n - 2].lo; n--)
+            v[n - 2] = merged(&v[n - 2], &v[n - 1]);
+    }
+    for (int k = n - 1, end = c->points; k >= 0; end = v[k--].from)
+        for (int i = v[k].from; i < end; i++) {
+            struct curve_point *p = &c->point[i];
+            *p = (struct curve_point){p->bytes, v[k].sec, fmin(p->lo, v[k].sec),
+                                      fmax(p->hi, v[k].sec), p->n};
+        }
+    free(v);
+}
+
 /* Least squares on relative error over the points from `from` on, weighted by what is behind them;
  * the slope, or 0 when there is none. */
 static double weighted_slope(const struct curve *c, int from)

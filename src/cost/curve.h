@@ -41,6 +41,10 @@ double curve_end(const struct curve *c, double bytes);
  * within. */
 double curve_unsure(double end, double bytes, double moving, double slopes);
 void curve_interval(const struct curve *c, double bytes, double *lo, double *hi);
+/* Where a larger size took less time and the two intervals meet, that is noise: neighbours get
+ * their mean, weighted by n, until time rises with the size (pool adjacent violators: Ayer and
+ * others 1955).  A fall that is wider than the intervals was measured and stays. */
+void curve_settle(struct curve *c);
 /* alpha: time of the smallest size; beta: slope of the least-squares line (relative error, weighted
  * by n) through the sizes from 1/16 of the largest on: a slope and no quotient, so that
  * acknowledgements and the first hop stay out of it. */

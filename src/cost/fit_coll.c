@@ -106,6 +106,7 @@ static void fill_curves(struct matrix *m, struct item *x, int n)
     }
     for (int i = 0; i < m->collectives; i++) {
         struct collective *c = &m->collective[i];
+        curve_settle(&c->curve);
         curve_summarise(&c->curve);
         if (c->basis == BASIS_FITTED)
             c->source =

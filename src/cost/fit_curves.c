@@ -83,6 +83,7 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
             ;
         curve_add(c, median_point(o + i, counted(o + i, j - i)));
     }
+    curve_settle(c);
     curve_summarise(c);
 }
 

@@ -176,6 +176,33 @@ static void noise_stays_between_its_points(void **state)
     curve_free(&c);
 }
 
+/* Random ladders with noise within their intervals rise; a fall beyond them stays. */
+static void time_rises_with_the_size_unless_it_was_measured_to_fall(void **state)
+{
+    (void)state;
+    for (unsigned long seed = 1; seed <= 200; seed++) {
+        struct curve c = {0};
+        struct rng rng;
+        rng_seed(&rng, seed);
+        double noise = 0.01 + 0.07 * rng_uniform(&rng), alpha = 1e-5;
+        int fall = (int)(20 * rng_uniform(&rng)) + 2; /* from here on half the latency */
+        for (int i = 0; i < 24; i++) {
+            double sec = (i < fall ? alpha : alpha / 2) * exp(noise / 4 * rng_normal(&rng));
+            sec = fmin(fmax(sec, alpha / 2 * (1 - noise)), alpha * (1 + noise)) + ldexp(1e-16, i);
+            curve_add(&c, (struct curve_point){ldexp(8, i), sec, sec * (1 - 2 * noise),
+                                               sec * (1 + 2 * noise), 1 + i % 5});
+        }
+        curve_settle(&c);
+        for (int i = 0; i + 1 < c.points; i++) {
+            const struct curve_point *p = &c.point[i];
+            assert_true(p->lo <= p->sec && p->sec <= p->hi);
+            if (i + 1 == fall ? p[1].sec > 0.7 * p->sec : p[1].sec < p->sec)
+                fail_msg("seed %lu: %g s at %g B, then %g s", seed, p->sec, p->bytes, p[1].sec);
+        }
+        curve_free(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +216,7 @@ int main(void)
         cmocka_unit_test(a_line_is_met_between_its_points),
         cmocka_unit_test(a_step_is_met_outside_its_own_gap_and_never_overshot_in_it),
         cmocka_unit_test(noise_stays_between_its_points),
+        cmocka_unit_test(time_rises_with_the_size_unless_it_was_measured_to_fall),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
