@@ -232,7 +232,8 @@ places() {
 
 @test "run takes nccl where there are GPUs, through to matrix and prediction" {
     printf 'devices 8\nname NVIDIA H200\n' >gpus.txt
-    run railgauge run --no-verdict -o c --ranks 4 -b 64 -e 256K -f 8 -n 4 -w 1 --epochs 2 --max-run 60s --no-plots --pair-bytes 64K
+    run railgauge run --no-verdict -o c --ranks 4 -b 64 -e 256K -f 8 -n 4 -w 1 --epochs 2 --max-run 60s --no-plots --pair-bytes 64K \
+        --gemm bf16:1024x512x256 --device-bytes 1M
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"c: 4 endpoints, "*" rounds over nccl"* ]]
