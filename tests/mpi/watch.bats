@@ -83,10 +83,11 @@ END
     [[ $output != *warning* ]]
 }
 
-# Starts a campaign that takes a minute, and waits until it measures; $job and $launcher are its processes.
+# Starts a campaign that takes a minute and waits until it measures; $job and $launcher are its processes.  It ends
+# with its terminal, even where the tests do not (nohup).
 start_long() {
-    railgauge run -t mpi -o dir --ranks 4 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 --time-cap 500ms \
-        --no-retest --no-plots "$@" >out 2>&1 3>&- &
+    env --default-signal=HUP railgauge run -t mpi -o dir --ranks 4 --op pair_bw -b 1M -e 1M --pair-bytes 1M --half-width 0 \
+        --time-cap 500ms --no-retest --no-plots "$@" >out 2>&1 3>&- &
     job=$!
     await 60 has_rows 1 dir/points.tsv
     launcher=$(pgrep --parent "$job")
