@@ -11,6 +11,7 @@
 #include "cost/reference.h"
 #include "emit/shape_group.h"
 #include "emit/table.h"
+#include "emit/term.h"
 
 static const char *seconds(char buf[UNITS_TEXT], double s)
 {
@@ -219,9 +220,12 @@ void matrix_text_findings(FILE *out, const struct matrix *m, int most)
         no_part(out, m);
     count_rest(out, exceptions, m->exceptions);
     for (int i = 0; i < m->findings && (!most || findings < most); i++)
-        if (!most || !said_at_once(m, &m->finding[i]))
-            fprintf(out, "%s%s: %s\n", findings++ ? "" : "\n", m->finding[i].kind,
-                    m->finding[i].text);
+        if (!most || !said_at_once(m, &m->finding[i])) {
+            char *line = mem_printf("%s: %s", m->finding[i].kind, m->finding[i].text);
+            fputs(findings++ ? "" : "\n", out);
+            term_line(out, line, 4);
+            free(line);
+        }
     count_rest(out, findings, m->findings);
 }
 
