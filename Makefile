@@ -212,7 +212,7 @@ lint:
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
 	    --suppress=missingInclude --suppress=unknownMacro -D_GNU_SOURCE -DRG_VERSION='""' -DRG_DATADIR='""' -Isrc -I. $(filter %.c,$(C_FILES))
 	$(Q)shellcheck -x $(SH_FILES)
-	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror -Wno-missing-field-initializers $(compile) $(MPI_CFLAGS) -DRG_DATADIR='""' \
+	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror $(compile) -Wno-missing-field-initializers $(MPI_CFLAGS) -DRG_DATADIR='""' \
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN)
 	$(Q)tests/layers.sh >/dev/null

@@ -193,7 +193,7 @@ static void close_conn(struct nccl_conn *c)
 {
     nccl_comm comm = c->comm;
     const struct nccl_call call = {"ncclCommFinalize", finalize, &comm, sizeof(comm), NULL};
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
 
     c->comm = NULL;
     if (nccl_guard(c, &call, 2, &s) < 0)
@@ -261,7 +261,7 @@ static int make(struct nccl_conn *c, struct err *err)
     struct init init = {.size = c->size, .self = c->self};
     const struct nccl_call call = {"ncclCommInitRankConfig", init_comm, &init, sizeof(init),
                                    init_late};
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
     double longest;
     int slowest;
 

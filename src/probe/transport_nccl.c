@@ -94,7 +94,7 @@ int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step
 /* The first operation connects the peers: it is timed apart, and not by the GPU. */
 static int connect_peers(struct nccl_ctx *c, const struct nccl_job *j, struct err *err)
 {
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
     double from = log_now(), longest;
     int slowest;
 
@@ -112,7 +112,7 @@ static int connect_peers(struct nccl_ctx *c, const struct nccl_job *j, struct er
 
 static int timed(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec, struct err *err)
 {
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
     double longest;
 
     nccl_batch(c, j, n, sec, &s);
@@ -139,7 +139,7 @@ static int repeat_first(struct nccl_ctx *c, int n, double *sec, struct err *err)
 
 static int connect_ctx(struct nccl_ctx *c, const struct group *g, struct err *err)
 {
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
 
     if (nccl_conn_get(&c->conn, g, err) < 0)
         return -1;

@@ -132,7 +132,7 @@ static bool deregister(struct nccl_ctx *c)
     struct told t = tell_of(c);
     const struct nccl_call call = {"deregistering memory", deregister_all, &t, sizeof(t),
                                    told_late};
-    struct nccl_step s = {NCCL_FINE};
+    struct nccl_step s = {.blame = NCCL_FINE};
 
     if (!c->conn || nccl_opts_now()->registration == NCCL_REG_NONE)
         return true;
