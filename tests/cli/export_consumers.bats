@@ -273,6 +273,7 @@ PY
 
 @test "names full of marks come back from XML as they were" {
     jq '.places.levels.host.names = ["a<b&c", "it'\''s \"x\"", "ü]]>", "&lt;"] | .places.levels.rack.names = ["</object>", "<!--"]' "$matrix" >wild.json
+    railgauge seal wild.json
     railgauge export --format simgrid wild.json -o p.xml
     railgauge export --format hwloc wild.json -o h.xml
     python3 - <<'PY'
