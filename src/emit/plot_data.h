@@ -45,6 +45,8 @@ enum { PLOT_TEXT = 128 };
 char *plot_text(char buf[PLOT_TEXT], const char *text, int most);
 /* A tab and v, "NaN" for what is no finite number. */
 void plot_number(FILE *out, double v);
+/* The colour of letters that can be read on this one: white or black. */
+unsigned plot_ink_on(unsigned rgb);
 /* v in the 1-2-5 series: the next one down or up. */
 double plot_nice_down(double v);
 double plot_nice_up(double v);

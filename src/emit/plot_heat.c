@@ -146,13 +146,6 @@ static int write_matrix(const struct map *g, const float *v, const char *dir, co
     return file_commit(&out, err);
 }
 
-static unsigned ink_on(unsigned rgb)
-{
-    unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
-
-    return light < 1280 ? 0xffffff : 0x1a1a1a;
-}
-
 /* Numbers in the cells of small tables; the colours follow the palettes of heat.gp. */
 static int write_cells(const struct map *g, const char *dir, struct err *err)
 {
@@ -172,7 +165,7 @@ static int write_cells(const struct map *g, const char *dir, struct err *err)
         }
         double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
         fprintf(out.stream, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks,
-                heat_number(text, v), s, ink_on(heat_rgb(HEAT_AMOUNT, at)),
+                heat_number(text, v), s, plot_ink_on(heat_rgb(HEAT_AMOUNT, at)),
                 s < 78 ? 0xffffffu : 0x1a1a1au);
     }
     return file_commit(&out, err);

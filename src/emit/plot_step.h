@@ -75,8 +75,6 @@ void step_bars_free(struct step_bars *b);
 
 /* The share of a step that waits for messages; NAN: it came without its terms. */
 double step_messages(const struct step_bar *b);
-/* By how much a is slower than b (their ratio) if all messages of both took f times as long. */
-double step_ratio(const struct step_bar *a, const struct step_bar *b, double f);
 
 /* Does the file begin as JSON does?  (The others are tables.) */
 bool step_is_json(const char *path);

@@ -34,13 +34,6 @@ static void print_bar(FILE *out, const struct step_scene *s, int i)
     fputc('\n', out);
 }
 
-static unsigned ink_on(unsigned rgb)
-{
-    unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
-
-    return light < 1280 ? 0xffffff : 0x1a1a1a;
-}
-
 /* Where the share of a part can stand without being crossed by the interval or the measured mark;
  * NAN: nowhere. */
 static double place_for_number(const struct step_scene *s, const struct step_bar *b, double from,
@@ -68,7 +61,7 @@ static void print_parts(FILE *out, const struct step_scene *s, int i)
             continue;
         double at = p == STEP_WHOLE ? NAN : place_for_number(s, &s->bar[i], from, from + v);
         fprintf(out, "%d\t%d\t%s\t%.6g\t%.6g\t%u\t%u\t", i + 1, p + 1, step_look[p].name, from,
-                from + v, step_look[p].rgb, ink_on(step_look[p].rgb));
+                from + v, step_look[p].rgb, plot_ink_on(step_look[p].rgb));
         if (!isnan(at))
             fprintf(out, "%.0f%%", 100 * v / sec);
         plot_number(out, at);

@@ -60,7 +60,8 @@ double step_messages(const struct step_bar *b)
     return b->part[STEP_WHOLE] > 0 ? NAN : sum / b->sec;
 }
 
-double step_ratio(const struct step_bar *a, const struct step_bar *b, double f)
+/* By how much a is slower than b (their ratio) if all messages of both took f times as long. */
+static double ratio_if(const struct step_bar *a, const struct step_bar *b, double f)
 {
     double x = step_messages(a), y = step_messages(b);
 
@@ -72,11 +73,11 @@ double step_ratio(const struct step_bar *a, const struct step_bar *b, double f)
  * when messages take more or less time by as much as the step may be off. */
 static bool apart(const struct step_bar *a, const struct step_bar *b)
 {
-    double r = log(step_ratio(a, b, 1)), w = log(b->hi / b->lo) / 2;
+    double r = log(ratio_if(a, b, 1)), w = log(b->hi / b->lo) / 2;
     double f = isfinite(w) ? exp(w) : 1;
 
-    return fabs(r) > told_apart && r * log(step_ratio(a, b, f)) > 0 &&
-           r * log(step_ratio(a, b, 1 / f)) > 0;
+    return fabs(r) > told_apart && r * log(ratio_if(a, b, f)) > 0 &&
+           r * log(ratio_if(a, b, 1 / f)) > 0;
 }
 
 static int alike_of(const struct step_scene *s)
