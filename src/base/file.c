@@ -164,22 +164,19 @@ int file_begin(struct file_out *f, const char *path, struct err *err)
     return 0;
 }
 
-/* The rename is durable only once its folder is synced. */
-static void sync_folder(const char *path)
+static int open_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *dir = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd >= 0) {
-        (void)!fsync(fd);
-        close(fd);
-    }
     free(dir);
+    return fd;
 }
 
 int file_commit(struct file_out *f, struct err *err)
 {
+    int folder = f->temp ? open_folder(f->path) : -1;
     int bad =
         fflush(f->stream) != 0 || ferror(f->stream) || (f->temp && fsync(fileno(f->stream)) != 0);
     int why = errno;
@@ -199,8 +196,11 @@ int file_commit(struct file_out *f, struct err *err)
         leave_list(f);
         free(f->temp);
         f->temp = NULL;
-        sync_folder(f->path);
+        if (folder >= 0)
+            (void)!fsync(folder); /* the rename is durable only then */
     }
+    if (folder >= 0)
+        close(folder);
     file_abort(f);
     return bad ? -1 : 0;
 }

@@ -104,11 +104,46 @@ char *mem_printf(const char *fmt, ...)
     return s;
 }
 
+/* What a text stream fills.  Not open_memstream(): where glibc's finds no memory it drops what was
+ * written and sets no error. */
+struct text {
+    char **text;
+    size_t *len, size; /* taken, of it used *len and a 0 */
+};
+
+static ssize_t text_write(void *cookie, const char *data, size_t len)
+{
+    struct text *t = cookie;
+
+    if (*t->len + len >= t->size) {
+        size_t size = 2 * t->size + len + 256;
+        char *more = realloc(*t->text, size);
+        if (!more)
+            return 0; /* an error of the stream, seen at its end */
+        *t->text = more;
+        t->size = size;
+    }
+    memcpy(*t->text + *t->len, data, len);
+    *t->len += len;
+    (*t->text)[*t->len] = '\0';
+    return (ssize_t)len;
+}
+
+static int text_close(void *cookie)
+{
+    free(cookie);
+    return 0;
+}
+
 FILE *mem_stream(char **text, size_t *len)
 {
-    *text = NULL;
+    struct text *t = mem_calloc(1, sizeof(*t));
+
+    *t = (struct text){.text = text, .len = len, .size = 1};
+    *text = mem_calloc(1, 1);
     *len = 0;
-    return must(open_memstream(text, len));
+    return must(fopencookie(t, "w",
+                            (cookie_io_functions_t){.write = text_write, .close = text_close}));
 }
 
 void mem_stream_end(FILE *stream)

@@ -20,8 +20,8 @@ char *mem_strndup(const char *s, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
-/* Text by way of a stream: open_memstream() that does not fail; *text is whole and the caller's
- * after mem_stream_end(). */
+/* Text by way of a stream; *text is whole and the caller's after mem_stream_end(), which sees to it
+ * that nothing was lost. */
 FILE *mem_stream(char **text, size_t *len);
 void mem_stream_end(FILE *stream);
 

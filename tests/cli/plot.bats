@@ -79,8 +79,7 @@ fake_gnuplot() {
     grep -Fq "x'y_z^{2}" names/plots/heat.svg
     grep -Fq '%d%s@&amp;~/U+263a' names/plots/heat.svg
     grep -Fq '&lt;|cat>&amp;amp;' names/plots/heat.svg
-    run rsvg-convert names/plots/heat.svg -o x.png
-    [ "$status" -eq 0 ] || [ "$status" -eq 127 ]
+    ! command -v rsvg-convert || rsvg-convert names/plots/heat.svg -o x.png
 }
 
 @test "a slow host is named as it is beside the map too" {

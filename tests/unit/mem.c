@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +69,57 @@ static void an_overflowing_request_ends_the_program_with_io(void **state)
     assert_int_equal(WEXITSTATUS(status), EXIT_IO);
 }
 
+static int write_more_than_there_is(void *arg)
+{
+    struct rlimit limit;
+    char *text, piece[1 << 10];
+    size_t len;
+    FILE *out = mem_stream(&text, &len);
+
+    memset(piece, 'x', sizeof(piece));
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = 256u << 20;
+    setrlimit(RLIMIT_AS, &limit);
+    for (int i = 0; i < 512 << 10; i++)
+        fwrite(piece, 1, sizeof(piece), out); /* as most writers do: the end tells */
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
+    *(int *)arg = 1; /* all was said to be written */
+    mem_stream_end(out);
+    free(text);
+    return 0;
+}
+
+static void text_that_found_no_memory_is_not_said_to_be_whole(void **state)
+{
+    struct err err = {0};
+    int written = 0;
+
+    (void)state;
+    if (getenv("RG_SAN") && *getenv("RG_SAN"))
+        skip(); /* sanitizers take more addresses than the limit */
+    assert_int_equal(mem_guarded(write_more_than_there_is, &written, &err), -1);
+    assert_int_equal(written, 1);
+    assert_string_equal(err.text, "out of memory");
+}
+
+static void a_text_is_whole_at_every_length(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 9000; n += 1 + n / 7) {
+        char *text;
+        size_t len;
+        FILE *out = mem_stream(&text, &len);
+        for (size_t i = 0; i < n; i++)
+            fputc('a' + (int)(i % 26), out);
+        mem_stream_end(out);
+        assert_int_equal(len, n);
+        assert_int_equal(strlen(text), n);
+        assert_true(n == 0 || text[n - 1] == 'a' + (char)((n - 1) % 26));
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +127,8 @@ int main(void)
         cmocka_unit_test(a_pushed_array_keeps_every_item),
         cmocka_unit_test(texts_are_printed_to_their_length),
         cmocka_unit_test(an_overflowing_request_ends_the_program_with_io),
+        cmocka_unit_test(a_text_is_whole_at_every_length),
+        cmocka_unit_test(text_that_found_no_memory_is_not_said_to_be_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
