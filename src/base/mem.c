@@ -142,8 +142,8 @@ FILE *mem_stream(char **text, size_t *len)
     *t = (struct text){.text = text, .len = len, .size = 1};
     *text = mem_calloc(1, 1);
     *len = 0;
-    return must(fopencookie(t, "w",
-                            (cookie_io_functions_t){.write = text_write, .close = text_close}));
+    return must(
+        fopencookie(t, "w", (cookie_io_functions_t){.write = text_write, .close = text_close}));
 }
 
 void mem_stream_end(FILE *stream)
