@@ -48,12 +48,15 @@ MPI_CFLAGS  := $(if $(MPI_PKG),$(shell $(PKG) --cflags $(MPI_PKG) hwloc))
 MPI_LIBS    := $(if $(MPI_PKG),$(shell $(PKG) --libs $(MPI_PKG) hwloc))
 $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is left out))
 
+# One folder per step of the flow, one inside it per noun of many files.
+SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := $(wildcard src/probe/probe_main*.c) src/probe/transport_mpi.c src/probe/world_mpi.c src/probe/mpi_ops.c src/probe/mpi_clock.c src/probe/mpi_alarm.c \
-    $(wildcard src/probe/transport_nccl*.c src/probe/transport_copy*.c src/probe/world_mpi_*.c) \
-    src/step/replay_mpi.c src/step/replay_player.c src/step/replay_side.c src/step/replay_world.c topo/gather.c topo/hwloc.c topo/local.c
+MPI_SRC := $(wildcard src/probe_main*.c src/probe/nccl/transport_nccl*.c src/probe/gpu/transport_copy*.c) \
+    $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
+    src/step/replay/replay_mpi.c src/step/replay/replay_player.c src/step/replay/replay_side.c src/step/replay/replay_world.c \
+    topo/gather.c topo/host/hwloc.c topo/host/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
-LIB_SRC := $(filter-out $(MPI_SRC),$(wildcard $(addsuffix /*.c,src/base topo kernels src/probe src/cost src/step src/verdict src/emit)))
+LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC),$(SRC))
 
 obj   = $(patsubst %,$(BUILD)/%.o,$(1))
 bin   = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
@@ -83,11 +86,11 @@ $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 # transport.c holds the one table of transports; the MPI program's copy knows more of them.
 # MPI libraries leak by design: with sanitizers the program's own default is not to report that.
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
-$(BUILD)/railgauge-probe: $(call obj,$(wildcard $(MPI_SRC))) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
+$(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
-$(BUILD)/kernels/%.fatbin: kernels/%.cu $(wildcard kernels/*.h) src/probe/hot.h src/probe/nccl_api.h $(BUILD)/flags
+$(BUILD)/kernels/%.fatbin: kernels/%.cu $(wildcard kernels/*.h) $(BUILD)/flags
 	@mkdir -p $(@D) && echo "  NVCC $<"
 	$(Q)$(CUDA_HOME)/bin/nvcc -fatbin -O3 -Werror all-warnings -Isrc -I. $(foreach a,$(CUDA_SM),-gencode arch=compute_$a,code=sm_$a) \
 	    -gencode arch=compute_$(lastword $(CUDA_SM)),code=compute_$(lastword $(CUDA_SM)) -o $@ $<
@@ -96,7 +99,7 @@ $(BUILD)/kernels/%.fatbin: kernels/%.cu $(wildcard kernels/*.h) src/probe/hot.h 
 $(BUILD)/kernels/image.o: kernels/image.S $(BUILD)/kernels/kernels.fatbin
 	$(Q)$(CC) -I$(BUILD)/kernels -c -o $@ $<
 
-$(FAKE): $(wildcard tests/fake/*.h kernels/*.h kernels/*.cu) src/probe/hot.h $(BUILD)/flags
+$(FAKE): $(wildcard tests/fake/*.h kernels/*.h kernels/*.cu) $(BUILD)/flags
 .SECONDEXPANSION:
 $(BUILD)/fake/lib%: $$(wildcard tests/fake/$$(firstword $$(subst ., ,$$*))*.c)
 	@mkdir -p $(@D) && echo "  FAKE $@"
@@ -130,7 +133,7 @@ $(GPU): $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.c.o $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
 
-$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(filter-out src/probe/probe_main%,$(wildcard $(MPI_SRC))))) $(GPU_IMAGE) $(LIB)
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(MPI_SRC))) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
@@ -290,7 +293,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
 COVER_LEAVE := tests/install.bats tests/layers.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
-COVER_FLOOR ?= src/probe/transport_nccl*.c=90 topo/nvml*.c=90
+COVER_FLOOR ?= src/probe/nccl/transport_nccl*.c=90 topo/host/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o
 coverage:
 	$(Q)mkdir -p build-coverage && find build-coverage -name '*.gcda' -delete

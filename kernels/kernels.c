@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "kernels/cuda_api.h"
+#include "kernels/gpu_own.h"
+#include "kernels/hot.h"
 #include "kernels/kernels_args.h"
-#include "probe/cuda_api.h"
-#include "probe/gpu_own.h"
-#include "probe/hot.h"
 
 /* From image.S, in programs that were linked with it. */
 extern const unsigned char kernels_image[] __attribute__((weak));

@@ -8,7 +8,7 @@
 #include "kernels/device.h"
 #include "kernels/kernels_args.h"
 #include "kernels/pattern.h"
-#include "probe/hot.h"
+#include "kernels/hot.h"
 
 struct cell {
     uint64_t word[2];

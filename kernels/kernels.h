@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "probe/gpu.h"
+#include "kernels/gpu.h"
 
 /* Are they built in and loaded?  If not, *why (unless NULL) says so in words. */
 bool kernels_there(const char **why);

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cost/matrix.h"
 
 static const struct {
     const char *name;
@@ -52,21 +51,6 @@ static void usage(FILE *out)
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].help);
     fputs("\nrailgauge COMMAND --help says more; man railgauge says all.\n", out);
-}
-
-int cmd_verdict(const struct matrix *m)
-{
-    return m->exceptions ? EXIT_BELOW : EXIT_GOOD;
-}
-
-int cmd_fail(const char *name, const struct err *err)
-{
-    char program[64];
-
-    snprintf(program, sizeof(program), "railgauge %s", name);
-    log_setup(program, LOG_INFO);
-    log_error("%s", err->text);
-    return err->code;
 }
 
 static int dispatch(int argc, char **argv)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/net.h"
+#include "topo/net/net.h"
 #include "topo/topo.h"
 
 static int add_host(struct topo *to, const struct host *from)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "topo/rails.h"
+#include "topo/net/rails.h"
 
 /* What each rank says about itself; sent as bytes between equal programs. */
 struct who {

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
-#include "topo/mnnvl_facts.h"
-#include "topo/nvml.h"
+#include "topo/host/mnnvl_facts.h"
+#include "topo/host/nvml.h"
 #include "topo/topo.h"
 
 enum { RANK_MAX = 1 << 30, NODES_MAX = 1 << 17 };

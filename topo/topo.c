@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/net.h"
+#include "topo/net/net.h"
 
 const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail", "spine"};
 const char *const level_many[LEVEL_COUNT] = {"hosts", "domains", "leaves",

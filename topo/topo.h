@@ -291,7 +291,8 @@ int topo_read_sysfs_net(struct topo *t, int host, const char *root,
                         struct err *err); /* NIC rate, state, link layer */
 /* host.gdr: which module lets NICs reach the memory of GPUs, "dma-buf possible" or "none". */
 int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);
-/* GPUs, NVLinks, fabric and rack (topo/nvml.h); endpoints become the GPUs that the driver shows. */
+/* GPUs, NVLinks, fabric and rack (topo/host/nvml.h); endpoints become the GPUs that the driver
+ * shows. */
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
 /* All local sources in order; one host named `hostname`. */
 int topo_read_local(struct topo *t, const char *hostname, const char *root, struct err *err);

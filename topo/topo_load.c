@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
-#include "topo/nccl_profile.h"
+#include "topo/nccl/nccl_profile.h"
 #include "topo/topo_file.h"
 
 #define FILE_MAX ((size_t)256 << 20)

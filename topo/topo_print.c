@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/claim.h"
-#include "topo/nccl_profile.h"
-#include "topo/net_view.h"
-#include "topo/rails.h"
+#include "topo/nccl/nccl_profile.h"
+#include "topo/net/net_view.h"
+#include "topo/net/rails.h"
 #include "topo/topo.h"
 
 enum { KINDS_SHOWN = 4, DEVICES_SHOWN = 8, LIST_WIDTH = 44, PAIRS_COUNTED = 4096 };

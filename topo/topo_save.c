@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
-#include "topo/net.h"
+#include "topo/net/net.h"
 #include "topo/topo_file.h"
 
 /* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */

@@ -9,7 +9,7 @@
 #include "cmd/calibrate_text.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
-#include "step/calibrate.h"
+#include "step/score/calibrate.h"
 
 struct args {
     const char *table, *constants, *output;

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "emit/table.h"
+#include "emit/text/table.h"
 
 enum { CELL = 24 };
 

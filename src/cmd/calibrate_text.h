@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "step/calibrate.h"
+#include "step/score/calibrate.h"
 
 void calibrate_text(FILE *out, const struct batch *b, const struct calibration *k,
                     const struct calibrate_opts *o);

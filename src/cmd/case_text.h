@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "step/case.h"
+#include "step/score/case.h"
 
 void case_text(FILE *out, const struct casefile *c);
 /* Rows of a Markdown table with the columns claim, published, ours, verdict; the head once. */

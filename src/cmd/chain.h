@@ -6,10 +6,10 @@
 
 #include "cmd/launch.h"
 #include "cost/sim_bed.h"
-#include "probe/copy_opts.h"
-#include "probe/device_opts.h"
-#include "probe/mpi_opts.h"
-#include "probe/nccl_opts.h"
+#include "probe/gpu/copy_opts.h"
+#include "probe/gpu/device_opts.h"
+#include "probe/mpi/mpi_opts.h"
+#include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"
 #include "step/predict.h"
 

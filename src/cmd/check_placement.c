@@ -14,8 +14,8 @@
 #include "cmd/input.h"
 #include "cmd/placement_text.h"
 #include "cmd/srun_tell.h"
+#include "place/segments_from.h"
 #include "topo/claim.h"
-#include "verdict/segments_from.h"
 
 enum { HOSTS_MAX_BYTES = 64 << 20 };
 

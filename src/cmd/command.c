@@ -3,8 +3,11 @@
 
 #include <errno.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "cmd/cmd.h"
 #include "cmd/input.h"
+#include "cost/matrix.h"
 
 struct parsing {
     const struct command *command;
@@ -114,4 +117,19 @@ void command_given(const struct command *c, int argc, char **argv,
         below[i] = (struct hearing){theirs, take, to, NULL};
     }
     argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &own);
+}
+
+int cmd_verdict(const struct matrix *m)
+{
+    return m->exceptions ? EXIT_BELOW : EXIT_GOOD;
+}
+
+int cmd_fail(const char *name, const struct err *err)
+{
+    char program[64];
+
+    snprintf(program, sizeof(program), "railgauge %s", name);
+    log_setup(program, LOG_INFO);
+    log_error("%s", err->text);
+    return err->code;
 }

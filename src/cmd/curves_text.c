@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "emit/table.h"
+#include "emit/text/table.h"
 
 /* Errors in percent of one system and op; NULL: of all. */
 struct row {

@@ -11,12 +11,12 @@
 #include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cmd/launch.h"
-#include "emit/discover_report.h"
-#include "emit/term.h"
-#include "probe/nccl_path.h"
+#include "emit/text/discover_report.h"
+#include "emit/text/term.h"
+#include "probe/nccl/nccl_path.h"
 #include "topo/claim.h"
-#include "topo/fabric.h"
-#include "topo/net.h"
+#include "topo/fabrics/fabric.h"
+#include "topo/net/net.h"
 #include "topo/topo.h"
 
 struct args {

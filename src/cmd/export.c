@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
-#include "emit/export.h"
+#include "emit/export/export.h"
 #include "topo/claim.h"
 
 struct args {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/fit_compute.h"
+#include "cost/fit/fit_compute.h"
 #include "step/compute.h"
 
 /* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one. */

@@ -2,7 +2,7 @@
 #ifndef RG_FIT_FILES_H
 #define RG_FIT_FILES_H
 
-#include "cost/fit.h"
+#include "cost/fit/fit.h"
 
 /* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
  * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet

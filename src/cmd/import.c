@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
-#include "probe/import.h"
+#include "probe/import/import.h"
 
 struct args {
     const char *output, *topology, **file;

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/signals.h"
 #include "cmd/slots.h"
-#include "probe/watch_listen.h"
+#include "probe/watch/watch_listen.h"
 
 char *launch_probe_path(struct err *err)
 {

@@ -24,8 +24,8 @@ struct launch {
  * SIGQUIT to us end the ranks, and that is EXIT_CUT; our death ends the launcher.  One that stays
  * for 5 s when its ranks have said goodbye is ended.
  *
- * With l->dir the ranks are watched (probe/watch.h): a rank that hangs or dies makes an error of
- * EXIT_CUT with the verdict's words, after the launcher, its process group and the ranks on this
+ * With l->dir the ranks are watched (probe/watch/watch.h): a rank that hangs or dies makes an error
+ * of EXIT_CUT with the verdict's words, after the launcher, its process group and the ranks on this
  * host are gone.  A next attempt without the culprit would begin here: verdict.json names it. */
 int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err);
 

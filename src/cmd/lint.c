@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
-#include "topo/lint_hosts.h"
-#include "topo/nccl_topo.h"
-#include "topo/net_lint.h"
+#include "topo/lint/lint_hosts.h"
+#include "topo/lint/net_lint.h"
+#include "topo/nccl/nccl_topo.h"
 
 struct args {
     const char **file;

@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
-#include "emit/model_text.h"
-#include "emit/table.h"
+#include "emit/text/model_text.h"
+#include "emit/text/table.h"
 
 enum { SEQ_MAX = 1 << 24 };
 

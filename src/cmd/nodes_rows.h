@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "step/nodes.h"
+#include "place/nodes.h"
 
 /* One answer: a row of the table. */
 struct row {

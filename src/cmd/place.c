@@ -1,6 +1,6 @@
 /* place.c - railgauge place: which nodes, and which rank where. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/place.h"
+#include "place/place.h"
 
 #include <math.h>
 #include <stdio.h>

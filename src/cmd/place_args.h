@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "emit/rank_files.h"
+#include "emit/export/rank_files.h"
 #include "step/job.h"
 
 struct place_args {

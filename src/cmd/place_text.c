@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/predict_text.h"
-#include "emit/table.h"
+#include "emit/text/table.h"
 
 static struct seating seating_of(const struct place_answer *a)
 {

@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "emit/rank_files.h"
-#include "step/place.h"
+#include "emit/export/rank_files.h"
+#include "place/place.h"
 
 /* What is shown; nothing is owned. */
 struct place_answer {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "verdict/segments.h"
+#include "place/segments.h"
 
 void placement_text(FILE *out, const struct segments *s, const struct segment_verdict *v);
 /* New reference. */

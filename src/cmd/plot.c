@@ -10,9 +10,9 @@
 #include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "cmd/plot_files.h"
-#include "emit/pairs.h"
-#include "emit/plot.h"
-#include "emit/term.h"
+#include "emit/plot/pairs.h"
+#include "emit/plot/plot.h"
+#include "emit/text/term.h"
 
 struct args {
     const char *path, *out;

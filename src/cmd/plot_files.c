@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "emit/term.h"
+#include "emit/text/term.h"
 
 /* What the files held. */
 struct held {

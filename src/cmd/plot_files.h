@@ -2,7 +2,7 @@
 #ifndef RG_PLOT_FILES_H
 #define RG_PLOT_FILES_H
 
-#include "emit/plot.h"
+#include "emit/plot/plot.h"
 
 /* One of PLOT_STEP, PLOT_SCALING, PLOT_SCORE and what it is drawn of.  A path that is no file but
  * LABEL=FILE names its steps. */

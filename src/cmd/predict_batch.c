@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "step/score.h"
+#include "step/score/score.h"
 
 static void cell(FILE *out, double x, const char *format)
 {

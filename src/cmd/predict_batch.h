@@ -3,7 +3,7 @@
 #define RG_PREDICT_BATCH_H
 
 #include "cmd/predict_args.h"
-#include "step/batch.h"
+#include "step/score/batch.h"
 
 /* Prints rows as TSV, with a->json all of it as JSON, with a->score the score as text. */
 int predict_batch(const struct predict_args *a, struct err *err);

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cmd/case_text.h"
-#include "step/case.h"
+#include "step/score/case.h"
 
 /* Names as typed, with "all" in full; the caller frees each and the list. */
 static int expand(char ***names, const struct predict_args *a)

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "cmd/predict_batch.h"
-#include "emit/table.h"
-#include "step/score.h"
+#include "emit/text/table.h"
+#include "step/score/score.h"
 
 enum { CELL = 24 };
 

@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
 #include "cost/sim_bed.h"
-#include "emit/nccl_tests.h"
+#include "emit/text/nccl_tests.h"
 #include "probe/files.h"
 #include "probe/plan_cost.h"
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/launch.h"
-#include "step/replay_opts.h"
+#include "step/replay/replay_opts.h"
 
 enum { HOSTS = 0x700, LAUNCH };
 

@@ -13,9 +13,9 @@
 #include "cmd/chain.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
-#include "emit/nccl_tests.h"
-#include "emit/plot.h"
-#include "emit/summary.h"
+#include "emit/plot/plot.h"
+#include "emit/text/nccl_tests.h"
+#include "emit/text/summary.h"
 
 struct args {
     struct chain chain;

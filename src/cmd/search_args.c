@@ -3,7 +3,7 @@
 #include "cmd/search_args.h"
 
 #include "cmd/command.h"
-#include "step/search.h"
+#include "step/search/search.h"
 
 static const struct opt options[] = {
     {"anchor", 0, "FILE|ROW", "one measured step of this recipe, as railgauge predict takes it",

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/table.h"
-#include "emit/term.h"
+#include "emit/text/table.h"
+#include "emit/text/term.h"
 
 static void head(FILE *out, const struct search *s, const struct job *j)
 {

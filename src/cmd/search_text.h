@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cmd/search_args.h"
-#include "step/search.h"
+#include "step/search/search.h"
 
 /* The best, why the first wins, memory against time, what was dropped, how to repeat it. */
 void search_text(FILE *out, const struct search *s, const struct job *j, const char *command);

@@ -6,10 +6,10 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/input.h"
-#include "emit/matrix_text.h"
-#include "emit/pairs.h"
-#include "emit/term.h"
-#include "topo/nccl_profile.h"
+#include "emit/plot/pairs.h"
+#include "emit/text/matrix_text.h"
+#include "emit/text/term.h"
+#include "topo/nccl/nccl_profile.h"
 
 struct args {
     const struct section *section;

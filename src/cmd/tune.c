@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/command.h"
-#include "emit/nccl_tuner.h"
+#include "emit/export/nccl_tuner.h"
 
 struct args {
     const char *dir, *csv;

@@ -16,7 +16,7 @@
 #include "cost/curve.h"
 #include "cost/matrix_compute.h"
 #include "cost/shape.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
 
 /* What was measured of a pair; one curve each. */

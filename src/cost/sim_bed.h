@@ -6,8 +6,8 @@
 #define RG_SIM_BED_H
 
 #include "cost/matrix.h"
-#include "probe/sim.h"
-#include "probe/sim_opts.h"
+#include "probe/sim/sim.h"
+#include "probe/sim/sim_opts.h"
 
 /* A fabric with its truth and what a campaign may know of it. */
 struct sim_bed {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/watch.h"
+#include "probe/watch/watch.h"
 
 static void die(void)
 {

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "probe/watch.h"
+#include "probe/watch/watch.h"
 
 int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err)
 {

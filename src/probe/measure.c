@@ -14,7 +14,7 @@
 #include "probe/port_taint.h"
 #include "probe/retest.h"
 #include "probe/sample.h"
-#include "probe/watch.h"
+#include "probe/watch/watch.h"
 
 volatile sig_atomic_t measure_stop;
 

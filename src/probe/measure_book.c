@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "probe/plan_cost.h"
-#include "probe/watch.h"
+#include "probe/watch/watch.h"
 
 void book_open(struct book *b, struct points_log *log, const struct topo *topo,
                const struct plan *plan, int ranks)

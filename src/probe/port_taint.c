@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "topo/port_counters.h"
+#include "topo/net/port_counters.h"
 
 /* The look that ended a size begins the next, unless it is older than this: writing points down
  * lies between. */

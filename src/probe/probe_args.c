@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/nccl_habits.h"
+#include "probe/nccl/nccl_habits.h"
 
 enum {
     ROOT = 0x500,

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-#include "probe/copy_opts.h"
-#include "probe/device_opts.h"
-#include "probe/mpi_opts.h"
-#include "probe/nccl_opts.h"
+#include "probe/gpu/copy_opts.h"
+#include "probe/gpu/device_opts.h"
+#include "probe/mpi/mpi_opts.h"
+#include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"
 
 struct probe_args {

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
-#include "probe/nccl_api.h"
+#include "kernels/nccl_api.h"
 
 enum {
     OPS = 0x200,

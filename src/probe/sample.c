@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/watch.h"
+#include "probe/watch/watch.h"
 
 enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 

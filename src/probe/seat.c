@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "probe/gpu.h"
+#include "kernels/gpu.h"
 
 /* What each rank tells the others; bytes between equal programs. */
 struct seat {

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "topo/nvml.h"
+#include "topo/host/nvml.h"
 
 static const char prefix[] = "tainted: ";
 

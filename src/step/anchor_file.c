@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "step/anchor.h"
-#include "step/batch.h"
+#include "step/score/batch.h"
 
 struct asked {
     struct question q;

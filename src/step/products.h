@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "probe/gemm.h"
+#include "probe/gpu/gemm.h"
 #include "step/model.h"
 #include "step/work.h"
 

@@ -1,15 +1,15 @@
 /* declared.h - who belongs together: what sources declare beside what was measured.
  *
  * The measured side comes from measurements only: a campaign's points are clustered anew
- * (cost/layers.h) as if nothing were declared; of a matrix alone, coordinates count whose source is
- * "measured".  Each declared grouping is set beside the measured layer that it is most alike, and
- * beside the other sources' groupings. */
+ * (cost/fit/layers.h) as if nothing were declared; of a matrix alone, coordinates count whose
+ * source is "measured".  Each declared grouping is set beside the measured layer that it is most
+ * alike, and beside the other sources' groupings. */
 #ifndef RG_DECLARED_H
 #define RG_DECLARED_H
 
 #include <jansson.h>
 
-#include "cost/layers.h"
+#include "cost/fit/layers.h"
 #include "verdict/grouping.h"
 
 struct comparison {

@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
+#include "cost/fit/observe.h"
 #include "cost/matrix.h"
-#include "cost/observe.h"
 
 struct hop {
     char *text;

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/net.h"
+#include "topo/net/net.h"
 #include "verdict/explain_parts.h"
 
 /* The switch and port at the other end of a NIC, as names. */

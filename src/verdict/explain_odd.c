@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/lint_hosts.h"
+#include "topo/lint/lint_hosts.h"
 #include "verdict/explain_parts.h"
 
 enum { FLAT_GPUS = 4 }; /* so many GPUs behind one host bridge are no real machine */

@@ -2,7 +2,7 @@
 #ifndef RG_EXPLAIN_PARTS_H
 #define RG_EXPLAIN_PARTS_H
 
-#include "topo/nccl_profile.h"
+#include "topo/nccl/nccl_profile.h"
 #include "verdict/explain.h"
 
 void explain_say(struct texts *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

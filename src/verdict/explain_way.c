@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/net.h"
-#include "topo/rails.h"
+#include "topo/net/net.h"
+#include "topo/net/rails.h"
 #include "verdict/explain_parts.h"
 
 static const char *host_name(const struct topo *t, int endpoint)

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "../unit/small.h"
-#include "step/search.h"
+#include "step/search/search.h"
 
 enum { GPUS = 8192, RACKS = 114, SLOW_EVERY = 500 };
 

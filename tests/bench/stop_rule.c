@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probe/mpi/world_mpi.h"
 #include "probe/sample.h"
-#include "probe/world_mpi.h"
 
 extern const struct transport transport_mpi;
 

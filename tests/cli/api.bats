@@ -51,7 +51,7 @@ sources() {
         "${plain[@]}" "$BATS_TEST_TMPDIR/t" || skip "no ThreadSanitizer here"
     mkdir "$BATS_TEST_TMPDIR/o"
     { sources; echo tests/api/threads.c; } >"$BATS_TEST_TMPDIR/list"
-    grep -qx src/step/nodes_best.c "$BATS_TEST_TMPDIR/list"
+    grep -qx src/place/nodes_best.c "$BATS_TEST_TMPDIR/list"
     # shellcheck disable=SC2016 # expanded by the inner shell
     OUT=$BATS_TEST_TMPDIR/o xargs -P 2 -n 8 sh -c 'for f; do
             cc -std=c11 -g -O0 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION=\"test\" -DRG_DATADIR=\"\" -Isrc -I. -w \

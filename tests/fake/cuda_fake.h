@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "fake.h"
-#include "probe/cuda_api.h"
+#include "kernels/cuda_api.h"
 
 /* A function of the driver, declared and begun. */
 #define API(name, ...)                                                                             \

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/nccl_api.h"
+#include "kernels/nccl_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* What follows must not meet the names of the program that loads this. */

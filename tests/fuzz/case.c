@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "step/case.h"
-#include "step/case_value.h"
+#include "step/score/case.h"
+#include "step/score/case_value.h"
 
 /* Any text as a layout: what is accepted writes itself back as the same mesh. */
 static void layout(const char *text)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "step/place.h"
+#include "place/place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

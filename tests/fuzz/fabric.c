@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preset of a fabric: what was taken becomes a topology and a matrix. */
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 #include "cost/matrix.h"
 #include "fuzz.h"
 

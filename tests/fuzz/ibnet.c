@@ -5,9 +5,9 @@
 
 #include "fuzz.h"
 #include "topo/claim.h"
-#include "topo/ibnet.h"
-#include "topo/net_lint.h"
-#include "topo/net_topo.h"
+#include "topo/lint/net_lint.h"
+#include "topo/net/ibnet.h"
+#include "topo/net/net_topo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

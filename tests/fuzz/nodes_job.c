@@ -6,7 +6,7 @@
 
 #include "../unit/small.h"
 #include "fuzz.h"
-#include "step/nodes.h"
+#include "place/nodes.h"
 
 static void bounded(const struct nodes_job *j)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predictions as pictures: bars of steps, and their scaling. */
-#include "emit/plot_step.h"
+#include "emit/plot/plot_step.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table of speed against the number of GPUs. */
-#include "emit/plot_step.h"
+#include "emit/plot/plot_step.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predicted against measured: the table of predict --batch, or its JSON. */
-#include "emit/plot_step.h"
+#include "emit/plot/plot_step.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

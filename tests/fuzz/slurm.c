@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.conf, what scontrol prints, and topology.yaml, which are told apart by their text: what
  * was read becomes claims that can be applied. */
-#include "topo/slurm.h"
+#include "topo/sched/slurm.h"
 #include "fuzz.h"
 #include "topo/claim.h"
 

@@ -27,8 +27,8 @@
 
 #include "base/stats.h"
 #include "base/units.h"
-#include "probe/gpu.h"
-#include "probe/nccl_api.h"
+#include "kernels/gpu.h"
+#include "kernels/nccl_api.h"
 
 enum { RANKS_MAX = 16, ITERATIONS_MAX = 1000, BATCHES = 5, WARMUP = 5 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/batch.h"
+#include "step/score/batch.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "step/batch_words.h"
+#include "step/score/batch_words.h"
 
 static struct batch batch;
 static struct constants constants;

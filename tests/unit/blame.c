@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "cost/fit.h"
+#include "cost/fit/fit.h"
 #include "probe/measure.h"
-#include "probe/sim.h"
+#include "probe/sim/sim.h"
 
 enum { CAMPAIGNS = 20, FAULTS_MAX = 4, TEXT = 64 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/calibrate.h"
+#include "step/score/calibrate.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "step/calibrate_search.h"
+#include "step/score/calibrate_search.h"
 
 /* --- the search --- */
 

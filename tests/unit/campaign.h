@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cost/fit.h"
+#include "cost/fit/fit.h"
 #include "cost/sim_bed.h"
 #include "probe/measure.h"
 

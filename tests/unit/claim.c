@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "topo/claim.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 
 static char *two[] = {"a", "b"}, *one[] = {"c"};
 

@@ -15,12 +15,12 @@
 
 #include "base/file.h"
 #include "base/stats.h"
-#include "cost/fit_compute.h"
+#include "cost/fit/fit_compute.h"
 #include "cost/matrix_json.h"
 #include "small.h"
 #include "step/predict.h"
 #include "step/products.h"
-#include "step/search_eval.h"
+#include "step/search/search_eval.h"
 #include "step/work.h"
 
 static struct device_row row(int endpoint, enum device_kind kind, double value)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/cuda_api.h"
+#include "kernels/cuda_api.h"
 
 #if defined(__has_include)
 #if __has_include(<cuda.h>)

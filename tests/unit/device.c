@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one GPU does alone, on the stand-ins, whose rates are set here. */
-#include "probe/device.h"
+#include "probe/gpu/device.h"
 
 #include <math.h>
 #include <setjmp.h>

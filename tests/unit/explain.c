@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/seal.h"
 #include "small.h"
-#include "topo/net.h"
+#include "topo/net/net.h"
 #include "verdict/explain.h"
 
 enum { HOSTS = 4, GPUS = 4 };

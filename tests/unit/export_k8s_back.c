@@ -2,8 +2,8 @@
 /* export_k8s_back.c - what is written for Kubernetes and Slurm, read back: the same groups. */
 #include "base/hostlist.h"
 #include "topo/claim.h"
-#include "topo/labels.h"
-#include "topo/topograph.h"
+#include "topo/sched/labels.h"
+#include "topo/sched/topograph.h"
 
 #include "exported.h"
 

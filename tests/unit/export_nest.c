@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "emit/nest.h"
-#include "emit/scotch.h"
+#include "emit/export/nest.h"
+#include "emit/export/scotch.h"
 #include "small.h"
 
 static const struct nodes_limit any = {"test", 1, 1 << 20, 0};

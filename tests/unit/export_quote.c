@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "emit/export.h"
-#include "emit/quote.h"
+#include "emit/export/export.h"
+#include "emit/text/quote.h"
 #include "small.h"
 
 /* One of each part, with sides, an added latency and a dead one. */

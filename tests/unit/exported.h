@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/yaml.h"
-#include "emit/export.h"
+#include "emit/export/export.h"
 
 static inline void put(struct topo *t, int host, enum level level, const char *name)
 {

@@ -13,7 +13,7 @@
 
 #include "base/hostlist.h"
 #include "base/json.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 
 static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state)
 {

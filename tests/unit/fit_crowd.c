@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cost/fit.h"
+#include "cost/fit/fit.h"
 
 enum { HOSTS = 4 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gpu.h against the stand-in for the driver: each test in a process of its own. */
-#include "probe/gpu.h"
+#include "kernels/gpu.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/hot.h"
+#include "kernels/hot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

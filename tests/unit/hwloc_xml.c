@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "topo/hwloc_xml.h"
+#include "topo/host/hwloc_xml.h"
 
 #define SHARED "../shared/fixtures/hwloc/"
 

@@ -15,9 +15,9 @@
 #include "base/file.h"
 #include "base/hostlist.h"
 #include "topo/claim.h"
-#include "topo/ibnet.h"
-#include "topo/net_topo.h"
-#include "topo/net_view.h"
+#include "topo/net/ibnet.h"
+#include "topo/net/net_topo.h"
+#include "topo/net/net_view.h"
 #include "topo/sources.h"
 
 static const char rails[] = "tests/ib/rails-hdr.net";

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fake_gpu.h"
-#include "probe/hot.h"
+#include "kernels/hot.h"
 #include "probe/verify.h"
 
 /* One multiprocessor is 2048 threads: 128 KiB are one round of all of them, 512 KiB four. */

@@ -13,7 +13,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/labels.h"
+#include "topo/sched/labels.h"
 
 #define SEEDS "tests/fuzz/seeds/labels/"
 

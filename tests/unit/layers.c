@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/layers.h"
+#include "cost/fit/layers.h"
 #include "probe/schedule.h"
 #include "small.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/lint_hosts.h"
+#include "topo/lint/lint_hosts.h"
 
 enum { HOSTS = 32, GPUS = 8 };
 

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "spawn.h"
-#include "topo/lldp.h"
+#include "topo/net/lldp.h"
 #include "topo/sources.h"
 
 static char folder[] = "/tmp/railgauge-lldp-XXXXXX";

@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "probe/measure.h"
-#include "probe/sim.h"
+#include "probe/sim/sim.h"
 
 static char dir[] = "/tmp/rg-measure-XXXXXX";
 static char path[64];

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "step/batch.h"
-#include "topo/fabric.h"
+#include "step/score/batch.h"
+#include "topo/fabrics/fabric.h"
 
 static const double GiB = 1073741824.0;
 static struct memory_constants constants;

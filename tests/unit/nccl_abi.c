@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/nccl_api.h"
+#include "kernels/nccl_api.h"
 
 #if defined(__has_include)
 #if __has_include(<nccl.h>) && __has_include(<cuda_runtime.h>)

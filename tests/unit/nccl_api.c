@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probe/nccl_api.h"
+#include "kernels/nccl_api.h"
 
 /* Each loads from the start; what an earlier load opened stays open, as in real programs. */
 static int load(const char *file, const char *version, struct err *err)

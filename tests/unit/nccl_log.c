@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "topo/nccl_log.h"
+#include "topo/nccl/nccl_log.h"
 
 static struct nccl_profile read_log(const char *path)
 {

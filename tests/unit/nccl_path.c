@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "nccl_logs.h"
-#include "probe/nccl_path.h"
+#include "probe/nccl/nccl_path.h"
 
 #define IB "[0]mlx5_0:1/IB"
 #define ROCE "[0]mlx5_0:1/RoCE"

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/mnnvl.h"
-#include "topo/nccl_topo.h"
+#include "topo/host/mnnvl.h"
+#include "topo/nccl/nccl_topo.h"
 
 static void read_file(struct topo *t, const char *path)
 {

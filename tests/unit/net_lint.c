@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "topo/ibnet.h"
-#include "topo/net_lint.h"
+#include "topo/lint/net_lint.h"
+#include "topo/net/ibnet.h"
 
 enum { GROUPS = 4, RAILS = 2, SPINES = 2, HOSTS = 4, CABLES = 2 };
 

@@ -13,8 +13,8 @@
 #include <jansson.h>
 
 #include "topo/claim.h"
-#include "topo/ibnet.h"
-#include "topo/net_topo.h"
+#include "topo/net/ibnet.h"
+#include "topo/net/net_topo.h"
 #include "topo/sources.h"
 
 static const char golden[] = "tests/golden/topology-ibnet.json";

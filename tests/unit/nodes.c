@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "place/nodes.h"
 #include "small.h"
-#include "step/nodes.h"
 
 /* --- words --- */
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/nvml.h"
-#include "topo/nvml_api.h"
+#include "topo/host/nvml.h"
+#include "topo/host/nvml_api.h"
 
 static char folder[] = "/tmp/railgauge-nvml-XXXXXX";
 

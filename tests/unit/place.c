@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "place/place_parts.h"
 #include "place_scene.h"
-#include "step/place_parts.h"
 #include "step/pricer.h"
 
 static double step_of(const struct scene *s, const int *order)

@@ -2,7 +2,7 @@
 #ifndef RG_TESTS_PLACE_SCENE_H
 #define RG_TESTS_PLACE_SCENE_H
 
-#include "step/place.h"
+#include "place/place.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "probe/schedule.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 
 static void flat_topo(struct topo *t, int hosts)
 {

@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 #include "base/tsv.h"
-#include "emit/plot_data.h"
-#include "emit/shape_group.h"
+#include "emit/plot/plot_data.h"
+#include "emit/text/shape_group.h"
 
 enum { MIB = 1 << 20 };
 

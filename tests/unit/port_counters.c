@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "spawn.h"
-#include "topo/port_counters.h"
+#include "topo/net/port_counters.h"
 
 #define IB "/sys/class/infiniband/mlx5_2/ports/1/"
 #define IB2 "/sys/class/infiniband/mlx5_2/ports/2/"

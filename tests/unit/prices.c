@@ -14,9 +14,9 @@
 #include "base/stats.h"
 #include "cost/api.h"
 #include "cost/collective.h"
+#include "place/nodes.h"
+#include "place/place.h"
 #include "small.h"
-#include "step/nodes.h"
-#include "step/place.h"
 #include "step/pricer.h"
 
 enum { MATRICES = 60, GROUPS = 8, MEMBERS = 64 };

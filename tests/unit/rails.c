@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/net.h"
-#include "topo/rails.h"
+#include "topo/net/net.h"
+#include "topo/net/rails.h"
 
 static struct nic *add(struct topo *t, int host, const char *name, enum link_layer layer,
                        double gbit, bool rdma)

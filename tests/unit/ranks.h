@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "fake_gpu.h"
-#include "probe/gpu.h"
-#include "probe/nccl_api.h"
+#include "kernels/gpu.h"
+#include "kernels/nccl_api.h"
 
 enum { RANKS_MAX = 8, RANKS_SECONDS = 60 };
 

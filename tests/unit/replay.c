@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "step/model.h"
-#include "step/replay.h"
+#include "step/replay/replay.h"
 
 struct bed {
     struct model model;

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 
 enum { FLIPS = 1500 };
 

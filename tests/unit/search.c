@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/search.h"
+#include "step/search/search.h"
 
 #include <math.h>
 #include <setjmp.h>

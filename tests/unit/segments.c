@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "place/segments_from.h"
 #include "topo/claim.h"
-#include "verdict/segments_from.h"
 
 struct look {
     struct segments s;

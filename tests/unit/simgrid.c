@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "emit/simgrid.h"
+#include "emit/export/simgrid.h"
 
 static void make(struct matrix *m, const char *name, int racks)
 {

@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "topo/mnnvl.h"
-#include "topo/smi.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/smi.h"
 
 #define FOLDER "tests/machines/smi-topo/"
 

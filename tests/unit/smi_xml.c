@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/mnnvl.h"
-#include "topo/nvml.h"
-#include "topo/smi.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nvml.h"
+#include "topo/host/smi.h"
 #include "topo/sources.h"
 
 static void read_file(struct topo *t, const char *host, const char *path)

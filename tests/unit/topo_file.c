@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "topo/fabric.h"
+#include "topo/fabrics/fabric.h"
 #include "topo/topo_file.h"
 
 static char path[] = "/tmp/railgauge-topo-XXXXXX.json";

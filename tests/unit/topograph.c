@@ -13,7 +13,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/topograph.h"
+#include "topo/sched/topograph.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"
 

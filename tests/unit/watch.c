@@ -18,9 +18,9 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/log.h"
-#include "probe/watch.h"
-#include "probe/watch_listen.h"
-#include "probe/watch_net.h"
+#include "probe/watch/watch.h"
+#include "probe/watch/watch_listen.h"
+#include "probe/watch/watch_net.h"
 
 enum { N = 4 };
 

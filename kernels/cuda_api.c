@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "kernels/cuda_api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/library.h"
+
+struct cuda_api cuda;
+
+enum { OLDEST = 12000 };
+
+/* The functions and what the driver calls them: cuda.h maps some names to a later version of the
+ * function by a macro, and the unversioned symbol is then the one of an older CUDA. */
+#define PLAIN(name) VERSION(name, "")
+#define VERSION(name, suffix)                                                                      \
+    {                                                                                              \
+        "cu" #name suffix, offsetof(struct cuda_api, name), LIBRARY_NEEDED                         \
+    }
+static const struct library_call functions[] = {
+    PLAIN(Init),
+    PLAIN(DriverGetVersion),
+    PLAIN(GetErrorName),
+    PLAIN(GetErrorString),
+    PLAIN(DeviceGetCount),
+    PLAIN(DeviceGet),
+    PLAIN(DeviceGetName),
+    VERSION(DeviceGetUuid, "_v2"),
+    PLAIN(DeviceGetPCIBusId),
+    VERSION(DeviceTotalMem, "_v2"),
+    PLAIN(DeviceGetAttribute),
+    PLAIN(DevicePrimaryCtxRetain),
+    VERSION(DevicePrimaryCtxRelease, "_v2"),
+    PLAIN(CtxSetCurrent),
+    PLAIN(CtxGetStreamPriorityRange),
+    VERSION(MemAlloc, "_v2"),
+    VERSION(MemFree, "_v2"),
+    PLAIN(MemHostAlloc),
+    PLAIN(MemFreeHost),
+    PLAIN(IpcGetMemHandle),
+    VERSION(IpcOpenMemHandle, "_v2"),
+    PLAIN(IpcCloseMemHandle),
+    PLAIN(MemGetAllocationGranularity),
+    PLAIN(MemCreate),
+    PLAIN(MemRelease),
+    PLAIN(MemAddressReserve),
+    PLAIN(MemAddressFree),
+    PLAIN(MemMap),
+    PLAIN(MemUnmap),
+    PLAIN(MemSetAccess),
+    PLAIN(MemExportToShareableHandle),
+    PLAIN(MemImportFromShareableHandle),
+    PLAIN(StreamCreateWithPriority),
+    VERSION(StreamDestroy, "_v2"),
+    PLAIN(StreamQuery),
+    PLAIN(EventCreate),
+    VERSION(EventDestroy, "_v2"),
+    PLAIN(EventRecordWithFlags),
+    PLAIN(EventElapsedTime),
+    VERSION(StreamBeginCapture, "_v2"),
+    PLAIN(StreamEndCapture),
+    PLAIN(GraphInstantiateWithFlags),
+    PLAIN(GraphLaunch),
+    PLAIN(GraphExecDestroy),
+    PLAIN(GraphDestroy),
+    PLAIN(MemcpyAsync),
+    PLAIN(MemsetD8Async),
+    PLAIN(ModuleLoadData),
+    PLAIN(ModuleUnload),
+    PLAIN(ModuleGetFunction),
+    PLAIN(LaunchKernel),
+};
+
+static int resolve(struct cuda_api *api, void *library, struct err *err)
+{
+    if (library_resolve(api, library, functions, sizeof(functions) / sizeof(*functions), 0,
+                        "libcuda.so.1", err) < 0)
+        return err_wrap(err, "the driver is older than CUDA %d.%d, the oldest that is supported",
+                        OLDEST / 1000, OLDEST % 1000 / 10);
+    return 0;
+}
+
+/* The order of PCI addresses is that of nvidia-smi and of topology.json; the driver's own puts the
+ * fastest first. */
+static int start(struct cuda_api *api, struct err *err)
+{
+    char text[160];
+    int rc;
+
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+    rc = api->Init(0);
+    if (rc == CUDA_NO_DEVICE)
+        return err_config(err, "the CUDA driver sees no GPU (CUDA_VISIBLE_DEVICES is %s)",
+                          getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES")
+                                                         : "not set");
+    if (rc)
+        return err_config(err, "the CUDA driver does not start: %s", cuda_error_text(rc, text));
+    rc = api->DriverGetVersion(&api->version);
+    if (rc)
+        return err_config(err, "the CUDA driver does not say its version: %s",
+                          cuda_error_text(rc, text));
+    if (api->version < OLDEST)
+        return err_config(
+            err, "the driver offers CUDA %d.%d; %d.%d is the oldest that is supported",
+            api->version / 1000, api->version % 1000 / 10, OLDEST / 1000, OLDEST % 1000 / 10);
+    return 0;
+}
+
+int cuda_load(struct err *err)
+{
+    static const char *const names[] = {"libcuda.so.1", NULL};
+    static struct cuda_api api;
+    void *library;
+    int rc = 0;
+
+    if (cuda.version)
+        return 0;
+    library = library_open(names, "the CUDA driver cannot be loaded", NULL, err);
+    if (!library)
+        return -1;
+    rc = resolve(&api, library, err);
+    if (rc == 0) {
+        cuda = api; /* the texts of errors come from the driver, too */
+        rc = start(&api, err);
+        cuda = api;
+    }
+    if (rc)
+        memset(&cuda, 0, sizeof(cuda)); /* and the library stays: a driver cannot be unloaded */
+    return rc;
+}
+
+char *cuda_error_text(int result, char buf[160])
+{
+    const char *name = NULL, *words = NULL;
+
+    if (cuda.GetErrorName && cuda.GetErrorName(result, &name))
+        name = NULL;
+    if (cuda.GetErrorString && cuda.GetErrorString(result, &words))
+        words = NULL;
+    if (name)
+        snprintf(buf, 160, "%s: %s", name, words ? words : "no words for it");
+    else
+        snprintf(buf, 160, "error %d that this driver has no name for", result);
+    return buf;
+}
+
+int cuda_error(struct err *err, int result, const char *what, ...)
+{
+    char head[256], text[160];
+    va_list ap;
+
+    va_start(ap, what);
+    vsnprintf(head, sizeof(head), what, ap);
+    va_end(ap);
+    return err_io(err, "%s: %s", head, cuda_error_text(result, text));
+}

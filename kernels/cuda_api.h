@@ -1,0 +1,175 @@
+/* cuda_api.h - libcuda.so.1, the CUDA driver, loaded at run time.
+ *
+ * Own declarations of what cuda.h says (facts of its ABI, CUDA 12.0 to 13.0): names without the
+ * "cu" prefix, sizes and values checked against the real header by tests/unit/cuda_abi.c where that
+ * is installed.  The driver exports several versions of one function ("cuMemAlloc_v2"); the table
+ * in cuda_api.c names those that every driver from CUDA 12.0 on has and keeps. */
+#ifndef RG_CUDA_API_H
+#define RG_CUDA_API_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "kernels/gpu.h"
+
+enum cuda_result {
+    CUDA_GOOD = 0,
+    CUDA_INVALID_VALUE = 1,
+    CUDA_OUT_OF_MEMORY = 2,
+    CUDA_NOT_INITIALIZED = 3,
+    CUDA_STUB_LIBRARY = 34,
+    CUDA_NO_DEVICE = 100,
+    CUDA_INVALID_DEVICE = 101,
+    CUDA_INVALID_IMAGE = 200,
+    CUDA_INVALID_CONTEXT = 201,
+    CUDA_ALREADY_MAPPED = 208,
+    CUDA_NO_BINARY_FOR_GPU = 209,
+    CUDA_PEER_ACCESS_UNSUPPORTED = 217,
+    CUDA_UNSUPPORTED_PTX_VERSION = 222,
+    CUDA_INVALID_HANDLE = 400,
+    CUDA_NOT_FOUND = 500,
+    CUDA_NOT_READY = 600,
+    CUDA_ILLEGAL_ADDRESS = 700,
+    CUDA_LAUNCH_FAILED = 719,
+    CUDA_NOT_PERMITTED = 800,
+    CUDA_NOT_SUPPORTED = 801,
+    CUDA_SYSTEM_NOT_READY = 802,
+    CUDA_CAPTURE_UNSUPPORTED = 900,
+    CUDA_CAPTURE_UNMATCHED = 903,
+    CUDA_UNKNOWN = 999
+};
+
+enum cuda_attribute {
+    CUDA_MULTIPROCESSORS = 16,
+    CUDA_MEMORY_CLOCK_KHZ = 36,
+    CUDA_MEMORY_BUS_BITS = 37,
+    CUDA_SM_MAJOR = 75,
+    CUDA_SM_MINOR = 76,
+    CUDA_HAS_VMM = 102,
+    CUDA_HAS_RDMA_WITH_VMM = 110,
+    CUDA_HAS_DMA_BUF = 124,
+    CUDA_HAS_FABRIC = 128,
+    CUDA_HAS_MULTICAST = 132
+};
+
+enum {
+    CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for the default stream */
+    CUDA_EVENT_EXTERNAL = 1,      /* a record that is a node of the graph being captured */
+    CUDA_CAPTURE_THREAD_LOCAL = 1,
+    CUDA_IPC_LAZY_PEER = 1, /* access between GPUs is enabled when needed */
+    CUDA_ALLOCATION_PINNED = 1,
+    CUDA_LOCATION_DEVICE = 1,
+    CUDA_HANDLE_FABRIC = 8,
+    CUDA_ACCESS_READ_WRITE = 3,
+    CUDA_GRANULARITY_RECOMMENDED = 1,
+    CUDA_HOST_PORTABLE = 1 /* page-locked for every context */
+};
+
+typedef int cuda_device; /* the driver's own handle types */
+typedef unsigned long long cuda_ptr;
+typedef unsigned long long cuda_allocation;
+typedef struct CUctx_st *cuda_context;
+typedef struct CUmod_st *cuda_module;
+typedef struct CUfunc_st *cuda_function;
+typedef struct CUevent_st *cuda_event;
+typedef struct CUgraph_st *cuda_graph;
+typedef struct CUgraphExec_st *cuda_graph_exec;
+
+struct cuda_location {
+    int type, id;
+};
+struct cuda_allocation_prop {
+    int type, handle_types;
+    struct cuda_location location;
+    void *win32;
+    struct {
+        unsigned char compression, rdma;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } flags;
+};
+struct cuda_access {
+    struct cuda_location location;
+    int flags;
+};
+struct cuda_handle { /* of CUDA IPC and FABRIC alike */
+    unsigned char bytes[64];
+};
+struct cuda_uuid {
+    unsigned char bytes[16];
+};
+
+struct cuda_api {
+    int version; /* 13000; 0: not loaded */
+    int (*Init)(unsigned flags);
+    int (*DriverGetVersion)(int *version);
+    int (*GetErrorName)(int result, const char **name);
+    int (*GetErrorString)(int result, const char **words);
+    int (*DeviceGetCount)(int *count);
+    int (*DeviceGet)(cuda_device *device, int ordinal);
+    int (*DeviceGetName)(char *name, int size, cuda_device device);
+    int (*DeviceGetUuid)(struct cuda_uuid *uuid, cuda_device device);
+    int (*DeviceGetPCIBusId)(char *busid, int size, cuda_device device);
+    int (*DeviceTotalMem)(size_t *bytes, cuda_device device);
+    int (*DeviceGetAttribute)(int *value, int attribute, cuda_device device);
+    int (*DevicePrimaryCtxRetain)(cuda_context *context, cuda_device device);
+    int (*DevicePrimaryCtxRelease)(cuda_device device);
+    int (*CtxSetCurrent)(cuda_context context);
+    int (*CtxGetStreamPriorityRange)(int *least, int *greatest);
+    int (*MemAlloc)(cuda_ptr *at, size_t bytes);
+    int (*MemFree)(cuda_ptr at);
+    int (*MemHostAlloc)(void **at, size_t bytes, unsigned flags);
+    int (*MemFreeHost)(void *at);
+    int (*IpcGetMemHandle)(struct cuda_handle *handle, cuda_ptr at);
+    int (*IpcOpenMemHandle)(cuda_ptr *at, struct cuda_handle handle, unsigned flags);
+    int (*IpcCloseMemHandle)(cuda_ptr at);
+    int (*MemGetAllocationGranularity)(size_t *bytes, const struct cuda_allocation_prop *prop,
+                                       int option);
+    int (*MemCreate)(cuda_allocation *allocation, size_t bytes,
+                     const struct cuda_allocation_prop *prop, unsigned long long flags);
+    int (*MemRelease)(cuda_allocation allocation);
+    int (*MemAddressReserve)(cuda_ptr *at, size_t bytes, size_t alignment, cuda_ptr wish,
+                             unsigned long long flags);
+    int (*MemAddressFree)(cuda_ptr at, size_t bytes);
+    int (*MemMap)(cuda_ptr at, size_t bytes, size_t offset, cuda_allocation allocation,
+                  unsigned long long flags);
+    int (*MemUnmap)(cuda_ptr at, size_t bytes);
+    int (*MemSetAccess)(cuda_ptr at, size_t bytes, const struct cuda_access *access, size_t count);
+    int (*MemExportToShareableHandle)(void *handle, cuda_allocation allocation, int type,
+                                      unsigned long long flags);
+    int (*MemImportFromShareableHandle)(cuda_allocation *allocation, void *handle, int type);
+    int (*StreamCreateWithPriority)(gpu_stream *stream, unsigned flags, int priority);
+    int (*StreamDestroy)(gpu_stream stream);
+    int (*StreamQuery)(gpu_stream stream);
+    int (*EventCreate)(cuda_event *event, unsigned flags);
+    int (*EventDestroy)(cuda_event event);
+    int (*EventRecordWithFlags)(cuda_event event, gpu_stream stream, unsigned flags);
+    int (*EventElapsedTime)(float *milliseconds, cuda_event from, cuda_event to);
+    int (*StreamBeginCapture)(gpu_stream stream, int mode);
+    int (*StreamEndCapture)(gpu_stream stream, cuda_graph *graph);
+    int (*GraphInstantiateWithFlags)(cuda_graph_exec *exec, cuda_graph graph,
+                                     unsigned long long flags);
+    int (*GraphLaunch)(cuda_graph_exec exec, gpu_stream stream);
+    int (*GraphExecDestroy)(cuda_graph_exec exec);
+    int (*GraphDestroy)(cuda_graph graph);
+    int (*MemcpyAsync)(cuda_ptr to, cuda_ptr from, size_t bytes, gpu_stream stream);
+    int (*MemsetD8Async)(cuda_ptr at, unsigned char value, size_t bytes, gpu_stream stream);
+    int (*ModuleLoadData)(cuda_module *module, const void *image);
+    int (*ModuleUnload)(cuda_module module);
+    int (*ModuleGetFunction)(cuda_function *function, cuda_module module, const char *name);
+    int (*LaunchKernel)(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        gpu_stream stream, void **arguments, void **extra);
+};
+extern struct cuda_api cuda;
+
+/* Load libcuda.so.1 and start it, once; EXIT_CONFIG with the loader's or the driver's words. */
+int cuda_load(struct err *err);
+
+/* -1 with "what: CUDA_ERROR_NAME: the driver's words" (EXIT_IO). */
+int cuda_error(struct err *err, int result, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "CUDA_ERROR_NAME: the driver's words" */
+char *cuda_error_text(int result, char buf[160]);
+
+#endif

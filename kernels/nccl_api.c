@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "kernels/nccl_api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/library.h"
+
+struct nccl_api nccl;
+
+enum {
+    OLDEST = 21900, /* ncclMemAlloc and ncclCommRegister came with it */
+    NEWEST = 22899, /* the last version whose ncclConfig_t this program knows whole */
+    NEEDED = LIBRARY_NEEDED
+};
+
+/* The functions: what the library calls it, where it goes, and the version that brought it (nccl.h
+ * of the tagged releases).  A library's own word on its version decides: a symbol that is newer
+ * than that is not used even where it exists, since previews export what they do not yet keep. */
+#define FUNCTION(name, since)                                                                      \
+    {                                                                                              \
+        "nccl" #name, offsetof(struct nccl_api, name), since                                       \
+    }
+static const struct library_call functions[] = {
+    FUNCTION(GetUniqueId, NEEDED),
+    FUNCTION(CommInitRankConfig, NEEDED),
+    FUNCTION(CommFinalize, NEEDED),
+    FUNCTION(CommDestroy, NEEDED),
+    FUNCTION(CommAbort, NEEDED),
+    FUNCTION(CommGetAsyncError, NEEDED),
+    FUNCTION(GetErrorString, NEEDED),
+    FUNCTION(GetLastError, NEEDED),
+    FUNCTION(AllReduce, NEEDED),
+    FUNCTION(AllGather, NEEDED),
+    FUNCTION(ReduceScatter, NEEDED),
+    FUNCTION(Broadcast, NEEDED),
+    FUNCTION(Reduce, NEEDED),
+    FUNCTION(Send, NEEDED),
+    FUNCTION(Recv, NEEDED),
+    FUNCTION(GroupStart, NEEDED),
+    FUNCTION(GroupEnd, NEEDED),
+    FUNCTION(MemAlloc, 21900),
+    FUNCTION(MemFree, 21900),
+    FUNCTION(CommRegister, 21900),
+    FUNCTION(CommDeregister, 21900),
+    FUNCTION(CommWindowRegister, 22700),
+    FUNCTION(CommWindowDeregister, 22700),
+    FUNCTION(AlltoAll, 22800),
+    FUNCTION(Gather, 22800),
+    FUNCTION(Scatter, 22800),
+};
+
+static const struct library_call version_call = FUNCTION(GetVersion, NEEDED);
+
+static int read_version(struct nccl_api *api, void *library, struct err *err)
+{
+    Dl_info info;
+    char text[24];
+    int rc;
+
+    if (library_resolve(api, library, &version_call, 1, 0, api->path, err) < 0)
+        return -1;
+    if (dladdr(dlsym(library, version_call.symbol), &info) && info.dli_fname)
+        snprintf(api->path, sizeof(api->path), "%s", info.dli_fname);
+    rc = api->GetVersion(&api->version);
+    if (rc)
+        return err_config(err, "%s: ncclGetVersion failed with %d", api->path, rc);
+    if (api->version < OLDEST)
+        return err_config(err, "%s is NCCL %s; 2.19 or newer is needed", api->path,
+                          nccl_version_text(api->version, text));
+    return 0;
+}
+
+int nccl_load(struct err *err)
+{
+    const char *file = getenv("RAILGAUGE_NCCL");
+    struct nccl_api api = {0};
+
+    if (nccl.version)
+        return 0;
+    if (!file || !*file)
+        file = "libnccl.so.2";
+    snprintf(api.path, sizeof(api.path), "%s", file);
+    void *library = library_open((const char *[]){file, NULL}, "NCCL cannot be loaded", NULL, err);
+    if (!library)
+        return -1;
+    if (read_version(&api, library, err) ||
+        library_resolve(&api, library, functions, sizeof(functions) / sizeof(*functions),
+                        api.version, api.path, err)) {
+        dlclose(library);
+        return -1;
+    }
+    nccl = api; /* the library stays loaded: its threads may outlive every communicator */
+    return 0;
+}
+
+/* The size of ncclConfig_t by version (nccl.h.in of the tags v2.19.3-1 to v2.30.7-1).  trafficClass
+ * of 2.26 lies where 2.19 has padding. */
+static size_t config_size(int version)
+{
+    static const struct {
+        int since;
+        size_t size;
+    } sizes[] = {
+        {22800, sizeof(struct nccl_config)},
+        {22700, offsetof(struct nccl_config, n_channels_per_net_peer)},
+        {0, offsetof(struct nccl_config, comm_name)},
+    };
+    int i = 0;
+
+    while (version < sizes[i].since)
+        i++;
+    return sizes[i].size;
+}
+
+void nccl_config(struct nccl_config *c)
+{
+    *c = (struct nccl_config){
+        .size = config_size(nccl.version),
+        .magic = 0xcafebeef,
+        .version = (unsigned)(nccl.version > NEWEST ? NEWEST : nccl.version),
+        .blocking = NCCL_UNDEF_INT,
+        .cga_cluster_size = NCCL_UNDEF_INT,
+        .min_ctas = NCCL_UNDEF_INT,
+        .max_ctas = NCCL_UNDEF_INT,
+        .split_share = NCCL_UNDEF_INT,
+        .traffic_class = NCCL_UNDEF_INT,
+        .collnet_enable = NCCL_UNDEF_INT,
+        .cta_policy = NCCL_UNDEF_INT,
+        .shrink_share = NCCL_UNDEF_INT,
+        .nvls_ctas = NCCL_UNDEF_INT,
+        .n_channels_per_net_peer = NCCL_UNDEF_INT,
+        .nvlink_centric_sched = NCCL_UNDEF_INT,
+    };
+}
+
+char *nccl_version_text(int version, char buf[24])
+{
+    snprintf(buf, 24, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    return buf;
+}
+
+const char *const nccl_dtype_name[NCCL_DTYPES] = {
+    "int8",    "uint8",   "int32",   "uint32",   "int64",      "uint64",
+    "float16", "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2",
+};
+const char *const nccl_redop_name[NCCL_REDOPS] = {"sum", "prod", "max", "min", "avg"};
+static const size_t dtype_size[NCCL_DTYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+
+/* Other words for the types: those of nccl-tests' -d, of nccl.h and of PyTorch users. */
+static const struct {
+    const char *word;
+    int dtype;
+} aliases[] = {
+    {"char", NCCL_INT8},          {"int", NCCL_INT32},          {"half", NCCL_FLOAT16},
+    {"fp16", NCCL_FLOAT16},       {"float", NCCL_FLOAT32},      {"fp32", NCCL_FLOAT32},
+    {"double", NCCL_FLOAT64},     {"fp64", NCCL_FLOAT64},       {"bf16", NCCL_BFLOAT16},
+    {"f8e4m3", NCCL_FLOAT8E4M3},  {"fp8e4m3", NCCL_FLOAT8E4M3}, {"f8e5m2", NCCL_FLOAT8E5M2},
+    {"fp8e5m2", NCCL_FLOAT8E5M2},
+};
+
+size_t nccl_dtype_size(int dtype)
+{
+    return dtype >= 0 && dtype < NCCL_DTYPES ? dtype_size[dtype] : 0;
+}
+
+static int find(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcasecmp(names[i], name))
+            return i;
+    return -1;
+}
+
+int nccl_dtype_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++)
+        if (!strcasecmp(aliases[i].word, name))
+            return aliases[i].dtype;
+    return find(nccl_dtype_name, NCCL_DTYPES, name);
+}
+
+int nccl_redop_find(const char *name)
+{
+    return find(nccl_redop_name, NCCL_REDOPS, name);
+}

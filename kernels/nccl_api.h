@@ -1,0 +1,123 @@
+/* nccl_api.h - libnccl.so.2, loaded at run time.
+ *
+ * Own declarations of what nccl.h says (facts of its ABI, NCCL 2.19 to 2.31): names without the
+ * "nccl" prefix, sizes and values checked against the real header by tests/unit/nccl_abi.c where
+ * that is installed.  One program works with every library; what a library lacks is a NULL pointer
+ * here.  CUDA streams are gpu_stream. */
+#ifndef RG_NCCL_API_H
+#define RG_NCCL_API_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "kernels/gpu.h"
+
+enum nccl_result {
+    NCCL_SUCCESS,
+    NCCL_UNHANDLED_CUDA,
+    NCCL_SYSTEM,
+    NCCL_INTERNAL,
+    NCCL_INVALID_ARGUMENT,
+    NCCL_INVALID_USAGE,
+    NCCL_REMOTE, /* another rank failed: this one is a victim */
+    NCCL_IN_PROGRESS
+};
+enum nccl_dtype {
+    NCCL_INT8,
+    NCCL_UINT8,
+    NCCL_INT32,
+    NCCL_UINT32,
+    NCCL_INT64,
+    NCCL_UINT64,
+    NCCL_FLOAT16,
+    NCCL_FLOAT32,
+    NCCL_FLOAT64,
+    NCCL_BFLOAT16,
+    NCCL_FLOAT8E4M3, /* from 2.24 */
+    NCCL_FLOAT8E5M2,
+    NCCL_DTYPES
+};
+enum nccl_redop { NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN, NCCL_AVG, NCCL_REDOPS };
+
+typedef struct ncclComm *nccl_comm; /* the library's own handle types */
+typedef struct ncclWindow_vidmem *nccl_window;
+struct nccl_id {
+    char bytes[128];
+};
+
+/* ncclConfig_t grew at its end only; `size` tells the library how much of it there is, so the size
+ * of the version that the library has is sent: nccl_config(). */
+struct nccl_config {
+    size_t size;
+    unsigned int magic, version;
+    int blocking, cga_cluster_size, min_ctas, max_ctas;
+    const char *net_name;
+    int split_share;
+    int traffic_class;     /* 2.26 */
+    const char *comm_name; /* 2.27 */
+    int collnet_enable, cta_policy, shrink_share, nvls_ctas, n_channels_per_net_peer,
+        nvlink_centric_sched;
+};
+enum { NCCL_UNDEF_INT = INT_MIN };
+
+struct nccl_api {
+    int version; /* 22809; 0: not loaded */
+    char path[256];
+    int (*GetVersion)(int *version);
+    int (*GetUniqueId)(struct nccl_id *id);
+    int (*CommInitRankConfig)(nccl_comm *c, int n, struct nccl_id id, int rank,
+                              struct nccl_config *config);
+    int (*CommFinalize)(nccl_comm c);
+    int (*CommDestroy)(nccl_comm c);
+    int (*CommAbort)(nccl_comm c);
+    int (*CommGetAsyncError)(nccl_comm c, int *result);
+    const char *(*GetErrorString)(int result);
+    const char *(*GetLastError)(nccl_comm c);
+    int (*AllReduce)(const void *send, void *recv, size_t count, int dtype, int redop, nccl_comm c,
+                     gpu_stream s);
+    int (*AllGather)(const void *send, void *recv, size_t count, int dtype, nccl_comm c,
+                     gpu_stream s);
+    int (*ReduceScatter)(const void *send, void *recv, size_t count, int dtype, int redop,
+                         nccl_comm c, gpu_stream s);
+    int (*Broadcast)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
+                     gpu_stream s);
+    int (*Reduce)(const void *send, void *recv, size_t count, int dtype, int redop, int root,
+                  nccl_comm c, gpu_stream s);
+    int (*Send)(const void *send, size_t count, int dtype, int peer, nccl_comm c, gpu_stream s);
+    int (*Recv)(void *recv, size_t count, int dtype, int peer, nccl_comm c, gpu_stream s);
+    int (*GroupStart)(void);
+    int (*GroupEnd)(void);
+    /* NULL where the library is older */
+    int (*AlltoAll)(const void *send, void *recv, size_t count, int dtype, nccl_comm c,
+                    gpu_stream s); /* 2.28, as Gather and Scatter */
+    int (*Gather)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
+                  gpu_stream s);
+    int (*Scatter)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
+                   gpu_stream s);
+    int (*MemAlloc)(void **at, size_t bytes); /* 2.19 */
+    int (*MemFree)(void *at);
+    int (*CommRegister)(nccl_comm c, void *at, size_t bytes, void **handle); /* 2.19 */
+    int (*CommDeregister)(nccl_comm c, void *handle);
+    int (*CommWindowRegister)(nccl_comm c, void *at, size_t bytes, nccl_window *w,
+                              int flags); /* 2.27; flag 1: symmetric */
+    int (*CommWindowDeregister)(nccl_comm c, nccl_window w);
+};
+extern struct nccl_api nccl;
+
+/* Load libnccl.so.2 (or the file that RAILGAUGE_NCCL names) once; EXIT_CONFIG with the loader's
+ * words, or when it is older than 2.19. */
+int nccl_load(struct err *err);
+/* All fields "not set" but size, magic and version as the loaded library wants them. */
+void nccl_config(struct nccl_config *c);
+/* "2.28.9" */
+char *nccl_version_text(int version, char buf[24]);
+
+extern const char *const nccl_dtype_name[NCCL_DTYPES]; /* "int8" ... "bfloat16", "float8e4m3" */
+extern const char *const nccl_redop_name[NCCL_REDOPS]; /* "sum", "prod", "max", "min", "avg" */
+size_t nccl_dtype_size(int dtype);
+int nccl_dtype_find(const char *name); /* nccl-tests' names and "half", "bf16", "f8e4m3" ...; -1 */
+int nccl_redop_find(const char *name); /* -1 */
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs whose latency is not their tier's.
+ *
+ * What a tier's pairs scatter by is its latency spread.  A pair that is slower by more than that
+ * and more than its own noise, in every epoch and in three or alone in two, adds latency: it, or
+ * the endpoint, host or two racks that most of such pairs share.  Pairs that are nearer, and a tier
+ * in two heaps without a slow part, are findings. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "cost/fit/cluster_state.h"
+#include "cost/fit/fit_state.h"
+
+enum { PARTNERS_MIN = 3, FEW = 10 };
+
+static const double step = 0.1;      /* a pair must differ by this share at least */
+static const double most = 0.6;      /* of a part's pairs must be slow with it */
+static const double same_add = 0.35; /* what they add may differ by so much of it */
+
+struct late {
+    int src, dst, tier;
+    bool known;  /* measured often enough to be evidence */
+    double over; /* s above the tier's median; counts where `out` */
+    double sec;
+    bool out; /* slower than noise allows */
+    int taken;
+};
+
+struct latencies {
+    struct fit *f;
+    struct late *v;
+    int n;
+    double usual[TIER_MAX], sigma[TIER_MAX]; /* s; robust standard deviation of logarithms */
+    int pairs[TIER_MAX];
+};
+
+static bool is_latency(const struct fit *f, const struct obs *o)
+{
+    return o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && o->sec > 0;
+}
+
+static void find_usual(struct latencies *l, int tier)
+{
+    struct fit *f = l->f;
+    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v)), level[LATENCY_LEVELS],
+           *noise = mem_calloc((size_t)f->count + 1, sizeof(*noise));
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++)
+        if (is_latency(f, &f->obs[i]) && f->obs[i].tier == tier) {
+            noise[n] = observe_noise(&f->obs[i]);
+            v[n++] = log(f->obs[i].sec);
+        }
+    l->pairs[tier] = n;
+    if (n) {
+        double median = stats_median(v, n);
+        l->usual[tier] = exp(median);
+        l->sigma[tier] = 1.4826 * stats_mad(v, n, median);
+        f->m->tier[tier].latency_spread = l->sigma[tier] / 1.4826;
+        int levels = n < FEW ? 0 : latency_levels(v, n, stats_median(noise, n), level);
+        char a[UNITS_TEXT], b[UNITS_TEXT];
+        if (levels > 1 && l->sigma[tier] > step) /* a heap of few leaves the median's noise small */
+            matrix_find(f->m, "bimodal",
+                        "tier %s: latencies of its pairs lie around %s and %s, and no groups of "
+                        "hosts explain it; its latency is their median",
+                        f->m->tier[tier].rule.name, units_seconds_text(a, exp(level[0])),
+                        units_seconds_text(b, exp(level[levels - 1])));
+    }
+    free(v);
+    free(noise);
+}
+
+/* So far from the median that of so many pairs none is by chance. */
+static double limit(const struct latencies *l, const struct obs *o)
+{
+    double z = fmax(5, 1 + sqrt(2 * log(l->pairs[o->tier] + 1)));
+
+    return fmax(log1p(step), z * fmax(l->sigma[o->tier], observe_noise(o)));
+}
+
+/* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
+static void add(struct latencies *l, const struct obs *o)
+{
+    struct late *last = l->n ? &l->v[l->n - 1] : NULL;
+    double usual = l->usual[o->tier];
+    struct late x = {o->src,         o->dst, o->tier, o->epochs >= (o->alone ? 2 : 3),
+                     o->sec - usual, o->sec, false,   -1};
+
+    /* its quickest epoch as well */
+    x.out = log(o->sec / usual) > limit(l, o) && o->sec * (1 - o->range) > (1 + step / 2) * usual;
+    if (last && last->src == x.src && last->dst == x.dst)
+        *last = x;
+    else
+        MEM_PUSH(l->v, l->n) = x;
+}
+
+/* The key of one end, or of both, of a pair in parts of this kind; -1: it has none. */
+static int key_of(const struct fit *f, const struct late *x, enum part part, int end)
+{
+    const int *a = f->m->topo.endpoint[x->src].place.at, *b = f->m->topo.endpoint[x->dst].place.at;
+    int racks = f->m->topo.group[LEVEL_RACK].count, key;
+
+    switch (part) {
+    case PART_ENDPOINT:
+        return end ? x->dst : x->src;
+    case PART_HOST:
+        key = end ? b[LEVEL_HOST] : a[LEVEL_HOST];
+        return a[LEVEL_HOST] == b[LEVEL_HOST] || f->m->topo.host[key].endpoints < 2 ? -1 : key;
+    default:
+        if (end || a[LEVEL_RACK] < 0 || b[LEVEL_RACK] < 0 || a[LEVEL_RACK] == b[LEVEL_RACK])
+            return -1;
+        return a[LEVEL_RACK] < b[LEVEL_RACK] ? a[LEVEL_RACK] * racks + b[LEVEL_RACK]
+                                             : b[LEVEL_RACK] * racks + a[LEVEL_RACK];
+    }
+}
+
+static void name(struct latencies *l, struct exception e, int all)
+{
+    struct matrix *m = l->f->m;
+    char more[UNITS_TEXT], usual[UNITS_TEXT];
+
+    for (int i = 0; i < m->exceptions; i++) { /* slow in bandwidth, too */
+        struct exception *x = &m->exception[i];
+        if (x->part == e.part && x->a == e.a && x->b == e.b && x->side == SIDE_BOTH &&
+            x->tier == e.tier && x->factor > 0) {
+            x->alpha_add = e.alpha_add;
+            return;
+        }
+    }
+    e.why = mem_printf("%d of %d pairs answer %s later than the %s of %s", e.evidence, all,
+                       units_seconds_text(more, e.alpha_add),
+                       units_seconds_text(usual, l->usual[e.tier]), m->tier[e.tier].rule.name);
+    MEM_PUSH(m->exception, m->exceptions) = e;
+}
+
+/* Late pairs of one key: taken when they are most of what was measured there and add the same. */
+static void judge(struct latencies *l, enum part part, int key, int tier, const int *index, int n)
+{
+    double *v = mem_calloc((size_t)n, sizeof(*v));
+    int late = 0, alike = 0, racks = l->f->m->topo.group[LEVEL_RACK].count;
+
+    for (int i = 0; i < n; i++)
+        if (l->v[index[i]].out && l->v[index[i]].taken < 0)
+            v[late++] = l->v[index[i]].over;
+    double add = late ? stats_median(v, late) : 0;
+    for (int i = 0; i < late; i++)
+        alike += fabs(v[i] - add) <= same_add * add;
+    free(v);
+    if (late < PARTNERS_MIN || alike < most * n || alike < most * late)
+        return;
+    struct exception e = {.part = part,
+                          .a = part == PART_RACK_PAIR ? key / racks : key,
+                          .b = part == PART_RACK_PAIR ? key % racks : -1,
+                          .tier = tier,
+                          .factor = 1,
+                          .alpha_add = add,
+                          .evidence = late};
+    for (int i = 0; i < n; i++)
+        if (l->v[index[i]].out)
+            l->v[index[i]].taken = part;
+    name(l, e, n);
+}
+
+struct keyed {
+    int key, tier, index;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->tier != y->tier)
+        return x->tier < y->tier ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void judge_parts(struct latencies *l, enum part part)
+{
+    struct keyed *k = mem_calloc(2 * (size_t)l->n + 1, sizeof(*k));
+    int *index = mem_calloc(2 * (size_t)l->n + 1, sizeof(*index)), n = 0;
+
+    for (int i = 0; i < l->n; i++)
+        for (int end = 0; end < 2; end++) {
+            int key = key_of(l->f, &l->v[i], part, end);
+            if (key >= 0)
+                k[n++] = (struct keyed){key, l->v[i].tier, i};
+        }
+    qsort(k, (size_t)n, sizeof(*k), by_key);
+    for (int i = 0; i < n; i++)
+        index[i] = k[i].index;
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && k[j].key == k[i].key && k[j].tier == k[i].tier; j++)
+            ;
+        judge(l, part, k[i].key, k[i].tier, index + i, j - i);
+    }
+    free(k);
+    free(index);
+}
+
+static void judge_pairs(struct latencies *l)
+{
+    int once = 0, worst = -1;
+    char sec[UNITS_TEXT], usual[UNITS_TEXT], a[96], b[96];
+
+    for (int i = 0; i < l->n; i++) {
+        const struct late *x = &l->v[i];
+        if (!x->out || x->taken >= 0)
+            continue;
+        if (!x->known) {
+            once++;
+            worst = worst < 0 || x->over > l->v[worst].over ? i : worst;
+            continue;
+        }
+        struct exception e = {.part = PART_PAIR,
+                              .a = x->src,
+                              .b = x->dst,
+                              .tier = x->tier,
+                              .factor = 1,
+                              .alpha_add = x->over,
+                              .evidence = 1};
+        name(l, e, 1);
+    }
+    if (once)
+        matrix_find(
+            l->f->m, "latency",
+            "%d pairs measured once answer later than noise lets pairs of their tier: the "
+            "worst, %s and %s, in %s where %s has %s; measure again to know",
+            once, fit_endpoint(l->f, l->v[worst].src, a), fit_endpoint(l->f, l->v[worst].dst, b),
+            units_seconds_text(sec, l->v[worst].sec), l->f->m->tier[l->v[worst].tier].rule.name,
+            units_seconds_text(usual, l->usual[l->v[worst].tier]));
+}
+
+/* Nearer than their tier: two heaps were too few or too mixed for groups. */
+static void say_nearer(struct latencies *l, int tier)
+{
+    struct fit *f = l->f;
+    int n = 0, best = -1;
+    char sec[UNITS_TEXT], usual[UNITS_TEXT], a[96], b[96];
+
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (!is_latency(f, o) || o->tier != tier || o->epochs < (o->alone ? 2 : 3) ||
+            log(l->usual[tier] / o->sec) < limit(l, o))
+            continue;
+        n++;
+        best = best < 0 || o->sec < f->obs[best].sec ? i : best;
+    }
+    if (n)
+        matrix_find(f->m, "latency",
+                    "%d pairs of tier %s are nearer than its others, which have %s: the nearest, "
+                    "%s and %s, answer in %s",
+                    n, f->m->tier[tier].rule.name, units_seconds_text(usual, l->usual[tier]),
+                    fit_endpoint(f, f->obs[best].src, a), fit_endpoint(f, f->obs[best].dst, b),
+                    units_seconds_text(sec, f->obs[best].sec));
+}
+
+void fit_latency(struct fit *f)
+{
+    static const enum part order[] = {PART_HOST, PART_ENDPOINT, PART_RACK_PAIR};
+    struct latencies l = {.f = f};
+
+    for (int tier = 0; tier < f->m->tiers; tier++)
+        find_usual(&l, tier);
+    for (int i = 0; i < f->count; i++)
+        if (is_latency(f, &f->obs[i]))
+            add(&l, &f->obs[i]);
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+        judge_parts(&l, order[i]);
+    judge_pairs(&l);
+    for (int tier = 0; tier < f->m->tiers; tier++)
+        if (l.pairs[tier])
+            say_nearer(&l, tier);
+    free(l.v);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/fit/layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+
+enum { UNITS_MIN = 3 };
+
+/* The fastest port that is sold, 800 Gb/s; for hosts whose NICs are not visible. */
+static const double fastest_nic = 100e9;
+static const double beyond_nic = 1.5; /* times a NIC's rate: more than it carries by any counting */
+static const double nvlink_jump = 2;  /* near / far at least */
+
+const char *clue_name(enum clue c)
+{
+    return c == CLUE_LATENCY ? "latency" : c == CLUE_BANDWIDTH ? "bandwidth" : "nothing";
+}
+
+/* One observation between two units. */
+struct meet {
+    int a, b; /* a < b */
+    const struct obs *o;
+};
+
+struct finder {
+    const struct topo *t;
+    const struct obs *o;
+    int count;
+    bool rest, rails; /* rails: endpoints of one host are on several leaves */
+    double bw_bytes, lat_bytes;
+    const int *unit; /* of each host */
+    int units;
+};
+
+static int by_units(const void *x, const void *y)
+{
+    const struct meet *p = x, *q = y;
+
+    if (p->a != q->a)
+        return p->a < q->a ? -1 : 1;
+    return (p->b > q->b) - (p->b < q->b);
+}
+
+static bool same_number(const struct finder *f, const struct obs *o)
+{
+    return f->t->endpoint[o->src].local == f->t->endpoint[o->dst].local;
+}
+
+/* Those of v that have the same number on their hosts come first; how many count. */
+static int prefer_rails(struct meet *v, int n, const struct finder *f)
+{
+    int same = 0;
+
+    for (int i = 0; i < n; i++)
+        if (same_number(f, v[i].o)) {
+            struct meet swap = v[same];
+            v[same++] = v[i];
+            v[i] = swap;
+        }
+    return same ? same : n;
+}
+
+/* The best bandwidth that was seen between two units, and the usual latency.  Where leaves are of
+ * rails, two hosts that met across rails alone are no farther than others for that. */
+static struct edge fold(struct meet *v, int n, const struct finder *f)
+{
+    struct edge e = {v[0].a, v[0].b, NAN, NAN, NAN, 0};
+    double alone = 0, parallel = 0, *sec = mem_calloc(2 * (size_t)n, sizeof(*sec));
+    int latencies = 0;
+
+    n = prefer_rails(v, n, f);
+    bool across = f->rails && !same_number(f, v[0].o);
+    for (int i = 0; i < n; i++) {
+        const struct obs *o = v[i].o;
+        if (!(o->sec > 0))
+            continue;
+        if (o->op == OP_PAIR_BW && o->bytes == f->bw_bytes) {
+            double *best = o->alone ? &alone : &parallel;
+            *best = fmax(*best, o->bytes / o->sec);
+        } else if (o->op == OP_PAIR_LATENCY && o->bytes == f->lat_bytes && !across) {
+            sec[n + latencies] = observe_noise(o);
+            sec[latencies++] = o->sec;
+        }
+    }
+    if (latencies) {
+        e.sec = stats_median(sec, latencies);
+        e.noise = stats_median(sec + n, latencies) / sqrt(latencies);
+    }
+    if (alone > 0 || parallel > 0)
+        e.Bps = alone > 0 ? alone : parallel;
+    if (alone > 0 && parallel > 0)
+        e.shared = parallel / alone;
+    free(sec);
+    return e;
+}
+
+static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
+{
+    const struct place *x = &f->t->endpoint[o->src].place, *y = &f->t->endpoint[o->dst].place;
+
+    *a = f->unit[x->at[LEVEL_HOST]];
+    *b = f->unit[y->at[LEVEL_HOST]];
+    return *a != *b && *a >= 0 && *b >= 0 &&
+           (!f->rest || topo_tier(f->t->tier, f->t->tiers, x, y) == f->t->tiers - 1);
+}
+
+static int make_edges(struct edge **out, const struct finder *f)
+{
+    struct meet *v = NULL;
+    int n = 0, count = 0, a, b;
+
+    for (int i = 0; i < f->count; i++)
+        if (counts(f, &f->o[i], &a, &b))
+            MEM_PUSH(v, n) = (struct meet){a < b ? a : b, a < b ? b : a, &f->o[i]};
+    *out = NULL;
+    if (n)
+        qsort(v, (size_t)n, sizeof(*v), by_units);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && by_units(&v[i], &v[j]) == 0; j++)
+            ;
+        struct edge e = fold(v + i, j - i, f);
+        MEM_PUSH(*out, count) = e;
+    }
+    free(v);
+    return count;
+}
+
+/* More than any NIC here could carry, and a clear step above what is outside. */
+static bool is_nvlink(const struct topo *t, const struct clusters *c)
+{
+    double nic = 0;
+
+    for (int i = 0; i < t->nics; i++)
+        nic = fmax(nic, t->nic[i].rate_Bps);
+    return t->endpoints && t->endpoint[0].kind == ENDPOINT_GPU && c->clue == CLUE_BANDWIDTH &&
+           c->near > beyond_nic * (nic > 0 ? nic : fastest_nic) && c->near > nvlink_jump * c->far;
+}
+
+/* Two groups with several units each. */
+static bool is_fabric(const struct clusters *c, int units)
+{
+    int *size = mem_calloc((size_t)c->groups + 1, sizeof(*size)), several = 0;
+
+    for (int i = 0; i < units; i++)
+        several += c->of[i] >= 0 && ++size[c->of[i]] == 2;
+    free(size);
+    return several > 1;
+}
+
+static void keep(struct layers *l, const struct finder *f, const struct clusters *c)
+{
+    struct layer *out = &l->layer[l->count++];
+
+    *out = (struct layer){.groups = c->groups,
+                          .clue = c->clue,
+                          .near = c->near,
+                          .far = c->far,
+                          .nvlink = is_nvlink(f->t, c)};
+    out->of = mem_calloc((size_t)f->t->hosts + 1, sizeof(*out->of));
+    for (int h = 0; h < f->t->hosts; h++) {
+        out->of[h] = f->unit[h] < 0 ? -1 : c->of[f->unit[h]];
+        out->unresolved += out->of[h] < 0;
+    }
+}
+
+/* One layer above f->unit; false: there is none. */
+static bool find(struct layers *l, struct finder *f, bool hosts)
+{
+    struct clusters c;
+    struct edge *edge;
+    int edges = make_edges(&edge, f);
+
+    cluster_units(&c, f->units, edge, edges);
+    bool found = c.groups > 1 && (hosts || is_fabric(&c, f->units));
+    if (found)
+        keep(l, f, &c);
+    else if (hosts)
+        l->contradictions = c.contradictions;
+    cluster_free(&c);
+    free(edge);
+    return found;
+}
+
+/* Is a host known whose endpoints are on several leaves? */
+static bool leaves_of_rails(const struct topo *t)
+{
+    int *leaf = mem_calloc((size_t)t->hosts + 1, sizeof(*leaf));
+    bool several = false;
+
+    for (int i = 0; i < t->endpoints && !several; i++) {
+        const struct place *p = &t->endpoint[i].place;
+        int *of = &leaf[p->at[LEVEL_HOST]], own = p->at[LEVEL_LEAF] + 1;
+        several = own && *of && *of != own;
+        *of = own ? own : *of;
+    }
+    free(leaf);
+    return several;
+}
+
+void layers_find(struct layers *l, const struct topo *t, const struct obs *o, int count,
+                 const int *unit, bool rest)
+{
+    struct finder f = {.t = t, .o = o, .count = count, .rest = rest, .rails = leaves_of_rails(t)};
+    int *self = mem_calloc((size_t)t->hosts + 1, sizeof(*self));
+
+    memset(l, 0, sizeof(*l));
+    f.bw_bytes = observe_size(o, count, OP_PAIR_BW);
+    f.lat_bytes = observe_size(o, count, OP_PAIR_LATENCY);
+    f.unit = unit ? unit : self;
+    for (int h = 0; h < t->hosts; h++) {
+        self[h] = h;
+        if (f.unit[h] >= f.units)
+            f.units = f.unit[h] + 1;
+    }
+    for (bool hosts = !unit; l->count < LAYERS_MAX && f.units >= UNITS_MIN; hosts = false) {
+        if (!find(l, &f, hosts))
+            break;
+        f.unit = l->layer[l->count - 1].of;
+        f.units = l->layer[l->count - 1].groups;
+    }
+    l->rails.region = -1;
+    if (!unit)
+        layers_find_rails(l, t, o, count);
+    if (l->rails.region >= 0) /* rails are why some hosts looked far */
+        l->contradictions = 0;
+    free(self);
+}
+
+void layers_free(struct layers *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free(l->layer[i].of);
+    memset(l, 0, sizeof(*l));
+}
+
+enum level layers_level(const struct layers *l, int i)
+{
+    if (l->layer[i].only_leaves)
+        return LEVEL_LEAF;
+    if (l->count == 3 && i < 2)
+        return l->layer[0].nvlink == (i == 0) ? LEVEL_RACK : LEVEL_LEAF;
+    return i == 0 ? LEVEL_RACK : LEVEL_SPINE;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/fit/observe.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static int order(long a, long b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool alone(const struct point *p)
+{
+    return p->flows <= 1;
+}
+
+/* Same thing?  Collectives are told apart by round and group, pairs by their endpoints. */
+static int compare(const struct point *x, const struct point *y)
+{
+    bool pair = op_is_pair(x->op);
+    int c = order(x->op, y->op);
+
+    if (!c)
+        c = pair ? order(x->src, y->src) : order(x->round, y->round);
+    if (!c)
+        c = pair ? order(x->dst, y->dst) : order(x->group, y->group);
+    if (!c)
+        c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    if (!c && pair)
+        c = order(alone(x), alone(y));
+    return c;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct point *x = *(const struct point *const *)a, *y = *(const struct point *const *)b;
+    int c = compare(x, y);
+
+    if (!c)
+        c = order(x->round, y->round);
+    return c ? c : order(x->epoch, y->epoch);
+}
+
+static void combine(struct obs *o, const struct point *const *p, int n)
+{
+    bool pair = op_is_pair(p[0]->op);
+    double small[3][64], *v[3];
+
+    *o = (struct obs){.op = p[0]->op, .bytes = (double)p[0]->bytes, .alone = alone(p[0])};
+    o->src = pair ? p[0]->src : p[0]->round;
+    o->dst = pair ? p[0]->dst : p[0]->group;
+    o->sec = o->best = o->lo = o->hi = o->residual = NAN;
+    for (int k = 0; k < 3; k++)
+        v[k] = n <= 64 ? small[k] : mem_calloc((size_t)n, sizeof(double));
+    for (int i = 0; i < n; i++) {
+        o->flows = p[i]->flows > o->flows ? p[i]->flows : o->flows;
+        bool bad = p[i]->stop == STOP_FAILED || p[i]->wrong || !(p[i]->sec.median > 0);
+        o->stages |= 1u << p[i]->stage;
+        o->wrong += p[i]->wrong;
+        o->failed += bad && !p[i]->wrong;
+        if (bad) {
+            o->note = p[i]->note;
+            continue;
+        }
+        v[0][o->epochs] = p[i]->sec.median;
+        v[1][o->epochs] = p[i]->sec.lo;
+        v[2][o->epochs++] = p[i]->sec.hi;
+        o->n += p[i]->sec.n;
+    }
+    if (o->epochs) {
+        o->sec = stats_median(v[0], o->epochs); /* sorts */
+        o->best = v[0][0];
+        o->lo = stats_median(v[1], o->epochs);
+        o->hi = stats_median(v[2], o->epochs);
+        o->range = (v[0][o->epochs - 1] - v[0][0]) / o->sec;
+    }
+    for (int k = 0; k < 3 && n > 64; k++)
+        free(v[k]);
+}
+
+int observe(struct obs **out, const struct points *p, bool pairs)
+{
+    const struct point **v = mem_calloc((size_t)p->count, sizeof(*v));
+    int n = 0, count = 0;
+
+    *out = NULL;
+    for (int i = 0; i < p->count; i++)
+        if (op_is_pair(p->point[i].op) == pairs)
+            v[n++] = &p->point[i];
+    qsort(v, (size_t)n, sizeof(*v), by_key);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && compare(v[i], v[j]) == 0; j++)
+            ;
+        struct obs o;
+        combine(&o, v + i, j - i);
+        MEM_PUSH(*out, count) = o;
+    }
+    free(v);
+    return count;
+}
+
+static int by_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double observe_size(const struct obs *o, int count, enum op op)
+{
+    double *v = mem_calloc((size_t)count + 1, sizeof(*v)), best = 0;
+    int n = 0, most = 0;
+
+    for (int i = 0; i < count; i++)
+        if (o[i].op == op)
+            v[n++] = o[i].bytes;
+    qsort(v, (size_t)n, sizeof(*v), by_double);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && v[j] == v[i]; j++)
+            ;
+        if (j - i >= most) {
+            most = j - i;
+            best = v[i];
+        }
+    }
+    free(v);
+    return best;
+}
+
+double observe_noise(const struct obs *o)
+{
+    /* the range of 2 .. 5 normal values in standard deviations (Tippett 1925) */
+    static const double range[] = {1, 1, 1.13, 1.69, 2.06, 2.33};
+    int n = o->epochs < 5 ? o->epochs : 5;
+    double within = (o->hi - o->lo) / (2 * 1.96 * o->sec), median = n > 2 ? 1.25 : 1;
+
+    return median * fmax(within, n > 1 ? o->range / range[n] : 0) /
+           sqrt(o->epochs > 0 ? o->epochs : 1);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts that cannot be used at all: whoever sends or receives wrong data, and the dead.  They are
+ * named before anything is judged by its speed. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cost/fit/parts.h"
+
+enum { ASKED_MIN = 2 };
+
+/* Every sample of these endpoints is accounted for by the exception that comes next. */
+static int explain_all(struct fit *f, int a, int b)
+{
+    int n = 0;
+
+    for (int i = 0; i < f->samples; i++) {
+        struct sample *s = &f->sample[i];
+        bool of = b < 0 ? s->src == a || s->dst == a
+                        : (s->src == a && s->dst == b) || (s->src == b && s->dst == a);
+        if (of && s->explained < 0)
+            s->explained = f->m->exceptions;
+        n += of;
+    }
+    return n;
+}
+
+/* --- wrong data: the member that the wrong points have in common --- */
+
+/* A verified point as evidence.  What is sent one way (OP_PAIR_BW) tells sender and receiver
+ * apart; in everything else every member receives. */
+struct witness {
+    const struct point *p;
+    const int *members;
+    int size;
+    bool explained;
+};
+
+/* One endpoint as sender or as receiver: points in which it met others, and the wrong ones. */
+struct role {
+    int met, wrong;
+    int partner; /* of its wrong pairs; -1: none, -2: several */
+};
+
+struct jury {
+    struct fit *f;
+    struct witness *witness;
+    int witnesses;
+    struct role *role; /* [2 * endpoint + receives] */
+};
+
+/* Members of a collective's point; NULL: its round is not of the plan. */
+static const struct plan_group *group_of(const struct plan *plan, const struct point *p)
+{
+    for (int i = 0; i < plan->rounds; i++)
+        if (plan->round[i].id == p->round && p->group < plan->round[i].groups)
+            return &plan->round[i].group[p->group];
+    return NULL;
+}
+
+static void jury_open(struct jury *j, struct fit *f)
+{
+    *j = (struct jury){.f = f};
+    j->role = mem_calloc(2 * (size_t)f->m->topo.endpoints, sizeof(*j->role));
+    for (int i = 0; i < f->points->count; i++) {
+        const struct point *p = &f->points->point[i];
+        const struct plan_group *g = op_is_pair(p->op) || !p->checked ? NULL : group_of(f->plan, p);
+        if (p->checked && (g || op_is_pair(p->op)))
+            MEM_PUSH(j->witness, j->witnesses) =
+                (struct witness){p, g ? g->members : NULL, g ? g->size : 2, false};
+    }
+}
+
+static int member(const struct witness *w, int i)
+{
+    return w->members ? w->members[i] : i ? w->p->dst : w->p->src;
+}
+
+/* The role that the i-th member had. */
+static int role_of(const struct witness *w, int i)
+{
+    return 2 * member(w, i) + !(w->p->op == OP_PAIR_BW && i == 0);
+}
+
+static void count_roles(struct jury *j)
+{
+    for (int i = 0; i < 2 * j->f->m->topo.endpoints; i++)
+        j->role[i] = (struct role){0, 0, -1};
+    for (int k = 0; k < j->witnesses; k++) {
+        const struct witness *w = &j->witness[k];
+        for (int i = 0; i < w->size && !w->explained; i++) {
+            struct role *r = &j->role[role_of(w, i)];
+            int partner = member(w, 1 - i % 2);
+            r->met++;
+            r->wrong += w->p->wrong;
+            if (w->p->wrong && op_is_pair(w->p->op))
+                r->partner = r->partner == -1 || r->partner == partner ? partner : -2;
+        }
+    }
+}
+
+static bool worse(const struct role *x, const struct role *y)
+{
+    return x->wrong != y->wrong ? x->wrong > y->wrong : x->met < y->met;
+}
+
+/* The role with most wrong points, not all with one partner: those of a healthy one are fewer, and
+ * none is left when whom it met is known.  -1: none. */
+static int culprit(const struct jury *j)
+{
+    int worst = -1;
+
+    for (int i = 0; i < 2 * j->f->m->topo.endpoints; i++) {
+        const struct role *r = &j->role[i];
+        if (r->partner == -2 && (worst < 0 || worse(r, &j->role[worst])))
+            worst = i;
+    }
+    return worst;
+}
+
+/* Mark what the part explains; returns one of the notes. */
+static const char *settle(struct jury *j, int a, int b)
+{
+    const char *note = "";
+
+    for (int k = 0; k < j->witnesses; k++) {
+        struct witness *w = &j->witness[k];
+        bool has_a = false, has_b = b < 0;
+        for (int i = 0; i < w->size; i++) {
+            has_a = has_a || member(w, i) == a;
+            has_b = has_b || member(w, i) == b;
+        }
+        if (!has_a || !has_b || w->explained || (b >= 0 && w->size > 2))
+            continue;
+        w->explained = true;
+        note = w->p->wrong && *w->p->note ? w->p->note : note;
+    }
+    return note;
+}
+
+static void name_endpoint(struct jury *j, int role)
+{
+    static const char *const does[] = {"sent", "received"};
+    const struct role r = j->role[role];
+    int a = role / 2;
+
+    explain_all(j->f, a, -1);
+    const char *note = settle(j, a, -1);
+    MEM_PUSH(j->f->m->exception, j->f->m->exceptions) =
+        (struct exception){.part = PART_ENDPOINT,
+                           .a = a,
+                           .b = -1,
+                           .tier = -1,
+                           .wrong = true,
+                           .evidence = r.wrong,
+                           .why = mem_printf("%s wrong data in %d of %d checks%s%s", does[role % 2],
+                                             r.wrong, r.met, *note ? ": " : "", note)};
+}
+
+/* What is left belongs to no endpoint: the pair. */
+static void name_pair(struct jury *j, int first)
+{
+    int a = member(&j->witness[first], 0), b = member(&j->witness[first], 1), met = 0, wrong = 0;
+
+    for (int k = 0; k < j->witnesses; k++) {
+        const struct witness *w = &j->witness[k];
+        int x = member(w, 0), y = member(w, 1);
+        bool of = w->size == 2 && !w->explained && ((x == a && y == b) || (x == b && y == a));
+        met += of;
+        wrong += of && w->p->wrong;
+    }
+    explain_all(j->f, a, b);
+    const char *note = settle(j, a, b);
+    MEM_PUSH(j->f->m->exception, j->f->m->exceptions) = (struct exception){
+        .part = PART_PAIR,
+        .a = a,
+        .b = b,
+        .tier = -1,
+        .wrong = true,
+        .evidence = wrong,
+        .why = mem_printf("wrong data in %d of %d checks, with others there was none or too few to "
+                          "tell the end%s%s",
+                          wrong, met, *note ? ": " : "", note)};
+}
+
+static void find_wrong(struct fit *f)
+{
+    struct jury j;
+    int role, rest = 0;
+
+    jury_open(&j, f);
+    count_roles(&j);
+    while ((role = culprit(&j)) >= 0) {
+        name_endpoint(&j, role);
+        count_roles(&j);
+    }
+    for (int k = 0; k < j.witnesses; k++)
+        if (j.witness[k].p->wrong && !j.witness[k].explained && j.witness[k].size == 2)
+            name_pair(&j, k);
+    for (int k = 0; k < j.witnesses; k++)
+        rest += j.witness[k].p->wrong && !j.witness[k].explained;
+    if (rest)
+        matrix_find(f->m, "wrong_data",
+                    "%d collective measurements gave wrong data; no pair did: whose they are "
+                    "cannot be told",
+                    rest);
+    free(j.witness);
+    free(j.role);
+}
+
+/* --- the dead: nobody gets an answer, while those who asked answer others --- */
+
+static void add_dead(struct fit *f, int endpoint)
+{
+    struct exception e = {.part = PART_ENDPOINT, .a = endpoint, .b = -1, .tier = -1};
+
+    e.evidence = explain_all(f, endpoint, -1);
+    MEM_PUSH(f->m->exception, f->m->exceptions) = e;
+}
+
+static void find_dead(struct fit *f)
+{
+    int n = f->m->topo.endpoints;
+    int *answers = mem_calloc((size_t)n, sizeof(*answers)),
+        *asked = mem_calloc((size_t)n, sizeof(*asked));
+    bool anybody = false;
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct sample *s = &f->sample[i];
+        asked[s->src]++;
+        asked[s->dst]++;
+        answers[s->src] += s->residual > 0;
+        answers[s->dst] += s->residual > 0;
+        anybody = anybody || s->residual > 0;
+    }
+    for (int i = 0; i < n && anybody; i++)
+        if (asked[i] >= ASKED_MIN && !answers[i])
+            add_dead(f, i);
+    free(answers);
+    free(asked);
+}
+
+void parts_broken(struct fit *f)
+{
+    find_wrong(f);
+    find_dead(f);
+}

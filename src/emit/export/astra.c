@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/astra.h"
+
+#include "base/convert.h"
+#include "emit/export/nest.h"
+#include "emit/text/quote.h"
+
+enum { LINKS = 2 }; /* of a Switch: up and down */
+
+static void put_list(FILE *out, const char *key, const double *v, int n)
+{
+    fprintf(out, "%s: [", key);
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%s%.9g", i ? ", " : "", v[i]);
+    fputs("]\n", out);
+}
+
+static void put_head(FILE *out, const struct matrix *m, const struct nest *n, double bytes)
+{
+    fprintf(out, "# railgauge %s: %d endpoints; exact for messages of %.0f bytes\n", RG_VERSION,
+            n->count, bytes);
+    for (int d = 0; d < n->dims; d++)
+        fprintf(out, "# dimension %d: %d in %s, tier %s\n", d, n->dim[d].size,
+                n->dim[d].level < 0 ? "the machine" : level_name[n->dim[d].level],
+                m->tier[n->dim[d].tier].rule.name);
+    fputs("# bandwidth: units of 2^30 bytes/s; latency: ns of one of the two links of a switch\n"
+          "topology: [",
+          out);
+    for (int d = 0; d < n->dims; d++)
+        fprintf(out, "%sSwitch", d ? ", " : "");
+    fputs("]\n", out);
+}
+
+int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                struct err *err)
+{
+    const struct nodes_limit limit = {"astra-sim", 2, 1 << 24, 0};
+    double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
+    double bytes = ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
+    struct nodes nodes;
+    struct nest n = {.dims = 0};
+    struct line l;
+    int rc = nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+
+    (void)second;
+    if (rc == 0)
+        rc = nest_make(&n, m, &nodes, false, err);
+    for (int d = 0; d < n.dims && rc == 0; d++) {
+        rc = quote_line(&l, m, n.dim[d].tier, bytes, err);
+        count[d] = n.dim[d].size;
+        bandwidth[d] = convert_out(CONVERT_ASTRA_BANDWIDTH, l.Bps);
+        latency[d] = convert_out(CONVERT_ASTRA_LATENCY, l.alpha / LINKS);
+    }
+    if (rc == 0) {
+        put_head(out, m, &n, bytes);
+        put_list(out, "npus_count", count, n.dims);
+        put_list(out, "bandwidth", bandwidth, n.dims);
+        put_list(out, "latency", latency, n.dims);
+    }
+    nest_free(&n);
+    nodes_free(&nodes);
+    return rc;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/hwloc_xml.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/convert.h"
+#include "base/mem.h"
+#include "emit/export/nodes.h"
+#include "emit/export/xml_text.h"
+#include "emit/text/quote.h"
+
+/* Kinds of hwloc/distances.h: from the user 2, with latency 4 or bandwidth 8. */
+static const struct {
+    const char *name;
+    int kind;
+    enum convert unit;
+} table[] = {[QUANTITY_BANDWIDTH] = {"RailgaugeBandwidth", 10, CONVERT_HWLOC_BANDWIDTH},
+             [QUANTITY_LATENCY] = {"RailgaugeLatency", 6, CONVERT_HWLOC_LATENCY}};
+
+struct draw {
+    FILE *f;
+    const struct matrix *m;
+    struct nodes nodes;
+    int *order;       /* PU -> index into nodes: by rack, then host, then rank */
+    bool racks;       /* every node's rack is known */
+    int objects;      /* so far, for gp_index */
+    double *value[2]; /* [row * count + column], by enum quantity; PUs */
+};
+
+static const int *place(const struct draw *d, int pu)
+{
+    return d->m->topo.endpoint[d->nodes.id[d->order[pu]]].place.at;
+}
+
+static int by_place(const void *a, const void *b, void *arg)
+{
+    const struct draw *d = arg;
+    int i = *(const int *)a, k = *(const int *)b;
+    const int *p = d->m->topo.endpoint[d->nodes.id[i]].place.at;
+    const int *q = d->m->topo.endpoint[d->nodes.id[k]].place.at;
+
+    if (d->racks && p[LEVEL_RACK] != q[LEVEL_RACK])
+        return p[LEVEL_RACK] < q[LEVEL_RACK] ? -1 : 1;
+    if (p[LEVEL_HOST] != q[LEVEL_HOST])
+        return p[LEVEL_HOST] < q[LEVEL_HOST] ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+static void put_in_order(struct draw *d)
+{
+    d->order = mem_calloc((size_t)d->nodes.count, sizeof(*d->order));
+    d->racks = true;
+    for (int i = 0; i < d->nodes.count; i++) {
+        d->order[i] = i;
+        d->racks &= d->m->topo.endpoint[d->nodes.id[i]].place.at[LEVEL_RACK] >= 0;
+    }
+    qsort_r(d->order, (size_t)d->nodes.count, sizeof(*d->order), by_place, d);
+}
+
+/* --- numbers --- */
+
+static int ask_pair(struct draw *d, const struct quote *q, int row, int column, double *v,
+                    struct err *err)
+{
+    int a = d->order[row], b = d->order[column];
+
+    *v = quote_pair(q, d->nodes.id[a], d->nodes.id[b]);
+    if (quote_known(q, *v, d->nodes.id[a], d->nodes.id[b], err) < 0)
+        return -1;
+    if (isinf(*v))
+        return err_data(err, "%s does not reach %s: a distance is a whole number", d->nodes.name[a],
+                        d->nodes.name[b]);
+    *v = round(convert_out(table[q->quantity].unit, *v));
+    return 0;
+}
+
+static int read_values(struct draw *d, enum quantity quantity, double bytes, struct err *err)
+{
+    int n = d->nodes.count, rc = 0;
+    double *v = d->value[quantity] = mem_calloc((size_t)n * (size_t)n, sizeof(double)), most = 0;
+    struct quote q;
+
+    quote_init(&q, d->m, quantity, bytes);
+    for (int i = 0; i < n && rc == 0; i++)
+        for (int k = 0; k < n && rc == 0; k++)
+            if (i != k) {
+                rc = ask_pair(d, &q, i, k, &v[i * n + k], err);
+                most = fmax(most, v[i * n + k]);
+            }
+    for (int i = 0; i < n && quantity == QUANTITY_BANDWIDTH; i++)
+        v[i * n + i] = most;
+    quote_free(&q);
+    return rc;
+}
+
+/* --- objects --- */
+
+/* PUs from .. to - 1 as hwloc writes sets: words of 32 bits, the highest first. */
+static void put_set(FILE *f, const char *name, int from, int to)
+{
+    fprintf(f, " %s=\"", name);
+    for (int w = (to - 1) / 32; w >= 0; w--) {
+        unsigned bits = 0;
+        for (int b = 0; b < 32; b++)
+            if (w * 32 + b >= from && w * 32 + b < to)
+                bits |= 1u << b;
+        fprintf(f, "%s0x%08x", w == (to - 1) / 32 ? "" : ",", bits);
+    }
+    fputc('"', f);
+}
+
+static void put_object(struct draw *d, const char *type, int os_index, int from, int to)
+{
+    fprintf(d->f, "<object type=\"%s\"", type);
+    if (os_index >= 0)
+        fprintf(d->f, " os_index=\"%d\"", os_index);
+    put_set(d->f, "cpuset", from, to);
+    put_set(d->f, "complete_cpuset", from, to);
+    put_set(d->f, "nodeset", 0, 1);
+    put_set(d->f, "complete_nodeset", 0, 1);
+    fprintf(d->f, " gp_index=\"%d\"", ++d->objects);
+}
+
+static void put_info(struct draw *d, const char *name, const char *value)
+{
+    fprintf(d->f, "<info name=\"%s\" value=\"", name);
+    xml_text(d->f, value);
+    fputs("\"/>\n", d->f);
+}
+
+/* The first PU after pu that differs at the level. */
+static int run_end(const struct draw *d, int pu, enum level level)
+{
+    int end = pu + 1;
+
+    while (end < d->nodes.count && place(d, end)[level] == place(d, pu)[level])
+        end++;
+    return end;
+}
+
+static void put_hosts(struct draw *d, int from, int to)
+{
+    for (int a = from, b; a < to; a = b) {
+        int host = place(d, a)[LEVEL_HOST];
+        b = run_end(d, a, LEVEL_HOST);
+        put_object(d, "Package", host, a, b);
+        fputs(">\n", d->f);
+        put_info(d, "HostName", d->m->topo.host[host].name);
+        for (int pu = a; pu < b; pu++) {
+            put_object(d, "PU", pu, pu, pu + 1);
+            fputs(">\n", d->f);
+            put_info(d, "Name", d->nodes.name[d->order[pu]]);
+            fputs("</object>\n", d->f);
+        }
+        fputs("</object>\n", d->f);
+    }
+}
+
+static void put_racks(struct draw *d)
+{
+    for (int a = 0, b; a < d->nodes.count; a = b) {
+        b = run_end(d, a, LEVEL_RACK);
+        put_object(d, "Group", -1, a, b);
+        fputs(" subtype=\"Rack\" kind=\"0\" subkind=\"0\" dont_merge=\"1\">\n", d->f);
+        put_info(d, "Name", d->m->topo.group[LEVEL_RACK].name[place(d, a)[LEVEL_RACK]]);
+        put_hosts(d, a, b);
+        fputs("</object>\n", d->f);
+    }
+}
+
+static void put_machine(struct draw *d)
+{
+    int n = d->nodes.count;
+
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+          "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n",
+          d->f);
+    put_object(d, "Machine", 0, 0, n);
+    put_set(d->f, "allowed_cpuset", 0, n);
+    put_set(d->f, "allowed_nodeset", 0, 1);
+    fputs(">\n", d->f);
+    put_info(d, "Backend", "railgauge " RG_VERSION);
+    put_object(d, "NUMANode", 0, 0, n);
+    fputs("/>\n", d->f);
+    if (d->racks)
+        put_racks(d);
+    else
+        put_hosts(d, 0, n);
+    fputs("</object>\n", d->f);
+}
+
+/* --- distances --- */
+
+/* Whole numbers with a space behind each; the reader wants to know how many characters. */
+static void put_numbers(FILE *f, const char *tag, const double *v, int n)
+{
+    int length = 0;
+
+    for (int i = 0; i < n; i++)
+        length += snprintf(NULL, 0, "%.0f ", v[i]);
+    fprintf(f, "<%s length=\"%d\">", tag, length);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%.0f ", v[i]);
+    fprintf(f, "</%s>\n", tag);
+}
+
+static void put_distances(struct draw *d, enum quantity quantity)
+{
+    int n = d->nodes.count;
+    double *index = mem_calloc((size_t)n, sizeof(*index));
+
+    for (int i = 0; i < n; i++)
+        index[i] = i;
+    fprintf(d->f,
+            "<distances2 type=\"PU\" nbobjs=\"%d\" kind=\"%d\" name=\"%s\" indexing=\"os\">\n", n,
+            table[quantity].kind, table[quantity].name);
+    put_numbers(d->f, "indexes", index, n);
+    for (int i = 0; i < n; i++)
+        put_numbers(d->f, "u64values", d->value[quantity] + i * n, n);
+    fputs("</distances2>\n", d->f);
+    free(index);
+}
+
+static void put_annotation(FILE *f, const struct draw *d, enum quantity quantity)
+{
+    int n = d->nodes.count;
+
+    fprintf(f, "name=%s\n%d\n%d\n", table[quantity].name, table[quantity].kind, n);
+    for (int i = 0; i < n; i++)
+        fprintf(f, "pu:%d\n", i);
+    for (int i = 0; i < n * n; i++)
+        fprintf(f, "%.0f\n", d->value[quantity][i]);
+}
+
+int hwloc_xml_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                    struct err *err)
+{
+    const struct nodes_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14};
+    struct draw d = {.f = out, .m = m};
+    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
+
+    if (quantity == QUANTITY_TIME)
+        return err_usage(err, "hwloc knows bandwidth and latency, not time");
+    int rc =
+        nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', &limit, err);
+
+    if (rc == 0) {
+        put_in_order(&d);
+        rc = read_values(&d, QUANTITY_BANDWIDTH, ask->bytes, err);
+    }
+    if (rc == 0)
+        rc = read_values(&d, QUANTITY_LATENCY, ask->bytes, err);
+    if (rc == 0) {
+        put_machine(&d);
+        put_distances(&d, QUANTITY_BANDWIDTH);
+        put_distances(&d, QUANTITY_LATENCY);
+        fputs("</topology>\n", out);
+        if (second)
+            put_annotation(second, &d, quantity);
+    }
+    free(d.value[0]);
+    free(d.value[1]);
+    free(d.order);
+    nodes_free(&d.nodes);
+    return rc;
+}

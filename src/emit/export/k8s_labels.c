@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/k8s_labels.h"
+
+#include "base/yaml.h"
+
+void k8s_list_begin(FILE *out)
+{
+    fputs("apiVersion: v1\nkind: List\nitems:\n", out);
+}
+
+void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, int labels)
+{
+    fputs("- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", out);
+    yaml_put(out, node);
+    fputs("\n    labels:\n", out);
+    for (int i = 0; i < labels; i++) {
+        fprintf(out, "      %s: ", label[i].key);
+        yaml_put(out, label[i].value);
+        fputc('\n', out);
+    }
+}
+
+/* Labels of host h, the nearest level first. */
+static int labels_of(const struct k8s *k, int h, struct k8s_label label[K8S_LEVELS])
+{
+    int n = 0;
+
+    for (int l = 0; l < k->levels; l++) {
+        const struct k8s_level *v = &k->level[l];
+        if (v->key && v->of[h] >= 0)
+            label[n++] = (struct k8s_label){v->key, v->value[v->of[h]]};
+    }
+    return n;
+}
+
+int k8s_labels_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                     struct err *err)
+{
+    struct k8s k;
+    int rc = k8s_make(&k, &m->topo, ask->release, err);
+
+    (void)second;
+    if (rc == 0)
+        rc = k8s_complete(&k, ask, true, err);
+    if (rc == 0) {
+        k8s_comment(out, &k,
+                    "kubectl apply --server-side --field-manager=railgauge -f THIS (makes nodes "
+                    "that the cluster lacks)");
+        for (int l = 0; l < k.levels; l++)
+            if (!k.level[l].key)
+                fprintf(out, "# left out: %s: topograph has no label for it\n",
+                        level_name[k.level[l].level]);
+        k8s_list_begin(out);
+    }
+    for (int h = 0; rc == 0 && h < m->topo.hosts; h++) {
+        struct k8s_label label[K8S_LEVELS];
+        int n = labels_of(&k, h, label);
+        if (n)
+            k8s_list_node(out, k.node[h], label, n);
+    }
+    k8s_free(&k);
+    return rc;
+}

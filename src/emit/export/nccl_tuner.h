@@ -1,0 +1,57 @@
+/* nccl_tuner.h - which algorithm and protocol is best at which size: what a sweep says, as a table
+ * and as the configuration of NCCL's example tuner plugin.
+ *
+ * The plugin (NVIDIA/nccl, plugins/tuner/example) reads lines
+ *   collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff
+ * with the first match counting, -1 for "any" or NCCL's choice, and the size that op.h calls S. */
+#ifndef RG_NCCL_TUNER_H
+#define RG_NCCL_TUNER_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/op.h"
+#include "probe/nccl/nccl_opts.h"
+
+enum { TUNER_ALGOS = 7, TUNER_PROTOS = 3, TUNER_COMBOS = TUNER_ALGOS * TUNER_PROTOS };
+
+/* One op on groups of one shape at one size. */
+struct tuner_row {
+    enum op op;
+    int ranks, nodes; /* nodes -1: not known */
+    size_t bytes;
+    double sec[TUNER_COMBOS]; /* the median, algorithm * TUNER_PROTOS + protocol; NAN: none */
+    double own;               /* as NCCL itself chose, NAN: not measured */
+};
+
+struct tuner_refusal {
+    enum op op;
+    int ranks, nodes, combo; /* what 4 ranks of 4 nodes may not do those of one node may */
+    char why[256];
+};
+
+struct tuner {
+    struct tuner_row *row; /* by op, ranks, nodes, bytes */
+    int rows;
+    struct tuner_refusal *refusal;
+    int refusals;
+};
+
+/* Read DIR/sweep, DIR/points.tsv (what NCCL chooses itself) and DIR/topology.json (nodes) where
+ * they are.  No sweep: EXIT_NOINPUT. */
+int tuner_load(struct tuner *t, const char *dir, struct err *err);
+void tuner_free(struct tuner *t);
+
+int tuner_best(const struct tuner_row *r); /* combination, -1: none was measured */
+const char *tuner_algo(int combo);
+const char *tuner_proto(int combo);
+
+void tuner_print(FILE *out, const struct tuner *t); /* best per size, and what was refused */
+void tuner_csv(FILE *out, const struct tuner *t);
+/* Every measured combination, as the plugin's scripts/optimize_config.py reads it:
+ *   collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,
+ *   bandwidth_gbps,latency_us
+ * bandwidth is busbw in GB/s, cost_metric the time in us once more (lower is better). */
+void tuner_records(FILE *out, const struct tuner *t);
+
+#endif

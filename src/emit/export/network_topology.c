@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/network_topology.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/yaml.h"
+#include "cost/blocks.h"
+#include "emit/export/k8s.h"
+#include "emit/export/k8s_labels.h"
+
+#define ZONE "topology.kubernetes.io/zone"
+#define REGION "topology.kubernetes.io/region"
+
+static const double default_bytes = 64 * 1048576.0, etcd_bytes = 1.5 * 1048576;
+enum { COST_MAX = 100, COST_MIN = 2, COST_BYTES = 80 }; /* of an entry as JSON, besides its name */
+
+struct net_costs {
+    const struct matrix *m;
+    struct k8s k;
+    struct blocks zone;
+    const struct k8s_level *in; /* spines that are regions, or NULL */
+    int *region;                /* of each zone; 0 without regions */
+    int regions;
+    const char **zone_name; /* as values of labels */
+    double *between;        /* [regions][regions] seconds, median of their zones' */
+    double bytes, longest;
+};
+
+static double *zone_sec(const struct net_costs *n, int a, int b)
+{
+    return &n->zone.sec[(size_t)a * (size_t)n->zone.count + (size_t)b];
+}
+
+/* Values of the blocks' names as labels: those of the level they were made from. */
+static int name_zones(struct net_costs *n, struct err *err)
+{
+    const struct k8s_level *v = NULL;
+
+    for (int l = 0; l < n->k.levels; l++)
+        if (n->k.level[l].level == n->zone.level)
+            v = &n->k.level[l];
+    n->zone_name = mem_calloc((size_t)n->zone.count + 1, sizeof(*n->zone_name));
+    for (int z = 0; z < n->zone.count; z++)
+        n->zone_name[z] = v->value[v->of[n->zone.block[z].host[0]]];
+    if (n->zone.count < 2)
+        return err_set(err, "one %s holds all hosts: there is no cost between zones",
+                       level_name[n->zone.level]);
+    return 0;
+}
+
+/* Spines are regions when each zone lies inside one of them. */
+static void find_regions(struct net_costs *n)
+{
+    n->region = mem_calloc((size_t)n->zone.count + 1, sizeof(*n->region));
+    n->regions = 1;
+    for (int l = 0; l < n->k.levels && n->zone.level != LEVEL_SPINE; l++)
+        if (n->k.level[l].level == LEVEL_SPINE)
+            n->in = &n->k.level[l];
+    for (int z = 0; z < n->zone.count && n->in; z++) {
+        const struct block *b = &n->zone.block[z];
+        for (int i = 0; i < b->hosts && n->in; i++)
+            if (n->in->of[b->host[i]] < 0 || n->in->of[b->host[i]] != n->in->of[b->host[0]])
+                n->in = NULL;
+    }
+    if (!n->in)
+        return;
+    n->regions = n->in->groups;
+    for (int z = 0; z < n->zone.count; z++)
+        n->region[z] = n->in->of[n->zone.block[z].host[0]];
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* The zones of each region. */
+struct members {
+    int *zone, zones;
+};
+
+/* The upper median over pairs of zones that are known; NAN: none is. */
+static double usual(const struct net_costs *n, const struct members *a, const struct members *b)
+{
+    double *sec = mem_calloc((size_t)a->zones * (size_t)b->zones + 1, sizeof(*sec)), median = NAN;
+    int count = 0;
+
+    for (int x = 0; x < a->zones; x++)
+        for (int y = 0; y < b->zones; y++)
+            if (isfinite(*zone_sec(n, a->zone[x], b->zone[y])))
+                sec[count++] = *zone_sec(n, a->zone[x], b->zone[y]);
+    qsort(sec, (size_t)count, sizeof(*sec), ascending);
+    if (count)
+        median = sec[count / 2];
+    free(sec);
+    return median;
+}
+
+static void find_between(struct net_costs *n)
+{
+    size_t regions = (size_t)n->regions;
+    struct members *of = mem_calloc(regions + 1, sizeof(*of));
+
+    n->between = mem_calloc(regions * regions + 1, sizeof(*n->between));
+    for (int z = 0; z < n->zone.count; z++) {
+        struct members *r = &of[n->region[z]];
+        MEM_PUSH(r->zone, r->zones) = z;
+    }
+    for (size_t a = 0; a < regions; a++)
+        for (size_t b = 0; b < regions; b++)
+            if (a != b)
+                n->between[a * regions + b] = usual(n, &of[a], &of[b]);
+    for (size_t a = 0; a < regions; a++)
+        free(of[a].zone);
+    free(of);
+}
+
+static int scale(struct net_costs *n, struct err *err)
+{
+    for (int a = 0; a < n->zone.count; a++)
+        for (int b = 0; b < n->zone.count; b++)
+            if (a != b && isfinite(*zone_sec(n, a, b)))
+                n->longest = fmax(n->longest, *zone_sec(n, a, b));
+    if (n->longest > 0)
+        return 0;
+    return err_set(err, "no time between two zones is known, each a %s", level_name[n->zone.level]);
+}
+
+static void put_cost(FILE *out, const struct net_costs *n, const char *to, double sec)
+{
+    long cost = lround(COST_MAX * sec / n->longest);
+
+    if (!isfinite(sec))
+        return;
+    fputs("          - destination: ", out);
+    yaml_put(out, to);
+    fprintf(out, "\n            bandwidthCapacity: %.0fM\n            networkCost: %ld\n",
+            8 * n->bytes / sec / 1e6, cost > COST_MIN ? cost : COST_MIN);
+}
+
+static void put_key(FILE *out, const char *key)
+{
+    fprintf(out, "    - topologyKey: %s\n      originList:\n", key);
+}
+
+static void put_origin(FILE *out, const char *from)
+{
+    fputs("      - origin: ", out);
+    yaml_put(out, from);
+    fputs("\n        costList:\n", out);
+}
+
+/* Whether an origin has a cost to anything: an empty list would be null. */
+static bool zone_has(const struct net_costs *n, int a)
+{
+    for (int b = 0; b < n->zone.count; b++)
+        if (a != b && n->region[a] == n->region[b] && isfinite(*zone_sec(n, a, b)))
+            return true;
+    return false;
+}
+
+static void put_zones(FILE *out, const struct net_costs *n)
+{
+    bool key = false;
+
+    for (int a = 0; a < n->zone.count; a++) {
+        if (!zone_has(n, a))
+            continue;
+        if (!key)
+            put_key(out, ZONE);
+        key = true;
+        put_origin(out, n->zone_name[a]);
+        for (int b = 0; b < n->zone.count; b++)
+            if (a != b && n->region[a] == n->region[b])
+                put_cost(out, n, n->zone_name[b], *zone_sec(n, a, b));
+    }
+}
+
+static void put_regions(FILE *out, const struct net_costs *n)
+{
+    size_t regions = (size_t)n->regions;
+    bool key = false;
+
+    for (int a = 0; a < n->regions; a++) {
+        bool origin = false;
+        for (int b = 0; b < n->regions; b++) {
+            double sec = n->between[(size_t)a * regions + (size_t)b];
+            if (a == b || !isfinite(sec))
+                continue;
+            if (!key)
+                put_key(out, REGION);
+            if (!origin)
+                put_origin(out, n->in->value[a]);
+            key = origin = true;
+            put_cost(out, n, n->in->value[b], sec);
+        }
+    }
+}
+
+static int check_size(const struct net_costs *n, struct err *err)
+{
+    double bytes = (double)n->regions * n->regions * COST_BYTES, costs = 0;
+
+    for (int a = 0; a < n->zone.count; a++)
+        for (int b = 0; b < n->zone.count; b++)
+            if (a != b && n->region[a] == n->region[b]) {
+                bytes += COST_BYTES + (double)strlen(n->zone_name[b]);
+                costs++;
+            }
+    if (bytes <= etcd_bytes)
+        return 0;
+    return err_data(err,
+                    "%.0f costs between %d zones make an object of about %.1f MiB: etcd takes "
+                    "1.5 MiB",
+                    costs, n->zone.count, bytes / 1048576);
+}
+
+/* The labels that the plug-in looks for. */
+static void put_labels(FILE *out, const struct net_costs *n)
+{
+    k8s_comment(out, &n->k,
+                "kubectl apply --server-side --force-conflicts --field-manager=railgauge -f THIS "
+                "(replaces zones and regions of a cloud)");
+    k8s_list_begin(out);
+    for (int h = 0; h < n->m->topo.hosts; h++) {
+        int z = n->zone.of[h];
+        struct k8s_label label[2] = {{ZONE, z < 0 ? NULL : n->zone_name[z]},
+                                     {REGION, z < 0 || !n->in ? NULL : n->in->value[n->region[z]]}};
+        if (z >= 0)
+            k8s_list_node(out, n->k.node[h], label, n->in ? 2 : 1);
+    }
+}
+
+static int make(struct net_costs *n, const struct export_ask *ask, struct err *err)
+{
+    if (k8s_make(&n->k, &n->m->topo, NULL, err) < 0 ||
+        blocks_make(&n->zone, n->m, -1, n->bytes, err) < 0 || name_zones(n, err) < 0 ||
+        export_complete(ask, &n->m->topo, n->zone.of, "their zone is not known", err) < 0)
+        return -1;
+    find_regions(n);
+    if (scale(n, err) < 0 || check_size(n, err) < 0)
+        return -1;
+    find_between(n);
+    return 0;
+}
+
+int network_topology_write(FILE *out, FILE *second, const struct matrix *m,
+                           const struct export_ask *ask, struct err *err)
+{
+    struct net_costs n = {.m = m, .bytes = ask->bytes > 0 ? ask->bytes : default_bytes};
+    const char *name;
+    int rc = -1;
+
+    n.k.t = &m->topo;
+    if (k8s_object_name(&name, ask->name, err) < 0 || make(&n, ask, err) < 0)
+        goto out;
+    fprintf(out,
+            "# for the NetworkOverhead plug-in; a zone is a %s, nodes need the labels of --second\n"
+            "apiVersion: networktopology.diktyo.x-k8s.io/v1alpha1\nkind: NetworkTopology\n"
+            "metadata:\n  name: ",
+            level_name[n.zone.level]);
+    yaml_put(out, name);
+    fputs("\n  namespace: default\nspec:\n  configmapName: ", out);
+    yaml_put(out, name);
+    fputs("\n  weights:\n  - name: UserDefined\n    topologyList:\n", out);
+    put_regions(out, &n);
+    put_zones(out, &n);
+    if (second)
+        put_labels(second, &n);
+    rc = 0;
+out:
+    free(n.region);
+    free(n.zone_name);
+    free(n.between);
+    blocks_free(&n.zone);
+    k8s_free(&n.k);
+    return rc;
+}

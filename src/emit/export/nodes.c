@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/nodes.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+
+/* The how-manieth host of its rack each host is. */
+static int count_in_racks(const struct topo *t, int *in_rack, struct err *err)
+{
+    int *seen = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(*seen)), rc = 0;
+    bool *done = mem_calloc((size_t)t->hosts + 1, sizeof(*done));
+
+    for (int i = 0; i < t->endpoints && rc == 0; i++) {
+        const int *at = t->endpoint[i].place.at;
+        if (at[LEVEL_RACK] < 0)
+            rc = err_usage(err, "--hosts-per-rack: the rack of endpoint %d is not known", i);
+        else if (!done[at[LEVEL_HOST]]) {
+            done[at[LEVEL_HOST]] = true;
+            in_rack[at[LEVEL_HOST]] = seen[at[LEVEL_RACK]]++;
+        }
+    }
+    free(seen);
+    free(done);
+    return rc;
+}
+
+static int check_limit(const struct nodes *n, const struct nodes_limit *l, struct err *err)
+{
+    char size[UNITS_TEXT] = "";
+    double pairs = (double)n->count * (n->count - 1);
+
+    if (n->count < l->min)
+        return err_usage(err, "%d node%s: %s needs %d", n->count, n->count == 1 ? "" : "s",
+                         l->format, l->min);
+    if (n->count <= l->max)
+        return 0;
+    if (l->pair_bytes > 0)
+        units_bytes_text(size, pairs * l->pair_bytes);
+    return err_usage(
+        err,
+        "%d nodes have %.0f pairs, as %s %s: more than %d nodes are not written; choose "
+        "--per host, fewer --racks or --hosts-per-rack",
+        n->count, pairs, l->format, size, l->max);
+}
+
+static void add_node(struct nodes *n, const struct topo *t, int id, bool endpoints, char separator)
+{
+    const struct endpoint *e = &t->endpoint[id];
+    const char *host = t->host[e->place.at[LEVEL_HOST]].name;
+    int names = n->count;
+
+    MEM_PUSH(n->id, n->count) = id;
+    MEM_PUSH(n->name, names) =
+        endpoints ? mem_printf("%s%c%d", host, separator, e->local) : mem_strdup(host);
+}
+
+int nodes_choose(struct nodes *n, const struct topo *t, bool endpoints, int hosts_per_rack,
+                 char separator, const struct nodes_limit *limit, struct err *err)
+{
+    int *in_rack = mem_calloc((size_t)t->hosts + 1, sizeof(*in_rack)), rc = 0;
+    bool *taken = mem_calloc((size_t)t->hosts + 1, sizeof(*taken));
+
+    memset(n, 0, sizeof(*n));
+    if (hosts_per_rack)
+        rc = count_in_racks(t, in_rack, err);
+    for (int i = 0; i < t->endpoints && rc == 0; i++) {
+        int host = t->endpoint[i].place.at[LEVEL_HOST];
+        if ((hosts_per_rack && in_rack[host] >= hosts_per_rack) || (!endpoints && taken[host]))
+            continue;
+        taken[host] = true;
+        add_node(n, t, i, endpoints, separator);
+    }
+    free(in_rack);
+    free(taken);
+    return rc < 0 ? -1 : check_limit(n, limit, err);
+}
+
+void nodes_free(struct nodes *n)
+{
+    for (int i = 0; i < n->count; i++)
+        free(n->name[i]);
+    free(n->name);
+    free(n->id);
+    memset(n, 0, sizeof(*n));
+}
+
+int nodes_plain(const struct nodes *n, const char *reader, struct err *err)
+{
+    for (int i = 0; i < n->count; i++)
+        for (const char *p = n->name[i]; *p; p++)
+            if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+                return err_data(err,
+                                "%s reads names of letters, digits, dot, dash and underscore, "
+                                "not \"%s\"",
+                                reader, n->name[i]);
+    return 0;
+}

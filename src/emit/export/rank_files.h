@@ -1,0 +1,34 @@
+/* rank_files.h - an order of ranks as launchers and schedulers read it.
+ *
+ * Facts: Open MPI 4.1 and 5.0 mpirun(1) (rankfile; 5.0 names it with --map-by rankfile:file=FILE
+ * and takes its nodes from no rankfile but from --hostfile, which reads one too), hydra's -f
+ * (MPICH), srun(1) (SLURM_HOSTFILE: one line a task, with -m arbitrary), sbatch(1)
+ * (--segment), torchrun's --node-rank, Kubernetes node affinity.  Ranks of a node take its devices
+ * in ascending order, as all of these do; an order that says otherwise is refused by those that
+ * cannot say it. */
+#ifndef RG_RANK_FILES_H
+#define RG_RANK_FILES_H
+
+#include <stdio.h>
+
+#include "emit/export/seating.h"
+
+struct rank_file {
+    const char *name, *help;
+    /* A node's name that the format cannot hold, or an order that it cannot say: EXIT_DATA. */
+    int (*write)(FILE *out, const struct seating *s, struct err *err);
+    bool bare;       /* what is written goes into a command whole: no line of comment before it */
+    const char *use; /* the command that reads it, for rank_file_use() */
+};
+extern const struct rank_file rank_files[];
+extern const int rank_file_count;
+
+/* By name; unknown: NULL and EXIT_USAGE with the known ones. */
+const struct rank_file *rank_file_find(const char *name, struct err *err);
+/* The command that reads a file of this form; the caller frees. */
+char *rank_file_use(const struct rank_file *f, const char *path, int ranks);
+/* Its command as a comment, which all of these readers skip, then what write() says.  Streams may
+ * fail: the caller checks them.  After an error nothing was written. */
+int rank_file_write(const struct rank_file *f, FILE *out, const struct seating *s, struct err *err);
+
+#endif

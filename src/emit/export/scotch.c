@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/scotch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "emit/export/nest.h"
+#include "emit/export/nodes.h"
+#include "emit/text/quote.h"
+
+static const double nearest = 10; /* what the smallest distance is called */
+
+static int choose(struct nodes *nodes, const struct matrix *m, const struct export_ask *ask,
+                  const struct nodes_limit *limit, struct err *err)
+{
+    return nodes_choose(nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit, err);
+}
+
+/* --- tleaf --- */
+
+struct rung {
+    int size, tier;
+    long distance;
+};
+
+/* The dimensions with their distances; those of equal distance are one.  Returns how many, -1. */
+static int climb(struct rung *rung, const struct nest *n, const struct matrix *m, double bytes,
+                 struct err *err)
+{
+    double first = 0;
+    int kept = 0;
+
+    for (int d = 0; d < n->dims; d++) {
+        const struct tier *t = &m->tier[n->dim[d].tier];
+        struct rung *below = kept ? &rung[kept - 1] : NULL;
+        double sec = matrix_tier_time(t, bytes, 1);
+        if (isnan(sec))
+            return err_data(err, "tier %s was not measured", t->rule.name);
+        first = d == 0 ? sec : first;
+        long distance = lround(nearest * sec / first);
+        if (below && distance < below->distance)
+            return err_data(err, "tier %s is nearer than tier %s inside it: no tree has that",
+                            t->rule.name, m->tier[below->tier].rule.name);
+        if (below && distance == below->distance)
+            below->size *= n->dim[d].size;
+        else
+            rung[kept++] = (struct rung){n->dim[d].size, n->dim[d].tier, distance};
+    }
+    return kept;
+}
+
+int scotch_tleaf(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                 struct err *err)
+{
+    const struct nodes_limit limit = {"tleaf", 2, 1 << 24, 0};
+    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
+    double bytes = quantity == QUANTITY_LATENCY ? 1 : ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
+    struct rung rung[TIER_MAX + 1];
+    struct nodes nodes;
+    struct nest nest = {.dims = 0};
+    int rc = choose(&nodes, m, ask, &limit, err), rungs = 0;
+
+    if (rc == 0)
+        rc = nest_make(&nest, m, &nodes, false, err);
+    if (rc == 0)
+        rc = rungs = climb(rung, &nest, m, bytes, err);
+    if (rc >= 0) {
+        fprintf(out, "tleaf\n%d", rungs);
+        for (int r = rungs - 1; r >= 0; r--)
+            fprintf(out, "\t%d %ld", rung[r].size,
+                    rung[r].distance - (r ? rung[r - 1].distance : 0));
+        fputc('\n', out);
+    }
+    for (int i = 0; second && rc >= 0 && i < nodes.count; i++)
+        fprintf(second, "%s\n", nodes.name[nest.order[i]]);
+    nest_free(&nest);
+    nodes_free(&nodes);
+    return rc < 0 ? -1 : 0;
+}
+
+/* --- deco 0 --- */
+
+struct deco {
+    const struct quote *q;
+    const struct nodes *nodes;
+    int *order;  /* nodes by place */
+    long *label; /* number of each node's terminal domain; 1 is the whole, 2k and 2k + 1 are k's */
+    long most;
+};
+
+static const enum level widest[] = {LEVEL_SPINE, LEVEL_RACK, LEVEL_LEAF, LEVEL_DOMAIN, LEVEL_HOST};
+enum { WIDEST = sizeof(widest) / sizeof(*widest) };
+
+static const int *place(const struct deco *d, int i)
+{
+    return d->q->m->topo.endpoint[d->nodes->id[i]].place.at;
+}
+
+static int by_place(const void *a, const void *b, void *arg)
+{
+    const struct deco *d = arg;
+    int i = *(const int *)a, k = *(const int *)b;
+
+    for (int l = 0; l < WIDEST; l++)
+        if (place(d, i)[widest[l]] != place(d, k)[widest[l]])
+            return place(d, i)[widest[l]] < place(d, k)[widest[l]] ? -1 : 1;
+    return i < k ? -1 : i > k;
+}
+
+/* How wide a gap lies before order[i]: WIDEST where spines differ, 0 inside a host. */
+static int gap(const struct deco *d, int i)
+{
+    for (int l = 0; l < WIDEST; l++)
+        if (place(d, d->order[i - 1])[widest[l]] != place(d, d->order[i])[widest[l]])
+            return WIDEST - l;
+    return 0;
+}
+
+/* Halve order[from..to) at the widest gap of its middle half (the nearest to the middle). */
+static void halve(struct deco *d, int from, int to, long domain)
+{
+    int n = to - from, best = from + n / 2;
+
+    if (n == 1) {
+        d->label[d->order[from]] = domain;
+        d->most = domain > d->most ? domain : d->most;
+        return;
+    }
+    for (int i = from + (n + 3) / 4; i <= to - (n + 3) / 4; i++) {
+        int wide = gap(d, i) - gap(d, best);
+        if (wide > 0 || (wide == 0 && abs(2 * i - from - to) < abs(2 * best - from - to)))
+            best = i;
+    }
+    halve(d, from, best, 2 * domain);
+    halve(d, best, to, 2 * domain + 1);
+}
+
+/* The slower way; NAN and dead are errors. */
+static int slower(const struct deco *d, int i, int k, double *sec, struct err *err)
+{
+    int a = d->nodes->id[i], b = d->nodes->id[k];
+    double there = quote_pair(d->q, a, b), back = quote_pair(d->q, b, a);
+
+    if (quote_known(d->q, there, a, b, err) < 0 || quote_known(d->q, back, b, a, err) < 0)
+        return -1;
+    *sec = fmax(there, back);
+    if (isinf(*sec))
+        return err_data(err, "%s and %s do not reach each other: a distance is a whole number",
+                        d->nodes->name[i], d->nodes->name[k]);
+    return 0;
+}
+
+static int shortest(const struct deco *d, double *least, struct err *err)
+{
+    double sec;
+
+    *least = INFINITY;
+    for (int i = 0; i < d->nodes->count; i++)
+        for (int k = 0; k < i; k++) {
+            if (slower(d, i, k, &sec, err) < 0)
+                return -1;
+            *least = fmin(*least, sec);
+        }
+    return 0;
+}
+
+static int put_deco(FILE *out, const struct deco *d, struct err *err)
+{
+    int n = d->nodes->count;
+    double least, sec;
+
+    if (shortest(d, &least, err) < 0)
+        return -1;
+    fprintf(out, "deco\n0\n%d\t%ld\n", n, d->most);
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%d\t1\t%ld\n", i, d->label[i]);
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            if (slower(d, i, k, &sec, err) < 0)
+                return -1;
+            fprintf(out, "%ld%c", lround(nearest * sec / least), k == i - 1 ? '\n' : '\t');
+        }
+    return 0;
+}
+
+int scotch_deco(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                struct err *err)
+{
+    const struct nodes_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3};
+    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
+    struct nodes nodes;
+    struct quote q = {.odd = NULL};
+    struct deco d = {.q = &q, .nodes = &nodes};
+    int rc = choose(&nodes, m, ask, &limit, err);
+
+    if (rc == 0) {
+        quote_init(&q, m, quantity == QUANTITY_LATENCY ? quantity : QUANTITY_TIME, ask->bytes);
+        d.order = mem_calloc((size_t)nodes.count, sizeof(*d.order));
+        d.label = mem_calloc((size_t)nodes.count, sizeof(*d.label));
+        for (int i = 0; i < nodes.count; i++)
+            d.order[i] = i;
+        qsort_r(d.order, (size_t)nodes.count, sizeof(*d.order), by_place, &d);
+        halve(&d, 0, nodes.count, 1);
+        rc = put_deco(out, &d, err);
+    }
+    for (int i = 0; second && rc == 0 && i < nodes.count; i++)
+        fprintf(second, "%s\n", nodes.name[i]);
+    free(d.order);
+    free(d.label);
+    quote_free(&q);
+    nodes_free(&nodes);
+    return rc;
+}

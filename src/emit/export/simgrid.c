@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/export/simgrid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/convert.h"
+#include "base/mem.h"
+#include "emit/export/nodes.h"
+#include "emit/export/xml_text.h"
+#include "emit/text/quote.h"
+
+/* Bandwidth is the slope between the last two sizes: the part of the time that latency does not
+ * explain. */
+enum { SIZES = 3 };
+static const double size[SIZES] = {1, 512.0 * (1 << 20), 1024.0 * (1 << 20)};
+
+/* A port that is this little faster than a pair does not need to be narrowed for it. */
+#define NARROWER (1 - 1e-6)
+
+struct pair {
+    double alpha, Bps;
+    bool nic;
+};
+
+struct draw {
+    FILE *f;
+    const struct matrix *m;
+    struct nodes nodes;
+    struct quote quote[SIZES];
+    double *port[2]; /* B/s of each node, without and with NICs; 0: none */
+    double *latency; /* distinct ones */
+    int latencies;
+};
+
+/* Of nodes a and b. */
+static int pair_of(const struct draw *d, int a, int b, struct pair *p, struct err *err)
+{
+    const struct topo *t = &d->m->topo;
+    int from = d->nodes.id[a], to = d->nodes.id[b];
+    const struct tier *tier =
+        &d->m->tier[topo_tier(t->tier, t->tiers, &t->endpoint[from].place, &t->endpoint[to].place)];
+    double sec[SIZES];
+
+    for (int i = 0; i < SIZES; i++)
+        sec[i] = quote_pair(&d->quote[i], from, to);
+    p->alpha = sec[0];
+    p->Bps = (size[2] - size[1]) / (sec[2] - sec[1]);
+    p->nic = tier->nic;
+    if (!(p->alpha >= 0 && p->alpha < 1e6) || !(p->Bps > 0) || isinf(p->Bps))
+        return err_data(err,
+                        "the matrix has no latency or bandwidth for endpoints %d and %d (tier %s)",
+                        from, to, tier->rule.name);
+    return 0;
+}
+
+static int latency_index(struct draw *d, double alpha)
+{
+    for (int i = 0; i < d->latencies; i++)
+        if (d->latency[i] == alpha)
+            return i;
+    MEM_PUSH(d->latency, d->latencies) = alpha;
+    return d->latencies - 1;
+}
+
+/* First pass over the pairs: how fast the ports must be, and which latencies there are. */
+static int survey(struct draw *d, struct err *err)
+{
+    struct pair p;
+
+    for (int a = 0; a < d->nodes.count; a++)
+        for (int b = 0; b < d->nodes.count; b++) {
+            if (a == b)
+                continue;
+            if (pair_of(d, a, b, &p, err) < 0)
+                return -1;
+            double *port = d->port[p.nic];
+            port[a] = port[a] > p.Bps ? port[a] : p.Bps;
+            port[b] = port[b] > p.Bps ? port[b] : p.Bps;
+            latency_index(d, p.alpha);
+        }
+    return 0;
+}
+
+static const char *const port_name[2] = {"local", "nic"};
+
+static void put_nodes(struct draw *d)
+{
+    char text[CONVERT_TEXT];
+
+    for (int i = 0; i < d->nodes.count; i++) {
+        fputs("    <host id=\"", d->f);
+        xml_text(d->f, d->nodes.name[i]);
+        fputs("\" speed=\"1Gf\"/>\n", d->f);
+    }
+    for (int i = 0; i < d->nodes.count; i++)
+        for (int k = 0; k < 2; k++) {
+            if (!(d->port[k][i] > 0))
+                continue;
+            fputs("    <link id=\"", d->f);
+            xml_text(d->f, d->nodes.name[i]);
+            fprintf(d->f,
+                    ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
+                    port_name[k], convert_text(text, CONVERT_SIMGRID_BANDWIDTH, d->port[k][i]));
+        }
+    for (int i = 0; i < d->latencies; i++)
+        fprintf(d->f,
+                "    <link id=\"latency:%d\" bandwidth=\"1e18Bps\" latency=\"%s\" "
+                "sharing_policy=\"FATPIPE\"/>\n",
+                i, convert_text(text, CONVERT_SIMGRID_LATENCY, d->latency[i]));
+}
+
+static void put_port(struct draw *d, const struct pair *p, int node, const char *way)
+{
+    fputs("<link_ctn id=\"", d->f);
+    xml_text(d->f, d->nodes.name[node]);
+    fprintf(d->f, ":%s\" direction=\"%s\"/>", port_name[p->nic], way);
+}
+
+/* Is the pair slower than what its ports leave it?  Then it has a link of its own. */
+static bool is_narrow(const struct draw *d, const struct pair *p, int a, int b)
+{
+    return p->Bps < fmin(d->port[p->nic][a], d->port[p->nic][b]) * NARROWER;
+}
+
+static void put_pair_link(struct draw *d, const struct pair *p, int a, int b, bool both)
+{
+    char text[CONVERT_TEXT];
+
+    if (is_narrow(d, p, a, b))
+        fprintf(d->f,
+                "    <link id=\"pair:%d:%d\" bandwidth=\"%s\" latency=\"0s\" "
+                "sharing_policy=\"%s\"/>\n",
+                a, b, convert_text(text, CONVERT_SIMGRID_BANDWIDTH, p->Bps),
+                both ? "SPLITDUPLEX" : "SHARED");
+}
+
+/* a -> b, and back the same way when `both`. */
+static void put_route(struct draw *d, const struct pair *p, int a, int b, bool both)
+{
+    fputs("    <route src=\"", d->f);
+    xml_text(d->f, d->nodes.name[a]);
+    fputs("\" dst=\"", d->f);
+    xml_text(d->f, d->nodes.name[b]);
+    fprintf(d->f, "\" symmetrical=\"%s\">", both ? "YES" : "NO");
+    put_port(d, p, a, "UP");
+    fprintf(d->f, "<link_ctn id=\"latency:%d\"/>", latency_index(d, p->alpha));
+    if (is_narrow(d, p, a, b))
+        fprintf(d->f, "<link_ctn id=\"pair:%d:%d\"%s/>", a, b, both ? " direction=\"UP\"" : "");
+    put_port(d, p, b, "DOWN");
+    fputs("</route>\n", d->f);
+}
+
+static bool same_pair(const struct pair *p, const struct pair *q)
+{
+    return p->alpha == q->alpha && p->Bps == q->Bps && p->nic == q->nic;
+}
+
+/* The platform's grammar wants every link before the first route, hence two passes. */
+static int put_pairs(struct draw *d,
+                     void (*put)(struct draw *, const struct pair *, int, int, bool),
+                     struct err *err)
+{
+    struct pair there, back;
+
+    for (int a = 0; a < d->nodes.count; a++)
+        for (int b = a + 1; b < d->nodes.count; b++) {
+            if (pair_of(d, a, b, &there, err) < 0 || pair_of(d, b, a, &back, err) < 0)
+                return -1;
+            bool both = same_pair(&there, &back);
+            put(d, &there, a, b, both);
+            if (!both)
+                put(d, &back, b, a, false);
+        }
+    return 0;
+}
+
+static void put_head(struct draw *d)
+{
+    fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n",
+          d->f);
+    fprintf(d->f, "<!-- railgauge %s: %d nodes, %s -->\n", RG_VERSION, d->nodes.count,
+            d->m->fabric ? "from a preset" : "from a measured matrix");
+    fputs("<platform version=\"4.1\">\n  <config>\n"
+          "    <prop id=\"network/model\" value=\"CM02\"/>\n"
+          "    <prop id=\"network/crosstraffic\" value=\"0\"/>\n"
+          "    <prop id=\"network/TCP-gamma\" value=\"0\"/>\n  </config>\n"
+          "  <zone id=\"world\" routing=\"Full\">\n",
+          d->f);
+}
+
+int simgrid_write(FILE *platform, FILE *hostfile, const struct matrix *m,
+                  const struct simgrid_opts *o, struct err *err)
+{
+    const struct nodes_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100};
+    struct draw d = {.f = platform, .m = m};
+    int rc = nodes_choose(&d.nodes, &m->topo, o->endpoints, o->hosts_per_rack, '-', &limit, err);
+
+    if (rc == 0 && hostfile)
+        rc = nodes_plain(&d.nodes, "smpirun", err);
+    for (int i = 0; i < SIZES; i++)
+        quote_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
+    d.port[0] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
+    d.port[1] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
+    if (rc == 0)
+        rc = survey(&d, err);
+    if (rc == 0) {
+        put_head(&d);
+        put_nodes(&d);
+        rc = put_pairs(&d, put_pair_link, err);
+        if (rc == 0)
+            rc = put_pairs(&d, put_route, err);
+        fputs("  </zone>\n</platform>\n", platform);
+    }
+    for (int i = 0; hostfile && rc == 0 && i < d.nodes.count; i++)
+        fprintf(hostfile, "%s\n", d.nodes.name[i]);
+    for (int i = 0; i < SIZES; i++)
+        quote_free(&d.quote[i]);
+    nodes_free(&d.nodes);
+    free(d.port[0]);
+    free(d.port[1]);
+    free(d.latency);
+    return rc;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slurm_tree.c - topology.conf of topology/tree.
+ *
+ * The lowest switches are the finest groups of hosts that are known: leaves, or racks and NVLink
+ * domains where rails make the leaves larger than these.  Every coarser grouping that holds each of
+ * them whole, and several, becomes a layer above, as deep as they nest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "emit/export/slurm_words.h"
+#include "topo/claim.h"
+
+static const double DEFAULT_BYTES = 64 << 20;
+
+void slurm_tree_free(struct slurm_tree *t)
+{
+    for (int i = 0; i < t->layers; i++) {
+        struct slurm_layer *l = &t->layer[i];
+        hostlist_free(l->was, l->was ? l->count : 0);
+        hostlist_free(l->name, l->name ? l->count : 0);
+        free(l->up);
+    }
+    blocks_free(&t->leaf);
+    hostlist_free(t->left, t->lefts);
+    t->layers = t->lefts = 0;
+}
+
+/* Leaves, unless other groups of hosts are finer. */
+static int choose_leaf(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err)
+{
+    struct blocks leaf;
+    struct err none;
+
+    if (blocks_make(&t->leaf, m, -1, bytes, err) < 0)
+        return -1;
+    if (t->leaf.level != LEVEL_LEAF && blocks_make(&leaf, m, LEVEL_LEAF, bytes, &none) == 0) {
+        bool finer = leaf.count >= t->leaf.count && leaf.count < m->topo.hosts;
+        blocks_free(finer ? &t->leaf : &leaf);
+        if (finer)
+            t->leaf = leaf;
+    }
+    return 0;
+}
+
+/* A grouping of hosts that may be a layer. */
+struct above {
+    int *of, groups;
+    char **name;
+};
+
+/* The group of every switch of the last layer, told by its hosts that are in one: top[host] is the
+ * switch.  *stray: a switch that is in none, or in several; -1. */
+static int *whole(const struct topo *t, const int *top, int count, const struct above *a,
+                  int *stray)
+{
+    int *up = mem_calloc((size_t)count + 1, sizeof(*up));
+
+    *stray = -1;
+    for (int i = 0; i < count; i++)
+        up[i] = -1;
+    for (int h = 0; h < t->hosts; h++)
+        if (top[h] >= 0 && a->of[h] >= 0) {
+            if (up[top[h]] >= 0 && up[top[h]] != a->of[h])
+                *stray = top[h];
+            up[top[h]] = a->of[h];
+        }
+    for (int i = 0; i < count && *stray < 0; i++)
+        *stray = up[i] < 0 ? i : -1;
+    return up;
+}
+
+/* How many of the groups hold a switch of the last layer; the others are left out of a. */
+static int in_use(struct above *a, int *up, int count)
+{
+    int *to = mem_calloc((size_t)a->groups + 1, sizeof(*to)), kept = 0;
+
+    for (int i = 0; i < count; i++)
+        to[up[i]] = 1;
+    for (int g = 0; g < a->groups; g++) {
+        if (!to[g])
+            free(a->name[g]);
+        else
+            a->name[kept] = a->name[g];
+        to[g] = to[g] ? kept++ : -1;
+    }
+    for (int i = 0; i < count; i++)
+        up[i] = to[up[i]];
+    free(to);
+    return a->groups = kept;
+}
+
+/* What is coarser than the last layer and holds each of its switches whole goes above it; top[]
+ * and a's names are taken along.  what: "spine (ibnet)". */
+static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top, struct above *a,
+                      const char *what)
+{
+    struct slurm_layer *last = &t->layer[t->layers - 1];
+    int stray, *up = whole(topo, top, last->count, a, &stray);
+
+    if (a->groups > 1 && stray >= 0)
+        MEM_PUSH(t->left, t->lefts) =
+            mem_printf("left out: %s: %.80s is whole in none of them", what, last->was[stray]);
+    if (a->groups < 2 || stray >= 0 || in_use(a, up, last->count) < 2 || a->groups == last->count ||
+        t->layers == SLURM_LAYERS) {
+        free(up);
+        return;
+    }
+    last->up = up;
+    t->layer[t->layers++] = (struct slurm_layer){.was = a->name, .count = a->groups};
+    a->name = NULL;
+    a->groups = 0;
+    for (int h = 0; h < topo->hosts; h++)
+        top[h] = top[h] < 0 ? -1 : up[top[h]];
+}
+
+static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, enum level level)
+{
+    struct above a;
+    char *what = mem_printf("%s (%s)", level_name[level], source_name[topo_source_at(topo, level)]);
+
+    a.of = topo_host_groups(topo, level, &a.name, &a.groups);
+    add_layer(t, topo, top, &a, what);
+    hostlist_free(a.name, a.groups);
+    free(a.of);
+    free(what);
+}
+
+/* What is wider than spines, as each source says. */
+static void add_above(struct slurm_tree *t, const struct topo *topo, int *top)
+{
+    int sets;
+    struct claim_set *s = claim_sets_above(topo, &sets);
+
+    for (int i = 0; i < sets; i++) {
+        struct above a = {.of = claim_set_of(&s[i], topo)};
+        char *what = mem_printf("%s+%d (%s %s)", level_name[LEVEL_SPINE], s[i].above,
+                                source_name[s[i].source], s[i].origin);
+        for (int k = 0; k < s[i].claims; k++)
+            MEM_PUSH(a.name, a.groups) = mem_strdup(s[i].claim[k]->group);
+        add_layer(t, topo, top, &a, what);
+        hostlist_free(a.name, a.groups);
+        free(a.of);
+        free(what);
+    }
+    claim_sets_free(s, sets);
+}
+
+static bool taken(const struct slurm_tree *t, const struct slurm_layer *before, const char *name)
+{
+    for (const struct slurm_layer *l = t->layer; l < before; l++)
+        for (int i = 0; i < l->count; i++)
+            if (!strcmp(l->name[i], name))
+                return true;
+    return false;
+}
+
+/* No switch is called as one of another layer. */
+static void name_layers(struct slurm_tree *t)
+{
+    static const char *const word[] = {"leaf", "spine", "core", "top"};
+
+    for (struct slurm_layer *l = t->layer; l < t->layer + t->layers; l++) {
+        const char *w = word[l - t->layer < 4 ? l - t->layer : 3];
+        l->name = slurm_names_make(l->was, l->count, w);
+        for (int i = 0; i < l->count; i++)
+            while (taken(t, l, l->name[i])) {
+                char *longer = mem_printf("%s-%s", w, l->name[i]);
+                free(l->name[i]);
+                l->name[i] = longer;
+            }
+    }
+    snprintf(t->root, sizeof(t->root), "root");
+    for (int k = 2; taken(t, t->layer + t->layers, t->root); k++)
+        snprintf(t->root, sizeof(t->root), "root%d", k);
+}
+
+int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err)
+{
+    static const enum level above[] = {LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
+
+    *t = (struct slurm_tree){.layers = 0};
+    if (choose_leaf(t, m, bytes > 0 ? bytes : DEFAULT_BYTES, err) < 0)
+        return -1;
+    struct slurm_layer *leaf = &t->layer[t->layers++];
+    leaf->count = t->leaf.count;
+    leaf->was = mem_calloc((size_t)leaf->count + 1, sizeof(*leaf->was));
+    for (int i = 0; i < leaf->count; i++)
+        leaf->was[i] = mem_strdup(t->leaf.block[i].name);
+    int *top = mem_calloc((size_t)m->topo.hosts + 1, sizeof(*top));
+    memcpy(top, t->leaf.of, (size_t)m->topo.hosts * sizeof(*top));
+    for (size_t i = 0; i < sizeof(above) / sizeof(*above); i++)
+        if (above[i] != t->leaf.level)
+            add_level(t, &m->topo, top, above[i]);
+    add_above(t, &m->topo, top);
+    free(top);
+    name_layers(t);
+    return 0;
+}
+
+/* Switches of a layer that hang below `up`, or all of them (-1), as a list. */
+static char *below(const struct slurm_layer *l, int up)
+{
+    char **name = NULL;
+    int n = 0;
+
+    for (int i = 0; i < l->count; i++)
+        if (up < 0 || l->up[i] == up)
+            MEM_PUSH(name, n) = l->name[i];
+    char *list = hostlist_fold(name, n);
+    free(name);
+    return list;
+}
+
+void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
+                    void (*put)(FILE *f, const char *name, const char *children, const char *nodes))
+{
+    const struct slurm_layer *last = &t->layer[t->layers - 1];
+
+    for (int i = 0; i < t->lefts; i++)
+        slurm_comment(f, t->left[i]);
+    if (last->count > 1) {
+        char *all = below(last, -1);
+        put(f, t->root, all, NULL);
+        free(all);
+    }
+    for (const struct slurm_layer *l = last; l >= t->layer; l--)
+        for (int i = 0; i < l->count; i++) {
+            const struct block *b = &t->leaf.block[i];
+            bool leaf = l == t->layer;
+            char *list = leaf ? slurm_fold(&m->topo, b->host, b->hosts) : below(l - 1, i);
+            slurm_renamed(f, l->name[i], l->was[i]);
+            put(f, l->name[i], leaf ? NULL : list, leaf ? list : NULL);
+            free(list);
+        }
+}
+
+static void put_conf_switch(FILE *f, const char *name, const char *children, const char *nodes)
+{
+    fprintf(f, "SwitchName=%s %s=%s\n", name, nodes ? "Nodes" : "Switches",
+            nodes ? nodes : children);
+}
+
+int slurm_tree_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                     struct err *err)
+{
+    const struct slurm_release *release = slurm_release_find(ask->release, err);
+    struct slurm_tree t;
+
+    (void)second;
+    if (!release || slurm_check_hosts(&m->topo, err) < 0 ||
+        slurm_tree_make(&t, m, ask->bytes, err) < 0)
+        return -1;
+    int rc = slurm_complete(ask, m, &t.leaf, err);
+    if (rc < 0)
+        goto out;
+    slurm_head(out, m, "topology.conf for topology/tree", release);
+    slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/tree");
+    slurm_groups_from(out, &t.leaf, "leaf switch");
+    slurm_left_over(out, m, &t.leaf);
+    slurm_tree_put(out, m, &t, put_conf_switch);
+out:
+    slurm_tree_free(&t);
+    return rc;
+}

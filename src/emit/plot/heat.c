@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/plot/heat.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "emit/text/term.h"
+
+enum { NUMBERS_MAX = 16, LABEL_MAX = 20, ROWS_CAP = 4096 };
+
+enum style {
+    STYLE_NUMBERS, /* one value a cell, written out */
+    STYLE_WIDE,    /* two characters a cell: nearly square */
+    STYLE_HALF     /* one character, two rows a line by the upper half block; colour only */
+};
+
+struct grid {
+    const struct heat *h;
+    FILE *out;
+    bool colour;
+    enum style style;
+    int blocks, label_width;
+    double *cell; /* blocks x blocks; NAN: no data */
+    double lo, hi;
+    long pairs, missing;
+};
+
+static const unsigned MISSING_RGB = 0x8b8f98, SELF_RGB = 0x30343c;
+
+/* All blocks but the last have the same span. */
+static int block_first(const struct heat *h, int blocks, int b)
+{
+    long first = (long)b * (h->span ? h->span : (h->n + blocks - 1) / blocks);
+
+    return first < h->n ? (int)first : h->n;
+}
+
+int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap)
+{
+    int first = block_first(h, blocks, b), end = block_first(h, blocks, b + 1), count = 0;
+    int look = HEAT_LOOK / blocks > 4 ? HEAT_LOOK / blocks : 4;
+    int span = end - first, step = (span + look - 1) / look;
+
+    for (int i = first; i < end && count < cap; i++) {
+        /* The second row too: the first two are neighbours on one host, the closest tier. */
+        bool even = (i - first) % step == 0 || i - first == 1;
+        if (even || (h->special && h->special(h->arg, i)))
+            rows[count++] = i;
+    }
+    return count;
+}
+
+static double block_worst(struct grid *g, const int *row, int rows, const int *col, int cols)
+{
+    double worst = NAN;
+    int missing = 0, pairs = 0;
+
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++) {
+            if (row[i] == col[j])
+                continue;
+            double v = g->h->value(g->h->arg, row[i], col[j]);
+            pairs++;
+            missing += isnan(v);
+            worst = fmin(worst, v);
+        }
+    g->pairs += pairs;
+    g->missing += missing;
+    /* A block that is mostly without data is shown so: its few values would hide a dead host. */
+    return 2 * missing > pairs ? NAN : worst;
+}
+
+static void fill(struct grid *g)
+{
+    int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
+
+    for (int r = 0; r < g->blocks; r++) {
+        int nr = heat_rows(g->h, g->blocks, r, rows, ROWS_CAP);
+        for (int c = 0; c < g->blocks; c++) {
+            int nc = heat_rows(g->h, g->blocks, c, cols, ROWS_CAP);
+            g->cell[r * g->blocks + c] = block_worst(g, rows, nr, cols, nc);
+        }
+    }
+    free(rows);
+    free(cols);
+}
+
+static void scale(struct grid *g)
+{
+    g->lo = g->h->lo, g->hi = g->h->hi;
+    if (g->lo < g->hi)
+        return;
+    g->lo = INFINITY, g->hi = -INFINITY;
+    for (int i = 0; i < g->blocks * g->blocks; i++)
+        if (!isnan(g->cell[i])) {
+            g->lo = fmin(g->lo, g->cell[i]);
+            g->hi = fmax(g->hi, g->cell[i]);
+        }
+    if (!(g->lo <= g->hi))
+        g->lo = 0, g->hi = 1;
+}
+
+static double position(const struct grid *g, double v)
+{
+    if (!(g->hi > g->lo))
+        return 1;
+    if (g->h->log && g->lo > 0)
+        return v > 0 ? log(v / g->lo) / log(g->hi / g->lo) : 0;
+    return (v - g->lo) / (g->hi - g->lo);
+}
+
+static unsigned cell_rgb(const struct grid *g, int r, int c)
+{
+    double v = g->cell[r * g->blocks + c];
+
+    if (isnan(v))
+        return r == c && g->blocks == g->h->n ? SELF_RGB : MISSING_RGB;
+    return heat_rgb(g->h->palette, position(g, v));
+}
+
+static const char *const shades[] = {"░", "▒", "▓", "█"};
+
+static const char *shade(const struct grid *g, double v)
+{
+    double p = position(g, v);
+
+    return shades[p >= 1 ? 3 : p > 0 ? (int)(p * 4) : 0];
+}
+
+static void print_cell(const struct grid *g, int r, int c)
+{
+    double v = g->cell[r * g->blocks + c];
+    bool self = r == c && g->blocks == g->h->n;
+    char text[HEAT_NUMBER];
+
+    if (g->style == STYLE_NUMBERS) {
+        const char *say = self ? "" : isnan(v) ? "·" : heat_number(text, v);
+        if (g->colour && !self) {
+            unsigned rgb = cell_rgb(g, r, c);
+            bool dark = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255) < 1280;
+            term_paint(g->out, TERM_PAPER, rgb);
+            term_paint(g->out, TERM_INK, dark ? 0xffffff : 0x000000);
+        }
+        /* "·" has two bytes and one column. */
+        fprintf(g->out, "%*s%s", self || !isnan(v) ? 6 : 7, say,
+                g->colour || self ? " "
+                : isnan(v)        ? " "
+                                  : shade(g, v));
+    } else if (g->colour) {
+        term_paint(g->out, TERM_PAPER, cell_rgb(g, r, c));
+        fputs("  ", g->out);
+    } else {
+        const char *s = self ? " " : isnan(v) ? "·" : shade(g, v);
+        fprintf(g->out, "%s%s", s, s);
+    }
+}
+
+static const char *label_of(const struct grid *g, int row)
+{
+    const char *label = g->h->label ? g->h->label(g->h->arg, row) : NULL;
+
+    return label ? label : "";
+}
+
+/* A label's columns: its bytes that do not continue a UTF-8 character, at most LABEL_MAX. */
+static int text_width(const char *s)
+{
+    int width = 0;
+
+    for (; *s; s++)
+        width += (*s & 0xc0) != 0x80;
+    return width < LABEL_MAX ? width : LABEL_MAX;
+}
+
+static void print_label(const struct grid *g, const char *s)
+{
+    int left = g->label_width;
+
+    for (; *s; s++) {
+        if ((*s & 0xc0) != 0x80 && left-- == 0)
+            break;
+        putc((unsigned char)*s < ' ' || *s == 127 ? '?' : *s, g->out);
+    }
+    fprintf(g->out, "%*s", left > 0 ? left + 1 : 1, "");
+}
+
+static void print_rows(const struct grid *g)
+{
+    char last[256] = "";
+    int step = g->style == STYLE_HALF ? 2 : 1;
+
+    for (int r = 0; r < g->blocks; r += step) {
+        const char *label = label_of(g, block_first(g->h, g->blocks, r));
+        print_label(g, strcmp(label, last) ? label : "");
+        snprintf(last, sizeof(last), "%s", label);
+        if (g->style == STYLE_NUMBERS)
+            fprintf(g->out, "%3d ", r);
+        for (int c = 0; c < g->blocks; c++) {
+            if (g->style != STYLE_HALF) {
+                print_cell(g, r, c);
+                continue;
+            }
+            term_paint(g->out, TERM_INK, cell_rgb(g, r, c));
+            if (r + 1 < g->blocks)
+                term_paint(g->out, TERM_PAPER, cell_rgb(g, r + 1, c));
+            else
+                fputs("\033[49m", g->out);
+            fputs("▀", g->out);
+        }
+        fputs(g->colour ? "\033[0m\n" : "\n", g->out);
+    }
+}
+
+static void print_legend(const struct grid *g)
+{
+    static const int steps = 16;
+    char lo[HEAT_NUMBER], hi[HEAT_NUMBER];
+    int span = (g->h->n + g->blocks - 1) / g->blocks, indent = g->label_width + 1;
+
+    fprintf(g->out, "%*s%s ", indent, "", heat_number(lo, g->lo));
+    for (int i = 0; i < steps; i++) {
+        double at = (i + 0.5) / steps;
+        if (g->colour)
+            term_paint(g->out, TERM_PAPER, heat_rgb(g->h->palette, at));
+        fputs(g->colour ? " " : shades[(int)(at * 4)], g->out);
+    }
+    if (g->colour)
+        term_plain(g->out);
+    fprintf(g->out, " %s %s%s\n", heat_number(hi, g->hi), g->h->unit ? g->h->unit : "",
+            g->h->log ? " (log)" : "");
+    if (g->missing) {
+        bool block = g->colour && g->style != STYLE_NUMBERS;
+        fprintf(g->out, "%*s", indent, "");
+        if (block)
+            term_paint(g->out, TERM_PAPER, MISSING_RGB);
+        fputs(block ? "  " : "·", g->out);
+        if (block)
+            term_plain(g->out);
+        fprintf(g->out, " no data: %ld of %ld pairs\n", g->missing, g->pairs);
+    }
+    if (span > 1)
+        fprintf(g->out, "%*seach cell: the worst of %d x %d%s\n", indent, "", span, span,
+                g->h->n > HEAT_LOOK ? ", sampled" : "");
+}
+
+static void layout(struct grid *g, int columns)
+{
+    int n = g->h->n, room;
+
+    for (int i = 0; i < n; i++) {
+        int width = text_width(label_of(g, i));
+        g->label_width = width > g->label_width ? width : g->label_width;
+    }
+    room = (columns < 40 ? 40 : columns) - g->label_width - 1;
+    int most = g->colour ? room : room / 2;
+    if (n <= NUMBERS_MAX && n * 7 + 4 <= room)
+        g->style = STYLE_NUMBERS;
+    else
+        g->style = n * 2 > room && g->colour ? STYLE_HALF : STYLE_WIDE;
+    int span = g->style == STYLE_NUMBERS ? 1 : (n + most - 1) / most;
+    g->blocks = (n + span - 1) / span;
+}
+
+void heat_print(FILE *out, const struct heat *h, int columns, bool colour)
+{
+    struct grid g = {.h = h, .out = out, .colour = colour};
+
+    if (h->title)
+        fprintf(out, "%s\n", h->title);
+    if (h->n < 2) {
+        fputs("  (fewer than two endpoints: no pairs)\n", out);
+        return;
+    }
+    layout(&g, columns);
+    g.cell = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(double));
+    fill(&g);
+    scale(&g);
+    if (g.style == STYLE_NUMBERS) {
+        fprintf(out, "%*s    ", g.label_width + 1, "");
+        for (int c = 0; c < g.blocks; c++)
+            fprintf(out, "%6d ", c);
+        putc('\n', out);
+    }
+    print_rows(&g);
+    print_legend(&g);
+    free(g.cell);
+}

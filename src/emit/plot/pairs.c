@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/plot/pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+
+static const double default_bytes = 64 << 20; /* where nothing was measured */
+
+/* --- order --- */
+
+static int by_place(const void *x, const void *y, void *arg)
+{
+    const struct topo *t = arg;
+    int a = *(const int *)x, b = *(const int *)y;
+    const int *p = t->endpoint[a].place.at, *q = t->endpoint[b].place.at;
+    /* The leaves of a rail-optimised fabric cross the hosts; elsewhere they group them. */
+    bool leaves = t->group[LEVEL_RAIL].count == 0;
+    const enum level level[] = {LEVEL_RACK, LEVEL_DOMAIN, leaves ? LEVEL_LEAF : LEVEL_HOST,
+                                LEVEL_HOST};
+
+    for (size_t i = 0; i < sizeof(level) / sizeof(*level); i++)
+        if (p[level[i]] != q[level[i]])
+            return p[level[i]] < q[level[i]] ? -1 : 1;
+    if (t->endpoint[a].local != t->endpoint[b].local)
+        return t->endpoint[a].local < t->endpoint[b].local ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static void put_in_order(struct pairs *ps)
+{
+    ps->order = mem_calloc((size_t)ps->n, sizeof(int));
+    ps->place = mem_calloc((size_t)ps->n, sizeof(int));
+    for (int i = 0; i < ps->n; i++)
+        ps->order[i] = i;
+    qsort_r(ps->order, (size_t)ps->n, sizeof(int), by_place, (void *)&ps->m->topo);
+    for (int i = 0; i < ps->n; i++)
+        ps->place[ps->order[i]] = i;
+}
+
+static void mark_special(struct pairs *ps)
+{
+    ps->special = mem_calloc((size_t)ps->n, sizeof(bool));
+    for (int i = 0; i < ps->m->exceptions; i++) {
+        const struct exception *e = &ps->m->exception[i];
+        bool whole = e->part == PART_HOST || e->part == PART_LEAF || e->part == PART_RACK;
+        for (int id = 0; whole && id < ps->n; id++)
+            if (matrix_touches(ps->m, e, id))
+                ps->special[id] = true;
+        if (e->part != PART_ENDPOINT && e->part != PART_PAIR)
+            continue;
+        if (e->a >= 0 && e->a < ps->n)
+            ps->special[e->a] = true;
+        if (e->part == PART_PAIR && e->b >= 0 && e->b < ps->n)
+            ps->special[e->b] = true;
+    }
+}
+
+/* --- what was measured --- */
+
+static int by_bytes(const void *x, const void *y)
+{
+    size_t a = *(const size_t *)x, b = *(const size_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+/* The size that most points of the op have, the larger of equals; 0: none. */
+static size_t common_size(const struct points *p, enum op op)
+{
+    size_t *size = mem_calloc((size_t)p->count + 1, sizeof(*size)), best = 0;
+    int n = 0, most = 0;
+
+    for (int i = 0; i < p->count; i++)
+        if (p->point[i].op == op)
+            size[n++] = p->point[i].bytes;
+    qsort(size, (size_t)n, sizeof(*size), by_bytes);
+    for (int i = 0, run; i < n; i += run) {
+        for (run = 1; i + run < n && size[i + run] == size[i]; run++)
+            ;
+        if (run >= most) {
+            most = run;
+            best = size[i];
+        }
+    }
+    free(size);
+    return best;
+}
+
+static int by_pair(const void *x, const void *y)
+{
+    const struct pair_sample *a = x, *b = y;
+
+    if (a->src != b->src)
+        return a->src < b->src ? -1 : 1;
+    if (a->dst != b->dst)
+        return a->dst < b->dst ? -1 : 1;
+    return b->rank - a->rank;
+}
+
+static bool same_pair(const struct pair_sample *a, const struct pair_sample *b)
+{
+    return a->src == b->src && a->dst == b->dst;
+}
+
+/* The samples s[0..n) of one pair, best rank first, as one. */
+static struct pair_sample one_sample(const struct pair_sample *s, int n)
+{
+    struct pair_sample out = s[0];
+    double *rate = mem_calloc((size_t)n, sizeof(*rate));
+    int good = 0;
+
+    for (int i = 0; i < n && s[i].rank == s[0].rank; i++)
+        if (!isnan(s[i].Bps))
+            rate[good++] = s[i].Bps;
+    out.Bps = good ? stats_median(rate, good) : NAN;
+    free(rate);
+    return out;
+}
+
+static void reduce(struct pairs *ps)
+{
+    int kept = 0;
+
+    qsort(ps->sample, (size_t)ps->samples, sizeof(*ps->sample), by_pair);
+    for (int i = 0, n; i < ps->samples; i += n) {
+        for (n = 1; i + n < ps->samples && same_pair(&ps->sample[i], &ps->sample[i + n]); n++)
+            ;
+        ps->sample[kept++] = one_sample(&ps->sample[i], n);
+    }
+    ps->samples = kept;
+}
+
+static void collect(struct pairs *ps, const struct points *p, enum op op)
+{
+    for (int i = 0; i < p->count; i++) {
+        const struct point *q = &p->point[i];
+        struct pair_sample s = {q->src, q->dst, 0, NAN};
+        if (q->op != op || (double)q->bytes != ps->bytes || q->src == q->dst || q->src < 0 ||
+            q->dst < 0 || q->src >= ps->n || q->dst >= ps->n)
+            continue;
+        s.rank = q->stage == STAGE_RETEST || q->stage == STAGE_ISOLATED || q->flows == 1;
+        if (q->stop != STOP_FAILED && !q->wrong && q->sec.median > 0)
+            s.Bps = (double)q->bytes / q->sec.median;
+        MEM_PUSH(ps->sample, ps->samples) = s;
+    }
+    reduce(ps);
+}
+
+static void measured(struct pairs *ps, const struct points *p)
+{
+    size_t uni = p ? common_size(p, OP_PAIR_BW) : 0;
+    size_t both = p && !uni ? common_size(p, OP_PAIR_BIBW) : 0;
+
+    ps->dir = both ? DIR_BI : DIR_UNI;
+    ps->bytes = uni ? (double)uni : both ? (double)both : default_bytes;
+    if (uni || both)
+        collect(ps, p, uni ? OP_PAIR_BW : OP_PAIR_BIBW);
+}
+
+/* --- questions --- */
+
+int pairs_tier(const struct pairs *ps, int src, int dst)
+{
+    const struct topo *t = &ps->m->topo;
+
+    return topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
+}
+
+const struct pair_sample *pairs_sample(const struct pairs *ps, int src, int dst)
+{
+    int lo = 0, hi = ps->samples;
+
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        const struct pair_sample *s = &ps->sample[mid];
+        if (s->src == src && s->dst == dst)
+            return s;
+        if (s->src < src || (s->src == src && s->dst < dst))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+double pairs_rate(const struct pairs *ps, int src, int dst)
+{
+    if (src == dst)
+        return NAN;
+    const struct pair_sample *s = pairs_sample(ps, src, dst);
+    if (s)
+        return s->Bps;
+    double factor = matrix_factor(ps->m, src, dst, NULL, NULL);
+    return factor > 0 ? factor * ps->expected[pairs_tier(ps, src, dst)] : NAN;
+}
+
+double pairs_share(const struct pairs *ps, int src, int dst, double rate)
+{
+    return rate / ps->expected[pairs_tier(ps, src, dst)];
+}
+
+static double tier_rate(const struct tier *t, enum direction dir, double bytes)
+{
+    for (int d = dir; d > DIR_ONEWAY; d--)
+        if (t->curve[d].points)
+            return bytes / curve_time(&t->curve[d], bytes);
+    return t->curve[DIR_ONEWAY].points ? bytes / curve_time(&t->curve[DIR_ONEWAY], bytes) : NAN;
+}
+
+int pairs_init(struct pairs *ps, const struct matrix *m, const struct points *p, struct err *err)
+{
+    bool any = false;
+
+    memset(ps, 0, sizeof(*ps));
+    if (m->topo.endpoints < 2)
+        return err_data(err, "no pairs to plot: %d endpoint%s", m->topo.endpoints,
+                        m->topo.endpoints == 1 ? "" : "s");
+    ps->m = m;
+    ps->n = m->topo.endpoints;
+    measured(ps, p);
+    for (int i = 0; i < m->tiers; i++) {
+        ps->expected[i] = tier_rate(&m->tier[i], ps->dir, ps->bytes);
+        any |= !isnan(ps->expected[i]);
+    }
+    put_in_order(ps);
+    mark_special(ps);
+    if (any)
+        return 0;
+    pairs_free(ps);
+    return err_data(err, "no pairs to plot: no tier has a bandwidth curve");
+}
+
+void pairs_free(struct pairs *ps)
+{
+    if (!ps)
+        return;
+    free(ps->order);
+    free(ps->place);
+    free(ps->sample);
+    free(ps->special);
+    memset(ps, 0, sizeof(*ps));
+}

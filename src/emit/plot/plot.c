@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/plot/plot.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "emit/plot/gnuplot.h"
+#include "emit/plot/plot_data.h"
+
+const char *const plot_name[PLOT_FIGURES] = {"busbw", "heat", "dist", "step", "scaling", "score"};
+const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
+
+static int write_pairs(const struct plot_source *s, enum plot_figure figure, const char *dir,
+                       struct err *err)
+{
+    struct pairs ps;
+    int rc;
+
+    if (pairs_init(&ps, s->matrix, s->points, err) < 0)
+        return -1;
+    rc = figure == PLOT_HEAT ? plot_data_heat(&ps, dir, err) : plot_data_dist(&ps, dir, err);
+    pairs_free(&ps);
+    return rc;
+}
+
+static int write_tables(const struct plot_source *s, enum plot_figure figure, const char *dir,
+                        struct err *err)
+{
+    switch (figure) {
+    case PLOT_BUSBW:
+        return plot_data_busbw(s->matrix, dir, err);
+    case PLOT_STEP:
+        return plot_data_step(s->steps, s->top, dir, err);
+    case PLOT_SCALING:
+        return plot_data_scaling(s->scaling, dir, err);
+    case PLOT_SCORE:
+        return plot_data_score(s->score, s->by, dir, err);
+    default:
+        return write_pairs(s, figure, dir, err);
+    }
+}
+
+/* 1: made; 0: skipped with a reason in r; -1: failed. */
+static int make_figure(const struct plot_source *s, const char *out, enum plot_figure figure,
+                       enum plot_format format, struct plot_result *r, struct err *err)
+{
+    char *data = file_join(out, "data");
+    char *picture = mem_printf("%s/%s.%s", out, plot_name[figure], plot_extension[format]);
+    struct err why = {0};
+    int rc = write_tables(s, figure, data, &why);
+
+    if (rc < 0 && why.code == EXIT_DATA) {
+        r->why[figure] = mem_strdup(why.text);
+        rc = 0;
+    } else if (rc < 0) {
+        err_code(err, why.code, "%s", why.text);
+    } else {
+        rc = gnuplot_draw(plot_name[figure], data, picture, plot_extension[format], err);
+        if (rc == 0) {
+            r->file[figure] = picture;
+            picture = NULL;
+        } else if (rc > 0) {
+            r->gnuplot = false;
+            r->why[figure] = mem_strdup("gnuplot was not found");
+        }
+        rc = rc < 0 ? -1 : 1;
+    }
+    free(picture);
+    free(data);
+    return rc;
+}
+
+/* As plot_draw(), with reasons that may be in r already. */
+static int draw(const struct plot_source *s, const char *out, unsigned figures,
+                enum plot_format format, struct plot_result *r, struct err *err)
+{
+    char *data = file_join(out, "data");
+    int rc = file_mkdir(data, err), made = 0;
+    const char *why = "";
+
+    for (int i = 0; i < PLOT_FIGURES && rc == 0; i++) {
+        if (!(figures >> i & 1))
+            continue;
+        int n = make_figure(s, out, (enum plot_figure)i, format, r, err);
+        if (n < 0)
+            rc = -1;
+        made += n > 0;
+        why = n == 0 && r->why[i] ? r->why[i] : why;
+    }
+    free(data);
+    return rc == 0 && !made ? err_data(err, "%s", why) : rc;
+}
+
+int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
+              enum plot_format format, struct plot_result *r, struct err *err)
+{
+    *r = (struct plot_result){.gnuplot = true};
+    return draw(s, out, figures, format, r, err);
+}
+
+int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
+{
+    struct stat st;
+    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    char *matrix = folder ? file_join(path, "matrix.json") : mem_strdup(path);
+    char *table = folder ? file_join(path, "points.tsv") : NULL;
+    int rc = -1;
+
+    *points = NULL;
+    if (matrix_load(m, matrix, err) < 0)
+        goto out;
+    if (table && access(table, F_OK) == 0) {
+        *points = mem_calloc(1, sizeof(**points));
+        if (points_load(*points, table, err) < 0) {
+            free(*points);
+            *points = NULL;
+            matrix_free(m);
+            goto out;
+        }
+    }
+    rc = 0;
+out:
+    free(matrix);
+    free(table);
+    return rc;
+}
+
+char *plot_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return file_join(path, "plots");
+    if (!strcmp(name, "matrix.json") && slash)
+        return mem_printf("%.*s/plots", (int)(slash - path), path);
+    return mem_printf("%.*s-plots", (int)(dot > name ? (size_t)(dot - path) : strlen(path)), path);
+}
+
+/* The predicted steps of a campaign, when they are asked for; a file without one takes the figure
+ * away with its reason, like any other without data. */
+static int load_steps(struct step_bars *b, const char *path, unsigned *figures,
+                      struct plot_result *r, struct err *err)
+{
+    const unsigned step = 1u << PLOT_STEP;
+    char *file = file_join(path, "prediction.json");
+    struct err why = {0, ""};
+    int rc = 0;
+
+    if (*figures == PLOT_ALL && access(file, F_OK) < 0)
+        *figures &= ~step;
+    if (*figures & step && step_bars_add(b, NULL, file, &why) < 0) {
+        *figures &= ~step;
+        if (!*figures || why.code != EXIT_DATA)
+            rc = err_code(err, why.code, "%s", why.text);
+        else
+            r->why[PLOT_STEP] = mem_strdup(why.text);
+    }
+    free(file);
+    return rc;
+}
+
+int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
+                  struct plot_result *r, struct err *err)
+{
+    struct step_bars steps = {0};
+    struct points *p;
+    struct matrix m;
+    int rc;
+
+    *r = (struct plot_result){.gnuplot = true};
+    if (plot_load(path, &m, &p, err) < 0)
+        return -1;
+    rc = load_steps(&steps, path, &figures, r, err);
+    if (rc == 0) {
+        const struct plot_source s = {.matrix = &m, .points = p, .steps = &steps};
+        char *folder = out ? mem_strdup(out) : plot_folder(path);
+        rc = draw(&s, folder, figures, format, r, err);
+        free(folder);
+    }
+    step_bars_free(&steps);
+    matrix_free(&m);
+    if (p)
+        points_free(p);
+    free(p);
+    return rc;
+}
+
+void plot_result_free(struct plot_result *r)
+{
+    for (int i = 0; i < PLOT_FIGURES; i++) {
+        free(r->file[i]);
+        free(r->why[i]);
+    }
+    memset(r, 0, sizeof(*r));
+}

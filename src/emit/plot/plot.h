@@ -1,0 +1,69 @@
+/* plot.h - pictures of a campaign, a matrix or predictions: tables from plot_data.h and
+ * plot_step.h, drawn by gnuplot.
+ *
+ * OUT/data gets the tables, OUT/NAME.FORMAT the pictures.  gnuplot is started without a shell,
+ * writes to a temporary name, and the picture is renamed into place only when gnuplot succeeded and
+ * the file has its end marker (gnuplot leaves half a file after an error and says nothing on a full
+ * disk). */
+#ifndef RG_PLOT_H
+#define RG_PLOT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cost/matrix.h"
+#include "emit/plot/plot_step.h"
+#include "probe/point.h"
+
+enum plot_figure {
+    PLOT_BUSBW,
+    PLOT_HEAT,
+    PLOT_DIST,
+    PLOT_STEP,
+    PLOT_SCALING,
+    PLOT_SCORE,
+    PLOT_FIGURES
+};
+extern const char *const plot_name[PLOT_FIGURES]; /* "busbw", "heat", "dist", "step", ... */
+enum { PLOT_ALL = (1 << PLOT_SCALING) - 1 };      /* that a campaign can have */
+
+enum plot_format { PLOT_PNG, PLOT_SVG, PLOT_PDF, PLOT_FORMATS };
+extern const char *const plot_extension[PLOT_FORMATS]; /* "png", "svg", "pdf" */
+
+struct plot_result {
+    char *file[PLOT_FIGURES]; /* the picture, or NULL */
+    char *why[PLOT_FIGURES];  /* why there is none, or NULL */
+    bool gnuplot;             /* gnuplot was found */
+};
+
+/* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
+struct plot_source {
+    const struct matrix *matrix; /* busbw, heat, dist */
+    const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
+    const struct step_bars *steps;
+    int top; /* of the steps; 0: STEP_TOP */
+    const struct scaling *scaling;
+    const struct tsv *score;
+    const char *by; /* of the score; NULL: see plot_step.h */
+};
+
+/* The figures whose bits are set, into the folder out (made if absent).  A figure without data is
+ * skipped with a reason; with none at all, EXIT_DATA.  Without gnuplot the tables are written,
+ * r->gnuplot is false, and 0 is returned.  plot_result_free() in every case. */
+int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
+              enum plot_format format, struct plot_result *r, struct err *err);
+/* The same for a campaign folder (matrix.json and, if there, points.tsv and prediction.json) or a
+ * matrix file; out NULL: plot_folder().  Of PLOT_ALL the step is left out when nothing was
+ * predicted. */
+int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
+                  struct plot_result *r, struct err *err);
+/* Where the pictures of path go: "DIR/plots" of a campaign folder or of its matrix.json; of any
+ * other file a folder of its own beside it ("best-plots" of best.json), so that nothing is drawn
+ * into a folder "plots" that somebody else made.  The caller frees. */
+char *plot_folder(const char *path);
+void plot_result_free(struct plot_result *r);
+
+/* What plot_campaign() reads: *points is NULL when there are none.  The caller frees both. */
+int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err);
+
+#endif

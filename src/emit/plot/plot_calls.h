@@ -1,0 +1,40 @@
+/* plot_calls.h - what is written around a pair map: group names, group lines, and the parts that
+ * stand out.  Places are in blocks: block b covers [b - 0.5, b + 0.5], as gnuplot draws images. */
+#ifndef RG_PLOT_CALLS_H
+#define RG_PLOT_CALLS_H
+
+#include "emit/plot/plot_data.h"
+
+struct plot_axis {
+    char title[PLOT_TEXT]; /* "rack gb200-" : what the names below are */
+    struct plot_tick {
+        double place;
+        char name[PLOT_TEXT];
+    } * tick;
+    int ticks;
+    double *line; /* borders between groups */
+    int lines;
+};
+
+/* Names at the finest level that the picture has room for; lines between racks, else domains,
+ * leaves or hosts. */
+void plot_axis_of(struct plot_axis *a, const struct pairs *ps, int span, int pixels);
+int plot_axis_write(const struct plot_axis *a, const char *dir, struct err *err);
+void plot_axis_free(struct plot_axis *a);
+
+enum { CALLS_MAX = 10 };
+struct plot_calls {
+    struct plot_call {
+        double place, at; /* the part's row; where its label stands */
+        char name[PLOT_TEXT], what[PLOT_TEXT];
+        double factor;
+    } call[CALLS_MAX];
+    int count, more; /* labels; parts left out */
+};
+
+/* The worst exceptions of the matrix and runs of rows without any data. */
+void plot_calls_of(struct plot_calls *c, const struct pairs *ps, const float *rate, int blocks,
+                   int span);
+int plot_calls_write(const struct plot_calls *c, const char *dir, struct err *err);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The share of expected bandwidth over all pairs, tier by tier: quantiles, density, tail. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "emit/plot/heat.h"
+#include "emit/plot/plot_data.h"
+
+enum {
+    TIERS_MAX = 6,
+    TAIL_ROWS = 1000,
+    BODY_ROWS = 3000,
+    ALL_PAIRS_MAX = 512,
+    PARTNERS = 64,
+    DOTS_MAX = 40 /* pairs that are drawn one by one: a density of so few says more than they do */
+};
+
+static const double accept_share = 90; /* percent; below it a pair is worth a look */
+
+struct value {
+    double share, rate; /* percent, GB/s */
+};
+
+struct group {
+    int tier;
+    struct value *value;       /* sorted by share */
+    int count, missing;        /* directions */
+    int pairs;                 /* each once, as the tables count them */
+    int same_rack, other_rack; /* pairs */
+};
+
+struct dist {
+    const struct pairs *ps;
+    struct group group[TIER_MAX];
+    int groups;
+};
+
+static void add_pair(struct dist *d, int src, int dst, double rate)
+{
+    const struct topo *t = &d->ps->m->topo;
+    int tier = pairs_tier(d->ps, src, dst);
+    struct group *g = &d->group[tier];
+    int a = t->endpoint[src].place.at[LEVEL_RACK], b = t->endpoint[dst].place.at[LEVEL_RACK];
+    double share = 100 * pairs_share(d->ps, src, dst, rate);
+
+    g->tier = tier;
+    if (isnan(share)) {
+        g->missing++;
+        return;
+    }
+    MEM_PUSH(g->value, g->count) = (struct value){share, rate / 1e9};
+    g->pairs += src < dst || (d->ps->samples && !pairs_sample(d->ps, dst, src));
+    if (a >= 0 && b >= 0)
+        (*(a == b ? &g->same_rack : &g->other_rack))++;
+}
+
+/* Without measured pairs, what the matrix says: of all pairs, or of PARTNERS partners near and far.
+ */
+static void add_modelled(struct dist *d)
+{
+    const struct pairs *ps = d->ps;
+
+    for (int i = 0; i < ps->n; i++)
+        for (int k = 1; k < ps->n && k <= (ps->n <= ALL_PAIRS_MAX ? ps->n : PARTNERS); k++) {
+            int step = ps->n <= ALL_PAIRS_MAX || k <= PARTNERS / 2
+                           ? k
+                           : (int)((long)ps->n * (k - PARTNERS / 2) / (PARTNERS / 2 + 1));
+            int src = ps->order[i], dst = ps->order[(i + step) % ps->n];
+            if (src != dst)
+                add_pair(d, src, dst, pairs_rate(ps, src, dst));
+        }
+}
+
+static int by_share(const void *x, const void *y)
+{
+    const struct value *a = x, *b = y;
+
+    return a->share < b->share ? -1 : a->share > b->share;
+}
+
+static int by_count(const void *x, const void *y)
+{
+    const struct group *a = x, *b = y;
+
+    return (b->count > a->count) - (b->count < a->count);
+}
+
+static int by_tier(const void *x, const void *y)
+{
+    const struct group *a = x, *b = y;
+
+    return a->tier - b->tier;
+}
+
+/* Sort, drop empty tiers, keep the TIERS_MAX with most pairs in the order of the tier table. */
+static void settle(struct dist *d)
+{
+    qsort(d->group, TIER_MAX, sizeof(*d->group), by_count);
+    while (d->groups < TIERS_MAX && d->group[d->groups].count)
+        d->groups++;
+    for (int i = d->groups; i < TIER_MAX; i++)
+        free(d->group[i].value);
+    qsort(d->group, (size_t)d->groups, sizeof(*d->group), by_tier);
+    for (int i = 0; i < d->groups; i++)
+        qsort(d->group[i].value, (size_t)d->group[i].count, sizeof(struct value), by_share);
+}
+
+static double quantile(const struct group *g, double q)
+{
+    double at = q * (g->count - 1);
+    int k = (int)at;
+
+    if (k + 1 >= g->count)
+        return g->value[g->count - 1].share;
+    return g->value[k].share + (at - k) * (g->value[k + 1].share - g->value[k].share);
+}
+
+/* A table row stands for n sorted values, value[i + n / 2] for their share. */
+struct row {
+    double share;
+    int n;
+};
+
+/* The slow tail in full, the rest in runs of equal length shown by their middle. */
+static int rows_of(const struct group *g, struct row *row)
+{
+    int body = g->count > TAIL_ROWS ? g->count - TAIL_ROWS : 0;
+    int run = body > BODY_ROWS ? (body + BODY_ROWS - 1) / BODY_ROWS : 1, rows = 0;
+
+    for (int i = 0, n; i < g->count; i += n) {
+        n = i < TAIL_ROWS ? 1 : run;
+        n = i + n > g->count ? g->count - i : n;
+        row[rows++] = (struct row){g->value[i + n / 2].share, n};
+    }
+    return rows;
+}
+
+/* Dots that would cover each other stand side by side: the k-th of those that are closer than a
+ * dot's height goes right, left, further right ... */
+static double dot_aside(const struct group *g, const struct row *row, int i)
+{
+    static const double height = 0.35, width = 0.07; /* percent; share of a column's half */
+    int k = 0;
+
+    if (g->count > DOTS_MAX)
+        return NAN;
+    while (k < i && row[i].share - row[i - k - 1].share < height)
+        k++;
+    return width * ((k + 1) / 2) * (k % 2 ? 1 : -1);
+}
+
+static void print_values(FILE *out, const struct dist *d, int index, const struct row *row,
+                         int rows)
+{
+    const struct group *g = &d->group[index];
+
+    for (int i = 0, at = 0; i < rows; at += row[i++].n) {
+        fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", index + 1, d->ps->m->tier[g->tier].rule.name,
+                row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
+        plot_number(out, dot_aside(g, row, i));
+        putc('\n', out);
+    }
+}
+
+/* Silverman's rule, 0.9 sd n^-1/5 (Density Estimation, 1986, eq. 3.31), with the spread from the
+ * median absolute deviation, so that a slow tail does not blur the rest; the floor keeps equal
+ * values visible. */
+static double bandwidth(const struct group *g)
+{
+    double median = quantile(g, 0.5), *off = mem_calloc((size_t)g->count, sizeof(*off));
+
+    for (int i = 0; i < g->count; i++)
+        off[i] = fabs(g->value[i].share - median);
+    double mad = stats_median(off, g->count);
+    free(off);
+    return fmin(3, fmax(0.35, 0.9 * 1.4826 * mad * pow(g->count, -0.2)));
+}
+
+/* The density's outline, its highest point 1: a normal kernel on every row, from the smallest share
+ * to the largest, since nothing was measured beyond. */
+static void print_density(FILE *out, const struct dist *d, int index, const struct row *row,
+                          int rows)
+{
+    enum { STEPS = 400 };
+    const struct group *g = &d->group[index];
+    double h = bandwidth(g), from = quantile(g, 0), to = quantile(g, 1);
+    double density[STEPS + 1], most = 0;
+
+    if (g->count <= DOTS_MAX)
+        return;
+    for (int k = 0; k <= STEPS; k++) {
+        double at = from + (to - from) * k / STEPS, sum = 0;
+        for (int i = 0; i < rows; i++) {
+            double z = (at - row[i].share) / h;
+            if (fabs(z) < 5)
+                sum += row[i].n * exp(-z * z / 2);
+        }
+        density[k] = sum;
+        most = fmax(most, sum);
+    }
+    for (int k = 0; k <= STEPS; k++)
+        fprintf(out, "%d\t%.5g\t%.4f\n", index + 1, from + (to - from) * k / STEPS,
+                density[k] / most);
+}
+
+static const char *where(const struct group *g)
+{
+    if (g->same_rack && !g->other_rack)
+        return "inside a rack";
+    if (g->other_rack && !g->same_rack)
+        return "between racks";
+    return g->same_rack ? "in and between racks" : "";
+}
+
+static int below(const struct group *g)
+{
+    int n = 0;
+
+    while (n < g->count && g->value[n].share < accept_share)
+        n++;
+    return n;
+}
+
+static void print_tier(FILE *out, const struct dist *d, int index)
+{
+    static const double q[] = {0, 0.05, 0.25, 0.5, 0.75, 0.95, 1};
+    const struct group *g = &d->group[index];
+    char name[PLOT_TEXT], count[PLOT_TEXT], rate[HEAT_NUMBER];
+
+    fprintf(out, "%d\t%s\t%s\t%s\t%d", index + 1,
+            plot_text(name, d->ps->m->tier[g->tier].rule.name, 20), where(g),
+            plot_count(count, g->pairs, "pair"), below(g));
+    fprintf(out, "\t%s", heat_number(rate, g->value[g->count / 2].rate));
+    fprintf(out, "\t%s", heat_number(rate, g->value[0].rate));
+    for (size_t i = 0; i < sizeof(q) / sizeof(*q); i++)
+        fprintf(out, "\t%.5g", quantile(g, q[i]));
+    fprintf(out, "\t%d\n", g->count);
+}
+
+static int write_values(const struct dist *d, const char *dir, struct err *err)
+{
+    struct row *row = mem_calloc(TAIL_ROWS + BODY_ROWS + 2, sizeof(*row));
+    struct file_out out = {0}, density = {0};
+    int rc = -1;
+
+    if (plot_begin(&out, dir, "dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs\taside", err) <
+            0 ||
+        plot_begin(&density, dir, "dist_density.tsv", "series\tshare_percent\tdensity", err) < 0)
+        goto out;
+    for (int i = 0; i < d->groups; i++) {
+        int rows = rows_of(&d->group[i], row);
+        print_values(out.stream, d, i, row, rows);
+        print_density(density.stream, d, i, row, rows);
+    }
+    if (file_commit(&out, err) == 0)
+        rc = file_commit(&density, err);
+out:
+    file_abort(&out);
+    file_abort(&density);
+    free(row);
+    return rc;
+}
+
+static int write_tiers(const struct dist *d, const char *dir, struct err *err)
+{
+    struct file_out out;
+
+    if (plot_begin(
+            &out, dir, "dist_tier.tsv",
+            "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\t"
+            "q3\tp95\tmax\tpairs",
+            err) < 0)
+        return -1;
+    for (int i = 0; i < d->groups; i++)
+        print_tier(out.stream, d, i);
+    return file_commit(&out, err);
+}
+
+static void print_words(FILE *out, const struct dist *d)
+{
+    char size[UNITS_TEXT];
+    bool racks = d->ps->m->topo.group[LEVEL_RACK].count > 1;
+
+    fprintf(out, "title\t%s\n",
+            racks           ? "Inside a rack and between racks"
+            : d->groups > 1 ? "Kinds of pairs"
+                            : "All pairs");
+    fprintf(out,
+            "subtitle\t%s messages; each pair as a share of what its kind of link gives; bar: "
+            "quartiles, line: 5th to 95th percentile; few pairs: a dot each%s\n",
+            units_bytes_text(size, d->ps->bytes),
+            d->ps->samples ? "" : "; from the cost matrix, nothing measured");
+}
+
+static int write_meta(const struct dist *d, const char *dir, struct err *err)
+{
+    struct file_out out;
+    double lo = 100, hi = 100;
+    int most = 1;
+
+    for (int i = 0; i < d->groups; i++) {
+        const struct group *g = &d->group[i];
+        lo = fmin(lo, quantile(g, 0));
+        hi = fmax(hi, quantile(g, 0.995));
+        most = g->count > most ? g->count : most;
+    }
+    lo = fmax(0, fmin(80, 10 * floor((lo - 3) / 10)));
+    hi = fmin(200, fmax(105, 5 * ceil(hi / 5)));
+    double rare = pow(10, floor(log10(1.0 / most)));
+    if (plot_begin(&out, dir, "dist_meta.tsv", "key\tvalue", err) < 0)
+        return -1;
+    print_words(out.stream, d);
+    fprintf(out.stream, "tiers\t%d\nlo\t%g\nhi\t%g\nrare\t%.6f\naccept\t%g\ndots\t%d\n", d->groups,
+            lo, hi, fmax(1e-6, fmin(0.1, rare)), accept_share, DOTS_MAX);
+    return file_commit(&out, err);
+}
+
+int plot_data_dist(const struct pairs *ps, const char *dir, struct err *err)
+{
+    struct dist *d = mem_calloc(1, sizeof(*d));
+    int rc = -1;
+
+    d->ps = ps;
+    for (int i = 0; i < ps->samples; i++)
+        add_pair(d, ps->sample[i].src, ps->sample[i].dst, ps->sample[i].Bps);
+    if (!ps->samples)
+        add_modelled(d);
+    settle(d);
+    if (!d->groups)
+        err_data(err, "no pairs to plot: none of %d measured pairs has data", ps->samples);
+    else if (write_values(d, dir, err) == 0 && write_tiers(d, dir, err) == 0)
+        rc = write_meta(d, dir, err);
+    for (int i = 0; i < d->groups; i++)
+        free(d->group[i].value);
+    free(d);
+    return rc;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/text/matrix_text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "cost/reference.h"
+#include "emit/text/shape_group.h"
+#include "emit/text/table.h"
+#include "emit/text/term.h"
+
+static const char *seconds(char buf[UNITS_TEXT], double s)
+{
+    return s > 0 && isfinite(s) ? units_seconds_text(buf, s) : NULL;
+}
+
+static const char *rate(char buf[UNITS_TEXT], double Bps)
+{
+    return Bps > 0 && isfinite(Bps) ? units_rate_text(buf, Bps) : NULL;
+}
+
+static const char *percent(char buf[UNITS_TEXT], double share)
+{
+    if (!isfinite(share))
+        return NULL;
+    snprintf(buf, UNITS_TEXT, "%.1f %%", 100 * share);
+    return buf;
+}
+
+static double at_size(const struct curve *c, double bytes)
+{
+    return c->points ? bytes / curve_time(c, bytes) : NAN;
+}
+
+void matrix_text_head(FILE *out, const struct matrix *m)
+{
+    const struct topo *t = &m->topo;
+
+    fprintf(out, "%d endpoint%s on %d host%s, transport %s%s%s", t->endpoints,
+            units_s(t->endpoints), t->hosts, units_s(t->hosts), m->transport,
+            m->fabric ? ", fabric " : "", m->fabric ? m->fabric : "");
+    for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
+        if (t->group[l].count)
+            fprintf(out, ", %d %s (%s)", t->group[l].count,
+                    units_plural(t->group[l].count, level_name[l], level_many[l]),
+                    source_name[t->endpoint[0].source[l]]);
+    fputs("\n\n", out);
+}
+
+void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
+{
+    char t[9][UNITS_TEXT], size[UNITS_TEXT + 8] = "";
+    struct table table;
+
+    if (bytes > 0)
+        snprintf(size, sizeof(size), "at %s", units_bytes_text(t[0], bytes));
+    table_init(&table, bytes > 0 ? "lrrrrrrrrrl" : "lrrrrrrrrl");
+    if (bytes > 0)
+        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", size,
+                  "spread", "loaded", "of peak", "source");
+    else
+        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", "spread",
+                  "loaded", "of peak", "source");
+    for (int i = 0; i < m->tiers; i++) {
+        const struct tier *x = &m->tier[i];
+        double uni = matrix_rate(m, i, DIR_UNI);
+        if (!x->pairs && x->basis == BASIS_MEASURED)
+            continue; /* a kind of pair that this machine has none of */
+        double bi = x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN;
+        const char *head[6] = {x->rule.name,
+                               t[0],
+                               seconds(t[1], x->curve[DIR_ONEWAY].alpha),
+                               percent(t[8], x->latency_spread > 0 ? x->latency_spread : NAN),
+                               rate(t[2], uni),
+                               rate(t[3], bi)};
+        const char *tail[4] = {percent(t[5], x->pairs ? x->spread : NAN), percent(t[6], x->loaded),
+                               percent(t[7], x->peak_Bps > 0 ? uni / x->peak_Bps : NAN),
+                               x->source ? x->source : basis_name[x->basis]};
+        snprintf(t[0], UNITS_TEXT, "%d", tier_pairs(x));
+        if (bytes > 0)
+            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5],
+                      rate(t[4], at_size(&x->curve[DIR_UNI], bytes)), tail[0], tail[1], tail[2],
+                      tail[3]);
+        else
+            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5], tail[0],
+                      tail[1], tail[2], tail[3]);
+    }
+    table_print(out, &table, 0);
+    table_free(&table);
+}
+
+static void collective_rows(struct table *table, const struct reference *r,
+                            const struct collective *c, double bytes)
+{
+    const struct curve_point *last = &c->curve.point[c->curve.points - 1];
+    double from = bytes > 0 ? bytes : last->bytes / 256, to = bytes > 0 ? bytes : last->bytes;
+    double factor = op_bus_factor(c->op, c->shape.ranks);
+    int *ids = shape_group(&r->measured->topo, &c->shape);
+    char shape[48], words[80], t[4][UNITS_TEXT];
+    struct cost want;
+
+    bool first = true;
+    for (double s = from; s <= to * 1.0001; s *= 16) {
+        double sec = curve_time(&c->curve, s);
+        if (s < c->curve.point[0].bytes && bytes <= 0)
+            continue;
+        reference_of_curve(r, c, ids, s, &want);
+        double share = reference_share(&want, sec);
+        table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
+                  units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
+                  percent(t[3], share), isnan(share) ? NULL : reference_words(r, &want, words),
+                  first ? basis_name[c->basis] : "");
+        first = false;
+    }
+    free(ids);
+}
+
+/* Is this the largest group of one of the four collectives that sharded training lives on? */
+static bool is_brief(const struct matrix *m, const struct collective *c)
+{
+    bool wanted = c->op == OP_ALL_GATHER || c->op == OP_REDUCE_SCATTER || c->op == OP_ALL_TO_ALL ||
+                  c->op == OP_ALL_REDUCE;
+
+    for (int i = 0; wanted && i < m->collectives; i++)
+        wanted = m->collective[i].op != c->op || !m->collective[i].curve.points ||
+                 m->collective[i].shape.ranks <= c->shape.ranks;
+    return wanted;
+}
+
+void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
+{
+    struct table table;
+    struct reference r;
+
+    reference_open(&r, m);
+    table_init(&table, "llrrrrll");
+    table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "expected by",
+              "source");
+    for (int i = 0; i < m->collectives; i++)
+        if (m->collective[i].curve.points && (!brief || is_brief(m, &m->collective[i])))
+            collective_rows(&table, &r, &m->collective[i], bytes);
+    table_print(out, &table, 0);
+    table_free(&table);
+    reference_free(&r);
+    if (!m->collectives)
+        fputs("no collective was measured\n", out);
+}
+
+static void count_rest(FILE *out, int shown, int all)
+{
+    if (all > shown)
+        fprintf(out, "... and %d more: railgauge show MATRIX findings\n", all - shown);
+}
+
+static void text_exceptions(FILE *out, const struct matrix *m, int most)
+{
+    struct table table;
+    char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
+
+    table_init(&table, "lrll");
+    table_row(&table, m->exception[0].wrong ? "faulty part" : "slow part", "speed", "tier",
+              "evidence");
+    for (int i = 0; i < most; i++) {
+        const struct exception *e = &m->exception[i];
+        if (e->factor == 1 && e->alpha_add > 0)
+            snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
+        else
+            snprintf(factor, sizeof(factor), "%.2f", e->factor);
+        table_row(&table, matrix_part(m, e, part),
+                  e->factor > 0 ? factor
+                  : e->wrong    ? "wrong data"
+                                : "dead",
+                  e->tier >= 0    ? m->tier[e->tier].rule.name
+                  : e->factor > 0 ? "all over NICs"
+                                  : "all",
+                  e->why);
+    }
+    table_print(out, &table, 0);
+    table_free(&table);
+}
+
+/* What was not measured was not looked at. */
+static void no_part(FILE *out, const struct matrix *m)
+{
+    double measured = 0, possible = 0;
+
+    for (int i = 0; i < m->tiers; i++) {
+        measured += m->tier[i].measured;
+        possible += m->tier[i].possible;
+    }
+    if (measured < 0.999 * possible)
+        fprintf(out, "no slow part among the %.2g %% of all pairs that were measured\n",
+                100 * measured / possible);
+    else
+        fputs("no slow part: none stands out from its tier\n", out);
+}
+
+/* Is it one of many that another finding says in one sentence? */
+static bool said_at_once(const struct matrix *m, const struct finding *f)
+{
+    bool busy = false;
+
+    for (int i = 0; i < m->findings; i++)
+        busy |= !strcmp(m->finding[i].kind, "busy");
+    return busy && !strcmp(f->kind, "unstable");
+}
+
+void matrix_text_findings(FILE *out, const struct matrix *m, int most)
+{
+    int exceptions = most && most < m->exceptions ? most : m->exceptions;
+    int findings = 0;
+
+    if (m->exceptions)
+        text_exceptions(out, m, exceptions);
+    else
+        no_part(out, m);
+    count_rest(out, exceptions, m->exceptions);
+    for (int i = 0; i < m->findings && (!most || findings < most); i++)
+        if (!most || !said_at_once(m, &m->finding[i])) {
+            char *line = mem_printf("%s: %s", m->finding[i].kind, m->finding[i].text);
+            fputs(findings++ ? "" : "\n", out);
+            term_line(out, line, 4);
+            free(line);
+        }
+    count_rest(out, findings, m->findings);
+}
+
+static void point_rows(struct table *table, const char *what, const char *which,
+                       const struct curve *c)
+{
+    char t[5][UNITS_TEXT];
+
+    for (int i = 0; i < c->points; i++) {
+        const struct curve_point *p = &c->point[i];
+        snprintf(t[0], UNITS_TEXT, "%.0f", p->bytes);
+        snprintf(t[4], UNITS_TEXT, "%d", p->n);
+        table_row(table, what, which, t[0], seconds(t[1], p->sec), seconds(t[2], p->lo),
+                  seconds(t[3], p->hi), t[4]);
+    }
+}
+
+void matrix_text_points(FILE *out, const struct matrix *m)
+{
+    struct table table;
+    char shape[48];
+
+    table_init(&table, "llrrrrr");
+    table_row(&table, "what", "which", "bytes", "median", "from", "to", "samples");
+    for (int i = 0; i < m->tiers; i++)
+        for (int d = 0; d < DIR_COUNT; d++)
+            point_rows(&table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
+    for (int i = 0; i < m->collectives; i++)
+        point_rows(&table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
+                   &m->collective[i].curve);
+    table_print(out, &table, 0);
+    table_free(&table);
+}

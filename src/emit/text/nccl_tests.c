@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emit/text/nccl_tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit/plot/series.h"
+
+/* The names that nccl-tests' programs and columns have. */
+static const struct {
+    const char *program, *redop;
+    int root;
+} style[OP_COUNT] = {
+    [OP_ALL_GATHER] = {"all_gather_perf", "none", -1},
+    [OP_REDUCE_SCATTER] = {"reduce_scatter_perf", "sum", -1},
+    [OP_ALL_TO_ALL] = {"alltoall_perf", "none", -1},
+    [OP_ALL_REDUCE] = {"all_reduce_perf", "sum", -1},
+    [OP_BROADCAST] = {"broadcast_perf", "none", 0},
+    [OP_REDUCE] = {"reduce_perf", "sum", 0},
+    [OP_SENDRECV] = {"sendrecv_perf", "none", -1},
+};
+
+/* What nccl-tests calls the types of NCCL. */
+static const char *const type_name[NCCL_DTYPES] = {
+    [NCCL_INT8] = "int8",         [NCCL_UINT8] = "uint8",       [NCCL_INT32] = "int32",
+    [NCCL_UINT32] = "uint32",     [NCCL_INT64] = "int64",       [NCCL_UINT64] = "uint64",
+    [NCCL_FLOAT16] = "half",      [NCCL_FLOAT32] = "float",     [NCCL_FLOAT64] = "double",
+    [NCCL_BFLOAT16] = "bfloat16", [NCCL_FLOAT8E4M3] = "f8e4m3", [NCCL_FLOAT8E5M2] = "f8e5m2",
+};
+
+/* As many decimals, at most two, as the width has room for. */
+static void print_number(FILE *out, double v, int width)
+{
+    char text[64];
+
+    for (int decimals = 2; decimals >= 0; decimals--)
+        if (snprintf(text, sizeof(text), "%*.*f", width, decimals, v) <= width) {
+            fprintf(out, "  %s", text);
+            return;
+        }
+    fprintf(out, "  %*.1e", width, v);
+}
+
+static void print_half(FILE *out, const struct series_point *s)
+{
+    const struct point *p = s->first;
+    double rate = s->bytes / s->sec / 1e9;
+
+    print_number(out, s->sec * 1e6, 7);
+    print_number(out, rate, 6);
+    print_number(out, rate * op_bus_factor(p->op, p->ranks), 6);
+    if (s->checked)
+        fprintf(out, "  %6d", s->wrong);
+    else
+        fprintf(out, "  %6s", "N/A");
+}
+
+static void print_row(FILE *out, const struct series_point *s, const struct nccl_tests_how *how)
+{
+    const struct point *p = s->first;
+    const struct nccl_opts *o = how->nccl;
+    size_t count = s->bytes / (size_t)op_blocks(p->op, p->ranks);
+    int type = o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
+    bool reduces = strcmp(style[p->op].redop, "none") != 0;
+
+    if (isnan(s->sec)) {
+        fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
+        return;
+    }
+    fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, count / nccl_dtype_size(type),
+            type_name[type], reduces && o ? nccl_redop_name[o->redop] : style[p->op].redop,
+            style[p->op].root);
+    for (int half = 0; half < 2; half++)
+        if (half == (o && o->in_place))
+            print_half(out, s);
+        else
+            fprintf(out, "  %7s  %6s  %6s  %6s", "N/A", "N/A", "N/A", "N/A");
+    putc('\n', out);
+}
+
+static const struct plan_group *group_of(const struct plan *plan, const struct point *p)
+{
+    for (int i = 0; plan && i < plan->rounds; i++)
+        if (plan->round[i].id == p->round && p->group < plan->round[i].groups)
+            return &plan->round[i].group[p->group];
+    return NULL;
+}
+
+static void print_devices(FILE *out, const struct point *p, const struct plan *plan,
+                          const struct topo *topo)
+{
+    const struct plan_group *g = topo ? group_of(plan, p) : NULL;
+
+    fputs("#\n# Using devices\n", out);
+    if (!g)
+        fprintf(out, "#  %d ranks: endpoints %d to %d\n", p->ranks, p->src, p->dst);
+    for (int i = 0; g && i < g->size; i++) {
+        if (g->members[i] < 0 || g->members[i] >= topo->endpoints)
+            continue;
+        const struct endpoint *e = &topo->endpoint[g->members[i]];
+        fprintf(out, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%.*s] %s\n", i, p->group, 0,
+                topo->host[e->place.at[LEVEL_HOST]].name, e->local,
+                *e->busid ? (int)strcspn(e->busid, ".") : 3, *e->busid ? e->busid : "cpu",
+                *e->model ? e->model : "unknown");
+    }
+    fputs("#\n", out);
+}
+
+static void print_header(FILE *out, const struct series_point *s, int n,
+                         const struct nccl_tests_how *how)
+{
+    const struct point *p = s[0].first;
+    size_t factor = n > 1 ? s[1].bytes / s[0].bytes : 1;
+
+    fprintf(out, "# railgauge %s: measured medians in the layout of nccl-tests\n", RG_VERSION);
+    fprintf(out, "# Collective test starting: %s\n", style[p->op].program);
+    fprintf(out,
+            "# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %d "
+            "iters: %d agg iters: 1 validation: %d graph: %d\n",
+            s[0].bytes, s[n - 1].bytes, factor, how->warmup, s[0].samples, s[0].checked > 0,
+            how->nccl && how->nccl->graph);
+}
+
+static void print_columns(FILE *out)
+{
+    static const char *const name[2][13] = {{"size", "count", "type", "redop", "root", "time",
+                                             "algbw", "busbw", "#wrong", "time", "algbw", "busbw",
+                                             "#wrong"},
+                                            {"(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+                                             "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", ""}};
+    static const int width[13] = {10, 12, 8, 6, 6, 7, 6, 6, 6, 7, 6, 6, 6};
+
+    fprintf(out, "# %61sout-of-place%23sin-place%10s\n", "", "", "");
+    for (int line = 0; line < 2; line++) {
+        putc('#', out);
+        for (int i = 0; i < 13; i++)
+            fprintf(out, "%*s%*s", i ? 2 : 1, "", width[i], name[line][i]);
+        putc('\n', out);
+    }
+}
+
+/* The n sizes of one group. */
+static void print_table(FILE *out, const struct series_point *s, int n, const struct plan *plan,
+                        const struct topo *topo, const struct nccl_tests_how *how)
+{
+    const struct point *p = s[0].first;
+    double sum = 0;
+    int measured = 0, wrong = 0;
+
+    print_header(out, s, n, how);
+    print_devices(out, p, plan, topo);
+    print_columns(out);
+    for (int i = 0; i < n; i++) {
+        print_row(out, &s[i], how);
+        wrong += s[i].wrong;
+        if (isnan(s[i].sec))
+            continue;
+        sum += s[i].bytes / s[i].sec / 1e9 * op_bus_factor(p->op, p->ranks);
+        measured++;
+    }
+    fprintf(out, "# %-20s : %d %s\n", "Out of bounds values", wrong, wrong ? "FAILED" : "OK");
+    fprintf(out, "# %-20s : %g \n", "Avg bus bandwidth", measured ? sum / measured : 0.0);
+    fprintf(out, "#\n# Collective test concluded: %s\n\n", style[p->op].program);
+}
+
+int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
+                     const struct topo *topo, const struct nccl_tests_how *how, struct err *err)
+{
+    struct nccl_tests_how plain = {.warmup = how->warmup};
+    struct series_point *s;
+    int count = series_of(&s, p), tables = 0;
+
+    if (strcmp(p->transport, "nccl") != 0)
+        how = &plain;
+    for (int i = 0, n; i < count; i += n) {
+        const struct point *first = s[i].first;
+        for (n = 1; i + n < count && s[i + n].first->round == first->round &&
+                    s[i + n].first->group == first->group;
+             n++)
+            ;
+        if (op_is_pair(first->op))
+            continue;
+        print_table(out, &s[i], n, plan, topo, how);
+        tables++;
+    }
+    free(s);
+    return tables ? 0
+                  : err_data(err, "no collective was measured: %d points of pairs only", p->count);
+}

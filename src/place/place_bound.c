@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place_bound.c - a time that no order beats.
+ *
+ * Of a question.  What a group costs falls with K, the fewest members that it has in a domain where
+ * it has any: more of its ring runs inside, and over more NICs.  If every group of axis i has at
+ * least K_i members wherever it is, then a rank of a domain of g seats has, along each of several
+ * axes at right angles, K_i ranks of its line beside it, so that the domain holds at least their
+ * product: K_1 K_2 ... <= g (by induction over the axes), and a line of axis i has at most g over
+ * the others' product in any domain, so that it touches some number of domains.  The bound is the
+ * least step over all such K, each message on the best group of that K: the fastest tiers that lie
+ * inside and between domains, all NICs, the fewest racks, no slow part, and as many groups at once
+ * as there are.  It leaves out that racks and leaves are shared too. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "place/place_parts.h"
+#include "step/pricer.h"
+
+enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
+
+/* What the free seats allow. */
+struct room {
+    int seats, nics; /* the most of one domain */
+    int domains;
+    int rack;            /* the most seats of one rack; 0: racks are not known */
+    int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
+};
+
+struct lines {
+    struct span span;
+    int few[SHARES], count; /* K, ascending */
+    /* Of each message [K][most members of any domain][message]; 0: not asked yet. */
+    double *least;
+    int chosen; /* index of K */
+};
+
+struct bound {
+    struct placer *pl;
+    struct matrix healthy; /* shares all but the count of what is slow */
+    struct room room;
+    struct lines *axis;
+    int axes;
+    double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
+};
+
+/* --- the seats --- */
+
+static int domain_of(const struct topo *t, int id)
+{
+    const int *at = t->endpoint[id].place.at;
+
+    return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
+}
+
+struct seat {
+    int domain, id;
+};
+
+static int by_domain(const void *a, const void *b)
+{
+    const struct seat *x = a, *y = b;
+
+    return x->domain != y->domain ? x->domain - y->domain : x->id - y->id;
+}
+
+static void rack_room(struct room *r, const struct pool *p)
+{
+    const struct topo *t = &p->matrix->topo;
+    int *seats = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
+
+    for (int i = 0; i < p->seats && most >= 0; i++) {
+        int rack = t->endpoint[p->endpoint[i]].place.at[LEVEL_RACK];
+        most = rack < 0 ? -1 : ++seats[rack] > most ? seats[rack] : most;
+    }
+    r->rack = most > 0 ? most : 0;
+    free(seats);
+}
+
+static void room_of(struct room *r, const struct pool *p)
+{
+    const struct topo *t = &p->matrix->topo;
+    struct seat *seat = mem_calloc((size_t)p->seats + 1, sizeof(*seat));
+    int *ids = mem_calloc((size_t)p->seats + 1, sizeof(*ids));
+
+    *r = (struct room){0};
+    for (int i = 0; i < p->seats; i++)
+        seat[i] = (struct seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+    qsort(seat, (size_t)p->seats, sizeof(*seat), by_domain);
+    for (int i = 0, j; i < p->seats; i = j, r->domains++) {
+        struct shape s;
+        for (j = i; j < p->seats && seat[j].domain == seat[i].domain; j++)
+            ids[j - i] = seat[j].id;
+        shape_of(&s, t, ids, j - i);
+        r->seats = j - i > r->seats ? j - i : r->seats;
+        r->nics = s.nics > r->nics ? s.nics : r->nics;
+    }
+    rack_room(r, p);
+    free(ids);
+    free(seat);
+}
+
+static bool between_domains(const struct tier *t)
+{
+    return !(t->rule.same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
+/* Of a ring whose slowest hop between domains is of this tier, the tier that joins most: all other
+ * hops are of it or nearer.  -1: there is no such one. */
+static int joins_most(const struct matrix *m, int outer)
+{
+    int most = outer;
+
+    for (int t = 0; t < m->tiers; t++) {
+        double rate = matrix_rate(m, t, DIR_BI), slowest = matrix_rate(m, outer, DIR_BI);
+        bool may =
+            between_domains(&m->tier[t]) && (rate > slowest || (rate == slowest && t < outer));
+        unsigned same = m->tier[t].rule.same, kept = m->tier[most].rule.same;
+        if (may && (same & kept) == same)
+            most = t;
+        else if (may && (same & kept) != kept)
+            return -1;
+    }
+    return most;
+}
+
+/* The ranks that rings over this tier can join at most, where no domain has several in one. */
+static int reach_of(const struct pool *p, const struct matrix *m, int outer)
+{
+    int tier = between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
+
+    return tier < 0 ? p->seats : pool_peers(p, tier) + 1;
+}
+
+/* --- what a group costs at best --- */
+
+/* A tier inside domains, and one between them; -1: none. */
+static void set_tiers(struct ways *w, int inner, int outer)
+{
+    int n = w->shape.ranks, beside = w->shape.per_domain - 1;
+
+    w->inner = inner;
+    w->outer = outer;
+    memset(w->share, 0, sizeof(w->share));
+    if (inner >= 0)
+        w->share[inner] += (outer < 0 ? n - 1.0 : beside) / (n - 1);
+    if (outer >= 0)
+        w->share[outer] += (inner < 0 ? n - 1.0 : n - 1.0 - beside) / (n - 1);
+}
+
+/* The least over the tiers that hops of such a shape can take. */
+static double on_any_tier(const struct bound *b, const struct message *msg, struct ways *w)
+{
+    const struct matrix *m = &b->healthy;
+    bool in = w->shape.ranks > w->shape.domains, out = w->shape.domains > 1;
+    double least = INFINITY;
+
+    for (int i = in ? 0 : -1; i < (in ? m->tiers : 0); i++)
+        for (int o = out ? 0 : -1; o < (out ? m->tiers : 0); o++) {
+            if (o >= 0 && !between_domains(&m->tier[o]))
+                continue;
+            if (!in && w->shape.ranks > b->room.reach[o])
+                continue;
+            set_tiers(w, i, o);
+            double sec = pricer_ways(m, msg, w);
+            least = sec < least ? sec : least; /* not when it is not known */
+        }
+    return least;
+}
+
+static struct ways ways_at(const struct bound *b, int n, int few, int domains, int nics, int racks)
+{
+    return (struct ways){.shape = {n, domains, few, domains, nics, racks},
+                         .crossings = domains > 1 && racks > 1 ? racks : 0,
+                         .at_once = b->pl->ranks / n,
+                         .inner_factor = 1,
+                         .outer_factor = 1,
+                         .exception = -1};
+}
+
+/* The least over racks and NICs. */
+static double in_domains(const struct bound *b, const struct message *msg, int few, int domains)
+{
+    int n = msg->span.size, nics = few < b->room.nics ? few : b->room.nics;
+    double least = INFINITY;
+
+    for (int racks = b->room.rack ? 1 : 0; racks <= (b->room.rack ? 2 : 0); racks++)
+        for (int k = 1; k <= nics && (racks != 1 || n <= b->room.rack);
+             k += nics > 1 ? nics - 1 : 1) {
+            struct ways w = ways_at(b, n, few, domains, k, racks);
+            least = fmin(least, on_any_tier(b, msg, &w));
+        }
+    return least;
+}
+
+/* Measured shapes of as many ranks answer for themselves, whatever the model says of others. */
+static double as_measured(const struct bound *b, const struct message *msg, int few)
+{
+    const struct matrix *m = &b->healthy;
+    double least = INFINITY;
+
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i];
+        if (c->op != msg->op || c->shape.ranks != msg->span.size || c->shape.per_domain != few)
+            continue;
+        struct ways w =
+            ways_at(b, msg->span.size, few, c->shape.domains, c->shape.nics, c->shape.racks);
+        w.crossings = c->crossings;
+        least = fmin(least, on_any_tier(b, msg, &w));
+    }
+    return least;
+}
+
+/* Seconds of one message on the best group with `few` members in its emptiest domain, and at most
+ * `many` in any. */
+static double least_at(const struct bound *b, const struct message *msg, int few, int many)
+{
+    int n = msg->span.size, most = n / few;
+    int fewest = few == n ? 1 : 1 + (n - few + many - 1) / many;
+
+    if (few < n && fewest < 2)
+        fewest = 2;
+    if (most > b->room.domains)
+        most = b->room.domains;
+    double least = as_measured(b, msg, few);
+    for (int d = fewest; d <= most; d = d < most && 2 * d > most ? most : 2 * d)
+        least = fmin(least, in_domains(b, msg, few, d));
+    return least;
+}
+
+/* The same of all from `low` to `few`. */
+static double least_between(const struct bound *b, const struct message *msg, int low, int few,
+                            int many)
+{
+    double least = INFINITY;
+
+    for (int k = low; k <= few; k++)
+        least = fmin(least, least_at(b, msg, k, many < k ? k : many));
+    return least;
+}
+
+/* --- the axes --- */
+
+/* 1 to 12, 16, 24, 32, 48 ... and the most. */
+static void share_out(struct lines *a, int most)
+{
+    for (int k = 1; k < most && a->count < SHARES - 1; k += k < 12        ? 1
+                                                            : k & (k - 1) ? k / 3
+                                                                          : k / 2)
+        a->few[a->count++] = k;
+    a->few[a->count++] = most;
+}
+
+static struct lines *lines_of(struct bound *b, struct span span)
+{
+    for (int i = 0; i < b->axes; i++)
+        if (b->axis[i].span.size == span.size && b->axis[i].span.stride == span.stride)
+            return &b->axis[i];
+    struct lines *a = &b->axis[b->axes++];
+    *a = (struct lines){.span = span};
+    share_out(a, span.size < b->room.seats ? span.size : b->room.seats);
+    a->chosen = a->count - 1;
+    a->least =
+        mem_calloc((size_t)a->count * a->count * (size_t)b->pl->traffic.messages, sizeof(double));
+    return a;
+}
+
+static bool is_of(const struct message *msg, const struct lines *a)
+{
+    return msg->span.size == a->span.size && msg->span.stride == a->span.stride;
+}
+
+/* The least of message i at the k-th share or a lower one; many: index of the most in a domain. */
+static double least_of(const struct bound *b, const struct lines *a, int k, int many, int i)
+{
+    const struct message *msg = &b->pl->traffic.message[i];
+    double least = INFINITY;
+
+    for (; k >= 0; k--) {
+        double *at = &a->least[((size_t)k * a->count + many) * (size_t)b->pl->traffic.messages + i];
+        if (*at == 0)
+            *at = least_between(b, msg, k ? a->few[k - 1] + 1 : 1, a->few[k], a->few[many]);
+        least = fmin(least, *at);
+    }
+    return least;
+}
+
+static void set_axis(struct bound *b, const struct lines *a, int k, int many)
+{
+    for (int i = 0; i < b->pl->traffic.messages; i++)
+        if (is_of(&b->pl->traffic.message[i], a))
+            b->one[i] = least_of(b, a, k, many < k ? k : many, i);
+}
+
+/* The least members that the chosen share stands for: it stands for all above the one before. */
+static int fewest_of(const struct lines *a)
+{
+    return a->chosen ? a->few[a->chosen - 1] + 1 : 1;
+}
+
+/* Are all groups of b across those of a?  The digits of b's ranks are above those of a. */
+static bool across(const struct span *a, const struct span *b)
+{
+    return b->stride % (a->size * a->stride) == 0;
+}
+
+/* The most ranks beside each other that the first `count` axes need in a domain, of axes at right
+ * angles. */
+static long product_of(const struct bound *b, int count)
+{
+    long product[TRAFFIC_MAX], most = 1;
+
+    for (int i = 0; i < count; i++) {
+        product[i] = 1;
+        for (int k = 0; k < i; k++)
+            if (across(&b->axis[k].span, &b->axis[i].span) && product[k] > product[i])
+                product[i] = product[k];
+        product[i] *= fewest_of(&b->axis[i]);
+        most = product[i] > most ? product[i] : most;
+    }
+    return most;
+}
+
+/* The same of axes at right angles to axis `at`, itself not counted. */
+static long beside(const struct bound *b, int at)
+{
+    long product[TRAFFIC_MAX], most = 1;
+
+    for (int i = 0; i < b->axes; i++) {
+        const struct span *span = &b->axis[i].span;
+        bool right = across(span, &b->axis[at].span) || across(&b->axis[at].span, span);
+        product[i] = right && i != at ? fewest_of(&b->axis[i]) : 0;
+        for (int k = 0; k < i && product[i]; k++)
+            if (across(&b->axis[k].span, span) && product[k] * fewest_of(&b->axis[i]) > product[i])
+                product[i] = product[k] * fewest_of(&b->axis[i]);
+        most = product[i] > most ? product[i] : most;
+    }
+    return most;
+}
+
+static int by_stride(const void *a, const void *b)
+{
+    const struct lines *x = a, *y = b;
+
+    return x->span.stride != y->span.stride ? x->span.stride - y->span.stride
+                                            : x->span.size - y->span.size;
+}
+
+static double step_sec(const struct bound *b)
+{
+    const struct question *q = b->pl->ask->question;
+    struct timing t;
+
+    timing_of(&t, &b->pl->traffic, b->one, &b->pl->work, &b->pl->coefficients, q->layout,
+              q->recipe);
+    return t.sec;
+}
+
+/* All axes have their share: how many members of each a domain can still hold is known. */
+static void take_shares(struct bound *b)
+{
+    double kept[TRAFFIC_MAX];
+
+    memcpy(kept, b->one, sizeof(kept));
+    for (int i = 0; i < b->axes; i++) {
+        const struct lines *a = &b->axis[i];
+        long room = b->room.seats / beside(b, i);
+        int many = 0;
+        while (many < a->count - 1 && a->few[many] < room)
+            many++;
+        set_axis(b, a, a->chosen, many);
+    }
+    double sec = step_sec(b);
+    if (sec < b->best) {
+        b->best = sec;
+        memcpy(b->best_one, b->one, sizeof(kept));
+    }
+    memcpy(b->one, kept, sizeof(kept));
+}
+
+/* All shares of axis `at` and those after it, the largest first; these are at their best until they
+ * are chosen. */
+static void choose(struct bound *b, int at)
+{
+    if (at == b->axes) {
+        take_shares(b);
+        return;
+    }
+    struct lines *a = &b->axis[at];
+    for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
+        if (product_of(b, at + 1) > b->room.seats)
+            continue;
+        set_axis(b, a, a->chosen, a->count - 1);
+        if (step_sec(b) < b->best)
+            choose(b, at + 1);
+    }
+    a->chosen = a->count - 1;
+    set_axis(b, a, a->chosen, a->chosen);
+}
+
+static double step_bound(struct placer *pl, const struct pool *p)
+{
+    struct bound b = {.pl = pl, .healthy = *pl->ask->matrix, .best = INFINITY};
+    bool priced = true;
+
+    b.healthy.exceptions = 0;
+    b.axis = mem_calloc((size_t)pl->traffic.messages + 1, sizeof(*b.axis));
+    room_of(&b.room, p);
+    for (int t = 0; t < b.healthy.tiers; t++)
+        b.room.reach[t] = reach_of(p, &b.healthy, t);
+    for (int i = 0; i < pl->traffic.messages; i++)
+        if (pl->traffic.message[i].span.size > 1)
+            lines_of(&b, pl->traffic.message[i].span);
+    qsort(b.axis, (size_t)b.axes, sizeof(*b.axis), by_stride);
+    for (int i = 0; i < b.axes; i++)
+        set_axis(&b, &b.axis[i], b.axis[i].chosen, b.axis[i].chosen);
+    for (int i = 0; i < pl->traffic.messages; i++)
+        priced &= b.one[i] < INFINITY;
+    if (priced)
+        choose(&b, 0);
+    for (int i = 0; i < b.axes; i++)
+        free(b.axis[i].least);
+    free(b.axis);
+    if (!(b.best < INFINITY))
+        return 0; /* nothing is claimed */
+    memcpy(pl->least_one, b.best_one, sizeof(b.best_one));
+    return b.best;
+}
+
+/* --- of a demand --- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The largest flows go to the nearest peers. */
+static double busy_bound(const struct matrix *m, double *bytes, int n, const int *peers)
+{
+    double sec = 0;
+    int tier = 0;
+
+    qsort(bytes, (size_t)n, sizeof(*bytes), by_size);
+    for (int i = 0; i < n && bytes[i] > 0; i++) {
+        while (tier < m->tiers - 1 && i >= peers[tier])
+            tier++;
+        double least = INFINITY;
+        for (int t = tier; t < m->tiers; t++) /* a farther tier may be the faster one */
+            least = fmin(least, matrix_tier_time(&m->tier[t], bytes[i], 1));
+        sec += least;
+    }
+    return sec;
+}
+
+static double demand_bound(struct placer *pl, const struct pool *p)
+{
+    const struct matrix *m = pl->ask->matrix;
+    double *bytes = mem_calloc((size_t)pl->ties->start[pl->ranks] + 1, sizeof(double)), most = 0;
+    int peers[TIER_MAX];
+
+    for (int t = 0; t < m->tiers; t++) {
+        peers[t] = pool_peers(p, t);
+        if (t && peers[t] < peers[t - 1])
+            peers[t] = peers[t - 1];
+    }
+    for (int r = 0; r < pl->ranks; r++)
+        for (int in = 0; in < 2; in++) {
+            const struct tie *t = &pl->ties->tie[pl->ties->start[r]];
+            int n = pl->ties->start[r + 1] - pl->ties->start[r];
+            for (int i = 0; i < n; i++)
+                bytes[i] = in ? t[i].in : t[i].out;
+            most = fmax(most, busy_bound(m, bytes, n, peers));
+        }
+    free(bytes);
+    return most;
+}
+
+double placer_bound(struct placer *pl, const struct pool *p)
+{
+    return pl->least = pl->ask->demand ? demand_bound(pl, p) : step_bound(pl, p);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place_greedy.c - seats filled one after another, each with the rank that has most to do with
+ * those on the same host, then in the same box, then anywhere. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "place/place_parts.h"
+
+enum { NEAR_HOST, NEAR_BOX, NEAR_ANY, NEARS };
+
+struct fill {
+    const struct placer *placer;
+    const struct ties *ties;
+    const struct row *row;
+    const int *box_of;   /* of each rank: the box that it must be in; NULL: any */
+    double worth[NEARS]; /* s that a byte saves when its peer is so near, against the farthest */
+    double *near[NEARS]; /* bytes of each rank to those on this host, in this box, placed */
+    bool *placed;
+    int *order;
+};
+
+/* Seconds a byte takes between two seats of the pool. */
+static double per_byte(const struct matrix *m, int a, int b)
+{
+    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
+                         &m->topo.endpoint[b].place);
+    double rate = matrix_rate(m, tier, DIR_BI);
+
+    return rate > 0 ? 1 / rate : 0;
+}
+
+/* What nearness is worth, from the first host that has two seats, two hosts of a box, the ends. */
+static void weigh(struct fill *f)
+{
+    const struct pool *p = f->placer->pool;
+    const struct matrix *m = p->matrix;
+    const struct row *r = f->row;
+    int first = r->host[0], last = r->host[r->hosts - 1];
+    double far = per_byte(m, p->endpoint[p->start[first]], p->endpoint[p->start[last]]);
+    double host = far, box = far;
+
+    for (int i = 0; i < r->hosts && host == far; i++)
+        if (p->start[r->host[i] + 1] - p->start[r->host[i]] > 1)
+            host = per_byte(m, p->endpoint[p->start[r->host[i]]],
+                            p->endpoint[p->start[r->host[i]] + 1]);
+    for (int b = 0; b < r->boxes && box == far; b++)
+        if (r->first[b + 1] - r->first[b] > 1)
+            box = per_byte(m, p->endpoint[p->start[r->host[r->first[b]]]],
+                           p->endpoint[p->start[r->host[r->first[b] + 1]]]);
+    f->worth[NEAR_HOST] = fmax(0, box - host);
+    f->worth[NEAR_BOX] = fmax(0, far - box);
+    f->worth[NEAR_ANY] = 1e-3 * far; /* neighbours stay near where boxes do not say */
+}
+
+static double score(const struct fill *f, int rank)
+{
+    double sum = 0;
+
+    for (int k = 0; k < NEARS; k++)
+        sum += f->worth[k] * f->near[k][rank];
+    return sum;
+}
+
+static int pick(const struct fill *f, int box)
+{
+    double most = -1;
+    int best = -1;
+
+    for (int r = 0; r < f->placer->ranks; r++) {
+        if (f->placed[r] || (f->box_of && f->box_of[r] != box))
+            continue;
+        double s = score(f, r);
+        if (s > most) {
+            most = s;
+            best = r;
+        }
+    }
+    return best;
+}
+
+static void put(struct fill *f, int rank, int seat)
+{
+    f->order[rank] = seat;
+    f->placed[rank] = true;
+    for (int i = f->ties->start[rank]; i < f->ties->start[rank + 1]; i++)
+        for (int k = 0; k < NEARS; k++)
+            f->near[k][f->ties->tie[i].peer] += f->ties->tie[i].out + f->ties->tie[i].in;
+}
+
+static void forget(struct fill *f, int near)
+{
+    memset(f->near[near], 0, (size_t)f->placer->ranks * sizeof(double));
+}
+
+/* Every seat of the row in turn; false: ranks are left. */
+static bool fill_row(struct fill *f)
+{
+    const struct pool *p = f->placer->pool;
+    int left = f->placer->ranks;
+
+    for (int b = 0; b < f->row->boxes && left; b++) {
+        forget(f, NEAR_BOX);
+        for (int i = f->row->first[b]; i < f->row->first[b + 1] && left; i++) {
+            int host = f->row->host[i];
+            forget(f, NEAR_HOST);
+            for (int s = p->start[host]; s < p->start[host + 1] && left; s++) {
+                int rank = pick(f, b);
+                if (rank < 0)
+                    break;
+                put(f, rank, p->endpoint[s]);
+                left--;
+            }
+        }
+    }
+    return left == 0;
+}
+
+/* The same for boxes of `size` seats and hosts of the usual number: order[rank] is its place in the
+ * line. */
+static void fill_line(struct fill *f, int size)
+{
+    int per = f->placer->pool->per_host;
+
+    for (int s = 0; s < f->placer->ranks; s++) {
+        if (s % size == 0)
+            forget(f, NEAR_BOX);
+        if (s % per == 0)
+            forget(f, NEAR_HOST);
+        put(f, pick(f, 0), s);
+    }
+}
+
+static void fill_open(struct fill *f, struct placer *pl, const struct row *row, int *order)
+{
+    size_t n = (size_t)pl->ranks + 1;
+
+    *f = (struct fill){.placer = pl, .ties = placer_ties(pl), .row = row, .order = order};
+    for (int k = 0; k < NEARS; k++)
+        f->near[k] = mem_calloc(n, sizeof(double));
+    f->placed = mem_calloc(n, sizeof(bool));
+    weigh(f);
+    /* an array is read, where a unit of work is a look-up */
+    pl->spent += (double)pl->ranks * pl->ranks / 32;
+}
+
+static void fill_close(struct fill *f)
+{
+    for (int k = 0; k < NEARS; k++)
+        free(f->near[k]);
+    free(f->placed);
+}
+
+bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order)
+{
+    struct fill f;
+
+    fill_open(&f, pl, row, order);
+    f.box_of = box_of;
+    bool done = fill_row(&f);
+    fill_close(&f);
+    return done;
+}
+
+/* Blocks of `size` ranks that belong together, whole into boxes; those that no box holds in blocks
+ * of `small`, which divides size, unless 0.  at: place in line of each rank. */
+static void try_line(struct best *b, struct placer *pl, const struct row *r, const int *at,
+                     int size, int small, int *order)
+{
+    int least = small ? small : size, per = pl->pool->per_host < least ? pl->pool->per_host : 1;
+    int block[4] = {size, small, per, 1}, plain[3] = {size, per, 1};
+    int *seat = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    char words[64];
+
+    snprintf(words, sizeof(words), "greedy; blocks of %d inside a %s", size,
+             r->level < 0 ? "machine" : level_name[r->level]);
+    if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, seat)) {
+        for (int rank = 0; rank < pl->ranks; rank++)
+            order[rank] = seat[at[rank]];
+        best_try(b, pl, order, words, NULL);
+    }
+    free(seat);
+}
+
+/* Rows of all kinds; split: blocks that fit nowhere fall into smaller ones of every size. */
+static void try_rows(struct best *b, struct placer *pl, const struct row *row, const int *at,
+                     int size, bool split, double share, int *order)
+{
+    int per = pl->pool->per_host;
+
+    for (int how = 0; how < ROW_HOWS; how++) {
+        if (!split)
+            try_line(b, pl, &row[how], at, size, 0, order);
+        for (int small = size / 2; split && small > per && placer_may(pl, share); small--)
+            if (size % small == 0 && small % per == 0)
+                try_line(b, pl, &row[how], at, size, small, order);
+    }
+}
+
+/* Ranks in clusters of every size that divides them and whole hosts, and that a box holds; to be
+ * split, up to twice that. */
+static void lines(struct best *b, struct placer *pl, int level, bool split, double share)
+{
+    int per = pl->pool->per_host;
+    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    int *at = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    struct row row[ROW_HOWS];
+    struct fill f;
+
+    for (int how = 0; how < ROW_HOWS; how++)
+        row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
+    int most = (split ? 2 : 1) * row_largest(&row[0], pl->pool);
+    int from = most < pl->ranks / 2 ? most : pl->ranks / 2;
+    for (int size = from; size > 1 && placer_may(pl, share); size--) {
+        if (pl->ranks % size || (size % per && per % size))
+            continue;
+        fill_open(&f, pl, &row[0], at);
+        fill_line(&f, size);
+        fill_close(&f);
+        try_rows(b, pl, row, at, size, split, share, order);
+        for (int rank = 0; rank < pl->ranks; rank++)
+            at[rank] = rank;
+        try_rows(b, pl, row, at, size, split, share, order);
+    }
+    for (int how = 0; how < ROW_HOWS; how++)
+        row_free(&row[how]);
+    free(order);
+    free(at);
+}
+
+void place_greedy(struct best *b, struct placer *pl, const struct pool *p)
+{
+    int level[LEVEL_COUNT], levels = pool_levels(p, level);
+    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+
+    if (levels == 0)
+        level[levels++] = -1;
+    for (int k = 0; k < levels; k++)
+        for (int how = ROW_NEAR; how < ROW_HOWS && placer_may(pl, 0.65); how++) {
+            struct row r;
+            char words[64];
+            row_make(&r, p, level[k], (enum row_how)how, -1, -1);
+            snprintf(words, sizeof(words), "greedy, by %s",
+                     level[k] < 0 ? "host" : level_name[level[k]]);
+            if (greedy_fill(pl, &r, NULL, order))
+                best_try(b, pl, order, words, NULL);
+            row_free(&r);
+        }
+    free(order);
+    for (int k = 0; pl->ask->demand && k < levels; k++)
+        lines(b, pl, level[k], false, 0.65 + 0.15 * (k + 1) / levels);
+    for (int k = 0; pl->ask->demand && k < levels; k++)
+        lines(b, pl, level[k], true, 0.8 + 0.1 * (k + 1) / levels);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "place/segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "topo/topo.h"
+
+void segments_init(struct segments *s, int size)
+{
+    *s = (struct segments){.size = size};
+}
+
+void segments_add_node(struct segments *s, const char *node)
+{
+    MEM_PUSH(s->node, s->nodes) = mem_strdup(node);
+}
+
+int segments_add_opinion(struct segments *s, const char *who)
+{
+    MEM_PUSH(s->opinion, s->opinions) =
+        (struct opinion){mem_strdup(who), mem_calloc((size_t)s->nodes + 1, sizeof(char *)), 0};
+    return s->opinions - 1;
+}
+
+void segments_say(struct segments *s, int opinion, int node, const char *block)
+{
+    struct opinion *o = &s->opinion[opinion];
+
+    o->told += !o->block[node];
+    free(o->block[node]);
+    o->block[node] = mem_strdup(block);
+}
+
+void segments_free(struct segments *s)
+{
+    for (int i = 0; i < s->opinions; i++) {
+        hostlist_free(s->opinion[i].block, s->nodes);
+        free(s->opinion[i].who);
+    }
+    free(s->opinion);
+    hostlist_free(s->node, s->nodes);
+    *s = (struct segments){.size = 0};
+}
+
+void segment_verdict_free(struct segment_verdict *v)
+{
+    hostlist_free(v->word, v->words);
+    hostlist_free(v->differ, v->differs);
+    free(v->order);
+    *v = (struct segment_verdict){.segments = 0};
+}
+
+/* The blocks of one source as numbers, in order of appearance; -1: not told. */
+static int *number(const struct segments *s, const struct opinion *o, int *blocks)
+{
+    int *of = mem_calloc((size_t)s->nodes + 1, sizeof(*of));
+    struct topo names;
+
+    topo_init(&names);
+    for (int i = 0; i < s->nodes; i++)
+        of[i] = o->block[i] ? topo_add_group(&names, LEVEL_LEAF, o->block[i]) : -1;
+    *blocks = names.group[LEVEL_LEAF].count;
+    topo_free(&names);
+    return of;
+}
+
+/* --- one segment --- */
+
+enum state { UNKNOWN, TOGETHER, SPLIT };
+
+static enum state look(const struct opinion *o, int from, int to)
+{
+    const char *first = NULL;
+    bool all = true;
+
+    for (int i = from; i < to; i++) {
+        const char *b = o->block[i];
+        if (b && first && strcmp(b, first))
+            return SPLIT;
+        first = first ? first : b;
+        all = all && b;
+    }
+    return all ? TOGETHER : UNKNOWN;
+}
+
+static char *names_in(const struct segments *s, const struct opinion *o, int from, int to,
+                      const char *block)
+{
+    char **name = mem_calloc((size_t)(to - from) + 1, sizeof(*name));
+    int n = 0;
+
+    for (int i = from; i < to; i++)
+        if (block ? o->block[i] && !strcmp(o->block[i], block) : !o->block[i])
+            name[n++] = s->node[i];
+    char *list = n ? hostlist_fold(name, n) : NULL;
+    free(name);
+    return list;
+}
+
+static void append(char **text, const char *more)
+{
+    char *longer = mem_printf("%s%s", *text, more);
+
+    free(*text);
+    *text = longer;
+}
+
+/* "node05 is in rack2, node[06-08] are in rack1"; blocks in order of appearance. */
+static char *whereabouts(const struct segments *s, const struct opinion *o, int from, int to)
+{
+    char *text = mem_strdup("");
+
+    for (int i = from; i < to; i++) {
+        bool seen = false;
+        for (int k = from; k < i && !seen; k++)
+            seen = o->block[i] ? o->block[k] && !strcmp(o->block[i], o->block[k]) : !o->block[k];
+        if (seen)
+            continue;
+        char *list = names_in(s, o, from, to, o->block[i]);
+        char *one = mem_printf("%s%s %s%s", *text ? ", " : "", list,
+                               o->block[i] ? "in " : "not known", o->block[i] ? o->block[i] : "");
+        append(&text, one);
+        free(one);
+        free(list);
+    }
+    return text;
+}
+
+static void say(struct segment_verdict *v, const struct segments *s, int segment, int from, int to,
+                int by, const enum state *state)
+{
+    char *where = by < 0 ? mem_strdup("no source tells of all of its nodes")
+                         : whereabouts(s, &s->opinion[by], from, to);
+    char *list = hostlist_fold(s->node + from, to - from);
+    char *text = by < 0 ? mem_printf("segment %d (%s): %s", segment + 1, list, where)
+                        : mem_printf("segment %d wants %d nodes of one block, %s: %s", segment + 1,
+                                     to - from, s->opinion[by].who, where);
+    for (int o = 0; o < s->opinions && by >= 0; o++)
+        if (state[o] == TOGETHER) {
+            char *other =
+                mem_printf("; %s: all in %s", s->opinion[o].who, s->opinion[o].block[from]);
+            append(&text, other);
+            free(other);
+        }
+    MEM_PUSH(v->word, v->words) = text;
+    free(list);
+    free(where);
+}
+
+/* The first source that sees it split, or -1. */
+static int judge_one(struct segment_verdict *v, const struct segments *s, int segment)
+{
+    int from = segment * s->size, to = from + s->size < s->nodes ? from + s->size : s->nodes;
+    enum state *state = mem_calloc((size_t)s->opinions + 1, sizeof(*state));
+    int split = -1;
+    bool known = false;
+
+    for (int o = 0; o < s->opinions; o++) {
+        state[o] = look(&s->opinion[o], from, to);
+        known = known || state[o] == TOGETHER;
+        if (state[o] == SPLIT && split < 0)
+            split = o;
+    }
+    if (split >= 0 && !v->split)
+        v->first = v->words;
+    v->split += split >= 0;
+    v->together += split < 0 && known;
+    v->unknown += split < 0 && !known;
+    if (split >= 0 || !known)
+        say(v, s, segment, from, to, split, state);
+    free(state);
+    return split;
+}
+
+/* --- all of them --- */
+
+/* Can the same nodes make whole segments, by this source?  Blocks in order of appearance give as
+ * many as they hold. */
+static char *better_order(const struct segments *s, const struct opinion *o)
+{
+    int blocks, *of = number(s, o, &blocks), n = 0;
+    int *held = mem_calloc((size_t)blocks + 1, sizeof(*held));
+    char **name = mem_calloc((size_t)s->nodes + 1, sizeof(*name)), *list = NULL;
+
+    for (int i = 0; i < s->nodes; i++)
+        if (of[i] >= 0)
+            held[of[i]]++;
+    for (int b = 0; b < blocks; b++)
+        for (int i = 0, left = held[b] / s->size * s->size; i < s->nodes && left; i++)
+            if (of[i] == b) {
+                name[n++] = s->node[i];
+                left--;
+            }
+    if (n == s->nodes)
+        list = hostlist_fold(name, n);
+    free(name);
+    free(held);
+    free(of);
+    return list;
+}
+
+/* Two nodes that x has together and y apart; only nodes of which both tell. */
+static bool coarser(const struct segments *s, const int *x, const int *y, int blocks, int *a,
+                    int *b)
+{
+    int *first = mem_calloc((size_t)blocks + 1, sizeof(*first));
+    bool found = false;
+
+    for (int i = 0; i < s->nodes && !found; i++) {
+        if (x[i] < 0 || y[i] < 0)
+            continue;
+        int *f = &first[x[i]];
+        if (!*f)
+            *f = i + 1;
+        else if (y[*f - 1] != y[i]) {
+            *a = *f - 1;
+            *b = i;
+            found = true;
+        }
+    }
+    free(first);
+    return found;
+}
+
+/* One grouping may be finer than the other (cliques of a rack); when each has nodes together that
+ * the other has apart, one of them is wrong. */
+static void compare(struct segment_verdict *v, const struct segments *s, int p, int q)
+{
+    const struct opinion *x = &s->opinion[p], *y = &s->opinion[q];
+    int xs, ys, a, b, c, d;
+    int *of_x = number(s, x, &xs), *of_y = number(s, y, &ys);
+
+    if (coarser(s, of_x, of_y, xs, &a, &b) && coarser(s, of_y, of_x, ys, &c, &d))
+        MEM_PUSH(v->differ, v->differs) = mem_printf(
+            "%s and %s disagree: %s and %s are in %s and in %s, %s; %s and %s are in %s and in %s, "
+            "%s; the other has them together",
+            x->who, y->who, s->node[a], s->node[b], y->block[a], y->block[b], y->who, s->node[c],
+            s->node[d], x->block[c], x->block[d], x->who);
+    free(of_x);
+    free(of_y);
+}
+
+void segments_judge(struct segment_verdict *v, const struct segments *s)
+{
+    int first = -1;
+
+    *v = (struct segment_verdict){.segments = (s->nodes + s->size - 1) / s->size};
+    for (int i = 0; i < v->segments; i++) {
+        int split = judge_one(v, s, i);
+        first = first < 0 ? split : first;
+    }
+    for (int p = 0; p < s->opinions; p++)
+        for (int q = p + 1; q < s->opinions; q++)
+            compare(v, s, p, q);
+    if (first >= 0 && s->nodes % s->size == 0)
+        v->order = better_order(s, &s->opinion[first]);
+}
+
+int segments_exit(const struct segment_verdict *v, const struct segments *s, struct err *err)
+{
+    if (v->split)
+        err_code(err, EXIT_BELOW, "%d of %d segments of %d nodes are split: %.300s", v->split,
+                 v->segments, s->size, v->word[v->first]);
+    else if (v->unknown)
+        err_set(err, "nobody tells where the nodes of %d of %d segments are: %.200s", v->unknown,
+                v->segments, v->word[0]);
+    else
+        return EXIT_GOOD;
+    return err->code;
+}

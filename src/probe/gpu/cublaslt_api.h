@@ -1,0 +1,94 @@
+/* cublaslt_api.h - the functions of libcublasLt that railgauge calls, loaded when first needed.
+ *
+ * Own declarations after the documentation of cuBLASLt and cublasLt.h of CUDA 13 (numbers of
+ * enumerators; structures by size): the program is built without CUDA and runs with the library of
+ * CUDA 13 or 12, whose functions below are the same.  tests/unit/cublaslt_abi.c compares with the
+ * headers where those are there. */
+#ifndef RG_CUBLASLT_API_H
+#define RG_CUBLASLT_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernels/gpu.h"
+
+enum { CUBLASLT_SUCCESS = 0 }; /* cublasStatus_t */
+enum {                         /* cudaDataType_t */
+       CUBLASLT_R_32F = 0,
+       CUBLASLT_R_16BF = 14,
+       CUBLASLT_R_8F_E4M3 = 28,
+       CUBLASLT_R_4F_E2M1 = 33
+};
+enum { CUBLASLT_COMPUTE_32F = 68 };            /* cublasComputeType_t */
+enum { CUBLASLT_OP_N = 0, CUBLASLT_OP_T = 1 }; /* cublasOperation_t */
+enum { /* cublasLtMatmulDescAttributes_t; the scale modes since 12.8 */
+       CUBLASLT_DESC_TRANSA = 3,
+       CUBLASLT_DESC_TRANSB = 4,
+       CUBLASLT_DESC_A_SCALE_POINTER = 17,
+       CUBLASLT_DESC_B_SCALE_POINTER = 18,
+       CUBLASLT_DESC_FAST_ACCUM = 25,
+       CUBLASLT_DESC_A_SCALE_MODE = 31,
+       CUBLASLT_DESC_B_SCALE_MODE = 32
+};
+enum { /* cublasLtMatmulMatrixScale_t */
+       CUBLASLT_SCALE_SCALAR_32F = 0,
+       CUBLASLT_SCALE_VEC16_UE4M3 = 1,
+       CUBLASLT_SCALE_VEC32_UE8M0 = 2
+};
+enum { CUBLASLT_BLOCK_SCALING = 120800 }; /* GetVersion() that has them */
+enum { CUBLASLT_PREF_MAX_WORKSPACE = 1 };
+
+typedef struct cublaslt_context *cublaslt_handle;
+typedef struct cublaslt_desc *cublaslt_desc; /* made and destroyed by the library */
+typedef struct cublaslt_layout *cublaslt_layout;
+typedef struct cublaslt_preference *cublaslt_preference;
+
+struct cublaslt_algo { /* cublasLtMatmulAlgo_t */
+    uint64_t data[8];
+};
+
+struct cublaslt_found { /* cublasLtMatmulHeuristicResult_t */
+    struct cublaslt_algo algo;
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+};
+
+struct cublaslt_api {
+    char path[32];              /* "libcublasLt.so.13" */
+    size_t (*GetVersion)(void); /* 130100 = 13.1.0 */
+    const char *(*GetStatusName)(int status);
+    int (*Create)(cublaslt_handle *out);
+    int (*Destroy)(cublaslt_handle h);
+    int (*MatmulDescCreate)(cublaslt_desc *out, int compute, int scale);
+    int (*MatmulDescDestroy)(cublaslt_desc d);
+    int (*MatmulDescSetAttribute)(cublaslt_desc d, int attribute, const void *value, size_t size);
+    int (*MatrixLayoutCreate)(cublaslt_layout *out, int type, uint64_t rows, uint64_t cols,
+                              int64_t ld);
+    int (*MatrixLayoutDestroy)(cublaslt_layout l);
+    int (*MatmulPreferenceCreate)(cublaslt_preference *out);
+    int (*MatmulPreferenceDestroy)(cublaslt_preference p);
+    int (*MatmulPreferenceSetAttribute)(cublaslt_preference p, int attribute, const void *value,
+                                        size_t size);
+    int (*MatmulAlgoGetHeuristic)(cublaslt_handle h, cublaslt_desc d, cublaslt_layout a,
+                                  cublaslt_layout b, cublaslt_layout c, cublaslt_layout out,
+                                  cublaslt_preference p, int asked, struct cublaslt_found *found,
+                                  int *count);
+    int (*Matmul)(cublaslt_handle h, cublaslt_desc d, const void *alpha, const void *a,
+                  cublaslt_layout a_layout, const void *b, cublaslt_layout b_layout,
+                  const void *beta, const void *c, cublaslt_layout c_layout, void *out,
+                  cublaslt_layout out_layout, const struct cublaslt_algo *algo, void *workspace,
+                  size_t workspace_bytes, gpu_stream stream);
+};
+
+extern struct cublaslt_api cublaslt; /* valid after cublaslt_load() */
+
+/* Load libcublasLt.so.13, else .12, once a process; it is never unloaded.  EXIT_CONFIG: what the
+ * dynamic linker says about each. */
+int cublaslt_load(struct err *err);
+/* "what: CUBLAS_STATUS_NOT_SUPPORTED"; 0 when status is 0.  EXIT_IO. */
+int cublaslt_check(int status, const char *what, struct err *err);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/gpu/transport_copy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernels/kernels.h"
+#include "probe/mpi/world_mpi.h"
+#include "probe/verify.h"
+#include "probe/watch/watch.h"
+
+extern const struct transport transport_copy;
+
+enum { MARKS = 257, CHASE_STEPS = 256, CHASE_BYTES = 8 };
+
+static struct copy_opts opts;
+static bool loads; /* every rank has the kernel that follows a chain */
+
+struct copy_ctx {
+    struct copy_memory memory;
+    struct gpu_buffer word; /* what kernels tell; page-locked */
+    gpu_stream stream;
+    struct gpu_clock *clock;
+    void *comm;
+    int self, size, *member;
+    char host[64];
+    unsigned checks;
+    bool chain;
+};
+
+/* Who moves the bytes of an operation, and who gets some. */
+static const struct {
+    bool there, everybody; /* everybody copies; else only the source, or with read its target */
+    int copies;            /* in one sample */
+} ops[OP_COUNT] = {
+    [OP_SENDRECV] = {true, true, 1},
+    [OP_PAIR_LATENCY] = {true, false, 1},
+    [OP_PAIR_BW] = {true, false, OP_PAIR_WINDOW},
+    [OP_PAIR_BIBW] = {true, true, OP_PAIR_WINDOW},
+};
+
+static bool chases(enum op op, size_t bytes)
+{
+    return loads && op == OP_PAIR_LATENCY && bytes <= CHASE_BYTES;
+}
+
+static int mover(enum op op, size_t bytes)
+{
+    return chases(op, bytes) || opts.way == COPY_WRITE ? 0 : 1;
+}
+
+static bool moves(const struct copy_ctx *c, enum op op, size_t bytes)
+{
+    return ops[op].everybody || c->self == mover(op, bytes);
+}
+
+static bool receives(const struct copy_ctx *c, enum op op)
+{
+    return ops[op].everybody || c->self == 1;
+}
+
+static int put_copy(struct copy_ctx *c, size_t bytes, struct err *err)
+{
+    const struct copy_memory *m = &c->memory;
+    bool write = opts.way == COPY_WRITE;
+    void *to = copy_arrives(write ? &m->right : &m->own);
+    const void *from = copy_sends(m, write ? &m->own : copy_left(m));
+
+    return opts.engine == COPY_SM ? kernel_copy(to, from, bytes, c->stream, err)
+                                  : gpu_copy(to, from, bytes, c->stream, err);
+}
+
+static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *err)
+{
+    int rc = 0;
+
+    if (chases(op, bytes))
+        return kernel_chase(copy_chain(&c->memory, &c->memory.right), 0, CHASE_STEPS,
+                            (uint64_t *)(void *)c->word.at, c->stream, err);
+    for (int i = 0; i < ops[op].copies && rc == 0; i++)
+        rc = put_copy(c, bytes, err);
+    return rc;
+}
+
+/* n samples back to back, a clock full at a time. */
+static int time_samples(struct copy_ctx *c, enum op op, size_t bytes, int n, double *sec,
+                        struct err *err)
+{
+    double share = 1.0 / (chases(op, bytes) ? CHASE_STEPS : ops[op].copies);
+
+    for (int done = 0, now; done < n; done += now) {
+        now = n - done < MARKS - 1 ? n - done : MARKS - 1;
+        int rc = gpu_mark(c->clock, 0, c->stream, err);
+        for (int i = 0; i < now && rc == 0; i++) {
+            rc = put_sample(c, op, bytes, err);
+            if (rc == 0)
+                rc = gpu_mark(c->clock, i + 1, c->stream, err);
+        }
+        if (rc < 0 || gpu_wait(c->stream, err) < 0 ||
+            gpu_clock_read(c->clock, now, sec + done, err) < 0)
+            return -1;
+        watch_step();
+        for (int i = 0; i < now; i++)
+            sec[done + i] = sec[done + i] > 0 ? sec[done + i] * share : 1e-9;
+    }
+    return 0;
+}
+
+/* The others' samples are the mover's. */
+static int spread_samples(struct copy_ctx *c, int from, int n, double *sec, struct err *err)
+{
+    double *all = mem_calloc((size_t)n * (size_t)c->size, sizeof(*all));
+    int rc = world_mpi_trade(c->comm, sec, (size_t)n * sizeof(*sec), all, err);
+
+    if (rc == 0)
+        memcpy(sec, all + (size_t)from * (size_t)n, (size_t)n * sizeof(*sec));
+    free(all);
+    return rc;
+}
+
+static int refuse(enum op op, struct err *err)
+{
+    return err_config(
+        err,
+        "transport copy has no %s: it copies between two GPUs (pair_latency, pair_bw, "
+        "pair_bibw, sendrecv)",
+        op_name(op));
+}
+
+/* A chain of 8-byte indices in everybody's memory, once a session. */
+static int make_chain(struct copy_ctx *c, struct err *err)
+{
+    if (c->chain)
+        return 0;
+    if (kernel_chain(copy_chain(&c->memory, &c->memory.own), COPY_CHAIN / 8, c->stream, err) < 0)
+        return -1;
+    c->chain = true;
+    return gpu_wait(c->stream, err);
+}
+
+static int copy_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
+{
+    struct copy_ctx *c = ctx;
+    int rc = ops[op].there ? 0 : refuse(op, err);
+
+    if (rc == 0 && chases(op, bytes))
+        rc = make_chain(c, err);
+    if (world_mpi_together(c->comm, rc, err)) /* and all begin together */
+        return -1;
+    watch_enter("%s of %zu bytes", op_name(op), bytes);
+    if (moves(c, op, bytes))
+        rc = time_samples(c, op, bytes, n, sec, err);
+    watch_leave();
+    if (world_mpi_together(c->comm, rc, err))
+        return -1;
+    return ops[op].everybody ? 0 : spread_samples(c, mover(op, bytes), n, sec, err);
+}
+
+/* --- check --- */
+
+/* Host memory to and from the GPU, for programs without kernels. */
+static int fill_by_host(struct copy_ctx *c, size_t bytes, int rank, struct err *err)
+{
+    unsigned char *data = mem_calloc(1, bytes);
+
+    verify_fill(data, bytes, rank, 0, c->checks);
+    int rc = gpu_copy(copy_sends(&c->memory, &c->memory.own), data, bytes, c->stream, err);
+    if (rc == 0)
+        rc = gpu_wait(c->stream, err);
+    free(data);
+    return rc;
+}
+
+static int fill(struct copy_ctx *c, size_t bytes, struct err *err)
+{
+    int rank = c->member[c->self];
+
+    if (gpu_set(copy_arrives(&c->memory.own), 0xee, bytes, c->stream, err) < 0)
+        return -1;
+    if (!kernels_there(NULL))
+        return fill_by_host(c, bytes, rank, err);
+    if (kernel_fill(copy_sends(&c->memory, &c->memory.own), bytes, verify_key(rank, 0, c->checks),
+                    c->stream, err) < 0)
+        return -1;
+    return gpu_wait(c->stream, err);
+}
+
+static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
+{
+    unsigned char *data = mem_calloc(1, v->bytes);
+    int rc = gpu_copy(data, copy_arrives(&c->memory.own), v->bytes, c->stream, err);
+
+    if (rc == 0)
+        rc = gpu_wait(c->stream, err);
+    if (rc == 0)
+        rc = verify_flip(v, data, v->bytes, err);
+    if (rc == 0)
+        rc = verify_block(v, data, 0, v->bytes, from, 0, err);
+    free(data);
+    return rc;
+}
+
+/* By a kernel; what it finds is looked at again on the host, for the words. */
+static int find(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
+{
+    uint64_t wrong;
+
+    if (!kernels_there(NULL) || getenv("RAILGAUGE_FLIP"))
+        return find_on_host(c, v, from, err);
+    if (kernel_find(copy_arrives(&c->memory.own), v->bytes, verify_key(from, 0, v->seed),
+                    (uint64_t *)(void *)c->word.at, c->stream, err) < 0 ||
+        gpu_wait(c->stream, err) < 0)
+        return -1;
+    memcpy(&wrong, c->word.at, sizeof(wrong));
+    if (wrong == UINT64_MAX)
+        return 0;
+    if (find_on_host(c, v, from, err) < 0)
+        return -1;
+    return err_set(err,
+                   "%s of %zu bytes: rank %d (host %s): byte %llu was wrong when the GPU looked "
+                   "and is right now",
+                   op_name(v->op), v->bytes, v->rank, v->host, (unsigned long long)wrong);
+}
+
+static int copy_check(void *ctx, enum op op, size_t bytes, struct err *err)
+{
+    struct copy_ctx *c = ctx;
+    struct verify v = {op, bytes, c->member[c->self], c->host, ++c->checks};
+    int left = c->member[(c->self + c->size - 1) % c->size];
+    int rc = ops[op].there ? fill(c, bytes, err) : refuse(op, err);
+
+    if (world_mpi_together(c->comm, rc, err))
+        return -1;
+    if (ops[op].everybody || c->self == (opts.way == COPY_WRITE ? 0 : 1)) {
+        watch_enter("check of %s of %zu bytes", op_name(op), bytes);
+        rc = put_copy(c, bytes, err);
+        if (rc == 0)
+            rc = gpu_wait(c->stream, err);
+        watch_leave();
+    }
+    if (world_mpi_together(c->comm, rc, err))
+        return -1;
+    return receives(c, op) ? find(c, &v, left, err) : 0;
+}
+
+/* --- open and close --- */
+
+static void copy_close(void *ctx)
+{
+    struct copy_ctx *c = ctx;
+
+    if (!c)
+        return;
+    copy_memory_close(&c->memory);
+    gpu_free(&c->word);
+    gpu_clock_close(c->clock);
+    if (c->stream)
+        gpu_stream_close(c->stream);
+    free(c->member);
+    free(c);
+}
+
+static int open_own(struct copy_ctx *c, struct err *err)
+{
+    const char *why;
+
+    if (!gpu_facts())
+        return err_config(err, "no GPU was opened");
+    if (opts.engine == COPY_SM && !kernels_there(&why))
+        return err_config(err, "--copy-engine sm needs a kernel: %s", why);
+    if (gpu_stream_open(&c->stream, err) < 0 || gpu_clock_open(&c->clock, MARKS, err) < 0)
+        return -1;
+    return gpu_alloc(&c->word, GPU_PINNED, 64, err);
+}
+
+static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
+{
+    struct copy_ctx *c = mem_calloc(1, sizeof(*c));
+
+    c->comm = g->comm;
+    c->self = g->self;
+    c->size = g->size;
+    c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
+    memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
+    host_self(c->host, sizeof(c->host));
+    if (world_mpi_together(c->comm, open_own(c, err), err) ||
+        copy_memory_open(&c->memory, g, max_bytes, err) < 0) {
+        copy_close(c);
+        return -1;
+    }
+    *ctx = c;
+    return 0;
+}
+
+const struct transport transport_copy = {
+    .name = "copy",
+    .help = "copies between the memories of GPUs (NVLink, PCIe), without NCCL",
+    .threads = true,
+    .open = copy_open,
+    .run = copy_run,
+    .check = copy_check,
+    .close = copy_close,
+};
+
+/* --- before a campaign --- */
+
+static void note_memory(const struct fabric_try *each, int n)
+{
+    char text[256];
+
+    for (int i = 0; i < n; i++) {
+        if (each[i].import == 1 || n == 1)
+            continue;
+        snprintf(text, sizeof(text), "CUDA IPC within hosts; FABRIC handles: rank %d (host %s): %s",
+                 i, each[i].host, each[i].why);
+        log_warn("memory is shared by %s", text);
+        json_provenance_add("copy_memory", text);
+        return;
+    }
+    json_provenance_add("copy_memory", "FABRIC handles");
+}
+
+int transport_copy_start(const struct copy_opts *o, struct world *w, struct err *err)
+{
+    struct fabric_try *each = NULL;
+    char text[64];
+
+    opts = *o;
+    if (fabric_try_all(w, &each, err) < 0)
+        return -1;
+    loads = true;
+    for (int i = 0; i < w->size; i++)
+        loads = loads && each[i].kernels;
+    json_provenance_add("copy_latency",
+                        loads ? "of a load, up to 8 bytes" : "of a copy: no kernels");
+    if (w->rank == 0)
+        note_memory(each, w->size);
+    free(each);
+    snprintf(text, sizeof(text), "%s, %s", copy_engine_name[opts.engine], copy_way_name[opts.way]);
+    json_provenance_add("copy", text);
+    return 0;
+}

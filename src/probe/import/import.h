@@ -1,0 +1,45 @@
+/* import.h - recordings of nccl-tests become a campaign: topology, plan and points.
+ *
+ * Each table is a round of one group (several with NCCL_TESTS_SPLIT: they ran at the same time and
+ * their average was printed, so each gets it); the same size again is the next epoch.  Endpoints
+ * are the GPUs of the rank lines, in the order in which they appear.  Only what the files say
+ * becomes a fact; the rest is "not visible". */
+#ifndef RG_IMPORT_H
+#define RG_IMPORT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "probe/import/recording.h"
+#include "probe/plan.h"
+#include "probe/point.h"
+#include "topo/topo.h"
+
+struct import_opts {
+    int op;                  /* enum op for tables that do not say theirs, -1: not given */
+    bool in_place;           /* the in-place half instead of the other */
+    const char *hosts;       /* hostlist for recordings without rank lines, NULL */
+    int ranks;               /* on them, in blocks; 0: not given */
+    const struct topo *topo; /* what the ranks are; NULL: from the recordings */
+};
+
+struct import {
+    const struct import_opts *opts;
+    struct topo topo;
+    struct plan plan;
+    struct point *point;
+    int points;
+    char **said; /* sentences on what was left out or is not known */
+    int saids;
+    struct import_host *host; /* as topo.host; import_ranks.h */
+    int hosts;
+};
+
+/* The caller frees with import_free(), also after a failure, and keeps *o until import_end(). */
+void import_init(struct import *im, const struct import_opts *o);
+int import_add(struct import *im, const struct recording *r, struct err *err);
+/* After the last recording: tiers, and what is not visible. */
+void import_end(struct import *im);
+void import_free(struct import *im);
+
+#endif

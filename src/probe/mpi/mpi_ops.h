@@ -1,0 +1,72 @@
+/* mpi_ops.h - the operations of op.h as MPI calls on host memory, each done once; transport_mpi.c
+ * times and checks them.
+ *
+ * Blocks over MPI_CHUNK bytes are one element of a derived type (counts of MPI 3.1 are int).
+ * Reductions cannot use derived types and go in slices of at most MPI_CHUNK bytes; a sliced
+ * reduce_scatter takes part of every block from each slice, which moves and adds the same bytes. */
+#ifndef RG_MPI_OPS_H
+#define RG_MPI_OPS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/op.h"
+#include "probe/flow.h"
+#include "probe/mpi/mpi_opts.h"
+
+enum { MPI_CHUNK = 1 << 30 };
+
+struct mpi_ctx {
+    MPI_Comm comm;
+    void *shared; /* what world->enter() gave: comm with its members' clock */
+    int self, size;
+    int *member; /* endpoint ids; owned */
+    char host[64];
+    struct mpi_opts how;
+    unsigned char *send, *recv; /* owned */
+    size_t capacity;            /* largest S */
+    size_t room;     /* bytes in each buffer: more than capacity for the windows of a pair */
+    unsigned checks; /* how often data was checked: seeds the next pattern */
+    /* How often this pair operation is repeated within a sample; 0: not known yet. */
+    int inner;
+    enum op inner_op;
+    size_t inner_bytes;
+};
+
+/* One operation, prepared: what is done again and again while the clock runs. */
+struct mpi_job {
+    enum op op;
+    size_t bytes; /* S */
+    size_t
+        block; /* what goes from one rank to one other, or is added; reductions: rounded up to 4 */
+    size_t slice;      /* reduce_scatter: bytes of every block in one slice */
+    size_t stride;     /* from one message of a window to the next; 0: they share one buffer */
+    int messages;      /* pair ops: one after another in one direction; latency: there and back */
+    int slots;         /* messages with a place of their own: all of a window or 1 */
+    MPI_Datatype type; /* of one block */
+    int count;
+    bool derived;
+    int *counts; /* reduce_scatter: of each rank's part of a slice, then of the last slice; owned */
+};
+
+struct mpi_op {
+    int (*once)(struct mpi_ctx *c, const struct mpi_job *j); /* MPI_SUCCESS or an MPI error code */
+    enum flow flow;
+    bool window; /* several messages in flight: mpi_opts_window() */
+};
+extern const struct mpi_op mpi_ops[OP_COUNT];
+
+/* Refuses (EXIT_UNJUDGED) a size that the buffers or the number of ranks do not allow. */
+int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
+                 struct err *err);
+void mpi_job_free(struct mpi_job *j);
+
+/* Before a campaign on transport mpi: keeps `o` for it and notes it in the provenance. */
+void transport_mpi_start(const struct mpi_opts *o);
+
+/* What is filled in and what must arrive. */
+struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
+
+#endif

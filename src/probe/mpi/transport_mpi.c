@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transport_mpi.c - host memory through MPI, over whatever MPI chose: shared memory, TCP,
+ * InfiniBand.
+ *
+ * Timing.  One MPI_Wtime a sample and nothing else between two samples, as in a loop written
+ * straight to the API.  Collectives run back to back: none of them completes anywhere before every
+ * rank has begun, so no rank runs ahead; only those of broadcast and reduce do: see time_rooted().
+ * Pair ops are timed by members[0], and members[1] repeats its numbers. A pair operation that takes
+ * less than 2 us is repeated until the sample lasts 4 us, because the clock costs some 30 ns: such
+ * a sample is the mean of a few (at most INNER_MAX) operations. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/host.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "probe/mpi/mpi_ops.h"
+#include "probe/mpi/world_mpi.h"
+#include "probe/transport.h"
+#include "probe/verify.h"
+#include "probe/watch/watch.h"
+
+extern const struct transport transport_mpi;
+
+static struct mpi_opts opts;
+
+void transport_mpi_start(const struct mpi_opts *o)
+{
+    opts = *o;
+    mpi_opts_note(o);
+}
+
+enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
+
+/* A barrier before each, or the root (of reduce: the others) runs ahead.  A receiver that leaves
+ * the barrier late finds its data already there, so its own time says nothing: everybody counts
+ * from the root's start on the members' common clock, and the slowest is the time from the first
+ * byte sent to the last one received. */
+static int time_rooted(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+{
+    double *start = mem_calloc((size_t)n, sizeof(*start));
+    int code = MPI_SUCCESS;
+
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
+        code = MPI_Barrier(c->comm);
+        start[i] = world_mpi_clock(c->shared);
+        if (code == MPI_SUCCESS)
+            code = mpi_ops[j->op].once(c, j);
+        sec[i] = world_mpi_clock(c->shared);
+    }
+    if (code == MPI_SUCCESS)
+        code = MPI_Bcast(start, n, MPI_DOUBLE, 0, c->comm);
+    for (int i = 0; i < n; i++)
+        sec[i] = fmax(sec[i] - start[i], 1e-9); /* clocks of two hosts agree to half a round trip */
+    free(start);
+    return code;
+}
+
+static int time_collective(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+{
+    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    double from = MPI_Wtime(), to;
+    int code = MPI_SUCCESS;
+
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
+        code = once(c, j);
+        to = MPI_Wtime();
+        sec[i] = to - from;
+        from = to;
+    }
+    return code;
+}
+
+/* Sets c->inner: the shortest of a few runs says how many fit into a sample. */
+static int find_inner(struct mpi_ctx *c, const struct mpi_job *j)
+{
+    double best = INFINITY, from, took;
+    int code = MPI_SUCCESS;
+
+    if (c->inner && c->inner_op == j->op && c->inner_bytes == j->bytes)
+        return MPI_SUCCESS;
+    c->inner_op = j->op;
+    c->inner_bytes = j->bytes;
+    c->inner = 1;
+    if (j->bytes > INNER_BYTES)
+        return MPI_SUCCESS;
+    for (int i = 0; i < INNER_TRIES && code == MPI_SUCCESS; i++) {
+        from = MPI_Wtime();
+        code = mpi_ops[j->op].once(c, j);
+        took = MPI_Wtime() - from;
+        best = took < best ? took : best;
+    }
+    if (best < 2e-6)
+        c->inner = best > 4e-6 / INNER_MAX ? (int)ceil(4e-6 / best) : INNER_MAX;
+    return code == MPI_SUCCESS ? MPI_Bcast(&c->inner, 1, MPI_INT, 0, c->comm) : code;
+}
+
+static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
+{
+    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    int code = find_inner(c, j), inner = c->inner;
+    double share = 1.0 / ((double)inner * j->messages), from, to;
+
+    /* Both begin together, or the first sample would hold the other one's delay. */
+    if (code == MPI_SUCCESS)
+        code = MPI_Barrier(c->comm);
+    from = MPI_Wtime();
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        watch_step();
+        for (int k = 0; k < inner && code == MPI_SUCCESS; k++)
+            code = once(c, j);
+        to = MPI_Wtime();
+        sec[i] = (to - from) * share;
+        from = to;
+    }
+    return code == MPI_SUCCESS ? MPI_Bcast(sec, n, MPI_DOUBLE, 0, c->comm) : code;
+}
+
+static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
+{
+    struct mpi_ctx *c = ctx;
+    struct mpi_job j;
+    char what[160];
+
+    if (mpi_job_make(&j, c, op, bytes, err))
+        return -1;
+    /* As in osu_bw the messages of a window share one buffer while the clock runs: measured is the
+     * way between two buffers of the asked size, not how many of them fit into a cache (10 % here).
+     */
+    j.stride = 0;
+    int code = (op_is_pair(op)     ? time_pair
+                : op_is_rooted(op) ? time_rooted
+                                   : time_collective)(c, &j, n, sec);
+
+    mpi_job_free(&j);
+    snprintf(what, sizeof(what), "%s of %zu bytes: rank %d (host %s)", op_name(op), bytes,
+             c->member[c->self], c->host);
+    return world_mpi_error(code, what, err);
+}
+
+static void fill(struct mpi_ctx *c, const struct moved *m, unsigned seed)
+{
+    int n;
+    struct piece *p = flow_sent(m, &n);
+
+    for (int i = 0; i < n; i++)
+        (p[i].sum ? verify_fill_term : verify_fill)(c->send + p[i].at, p[i].len, p[i].rank,
+                                                    p[i].block, seed);
+    free(p);
+}
+
+static int find(const struct mpi_ctx *c, const struct moved *m, const struct verify *v,
+                struct err *err)
+{
+    int n, rc = 0;
+    struct piece *p = flow_received(m, &n);
+
+    if (n)
+        rc = verify_flip(v, c->recv, p[n - 1].at + p[n - 1].len, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = p[i].sum ? verify_sum(v, c->recv, p[i].at, p[i].len, c->size, p[i].block, err)
+                      : verify_block(v, c->recv, p[i].at, p[i].len, p[i].rank, p[i].block, err);
+    free(p);
+    return rc;
+}
+
+static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
+{
+    struct mpi_ctx *c = ctx;
+    struct verify v = {op, bytes, c->member[c->self], c->host, ++c->checks};
+    struct mpi_job j;
+
+    if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
+        return -1;
+    struct moved m = mpi_job_moves(c, &j);
+    fill(c, &m, v.seed);
+    int rc = world_mpi_error(mpi_ops[op].once(c, &j), op_name(op), err);
+
+    if (!rc)
+        rc = find(c, &m, &v, err);
+    mpi_job_free(&j);
+    return world_mpi_together(&c->comm, rc, err);
+}
+
+/* Bytes that the kernel can give without swapping; far too many when it does not say. */
+static double memory_available(void)
+{
+    char line[128];
+    unsigned long long kib;
+    double bytes = 1e18;
+    FILE *f = fopen("/proc/meminfo", "r");
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %19llu kB", &kib) == 1)
+            bytes = 1024.0 * (double)kib;
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+/* How many of the group run on this host.  As everybody waits for everybody here, nobody takes
+ * memory before all have looked how much there is. */
+static int count_neighbours(struct mpi_ctx *c)
+{
+    enum { LEN = sizeof(c->host) };
+    char *names = mem_calloc((size_t)c->size, LEN);
+    int n = 0;
+
+    if (MPI_Allgather(c->host, LEN, MPI_CHAR, names, LEN, MPI_CHAR, c->comm) == MPI_SUCCESS)
+        for (size_t i = 0; i < (size_t)c->size; i++)
+            n += !strncmp(names + i * LEN, c->host, LEN);
+    free(names);
+    return n;
+}
+
+/* For messages of up to `bytes`, with places of their own for those of a window where that is not
+ * much. */
+static size_t room_for(const struct mpi_ctx *c, size_t bytes)
+{
+    size_t room = bytes + 4 * (size_t)c->size; /* reductions round blocks up */
+    size_t small = bytes < MPI_SMALL ? bytes : MPI_SMALL - 1;
+    size_t most[] = {small * (size_t)mpi_opts_window(&c->how, small),
+                     bytes * (size_t)mpi_opts_window(&c->how, bytes)};
+
+    for (int i = 0; i < 2 && c->size == 2; i++)
+        if (most[i] > room && most[i] <= WINDOW_ROOM)
+            room = most[i];
+    return room;
+}
+
+/* Linux promises memory that it does not have and kills whoever touches it: so ask first; then
+ * touch every page here, so that no page fault is measured later. */
+static int take_buffers(struct mpi_ctx *c, size_t bytes, struct err *err)
+{
+    double have = memory_available();
+    int sharers = count_neighbours(c), me = c->member[c->self];
+    char need[UNITS_TEXT], left[UNITS_TEXT];
+    void *send = NULL, *recv = NULL;
+
+    c->capacity = bytes;
+    c->room = room_for(c, bytes);
+    units_bytes_text(need, (double)c->room);
+    if (2.0 * (double)c->room * sharers > have)
+        return err_io(err, "rank %d (host %s): two buffers of %s for %d ranks here, but %s is free",
+                      me, c->host, need, sharers, units_bytes_text(left, have));
+    if (posix_memalign(&send, 4096, c->room) == 0)
+        c->send = send;
+    if (posix_memalign(&recv, 4096, c->room) == 0)
+        c->recv = recv;
+    if (!c->send || !c->recv)
+        return err_io(err, "rank %d (host %s): cannot allocate two buffers of %s", me, c->host,
+                      need);
+    return 0;
+}
+
+static void mpi_close(void *ctx)
+{
+    struct mpi_ctx *c = ctx;
+
+    if (!c)
+        return;
+    free(c->send);
+    free(c->recv);
+    free(c->member);
+    free(c);
+}
+
+static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
+{
+    struct mpi_ctx *c = mem_calloc(1, sizeof(*c));
+
+    c->comm = *(MPI_Comm *)g->comm;
+    c->shared = g->comm;
+    c->how = opts;
+    c->self = g->self;
+    c->size = g->size;
+    c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
+    memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
+    host_self(c->host, sizeof(c->host));
+    if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
+        mpi_close(c);
+        return -1;
+    }
+    /* Touch every page here, so that no page fault is measured later. */
+    memset(c->send, 0, c->room);
+    memset(c->recv, 0, c->room);
+    *ctx = c;
+    return 0;
+}
+
+const struct transport transport_mpi = {
+    .name = "mpi",
+    .help = "host memory through MPI (shared memory, TCP, InfiniBand: as MPI chooses)",
+    .open = mpi_open,
+    .run = mpi_run,
+    .check = mpi_check,
+    .close = mpi_close,
+};

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/mpi/world_mpi.h"
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "probe/mpi/mpi_clock.h"
+#include "probe/watch/watch.h"
+
+/* Communicators are kept for the next epoch up to this size of the world; larger worlds meet more
+ * partners than an MPI library has communicators (16 bits of context id in Open MPI's ob1). */
+enum { CACHE_WORLD = 1024, PIECE = 1 << 30 };
+
+struct party {
+    MPI_Comm comm; /* first, so that a pointer to this is a pointer to the communicator */
+    double offset; /* clock of index 0 minus mine, s; anew at each entry */
+    struct party *next;
+    int size, member[];
+};
+
+struct world_mpi {
+    MPI_Comm comm;
+    MPI_Group group;
+    struct party *parties; /* newest last: everybody frees in the order of creation */
+    uint64_t clock_id;
+};
+
+int world_mpi_error(int code, const char *what, struct err *err)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown error";
+    int len;
+
+    if (code == MPI_SUCCESS)
+        return 0;
+    MPI_Error_string(code, text, &len);
+    return err_set(err, "%s: %s", what, text);
+}
+
+/* An idle rank sleeps between polls, 20 us first and 1 ms at most: eight spinning ranks on two
+ * cores make everybody's latency three times what it is.  A verdict of the watch ends the wait: the
+ * others will not come. */
+static int sleep_until_done(MPI_Request *request)
+{
+    struct timespec pause = {0, 20000};
+    int done = 0, rc;
+
+    for (;;) {
+        rc = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (rc != MPI_SUCCESS || done)
+            return rc;
+        if (watch_verdict(NULL) < 0)
+            return MPI_ERR_OTHER;
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 1000000)
+            pause.tv_nsec = pause.tv_nsec * 2 < 1000000 ? pause.tv_nsec * 2 : 1000000;
+    }
+}
+
+static int wait_asleep(MPI_Request *request)
+{
+    watch_waiting(true);
+    int rc = sleep_until_done(request);
+    watch_waiting(false);
+    return rc;
+}
+
+static int wait_awake(MPI_Request *request)
+{
+    return MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/* Everybody learns the lowest rank that failed and its err; returns that rank, -1 when none failed,
+ * -2 when MPI itself did. */
+static int failed_rank(MPI_Comm comm, int rc, struct err *err, int (*wait)(MPI_Request *))
+{
+    struct {
+        int failed, rank;
+    } mine = {rc != 0, 0}, worst;
+    struct err first = err ? *err : (struct err){EXIT_UNJUDGED, "no reason given"};
+    MPI_Request request;
+    int code;
+
+    MPI_Comm_rank(comm, &mine.rank);
+    code = MPI_Iallreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, comm, &request);
+    if (code == MPI_SUCCESS)
+        code = wait(&request);
+    if (code == MPI_SUCCESS && !worst.failed)
+        return -1;
+    if (code == MPI_SUCCESS)
+        code = MPI_Ibcast(&first, sizeof(first), MPI_BYTE, worst.rank, comm, &request);
+    if (code == MPI_SUCCESS)
+        code = wait(&request);
+    if (code != MPI_SUCCESS) {
+        world_mpi_error(code, "asking all ranks for errors", err);
+        return -2;
+    }
+    first.text[sizeof(first.text) - 1] = '\0';
+    if (err && worst.rank != mine.rank)
+        *err = first;
+    return worst.rank;
+}
+
+int world_mpi_together(void *comm, int rc, struct err *err)
+{
+    return failed_rank(*(MPI_Comm *)comm, rc, err, wait_awake) == -1 ? 0 : -1;
+}
+
+static int agree(struct world *w, int rc, struct err *err)
+{
+    struct world_mpi *m = w->ctx;
+    int who = failed_rank(m->comm, rc, err, wait_asleep);
+
+    if (who >= 0 && who != w->rank)
+        err_wrap(err, "rank %d failed", who);
+    return who == -1 ? 0 : -1;
+}
+
+static int share(struct world *w, void **data, size_t *len, struct err *err)
+{
+    struct world_mpi *m = w->ctx;
+    uint64_t n = w->rank == 0 ? *len : 0;
+    MPI_Request request;
+    int rc = 0, code = MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request);
+
+    if (code == MPI_SUCCESS)
+        code = wait_asleep(&request);
+    if (code != MPI_SUCCESS)
+        return world_mpi_error(code, "sharing a buffer", err);
+    if (w->rank != 0) {
+        *data = malloc(n + 1);
+        if (!*data)
+            rc = err_io(err, "no memory for the %llu bytes that rank 0 shares",
+                        (unsigned long long)n);
+    }
+    if (agree(w, rc, err))
+        goto out;
+    for (uint64_t at = 0; at < n && code == MPI_SUCCESS; at += PIECE) {
+        int piece = n - at < PIECE ? (int)(n - at) : PIECE;
+        code = MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request);
+        if (code == MPI_SUCCESS)
+            code = wait_asleep(&request);
+    }
+    if (code != MPI_SUCCESS) {
+        world_mpi_error(code, "sharing a buffer", err);
+        goto out;
+    }
+    if (w->rank != 0)
+        ((char *)*data)[n] = '\0'; /* text is handy as a string */
+    *len = n;
+    return 0;
+out:
+    if (w->rank != 0) {
+        free(*data);
+        *data = NULL;
+    }
+    return -1;
+}
+
+static int gather(struct world *w, const void *mine, size_t len, void *out, struct err *err)
+{
+    struct world_mpi *m = w->ctx;
+    MPI_Request request;
+    int code;
+
+    if (len > PIECE)
+        return err_set(err, "cannot gather records of %zu bytes, at most %d", len, (int)PIECE);
+    code = MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request);
+    if (code == MPI_SUCCESS)
+        code = wait_asleep(&request);
+    return world_mpi_error(code, "gathering from all ranks", err);
+}
+
+int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct err *err)
+{
+    int code = MPI_Allgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, *(MPI_Comm *)comm);
+
+    return world_mpi_error(code, "trading with the members", err);
+}
+
+double world_mpi_clock(void *comm)
+{
+    return log_now() + ((struct party *)comm)->offset;
+}
+
+static struct party *known_party(struct world_mpi *m, const int *members, int n)
+{
+    for (struct party *p = m->parties; p; p = p->next)
+        if (p->size == n && !memcmp(p->member, members, sizeof(*members) * (size_t)n))
+            return p;
+    return NULL;
+}
+
+static int make_party(struct world_mpi *m, const int *members, int n, int tag, struct party **out)
+{
+    struct party *p = mem_calloc(1, sizeof(*p) + sizeof(*members) * (size_t)n), **last;
+    MPI_Group some;
+    int code = MPI_Group_incl(m->group, n, members, &some);
+
+    if (code == MPI_SUCCESS) {
+        code = MPI_Comm_create_group(m->comm, some, tag, &p->comm);
+        MPI_Group_free(&some);
+    }
+    if (code != MPI_SUCCESS) {
+        free(p);
+        return code;
+    }
+    MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
+    p->size = n;
+    memcpy(p->member, members, sizeof(*members) * (size_t)n);
+    for (last = &m->parties; *last; last = &(*last)->next)
+        ;
+    *last = *out = p;
+    return MPI_SUCCESS;
+}
+
+static int enter(struct world *w, const int *members, int n, int tag, void **comm, struct err *err)
+{
+    struct world_mpi *m = w->ctx;
+    struct party *p = known_party(m, members, n);
+    int code = MPI_SUCCESS;
+
+    if (!p)
+        code = make_party(m, members, n, tag, &p);
+    if (code == MPI_SUCCESS)
+        code = mpi_clock_offset(p->comm, m->clock_id, &p->offset);
+    if (code == MPI_SUCCESS)
+        *comm = p;
+    return world_mpi_error(code, "making a communicator", err);
+}
+
+static void drop_party(struct world_mpi *m, struct party *p)
+{
+    struct party **at = &m->parties;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    MPI_Comm_free(&p->comm);
+    free(p);
+}
+
+static void leave(struct world *w, void **comm)
+{
+    if (*comm && w->size > CACHE_WORLD)
+        drop_party(w->ctx, *comm);
+    *comm = NULL;
+}
+
+static int maximum(void *comm, double *v, int n, struct err *err)
+{
+    return world_mpi_error(
+        MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_MAX, *(MPI_Comm *)comm),
+        "taking the maximum over a group", err);
+}
+
+static int lead(void *comm, int *value, struct err *err)
+{
+    return world_mpi_error(MPI_Bcast(value, 1, MPI_INT, 0, *(MPI_Comm *)comm),
+                           "following the first rank of a group", err);
+}
+
+int world_mpi_open(struct world *w, struct err *err)
+{
+    struct world_mpi *m = mem_calloc(1, sizeof(*m));
+    int code = MPI_Comm_dup(MPI_COMM_WORLD, &m->comm);
+
+    *w = (struct world){.ctx = m,
+                        .agree = agree,
+                        .share = share,
+                        .gather = gather,
+                        .enter = enter,
+                        .leave = leave,
+                        .maximum = maximum,
+                        .lead = lead,
+                        .clock = world_mpi_clock};
+    if (code != MPI_SUCCESS) {
+        free(m);
+        w->ctx = NULL;
+        return world_mpi_error(code, "duplicating MPI_COMM_WORLD", err);
+    }
+    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(m->comm, &w->rank);
+    MPI_Comm_size(m->comm, &w->size);
+    MPI_Comm_group(m->comm, &m->group);
+    m->clock_id = mpi_clock_id();
+    return 0;
+}
+
+void world_mpi_close(struct world *w)
+{
+    struct world_mpi *m = w ? w->ctx : NULL;
+
+    if (!m)
+        return;
+    while (m->parties)
+        drop_party(m, m->parties);
+    MPI_Group_free(&m->group);
+    MPI_Comm_free(&m->comm);
+    free(m);
+    w->ctx = NULL;
+}

@@ -1,0 +1,60 @@
+/* nccl_opts.h - how the NCCL transport runs: what a user may choose beside sizes and operations. */
+#ifndef RG_NCCL_OPTS_H
+#define RG_NCCL_OPTS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "kernels/nccl_api.h"
+
+enum nccl_register { NCCL_REG_NONE, NCCL_REG_BUFFER, NCCL_REG_SYMMETRIC };
+
+struct nccl_opts {
+    const char *path;  /* --path: NULL as NCCL chooses, else a row of the table in nccl_path.h */
+    const char *algo;  /* --algo ring,tree,...: NULL as NCCL chooses */
+    const char *proto; /* --proto ll,ll128,simple */
+    bool sweep;        /* --sweep: every algorithm x protocol */
+    bool graph;        /* --graph: replay a CUDA graph instead of launching */
+    bool same_buffer;  /* --same-buffer: all operations on one place of the buffers */
+    bool in_place;     /* --in-place */
+    bool mem_alloc;    /* --nccl-mem: buffers from ncclMemAlloc */
+    enum nccl_register registration; /* --register none|buffer|symmetric */
+    int dtype;                       /* --datatype, default NCCL_UINT8; reductions NCCL_UINT32 */
+    bool dtype_given;
+    int redop;      /* --redop, default sum */
+    bool share_gpu; /* --share-gpu */
+    int pool;       /* --pool N: communicators kept open, default 16 */
+};
+
+void nccl_opts_defaults(struct nccl_opts *o);
+/* The options as a child of a command's argp; its input is a struct nccl_opts with the defaults. */
+extern const struct argp nccl_argp;
+/* The same as words for the MPI program; the caller frees each and the array. */
+char **nccl_opts_words(const struct nccl_opts *o, int *count);
+
+/* The algorithms and protocols of NCCL 2.30 in its own spelling (src/graph/tuning.cc: ncclAlgoStr,
+ * ncclProtoStr); NULL ends each list. */
+extern const char *const nccl_algo_name[], *const nccl_proto_name[];
+
+/* What transport_nccl uses from now on (kept by reference).  Sets the NCCL_* variables of path,
+ * algo, proto and share_gpu for rank `rank` of this process before the library looks at them; a
+ * variable that the user has set to something else is an error that names both (EXIT_CONFIG).
+ * NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in 2.19 to 2.30 initTransportsRank
+ * (src/init.cc) calls ncclTopoTuneModel (src/graph/tuning.cc), whose ncclGetEnv (src/misc/param.cc)
+ * is getenv without a cache, unlike NCCL_PARAM's.  (src/enqueue.cc asks later only for its words of
+ * refusal and, with a CTA policy, whether they are set.)  So later calls with another algo or proto
+ * count for the communicators made after them.  one_host: all ranks are here, so that ranks which
+ * share a GPU may talk over the loopback. */
+int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err);
+const struct nccl_opts *nccl_opts_now(void);
+/* Does NCCL of this version do what is asked, or refuse it?  Up to 2.23 it takes Ring and says
+ * nothing where no algorithm of NCCL_ALGO can be used (v2.19.3 to v2.23.4: src/graph/tuning.cc,
+ * "at least set ring algo available" and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; it
+ * is gone in v2.24.3, which returns ncclInvalidUsage), so that --sweep and an --algo without ring
+ * need 2.24: EXIT_CONFIG.  Every protocol has a ring. */
+int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err);
+/* ncclConfig_t.netName of --path and --share-gpu ("IB", "Socket"), NULL: as NCCL chooses. */
+const char *nccl_opts_net(void);
+
+#endif

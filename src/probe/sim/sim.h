@@ -1,0 +1,72 @@
+/* sim.h - a fabric that is a formula: the truth that everything else is tested against.
+ *
+ * Times come from a preset's tiers (t = alpha + bytes / rate; collectives: see sim_collective.c),
+ * slowed by injected faults and by what else crosses the uplinks of a leaf (sim_uplinks.c), times a
+ * lognormal noise exp(sigma * N(0,1)) whose median is 1.  Every
+ * draw is a pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly
+ * reproducible. */
+#ifndef RG_SIM_H
+#define RG_SIM_H
+
+#include "base/err.h"
+#include "base/op.h"
+#include "probe/transport.h"
+#include "topo/fabrics/fabric.h"
+#include "topo/topo.h"
+
+enum fault_kind {
+    FAULT_SLOW_LINK,  /* slow-link=A-B:F      the pair A,B, both directions */
+    FAULT_SLOW_NIC,   /* slow-nic=E:F[:tx|rx] endpoint E on tiers that cross NICs */
+    FAULT_SLOW_GPU,   /* slow-gpu=E:F         endpoint E on tiers that do not (its NVLink port) */
+    FAULT_SLOW_HOST,  /* slow-host=H:F        every endpoint of host H, all tiers */
+    FAULT_SLOW_RACKS, /* slow-racks=A-B:F     between racks A and B (domains when there are no
+                         racks) */
+    FAULT_DEAD_HOST,  /* dead-host=H          no answer from host H */
+    FAULT_CORRUPT,    /* corrupt=E            endpoint E receives wrong data */
+    FAULT_COUNT
+};
+
+struct fault {
+    enum fault_kind kind;
+    int a, b;      /* endpoint, host or rack; b = -1 when there is one */
+    double factor; /* rate left, 0 < F < 1 */
+    bool tx, rx;   /* slow-nic */
+};
+
+struct sim {
+    const struct fabric *fabric;
+    const struct topo *truth; /* with every level visible, also when the measured side is blind */
+    /* Seconds of a collective of a healthy group alone, and what to hand to it: whoever makes the
+     * bed has the preset's cost matrix.  Only collectives need it. */
+    double (*healthy)(const void *of, enum op op, const int *ids, int n, double bytes);
+    const void *of;
+    double noise; /* sigma, share */
+    unsigned long long seed;
+    struct fault *fault;
+    int faults;
+    struct sim_uplinks *uplinks; /* of the round that was asked for last */
+};
+
+/* Parse one --fault argument against the truth; hosts by index or name, endpoints by id. */
+int sim_fault(struct sim *s, const char *text, struct err *err);
+void sim_free(struct sim *s); /* what it allocated itself */
+
+/* Noise-free seconds; share: what sim_share() says. */
+double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share);
+double sim_collective(const struct sim *s, enum op op, const int *ids, int n, double bytes,
+                      double share);
+/* What the uplinks of leaves leave of the rate between domains of this group of the round, 0..1, 1
+ * where it runs alone.  Rounds are told apart by address and id. */
+double sim_share(struct sim *s, const struct round *r, int group, enum op op);
+void sim_uplinks_free(struct sim_uplinks *u);
+/* The NVLink domain, where there is none the host. */
+int sim_domain(const struct topo *t, int id);
+/* Rate left (0..1) of src -> dst on this tier. */
+double sim_factor(const struct sim *s, int src, int dst, int tier);
+
+/* Does this fault slow src -> dst?  nic: the pair's traffic crosses NICs. */
+bool sim_concerns(const struct sim *s, const struct fault *f, int src, int dst, bool nic);
+
+/* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probe/watch/watch_listen.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "probe/watch/watch_net.h"
+
+/* STRANGERS: connections that have not said hello yet, at most so many and so long. */
+enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64 };
+
+struct client {
+    int fd, rank; /* rank -1: a stranger */
+    double since;
+    struct watch_stream in;
+};
+
+struct listener {
+    int fd;
+    char where[WATCH_WHERE];
+    struct watch_where self;
+    char *dir;
+    struct client **client; /* each at its own place, as streams are large */
+    int clients;
+    struct pollfd *poll;
+    int room;
+    struct judge judge;
+    double last, met_at; /* end of the last turn; first hello */
+    bool told, warned, counted, speaks;
+};
+
+static void raise_file_limit(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+static void forget_verdict(const char *dir)
+{
+    char *path = file_join(dir, "verdict.json");
+
+    unlink(path);
+    free(path);
+}
+
+static struct listener *make(int fd, const char *where, double hang_after, const char *dir,
+                             bool speaks)
+{
+    struct listener *l = mem_calloc(1, sizeof(*l));
+
+    l->speaks = speaks;
+    l->fd = fd;
+    snprintf(l->where, sizeof(l->where), "%s", where);
+    watch_where_parse(&l->self, where);
+    l->dir = dir ? mem_strdup(dir) : NULL;
+    if (dir)
+        forget_verdict(dir);
+    judge_open(&l->judge, hang_after);
+    raise_file_limit();
+    l->last = log_now();
+    return l;
+}
+
+struct listener *listen_adopt(int fd, const char *where, double hang_after, const char *dir)
+{
+    return make(fd, where, hang_after, dir, true);
+}
+
+int listen_open(struct listener **l, const char *address, double hang_after, const char *dir,
+                struct err *err)
+{
+    char where[WATCH_WHERE];
+    int fd = net_bind(address, where, err);
+
+    if (fd < 0)
+        return -1;
+    *l = make(fd, where, hang_after, dir, false);
+    return 0;
+}
+
+static void drop(struct listener *l, int i)
+{
+    close(l->client[i]->fd);
+    free(l->client[i]);
+    l->client[i] = l->client[--l->clients];
+}
+
+void listen_close(struct listener *l)
+{
+    if (!l)
+        return;
+    while (l->clients)
+        drop(l, 0);
+    close(l->fd);
+    judge_free(&l->judge);
+    free(l->client);
+    free(l->poll);
+    free(l->dir);
+    free(l);
+}
+
+const char *listen_where(const struct listener *l)
+{
+    return l->where;
+}
+
+const struct verdict *listen_verdict(const struct listener *l)
+{
+    return l->told ? &l->judge.verdict : NULL;
+}
+
+bool listen_over(const struct listener *l)
+{
+    bool over = l->judge.ranks > 0;
+
+    for (int i = 0; i < l->judge.ranks; i++)
+        over = over && l->judge.rank[i].bye && l->judge.rank[i].gone;
+    return over;
+}
+
+bool listen_met(const struct listener *l)
+{
+    return l->judge.ranks > 0;
+}
+
+static void let_in(struct listener *l, double now)
+{
+    int fd, strangers = 0;
+
+    for (int i = 0; i < l->clients; i++)
+        strangers += l->client[i]->rank < 0;
+    while (strangers++ < STRANGERS &&
+           (fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        struct client *c = mem_calloc(1, sizeof(*c));
+        *c = (struct client){.fd = fd, .rank = -1, .since = now};
+        MEM_PUSH(l->client, l->clients) = c;
+    }
+}
+
+/* Every byte is looked at, so that the time says nothing about how many were right. */
+static bool same_token(const char *a, const char *b)
+{
+    unsigned differ = 0;
+
+    if (strlen(a) != WATCH_TOKEN - 1 || strlen(b) != WATCH_TOKEN - 1)
+        return false;
+    for (int i = 0; i < WATCH_TOKEN - 1; i++)
+        differ |= (unsigned char)(a[i] ^ b[i]);
+    return !differ;
+}
+
+static int take_hello(struct listener *l, struct client *c, const struct watch_hello *h, double now)
+{
+    const char *welcome = l->speaks ? "welcome\n" : "welcome led\n";
+
+    if (!same_token(h->token, l->self.token) || judge_hello(&l->judge, h, now) < 0)
+        return -1;
+    c->rank = h->rank;
+    l->met_at = l->met_at > 0 ? l->met_at : now;
+    send(c->fd, welcome, strlen(welcome), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return 0;
+}
+
+/* -1: this connection is over. */
+static int hear(struct listener *l, struct client *c, double now)
+{
+    char text[WATCH_LINE];
+    struct watch_line line;
+    int open = watch_stream_read(&c->in, c->fd), got;
+
+    while ((got = watch_stream_line(&c->in, text)) > 0) {
+        if (watch_line_parse(&line, text) < 0 || (line.kind == WATCH_HELLO) != (c->rank < 0))
+            return -1;
+        if (line.kind == WATCH_HELLO && take_hello(l, c, &line.hello, now) < 0)
+            return -1;
+        if (line.kind != WATCH_HELLO)
+            judge_line(&l->judge, c->rank, &line, now);
+    }
+    return got < 0 || open < 0 ? -1 : 0;
+}
+
+static void hear_all(struct listener *l, int polled, double now)
+{
+    for (int i = polled - 1; i >= 0; i--) { /* backwards: drop() puts the last one here */
+        struct client *c = l->client[i];
+        bool over = l->poll[i + 1].revents && hear(l, c, now) < 0;
+        /* Late only now: a hello may have lain there while it was we who were held up. */
+        if (!over && (c->rank >= 0 || now - c->since <= STRANGER_SEC))
+            continue;
+        if (c->rank >= 0)
+            judge_closed(&l->judge, c->rank, now);
+        drop(l, i);
+    }
+}
+
+/* The ranks come last: once they know they leave, and the launcher takes with it what was not yet
+ * said. */
+static void tell(struct listener *l, double now)
+{
+    struct err err = {0, ""};
+    char line[WATCH_LINE];
+    int n = snprintf(line, sizeof(line), "verdict %s\n", l->judge.verdict.text);
+
+    l->told = true;
+    if (l->dir && judge_save(&l->judge, l->dir, now, &err) < 0)
+        log_warn("%s", err.text);
+    if (l->speaks)
+        log_error("%s", l->judge.verdict.text);
+    for (int i = 0; i < l->clients; i++)
+        if (l->client[i]->rank >= 0)
+            send(l->client[i]->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void listen_stop(struct listener *l)
+{
+    for (int i = 0; i < l->clients; i++)
+        if (l->client[i]->rank >= 0)
+            send(l->client[i]->fd, "stop\n", 5, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Rank 0, once, before a hang becomes a verdict: it may find out more. */
+static void warn_of_hang(struct listener *l, double now)
+{
+    bool soon = judge_soon(&l->judge, now);
+
+    for (int i = 0; i < l->clients && soon && !l->warned; i++)
+        if (l->client[i]->rank == 0)
+            send(l->client[i]->fd, "soon\n", 5, MSG_NOSIGNAL | MSG_DONTWAIT);
+    l->warned = soon;
+}
+
+/* Those that cannot reach us are said once: a fault of theirs would have no name. */
+static void count_in(struct listener *l, double now)
+{
+    int here = 0;
+
+    if (l->counted || !l->judge.ranks || now - l->met_at < 2 * STRANGER_SEC)
+        return;
+    l->counted = true;
+    for (int i = 0; i < l->judge.ranks; i++)
+        here += l->judge.rank[i].known;
+    if (here < l->judge.ranks)
+        log_warn("only %d of %d ranks have reached the watch at %s:%s", here, l->judge.ranks,
+                 l->self.address, l->self.port);
+}
+
+int listen_turn(struct listener *l, int ms)
+{
+    int n = l->clients;
+
+    if (n + 1 > l->room) {
+        l->room = 2 * (n + 8);
+        l->poll = mem_realloc(l->poll, (size_t)l->room, sizeof(*l->poll));
+    }
+    l->poll[0] = (struct pollfd){.fd = l->fd, .events = POLLIN};
+    for (int i = 0; i < n; i++)
+        l->poll[i + 1] = (struct pollfd){.fd = l->client[i]->fd, .events = POLLIN};
+    bool any = poll(l->poll, (nfds_t)n + 1, ms) > 0;
+    double now = log_now(), held_up = now - l->last - 1e-3 * ms;
+    if (held_up > 0.25)
+        judge_excuse(&l->judge, held_up);
+    for (int i = 0; !any && i <= n; i++)
+        l->poll[i].revents = 0;
+    hear_all(l, n, now);
+    if (l->poll[0].revents)
+        let_in(l, now);
+    count_in(l, now);
+    if (!l->told)
+        warn_of_hang(l, now);
+    if (!l->told && judge_look(&l->judge, now))
+        tell(l, now);
+    if (n > CROWD) /* one look at many connections serves many lines */
+        poll(NULL, 0, 5);
+    l->last = now;
+    return judge_left(&l->judge);
+}
+
+void listen_drain(struct listener *l, double sec)
+{
+    double end = log_now() + sec;
+
+    while (listen_turn(l, 20) && log_now() < end)
+        ;
+}
+
+/* Is this process (still) a rank of ours?  Its number may have been given away. */
+static bool is_probe(int pid)
+{
+    char path[64], name[32] = "";
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    f = fopen(path, "re");
+    if (f && !fgets(name, sizeof(name), f))
+        name[0] = '\0';
+    if (f)
+        fclose(f);
+    return !strcmp(name, "railgauge-probe\n");
+}
+
+void listen_kill(const struct listener *l)
+{
+    char self[WATCH_HOST] = "";
+
+    host_self(self, sizeof(self));
+    for (int i = 0; i < l->judge.ranks; i++) {
+        const struct watched *r = &l->judge.rank[i];
+        if (r->known && r->pid > 1 && !strcmp(r->host, self) && is_probe(r->pid))
+            kill(r->pid, SIGKILL);
+    }
+}
+
+void listen_address(char *const *host, int hosts, char out[64])
+{
+    char self[WATCH_HOST] = "";
+    int other = 0;
+
+    host_self(self, sizeof(self));
+    while (other < hosts && (!strcmp(host[other], self) || !strcmp(host[other], "localhost")))
+        other++;
+    if (hosts && other == hosts)
+        snprintf(out, 64, "127.0.0.1");
+    else if ((!hosts || net_address(host[other], out) < 0) && net_address("", out) < 0)
+        snprintf(out, 64, "127.0.0.1");
+}

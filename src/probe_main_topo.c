@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The topology of a campaign: gathered or read, and what every rank knows of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kernels/gpu.h"
+#include "probe_main.h"
+#include "topo/gather.h"
+
+/* What the driver calls each rank's GPU, where the topology has no better name. */
+static int name_gpus(struct topo *t, struct world *w, struct err *err)
+{
+    enum { LEN = sizeof(t->endpoint->model) };
+    char mine[LEN] = "", *all = mem_calloc((size_t)w->size, LEN);
+
+    snprintf(mine, LEN, "%.*s", LEN - 1, gpu_facts()->name);
+    int rc = w->gather(w, mine, LEN, all, err);
+    for (int i = 0; rc == 0 && i < t->endpoints; i++)
+        if (!t->endpoint[i].model[0])
+            memcpy(t->endpoint[i].model, all + (size_t)i * LEN, LEN);
+    free(all);
+    return rc;
+}
+
+int probe_gather(struct topo *t, const struct probe_args *a, struct world *w, const char *root,
+                 struct err *err)
+{
+    const struct gpu_facts *gpu = gpu_facts();
+    int rc = topo_gather(t, MPI_COMM_WORLD, root, gpu ? gpu->busid : NULL, err);
+
+    if (rc == 0 && gpu)
+        rc = name_gpus(t, w, err);
+    if (rc == 0 && a->nccl.share_gpu)
+        topo_unseen(t, "fabric", "several ranks share one GPU: not a fabric measurement");
+    return rc;
+}
+
+/* The others need no more of the topology than which GPU each rank has. */
+static int share_gpus(struct topo *t, struct world *w, struct err *err)
+{
+    enum { BUSID = sizeof(t->endpoint->busid) };
+    size_t len = (size_t)w->size * BUSID;
+    char *text = NULL;
+
+    if (w->rank == 0) {
+        text = mem_calloc((size_t)w->size, BUSID);
+        for (int i = 0; i < w->size; i++)
+            if (t->endpoint[i].kind == ENDPOINT_GPU)
+                memcpy(text + i * BUSID, t->endpoint[i].busid, BUSID);
+    }
+    void *data = text;
+    if (w->share(w, &data, &len, err) < 0) {
+        free(text);
+        return -1;
+    }
+    int host = w->rank == 0 ? 0 : topo_add_host(t, "elsewhere");
+    for (int i = 0; w->rank != 0 && i < w->size; i++) {
+        const char *busid = (const char *)data + i * BUSID;
+        int id = topo_add_endpoint(t, host, *busid ? ENDPOINT_GPU : ENDPOINT_CPU);
+        memcpy(t->endpoint[id].busid, busid, BUSID);
+    }
+    free(data);
+    return 0;
+}
+
+int probe_topo(struct topo *t, const struct probe_args *a, struct world *w, struct err *err)
+{
+    int rc = 0;
+
+    if (!a->topology)
+        rc = probe_gather(t, a, w, "", err);
+    else if (w->rank == 0)
+        rc = topo_load(t, a->topology, err);
+    if (rc == 0 && w->rank == 0 && t->endpoints != w->size)
+        rc = err_config(err, "%s has %d endpoints, but %d ranks run: start one rank an endpoint",
+                        a->topology, t->endpoints, w->size);
+    return w->agree(w, rc, err) < 0 ? -1 : share_gpus(t, w, err);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/replay/replay_case.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "step/work.h"
+
+static void set(struct constants *c, const char *name, double value, const char *source)
+{
+    for (int i = 0; i < c->count; i++) {
+        struct constant *k = &c->constant[i];
+        if (strcmp(k->name, name))
+            continue;
+        free(k->source);
+        k->value = value;
+        k->error = 0;
+        k->source = mem_strdup(source);
+    }
+}
+
+/* A replay has no optimizer and no fixed time, and its rate of compute is what is asked for. */
+static void replace(struct constants *c)
+{
+    static const char *const none[] = {"exposed.dp", "optimizer.bytes_per_param", "fixed.seconds",
+                                       "error.unanchored"};
+
+    for (int i = 0; i < EXPOSE_COUNT; i++)
+        set(c, exposure_name[i], 1, "the main stream waits for it");
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+        set(c, none[i], 0, "a replay has none");
+    set(c, "overlap.dp", 1, "the side stream runs beside all compute");
+    set(c, "overlap.layer", 1, "the side stream runs beside the main one's messages");
+}
+
+static double seconds(const double *amount, const struct replay_case *c)
+{
+    double sum = 0;
+
+    for (int i = 0; i < WORK_PARTS; i++)
+        sum += amount[i] / c->prediction.rate.of[i];
+    return sum / c->shrink;
+}
+
+/* The stages but the last share what it leaves of the model. */
+static void split_compute(struct replay_case *c, const struct question *q)
+{
+    int stages = q->layout->size[AXIS_PP];
+    struct work w;
+
+    work_of(&w, q->model, q->layout, q->recipe);
+    c->last = (struct replay_compute){seconds(w.last.forward, c), seconds(w.last.backward, c)};
+    c->rest = c->last;
+    if (stages == 1)
+        return;
+    double forward = seconds(w.mean.forward, c), backward = seconds(w.mean.backward, c);
+    c->rest.forward = (stages * forward - c->last.forward) / (stages - 1);
+    c->rest.backward = (stages * backward - c->last.backward) / (stages - 1);
+}
+
+/* Of the time that messages between stages take, the share that the pipeline's order leaves to see.
+ */
+static double boundary_share(const struct replay_case *c, const struct question *q)
+{
+    const struct pipeline pipe = replay_pipeline(q->layout, q->recipe);
+    const struct prediction *p = &c->prediction;
+    double inside = 0, one = 0, v = pipe.chunks;
+
+    for (int i = 0; i < p->terms; i++) {
+        if (p->term[i].kind != TERM_MESSAGE)
+            continue;
+        if (p->term[i].phase == PHASE_LAYER)
+            inside += p->term[i].sec / p->microbatches;
+        if (p->term[i].phase == PHASE_BOUNDARY)
+            one = p->term[i].one;
+    }
+    if (!(one > 0))
+        return 0;
+    const struct replay_compute *slow = c->last.forward > c->rest.forward ? &c->last : &c->rest;
+    double work = slow->forward + slow->backward, stretch = (work + inside) / work / v;
+    double f = slow->forward * stretch, b = slow->backward * stretch;
+    double seen = pipeline_time(&pipe, f, b, one) - pipeline_time(&pipe, f, b, 0);
+    return fmax(0, seen) / (2 * v * one * (pipe.microbatches + (pipe.stages - 1) / v));
+}
+
+/* With the compute rate c->flops, or the question's own. */
+static int predict_once(struct replay_case *c, const struct question *q, struct err *err)
+{
+    static char source[] = "as --compute-share asks";
+    struct question asked = *q;
+    struct matrix rated = *q->matrix; /* borrows everything */
+
+    rated.compute.flops = c->flops;
+    rated.compute.source = source;
+    asked.matrix = c->flops > 0 ? &rated : q->matrix;
+    asked.constants = &c->constants;
+    asked.shrink = c->shrink;
+    prediction_free(&c->prediction);
+    return predict_step(&c->prediction, &asked, err);
+}
+
+static int predict(struct replay_case *c, const struct question *q, struct err *err)
+{
+    if (predict_once(c, q, err) < 0)
+        return -1;
+    split_compute(c, q);
+    if (q->layout->size[AXIS_PP] == 1)
+        return 0;
+    const char *name = q->recipe->stages > 1 ? "exposed.pp.interleaved" : "exposed.pp.1f1b";
+    set(&c->constants, name, boundary_share(c, q), "what the order of the pipeline's units leaves");
+    int rc = predict_once(c, q, err);
+    set(&c->constants, name, 1, ""); /* the next prediction begins anew */
+    return rc;
+}
+
+/* Compute's share of a step without its bubble. */
+static double compute_share(const struct prediction *p)
+{
+    double sec = p->sec;
+
+    for (int i = 0; i < p->terms; i++)
+        sec -= p->term[i].kind == TERM_BUBBLE ? p->term[i].sec : 0;
+    return p->compute / sec;
+}
+
+/* It falls as the rate grows. */
+static int predict_share(struct replay_case *c, const struct question *q, double share,
+                         struct err *err)
+{
+    double least = 1e3, most = 1e24;
+
+    if (!(share > 0))
+        return predict(c, q, err);
+    for (int i = 0; i < 60; i++) {
+        c->flops = sqrt(least * most);
+        if (predict(c, q, err) < 0)
+            return -1;
+        if (compute_share(&c->prediction) > share)
+            least = c->flops;
+        else
+            most = c->flops;
+    }
+    double got = compute_share(&c->prediction);
+    if (fabs(got - share) > 0.01)
+        return err_usage(err, "compute cannot take %.0f %% of the step: it takes %.0f %% at most",
+                         100 * share, 100 * got);
+    return 0;
+}
+
+/* The step falls as the shrink grows, down to the latencies. */
+static int choose_shrink(struct replay_case *c, const struct question *q,
+                         const struct replay_size *size, struct err *err)
+{
+    double least = 1, most = 1e9;
+
+    for (int i = 0; i < 40; i++) {
+        c->shrink = i == 0 ? least : sqrt(least * most);
+        if (predict_share(c, q, size->share, err) < 0)
+            return -1;
+        if (i == 0 && c->prediction.sec <= size->seconds)
+            return 0;
+        if (c->prediction.sec > size->seconds)
+            least = c->shrink;
+        else
+            most = c->shrink;
+    }
+    return 0;
+}
+
+int replay_case_make(struct replay_case *c, const struct question *q,
+                     const struct replay_size *size, struct err *err)
+{
+    memset(c, 0, sizeof(*c));
+    if (replay_check(q->recipe, err) < 0 || constants_load(&c->constants, NULL, err) < 0)
+        return -1;
+    replace(&c->constants);
+    c->shrink = size->shrink;
+    int rc =
+        size->shrink > 0 ? predict_share(c, q, size->share, err) : choose_shrink(c, q, size, err);
+    if (rc < 0)
+        return -1;
+    traffic_of(&c->traffic, q->model, q->layout, q->recipe);
+    for (int i = 0; i < c->traffic.messages; i++)
+        c->traffic.message[i].bytes /= c->shrink;
+    return 0;
+}
+
+void replay_case_free(struct replay_case *c)
+{
+    prediction_free(&c->prediction);
+    constants_free(&c->constants);
+}

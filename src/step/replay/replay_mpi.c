@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/replay/replay_mpi.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "probe/mpi/mpi_clock.h"
+#include "probe/mpi/world_mpi.h"
+#include "step/replay/replay_player.h"
+
+/* Each rank's median over the steps, sorted; the caller frees. */
+static double *of_ranks(const struct replay_record *r, int ranks, int steps, size_t at)
+{
+    double *of = mem_calloc((size_t)ranks, sizeof(*of)), *v = mem_calloc((size_t)steps, sizeof(*v));
+
+    for (int i = 0; i < ranks; i++) {
+        for (int s = 0; s < steps; s++)
+            v[s] = *(const double *)(const void *)((const char *)&r[s * ranks + i] + at);
+        of[i] = stats_median(v, steps);
+    }
+    stats_sort(of, ranks);
+    free(v);
+    return of;
+}
+
+static double quantile(const struct replay_record *r, int ranks, int steps, size_t at, double q)
+{
+    double *of = of_ranks(r, ranks, steps, at), out = stats_quantile(of, ranks, q);
+
+    free(of);
+    return out;
+}
+
+/* Where a pipeline drains, a stage that is done waits for the others: that is bubble too. */
+static void add_drain(struct replay_record *r, int ranks, double step, const struct traffic *t)
+{
+    for (int k = 0; k < t->messages; k++)
+        for (int i = 0; i < ranks && t->message[k].phase == PHASE_BOUNDARY; i++)
+            r[i].message[k] += step - r[i].elapsed;
+}
+
+/* r: [step][rank], rank 0 only. */
+static void conclude(struct replay_result *out, struct replay_record *r, int steps,
+                     const struct replay_step *of)
+{
+    int ranks = of->layout->ranks;
+
+    out->step = mem_calloc((size_t)steps, sizeof(*out->step));
+    out->steps = steps;
+    for (int s = 0; s < steps; s++) {
+        for (int i = 0; i < ranks; i++)
+            if (r[s * ranks + i].elapsed > out->step[s])
+                out->step[s] = r[s * ranks + i].elapsed;
+        add_drain(r + s * ranks, ranks, out->step[s], of->traffic);
+    }
+    double *sorted = mem_calloc((size_t)steps, sizeof(*sorted));
+    memcpy(sorted, out->step, (size_t)steps * sizeof(*sorted));
+    out->sec = stats_median(sorted, steps);
+    free(sorted);
+    out->compute = quantile(r, ranks, steps, offsetof(struct replay_record, compute), 1);
+    for (size_t k = 0; k < TRAFFIC_MAX; k++) {
+        size_t at = sizeof(double) * k;
+        out->message[k] =
+            quantile(r, ranks, steps, offsetof(struct replay_record, message) + at, 0.5);
+        out->run[k] = quantile(r, ranks, steps, offsetof(struct replay_record, run) + at, 0.5);
+    }
+}
+
+/* Ranks that share this one's kernel, and so its cores. */
+static int choose_burn(struct player *p, struct err *err)
+{
+    struct world *w = p->world;
+    uint64_t mine = mpi_clock_id(), *all = mem_calloc((size_t)w->size, sizeof(*all));
+    int most = 0, rc = w->gather(w, &mine, sizeof(mine), all, err);
+
+    for (int i = 0; rc == 0 && w->rank == 0 && i < w->size; i++) {
+        int same = 0;
+        for (int k = 0; k < w->size; k++)
+            same += all[k] == all[i];
+        most = same > most ? same : most;
+    }
+    void *shared = &most;
+    size_t len = sizeof(most);
+    free(all);
+    if (rc < 0 || w->share(w, &shared, &len, err) < 0)
+        return -1;
+    most = *(int *)shared;
+    if (w->rank != 0)
+        free(shared);
+    p->burn = p->run->burn;
+    if (p->burn == BURN_AUTO)
+        p->burn = most <= sysconf(_SC_NPROCESSORS_ONLN) ? BURN_SPIN : BURN_SLEEP;
+    return 0;
+}
+
+static int one_step(struct player *p, struct replay_record *all, struct err *err)
+{
+    struct world *w = p->world;
+    struct replay_record mine = {0};
+    struct replay_record *by_world = mem_calloc((size_t)w->size, sizeof(*by_world));
+    int code = p->rank >= 0 ? player_play(p, &mine) : MPI_SUCCESS;
+    int rc = w->agree(w, world_mpi_error(code, "replaying a step", err), err);
+
+    if (rc == 0)
+        rc = w->gather(w, &mine, sizeof(mine), by_world, err);
+    for (int i = 0; rc == 0 && all && i < p->run->step->layout->ranks; i++)
+        all[i] = by_world[replay_world_rank(p->run, i)];
+    free(by_world);
+    return rc;
+}
+
+int replay_mpi_run(struct replay_result *out, const struct replay_run *run, struct world *w,
+                   struct err *err)
+{
+    int ranks = run->step->layout->ranks;
+    struct player p = {.run = run, .world = w, .rank = -1, .all = MPI_COMM_NULL};
+    struct replay_record *all = NULL;
+
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < ranks; i++)
+        if (replay_world_rank(run, i) == w->rank)
+            p.rank = i;
+    if (w->rank == 0)
+        all = mem_calloc((size_t)ranks * (size_t)(run->warmup + run->steps), sizeof(*all));
+    int rc = choose_burn(&p, err);
+    if (rc == 0)
+        rc = w->agree(w, p.rank >= 0 ? player_open(&p, err) : 0, err);
+    for (int s = 0; rc == 0 && s < run->warmup + run->steps; s++)
+        rc = one_step(&p, all ? all + s * ranks : NULL, err);
+    if (rc == 0 && all)
+        conclude(out, all + run->warmup * ranks, run->steps, run->step);
+    out->burn = p.burn;
+    player_close(&p);
+    free(all);
+    return rc;
+}
+
+void replay_result_free(struct replay_result *r)
+{
+    free(r->step);
+    memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch.c - a table's rows as questions; batch_ask.c answers them. */
+#include "step/score/batch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "step/score/batch_words.h"
+
+const char *const batch_status_name[BATCH_STATUS_COUNT] = {"predicted", "miss", "claim"};
+
+static const char *const columns[] = {
+    "id",    "model",         "params",      "hardware",  "gpus", "gpus_per_node",
+    "dtype", "nvlink_domain", "seq_len",     "tp",        "pp",   "internode_fabric",
+    "cp",    "global_batch",  "micro_batch", "recompute", "ep",   "zero_stage/fsdp",
+    "dp",    "metric",        "value",       "unit",      "vp",   "source",
+    "ga",    "layout_known",  "split",       "notes",
+};
+static const char *const required[] = {"model", "hardware", "gpus", "value"};
+
+/* Whole numbers of a row; 0: the cell is empty. */
+struct counts {
+    int gpus, seq, batch, micro, tp, pp, cp, ep, dp, vp, ga;
+};
+
+static int count_cell(int *out, const struct tsv *t, int at, const char *column, struct err *err)
+{
+    const char *text = batch_cell(t, at, column);
+    struct err why;
+
+    *out = 0;
+    if (*text && units_int(out, text, 1, 1 << 28, &why) < 0)
+        return err_set(err, "%s: %s", column, why.text);
+    return 0;
+}
+
+static int take_counts(struct counts *c, const struct tsv *t, int at, struct err *err)
+{
+    const struct {
+        int *out;
+        const char *column;
+    } cells[] = {{&c->gpus, "gpus"},
+                 {&c->seq, "seq_len"},
+                 {&c->batch, "global_batch"},
+                 {&c->micro, "micro_batch"},
+                 {&c->tp, "tp"},
+                 {&c->pp, "pp"},
+                 {&c->cp, "cp"},
+                 {&c->ep, "ep"},
+                 {&c->dp, "dp"},
+                 {&c->vp, "vp"},
+                 {&c->ga, "ga"}};
+
+    for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+        if (count_cell(cells[i].out, t, at, cells[i].column, err) < 0)
+            return -1;
+    if (!c->gpus)
+        return err_set(err, "gpus is not stated");
+    return 0;
+}
+
+/* What follows from the others: axes not stated are 1, dp is what the GPUs leave, and of batch,
+ * micro batch and accumulation each follows from the other two. */
+static int complete(struct counts *c, struct batch_row *r, struct err *err)
+{
+    int *const axes[] = {&c->tp, &c->pp, &c->cp, &c->ep, &c->vp};
+
+    for (size_t i = 0; i < sizeof(axes) / sizeof(*axes); i++)
+        *axes[i] = *axes[i] ? *axes[i] : 1;
+    long inner = (long)c->tp * c->pp * c->cp;
+    if (c->gpus % inner)
+        return err_set(err, "tp=%d pp=%d cp=%d do not divide %d GPUs", c->tp, c->pp, c->cp,
+                       c->gpus);
+    int dp = (int)(c->gpus / inner);
+    if (c->dp && c->dp != dp)
+        batch_remark(r, "dp is printed as %d, and %d GPUs leave %d", c->dp, c->gpus, dp);
+    c->dp = dp;
+    if (!c->batch && c->ga && c->micro)
+        c->batch = dp * c->ga * c->micro;
+    if (!c->batch || !c->seq)
+        return err_set(err, "%s not stated: only ratios between such rows can be compared",
+                       c->batch || c->seq ? (c->seq ? "global_batch is" : "seq_len is")
+                                          : "global_batch and seq_len are");
+    if (!c->micro && c->ga && c->batch % (dp * c->ga) == 0)
+        c->micro = c->batch / (dp * c->ga);
+    if (!c->micro) {
+        c->micro = 1;
+        batch_remark(r, "micro_batch is not stated: 1 is assumed");
+    }
+    return 0;
+}
+
+/* "FSDP-64" shards over 64 ranks; more data-parallel ranks than that are replicas of it. */
+static int shard_of(struct batch_row *r, const struct counts *c, const char *words, int *shard,
+                    struct err *err)
+{
+    const char *dash = strstr(words, "FSDP-");
+    const char *hsdp = strstr(words, "HSDP");
+    const char *number = dash ? dash + 5 : hsdp ? hsdp + 4 + strspn(hsdp + 4, "- ") : "";
+    int n = (int)strtol(number, NULL, 10), ranks = c->dp * c->cp;
+
+    *shard = c->dp;
+    if (n > 0 && n < ranks && ranks % n == 0 && n % c->cp == 0) {
+        *shard = n / c->cp;
+        r->recipe.strategy = STRATEGY_HSDP;
+    } else if (hsdp) {
+        return err_set(err, "hsdp over %d ranks, and \"%s\" does not say how many share", ranks,
+                       words);
+    }
+    return 0;
+}
+
+static int take_layout(struct batch_row *r, const struct counts *c, const char *words,
+                       struct err *err)
+{
+    int shard;
+
+    if (shard_of(r, c, words, &shard, err) < 0)
+        return -1;
+    bool ddp = r->recipe.strategy == STRATEGY_DDP;
+    snprintf(r->layout, sizeof(r->layout),
+             "pp=%d,dp_replicate=%d,dp_shard=%d,cp=%d,tp=%d,ep=%d,etp=%d", c->pp,
+             ddp ? c->dp : c->dp / shard, ddp ? 1 : shard, c->cp, c->tp, c->ep,
+             r->etp > 0 ? r->etp : 1);
+    r->recipe.seq = c->seq;
+    r->recipe.global_batch = c->batch;
+    r->recipe.micro_batch = c->micro;
+    r->recipe.stages = c->pp > 1 ? c->vp : 1;
+    return 0;
+}
+
+static void name_family(struct batch_row *r)
+{
+    const char *lora = r->recipe.lora ? ", lora" : "";
+
+    r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
+}
+
+void batch_name_job(struct batch_row *r, const struct layout *l)
+{
+    const struct recipe *q = &r->recipe;
+    const char *plain = recipe_overlaps_tp(q) || l->size[AXIS_TP] == 1 ? "" : ", tp plain";
+
+    r->job = mem_printf(
+        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s%s", r->model,
+        r->preset, r->dtype, r->layout, q->seq, q->global_batch, q->micro_batch, q->stages,
+        strategy_name[q->strategy], recompute_name[q->recompute], stack_name[q->stack], plain,
+        q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
+    r->same = mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
+                         r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
+                         l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
+                         strategy_name[q->strategy], recompute_name[q->recompute], plain);
+}
+
+/* -1: not a question, err says why. */
+static int take_question(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    struct counts c;
+
+    recipe_defaults(&r->recipe);
+    r->mesh = ORDER_MEGATRON;
+    if (take_counts(&c, t, at, err) < 0)
+        return -1;
+    r->gpus = c.gpus;
+    r->chunks_said = c.vp > 0;
+    if (complete(&c, r, err) < 0 ||
+        batch_machine(r, batch_cell(t, at, "internode_fabric"), err) < 0 ||
+        batch_words(r, t, at, err) < 0 ||
+        take_layout(r, &c, batch_cell(t, at, "zero_stage/fsdp"), err) < 0)
+        return -1;
+    name_family(r);
+    return 0;
+}
+
+static int take_value(struct batch_row *r, const struct metric *m, const char *text,
+                      struct err *err)
+{
+    struct err why;
+
+    if (units_double(&r->printed, text, 1e-9, 1e12, &why) < 0)
+        return err_set(err, "value: %s", why.text);
+    r->printed *= m->scale;
+    return 0;
+}
+
+static void take_row(struct batch_row *r, const struct tsv *t, int at)
+{
+    struct err err = {0, ""};
+
+    r->line = t->row[at].line;
+    snprintf(r->own_id, sizeof(r->own_id), "line %d", r->line);
+    r->id = *batch_cell(t, at, "id") ? batch_cell(t, at, "id") : r->own_id;
+    r->model = batch_cell(t, at, "model");
+    r->hardware = batch_cell(t, at, "hardware");
+    r->dtype = batch_cell(t, at, "dtype");
+    r->split = batch_cell(t, at, "split");
+    r->source = batch_cell(t, at, "source");
+    batch_release(r->release, r->source);
+    const struct metric *m =
+        batch_metric(batch_cell(t, at, "metric"), batch_cell(t, at, "unit"), &err);
+    if (m && m->kind == METRIC_CLAIM) {
+        r->status = BATCH_CLAIM;
+        batch_remark(r, "%s: %s", m->name, m->why);
+    } else if (!m || take_value(r, m, batch_cell(t, at, "value"), &err) < 0 ||
+               take_question(r, t, at, &err) < 0) {
+        r->status = BATCH_MISS;
+        batch_remark(r, "%s", err.text);
+    } else {
+        r->metric = m->kind;
+    }
+}
+
+static int check_columns(struct batch *b, struct err *err)
+{
+    const struct tsv *t = &b->table;
+
+    for (size_t i = 0; i < sizeof(required) / sizeof(*required); i++)
+        if (tsv_column(t, required[i], err) < 0)
+            return -1;
+    for (int i = 0; i < t->columns; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
+            known |= !strcmp(columns[k], t->name[i]);
+        if (!known)
+            MEM_PUSH(b->note, b->notes) =
+                mem_printf("%s: column \"%s\" is not known and was ignored", t->path, t->name[i]);
+    }
+    return 0;
+}
+
+/* Ids name rows in messages and as anchors. */
+static int check_ids(const struct batch *b, struct err *err)
+{
+    for (int i = 0; i < b->rows; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(b->row[i].id, b->row[k].id))
+                return err_data(err, "%s:%d: a second row with the id \"%s\"", b->table.path,
+                                b->row[i].line, b->row[i].id);
+    return 0;
+}
+
+int batch_load(struct batch *b, const char *path, struct err *err)
+{
+    memset(b, 0, sizeof(*b));
+    if (tsv_load(&b->table, path, err) < 0 || check_columns(b, err) < 0)
+        return -1;
+    if (!b->table.rows)
+        return err_data(err, "%s: no rows", b->table.path);
+    b->rows = b->table.rows;
+    b->row = mem_calloc((size_t)b->rows + 1, sizeof(*b->row));
+    for (int i = 0; i < b->rows; i++) {
+        struct batch_row *r = &b->row[i];
+        r->anchor = r->same_anchor = r->other_dtype = -1;
+        r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
+        r->stretch = r->anchored = r->same_anchored = NAN;
+        take_row(r, &b->table, i);
+    }
+    return check_ids(b, err);
+}
+
+int batch_find(const struct batch *b, const char *id)
+{
+    for (int i = 0; i < b->rows; i++)
+        if (!strcmp(b->row[i].id, id))
+            return i;
+    return -1;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_ask.c - answers the rows of a table: everything that rows share is loaded once. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "step/pricer.h"
+#include "step/release.h"
+#include "step/score/batch_words.h"
+#include "step/timing.h"
+
+/* A model, or why it could not be loaded. */
+struct known_model {
+    const char *name;
+    struct model model;
+    struct err err;
+};
+
+/* A preset with so many racks, or why not. */
+struct known_matrix {
+    const char *preset;
+    int racks;
+    struct fabric fabric;
+    struct matrix matrix;
+    struct err err;
+};
+
+struct batch_world {
+    struct known_model **model;
+    struct known_matrix **matrix;
+    int models, matrices;
+    struct memory_constants memory;
+};
+
+struct batch_asked {
+    const struct model *model;
+    const struct fabric *fabric;
+    const struct matrix *matrix;
+    struct layout layout;
+    int *order; /* NULL: rank i is endpoint i */
+    struct work work;
+    struct traffic traffic;
+    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
+};
+
+static const struct known_model *model_of(struct batch_world *w, const char *name)
+{
+    for (int i = 0; i < w->models; i++)
+        if (!strcmp(w->model[i]->name, name))
+            return w->model[i];
+    struct known_model *m = mem_calloc(1, sizeof(*m));
+    m->name = name;
+    if (model_load(&m->model, name, &m->err) < 0)
+        m->err.code = m->err.code ? m->err.code : EXIT_UNJUDGED;
+    MEM_PUSH(w->model, w->models) = m;
+    return m;
+}
+
+static int racks_for(const struct fabric *f, const struct batch_row *r)
+{
+    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
+
+    per = r->per_rack > 0 && r->per_rack < per ? r->per_rack : per;
+    return (r->gpus + per - 1) / per;
+}
+
+static const struct known_matrix *matrix_of(struct batch_world *w, const struct batch_row *r)
+{
+    struct known_matrix *k = mem_calloc(1, sizeof(*k));
+
+    matrix_init(&k->matrix);
+    k->preset = r->preset;
+    if (fabric_load(&k->fabric, r->preset, &k->err) == 0)
+        k->racks = racks_for(&k->fabric, r);
+    for (int i = 0; i < w->matrices; i++) {
+        if (strcmp(w->matrix[i]->preset, r->preset) != 0 || w->matrix[i]->racks != k->racks)
+            continue;
+        fabric_free(&k->fabric);
+        free(k);
+        return w->matrix[i];
+    }
+    if (k->racks)
+        matrix_from_fabric(&k->matrix, &k->fabric, k->racks, &k->err);
+    MEM_PUSH(w->matrix, w->matrices) = k;
+    return k;
+}
+
+/* per_rack GPUs of each rack in turn. */
+static int *order_of(const struct batch_row *r, const struct fabric *f)
+{
+    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
+
+    if (!r->per_rack || r->per_rack >= per)
+        return NULL;
+    int *order = mem_calloc((size_t)r->gpus, sizeof(*order));
+    for (int i = 0; i < r->gpus; i++)
+        order[i] = i / r->per_rack * per + i % r->per_rack;
+    return order;
+}
+
+static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
+{
+    struct pricer *p;
+    char axes[AXES_TEXT];
+
+    work_of(&a->work, a->model, &a->layout, r);
+    traffic_of(&a->traffic, a->model, &a->layout, r);
+    if (pricer_open(&p, a->matrix, a->order, a->layout.ranks, err) < 0)
+        return -1;
+    int rc = 0;
+    for (int i = 0; i < a->traffic.messages && rc == 0; i++) {
+        const struct message *m = &a->traffic.message[i];
+        struct cost cost;
+        int group;
+        pricer_message_cost(p, m, &cost, &group);
+        a->one[i] = cost.sec;
+        if (!isfinite(cost.sec))
+            rc = err_set(err, "%s over %s: %s", m->label, axes_text(axes, m->axes), cost.source);
+    }
+    pricer_close(p);
+    return rc;
+}
+
+/* Does it divide?  Chunks per stage are often printed of another layout of the same table: without
+ * them the row is asked rather than lost. */
+static int check(struct batch_row *r, const struct batch_asked *a, struct err *err)
+{
+    struct recipe was = r->recipe;
+    struct err why;
+
+    if (layout_check(&a->layout, a->model, &r->recipe, &why) == 0)
+        return 0;
+    r->recipe = was;
+    r->recipe.stages = 1;
+    r->recipe.schedule = SCHEDULE_1F1B;
+    if (was.stages < 2 || layout_check(&a->layout, a->model, &r->recipe, NULL) < 0)
+        return err_code(err, why.code, "%s", why.text);
+    batch_remark(r, "vp=%d is left out: %s", was.stages, why.text);
+    return 0;
+}
+
+static double capacity_of(const struct batch_row *r, const struct batch_asked *a)
+{
+    return r->gpu_bytes > 0 ? r->gpu_bytes : a->fabric->gpu.memory_bytes.value;
+}
+
+void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c)
+{
+    const struct batch_asked *a = r->asked;
+    struct recipe with = r->recipe;
+
+    with.recompute = r->fits_with < RECOMPUTE_COUNT ? r->fits_with : r->recipe.recompute;
+    memory_of(mem, a->model, &a->layout, &with, capacity_of(r, a), c);
+}
+
+static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
+{
+    const struct known_model *model = model_of(w, r->model);
+    const struct known_matrix *matrix = matrix_of(w, r);
+    struct batch_asked *a = mem_calloc(1, sizeof(*a));
+
+    r->asked = a;
+    *err = model->err.code ? model->err : matrix->err;
+    if (err->code)
+        return -1;
+    a->model = &model->model;
+    a->fabric = &matrix->fabric;
+    a->matrix = &matrix->matrix;
+    struct params p;
+    model_params(a->model, &p);
+    r->dense = !(p.expert > 0);
+    if (layout_parse(&a->layout, r->layout, (enum strategy)r->recipe.strategy,
+                     (enum mesh_order)r->mesh, r->gpus, err) < 0)
+        return -1;
+    batch_chunks(r, a->model, &a->layout);
+    if (check(r, a, err) < 0)
+        return -1;
+    batch_fit(r, a->model, &a->layout, capacity_of(r, a), &w->memory);
+    batch_settle_dtype(r, &a->fabric->gpu);
+    layout_text(r->layout, sizeof(r->layout), &a->layout);
+    a->order = order_of(r, a->fabric);
+    if (price(a, &r->recipe, err) < 0)
+        return -1;
+    batch_name_job(r, &a->layout);
+    r->tokens = (double)r->recipe.global_batch * r->recipe.seq;
+    r->measured = batch_measured(r);
+    return 0;
+}
+
+static void miss(struct batch_row *r, const struct err *err)
+{
+    r->status = BATCH_MISS;
+    batch_remark(r, "%s", err->text);
+}
+
+void batch_ask_row(struct batch *b, int i, const struct constants *c)
+{
+    struct err err = {0, ""};
+
+    b->world = b->world ? b->world : mem_calloc(1, sizeof(*b->world));
+    memory_constants_of(&b->world->memory, c);
+    if (b->row[i].status == BATCH_PREDICTED && ask(&b->row[i], b->world, &err) < 0)
+        miss(&b->row[i], &err);
+}
+
+void batch_ask(struct batch *b, const struct constants *c)
+{
+    for (int i = 0; i < b->rows; i++)
+        batch_ask_row(b, i, c);
+}
+
+double batch_measured(const struct batch_row *r)
+{
+    struct flops f;
+
+    switch (r->metric) {
+    case METRIC_SECONDS:
+        return r->printed;
+    case METRIC_TOKENS:
+        return r->tokens / (r->printed * r->gpus);
+    case METRIC_FLOPS:
+        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r->source), &f);
+        return flops_total(&f) * r->tokens / (r->printed * r->gpus);
+    default:
+        return NAN;
+    }
+}
+
+struct question batch_question(const struct batch_row *r, const struct constants *c)
+{
+    const struct batch_asked *a = r->asked;
+
+    return (struct question){.matrix = a->matrix,
+                             .fabric = a->fabric,
+                             .model = a->model,
+                             .layout = &a->layout,
+                             .recipe = &r->recipe,
+                             .order = a->order,
+                             .constants = c,
+                             .release = r->release};
+}
+
+double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
+                     struct err *err)
+{
+    const struct batch_asked *a = r->asked;
+    struct question q = batch_question(r, c);
+    struct coefficients k;
+    struct rate rate;
+    struct timing t;
+
+    if (rate_of(&rate, &q, err) < 0)
+        return NAN;
+    coefficients_of(&k, &rate, c,
+                    (stretch > 0 ? stretch : 1) * release_stretch(&rate, c, r->release, a->model));
+    timing_of(&t, &a->traffic, a->one, &a->work, &k, &a->layout, &r->recipe);
+    return t.sec;
+}
+
+/* That the interval reaches what the other dtype would take. */
+static double doubt_of(const struct batch_row *r, const struct constants *c)
+{
+    const double z90 = 1.645;
+    struct batch_row other = *r;
+    struct batch_asked asked = *r->asked;
+
+    if (r->other_dtype < 0)
+        return 0;
+    other.asked = &asked;
+    other.recipe.dtype = r->other_dtype;
+    work_of(&asked.work, asked.model, &asked.layout, &other.recipe);
+    double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
+    return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
+}
+
+void batch_predict(struct batch *b, const struct constants *c)
+{
+    for (int i = 0; i < b->rows; i++) {
+        struct batch_row *r = &b->row[i];
+        struct err err = {0, ""};
+        struct prediction p;
+        if (r->status != BATCH_PREDICTED)
+            continue;
+        struct question q = batch_question(r, c);
+        q.doubt = doubt_of(r, c);
+        if (predict_step(&p, &q, &err) < 0) {
+            miss(r, &err);
+        } else {
+            r->predicted = p.sec;
+            r->lo = p.lo;
+            r->hi = p.hi;
+        }
+        prediction_free(&p);
+    }
+}
+
+static void world_free(struct batch_world *w)
+{
+    for (int i = 0; w && i < w->models; i++) {
+        model_free(&w->model[i]->model);
+        free(w->model[i]);
+    }
+    for (int i = 0; w && i < w->matrices; i++) {
+        matrix_free(&w->matrix[i]->matrix);
+        fabric_free(&w->matrix[i]->fabric);
+        free(w->matrix[i]);
+    }
+    if (w) {
+        free(w->model);
+        free(w->matrix);
+    }
+    free(w);
+}
+
+void batch_free(struct batch *b)
+{
+    for (int i = 0; i < b->rows; i++) {
+        if (b->row[i].asked)
+            free(b->row[i].asked->order);
+        free(b->row[i].asked);
+        free(b->row[i].family);
+        free(b->row[i].job);
+        free(b->row[i].same);
+    }
+    for (int i = 0; i < b->notes; i++)
+        free(b->note[i]);
+    free(b->note);
+    free(b->row);
+    tsv_free(&b->table);
+    world_free(b->world);
+    memset(b, 0, sizeof(*b));
+}

@@ -1,0 +1,57 @@
+/* case_value.h - a predicted job as named quantities, what "job.step_s" in a case file means, and
+ * what the files of case share. */
+#ifndef RG_CASE_VALUE_H
+#define RG_CASE_VALUE_H
+
+#include "step/expression.h"
+#include "step/memory.h"
+#include "step/score/case.h"
+
+struct case_value {
+    double sec, exposed;  /* of a step; of its messages that are seen */
+    double rest_error;    /* share of sec - exposed, one standard deviation */
+    double message_error; /* share of exposed */
+    double own_error;     /* share of sec that no other job shares: constant "error.anchored" */
+    double tokens, flops; /* of a step */
+    double peak;          /* FLOP/s of a GPU, 0: unknown */
+    double layer_bytes, model_bytes; /* weights on the wire: of the largest layer, of all */
+    double eval;                     /* s of a step */
+    double params, trained;          /* of the model; with LoRA the adapters alone are trained */
+    struct memory memory;            /* of a GPU */
+    int gpus;
+    char rate[400], fabric[64]; /* jobs with equal ones err together */
+};
+
+/* Predict one job; the copy of its options is changed by job_open(). */
+int case_value_of(struct case_value *v, const struct case_job *job, struct err *err);
+
+/* All jobs of a file at one combination of unknowns, and factors that one evaluation moves. */
+struct case_values {
+    const struct casefile *file;
+    struct case_value *value;            /* by job */
+    bool *mentioned;                     /* by job: find() marks what it was asked for; or NULL */
+    const char *slow_rate, *slow_fabric; /* whose errors are moved by one deviation; or NULL */
+    int slow_job;                        /* whose own error is moved: its index + 1; 0: none */
+    double *rest_scale; /* by job: what is not messages takes this much longer; or NULL */
+    int scaled;         /* job whose messages take `scale` times as long; -1 */
+    double scale;
+};
+/* The names of expressions: JOB.QUANTITY over struct case_values. */
+int case_value_find(void *ctx, const char *of, const char *what, double *out, struct err *err);
+
+/* In the unit; fits: share of the capacity. */
+int case_value_in(double *out, const char *expression, const struct case_unit *u,
+                  struct case_values *s, struct err *err);
+
+/* c->root into the rest of c. */
+int case_read(struct casefile *c, const struct job_opts *base, struct err *err);
+/* job[]: a copy of the file's jobs with that combination. */
+int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err);
+/* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  1: nothing
+ * in the range gives the published figure; err says so. */
+int case_solve_for(struct casefile *c, struct case_job *job, struct case_solve *s,
+                   struct case_values *v, struct err *err);
+/* Fill k->reason in; s: the first combination. */
+int case_reason(struct case_claim *k, struct case_values *s, int combinations, struct err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* search.h - the best layouts of a model on N GPUs: every candidate of a space
+ * priced, those that do not fit dropped, the best ones asked again exactly and
+ * compared term by term. */
+#ifndef RG_SEARCH_H
+#define RG_SEARCH_H
+
+#include <jansson.h>
+
+#include "step/search/search_survey.h"
+
+/* A summand of a step: what struct term says, without its words. */
+struct finalist_term {
+    enum term_kind kind;
+    const char *label; /* static */
+    unsigned axes;     /* messages only */
+    double sec, hidden;
+};
+
+/* More than the parts of compute, TRAFFIC_MAX messages and the rest of a step.
+ */
+enum { FINALIST_TERMS = TRAFFIC_MAX + 24 };
+
+/* A candidate asked again with predict_step(). */
+struct finalist {
+    struct candidate candidate;
+    double sec, lo, hi, tokens_per_gpu, mfu; /* as in struct prediction */
+    bool front;                              /* no other is both faster and smaller */
+    char layout[96];                         /* layout_text() */
+    char family[48];                         /* "tp pp zero1": axes above 1, strategy */
+    struct finalist_term term[FINALIST_TERMS];
+    int terms;
+};
+
+enum { SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
+
+struct search {
+    struct finalist *best; /* ascending in time */
+    int bests;
+    struct finalist *front; /* none is both faster and smaller: ascending in time,
+                               descending in bytes */
+    int fronts;
+    struct finalist *rival; /* the best of the other families, ascending in time */
+    int rivals;
+    char (*why)[SEARCH_REASON]; /* sentences: against the next one, then against
+                                   each rival */
+    int whys;
+    struct space_count count;
+    long priced;           /* candidates with a time */
+    long unfit;            /* do not fit in memory */
+    long dead, unknown;    /* need a dead part; a message's cost is unknown */
+    double capacity;       /* bytes of a GPU; 0: unknown, and nothing was dropped for it */
+    double peak;           /* FLOP/s of the data sheet */
+    double sec;            /* that the walk took */
+    int batch, seq, ranks; /* the same for all */
+};
+
+/* The `top` best (1 .. SEARCH_TOP_MAX) of the space.  q without layout and
+ * recipe.  The answer does not depend on `threads`; 0: as many as this machine
+ * runs at a time, up to SEARCH_THREADS.  No candidate that can run:
+ * EXIT_UNJUDGED or EXIT_USAGE with the reason.  search_free() also after an
+ * error. */
+int search_run(struct search *s, const struct question *q, const struct space *space, int top,
+               int threads, struct err *err);
+void search_free(struct search *s);
+
+/* search.json; new reference. */
+json_t *search_json(const struct search *s, const char *model, const char *command);
+
+/* --- inside --- */
+
+/* "0.21 s less tensor-parallel messages (tp=8 inside a domain, not tp=16 over 2
+ * domains), but 0.05 s more bubble (...)": what makes a differ from b. */
+char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct candidate *a,
+                     const struct candidate *b);
+
+#endif

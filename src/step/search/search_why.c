@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* search_why.c - why one layout is faster than another: their steps term by term, each difference
+ * with what the layouts do there. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "step/search/search.h"
+
+enum why_part {
+    WHY_COMPUTE,
+    WHY_TP,
+    WHY_CP,
+    WHY_EP,
+    WHY_PP,
+    WHY_WEIGHTS,
+    WHY_GRADIENTS,
+    WHY_BUBBLE,
+    WHY_OPTIMIZER,
+    WHY_PARTS
+};
+
+/* One layout under comparison. */
+struct party {
+    const struct candidate *c;
+    struct eval *eval;
+    struct evaluation v;
+    double part[WHY_PARTS]; /* s of the step */
+};
+
+static enum why_part part_of(const struct message *m)
+{
+    switch (m->exposure) {
+    case EXPOSE_TP:
+    case EXPOSE_TP_PLAIN:
+        return WHY_TP;
+    case EXPOSE_CP:
+        return WHY_CP;
+    case EXPOSE_EP:
+    case EXPOSE_EP_OVERLAP:
+        return WHY_EP;
+    case EXPOSE_PP:
+    case EXPOSE_PP_INTERLEAVED:
+        return WHY_PP;
+    default:
+        return m->op == OP_ALL_GATHER ? WHY_WEIGHTS : WHY_GRADIENTS;
+    }
+}
+
+static void take_apart(struct party *s, struct eval *e, const struct candidate *c)
+{
+    const struct timing *t = &s->v.timing;
+
+    memset(s, 0, sizeof(*s));
+    s->c = c;
+    s->eval = e;
+    eval_candidate(&s->v, e, &c->layout, &c->recipe);
+    for (int i = 0; i < WORK_PARTS; i++)
+        s->part[WHY_COMPUTE] += t->part[i];
+    for (int i = 0; i < s->v.traffic.messages; i++)
+        s->part[part_of(&s->v.traffic.message[i])] += t->seen[i];
+    s->part[WHY_BUBBLE] = t->bubble;
+    s->part[WHY_OPTIMIZER] = t->optimizer;
+}
+
+/* "tp=8 inside a domain", "tp=16 over 2 domains", "no tp"; ways of groups may differ: the most. */
+static void axis_words(char *buf, size_t size, const struct party *s, enum axis axis)
+{
+    struct span span = layout_span(&s->c->layout, AXIS_BIT(axis));
+    int domains = 1;
+
+    if (span.size < 2) {
+        snprintf(buf, size, "no %s", axis_name[axis]);
+        return;
+    }
+    const struct groups *g = pricer_groups(s->eval->pricer, span);
+    for (int k = 0; k < g->kinds; k++)
+        if (g->kind[k].ring.shape.domains > domains)
+            domains = g->kind[k].ring.shape.domains;
+    if (domains == 1)
+        snprintf(buf, size, "%s=%d inside a domain", axis_name[axis], span.size);
+    else
+        snprintf(buf, size, "%s=%d over %d domains", axis_name[axis], span.size, domains);
+}
+
+static void tp_words(char *buf, size_t size, const struct party *s)
+{
+    axis_words(buf, size, s, AXIS_TP);
+}
+
+static void cp_words(char *buf, size_t size, const struct party *s)
+{
+    axis_words(buf, size, s, AXIS_CP);
+}
+
+static void ep_words(char *buf, size_t size, const struct party *s)
+{
+    axis_words(buf, size, s, AXIS_EP);
+}
+
+static void pp_words(char *buf, size_t size, const struct party *s)
+{
+    axis_words(buf, size, s, AXIS_PP);
+}
+
+static void compute_words(char *buf, size_t size, const struct party *s)
+{
+    const struct recipe *r = &s->c->recipe;
+
+    snprintf(buf, size, "recompute %s, micro batch %d", recompute_name[r->recompute],
+             r->micro_batch);
+}
+
+static void state_words(char *buf, size_t size, const struct party *s)
+{
+    const struct recipe *r = &s->c->recipe;
+    struct span span = layout_span(&s->c->layout, layout_data_axes(&s->c->layout));
+    int microbatches = layout_microbatches(&s->c->layout, r);
+
+    if (span.size < 2)
+        snprintf(buf, size, "no copies");
+    else if (recipe_gathers_weights(r))
+        snprintf(buf, size, "%s of %d, %d time%s a step", strategy_name[r->strategy], span.size,
+                 microbatches, microbatches == 1 ? "" : "s");
+    else
+        snprintf(buf, size, "%s of %d", strategy_name[r->strategy], span.size);
+}
+
+static void bubble_words(char *buf, size_t size, const struct party *s)
+{
+    const struct recipe *r = &s->c->recipe;
+    int microbatches = layout_microbatches(&s->c->layout, r), pp = s->c->layout.size[AXIS_PP];
+
+    if (pp < 2)
+        snprintf(buf, size, "no pipeline");
+    else
+        snprintf(buf, size, "pp=%d, %d stage%s a rank, %d microbatch%s", pp, r->stages,
+                 r->stages == 1 ? "" : "s", microbatches, microbatches == 1 ? "" : "es");
+}
+
+static void shard_words(char *buf, size_t size, const struct party *s)
+{
+    const struct layout *l = &s->c->layout;
+
+    snprintf(buf, size, "states shared by %d",
+             layout_span(l, layout_shard_axes(l, &s->c->recipe)).size);
+}
+
+static const struct {
+    const char *name;
+    void (*words)(char *buf, size_t size, const struct party *s);
+} parts[WHY_PARTS] = {
+    [WHY_COMPUTE] = {"compute", compute_words},   [WHY_TP] = {"tp messages", tp_words},
+    [WHY_CP] = {"cp messages", cp_words},         [WHY_EP] = {"all_to_all", ep_words},
+    [WHY_PP] = {"pp messages", pp_words},         [WHY_WEIGHTS] = {"weights", state_words},
+    [WHY_GRADIENTS] = {"gradients", state_words}, [WHY_BUBBLE] = {"bubble", bubble_words},
+    [WHY_OPTIMIZER] = {"optimizer", shard_words},
+};
+
+static void say(char *buf, size_t *used, const char *text)
+{
+    int n = snprintf(buf + *used, SEARCH_REASON - *used, "%s", text);
+
+    *used += (size_t)n < SEARCH_REASON - *used ? (size_t)n : SEARCH_REASON - 1 - *used;
+}
+
+static void say_part(char *buf, size_t *used, const struct party *a, const struct party *b,
+                     enum why_part p, const char *joint)
+{
+    char mine[80], theirs[80], text[280], sec[UNITS_TEXT];
+    double more = a->part[p] - b->part[p];
+
+    parts[p].words(mine, sizeof(mine), a);
+    parts[p].words(theirs, sizeof(theirs), b);
+    units_seconds_text(sec, fabs(more));
+    if (strcmp(mine, theirs) != 0)
+        snprintf(text, sizeof(text), "%s%s %s %s (%s; there %s)", joint, sec,
+                 more < 0 ? "less" : "more", parts[p].name, mine, theirs);
+    else
+        snprintf(text, sizeof(text), "%s%s %s %s", joint, sec, more < 0 ? "less" : "more",
+                 parts[p].name);
+    say(buf, used, text);
+}
+
+/* The largest first, gains before losses. */
+static int say_sign(char *buf, size_t *used, const struct party *a, const struct party *b,
+                    double sign, double least, const char *first)
+{
+    bool said[WHY_PARTS] = {false};
+    int count = 0;
+
+    for (;; count++) {
+        int most = -1;
+        double top = least;
+        for (int p = 0; p < WHY_PARTS; p++) {
+            double d = sign * (a->part[p] - b->part[p]);
+            if (!said[p] && d > top) {
+                top = d;
+                most = p;
+            }
+        }
+        if (most < 0)
+            return count;
+        said[most] = true;
+        say_part(buf, used, a, b, (enum why_part)most, count ? ", " : first);
+    }
+}
+
+char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct candidate *a,
+                     const struct candidate *b)
+{
+    struct party *x = mem_calloc(2, sizeof(*x)), *y = x + 1;
+    double least = 0;
+    size_t used = 0;
+
+    buf[0] = '\0';
+    take_apart(x, e, a);
+    take_apart(y, e, b);
+    for (int p = 0; p < WHY_PARTS; p++) /* what is below a tenth of the largest is left out */
+        least = fmax(least, 0.1 * fabs(x->part[p] - y->part[p]));
+    int gains = say_sign(buf, &used, x, y, -1, least, "");
+    int losses = say_sign(buf, &used, x, y, 1, least, gains ? ", but " : "");
+    if (gains + losses == 0)
+        say(buf, &used, "the same time in every term");
+    free(x);
+    return buf;
+}

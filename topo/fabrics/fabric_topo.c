@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "topo/fabrics/fabric.h"
+
+enum { ENDPOINTS_MAX = 1 << 20 };
+
+/* The name of a group is made and looked up once per host or GPU; `fmt` numbers it. */
+static int group(struct topo *t, enum level level, const char *fmt, int i, int k)
+{
+    char name[64];
+
+    /* cppcheck-suppress wrongPrintfScanfArgNum ; a name may have one number or two */
+    snprintf(name, sizeof(name), fmt, i, k);
+    return topo_add_group(t, level, name);
+}
+
+static void place_at(struct endpoint *e, enum level level, int index)
+{
+    e->place.at[level] = index;
+    e->source[level] = SOURCE_PRESET;
+}
+
+static void add_nics(struct topo *t, const struct fabric *f, int host)
+{
+    for (int k = 0; k < f->nics_per_host; k++) {
+        struct nic n;
+        nic_init(&n, host);
+        n.layer = f->nic.layer;
+        n.rdma = f->nic.rdma;
+        n.rate_Bps = f->nic.Bps.value;
+        n.up = true;
+        n.source = SOURCE_PRESET;
+        snprintf(n.name, sizeof(n.name), f->nic.rdma ? "mlx5_%d" : "eth%d", k);
+        snprintf(n.busid, sizeof(n.busid), "0001:%02x:00.0", k & 0xff);
+        MEM_PUSH(t->nic, t->nics) = n;
+    }
+}
+
+/* Where GPU `local` of the h-th host of the whole fabric stands. */
+static void locate(struct topo *t, const struct fabric *f, struct endpoint *e, int h)
+{
+    int rail = e->local * f->nics_per_host / f->gpus_per_host;
+
+    place_at(e, LEVEL_RACK, group(t, LEVEL_RACK, "rack-%02d", h / f->hosts_per_rack, 0));
+    if (f->hosts_per_domain)
+        place_at(e, LEVEL_DOMAIN,
+                 group(t, LEVEL_DOMAIN, "domain-%02d", h / f->hosts_per_domain, 0));
+    if (f->hosts_per_spine)
+        place_at(e, LEVEL_SPINE, group(t, LEVEL_SPINE, "spine-%02d", h / f->hosts_per_spine, 0));
+    if (f->rail_optimised)
+        place_at(e, LEVEL_RAIL, group(t, LEVEL_RAIL, "rail-%d", rail, 0));
+    if (f->hosts_per_leaf && f->rail_optimised)
+        place_at(e, LEVEL_LEAF, group(t, LEVEL_LEAF, "leaf-%02d-%d", h / f->hosts_per_leaf, rail));
+    else if (f->hosts_per_leaf)
+        place_at(e, LEVEL_LEAF, group(t, LEVEL_LEAF, "leaf-%02d", h / f->hosts_per_leaf, 0));
+}
+
+static void add_host(struct topo *t, const struct fabric *f, int h, bool blind)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "r%02dn%02d", h / f->hosts_per_rack, h % f->hosts_per_rack);
+    int host = topo_add_host(t, name), nic = t->nics;
+    if (!blind)
+        add_nics(t, f, host);
+    for (int g = 0; g < f->gpus_per_host; g++) {
+        int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
+        struct endpoint *e = &t->endpoint[id];
+        snprintf(e->model, sizeof(e->model), "%s", f->gpu.name);
+        snprintf(e->busid, sizeof(e->busid), "0000:%02x:00.0", (0x10 + 8 * g) & 0xff);
+        e->source[LEVEL_HOST] = SOURCE_PRESET;
+        if (blind)
+            continue;
+        e->nic = nic + g * f->nics_per_host / f->gpus_per_host;
+        locate(t, f, e, h);
+    }
+}
+
+static void say_unseen(struct topo *t, const struct fabric *f, bool blind)
+{
+    static const struct {
+        enum level level;
+        const char *what;
+    } levels[] = {{LEVEL_DOMAIN, "NVLink domain"},
+                  {LEVEL_LEAF, "leaf switch"},
+                  {LEVEL_RACK, "rack"},
+                  {LEVEL_RAIL, "rail"}};
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+        if (blind)
+            topo_unseen(t, levels[i].what, "hidden by --blind");
+        else if (!t->group[levels[i].level].count)
+            topo_unseen(t, levels[i].what, "the preset %s has none", f->name);
+    if (blind)
+        topo_unseen(t, "NICs", "hidden by --blind");
+}
+
+int fabric_topo(const struct fabric *f, int racks, bool blind, struct topo *t, struct err *err)
+{
+    long long hosts = (long long)(racks ? racks : f->default_racks) * f->hosts_per_rack;
+
+    topo_init(t);
+    if (racks < 0)
+        return err_usage(err, "%d racks", racks);
+    if (hosts * f->gpus_per_host > ENDPOINTS_MAX)
+        return err_usage(err, "%d racks of %s are %lld endpoints, more than %d", racks, f->name,
+                         hosts * f->gpus_per_host, ENDPOINTS_MAX);
+    t->fabric = mem_strdup(f->name);
+    for (int h = 0; h < hosts; h++)
+        add_host(t, f, h, blind);
+    say_unseen(t, f, blind);
+    if (blind) {
+        topo_default_tiers(t);
+        return 0;
+    }
+    t->tiers = f->tiers;
+    for (int i = 0; i < f->tiers; i++)
+        t->tier[i] = f->tier[i].rule;
+    return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nvml_topo.c - what NVML tells, put into the topology: GPUs, and which of them share an NVLink
+ * domain and a rack. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nvml.h"
+
+/* --- endpoints: the GPUs that the driver shows, in its order --- */
+
+static struct endpoint *find_endpoint(struct topo *t, const char *busid)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].kind == ENDPOINT_GPU && !strcmp(t->endpoint[i].busid, busid))
+            return &t->endpoint[i];
+    return NULL;
+}
+
+/* PCI may show GPUs that this process may not use (or that fell off), and a container may hide PCI.
+ * Only for a topology of one host. */
+static void set_endpoints(struct topo *t, int host, int first)
+{
+    int on_pci = 0, known = 0;
+    struct topo old = *t;
+
+    for (int i = 0; i < old.endpoints; i++)
+        on_pci += old.endpoint[i].kind == ENDPOINT_GPU;
+    t->endpoint = NULL;
+    t->endpoints = t->host[host].endpoints = 0;
+    for (int i = first; i < t->gpus; i++) {
+        const struct gpu *g = &t->gpu[i];
+        const struct endpoint *was = find_endpoint(&old, g->busid);
+        int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
+        struct endpoint *e = &t->endpoint[id];
+        known += was != NULL;
+        e->numa = was ? was->numa : -1;
+        e->nic = was ? was->nic : -1;
+        e->gpu = i;
+        memcpy(e->busid, g->busid, sizeof(e->busid));
+        snprintf(e->model, sizeof(e->model), "%s", *g->model || !was ? g->model : was->model);
+    }
+    if (!on_pci)
+        topo_unseen(t, "GPUs",
+                    "not on the PCI buses of this host: their NUMA node and nearest NIC are "
+                    "not known");
+    else if (on_pci > known)
+        topo_unseen(t, "GPUs", "%d of the %d on PCI are not shown by the driver's library",
+                    on_pci - known, on_pci);
+    free(old.endpoint);
+}
+
+/* --- domain and rack --- */
+
+static void put(struct topo *t, int gpu, enum level level, const char *name)
+{
+    int group = topo_add_group(t, level, name);
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].gpu == gpu) {
+            t->endpoint[i].place.at[level] = group;
+            t->endpoint[i].source[level] = SOURCE_NVML;
+        }
+}
+
+static void set_places(struct topo *t, int first)
+{
+    char name[320];
+
+    for (int i = first; i < t->gpus; i++) {
+        if (mnnvl_domain(t, i, name, sizeof(name)))
+            put(t, i, LEVEL_DOMAIN, name);
+        if (t->gpu[i].chassis[0])
+            put(t, i, LEVEL_RACK, t->gpu[i].chassis);
+    }
+}
+
+static bool has_driver(const char *root)
+{
+    char *path = mem_printf("%s/proc/driver/nvidia/version", root);
+    bool yes = access(path, F_OK) == 0;
+
+    free(path);
+    return yes;
+}
+
+static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root)
+{
+    int channels = nvml_imex_channels(root), nodes = nvml_imex_nodes(root);
+
+    for (int i = 0; i < nvml_count(n); i++) {
+        struct err why;
+        struct gpu g;
+        if (nvml_read(n, i, &g, &why) < 0) {
+            char what[300];
+            snprintf(what, sizeof(what), "GPU %d of %s", i, t->host[host].name);
+            topo_unseen(t, what, "%s", why.text);
+            continue;
+        }
+        g.host = host;
+        g.imex_channels = channels;
+        g.imex_nodes = nodes;
+        MEM_PUSH(t->gpu, t->gpus) = g;
+    }
+}
+
+int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)
+{
+    const char *named = getenv("RAILGAUGE_NVML");
+    int first = t->gpus;
+    struct nvml *n;
+    struct err why;
+
+    named = named && *named ? named : NULL;
+    if (*root && !named) {
+        if (has_driver(root))
+            topo_unseen(t, "NVLink domain",
+                        "the NVIDIA driver is there, but its library (NVML) is not asked about a "
+                        "recorded machine");
+        return 0;
+    }
+    if (nvml_open(&n, &why) < 0) {
+        if (named)
+            return err_code(err, why.code, "%s", why.text);
+        if (has_driver(root))
+            topo_unseen(t, "NVLink domain", "the NVIDIA driver is there, but: %.400s", why.text);
+        return 0;
+    }
+    read_gpus(t, host, n, root);
+    nvml_close(n);
+    if (t->gpus == first)
+        return 0;
+    set_endpoints(t, host, first);
+    set_places(t, first);
+    return 0;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* smi_xml.c - `nvidia-smi -q -x`: one element <gpu> each, in NVML's order.  Values are words with
+ * units ("1830 MHz", "16x"); "N/A" and sentences ("Requested functionality has been deprecated")
+ * are not told.  Words are given NVML's numbers again (nvml.h), so that one verdict serves both.
+ * Elements and the words of healthy GPUs are those of recordings of drivers 570 to 595
+ * (NVIDIA/k8s-test-infra, tests/e2e/go/assertions/nvidiasmi/testdata/hardware); the numbers are
+ * NVML's (docs.nvidia.com/deploy/nvml-api: group nvmlFabricDefs, nvmlDeviceGpuRecoveryAction_t),
+ * and of faults that no recording shows the words of their names are taken, whatever joins them. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/xml.h"
+#include "topo/host/host_parts.h"
+#include "topo/host/smi.h"
+
+enum { DEPTHS = 16, ELEMENTS = 1 << 20, NAME = 64 };
+
+struct reader {
+    struct topo *t;
+    int host;
+    char open[DEPTHS][NAME]; /* names of the open elements, by depth - 1 */
+    char driver[32];
+    struct gpu gpu; /* the one that is being read */
+    int gpus;
+};
+
+/* --- words --- */
+
+struct word {
+    const char *part; /* of the text, whatever its case */
+    int number;
+};
+
+/* The number of the first word that is part of the text; other: none is. */
+static int find_word(const struct word *w, const char *text, int other)
+{
+    for (; w->part; w++)
+        if (strcasestr(text, w->part))
+            return w->number;
+    return other;
+}
+
+static const struct word state_words[] = {{"Completed", FABRIC_COMPLETED},
+                                          {"In Progress", FABRIC_IN_PROGRESS},
+                                          {"Not Started", FABRIC_NOT_STARTED},
+                                          {"Not Supported", FABRIC_NONE},
+                                          {NULL, 0}};
+static const struct word status_words[] = {{"Success", 0},
+                                           {"Not Supported", 3},
+                                           {"Insufficient Permissions", 4},
+                                           {"Not Found", 6},
+                                           {"Timeout", 10},
+                                           {"GPU is lost", 15},
+                                           {"reset", 16},
+                                           {"Operating System", 17},
+                                           {"mismatch", 18},
+                                           {"In use", 19},
+                                           {"Insufficient Memory", 20},
+                                           {"No data", 21},
+                                           {"Insufficient Res", 23},
+                                           {"Not Ready", 27},
+                                           {"Invalid State", 29},
+                                           {"Invalid", 2},
+                                           {NULL, 0}};
+static const struct word summary_words[] = {
+    {"Unhealthy", 2}, {"Healthy", 1}, {"Limited", 3}, {"Not Supported", 0}, {NULL, 0}};
+static const struct word configuration_words[] = {
+    {"None", 1},    {"False", 1},     {"SysGUID", 2}, {"System GUID", 2},
+    {"Chassis", 3}, {"Partition", 4}, {"NVLinks", 5}, {"firmware", 6},
+    {"FW", 6},      {"Location", 7},  {"State", 8},   {NULL, 0}};
+/* "Drain and Reset", "GPU_RESET": both spellings are printed. */
+static const struct word recovery_words[] = {
+    {"None", 0},   {"IMEX", 5},   {"and Reset", 4}, {"and_Reset", 4}, {"Drain", 3},
+    {"System", 7}, {"Reboot", 2}, {"Bus", 6},       {"Reset", 1},     {NULL, 0}};
+/* In a field of two bits 1 says that it is so (which is bad, where 0 would be "not supported"). */
+static const struct word bad_words[] = {
+    {"Degraded", 1}, {"True", 1}, {"Full", 2}, {"False", 2}, {NULL, 0}};
+/* partition_assigned: 2 says that there is none. */
+static const struct word good_words[] = {{"True", 1}, {"False", 2}, {NULL, 0}};
+
+static const struct {
+    const char *name;
+    int shift;
+    const struct word *words;
+} health[] = {{"bandwidth", 0, bad_words},
+              {"route_recovery_in_progress", 2, bad_words},
+              {"route_unhealthy", 4, bad_words},
+              {"access_timeout_recovery", 6, bad_words},
+              {"incorrect_configuration", 8, configuration_words},
+              {"partition_assigned", 12, good_words}};
+
+/* What follows "clocks_event_reason_" or, before release 530, "clocks_throttle_reason_". */
+static const struct {
+    const char *name;
+    long long bit;
+} reason[] = {{"gpu_idle", 0x1},
+              {"applications_clocks_setting", 0x2},
+              {"sw_power_cap", 0x4},
+              {"hw_slowdown", 0x8},
+              {"sync_boost", 0x10},
+              {"sw_thermal_slowdown", 0x20},
+              {"hw_thermal_slowdown", 0x40},
+              {"hw_power_brake_slowdown", 0x80},
+              {"display_clocks_setting", 0x100}};
+
+/* --- values by their element and the one around it --- */
+
+enum cell { TEXT, NUMBER, SUM, WORD };
+
+static const struct {
+    const char *parent, *name; /* parent "": any */
+    enum cell cell;
+    size_t at;
+    int size; /* TEXT: bytes; NUMBER: largest */
+    const struct word *words;
+    int other; /* WORD: a text that is none of them */
+} value[] = {
+    {"gpu", "product_name", TEXT, offsetof(struct gpu, model), 48, NULL, 0},
+    {"gpu", "uuid", TEXT, offsetof(struct gpu, uuid), 48, NULL, 0},
+    {"gpu", "gpu_recovery_action", WORD, offsetof(struct gpu, recovery), 0, recovery_words, 255},
+    {"", "chassis_serial_number", TEXT, offsetof(struct gpu, chassis), 20, NULL, 0},
+    {"", "slot_number", NUMBER, offsetof(struct gpu, slot), 255, NULL, 0},
+    {"", "tray_index", NUMBER, offsetof(struct gpu, tray), 255, NULL, 0},
+    {"", "host_id", NUMBER, offsetof(struct gpu, node), 255, NULL, 0},
+    {"", "module_id", NUMBER, offsetof(struct gpu, module), 65535, NULL, 0},
+    {"pcie_gen", "max_link_gen", NUMBER, offsetof(struct gpu, pcie_gen_max), 255, NULL, 0},
+    {"pcie_gen", "current_link_gen", NUMBER, offsetof(struct gpu, pcie_gen), 255, NULL, 0},
+    {"link_widths", "max_link_width", NUMBER, offsetof(struct gpu, pcie_width_max), 255, NULL, 0},
+    {"link_widths", "current_link_width", NUMBER, offsetof(struct gpu, pcie_width), 255, NULL, 0},
+    {"pci", "replay_counter", SUM, offsetof(struct gpu, pcie_replays), 0, NULL, 0},
+    {"clocks", "sm_clock", NUMBER, offsetof(struct gpu, sm_MHz), 99999, NULL, 0},
+    {"max_clocks", "sm_clock", NUMBER, offsetof(struct gpu, sm_MHz_max), 99999, NULL, 0},
+    {"fabric", "state", WORD, offsetof(struct gpu, state), 0, state_words, -1},
+    {"fabric", "status", WORD, offsetof(struct gpu, status), 0, status_words, 999},
+    {"fabric", "cliqueId", SUM, offsetof(struct gpu, clique), 0, NULL, 0},
+    {"fabric", "clusterUuid", TEXT, offsetof(struct gpu, cluster), 40, NULL, 0},
+    {"health", "summary", WORD, offsetof(struct gpu, summary), 0, summary_words, -1},
+    {"volatile", "sram_correctable", SUM, offsetof(struct gpu, ecc_corrected), 0, NULL, 0},
+    {"volatile", "dram_correctable", SUM, offsetof(struct gpu, ecc_corrected), 0, NULL, 0},
+    {"volatile", "sram_uncorrectable", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL, 0},
+    {"volatile", "sram_uncorrectable_parity", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL,
+     0},
+    {"volatile", "sram_uncorrectable_secded", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL,
+     0},
+    {"volatile", "dram_uncorrectable", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL, 0},
+    {"multiple_single_bit_retirement", "retired_count", SUM, offsetof(struct gpu, retired_pages), 0,
+     NULL, 0},
+    {"double_bit_retirement", "retired_count", SUM, offsetof(struct gpu, retired_pages), 0, NULL,
+     0},
+    {"remapped_rows", "remapped_row_corr", SUM, offsetof(struct gpu, remapped_rows), 0, NULL, 0},
+    {"remapped_rows", "remapped_row_unc", SUM, offsetof(struct gpu, remapped_rows), 0, NULL, 0},
+};
+
+/* A whole number with or without a unit; -1: the text is none ("N/A"). */
+static long long number(struct xml *x, const char *name, const char *text, long long max)
+{
+    char *end;
+
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (end == text)
+        return -1;
+    if (errno || v < 0 || v > max || (*end && *end != ' ' && strcmp(end, "x") != 0)) {
+        xml_bad(x, "%s is \"%.40s\", not a number from 0 to %lld", name, text, max);
+        return -1;
+    }
+    return v;
+}
+
+static bool told(const char *text)
+{
+    return *text && strcmp(text, "N/A") != 0 && strncmp(text, "Requested functionality", 23) != 0;
+}
+
+static void set_value(struct xml *x, struct gpu *g, size_t i, const char *text)
+{
+    char *at = (char *)g + value[i].at;
+    long long sum;
+    int n;
+
+    switch (value[i].cell) {
+    case TEXT:
+        xml_keep(at, (size_t)value[i].size, text);
+        break;
+    case NUMBER:
+        n = (int)number(x, value[i].name, text, value[i].size);
+        memcpy(at, &n, sizeof(n));
+        break;
+    case WORD:
+        n = find_word(value[i].words, text, value[i].other);
+        memcpy(at, &n, sizeof(n));
+        break;
+    case SUM: {
+        long long more = number(x, value[i].name, text, 1LL << 60);
+        memcpy(&sum, at, sizeof(sum));
+        if (more >= 0)
+            sum = (sum < 0 ? 0 : sum) + more;
+        sum = sum > 1LL << 60 ? 1LL << 60 : sum;
+        memcpy(at, &sum, sizeof(sum));
+        break;
+    }
+    }
+}
+
+static void set_health(struct gpu *g, const char *name, const char *text)
+{
+    for (size_t i = 0; i < sizeof(health) / sizeof(*health); i++)
+        if (!strcmp(name, health[i].name))
+            g->health = (g->health < 0 ? 0 : g->health) |
+                        (long long)find_word(health[i].words, text,
+                                             health[i].words == configuration_words ? 15 : 0)
+                            << health[i].shift;
+}
+
+static void set_reason(struct gpu *g, const char *name, const char *text)
+{
+    const char *what = strstr(name, "_reason_");
+
+    for (size_t i = 0; what && i < sizeof(reason) / sizeof(*reason); i++)
+        if (!strcmp(what + 8, reason[i].name))
+            g->throttle = (g->throttle < 0 ? 0 : g->throttle) |
+                          (strcmp(text, "Active") != 0 ? 0 : reason[i].bit);
+}
+
+static void set_remap(struct gpu *g, const char *name, const char *text)
+{
+    int what = !strcmp(name, "remapped_row_pending")   ? REMAP_PENDING
+               : !strcmp(name, "remapped_row_failure") ? REMAP_FAILED
+                                                       : -1;
+
+    if (what >= 0 && !strcmp(text, "Yes"))
+        g->remap = what > g->remap ? what : g->remap;
+    else if (what >= 0 && g->remap < 0)
+        g->remap = REMAP_NONE;
+}
+
+/* --- elements --- */
+
+static void on_start(struct xml *x, const char *name, const char **attributes)
+{
+    struct reader *r = x->user;
+
+    snprintf(r->open[x->depth - 1], NAME, "%s", name);
+    if (x->depth == 1 && strcmp(name, "nvidia_smi_log") != 0)
+        xml_bad(x, "<%.40s> where <nvidia_smi_log> of nvidia-smi -q -x is needed", name);
+    if (x->depth != 2 || strcmp(name, "gpu") != 0)
+        return;
+    gpu_init(&r->gpu);
+    if (!host_busid(r->gpu.busid, xml_attribute(attributes, "id")))
+        xml_bad(x, "gpu id=\"%.40s\" is no PCI address",
+                xml_attribute(attributes, "id") ? xml_attribute(attributes, "id") : "");
+}
+
+/* What the registration says counts once it is completed (as from NVML). */
+static void end_gpu(struct xml *x)
+{
+    struct reader *r = x->user;
+    struct gpu *g = &r->gpu;
+
+    if (g->state != FABRIC_COMPLETED) {
+        g->status = g->summary = -1;
+        g->clique = g->health = -1;
+        g->cluster[0] = '\0';
+    }
+    struct gpu *to = host_gpu(r->t, r->host, r->gpus++, g->busid);
+    if (!to) {
+        xml_bad(x, "more than %d GPUs", GPU_PEERS);
+        return;
+    }
+    g->host = to->host;
+    g->index = to->index;
+    /* Links and paths are not told here. */
+    g->links = to->links;
+    g->down = to->down;
+    g->counted = to->counted;
+    g->link_Bps = to->link_Bps;
+    g->remotes = to->remotes;
+    g->paths = to->paths;
+    memcpy(g->remote, to->remote, sizeof(g->remote));
+    memcpy(g->path, to->path, sizeof(g->path));
+    g->imex_channels = to->imex_channels;
+    g->imex_nodes = to->imex_nodes;
+    *to = *g;
+}
+
+static void on_end(struct xml *x, const char *name, const char *text)
+{
+    struct reader *r = x->user;
+    const char *parent = x->depth > 1 ? r->open[x->depth - 2] : "";
+    bool in_gpu = x->depth > 2 && !strcmp(r->open[1], "gpu");
+
+    if (x->depth == 2 && !strcmp(name, "driver_version"))
+        xml_keep(r->driver, sizeof(r->driver), text);
+    if (x->depth == 2 && !strcmp(name, "gpu")) {
+        memcpy(r->gpu.driver, r->driver, sizeof(r->driver));
+        end_gpu(x);
+    }
+    if (!in_gpu || !told(text))
+        return;
+    for (size_t i = 0; i < sizeof(value) / sizeof(*value); i++)
+        if (!strcmp(name, value[i].name) &&
+            (!value[i].parent[0] || !strcmp(parent, value[i].parent)))
+            set_value(x, &r->gpu, i, text);
+    if (!strcmp(parent, "health"))
+        set_health(&r->gpu, name, text);
+    else if (!strcmp(parent, "remapped_rows"))
+        set_remap(&r->gpu, name, text);
+    else if (!strcmp(parent, "clocks_event_reasons") || !strcmp(parent, "clocks_throttle_reasons"))
+        set_reason(&r->gpu, name, text);
+}
+
+int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                  struct err *err)
+{
+    static const struct xml_reader reader = {.what = "what nvidia-smi prints",
+                                             .bytes = SMI_XML_BYTES_MAX,
+                                             .elements = ELEMENTS,
+                                             .depths = DEPTHS,
+                                             .doctype = true,
+                                             .start = on_start,
+                                             .end = on_end};
+    struct reader *r = mem_calloc(1, sizeof(*r));
+
+    r->t = t;
+    r->host = host;
+    int rc = xml_read(&reader, r, text, len, path, err);
+    if (rc == 0 && !r->gpus)
+        rc = err_data(err, "%s: no <gpu> in it", path);
+    free(r);
+    host_finish(t, host, SOURCE_SMI);
+    return rc;
+}
+
+int smi_xml_read(struct topo *t, int host, const char *path, struct err *err)
+{
+    return host_read(t, host, path, SMI_XML_BYTES_MAX, smi_xml_parse, err);
+}

@@ -1,0 +1,46 @@
+/* nccl_machine.h - the graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
+ * CPUs, PCIe switches, NICs with their networks, GPUs and one NVSwitch, with their links. */
+#ifndef RG_NCCL_MACHINE_H
+#define RG_NCCL_MACHINE_H
+
+#include "topo/nccl/nccl_xml.h"
+
+enum machine_kind { MACHINE_CPU, MACHINE_PCI, MACHINE_NVS, MACHINE_NIC, MACHINE_NET, MACHINE_GPU };
+
+struct machine_link {
+    int to;
+    unsigned char type; /* enum nccl_path_type: LOC, NVL, C2C, PIX (any PCIe), SYS, NET */
+    double Bps;         /* links alike between two nodes are one, their rates added */
+};
+struct machine_node {
+    enum machine_kind kind;
+    int index; /* GPU, NET: in nccl_paths; CPU: its number among CPUs */
+    uint64_t host;
+    char busid[24]; /* PCI, NIC, GPU */
+    struct machine_link *link;
+    int links; /* owned */
+};
+struct machine {
+    struct machine_node *node;
+    int nodes, cpus, nvswitch; /* nvswitch: index of the node, -1 */
+    bool amd;                  /* the first CPU is AMD's */
+};
+
+enum { MACHINE_NODES_MAX = 4096 };
+
+/* Both directions unless one_way. */
+void machine_join(struct machine *m, int a, int b, enum nccl_path_type type, double Bps,
+                  bool one_way);
+void machine_free(struct machine *m);
+/* What NCCL assumes, GB/s and direction: between the CPUs of a host (Intel by model, others by
+ * maker), over PCIe (the words of sysfs), of one NVLink by compute capability. */
+double machine_cpu_speed(const char *arch, const char *vendor, long long family, long long model);
+double machine_pci_speed(const char *speed, long long width);
+double machine_nvlink_speed(int sm);
+/* Broadcom's PCIe 4 and 5 switches show themselves as two levels though they are one: 4 or 5 when
+ * the device is such a switch of that level (0, 1), else 0. */
+int machine_broadcom(uint64_t device, int level);
+/* Fill pair and nic of p, whose gpu and net are there. */
+void nccl_paths_find(struct nccl_paths *p, const struct machine *m);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines "lldp.eth0.chassis.name=leaf-07"; the last word of a switch's and a port's id is its kind
+ * (lldpd/lldpd, src/client/display.c, kv_writer.c and the maps in src/lib/atoms).  The name of an
+ * interface may have dots of its own (eth0.100), a description lines of its own, and an interface
+ * several neighbours: a switch, and agents of a network card or a virtual machine that say that
+ * they forward nothing. */
+#include "topo/net/lldp.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/output.h"
+#include "base/xml.h"
+#include "topo/host/host_parts.h"
+#include "topo/net/lldp_own.h"
+
+enum { NEIGHBOURS = 4096, LIVE_SECONDS = 10 };
+
+static const struct {
+    const char *key; /* after the interface */
+    size_t at, size;
+} field[] = {
+    {".chassis.name", offsetof(struct neighbour, name), 65},
+    {".chassis.mac", offsetof(struct neighbour, id), 65},
+    {".chassis.local", offsetof(struct neighbour, id), 65},
+    {".chassis.ip", offsetof(struct neighbour, id), 65},
+    {".chassis.ifname", offsetof(struct neighbour, id), 65},
+    {".chassis.ifalias", offsetof(struct neighbour, id), 65},
+    {".port.ifname", offsetof(struct neighbour, port[PORT_IFNAME]), 32},
+    {".port.local", offsetof(struct neighbour, port[PORT_LOCAL]), 32},
+    {".port.ifalias", offsetof(struct neighbour, port[PORT_ALIAS]), 32},
+    {".port.descr", offsetof(struct neighbour, port[PORT_DESCR]), 32},
+    {".port.mac", offsetof(struct neighbour, port[PORT_MAC]), 32},
+    {".port.ip", offsetof(struct neighbour, port[PORT_IP]), 32},
+};
+
+/* Where the interface's name ends: the first dot that a word of LLDP's follows. */
+static const char *interface_end(const char *key)
+{
+    static const char *const word[] = {".via=",  ".rid=", ".age=",     ".chassis.",
+                                       ".port.", ".vlan", ".lldp-med", ".unknown-tlvs",
+                                       ".ppvid", ".pi.",  ".mfs",      ".dot3"};
+    const char *end = NULL;
+
+    for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++) {
+        const char *at = strstr(key, word[i]);
+        if (at && at > key && (!end || at < end))
+            end = at;
+    }
+    return end;
+}
+
+int lldp_bad(const struct lldp_reader *r, const char *what, const char *text)
+{
+    char shown[48];
+
+    snprintf(shown, sizeof(shown), "%s", text);
+    for (char *c = shown; *c; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+            *c = '?';
+    if (!r->line)
+        return err_data(r->err, "%s: \"%s\" %s", r->path, shown, what);
+    return err_data(r->err, "%s:%d: \"%s\" %s", r->path, r->line, shown, what);
+}
+
+int lldp_find(struct lldp_reader *r, const char *interface, size_t len, bool first)
+{
+    struct neighbour n = {.forwards = false};
+
+    if (len > 15)
+        return lldp_bad(r, "names an interface of more than 15 characters", interface);
+    snprintf(n.interface, sizeof(n.interface), "%.*s", (int)len, interface);
+    for (const char *c = n.interface; *c || !len; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
+            return lldp_bad(r, "names no interface", n.interface);
+    for (int i = r->count - 1; i >= 0 && !first; i--)
+        if (!strcmp(r->one[i].interface, n.interface))
+            return i;
+    if (r->count == NEIGHBOURS)
+        return err_data(r->err, "%s: more than %d neighbours", r->path, NEIGHBOURS);
+    MEM_PUSH(r->one, r->count) = n;
+    return r->count - 1;
+}
+
+/* Names of switches are compared between hosts: cut or changed ones would lie. */
+static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const char *value)
+{
+    char *to = (char *)n + field[i].at;
+    bool name = field[i].size == sizeof(n->name);
+
+    for (const char *c = value; *c && name; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+            return lldp_bad(r, "has a character that is not printable", value);
+    if (name && (strlen(value) >= field[i].size || !*value))
+        return lldp_bad(r, "is no name of 1 to 64 characters", value);
+    xml_keep(to, field[i].size, value);
+    return 0;
+}
+
+int lldp_set(struct lldp_reader *r, int neighbour, const char *key, size_t len, const char *value)
+{
+    for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
+        if (strlen(field[i].key) == len && !strncmp(field[i].key, key, len))
+            return set_field(r, &r->one[neighbour], i, value);
+    return 0;
+}
+
+static int read_line(struct lldp_reader *r, char *line)
+{
+    char *key = line + strlen("lldp.");
+    const char *end = interface_end(key), *equal = strchr(key, '=');
+
+    if (!equal)
+        return lldp_bad(r, "has no =", line);
+    if (!end || end > equal)
+        return 0; /* nothing of a neighbour's */
+    int at = lldp_find(r, key, (size_t)(end - key), !strncmp(end, ".via=", 5));
+    if (at < 0)
+        return -1;
+    if (!strcmp(end, ".chassis.Bridge.enabled=on") || !strcmp(end, ".chassis.Router.enabled=on"))
+        r->one[at].forwards = true;
+    return lldp_set(r, at, end, (size_t)(equal - end), equal + 1);
+}
+
+static int read_lines(struct lldp_reader *r, char *text)
+{
+    bool any = false, blank = true;
+
+    for (char *line, *next = text; (line = next);) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        line[strcspn(line, "\r")] = '\0';
+        r->line++;
+        blank = blank && !line[strspn(line, " \t")];
+        if (strncmp(line, "lldp.", 5) != 0)
+            continue; /* the rest of a description */
+        any = true;
+        if (read_line(r, line) < 0)
+            return -1;
+    }
+    if (!any && !blank)
+        return err_data(r->err,
+                        "%s: not what lldpcli -f keyvalue (json, json0) show neighbors prints",
+                        r->path);
+    return 0;
+}
+
+/* Of the neighbours of an interface the one that forwards, else the first. */
+static const struct neighbour *best_of(const struct lldp_reader *r, const char *interface)
+{
+    const struct neighbour *best = NULL;
+
+    for (int i = 0; i < r->count; i++) {
+        const struct neighbour *n = &r->one[i];
+        if (!strcmp(n->interface, interface) && (n->name[0] || n->id[0]) &&
+            (!best || (n->forwards && !best->forwards)))
+            best = n;
+    }
+    return best;
+}
+
+static void set_leaf(struct nic *nic, const struct neighbour *n)
+{
+    if (nic->leaf_source != SOURCE_NONE && nic->leaf_source != SOURCE_LLDP)
+        return;
+    snprintf(nic->leaf, sizeof(nic->leaf), "%s", n->name[0] ? n->name : n->id);
+    nic->leaf_source = SOURCE_LLDP;
+    for (int i = PORT_NAMES - 1; i >= 0; i--)
+        if (n->port[i][0])
+            memcpy(nic->leaf_port, n->port[i], sizeof(nic->leaf_port));
+}
+
+static void fill(struct topo *t, int host, const struct lldp_reader *r)
+{
+    bool known = false;
+
+    for (int i = 0; i < t->nics; i++)
+        known = known || (t->nic[i].host == host && t->nic[i].source != SOURCE_LLDP);
+    for (int k = 0; k < r->count; k++) {
+        const struct neighbour *n = best_of(r, r->one[k].interface);
+        if (!n)
+            continue;
+        for (int i = 0; i < t->nics; i++)
+            if (t->nic[i].host == host &&
+                (!strcmp(t->nic[i].netdev, n->interface) || !strcmp(t->nic[i].name, n->interface)))
+                set_leaf(&t->nic[i], n);
+        if (known || host_find_nic(t, host, n->interface) >= 0)
+            continue;
+        struct nic *nic = host_nic(t, host, n->interface, false, SOURCE_LLDP);
+        nic->layer = LINK_ETHERNET;
+        snprintf(nic->netdev, sizeof(nic->netdev), "%s", n->interface);
+        set_leaf(nic, n);
+    }
+    if (!r->count) {
+        char what[300];
+        snprintf(what, sizeof(what), "LLDP neighbours of %.200s", t->host[host].name);
+        topo_unseen(t, what, "no switch announces itself, or lldpd does not run yet for 30 s");
+    }
+}
+
+int lldp_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+               struct err *err)
+{
+    struct lldp_reader r = {.path = path, .err = err};
+
+    if (memchr(text, '\0', len))
+        return err_data(err, "%s: a NUL among the text: no text file", path);
+    char *copy = mem_printf("%.*s", (int)len, text);
+    int rc = copy[strspn(copy, " \t\r\n")] == '{' ? lldp_json(&r, text, len) : read_lines(&r, copy);
+    if (rc == 0)
+        fill(t, host, &r);
+    free(r.one);
+    free(copy);
+    return rc;
+}
+
+int lldp_read(struct topo *t, int host, const char *path, struct err *err)
+{
+    static const char *const argv[] = {"lldpcli", "-f", "keyvalue", "show", "neighbors", NULL};
+    char *text;
+    size_t len;
+
+    int rc = !strcmp(path, "live") ? output_of(&text, &len, argv, LLDP_BYTES_MAX, LIVE_SECONDS, err)
+                                   : file_read(&text, &len, path, LLDP_BYTES_MAX, err);
+    if (rc < 0)
+        return -1;
+    rc = lldp_parse(t, host, text, len, path, err);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/net/net_view.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+
+static bool host_word(const char *s, size_t len)
+{
+    if (!len || len > 64 || !isalnum((unsigned char)*s))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)s[i]) && !strchr("-._", s[i]))
+            return false;
+    if (len >= 9 && !strncmp(s, "localhost", 9))
+        return false;
+    /* "MT4129 ConnectX7": part numbers */
+    return strncmp(s, "MT", 2) != 0 || strspn(s + 2, "0123456789") + 2 != len;
+}
+
+bool net_described(const char *name, char host[65], char device[32])
+{
+    size_t first = strcspn(name, " ");
+    const char *rest = name + first + strspn(name + first, " ");
+    size_t second = strcspn(rest, " ");
+
+    host[0] = device[0] = '\0';
+    if (!host_word(name, first) || rest[second] || second > 31 || !strncmp(rest, "ConnectX", 8))
+        return false;
+    if (second && !isalpha((unsigned char)*rest))
+        return false;
+    snprintf(host, 65, "%.*s", (int)first, name);
+    snprintf(device, 32, "%.*s", (int)second, rest);
+    return true;
+}
+
+int *net_described_times(const struct net *n)
+{
+    int *times = mem_calloc((size_t)n->nodes + 1, sizeof(*times));
+    int *of = mem_calloc((size_t)n->nodes + 1, sizeof(*of));
+    struct topo words;
+
+    topo_init(&words);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n->nodes; i++) {
+            if (n->node[i].kind != NET_HCA)
+                continue;
+            int w = topo_add_group(&words, LEVEL_LEAF, n->node[i].name);
+            if (pass == 0)
+                of[w]++;
+            else
+                times[i] = of[w];
+        }
+    topo_free(&words);
+    free(of);
+    return times;
+}
+
+/* --- seats and hosts --- */
+
+static int by_host(const void *x, const void *y, void *view)
+{
+    const struct net_seat *a = x, *b = y;
+    const struct net_view *v = view;
+    int order = a->host == b->host ? strverscmp(a->device, b->device)
+                                   : strverscmp(v->host[a->host].name, v->host[b->host].name);
+
+    if (order)
+        return order;
+    return a->hca != b->hca ? (a->hca > b->hca ? 1 : -1)
+                            : (a->port > b->port) - (a->port < b->port);
+}
+
+/* The host of an HCA: index, made where it is new; -1: not known. */
+static int host_of(struct net_view *v, const struct topo *t, struct topo *words, int hca, int times,
+                   char device[32])
+{
+    const struct net_node *n = &v->net->node[hca];
+    char host[65];
+
+    if (n->host >= 0 && n->host < t->hosts) {
+        snprintf(host, sizeof(host), "%.64s", t->host[n->host].name);
+        snprintf(device, 32, "%s", n->device);
+    } else if (times > 1 || !net_described(n->name, host, device)) {
+        return -1;
+    }
+    int h = topo_add_group(words, LEVEL_LEAF, host);
+    if (h == v->hosts)
+        MEM_PUSH(v->host, v->hosts) = (struct net_host){.name = mem_strdup(host)};
+    return h;
+}
+
+static void find_seats(struct net_view *v, const struct topo *t)
+{
+    const struct net *n = v->net;
+    int *times = net_described_times(n), *host = mem_calloc((size_t)n->nodes + 1, sizeof(*host));
+    char(*device)[32] = mem_calloc((size_t)n->nodes + 1, sizeof(*device));
+    struct topo words;
+
+    topo_init(&words);
+    for (int i = 0; i < n->nodes; i++) {
+        host[i] = n->node[i].kind == NET_HCA ? host_of(v, t, &words, i, times[i], device[i]) : -1;
+        v->unnamed += n->node[i].kind == NET_HCA && host[i] < 0;
+    }
+    for (int i = 0; i < n->cables; i++)
+        for (int end = 0; end < 2; end++) {
+            const struct net_cable *c = &n->cable[i];
+            int hca = end ? c->b : c->a, leaf = end ? c->a : c->b;
+            if (host[hca] < 0 || n->node[leaf].kind != NET_SWITCH)
+                continue;
+            struct net_seat s = {
+                hca,       leaf, end ? c->port_b : c->port_a, end ? c->port_a : c->port_b, i,
+                host[hca], ""};
+            memcpy(s.device, device[hca], sizeof(s.device));
+            MEM_PUSH(v->seat, v->seats) = s;
+        }
+    topo_free(&words);
+    free(device);
+    free(host);
+    free(times);
+}
+
+/* Hosts in the order of their names, each with its seats; those without a cable go. */
+static void sort_seats(struct net_view *v)
+{
+    struct net_host *old = v->host;
+    int olds = v->hosts;
+
+    if (v->seats)
+        qsort_r(v->seat, (size_t)v->seats, sizeof(*v->seat), by_host, v);
+    v->host = NULL;
+    v->hosts = 0;
+    for (int i = 0, j; i < v->seats; i = j) {
+        struct net_host h = {old[v->seat[i].host].name, i, 0};
+        int was = v->seat[i].host;
+        old[was].name = NULL;
+        for (j = i; j < v->seats && v->seat[j].host == was; j++, h.seats++)
+            v->seat[j].host = v->hosts;
+        MEM_PUSH(v->host, v->hosts) = h;
+    }
+    for (int i = 0; i < olds; i++)
+        free(old[i].name);
+    free(old);
+}
+
+void net_view_make(struct net_view *v, const struct net *n, const struct topo *t)
+{
+    *v = (struct net_view){.net = n, .label = net_labels(n)};
+    v->part = net_parts(n, &v->parts);
+    find_seats(v, t);
+    sort_seats(v);
+    net_view_group(v);
+}
+
+void net_view_free(struct net_view *v)
+{
+    for (int i = 0; i < v->groups; i++) {
+        free(v->group[i].name);
+        free(v->group[i].leaf);
+        free(v->group[i].host);
+    }
+    for (int i = 0; i < v->hosts; i++)
+        free(v->host[i].name);
+    hostlist_free(v->label, v->net->nodes);
+    free(v->group);
+    free(v->host);
+    free(v->seat);
+    free(v->part);
+    *v = (struct net_view){0};
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/net/port_counters.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "topo/net/port_counters_own.h"
+
+struct port_counters {
+    char name[40];
+    bool gone, gone_before;
+    struct {
+        int fd;               /* -1: not there */
+        bool told, full;      /* ever read; at its end when it was opened */
+        uint64_t now;         /* last read */
+        uint64_t counted, at; /* since it was opened; of that, at port_counters_begin() */
+    } one[PORT_COUNTERS];
+};
+
+struct port_id port_id_of(const struct nic *n)
+{
+    struct port_id id = {.rdma = n->rdma};
+
+    snprintf(id.name, sizeof(id.name), "%s", n->name);
+    if (n->layer == LINK_ETHERNET) /* IP over InfiniBand is not what its port carries */
+        snprintf(id.netdev, sizeof(id.netdev), "%.15s", n->rdma ? n->netdev : n->name);
+    return id;
+}
+
+static char *path_of(const char *root, const struct port_id *id, const struct port_counter *c)
+{
+    int device = (int)strcspn(id->name, ":");
+    const char *port = id->name[device] ? id->name + device + 1 : "1";
+
+    switch (c->folder) {
+    case PORT_PMA:
+    case PORT_HARDWARE:
+        return mem_printf("%s/sys/class/infiniband/%.*s/ports/%s/%s/%s", root, device, id->name,
+                          port, c->folder == PORT_PMA ? "counters" : "hw_counters", c->file);
+    case PORT_STATISTICS:
+    case PORT_TOTAL:
+        return mem_printf("%s/sys/class/net/%s/statistics/%s", root, id->netdev, c->file);
+    case PORT_INTERFACE:
+        return mem_printf("%s/sys/class/net/%s/%s", root, id->netdev, c->file);
+    }
+    return NULL;
+}
+
+static int open_one(const char *root, const struct port_id *id, const struct port_counter *c)
+{
+    bool verbs = c->folder == PORT_PMA || c->folder == PORT_HARDWARE;
+
+    if (verbs ? !id->rdma : !id->netdev[0])
+        return -1;
+    char *path = path_of(root, id, c);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    free(path);
+    return fd;
+}
+
+/* The largest value of one that stays there; 0: it goes on, or wraps. */
+static uint64_t end_of(const struct port_counter *c)
+{
+    return c->folder == PORT_PMA ? ((uint64_t)1 << c->bits) - 1 : 0;
+}
+
+static uint64_t moved(const struct port_counter *c, uint64_t before, uint64_t now)
+{
+    if (now >= before)
+        return now - before;
+    uint64_t wrapped = now + ((uint64_t)1 << 32) - before;
+    bool wraps = c->folder != PORT_PMA && c->bits == 32 && wrapped < (uint64_t)1 << 31;
+    return wraps ? wrapped : now;
+}
+
+static bool read_one(int fd, uint64_t *value)
+{
+    char text[32];
+    ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    return units_u64(value, text, NULL) == 0;
+}
+
+void port_counters_look(struct port_counters *p, bool all)
+{
+    bool known = false, told = false;
+    uint64_t now;
+
+    for (int i = 0; i < PORT_COUNTERS; i++) {
+        if (p->one[i].fd < 0 || (port_counter[i].kind == PORT_CONGESTION && !all))
+            continue;
+        known = known || p->one[i].told;
+        if (!read_one(p->one[i].fd, &now))
+            continue;
+        if (p->one[i].told)
+            p->one[i].counted += moved(&port_counter[i], p->one[i].now, now);
+        else
+            p->one[i].full = now == end_of(&port_counter[i]) && now;
+        p->one[i].now = now;
+        p->one[i].told = told = true;
+    }
+    p->gone = known && !told;
+}
+
+struct port_counters *port_counters_open(const char *root, const struct port_id *id)
+{
+    struct port_counters *p = mem_calloc(1, sizeof(*p));
+    int device = (int)strcspn(id->name, ":");
+
+    if (id->rdma)
+        snprintf(p->name, sizeof(p->name), "%.*s port %s", device, id->name,
+                 id->name[device] ? id->name + device + 1 : "1");
+    else
+        snprintf(p->name, sizeof(p->name), "%s", id->name);
+    for (int i = 0; i < PORT_COUNTERS; i++)
+        p->one[i].fd = strchr(id->name, '/') || strchr(id->netdev, '/')
+                           ? -1
+                           : open_one(root, id, &port_counter[i]);
+    if (!port_counters_count(p)) {
+        port_counters_close(p);
+        return NULL;
+    }
+    port_counters_look(p, true);
+    return p;
+}
+
+void port_counters_close(struct port_counters *p)
+{
+    for (int i = 0; p && i < PORT_COUNTERS; i++)
+        if (p->one[i].fd >= 0)
+            close(p->one[i].fd);
+    free(p);
+}
+
+const char *port_counters_name(const struct port_counters *p)
+{
+    return p->name;
+}
+
+int port_counters_count(const struct port_counters *p)
+{
+    int n = 0;
+
+    for (int i = 0; i < PORT_COUNTERS; i++)
+        n += p->one[i].fd >= 0;
+    return n;
+}
+
+void port_counters_begin(struct port_counters *p)
+{
+    for (int i = 0; i < PORT_COUNTERS; i++)
+        p->one[i].at = p->one[i].counted;
+    p->gone_before = p->gone;
+}
+
+/* --- words --- */
+
+/* What has no room is "...". */
+static void add(char *text, size_t len, const char *item)
+{
+    static const char more[] = ", ...";
+    size_t at = strlen(text), room = len > at + sizeof(more) ? len - at - sizeof(more) : 0;
+
+    if (at >= 3 && !strcmp(text + at - 3, "..."))
+        return;
+    if (strlen(item) + 2 < room)
+        snprintf(text + at, len - at, "%s%s", at ? ", " : "", item);
+    else
+        snprintf(text + at, len - at, "%s", at ? more : more + 2);
+}
+
+static void add_count(char *text, size_t len, const struct port_counter *c, uint64_t n, bool at_end)
+{
+    int star = (int)strcspn(c->words, "*");
+    char item[96];
+
+    snprintf(item, sizeof(item), "%s%llu %.*s%s%s", at_end ? "at least " : "",
+             (unsigned long long)n, star, c->words, n == 1 ? "" : "s", c->words + star + 1);
+    add(text, len, item);
+}
+
+static uint64_t since(const struct port_counters *p, int i, bool begin)
+{
+    return p->one[i].counted - (begin ? p->one[i].at : 0);
+}
+
+static bool tell(const struct port_counters *p, bool congestion, bool begin, char *text, size_t len)
+{
+    *text = '\0';
+    for (int i = 0; i < PORT_COUNTERS; i++) {
+        uint64_t n = since(p, i, begin), end = end_of(&port_counter[i]);
+        if ((port_counter[i].kind == PORT_CONGESTION) != congestion)
+            continue;
+        if (port_counter[i].folder == PORT_TOTAL)
+            n -= n < since(p, i - 1, begin) ? n : since(p, i - 1, begin);
+        if (n)
+            add_count(text, len, &port_counter[i], n, end && p->one[i].now == end);
+    }
+    if (!congestion && p->gone && !(begin && p->gone_before))
+        add(text, len, "no longer there");
+    return *text != '\0';
+}
+
+bool port_counters_harm(const struct port_counters *p, char *text, size_t len)
+{
+    return tell(p, false, true, text, len);
+}
+
+bool port_counters_total(const struct port_counters *p, bool congestion, char *text, size_t len)
+{
+    return tell(p, congestion, false, text, len);
+}
+
+bool port_counters_full(const struct port_counters *p, char *text, size_t len)
+{
+    char item[64];
+
+    *text = '\0';
+    for (int i = 0; i < PORT_COUNTERS; i++) {
+        uint64_t end = end_of(&port_counter[i]);
+        if (port_counter[i].kind == PORT_CONGESTION || !p->one[i].full || p->one[i].now != end)
+            continue;
+        snprintf(item, sizeof(item), "%s is at its end, %llu", port_counter[i].file,
+                 (unsigned long long)end);
+        add(text, len, item);
+    }
+    return *text != '\0';
+}

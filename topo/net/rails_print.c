@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "topo/net/rails_parts.h"
+
+enum { CLASSES_SHOWN = 4 };
+
+static char *append(char *list, const char *fmt, const char *a, const char *b)
+{
+    char *item = mem_printf(fmt, a, b);
+    char *longer = mem_printf("%s%s%s", list ? list : "=", list ? "," : "", item);
+
+    free(list);
+    free(item);
+    return longer;
+}
+
+/* NICs of one host in the order of their names. */
+struct nics {
+    const struct topo *t;
+    const int *nic;
+    int count;
+};
+
+static struct nics nics_of(const struct rails *r, int host)
+{
+    return (struct nics){r->t, r->order + r->first[host], r->first[host + 1] - r->first[host]};
+}
+
+static char *ib_hca(const struct nics *v, bool rails)
+{
+    char *value = NULL, place[32];
+    bool known = true;
+
+    for (int i = 0; i < v->count; i++) {
+        const struct nic *n = &v->t->nic[v->nic[i]];
+        const char *port = strchr(n->name, ':') ? "" : ":1";
+        if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
+            continue;
+        if (!strcmp(n->name, n->busid))
+            continue; /* its name as a device is not known */
+        known = known && n->rail >= 0;
+        snprintf(place, sizeof(place), "%s:%d:%d", port, n->rail, n->plane < 0 ? 0 : n->plane);
+        value = append(value, "%s%s", n->name, rails ? place : port);
+    }
+    if (rails && !known) {
+        free(value);
+        return NULL;
+    }
+    return value;
+}
+
+/* Of management NICs the fastest; without one the network interfaces of compute NICs. */
+static char *socket_of(const struct nics *v)
+{
+    const struct nic *best = NULL;
+    char *value = NULL;
+    bool rdma = false;
+
+    for (int i = 0; i < v->count; i++) {
+        const struct nic *n = &v->t->nic[v->nic[i]];
+        rdma = rdma || (n->use == NIC_COMPUTE && n->rdma);
+        if (n->use == NIC_MANAGEMENT && n->up && (!best || n->rate_Bps > best->rate_Bps))
+            best = n;
+    }
+    if (rdma && best)
+        return append(NULL, "%s%s", best->name, "");
+    for (int i = 0; i < v->count; i++) {
+        const struct nic *n = &v->t->nic[v->nic[i]];
+        const char *name = n->rdma ? n->netdev : n->name;
+        if (n->use == NIC_COMPUTE && n->up && *name)
+            value = append(value, "%s%s", name, "");
+    }
+    return value;
+}
+
+/* One host's value by one of the functions above. */
+static char *value_of(const struct topo *t, int host, bool sockets, bool rails)
+{
+    struct rails r = {.t = (struct topo *)t};
+
+    rails_order(&r);
+    struct nics v = nics_of(&r, host);
+    char *value = sockets ? socket_of(&v) : ib_hca(&v, rails);
+    free(r.order);
+    free(r.first);
+    return value;
+}
+
+char *rails_ib_hca(const struct topo *t, int host, bool rails)
+{
+    return value_of(t, host, false, rails);
+}
+
+char *rails_socket(const struct topo *t, int host)
+{
+    return value_of(t, host, true, false);
+}
+
+/* Both are taken over. */
+static char *extend(char *text, char *item)
+{
+    char *longer = mem_printf("%s%s%s", text, *text ? ", " : "", item);
+
+    free(text);
+    free(item);
+    return longer;
+}
+
+char *rails_nic_text(const struct nic *n)
+{
+    char *text = mem_strdup("");
+
+    if (n->use != NIC_UNKNOWN)
+        text =
+            extend(text, mem_printf("%s (%s)", nic_use_name[n->use], source_name[n->use_source]));
+    if (n->rail >= 0)
+        text = extend(text, mem_printf("rail %d (%s)", n->rail, source_name[n->rail_source]));
+    if (n->plane >= 0)
+        text = extend(text, mem_printf("plane %d (%s)", n->plane, source_name[n->plane_source]));
+    return text;
+}
+
+/* Behind text, source by source, the names that go with each NIC (NULL: none). */
+static char *extend_by_source(char *text, const struct nics *v, const char *what,
+                              char *const *names, const enum source *source)
+{
+    char **same = mem_calloc((size_t)v->count + 1, sizeof(*same));
+
+    for (int s = 0; s < SOURCE_COUNT; s++) {
+        int n = 0;
+        for (int i = 0; i < v->count; i++)
+            if (names[i] && (int)source[i] == s)
+                same[n++] = names[i];
+        if (!n)
+            continue;
+        char *fold = hostlist_fold(same, n);
+        text =
+            extend(text, mem_printf("%s%s%s (%s)", what, *what ? " " : "", fold, source_name[s]));
+        free(fold);
+    }
+    free(same);
+    return text;
+}
+
+/* "rail-[0-7] (ibnet)": the distinct ones, as the level names them. */
+static char *extend_numbers(char *text, const struct nics *v, bool planes)
+{
+    char **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
+
+    for (int i = 0; i < v->count; i++) {
+        const struct nic *n = &v->t->nic[v->nic[i]];
+        int number = planes ? n->plane : n->rail;
+        char *name = number < 0 ? NULL : mem_printf("%s-%d", planes ? "plane" : "rail", number);
+        source[i] = planes ? n->plane_source : n->rail_source;
+        for (int k = 0; k < i && name; k++)
+            if (names[k] && source[k] == source[i] && !strcmp(names[k], name)) {
+                free(name);
+                name = NULL;
+            }
+        names[i] = name;
+    }
+    text = extend_by_source(text, v, "", names, source);
+    hostlist_free(names, v->count);
+    free(source);
+    return text;
+}
+
+/* "compute mlx5_[0-7] (sysfs), storage mlx5_8 (sysfs), rail-[0-7] (ibnet)" */
+static char *uses_text(const struct nics *v)
+{
+    char *text = mem_strdup(""), **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
+
+    for (int use = NIC_COMPUTE; use < NIC_USES; use++) {
+        for (int i = 0; i < v->count; i++) {
+            struct nic *n = &v->t->nic[v->nic[i]];
+            names[i] = (int)n->use == use ? n->name : NULL;
+            source[i] = n->use_source;
+        }
+        text = extend_by_source(text, v, nic_use_name[use], names, source);
+    }
+    free(names);
+    free(source);
+    return extend_numbers(extend_numbers(text, v, false), v, true);
+}
+
+/* What is printed of a host; hosts with the same text are alike. */
+static char *host_text(const struct nics *v)
+{
+    char *uses = uses_text(v), *plain = ib_hca(v, false), *rails = ib_hca(v, true),
+         *socket = socket_of(v);
+    char *text = mem_printf(
+        "%s%s%s%s%s%s%s%s%s%s", uses, plain ? "\n           NCCL_IB_HCA='" : "", plain ? plain : "",
+        plain ? "'" : "", rails ? "\n           NCCL_IB_HCA='" : "", rails ? rails : "",
+        rails ? "' (NCCL 2.30 and later: with rail and plane)" : "",
+        socket ? "\n           NCCL_SOCKET_IFNAME='" : "", socket ? socket : "", socket ? "'" : "");
+
+    free(uses);
+    free(plain);
+    free(rails);
+    free(socket);
+    return text;
+}
+
+void rails_print(const struct topo *t, void *stream)
+{
+    struct rails r = {.t = (struct topo *)t};
+    struct topo texts;
+    char **names = mem_calloc((size_t)t->hosts + 1, sizeof(*names));
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
+    FILE *f = stream;
+
+    topo_init(&texts);
+    rails_order(&r);
+    for (int h = 0; h < t->hosts; h++) {
+        struct nics v = nics_of(&r, h);
+        char *text = host_text(&v);
+        of[h] = *text ? topo_add_group(&texts, LEVEL_LEAF, text) : -1;
+        free(text);
+    }
+    int count = texts.group[LEVEL_LEAF].count;
+    for (int c = 0; c < count && c < CLASSES_SHOWN; c++) {
+        int n = 0;
+        for (int h = 0; h < t->hosts; h++)
+            if (of[h] == c)
+                names[n++] = t->host[h].name;
+        char *list = hostlist_fold(names, n);
+        if (strlen(list) > 60) {
+            free(list);
+            list = mem_printf("%s ... %s (%d)", names[0], names[n - 1], n);
+        }
+        fprintf(f, "%-10s %s%s%s\n", c ? "" : "NIC use", count > 1 ? list : "",
+                count > 1 ? ": " : "", texts.group[LEVEL_LEAF].name[c]);
+        free(list);
+    }
+    if (count > CLASSES_SHOWN)
+        fprintf(f, "%-10s and %d other %s of hosts\n", "", count - CLASSES_SHOWN,
+                units_plural(count - CLASSES_SHOWN, "kind", "kinds"));
+    topo_free(&texts);
+    free(r.order);
+    free(r.first);
+    free(names);
+    free(of);
+}
