@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 
 static const struct {
     const char *name;

@@ -14,10 +14,142 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "cmd/chain_mpi.h"
-#include "cmd/fit_files.h"
+#include "cost/fit/fit_compute.h"
 #include "probe/plan_cost.h"
+#include "step/compute.h"
 #include "step/job_plan.h"
+
+/* --- the steps that the MPI program takes --- */
+
+/* How to go on, where there is something to go on with and it was not said. */
+static int add_way(const struct chain *c, struct err *err)
+{
+    char *topology = file_join(c->dir, "topology.json");
+    size_t used = strlen(err->text);
+
+    if (!strstr(err->text, "--resume") && access(topology, F_OK) == 0)
+        snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
+    free(topology);
+    return -1;
+}
+
+/* The program with these words (NULL-terminated), called `what` in the error. */
+static int chain_mpi(struct chain *c, const char *const *args, const char *what, struct err *err)
+{
+    int code;
+
+    c->launch.dir = c->dir;
+    c->launch.hang_after = c->probe.measure.hang_after;
+    if (launch_run(&c->launch, args, &code, err) < 0)
+        return add_way(c, err);
+    if (code == EXIT_CUT)
+        return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
+    return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
+}
+
+/* Words that belong to the list. */
+struct words {
+    char **word;
+    int count;
+};
+
+static void take_words(struct words *w, char **more, int count)
+{
+    for (int i = 0; i < count; i++)
+        MEM_PUSH(w->word, w->count) = more[i];
+    free(more);
+}
+
+/* All options that the MPI program may be given with this transport; "auto" may become mpi or nccl.
+ */
+static struct words option_words(const struct chain *c)
+{
+    bool mpi = !strcmp(c->transport, "mpi"), copy = !strcmp(c->transport, "copy");
+    bool gpus = copy || !strcmp(c->transport, "nccl");
+    struct words w = {NULL, 0};
+    int n;
+
+    char **probe = probe_opts_words(&c->probe, &n);
+    take_words(&w, probe, n);
+    char **host = gpus ? NULL : mpi_opts_words(&c->mpi, &n);
+    take_words(&w, host, host ? n : 0);
+    char **lib = mpi ? NULL : nccl_opts_words(&c->nccl, &n);
+    take_words(&w, lib, lib ? n : 0);
+    char **ways = copy ? copy_opts_words(&c->copy, &n) : NULL;
+    take_words(&w, ways, ways ? n : 0);
+    return w;
+}
+
+static void free_words(struct words *w)
+{
+    for (int i = 0; i < w->count; i++)
+        free(w->word[i]);
+    free(w->word);
+}
+
+/* `what` NULL: it is only printed. */
+static int start_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
+                       struct err *err)
+{
+    struct words w = option_words(c);
+    const char **args = mem_calloc((size_t)w.count + 16, sizeof(*args));
+    int n = 0, rc = 0;
+
+    for (int i = 0; fixed[i]; i++)
+        args[n++] = fixed[i];
+    for (int i = 0; i < w.count; i++)
+        args[n++] = w.word[i];
+    if (stream) {
+        rc = launch_print(&c->launch, args, stream, err);
+        fflush(stream);
+    }
+    if (rc == 0 && what)
+        rc = chain_mpi(c, args, what, err);
+    free_words(&w);
+    free(args);
+    return rc;
+}
+
+/* The same with `fixed` and the measuring options; its command line goes to `stream` first (a FILE,
+ * NULL: it does not). */
+static int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream,
+                           const char *what, struct err *err)
+{
+    return start_probe(c, fixed, stream, what, err);
+}
+
+/* That command line alone; nothing is started. */
+static int chain_mpi_print(struct chain *c, const char *const *fixed, void *stream, struct err *err)
+{
+    return start_probe(c, fixed, stream, NULL, err);
+}
+
+/* What each GPU does alone, into path; `last` is NULL or one more word. */
+static int chain_mpi_compute(struct chain *c, const char *path, const char *last, struct err *err)
+{
+    char *model = mem_printf("%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
+    const char *args[16] = {"probe", "--compute", "--model", model, "-o", path};
+    char cap[40], half[40];
+    int n = 6, words;
+    char **word = device_opts_words(&c->device, &words);
+
+    snprintf(half, sizeof(half), "--half-width=%.9f", c->probe.measure.half_width);
+    args[n++] = half;
+    snprintf(cap, sizeof(cap), "--time-cap=%.9f", c->probe.measure.time_cap);
+    if (c->probe.measure.time_cap > 0)
+        args[n++] = cap;
+    if (c->nccl.share_gpu)
+        args[n++] = "--share-gpu";
+    for (int i = 0; i < words; i++)
+        args[n++] = word[i];
+    args[n] = last;
+    int rc = chain_mpi(c, args, "probe --compute", err);
+    for (int i = 0; i < words; i++)
+        free(word[i]);
+    free(word);
+    free(model);
+    return rc;
+}
 
 static bool is_sim(const struct chain *c)
 {
@@ -191,6 +323,86 @@ int chain_compute(struct chain *c, struct err *err)
     return rc;
 }
 
+/* Tiers that the preset knows by name get its peak, unless a NIC that was seen told one. */
+static void note_peaks(struct matrix *m, const struct fabric *f)
+{
+    for (int i = 0; i < m->tiers; i++)
+        for (int k = 0; k < f->tiers; k++)
+            if (m->tier[i].peak_Bps <= 0 && !strcmp(m->tier[i].rule.name, f->tier[k].rule.name))
+                m->tier[i].peak_Bps = f->tier[k].peak.value;
+}
+
+/* What the preset of this machine says: rates of tiers, and peaks that measured products are shares
+ * of. */
+static int note_preset(struct matrix *m, const struct device_table *alone, struct err *err)
+{
+    struct fabric f = {0};
+    bool known = m->fabric && fabric_shipped(m->fabric);
+    char *name = known ? mem_strdup(m->fabric) : NULL;
+
+    if (!m->fabric && alone->rows)
+        name = fabric_of_gpu(alone->row[0].gpu);
+    int rc = name ? fabric_load(&f, name, err) : 0;
+    if (rc == 0 && known)
+        note_peaks(m, &f);
+    if (rc == 0 && alone->rows)
+        rc = fit_compute(m, alone, f.name ? &f : NULL, err);
+    fabric_free(&f);
+    free(name);
+    return rc;
+}
+
+/* What a core of this host computes stands for a device, and says so. */
+static int note_compute(struct matrix *m, struct err *err)
+{
+    struct compute rate;
+
+    if (m->fabric || m->compute.flops > 0 || m->compute.devices ||
+        m->topo.endpoint[0].kind == ENDPOINT_GPU)
+        return 0;
+    if (compute_measure(&rate, 0.3, err) < 0)
+        return -1;
+    m->compute.flops = rate.flops;
+    m->compute.flops_spread = rate.spread;
+    m->compute.source = mem_strdup(rate.source);
+    return 0;
+}
+
+int chain_fit_files(struct matrix *m, const char *topology, const char *plan_path,
+                    const char *points_path, const char *compute, const struct fit_opts *o,
+                    struct err *err)
+{
+    struct device_table alone = {NULL, 0};
+    struct topo topo;
+    struct plan plan = {0};
+    struct points points = {0};
+
+    topo_init(&topo);
+    int rc = topo_load(&topo, topology, err);
+    if (rc == 0)
+        rc = plan_load(&plan, plan_path, topo.endpoints, err);
+    if (rc == 0)
+        rc = points_load(&points, points_path, err);
+    if (rc == 0 && plan_crc(&plan) != points.plan_crc)
+        rc = err_data(err, "%s was measured by another plan (%08x) than %s (%08x)", points_path,
+                      points.plan_crc, plan_path, plan_crc(&plan));
+    if (rc == 0)
+        rc = points_check(&points, points_path, &topo, topology, err);
+    if (rc == 0)
+        rc = fit_matrix(m, &topo, &plan, &points, o, err);
+    if (rc == 0 && compute)
+        rc = device_load(&alone, compute, err);
+    if (rc == 0)
+        rc = note_preset(m, &alone, err);
+    if (rc == 0)
+        rc = note_compute(m, err);
+    device_free(&alone);
+    points_free(&points);
+    plan_free(&plan);
+    topo_free(&topo);
+    return rc;
+}
+
 int chain_fit(struct chain *c, struct err *err)
 {
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
@@ -199,7 +411,7 @@ int chain_fit(struct chain *c, struct err *err)
 
     char *compute = exists(c, "compute.tsv") ? file_join(c->dir, "compute.tsv") : NULL;
     fit_defaults(&o);
-    int rc = fit_files(&c->matrix, topology, plan, points, compute, &o, err);
+    int rc = chain_fit_files(&c->matrix, topology, plan, points, compute, &o, err);
     if (rc == 0)
         rc = matrix_save(&c->matrix, path, err);
     free(topology);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "cmd/launch.h"
+#include "cost/fit/fit.h"
 #include "cost/sim_bed.h"
 #include "probe/gpu/copy_opts.h"
 #include "probe/gpu/device_opts.h"
@@ -58,5 +59,12 @@ void chain_close(struct chain *c);
 /* What the plan costs, and the command that would run, without writing anything; stream is a FILE
  * *. */
 int chain_dry_run(struct chain *c, void *stream, struct err *err);
+
+/* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
+ * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet
+ * peaks of the preset that the topology names, and on hosts without GPUs the compute rate of this
+ * host, measured.  The caller frees m with matrix_free(), also after a failure. */
+int chain_fit_files(struct matrix *m, const char *topology, const char *plan, const char *points,
+                    const char *compute, const struct fit_opts *o, struct err *err);
 
 #endif

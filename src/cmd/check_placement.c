@@ -2,20 +2,184 @@
  * need them? */
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/err.h"
 #include "base/file.h"
 #include "base/hostlist.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
-#include "cmd/placement_text.h"
-#include "cmd/srun_tell.h"
+#include "place/segments.h"
 #include "place/segments_from.h"
 #include "topo/claim.h"
+
+enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };
+
+extern char **environ;
+
+/* srun with its words; options of the command line rule over those in the job's environment. */
+static int start_srun(pid_t *pid, int out, const char *label, const char *nodes, struct err *err)
+{
+    char exe[PATH_MAX] = "", *n = mem_printf("--nodes=%s", nodes);
+    char *tasks = mem_printf("--ntasks=%s", nodes), *named = NULL;
+    char *argv[] = {"srun",
+                    n,
+                    tasks,
+                    "--ntasks-per-node=1",
+                    "--cpus-per-task=1",
+                    "--overlap",
+                    "--mpi=none",
+                    "--distribution=block",
+                    "--kill-on-bad-exit=0",
+                    exe,
+                    "check-placement",
+                    "--tell",
+                    NULL,
+                    NULL};
+    posix_spawn_file_actions_t files;
+    int why;
+
+    if (label)
+        argv[sizeof(argv) / sizeof(*argv) - 2] = named = mem_printf("--label=%s", label);
+    if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+        why = errno;
+    else {
+        posix_spawn_file_actions_init(&files);
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+        why = posix_spawnp(pid, argv[0], &files, NULL, argv, environ);
+        posix_spawn_file_actions_destroy(&files);
+    }
+    free(named);
+    free(tasks);
+    free(n);
+    return why ? err_config(err, "cannot start srun: %s", strerror(why)) : 0;
+}
+
+/* All that comes until the other end is closed. */
+static int take_all(int fd, char **text, double patience, struct err *err)
+{
+    double end = log_now() + patience;
+    size_t used = 0, room = 4096;
+
+    *text = mem_realloc(NULL, room + 1, 1);
+    for (;;) {
+        double left = end - log_now();
+        struct pollfd p = {fd, POLLIN, 0};
+        int ready = left > 0 ? poll(&p, 1, (int)(left * 1000) + 1) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            return err_set(err, "srun gave no answer within %g s (--patience)", patience);
+        ssize_t n = read(fd, *text + used, room - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+        if (used > TEXT_MAX)
+            return err_data(err, "srun printed more than %d bytes", TEXT_MAX);
+        if (used == room)
+            *text = mem_realloc(*text, (room *= 2) + 1, 1);
+    }
+    (*text)[used] = '\0';
+    return strlen(*text) == used ? 0 : err_data(err, "srun printed a byte of 0");
+}
+
+/* srun starts this program once on each of the job's nodes with --tell; *text is what they print
+ * (topo/told.h), the caller frees.  label: variable with a label, or NULL.  No srun, or one that
+ * fails: EXIT_CONFIG with its exit code (its own words go to stderr); no answer within `patience`
+ * seconds: EXIT_UNJUDGED, and srun is ended. */
+static int ask_each_node(char **text, const char *label, double patience, struct err *err)
+{
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    int fd[2], status = 0, rc;
+    pid_t pid;
+
+    *text = NULL;
+    if (!nodes || !*nodes || strlen(nodes) > NODES_MAX_DIGITS ||
+        strspn(nodes, "0123456789") != strlen(nodes))
+        return err_config(err, "SLURM_JOB_NUM_NODES is \"%.40s\", not the job's number of nodes",
+                          nodes ? nodes : "");
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return err_io(err, "pipe: %s", strerror(errno));
+    rc = start_srun(&pid, fd[1], label, nodes, err);
+    close(fd[1]);
+    if (rc == 0) {
+        rc = take_all(fd[0], text, patience, err);
+        if (rc < 0)
+            kill(pid, SIGTERM);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (rc == 0 && status != 0)
+            rc = err_config(err, "srun failed (%s %d)", WIFEXITED(status) ? "exit" : "signal",
+                            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    }
+    close(fd[0]);
+    if (rc < 0) {
+        free(*text);
+        *text = NULL;
+    }
+    return rc;
+}
+
+static json_t *texts(char *const *text, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_string(text[i]));
+    return list;
+}
+
+/* New reference. */
+static json_t *placement_json(const struct segments *s, const struct segment_verdict *v)
+{
+    json_t *who = json_array();
+
+    for (int i = 0; i < s->opinions; i++)
+        json_array_append_new(
+            who, json_pack("{s:s, s:i}", "name", s->opinion[i].who, "nodes", s->opinion[i].told));
+    return json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:s?}", "format",
+                     "railgauge-placement", "version", 1, "verdict",
+                     v->split     ? "split"
+                     : v->unknown ? "unknown"
+                                  : "good",
+                     "nodes", s->nodes, "segment", s->size, "segments", v->segments, "together",
+                     v->together, "split", v->split, "unknown", v->unknown, "sources", who,
+                     "findings", texts(v->word, v->words), "disagreements",
+                     texts(v->differ, v->differs), "better_order", v->order);
+}
+
+static void placement_text(FILE *out, const struct segments *s, const struct segment_verdict *v)
+{
+    fprintf(out, "placement  %d node%s, %d segment%s of %d%s\n", s->nodes, s->nodes == 1 ? "" : "s",
+            v->segments, v->segments == 1 ? "" : "s", s->size,
+            s->nodes % s->size ? ", the last one shorter" : "");
+    for (int i = 0; i < s->opinions; i++)
+        fprintf(out, "%-10s %s, %d node%s\n", i ? "" : "sources", s->opinion[i].who,
+                s->opinion[i].told, s->opinion[i].told == 1 ? "" : "s");
+    fprintf(out, "%-10s %d of %d together\n", "segments", v->together, v->segments);
+    for (int i = 0; i < v->words; i++)
+        fprintf(out, "  %s\n", v->word[i]);
+    for (int i = 0; i < v->differs; i++)
+        fprintf(out, "  %s\n", v->differ[i]);
+    if (v->order)
+        fprintf(out, "  in another order the same nodes make whole segments: %s\n", v->order);
+}
 
 enum { HOSTS_MAX_BYTES = 64 << 20 };
 
@@ -109,7 +273,7 @@ static int read_told(struct told **list, int *count, const struct args *a, struc
     bool in = a->hosts && !strcmp(a->hosts, "-");
     char *text = NULL;
     size_t len = 0;
-    int rc = !a->hosts ? srun_tell(&text, a->label, a->patience, err)
+    int rc = !a->hosts ? ask_each_node(&text, a->label, a->patience, err)
              : in      ? read_input(&text, &len, err)
                        : file_read(&text, &len, a->hosts, HOSTS_MAX_BYTES, err);
 
@@ -136,7 +300,7 @@ static int read_files(struct segments *s, const struct args *a, struct err *err)
     input_init(&in);
     int rc = input_open(&in, &a->in, &ask, err);
     if (rc == 0)
-        rc = source_args_read(&a->in.sources, &in.t, err);
+        rc = input_sources_read(&a->in.sources, &in.t, err);
     if (rc == 0) {
         if (a->in.sources.count)
             sources_done(&in.t);

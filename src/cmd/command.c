@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/cmd.h"
 #include "cmd/input.h"
 #include "cost/matrix.h"
 

@@ -1,13 +1,166 @@
 /* curves.c - railgauge curves: leave points of measured curves out and predict them from the rest.
  */
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
-#include "cmd/cmd.h"
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/curves_text.h"
+#include "cost/ladder.h"
+#include "emit/text/table.h"
+
+/* What was predicted, the worst first, and how the answer is shown. */
+struct curves {
+    struct ladders ladders;
+    struct miss *miss;
+    int misses;
+    const char *file;
+    double every; /* 0: each point alone */
+    int worst;    /* how many are listed */
+};
+
+/* Errors in percent of one system and op; NULL: of all. */
+struct row {
+    const char *system, *op;
+    int n;
+    double median, mean, p90, max;
+};
+
+static bool concerns(const struct curves *c, const struct row *r, const struct miss *m)
+{
+    const struct ladder *l = &c->ladders.ladder[m->ladder];
+
+    return (!r->system || !strcmp(r->system, l->system)) && (!r->op || !strcmp(r->op, l->op));
+}
+
+static void judge(struct row *r, const struct curves *c)
+{
+    double *error = mem_calloc((size_t)c->misses + 1, sizeof(*error));
+
+    r->median = r->mean = r->p90 = r->max = NAN;
+    for (int i = 0; i < c->misses; i++)
+        if (concerns(c, r, &c->miss[i]))
+            error[r->n++] = 100 * fabs(c->miss[i].error);
+    if (r->n) {
+        stats_sort(error, r->n);
+        r->median = stats_quantile(error, r->n, 0.5);
+        r->p90 = stats_quantile(error, r->n, 0.9);
+        r->max = error[r->n - 1];
+        r->mean = 0;
+        for (int i = 0; i < r->n; i++)
+            r->mean += error[i] / r->n;
+    }
+    free(error);
+}
+
+/* One row a system and op in the order of the table, then one for all. */
+static int rows_of(struct row **rows, const struct curves *c)
+{
+    int count = 0;
+
+    for (int i = 0; i < c->ladders.count; i++) {
+        const struct ladder *l = &c->ladders.ladder[i];
+        int k = 0;
+        while (k < count && (strcmp((*rows)[k].system, l->system) || strcmp((*rows)[k].op, l->op)))
+            k++;
+        if (k == count)
+            MEM_PUSH(*rows, count) = (struct row){.system = l->system, .op = l->op};
+    }
+    MEM_PUSH(*rows, count) = (struct row){0};
+    for (int k = 0; k < count; k++)
+        judge(&(*rows)[k], c);
+    return count;
+}
+
+static const char *percent(char buf[32], double x)
+{
+    if (isnan(x))
+        return "-";
+    snprintf(buf, 32, "%.2f", x);
+    return buf;
+}
+
+static void print_worst(FILE *out, const struct curves *c)
+{
+    struct table t;
+
+    table_init(&t, "lllrrr");
+    table_row(&t, "system", "version", "op", "ranks", "bytes", "error %");
+    for (int i = 0; i < c->worst && i < c->misses; i++) {
+        const struct ladder *l = &c->ladders.ladder[c->miss[i].ladder];
+        char ranks[16], bytes[UNITS_TEXT], error[32];
+        snprintf(ranks, sizeof(ranks), "%d", l->ranks);
+        snprintf(error, sizeof(error), "%+.1f", 100 * c->miss[i].error);
+        units_bytes_text(bytes, c->miss[i].bytes);
+        table_row(&t, l->system, l->version, l->op, ranks, bytes, error);
+    }
+    fputc('\n', out);
+    table_print(out, &t, 0);
+    table_free(&t);
+}
+
+static void curves_text(FILE *out, const struct curves *c)
+{
+    struct row *row = NULL;
+    int rows = rows_of(&row, c);
+    struct table t;
+
+    fprintf(out, "%d curves; absolute error in %% of times predicted ", c->ladders.count);
+    if (c->every > 1)
+        fprintf(out, "from sizes x%g apart\n\n", c->every);
+    else
+        fprintf(out, "from all other sizes of their curve\n\n");
+    table_init(&t, "llrrrrr");
+    table_row(&t, "system", "op", "n", "median", "mean", "p90", "max");
+    for (int i = 0; i < rows; i++) {
+        char n[16], text[4][32];
+        snprintf(n, sizeof(n), "%d", row[i].n);
+        table_row(&t, row[i].system ? row[i].system : "total", row[i].op, n,
+                  percent(text[0], row[i].median), percent(text[1], row[i].mean),
+                  percent(text[2], row[i].p90), percent(text[3], row[i].max));
+    }
+    table_print(out, &t, 0);
+    table_free(&t);
+    if (c->worst)
+        print_worst(out, c);
+    free(row);
+}
+
+static json_t *json_row(const struct row *r)
+{
+    return json_pack("{s:s*, s:s*, s:i, s:o, s:o, s:o, s:o}", "system", r->system, "op", r->op, "n",
+                     r->n, "median_pct", json_finite(r->median), "mean_pct", json_finite(r->mean),
+                     "p90_pct", json_finite(r->p90), "max_pct", json_finite(r->max));
+}
+
+/* new reference */
+static json_t *curves_json(const struct curves *c)
+{
+    struct row *row = NULL;
+    int rows = rows_of(&row, c);
+    json_t *list = json_array(), *worst = json_array();
+
+    for (int i = 0; i < rows - 1; i++)
+        json_array_append_new(list, json_row(&row[i]));
+    for (int i = 0; i < c->worst && i < c->misses; i++) {
+        const struct ladder *l = &c->ladders.ladder[c->miss[i].ladder];
+        json_array_append_new(worst, json_pack("{s:s, s:s, s:s, s:i, s:f, s:f}", "system",
+                                               l->system, "nccl_version", l->version, "op", l->op,
+                                               "ranks", l->ranks, "bytes", c->miss[i].bytes,
+                                               "error_pct", 100 * c->miss[i].error));
+    }
+    json_t *out = json_pack("{s:s, s:i, s:f, s:o, s:o, s:o}", "file", c->file, "curves",
+                            c->ladders.count, "every", c->every, "rows", list, "total",
+                            json_row(&row[rows - 1]), "worst", worst);
+    free(row);
+    return out;
+}
 
 struct args {
     struct curves curves;

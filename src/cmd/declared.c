@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
 #include "verdict/declared.h"
 
@@ -62,7 +62,7 @@ static int collect(struct declared *d, struct input *in, const struct args *a, s
     topo_init(&more);
     topo_copy(&base, &in->t);
     if (rc == 0)
-        rc = source_args_read(&a->in.sources, &base, err);
+        rc = input_sources_read(&a->in.sources, &base, err);
     if (rc == 0 && a->topology)
         rc = topo_load(&more, a->topology, err);
     if (rc == 0 && !in->has) {

@@ -8,7 +8,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
 #include "cmd/launch.h"
 #include "emit/text/discover_report.h"
@@ -196,7 +196,7 @@ static int no_host(const struct topo *t, struct err *err)
 /* What others say: beside FILE or a preset, or all there is. */
 static int add_sources(struct topo *t, const struct args *a, struct err *err)
 {
-    if (source_args_read(&a->in.sources, t, err) < 0)
+    if (input_sources_read(&a->in.sources, t, err) < 0)
         return -1;
     if (!a->in.file && !a->in.fabric)
         claims_add_hosts(t);

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
 #include "verdict/explain.h"
 
@@ -127,7 +127,8 @@ static int explain(struct input *in, const struct args *a, struct err *err)
     struct explain e;
     int src, dst;
 
-    if (input_open(in, &a->in, &ask, err) < 0 || source_args_read(&a->in.sources, &in->t, err) < 0)
+    if (input_open(in, &a->in, &ask, err) < 0 ||
+        input_sources_read(&a->in.sources, &in->t, err) < 0)
         return -1;
     if (a->in.sources.count)
         sources_done(&in->t);

@@ -9,9 +9,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/cmd.h"
+#include "cmd/chain.h"
 #include "cmd/command.h"
-#include "cmd/fit_files.h"
 
 struct args {
     const char *out, *file[3], *compute;
@@ -85,7 +84,7 @@ int cmd_fit(int argc, char **argv)
     matrix_init(&m);
     command_parse(&command, argc, argv, &a);
     find_files(&a, path);
-    int rc = fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
+    int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
     if (rc == 0)
         rc = matrix_save(&m, path[3], &err);
     if (rc == 0 && !a.quiet)

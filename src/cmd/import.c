@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "probe/import/import.h"
 

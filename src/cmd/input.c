@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cmd/input.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,37 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hostlist.h"
+#include "base/mem.h"
 #include "base/units.h"
 
 /* --- options --- */
+
+enum { FIRST = 0x700, OPTIONS_MAX = 32, SOURCES_MAX = 4096 };
+
+static error_t parse_source(int key, char *arg, struct argp_state *state)
+{
+    struct input_sources *a = state->input;
+
+    if (key < FIRST || key >= FIRST + source_files)
+        return ARGP_ERR_UNKNOWN;
+    if (a->count == SOURCES_MAX)
+        argp_error(state, "more than %d files", SOURCES_MAX);
+    MEM_PUSH(a->given, a->count) = (struct given_source){&source_file[key - FIRST], arg};
+    return 0;
+}
+
+static struct argp_child source_child(void)
+{
+    static struct argp_option options[OPTIONS_MAX + 1];
+    static struct argp argp = {.options = options, .parser = parse_source};
+
+    assert(source_files <= OPTIONS_MAX);
+    for (int i = 0; i < source_files; i++)
+        options[i] = (struct argp_option){source_file[i].name, FIRST + i, source_file[i].arg, 0,
+                                          source_file[i].help, 0};
+    return (struct argp_child){&argp, 0, "What others say of the machine:", 1};
+}
 
 enum { HEAD = 4096 };
 
@@ -72,7 +101,7 @@ struct argp_child input_child(unsigned takes)
     choose(chosen, takes);
     opt_argp(options, chosen);
     if (takes & INPUT_SOURCES) {
-        sources[0] = source_args_child(1);
+        sources[0] = source_child();
         argp.children = sources;
     }
     return (struct argp_child){&argp, 0, NULL, 0};
@@ -80,7 +109,21 @@ struct argp_child input_child(unsigned takes)
 
 void input_args_free(struct input_args *a)
 {
-    source_args_free(&a->sources);
+    free(a->sources.given);
+}
+
+int input_sources_read(const struct input_sources *a, struct topo *t, struct err *err)
+{
+    bool seen[OPTIONS_MAX] = {false};
+
+    for (int i = 0; i < a->count; i++) {
+        const struct given_source *g = &a->given[i];
+        bool *before = &seen[g->file - source_file];
+        if (sources_read(t, g->file, g->text, *before, err) < 0)
+            return -1;
+        *before = true;
+    }
+    return 0;
 }
 
 /* --- what is read --- */
@@ -220,4 +263,31 @@ int input_endpoint(const struct topo *t, const char *text, int *id, struct err *
         }
     }
     return err_usage(err, "no endpoint %s here", text);
+}
+
+int input_hosts(int **host, int *hosts, const struct topo *t, const char *option, const char *list,
+                struct err *err)
+{
+    struct err why;
+    char **name;
+    int count, rc = 0;
+
+    *host = NULL;
+    *hosts = 0;
+    for (int h = 0; !list && h < t->hosts; h++)
+        MEM_PUSH(*host, *hosts) = h;
+    if (!list)
+        return 0;
+    if (hostlist_expand(&name, &count, list, &why) < 0)
+        return err_usage(err, "%s: %s", option, why.text);
+    for (int i = 0; rc == 0 && i < count; i++) {
+        int h = topo_find_host(t, name[i]);
+        if (h < 0)
+            rc = err_usage(err, "%s: node \"%.80s\" is not among the %d of the matrix", option,
+                           name[i], t->hosts);
+        else
+            MEM_PUSH(*host, *hosts) = h;
+    }
+    hostlist_free(name, count);
+    return rc;
 }

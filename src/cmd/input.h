@@ -6,11 +6,21 @@
 #include <argp.h>
 
 #include "cmd/command.h"
-#include "cmd/source_args.h"
 #include "cost/matrix.h"
 #include "probe/point.h"
+#include "topo/sources.h"
 
 /* --- options --- */
+
+/* --slurm FILE, --ibnet FILE ... of the table in topo/sources.h, in the order given; nothing is owned
+ * but `given` itself. */
+struct input_sources {
+    struct given_source {
+        const struct source_file *file;
+        const char *text;
+    } * given;
+    int count;
+};
 
 /* Nothing is owned but the list of sources: input_args_free(). */
 struct input_args {
@@ -18,7 +28,7 @@ struct input_args {
     int racks;
     bool blind; /* of the preset host names only; for commands that set it themselves */
     bool json, quiet;
-    struct source_args sources;
+    struct input_sources sources;
     unsigned takes; /* what the command asked for */
 };
 
@@ -32,6 +42,8 @@ enum {
 /* Those options for a command's argp; the child's input is a struct input_args. */
 struct argp_child input_child(unsigned takes);
 void input_args_free(struct input_args *a);
+/* Read all of them into t, in order; sources_done() is the caller's. */
+int input_sources_read(const struct input_sources *a, struct topo *t, struct err *err);
 
 /* --- what is read --- */
 
@@ -60,5 +72,10 @@ void input_free(struct input *in);
 
 /* The endpoint "HOST:INDEX", "HOST" (its first one) or its id. */
 int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err);
+
+/* The hosts of "n[01-18],login" in that order, all of t without a list (NULL).  A message
+ * (EXIT_USAGE) begins with the option.  The caller frees *host. */
+int input_hosts(int **host, int *hosts, const struct topo *t, const char *option, const char *list,
+                struct err *err);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "cmd/slots.h"
+#include "cmd/hostfile.h"
 #include "probe/watch/watch_listen.h"
 
 char *launch_probe_path(struct err *err)
@@ -109,12 +109,12 @@ static bool in_allocation(void)
 /* -H host:ranks,... of --hosts; *ranks is how many that are. */
 static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
 {
-    struct slots s;
+    struct hostfile s;
     char *list = mem_strdup("");
 
-    int rc = slots_read(&s, hosts, err);
+    int rc = hostfile_read(&s, hosts, err);
     if (rc == 0)
-        rc = slots_deal(&s, ranks, err);
+        rc = hostfile_deal(&s, ranks, err);
     for (int i = 0; rc == 0 && i < s.hosts; i++) {
         char *more = mem_printf("%s%s%s:%d", list, i ? "," : "", s.host[i], s.slot[i]);
         free(list);
@@ -125,7 +125,7 @@ static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err 
         add(w, list);
     }
     free(list);
-    slots_free(&s);
+    hostfile_free(&s);
     return rc;
 }
 
@@ -337,14 +337,14 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
 /* Are all hosts known?  A launcher of the user's or an allocation may have others. */
 static void choose_address(const struct launch *l, char out[64], struct err *err)
 {
-    struct slots s = {NULL, NULL, 0};
+    struct hostfile s = {NULL, NULL, 0};
     char *here = (char *)"localhost";
 
-    if (l->hosts && slots_read(&s, l->hosts, err) == 0)
+    if (l->hosts && hostfile_read(&s, l->hosts, err) == 0)
         listen_address(s.host, s.hosts, out);
     else
         listen_address(&here, !l->command && !in_allocation(), out);
-    slots_free(&s);
+    hostfile_free(&s);
 }
 
 /* The ranks learn from the environment where to go.  Without a watch the campaign goes on. */

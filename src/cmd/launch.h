@@ -11,7 +11,7 @@ char *launch_probe_path(struct err *err);
 
 struct launch {
     const char *command; /* --launch: words before the program, instead of mpirun */
-    const char *hosts;   /* --hosts: a host list or file (slots.h), or NULL for this machine */
+    const char *hosts;   /* --hosts: a host list or file (hostfile.h), or NULL for this machine */
     int ranks;           /* 0: by the cores here, with --hosts as it says, or one a host */
     const char *address; /* --watch-address: where to listen to the ranks, NULL: chosen */
     const char *dir;     /* where verdict.json goes; NULL: the ranks are left to watch themselves */

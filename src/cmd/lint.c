@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
 #include "topo/lint/lint_hosts.h"
 #include "topo/lint/net_lint.h"
@@ -60,7 +60,7 @@ static int load(struct topo *all, const struct args *a, struct err *err)
         input_free(&in);
     }
     if (rc == 0)
-        rc = source_args_read(&a->in.sources, all, err);
+        rc = input_sources_read(&a->in.sources, all, err);
     if (rc == 0)
         sources_done(all);
     return rc;

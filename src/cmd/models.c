@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "emit/text/model_text.h"
 #include "emit/text/table.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "probe/plan_cost.h"
 #include "probe/probe_opts.h"

@@ -1,13 +1,21 @@
-/* predict_score.c - how good the predictions of a table were, as tables. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/predict_impl.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "cmd/predict_batch.h"
+#include "base/units.h"
 #include "emit/text/table.h"
+#include "step/score/batch.h"
+#include "step/score/case.h"
 #include "step/score/score.h"
+
+/* --- --batch TABLE --- */
 
 enum { CELL = 24 };
 
@@ -195,7 +203,8 @@ static void not_predicted(FILE *out, const struct batch *b, enum batch_status st
     fputc('\n', out);
 }
 
-void predict_score(FILE *out, const struct batch *b)
+/* How good the predictions were, as tables. */
+static void predict_score(FILE *out, const struct batch *b)
 {
     enum { WORST = 15 };
     int predicted = 0;
@@ -217,4 +226,263 @@ void predict_score(FILE *out, const struct batch *b)
     worst(out, b, SCORE_ANCHORED, WORST);
     not_predicted(out, b, BATCH_MISS);
     not_predicted(out, b, BATCH_CLAIM);
+}
+
+static void cell(FILE *out, double x, const char *format)
+{
+    fputc('\t', out);
+    if (isfinite(x))
+        fprintf(out, format, x);
+}
+
+static void row(FILE *out, const struct batch *b, int i)
+{
+    const struct batch_row *r = &b->row[i];
+
+    fprintf(out, "%s\t%s\t%s\t%s", r->id, batch_status_name[r->status], r->family ? r->family : "",
+            r->split);
+    cell(out, r->measured, "%.6g");
+    cell(out, r->predicted, "%.6g");
+    cell(out, r->lo, "%.6g");
+    cell(out, r->hi, "%.6g");
+    cell(out, score_error(b, i, SCORE_ALONE), "%+.4f");
+    cell(out, r->anchored, "%.6g");
+    cell(out, score_error(b, i, SCORE_ANCHORED), "%+.4f");
+    cell(out, r->stretch, "%.4f");
+    fprintf(out, "\t%s\t%s\t%s\t%s\n", r->anchor >= 0 ? b->row[r->anchor].id : "", r->model,
+            r->hardware, r->reason);
+}
+
+static void rows(FILE *out, const struct batch *b)
+{
+    fputs("id\tstatus\tfamily\tsplit\tmeasured_s\tpredicted_s\tlo_s\thi_s\terror\tanchored_s\t"
+          "anchored_error\tstretch\tanchor\tmodel\thardware\treason\n",
+          out);
+    for (int i = 0; i < b->rows; i++)
+        row(out, b, i);
+}
+
+static int answer(const struct predict_args *a, const struct batch *b, struct err *err)
+{
+    json_t *json = a->json || a->output ? score_json(b) : NULL;
+    int rc = a->output ? json_save(json, a->output, err) : 0;
+
+    if (rc == 0 && a->json) {
+        json_print(stdout, json);
+    } else if (rc == 0 && a->score) {
+        predict_score(stdout, b);
+    } else if (rc == 0) {
+        rows(stdout, b);
+    }
+    json_decref(json);
+    return rc;
+}
+
+int predict_batch(const struct predict_args *a, struct err *err)
+{
+    struct constants c;
+    struct batch b;
+    int rc = batch_load(&b, a->table, err);
+
+    if (rc == 0) {
+        for (int i = 0; i < b.notes; i++)
+            log_info("%s", b.note[i]);
+        rc = constants_load(&c, a->job.constants, err);
+        if (rc == 0) {
+            batch_ask(&b, &c);
+            batch_predict(&b, &c);
+            batch_anchor(&b, &c);
+            rc = answer(a, &b, err);
+        }
+        constants_free(&c);
+    }
+    batch_free(&b);
+    return rc;
+}
+
+/* --- --case FILE --- */
+
+enum { FIGURE = 48, TOGETHER = CASE_COMBINATION + 128 };
+
+static char *published(char buf[FIGURE], const struct case_claim *k)
+{
+    char figure[FIGURE - 10];
+
+    case_figure(figure, sizeof(figure), k->unit, k->unit->fits ? 2 - k->published : k->published);
+    snprintf(buf, FIGURE, "%s%s", k->at_least ? "at least " : "", figure);
+    return buf;
+}
+
+static char *ours(char buf[FIGURE], const struct case_claim *k)
+{
+    return case_figure(buf, FIGURE, k->unit, k->ours);
+}
+
+static void claim_text(FILE *out, const struct case_claim *k)
+{
+    char said[FIGURE], got[FIGURE];
+
+    fprintf(out, "  %s\n    published %s, ours %s: %s%s%s\n    %s\n", k->text, published(said, k),
+            ours(got, k), case_verdict_name[k->verdict], case_surprise(k) ? "; expected: " : "",
+            case_surprise(k) ? case_verdict_name[k->expect] : "", k->reason);
+    if (k->note)
+        fprintf(out, "    %s\n", k->note);
+}
+
+static void job_text(FILE *out, const struct case_job *j)
+{
+    char sec[UNITS_TEXT];
+
+    fprintf(out, "  job %s: %s on %d GPUs, step %s, %.0f GB", j->name, j->opts.model, j->gpus,
+            units_seconds_text(sec, j->sec), j->bytes / 1e9);
+    if (j->capacity > 0)
+        fprintf(out, " of %.0f", j->capacity / 1e9);
+    fputc('\n', out);
+}
+
+static char *together(char buf[TOGETHER], const struct casefile *c)
+{
+    char with[CASE_COMBINATION];
+
+    snprintf(buf, TOGETHER, "%d of the %d claims that can hold do with %s%s", c->held, c->held_of,
+             case_combination(with, c, c->held_by),
+             c->held < c->held_of ? "; no values of the unknowns make all of them true" : "");
+    return buf;
+}
+
+static void case_text(FILE *out, const struct casefile *c)
+{
+    char text[TOGETHER];
+
+    fprintf(out, "%s\n%s, %s\n", c->title, c->publication, c->date);
+    if (c->url)
+        fprintf(out, "%s\n", c->url);
+    for (int i = 0; i < c->assumes; i++)
+        fprintf(out, "  assumed: %s\n", c->assumed[i]);
+    for (int i = 0; i < c->unknowns; i++) {
+        const struct case_unknown *u = &c->unknown[i];
+        fprintf(out, "  unknown: %s:", u->key);
+        for (int v = 0; v < u->values; v++)
+            fprintf(out, " %s", u->value[v]);
+        fprintf(out, " (%s)\n", u->why);
+    }
+    for (int i = 0; i < c->solves; i++)
+        fprintf(out, "  solved: %s = %.4g (%s)\n", c->solve[i].key, c->solve[i].found,
+                c->solve[i].why);
+    for (int i = 0; i < c->jobs; i++)
+        job_text(out, &c->job[i]);
+    for (int i = 0; i < c->claims; i++)
+        claim_text(out, &c->claim[i]);
+    if (c->unknowns)
+        fprintf(out, "  together: %s\n", together(text, c));
+    fputc('\n', out);
+}
+
+/* Rows of a Markdown table with the columns claim, published, ours, verdict; the head once. */
+static void case_markdown_head(FILE *out)
+{
+    fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
+}
+
+/* A bar would end the cell. */
+static void bar_free(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        fputs(*text == '|' ? "\\|" : (char[]){*text, '\0'}, out);
+}
+
+static void case_markdown(FILE *out, const struct casefile *c)
+{
+    char text[FIGURE], all[TOGETHER];
+
+    fprintf(out, "| **");
+    if (c->url)
+        fputc('[', out);
+    bar_free(out, c->title);
+    if (c->url)
+        fprintf(out, "](%s)", c->url);
+    fprintf(out, "** (%s) | | | |\n", c->date);
+    for (int i = 0; i < c->claims; i++) {
+        const struct case_claim *k = &c->claim[i];
+        fputs("| ", out);
+        bar_free(out, k->text);
+        fprintf(out, " | %s", published(text, k));
+        fprintf(out, " | %s | %s", ours(text, k), case_verdict_name[k->verdict]);
+        if (k->verdict != CASE_REPRODUCED) {
+            fputs(": ", out);
+            bar_free(out, k->reason);
+        }
+        fputs(" |\n", out);
+    }
+    if (c->held < c->held_of)
+        fprintf(out, "| all of these together | | | %s |\n", together(all, c));
+}
+
+/* Names as typed, with "all" in full; the caller frees each and the list. */
+static int expand(char ***names, const struct predict_args *a)
+{
+    int n = 0;
+
+    *names = NULL;
+    for (int i = 0; i < a->case_count; i++) {
+        if (strcmp(a->cases[i], "all") != 0) {
+            MEM_PUSH(*names, n) = mem_strdup(a->cases[i]);
+            continue;
+        }
+        char **shipped;
+        int count = case_names(&shipped);
+        for (int k = 0; k < count; k++)
+            MEM_PUSH(*names, n) = shipped[k];
+        free(shipped);
+    }
+    return n;
+}
+
+static int one(const char *name, const struct predict_args *a, json_t *list, int *surprises,
+               struct err *err)
+{
+    struct casefile c;
+    int rc = case_load(&c, name, &a->job, err);
+
+    if (rc == 0)
+        rc = case_judge(&c, err);
+    if (rc == 0) {
+        *surprises += case_surprises(&c);
+        json_array_append_new(list, case_json(&c));
+        if (a->markdown)
+            case_markdown(stdout, &c);
+        else if (!a->json)
+            case_text(stdout, &c);
+    }
+    case_free(&c);
+    return rc;
+}
+
+int predict_cases(const struct predict_args *a, struct err *err)
+{
+    const struct job_opts *o = &a->job;
+    char **names;
+
+    if (o->matrix || o->fabric || o->layout || o->gpus || o->racks)
+        return err_usage(err, "--case has its own jobs: of the options that say which job, only "
+                              "--constants goes with it");
+    int n = expand(&names, a), rc = 0, surprises = 0;
+    json_t *list = json_array();
+
+    if (a->markdown && !a->json)
+        case_markdown_head(stdout);
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = one(names[i], a, list, &surprises, err);
+    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-verdicts", "version", 1,
+                             "provenance", json_provenance(), "cases", list);
+    if (rc == 0 && a->output)
+        rc = json_save(root, a->output, err);
+    if (rc == 0 && a->json) {
+        json_print(stdout, root);
+    }
+    json_decref(root);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return rc < 0 ? -1 : surprises ? EXIT_BELOW : EXIT_GOOD;
 }

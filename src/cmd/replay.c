@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/launch.h"
 #include "step/replay/replay_opts.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "cost/matrix.h"
 #include "cost/matrix_json.h"

@@ -1,15 +1,311 @@
 /* search.c - railgauge search: the best layouts of a model on so many GPUs. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "cmd/cmd.h"
-#include "cmd/search_args.h"
-#include "cmd/search_text.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "cmd/command.h"
+#include "emit/text/table.h"
+#include "emit/text/term.h"
 #include "step/anchor.h"
+#include "step/job.h"
+#include "step/search/search.h"
+
+struct search_args {
+    struct job_opts job;
+    const char **constraint; /* as typed, in order */
+    int constraints;
+    int top;
+    const char *output, *tsv;
+    const char *anchor, *release;
+    bool json;
+};
+
+static const struct opt options[] = {
+    {"anchor", 0, "FILE|ROW", "one measured step of this recipe, as railgauge predict takes it",
+     OPT_INTO(struct search_args, anchor), .group = 4},
+    {"release", 0, "TEXT",
+     "of the software: \"megatron-bridge 26.04\"; constants and anchors know releases",
+     OPT_INTO(struct search_args, release), .group = 4},
+    {"constraint", 'c', "TEXT",
+     "KEY=VALUE, with = != < <= > >= and alternatives by |: "
+     "\"tp<=8,pp=1,strategy=fsdp|hsdp\"; several add up",
+     OPT_LIST(struct search_args, constraint, constraints), .group = 5},
+    {"top", 0, "N", "how many are listed (default 10)",
+     OPT_INT(struct search_args, top, 1, SEARCH_TOP_MAX), .group = 5},
+    {"json", 0, NULL, "print search.json instead of text", OPT_INTO(struct search_args, json),
+     .group = 6},
+    {"tsv", 0, "FILE", "write the list as a table too; - prints it instead of text",
+     OPT_INTO(struct search_args, tsv), .group = 6},
+    {"output", 'o', "FILE", "write search.json too", OPT_INTO(struct search_args, output),
+     .group = 6},
+    {0},
+};
+
+static const char doc[] =
+    "Find the layout with the shortest step: every mesh of the GPUs that divides the model, with "
+    "every strategy, pipeline, micro batch and recompute, priced on the matrix.  MATRIX is a "
+    "matrix.json of railgauge fit.  The keys of constraints are the axes (pp, dp, dp_shard, "
+    "dp_replicate, cp, tp, ep, etp) and the settings that vary; an option such as --strategy "
+    "fixes its setting."
+    "\vExamples:\n"
+    "  railgauge search --fabric gb200-nvl72 --model llama3.1-405b --gpus 8192 \\\n"
+    "      --batch 8192\n"
+    "  railgauge search matrix.json --model llama3.1-70b --constraint 'tp<=8,pp=1'\n"
+    "  railgauge search --fabric hgx-h100 --model deepseek-v3 \\\n"
+    "      --gpus 2048 --dtype fp8 --top 20 \\\n"
+    "      --constraint 'ep>=8,strategy=zero1,recompute=none|selective'\n"
+    "  railgauge search matrix.json --model mixtral-8x7b --order hostfile --tsv -\n\n" EXIT_CODES(
+        "1 nothing fits in a GPU's memory, 2 nothing can be priced, ", "");
+
+static int check(void *args, struct err *err)
+{
+    const struct search_args *a = args;
+
+    if (!a->job.layout)
+        return 0;
+    return err_usage(err,
+                     "a search finds the layout: say --constraint \"%s\" where it is to be kept",
+                     a->job.layout);
+}
+
+/* Ends the program after --help and on bad usage, as argp does.  The caller frees constraint. */
+static void search_args(struct search_args *a, int argc, char **argv)
+{
+    const struct command command = {
+        .options = options,
+        .check = check,
+        .child = {{job_child(0), offsetof(struct search_args, job)}},
+        .usage = "[MATRIX]",
+        .doc = doc,
+    };
+
+    *a = (struct search_args){.top = 10};
+    job_defaults(&a->job);
+    space_open(&a->job.recipe);
+    command_parse(&command, argc, argv, a);
+}
+
+static void head(FILE *out, const struct search *s, const struct job *j)
+{
+    const struct recipe *r = &s->best[0].candidate.recipe;
+
+    fprintf(out, "%s on %d of %d endpoints%s%s, batch %d x %d tokens, %s\n", j->model.name,
+            s->ranks, j->matrix.topo.endpoints, j->matrix.fabric ? " of " : "",
+            j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq, dtype_name[r->dtype]);
+    fprintf(out, "%ld layouts and recipes priced in %.2f s\n\n", s->priced, s->sec);
+}
+
+/* What varies and is no axis: "zero1, v=4, micro batch 2, recompute full". */
+static char *recipe_words(char buf[160], const struct recipe *r)
+{
+    static const bool odd[SCHEDULE_COUNT] = {
+        [SCHEDULE_ZB_H1] = true, [SCHEDULE_ZB_H2] = true, [SCHEDULE_DUALPIPE] = true};
+    int used = snprintf(buf, 160, "%s", strategy_name[r->strategy]);
+
+    if (odd[r->schedule])
+        used += snprintf(buf + used, 160 - (size_t)used, ", %s", schedule_name[r->schedule]);
+    if (r->stages > 1)
+        used += snprintf(buf + used, 160 - (size_t)used, ", %d stages", r->stages);
+    used += snprintf(buf + used, 160 - (size_t)used, ", micro batch %d", r->micro_batch);
+    if (r->recompute != RECOMPUTE_NONE)
+        snprintf(buf + used, 160 - (size_t)used, ", recompute %s", recompute_name[r->recompute]);
+    return buf;
+}
+
+static void add_row(struct table *t, int rank, const struct finalist *f)
+{
+    char no[16], sec[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8];
+    char rate[32], mfu[32], bytes[32], recipe[160];
+
+    snprintf(no, sizeof(no), "%d", rank);
+    snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->lo),
+             units_seconds_text(hi, f->hi));
+    snprintf(rate, sizeof(rate), "%.0f", f->tokens_per_gpu);
+    snprintf(bytes, sizeof(bytes), "%.1f GB", f->candidate.bytes / 1e9);
+    snprintf(mfu, sizeof(mfu), "%.1f %%", 100 * f->mfu);
+    table_row(t, no, units_seconds_text(sec, f->sec), range, rate, isfinite(f->mfu) ? mfu : NULL,
+              bytes, f->layout, recipe_words(recipe, &f->candidate.recipe));
+}
+
+static void list(FILE *out, const struct finalist *f, int n)
+{
+    struct table t;
+
+    table_init(&t, "rrlrrrll");
+    table_row(&t, "#", "step", "90 % interval", "tokens/s/GPU", "MFU", "memory", "layout",
+              "recipe");
+    for (int i = 0; i < n; i++)
+        add_row(&t, i + 1, &f[i]);
+    table_print(out, &t, 0);
+    table_free(&t);
+}
+
+static void why(FILE *out, const struct search *s)
+{
+    int next = s->whys - s->rivals;
+
+    if (s->whys)
+        fprintf(out, "\nwhy the first wins\n");
+    for (int i = 0; i < s->whys; i++) {
+        const struct finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
+        char *line = mem_printf(
+            "  %s%s (%s, +%.1f %%): %s", i < next ? "over the next" : "over the best of ",
+            i < next ? "" : f->family, f->layout, 100 * (f->sec / s->best[0].sec - 1), s->why[i]);
+        term_wrap(out, line, 6, term_columns(out));
+        free(line);
+    }
+}
+
+/* What takes twice as long as the best saves memory for other questions: --json has it. */
+static void front(FILE *out, const struct search *s)
+{
+    int shown = 0;
+
+    while (shown < s->fronts && s->front[shown].sec <= 2 * s->best[0].sec)
+        shown++;
+    fprintf(out, "\nmemory against time: no other is both faster and smaller\n");
+    list(out, s->front, shown);
+    if (shown < s->fronts)
+        fprintf(out, "and %d that take more than twice as long, down to %.1f GB\n",
+                s->fronts - shown, s->front[s->fronts - 1].candidate.bytes / 1e9);
+}
+
+static void dropped(FILE *out, const struct search *s)
+{
+    const struct {
+        long count;
+        const char *why;
+    } rows[] = {
+        {s->unfit, "layouts and recipes do not fit in memory"},
+        {s->dead, "layouts and recipes need a dead part"},
+        {s->unknown, "layouts and recipes need a cost that the matrix does not have"},
+        {s->count.refused_settings, "recipes: stages or micro batch do not divide layers or batch"},
+    };
+
+    fprintf(out, "\ndropped, of %ld meshes and %ld recipes on them\n", s->count.meshes,
+            s->count.settings);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (rows[i].count)
+            fprintf(out, "%10ld %s\n", rows[i].count, rows[i].why);
+    for (int i = 0; i < REFUSALS; i++)
+        if (s->count.refused[i])
+            fprintf(out, "%10ld meshes: %s\n", s->count.refused[i], refusal_name[i]);
+    if (!(s->capacity > 0))
+        fprintf(out, "the memory of this GPU is not known: nothing was dropped for it\n");
+}
+
+/* The best, why the first wins, memory against time, what was dropped, how to repeat it. */
+static void search_text(FILE *out, const struct search *s, const struct job *j, const char *command)
+{
+    head(out, s, j);
+    list(out, s->best, s->bests);
+    why(out, s);
+    front(out, s);
+    dropped(out, s);
+    fprintf(out, "\nthe first with every term:\n  %s\n", command);
+}
+
+/* The best as a TSV with a header line; bytes and seconds. */
+static void search_tsv(FILE *out, const struct search *s)
+{
+    fprintf(out,
+            "rank\tstep_s\tlo_s\thi_s\ttokens_per_s_per_gpu\tmfu\tmemory_bytes\tfront\tlayout\t"
+            "strategy\tschedule\tstages_per_rank\tmicro_batch\trecompute\tfamily\n");
+    for (int i = 0; i < s->bests; i++) {
+        const struct finalist *f = &s->best[i];
+        const struct recipe *r = &f->candidate.recipe;
+        fprintf(out, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n",
+                i + 1, f->sec, f->lo, f->hi, f->tokens_per_gpu, f->mfu, f->candidate.bytes,
+                f->front ? "yes" : "no", f->layout, strategy_name[r->strategy],
+                schedule_name[r->schedule], r->stages, r->micro_batch, recompute_name[r->recompute],
+                f->family);
+    }
+}
+
+/* A word that the shell leaves as it is, or one in single quotes. */
+static void put_word(FILE *out, const char *word)
+{
+    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_./,=:+-@%")] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    fputc('\'', out);
+}
+
+static void put_option(FILE *out, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    fprintf(out, " --%s ", key);
+    put_word(out, value);
+}
+
+static void put_job(FILE *out, const struct job_opts *o, const struct job_setting *s)
+{
+    const void *at = (const char *)o + s->at;
+    char number[32];
+    const char *text = NULL;
+
+    if (s->kind == JOB_TEXT)
+        text = *(const char *const *)at;
+    else if (s->kind == JOB_WORD && *(const int *)at)
+        text = s->words[*(const int *)at];
+    else if (s->kind == JOB_INT && *(const int *)at)
+        text = (snprintf(number, sizeof(number), "%d", *(const int *)at), number);
+    else if (s->kind == JOB_RATE && *(const double *)at > 0)
+        text = (snprintf(number, sizeof(number), "%.9g", *(const double *)at), number);
+    put_option(out, s->key, text);
+}
+
+/* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
+ * caller frees. */
+static char *search_command(const struct search_args *a, const struct candidate *c)
+{
+    const struct job_opts *o = &a->job;
+    char layout[96], mine[64], usual[64], *text;
+    struct recipe defaults;
+    size_t size;
+    FILE *out = mem_stream(&text, &size);
+
+    recipe_defaults(&defaults);
+    fputs("railgauge predict", out);
+    if (o->matrix) {
+        fputc(' ', out);
+        put_word(out, o->matrix);
+    }
+    for (int i = 0; i < job_settings; i++)
+        if (strcmp(job_setting[i].key, "layout") != 0 && strcmp(job_setting[i].key, "gpus") != 0)
+            put_job(out, o, &job_setting[i]);
+    if (c->layout.ranks > 1)
+        fprintf(out, " --layout %s", layout_text(layout, sizeof(layout), &c->layout));
+    else
+        fputs(" --layout dp=1", out);
+    for (int i = 0; i < recipe_settings; i++) {
+        const struct setting *s = &recipe_setting[i];
+        recipe_get(mine, sizeof(mine), &c->recipe, s);
+        recipe_get(usual, sizeof(usual), &defaults, s);
+        if (strcmp(mine, usual) != 0)
+            fprintf(out, " --%s %s", s->key, mine);
+    }
+    put_option(out, "anchor", a->anchor);
+    put_option(out, "release", a->release);
+    mem_stream_end(out);
+    return text;
+}
 
 static int write_tsv(const struct search *s, const char *path, struct err *err)
 {

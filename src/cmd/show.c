@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cmd/cmd.h"
+#include "cmd/command.h"
 #include "cmd/input.h"
 #include "emit/plot/pairs.h"
 #include "emit/text/matrix_text.h"

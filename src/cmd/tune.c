@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "cmd/cmd.h"
 #include "cmd/command.h"
 #include "emit/export/nccl_tuner.h"
 

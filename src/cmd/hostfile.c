@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/slots.h"
+#include "cmd/hostfile.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { FILE_BYTES = 64 << 20, SLOTS_MAX = 1 << 20 };
 
-static int add(struct slots *s, char *name, int slots, struct err *err)
+static int add(struct hostfile *s, char *name, int slots, struct err *err)
 {
     char *colon = strrchr(name, ':');
     int n = s->hosts;
@@ -30,7 +30,7 @@ static int add(struct slots *s, char *name, int slots, struct err *err)
     return 0;
 }
 
-static int add_list(struct slots *s, const char *list, int slots, struct err *err)
+static int add_list(struct hostfile *s, const char *list, int slots, struct err *err)
 {
     char **name;
     int count, rc = 0;
@@ -44,7 +44,7 @@ static int add_list(struct slots *s, const char *list, int slots, struct err *er
 }
 
 /* mpirun's words after a host: slots=N counts, max_slots=N says nothing of how many start. */
-static int add_line(struct slots *s, char *line, struct err *err)
+static int add_line(struct hostfile *s, char *line, struct err *err)
 {
     char *rest = NULL, *host, *word;
     int slots = 0, most;
@@ -61,7 +61,7 @@ static int add_line(struct slots *s, char *line, struct err *err)
     return host ? add_list(s, host, slots, err) : 0;
 }
 
-static int add_file(struct slots *s, const char *path, struct err *err)
+static int add_file(struct hostfile *s, const char *path, struct err *err)
 {
     char *text, *at, *line;
     int rc = 0, number = 0;
@@ -80,26 +80,26 @@ static int add_file(struct slots *s, const char *path, struct err *err)
     return rc || s->hosts ? rc : err_data(err, "%s: no host in it", path);
 }
 
-int slots_read(struct slots *s, const char *hosts, struct err *err)
+int hostfile_read(struct hostfile *s, const char *hosts, struct err *err)
 {
     struct stat st;
     bool file = strchr(hosts, '/') || (stat(hosts, &st) == 0 && S_ISREG(st.st_mode));
 
-    *s = (struct slots){NULL, NULL, 0};
+    *s = (struct hostfile){NULL, NULL, 0};
     int rc = file ? add_file(s, hosts, err) : add_list(s, hosts, 0, err);
     if (rc < 0)
-        slots_free(s);
+        hostfile_free(s);
     return rc;
 }
 
-void slots_free(struct slots *s)
+void hostfile_free(struct hostfile *s)
 {
     hostlist_free(s->host, s->hosts);
     free(s->slot);
-    *s = (struct slots){NULL, NULL, 0};
+    *s = (struct hostfile){NULL, NULL, 0};
 }
 
-int slots_deal(struct slots *s, int *ranks, struct err *err)
+int hostfile_deal(struct hostfile *s, int *ranks, struct err *err)
 {
     long fit = 0;
     bool said = false;
