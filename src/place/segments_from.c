@@ -7,7 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "topo/claim.h"
-#include "topo/sched/slurm_addr.h"
+#include "topo/sched/slurm.h"
 
 static const enum level finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF};
 enum { FINEST = sizeof(finest) / sizeof(*finest) };

@@ -4,13 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
+#include "base/yaml.h"
 #include "topo/claim.h"
 
+enum { LABEL_WIDE = -1 }; /* instead of a level: of no tier of switches */
+
+struct label_rule {
+    const char *key;
+    int level; /* enum level or LABEL_WIDE */
+    /* Rows with the same origin are rungs, the nearest first: the first key that a node has takes
+     * the level of the first row, its next one that of the second.  NULL: the key alone. */
+    const char *origin;
+    int above; /* tiers wider than a spine, see struct claim */
+};
 enum { VALUE_LEN = 255 }; /* of the name of a group in topology.json */
 
 #define AWS "topology.k8s.aws/network-node-layer"
-const struct label_rule label_rule[] = {
+/* Within a level the most trusted first. */
+static const struct label_rule label_rule[] = {
     {"nvidia.com/gpu.clique", LEVEL_DOMAIN, NULL, 0},
     {"accelerator.topograph.run/domain", LEVEL_DOMAIN, NULL, 0},
     {"network.topology.nvidia.com/accelerator", LEVEL_DOMAIN, NULL, 0},
@@ -61,22 +76,47 @@ const struct label_rule label_rule[] = {
     {"backend.coreweave.cloud/fabric", LEVEL_SPINE, NULL, 1},
     {"topology.kubernetes.io/zone", LEVEL_SPINE, NULL, 2},
 };
-const int label_rules = sizeof(label_rule) / sizeof(*label_rule);
+enum { LABEL_RULES = sizeof(label_rule) / sizeof(*label_rule) };
+
+void label_groups_join(struct label_groups *g, const char *group, const char *host)
+{
+    int count = g->names.group[LEVEL_RACK].count, i = topo_add_group(&g->names, LEVEL_RACK, group);
+
+    if (i == count)
+        MEM_PUSH(g->of, count) = (struct label_group){NULL, 0};
+    MEM_PUSH(g->of[i].host, g->of[i].hosts) = mem_strdup(host);
+    g->hosts++;
+}
+
+void label_groups_claim(const struct label_groups *g, struct topo *t, enum source source,
+                        enum level level, int above, const char *origin)
+{
+    for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++) {
+        claim_add(t, source, level, origin, g->names.group[LEVEL_RACK].name[i], g->of[i].host,
+                  g->of[i].hosts);
+        t->claim[t->claims - 1].above = above;
+    }
+}
+
+void label_groups_free(struct label_groups *g)
+{
+    for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++)
+        hostlist_free(g->of[i].host, g->of[i].hosts);
+    free(g->of);
+    topo_free(&g->names);
+}
 
 void label_facts_begin(struct label_facts *f, struct topo *t)
 {
-    *f = (struct label_facts){t, mem_calloc((size_t)label_rules, sizeof(*f->row)), 0, t->hosts};
+    *f = (struct label_facts){t, mem_calloc(LABEL_RULES, sizeof(*f->row)), 0, t->hosts};
+    for (int r = 0; r < LABEL_RULES; r++)
+        topo_init(&f->row[r].names);
 }
 
 void label_facts_end(struct label_facts *f)
 {
-    for (int r = 0; r < label_rules; r++) {
-        for (int i = 0; i < f->row[r].facts; i++) {
-            free(f->row[r].fact[i].host);
-            free(f->row[r].fact[i].value);
-        }
-        free(f->row[r].fact);
-    }
+    for (int r = 0; r < LABEL_RULES; r++)
+        label_groups_free(&f->row[r]);
     free(f->row);
 }
 
@@ -97,10 +137,8 @@ static int take_label(struct label_facts *f, int rule, int row, const char *host
         return err_data(err, "%s is not text", at);
     if (topo_text_check(text, VALUE_LEN, at, err) < 0)
         return -1;
-    if (!no_domain(key, text)) {
-        struct label_row *to = &f->row[row];
-        MEM_PUSH(to->fact, to->facts) = (struct label_fact){mem_strdup(host), mem_strdup(text)};
-    }
+    if (!no_domain(key, text))
+        label_groups_join(&f->row[row], text, host);
     return 0;
 }
 
@@ -113,7 +151,7 @@ int label_facts_add(struct label_facts *f, const char *host, const json_t *label
     f->hosts++;
     if (labels && !json_is_object(labels))
         return err_data(err, "%s: labels are not an object of texts", where);
-    for (int r = 0; r < label_rules; r++) {
+    for (int r = 0; r < LABEL_RULES; r++) {
         const json_t *value = json_object_get(labels, label_rule[r].key);
         bool empty = json_is_string(value) && !json_string_length(value);
         const char *next = label_rule[r].origin;
@@ -128,49 +166,22 @@ int label_facts_add(struct label_facts *f, const char *host, const json_t *label
     return 0;
 }
 
-/* Facts of one row as groups in the order in which they appear. */
-static void claim_row_facts(struct label_facts *f, const struct label_row *row, enum source source,
-                            const struct label_rule *rule, const char *origin)
-{
-    struct topo words; /* interns values */
-    struct hosts {
-        char **name;
-        int count;
-    } *group = NULL;
-    int groups = 0;
-
-    topo_init(&words);
-    for (int i = 0; i < row->facts; i++) {
-        int g = topo_add_group(&words, LEVEL_RACK, row->fact[i].value);
-        if (g == groups)
-            MEM_PUSH(group, groups) = (struct hosts){NULL, 0};
-        MEM_PUSH(group[g].name, group[g].count) = row->fact[i].host;
-    }
-    for (int g = 0; g < groups; g++) {
-        claim_add(f->t, source, (enum level)rule->level, origin, words.group[LEVEL_RACK].name[g],
-                  group[g].name, group[g].count);
-        f->t->claim[f->t->claims - 1].above = rule->above;
-        free(group[g].name);
-    }
-    free(group);
-    topo_free(&words);
-}
-
 int label_facts_claim(struct label_facts *f, enum source source)
 {
     int told = 0;
 
-    for (int r = 0; r < label_rules; r++) {
+    for (int r = 0; r < LABEL_RULES; r++) {
         const struct label_rule *rule = &label_rule[r];
         const char *origin = rule->origin ? rule->origin : rule->key;
-        if (!f->row[r].facts)
+        if (!f->row[r].hosts)
             continue;
         told++;
         if (rule->level == LABEL_WIDE)
             topo_unseen(f->t, origin, "said of %d nodes, no place among switches: not kept",
-                        f->row[r].facts);
+                        f->row[r].hosts);
         else
-            claim_row_facts(f, &f->row[r], source, rule, origin);
+            label_groups_claim(&f->row[r], f->t, source, (enum level)rule->level, rule->above,
+                               origin);
     }
     return told;
 }
@@ -188,4 +199,280 @@ const char *label_host(const struct topo *t, int known, const char *name, const 
             return as[i];
     }
     return name;
+}
+
+/* --- what kubectl prints of nodes --- */
+
+enum { GPUS_MAX = 256, NAMED = 8 };
+
+struct nodes {
+    struct topo *t;
+    struct label_facts facts;
+    struct topo seen; /* interns names of nodes */
+    bool gpus;        /* become endpoints */
+    int of_gpus;      /* nodes with GPUs, and how many of them have no clique */
+    int no_clique;
+    char *not_ready; /* "a, b (cordoned)", at most NAMED of them */
+    int not_readies;
+};
+
+/* What a node says of itself besides labels. */
+struct node_state {
+    const char *name;
+    const json_t *labels;
+    const char *capacity; /* of nvidia.com/gpu, or NULL */
+    bool not_ready, cordoned;
+};
+
+static void note_state(struct nodes *n, const struct node_state *s)
+{
+    if (!s->not_ready && !s->cordoned)
+        return;
+    if (++n->not_readies > NAMED)
+        return;
+    char *more = mem_printf("%s%s%s%s", n->not_ready ? n->not_ready : "", n->not_ready ? ", " : "",
+                            s->name, s->not_ready ? "" : " (cordoned)");
+    free(n->not_ready);
+    n->not_ready = more;
+}
+
+/* GPUs by the label of GPU feature discovery (physical ones), else by what the kubelet offers. */
+static int take_gpus(struct nodes *n, const struct node_state *s, const char *host,
+                     const char *where, struct err *err)
+{
+    const char *text = json_string_value(json_object_get(s->labels, "nvidia.com/gpu.count"));
+    const char *model = json_string_value(json_object_get(s->labels, "nvidia.com/gpu.product"));
+    struct err bad;
+    int count = 0;
+
+    if (!text)
+        text = s->capacity;
+    if (text && units_int(&count, text, 0, GPUS_MAX, &bad) < 0)
+        return err_data(err, "%s: nvidia.com/gpu: %s", where, bad.text);
+    if (model && *model && topo_text_check(model, VALUE_LEN, where, err) < 0)
+        return -1;
+    if (count > 0) {
+        n->of_gpus++;
+        n->no_clique += !json_object_get(s->labels, "nvidia.com/gpu.clique");
+    }
+    for (int g = 0; n->gpus && g < count; g++) {
+        int id = topo_add_endpoint(n->t, topo_add_host(n->t, host), ENDPOINT_GPU);
+        struct endpoint *e = &n->t->endpoint[id];
+        e->source[LEVEL_HOST] = SOURCE_LABEL;
+        snprintf(e->model, sizeof(e->model), "%s", model ? model : "");
+    }
+    return 0;
+}
+
+static int take_node(struct nodes *n, const struct node_state *s, const char *where,
+                     struct err *err)
+{
+    char buf[256];
+    int count = n->seen.group[LEVEL_RACK].count;
+
+    if (claim_name_check(s->name, where, err) < 0)
+        return -1;
+    if (topo_add_group(&n->seen, LEVEL_RACK, s->name) < count)
+        return err_data(err, "%s: node \"%s\" is there twice", where, s->name);
+    const char *host = label_host(n->t, n->facts.known, s->name, s->labels, buf);
+    if (label_facts_add(&n->facts, host, s->labels, where, err) < 0 ||
+        take_gpus(n, s, host, where, err) < 0)
+        return -1;
+    note_state(n, s);
+    return 0;
+}
+
+/* --- objects of the API --- */
+
+static bool is_not_ready(const json_t *status)
+{
+    const json_t *condition;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "conditions"), i, condition)
+    {
+        const char *type = json_string_value(json_object_get(condition, "type"));
+        const char *is = json_string_value(json_object_get(condition, "status"));
+        if (type && is && !strcmp(type, "Ready"))
+            return strcmp(is, "True") != 0;
+    }
+    return false;
+}
+
+static int take_object(struct nodes *n, const json_t *node, const char *where, struct err *err)
+{
+    const json_t *meta = json_object_get(node, "metadata"), *name = json_object_get(meta, "name");
+    const json_t *status = json_object_get(node, "status");
+    const json_t *kind = json_object_get(node, "kind");
+    const json_t *labels = json_object_get(meta, "labels");
+
+    if (!json_is_object(node))
+        return err_data(err, "%s is not an object", where);
+    if (kind && (!json_is_string(kind) || strcmp(json_string_value(kind), "Node") != 0))
+        return err_data(err, "%s: kind is \"%.60s\" where Node is expected", where,
+                        json_is_string(kind) ? json_string_value(kind) : "(no text)");
+    char *text = yaml_text(name);
+    if (!text)
+        return err_data(err, "%s: metadata.name is %s", where, name ? "not text" : "missing");
+    struct node_state s = {
+        text, json_is_null(labels) ? NULL : labels,
+        json_string_value(json_object_get(json_object_get(status, "capacity"), "nvidia.com/gpu")),
+        is_not_ready(status),
+        json_is_true(json_object_get(json_object_get(node, "spec"), "unschedulable"))};
+    int rc = take_node(n, &s, where, err);
+    free(text);
+    return rc;
+}
+
+static int take_list(struct nodes *n, struct yaml *y, struct err *err)
+{
+    const char *kind = json_string_value(json_object_get(y->root, "kind"));
+    const json_t *items = json_object_get(y->root, "items"), *item;
+    char where[400];
+    size_t i;
+
+    if (!json_is_object(y->root))
+        return err_data(err, "%s: neither a Node nor a List of nodes", y->path);
+    if (kind && !strcmp(kind, "Node"))
+        return take_object(n, y->root, y->path, err);
+    if (!kind || (strcmp(kind, "List") != 0 && strcmp(kind, "NodeList") != 0))
+        return err_data(err, "%s: kind is \"%.60s\" where Node, List or NodeList is expected",
+                        y->path, kind ? kind : "(none)");
+    if (!json_is_array(items))
+        return err_data(err, "%s: items is %s", y->path, items ? "not a list" : "missing");
+    json_array_foreach(items, i, item)
+    {
+        snprintf(where, sizeof(where), "%s: items[%zu]", yaml_where(y, item), i);
+        if (take_object(n, item, where, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- the table of kubectl get nodes --show-labels --- */
+
+/* "a=b,c=d" or "<none>" */
+static json_t *labels_of_text(char *text, const char *where, struct err *err)
+{
+    json_t *labels = json_object();
+    char *at = text, *word;
+
+    if (!strcmp(text, "<none>"))
+        return labels;
+    while ((word = strsep(&at, ","))) {
+        char *equal = strchr(word, '=');
+        if (!equal || equal == word) {
+            err_data(err, "%s: \"%.80s\" is not a label KEY=VALUE", where, word);
+            json_decref(labels);
+            return NULL;
+        }
+        *equal = '\0';
+        json_t *value = json_string(equal + 1);
+        if (!value || json_object_set_new(labels, word, value) < 0) {
+            err_data(err, "%s: a label that is not UTF-8", where);
+            json_decref(labels);
+            return NULL;
+        }
+    }
+    return labels;
+}
+
+static int take_line(struct nodes *n, char *line, const char *where, struct err *err)
+{
+    char *word[16], *at = line, *w;
+    int words = 0;
+
+    while ((w = strsep(&at, " \t\r")))
+        if (*w && words < 16)
+            word[words++] = w;
+        else if (*w)
+            return err_data(err, "%s: more than 16 columns", where);
+    if (!words)
+        return 0;
+    if (words < 3)
+        return err_data(err, "%s: %d columns where NAME STATUS ... LABELS are expected", where,
+                        words);
+    json_t *labels = labels_of_text(word[words - 1], where, err);
+    if (!labels)
+        return -1;
+    struct node_state s = {word[0], labels, NULL,
+                           !strncmp(word[1], "NotReady", 8) || !strncmp(word[1], "Unknown", 7),
+                           strstr(word[1], "SchedulingDisabled") != NULL};
+    int rc = take_node(n, &s, where, err);
+    json_decref(labels);
+    return rc;
+}
+
+static int take_table(struct nodes *n, char *text, const char *path, struct err *err)
+{
+    char *at = text, *line, where[400];
+
+    for (int number = 1; (line = strsep(&at, "\n")); number++) {
+        snprintf(where, sizeof(where), "%.300s:%d", path, number);
+        size_t len = strcspn(line, "\r");
+        if (number == 1 && (len < 6 || strncmp(line + len - 6, "LABELS", 6) != 0))
+            return err_data(err,
+                            "%s: the last column is not LABELS (kubectl get nodes "
+                            "--show-labels)",
+                            where);
+        if (number > 1 && take_line(n, line, where, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- all of it --- */
+
+static void finish(struct nodes *n)
+{
+    if (!label_facts_claim(&n->facts, SOURCE_LABEL) && n->facts.hosts)
+        topo_unseen(n->t, "labels of places", "none of %d nodes has one that is known",
+                    n->facts.hosts);
+    if (n->not_readies)
+        topo_unseen(n->t, "nodes not ready or cordoned", "%d of %d: %s%s", n->not_readies,
+                    n->facts.hosts, n->not_ready, n->not_readies > NAMED ? ", ..." : "");
+    if (n->no_clique)
+        topo_unseen(n->t, "nvidia.com/gpu.clique",
+                    "%d of %d nodes with GPUs have no such label: GPU feature discovery writes it "
+                    "once NVLink is registered across hosts",
+                    n->no_clique, n->of_gpus);
+}
+
+int labels_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err)
+{
+    struct nodes n = {.t = t, .gpus = t->endpoints == 0};
+    int rc;
+
+    label_facts_begin(&n.facts, t);
+    topo_init(&n.seen);
+    if (len > 5 && !strncmp(text, "NAME ", 5)) {
+        char *copy = mem_strndup(text, len);
+        rc = take_table(&n, copy, path, err);
+        free(copy);
+    } else {
+        struct yaml y;
+        rc = yaml_parse(&y, text, len, path, err);
+        if (rc == 0)
+            rc = take_list(&n, &y, err);
+        yaml_done(&y);
+    }
+    if (rc == 0)
+        finish(&n);
+    label_facts_end(&n.facts);
+    topo_free(&n.seen);
+    free(n.not_ready);
+    return rc;
+}
+
+int labels_read(struct topo *t, int host, const char *path, struct err *err)
+{
+    char *text;
+    size_t len;
+
+    (void)host;
+    if (file_read(&text, &len, path, YAML_BYTES, err) < 0)
+        return -1;
+    int rc = labels_parse(t, text, len, path, err);
+    free(text);
+    return rc;
 }

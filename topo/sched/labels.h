@@ -22,28 +22,24 @@
 
 #include "topo/topo.h"
 
-enum { LABEL_WIDE = -1 }; /* instead of a level: of no tier of switches */
-
-struct label_rule {
-    const char *key;
-    int level; /* enum level or LABEL_WIDE */
-    /* Rows with the same origin are rungs, the nearest first: the first key that a node has takes
-     * the level of the first row, its next one that of the second.  NULL: the key alone. */
-    const char *origin;
-    int above; /* tiers wider than a spine, see struct claim */
+/* Hosts by the names of their groups, in the order in which these appear; names: topo_init(). */
+struct label_groups {
+    struct topo names; /* LEVEL_RACK */
+    struct label_group {
+        char **host;
+        int hosts;
+    } * of;
+    int hosts; /* of all groups */
 };
-extern const struct label_rule label_rule[]; /* within a level the most trusted first */
-extern const int label_rules;
+void label_groups_join(struct label_groups *g, const char *group, const char *host);
+void label_groups_claim(const struct label_groups *g, struct topo *t, enum source source,
+                        enum level level, int above, const char *origin);
+void label_groups_free(struct label_groups *g);
 
 /* Labels of hosts while they are collected. */
 struct label_facts {
-    struct topo *t; /* for the names that it knows hosts by */
-    struct label_row {
-        struct label_fact {
-            char *host, *value;
-        } * fact;
-        int facts;
-    } * row; /* [label_rules] */
+    struct topo *t;           /* for the names that it knows hosts by */
+    struct label_groups *row; /* of each label that is known */
     int hosts;
     int known; /* hosts of t before anything was added: only these give names */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - a topology file of Slurm in either form, and claims from it. */
+/* slurm.c - a topology file of Slurm in either form and claims from it; the address of a node. */
 #include "topo/sched/slurm.h"
 
 #include <ctype.h>
@@ -11,68 +11,7 @@
 #include "base/mem.h"
 #include "topo/claim.h"
 
-enum { FILE_MAX = 64 << 20, SPINE_NAME = 160 };
-
-const char *const slurm_kind_name[SLURM_KINDS] = {"tree", "block", "ring", "torus3d", "flat"};
-
-struct slurm_topology *slurm_add(struct slurm_file *f, const char *name, enum slurm_kind kind,
-                                 int line)
-{
-    MEM_PUSH(f->topology, f->topologies) =
-        (struct slurm_topology){.name = mem_strdup(name), .kind = kind, .line = line};
-    return &f->topology[f->topologies - 1];
-}
-
-struct slurm_unit *slurm_add_unit(struct slurm_topology *t, const char *name, int line)
-{
-    MEM_PUSH(t->unit, t->units) = (struct slurm_unit){.name = mem_strdup(name), .line = line};
-    return &t->unit[t->units - 1];
-}
-
-void slurm_file_free(struct slurm_file *f)
-{
-    for (int i = 0; i < f->topologies; i++) {
-        struct slurm_topology *t = &f->topology[i];
-        for (int u = 0; u < t->units; u++) {
-            hostlist_free(t->unit[u].node, t->unit[u].nodes);
-            hostlist_free(t->unit[u].child, t->unit[u].children);
-            free(t->unit[u].name);
-        }
-        free(t->unit);
-        free(t->size);
-        free(t->name);
-    }
-    free(f->topology);
-    free(f->path);
-    *f = (struct slurm_file){.path = NULL};
-}
-
-int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list, const char *where,
-                struct err *err)
-{
-    if (f->names >= SLURM_NAMES)
-        return err_data(err, "%s: more than %d names in one file", where, SLURM_NAMES);
-    if (hostlist_expand_max(name, count, list, SLURM_NAMES - f->names, err) < 0)
-        return err_wrap(err, "%s", where);
-    f->names += *count;
-    return 0;
-}
-
-int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err)
-{
-    for (int i = 0; i < sizes; i++) {
-        int ratio = size[i] > 0 && size[0] > 0 ? size[i] / size[0] : 0;
-        if (size[i] <= 0)
-            return err_data(err, "%s: block size %d is not positive", where, size[i]);
-        if (size[i] % size[0] || (ratio & (ratio - 1)))
-            return err_data(err, "%s: block size %d is not %d times a power of two", where, size[i],
-                            size[0]);
-        if (ratio > 1 << (SLURM_LEVELS - 1))
-            return err_data(err, "%s: block size %d is more than 2^%d times the base size %d",
-                            where, size[i], SLURM_LEVELS - 1, size[0]);
-    }
-    return 0;
-}
+enum { FILE_MAX = 64 << 20, SPINE_NAME = 160, ADDR_MAX = 4096, NAMES_MAX = 4096 };
 
 /* The first line that says something starts with a word and '=', or is an Include. */
 static bool is_conf(const char *text, size_t len)
@@ -120,55 +59,6 @@ static char *spine_name(char *const *up, int ups)
     return name;
 }
 
-/* Switches while their heights are found: leaves are 0, others one above their highest child. */
-struct heights {
-    const struct slurm_topology *t;
-    int **up, *ups; /* those above each */
-    int *of, top;
-};
-
-static void heights_make(struct heights *h, const struct slurm_topology *t)
-{
-    size_t room = (size_t)t->units + 1;
-    int *below = mem_calloc(room, sizeof(int)), *ready = mem_calloc(room, sizeof(int)), n = 0;
-    struct topo names;
-
-    *h = (struct heights){t, mem_calloc(room, sizeof(*h->up)), mem_calloc(room, sizeof(int)),
-                          mem_calloc(room, sizeof(int)), 0};
-    topo_init(&names);
-    for (int u = 0; u < t->units; u++)
-        topo_add_group(&names, LEVEL_LEAF, t->unit[u].name);
-    for (int u = 0; u < t->units; u++) {
-        below[u] = t->unit[u].children;
-        for (int k = 0; k < t->unit[u].children; k++) {
-            int child = topo_add_group(&names, LEVEL_LEAF, t->unit[u].child[k]);
-            MEM_PUSH(h->up[child], h->ups[child]) = u;
-        }
-        if (!below[u])
-            ready[n++] = u;
-    }
-    for (int i = 0; i < n; i++) /* there are no circles: slurm_check() */
-        for (int k = 0; k < h->ups[ready[i]]; k++) {
-            int u = h->up[ready[i]][k];
-            h->of[u] = h->of[ready[i]] >= h->of[u] ? h->of[ready[i]] + 1 : h->of[u];
-            h->top = h->of[u] > h->top ? h->of[u] : h->top;
-            if (--below[u] == 0)
-                ready[n++] = u;
-        }
-    topo_free(&names);
-    free(ready);
-    free(below);
-}
-
-static void heights_free(struct heights *h)
-{
-    for (int u = 0; u < h->t->units; u++)
-        free(h->up[u]);
-    free(h->up);
-    free(h->ups);
-    free(h->of);
-}
-
 static int by_number(const void *x, const void *y)
 {
     const int *a = x, *b = y;
@@ -177,7 +67,7 @@ static int by_number(const void *x, const void *y)
 }
 
 /* All switches above a leaf into list[], each once; seen[] holds the mark of those that are. */
-static int all_above(const struct heights *h, int leaf, int *list, int *seen)
+static int all_above(const struct slurm_heights *h, int leaf, int *list, int *seen)
 {
     int n = 0;
 
@@ -195,7 +85,7 @@ static int all_above(const struct heights *h, int leaf, int *list, int *seen)
 }
 
 /* group[height]: what a leaf is below at each height, where nothing is that of the height below. */
-static void groups_of(const struct heights *h, int leaf, int *list, int *seen, char **group)
+static void groups_of(const struct slurm_heights *h, int leaf, int *list, int *seen, char **group)
 {
     int n = all_above(h, leaf, list, seen);
     char **name = mem_calloc((size_t)n + 1, sizeof(*name));
@@ -218,9 +108,9 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
     int *list = mem_calloc((size_t)t->units + 1, sizeof(int));
     int *seen = mem_calloc((size_t)t->units + 1, sizeof(int));
     char **group = mem_calloc((size_t)t->units + 1, sizeof(*group));
-    struct heights h;
+    struct slurm_heights h;
 
-    heights_make(&h, t);
+    slurm_heights_make(&h, t);
     if (h.top > 1 + CLAIM_ABOVE) {
         topo_unseen(to, origin, "%d tiers of switches: those above the %dth are not kept",
                     h.top + 1, 2 + CLAIM_ABOVE);
@@ -232,15 +122,11 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
         groups_of(&h, u, list, seen, group);
         for (int height = 0; height <= h.top; free(group[height++]))
             for (int k = 0; height && h.ups[u] && k < t->unit[u].nodes; k++)
-                if (height == 1)
-                    claim_host(to, SOURCE_SLURM, LEVEL_SPINE, origin, group[height],
-                               t->unit[u].node[k]);
-                else
-                    claim_above(to, SOURCE_SLURM, height - 1, origin, group[height],
-                                t->unit[u].node[k]);
+                claim_above(to, SOURCE_SLURM, height - 1, origin, group[height],
+                            t->unit[u].node[k]);
     }
     claims_drop_whole(to, SOURCE_SLURM, origin);
-    heights_free(&h);
+    slurm_heights_free(&h);
     free(group);
     free(seen);
     free(list);
@@ -308,4 +194,137 @@ int slurm_read(struct topo *t, int host, const char *path, struct err *err)
     slurm_file_free(&f);
     free(text);
     return rc;
+}
+
+/* --- SLURM_TOPOLOGY_ADDR --- */
+
+void slurm_addr_free(struct slurm_addr *a)
+{
+    for (int i = 0; i < a->parts; i++) {
+        free(a->part[i].kind);
+        free(a->part[i].text);
+        hostlist_free(a->part[i].name, a->part[i].names);
+    }
+    a->parts = 0;
+}
+
+static int take_pattern(struct slurm_addr *a, const char *pattern, struct err *err)
+{
+    for (const char *p = pattern;; p++) {
+        size_t len = strcspn(p, ".");
+        bool known = (len == 4 && !strncmp(p, "node", 4)) ||
+                     (len == 5 && !strncmp(p, "block", 5)) ||
+                     (len == 6 && !strncmp(p, "switch", 6));
+        if (!known)
+            return err_data(err,
+                            "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": \"%.*s\" is not switch, "
+                            "block or node",
+                            pattern, len > 40 ? 40 : (int)len, p);
+        if (a->parts == SLURM_ADDR_PARTS)
+            return err_data(err, "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": more than %d parts",
+                            pattern, SLURM_ADDR_PARTS);
+        a->part[a->parts++].kind = mem_strndup(p, len);
+        bool node = len == 4;
+        p += len;
+        if (node != !*p)
+            return err_data(err, "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": the node is its last part",
+                            pattern);
+        if (!*p)
+            return 0;
+    }
+}
+
+/* Where the next dot outside of brackets is, or the end. */
+static size_t part_end(const char *p, const char *end)
+{
+    int depth = 0;
+    const char *s = p;
+
+    for (; s < end && (depth || *s != '.'); s++)
+        depth += (*s == '[') - (*s == ']');
+    return (size_t)(s - p);
+}
+
+static int dots(const char *p, const char *end)
+{
+    int n = 0;
+
+    for (p += part_end(p, end); p < end; p += part_end(p, end)) {
+        n++;
+        p++;
+    }
+    return n;
+}
+
+static int take_part(struct slurm_addr_part *part, const char *p, size_t len, const char *addr,
+                     struct err *err)
+{
+    struct err why;
+
+    part->text = mem_strndup(p, len);
+    if (strpbrk(part->text, "[]")) {
+        if (hostlist_expand_max(&part->name, &part->names, part->text, NAMES_MAX, &why) < 0)
+            return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": %s", addr, why.text);
+    } else if (len) {
+        MEM_PUSH(part->name, part->names) = mem_strdup(part->text);
+    }
+    if (!len)
+        return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": the name of a %s is empty", addr,
+                        part->kind);
+    return 0;
+}
+
+/* Where the node's name starts: it may have dots, which its name or the pattern settles. */
+static const char *node_start(const struct slurm_addr *a, const char *addr, const char *end,
+                              const char *node)
+{
+    size_t len = node ? strlen(node) : 0, all = (size_t)(end - addr);
+
+    if (a->parts == 1)
+        return addr;
+    if (len && all > len + 1 && !strcmp(end - len, node) && end[-(ptrdiff_t)len - 1] == '.')
+        return end - len;
+    const char *p = addr;
+    for (int i = 0; i + 1 < a->parts && p < end; i++)
+        p += part_end(p, end) + 1;
+    return p > end ? end : p;
+}
+
+int slurm_addr_parse(struct slurm_addr *a, const char *addr, const char *pattern, const char *node,
+                     struct err *err)
+{
+    const char *end = addr + strlen(addr), *p = addr;
+
+    memset(a, 0, sizeof(*a));
+    if (strlen(addr) > ADDR_MAX || strlen(pattern) > ADDR_MAX)
+        return err_data(err, "SLURM_TOPOLOGY_ADDR of more than %d characters", ADDR_MAX);
+    for (const char *s = addr; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f)
+            return err_data(err, "SLURM_TOPOLOGY_ADDR: control character 0x%02x",
+                            (unsigned char)*s);
+    if (take_pattern(a, pattern, err) < 0)
+        return -1;
+    const char *last = node_start(a, addr, end, node);
+    const char *above = last > addr ? last - 1 : addr; /* ends what is above the node */
+    int have = a->parts == 1 ? 1 : dots(addr, above) + 2;
+    /* One part above the node takes all of its dots, several cannot share them out. */
+    if (a->parts == 2 && have > 2)
+        have = 2;
+    if (have != a->parts || last >= end)
+        return err_data(err,
+                        "SLURM_TOPOLOGY_ADDR \"%.80s\" does not fit its pattern \"%.80s\": %d "
+                        "part%s where %d are named",
+                        addr, pattern, dots(addr, end) + 1, dots(addr, end) ? "s" : "", a->parts);
+    for (int i = 0; i + 1 < a->parts; i++) {
+        size_t len = a->parts == 2 ? (size_t)(above - p) : part_end(p, above);
+        if (take_part(&a->part[i], p, len, addr, err) < 0)
+            return -1;
+        p += len + 1;
+    }
+    return take_part(&a->part[a->parts - 1], last, (size_t)(end - last), addr, err);
+}
+
+const struct slurm_addr_part *slurm_addr_above(const struct slurm_addr *a)
+{
+    return a->parts > 1 ? &a->part[a->parts - 2] : NULL;
 }

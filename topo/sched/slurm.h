@@ -17,7 +17,6 @@
 
 enum slurm_kind { SLURM_TREE, SLURM_BLOCK, SLURM_RING, SLURM_TORUS, SLURM_FLAT, SLURM_KINDS };
 extern const char *const slurm_kind_name[SLURM_KINDS]; /* "tree", "block", ... */
-extern const char *const slurm_unit_word[SLURM_KINDS]; /* "switch", "block", ... */
 
 /* Limits of Slurm: block_record.c and switch_record.c of 24.11 to 26.05. */
 enum {
@@ -77,11 +76,49 @@ int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list
  * most.  where: "topology.conf:3"; EXIT_DATA. */
 int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err);
 
+/* How high the switches of a tree are: leaves are 0, others one above their highest child. */
+struct slurm_heights {
+    const struct slurm_topology *t;
+    int **up, *ups; /* those above each */
+    int *of, top;   /* -1: in a circle, or above one */
+};
+/* Each child must be the name of a unit. */
+void slurm_heights_make(struct slurm_heights *h, const struct slurm_topology *t);
+void slurm_heights_free(struct slurm_heights *h);
+
 /* Claims of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
  * above them spines (a leaf below several: all of these together), as are the tiers above.  origin
  * is the file's name, in topology.yaml with the topology's. */
 void slurm_claims(const struct slurm_file *f, struct topo *t);
 /* The row of topo/sources.c. */
 int slurm_read(struct topo *t, int host, const char *path, struct err *err);
+
+/* SLURM_TOPOLOGY_ADDR and _PATTERN, which every task of a job gets: where its node
+ * is in the topology that is the cluster's default (also in partitions that use another one: seen
+ * with 26.05.5).
+ *
+ * "rack2.node05" with "block.node", "core.leaf1.node05" with "switch.switch.node"; a node below
+ * several switches of a level has them as a list, "core.leaf[1-2].node05" (man srun;
+ * topology_tree.c writes hostlist_ranged_string()).  Names may have dots themselves: then the
+ * pattern and the node's name tell where the parts are, as far as that goes. */
+enum { SLURM_ADDR_PARTS = 16 };
+
+struct slurm_addr {
+    struct slurm_addr_part {
+        char *kind; /* "switch", "block", "node" */
+        char *text; /* as written: "leaf[1-2]" */
+        char **name;
+        int names;
+    } part[SLURM_ADDR_PARTS]; /* from the outermost to the node */
+    int parts;
+};
+
+/* node: its name in Slurm, or NULL when that is not known.  EXIT_DATA with the value and the
+ * reason; slurm_addr_free() also then. */
+int slurm_addr_parse(struct slurm_addr *a, const char *addr, const char *pattern, const char *node,
+                     struct err *err);
+void slurm_addr_free(struct slurm_addr *a);
+/* What is right above the node: its block or leaf switch; NULL: the topology is flat. */
+const struct slurm_addr_part *slurm_addr_above(const struct slurm_addr *a);
 
 #endif
