@@ -157,9 +157,9 @@ struct place_answer {
     int free_hosts;
 };
 
-static struct seating seating_of(const struct place_answer *a)
+static struct rank_map rank_map_of(const struct place_answer *a)
 {
-    return (struct seating){&a->matrix->topo, a->placed->order, a->placed->ranks};
+    return (struct rank_map){&a->matrix->topo, a->placed->order, a->placed->ranks};
 }
 
 static int nodes_used(const struct place_answer *a)
@@ -304,8 +304,8 @@ static void axes_lines(FILE *out, const struct place_answer *a)
 static void nodes_line(FILE *out, const struct place_answer *a)
 {
     enum { WHOLE = 72, CUT = 30 };
-    struct seating s = seating_of(a);
-    char *nodes = seating_list(&s), *comma;
+    struct rank_map s = rank_map_of(a);
+    char *nodes = rank_map_list(&s), *comma;
 
     if (strlen(nodes) > WHOLE) {
         nodes[CUT] = '\0';
@@ -376,14 +376,14 @@ static json_t *axes_json(const struct place_answer *a)
 static json_t *place_json(const struct place_answer *a)
 {
     const struct placed *p = a->placed;
-    struct seating s = seating_of(a);
-    char *nodes = seating_list(&s);
+    struct rank_map s = rank_map_of(a);
+    char *nodes = rank_map_list(&s);
     json_t *root = json_pack(
         "{s:s,s:i,s:o,s:s*,s:s*,s:s*,s:s*,s:i,s:i,s:s,s:i}", "format", "railgauge-place", "version",
         1, "provenance", json_provenance(), "model", a->now ? a->now->model : NULL, "layout",
         a->now ? a->now->layout : NULL, "strategy", a->now ? a->now->strategy : NULL, "traffic",
         a->traffic, "ranks", p->ranks, "free_nodes", a->free_hosts, "nodes", nodes, "segment",
-        seating_segment(&s));
+        rank_map_segment(&s));
 
     json_object_set_new(root, "step_s", json_finite(p->sec));
     json_object_set_new(root, "default_s", json_finite(p->in_order));
@@ -512,7 +512,7 @@ static int run(struct placing *p, struct err *err)
     return predict_step(&p->before, &q, err);
 }
 
-static int write_form(const struct written *w, const struct seating *s, FILE *words,
+static int write_form(const struct written *w, const struct rank_map *s, FILE *words,
                       struct err *err)
 {
     struct file_out f;
@@ -541,7 +541,7 @@ static int show(const struct placing *p, struct err *err)
                                   .before = p->compares ? &p->before : NULL,
                                   .traffic = a->traffic,
                                   .free_hosts = p->hosts};
-    struct seating seating = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
+    struct rank_map map = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
     json_t *json = place_json(&answer);
     FILE *words = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
     int rc = a->output ? json_save(json, a->output, err) : 0;
@@ -555,7 +555,7 @@ static int show(const struct placing *p, struct err *err)
     }
     json_decref(json);
     for (int i = 0; rc == 0 && i < a->writes; i++)
-        rc = write_form(&a->write[i], &seating, words, err);
+        rc = write_form(&a->write[i], &map, words, err);
     return rc;
 }
 

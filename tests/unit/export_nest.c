@@ -10,11 +10,10 @@
 
 #include <cmocka.h>
 
-#include "emit/export/nest.h"
-#include "emit/export/scotch.h"
+#include "emit/export/export_impl.h"
 #include "small.h"
 
-static const struct nodes_limit any = {"test", 1, 1 << 20, 0};
+static const struct export_limit any = {"test", 1, 1 << 20, 0};
 
 static void preset(struct matrix *m, const char *name, int racks)
 {
@@ -29,14 +28,14 @@ static void preset(struct matrix *m, const char *name, int racks)
 /* Sizes as text, innermost first: "72 mnnvl, 4 rail"; a refusal as it is. */
 static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
 {
-    struct nodes nodes;
-    struct nest n;
+    struct export_nodes nodes;
+    struct uniform_tree n;
     struct err err;
     char *text = mem_strdup("");
 
-    if (nodes_choose(&nodes, &m->topo, endpoints, 0, ':', &any, &err) < 0)
+    if (export_nodes_choose(&nodes, &m->topo, endpoints, 0, ':', &any, &err) < 0)
         fail_msg("%s", err.text);
-    int rc = nest_make(&n, m, &nodes, hosts, &err);
+    int rc = uniform_tree_make(&n, m, &nodes, hosts, &err);
     for (int d = 0; d < n.dims && rc == 0; d++) {
         char *more = mem_printf("%s%s%d %s", text, d ? ", " : "", n.dim[d].size,
                                 m->tier[n.dim[d].tier].rule.name);
@@ -44,14 +43,14 @@ static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
         text = more;
     }
     if (rc == 0)
-        assert_int_equal(nest_within(&n, n.dims - 1), nodes.count);
+        assert_int_equal(uniform_tree_within(&n, n.dims - 1), nodes.count);
     if (rc < 0) {
         assert_int_equal(err.code, EXIT_DATA);
         free(text);
         text = mem_strdup(err.text);
     }
-    nest_free(&n);
-    nodes_free(&nodes);
+    uniform_tree_free(&n);
+    export_nodes_free(&nodes);
     return text;
 }
 
@@ -117,42 +116,42 @@ static void what_is_uneven_is_named(void **state)
 static void order_follows_places(void **state)
 {
     struct matrix m;
-    struct nodes nodes;
-    struct nest n;
+    struct export_nodes nodes;
+    struct uniform_tree n;
     struct err err;
 
     (void)state;
     small_matrix(&m);
     for (int id = 0; id < 16; id++)
         m.topo.endpoint[id].place.at[LEVEL_RACK] = id / 2 % 2;
-    assert_int_equal(nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
-    assert_int_equal(nest_make(&n, &m, &nodes, false, &err), 0);
+    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
+    assert_int_equal(uniform_tree_make(&n, &m, &nodes, false, &err), 0);
     for (int i = 0; i < 8; i++)
         assert_int_equal(n.order[i], i < 4 ? 2 * i : 2 * (i - 4) + 1);
-    nest_free(&n);
-    nodes_free(&nodes);
+    uniform_tree_free(&n);
+    export_nodes_free(&nodes);
     matrix_free(&m);
 }
 
 static void limits_say_how_large_it_would_be(void **state)
 {
-    const struct nodes_limit limit = {"npy", 1, 1000, 8};
+    const struct export_limit limit = {"npy", 1, 1000, 8};
     struct matrix m;
-    struct nodes nodes;
+    struct export_nodes nodes;
     struct err err;
 
     (void)state;
     preset(&m, "gb200-nvl72", 20);
-    assert_int_equal(nodes_choose(&nodes, &m.topo, true, 0, ':', &limit, &err), -1);
+    assert_int_equal(export_nodes_choose(&nodes, &m.topo, true, 0, ':', &limit, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_string_equal(err.text, "1440 nodes have 2072160 pairs, as npy 15.8 MiB: more than 1000 "
                                   "nodes are not written; choose --per host, fewer --racks or "
                                   "--hosts-per-rack");
-    nodes_free(&nodes);
-    assert_int_equal(nodes_choose(&nodes, &m.topo, false, 2, ':', &limit, &err), 0);
+    export_nodes_free(&nodes);
+    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 2, ':', &limit, &err), 0);
     assert_int_equal(nodes.count, 40);
     assert_string_equal(nodes.name[3], "r01n01");
-    nodes_free(&nodes);
+    export_nodes_free(&nodes);
     matrix_free(&m);
 }
 
@@ -160,16 +159,16 @@ static void limits_say_how_large_it_would_be(void **state)
 static void a_host_is_its_first_endpoint(void **state)
 {
     struct matrix m;
-    struct nodes nodes;
+    struct export_nodes nodes;
     struct err err;
 
     (void)state;
     small_matrix(&m);
     m.topo.endpoint[6].local = 2;
-    assert_int_equal(nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
+    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
     assert_int_equal(nodes.count, 8);
     assert_int_equal(nodes.id[3], 6);
-    nodes_free(&nodes);
+    export_nodes_free(&nodes);
     matrix_free(&m);
 }
 
@@ -201,8 +200,8 @@ static void a_trees_values_add_up_to_the_ratio_of_times(void **state)
 
     (void)state;
     small_matrix(&m);
-    char *text =
-        written(scotch_tleaf, &m, (struct export_ask){.endpoints = true, .bytes = bytes}, &err);
+    char *text = written(scotch_tleaf_write, &m,
+                         (struct export_ask){.endpoints = true, .bytes = bytes}, &err);
     assert_non_null(text);
     assert_int_equal(sscanf(text, "tleaf\n%d %d %ld %d %ld %d %ld\n", &levels, &top, &v[0], &rack,
                             &v[1], &host, &v[2]),
@@ -222,11 +221,11 @@ static void a_trees_values_add_up_to_the_ratio_of_times(void **state)
         curve_free(&slow[d]);
         curve_line(&slow[d], 1, 1e3);
     }
-    assert_null(written(scotch_tleaf, &m, (struct export_ask){.endpoints = true}, &err));
+    assert_null(written(scotch_tleaf_write, &m, (struct export_ask){.endpoints = true}, &err));
     assert_string_equal(err.text, "tier rack is nearer than tier shm inside it: no tree has that");
     curve_free(&m.tier[1].curve[DIR_ONEWAY]);
     curve_free(&m.tier[1].curve[DIR_UNI]);
-    assert_null(written(scotch_tleaf, &m, (struct export_ask){.endpoints = true}, &err));
+    assert_null(written(scotch_tleaf_write, &m, (struct export_ask){.endpoints = true}, &err));
     assert_string_equal(err.text, "tier rack was not measured");
     matrix_free(&m);
 }
@@ -266,7 +265,7 @@ static void any_number_of_nodes_is_decomposed(void **state)
         small_topo(&m.topo, 3, hosts, 1, true, ENDPOINT_CPU);
         small_tier(&m, "rack", 1u << LEVEL_RACK, 10e-6, 1e9, true);
         small_tier(&m, "fabric", 0, 60e-6, 0.4e9, true);
-        char *text = written(scotch_deco, &m, (struct export_ask){0}, &err);
+        char *text = written(scotch_deco_write, &m, (struct export_ask){0}, &err);
         assert_non_null(text);
         check_domains(text, 3 * hosts);
         free(text);
@@ -283,14 +282,14 @@ static void pairs_without_a_number_are_refused_by_name(void **state)
     small_matrix(&m);
     struct exception *e = small_exception(&m, PART_PAIR, 0, 4, -1, 0);
     e->side = SIDE_TX;
-    assert_null(written(scotch_deco, &m, (struct export_ask){0}, &err));
+    assert_null(written(scotch_deco_write, &m, (struct export_ask){0}, &err));
     assert_int_equal(err.code, EXIT_DATA);
     assert_string_equal(err.text,
                         "n02 and n00 do not reach each other: a distance is a whole number");
     curve_free(&m.tier[2].curve[DIR_ONEWAY]);
     curve_free(&m.tier[2].curve[DIR_UNI]);
     m.exception[0].factor = 1;
-    assert_null(written(scotch_deco, &m, (struct export_ask){0}, &err));
+    assert_null(written(scotch_deco_write, &m, (struct export_ask){0}, &err));
     assert_string_equal(err.text,
                         "time from n04:0 to n00:0 is not known: tier fabric was not measured");
     matrix_free(&m);

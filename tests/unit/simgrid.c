@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "emit/export/simgrid.h"
+#include "emit/export/export_impl.h"
 
 static void make(struct matrix *m, const char *name, int racks)
 {
@@ -24,8 +24,7 @@ static void make(struct matrix *m, const char *name, int racks)
 }
 
 /* Platform and host file as text; NULL when refused. */
-static char *platform_of(const struct matrix *m, struct simgrid_opts o, char **hosts,
-                         struct err *err)
+static char *platform_of(const struct matrix *m, struct export_ask o, char **hosts, struct err *err)
 {
     char *text = NULL;
     size_t len, hosts_len;
@@ -59,7 +58,7 @@ static void every_pair_of_hosts_has_a_route_with_its_tiers_numbers(void **state)
 
     (void)state;
     make(&m, "gb200-nvl72", 4);
-    char *xml = platform_of(&m, (struct simgrid_opts){0}, &hosts, &err);
+    char *xml = platform_of(&m, (struct export_ask){0}, &hosts, &err);
     assert_non_null(xml);
     assert_int_equal(count(xml, "<host "), 72);
     assert_int_equal(count(xml, "<route "), 72 * 71 / 2);
@@ -89,8 +88,8 @@ static void endpoints_can_be_the_nodes_and_racks_can_be_cut(void **state)
 
     (void)state;
     make(&m, "gb200-nvl72", 2);
-    char *xml = platform_of(&m, (struct simgrid_opts){.endpoints = true, .hosts_per_rack = 2},
-                            &hosts, &err);
+    char *xml =
+        platform_of(&m, (struct export_ask){.endpoints = true, .hosts_per_rack = 2}, &hosts, &err);
     assert_non_null(xml);
     assert_string_equal(hosts, "r00n00-0\nr00n00-1\nr00n00-2\nr00n00-3\n"
                                "r00n01-0\nr00n01-1\nr00n01-2\nr00n01-3\n"
@@ -117,7 +116,7 @@ static void a_slow_pair_has_a_link_of_its_own_in_its_direction(void **state)
     (void)state;
     make(&m, "gb200-nvl72", 2);
     MEM_PUSH(m.exception, m.exceptions) = slow;
-    char *xml = platform_of(&m, (struct simgrid_opts){.hosts_per_rack = 2}, NULL, &err);
+    char *xml = platform_of(&m, (struct export_ask){.hosts_per_rack = 2}, NULL, &err);
     assert_non_null(xml);
     assert_int_equal(count(xml, "<link id=\"pair:0:2\" bandwidth=\"2.46e+10Bps\" latency=\"0s\" "
                                 "sharing_policy=\"SHARED\"/>"),
@@ -140,7 +139,7 @@ static void names_are_escaped(void **state)
     make(&m, "rtxpro6000-100gbe", 1);
     free(m.topo.host[1].name);
     m.topo.host[1].name = strdup("a\"<&b");
-    char *xml = platform_of(&m, (struct simgrid_opts){0}, NULL, &err);
+    char *xml = platform_of(&m, (struct export_ask){0}, NULL, &err);
     assert_non_null(xml);
     assert_non_null(strstr(xml, "<host id=\"a&quot;&lt;&amp;b\" speed"));
     free(xml);
@@ -154,7 +153,7 @@ static void what_cannot_be_a_platform_is_refused_with_the_reason(void **state)
 
     (void)state;
     make(&m, "gb200-nvl72", 120);
-    assert_null(platform_of(&m, (struct simgrid_opts){0}, NULL, &err));
+    assert_null(platform_of(&m, (struct export_ask){0}, NULL, &err));
     assert_int_equal(err.code, EXIT_USAGE);
     assert_string_equal(err.text,
                         "2160 nodes have 4663440 pairs, as a SimGrid platform 445 MiB: more than "
@@ -163,14 +162,14 @@ static void what_cannot_be_a_platform_is_refused_with_the_reason(void **state)
     matrix_free(&m);
 
     make(&m, "gb200-nvl72", 1);
-    assert_null(platform_of(&m, (struct simgrid_opts){.hosts_per_rack = 1}, NULL, &err));
+    assert_null(platform_of(&m, (struct export_ask){.hosts_per_rack = 1}, NULL, &err));
     assert_string_equal(err.text, "1 node: a SimGrid platform needs 2");
     m.topo.endpoint[4].place.at[LEVEL_RACK] = -1;
-    assert_null(platform_of(&m, (struct simgrid_opts){.hosts_per_rack = 3}, NULL, &err));
+    assert_null(platform_of(&m, (struct export_ask){.hosts_per_rack = 3}, NULL, &err));
     assert_string_equal(err.text, "--hosts-per-rack: the rack of endpoint 4 is not known");
     curve_free(&m.tier[0].curve[DIR_UNI]);
     curve_free(&m.tier[0].curve[DIR_ONEWAY]);
-    assert_null(platform_of(&m, (struct simgrid_opts){0}, NULL, &err));
+    assert_null(platform_of(&m, (struct export_ask){0}, NULL, &err));
     assert_int_equal(err.code, EXIT_DATA);
     assert_string_equal(err.text,
                         "the matrix has no latency or bandwidth for endpoints 0 and 4 (tier "

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/aiconfigurator.h"
+/* aiconfigurator.c - what NVIDIA's aiconfigurator (ai-dynamo/aiconfigurator; aisimulate reads the
+ * same keys) knows of a network: the "node" section of systems/NAME.yaml in bytes/s and s, and as
+ * the second file nccl_perf.txt, one row for each collective that the matrix has a curve of.
+ *
+ * num_gpus_per_rack and inter_rack_* are written where the machine has a level between host and
+ * whole.  nccl_perf: message_size counts elements of half (2 bytes) of the size that op.h calls S,
+ * latency is in ms; of several shapes with as many GPUs the one in the fewest domains counts, for
+ * the file knows no shapes.  The "gpu" section is the data sheet's, where a preset is known; "misc"
+ * and data_dir are left to the user.  No place for slow parts. */
+#include "emit/export/export_impl.h"
 
 #include <string.h>
 
 #include "base/convert.h"
-#include "emit/export/nest.h"
 #include "emit/text/quote.h"
 
 /* Its names of our operations; collectors write these four. */
@@ -33,14 +41,14 @@ static int put_line(FILE *out, const struct matrix *m, int tier, double bytes, c
 }
 
 /* dim 0 is the host, the next one the rack, the last one the machine. */
-static int put_node(FILE *out, const struct matrix *m, const struct nest *n, double bytes,
+static int put_node(FILE *out, const struct matrix *m, const struct uniform_tree *n, double bytes,
                     struct err *err)
 {
     int last = n->dims - 1;
 
     fprintf(out, "node:\n  num_gpus_per_node: %d\n", n->dim[0].size);
     if (n->dims > 2)
-        fprintf(out, "  num_gpus_per_rack: %d\n", nest_within(n, 1));
+        fprintf(out, "  num_gpus_per_rack: %d\n", uniform_tree_within(n, 1));
     if (put_line(out, m, n->dim[0].tier, bytes, "intra_node_bw",
                  n->dims == 1 ? "p2p_latency" : NULL, err) < 0)
         return -1;
@@ -73,15 +81,15 @@ static void put_gpu(FILE *out, const struct fabric *f)
 static int put_system(FILE *out, const struct matrix *m, const struct export_ask *ask,
                       struct err *err)
 {
-    const struct nodes_limit limit = {"aiconfigurator", 2, 1 << 24, 0};
-    double bytes = ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
-    struct nodes nodes;
-    struct nest n = {.dims = 0};
+    const struct export_limit limit = {"aiconfigurator", 2, 1 << 24, 0};
+    double bytes = export_bytes(ask);
+    struct export_nodes nodes;
+    struct uniform_tree n = {.dims = 0};
     struct fabric f = {.name = NULL};
-    int rc = nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
 
     if (rc == 0)
-        rc = nest_make(&n, m, &nodes, true, err);
+        rc = uniform_tree_make(&n, m, &nodes, true, err);
     if (rc == 0 && n.dim[0].level != LEVEL_HOST)
         rc = err_data(err, "aiconfigurator describes hosts of several GPUs: here each has one");
     if (rc == 0)
@@ -97,8 +105,8 @@ static int put_system(FILE *out, const struct matrix *m, const struct export_ask
     }
     if (f.name)
         fabric_free(&f);
-    nest_free(&n);
-    nodes_free(&nodes);
+    uniform_tree_free(&n);
+    export_nodes_free(&nodes);
     return rc;
 }
 
@@ -172,6 +180,8 @@ static int put_perf(FILE *out, const struct matrix *m, struct err *err)
                                 "or all_reduce");
 }
 
+/* EXIT_DATA: hosts with one endpoint, no tree of equal groups, tiers that were not measured; with a
+ * second file: no collective curve. */
 int aiconfigurator_write(FILE *out, FILE *second, const struct matrix *m,
                          const struct export_ask *ask, struct err *err)
 {

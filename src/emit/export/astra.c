@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/astra.h"
+/* astra.c - the network file of ASTRA-sim 2's analytical back end (astra-network-analytical,
+ * common/network-parser/NetworkParser.cpp): lists of topology, npus_count (> 1), bandwidth (> 0)
+ * and latency (>= 0), one entry a dimension, the innermost first; an NPU is an endpoint.
+ *
+ * Every dimension is a Switch, where a message passes two links: latency is half of a pair's.
+ * Its "GB/s" are 2^30 bytes/s (common/NetworkFunction.cpp).  It has no place for slow parts. */
+#include "emit/export/export_impl.h"
 
 #include "base/convert.h"
-#include "emit/export/nest.h"
 #include "emit/text/quote.h"
 
 enum { LINKS = 2 }; /* of a Switch: up and down */
@@ -15,7 +20,7 @@ static void put_list(FILE *out, const char *key, const double *v, int n)
     fputs("]\n", out);
 }
 
-static void put_head(FILE *out, const struct matrix *m, const struct nest *n, double bytes)
+static void put_head(FILE *out, const struct matrix *m, const struct uniform_tree *n, double bytes)
 {
     fprintf(out, "# railgauge %s: %d endpoints; exact for messages of %.0f bytes\n", RG_VERSION,
             n->count, bytes);
@@ -31,20 +36,21 @@ static void put_head(FILE *out, const struct matrix *m, const struct nest *n, do
     fputs("]\n", out);
 }
 
+/* EXIT_DATA: the machine is no tree of equal groups, or a tier was not measured. */
 int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
                 struct err *err)
 {
-    const struct nodes_limit limit = {"astra-sim", 2, 1 << 24, 0};
+    const struct export_limit limit = {"astra-sim", 2, 1 << 24, 0};
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
-    double bytes = ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
-    struct nodes nodes;
-    struct nest n = {.dims = 0};
+    double bytes = export_bytes(ask);
+    struct export_nodes nodes;
+    struct uniform_tree n = {.dims = 0};
     struct line l;
-    int rc = nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
 
     (void)second;
     if (rc == 0)
-        rc = nest_make(&n, m, &nodes, false, err);
+        rc = uniform_tree_make(&n, m, &nodes, false, err);
     for (int d = 0; d < n.dims && rc == 0; d++) {
         rc = quote_line(&l, m, n.dim[d].tier, bytes, err);
         count[d] = n.dim[d].size;
@@ -57,7 +63,7 @@ int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct ex
         put_list(out, "bandwidth", bandwidth, n.dims);
         put_list(out, "latency", latency, n.dims);
     }
-    nest_free(&n);
-    nodes_free(&nodes);
+    uniform_tree_free(&n);
+    export_nodes_free(&nodes);
     return rc;
 }

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/calculon.h"
+/* calculon.c - the "networks" of a system file of Calculon (calculon-ai/calculon,
+ * calculon/network.py): one per level of equal groups, the innermost first; a processor is an
+ * endpoint.  The rest of a system file (matrix, vector, mem1, mem2) is no matter of a network.
+ *
+ * Calculon's time is latency + S * scalar * (1 + offset / n) / (bandwidth * efficiency).  Bandwidth
+ * is the data sheet's where one is known and efficiency what was measured of it, else efficiency is
+ * 1.  Scalars are those that give the matrix's time for S = bytes on the first group of each level,
+ * with offset -1 (a ring passes on (n - 1) / n of S; its all_reduce has scalar 2).
+ * processor_usage is written 0: it is not measured.  It has no place for slow parts: all
+ * numbers are of healthy groups. */
+#include "emit/export/export_impl.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -7,7 +17,6 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "emit/export/nest.h"
 #include "emit/text/quote.h"
 
 static const struct {
@@ -17,29 +26,29 @@ static const struct {
            {"all_gather", OP_ALL_GATHER},
            {"all_reduce", OP_ALL_REDUCE}};
 
-struct net {
+struct calculon_net {
     const struct matrix *m; /* without its exceptions */
-    const struct nodes *nodes;
-    const struct nest *nest;
+    const struct export_nodes *nodes;
+    const struct uniform_tree *tree;
     double bytes;
 };
 
 /* scalar of one collective among the members of dimension d. */
-static int scalar(const struct net *t, int d, enum op op, const struct line *l, double *out,
-                  struct err *err)
+static int scalar(const struct calculon_net *t, int d, enum op op, const struct line *l,
+                  double *out, struct err *err)
 {
-    int n = t->nest->dim[d].size, stride = d ? nest_within(t->nest, d - 1) : 1;
+    int n = t->tree->dim[d].size, stride = d ? uniform_tree_within(t->tree, d - 1) : 1;
     int *ids = mem_calloc((size_t)n, sizeof(*ids));
     struct cost c;
 
     for (int i = 0; i < n; i++)
-        ids[i] = t->nodes->id[t->nest->order[i * stride]];
+        ids[i] = t->nodes->id[t->tree->order[i * stride]];
     matrix_collective(t->m, op, ids, n, t->bytes, &c);
     free(ids);
     *out = (c.sec - l->alpha) * l->Bps / (t->bytes * (1 - 1.0 / n));
     if (!(*out > 0) || isinf(*out))
         return err_data(err, "%s of %d endpoints at tier %s has no time above its latency: %s",
-                        op_name(op), n, t->m->tier[t->nest->dim[d].tier].rule.name, c.source);
+                        op_name(op), n, t->m->tier[t->tree->dim[d].tier].rule.name, c.source);
     return 0;
 }
 
@@ -48,13 +57,13 @@ static json_t *scalar_json(double v, bool collective)
     return json_pack("[f, o]", v, collective ? json_integer(-1) : json_null());
 }
 
-static int add_network(json_t *list, const struct net *t, int d, struct err *err)
+static int add_network(json_t *list, const struct calculon_net *t, int d, struct err *err)
 {
-    const struct tier *tier = &t->m->tier[t->nest->dim[d].tier];
+    const struct tier *tier = &t->m->tier[t->tree->dim[d].tier];
     json_t *op = json_object();
     struct line l;
     double v;
-    int rc = quote_line(&l, t->m, t->nest->dim[d].tier, t->bytes, err);
+    int rc = quote_line(&l, t->m, t->tree->dim[d].tier, t->bytes, err);
 
     json_object_set_new(op, "p2p", scalar_json(1, false));
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops) && rc == 0; i++) {
@@ -69,29 +78,30 @@ static int add_network(json_t *list, const struct net *t, int d, struct err *err
     double sheet = tier->peak_Bps >= l.Bps ? tier->peak_Bps : l.Bps;
     json_array_append_new(list, json_pack("{s:f, s:f, s:i, s:f, s:o, s:b, s:f}", "bandwidth",
                                           convert_out(CONVERT_CALCULON_RATE, sheet), "efficiency",
-                                          l.Bps / sheet, "size", nest_within(t->nest, d), "latency",
-                                          convert_out(CONVERT_CALCULON_LATENCY, l.alpha), "ops", op,
-                                          "must_be_filled", d < t->nest->dims - 1,
+                                          l.Bps / sheet, "size", uniform_tree_within(t->tree, d),
+                                          "latency", convert_out(CONVERT_CALCULON_LATENCY, l.alpha),
+                                          "ops", op, "must_be_filled", d < t->tree->dims - 1,
                                           "processor_usage", 0.0));
     return 0;
 }
 
+/* EXIT_DATA: the machine is no tree of equal groups, or a number is not known. */
 int calculon_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
                    struct err *err)
 {
-    const struct nodes_limit limit = {"calculon", 2, 1 << 24, 0};
+    const struct export_limit limit = {"calculon", 2, 1 << 24, 0};
     struct matrix healthy = *m; /* borrows all from m */
-    struct nodes nodes;
-    struct nest nest = {.dims = 0};
-    struct net t = {&healthy, &nodes, &nest, ask->bytes > 0 ? ask->bytes : QUOTE_BYTES};
+    struct export_nodes nodes;
+    struct uniform_tree tree = {.dims = 0};
+    struct calculon_net t = {&healthy, &nodes, &tree, export_bytes(ask)};
     json_t *list = json_array();
-    int rc = nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
 
     (void)second;
     healthy.exceptions = 0;
     if (rc == 0)
-        rc = nest_make(&nest, m, &nodes, false, err);
-    for (int d = 0; d < nest.dims && rc == 0; d++)
+        rc = uniform_tree_make(&tree, m, &nodes, false, err);
+    for (int d = 0; d < tree.dims && rc == 0; d++)
         rc = add_network(list, &t, d, err);
     if (rc == 0) {
         json_t *root = json_pack("{s:O}", "networks", list);
@@ -100,7 +110,7 @@ int calculon_write(FILE *out, FILE *second, const struct matrix *m, const struct
         json_decref(root);
     }
     json_decref(list);
-    nest_free(&nest);
-    nodes_free(&nodes);
+    uniform_tree_free(&tree);
+    export_nodes_free(&nodes);
     return rc;
 }

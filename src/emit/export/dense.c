@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/dense.h"
+/* dense.c - every pair's number in the formats of numeric tools: Matrix Market, NumPy, a long
+ * table.
+ *
+ * Rows are sources, columns destinations, in rank order.  Units are SI (bytes/s, s); the table has
+ * the units of people (us, GB/s) in its header.  Without --bytes messages are 64 MiB.
+ * The numbers of `railgauge cost`: bandwidth = bytes / time.  A dead pair takes for ever (inf) and
+ * has bandwidth 0; a pair that is not known is nan, and refused by Matrix Market. */
+#include "emit/export/export_impl.h"
 
 #include <endian.h>
 #include <math.h>
@@ -8,21 +15,24 @@
 
 #include "base/convert.h"
 #include "base/log.h"
-#include "emit/export/nodes.h"
 #include "emit/text/quote.h"
+
+/* Files of 8 GiB for npy, some GiB of text for the others. */
+enum { DENSE_NPY_MAX = 32768, DENSE_TEXT_MAX = 8192 };
 
 /* A job of writing: nodes chosen, numbers ready. */
 struct dense {
-    struct nodes nodes;
+    struct export_nodes nodes;
     struct quote q;
     struct progress progress;
 };
 
 static int open_dense(struct dense *d, const struct matrix *m, const struct export_ask *ask,
-                      const struct nodes_limit *limit, enum quantity quantity, struct err *err)
+                      const struct export_limit *limit, enum quantity quantity, struct err *err)
 {
     memset(d, 0, sizeof(*d));
-    if (nodes_choose(&d->nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit, err) < 0)
+    if (export_nodes_choose(&d->nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
+                            err) < 0)
         return -1;
     quote_init(&d->q, m, quantity, ask->bytes);
     if (d->nodes.count > 4096)
@@ -35,7 +45,7 @@ static void close_dense(struct dense *d)
     if (d->progress.live)
         progress_end(&d->progress);
     quote_free(&d->q);
-    nodes_free(&d->nodes);
+    export_nodes_free(&d->nodes);
 }
 
 static double number(struct dense *d, int row, int column)
@@ -45,18 +55,12 @@ static double number(struct dense *d, int row, int column)
     return quote_pair(&d->q, d->nodes.id[row], d->nodes.id[column]);
 }
 
-static void put_names(FILE *second, const struct nodes *n)
-{
-    for (int i = 0; second && i < n->count; i++)
-        fprintf(second, "%s\n", n->name[i]);
-}
-
 /* --- Matrix Market --- */
 
 /* How many entries there are, and whether all can be written. */
 static int count_entries(struct dense *d, long *entries, struct err *err)
 {
-    const struct nodes *n = &d->nodes;
+    const struct export_nodes *n = &d->nodes;
 
     *entries = 0;
     for (int i = 0; i < n->count; i++)
@@ -74,10 +78,13 @@ static int count_entries(struct dense *d, long *entries, struct err *err)
     return 0;
 }
 
-int dense_matrix_market(FILE *out, FILE *second, const struct matrix *m,
-                        const struct export_ask *ask, struct err *err)
+/* %%MatrixMarket matrix coordinate real general (math.nist.gov/MatrixMarket/formats.html): pairs of
+ * bandwidth 0 and the diagonal are left out; names in comments.  EXIT_DATA: unknown pairs, and dead
+ * ones unless bandwidth is asked for. */
+int dense_matrix_market_write(FILE *out, FILE *second, const struct matrix *m,
+                              const struct export_ask *ask, struct err *err)
 {
-    const struct nodes_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24};
+    const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
     struct dense d;
     long entries = 0;
@@ -99,7 +106,8 @@ int dense_matrix_market(FILE *out, FILE *second, const struct matrix *m,
                 if (i != k && v > 0)
                     fprintf(out, "%d %d %.9g\n", i + 1, k + 1, v);
             }
-        put_names(second, &d.nodes);
+        if (second)
+            export_nodes_put(second, &d.nodes);
     }
     close_dense(&d);
     return rc;
@@ -132,10 +140,11 @@ static void put_double(FILE *out, double v)
     fwrite(&x.u, sizeof(x.u), 1, out);
 }
 
-int dense_npy(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-              struct err *err)
+/* NumPy .npy version 1.0 (numpy/lib/format.py), '<f8', C order.  Diagonal: 0 s, bandwidth nan. */
+int dense_npy_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                    struct err *err)
 {
-    const struct nodes_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double)};
+    const struct export_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double)};
     struct dense d;
     int rc = open_dense(&d, m, ask, &limit, quantity_find(ask->quantity, QUANTITY_BANDWIDTH), err);
 
@@ -144,7 +153,8 @@ int dense_npy(FILE *out, FILE *second, const struct matrix *m, const struct expo
         for (int i = 0; i < d.nodes.count && !ferror(out); i++)
             for (int k = 0; k < d.nodes.count; k++)
                 put_double(out, number(&d, i, k));
-        put_names(second, &d.nodes);
+        if (second)
+            export_nodes_put(second, &d.nodes);
     }
     close_dense(&d);
     return rc;
@@ -152,10 +162,11 @@ int dense_npy(FILE *out, FILE *second, const struct matrix *m, const struct expo
 
 /* --- a table --- */
 
-int dense_tsv(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-              struct err *err)
+/* src dst op bytes us GB/s; op is "pair", as `railgauge cost --json` calls it. */
+int dense_tsv_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                    struct err *err)
 {
-    const struct nodes_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48};
+    const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48};
     struct dense d;
     int rc = open_dense(&d, m, ask, &limit, QUANTITY_TIME, err);
 

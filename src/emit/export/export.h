@@ -29,23 +29,19 @@ struct export_ask {
  * (the command says so when there are some).  CAMPAIGN: the folder alone, the matrix is empty. */
 enum export_needs { EXPORT_PLACES, EXPORT_TIERS, EXPORT_PAIRS, EXPORT_CAMPAIGN };
 
+/* Streams may fail: the caller checks them.  second is NULL unless asked for. */
+typedef int export_writer(FILE *out, FILE *second, const struct matrix *m,
+                          const struct export_ask *ask, struct err *err);
+
 struct exporter {
     const char *name; /* "slurm-block" */
     const char *help; /* "topology.conf of topology/block" */
     enum export_needs needs;
     const char *second; /* what a second file holds: "node names in rank order"; NULL: none */
-    /* Streams may fail: the caller checks them.  second is NULL unless asked for. */
-    int (*write)(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                 struct err *err);
+    export_writer *write;
 };
 extern const struct exporter exporters[];
 extern const int exporter_count;
-
-/* For writers, before they write: hosts with of[] < 0 have no place in the file, because of `why`
- * ("their leaf is not known").  EXIT_UNJUDGED with how many and which unless ask->partial; then it
- * is told in *ask->left. */
-int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
-                    const char *why, struct err *err);
 
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct exporter *exporter_find(const char *name, struct err *err);

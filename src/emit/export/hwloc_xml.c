@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/hwloc_xml.h"
+/* hwloc_xml.c - the machine as an hwloc 2 topology (XML version 2.0, which 2.x and 3.x read;
+ * include/hwloc.dtd) with our numbers as distances between its PUs.
+ *
+ * hwloc knows no machines of several hosts: here a host is a Package (info "HostName") and a rack a
+ * Group (subtype "Rack"), a node of the export is a PU with the info "Name".  Distances
+ * "RailgaugeBandwidth" (kind 10, user and bandwidth, MB/s) and "RailgaugeLatency" (kind 6, user and
+ * latency, ns) are whole numbers; the diagonal is the largest bandwidth and 0 ns.
+ * The second file is one of them as text for `hwloc-annotate FILE OUT root distances TEXT`:
+ * name=, kind, number of objects, objects, values. */
+#include "emit/export/export_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "emit/export/nodes.h"
-#include "emit/export/xml_text.h"
 #include "emit/text/quote.h"
+
+enum { HWLOC_XML_MAX = 1024 };
 
 /* Kinds of hwloc/distances.h: from the user 2, with latency 4 or bandwidth 8. */
 static const struct {
@@ -18,24 +27,24 @@ static const struct {
 } table[] = {[QUANTITY_BANDWIDTH] = {"RailgaugeBandwidth", 10, CONVERT_HWLOC_BANDWIDTH},
              [QUANTITY_LATENCY] = {"RailgaugeLatency", 6, CONVERT_HWLOC_LATENCY}};
 
-struct draw {
+struct hwloc_draw {
     FILE *f;
     const struct matrix *m;
-    struct nodes nodes;
+    struct export_nodes nodes;
     int *order;       /* PU -> index into nodes: by rack, then host, then rank */
     bool racks;       /* every node's rack is known */
     int objects;      /* so far, for gp_index */
     double *value[2]; /* [row * count + column], by enum quantity; PUs */
 };
 
-static const int *place(const struct draw *d, int pu)
+static const int *place(const struct hwloc_draw *d, int pu)
 {
     return d->m->topo.endpoint[d->nodes.id[d->order[pu]]].place.at;
 }
 
 static int by_place(const void *a, const void *b, void *arg)
 {
-    const struct draw *d = arg;
+    const struct hwloc_draw *d = arg;
     int i = *(const int *)a, k = *(const int *)b;
     const int *p = d->m->topo.endpoint[d->nodes.id[i]].place.at;
     const int *q = d->m->topo.endpoint[d->nodes.id[k]].place.at;
@@ -47,7 +56,7 @@ static int by_place(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-static void put_in_order(struct draw *d)
+static void put_in_order(struct hwloc_draw *d)
 {
     d->order = mem_calloc((size_t)d->nodes.count, sizeof(*d->order));
     d->racks = true;
@@ -60,7 +69,7 @@ static void put_in_order(struct draw *d)
 
 /* --- numbers --- */
 
-static int ask_pair(struct draw *d, const struct quote *q, int row, int column, double *v,
+static int ask_pair(struct hwloc_draw *d, const struct quote *q, int row, int column, double *v,
                     struct err *err)
 {
     int a = d->order[row], b = d->order[column];
@@ -75,7 +84,7 @@ static int ask_pair(struct draw *d, const struct quote *q, int row, int column, 
     return 0;
 }
 
-static int read_values(struct draw *d, enum quantity quantity, double bytes, struct err *err)
+static int read_values(struct hwloc_draw *d, enum quantity quantity, double bytes, struct err *err)
 {
     int n = d->nodes.count, rc = 0;
     double *v = d->value[quantity] = mem_calloc((size_t)n * (size_t)n, sizeof(double)), most = 0;
@@ -110,7 +119,7 @@ static void put_set(FILE *f, const char *name, int from, int to)
     fputc('"', f);
 }
 
-static void put_object(struct draw *d, const char *type, int os_index, int from, int to)
+static void put_object(struct hwloc_draw *d, const char *type, int os_index, int from, int to)
 {
     fprintf(d->f, "<object type=\"%s\"", type);
     if (os_index >= 0)
@@ -122,15 +131,15 @@ static void put_object(struct draw *d, const char *type, int os_index, int from,
     fprintf(d->f, " gp_index=\"%d\"", ++d->objects);
 }
 
-static void put_info(struct draw *d, const char *name, const char *value)
+static void put_info(struct hwloc_draw *d, const char *name, const char *value)
 {
     fprintf(d->f, "<info name=\"%s\" value=\"", name);
-    xml_text(d->f, value);
+    export_xml_text(d->f, value);
     fputs("\"/>\n", d->f);
 }
 
 /* The first PU after pu that differs at the level. */
-static int run_end(const struct draw *d, int pu, enum level level)
+static int run_end(const struct hwloc_draw *d, int pu, enum level level)
 {
     int end = pu + 1;
 
@@ -139,7 +148,7 @@ static int run_end(const struct draw *d, int pu, enum level level)
     return end;
 }
 
-static void put_hosts(struct draw *d, int from, int to)
+static void put_hosts(struct hwloc_draw *d, int from, int to)
 {
     for (int a = from, b; a < to; a = b) {
         int host = place(d, a)[LEVEL_HOST];
@@ -157,7 +166,7 @@ static void put_hosts(struct draw *d, int from, int to)
     }
 }
 
-static void put_racks(struct draw *d)
+static void put_racks(struct hwloc_draw *d)
 {
     for (int a = 0, b; a < d->nodes.count; a = b) {
         b = run_end(d, a, LEVEL_RACK);
@@ -169,7 +178,7 @@ static void put_racks(struct draw *d)
     }
 }
 
-static void put_machine(struct draw *d)
+static void put_machine(struct hwloc_draw *d)
 {
     int n = d->nodes.count;
 
@@ -205,7 +214,7 @@ static void put_numbers(FILE *f, const char *tag, const double *v, int n)
     fprintf(f, "</%s>\n", tag);
 }
 
-static void put_distances(struct draw *d, enum quantity quantity)
+static void put_distances(struct hwloc_draw *d, enum quantity quantity)
 {
     int n = d->nodes.count;
     double *index = mem_calloc((size_t)n, sizeof(*index));
@@ -222,7 +231,7 @@ static void put_distances(struct draw *d, enum quantity quantity)
     free(index);
 }
 
-static void put_annotation(FILE *f, const struct draw *d, enum quantity quantity)
+static void put_annotation(FILE *f, const struct hwloc_draw *d, enum quantity quantity)
 {
     int n = d->nodes.count;
 
@@ -233,17 +242,18 @@ static void put_annotation(FILE *f, const struct draw *d, enum quantity quantity
         fprintf(f, "%.0f\n", d->value[quantity][i]);
 }
 
+/* EXIT_DATA: pairs that are not known or dead; EXIT_USAGE: too many nodes. */
 int hwloc_xml_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
                     struct err *err)
 {
-    const struct nodes_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14};
-    struct draw d = {.f = out, .m = m};
+    const struct export_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14};
+    struct hwloc_draw d = {.f = out, .m = m};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
 
     if (quantity == QUANTITY_TIME)
         return err_usage(err, "hwloc knows bandwidth and latency, not time");
-    int rc =
-        nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', &limit, err);
+    int rc = export_nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':',
+                                 &limit, err);
 
     if (rc == 0) {
         put_in_order(&d);
@@ -262,6 +272,6 @@ int hwloc_xml_write(FILE *out, FILE *second, const struct matrix *m, const struc
     free(d.value[0]);
     free(d.value[1]);
     free(d.order);
-    nodes_free(&d.nodes);
+    export_nodes_free(&d.nodes);
     return rc;
 }

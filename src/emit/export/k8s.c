@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/k8s.h"
+/* k8s.c - a topology as Kubernetes can hold it: names of nodes, levels as labels, trees.
+ *
+ * Names of nodes are RFC 1123 subdomains (lower case, digits, '-', '.', at most 253 characters):
+ * upper case becomes lower case, anything else is refused.  Values of labels have at most 63
+ * characters [A-Za-z0-9._-] that begin and end with a letter or digit: runs of other characters
+ * become one '-'; what is longer then, or not unique, becomes "x" and the FNV-1a 64 of the name in
+ * hexadecimal, as topograph writes long names (NVIDIA/topograph 1.0, pkg/engines/k8s/labeler.go).
+ *
+ * Labels are topograph's: accelerator.topograph.run/domain and sub-domain (racks that lie inside
+ * NVLink domains), fabric.topograph.run/tier-0 (leaf, or racks where no leaf is known) and tier-1
+ * (spine); before 1.0 network.topology.nvidia.com/{accelerator,leaf,spine}. */
+#include "emit/export/export_impl.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -9,7 +20,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/export/export.h"
+#include "base/yaml.h"
 #include "topo/claim.h"
 
 /* --- names --- */
@@ -337,4 +348,21 @@ void k8s_comment(FILE *out, const struct k8s *k, const char *what)
         fprintf(out, "# left out: %s+%d: wider than a spine, as %s says\n", level_name[s[i].level],
                 s[i].above, source_name[s[i].source]);
     claim_sets_free(s, sets);
+}
+
+void k8s_list_begin(FILE *out)
+{
+    fputs("apiVersion: v1\nkind: List\nitems:\n", out);
+}
+
+void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, int labels)
+{
+    fputs("- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", out);
+    yaml_put(out, node);
+    fputs("\n    labels:\n", out);
+    for (int i = 0; i < labels; i++) {
+        fprintf(out, "      %s: ", label[i].key);
+        yaml_put(out, label[i].value);
+        fputc('\n', out);
+    }
 }

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/k8s_labels.h"
-
-#include "base/yaml.h"
-
-void k8s_list_begin(FILE *out)
-{
-    fputs("apiVersion: v1\nkind: List\nitems:\n", out);
-}
-
-void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, int labels)
-{
-    fputs("- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", out);
-    yaml_put(out, node);
-    fputs("\n    labels:\n", out);
-    for (int i = 0; i < labels; i++) {
-        fprintf(out, "      %s: ", label[i].key);
-        yaml_put(out, label[i].value);
-        fputc('\n', out);
-    }
-}
+/* k8s_labels.c - labels for nodes, as a List that kubectl applies.
+ *
+ * Every visible level that has a label (k8s.h), of every host that has a group there.  Applied on
+ * the server's side nothing else of a node changes; nodes that the cluster lacks would be made. */
+#include "emit/export/export_impl.h"
 
 /* Labels of host h, the nearest level first. */
 static int labels_of(const struct k8s *k, int h, struct k8s_label label[K8S_LEVELS])

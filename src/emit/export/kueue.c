@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/kueue.h"
+/* kueue.c - levels of labels for topology-aware scheduling: Kueue's Topology and ResourceFlavor,
+ * KAI-Scheduler's Topology.
+ *
+ * Rules (kueue.x-k8s.io_topologies.yaml and _resourceflavors.yaml of kubernetes-sigs/kueue 0.17,
+ * kai.scheduler_topologies.yaml of NVIDIA/KAI-Scheduler): 1..16 levels from the widest to the
+ * nearest, each label once, kubernetes.io/hostname only as the last one; a flavor that names a
+ * topology needs a node label.  Levels are a tree (k8s_tree()) below topograph's labels, which
+ * format k8s-labels writes.  The flavor takes nodes with GPUs (nvidia.com/gpu.present, written by
+ * GPU feature discovery); without GPUs nodes with kubernetes.io/os: linux.
+ * release of Kueue: 0.15 and later speak v1beta2, 0.14 v1beta1, 0.9 to 0.13 v1alpha1. */
+#include "emit/export/export_impl.h"
 
 #include <string.h>
 
 #include "base/units.h"
 #include "base/yaml.h"
-#include "emit/export/k8s.h"
 
 static void put_topology(FILE *out, const struct k8s *k, const char *api, const char *name)
 {

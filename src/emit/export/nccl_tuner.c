@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "emit/export/export_impl.h"
 #include "emit/plot/series.h"
 #include "emit/text/table.h"
-#include "topo/topo.h"
 
 /* What the files of a campaign say together. */
 struct origin {
@@ -20,17 +20,17 @@ struct origin {
     bool placed; /* topo is there */
 };
 
-const char *tuner_algo(int combo)
+static const char *tuner_algo(int combo)
 {
     return nccl_algo_name[combo / TUNER_PROTOS];
 }
 
-const char *tuner_proto(int combo)
+static const char *tuner_proto(int combo)
 {
     return nccl_proto_name[combo % TUNER_PROTOS];
 }
 
-int tuner_best(const struct tuner_row *r)
+static int tuner_best(const struct tuner_row *r)
 {
     int best = -1;
 
@@ -323,7 +323,11 @@ void tuner_csv(FILE *out, const struct tuner *t)
     }
 }
 
-void tuner_records(FILE *out, const struct tuner *t)
+/* Every measured combination, as the plugin's scripts/optimize_config.py reads it:
+ *   collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,
+ *   bandwidth_gbps,latency_us
+ * bandwidth is busbw in GB/s, cost_metric the time in us once more (lower is better). */
+static void put_records(FILE *out, const struct tuner *t)
 {
     fprintf(out, "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,"
                  "cost_metric,bandwidth_gbps,latency_us\n");
@@ -339,4 +343,22 @@ void tuner_records(FILE *out, const struct tuner *t)
                                 (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[c]),
                     us);
         }
+}
+
+int nccl_tuner_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                     struct err *err)
+{
+    struct tuner t;
+
+    (void)m;
+    if (!ask->campaign)
+        return err_usage(err, "nccl-tuner is made from a campaign's folder with a sweep (railgauge "
+                              "run --sweep -o DIR), not from a matrix");
+    if (tuner_load(&t, ask->campaign, err) < 0)
+        return -1;
+    tuner_csv(out, &t);
+    if (second)
+        put_records(second, &t);
+    tuner_free(&t);
+    return 0;
 }

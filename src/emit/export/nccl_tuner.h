@@ -42,16 +42,7 @@ struct tuner {
 int tuner_load(struct tuner *t, const char *dir, struct err *err);
 void tuner_free(struct tuner *t);
 
-int tuner_best(const struct tuner_row *r); /* combination, -1: none was measured */
-const char *tuner_algo(int combo);
-const char *tuner_proto(int combo);
-
 void tuner_print(FILE *out, const struct tuner *t); /* best per size, and what was refused */
 void tuner_csv(FILE *out, const struct tuner *t);
-/* Every measured combination, as the plugin's scripts/optimize_config.py reads it:
- *   collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,
- *   bandwidth_gbps,latency_us
- * bandwidth is busbw in GB/s, cost_metric the time in us once more (lower is better). */
-void tuner_records(FILE *out, const struct tuner *t);
 
 #endif

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/network_topology.h"
+/* network_topology.c - NetworkTopology of the NetworkOverhead plug-in of kubernetes-sigs/
+ * scheduler-plugins: the measured cost between blocks of hosts.
+ *
+ * Fields are those of manifests/networktopology/crd.yaml (v1alpha1: configmapName, weights[].
+ * topologyList[].originList[].costList[]); the example beside it has older names that the CRD does
+ * not know.  The plug-in looks at two labels only (pkg/networkaware/util): zone inside a region,
+ * region between regions; the second file holds these labels for the nodes, and replaces what a
+ * cloud wrote there.  A zone is a block (cost/blocks.h); regions are spines where zones lie inside
+ * them.
+ *
+ * networkCost is proportional to the time of moving `bytes` both ways between two hosts of the
+ * blocks, the largest is 100 and the least 2: inside a zone the plug-in counts 1, for pairs that it
+ * does not know 100 (networkoverhead.go: SameZone, MaxCost).  bandwidthCapacity is in bit/s, as
+ * Kubernetes counts bandwidth.  Unknown pairs are left out.  What is larger than an object that
+ * etcd takes (1.5 MiB) is refused. */
+#include "emit/export/export_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,13 +23,11 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "cost/blocks.h"
-#include "emit/export/k8s.h"
-#include "emit/export/k8s_labels.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 #define REGION "topology.kubernetes.io/region"
 
-static const double default_bytes = 64 * 1048576.0, etcd_bytes = 1.5 * 1048576;
+static const double etcd_bytes = 1.5 * 1048576;
 enum { COST_MAX = 100, COST_MIN = 2, COST_BYTES = 80 }; /* of an entry as JSON, besides its name */
 
 struct net_costs {
@@ -80,12 +93,13 @@ static int ascending(const void *x, const void *y)
 }
 
 /* The zones of each region. */
-struct members {
+struct region_zones {
     int *zone, zones;
 };
 
 /* The upper median over pairs of zones that are known; NAN: none is. */
-static double usual(const struct net_costs *n, const struct members *a, const struct members *b)
+static double usual(const struct net_costs *n, const struct region_zones *a,
+                    const struct region_zones *b)
 {
     double *sec = mem_calloc((size_t)a->zones * (size_t)b->zones + 1, sizeof(*sec)), median = NAN;
     int count = 0;
@@ -104,11 +118,11 @@ static double usual(const struct net_costs *n, const struct members *a, const st
 static void find_between(struct net_costs *n)
 {
     size_t regions = (size_t)n->regions;
-    struct members *of = mem_calloc(regions + 1, sizeof(*of));
+    struct region_zones *of = mem_calloc(regions + 1, sizeof(*of));
 
     n->between = mem_calloc(regions * regions + 1, sizeof(*n->between));
     for (int z = 0; z < n->zone.count; z++) {
-        struct members *r = &of[n->region[z]];
+        struct region_zones *r = &of[n->region[z]];
         MEM_PUSH(r->zone, r->zones) = z;
     }
     for (size_t a = 0; a < regions; a++)
@@ -249,31 +263,35 @@ static int make(struct net_costs *n, const struct export_ask *ask, struct err *e
     return 0;
 }
 
-int network_topology_write(FILE *out, FILE *second, const struct matrix *m,
-                           const struct export_ask *ask, struct err *err)
+static void put_costs(FILE *out, const struct net_costs *n, const char *name)
 {
-    struct net_costs n = {.m = m, .bytes = ask->bytes > 0 ? ask->bytes : default_bytes};
-    const char *name;
-    int rc = -1;
-
-    n.k.t = &m->topo;
-    if (k8s_object_name(&name, ask->name, err) < 0 || make(&n, ask, err) < 0)
-        goto out;
     fprintf(out,
             "# for the NetworkOverhead plug-in; a zone is a %s, nodes need the labels of --second\n"
             "apiVersion: networktopology.diktyo.x-k8s.io/v1alpha1\nkind: NetworkTopology\n"
             "metadata:\n  name: ",
-            level_name[n.zone.level]);
+            level_name[n->zone.level]);
     yaml_put(out, name);
     fputs("\n  namespace: default\nspec:\n  configmapName: ", out);
     yaml_put(out, name);
     fputs("\n  weights:\n  - name: UserDefined\n    topologyList:\n", out);
-    put_regions(out, &n);
-    put_zones(out, &n);
-    if (second)
-        put_labels(second, &n);
-    rc = 0;
-out:
+    put_regions(out, n);
+    put_zones(out, n);
+}
+
+int network_topology_write(FILE *out, FILE *second, const struct matrix *m,
+                           const struct export_ask *ask, struct err *err)
+{
+    struct net_costs n = {.m = m, .bytes = export_bytes(ask)};
+    const char *name;
+    int rc = -1;
+
+    n.k.t = &m->topo;
+    if (k8s_object_name(&name, ask->name, err) == 0 && make(&n, ask, err) == 0) {
+        put_costs(out, &n, name);
+        if (second)
+            put_labels(second, &n);
+        rc = 0;
+    }
     free(n.region);
     free(n.zone_name);
     free(n.between);

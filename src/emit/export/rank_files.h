@@ -11,12 +11,23 @@
 
 #include <stdio.h>
 
-#include "emit/export/seating.h"
+#include "topo/topo.h"
+
+struct rank_map {
+    const struct topo *topo;
+    const int *order; /* rank -> endpoint */
+    int ranks;
+};
+/* The nodes as a host list, each once, in the order in which ranks meet them; the caller frees. */
+char *rank_map_list(const struct rank_map *s);
+/* Nodes that one domain (else rack) gives the job at a time, the same number everywhere: what
+ * --segment asks for; 1 where there is no such number. */
+int rank_map_segment(const struct rank_map *s);
 
 struct rank_file {
     const char *name, *help;
     /* A node's name that the format cannot hold, or an order that it cannot say: EXIT_DATA. */
-    int (*write)(FILE *out, const struct seating *s, struct err *err);
+    int (*write)(FILE *out, const struct rank_map *s, struct err *err);
     bool bare;       /* what is written goes into a command whole: no line of comment before it */
     const char *use; /* the command that reads it, for rank_file_use() */
 };
@@ -29,6 +40,7 @@ const struct rank_file *rank_file_find(const char *name, struct err *err);
 char *rank_file_use(const struct rank_file *f, const char *path, int ranks);
 /* Its command as a comment, which all of these readers skip, then what write() says.  Streams may
  * fail: the caller checks them.  After an error nothing was written. */
-int rank_file_write(const struct rank_file *f, FILE *out, const struct seating *s, struct err *err);
+int rank_file_write(const struct rank_file *f, FILE *out, const struct rank_map *s,
+                    struct err *err);
 
 #endif

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/scotch.h"
+/* scotch.c - the machine as a target architecture of Scotch (PT-Scotch, PaStiX; user's guide 7.0,
+ * section "Target graph files"), which maps weighted graphs of communication onto it.
+ *
+ * Distances are whole numbers: 10 is the nearest pair, at the size that is asked for.
+ * tleaf: a tree of equal groups.  A link's value counts on the way up and again for what is below:
+ * the distance of two leaves is the sum of the values from where their ways part down (atst shows
+ * 11 for "tleaf 2 2 10 4 1"), so each level writes how much further it is than the one inside.
+ * deco 0: every pair has its distance, of both ways the slower one; the decomposition halves the
+ * nodes in the order of their places.  Terminals are numbered as the second file lists them. */
+#include "emit/export/export_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "emit/export/nest.h"
-#include "emit/export/nodes.h"
 #include "emit/text/quote.h"
 
+enum { SCOTCH_DECO_MAX = 4096 };
 static const double nearest = 10; /* what the smallest distance is called */
 
-static int choose(struct nodes *nodes, const struct matrix *m, const struct export_ask *ask,
-                  const struct nodes_limit *limit, struct err *err)
+static int choose(struct export_nodes *nodes, const struct matrix *m, const struct export_ask *ask,
+                  const struct export_limit *limit, struct err *err)
 {
-    return nodes_choose(nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit, err);
+    return export_nodes_choose(nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
+                               err);
 }
 
 /* --- tleaf --- */
@@ -25,8 +34,8 @@ struct rung {
 };
 
 /* The dimensions with their distances; those of equal distance are one.  Returns how many, -1. */
-static int climb(struct rung *rung, const struct nest *n, const struct matrix *m, double bytes,
-                 struct err *err)
+static int climb(struct rung *rung, const struct uniform_tree *n, const struct matrix *m,
+                 double bytes, struct err *err)
 {
     double first = 0;
     int kept = 0;
@@ -50,21 +59,22 @@ static int climb(struct rung *rung, const struct nest *n, const struct matrix *m
     return kept;
 }
 
-int scotch_tleaf(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                 struct err *err)
+/* EXIT_DATA: uneven groups (uniform_tree.c), an outer tier that is nearer than an inner one. */
+int scotch_tleaf_write(FILE *out, FILE *second, const struct matrix *m,
+                       const struct export_ask *ask, struct err *err)
 {
-    const struct nodes_limit limit = {"tleaf", 2, 1 << 24, 0};
+    const struct export_limit limit = {"tleaf", 2, 1 << 24, 0};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
-    double bytes = quantity == QUANTITY_LATENCY ? 1 : ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
+    double bytes = quantity == QUANTITY_LATENCY ? 1 : export_bytes(ask);
     struct rung rung[TIER_MAX + 1];
-    struct nodes nodes;
-    struct nest nest = {.dims = 0};
+    struct export_nodes nodes;
+    struct uniform_tree tree = {.dims = 0};
     int rc = choose(&nodes, m, ask, &limit, err), rungs = 0;
 
     if (rc == 0)
-        rc = nest_make(&nest, m, &nodes, false, err);
+        rc = uniform_tree_make(&tree, m, &nodes, false, err);
     if (rc == 0)
-        rc = rungs = climb(rung, &nest, m, bytes, err);
+        rc = rungs = climb(rung, &tree, m, bytes, err);
     if (rc >= 0) {
         fprintf(out, "tleaf\n%d", rungs);
         for (int r = rungs - 1; r >= 0; r--)
@@ -73,9 +83,9 @@ int scotch_tleaf(FILE *out, FILE *second, const struct matrix *m, const struct e
         fputc('\n', out);
     }
     for (int i = 0; second && rc >= 0 && i < nodes.count; i++)
-        fprintf(second, "%s\n", nodes.name[nest.order[i]]);
-    nest_free(&nest);
-    nodes_free(&nodes);
+        fprintf(second, "%s\n", nodes.name[tree.order[i]]);
+    uniform_tree_free(&tree);
+    export_nodes_free(&nodes);
     return rc < 0 ? -1 : 0;
 }
 
@@ -83,7 +93,7 @@ int scotch_tleaf(FILE *out, FILE *second, const struct matrix *m, const struct e
 
 struct deco {
     const struct quote *q;
-    const struct nodes *nodes;
+    const struct export_nodes *nodes;
     int *order;  /* nodes by place */
     long *label; /* number of each node's terminal domain; 1 is the whole, 2k and 2k + 1 are k's */
     long most;
@@ -184,12 +194,13 @@ static int put_deco(FILE *out, const struct deco *d, struct err *err)
     return 0;
 }
 
-int scotch_deco(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                struct err *err)
+/* EXIT_DATA: a pair that is not known or dead; EXIT_USAGE: too many nodes. */
+int scotch_deco_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                      struct err *err)
 {
-    const struct nodes_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3};
+    const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
-    struct nodes nodes;
+    struct export_nodes nodes;
     struct quote q = {.odd = NULL};
     struct deco d = {.q = &q, .nodes = &nodes};
     int rc = choose(&nodes, m, ask, &limit, err);
@@ -204,11 +215,11 @@ int scotch_deco(FILE *out, FILE *second, const struct matrix *m, const struct ex
         halve(&d, 0, nodes.count, 1);
         rc = put_deco(out, &d, err);
     }
-    for (int i = 0; second && rc == 0 && i < nodes.count; i++)
-        fprintf(second, "%s\n", nodes.name[i]);
+    if (second && rc == 0)
+        export_nodes_put(second, &nodes);
     free(d.order);
     free(d.label);
     quote_free(&q);
-    nodes_free(&nodes);
+    export_nodes_free(&nodes);
     return rc;
 }

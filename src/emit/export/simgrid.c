@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/simgrid.h"
+/* simgrid.c - a cost matrix as a platform of SimGrid (https://simgrid.org, version 3.32 and later),
+ * so that MPI programs can be run on the measured or published machine with smpirun.
+ *
+ * Every host has one full-duplex port per class of tiers, for traffic that crosses NICs and for
+ * traffic that does not, as fast as its fastest healthy pair: flows of one host share it.  A pair's
+ * route is its source's port, the latency of the pair, its destination's port, and a link of its
+ * own where the pair is slower than the ports.  Latency and bandwidth of each pair equal
+ * matrix_pair() under smpirun --cfg=network/model:CM02 --cfg=network/crosstraffic:0 (these, and the
+ * removal of TCP's window limit, stand in the platform file as well). */
+#include "emit/export/export_impl.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "emit/export/nodes.h"
-#include "emit/export/xml_text.h"
 #include "emit/text/quote.h"
+
+/* A platform has a route for each pair: more nodes make files of hundreds of megabytes. */
+enum { SIMGRID_NODES_MAX = 2048 };
 
 /* Bandwidth is the slope between the last two sizes: the part of the time that latency does not
  * explain. */
@@ -19,15 +30,15 @@ static const double size[SIZES] = {1, 512.0 * (1 << 20), 1024.0 * (1 << 20)};
 /* A port that is this little faster than a pair does not need to be narrowed for it. */
 #define NARROWER (1 - 1e-6)
 
-struct pair {
+struct simgrid_pair {
     double alpha, Bps;
     bool nic;
 };
 
-struct draw {
+struct simgrid_draw {
     FILE *f;
     const struct matrix *m;
-    struct nodes nodes;
+    struct export_nodes nodes;
     struct quote quote[SIZES];
     double *port[2]; /* B/s of each node, without and with NICs; 0: none */
     double *latency; /* distinct ones */
@@ -35,7 +46,8 @@ struct draw {
 };
 
 /* Of nodes a and b. */
-static int pair_of(const struct draw *d, int a, int b, struct pair *p, struct err *err)
+static int pair_of(const struct simgrid_draw *d, int a, int b, struct simgrid_pair *p,
+                   struct err *err)
 {
     const struct topo *t = &d->m->topo;
     int from = d->nodes.id[a], to = d->nodes.id[b];
@@ -55,7 +67,7 @@ static int pair_of(const struct draw *d, int a, int b, struct pair *p, struct er
     return 0;
 }
 
-static int latency_index(struct draw *d, double alpha)
+static int latency_index(struct simgrid_draw *d, double alpha)
 {
     for (int i = 0; i < d->latencies; i++)
         if (d->latency[i] == alpha)
@@ -65,9 +77,9 @@ static int latency_index(struct draw *d, double alpha)
 }
 
 /* First pass over the pairs: how fast the ports must be, and which latencies there are. */
-static int survey(struct draw *d, struct err *err)
+static int survey(struct simgrid_draw *d, struct err *err)
 {
-    struct pair p;
+    struct simgrid_pair p;
 
     for (int a = 0; a < d->nodes.count; a++)
         for (int b = 0; b < d->nodes.count; b++) {
@@ -85,13 +97,13 @@ static int survey(struct draw *d, struct err *err)
 
 static const char *const port_name[2] = {"local", "nic"};
 
-static void put_nodes(struct draw *d)
+static void put_nodes(struct simgrid_draw *d)
 {
     char text[CONVERT_TEXT];
 
     for (int i = 0; i < d->nodes.count; i++) {
         fputs("    <host id=\"", d->f);
-        xml_text(d->f, d->nodes.name[i]);
+        export_xml_text(d->f, d->nodes.name[i]);
         fputs("\" speed=\"1Gf\"/>\n", d->f);
     }
     for (int i = 0; i < d->nodes.count; i++)
@@ -99,7 +111,7 @@ static void put_nodes(struct draw *d)
             if (!(d->port[k][i] > 0))
                 continue;
             fputs("    <link id=\"", d->f);
-            xml_text(d->f, d->nodes.name[i]);
+            export_xml_text(d->f, d->nodes.name[i]);
             fprintf(d->f,
                     ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
                     port_name[k], convert_text(text, CONVERT_SIMGRID_BANDWIDTH, d->port[k][i]));
@@ -111,20 +123,22 @@ static void put_nodes(struct draw *d)
                 i, convert_text(text, CONVERT_SIMGRID_LATENCY, d->latency[i]));
 }
 
-static void put_port(struct draw *d, const struct pair *p, int node, const char *way)
+static void put_port(struct simgrid_draw *d, const struct simgrid_pair *p, int node,
+                     const char *way)
 {
     fputs("<link_ctn id=\"", d->f);
-    xml_text(d->f, d->nodes.name[node]);
+    export_xml_text(d->f, d->nodes.name[node]);
     fprintf(d->f, ":%s\" direction=\"%s\"/>", port_name[p->nic], way);
 }
 
 /* Is the pair slower than what its ports leave it?  Then it has a link of its own. */
-static bool is_narrow(const struct draw *d, const struct pair *p, int a, int b)
+static bool is_narrow(const struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b)
 {
     return p->Bps < fmin(d->port[p->nic][a], d->port[p->nic][b]) * NARROWER;
 }
 
-static void put_pair_link(struct draw *d, const struct pair *p, int a, int b, bool both)
+static void put_pair_link(struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b,
+                          bool both)
 {
     char text[CONVERT_TEXT];
 
@@ -137,12 +151,12 @@ static void put_pair_link(struct draw *d, const struct pair *p, int a, int b, bo
 }
 
 /* a -> b, and back the same way when `both`. */
-static void put_route(struct draw *d, const struct pair *p, int a, int b, bool both)
+static void put_route(struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b, bool both)
 {
     fputs("    <route src=\"", d->f);
-    xml_text(d->f, d->nodes.name[a]);
+    export_xml_text(d->f, d->nodes.name[a]);
     fputs("\" dst=\"", d->f);
-    xml_text(d->f, d->nodes.name[b]);
+    export_xml_text(d->f, d->nodes.name[b]);
     fprintf(d->f, "\" symmetrical=\"%s\">", both ? "YES" : "NO");
     put_port(d, p, a, "UP");
     fprintf(d->f, "<link_ctn id=\"latency:%d\"/>", latency_index(d, p->alpha));
@@ -152,17 +166,18 @@ static void put_route(struct draw *d, const struct pair *p, int a, int b, bool b
     fputs("</route>\n", d->f);
 }
 
-static bool same_pair(const struct pair *p, const struct pair *q)
+static bool same_pair(const struct simgrid_pair *p, const struct simgrid_pair *q)
 {
     return p->alpha == q->alpha && p->Bps == q->Bps && p->nic == q->nic;
 }
 
 /* The platform's grammar wants every link before the first route, hence two passes. */
-static int put_pairs(struct draw *d,
-                     void (*put)(struct draw *, const struct pair *, int, int, bool),
+static int put_pairs(struct simgrid_draw *d,
+                     void (*put)(struct simgrid_draw *, const struct simgrid_pair *, int, int,
+                                 bool),
                      struct err *err)
 {
-    struct pair there, back;
+    struct simgrid_pair there, back;
 
     for (int a = 0; a < d->nodes.count; a++)
         for (int b = a + 1; b < d->nodes.count; b++) {
@@ -176,7 +191,7 @@ static int put_pairs(struct draw *d,
     return 0;
 }
 
-static void put_head(struct draw *d)
+static void put_head(struct simgrid_draw *d)
 {
     fputs("<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n",
           d->f);
@@ -190,15 +205,31 @@ static void put_head(struct draw *d)
           d->f);
 }
 
-int simgrid_write(FILE *platform, FILE *hostfile, const struct matrix *m,
-                  const struct simgrid_opts *o, struct err *err)
+/* Names that stand as words in smpirun's host file, which knows no quotes. */
+static int check_names(const struct export_nodes *n, struct err *err)
 {
-    const struct nodes_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100};
-    struct draw d = {.f = platform, .m = m};
-    int rc = nodes_choose(&d.nodes, &m->topo, o->endpoints, o->hosts_per_rack, '-', &limit, err);
+    for (int i = 0; i < n->count; i++)
+        for (const char *p = n->name[i]; *p; p++)
+            if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+                return err_data(err,
+                                "smpirun reads names of letters, digits, dot, dash and underscore, "
+                                "not \"%s\"",
+                                n->name[i]);
+    return 0;
+}
 
-    if (rc == 0 && hostfile)
-        rc = nodes_plain(&d.nodes, "smpirun", err);
+/* EXIT_USAGE: too many nodes, fewer than two, or hosts_per_rack without racks; EXIT_DATA: a pair
+ * without latency or bandwidth. */
+int simgrid_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                  struct err *err)
+{
+    const struct export_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100};
+    struct simgrid_draw d = {.f = out, .m = m};
+    int rc = export_nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, '-',
+                                 &limit, err);
+
+    if (rc == 0 && second)
+        rc = check_names(&d.nodes, err);
     for (int i = 0; i < SIZES; i++)
         quote_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
     d.port[0] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
@@ -211,13 +242,13 @@ int simgrid_write(FILE *platform, FILE *hostfile, const struct matrix *m,
         rc = put_pairs(&d, put_pair_link, err);
         if (rc == 0)
             rc = put_pairs(&d, put_route, err);
-        fputs("  </zone>\n</platform>\n", platform);
+        fputs("  </zone>\n</platform>\n", out);
     }
-    for (int i = 0; hostfile && rc == 0 && i < d.nodes.count; i++)
-        fprintf(hostfile, "%s\n", d.nodes.name[i]);
+    if (second && rc == 0)
+        export_nodes_put(second, &d.nodes);
     for (int i = 0; i < SIZES; i++)
         quote_free(&d.quote[i]);
-    nodes_free(&d.nodes);
+    export_nodes_free(&d.nodes);
     free(d.port[0]);
     free(d.port[1]);
     free(d.latency);

@@ -1,179 +1,180 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - topology.conf of topology/block, and topology.yaml. */
-#include "emit/export/slurm.h"
+/* slurm.c - topology.conf and topology.yaml from what was measured.
+ *
+ * slurm-tree    topology.conf of topology/tree: leaves, what is above them, one root
+ * slurm-block   topology.conf of topology/block
+ * slurm-yaml    topology.yaml: blocks, the tree and a flat topology for measuring, as far as known
+ *
+ * Rules of the releases (block_record.c, switch_record.c and data_parser of 24.11 to 26.05; 24.11.5
+ * and 26.05.5 are run in tests/slurm):
+ *   24.11   no topology.yaml; a block has at least the base size of BlockSizes ("children count
+ *           lower than bblock_node_cnt"), none is empty ("lacks children")
+ *   25.05+  topology.yaml; shorter and empty blocks are taken
+ *   all     sizes are the base size times a power of two, 16 levels at most ("Invalid BlockSizes
+ *           value"); blocks are joined with the next in the file, so their order counts; a name is
+ *           there once; a switch's name has at most 64 characters */
+#include "emit/export/export_impl.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "emit/export/slurm_words.h"
+#include "base/units.h"
+#include "topo/claim.h"
+#include "topo/sched/slurm.h"
 
-/* --- topology/block --- */
+/* --- releases --- */
 
-/* Called for each block in order; nodes is "" for an empty one. */
-typedef void put_block(FILE *f, const char *name, const char *nodes);
+static const struct slurm_release releases[] = {
+    {"24.11", false, false},
+    {"25.05", true, true},
+    {"25.11", true, true},
+    {"26.05", true, true},
+};
+enum { RELEASES = sizeof(releases) / sizeof(*releases) };
 
-static void put_blocks(FILE *f, const struct matrix *m, const struct slurm_layout *l,
-                       put_block *put)
+const struct slurm_release *slurm_release_find(const char *name, struct err *err)
 {
-    const struct blocks *b = &l->blocks;
-    char **name = slurm_block_names(b, "block");
-    int empty = 0;
+    if (!name)
+        return &releases[RELEASES - 1];
+    for (int i = 0; i < RELEASES; i++)
+        if (!strcmp(releases[i].name, name))
+            return &releases[i];
+    err_usage(err,
+              "--release: Slurm %.40s is not one of 24.11, 25.05, 25.11 and 26.05, whose "
+              "rules are known",
+              name);
+    return NULL;
+}
 
-    for (int s = 0; s < l->slots; s++) {
-        if (l->slot[s] < 0) {
-            char *gap = mem_printf("railgauge-empty%d", ++empty);
-            put(f, gap, "");
-            free(gap);
-            continue;
+/* --- names --- */
+
+bool slurm_folds(const char *name)
+{
+    size_t len = strlen(name);
+
+    return isalpha((unsigned char)*name) && len <= SLURM_NAME_LONG &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
+}
+
+/* The numbered name that no name of the list is. */
+static char *numbered(char *const *name, int count, const char *word, int i)
+{
+    char *made = mem_printf("%s%0*d", word, count > 999 ? 4 : count > 99 ? 3 : 2, i + 1);
+
+    for (int k = 0; k < count; k++)
+        if (!strcmp(name[k], made)) {
+            free(made);
+            made = mem_printf("%sx%d", word, i + 1);
+            k = -1;
+            word = "railgauge"; /* nobody's name twice */
         }
-        const struct block *k = &b->block[l->slot[s]];
-        char *nodes = slurm_fold(&m->topo, k->host, k->hosts);
-        slurm_renamed(f, name[l->slot[s]], k->name);
-        put(f, name[l->slot[s]], nodes);
-        free(nodes);
-    }
-    hostlist_free(name, b->count);
+    return made;
 }
 
-static void put_conf_block(FILE *f, const char *name, const char *nodes)
+char **slurm_names_make(char *const *name, int count, const char *word)
 {
-    fprintf(f, *nodes ? "BlockName=%s Nodes=%s\n" : "BlockName=%s\n", name, nodes);
+    char **out = mem_calloc((size_t)count + 1, sizeof(*out));
+
+    for (int i = 0; i < count; i++)
+        out[i] = slurm_folds(name[i]) ? mem_strdup(name[i]) : numbered(name, count, word, i);
+    return out;
 }
 
-static void put_yaml_block(FILE *f, const char *name, const char *nodes)
+/* NodeName's characters; brackets and commas would fold, '=' and blanks end a word. */
+int slurm_check_hosts(const struct topo *t, struct err *err)
 {
-    fprintf(f,
-            *nodes ? "      - block: \"%s\"\n        nodes: \"%s\"\n" : "      - block: \"%s\"\n",
-            name, nodes);
-}
-
-static void put_sizes(FILE *f, const struct slurm_layout *l)
-{
-    for (int i = 0; i < l->sizes; i++)
-        fprintf(f, "%s%d", i ? "," : "", l->size[i]);
-}
-
-static void put_notes(FILE *f, const struct slurm_layout *l)
-{
-    for (int i = 0; i < l->notes; i++)
-        slurm_comment(f, l->note[i]);
-}
-
-int slurm_block_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                      struct err *err)
-{
-    const struct slurm_release *release = slurm_release_find(ask->release, err);
-    struct slurm_layout l = {.slot = NULL};
-
-    (void)second;
-    if (!release || slurm_check_hosts(&m->topo, err) < 0)
-        return -1;
-    int rc = slurm_layout_make(&l, m, ask, release, err);
-    if (rc == 0)
-        rc = slurm_complete(ask, m, &l.blocks, err);
-    if (rc == 0) {
-        slurm_head(out, m, "topology.conf for topology/block", release);
-        slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/block");
-        slurm_groups_from(out, &l.blocks, "block");
-        put_notes(out, &l);
-        slurm_comment(out,
-                      "A job that measures pairs of nodes needs --segment=1: other jobs stay in a "
-                      "block.");
-        if (release->yaml)
-            slurm_comment(out, "A flat topology for that beside this one: --format slurm-yaml.");
-        slurm_left_over(out, m, &l.blocks);
-        put_blocks(out, m, &l, put_conf_block);
-        fputs("BlockSizes=", out);
-        put_sizes(out, &l);
-        fputc('\n', out);
-    }
-    slurm_layout_free(&l);
-    return rc;
-}
-
-/* --- topology.yaml --- */
-
-static void put_topology(FILE *f, const char *name, bool preferred)
-{
-    fprintf(f, "- topology: \"%s\"\n  cluster_default: %s\n", name, preferred ? "true" : "false");
-}
-
-static void put_yaml_blocks(FILE *f, const struct matrix *m, const struct slurm_layout *l)
-{
-    put_notes(f, l);
-    slurm_left_over(f, m, &l->blocks);
-    fputs("  block:\n    block_sizes: [", f);
-    put_sizes(f, l);
-    fputs("]\n    blocks:\n", f);
-    put_blocks(f, m, l, put_yaml_block);
-}
-
-static void put_yaml_switch(FILE *f, const char *name, const char *children, const char *nodes)
-{
-    fprintf(f, "      - switch: \"%s\"\n        %s: \"%s\"\n", name, nodes ? "nodes" : "children",
-            nodes ? nodes : children);
-}
-
-static int put_yaml(FILE *f, const struct matrix *m, const struct slurm_layout *l,
-                    const struct export_ask *ask, const struct slurm_release *r, struct err *err)
-{
-    struct slurm_tree t;
-    const char *name = ask->name ? ask->name : "blocks";
-
-    if (!slurm_folds(name) || !strcmp(name, "tree") || !strcmp(name, "probe"))
-        return err_usage(
-            err,
-            "--name \"%.60s\": a topology is called with letters, digits, '-' and '_', "
-            "%d at most, and neither tree nor probe",
-            name, SLURM_NAME_LONG);
-    if (slurm_tree_make(&t, m, ask->bytes, err) < 0)
-        return -1;
-    if (t.layers > 1 && slurm_complete(ask, m, &t.leaf, err) < 0) {
-        slurm_tree_free(&t);
-        return -1;
-    }
-    slurm_head(f, m, "topology.yaml", r);
-    fprintf(f, "# slurm.conf: a partition takes another topology than the default one with "
-               "Topology=NAME;\n# pairs of nodes are best measured in one such as\n"
-               "#   PartitionName=probe Nodes=ALL Topology=probe\n---\n");
-    put_topology(f, name, true);
-    slurm_groups_from(f, &l->blocks, "block");
-    put_yaml_blocks(f, m, l);
-    if (t.layers > 1) { /* else it would be the blocks again */
-        put_topology(f, "tree", false);
-        slurm_groups_from(f, &t.leaf, "leaf switch");
-        fputs("  tree:\n    switches:\n", f);
-        slurm_tree_put(f, m, &t, put_yaml_switch);
-    }
-    put_topology(f, "probe", false);
-    fputs("  flat: true\n", f);
-    slurm_tree_free(&t);
+    for (int h = 0; h < t->hosts; h++)
+        for (const char *p = t->host[h].name; *p; p++)
+            if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+                return err_data(err,
+                                "host \"%.80s\": a node's name in Slurm has letters, digits, '-', "
+                                "'_' and '.' only",
+                                t->host[h].name);
     return 0;
 }
 
-int slurm_yaml_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                     struct err *err)
+char *slurm_fold(const struct topo *t, const int *host, int hosts)
 {
-    const struct slurm_release *release = slurm_release_find(ask->release, err);
-    struct slurm_layout l = {.slot = NULL};
+    char **name = mem_calloc((size_t)hosts + 1, sizeof(*name));
 
-    (void)second;
-    if (!release)
-        return -1;
-    if (!release->yaml)
-        return err_usage(err,
-                         "Slurm %s reads no topology.yaml (25.05 was the first): --format "
-                         "slurm-block or slurm-tree",
-                         release->name);
-    int rc = slurm_check_hosts(&m->topo, err);
-    if (rc == 0)
-        rc = slurm_layout_make(&l, m, ask, release, err);
-    if (rc == 0)
-        rc = slurm_complete(ask, m, &l.blocks, err);
-    if (rc == 0)
-        rc = put_yaml(out, m, &l, ask, release, err);
-    slurm_layout_free(&l);
-    return rc;
+    for (int i = 0; i < hosts; i++)
+        name[i] = t->host[host[i]].name;
+    char *list = hostlist_fold(name, hosts);
+    free(name);
+    return list;
+}
+
+/* --- what a file is made from --- */
+
+/* A sentence in comments; texts from outside lose what would end the line. */
+void slurm_comment(FILE *f, const char *text)
+{
+    fputs("# ", f);
+    for (; *text; text++)
+        fputc(iscntrl((unsigned char)*text) ? '?' : *text, f);
+    fputc('\n', f);
+}
+
+void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r)
+{
+    const char *preset = m->fabric ? m->fabric : "";
+    char *from = !strcmp(m->transport, "preset") ? mem_printf("the preset %.60s", preset)
+                 : !strcmp(m->transport, "none")
+                     ? mem_strdup("a topology that nobody measured")
+                     : mem_printf("a matrix measured over %.20s%s%.60s", m->transport,
+                                  *preset ? " of the preset " : "", preset);
+    char *text = mem_printf("%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
+                            RG_VERSION, from, m->topo.hosts, units_s(m->topo.hosts));
+
+    slurm_comment(f, text);
+    free(text);
+    free(from);
+}
+
+void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit)
+{
+    char *text = mem_printf("a %s is a %s (%s); neighbours in this file are near each other", unit,
+                            level_name[b->level], source_name[b->source]);
+
+    slurm_comment(f, text);
+    free(text);
+}
+
+void slurm_renamed(FILE *f, const char *now, const char *was)
+{
+    if (strcmp(now, was) != 0) {
+        char *text = mem_printf("%s: %s", now, was);
+        slurm_comment(f, text);
+        free(text);
+    }
+}
+
+int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
+                   struct err *err)
+{
+    char why[64];
+
+    snprintf(why, sizeof(why), "their %s is not known", level_name[b->level]);
+    return export_complete(ask, &m->topo, b->of, why, err);
+}
+
+void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b)
+{
+    int *host = mem_calloc((size_t)m->topo.hosts + 1, sizeof(*host)), hosts = 0;
+
+    for (int h = 0; h < m->topo.hosts; h++)
+        if (b->of[h] < 0)
+            host[hosts++] = h;
+    if (hosts) {
+        char *list = slurm_fold(&m->topo, host, hosts);
+        char *text = mem_printf("not in this file, because their %s is not known: %s",
+                                level_name[b->level], list);
+        slurm_comment(f, text);
+        free(text);
+        free(list);
+    }
+    free(host);
 }

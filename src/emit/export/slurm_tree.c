@@ -4,15 +4,14 @@
  * The lowest switches are the finest groups of hosts that are known: leaves, or racks and NVLink
  * domains where rails make the leaves larger than these.  Every coarser grouping that holds each of
  * them whole, and several, becomes a layer above, as deep as they nest. */
+#include "emit/export/export_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "emit/export/slurm_words.h"
 #include "topo/claim.h"
-
-static const double DEFAULT_BYTES = 64 << 20;
 
 void slurm_tree_free(struct slurm_tree *t)
 {
@@ -45,14 +44,14 @@ static int choose_leaf(struct slurm_tree *t, const struct matrix *m, double byte
 }
 
 /* A grouping of hosts that may be a layer. */
-struct above {
+struct slurm_above {
     int *of, groups;
     char **name;
 };
 
 /* The group of every switch of the last layer, told by its hosts that are in one: top[host] is the
  * switch.  *stray: a switch that is in none, or in several; -1. */
-static int *whole(const struct topo *t, const int *top, int count, const struct above *a,
+static int *whole(const struct topo *t, const int *top, int count, const struct slurm_above *a,
                   int *stray)
 {
     int *up = mem_calloc((size_t)count + 1, sizeof(*up));
@@ -72,7 +71,7 @@ static int *whole(const struct topo *t, const int *top, int count, const struct 
 }
 
 /* How many of the groups hold a switch of the last layer; the others are left out of a. */
-static int in_use(struct above *a, int *up, int count)
+static int in_use(struct slurm_above *a, int *up, int count)
 {
     int *to = mem_calloc((size_t)a->groups + 1, sizeof(*to)), kept = 0;
 
@@ -93,8 +92,8 @@ static int in_use(struct above *a, int *up, int count)
 
 /* What is coarser than the last layer and holds each of its switches whole goes above it; top[]
  * and a's names are taken along.  what: "spine (ibnet)". */
-static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top, struct above *a,
-                      const char *what)
+static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top,
+                      struct slurm_above *a, const char *what)
 {
     struct slurm_layer *last = &t->layer[t->layers - 1];
     int stray, *up = whole(topo, top, last->count, a, &stray);
@@ -117,7 +116,7 @@ static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top, s
 
 static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, enum level level)
 {
-    struct above a;
+    struct slurm_above a;
     char *what = mem_printf("%s (%s)", level_name[level], source_name[topo_source_at(topo, level)]);
 
     a.of = topo_host_groups(topo, level, &a.name, &a.groups);
@@ -134,7 +133,7 @@ static void add_above(struct slurm_tree *t, const struct topo *topo, int *top)
     struct claim_set *s = claim_sets_above(topo, &sets);
 
     for (int i = 0; i < sets; i++) {
-        struct above a = {.of = claim_set_of(&s[i], topo)};
+        struct slurm_above a = {.of = claim_set_of(&s[i], topo)};
         char *what = mem_printf("%s+%d (%s %s)", level_name[LEVEL_SPINE], s[i].above,
                                 source_name[s[i].source], s[i].origin);
         for (int k = 0; k < s[i].claims; k++)
@@ -181,7 +180,7 @@ int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, 
     static const enum level above[] = {LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
 
     *t = (struct slurm_tree){.layers = 0};
-    if (choose_leaf(t, m, bytes > 0 ? bytes : DEFAULT_BYTES, err) < 0)
+    if (choose_leaf(t, m, bytes, err) < 0)
         return -1;
     struct slurm_layer *leaf = &t->layer[t->layers++];
     leaf->count = t->leaf.count;
@@ -250,17 +249,16 @@ int slurm_tree_write(FILE *out, FILE *second, const struct matrix *m, const stru
 
     (void)second;
     if (!release || slurm_check_hosts(&m->topo, err) < 0 ||
-        slurm_tree_make(&t, m, ask->bytes, err) < 0)
+        slurm_tree_make(&t, m, export_bytes(ask), err) < 0)
         return -1;
     int rc = slurm_complete(ask, m, &t.leaf, err);
-    if (rc < 0)
-        goto out;
-    slurm_head(out, m, "topology.conf for topology/tree", release);
-    slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/tree");
-    slurm_groups_from(out, &t.leaf, "leaf switch");
-    slurm_left_over(out, m, &t.leaf);
-    slurm_tree_put(out, m, &t, put_conf_switch);
-out:
+    if (rc == 0) {
+        slurm_head(out, m, "topology.conf for topology/tree", release);
+        slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/tree");
+        slurm_groups_from(out, &t.leaf, "leaf switch");
+        slurm_left_over(out, m, &t.leaf);
+        slurm_tree_put(out, m, &t, put_conf_switch);
+    }
     slurm_tree_free(&t);
     return rc;
 }

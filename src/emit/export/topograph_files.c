@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/topograph_files.h"
+/* topograph_files.c - what NVIDIA/topograph would have found: its graph (JSON) and a simulation
+ * model (YAML), so that whatever takes topograph's files takes ours.
+ *
+ * Formats and their rules: topo/sched/topograph.h, which reads both back.  Leaf and spine are the
+ * two tiers of switches; NVLink domain and rack are domain and sub-domain.  In a model a switch has
+ * one parent: a leaf below two spines is refused, and so is a switch that is both.  Blocks of a
+ * model stand in the order of cost/blocks.h: near ones side by side. */
+#include "emit/export/export_impl.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -15,7 +22,7 @@
 static const enum level used[] = {LEVEL_LEAF, LEVEL_SPINE, LEVEL_DOMAIN, LEVEL_RACK};
 enum { LEAF, SPINE, DOMAIN, RACK, USED };
 
-struct groups { /* of hosts, at the four levels */
+struct topograph_groups { /* of hosts, at the four levels */
     const struct topo *t;
     struct {
         int *of;
@@ -24,11 +31,11 @@ struct groups { /* of hosts, at the four levels */
     } at[USED];
 };
 
-static int groups_make(struct groups *g, const struct topo *t, struct err *err)
+static int groups_make(struct topograph_groups *g, const struct topo *t, struct err *err)
 {
     int known = 0;
 
-    *g = (struct groups){.t = t};
+    *g = (struct topograph_groups){.t = t};
     for (int l = 0; l < USED; l++) {
         g->at[l].of = topo_host_groups(t, used[l], &g->at[l].name, &g->at[l].count);
         known += g->at[l].count;
@@ -38,7 +45,7 @@ static int groups_make(struct groups *g, const struct topo *t, struct err *err)
     return err_set(err, "no NVLink domain, rack, leaf or spine of these hosts is known");
 }
 
-static void groups_free(struct groups *g)
+static void groups_free(struct topograph_groups *g)
 {
     for (int l = 0; l < USED; l++) {
         free(g->at[l].of);
@@ -47,7 +54,7 @@ static void groups_free(struct groups *g)
 }
 
 /* Its name, NULL when not known. */
-static const char *group_of(const struct groups *g, int l, int host)
+static const char *group_of(const struct topograph_groups *g, int l, int host)
 {
     int i = g->at[l].of[host];
 
@@ -87,7 +94,7 @@ static void add_wide(json_t *layers, const struct wide *w, int h)
 }
 
 /* A spine counts only behind a leaf: the first layer is the nearest switch. */
-static json_t *instance(const struct groups *g, const struct wide *w, int h)
+static json_t *instance(const struct topograph_groups *g, const struct wide *w, int h)
 {
     const char *leaf = group_of(g, LEAF, h), *spine = group_of(g, SPINE, h);
     const char *domain = group_of(g, DOMAIN, h), *rack = group_of(g, RACK, h);
@@ -110,7 +117,7 @@ static json_t *instance(const struct groups *g, const struct wide *w, int h)
 int topograph_graph_write(FILE *out, FILE *second, const struct matrix *m,
                           const struct export_ask *ask, struct err *err)
 {
-    struct groups g;
+    struct topograph_groups g;
     struct wide w;
 
     (void)second;
@@ -135,7 +142,7 @@ int topograph_graph_write(FILE *out, FILE *second, const struct matrix *m,
 /* --- model --- */
 
 /* parent[leaf]: its spine, -1 unknown. */
-static int parents(const struct groups *g, int *parent, struct err *err)
+static int parents(const struct topograph_groups *g, int *parent, struct err *err)
 {
     for (int i = 0; i < g->at[LEAF].count; i++)
         parent[i] = -1;
@@ -159,7 +166,7 @@ static int parents(const struct groups *g, int *parent, struct err *err)
     return 0;
 }
 
-static void put_switches(FILE *out, const struct groups *g, const int *parent)
+static void put_switches(FILE *out, const struct topograph_groups *g, const int *parent)
 {
     if (!g->at[LEAF].count)
         return;
@@ -220,7 +227,7 @@ static void put_note(FILE *out, const char *key, const char *value)
     fputc('\n', out);
 }
 
-static void put_block(FILE *out, const struct groups *g, const int *host, int hosts)
+static void put_block(FILE *out, const struct topograph_groups *g, const int *host, int hosts)
 {
     const char *leaf = group_of(g, LEAF, host[0]), *domain = group_of(g, DOMAIN, host[0]);
     const char *rack = group_of(g, RACK, host[0]);
@@ -262,14 +269,14 @@ static int *host_order(const struct matrix *m, double bytes)
     return order;
 }
 
-static bool same_block(const struct groups *g, int a, int b)
+static bool same_block(const struct topograph_groups *g, int a, int b)
 {
     return g->at[LEAF].of[a] == g->at[LEAF].of[b] && g->at[DOMAIN].of[a] == g->at[DOMAIN].of[b] &&
            g->at[RACK].of[a] == g->at[RACK].of[b];
 }
 
 /* One entry per leaf, domain and rack: hosts that share all three need not be neighbours. */
-static void put_blocks(FILE *out, const struct groups *g, const int *order)
+static void put_blocks(FILE *out, const struct topograph_groups *g, const int *order)
 {
     int hosts = g->t->hosts, *block = mem_calloc((size_t)hosts + 1, sizeof(*block));
     bool *done = mem_calloc((size_t)hosts + 1, sizeof(*done));
@@ -302,7 +309,7 @@ static int check_names(const struct topo *t, struct err *err)
 int topograph_model_write(FILE *out, FILE *second, const struct matrix *m,
                           const struct export_ask *ask, struct err *err)
 {
-    struct groups g;
+    struct topograph_groups g;
     int *parent = NULL, rc = groups_make(&g, &m->topo, err);
 
     (void)second;
@@ -313,7 +320,7 @@ int topograph_model_write(FILE *out, FILE *second, const struct matrix *m,
         rc = parents(&g, parent, err);
     }
     if (rc == 0) {
-        int *order = host_order(m, ask->bytes > 0 ? ask->bytes : 64 * 1048576.0);
+        int *order = host_order(m, export_bytes(ask));
         fputs("# a model of topograph 1.0 and later\n", out);
         put_switches(out, &g, parent);
         put_blocks(out, &g, order);

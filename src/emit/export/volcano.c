@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/volcano.h"
+/* volcano.c - Volcano's HyperNodes: one object per group, tier 1 the nearest.
+ *
+ * Rules (topology.volcano.sh_hypernodes.yaml and pkg/webhooks of volcano-sh/volcano of 2026-08): at
+ * least one member each, of type Node or HyperNode, with exactly one selector; names of nodes and
+ * HyperNodes are RFC 1123 subdomains.  HyperNodes are a tree (k8s_tree()); hosts whose nearest
+ * group is not known are members of the wider one.  A tier has an order and no distance. */
+#include "emit/export/export_impl.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/yaml.h"
-#include "emit/export/k8s.h"
 
 static void put_member(FILE *out, const char *type, const char *name)
 {
@@ -42,7 +47,7 @@ static void put_group(FILE *out, const struct k8s *k, char ***name, int l, int g
     }
 }
 
-struct order {
+struct volcano_order {
     const struct k8s *k;
     int level;
 };
@@ -50,7 +55,7 @@ struct order {
 /* By group at the level, then those below it from the widest to the nearest, then by host. */
 static int by_groups(const void *x, const void *y, void *order)
 {
-    const struct order *o = order;
+    const struct volcano_order *o = order;
     int a = *(const int *)x, b = *(const int *)y;
 
     for (int l = o->level; l >= 0; l--) {
@@ -68,7 +73,7 @@ static void put_level(FILE *out, const struct k8s *k, char ***name, int l)
 
     for (int h = 0; h < hosts; h++)
         host[h] = h;
-    qsort_r(host, (size_t)hosts, sizeof(*host), by_groups, &(struct order){k, l});
+    qsort_r(host, (size_t)hosts, sizeof(*host), by_groups, &(struct volcano_order){k, l});
     for (int i = 0, j; i < hosts; i = j) {
         for (j = i + 1; j < hosts && of[host[j]] == of[host[i]]; j++)
             ;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/nest.h"
+/* uniform_tree.c - a machine as equal groups of equal groups, for programs that know no other
+ * shape.
+ *
+ * The tiers make the groups: whom the first tier joins is the innermost dimension 0, whom the next
+ * one joins of these groups is dimension 1, and so on; each group stands for itself by its first
+ * node.  So what lies between groups is taken between members at the same place: same rail, not
+ * across rails. */
+#include "emit/export/export_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +17,17 @@
 static const char *const plural[LEVEL_COUNT] = {"hosts", "NVLink domains", "leaves",
                                                 "racks", "rails",          "spines"};
 
-struct work {
+struct tree_work {
     const struct matrix *m;
-    const struct nodes *nodes;
-    struct nest *nest;
+    const struct export_nodes *nodes;
+    struct uniform_tree *tree;
     unsigned same; /* levels that the tier at hand compares */
     int *of;       /* group of each node so far, in order of appearance */
     int *first;    /* node of each group */
     int groups;
 };
 
-static const int *place(const struct work *w, int node)
+static const int *place(const struct tree_work *w, int node)
 {
     return w->m->topo.endpoint[w->nodes->id[node]].place.at;
 }
@@ -35,7 +42,7 @@ static int level_of(unsigned same)
 }
 
 /* A level that the tier compares and that is not known of this node, -1: all are known. */
-static int unknown(const struct work *w, int node)
+static int unknown(const struct tree_work *w, int node)
 {
     for (int l = 0; l < LEVEL_COUNT; l++)
         if ((w->same >> l & 1) && place(w, node)[l] < 0)
@@ -46,7 +53,7 @@ static int unknown(const struct work *w, int node)
 /* Groups by the places that the tier compares, then as they are. */
 static int by_places(const void *a, const void *b, void *arg)
 {
-    const struct work *w = arg;
+    const struct tree_work *w = arg;
     int i = *(const int *)a, k = *(const int *)b;
 
     for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -57,7 +64,7 @@ static int by_places(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-static bool joined(const struct work *w, int a, int b)
+static bool joined(const struct tree_work *w, int a, int b)
 {
     for (int l = 0; l < LEVEL_COUNT; l++)
         if ((w->same >> l & 1) && place(w, w->first[a])[l] != place(w, w->first[b])[l])
@@ -66,7 +73,7 @@ static bool joined(const struct work *w, int a, int b)
 }
 
 /* into[g]: the lowest group that g belongs together with.  Returns how many remain. */
-static int join(const struct work *w, int *into)
+static int join(const struct tree_work *w, int *into)
 {
     int *sorted = mem_calloc((size_t)w->groups, sizeof(*sorted)), left = w->groups;
 
@@ -82,7 +89,7 @@ static int join(const struct work *w, int *into)
     return left;
 }
 
-static const char *name_of(const struct work *w, int node)
+static const char *name_of(const struct tree_work *w, int node)
 {
     int level = level_of(w->same);
 
@@ -91,9 +98,10 @@ static const char *name_of(const struct work *w, int node)
                : w->m->topo.group[level].name[place(w, node)[level]];
 }
 
-static int uneven(const struct work *w, int node, int holds, int node0, int holds0, struct err *err)
+static int uneven(const struct tree_work *w, int node, int holds, int node0, int holds0,
+                  struct err *err)
 {
-    const struct nest *n = w->nest;
+    const struct uniform_tree *n = w->tree;
     int level = level_of(w->same), lacks = -1, who = 0;
     char why[160] = "";
 
@@ -112,7 +120,7 @@ static int uneven(const struct work *w, int node, int holds, int node0, int hold
 }
 
 /* Every joined group holds as many of the groups so far. */
-static int check_even(const struct work *w, const int *into, struct err *err)
+static int check_even(const struct tree_work *w, const int *into, struct err *err)
 {
     int *holds = mem_calloc((size_t)w->groups, sizeof(*holds)), rc = 0;
 
@@ -126,7 +134,7 @@ static int check_even(const struct work *w, const int *into, struct err *err)
 }
 
 /* The joined groups become the groups; number[] in order of appearance. */
-static void regroup(struct work *w, const int *into)
+static void regroup(struct tree_work *w, const int *into)
 {
     int *number = mem_calloc((size_t)w->groups, sizeof(*number)), groups = 0;
 
@@ -142,10 +150,10 @@ static void regroup(struct work *w, const int *into)
 }
 
 /* A dimension of those that are equal in `same`, if there are any. */
-static int add_dim(struct work *w, unsigned same, int tier, struct err *err)
+static int add_dim(struct tree_work *w, unsigned same, int tier, struct err *err)
 {
     int *into = mem_calloc((size_t)w->groups, sizeof(*into)), before = w->groups, rc = 0, left;
-    struct nest *n = w->nest;
+    struct uniform_tree *n = w->tree;
 
     w->same = same;
     left = join(w, into);
@@ -155,7 +163,7 @@ static int add_dim(struct work *w, unsigned same, int tier, struct err *err)
         size_t size = (size_t)w->nodes->count * sizeof(int);
         regroup(w, into);
         n->dim[n->dims] =
-            (struct nest_dim){before / left, level_of(same), tier, mem_calloc(1, size)};
+            (struct uniform_dim){before / left, level_of(same), tier, mem_calloc(1, size)};
         memcpy(n->dim[n->dims++].group, w->of, size);
     }
     free(into);
@@ -163,7 +171,7 @@ static int add_dim(struct work *w, unsigned same, int tier, struct err *err)
 }
 
 /* The hosts, and the tier inside them. */
-static int add_hosts(struct work *w, struct err *err)
+static int add_hosts(struct tree_work *w, struct err *err)
 {
     const struct topo *t = &w->m->topo;
 
@@ -178,7 +186,7 @@ static int add_hosts(struct work *w, struct err *err)
 
 static int by_group(const void *a, const void *b, void *arg)
 {
-    const struct nest *n = arg;
+    const struct uniform_tree *n = arg;
     int i = *(const int *)a, k = *(const int *)b;
 
     for (int d = n->dims - 1; d >= 0; d--)
@@ -187,10 +195,10 @@ static int by_group(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-int nest_make(struct nest *n, const struct matrix *m, const struct nodes *nodes, bool hosts,
-              struct err *err)
+int uniform_tree_make(struct uniform_tree *n, const struct matrix *m,
+                      const struct export_nodes *nodes, bool hosts, struct err *err)
 {
-    struct work w = {.m = m, .nodes = nodes, .nest = n, .groups = nodes->count};
+    struct tree_work w = {.m = m, .nodes = nodes, .tree = n, .groups = nodes->count};
     int rc = 0;
 
     memset(n, 0, sizeof(*n));
@@ -211,7 +219,7 @@ int nest_make(struct nest *n, const struct matrix *m, const struct nodes *nodes,
     return rc;
 }
 
-void nest_free(struct nest *n)
+void uniform_tree_free(struct uniform_tree *n)
 {
     for (int d = 0; d < n->dims; d++)
         free(n->dim[d].group);
@@ -219,7 +227,7 @@ void nest_free(struct nest *n)
     memset(n, 0, sizeof(*n));
 }
 
-int nest_within(const struct nest *n, int d)
+int uniform_tree_within(const struct uniform_tree *n, int d)
 {
     int all = 1;
 

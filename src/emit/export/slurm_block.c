@@ -1,44 +1,161 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm_layout.c - which blocks, in which order, and at which sizes Slurm shall join them.
+/* slurm_block.c - topology.conf of topology/block: which blocks, in which order, and at which sizes
+ * Slurm shall join them.
  *
  * Slurm joins 2, 4, 8 ... blocks that follow each other in the file.  Time between blocks says
  * which belong together: where it has gaps, blocks on the near side of a gap form runs.  A run that
  * is no power of two long is filled up with empty blocks, or its level is left out where the
  * release knows none. */
+#include "emit/export/export_impl.h"
+
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/export/slurm.h"
-#include "emit/export/slurm_runs.h"
+#include "topo/claim.h"
+#include "topo/sched/slurm.h"
 
-static const double DEFAULT_BYTES = 64 << 20;
+/* --- runs of neighbours that are near each other --- */
 
-static const struct slurm_release releases[] = {
-    {"24.11", false, false},
-    {"25.05", true, true},
-    {"25.11", true, true},
-    {"26.05", true, true},
+struct slurm_runs {
+    int *run; /* of each block, from 0 */
+    int runs;
+    double near, far; /* s: at most that inside of a run, at least that between; NAN: by spines */
 };
-enum { RELEASES = sizeof(releases) / sizeof(*releases) };
 
-const struct slurm_release *slurm_release_find(const char *name, struct err *err)
+/* Times apart by less than this are one class: matrices are good to a few percent. */
+static const double gap = 1.15;
+
+static double sec(const struct blocks *b, int i, int k)
 {
-    if (!name)
-        return &releases[RELEASES - 1];
-    for (int i = 0; i < RELEASES; i++)
-        if (!strcmp(releases[i].name, name))
-            return &releases[i];
-    err_usage(err,
-              "--release: Slurm %.40s is not one of 24.11, 25.05, 25.11 and 26.05, whose "
-              "rules are known",
-              name);
-    return NULL;
+    return b->sec[(size_t)i * (size_t)b->count + (size_t)k];
 }
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* Blocks up to `limit` apart, in runs; false unless that is what the blocks are: near inside of
+ * runs, far between them. */
+static bool split_at(struct slurm_runs *p, const struct blocks *b, double limit)
+{
+    p->run = mem_calloc((size_t)b->count + 1, sizeof(*p->run));
+    p->runs = 1;
+    for (int i = 1, first = 0; i < b->count; i++) {
+        if (!(sec(b, first, i) <= limit)) {
+            first = i;
+            p->runs++;
+        }
+        p->run[i] = p->runs - 1;
+    }
+    for (int i = 0; i < b->count; i++)
+        for (int k = 0; k < i; k++)
+            if ((p->run[i] == p->run[k]) != (sec(b, i, k) <= limit))
+                return false;
+    return p->runs > 1 && p->runs < b->count;
+}
+
+/* Every gap between sorted times that makes runs, the near ones first. */
+static void by_time(struct slurm_runs **p, int *parts, const struct blocks *b)
+{
+    size_t room = (size_t)b->count * (size_t)b->count / 2 + 1;
+    double *v = mem_calloc(room, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i < b->count; i++)
+        for (int k = 0; k < i; k++)
+            if (isfinite(sec(b, i, k)))
+                v[n++] = sec(b, i, k);
+    qsort(v, (size_t)n, sizeof(*v), by_value);
+    for (int i = 1; i < n && *parts < SLURM_LEVELS - 1; i++) {
+        struct slurm_runs one = {.near = v[i - 1], .far = v[i]};
+        if (v[i] < gap * v[i - 1])
+            continue;
+        if (split_at(&one, b, v[i - 1]))
+            MEM_PUSH(*p, *parts) = one;
+        else
+            free(one.run);
+    }
+    free(v);
+}
+
+/* The spine of each block, -1 unless all of its hosts share one. */
+static int *spines_of(const struct blocks *b, const struct topo *t)
+{
+    int groups, *spine = mem_calloc((size_t)b->count + 1, sizeof(*spine));
+    char **name;
+    int *of = topo_host_groups(t, LEVEL_SPINE, &name, &groups);
+
+    for (int i = 0; i < b->count; i++) {
+        spine[i] = b->block[i].hosts ? of[b->block[i].host[0]] : -1;
+        for (int k = 0; k < b->block[i].hosts; k++)
+            if (of[b->block[i].host[k]] != spine[i])
+                spine[i] = -1;
+    }
+    hostlist_free(name, groups);
+    free(of);
+    return spine;
+}
+
+/* Without times: blocks of a spine side by side, in the order in which spines appear. */
+static void by_spine(struct slurm_runs **p, int *parts, const struct blocks *b, int *order,
+                     const struct topo *t)
+{
+    int *spine = spines_of(b, t), n = 0;
+    struct slurm_runs one = {mem_calloc((size_t)b->count + 1, sizeof(int)), 0, NAN, NAN};
+    bool known = b->level != LEVEL_SPINE;
+
+    for (int i = 0; i < b->count; i++)
+        known = known && spine[i] >= 0;
+    for (int i = 0; known && i < b->count; i++) {
+        if (spine[i] < 0)
+            continue;
+        for (int k = i, mine = spine[i]; k < b->count; k++)
+            if (spine[k] == mine) {
+                order[n++] = k;
+                one.run[k] = one.runs;
+                spine[k] = -1;
+            }
+        one.runs++;
+    }
+    if (known && one.runs > 1 && one.runs < b->count)
+        MEM_PUSH(*p, *parts) = one;
+    else
+        free(one.run);
+    free(spine);
+}
+
+/* Partitions of the blocks, the finest first, *parts of them: at every gap of the times between
+ * blocks where near blocks are neighbours in one run and far ones are not.  Where times say
+ * nothing: blocks below one spine; order[] (indices of blocks) then puts them side by side. */
+static struct slurm_runs *runs_make(int *parts, const struct blocks *b, int *order,
+                                    const struct topo *t)
+{
+    struct slurm_runs *p = NULL;
+
+    *parts = 0;
+    by_time(&p, parts, b);
+    if (!*parts)
+        by_spine(&p, parts, b, order, t);
+    return p;
+}
+
+static void runs_free(struct slurm_runs *p, int parts)
+{
+    for (int i = 0; i < parts; i++)
+        free(p[i].run);
+    free(p);
+}
+
+/* --- notes --- */
 
 static void note(struct slurm_layout *l, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -217,7 +334,7 @@ static void add_levels(struct slurm_layout *l, const struct matrix *m, double by
                        const struct slurm_release *release)
 {
     int parts, unit = 1;
-    struct slurm_runs *p = slurm_runs_make(&parts, &l->blocks, l->slot, &m->topo);
+    struct slurm_runs *p = runs_make(&parts, &l->blocks, l->slot, &m->topo);
     const struct slurm_runs *below = NULL;
 
     for (int i = 0; i < parts; i++) {
@@ -226,15 +343,15 @@ static void add_levels(struct slurm_layout *l, const struct matrix *m, double by
         unit = add_level(l, &p[i], unit, bytes, release);
         below = &p[i];
     }
-    slurm_runs_free(p, parts);
+    runs_free(p, parts);
 }
 
-/* --- both --- */
+/* --- the layout --- */
 
 int slurm_layout_make(struct slurm_layout *l, const struct matrix *m, const struct export_ask *ask,
                       const struct slurm_release *release, struct err *err)
 {
-    double bytes = ask->bytes > 0 ? ask->bytes : DEFAULT_BYTES;
+    double bytes = export_bytes(ask);
 
     *l = (struct slurm_layout){.slot = NULL};
     if (blocks_make(&l->blocks, m, -1, bytes, err) < 0)
@@ -259,4 +376,90 @@ void slurm_layout_free(struct slurm_layout *l)
     hostlist_free(l->note, l->notes);
     free(l->slot);
     *l = (struct slurm_layout){.slot = NULL};
+}
+
+/* --- the file --- */
+
+/* Names of blocks for the file. */
+static char **block_names(const struct blocks *b)
+{
+    char **was = mem_calloc((size_t)b->count + 1, sizeof(*was));
+
+    for (int i = 0; i < b->count; i++)
+        was[i] = b->block[i].name;
+    char **now = slurm_names_make(was, b->count, "block");
+    free(was);
+    return now;
+}
+
+void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout *l,
+                      void (*put)(FILE *f, const char *name, const char *nodes))
+{
+    const struct blocks *b = &l->blocks;
+    char **name = block_names(b);
+    int empty = 0;
+
+    for (int s = 0; s < l->slots; s++) {
+        if (l->slot[s] < 0) {
+            char *unit = mem_printf("railgauge-empty%d", ++empty);
+            put(f, unit, "");
+            free(unit);
+            continue;
+        }
+        const struct block *k = &b->block[l->slot[s]];
+        char *nodes = slurm_fold(&m->topo, k->host, k->hosts);
+        slurm_renamed(f, name[l->slot[s]], k->name);
+        put(f, name[l->slot[s]], nodes);
+        free(nodes);
+    }
+    hostlist_free(name, b->count);
+}
+
+static void put_conf_block(FILE *f, const char *name, const char *nodes)
+{
+    fprintf(f, *nodes ? "BlockName=%s Nodes=%s\n" : "BlockName=%s\n", name, nodes);
+}
+
+void slurm_layout_sizes(FILE *f, const struct slurm_layout *l)
+{
+    for (int i = 0; i < l->sizes; i++)
+        fprintf(f, "%s%d", i ? "," : "", l->size[i]);
+}
+
+void slurm_layout_notes(FILE *f, const struct slurm_layout *l)
+{
+    for (int i = 0; i < l->notes; i++)
+        slurm_comment(f, l->note[i]);
+}
+
+int slurm_block_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                      struct err *err)
+{
+    const struct slurm_release *release = slurm_release_find(ask->release, err);
+    struct slurm_layout l = {.slot = NULL};
+
+    (void)second;
+    if (!release || slurm_check_hosts(&m->topo, err) < 0)
+        return -1;
+    int rc = slurm_layout_make(&l, m, ask, release, err);
+    if (rc == 0)
+        rc = slurm_complete(ask, m, &l.blocks, err);
+    if (rc == 0) {
+        slurm_head(out, m, "topology.conf for topology/block", release);
+        slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/block");
+        slurm_groups_from(out, &l.blocks, "block");
+        slurm_layout_notes(out, &l);
+        slurm_comment(out,
+                      "A job that measures pairs of nodes needs --segment=1: other jobs stay in a "
+                      "block.");
+        if (release->yaml)
+            slurm_comment(out, "A flat topology for that beside this one: --format slurm-yaml.");
+        slurm_left_over(out, m, &l.blocks);
+        slurm_layout_put(out, m, &l, put_conf_block);
+        fputs("BlockSizes=", out);
+        slurm_layout_sizes(out, &l);
+        fputc('\n', out);
+    }
+    slurm_layout_free(&l);
+    return rc;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/export/nodes.h"
+/* export_nodes.c - which endpoints and hosts stand in an export, and what they are called. */
+#include "emit/export/export_impl.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -28,7 +29,7 @@ static int count_in_racks(const struct topo *t, int *in_rack, struct err *err)
     return rc;
 }
 
-static int check_limit(const struct nodes *n, const struct nodes_limit *l, struct err *err)
+static int check_limit(const struct export_nodes *n, const struct export_limit *l, struct err *err)
 {
     char size[UNITS_TEXT] = "";
     double pairs = (double)n->count * (n->count - 1);
@@ -47,7 +48,8 @@ static int check_limit(const struct nodes *n, const struct nodes_limit *l, struc
         n->count, pairs, l->format, size, l->max);
 }
 
-static void add_node(struct nodes *n, const struct topo *t, int id, bool endpoints, char separator)
+static void add_node(struct export_nodes *n, const struct topo *t, int id, bool endpoints,
+                     char separator)
 {
     const struct endpoint *e = &t->endpoint[id];
     const char *host = t->host[e->place.at[LEVEL_HOST]].name;
@@ -58,8 +60,9 @@ static void add_node(struct nodes *n, const struct topo *t, int id, bool endpoin
         endpoints ? mem_printf("%s%c%d", host, separator, e->local) : mem_strdup(host);
 }
 
-int nodes_choose(struct nodes *n, const struct topo *t, bool endpoints, int hosts_per_rack,
-                 char separator, const struct nodes_limit *limit, struct err *err)
+int export_nodes_choose(struct export_nodes *n, const struct topo *t, bool endpoints,
+                        int hosts_per_rack, char separator, const struct export_limit *limit,
+                        struct err *err)
 {
     int *in_rack = mem_calloc((size_t)t->hosts + 1, sizeof(*in_rack)), rc = 0;
     bool *taken = mem_calloc((size_t)t->hosts + 1, sizeof(*taken));
@@ -79,7 +82,7 @@ int nodes_choose(struct nodes *n, const struct topo *t, bool endpoints, int host
     return rc < 0 ? -1 : check_limit(n, limit, err);
 }
 
-void nodes_free(struct nodes *n)
+void export_nodes_free(struct export_nodes *n)
 {
     for (int i = 0; i < n->count; i++)
         free(n->name[i]);
@@ -88,14 +91,48 @@ void nodes_free(struct nodes *n)
     memset(n, 0, sizeof(*n));
 }
 
-int nodes_plain(const struct nodes *n, const char *reader, struct err *err)
+void export_nodes_put(FILE *out, const struct export_nodes *n)
 {
     for (int i = 0; i < n->count; i++)
-        for (const char *p = n->name[i]; *p; p++)
-            if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
-                return err_data(err,
-                                "%s reads names of letters, digits, dot, dash and underscore, "
-                                "not \"%s\"",
-                                reader, n->name[i]);
-    return 0;
+        fprintf(out, "%s\n", n->name[i]);
+}
+
+int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
+                    const char *why, struct err *err)
+{
+    enum { SHOWN = 120 };
+    char **name = mem_calloc((size_t)t->hosts + 1, sizeof(*name));
+    int names = 0, rc = 0;
+
+    for (int h = 0; h < t->hosts; h++)
+        if (of[h] < 0)
+            name[names++] = t->host[h].name;
+    char *list = hostlist_fold(name, names);
+    char *text = mem_printf("%d of %d hosts %s not in it, because %s: %.*s%s", names, t->hosts,
+                            units_plural(names, "is", "are"), why, SHOWN, list,
+                            strlen(list) > SHOWN ? "..." : "");
+    if (names && !ask->partial)
+        rc = err_set(err, "%s; --partial writes it all the same", text);
+    if (names && ask->partial && ask->left) {
+        free(*ask->left);
+        *ask->left = mem_strdup(text);
+    }
+    free(text);
+    free(list);
+    free(name);
+    return rc;
+}
+
+void export_xml_text(FILE *out, const char *text)
+{
+    static const char special[] = "&<>\"'";
+    static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
+
+    for (; *text; text++) {
+        const char *at = strchr(special, *text);
+        if (at)
+            fputs(entity[at - special], out);
+        else
+            fputc(*text, out);
+    }
 }

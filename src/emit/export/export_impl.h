@@ -1,0 +1,216 @@
+/* export_impl.h - what the exporters share: their entry points, nodes, trees of equal groups,
+ * Kubernetes' names and levels, Slurm's names and layouts. */
+#ifndef RG_EXPORT_IMPL_H
+#define RG_EXPORT_IMPL_H
+
+#include "cost/blocks.h"
+#include "emit/export/export.h"
+#include "emit/text/quote.h"
+#include "topo/claim.h"
+#include "topo/sched/slurm.h"
+
+/* One per row of export.c.  What each format refuses stands in its file. */
+export_writer slurm_block_write, slurm_tree_write, slurm_yaml_write;
+export_writer k8s_labels_write, kueue_write, kai_write, volcano_write, network_topology_write;
+export_writer topograph_graph_write, topograph_model_write;
+export_writer scotch_tleaf_write, scotch_deco_write, simgrid_write, hwloc_xml_write;
+export_writer astra_write, calculon_write, aiconfigurator_write, nccl_tuner_write;
+export_writer dense_matrix_market_write, dense_npy_write, dense_tsv_write;
+
+/* The size that was asked for, else 64 MiB. */
+static inline double export_bytes(const struct export_ask *ask)
+{
+    return ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
+}
+
+/* --- export_nodes.c --- */
+
+struct export_nodes {
+    int *id;     /* endpoint of each node, ascending */
+    char **name; /* "n03", or of endpoints "n03:1" */
+    int count;
+};
+
+/* What a writer can hold. */
+struct export_limit {
+    const char *format; /* for messages */
+    int min, max;
+    double pair_bytes; /* of file for each pair; 0: it does not grow with the square */
+};
+
+/* Every endpoint, or else the first one of each host, named HOST, separator, local index.
+ * hosts_per_rack > 0: only the first ones of each rack.  EXIT_USAGE: outside the limit (with the
+ * size that it would be), or hosts_per_rack where a rack is not known.  export_nodes_free() also
+ * after an error. */
+int export_nodes_choose(struct export_nodes *n, const struct topo *t, bool endpoints,
+                        int hosts_per_rack, char separator, const struct export_limit *limit,
+                        struct err *err);
+void export_nodes_free(struct export_nodes *n);
+/* A name a line. */
+void export_nodes_put(FILE *out, const struct export_nodes *n);
+
+/* Before a writer writes: hosts with of[] < 0 have no place in the file, because of `why` ("their
+ * leaf is not known").  EXIT_UNJUDGED with how many and which unless ask->partial; then it is told
+ * in *ask->left. */
+int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
+                    const char *why, struct err *err);
+
+/* With the five entities that every XML reader knows, so that simple readers (hwloc's own, without
+ * libxml2) understand them.  The text is UTF-8 without control characters, as all names of ours. */
+void export_xml_text(FILE *out, const char *text);
+
+/* --- uniform_tree.c --- */
+
+struct uniform_tree {
+    struct uniform_dim {
+        int size;  /* groups of the dimension below, or nodes */
+        int level; /* enum level that its members share; -1: the whole machine */
+        int tier;
+        int *group; /* of each node, in order of appearance */
+    } dim[TIER_MAX + 1];
+    int dims;
+    int *order; /* indices into nodes; the last dimension varies slowest */
+    int count;
+};
+
+/* hosts: the hosts are a dimension of their own where they hold several nodes, also when their tier
+ * joins more.  EXIT_DATA: groups differ in size, or nodes are in no group; both are named.
+ * uniform_tree_free() also after an error. */
+int uniform_tree_make(struct uniform_tree *n, const struct matrix *m,
+                      const struct export_nodes *nodes, bool hosts, struct err *err);
+void uniform_tree_free(struct uniform_tree *n);
+/* Nodes of a group of dimension d: the product of the sizes up to it. */
+int uniform_tree_within(const struct uniform_tree *n, int d);
+
+/* --- k8s.c --- */
+
+enum { K8S_LEVELS = 4, K8S_VALUE = 63, K8S_NAME = 253 };
+
+struct k8s_level {
+    enum level level;
+    const char *key; /* of the label; NULL: there is none for it */
+    int *of;         /* group of each host, -1: not known */
+    char **name;     /* of each group, as the topology calls it */
+    char **value;    /* as the value of a label */
+    int groups;
+};
+
+struct k8s {
+    const struct topo *t;
+    char **node;                        /* name of each host's node */
+    struct k8s_level level[K8S_LEVELS]; /* those that are visible; the most groups first */
+    int levels;
+    char *left[K8S_LEVELS]; /* "rack: groups hosts as domain does": what k8s_tree() left out */
+    int lefts;
+};
+
+/* release: of topograph ("0.5", "1.0"), NULL: the newest.  EXIT_UNJUDGED: no level is visible. */
+int k8s_make(struct k8s *k, const struct topo *t, const char *release, struct err *err);
+void k8s_free(struct k8s *k); /* also after an error */
+
+/* Leave out levels until the rest is a tree in which each one says something: groups of more than
+ * one host, other groups than the level below, each group of the level below inside one group.
+ * labels: levels also need a label and a group for each host, because Kueue and KAI do not see
+ * nodes that lack one. */
+void k8s_tree(struct k8s *k, bool labels);
+/* export_complete() for hosts without a group at any level that is left; labels: that has one. */
+int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels, struct err *err);
+
+/* Name of an object: ask or "railgauge".  Not RFC 1123: EXIT_USAGE. */
+int k8s_object_name(const char **name, const char *ask, struct err *err);
+/* Names of groups as names of objects; all of them are unique.  [levels][groups]; the caller frees
+ * with k8s_object_names_free() before k8s_free(). */
+char ***k8s_object_names(const struct k8s *k);
+void k8s_object_names_free(const struct k8s *k, char ***names);
+
+/* A comment on top: what this is, what to do with it, what was left out. */
+void k8s_comment(FILE *out, const struct k8s *k, const char *what);
+
+/* One Node of a List with its labels.  list_begin first. */
+struct k8s_label {
+    const char *key, *value;
+};
+void k8s_list_begin(FILE *out);
+void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, int labels);
+
+/* --- slurm.c --- */
+
+enum { SLURM_NAME_LONG = 40 }; /* characters of names that people still read */
+
+struct slurm_release {
+    const char *name;
+    bool yaml;
+    bool any_block; /* short and empty blocks */
+};
+/* NULL: the newest.  EXIT_USAGE: not known, with those that are. */
+const struct slurm_release *slurm_release_find(const char *name, struct err *err);
+
+/* A name that Slurm's lists can fold: a letter, then letters, digits, '_' and '-'. */
+bool slurm_folds(const char *name);
+/* Names that fold; others become block001 ... (word and number).  hostlist_free(). */
+char **slurm_names_make(char *const *name, int count, const char *word);
+/* NodeName's characters; brackets and commas would fold, '=' and blanks end a word: EXIT_DATA. */
+int slurm_check_hosts(const struct topo *t, struct err *err);
+/* Hosts as a list; the caller frees. */
+char *slurm_fold(const struct topo *t, const int *host, int hosts);
+/* export_complete() for hosts that are in no block. */
+int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
+                   struct err *err);
+
+/* Lines of comment: any sentence; what this is and from what; what a unit is; that a name is not
+ * the topology's; hosts that are in no block. */
+void slurm_comment(FILE *f, const char *text);
+void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r);
+void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit);
+void slurm_renamed(FILE *f, const char *now, const char *was);
+void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b);
+
+/* --- slurm_block.c: blocks in the order of the file --- */
+
+struct slurm_layout {
+    struct blocks blocks;
+    int *slot; /* index of a block, or -1: an empty one that keeps the others aligned */
+    int slots;
+    int size[SLURM_LEVELS]; /* BlockSizes */
+    int sizes;
+    char **note; /* sentences for comments */
+    int notes;
+};
+/* Sizes above the base are those at which measured time between blocks, or else spines, say that
+ * blocks belong together.  hosts_per_rack of ask is the base size.  What the release refuses:
+ * EXIT_USAGE with its rule; hosts without a block: slurm_complete().  slurm_layout_free() also
+ * after an error. */
+int slurm_layout_make(struct slurm_layout *l, const struct matrix *m, const struct export_ask *ask,
+                      const struct slurm_release *release, struct err *err);
+void slurm_layout_free(struct slurm_layout *l);
+/* Calls put() for each block in order; nodes is "" for an empty one. */
+void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout *l,
+                      void (*put)(FILE *f, const char *name, const char *nodes));
+void slurm_layout_sizes(FILE *f, const struct slurm_layout *l); /* "18,36" */
+void slurm_layout_notes(FILE *f, const struct slurm_layout *l);
+
+/* --- slurm_tree.c: switches in layers --- */
+
+enum { SLURM_LAYERS = LEVEL_COUNT + 2 * CLAIM_ABOVE };
+
+/* The leaves first; one root above the last layer when that has several. */
+struct slurm_tree {
+    struct blocks leaf;
+    struct slurm_layer {
+        char **was, **name; /* the topology's, the file's */
+        int count;
+        int *up; /* of each, in the next layer; NULL in the last */
+    } layer[SLURM_LAYERS];
+    int layers;
+    char **left; /* "spine+1 (slurm x.conf): ...": what is known and has no place in a tree */
+    int lefts;
+    char root[24]; /* a name that no other switch has */
+};
+int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err);
+void slurm_tree_free(struct slurm_tree *t);
+/* Calls put() for each switch from the root down; of children and nodes one is NULL. */
+void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
+                    void (*put)(FILE *f, const char *name, const char *children,
+                                const char *nodes));
+
+#endif
