@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "emit/text/replay_report.h"
+#include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "kernels/nccl_api.h"
 #include "probe/files.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "emit/text/device_text.h"
+#include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "probe/seat.h"
 #include "probe_main.h"

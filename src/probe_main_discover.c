@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "emit/text/discover_report.h"
+#include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "probe/gpu/transport_copy.h"
 #include "probe/nccl/nccl_look.h"

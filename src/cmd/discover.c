@@ -11,7 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "cmd/launch.h"
-#include "emit/text/discover_report.h"
+#include "emit/text/report.h"
 #include "emit/text/term.h"
 #include "probe/nccl/nccl_path.h"
 #include "topo/claim.h"

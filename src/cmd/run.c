@@ -15,9 +15,13 @@
 #include "base/units.h"
 #include "cmd/chain.h"
 #include "cmd/command.h"
+#include "cost/matrix.h"
 #include "emit/plot/plot.h"
+#include "emit/text/matrix_text.h"
 #include "emit/text/nccl_tests.h"
-#include "emit/text/summary.h"
+
+/* --- campaign.json: the options that a campaign was begun with, so that --resume needs no other word,
+ * and refuses those that differ --- */
 
 #define FORMAT "railgauge-campaign"
 enum { VERSION = 1 };
@@ -186,6 +190,8 @@ out:
     return rc;
 }
 
+/* --- options --- */
+
 struct args {
     struct chain chain;
     bool dry_run, no_plots, no_verdict;
@@ -288,44 +294,75 @@ static int choose_transport(struct chain *c, struct err *err)
     return transport_limit(&c->probe.plan.ops, c->transport, err);
 }
 
+/* --- the summary: one screen about a campaign --- */
+
+enum { PARTS_SHOWN = 5 };
+
+static void print_head(const char *dir, const struct matrix *m)
+{
+    static const enum level shown[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_SPINE};
+    const struct topo *t = &m->topo;
+
+    printf("%s: %d endpoint%s on %d host%s over %s", dir, t->endpoints, units_s(t->endpoints),
+           t->hosts, units_s(t->hosts), m->transport);
+    if (m->fabric)
+        printf(" (%s)", m->fabric);
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+        int at = t->endpoint[0].place.at[shown[i]];
+        if (at >= 0)
+            printf(", %d %s%s %s", t->group[shown[i]].count, level_name[shown[i]],
+                   t->group[shown[i]].count == 1 ? ""
+                   : shown[i] == LEVEL_LEAF      ? " switches"
+                                                 : "s",
+                   t->endpoint[0].source[shown[i]] == SOURCE_MEASURED ? "found by measuring"
+                                                                      : "declared");
+    }
+    fputs("\n\n", stdout);
+}
+
 /* What a campaign may leave in its directory, in the order of the chain. */
-static int list_files(const char *dir, const char **there)
+static void print_files(const char *dir)
 {
     static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
                                         "sweep/",        "connections.tsv", "compute.tsv",
                                         "matrix.json",   "prediction.json", "plots/"};
-    int n = 0;
 
+    printf("\nfiles in %s:", dir);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
         char *path = file_join(dir, files[i]);
         if (access(path, F_OK) == 0)
-            there[n++] = files[i];
+            printf(" %s", files[i]);
         free(path);
     }
-    return n;
+    putchar('\n');
 }
 
-static void summarise(const struct args *a)
+/* Tiers, what stands out, collectives, predicted steps, files. */
+static void summarise(const struct chain *c)
 {
-    const char *files[16];
-    const struct chain *c = &a->chain;
-    struct summary_step step[CHAIN_LAYOUTS];
+    char text[3][UNITS_TEXT];
 
+    print_head(c->dir, &c->matrix);
+    matrix_text_tiers(stdout, &c->matrix, 0);
+    putchar('\n');
+    matrix_text_findings(stdout, &c->matrix, PARTS_SHOWN);
+    putchar('\n');
+    matrix_text_collectives(stdout, &c->matrix, 0, true);
     for (int i = 0; i < c->predictions; i++) {
         const struct prediction *p = &c->predicted[i];
-        step[i] = (struct summary_step){.model = p->model,
-                                        .layout = p->layout,
-                                        .sec = p->sec,
-                                        .lo = p->lo,
-                                        .hi = p->hi,
-                                        .exposed = p->exposed / p->sec,
-                                        .tokens_per_device = p->tokens_per_gpu,
-                                        .compute_source = p->rate.source,
-                                        .fits = memory_fits(&p->memory)};
+        printf("%s  %-14s %-24s %s  (%s to %s), %.4g tokens/s a device, %.0f%% exposed "
+               "communication%s\n",
+               i ? "" : "\npredicted training step\n", p->model, p->layout,
+               units_seconds_text(text[0], p->sec), units_seconds_text(text[1], p->lo),
+               units_seconds_text(text[2], p->hi), p->tokens_per_gpu, 100 * (p->exposed / p->sec),
+               memory_fits(&p->memory) ? "" : "; DOES NOT FIT in memory");
     }
-    summary_print(stdout, c->dir, &c->matrix, step, c->predictions, files,
-                  list_files(c->dir, files));
+    if (c->predictions)
+        printf("  compute: %s\n", c->predicted[0].rate.source);
+    print_files(c->dir);
 }
+
+/* --- the chain --- */
 
 /* Pictures are a view: what cannot be drawn is said and ends nothing. */
 static int draw(struct args *a, struct err *err)
@@ -376,7 +413,7 @@ static int chain(struct args *a, struct err *err)
     if (chain_probe(c, err) < 0 || chain_compute(c, err) < 0 || chain_fit(c, err) < 0 ||
         chain_predict(c, a->model, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
-    summarise(a);
+    summarise(c);
     if (c->trouble && !c->matrix.exceptions)
         return err_set(err, "%s: %s", c->dir, c->trouble);
     if (c->trouble) /* who is to blame is told above */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "emit/export/export_impl.h"
-#include "emit/plot/series.h"
+#include "emit/text/epochs.h"
 #include "emit/text/table.h"
 
 /* What the files of a campaign say together. */
@@ -96,8 +96,8 @@ static void note_refusal(struct tuner *t, const struct point *p, int nodes, int 
 static void take(struct tuner *t, const struct origin *s, const struct plan *plan,
                  const struct points *points, int combo)
 {
-    struct series_point *series = NULL;
-    int n = series_of(&series, points);
+    struct epochs_point *series = NULL;
+    int n = epochs_merge(&series, points);
 
     for (int i = 0; i < n; i++) {
         const struct point *p = series[i].first;

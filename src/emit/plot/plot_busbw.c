@@ -5,8 +5,38 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "emit/plot/plot_busbw.h"
+#include "cost/reference.h"
+#include "emit/plot/heat.h"
+#include "emit/plot/plot_data.h"
 #include "emit/text/shape_group.h"
+
+enum { LINES = 6 /* shapes that get a colour */, SIZES = 96 };
+
+struct busbw_line {
+    const struct collective *c;
+    int *ids; /* a group of this shape, or NULL */
+    double size[SIZES];
+    int sizes;
+    double peak; /* GB/s, NAN: not known */
+};
+
+struct busbw_panel {
+    enum op op;
+    struct busbw_line line[LINES];
+    int lines;
+    double lo, hi; /* GB/s */
+};
+
+struct busbw_figure {
+    const struct matrix *m;
+    struct reference reference;
+    struct matrix ideal; /* the same fabric with every tier at its data-sheet rate */
+    struct shape shape[LINES];
+    int shapes;
+    struct busbw_panel panel[OP_COUNT];
+    int panels;
+    double from, to; /* bytes */
+};
 
 /* --- which shapes --- */
 
@@ -19,7 +49,7 @@ static int by_shape(const void *x, const void *y)
     return a->domains != b->domains ? (a->domains < b->domains ? -1 : 1) : 0;
 }
 
-/* Distinct shapes from small to large; of many, BUSBW_LINES evenly with both ends. */
+/* Distinct shapes from small to large; of many, LINES evenly with both ends. */
 static void choose_shapes(struct busbw_figure *f)
 {
     struct shape *all = NULL;
@@ -35,13 +65,14 @@ static void choose_shapes(struct busbw_figure *f)
     }
     if (n)
         qsort(all, (size_t)n, sizeof(*all), by_shape);
-    f->shapes = n < BUSBW_LINES ? n : BUSBW_LINES;
+    f->shapes = n < LINES ? n : LINES;
     for (int i = 0; i < f->shapes; i++)
-        f->shape[i] = all[n <= BUSBW_LINES ? i : (int)lround(i * (n - 1) / (BUSBW_LINES - 1.0))];
+        f->shape[i] = all[n <= LINES ? i : (int)lround(i * (n - 1) / (LINES - 1.0))];
     free(all);
 }
 
-int busbw_colour(const struct busbw_figure *f, const struct shape *s)
+/* 1.., 0: none */
+static int colour_of(const struct busbw_figure *f, const struct shape *s)
 {
     for (int i = 0; i < f->shapes; i++)
         if (shape_equal(&f->shape[i], s))
@@ -51,7 +82,8 @@ int busbw_colour(const struct busbw_figure *f, const struct shape *s)
 
 /* --- lines --- */
 
-double busbw_rate(enum op op, int ranks, double bytes, double sec)
+/* GB/s */
+static double rate(enum op op, int ranks, double bytes, double sec)
 {
     return sec > 0 ? bytes / sec / 1e9 * op_bus_factor(op, ranks) : NAN;
 }
@@ -62,17 +94,19 @@ static void choose_sizes(struct busbw_line *l)
     const struct curve *c = &l->c->curve;
 
     if (c->point[0].n == 0) {
-        for (double s = 1 << 10; s <= 8.0 * (1 << 30) && l->sizes < BUSBW_SIZES; s *= 2)
+        for (double s = 1 << 10; s <= 8.0 * (1 << 30) && l->sizes < SIZES; s *= 2)
             l->size[l->sizes++] = s;
         return;
     }
-    int step = (c->points + BUSBW_SIZES - 1) / BUSBW_SIZES;
+    int step = (c->points + SIZES - 1) / SIZES;
     for (int i = 0; i < c->points; i += step)
         l->size[l->sizes++] = c->point[i].bytes;
 }
 
-double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, double bytes,
-                      char words[80])
+/* GB/s that a healthy fabric would give; NAN: there is no reference (see reference.h).  words:
+ * NULL, or what it rests on. */
+static double expected_at(const struct busbw_figure *f, const struct busbw_line *l, double bytes,
+                          char words[80])
 {
     struct cost cost;
 
@@ -81,7 +115,7 @@ double busbw_expected(const struct busbw_figure *f, const struct busbw_line *l, 
         return NAN;
     if (words)
         reference_words(&f->reference, &cost, words);
-    return busbw_rate(l->c->op, l->c->shape.ranks, bytes, cost.sec);
+    return rate(l->c->op, l->c->shape.ranks, bytes, cost.sec);
 }
 
 static double peak(const struct busbw_figure *f, const struct busbw_line *l)
@@ -92,13 +126,13 @@ static double peak(const struct busbw_figure *f, const struct busbw_line *l)
     if (!l->ids)
         return NAN;
     matrix_collective(&f->ideal, l->c->op, l->ids, l->c->shape.ranks, huge, &cost);
-    return busbw_rate(l->c->op, l->c->shape.ranks, huge, cost.sec);
+    return rate(l->c->op, l->c->shape.ranks, huge, cost.sec);
 }
 
-double busbw_value(const struct busbw_line *l, int i)
+/* GB/s at l->size[i] */
+static double value_at(const struct busbw_line *l, int i)
 {
-    return busbw_rate(l->c->op, l->c->shape.ranks, l->size[i],
-                      curve_time(&l->c->curve, l->size[i]));
+    return rate(l->c->op, l->c->shape.ranks, l->size[i], curve_time(&l->c->curve, l->size[i]));
 }
 
 static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct collective *c)
@@ -112,9 +146,9 @@ static void add_line(struct busbw_figure *f, struct busbw_panel *p, const struct
     if (!isnan(l->peak))
         p->hi = fmax(p->hi, l->peak);
     for (int i = 0; i < l->sizes; i++) {
-        double v = busbw_value(l, i);
+        double v = value_at(l, i);
         p->lo = fmin(p->lo, v);
-        p->hi = fmax(fmax(p->hi, v), busbw_expected(f, l, l->size[i], NULL));
+        p->hi = fmax(fmax(p->hi, v), expected_at(f, l, l->size[i], NULL));
         f->from = fmin(f->from, l->size[i]);
         f->to = fmax(f->to, l->size[i]);
     }
@@ -166,6 +200,180 @@ static void figure_free(struct busbw_figure *f)
             free(f->panel[i].line[k].ids);
 }
 
+/* --- words --- */
+
+/* "72 ranks, 1 rack" */
+static char *shape_words(char buf[PLOT_TEXT], const struct shape *s)
+{
+    char ranks[PLOT_TEXT], where[PLOT_TEXT];
+
+    plot_count(ranks, s->ranks, "rank");
+    if (s->racks > 1)
+        plot_count(where, s->racks, "rack");
+    else if (s->domains == s->nodes || s->nodes == 0)
+        plot_count(where, s->domains, "host");
+    else
+        plot_count(where, s->domains, "domain");
+    snprintf(buf, PLOT_TEXT, "%.40s, %.40s", ranks, where);
+    return buf;
+}
+
+static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
+                         const struct busbw_line *l)
+{
+    double v = value_at(l, l->sizes - 1), want = expected_at(f, l, l->size[l->sizes - 1], NULL);
+    char number[HEAT_NUMBER];
+
+    heat_number(number, v);
+    if (isnan(want))
+        snprintf(buf, PLOT_TEXT, "%.20s GB/s%s", number,
+                 l->c->basis == BASIS_PRESET ? ", published" : "");
+    else
+        snprintf(buf, PLOT_TEXT, "%.20s GB/s, %.0f%% of expected", number, 100 * v / want);
+    return buf;
+}
+
+/* --- files --- */
+
+static int write_lines(struct busbw_figure *f, const char *dir, struct err *err)
+{
+    struct file_out out;
+    char name[48], from[80];
+
+    if (plot_begin(&out, dir, "busbw.tsv",
+                   "panel\tcolour\top\tshape\tbytes\tbusbw_GBps\tlo_GBps\thi_GBps\texpected_GBps\t"
+                   "peak_GBps\texpected_from",
+                   err) < 0)
+        return -1;
+    for (int p = 0; p < f->panels; p++)
+        for (int k = 0; k < f->panel[p].lines; k++) {
+            struct busbw_line *l = &f->panel[p].line[k];
+            for (int i = 0; i < l->sizes; i++) {
+                double lo, hi;
+                curve_interval(&l->c->curve, l->size[i], &lo, &hi);
+                fprintf(out.stream, "%d\t%d\t%s\t%s\t%.0f", p + 1, colour_of(f, &l->c->shape),
+                        op_name(l->c->op), shape_text(name, &l->c->shape), l->size[i]);
+                plot_number(out.stream, value_at(l, i));
+                plot_number(out.stream, rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
+                plot_number(out.stream, rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
+                snprintf(from, sizeof(from), "-");
+                plot_number(out.stream, expected_at(f, l, l->size[i], from));
+                plot_number(out.stream, l->peak);
+                fprintf(out.stream, "\t%s\n", from);
+            }
+        }
+    return file_commit(&out, err);
+}
+
+static int by_value(const void *x, const void *y)
+{
+    double a = (*(const struct busbw_line *const *)x)->peak,
+           b = (*(const struct busbw_line *const *)y)->peak;
+
+    return a < b ? -1 : a > b;
+}
+
+struct busbw_top {
+    double GBps;
+    const struct busbw_line *line;
+    int lines; /* that share it */
+};
+
+/* The peaks of a panel, ascending; those closer than a line of text count as one. */
+static int tops_of(const struct busbw_panel *p, struct busbw_top *top)
+{
+    const struct busbw_line *l[LINES] = {0};
+    int n = 0, kept = 0;
+
+    for (int i = 0; i < p->lines; i++)
+        if (!isnan(p->line[i].peak))
+            l[n++] = &p->line[i];
+    qsort(l, (size_t)n, sizeof(*l), by_value);
+    for (int i = 0; i < n; i++) {
+        bool apart = !kept || log(l[i]->peak / top[kept - 1].GBps) > 0.05 * log(p->hi / p->lo);
+        if (apart)
+            top[kept++] = (struct busbw_top){l[i]->peak, l[i], 0};
+        top[kept - 1].lines++;
+    }
+    return kept;
+}
+
+static int write_panels(struct busbw_figure *f, const char *dir, struct err *err)
+{
+    struct file_out out;
+
+    if (plot_begin(&out, dir, "busbw_panel.tsv",
+                   "panel\top\tfrom_bytes\tto_bytes\tlo_GBps\thi_GBps\tpeaks", err) < 0)
+        return -1;
+    for (int p = 0; p < f->panels; p++) {
+        struct busbw_top top[LINES];
+        fprintf(out.stream, "%d\t%s\t%.0f\t%.0f\t%g\t%g\t%d\n", p + 1, op_name(f->panel[p].op),
+                f->from, f->to, f->panel[p].lo, f->panel[p].hi, tops_of(&f->panel[p], top));
+    }
+    return file_commit(&out, err);
+}
+
+static int by_end(const void *x, const void *y)
+{
+    const struct busbw_line *a = *(const struct busbw_line *const *)x,
+                            *b = *(const struct busbw_line *const *)y;
+    double u = value_at(a, a->sizes - 1), v = value_at(b, b->sizes - 1);
+
+    return u < v ? -1 : u > v;
+}
+
+/* Labels at the ends of the lines, moved apart on the logarithmic axis. */
+static void print_labels(FILE *out, const struct busbw_figure *f, int panel)
+{
+    const struct busbw_panel *p = &f->panel[panel];
+    const struct busbw_line *l[LINES] = {0};
+    double at[LINES], height = log(p->hi / p->lo);
+    char words[PLOT_TEXT], value[PLOT_TEXT];
+
+    for (int i = 0; i < p->lines; i++)
+        l[i] = &p->line[i];
+    qsort(l, (size_t)p->lines, sizeof(*l), by_end);
+    for (int i = 0; i < p->lines; i++)
+        at[i] = log(fmax(value_at(l[i], l[i]->sizes - 1), p->lo) / p->lo) / height;
+    plot_spread(at, p->lines, 0.125, 0.03, 0.97);
+    for (int i = 0; i < p->lines; i++)
+        fprintf(out, "%d\t%d\t%s\t%s\t%g\n", panel + 1, colour_of(f, &l[i]->c->shape),
+                shape_words(words, &l[i]->c->shape), value_words(value, f, l[i]),
+                p->lo * exp(at[i] * height));
+}
+
+static void print_peaks(FILE *out, const struct busbw_figure *f, int panel)
+{
+    struct busbw_top top[LINES];
+    int n = tops_of(&f->panel[panel], top);
+    char words[PLOT_TEXT] = "";
+
+    for (int i = 0; i < n; i++) {
+        bool one = n > 1 && top[i].lines == 1;
+        if (one)
+            shape_words(words, &top[i].line->c->shape);
+        fprintf(out, "%d\t%g\tpeak%s%s: %.3g GB/s\n", panel + 1, top[i].GBps, one ? " of " : "",
+                one ? words : "", top[i].GBps);
+    }
+}
+
+static int write_words(struct busbw_figure *f, const char *dir, struct err *err)
+{
+    struct file_out out;
+
+    if (plot_begin(&out, dir, "busbw_label.tsv", "panel\tcolour\tlabel\tvalue\tat_GBps", err) < 0)
+        return -1;
+    for (int p = 0; p < f->panels; p++)
+        print_labels(out.stream, f, p);
+    if (file_commit(&out, err) < 0)
+        return -1;
+    if (plot_begin(&out, dir, "busbw_peak.tsv", "panel\tGBps\ttext", err) < 0)
+        return -1;
+    for (int p = 0; p < f->panels; p++)
+        print_peaks(out.stream, f, p);
+    return file_commit(&out, err);
+}
+
 int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err)
 {
     struct busbw_figure *f = mem_calloc(1, sizeof(*f));
@@ -180,8 +388,8 @@ int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err)
         add_panel(f, (enum op)op);
     if (!f->panels)
         err_data(err, "no bus bandwidth to plot: the matrix has no collective");
-    else if (busbw_write_lines(f, dir, err) == 0 && busbw_write_panels(f, dir, err) == 0)
-        rc = busbw_write_words(f, dir, err);
+    else if (write_lines(f, dir, err) == 0 && write_panels(f, dir, err) == 0)
+        rc = write_words(f, dir, err);
     figure_free(f);
     free(f);
     return rc;

@@ -75,6 +75,10 @@ void step_bars_free(struct step_bars *b);
 
 /* The share of a step that waits for messages; NAN: it came without its terms. */
 double step_messages(const struct step_bar *b);
+/* The ratio of two speeds, or of two times, if all messages of both steps took f times as long.
+ * above and below: the shares of messages (step_messages) of the step whose time stands above and
+ * below the line; NAN counts as none. */
+double step_ratio_if(double ratio, double above, double below, double f);
 
 /* Does the file begin as JSON does?  (The others are tables.) */
 bool step_is_json(const char *path);

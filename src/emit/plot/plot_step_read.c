@@ -297,3 +297,18 @@ void step_bars_free(struct step_bars *b)
     free(b->bar);
     *b = (struct step_bars){0};
 }
+
+double step_messages(const struct step_bar *b)
+{
+    double sum = 0;
+
+    for (int p = STEP_TP; p <= STEP_PP; p++)
+        sum += b->part[p];
+    return b->part[STEP_WHOLE] > 0 ? NAN : sum / b->sec;
+}
+
+double step_ratio_if(double ratio, double above, double below, double f)
+{
+    return ratio * (1 + (f - 1) * (isnan(above) ? 0 : above)) /
+           (1 + (f - 1) * (isnan(below) ? 0 : below));
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/text/device_text.h"
+#include "emit/text/report.h"
 
 #include <math.h>
 #include <stdlib.h>

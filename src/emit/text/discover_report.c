@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/text/discover_report.h"
+#include "emit/text/report.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit/plot/series.h"
+#include "emit/text/epochs.h"
 
 /* The names that nccl-tests' programs and columns have. */
 static const struct {
@@ -42,7 +42,7 @@ static void print_number(FILE *out, double v, int width)
     fprintf(out, "  %*.1e", width, v);
 }
 
-static void print_half(FILE *out, const struct series_point *s)
+static void print_half(FILE *out, const struct epochs_point *s)
 {
     const struct point *p = s->first;
     double rate = s->bytes / s->sec / 1e9;
@@ -56,7 +56,7 @@ static void print_half(FILE *out, const struct series_point *s)
         fprintf(out, "  %6s", "N/A");
 }
 
-static void print_row(FILE *out, const struct series_point *s, const struct nccl_tests_how *how)
+static void print_row(FILE *out, const struct epochs_point *s, const struct nccl_tests_how *how)
 {
     const struct point *p = s->first;
     const struct nccl_opts *o = how->nccl;
@@ -107,7 +107,7 @@ static void print_devices(FILE *out, const struct point *p, const struct plan *p
     fputs("#\n", out);
 }
 
-static void print_header(FILE *out, const struct series_point *s, int n,
+static void print_header(FILE *out, const struct epochs_point *s, int n,
                          const struct nccl_tests_how *how)
 {
     const struct point *p = s[0].first;
@@ -141,7 +141,7 @@ static void print_columns(FILE *out)
 }
 
 /* The n sizes of one group. */
-static void print_table(FILE *out, const struct series_point *s, int n, const struct plan *plan,
+static void print_table(FILE *out, const struct epochs_point *s, int n, const struct plan *plan,
                         const struct topo *topo, const struct nccl_tests_how *how)
 {
     const struct point *p = s[0].first;
@@ -168,8 +168,8 @@ int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
                      const struct topo *topo, const struct nccl_tests_how *how, struct err *err)
 {
     struct nccl_tests_how plain = {.warmup = how->warmup};
-    struct series_point *s;
-    int count = series_of(&s, p), tables = 0;
+    struct epochs_point *s;
+    int count = epochs_merge(&s, p), tables = 0;
 
     if (strcmp(p->transport, "nccl") != 0)
         how = &plain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/plot/series.h"
+#include "emit/text/epochs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,9 +25,9 @@ static bool same_key(const struct point *a, const struct point *b)
 }
 
 /* n epochs of one key. */
-static struct series_point merge(const struct point *const *p, int n)
+static struct epochs_point merge(const struct point *const *p, int n)
 {
-    struct series_point s = {.first = p[0], .bytes = p[0]->bytes, .sec = NAN, .lo = NAN, .hi = NAN};
+    struct epochs_point s = {.first = p[0], .bytes = p[0]->bytes, .sec = NAN, .lo = NAN, .hi = NAN};
     double *median = mem_calloc((size_t)n, sizeof(*median));
 
     for (int i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static struct series_point merge(const struct point *const *p, int n)
     return s;
 }
 
-int series_of(struct series_point **out, const struct points *p)
+int epochs_merge(struct epochs_point **out, const struct points *p)
 {
     const struct point **order = mem_calloc((size_t)p->count + 1, sizeof(*order));
     int count = 0;

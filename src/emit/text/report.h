@@ -1,0 +1,34 @@
+/* report.h - what the two programs tell people of what they found, as text and as JSON. */
+#ifndef RG_REPORT_H
+#define RG_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "probe/gpu/device.h"
+#include "step/replay/replay_case.h"
+#include "step/replay/replay_mpi.h"
+#include "topo/topo.h"
+
+/* One line per figure: the slowest, the middle and the fastest device, and the middle's share of
+ * what the hardware allows; products by dtype, with the shape that is fastest. */
+void device_text(FILE *out, const struct device_table *t);
+
+/* What railgauge discover says of a topology. */
+struct discover_report {
+    bool quiet; /* no picture */
+    bool json;  /* {"format": "railgauge-discover", ...} with the verdicts instead of the picture */
+    bool check; /* a bad verdict is EXIT_BELOW, none possible EXIT_UNJUDGED */
+};
+
+int discover_report(FILE *out, const struct topo *t, const struct discover_report *what,
+                    struct err *err);
+
+/* A replay beside its prediction. */
+void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r);
+json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
+                    const struct matrix *m); /* new reference */
+
+#endif
