@@ -8,9 +8,7 @@
 #include "base/mem.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "topo/lint/lint_hosts.h"
-#include "topo/lint/net_lint.h"
-#include "topo/nccl/nccl_topo.h"
+#include "topo/lint/lint.h"
 
 struct args {
     const char **file;
@@ -120,9 +118,9 @@ int cmd_lint(int argc, char **argv)
     command_parse(&command, argc, argv, &a);
     int rc = load(&t, &a, &err), code = EXIT_GOOD;
     if (rc == 0) {
-        hosts_lint(&l, &t);
-        net_lint(&l, &t);
-        nccl_lint(&l, &t);
+        lint_hosts(&l, &t);
+        lint_net(&l, &t);
+        lint_pcie(&l, &t);
         code = lint_bad(&l) ? EXIT_BELOW : comparable(&t) ? EXIT_GOOD : EXIT_UNJUDGED;
         if (a.in.json && !a.in.quiet)
             print_json(&l);

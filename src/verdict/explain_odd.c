@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/lint/lint_hosts.h"
+#include "topo/lint/lint.h"
 #include "verdict/explain_parts.h"
 
 enum { FLAT_GPUS = 4 }; /* so many GPUs behind one host bridge are no real machine */
@@ -33,7 +33,7 @@ static void odd_peers(struct explain *e, const struct topo *t)
 {
     struct lint l = {0};
 
-    hosts_lint(&l, t);
+    lint_hosts(&l, t);
     for (int i = 0; i < l.findings; i++)
         for (int side = 0; side < 2; side++) {
             const struct endpoint *x = &t->endpoint[side ? e->dst : e->src];

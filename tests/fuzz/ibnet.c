@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "topo/claim.h"
-#include "topo/lint/net_lint.h"
+#include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net_topo.h"
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     net_apply(&t);
     claims_apply(&t);
     topo_default_tiers(&t);
-    net_lint(&l, &t);
+    lint_net(&l, &t);
     topo_print(&t, null);
     char *text = topo_text(&t);
     if (topo_parse(&again, text, strlen(text), "saved", &e) < 0 ||

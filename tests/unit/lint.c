@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/lint/lint_hosts.h"
+#include "topo/lint/lint.h"
 
 enum { HOSTS = 32, GPUS = 8 };
 
@@ -147,7 +147,7 @@ static void nothing_is_odd_about_equal_hosts(void **state)
 
     (void)state;
     healthy(&t);
-    if (hosts_lint(&l, &t))
+    if (lint_hosts(&l, &t))
         fail_msg("%s", l.finding[0].text);
     lint_free(&l);
     topo_free(&t);
@@ -163,7 +163,7 @@ static void each_fault_is_named(void **state)
 
         healthy(&t);
         row[i].fault(&t);
-        hosts_lint(&l, &t);
+        lint_hosts(&l, &t);
         for (int k = 0; k < l.findings; k++) {
             if (!strncmp(l.finding[k].text, row[i].text, strlen(row[i].text))) {
                 assert_string_equal(l.finding[k].kind, row[i].kind);
@@ -196,7 +196,7 @@ static void a_missing_adapter_is_named(void **state)
     (void)state;
     healthy(&t);
     break_missing(&t);
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_true(says(&l, "node07: 7 HCAs where 31 hosts have 8: mlx5_3 is missing"));
     assert_int_equal(l.findings, 1);
     lint_free(&l);
@@ -213,13 +213,13 @@ static void a_fault_of_nvlink_is_said_once(void **state)
     (void)state;
     healthy(&t);
     t.gpu[7 * GPUS + 3].links = 17;
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 1);
     assert_string_equal(l.finding[0].text, "node07 GPU 3: 17 NVLinks where 255 others have 18");
     lint_free(&l);
     t.gpu[7 * GPUS + 3].down = 1 << 5; /* another fault of the same GPU */
     t.gpu[7 * GPUS + 4].recovery = 1;
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 3);
     assert_true(says(&l, "node07 GPU 3: 17 NVLinks where 255 others have 18"));
     assert_true(says(&l, "node07 GPU 3: 16 NVLinks up where 255 others have 18: link 5 is down"));
@@ -249,9 +249,9 @@ static void an_adapter_on_another_leaf_is_named(void **state)
     (void)state;
     healthy(&t);
     tell_leaves(&t);
-    assert_int_equal(hosts_lint(&l, &t), 0);
+    assert_int_equal(lint_hosts(&l, &t), 0);
     snprintf(t.nic[7 * GPUS + 3].leaf, sizeof(t.nic->leaf), "leaf-1-3"); /* of the other half */
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 1);
     assert_string_equal(l.finding[0].kind, "leaf");
     assert_string_equal(l.finding[0].what, "node07 mlx5_3");
@@ -261,7 +261,7 @@ static void an_adapter_on_another_leaf_is_named(void **state)
     lint_free(&l);
     for (int k = 2; k < 4; k++) /* two cables swapped: the same set of leaves */
         snprintf(t.nic[7 * GPUS + k].leaf, sizeof(t.nic->leaf), "leaf-0-%d", 5 - k);
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 2);
     lint_free(&l);
     topo_free(&t);
@@ -281,7 +281,7 @@ static void a_host_without_gpus_is_one_of_its_peers(void **state)
     topo_add_host(&t, "login");
     t.host[HOSTS + 1].cpu = mem_strdup("AMD EPYC 9654");
     t.host[HOSTS + 1].cores = 96;
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_true(says(&l, "lost: 0 GPUs where 32 hosts have 8"));
     for (int i = 0; i < l.findings; i++)
         assert_null(strstr(l.finding[i].text, "login"));
@@ -298,7 +298,7 @@ static void many_odd_ones_are_one_finding_and_halves_have_no_majority(void **sta
     healthy(&t);
     for (int h = 4; h < 10; h++)
         t.host[h].cores = 96;
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 1);
     assert_string_equal(l.finding[0].text, "node[04-09]: 96 cores where 26 hosts have 112");
     lint_free(&l);
@@ -306,7 +306,7 @@ static void many_odd_ones_are_one_finding_and_halves_have_no_majority(void **sta
         t.host[h].cores = 96;
     for (int h = HOSTS / 2; h < HOSTS; h++)
         t.host[h].cores = 112;
-    hosts_lint(&l, &t);
+    lint_hosts(&l, &t);
     assert_int_equal(l.findings, 1);
     assert_string_equal(l.finding[0].text, "no majority among 32: 16 have 96 cores (node00, ...), "
                                            "16 have 112 cores (node16, ...)");
@@ -330,7 +330,7 @@ static void unseen_is_not_odd(void **state)
     t.nic[9].numa = -1;
     t.nic[9].layer = LINK_UNKNOWN;
     t.endpoint[9].nic = -1;
-    assert_int_equal(hosts_lint(&l, &t), 0);
+    assert_int_equal(lint_hosts(&l, &t), 0);
     lint_free(&l);
     topo_free(&t);
 }

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "topo/host/mnnvl.h"
+#include "topo/lint/lint.h"
 #include "topo/nccl/nccl_topo.h"
 
 static void read_file(struct topo *t, const char *path)
@@ -49,7 +50,7 @@ static void a_board_has_its_nics_near_its_gpus(void **state)
         assert_true(t.nic[i].rate_Bps == 50e9);
         assert_int_equal(t.gpu[i].path[(i + 4) % 8], PATH_SYS);
     }
-    assert_int_equal(nccl_lint(&l, &t), 0);
+    assert_int_equal(lint_pcie(&l, &t), 0);
     assert_string_equal(why(&t, "PCIe switches of n1"), "(nothing)");
     topo_free(&t);
 }
@@ -65,7 +66,7 @@ static void a_flat_tree_is_called_by_its_name(void **state)
     assert_string_equal(t.gpu[0].remote[0].busid, ""); /* hidden */
     assert_non_null(strstr(why(&t, "PCIe switches of n1"),
                            "a virtual machine shows the PCIe tree flat: 8 GPUs and 8 NICs"));
-    assert_int_equal(nccl_lint(&l, &t), 1);
+    assert_int_equal(lint_pcie(&l, &t), 1);
     assert_string_equal(l.finding[0].kind, "pcie-flat");
     assert_string_equal(l.finding[0].what, "n1");
     assert_non_null(strstr(l.finding[0].text, "8 GPUs on NVLink switches hang on one host bridge"));

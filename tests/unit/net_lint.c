@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_lint*.c - one thing is made odd in a fabric that is right, and that is what is said. */
+/* lint_net.c, lint_cables.c - one thing is made odd in a fabric that is right, and that is what is said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "topo/lint/net_lint.h"
+#include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
 
 enum { GROUPS = 4, RAILS = 2, SPINES = 2, HOSTS = 4, CABLES = 2 };
@@ -94,7 +94,7 @@ static void said(struct topo *t, const struct wanted *w, int count)
     struct lint l = {0};
 
     net_tiers(t->net);
-    int said_by_it = net_lint(&l, t);
+    int said_by_it = lint_net(&l, t);
     assert_int_equal(said_by_it, l.findings);
     for (int i = 0; i < l.findings && i < count; i++) {
         assert_string_equal(l.finding[i].kind, w[i].kind);
@@ -122,7 +122,7 @@ static void nothing_is_odd(void **state)
     make(&t, "4xNDR");
     said(&t, NULL, 0);
     topo_init(&t);
-    assert_int_equal(net_lint(&l, &t), 0); /* no network */
+    assert_int_equal(lint_net(&l, &t), 0); /* no network */
     topo_free(&t);
 }
 
@@ -281,7 +281,7 @@ static void the_real_dump(void **state)
         skip();
     topo_init(&t);
     assert_int_equal(ibnet_read(&t, -1, real, &err), 0);
-    net_lint(&l, &t);
+    lint_net(&l, &t);
     for (int i = 0; i < l.findings; i++) {
         cables += !strcmp(l.finding[i].kind, "cables");
         rates += !strcmp(l.finding[i].kind, "speed") || !strcmp(l.finding[i].kind, "width");

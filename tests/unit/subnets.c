@@ -19,8 +19,7 @@
 #include "base/stats.h"
 #include "emit/export/export.h"
 #include "topo/claim.h"
-#include "topo/lint/lint_hosts.h"
-#include "topo/lint/net_lint.h"
+#include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net.h"
 #include "topo/sched/slurm.h"
@@ -272,8 +271,8 @@ static void check_uses(const struct plan *p, const struct topo *t)
             fail_msg("seed %u: %s %s is %s", p->seed, t->host[t->nic[i].host].name, t->nic[i].name,
                      nic_use_name[t->nic[i].use]);
     }
-    hosts_lint(&l, t);
-    net_lint(&l, t);
+    lint_hosts(&l, t);
+    lint_net(&l, t);
     for (int i = 0; i < l.findings; i++)
         if (l.finding[i].bad && !strncmp(l.finding[i].what, "store", 5))
             fail_msg("seed %u: %s", p->seed, l.finding[i].text);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/lint/lint.h"
+#include "topo/lint/lint_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
-enum { TEXT = 1024 };
+enum { TEXT = 1024, LEAST = 3 };
 
 static void add(struct lint *l, bool bad, const char *kind, const char *what, const char *fmt,
                 va_list args)
@@ -55,4 +56,69 @@ void lint_free(struct lint *l)
     }
     free(l->finding);
     *l = (struct lint){0};
+}
+
+/* --- what most have --- */
+
+static int by_number(const void *x, const void *y)
+{
+    const int *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+int lint_mode(int *value, int n, int *times)
+{
+    int best = 0;
+
+    *times = 0;
+    if (n)
+        qsort(value, (size_t)n, sizeof(*value), by_number);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i; end < n && value[end] == value[i]; end++)
+            ;
+        if (end - i >= *times) { /* of several the larger one */
+            *times = end - i;
+            best = value[i];
+        }
+    }
+    return best;
+}
+
+bool lint_most(int times, int n)
+{
+    return times >= LEAST && 3 * times >= 2 * n;
+}
+
+static int by_device(const void *x, const void *y)
+{
+    const struct lint_seat *a = x, *b = y;
+    int order =
+        a->group != b->group ? (a->group > b->group ? 1 : -1) : strcmp(a->device, b->device);
+
+    if (order)
+        return order;
+    return a->port != b->port ? (a->port > b->port ? 1 : -1) : (a->id > b->id) - (a->id < b->id);
+}
+
+void lint_seats(struct lint *l, struct lint_seat *s, int n,
+                void (*say)(struct lint *l, const struct lint_seat *odd, int leaf, int times, int n,
+                            const void *of),
+                const void *of)
+{
+    int *value = mem_calloc((size_t)n + 1, sizeof(*value)), times;
+
+    if (n)
+        qsort(s, (size_t)n, sizeof(*s), by_device);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i; end < n && s[end].group == s[i].group && s[end].port == s[i].port &&
+                      !strcmp(s[end].device, s[i].device);
+             end++)
+            value[end - i] = s[end].leaf;
+        int leaf = lint_mode(value, end - i, &times);
+        for (int k = i; k < end && lint_most(times, end - i); k++)
+            if (s[k].leaf != leaf)
+                say(l, &s[k], leaf, times, end - i, of);
+    }
+    free(value);
 }

@@ -1,8 +1,202 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/lint/lint_hosts.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/mem.h"
 #include "topo/host/mnnvl.h"
-#include "topo/lint/lint_parts.h"
+#include "topo/lint/lint_impl.h"
+#include "topo/net/leaf_groups.h"
+
+/* lint_hosts.c - hosts, what belongs to each, and of what kind they are; and what is odd among
+ * them. */
+
+static void count_gpus(struct lint_view *v)
+{
+    const struct topo *t = v->t;
+
+    for (int i = t->gpus - 1; i >= 0; i--) {
+        v->host[t->gpu[i].host].gpu = i;
+        v->host[t->gpu[i].host].gpus++;
+    }
+    for (int i = 0; i < t->endpoints; i++)
+        v->host[t->endpoint[i].place.at[LEVEL_HOST]].named += t->endpoint[i].kind == ENDPOINT_GPU;
+}
+
+static void sort_nics(struct lint_view *v)
+{
+    const struct topo *t = v->t;
+
+    for (int i = 0; i < t->nics; i++) {
+        struct lint_host *h = &v->host[t->nic[i].host];
+        h->nics++;
+        h->hcas += t->nic[i].rdma;
+        h->up += t->nic[i].rdma && t->nic[i].up;
+    }
+    for (int h = 0, at = 0; h < t->hosts; at += v->host[h++].nics)
+        v->host[h].nic = at;
+    int *next = mem_calloc((size_t)t->hosts + 1, sizeof(*next));
+    for (int i = 0; i < t->nics; i++)
+        v->nic[v->host[t->nic[i].host].nic + next[t->nic[i].host]++] = i;
+    free(next);
+}
+
+/* The first GPU's model of each host, NULL: it has none. */
+static const char **models(const struct topo *t)
+{
+    const char **model = mem_calloc((size_t)t->hosts + 1, sizeof(*model));
+
+    for (int i = t->endpoints - 1; i >= 0; i--)
+        if (t->endpoint[i].kind == ENDPOINT_GPU)
+            model[t->endpoint[i].place.at[LEVEL_HOST]] = t->endpoint[i].model;
+    for (int i = t->gpus - 1; i >= 0; i--)
+        model[t->gpu[i].host] = t->gpu[i].model;
+    return model;
+}
+
+/* Kind of each host: its first GPU's model, else what most hosts with that CPU have, else the CPU;
+ * of a host that others tell of alone, its name without numbers. */
+static void find_kinds(struct lint_view *v)
+{
+    const struct topo *t = v->t;
+    const char **model = models(t);
+    struct by_cpu {
+        int hosts, with; /* with GPUs */
+        const char *model;
+    } *cpu = mem_calloc((size_t)t->hosts + 1, sizeof(*cpu));
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
+
+    for (int h = 0; h < t->hosts; h++) {
+        of[h] = t->host[h].cpu ? topo_add_group(&v->words, LEVEL_DOMAIN, t->host[h].cpu) : -1;
+        if (of[h] < 0)
+            continue;
+        struct by_cpu *c = &cpu[of[h]];
+        c->hosts++;
+        c->with += model[h] != NULL;
+        c->model = c->model ? c->model : model[h];
+    }
+    for (int h = 0; h < t->hosts; h++) {
+        const struct by_cpu *c = of[h] < 0 ? NULL : &cpu[of[h]];
+        bool most = c && 2 * c->with > c->hosts - 1; /* of the other ones */
+        const char *like = model[h] ? model[h] : most ? c->model : NULL;
+        char *family = topo_host_family(t->host[h].name);
+        v->host[h].kind = topo_add_group(&v->words, LEVEL_RACK,
+                                         like             ? like
+                                         : t->host[h].cpu ? t->host[h].cpu
+                                                          : family);
+        free(family);
+    }
+    free(of);
+    free(cpu);
+    free(model);
+}
+
+static void view_open(struct lint_view *v, const struct topo *t)
+{
+    memset(v, 0, sizeof(*v));
+    v->t = t;
+    v->host = mem_calloc((size_t)t->hosts + 1, sizeof(*v->host));
+    v->nic = mem_calloc((size_t)t->nics + 1, sizeof(*v->nic));
+    v->named = mem_calloc((size_t)t->gpus + 1, sizeof(*v->named));
+    topo_init(&v->words);
+    for (int h = 0; h < t->hosts; h++)
+        v->host[h].gpu = -1;
+    count_gpus(v);
+    sort_nics(v);
+    find_kinds(v);
+}
+
+static void view_close(struct lint_view *v)
+{
+    topo_free(&v->words);
+    free(v->host);
+    free(v->nic);
+    free(v->named);
+}
+
+/* --- leaves, by what each NIC is told of the switch at its other end --- */
+
+struct leaves {
+    const struct topo *t;
+    const struct topo *words; /* LEVEL_LEAF: switches */
+};
+
+static void say_leaf(struct lint *l, const struct lint_seat *s, int leaf, int times, int n,
+                     const void *of)
+{
+    const struct leaves *x = of;
+    const struct nic *c = &x->t->nic[s->id];
+    char *what = mem_printf("%s %s", x->t->host[c->host].name, c->name);
+
+    lint_add(l, "leaf", what, "%s: cabled to %s%s%s where %d of %d hosts have theirs on %s", what,
+             c->leaf, *c->leaf_port ? " port " : "", c->leaf_port, times, n,
+             x->words->group[LEVEL_LEAF].name[leaf]);
+    free(what);
+}
+
+/* Hosts of a group have the same leaves, but for mistakes. */
+static void lint_leaves(struct lint *l, const struct lint_view *v)
+{
+    const struct topo *t = v->t;
+    struct leaf_seat *at = mem_calloc((size_t)t->nics + 1, sizeof(*at));
+    struct lint_seat *seat = mem_calloc((size_t)t->nics + 1, sizeof(*seat));
+    struct leaf_groups g;
+    struct topo words; /* LEVEL_LEAF: switches */
+    int n = 0;
+
+    topo_init(&words);
+    for (int i = 0; i < t->nics; i++) {
+        if (!t->nic[i].leaf[0])
+            continue;
+        int leaf = topo_add_group(&words, LEVEL_LEAF, t->nic[i].leaf);
+        at[n] = (struct leaf_seat){t->nic[i].host, leaf};
+        seat[n++] = (struct lint_seat){.leaf = leaf, .device = t->nic[i].name, .id = i};
+    }
+    leaf_groups_make(&g, at, n);
+    for (int i = 0; i < n; i++)
+        seat[i].group = g.of_host[at[i].host];
+    lint_seats(l, seat, n, say_leaf, &(struct leaves){t, &words});
+    leaf_groups_free(&g);
+    topo_free(&words);
+    free(seat);
+    free(at);
+}
+
+/* --- PCIe trees that a virtual machine shows flat --- */
+
+/* GPUs of the rows first..end-1 hang on NVLink switches, and all paths between them are PHB. */
+static bool flat(const struct topo *t, int first, int end)
+{
+    bool all = end - first > 2;
+
+    for (int i = first; i < end; i++) {
+        const struct gpu *g = &t->gpu[i];
+        all = all && g->remotes > 0 && g->remote[0].kind == LINK_END_SWITCH;
+        for (int k = 0; k < g->paths; k++)
+            all = all && (g->path[k] == PATH_PHB || g->path[k] == PATH_SELF);
+        all = all && g->paths >= end - first;
+    }
+    return all;
+}
+
+int lint_pcie(struct lint *l, const struct topo *t)
+{
+    int before = l->findings;
+
+    for (int i = 0, end; i < t->gpus; i = end) {
+        for (end = i; end < t->gpus && t->gpu[end].host == t->gpu[i].host; end++)
+            ;
+        if (flat(t, i, end))
+            lint_add(l, "pcie-flat", t->host[t->gpu[i].host].name,
+                     "%s: %d GPUs on NVLink switches hang on one host bridge, as only a virtual "
+                     "machine shows it: NCCL cannot know which NIC is near a GPU; give it a "
+                     "topology file with the real PCIe switches (NCCL_TOPO_FILE)",
+                     t->host[t->gpu[i].host].name, end - i);
+    }
+    return l->findings - before;
+}
+
+/* --- all of it --- */
 
 /* Were NVLinks of one of its GPUs named beside those of their peers? */
 static bool links_named(const struct lint_view *v, int host)
@@ -32,16 +226,16 @@ static void lint_mnnvl(struct lint *l, const struct lint_view *v)
     mnnvl_free(&m);
 }
 
-int hosts_lint(struct lint *l, const struct topo *t)
+int lint_hosts(struct lint *l, const struct topo *t)
 {
     int before = l->findings;
     struct lint_view v;
 
-    lint_view_open(&v, t);
+    view_open(&v, t);
     lint_peers(l, &v);
     if (!t->net)
         lint_leaves(l, &v);
     lint_mnnvl(l, &v);
-    lint_view_close(&v);
+    view_close(&v);
     return l->findings - before;
 }

@@ -1,13 +1,219 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_peers.c - who is whose peer, what most of them have, and who has not. */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/lint/lint_parts.h"
+#include "topo/lint/lint_impl.h"
+
+/* lint_peers.c - what hosts, GPUs, NICs and endpoints have that can be compared, what most peers
+ * have, and who has not. */
+
+/* --- what there is to compare --- */
+
+enum lint_what { HOSTS, GPUS, NICS, ENDPOINTS };
+enum { VALUE_TEXT = 160 };
+
+/* One column of what is compared.  A value is a field of the object, or what get() says. */
+struct lint_check {
+    const char *kind, *unit; /* "7 HCAs up", or for texts "driver 550.54" */
+    enum lint_what what;
+    enum { GET, COUNT, INDEX, STRING, CHARS } field; /* not visible: 0, -1, NULL, "" */
+    size_t at;
+    bool (*get)(const struct lint_view *v, int i, char text[VALUE_TEXT]); /* false: not visible */
+    bool words;                                                           /* the value is a text */
+    double tolerance;                                                     /* of numbers, share */
+    bool note;                                                            /* worth knowing only */
+    bool again; /* the cause may be that of the row above: left out where that said as much */
+    char *(*detail)(const struct lint_view *v, int odd, int peer); /* NULL: none */
+};
+
+static bool put(char text[VALUE_TEXT], bool told, const char *value)
+{
+    if (told)
+        snprintf(text, VALUE_TEXT, "%s", value);
+    return told;
+}
+
+static bool number(char text[VALUE_TEXT], bool told, double value)
+{
+    if (told)
+        snprintf(text, VALUE_TEXT, "%.10g", value);
+    return told;
+}
+
+static bool host_gpus(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    return number(text, true, v->t->gpus ? v->host[h].gpus : v->host[h].named);
+}
+
+static bool host_driver(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    const struct gpu *g = v->host[h].gpus ? &v->t->gpu[v->host[h].gpu] : NULL;
+
+    return put(text, g && *g->driver, g ? g->driver : "");
+}
+
+static bool host_memory(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    return number(text, v->t->host[h].memory_bytes > 0,
+                  round(v->t->host[h].memory_bytes / (1 << 30)));
+}
+
+/* The module's version is of no interest here, nor is it when nothing is told. */
+static bool host_gdr(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    bool told = put(text, v->t->host[h].gdr[0], v->t->host[h].gdr);
+
+    if (told)
+        text[strcspn(text, " ")] = '\0';
+    return told;
+}
+
+static bool host_hcas(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    return number(text, v->t->nics > 0, v->host[h].hcas);
+}
+
+static bool host_up(const struct lint_view *v, int h, char text[VALUE_TEXT])
+{
+    return number(text, v->t->nics > 0, v->host[h].up);
+}
+
+static bool gpu_links_active(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    return number(text, v->t->gpu[i].links > 0, gpu_links_up(&v->t->gpu[i]));
+}
+
+static bool gpu_link_rate(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    return number(text, v->t->gpu[i].link_Bps > 0, v->t->gpu[i].link_Bps / 1e9);
+}
+
+static bool nic_rate(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    return number(text, v->t->nic[i].up && v->t->nic[i].rate_Bps > 0,
+                  8 * v->t->nic[i].rate_Bps / 1e9);
+}
+
+static bool nic_layer(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    static const char *const name[] = {"", "Ethernet", "InfiniBand"};
+
+    return put(text, v->t->nic[i].layer != LINK_UNKNOWN, name[v->t->nic[i].layer]);
+}
+
+static bool end_nic(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    int nic = v->t->endpoint[i].nic;
+
+    return put(text, nic >= 0, nic >= 0 ? v->t->nic[nic].name : "");
+}
+
+/* --- details --- */
+
+static char *listed(char *text, const char *name, const char *state)
+{
+    char *longer = mem_printf("%s%s%s is %s", text ? text : "", text ? ", " : "", name, state);
+
+    free(text);
+    return longer;
+}
+
+static const struct nic *nic_called(const struct lint_view *v, int host, const char *name)
+{
+    for (int i = 0; i < v->host[host].nics; i++) {
+        const struct nic *n = &v->t->nic[v->nic[v->host[host].nic + i]];
+        if (!strcmp(n->name, name))
+            return n;
+    }
+    return NULL;
+}
+
+/* Which RDMA NICs are down or missing, from the names that a host of the majority has. */
+static char *missing_nics(const struct lint_view *v, int host, int peer)
+{
+    char *text = NULL;
+
+    for (int i = 0; i < v->host[host].nics; i++) {
+        const struct nic *n = &v->t->nic[v->nic[v->host[host].nic + i]];
+        if (n->rdma && !n->up)
+            text = listed(text, n->name, "down");
+    }
+    for (int i = 0; i < v->host[peer].nics; i++) {
+        const struct nic *n = &v->t->nic[v->nic[v->host[peer].nic + i]];
+        if (n->rdma && n->up && !nic_called(v, host, n->name))
+            text = listed(text, n->name, "missing");
+    }
+    return text;
+}
+
+static char *links_down(const struct lint_view *v, int gpu, int peer)
+{
+    char *text = NULL, name[24];
+
+    (void)peer;
+    for (int i = 0; i < GPU_LINKS; i++)
+        if (v->t->gpu[gpu].down >> i & 1) {
+            snprintf(name, sizeof(name), "link %d", i);
+            text = listed(text, name, "down");
+        }
+    return text;
+}
+
+/* --- the table --- */
+
+#define FIELD(kind, of, name) .field = kind, .at = offsetof(struct of, name)
+static const struct lint_check checks[] = {
+    {"gpus", "GPUs", HOSTS, .get = host_gpus},
+    {"driver", "driver", HOSTS, .get = host_driver, .words = true},
+    {"cpu", "CPU", HOSTS, FIELD(STRING, host, cpu), .words = true},
+    {"cores", "cores", HOSTS, FIELD(COUNT, host, cores)},
+    {"sockets", "sockets", HOSTS, FIELD(COUNT, host, sockets)},
+    {"memory", "GiB of memory", HOSTS, .get = host_memory, .tolerance = 0.03},
+    {"gdr", "GPUDirect RDMA by", HOSTS, .get = host_gdr, .words = true},
+    {"hcas", "HCAs", HOSTS, .get = host_hcas, .detail = missing_nics},
+    {"hcas", "HCAs up", HOSTS, .get = host_up, .again = true, .detail = missing_nics},
+    {"gpu", "model", GPUS, FIELD(CHARS, gpu, model), .words = true},
+    {"nvlink", "NVLinks", GPUS, FIELD(INDEX, gpu, links)},
+    {"nvlink", "NVLinks up", GPUS, .get = gpu_links_active, .again = true, .detail = links_down},
+    {"nvlink", "GB/s a link", GPUS, .get = gpu_link_rate, .tolerance = 0.01},
+    {"pcie", "PCIe at most of generation", GPUS, FIELD(COUNT, gpu, pcie_gen_max), .words = true},
+    {"pcie", "PCIe lanes", GPUS, FIELD(COUNT, gpu, pcie_width)},
+    {"nic", "Gb/s", NICS, .get = nic_rate, .tolerance = 0.01},
+    {"nic", "link layer", NICS, .get = nic_layer, .words = true},
+    {"nic", "board", NICS, FIELD(CHARS, nic, board), .words = true, .note = true},
+    {"nic", "addresses of type", NICS, FIELD(CHARS, nic, gid_type), .words = true},
+    {"nic", "NUMA node", NICS, FIELD(INDEX, nic, numa), .words = true},
+    {"rails", "rail", NICS, FIELD(INDEX, nic, rail), .words = true},
+    {"affinity", "nearest NIC", ENDPOINTS, .get = end_nic, .words = true},
+    {"numa", "NUMA node", ENDPOINTS, FIELD(INDEX, endpoint, numa), .words = true},
+};
+
+/* The value of object i as text; false: not visible. */
+static bool value_of(const struct lint_view *v, const struct lint_check *c, int i,
+                     char text[VALUE_TEXT])
+{
+    const struct topo *t = v->t;
+    const void *const object[] = {t->host + i, t->gpu + i, t->nic + i, t->endpoint + i};
+    const char *at = (const char *)object[c->what] + c->at;
+    const char *string = at;
+    int whole;
+
+    if (c->field == GET)
+        return c->get(v, i, text);
+    if (c->field == STRING)
+        memcpy(&string, at, sizeof(string));
+    if (c->field == STRING || c->field == CHARS)
+        return put(text, string && (c->field == STRING || *string), string);
+    memcpy(&whole, at, sizeof(whole));
+    return number(text, whole >= (c->field == COUNT), whole);
+}
+
+/* --- who is whose peer, what most of them have, and who has not --- */
 
 /* Minorities of so many are named one by one; so many values without a majority are listed. */
 enum { ALONE = 4, LISTED = 8 };
@@ -21,10 +227,10 @@ static int count_of(const struct topo *t, enum lint_what what)
 
 static int host_of(const struct topo *t, enum lint_what what, int i)
 {
-    return what == LINT_HOSTS  ? i
-           : what == LINT_GPUS ? t->gpu[i].host
-           : what == LINT_NICS ? t->nic[i].host
-                               : t->endpoint[i].place.at[LEVEL_HOST];
+    return what == HOSTS  ? i
+           : what == GPUS ? t->gpu[i].host
+           : what == NICS ? t->nic[i].host
+                          : t->endpoint[i].place.at[LEVEL_HOST];
 }
 
 /* How an object is called: with its host, or alone. */
@@ -33,11 +239,11 @@ static char *name_of(const struct topo *t, enum lint_what what, int i)
     const char *host = t->host[host_of(t, what, i)].name;
 
     switch (what) {
-    case LINT_GPUS:
+    case GPUS:
         return mem_printf("%s GPU %d", host, t->gpu[i].index);
-    case LINT_NICS:
+    case NICS:
         return mem_printf("%s %s", host, t->nic[i].name);
-    case LINT_ENDPOINTS:
+    case ENDPOINTS:
         return mem_printf("%s %s %d", host, t->endpoint[i].kind == ENDPOINT_GPU ? "GPU" : "socket",
                           t->endpoint[i].local);
     default:
@@ -52,11 +258,11 @@ static char *peers_of(const struct lint_view *v, enum lint_what what, int i)
     int k = v->host[host_of(t, what, i)].kind;
 
     switch (what) {
-    case LINT_GPUS:
+    case GPUS:
         return mem_printf("%s", t->gpu[i].model);
-    case LINT_NICS:
+    case NICS:
         return t->nic[i].rdma ? mem_printf("%d %s", k, t->nic[i].name) : NULL;
-    case LINT_ENDPOINTS:
+    case ENDPOINTS:
         return mem_printf("%d %d %d", k, (int)t->endpoint[i].kind, t->endpoint[i].local);
     default:
         return mem_printf("%d", k);
@@ -76,7 +282,7 @@ struct run {
 struct told {
     int peers, i;
     double number;
-    char text[LINT_TEXT];
+    char text[VALUE_TEXT];
 };
 
 static bool same_value(const struct lint_check *c, const struct told *a, const struct told *b)
@@ -115,16 +321,16 @@ static void say(const struct run *r, const char *what, const char *text)
 /* The row above named it with this value already: the cause is that one's. */
 static bool said_above(const struct run *r, const struct told *x)
 {
-    char text[LINT_TEXT];
+    char text[VALUE_TEXT];
 
-    return r->c->again && r->above[x->i] && r->c[-1].get(r->v, x->i, text) &&
+    return r->c->again && r->above[x->i] && value_of(r->v, &r->c[-1], x->i, text) &&
            !strcmp(text, x->text);
 }
 
 static void mark(const struct run *r, const struct told *x)
 {
     r->said[x->i] = true;
-    if (r->c->what == LINT_GPUS && !strcmp(r->c->kind, "nvlink"))
+    if (r->c->what == GPUS && !strcmp(r->c->kind, "nvlink"))
         r->v->named[x->i] = true;
 }
 
@@ -136,7 +342,7 @@ static void say_one(const struct run *r, const char *who, const struct told *x,
     char *more = c->detail && detailed ? c->detail(r->v, x->i, usual->i) : NULL;
     char *text =
         mem_printf("%s: %s where %d %s%s %s %s%s%s", who, value, most,
-                   c->what == LINT_HOSTS ? "host" : "other", most == 1 ? "" : "s",
+                   c->what == HOSTS ? "host" : "other", most == 1 ? "" : "s",
                    most == 1 ? "has" : "have", usual->text, more ? ": " : "", more ? more : "");
 
     say(r, who, text);
@@ -235,7 +441,7 @@ static void run_check(const struct run *r)
 
     for (int i = 0; i < count; i++) {
         char *peers = peers_of(r->v, c->what, i);
-        if (peers && c->get(r->v, i, x[n].text)) {
+        if (peers && value_of(r->v, c, i, x[n].text)) {
             x[n].peers = topo_add_group(&r->v->words, LEVEL_LEAF, peers);
             x[n].number = c->words ? 0 : strtod(x[n].text, NULL);
             x[n++].i = i;
@@ -256,8 +462,8 @@ void lint_peers(struct lint *l, struct lint_view *v)
 {
     bool *above = NULL;
 
-    for (int i = 0; i < lint_checks; i++) {
-        const struct lint_check *c = &lint_check[i];
+    for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+        const struct lint_check *c = &checks[i];
         bool *said = mem_calloc((size_t)count_of(v->t, c->what) + 1, sizeof(*said));
         run_check(&(struct run){l, v, c, said, above});
         free(above);

@@ -9,7 +9,6 @@
 #ifndef RG_NCCL_TOPO_H
 #define RG_NCCL_TOPO_H
 
-#include "topo/lint/lint.h"
 #include "topo/topo.h"
 
 /* What NCCL itself takes: elements of a rank's file (nccl issue 2160), nodes of a kind. */
@@ -21,8 +20,5 @@ enum { NCCL_OWN_XML_NODES = 256, NCCL_OWN_NODES = 640 };
 int nccl_topo_read(struct topo *t, int host, const char *path, struct err *err);
 int nccl_topo_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                     struct err *err);
-
-/* Hosts whose GPUs are joined by NVLink switches and yet show no PCIe switch: kind "pcie-flat". */
-int nccl_lint(struct lint *l, const struct topo *t); /* appends; how many */
 
 #endif

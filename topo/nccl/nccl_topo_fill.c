@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nccl_topo_fill.c - devices of a topology file of NCCL, put into the topology; and its lint. */
+/* nccl_topo_fill.c - devices of a topology file of NCCL, put into the topology. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,38 +236,4 @@ void nccl_topo_fill(struct topo *t, int host, const struct nccl_devices *r, cons
                     "%.200s has %d elements, and NCCL takes %d of a host (nccl issue 2160)", path,
                     r->elements, NCCL_OWN_XML_NODES);
     free(hash);
-}
-
-/* --- lint --- */
-
-/* GPUs of the rows first..end-1 hang on NVLink switches, and all paths between them are PHB. */
-static bool flat(const struct topo *t, int first, int end)
-{
-    bool all = end - first > 2;
-
-    for (int i = first; i < end; i++) {
-        const struct gpu *g = &t->gpu[i];
-        all = all && g->remotes > 0 && g->remote[0].kind == LINK_END_SWITCH;
-        for (int k = 0; k < g->paths; k++)
-            all = all && (g->path[k] == PATH_PHB || g->path[k] == PATH_SELF);
-        all = all && g->paths >= end - first;
-    }
-    return all;
-}
-
-int nccl_lint(struct lint *l, const struct topo *t)
-{
-    int before = l->findings;
-
-    for (int i = 0, end; i < t->gpus; i = end) {
-        for (end = i; end < t->gpus && t->gpu[end].host == t->gpu[i].host; end++)
-            ;
-        if (flat(t, i, end))
-            lint_add(l, "pcie-flat", t->host[t->gpu[i].host].name,
-                     "%s: %d GPUs on NVLink switches hang on one host bridge, as only a virtual "
-                     "machine shows it: NCCL cannot know which NIC is near a GPU; give it a "
-                     "topology file with the real PCIe switches (NCCL_TOPO_FILE)",
-                     t->host[t->gpu[i].host].name, end - i);
-    }
-    return l->findings - before;
 }

@@ -3,7 +3,7 @@
  *
  * From the live subnet through libibnetdisc, or from the text of ibnetdiscover (ibnet.h).  One net
  * holds all networks that were read (compute and storage subnets are parts that no cable joins).
- * net_view.h derives hosts and groups of leaves from it, net_lint.h what is odd. */
+ * net_view.h derives hosts and groups of leaves from it, lint.h what is odd. */
 #ifndef RG_NET_H
 #define RG_NET_H
 

@@ -60,6 +60,12 @@ int *net_described_times(const struct net *n)
     return times;
 }
 
+char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int port)
+{
+    snprintf(buf, NET_END, "%.70s[%d]", v->label[node], port);
+    return buf;
+}
+
 /* --- seats and hosts --- */
 
 static int by_host(const void *x, const void *y, void *view)

@@ -55,6 +55,10 @@ bool net_described(const char *name, char host[65], char device[32]);
 /* How many HCAs have the description of each node: hosts that were never named share one. */
 int *net_described_times(const struct net *n); /* by node; the caller frees */
 
+/* "leaf-03[17]" in buf */
+enum { NET_END = 80 };
+char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int port);
+
 /* Lines of topo_print(): switches by tier, adapters, cables by rate, and the parts where there are
  * several; nothing without a net. */
 void net_print(FILE *f, const struct topo *t);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_lint_hosts.c - hosts and their adapters beside those of their group. */
+/* lint_net.c - hosts and their adapters in a switched network beside those of their group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/lint/net_lint_parts.h"
+#include "topo/lint/lint_impl.h"
+#include "topo/net/net_view.h"
 
 /* How many of its adapters a host has in this part of the network. */
 static int seats_in(const struct net_view *v, int host, int part)
@@ -98,7 +99,7 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
 
     for (int i = 0; i < g->hosts; i++)
         value[i] = seats_in(v, g->host[i], g->part);
-    int mode = net_mode(value, g->hosts, &times);
+    int mode = lint_mode(value, g->hosts, &times);
     for (int i = 0; i < g->hosts && times >= 3 && 2 * times >= g->hosts; i++) {
         int has = seats_in(v, g->host[i], g->part);
         bool others;
@@ -124,57 +125,32 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
 
 /* --- the same adapter of every host is on the same leaf --- */
 
-static int by_device(const void *x, const void *y)
+static void say_leaf(struct lint *l, const struct lint_seat *odd, int leaf, int times, int n,
+                     const void *of)
 {
-    const struct net_seat *a = x, *b = y;
-    int order = strcmp(a->device, b->device);
+    const struct net_view *v = of;
+    const struct net_seat *s = &v->seat[odd->id];
+    char what[128], at[NET_END];
 
-    if (order)
-        return order;
-    return a->port != b->port ? (a->port > b->port ? 1 : -1)
-                              : (a->host > b->host) - (a->host < b->host);
-}
-
-/* Seats of a group's hosts by device; the caller frees. */
-static struct net_seat *seats_of(const struct net_view *v, const struct net_group *g, int *count)
-{
-    struct net_seat *s = NULL;
-
-    *count = 0;
-    for (int i = 0; i < g->hosts; i++)
-        for (int k = 0; k < v->host[g->host[i]].seats; k++) {
-            const struct net_seat *x = &v->seat[v->host[g->host[i]].first + k];
-            if (x->device[0] && v->part[x->leaf] == g->part)
-                MEM_PUSH(s, *count) = *x;
-        }
-    if (*count)
-        qsort(s, (size_t)*count, sizeof(*s), by_device);
-    return s;
+    snprintf(what, sizeof(what), "%.64s %.31s", v->host[s->host].name, s->device);
+    lint_add(l, "leaf", what, "%s: cabled to %s where %d of %d hosts have theirs on %.80s", what,
+             net_end_text(at, v, s->leaf, s->leaf_port), times, n, v->label[leaf]);
 }
 
 static void other_leaf(struct lint *l, const struct net_view *v, const struct net_group *g)
 {
-    int count;
-    struct net_seat *s = seats_of(v, g, &count);
-    int *value = mem_calloc((size_t)count + 1, sizeof(*value));
+    struct lint_seat *s = NULL;
+    int n = 0;
 
-    for (int i = 0, end; i < count; i = end) {
-        int times;
-        for (end = i;
-             end < count && !strcmp(s[end].device, s[i].device) && s[end].port == s[i].port; end++)
-            value[end - i] = s[end].leaf;
-        int leaf = net_mode(value, end - i, &times);
-        for (int k = i; k < end && net_most(times, end - i); k++) {
-            char what[128], at[NET_END];
-            if (s[k].leaf == leaf)
-                continue;
-            snprintf(what, sizeof(what), "%.64s %.31s", v->host[s[k].host].name, s[k].device);
-            lint_add(l, "leaf", what, "%s: cabled to %s where %d of %d hosts have theirs on %.80s",
-                     what, net_end_text(at, v, s[k].leaf, s[k].leaf_port), times, end - i,
-                     v->label[leaf]);
+    for (int i = 0; i < g->hosts; i++)
+        for (int k = 0; k < v->host[g->host[i]].seats; k++) {
+            int id = v->host[g->host[i]].first + k;
+            const struct net_seat *x = &v->seat[id];
+            if (x->device[0] && v->part[x->leaf] == g->part)
+                MEM_PUSH(s, n) = (struct lint_seat){
+                    .device = x->device, .port = x->port, .leaf = x->leaf, .id = id};
         }
-    }
-    free(value);
+    lint_seats(l, s, n, say_leaf, v);
     free(s);
 }
 
@@ -188,8 +164,8 @@ static void few_leaves(struct lint *l, const struct net_view *v)
         for (end = i; end < v->groups && v->group[end].part == v->group[i].part; end++)
             if (v->net->node[v->group[end].leaf[0]].tier == 0)
                 value[n++] = v->group[end].leaves;
-        int mode = net_mode(value, n, &times);
-        for (int k = i; k < end && net_most(times, n); k++) {
+        int mode = lint_mode(value, n, &times);
+        for (int k = i; k < end && lint_most(times, n); k++) {
             const struct net_group *g = &v->group[k];
             if (g->leaves < mode && v->net->node[g->leaf[0]].tier == 0)
                 lint_add(l, "leaves", g->name,
@@ -201,7 +177,7 @@ static void few_leaves(struct lint *l, const struct net_view *v)
     free(value);
 }
 
-void net_lint_hosts(struct lint *l, const struct net_view *v)
+static void lint_adapters(struct lint *l, const struct net_view *v)
 {
     int *stranger = strangers(v), hcas = 0;
 
@@ -219,4 +195,18 @@ void net_lint_hosts(struct lint *l, const struct net_view *v)
             "shared, and no NIC of a known host has their GUID",
             v->unnamed, hcas);
     free(stranger);
+}
+
+int lint_net(struct lint *l, const struct topo *t)
+{
+    int before = l->findings;
+    struct net_view v;
+
+    if (!t->net)
+        return 0;
+    net_view_make(&v, t->net, t);
+    lint_cables(l, &v);
+    lint_adapters(l, &v);
+    net_view_free(&v);
+    return l->findings - before;
 }
