@@ -8,7 +8,7 @@
 #include "kernels/gpu.h"
 #include "probe/seat.h"
 #include "probe_main.h"
-#include "step/products.h"
+#include "step/work.h"
 
 /* Rank 0's list to everybody; the caller frees *shape. */
 static int choose_products(struct gemm_shape **shape, int *count, const struct probe_args *a,

@@ -17,7 +17,7 @@
 #include "cost/fit/fit_compute.h"
 #include "probe/plan_cost.h"
 #include "step/compute.h"
-#include "step/job_plan.h"
+#include "step/job.h"
 
 /* --- the steps that the MPI program takes --- */
 

@@ -6,7 +6,7 @@
 #include "cmd/command.h"
 #include "probe/plan_cost.h"
 #include "probe/probe_opts.h"
-#include "step/job_plan.h"
+#include "step/job.h"
 
 struct args {
     const char *topology, *output;

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "step/pricer.h"
-#include "step/release.h"
+#include "step/rate.h"
 
 static void index_hosts(struct nodes_job *j, const struct topo *t)
 {
@@ -108,7 +108,7 @@ static int train_step(struct nodes_step *s, const struct nodes_job *j, int given
     if (rate_of(&rate, &q, err) < 0)
         return -1;
     coefficients_of(&s->coefficients, &rate, &j->constants,
-                    release_stretch(&rate, &j->constants, NULL, &j->model));
+                    rate_release(&rate, &j->constants, NULL, &j->model));
     work_of(&s->work, &j->model, &s->layout, &s->recipe);
     traffic_of(&s->traffic, &j->model, &s->layout, &s->recipe);
     return 0;

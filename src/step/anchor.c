@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "step/predict_parts.h"
+#include "step/predict.h"
 
 enum { ROUNDS = 200 };
 

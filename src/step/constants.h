@@ -5,7 +5,7 @@
  * Names: efficiency.GENERATION.DTYPE  share of the data-sheet peak that matrix products reach
  *   attention.GENERATION         the same for the attention core, of the bf16 peak
  *   experts.DTYPE                of that efficiency, what grouped products of experts reach
- *   release.NAME[.experts]       how much longer compute takes with that software (release.h),
+ *   release.NAME[.experts]       how much longer compute takes with that software (rate_release),
  *   release.default              where it is not stated, or not known
  *   the fixed list in constants.c
  * Names outside of that are refused, so that a typo cannot silently fall back to nothing. */

@@ -1,12 +1,147 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/job.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
+
+enum { FIRST = 0x500, OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
+
+#define AT(field) offsetof(struct job_opts, field)
+
+const struct job_setting job_setting[] = {
+    {"model", 'm', JOB_TEXT, AT(model), NULL, 0, 1, "NAME",
+     "a model of jobs/training/models, or a file (default llama3.1-8b)"},
+    {"layout", 0, JOB_TEXT, AT(layout), NULL, 0, 1, "AXES",
+     "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
+     "auto (default dp=auto)"},
+    {"gpus", 0, JOB_INT, AT(gpus), NULL, 0, 1, "N", "ranks of the layout (default: all endpoints)"},
+    {"accumulation", 0, JOB_INT, AT(accumulation), NULL, 0, 1, "N",
+     "microbatches of a step: the batch is N x micro batch x data-parallel ranks"},
+    {"fabric", 0, JOB_TEXT, AT(fabric), NULL, 0, 2, "NAME",
+     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has"},
+    {"racks", 0, JOB_INT, AT(racks), NULL, 0, 2, "N",
+     "racks of the preset (default: as many as the GPUs need)"},
+    {"order", 0, JOB_TEXT, AT(place.order), NULL, 0, 2, "FILE",
+     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)"},
+    {"nodes", 0, JOB_TEXT, AT(place.nodes), NULL, 0, 2, "LIST",
+     "ranks fill these nodes in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)"},
+    {"segment", 0, JOB_INT, AT(place.segment), NULL, 0, 2, "N",
+     "N nodes of a rack, then N of the next, round the racks: the widest spread that srun "
+     "--segment=N allows"},
+    {"spread", 0, JOB_WORD, AT(place.spread), spread_name, SPREAD_COUNT, 2, "NAME",
+     "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)"},
+    {"mesh-order", 0, JOB_WORD, AT(mesh), order_name, ORDER_COUNT, 2, "NAME",
+     "megatron, torchtitan, tp-pp-dp (default megatron)"},
+    {"flops", 0, JOB_RATE, AT(flops), NULL, 0, 2, "RATE",
+     "FLOP/s that a device reaches, before preset and matrix: 400e12"},
+    {"constants", 0, JOB_TEXT, AT(constants), NULL, 0, 2, "FILE",
+     "instead of jobs/training/constants.json"},
+};
+const int job_settings = sizeof(job_setting) / sizeof(*job_setting);
+
+static int set(struct job_opts *o, const struct job_setting *s, const char *value, struct err *err)
+{
+    void *at = (char *)o + s->at;
+    struct err why;
+    int rc = 0;
+
+    switch (s->kind) {
+    case JOB_TEXT:
+        *(const char **)at = value;
+        break;
+    case JOB_INT:
+        rc = units_int(at, value, 1, COUNT_MAX, &why);
+        break;
+    case JOB_RATE:
+        rc = units_double(at, value, 1, 1e20, &why);
+        break;
+    case JOB_WORD:
+        *(int *)at = recipe_word(s->key, value, s->words, s->count, err);
+        return *(int *)at < 0 ? -1 : 0;
+    }
+    return rc < 0 ? err_usage(err, "%s: %s", s->key, why.text) : 0;
+}
+
+int job_set(struct job_opts *o, const char *key, const char *value, struct err *err)
+{
+    const char *known[OPTIONS_MAX];
+
+    for (int i = 0; i < job_settings; i++)
+        if (recipe_same_key(job_setting[i].key, key))
+            return set(o, &job_setting[i], value, err);
+    for (int i = 0; i < recipe_settings; i++)
+        if (recipe_same_key(recipe_setting[i].key, key))
+            return recipe_set(&o->recipe, key, value, err);
+    for (int i = 0; i < job_settings; i++)
+        known[i] = job_setting[i].key;
+    for (int i = 0; i < recipe_settings; i++)
+        known[job_settings + i] = recipe_setting[i].key;
+    return recipe_word("setting", key, known, job_settings + recipe_settings, err);
+}
+
+static struct argp_option options[OPTIONS_MAX]; /* both tables, and an empty one */
+
+static void fill_options(void)
+{
+    assert(job_settings + recipe_settings < OPTIONS_MAX);
+    for (int i = 0; i < job_settings; i++) {
+        const struct job_setting *s = &job_setting[i];
+        options[i] = (struct argp_option){
+            s->key, s->letter ? s->letter : FIRST + i, s->arg, 0, s->help, s->group};
+    }
+    for (int i = 0; i < recipe_settings; i++) {
+        const struct setting *s = &recipe_setting[i];
+        int at = job_settings + i;
+        options[at] = (struct argp_option){s->key, FIRST + at, s->arg, 0, s->help, 3};
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct job_opts *o = state->input;
+    struct err err = {0, ""};
+
+    if (key == ARGP_KEY_ARG) {
+        if (o->matrix) {
+            argp_error(state, "one matrix at a time: \"%s\" after \"%s\"", arg, o->matrix);
+            return EINVAL;
+        }
+        o->matrix = arg;
+        return 0;
+    }
+    for (int i = 0; i < job_settings + recipe_settings; i++) {
+        if (options[i].key != key)
+            continue;
+        if (job_set(o, options[i].name, arg, &err) == 0)
+            return 0;
+        argp_error(state, "--%s", err.text); /* the text begins with the key */
+        return EINVAL;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+void job_defaults(struct job_opts *o)
+{
+    *o = (struct job_opts){.model = "llama3.1-8b", .mesh = ORDER_MEGATRON};
+    recipe_defaults(&o->recipe);
+}
+
+struct argp_child job_child(int group)
+{
+    static const struct argp argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+
+    fill_options();
+    return (struct argp_child){&argp, 0, NULL, group};
+}
 
 /* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
 static int racks_named(const char *nodes)
@@ -176,4 +311,132 @@ struct question job_question(const struct job *j, const struct job_opts *o)
                              .recipe = &o->recipe,
                              .order = j->order,
                              .constants = &j->constants};
+}
+
+static error_t hand_on(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key != ARGP_KEY_INIT)
+        return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = state->input;
+    return 0;
+}
+
+/* Words as a shell without quotes would split them; the options point into `text`. */
+static int read_words(struct job_opts *o, char *text, struct err *err)
+{
+    const struct argp_child children[] = {job_child(0), {0}};
+    const struct argp argp = {NULL, hand_on, NULL, NULL, children, NULL, NULL};
+    char *save = NULL, **argv = NULL, *whole = mem_strdup(text);
+    char program[] = "railgauge: --for-job";
+    int argc = 0, rc = 0;
+
+    MEM_PUSH(argv, argc) = program;
+    for (char *t = strtok_r(text, " \t", &save); t; t = strtok_r(NULL, " \t", &save))
+        MEM_PUSH(argv, argc) = t;
+    MEM_PUSH(argv, argc) = NULL;
+    job_defaults(o);
+    if (argp_parse(&argp, argc - 1, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, o))
+        rc = err_usage(err, "--for-job \"%s\" is no job", whole);
+    else if (o->matrix)
+        rc = err_usage(err, "--for-job \"%s\": \"%s\" is no option, and nothing is measured yet",
+                       whole, o->matrix);
+    free(argv);
+    free(whole);
+    return rc;
+}
+
+static bool same_groups(const struct round *a, const struct round *b)
+{
+    if (a->op != b->op || a->groups != b->groups)
+        return false;
+    for (int g = 0; g < a->groups; g++)
+        if (a->group[g].size != b->group[g].size ||
+            memcmp(a->group[g].members, b->group[g].members,
+                   sizeof(int) * (size_t)a->group[g].size) != 0)
+            return false;
+    return true;
+}
+
+/* Another round of the same groups; NULL: none. */
+static struct round *known(const struct plan *p, const struct round *r)
+{
+    for (int i = 0; i < p->rounds; i++)
+        if (&p->round[i] != r && same_groups(&p->round[i], r))
+            return &p->round[i];
+    return NULL;
+}
+
+/* Take the newest round away again. */
+static void drop_last(struct plan *p)
+{
+    struct round *r = &p->round[--p->rounds];
+
+    for (int g = 0; g < r->groups; g++)
+        free(r->group[g].members);
+    free(r->group);
+}
+
+/* The end of a ladder that holds what the job sends, however short ladders are else.  Between CPUs,
+ * where messages so long tell no more and the buffers are the host's memory, no more than asked or
+ * 64 MiB. */
+static size_t reach(const struct plan_opts *o, const struct topo *t, bool asked, double bytes)
+{
+    bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
+    double most = gpu ? INFINITY : asked ? 0 : (double)(64 << 20);
+    size_t size = o->min_bytes;
+
+    while ((double)size < bytes && (double)size * o->factor <= most)
+        size *= (size_t)o->factor;
+    return size > o->max_bytes ? size : o->max_bytes;
+}
+
+static void add_round(struct plan *p, const struct job *j, const struct message *msg,
+                      const struct topo *t, const struct plan_opts *o, bool asked)
+{
+    const struct span *span = &msg->span;
+    struct round *r = plan_add(p, STAGE_COLLECTIVE, msg->op, span_groups(span, j->layout.ranks));
+
+    r->first = o->min_bytes;
+    r->last = reach(o, t, asked, msg->bytes);
+    r->factor = o->factor;
+    r->epochs = (1u << o->epochs) - 1;
+    for (int g = 0; g < r->groups; g++) {
+        r->group[g].size = span->size;
+        r->group[g].members = mem_calloc((size_t)span->size, sizeof(int));
+        for (int i = 0; i < span->size; i++) {
+            int rank = span_rank(span, g, i);
+            r->group[g].members[i] = j->order ? j->order[rank] : rank;
+        }
+    }
+    struct round *old = known(p, r);
+    if (!old)
+        return;
+    old->last = old->last > r->last ? old->last : r->last;
+    drop_last(p);
+}
+
+int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
+             struct err *err)
+{
+    struct plan_opts opts = *o;
+    struct traffic traffic;
+    struct job_opts asked;
+    struct job job = {0};
+    char *text = mem_strdup(words);
+
+    plan_fill_auto(&opts, t);
+    int rc = read_words(&asked, text, err);
+    if (rc == 0) {
+        rc = job_open_on(&job, &asked, t, err);
+        if (rc < 0)
+            err_wrap(err, "--for-job \"%s\"", words);
+        else
+            traffic_of(&traffic, &job.model, &job.layout, &asked.recipe);
+        for (int i = 0; rc == 0 && i < traffic.messages; i++)
+            add_round(p, &job, &traffic.message[i], t, &opts, o->max_bytes > 0);
+        job_free(&job);
+    }
+    free(text);
+    return rc;
 }

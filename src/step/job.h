@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+#include "probe/plan.h"
 #include "step/placement.h"
 #include "step/predict.h"
 
@@ -23,7 +24,7 @@ struct job_opts {
 
 void job_defaults(struct job_opts *o);
 
-/* Every word of it is a row of one table (job_opts.c), as those of the recipe are. */
+/* Every word of it is a row of one table (job.c), as those of the recipe are. */
 enum job_kind { JOB_TEXT, JOB_INT, JOB_RATE, JOB_WORD };
 struct job_setting {
     const char *key;
@@ -72,5 +73,18 @@ int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int 
 void job_free(struct job *j);
 /* What to ask predict_step(); it points into j and o. */
 struct question job_question(const struct job *j, const struct job_opts *o);
+
+/* --- what to measure so that a job's prediction rests on its own groups --- *
+ *
+ * A campaign measures groups by level: hosts, domains, racks.  A job's mesh cuts other groups, and
+ * the groups of one axis run side by side; where they share what lies between racks, that is what
+ * they get.  So each (operation, axis) of the job becomes one round with all groups of that axis,
+ * in rank order, over the plan's ladder of sizes, which goes on to what the job sends. */
+
+/* The job in the words of the command line ("--model llama3.1-8b --layout tp=4,dp=2 --order FILE"),
+ * placed on t; appends its rounds to p, and none that p holds already: those it makes longer. Sizes
+ * and epochs are those that plan_make() takes from o. */
+int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
+             struct err *err);
 
 #endif

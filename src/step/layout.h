@@ -2,11 +2,13 @@
  *
  * Two grids share the ranks.  Dense: tp, cp, dp_shard, dp_replicate, pp.  Experts: etp, ep, edp,
  * dp_replicate, pp; edp is what the data-parallel ranks leave: tp cp dp_shard / (ep etp) (with ddp
- * dp_replicate is part of it).  Fastest first: megatron    tp cp dp pp          etp ep edp pp
- * (core/parallel_state.py, order tp-cp-ep-dp-pp) torchtitan  tp cp shard repl pp  ep etp edp repl
- * pp (distributed/parallel_dims.py, mesh [pp, dp_replicate, efsdp, ep, etp]) tp-pp-dp    tp cp pp
- * dp          etp ep pp edp   (--use-tp-pp-dp-mapping; tp cp = etp ep) Ranks that differ along an
- * axis, or along neighbouring axes, are equally spaced: a group is a span. */
+ * dp_replicate is part of it).  Fastest first:
+ *   megatron    tp cp dp pp          etp ep edp pp        core/parallel_state.py, tp-cp-ep-dp-pp
+ *   torchtitan  tp cp shard repl pp  ep etp edp repl pp   distributed/parallel_dims.py,
+ *                                                         mesh [pp, dp_replicate, efsdp, ep, etp]
+ *   tp-pp-dp    tp cp pp dp          etp ep pp edp        --use-tp-pp-dp-mapping; tp cp = etp ep
+ * Ranks that differ along an axis, or along neighbouring axes, are equally spaced: a group is a
+ * span. */
 #ifndef RG_LAYOUT_H
 #define RG_LAYOUT_H
 
@@ -111,6 +113,17 @@ double stage_layers(const struct pipe_stage *s, const struct model *m, const str
  * slowest one, but for what attention's core differs. */
 void layout_slowest(struct pipe_stage *s, const struct layout *l, const struct model *m,
                     const struct recipe *r);
+/* Parameters that one rank of a stage holds: dense ones shared out by tp, routed experts by ep etp.
+ * DualPipe holds two stages (DeepSeek-V3 2024, table 2). */
+struct stage_held {
+    double dense, expert;         /* without adapters */
+    double lora, lora_expert;     /* adapters, 0 without LoRA */
+    double layers, expert_layers; /* layers in the stage, and those with routed experts */
+};
+void layout_held(struct stage_held *h, const struct pipe_stage *s, const struct layout *l,
+                 const struct model *m, const struct recipe *r);
+/* Of those, trained ones whose optimizer states the rank holds. */
+double layout_updated(const struct stage_held *h, const struct layout *l, const struct recipe *r);
 /* "stages of 15, 16 (6 times) and 15 layers", or "" when all hold as many. */
 char *layout_stages_text(char *buf, int size, const struct layout *l, const struct model *m,
                          const struct recipe *r);

@@ -2,7 +2,7 @@
  *
  * jobs/training/models/NAME.json lists kinds of layers with counts.  A layer is a mixer (attention
  * or state space) and an MLP (dense or experts), each with a norm before it; either may be "none".
- * Each "kind" is a row of the tables in model_read.c (keys) and model_params.c (matrices).
+ * Each "kind" is a row of the tables in model.c (keys) and model_params.c (matrices).
  * Formulas: grouped-query attention h*d*(2n + 2k); latent attention (DeepSeek-V2, 2024, 2.1);
  * compressed sparse attention (DeepSeek-V4; Megatron-Bridge training/utils/flop_utils.py);
  * SwiGLU 3*h*f, else 2*h*f; experts E times that, a router E*h, shared experts beside; Mamba-2
@@ -143,5 +143,16 @@ void layer_flops(const struct model *m, const struct layer *l, int seq, bool cau
                  struct flops *f); /* of one layer: no head */
 void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f);
 double flops_total(const struct flops *f); /* linear (with expert) + head + core */
+
+/* How a token's copies spread over an ep group: topk of `experts`, which lie evenly and in order on
+ * `ranks`; of `groups` equal groups of experts only groups_max are chosen from (0: any). */
+struct routing {
+    int ranks, experts, topk, groups, groups_max;
+    int domains_max; /* a token goes to at most this many domains, as the recipe says; 0: any */
+};
+/* The group is cut into parts of `members` neighbours: in how many of them a token has an expert,
+ * expected for even routing, the sender's own counted.  Without limited groups and with e experts a
+ * part: (ranks / members) (1 - C(E-e, k) / C(E, k)). */
+double routing_parts(const struct routing *r, int members);
 
 #endif

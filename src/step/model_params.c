@@ -341,3 +341,52 @@ double flops_total(const struct flops *f)
 {
     return f->linear + f->head + f->core;
 }
+
+/* --- how tokens spread over experts --- */
+
+/* None of k distinct experts, drawn from `pool`, is among `part` of them: C(pool - part, k) /
+ * C(pool, k). */
+static double miss(double pool, double part, int k)
+{
+    double p = 1;
+
+    for (int i = 0; i < k && p > 0; i++)
+        p *= fmax(0, pool - part - i) / (pool - i);
+    return p;
+}
+
+/* Of `drawn` ones of `pool`, j are among `part`: C(part, j) C(pool - part, drawn - j) / C(pool,
+ * drawn), one draw at a time. */
+static double hypergeometric(int pool, int part, int drawn, int j)
+{
+    double p = 1;
+
+    for (int i = 0; i < drawn; i++)
+        p *= i < j ? (double)(part - i) / (pool - i) * (drawn - i) / (j - i)
+                   : fmax(0, pool - part - (i - j)) / (pool - i);
+    return p;
+}
+
+/* With limited groups a token first draws groups, then experts of those. */
+static double miss_limited(const struct routing *r, double part)
+{
+    double size = (double)r->experts / r->groups, pool = size * r->groups_max, none = 0;
+    int whole = (int)(part / size + 0.5), drawn = r->groups_max;
+
+    if (part < size) {
+        double drawn_share = (double)drawn / r->groups;
+        return 1 - drawn_share + drawn_share * miss(pool, part, r->topk);
+    }
+    for (int j = 0; j <= whole && j <= drawn; j++)
+        none += hypergeometric(r->groups, whole, drawn, j) * miss(pool, j * size, r->topk);
+    return none;
+}
+
+double routing_parts(const struct routing *r, int members)
+{
+    double part = (double)r->experts * members / r->ranks;
+    bool limited = r->groups_max > 0 && r->groups_max < r->groups;
+
+    return (double)r->ranks / members *
+           (1 - (limited ? miss_limited(r, part) : miss(r->experts, part, r->topk)));
+}

@@ -142,3 +142,212 @@ int placement_load(int **order, int *ranks, const struct topo *t, const char *pa
     free(text);
     return rc;
 }
+
+const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
+
+/* Endpoints by host: those of host h are at[start[h]] .. at[start[h + 1] - 1], in local order. */
+struct index {
+    int *start, *at;
+};
+
+struct row {
+    const struct topo *topo;
+    struct index of;
+    int *host, hosts; /* in the order in which ranks meet them */
+};
+
+static void index_make(struct index *x, const struct topo *t)
+{
+    int *fill = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+
+    x->start = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+    x->at = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
+    for (int i = 0; i < t->endpoints; i++)
+        x->start[t->endpoint[i].place.at[LEVEL_HOST] + 1]++;
+    for (int h = 0; h < t->hosts; h++)
+        x->start[h + 1] += x->start[h];
+    memcpy(fill, x->start, (size_t)t->hosts * sizeof(int));
+    for (int i = 0; i < t->endpoints; i++)
+        x->at[fill[t->endpoint[i].place.at[LEVEL_HOST]]++] = i;
+    free(fill);
+}
+
+static int room(const struct row *r, int host)
+{
+    return r->of.start[host + 1] - r->of.start[host];
+}
+
+static int take_list(struct row *r, const char *list, struct err *err)
+{
+    char **name;
+    struct err why;
+    int count, rc = 0;
+    bool *taken;
+
+    if (hostlist_expand(&name, &count, list, &why) < 0)
+        return err_usage(err, "--nodes: %s", why.text);
+    taken = mem_calloc((size_t)r->topo->hosts + 1, sizeof(bool));
+    for (int i = 0; rc == 0 && i < count; i++) {
+        int host = topo_find_host(r->topo, name[i]);
+        if (host < 0)
+            rc = err_usage(err, "--nodes: node \"%s\" is not among the %d of the matrix (%s .. %s)",
+                           name[i], r->topo->hosts, r->topo->host[0].name,
+                           r->topo->host[r->topo->hosts - 1].name);
+        else if (taken[host])
+            rc = err_usage(err, "--nodes: node \"%s\" is listed twice", name[i]);
+        else {
+            taken[host] = true;
+            MEM_PUSH(r->host, r->hosts) = host;
+        }
+    }
+    free(taken);
+    hostlist_free(name, count);
+    return rc;
+}
+
+static void take_all(struct row *r)
+{
+    for (int h = 0; h < r->topo->hosts; h++)
+        MEM_PUSH(r->host, r->hosts) = h;
+}
+
+/* The nodes of each rack in the order of the row. */
+struct rack {
+    int *host, hosts, used;
+};
+
+static int rack_of(const struct row *r, int host)
+{
+    return room(r, host) ? r->topo->endpoint[r->of.at[r->of.start[host]]].place.at[LEVEL_RACK] : -1;
+}
+
+static int by_rack(struct rack *rack, const struct row *r, struct err *err)
+{
+    for (int i = 0; i < r->hosts; i++) {
+        int k = rack_of(r, r->host[i]);
+        if (k < 0)
+            return err_usage(err, "--segment: the rack of node \"%s\" is not known",
+                             r->topo->host[r->host[i]].name);
+        MEM_PUSH(rack[k].host, rack[k].hosts) = r->host[i];
+    }
+    return 0;
+}
+
+/* `segment` nodes of a rack, then as many of the next, round the racks until `ranks` fit (0: until
+ * no rack has that many left).  Returns how many segments; *fits: endpoints in them. */
+static int deal_segments(struct row *r, struct rack *rack, int racks, int segment, int ranks,
+                         int *fits)
+{
+    int segments = 0, idle = 0;
+
+    *fits = r->hosts = 0;
+    for (int k = 0; idle < racks && (ranks == 0 || *fits < ranks); k = (k + 1) % racks) {
+        struct rack *from = &rack[k];
+        if (from->hosts - from->used < segment) {
+            idle++;
+            continue;
+        }
+        for (int i = 0; i < segment; i++, from->used++) {
+            r->host[r->hosts++] = from->host[from->used];
+            *fits += room(r, from->host[from->used]);
+        }
+        segments++;
+        idle = 0;
+    }
+    return segments;
+}
+
+static int take_segments(struct row *r, int segment, int ranks, struct err *err)
+{
+    int racks = r->topo->group[LEVEL_RACK].count, fits = 0, segments = 0;
+    struct rack *rack = mem_calloc((size_t)racks + 1, sizeof(*rack));
+    int rc = by_rack(rack, r, err);
+
+    if (rc == 0)
+        segments = deal_segments(r, rack, racks, segment, ranks, &fits);
+    if (rc == 0 && (fits < ranks || segments == 0))
+        rc = err_usage(err,
+                       "--segment: the racks have room for %d segments of %d nodes, which hold %d "
+                       "ranks, and the job has %d",
+                       segments, segment, fits, ranks);
+    for (int k = 0; k < racks; k++)
+        free(rack[k].host);
+    free(rack);
+    return rc;
+}
+
+/* A row that nobody listed ends where the job does. */
+static void cut(struct row *r, int ranks)
+{
+    int fits = 0;
+
+    for (int i = 0; ranks > 0 && i < r->hosts; i++) {
+        fits += room(r, r->host[i]);
+        if (fits >= ranks)
+            r->hosts = i + 1;
+    }
+}
+
+static int *deal(const struct row *r, int spread, int *given)
+{
+    int total = 0, most = 0;
+    int *order = mem_calloc((size_t)r->topo->endpoints + 1, sizeof(int));
+
+    for (int i = 0; i < r->hosts; i++)
+        most = room(r, r->host[i]) > most ? room(r, r->host[i]) : most;
+    if (spread == SPREAD_CYCLIC)
+        for (int k = 0; k < most; k++)
+            for (int i = 0; i < r->hosts; i++)
+                if (k < room(r, r->host[i]))
+                    order[total++] = r->of.at[r->of.start[r->host[i]] + k];
+    if (spread == SPREAD_BLOCK)
+        for (int i = 0; i < r->hosts; i++)
+            for (int k = 0; k < room(r, r->host[i]); k++)
+                order[total++] = r->of.at[r->of.start[r->host[i]] + k];
+    *given = total;
+    return order;
+}
+
+static int deal_nodes(int **order, int *given, const struct topo *t, const struct placement *p,
+                      int ranks, struct err *err)
+{
+    struct row r = {.topo = t};
+    int rc = 0;
+
+    index_make(&r.of, t);
+    if (p->nodes)
+        rc = take_list(&r, p->nodes, err);
+    else
+        take_all(&r);
+    if (rc == 0 && p->segment > 0)
+        rc = take_segments(&r, p->segment, ranks, err);
+    if (rc == 0 && !p->nodes)
+        cut(&r, ranks);
+    if (rc == 0)
+        *order = deal(&r, p->spread, given);
+    free(r.host);
+    free(r.of.start);
+    free(r.of.at);
+    if (rc == 0 && *given < ranks && p->nodes) {
+        rc = err_usage(err, "--nodes: %s has %d endpoints, and the job has %d ranks", p->nodes,
+                       *given, ranks);
+        free(*order);
+        *order = NULL;
+    }
+    return rc;
+}
+
+int placement_make(int **order, int *given, const struct topo *t, const struct placement *p,
+                   int ranks, struct err *err)
+{
+    *order = NULL;
+    *given = t->endpoints;
+    if (p->order && (p->nodes || p->segment || p->spread))
+        return err_usage(err, "--order says where each rank is; --nodes, --segment and --spread "
+                              "say it another way");
+    if (p->order)
+        return placement_load(order, given, t, p->order, err);
+    if (!p->nodes && !p->segment && !p->spread)
+        return 0;
+    return deal_nodes(order, given, t, p, ranks, err);
+}

@@ -7,8 +7,217 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "step/predict_parts.h"
-#include "step/release.h"
+#include "step/pricer.h"
+#include "step/timing.h"
+
+/* "group 3 of 8: ranks 24, 25 .. 31 on r00n06 .. r00n07" */
+static void name_group(struct term *t, const struct question *q, const struct groups *g)
+{
+    const struct topo *topo = &q->matrix->topo;
+    int last = g->span.size - 1, first = span_rank(&g->span, t->index, 0);
+    int *ids = mem_calloc((size_t)g->span.size, sizeof(*ids));
+    int step = g->span.stride;
+    char list[48], where[96];
+
+    groups_ids(g, q->order, t->index, ids);
+    shape_of(&t->shape, topo, ids, g->span.size);
+    int from = topo->endpoint[ids[0]].place.at[LEVEL_HOST];
+    int to = topo->endpoint[ids[last]].place.at[LEVEL_HOST];
+    if (last == 1)
+        snprintf(list, sizeof(list), "%d, %d", first, first + step);
+    else
+        snprintf(list, sizeof(list), "%d, %d .. %d", first, first + step, first + last * step);
+    if (from == to)
+        snprintf(where, sizeof(where), "%s", topo->host[from].name);
+    else
+        snprintf(where, sizeof(where), "%.40s .. %.40s", topo->host[from].name,
+                 topo->host[to].name);
+    snprintf(t->slowest, sizeof(t->slowest), "group %d of %d: ranks %s on %s", t->index + 1,
+             g->total, list, where);
+    free(ids);
+}
+
+/* Deviation of one message's time: the curve's interval, or what its basis is worth, whichever is
+ * more. */
+static double message_error(const struct question *q, const struct cost *c)
+{
+    static const char *const name[BASIS_COUNT] = {[BASIS_PRESET] = "error.preset",
+                                                  [BASIS_MODELLED] = "error.modelled",
+                                                  [BASIS_ASSUMED] = "error.assumed"};
+    double least = name[c->basis] ? constants_get(q->constants, name[c->basis])->value : 0;
+
+    return fmax(least, (c->hi - c->lo) / 2 / 1.96 / c->sec);
+}
+
+static int price(struct term *t, struct pricer *pricer, const struct question *q,
+                 const struct message *m, struct err *err)
+{
+    const struct groups *g = pricer_groups(pricer, m->span);
+    struct cost cost = {.exception = -1};
+    char axes[AXES_TEXT];
+
+    *t = (struct term){.kind = TERM_MESSAGE,
+                       .label = m->label,
+                       .axes = m->axes,
+                       .exposure = m->exposure,
+                       .op = m->op,
+                       .bytes = m->bytes,
+                       .count = m->count,
+                       .phase = m->phase,
+                       .rounds = m->rounds,
+                       .formula = m->formula};
+    pricer_message_cost(pricer, m, &cost, &t->index);
+    if (!isfinite(cost.sec))
+        return err_set(err, "%s over %s: %s%s", m->label, axes_text(axes, m->axes),
+                       isinf(cost.sec) ? "a part that it needs is dead or gives wrong data"
+                                       : "the matrix has no rate for it: ",
+                       isinf(cost.sec) ? "" : cost.source);
+    t->one = cost.sec;
+    t->one_error = message_error(q, &cost);
+    t->basis = cost.basis;
+    t->exception = cost.exception;
+    t->groups = g->total;
+    t->distinct = g->kinds;
+    snprintf(t->source, sizeof(t->source), "%s", cost.source);
+    name_group(t, q, g);
+    return 0;
+}
+
+static int price_messages(struct term *terms, double *one, const struct question *q,
+                          struct traffic *tr, struct err *err)
+{
+    struct pricer *pricer = q->pricer;
+    int rc = 0;
+
+    if (!pricer && pricer_open(&pricer, q->matrix, q->order, q->layout->ranks, err) < 0)
+        return -1;
+    for (int i = 0; rc == 0 && i < tr->messages; i++) {
+        if (q->shrink > 0)
+            tr->message[i].bytes /= q->shrink;
+        rc = price(&terms[i], pricer, q, &tr->message[i], err);
+        one[i] = terms[i].one;
+    }
+    if (!q->pricer)
+        pricer_close(pricer);
+    return rc;
+}
+
+static struct term *push(struct prediction *p, enum term_kind kind, const char *label, double sec,
+                         enum basis basis)
+{
+    MEM_PUSH(p->term, p->terms) =
+        (struct term){.kind = kind, .label = label, .sec = sec, .basis = basis, .exception = -1};
+    return &p->term[p->terms - 1];
+}
+
+/* Each part that takes time; returns the variance of their sum. */
+static double push_compute(struct prediction *p, const struct timing *t)
+{
+    double var = 0;
+
+    for (int i = 0; i < WORK_PARTS; i++) {
+        if (!(t->part[i] > 0))
+            continue;
+        struct term *one = push(p, TERM_COMPUTE, work_name[i], t->part[i], p->rate.basis);
+        one->error = p->anchored ? 0 : one->sec * p->rate.error[i]; /* what the anchor settles */
+        snprintf(one->source, sizeof(one->source), "%s", p->rate.part_source[i]);
+        p->compute += one->sec;
+        var += one->error * one->error;
+    }
+    return var;
+}
+
+/* What is hidden may be seen when the constant errs; what is seen errs with the curve too. Returns
+ * the variance of those inside the pipeline. */
+static double push_messages(struct prediction *p, const struct question *q, const struct timing *t,
+                            const struct traffic *tr, struct term *messages)
+{
+    double var = 0;
+
+    for (int i = 0; i < tr->messages; i++) {
+        struct term *m = &messages[i];
+        const struct constant *c = constants_get(q->constants, exposure_name[m->exposure]);
+        m->sec = t->seen[i];
+        m->hidden = t->raw[i] - t->seen[i];
+        if (m->exposure == EXPOSE_WINDOW) {
+            m->error = hypot(m->sec * m->one_error, m->hidden * c->value * c->error);
+        } else {
+            m->error = m->sec * hypot(m->one_error, c->error);
+            var += m->error * m->error;
+        }
+        MEM_PUSH(p->term, p->terms) = *m;
+    }
+    return var;
+}
+
+/* Idle time of a rank while the pipeline fills and drains. */
+static void push_bubble(struct prediction *p, const struct question *q, const struct timing *t,
+                        double var)
+{
+    int pp = q->layout->size[AXIS_PP];
+    double share = (double)(pp - 1) / q->recipe->stages / p->microbatches;
+
+    p->bubble_share = share;
+    if (pp < 2)
+        return;
+    struct term *one = push(p, TERM_BUBBLE, "pipeline bubble", t->bubble, BASIS_MODELLED);
+    one->error = t->bubble * sqrt(var) / (p->compute > 0 ? p->compute : 1);
+    snprintf(one->source, sizeof(one->source),
+             "%s: p = %d stages, v = %d chunks, m = %d microbatches (%s); the slowest stage is the "
+             "one %s the output head",
+             schedule_name[q->recipe->schedule], pp, q->recipe->stages, p->microbatches,
+             q->recipe->schedule == SCHEDULE_DUALPIPE ? "DeepSeek-V3 2024, table 2"
+             : q->recipe->schedule >= SCHEDULE_ZB_H1  ? "Qi et al. 2023, table 2"
+                                                      : "Narayanan et al. 2021, 2.2",
+             t->last ? "with" : "without");
+}
+
+/* Adam on the rank's shard of states: memory traffic over memory rate. */
+static void push_optimizer(struct prediction *p, const struct question *q, const struct timing *t,
+                           const struct traffic *tr)
+{
+    const struct constant *bytes = constants_get(q->constants, "optimizer.bytes_per_param");
+    const struct constant *share = constants_get(q->constants, "optimizer.hbm_share");
+
+    if (!(p->rate.hbm_Bps > 0)) {
+        predict_note(
+            p, "the optimizer's time is left out: the memory rate of this machine is not known");
+        return;
+    }
+    struct term *one = push(p, TERM_OPTIMIZER, "optimizer", t->optimizer, BASIS_MODELLED);
+    one->error = one->sec * hypot(bytes->error, share->error);
+    snprintf(one->source, sizeof(one->source), "%.3g parameters x %.0f B over %.2f of %.2f TB/s",
+             tr->updated, bytes->value, share->value, p->rate.hbm_Bps / 1e12);
+}
+
+static void push_fixed(struct prediction *p, const struct question *q, const struct timing *t)
+{
+    const struct constant *c = constants_get(q->constants, "fixed.seconds");
+    const struct {
+        const char *label;
+        double sec;
+    } given[] = {{"evaluation", t->eval}, {"checkpoints", t->checkpoint}, {"given", t->other}};
+
+    struct term *one = push(p, TERM_FIXED, "fixed", t->fixed, BASIS_FITTED);
+    one->error = c->value * c->error;
+    snprintf(one->source, sizeof(one->source), "%s", c->source);
+    for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+        if (given[i].sec > 0) {
+            one = push(p, TERM_FIXED, given[i].label, given[i].sec, BASIS_ASSUMED);
+            snprintf(one->source, sizeof(one->source), "as the recipe gives it");
+        }
+}
+
+static void push_terms(struct prediction *p, const struct question *q, const struct timing *t,
+                       const struct traffic *tr, struct term *messages)
+{
+    double var = push_compute(p, t);
+
+    var += push_messages(p, q, t, tr, messages);
+    push_bubble(p, q, t, var);
+    push_optimizer(p, q, t, tr);
+    push_fixed(p, q, t);
+}
 
 const char *const term_name[TERM_COUNT] = {"compute", "message", "bubble", "optimizer", "fixed"};
 
@@ -121,7 +330,7 @@ static void note_frozen(struct prediction *p, const struct question *q)
 /* What the release is worth, and that it is in the answer. */
 static double release(struct prediction *p, const struct question *q)
 {
-    double factor = release_stretch(&p->rate, q->constants, q->release, q->model);
+    double factor = rate_release(&p->rate, q->constants, q->release, q->model);
 
     if (factor != 1 && q->release)
         predict_note(p, "release %.60s: compute takes %.3g of what the other constants say",
@@ -155,10 +364,10 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     stretch *= release(p, q);
     coefficients_of(&c, &p->rate, q->constants, stretch);
     struct term *messages = mem_calloc(TRAFFIC_MAX, sizeof(*messages));
-    int rc = predict_price(messages, one, q, &traffic, err);
+    int rc = price_messages(messages, one, q, &traffic, err);
     if (rc == 0) {
         timing_of(&t, &traffic, one, &w, &c, q->layout, q->recipe);
-        predict_terms(p, q, &t, &w, &traffic, messages);
+        push_terms(p, q, &t, &traffic, messages);
         add_up(p, q);
         figures(p, q);
         note_stages(p, q);

@@ -32,7 +32,7 @@ struct question {
     double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
     struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
     double stretch;      /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
-    const char *release; /* of the software (release.h); NULL: not stated */
+    const char *release; /* of the software (rate_release); NULL: not stated */
     double doubt; /* share by which that anchor fits this question less than one of its own */
 };
 
@@ -99,5 +99,8 @@ int predict_layout(struct prediction *p, const struct matrix *m, const char *mod
 json_t *predict_json(const struct prediction *p, const struct matrix *m);
 /* "endpoint 17 (r00n04 gpu 1) tx: 0.60 of its tier, WHY" */
 char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception);
+
+/* Appends a sentence to p->note. */
+void predict_note(struct prediction *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "cost/matrix.h"
+#include "step/constants.h"
 #include "step/work.h"
 
 enum { RATE_SOURCE = 192 };
@@ -35,5 +36,18 @@ struct question;
 int rate_of(struct rate *r, const struct question *q, struct err *err);
 /* "ampere", "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
 const char *rate_generation(const char *gpu);
+
+/* What a release of the training software is worth: a constant of its own.
+ *
+ * The same job on the same GPUs differs by up to three times between releases of one stack, and
+ * most for models with routed experts.  "release.NAME" and, for models with routed experts,
+ * "release.NAME.experts" say how much longer all compute takes than the other constants say.
+ * Blanks of the name are dashes: "release.megatron-bridge-26.04".  A release without a constant
+ * takes that of the version it belongs to (26.04.01: 26.04), else "release.default", the middle of
+ * those of dense models, or 1 for models with routed experts.
+ *
+ * name NULL: not stated.  1 where the compute rate was measured: its software was, too. */
+double rate_release(const struct rate *r, const struct constants *c, const char *name,
+                    const struct model *m);
 
 #endif

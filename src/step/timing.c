@@ -170,7 +170,7 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
     double messages = shares(t, tr, one, c);
     t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
-    t->optimizer = w->updated * c->optimizer;
+    t->optimizer = tr->updated * c->optimizer;
     t->fixed = c->fixed;
     t->eval = r->eval_seconds;
     t->checkpoint = r->checkpoint_seconds;

@@ -2,8 +2,7 @@
 #include "step/traffic.h"
 
 #include <assert.h>
-
-#include "step/traffic_parts.h"
+#include <math.h>
 
 const char *const exposure_name[EXPOSE_COUNT] = {
     [EXPOSE_WINDOW] = "exposed.dp",
@@ -16,6 +15,24 @@ const char *const exposure_name[EXPOSE_COUNT] = {
     [EXPOSE_PP_INTERLEAVED] = "exposed.pp.interleaved",
 };
 const char *const phase_name[PHASE_COUNT] = {"layer", "boundary", "forward", "backward"};
+
+enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
+
+/* What every message needs to know about the step. */
+struct traffic_step {
+    struct traffic *t;
+    const struct model *m;
+    const struct layout *l;
+    const struct recipe *r;
+    double microbatches;
+    double tokens; /* of a microbatch in one rank of cp */
+    int again;     /* 1: forward runs twice, recompute full */
+    struct {
+        const struct layer *layer;
+        double count;            /* in the stage */
+    } kind[MODEL_KINDS_MAX + 1]; /* those of the model that are there, and multi-token prediction */
+    int kinds;
+};
 
 enum { LABELS = 25 };
 
@@ -30,7 +47,7 @@ static struct message *find(struct traffic *t, const struct message *msg)
     return NULL;
 }
 
-void traffic_add(struct step *s, const struct message *msg)
+static void add(struct traffic_step *s, const struct message *msg)
 {
     struct span span = layout_span(s->l, msg->axes);
 
@@ -63,27 +80,408 @@ double message_wire_bytes(const struct message *m, int n)
     }
 }
 
+/* What tensor parallelism does to the sequence, counted over the layers of a stage in units of one
+ * microbatch's tokens.  Each half of a layer (mixer; dense MLP or shared experts) brings the tokens
+ * of all tp ranks together before its first product and shares them out after its last. */
+struct halves {
+    double in, out; /* halves whose input, output is `hidden` wide */
+};
+
+static const char sp_formula[] =
+    "s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after, both again "
+    "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)";
+static const char ar_formula[] = "s b h 2 / cp, one after each half of a layer and one backward "
+                                 "(Shoeybi et al. 2019, 3)";
+static const char latent_formula[] =
+    "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden (Megatron-LM "
+    "core/transformer/multi_latent_attention.py)";
+
+static void add_inside(struct traffic_step *s, enum axis axis, enum exposure exposure,
+                       const char *label, enum op op, double bytes, double count,
+                       const char *formula)
+{
+    add(s, &(struct message){.label = label,
+                             .axes = AXIS_BIT(axis),
+                             .exposure = exposure,
+                             .op = op,
+                             .bytes = bytes,
+                             .count = count * s->microbatches,
+                             .phase = PHASE_LAYER,
+                             .rounds = s->microbatches,
+                             .formula = formula});
+}
+
+/* `in` inputs and `out` outputs of that width. */
+static void add_width(struct traffic_step *s, enum exposure e, double width, double in, double out,
+                      const char *gathers, const char *scatters, const char *reduces,
+                      const char *formula)
+{
+    double bytes = s->tokens * width * ACTIVATION_BYTES;
+    double forward = 1 + s->again, weights = s->r->lora ? 0 : 1;
+
+    if (!s->r->sequence_parallel) {
+        add_inside(s, AXIS_TP, e, reduces, OP_ALL_REDUCE, bytes, out * forward + in,
+                   formula == sp_formula ? ar_formula : formula);
+        return;
+    }
+    add_inside(s, AXIS_TP, e, gathers, OP_ALL_GATHER, bytes, in * (forward + weights) + out,
+               formula);
+    add_inside(s, AXIS_TP, e, scatters, OP_REDUCE_SCATTER, bytes, out * forward + in, formula);
+}
+
+/* Embedding and head of one microbatch, whose products are not cut up by any stack: the embedding's
+ * output is shared out and, unless frozen, its gradient brought together; the head is like the
+ * first half of a half. */
+static void add_ends(struct traffic_step *s)
+{
+    const struct pipe_stage *stage = &s->t->stage;
+    double bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES;
+    double heads = stage->last ? 1 + (s->r->mtp ? s->m->mtp.count : 0) : 0;
+    double first = stage->first, trained = s->r->lora ? 0 : 1;
+
+    if (!s->r->sequence_parallel) {
+        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of embedding and head",
+                   OP_ALL_REDUCE, bytes, first + heads,
+                   "s b h 2 / cp, embedding forward, head backward");
+    } else {
+        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_gather of embedding and head",
+                   OP_ALL_GATHER, bytes, first * trained + heads * (1 + trained),
+                   "s b h 2 / cp, embedding backward, head forward and for its weights' gradient");
+        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp reduce_scatter of embedding and head",
+                   OP_REDUCE_SCATTER, bytes, first + heads,
+                   "s b h 2 / cp, embedding forward, head backward");
+    }
+    add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE, s->tokens * 4,
+               3 * heads,
+               "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
+               "core/tensor_parallel/cross_entropy.py)");
+}
+
+static void add_tensor(struct traffic_step *s)
+{
+    struct halves all = {0, 0};
+
+    if (s->l->size[AXIS_TP] == 1)
+        return;
+    for (int i = 0; i < s->kinds; i++) {
+        const struct attention *a = &s->kind[i].layer->attention;
+        const struct mlp *p = &s->kind[i].layer->mlp;
+        double n = s->kind[i].count;
+        bool wide = p->kind != MLP_NONE && (!p->experts || p->shared_ffn);
+        all.out += n * ((a->kind != MIXER_NONE) + wide);
+        all.in += n * ((a->kind != MIXER_NONE && a->kind != MIXER_MLA) + wide);
+        if (a->kind == MIXER_MLA)
+            add_width(s, EXPOSE_TP_PLAIN,
+                      (a->q_rank ? a->q_rank : s->m->hidden) + (double)a->kv_rank + a->rope_dim, n,
+                      0, "tp all_gather of latents", "tp reduce_scatter of latents",
+                      "tp all_reduce of latents", latent_formula);
+    }
+    add_width(s, recipe_overlaps_tp(s->r) ? EXPOSE_TP : EXPOSE_TP_PLAIN, s->m->hidden, all.in,
+              all.out, "tp all_gather", "tp reduce_scatter", "tp all_reduce", sp_formula);
+    add_ends(s);
+}
+
+/* Keys and values of one rank's tokens, or queries and outputs, in bytes.  Latent attention sends
+ * them after the projection up from the latent, as Megatron-LM does. */
+static double kv_bytes(const struct traffic_step *s, const struct attention *a)
+{
+    int tp = s->l->size[AXIS_TP], v = a->v_dim ? a->v_dim : a->head_dim;
+
+    if (a->kind == MIXER_CSA) /* one head is key and value */
+        return s->tokens * a->head_dim * ACTIVATION_BYTES;
+    double heads = a->kv_heads > tp ? (double)a->kv_heads / tp : 1;
+
+    return s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
+}
+
+static double qo_bytes(const struct traffic_step *s, const struct attention *a)
+{
+    int v = a->v_dim ? a->v_dim : a->head_dim;
+
+    return s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) * ACTIVATION_BYTES;
+}
+
+/* Windows are not taken advantage of: the implementations move all keys and values. */
+static void add_attention(struct traffic_step *s, const struct attention *a, double n)
+{
+    int cp = s->l->size[AXIS_CP];
+    double forward = s->r->recompute == RECOMPUTE_NONE ? 1 : 2; /* the core runs again */
+
+    switch (s->r->context) {
+    case CONTEXT_RING:
+        add_inside(
+            s, AXIS_CP, EXPOSE_CP, "cp ring", OP_SENDRECV, kv_bytes(s, a),
+            (forward + 2) * (cp - 1) * n,
+            "2 kv d s/cp b 2 / tp, cp-1 hops forward and 2 (cp-1) backward (Liu et al. 2023)");
+        break;
+    case CONTEXT_ULYSSES:
+        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
+                   qo_bytes(s, a) / 2, 2 * (forward + 1) * n,
+                   "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of keys and values", OP_ALL_TO_ALL,
+                   kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
+                   "kv d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
+        break;
+    default:
+        add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_gather of keys and values", OP_ALL_GATHER,
+                   kv_bytes(s, a) * cp, (forward + 1) * n,
+                   "2 kv d s b 2 / tp, forward and backward (Llama 3 2024, 3.3.2)");
+        add_inside(s, AXIS_CP, EXPOSE_CP, "cp reduce_scatter of their gradients", OP_REDUCE_SCATTER,
+                   kv_bytes(s, a) * cp, n, "2 kv d s b 2 / tp (Llama 3 2024, 3.3.2)");
+    }
+}
+
+/* A scan needs every token of a head: heads and sequence change places before and after it. */
+static void add_mamba(struct traffic_step *s, const struct attention *a, double n)
+{
+    double inner = (double)a->heads * a->head_dim;
+    double unit = s->tokens / s->l->size[AXIS_TP] * ACTIVATION_BYTES;
+
+    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all before the scan", OP_ALL_TO_ALL,
+               unit * (2 * inner + 2.0 * a->groups * a->state + a->heads), (2 + s->again) * n,
+               "(z, x, B, C, dt) s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)");
+    add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all after the scan", OP_ALL_TO_ALL, unit * inner,
+               (2 + s->again) * n,
+               "y s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)");
+}
+
+static void add_context(struct traffic_step *s)
+{
+    for (int i = 0; i < s->kinds && s->l->size[AXIS_CP] > 1; i++) {
+        const struct attention *a = &s->kind[i].layer->attention;
+        if (a->kind == MIXER_MAMBA2)
+            add_mamba(s, a, s->kind[i].count);
+        else if (a->kind != MIXER_NONE)
+            add_attention(s, a, s->kind[i].count);
+    }
+}
+
+double message_crossing_bytes(const struct message *m, int members)
+{
+    double n = m->span.size;
+
+    if (m->kernel == EP_NONE || !m->route.ranks)
+        return m->bytes * (n - members) / n;
+    double parts = routing_parts(&m->route, members);
+    if (m->route.domains_max)
+        parts = fmin(parts, m->route.domains_max);
+    return m->bytes / routing_parts(&m->route, 1) * parts * (n - members) / n;
+}
+
+static void add_ep(struct traffic_step *s, const char *label, enum ep_kernel kernel, double bytes,
+                   double count, const struct routing *route, const char *formula)
+{
+    add(s, &(struct message){.label = label,
+                             .axes = AXIS_BIT(AXIS_EP),
+                             .exposure = s->r->ep_overlap ? EXPOSE_EP_OVERLAP : EXPOSE_EP,
+                             .op = OP_ALL_TO_ALL,
+                             .kernel = kernel,
+                             .bytes = bytes,
+                             .count = count * s->microbatches,
+                             .phase = PHASE_LAYER,
+                             .rounds = s->microbatches,
+                             .route = *route,
+                             .formula = formula});
+}
+
+/* Tokens of one rank to their experts and back, and their gradients the other way: a gradient
+ * travels to experts as a token does, in as many bytes (DeepSeek-V3 2024, 3.3.2). */
+static void add_all_to_all(struct traffic_step *s, const struct mlp *p, double n)
+{
+    struct routing route = {.ranks = s->l->size[AXIS_EP],
+                            .experts = p->experts,
+                            .topk = p->topk,
+                            .groups = p->groups,
+                            .groups_max = p->nodes_max,
+                            .domains_max = s->r->route_nodes};
+    bool kernel = s->r->dispatch == DISPATCH_KERNEL;
+    double width = p->latent ? p->latent : s->m->hidden;
+    double values =
+        s->tokens / s->l->size[AXIS_TP] * width * (kernel ? routing_parts(&route, 1) : p->topk);
+
+    add_ep(s, "ep dispatch", kernel ? EP_DISPATCH : EP_NONE, values * s->r->dispatch_bytes,
+           (2 + s->again) * n, &route,
+           kernel ? "s b h / (tp cp) bytes for each rank with an expert of the token, forward and "
+                    "backward (DeepSeek-V3 2024, 3.2.2)"
+                  : "s b h topk / (tp cp) bytes, forward and backward (Megatron-LM "
+                    "core/transformer/moe/token_dispatcher.py)");
+    add_ep(s, "ep combine", kernel ? EP_COMBINE : EP_NONE, values * s->r->combine_bytes,
+           (2 + s->again) * n, &route,
+           kernel ? "as dispatch, the other way (DeepSeek-V3 2024, 3.2.2)"
+                  : "as dispatch, the other way (Megatron-LM "
+                    "core/transformer/moe/token_dispatcher.py)");
+}
+
+/* Before an all_to_all of uneven sizes every rank tells how many tokens go to each expert. */
+static void add_counts(struct traffic_step *s, const struct mlp *p, double n)
+{
+    if (s->r->dispatch == DISPATCH_NCCL)
+        add_inside(s, AXIS_EP, EXPOSE_EP, "ep all_gather of counts", OP_ALL_GATHER,
+                   8.0 * p->experts * s->l->size[AXIS_EP], (1 + s->again) * n,
+                   "8 E ep bytes, forward (Megatron-LM "
+                   "core/transformer/moe/token_dispatcher.py)");
+}
+
+/* An expert's columns lie on etp ranks: each needs all tokens that came to any of them. */
+static void add_expert_tensor(struct traffic_step *s, const struct mlp *p, double n)
+{
+    static const char formula[] = "s b h topk 2 etp / (tp cp), forward and backward (Megatron-LM "
+                                  "core/transformer/moe/token_dispatcher.py)";
+    double width = p->latent ? p->latent : s->m->hidden;
+    double bytes =
+        s->tokens / s->l->size[AXIS_TP] * p->topk * width * ACTIVATION_BYTES * s->l->size[AXIS_ETP];
+
+    add_inside(s, AXIS_ETP, EXPOSE_TP_PLAIN, "etp all_gather", OP_ALL_GATHER, bytes,
+               (2 + s->again) * n, formula);
+    add_inside(s, AXIS_ETP, EXPOSE_TP_PLAIN, "etp reduce_scatter", OP_REDUCE_SCATTER, bytes,
+               (2 + s->again) * n, formula);
+}
+
+static void add_experts(struct traffic_step *s)
+{
+    for (int i = 0; i < s->kinds; i++) {
+        const struct mlp *p = &s->kind[i].layer->mlp;
+        if (!p->experts)
+            continue;
+        if (s->l->size[AXIS_EP] > 1) {
+            add_all_to_all(s, p, s->kind[i].count);
+            add_counts(s, p, s->kind[i].count);
+        }
+        if (s->l->size[AXIS_ETP] > 1)
+            add_expert_tensor(s, p, s->kind[i].count);
+    }
+}
+
+/* One of the two grids: dense parameters or routed experts. */
+struct half {
+    const char *gather_forward, *gather_backward, *gather, *scatter, *reduce, *replicas;
+    unsigned shard, data;
+    double params;  /* of the rank, adapters included: what is gathered before use */
+    double trained; /* what has gradients */
+    double layers;
+};
+
+/* Weights or gradients of the rank in equal messages: with sharded weights one per layer, since a
+ * layer is gathered as a whole; else buckets of at least 40M parameters, 1M per rank of the group
+ * (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings are not all
+ * latency.  Embeddings, head and last norm are spread over them: the bytes of a step are exactly
+ * Psi times bytes per parameter. */
+static void add_pieces(struct traffic_step *s, const char *label, enum op op, enum phase phase,
+                       unsigned axes, const struct half *half, double params, double bytes,
+                       double rounds, const char *formula)
+{
+    double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
+    double pieces = fmax(1, half->layers);
+
+    if (!recipe_gathers_weights(s->r))
+        pieces = fmin(pieces, ceil(params / bucket));
+    add(s, &(struct message){.label = label,
+                             .axes = axes,
+                             .op = op,
+                             .bytes = params * bytes / pieces,
+                             .count = pieces * rounds,
+                             .phase = phase,
+                             .rounds = rounds,
+                             .formula = formula});
+}
+
+static void add_weights(struct traffic_step *s, const struct half *h)
+{
+    double bytes = recipe_weight_bytes(s->r), m = s->microbatches;
+    bool pipeline = s->l->size[AXIS_PP] > 1;
+
+    if (!recipe_gathers_weights(s->r)) {
+        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->trained, bytes, 1,
+                   "Psi b_p after the optimizer (ZeRO 7.2.1)");
+    } else if (s->r->reshard) {
+        add_pieces(s, h->gather_forward, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->params,
+                   bytes, m, "m Psi b_p, resharded after forward (ZeRO 7.2.2, FSDP 3.2)");
+        add_pieces(s, h->gather_backward, OP_ALL_GATHER, PHASE_BACKWARD, h->shard, h, h->params,
+                   bytes, m, "m Psi b_p (ZeRO 7.2.2, FSDP 3.2)");
+    } else {
+        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->params, bytes,
+                   pipeline ? 1 : m,
+                   pipeline ? "Psi b_p, kept for all microbatches of a pipeline (FSDP 3.2.1)"
+                            : "m Psi b_p, kept until backward (FSDP 3.2.1)");
+    }
+}
+
+/* How often a step reduces gradients: ZeRO-2 and 3 keep only a shard of them, so every microbatch;
+ * FSDP too (torchtitan train.py accumulates shards), but a pipeline synchronizes the last
+ * microbatch only (torch/distributed/pipelining/stage.py). */
+static double reductions(const struct traffic_step *s)
+{
+    bool every = s->r->strategy == STRATEGY_ZERO2 || recipe_gathers_weights(s->r);
+    bool pipeline = s->l->size[AXIS_PP] > 1 && recipe_gathers_weights(s->r);
+
+    return every && !pipeline ? s->microbatches : 1;
+}
+
+static void add_gradients(struct traffic_step *s, const struct half *h)
+{
+    double bytes = recipe_grad_bytes(s->r), rounds = reductions(s);
+    double shards = layout_span(s->l, h->shard).size;
+
+    if (s->r->strategy == STRATEGY_DDP) {
+        add_pieces(s, h->reduce, OP_ALL_REDUCE, PHASE_BACKWARD, h->data, h, h->trained, bytes, 1,
+                   "Psi b_g, 2 Psi b_g on the wire (ZeRO 7.1)");
+        return;
+    }
+    add_pieces(s, h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->shard, h, h->trained, bytes,
+               rounds, rounds > 1 ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
+    if (s->r->strategy == STRATEGY_HSDP)
+        add_pieces(s, h->replicas, OP_ALL_REDUCE, PHASE_BACKWARD, AXIS_BIT(AXIS_DP_REPLICATE), h,
+                   h->trained / shards, bytes, rounds,
+                   "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)");
+}
+
+static void add_half(struct traffic_step *s, const struct half *h)
+{
+    if (h->params > 0) {
+        add_weights(s, h);
+        add_gradients(s, h);
+    }
+}
+
+static void add_state(struct traffic_step *s)
+{
+    const struct stage_held held = s->t->held;
+    bool lora = s->r->lora != LORA_NONE;
+
+    add_half(s, &(struct half){"weights all_gather forward", "weights all_gather backward",
+                               "weights all_gather", "gradients reduce_scatter",
+                               "gradients all_reduce", "gradients all_reduce of shards",
+                               layout_shard_axes(s->l, s->r), layout_data_axes(s->l),
+                               held.dense + held.lora, lora ? held.lora : held.dense, held.layers});
+    add_half(s, &(struct half){
+                    "experts' weights all_gather forward", "experts' weights all_gather backward",
+                    "experts' weights all_gather", "experts' gradients reduce_scatter",
+                    "experts' gradients all_reduce", "experts' gradients all_reduce of shards",
+                    layout_expert_shard_axes(s->l, s->r), layout_expert_data_axes(s->l),
+                    held.expert + held.lora_expert, lora ? held.lora_expert : held.expert,
+                    held.expert_layers});
+}
+
 /* One activation and one gradient per chunk and microbatch; sequence parallelism sends a tp-th of
  * it.  Zero-bubble schedules send the same; DualPipe sends each microbatch one way and hides it. */
-static void add_pipeline(struct step *s)
+static void add_pipeline(struct traffic_step *s)
 {
     bool hidden = s->r->schedule == SCHEDULE_INTERLEAVED || s->r->schedule == SCHEDULE_DUALPIPE;
     double share = s->r->sequence_parallel ? s->l->size[AXIS_TP] : 1;
 
-    traffic_add(s, &(struct message){.label = "pp sendrecv",
-                                     .axes = AXIS_BIT(AXIS_PP),
-                                     .exposure = hidden ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
-                                     .op = OP_SENDRECV,
-                                     .bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
-                                     .count = 2.0 * s->r->stages * s->microbatches,
-                                     .phase = PHASE_BOUNDARY,
-                                     .rounds = s->microbatches,
-                                     .formula =
-                                         "s b h 2 / (tp cp), 2 v per microbatch (Narayanan et al. "
-                                         "2021, 2.2)"});
+    add(s, &(struct message){.label = "pp sendrecv",
+                             .axes = AXIS_BIT(AXIS_PP),
+                             .exposure = hidden ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
+                             .op = OP_SENDRECV,
+                             .bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
+                             .count = 2.0 * s->r->stages * s->microbatches,
+                             .phase = PHASE_BOUNDARY,
+                             .rounds = s->microbatches,
+                             .formula = "s b h 2 / (tp cp), 2 v per microbatch (Narayanan et al. "
+                                        "2021, 2.2)"});
 }
 
-static void take_layers(struct step *s)
+static void take_layers(struct traffic_step *s)
 {
     s->kinds = 0;
     for (int i = 0; i <= s->m->kinds; i++) {
@@ -101,7 +499,7 @@ static void take_layers(struct step *s)
 void traffic_of(struct traffic *t, const struct model *m, const struct layout *l,
                 const struct recipe *r)
 {
-    struct step s;
+    struct traffic_step s;
 
     s.t = t;
     s.m = m;
@@ -112,10 +510,12 @@ void traffic_of(struct traffic *t, const struct model *m, const struct layout *l
     s.again = r->recompute == RECOMPUTE_FULL;
     t->messages = 0;
     layout_slowest(&t->stage, l, m, r);
+    layout_held(&t->held, &t->stage, l, m, r);
+    t->updated = layout_updated(&t->held, l, r);
     take_layers(&s);
-    traffic_add_tensor(&s);
-    traffic_add_context(&s);
-    traffic_add_experts(&s);
+    add_tensor(&s);
+    add_context(&s);
+    add_experts(&s);
     add_pipeline(&s);
-    traffic_add_state(&s);
+    add_state(&s);
 }

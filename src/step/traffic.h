@@ -7,10 +7,10 @@
  *   weights, gradients   ZeRO (Rajbhandari et al. 2020, 7), FSDP (Zhao et al. 2023, 3.2)
  *   tp                   Korthikanti et al. 2022, 4.2.2; Megatron-LM core/tensor_parallel/layers.py
  *   cp                   Liu et al. 2023 (ring), Jacobs et al. 2023 (ulysses), Llama 3 2024, 3.3.2
- *   ep                   Megatron-LM core/transformer/moe/token_dispatcher.py; DeepSeek-V3
- * 2024, 3.2 pp                   Narayanan et al. 2021, 2.2 Left out: gradients of tied embeddings
- * between first and last stage, gradients of norms over tp, the norm of all gradients: once a step
- * and small. */
+ *   ep                   Megatron-LM core/transformer/moe/token_dispatcher.py; DeepSeek-V3 2024, 3.2
+ *   pp                   Narayanan et al. 2021, 2.2
+ * Left out: gradients of tied embeddings between first and last stage, gradients of norms over tp,
+ * the norm of all gradients: once a step and small. */
 #ifndef RG_TRAFFIC_H
 #define RG_TRAFFIC_H
 
@@ -46,17 +46,6 @@ enum phase {
 };
 extern const char *const phase_name[PHASE_COUNT];
 
-/* How a token's copies spread over an ep group: topk of `experts`, which lie evenly and in order on
- * `ranks`; of `groups` equal groups of experts only groups_max are chosen from (0: any). */
-struct routing {
-    int ranks, experts, topk, groups, groups_max;
-    int domains_max; /* a token goes to at most this many domains, as the recipe says; 0: any */
-};
-/* The group is cut into parts of `members` neighbours: in how many of them a token has an expert,
- * expected for even routing, the sender's own counted.  Without limited groups and with e experts a
- * part: (ranks / members) (1 - C(E-e, k) / C(E, k)). */
-double routing_parts(const struct routing *r, int members);
-
 struct message {
     const char *label; /* "fsdp all_gather forward" */
     unsigned axes;     /* the group, for words */
@@ -82,6 +71,8 @@ struct traffic {
     struct message message[TRAFFIC_MAX];
     int messages;
     struct pipe_stage stage; /* whose rank this is */
+    struct stage_held held;  /* what it holds, */
+    double updated;          /* and of that, parameters whose optimizer states it has */
 };
 
 /* After layout_check().  Messages of groups of one rank are left out.  Allocates nothing: a search
@@ -95,17 +86,5 @@ double message_wire_bytes(const struct message *m, int n);
 /* Of those, of an all_to_all, the bytes that leave a domain holding `members` of the group's ranks:
  * S (n - members)/n; by a kernel one copy for each other domain where the token has an expert. */
 double message_crossing_bytes(const struct message *m, int members);
-
-/* Parameters that one rank of a stage holds: dense ones shared out by tp, routed experts by ep etp.
- * DualPipe holds two stages (DeepSeek-V3 2024, table 2). */
-struct held {
-    double dense, expert;         /* without adapters */
-    double lora, lora_expert;     /* adapters, 0 without LoRA */
-    double layers, expert_layers; /* layers in the stage, and those with routed experts */
-};
-void traffic_held(struct held *h, const struct model *m, const struct layout *l,
-                  const struct recipe *r, const struct pipe_stage *s);
-/* Of those, trained ones whose optimizer states the rank holds. */
-double traffic_states(const struct held *h, const struct layout *l, const struct recipe *r);
 
 #endif

@@ -1,10 +1,365 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/work.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "step/traffic.h"
-#include "step/work_parts.h"
+#include "base/mem.h"
+
+/* The side that is not `whole`, the vector between layers, is cut. */
+static void product_cut(const struct weight *w, double whole, double n, double *in, double *out)
+{
+    bool by_rows = w->out == whole && w->in != whole;
+
+    *in = by_rows ? w->in / n : w->in;
+    *out = by_rows ? w->out : w->out / n;
+}
+
+/* gate and up, and q, k and v, are one product with one input. */
+static bool product_shares_input(const struct weight *w, const struct layer *k)
+{
+    return !strcmp(w->name, "k") || !strcmp(w->name, "v") ||
+           (!strcmp(w->name, "up") && k->mlp.kind == MLP_SWIGLU);
+}
+
+static int add_layer(struct product *out, int n, const struct model *model, const struct layer *k,
+                     double tokens, double tp)
+{
+    struct weight w[LAYER_WEIGHTS];
+    int weights = layer_weights(model, k, w), last = -1;
+
+    for (int i = 0; i < weights; i++) {
+        double in, wide;
+        if (w[i].part == WEIGHT_EXPERTS || w[i].part == WEIGHT_ROUTER)
+            continue;
+        product_cut(&w[i], model->hidden, tp, &in, &wide);
+        if (last >= 0 && product_shares_input(&w[i], k) && out[last].k == in) {
+            out[last].n += wide;
+            continue;
+        }
+        if (n == PRODUCTS_MAX)
+            return n;
+        last = n;
+        out[n++] = (struct product){WORK_LINEAR, tokens, wide, in, k->count * w[i].active};
+    }
+    return n;
+}
+
+int products_of(struct product out[PRODUCTS_MAX], const struct model *model, double tokens,
+                double tp)
+{
+    int n = 0;
+
+    for (int i = 0; i < model->kinds; i++)
+        n = add_layer(out, n, model, &model->layer[i], tokens, tp);
+    if (n < PRODUCTS_MAX)
+        out[n++] = (struct product){WORK_HEAD, tokens, model->vocab / tp, model->hidden, 1};
+    return n;
+}
+
+void product_pass(const struct product *p, int pass, double *m, double *n, double *k)
+{
+    *m = pass == PASS_WEIGHTS ? p->n : p->m;
+    *n = pass == PASS_FORWARD ? p->n : p->k;
+    *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
+}
+
+static void add_shape(struct gemm_shape **list, int *count, enum gemm_dtype dtype,
+                      const struct product *p, int pass)
+{
+    double m, n, k;
+
+    product_pass(p, pass, &m, &n, &k);
+    struct gemm_shape s = {dtype, (int)m, (int)n, (int)k};
+    if (s.m != m || s.n != n || s.k != k || s.m < 1 || s.n < 1 || s.k < 1)
+        return; /* tp does not divide it: no such product exists */
+    for (int i = 0; i < *count; i++)
+        if (!memcmp(&(*list)[i], &s, sizeof(s)))
+            return;
+    MEM_PUSH(*list, *count) = s;
+}
+
+static void add_model(struct gemm_shape **list, int *count, const struct model *model)
+{
+    static const double tokens[] = {8192, 2048};
+    struct product *p = mem_calloc(PRODUCTS_MAX, sizeof(*p));
+
+    for (int tp = 1; tp <= 8; tp *= 2)
+        for (int t = 0; t < 2; t++) {
+            int n = products_of(p, model, tokens[t], tp);
+            for (int i = 0; i < n; i++)
+                for (int pass = 0; pass < (t ? 1 : PASS_COUNT); pass++)
+                    for (int d = 0; d < (p[i].part == WORK_HEAD ? 1 : GEMM_DTYPES); d++)
+                        add_shape(list, count, (enum gemm_dtype)d, &p[i], pass);
+        }
+    free(p);
+}
+
+int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err)
+{
+    char *copy = mem_strdup(models), *save = NULL;
+    int rc = 0;
+
+    *out = NULL;
+    *count = 0;
+    for (char *t = strtok_r(copy, ",", &save); t && rc == 0; t = strtok_r(NULL, ",", &save)) {
+        struct model model = {0};
+        rc = model_load(&model, t, err);
+        if (rc == 0)
+            add_model(out, count, &model);
+        model_free(&model);
+    }
+    free(copy);
+    if (rc == 0 && !*count)
+        rc = err_usage(err, "no model in \"%s\"", models);
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+enum { BF16 = 2, FP32 = 4 };
+
+/* Bytes of an element as products read it, with the scales of its block (OCP MX: 1 of 32, nvfp4: 1
+ * of 16). */
+static const double operand_bytes[DTYPE_COUNT] = {
+    [DTYPE_FP32] = 4, [DTYPE_BF16] = 2, [DTYPE_FP8] = 1, [DTYPE_MXFP8] = 1.03, [DTYPE_NVFP4] = 0.56,
+};
+
+void work_step(struct work_step *st, const struct model *m, const struct layout *l,
+               const struct recipe *r)
+{
+    double tokens = (double)r->seq * r->micro_batch / l->size[AXIS_CP], tp = l->size[AXIS_TP];
+    bool full = r->recompute == RECOMPUTE_FULL, some = r->recompute == RECOMPUTE_SELECTIVE;
+    bool every_second = some && r->stack != STACK_MEGATRON;
+
+    *st = (struct work_step){.m = m,
+                             .l = l,
+                             .r = r,
+                             .tokens = tokens,
+                             .tp = tp,
+                             .local = r->sequence_parallel ? tokens / tp : tokens,
+                             .element = operand_bytes[r->dtype],
+                             .again = full           ? 1
+                                      : every_second ? 0.5
+                                                     : 0,
+                             .again_core = full || (some && !every_second),
+                             .again_memory = full || every_second,
+                             .trained = r->lora == LORA_NONE,
+                             .casts = r->dtype >= DTYPE_FP8};
+}
+
+static void add_work(struct stage_work *s, const struct stage_work *one, double times)
+{
+    for (int i = 0; i < WORK_PARTS; i++) {
+        s->forward[i] += times * one->forward[i];
+        s->backward[i] += times * one->backward[i];
+    }
+}
+
+static void products(struct stage_work *s, const struct work_step *st, enum work_part part,
+                     double flops)
+{
+    s->forward[part] += flops;
+    s->backward[part] += flops * (1 + st->trained + st->again);
+}
+
+/* Tokens of a product [rows x in] [in x out], each matrix read or written once: forward A and C,
+ * the input's gradient the same, the weights' gradient both again.  Products of experts wait for
+ * them: a token passes topk narrow products, with padding and scores between. */
+static void operands(struct stage_work *s, const struct work_step *st, double rows, double in,
+                     double out)
+{
+    double e = st->element, forward = rows * (e * in + BF16 * out);
+
+    s->forward[WORK_OPERANDS] += forward;
+    s->backward[WORK_OPERANDS] +=
+        st->again * forward + rows * (e * out + BF16 * in) + st->trained * e * rows * (in + out);
+}
+
+/* Each expert's product is a kernel of its own, with two that cast or copy for it (Transformer
+ * Engine GroupedLinear); backward one for inputs and one for weights. */
+static void expert_launches(struct stage_work *s, const struct work_step *st, double experts)
+{
+    s->forward[WORK_LAUNCH] += 3 * experts;
+    s->backward[WORK_LAUNCH] += 3 * experts * (1 + st->trained + st->again);
+}
+
+/* Elements that are read or written in bf16; backward twice as many. */
+static void between(struct stage_work *s, const struct work_step *st, double elements)
+{
+    s->forward[WORK_MEMORY] += BF16 * elements;
+    s->backward[WORK_MEMORY] += (2 + st->again_memory) * BF16 * elements;
+}
+
+/* How an input gets its fp8 or fp4 form: passes that read it in bf16, and bytes written; by rows
+ * for this product and by columns for the weights' gradient (Transformer Engine: fp8 with current
+ * scaling looks for the maximum first, nvfp4 does so after a Hadamard transform). */
+static const struct {
+    double reads, writes;
+} cast[DTYPE_COUNT] = {[DTYPE_FP8] = {2, 2}, [DTYPE_MXFP8] = {1, 2.06}, [DTYPE_NVFP4] = {3, 1.12}};
+
+/* Forward the input, backward the output's gradient. */
+static void casts(struct stage_work *s, const struct work_step *st, double rows, double in,
+                  double out)
+{
+    double one =
+        BF16 * cast[st->r->dtype].reads + cast[st->r->dtype].writes * (1 + st->trained) / 2;
+
+    s->forward[WORK_MEMORY] += one * rows * in;
+    s->backward[WORK_MEMORY] += one * rows * (out + st->again * in);
+}
+
+/* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
+static void add_adapter(struct stage_work *s, const struct work_step *st, const struct weight *w,
+                        const struct layer *k, double rows, double in, double out)
+{
+    bool adapted = w->part == WEIGHT_MIXER || (st->r->lora == LORA_ALL && w->part != WEIGHT_ROUTER);
+    double flops = 2 * rows * st->r->lora_rank * (in + out);
+
+    if (!adapted || st->r->lora == LORA_NONE)
+        return;
+    s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
+    s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
+    between(s, st, rows * (in + 3 * out));
+    if (!product_shares_input(w, k)) {
+        s->forward[WORK_LAUNCH] += 4;
+        s->backward[WORK_LAUNCH] += 4 * (2 + st->again_memory);
+    }
+}
+
+static void add_weight(struct stage_work *s, const struct work_step *st, const struct weight *w,
+                       const struct layer *k)
+{
+    double in = w->in, out = w->out, rows = st->tokens, etp = st->l->size[AXIS_ETP];
+    bool expert = w->part == WEIGHT_EXPERTS;
+
+    products(s, st, expert ? WORK_EXPERT : WORK_LINEAR,
+             2 * st->tokens * w->in * w->out * w->active / st->tp);
+    if (expert) { /* tokens come from all ranks of ep */
+        product_cut(w, k->mlp.latent ? k->mlp.latent : st->m->hidden, etp, &in, &out);
+        rows = st->tokens / st->tp * w->active * etp;
+        operands(s, st, rows, in, out);
+        if (!product_shares_input(w, k))
+            expert_launches(s, st, w->copies / st->l->size[AXIS_EP]);
+    } else if (w->part == WEIGHT_ROUTER) { /* every tensor rank holds it, for its own tokens */
+        rows = st->local;
+    } else {
+        product_cut(w, st->m->hidden, st->tp, &in, &out);
+    }
+    if (st->casts > 0 && !product_shares_input(w, k))
+        casts(s, st, rows, in, out);
+    add_adapter(s, st, w, k, rows, in, out);
+}
+
+/* Elements per token inside a mixer, on one of tp ranks: rotary embedding of queries and keys;
+ * latent attention joins and cuts them too; gate, convolution and norm of Mamba-2. */
+static double mixer_elements(const struct attention *a)
+{
+    double width = (double)a->heads * a->head_dim;
+
+    switch (a->kind) {
+    case MIXER_GQA:
+        return 2 * (width + (double)a->kv_heads * a->head_dim);
+    case MIXER_MLA:
+    case MIXER_CSA:
+        return 4 * width;
+    case MIXER_MAMBA2:
+        return 16 * width;
+    default:
+        return 0;
+    }
+}
+
+/* Of an MLP: the gate reads two and writes one.  Experts with biases have no fused kernel: biases
+ * are added, both halves clamped, and the gate made in steps (Megatron-LM issue 1739): 10 passes
+ * over an expert's width and 2 over the output. */
+static double gate_elements(const struct model *m, const struct mlp *p)
+{
+    double one = p->kind == MLP_SWIGLU ? 3 : p->kind == MLP_PLAIN ? 2 : 0;
+
+    if (!p->experts)
+        return one * p->ffn;
+    double expert = p->bias ? 14.0 * p->ffn + 2.0 * m->hidden : one * p->ffn;
+    return p->topk * expert + one * p->shared_ffn;
+}
+
+/* Tokens are sorted by expert and back: read and written each; scores in fp32. */
+static double sort_elements(const struct model *m, const struct mlp *p)
+{
+    return p->experts ? 4.0 * p->topk * (p->latent ? p->latent : m->hidden) + 4.0 * p->experts : 0;
+}
+
+/* A norm reads and writes, a residual reads two and writes one, at each half. */
+static double outer_elements(const struct model *m, const struct layer *k)
+{
+    int halves = (k->attention.kind != MIXER_NONE) + (k->mlp.kind != MLP_NONE);
+
+    return 5.0 * halves * m->hidden;
+}
+
+/* Kernels of a layer's forward pass in Megatron-LM: a norm, products, rotation, core, residual;
+ * routing, sorting, counting and dispatch beside the experts' own. */
+static void add_launches(struct stage_work *s, const struct work_step *st, const struct layer *k)
+{
+    double n = (k->attention.kind == MIXER_NONE ? 0 : 7) + (k->mlp.kind == MLP_NONE ? 0
+                                                            : k->mlp.experts        ? 40
+                                                                                    : 5);
+
+    s->forward[WORK_LAUNCH] += n;
+    s->backward[WORK_LAUNCH] += n * (2 + st->again_memory);
+}
+
+static void add_core(struct stage_work *s, const struct work_step *st, const struct layer *k)
+{
+    enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
+    struct flops f;
+
+    layer_flops(st->m, k, st->r->seq, st->r->causal, &f);
+    s->forward[part] = f.core / 3 * st->tokens / st->tp;
+    s->backward[part] = s->forward[part] * (2 + st->again_core);
+}
+
+static void layer_work(struct stage_work *s, const struct work_step *st, const struct layer *k)
+{
+    struct weight w[LAYER_WEIGHTS];
+    int n = layer_weights(st->m, k, w);
+
+    memset(s, 0, sizeof(*s));
+    for (int i = 0; i < n; i++)
+        add_weight(s, st, &w[i], k);
+    add_core(s, st, k);
+    between(s, st,
+            st->tokens / st->tp * (mixer_elements(&k->attention) + gate_elements(st->m, &k->mlp)));
+    between(s, st, st->local * (outer_elements(st->m, k) + sort_elements(st->m, &k->mlp)));
+    add_launches(s, st, k);
+}
+
+/* Logits and loss over the vocabulary, cut by tp: bf16 written, and fp32 written, read for the
+ * maximum and for the sum; backward fp32 read and bf16 written.  Neither recomputed nor cast. */
+static void head_work(struct stage_work *s, const struct work_step *st)
+{
+    double logits = st->tokens * st->m->vocab / st->tp;
+    double flops = 2 * logits * st->m->hidden;
+
+    memset(s, 0, sizeof(*s));
+    s->forward[WORK_HEAD] = flops;
+    s->backward[WORK_HEAD] = flops * (1 + st->trained);
+    s->forward[WORK_MEMORY] = logits * (BF16 + 3 * FP32);
+    s->backward[WORK_MEMORY] = logits * (FP32 + BF16);
+}
+
+/* A layer, the product that joins two streams, and the head again (DeepSeek-V3, 2024, 2.2). */
+static void mtp_work(struct stage_work *s, const struct work_step *st,
+                     const struct stage_work *head)
+{
+    double h = st->m->hidden;
+
+    layer_work(s, st, &st->m->mtp);
+    products(s, st, WORK_LINEAR, 2 * st->tokens * 2 * h * h / st->tp);
+    add_work(s, head, 1);
+}
 
 const char *const work_name[WORK_PARTS] = {
     [WORK_LINEAR] = "matrix products",  [WORK_EXPERT] = "routed experts",
@@ -23,24 +378,24 @@ static void add_stage(struct stage_work *s, const struct kinds *k, const struct 
 {
     memset(s, 0, sizeof(*s));
     for (int i = 0; i < m->kinds; i++)
-        work_add(s, &k->layer[i], stage_layers(stage, m, &m->layer[i]));
+        add_work(s, &k->layer[i], stage_layers(stage, m, &m->layer[i]));
     if (stage->last)
-        work_add(s, &k->head, 1);
+        add_work(s, &k->head, 1);
     if (stage->last && r->mtp)
-        work_add(s, &k->mtp, m->mtp.count);
+        add_work(s, &k->mtp, m->mtp.count);
 }
 
 static void mean_stage(struct stage_work *s, const struct kinds *k, const struct model *m,
                        const struct recipe *r, double stages)
 {
     for (int i = 0; i < m->kinds; i++)
-        work_add(s, &k->layer[i], m->layer[i].count / stages);
-    work_add(s, &k->head, 1 / stages);
+        add_work(s, &k->layer[i], m->layer[i].count / stages);
+    add_work(s, &k->head, 1 / stages);
     if (r->mtp)
-        work_add(s, &k->mtp, m->mtp.count / stages);
+        add_work(s, &k->mtp, m->mtp.count / stages);
 }
 
-static double products_of(const struct stage_work *s)
+static double products_sum(const struct stage_work *s)
 {
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
 }
@@ -65,19 +420,9 @@ static void add_stages(struct work *w, const struct kinds *k, const struct model
         struct stage_work one;
         layout_stage(&stage, l, m, r, at[i]);
         add_stage(&one, k, m, r, &stage);
-        if (products_of(&one) > products_of(&w->other))
+        if (products_sum(&one) > products_sum(&w->other))
             w->other = one;
     }
-}
-
-static double updated(const struct model *m, const struct layout *l, const struct recipe *r)
-{
-    struct pipe_stage slowest;
-    struct held held;
-
-    layout_slowest(&slowest, l, m, r);
-    traffic_held(&held, m, l, r, &slowest);
-    return traffic_states(&held, l, r);
 }
 
 void work_of(struct work *w, const struct model *m, const struct layout *l, const struct recipe *r)
@@ -88,11 +433,10 @@ void work_of(struct work *w, const struct model *m, const struct layout *l, cons
     memset(w, 0, sizeof(*w));
     work_step(&st, m, l, r);
     for (int i = 0; i < m->kinds; i++)
-        work_layer(&k.layer[i], &st, &m->layer[i]);
-    work_head(&k.head, &st);
+        layer_work(&k.layer[i], &st, &m->layer[i]);
+    head_work(&k.head, &st);
     if (r->mtp && m->mtp.count)
-        work_mtp(&k.mtp, &st, &k.head);
+        mtp_work(&k.mtp, &st, &k.head);
     add_stages(w, &k, m, l, r);
     w->weights = st.trained;
-    w->updated = updated(m, l, r);
 }

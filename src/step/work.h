@@ -10,6 +10,7 @@
 #ifndef RG_WORK_H
 #define RG_WORK_H
 
+#include "probe/gpu/gemm.h"
 #include "step/layout.h"
 
 enum work_part {
@@ -35,10 +36,53 @@ struct work {
     struct stage_work other; /* the fullest stage that does not hold the head */
     struct stage_work last;  /* the stage that does; with one stage all three agree */
     double weights; /* of the forward products, what weights' gradients take: 1, frozen 0 */
-    double updated; /* parameters whose optimizer states this rank holds */
 };
+
+/* What every layer needs to know about the step. */
+struct work_step {
+    const struct model *m;
+    const struct layout *l;
+    const struct recipe *r;
+    double tokens;         /* of a microbatch and context rank */
+    double tp, local;      /* ranks that share its products; tokens whose norms a rank computes */
+    double element;        /* bytes of a product's operand */
+    double again;          /* how often backward repeats forward's products, */
+    bool again_core;       /* the attention core, */
+    bool again_memory;     /* and what lies between */
+    double trained, casts; /* 1, or 0: weights' gradients; casts to fp8 or fp4 */
+};
+void work_step(struct work_step *st, const struct model *m, const struct layout *l,
+               const struct recipe *r);
 
 /* After layout_check().  Allocates nothing. */
 void work_of(struct work *w, const struct model *m, const struct layout *l, const struct recipe *r);
+
+/* --- the matrix products of a model, one by one --- *
+ *
+ * What is measured with cuBLASLt, and what a step's linear layers are made of: C[m x n] =
+ * A[m x k] B[k x n], m tokens.  Matrices that read the same input are one product: q, k and v, gate
+ * and up (Megatron-LM's fused qkv and fc1).  tp cuts the side that is not the vector between
+ * layers.  Routed experts and routers are left out: grouped products of few tokens are another
+ * thing, which these rates do not describe. */
+struct product {
+    enum work_part part; /* WORK_LINEAR or WORK_HEAD */
+    double m, n, k;      /* forward */
+    double times;        /* how many of it a forward pass through the model has */
+};
+enum { PRODUCTS_MAX = 512 };
+
+/* Returns how many.  m: tokens of a microbatch and context rank; at most PRODUCTS_MAX. */
+int products_of(struct product out[PRODUCTS_MAX], const struct model *model, double tokens,
+                double tp);
+
+/* The three products that training makes of one: forward (m, n, k), the input's gradient (m, k, n)
+ * and the weights' gradient (n, k, m). */
+enum { PASS_FORWARD, PASS_INPUT, PASS_WEIGHTS, PASS_COUNT };
+void product_pass(const struct product *p, int pass, double *m, double *n, double *k);
+
+/* What to measure for these models ("llama3.1-8b,llama3.1-70b"): tp 1, 2, 4 and 8, microbatches of
+ * 8192 tokens in all passes and of 2048 forward, in every dtype (the head bf16 only); each shape
+ * once.  The caller frees *out. */
+int products_shapes(struct gemm_shape **out, int *count, const char *models, struct err *err);
 
 #endif

@@ -19,7 +19,6 @@
 #include "cost/matrix_json.h"
 #include "small.h"
 #include "step/predict.h"
-#include "step/products.h"
 #include "step/search/search_eval.h"
 #include "step/work.h"
 

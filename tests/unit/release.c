@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/release.h"
+#include "step/rate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void a_release_is_found_by_its_name_or_its_version(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
-        double got = release_stretch(&fitted, &constants, asked[i].name, asked[i].model);
+        double got = rate_release(&fitted, &constants, asked[i].name, asked[i].model);
         if (got != asked[i].factor)
             fail_msg("case %zu, \"%s\": %g, not %g", i, asked[i].name ? asked[i].name : "(none)",
                      got, asked[i].factor);
@@ -54,7 +54,7 @@ static void a_measured_rate_has_its_software_in_it(void **state)
     const struct rate measured = {.basis = BASIS_MEASURED};
 
     (void)state;
-    assert_float_equal(release_stretch(&measured, &constants, "stack 26.04", &dense), 1, 0);
+    assert_float_equal(rate_release(&measured, &constants, "stack 26.04", &dense), 1, 0);
 }
 
 int main(void)

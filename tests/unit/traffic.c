@@ -135,9 +135,9 @@ static void assert_all_held(const struct model *m, const char *text, struct reci
     model_params(m, &p);
     for (int i = 0; i < l.size[AXIS_PP]; i++) {
         struct pipe_stage s;
-        struct held h;
+        struct stage_held h;
         layout_stage(&s, &l, m, r, i);
-        traffic_held(&h, m, &l, r, &s);
+        layout_held(&h, &s, &l, m, r);
         dense += h.dense * l.size[AXIS_TP];
         expert += h.expert * l.size[AXIS_EP] * l.size[AXIS_ETP];
         layers += h.layers;
@@ -175,7 +175,7 @@ static void deepseek_on_four_stages_holds_five_billion_expert_parameters(void **
     struct traffic t;
     struct layout l;
     struct recipe r;
-    struct held h;
+    struct stage_held h;
     struct params p;
     double n;
 
@@ -185,14 +185,14 @@ static void deepseek_on_four_stages_holds_five_billion_expert_parameters(void **
     r.seq = 4096;
     r.stages = 4;
     make_of(&t, &l, &r, &deepseek, "pp=4,dp=512,ep=32", 32);
-    traffic_held(&h, &deepseek, &l, &r, &t.stage);
+    layout_held(&h, &t.stage, &l, &deepseek, &r);
     assert_float_equal(h.expert, 16 * 256 * 3.0 * 7168 * 2048 / 32, 1);
     assert_float_equal(h.expert_layers, 16, 0);
     model_params(&deepseek, &p);
     assert_float_equal(p.expert / 32 / 4 / 1e9, 5.1, 0.02);
     assert_float_equal(sum_label(&t, "experts' gradients reduce_scatter", &n) / (h.expert * 2), 1,
                        1e-9);
-    assert_float_equal(traffic_states(&h, &l, &r), h.dense / 512 + h.expert / 16, 1);
+    assert_float_equal(layout_updated(&h, &l, &r), h.dense / 512 + h.expert / 16, 1);
     assert_label(&t, "pp sendrecv", 4096.0 * 7168 * 2 * 2 * 4 * 32, 2 * 4 * 32);
 }
 
@@ -261,8 +261,8 @@ static void kept_weights_are_gathered_once(void **state)
     assert_float_equal(sum(&t, OP_ALL_GATHER, 0) / (psi() * 2 * 4), 1, 1e-9);
     /* a pipeline keeps them for the whole step and reduces after its last microbatch */
     make(&t, &l, &r, "pp=2,dp=8", STRATEGY_FSDP, 4);
-    struct held h;
-    traffic_held(&h, &model, &l, &r, &t.stage);
+    struct stage_held h;
+    layout_held(&h, &t.stage, &l, &model, &r);
     assert_float_equal(sum_label(&t, "weights all_gather", &n) / (h.dense * 2), 1, 1e-9);
     assert_float_equal(n, 16, 0);
     assert_float_equal(sum_label(&t, "gradients reduce_scatter", &n) / (h.dense * 4), 1, 1e-9);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "step/traffic.h"
 #include "step/work.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ struct asked {
     struct layout layout;
     struct recipe recipe;
     struct work work;
+    struct traffic traffic;
 };
 
 static void ask(struct asked *a, const char *model, const char *layout)
@@ -24,11 +26,13 @@ static void ask(struct asked *a, const char *model, const char *layout)
     assert_int_equal(layout_parse(&a->layout, layout, STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL), 0);
     assert_int_equal(layout_check(&a->layout, &a->model, &a->recipe, NULL), 0);
     work_of(&a->work, &a->model, &a->layout, &a->recipe);
+    traffic_of(&a->traffic, &a->model, &a->layout, &a->recipe);
 }
 
 static void again(struct asked *a)
 {
     work_of(&a->work, &a->model, &a->layout, &a->recipe);
+    traffic_of(&a->traffic, &a->model, &a->layout, &a->recipe);
 }
 
 static double sum(const struct stage_work *s, enum work_part part)
@@ -49,7 +53,7 @@ static void one_rank_does_all_products_of_the_model(void **state)
     assert_float_equal(sum(&a.work.last, WORK_HEAD) / 8192 / f.head, 1, 1e-12);
     assert_float_equal(sum(&a.work.last, WORK_CORE) / 8192 / f.core, 1, 1e-12);
     assert_float_equal(a.work.last.backward[WORK_LINEAR], 2 * a.work.last.forward[WORK_LINEAR], 1);
-    assert_float_equal(a.work.updated, 8.03e9, 0.01e9);
+    assert_float_equal(a.traffic.updated, 8.03e9, 0.01e9);
     assert_float_equal(a.work.last.forward[WORK_EXPERT], 0, 0);
     assert_float_equal(a.work.last.forward[WORK_SCAN], 0, 0);
     model_free(&a.model);
@@ -138,7 +142,7 @@ static void frozen_weights_save_a_third(void **state)
     assert_float_equal(sum(&a.work.last, WORK_HEAD) / sum(&full, WORK_HEAD), 2.0 / 3, 1e-12);
     assert_float_equal(sum(&a.work.last, WORK_CORE), sum(&full, WORK_CORE), 0);
     assert_float_equal(a.work.weights, 0, 0);
-    assert_true(a.work.updated < 0.001 * 70e9);
+    assert_true(a.traffic.updated < 0.001 * 70e9);
     model_free(&a.model);
 }
 

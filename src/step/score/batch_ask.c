@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "step/pricer.h"
-#include "step/release.h"
 #include "step/score/batch_words.h"
 #include "step/timing.h"
 
@@ -254,7 +253,7 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     if (rate_of(&rate, &q, err) < 0)
         return NAN;
     coefficients_of(&k, &rate, c,
-                    (stretch > 0 ? stretch : 1) * release_stretch(&rate, c, r->release, a->model));
+                    (stretch > 0 ? stretch : 1) * rate_release(&rate, c, r->release, a->model));
     timing_of(&t, &a->traffic, a->one, &a->work, &k, &a->layout, &r->recipe);
     return t.sec;
 }

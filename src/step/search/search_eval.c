@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/release.h"
 
 int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
                       const struct layout *l, const struct recipe *r, struct err *err)
@@ -19,7 +18,7 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
     *peak = rate.peak;
     coefficients_of(c, &rate, q->constants,
                     (q->stretch > 0 ? q->stretch : 1) *
-                        release_stretch(&rate, q->constants, q->release, q->model));
+                        rate_release(&rate, q->constants, q->release, q->model));
     return 0;
 }
 
