@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/traffic.h"
 #include "step/work.h"
+#include "step/traffic.h"
 
 #include <math.h>
 #include <setjmp.h>

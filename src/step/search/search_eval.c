@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-
 int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
                       const struct layout *l, const struct recipe *r, struct err *err)
 {
