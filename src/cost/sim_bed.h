@@ -7,7 +7,6 @@
 
 #include "cost/matrix.h"
 #include "probe/sim/sim.h"
-#include "probe/sim/sim_opts.h"
 
 /* A fabric with its truth and what a campaign may know of it. */
 struct sim_bed {

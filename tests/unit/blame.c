@@ -147,13 +147,13 @@ static void bed_free(struct bed *b)
 
 /* --- what was named against what was injected --- */
 
-static bool same_two(const struct exception *e, const struct fault *f)
+static bool same_two(const struct exception *e, const struct sim_fault *f)
 {
     return (e->a == f->a && e->b == f->b) || (e->a == f->b && e->b == f->a);
 }
 
 /* Is this exception the fault, in the place and in the tiers where it acts? */
-static bool names(const struct bed *b, const struct exception *e, const struct fault *f)
+static bool names(const struct bed *b, const struct exception *e, const struct sim_fault *f)
 {
     const struct topo *t = &b->topo;
     bool nic = e->tier < 0 || b->m.tier[e->tier].nic;
@@ -182,7 +182,7 @@ static bool names(const struct bed *b, const struct exception *e, const struct f
 }
 
 /* A pair between two slow racks that was measured alone of all: slow it is. */
-static bool excuses(const struct bed *b, const struct exception *e, const struct fault *f)
+static bool excuses(const struct bed *b, const struct exception *e, const struct sim_fault *f)
 {
     return e->part == PART_PAIR && f->kind == FAULT_SLOW_RACKS &&
            sim_concerns(&b->sim, f, e->a, e->b, true);

@@ -1,12 +1,14 @@
 /* sim.h - a fabric that is a formula: the truth that everything else is tested against.
  *
- * Times come from a preset's tiers (t = alpha + bytes / rate; collectives: see sim_collective.c),
- * slowed by injected faults and by what else crosses the uplinks of a leaf (sim_uplinks.c), times a
- * lognormal noise exp(sigma * N(0,1)) whose median is 1.  Every
- * draw is a pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly
- * reproducible. */
+ * Times come from a preset's tiers (t = alpha + bytes / rate) and its collectives, slowed by
+ * injected faults and by what else crosses the uplinks of a leaf, times a lognormal noise
+ * exp(sigma * N(0,1)) whose median is 1.  Every draw is a pure function of (seed, round, group,
+ * epoch, op, bytes), so a campaign is exactly reproducible. */
 #ifndef RG_SIM_H
 #define RG_SIM_H
+
+#include <argp.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/op.h"
@@ -26,7 +28,7 @@ enum fault_kind {
     FAULT_COUNT
 };
 
-struct fault {
+struct sim_fault {
     enum fault_kind kind;
     int a, b;      /* endpoint, host or rack; b = -1 when there is one */
     double factor; /* rate left, 0 < F < 1 */
@@ -42,7 +44,7 @@ struct sim {
     const void *of;
     double noise; /* sigma, share */
     unsigned long long seed;
-    struct fault *fault;
+    struct sim_fault *fault;
     int faults;
     struct sim_uplinks *uplinks; /* of the round that was asked for last */
 };
@@ -58,15 +60,27 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
 /* What the uplinks of leaves leave of the rate between domains of this group of the round, 0..1, 1
  * where it runs alone.  Rounds are told apart by address and id. */
 double sim_share(struct sim *s, const struct round *r, int group, enum op op);
-void sim_uplinks_free(struct sim_uplinks *u);
-/* The NVLink domain, where there is none the host. */
-int sim_domain(const struct topo *t, int id);
-/* Rate left (0..1) of src -> dst on this tier. */
-double sim_factor(const struct sim *s, int src, int dst, int tier);
 
 /* Does this fault slow src -> dst?  nic: the pair's traffic crosses NICs. */
-bool sim_concerns(const struct sim *s, const struct fault *f, int src, int dst, bool nic);
+bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic);
 
 /* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
+
+/* --- its options --- */
+
+struct sim_opts {
+    const char *fabric; /* preset or file; NULL: none asked */
+    int racks;          /* 0: the preset's default */
+    double noise;       /* sigma, share */
+    unsigned long long seed;
+    bool blind;         /* the measured topology knows hosts only */
+    const char **fault; /* --fault arguments, as typed */
+    int faults;
+};
+
+/* --fabric --racks --noise --sim-seed --fault --blind, as a child of a command's argp; its input is
+ * a struct sim_opts that started as all zeros. */
+extern const struct argp sim_argp;
+void sim_opts_free(struct sim_opts *o);
 
 #endif

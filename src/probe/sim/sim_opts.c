@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/sim/sim_opts.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +6,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
+#include "probe/sim/sim.h"
 
 enum { RACKS = 0x300, NOISE, SIM_SEED, FAULT, BLIND, FABRIC };
 
