@@ -1,32 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/mpi/world_mpi.h"
 
+#include <math.h>
 #include <mpi.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/mpi/mpi_clock.h"
 #include "probe/watch/watch.h"
+
+/* --- one clock for the members of a communicator: by how much is mine off? ---
+ *
+ * Seconds of CLOCK_MONOTONIC (log_now) plus the offset are the clock of index 0.  Ranks under one
+ * kernel share CLOCK_MONOTONIC and get exactly 0; others ask by pings and keep the one of the least
+ * round trip (Cristian, Distributed Computing 3, 1989), whose error is at most half of that round
+ * trip, down a binomial tree: n members take log2 n steps.  Clocks drift apart by some 10 us a
+ * second: ask again before each use that needs better. */
+
+enum { PINGS = 12, CLOCK_TAG = 7001, ALARM_TAG = 7003 /* and what was raised: two tags */ };
+
+uint64_t world_mpi_clock_id(void)
+{
+    char text[128] = "";
+    uint64_t hash = 1469598103934665603u; /* FNV-1a, 64 bits */
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    if (f) {
+        if (!fgets(text, 64, f))
+            text[0] = '\0';
+        fclose(f);
+    }
+    size_t used = strlen(text);
+    if (!used) /* not visible: alone with its clock */
+        snprintf(text, sizeof(text), "%ld %.9f", (long)getpid(), log_now());
+    else
+        (void)!readlink("/proc/self/ns/time", text + used, sizeof(text) - used - 1);
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return hash;
+}
+
+/* Both sides of one edge of the tree learn whether they share a clock; how many pings does it take?
+ */
+static int clock_greet(MPI_Comm comm, uint64_t id, int peer, int *pings)
+{
+    uint64_t theirs = 0;
+    int code = MPI_Sendrecv(&id, 1, MPI_UINT64_T, peer, CLOCK_TAG, &theirs, 1, MPI_UINT64_T, peer,
+                            CLOCK_TAG, comm, MPI_STATUS_IGNORE);
+
+    *pings = theirs == id ? 1 : PINGS;
+    return code;
+}
+
+static int clock_ask(MPI_Comm comm, uint64_t id, int parent, double *offset)
+{
+    double best = INFINITY, reply[2], sent, back;
+    int pings, code = clock_greet(comm, id, parent, &pings);
+
+    for (int i = 0; i < pings && code == MPI_SUCCESS; i++) {
+        sent = log_now();
+        code = MPI_Send(&sent, 1, MPI_DOUBLE, parent, CLOCK_TAG, comm);
+        if (code == MPI_SUCCESS)
+            code = MPI_Recv(reply, 2, MPI_DOUBLE, parent, CLOCK_TAG, comm, MPI_STATUS_IGNORE);
+        back = log_now();
+        if (code == MPI_SUCCESS && back - sent < best) {
+            best = back - sent;
+            *offset = reply[1] + (pings == 1 ? 0 : reply[0] - (sent + back) / 2);
+        }
+    }
+    return code;
+}
+
+static int clock_answer(MPI_Comm comm, uint64_t id, int child, double offset)
+{
+    double reply[2] = {0, offset}, sent;
+    int pings, code = clock_greet(comm, id, child, &pings);
+
+    for (int i = 0; i < pings && code == MPI_SUCCESS; i++) {
+        code = MPI_Recv(&sent, 1, MPI_DOUBLE, child, CLOCK_TAG, comm, MPI_STATUS_IGNORE);
+        reply[0] = log_now();
+        if (code == MPI_SUCCESS)
+            code = MPI_Send(reply, 2, MPI_DOUBLE, child, CLOCK_TAG, comm);
+    }
+    return code;
+}
+
+/* Collective; an MPI error code. */
+static int clock_offset(MPI_Comm comm, uint64_t id, double *offset)
+{
+    int self, size = 1, top = 1, code = MPI_Comm_rank(comm, &self);
+
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_size(comm, &size);
+    *offset = 0;
+    while (code == MPI_SUCCESS && top < size)
+        top *= 2;
+    for (int step = top / 2; step > 0 && code == MPI_SUCCESS; step /= 2) {
+        if (self % (2 * step) == 0 && self + step < size)
+            code = clock_answer(comm, id, self + step, *offset);
+        else if (self % (2 * step) == step)
+            code = clock_ask(comm, id, self - step, offset);
+    }
+    return code;
+}
+
+/* --- the world --- */
 
 /* Communicators are kept for the next epoch up to this size of the world; larger worlds meet more
  * partners than an MPI library has communicators (16 bits of context id in Open MPI's ob1). */
 enum { CACHE_WORLD = 1024, PIECE = 1 << 30 };
 
-struct party {
+struct pooled_comm {
     MPI_Comm comm; /* first, so that a pointer to this is a pointer to the communicator */
     double offset; /* clock of index 0 minus mine, s; anew at each entry */
-    struct party *next;
+    struct pooled_comm *next;
     int size, member[];
 };
 
 struct world_mpi {
     MPI_Comm comm;
     MPI_Group group;
-    struct party *parties; /* newest last: everybody frees in the order of creation */
+    struct pooled_comm *pool; /* newest last: everybody frees in the order of creation */
     uint64_t clock_id;
 };
 
@@ -184,20 +283,21 @@ int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct 
 
 double world_mpi_clock(void *comm)
 {
-    return log_now() + ((struct party *)comm)->offset;
+    return log_now() + ((struct pooled_comm *)comm)->offset;
 }
 
-static struct party *known_party(struct world_mpi *m, const int *members, int n)
+static struct pooled_comm *known_comm(struct world_mpi *m, const int *members, int n)
 {
-    for (struct party *p = m->parties; p; p = p->next)
+    for (struct pooled_comm *p = m->pool; p; p = p->next)
         if (p->size == n && !memcmp(p->member, members, sizeof(*members) * (size_t)n))
             return p;
     return NULL;
 }
 
-static int make_party(struct world_mpi *m, const int *members, int n, int tag, struct party **out)
+static int make_comm(struct world_mpi *m, const int *members, int n, int tag,
+                     struct pooled_comm **out)
 {
-    struct party *p = mem_calloc(1, sizeof(*p) + sizeof(*members) * (size_t)n), **last;
+    struct pooled_comm *p = mem_calloc(1, sizeof(*p) + sizeof(*members) * (size_t)n), **last;
     MPI_Group some;
     int code = MPI_Group_incl(m->group, n, members, &some);
 
@@ -212,7 +312,7 @@ static int make_party(struct world_mpi *m, const int *members, int n, int tag, s
     MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
     p->size = n;
     memcpy(p->member, members, sizeof(*members) * (size_t)n);
-    for (last = &m->parties; *last; last = &(*last)->next)
+    for (last = &m->pool; *last; last = &(*last)->next)
         ;
     *last = *out = p;
     return MPI_SUCCESS;
@@ -221,21 +321,21 @@ static int make_party(struct world_mpi *m, const int *members, int n, int tag, s
 static int enter(struct world *w, const int *members, int n, int tag, void **comm, struct err *err)
 {
     struct world_mpi *m = w->ctx;
-    struct party *p = known_party(m, members, n);
+    struct pooled_comm *p = known_comm(m, members, n);
     int code = MPI_SUCCESS;
 
     if (!p)
-        code = make_party(m, members, n, tag, &p);
+        code = make_comm(m, members, n, tag, &p);
     if (code == MPI_SUCCESS)
-        code = mpi_clock_offset(p->comm, m->clock_id, &p->offset);
+        code = clock_offset(p->comm, m->clock_id, &p->offset);
     if (code == MPI_SUCCESS)
         *comm = p;
     return world_mpi_error(code, "making a communicator", err);
 }
 
-static void drop_party(struct world_mpi *m, struct party *p)
+static void drop_comm(struct world_mpi *m, struct pooled_comm *p)
 {
-    struct party **at = &m->parties;
+    struct pooled_comm **at = &m->pool;
 
     while (*at != p)
         at = &(*at)->next;
@@ -247,7 +347,7 @@ static void drop_party(struct world_mpi *m, struct party *p)
 static void leave(struct world *w, void **comm)
 {
     if (*comm && w->size > CACHE_WORLD)
-        drop_party(w->ctx, *comm);
+        drop_comm(w->ctx, *comm);
     *comm = NULL;
 }
 
@@ -287,7 +387,7 @@ int world_mpi_open(struct world *w, struct err *err)
     MPI_Comm_rank(m->comm, &w->rank);
     MPI_Comm_size(m->comm, &w->size);
     MPI_Comm_group(m->comm, &m->group);
-    m->clock_id = mpi_clock_id();
+    m->clock_id = world_mpi_clock_id();
     return 0;
 }
 
@@ -297,10 +397,50 @@ void world_mpi_close(struct world *w)
 
     if (!m)
         return;
-    while (m->parties)
-        drop_party(m, m->parties);
+    while (m->pool)
+        drop_comm(m, m->pool);
     MPI_Group_free(&m->group);
     MPI_Comm_free(&m->comm);
     free(m);
     w->ctx = NULL;
+}
+
+/* --- the alarm --- */
+
+/* An empty message needs no answer to be done with: MPI buffers it. */
+int world_mpi_alarm_raise(void *comm, enum world_alarm what)
+{
+    MPI_Comm c = *(MPI_Comm *)comm;
+    int self, size, code = MPI_SUCCESS;
+
+    MPI_Comm_rank(c, &self);
+    MPI_Comm_size(c, &size);
+    for (int i = 0; i < size && code == MPI_SUCCESS; i++)
+        if (i != self)
+            code = MPI_Send(NULL, 0, MPI_BYTE, i, ALARM_TAG + (int)what, c);
+    return code == MPI_SUCCESS ? 0 : -1;
+}
+
+enum world_alarm world_mpi_alarm_heard(void *comm)
+{
+    for (int what = ALARM_CAUSE; what > ALARM_NONE; what--) {
+        int there = 0, code = MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG + what, *(MPI_Comm *)comm,
+                                         &there, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && there)
+            return (enum world_alarm)what;
+    }
+    return ALARM_NONE;
+}
+
+int world_mpi_alarm_take(void *comm, const enum world_alarm *raised)
+{
+    MPI_Comm c = *(MPI_Comm *)comm;
+    int self, size, code = MPI_SUCCESS;
+
+    MPI_Comm_rank(c, &self);
+    MPI_Comm_size(c, &size);
+    for (int i = 0; i < size && code == MPI_SUCCESS; i++)
+        if (i != self && raised[i])
+            code = MPI_Recv(NULL, 0, MPI_BYTE, i, ALARM_TAG + (int)raised[i], c, MPI_STATUS_IGNORE);
+    return code == MPI_SUCCESS ? 0 : -1;
 }

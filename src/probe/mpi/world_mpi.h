@@ -5,6 +5,8 @@
 #ifndef RG_WORLD_MPI_H
 #define RG_WORLD_MPI_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "probe/world.h"
 
@@ -22,8 +24,25 @@ int world_mpi_trade(void *comm, const void *mine, size_t len, void *all, struct 
 
 /* Seconds on the clock that the members of a communicator of enter() share. */
 double world_mpi_clock(void *comm);
+/* Equal on ranks that share CLOCK_MONOTONIC: a hash of boot id and time namespace. */
+uint64_t world_mpi_clock_id(void);
 
 /* "what: the text of the MPI error"; returns -1.  0 when code is MPI_SUCCESS. */
 int world_mpi_error(int code, const char *what, struct err *err);
+
+/* --- members that wait for something outside MPI learn that one of them has given up ---
+ *
+ * Who gives up raises the alarm and goes to the members' next common call of MPI; the others hear
+ * it while they wait, give up too, and come to the same call, in which all tell who raised it.
+ * After it everybody takes the alarms in: each member's one message.
+ *
+ * What it says: the cause is with who raised it, or it is one that suffers. */
+enum world_alarm { ALARM_NONE, ALARM_VICTIM, ALARM_CAUSE };
+
+/* 0, or -1 when MPI itself failed. */
+int world_mpi_alarm_raise(void *comm, enum world_alarm what);
+enum world_alarm world_mpi_alarm_heard(void *comm); /* of several the cause */
+/* raised[i]: what member i did.  Not collective: the messages are there or on their way. */
+int world_mpi_alarm_take(void *comm, const enum world_alarm *raised);
 
 #endif

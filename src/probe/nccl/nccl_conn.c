@@ -42,7 +42,7 @@ const char *nccl_conn_who(int rank)
 /* What each member tells of a step; the words follow only when it failed. */
 struct told {
     int blame;
-    enum mpi_alarm raised;
+    enum world_alarm raised;
     double sec;
 };
 
@@ -71,12 +71,12 @@ static int share_words(struct nccl_conn *c, const struct told *all, int who, str
                        struct err *err)
 {
     struct err *words = mem_calloc((size_t)c->size, sizeof(*words));
-    enum mpi_alarm *raised = mem_calloc((size_t)c->size, sizeof(*raised));
+    enum world_alarm *raised = mem_calloc((size_t)c->size, sizeof(*raised));
     int rc = world_mpi_trade(c->shared, &s->err, sizeof(s->err), words, err);
 
     for (int i = 0; i < c->size; i++)
         raised[i] = all[i].raised;
-    if (rc == 0 && mpi_alarm_take(c->shared, raised) < 0)
+    if (rc == 0 && world_mpi_alarm_take(c->shared, raised) < 0)
         rc = err_set(err, "MPI cannot take in the members' alarm");
     if (rc == 0) {
         words[who].text[sizeof(words[who].text) - 1] = '\0';

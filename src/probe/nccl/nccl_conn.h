@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/op.h"
 #include "kernels/nccl_api.h"
-#include "probe/mpi/mpi_alarm.h"
+#include "probe/mpi/world_mpi.h"
 #include "probe/transport.h"
 #include "probe/world.h"
 
@@ -37,7 +37,7 @@ enum nccl_blame {
 
 struct nccl_step {
     enum nccl_blame blame;
-    enum mpi_alarm raised;
+    enum world_alarm raised;
     double sec;     /* how long it took here */
     struct err err; /* unless fine */
 };

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "probe/mpi/mpi_alarm.h"
+#include "probe/mpi/world_mpi.h"
 #include "probe/watch/watch.h"
 
 static bool gpu_dead; /* found so once; nothing is asked of it any more */
@@ -26,7 +26,7 @@ struct wait {
  * may be its cause and not know it yet: its own error is given 2 s to show. */
 static bool others_left(const struct nccl_conn *c, struct wait *w, double now)
 {
-    enum mpi_alarm heard = c->shared ? mpi_alarm_heard(c->shared) : ALARM_NONE;
+    enum world_alarm heard = c->shared ? world_mpi_alarm_heard(c->shared) : ALARM_NONE;
 
     if (heard == ALARM_VICTIM && !(w->heard > 0))
         w->heard = now;
@@ -49,7 +49,7 @@ static int give_up(struct nccl_conn *c, enum nccl_blame blame, struct nccl_step 
     s->blame = blame;
     if (blame != NCCL_LEFT && c->shared) {
         s->raised = blame >= NCCL_REFUSED ? ALARM_CAUSE : ALARM_VICTIM;
-        mpi_alarm_raise(c->shared, s->raised);
+        world_mpi_alarm_raise(c->shared, s->raised);
     }
     return -1;
 }

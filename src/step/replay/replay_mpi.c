@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "probe/mpi/mpi_clock.h"
 #include "probe/mpi/world_mpi.h"
 #include "step/replay/replay_player.h"
 
@@ -74,7 +73,7 @@ static void conclude(struct replay_result *out, struct replay_record *r, int ste
 static int choose_burn(struct player *p, struct err *err)
 {
     struct world *w = p->world;
-    uint64_t mine = mpi_clock_id(), *all = mem_calloc((size_t)w->size, sizeof(*all));
+    uint64_t mine = world_mpi_clock_id(), *all = mem_calloc((size_t)w->size, sizeof(*all));
     int most = 0, rc = w->gather(w, &mine, sizeof(mine), all, err);
 
     for (int i = 0; rc == 0 && w->rank == 0 && i < w->size; i++) {
