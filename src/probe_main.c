@@ -17,10 +17,10 @@
 #include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "kernels/nccl_api.h"
-#include "probe/files.h"
+#include "probe/campaign_files.h"
+#include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_guard.h"
-#include "probe/seat.h"
 #include "probe/transport.h"
 #include "probe/watch/watch.h"
 #include "probe/watch/watch_serve.h"
@@ -44,7 +44,7 @@ static void choose_auto(struct probe_args *a, struct world *w)
 
     if (!a->transport || strcmp(a->transport, "auto"))
         return;
-    int rc = seat_take(w, a->nccl.share_gpu, NULL, &why);
+    int rc = gpu_binding_take(w, a->nccl.share_gpu, NULL, &why);
     if (rc == 0)
         rc = w->agree(w, nccl_load(&why), &why);
     gpu_close();
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
     const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);
-    files_catch_signals();
+    campaign_files_catch_signals();
     note_library(threads);
     int rc = world_mpi_open(&w, &err);
 

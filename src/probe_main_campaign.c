@@ -10,13 +10,12 @@
 #include "emit/export/nccl_tuner.h"
 #include "emit/text/nccl_tests.h"
 #include "kernels/gpu.h"
-#include "probe/files.h"
+#include "probe/campaign_files.h"
 #include "probe/gpu/transport_copy.h"
+#include "probe/gpu_binding.h"
 #include "probe/mpi/mpi_ops.h"
 #include "probe/nccl/nccl_look.h"
 #include "probe/nccl/transport_nccl.h"
-#include "probe/plan_cost.h"
-#include "probe/seat.h"
 #include "probe_main.h"
 
 static int choose_transport(const struct transport **tr, const char *name, struct err *err)
@@ -30,7 +29,7 @@ static int choose_transport(const struct transport **tr, const char *name, struc
 }
 
 /* --sweep: the combinations into their files, and what is best on the terminal. */
-static int sweep(const struct files *f, const struct probe_args *a, struct world *w,
+static int sweep(const struct campaign_files *f, const struct probe_args *a, struct world *w,
                  struct err *err)
 {
     int rc =
@@ -48,20 +47,20 @@ static int sweep(const struct files *f, const struct probe_args *a, struct world
 
 /* What NCCL built goes into the topology that the points lie beside; another path than was asked
  * for is an error. */
-static int read_back(struct files *f, const struct probe_args *a, struct nccl_readback *r,
+static int read_back(struct campaign_files *f, const struct probe_args *a, struct nccl_readback *r,
                      struct world *w, struct err *err)
 {
     int rc = nccl_look_after(r, w, &f->topo, a->nccl.path, f->log ? points_all(f->log) : NULL, err);
 
     if (w->rank == 0 && f->topo.nccl)
-        files_save_topology(f, rc < 0 ? NULL : err);
+        campaign_files_save_topology(f, rc < 0 ? NULL : err);
     return rc;
 }
 
-static int measure(struct files *f, const struct transport *tr, const struct probe_args *a,
+static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
                    struct nccl_readback *r, struct world *w, struct err *err)
 {
-    int rc = files_open(f, a, w, tr->name, err);
+    int rc = campaign_files_open(f, a, w, tr->name, err);
 
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
@@ -75,7 +74,7 @@ static int measure(struct files *f, const struct transport *tr, const struct pro
             &(struct nccl_tests_how){.warmup = a->probe.measure.warmup,
                                      .nccl = probe_is(a, "nccl") ? &a->nccl : NULL},
             err);
-    return w->agree(w, files_close(f, rc, err), err);
+    return w->agree(w, campaign_files_close(f, rc, err), err);
 }
 
 static int start_nccl(const struct probe_args *a, struct world *w, struct nccl_readback **r,
@@ -88,7 +87,7 @@ static int start_nccl(const struct probe_args *a, struct world *w, struct nccl_r
 }
 
 /* What connecting cost is told even when the campaign was cut short. */
-static int finish_nccl(const struct files *f, struct world *w, int rc, struct err *err)
+static int finish_nccl(const struct campaign_files *f, struct world *w, int rc, struct err *err)
 {
     char *words = NULL;
     int end = transport_nccl_finish(w, f->output, &words, rc < 0 ? NULL : err);
@@ -101,14 +100,15 @@ static int finish_nccl(const struct files *f, struct world *w, int rc, struct er
 
 static int start_copy(const struct probe_args *a, struct world *w, struct err *err)
 {
-    return seat_take(w, a->nccl.share_gpu, NULL, err) < 0 ? -1
-                                                          : transport_copy_start(&a->copy, w, err);
+    return gpu_binding_take(w, a->nccl.share_gpu, NULL, err) < 0
+               ? -1
+               : transport_copy_start(&a->copy, w, err);
 }
 
 int probe_campaign(const struct probe_args *a, struct world *w, struct err *err)
 {
     const struct transport *tr;
-    struct files f = {.output = NULL};
+    struct campaign_files f = {.output = NULL};
     struct nccl_readback *r = NULL;
 
     if (a->compute)
@@ -125,7 +125,7 @@ int probe_campaign(const struct probe_args *a, struct world *w, struct err *err)
     if (rc == 0)
         rc = probe_topo(&f.topo, a, w, err);
     if (rc == 0)
-        rc = files_plan(&f, a, w, err);
+        rc = campaign_files_plan(&f, a, w, err);
     if (rc == 0 && !a->dry_run) {
         rc = measure(&f, tr, a, r, w, err);
         if (probe_is(a, "nccl"))

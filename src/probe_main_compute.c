@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "emit/text/report.h"
 #include "kernels/gpu.h"
-#include "probe/seat.h"
+#include "probe/gpu_binding.h"
 #include "probe_main.h"
 #include "step/work.h"
 
@@ -34,7 +34,7 @@ static int measure_compute(const struct probe_args *a, const struct device_opts 
 {
     const char *path = a->output ? a->output : "compute.tsv";
     struct device_table t = {NULL, 0};
-    int rc = seat_take(w, a->nccl.share_gpu, NULL, err);
+    int rc = gpu_binding_take(w, a->nccl.share_gpu, NULL, err);
 
     if (rc == 0)
         rc = device_measure_all(&t, o, w, err);

@@ -8,10 +8,10 @@
 #include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "probe/gpu/transport_copy.h"
+#include "probe/gpu_binding.h"
 #include "probe/nccl/nccl_look.h"
 #include "probe/nccl/nccl_ras.h"
 #include "probe/nccl/transport_nccl.h"
-#include "probe/seat.h"
 #include "probe/watch/watch.h"
 #include "probe_main.h"
 
@@ -28,7 +28,7 @@ static int start_discovering(const struct probe_args *a, struct world *w, struct
 {
     *r = NULL;
     if (!a->look)
-        return probe_on_gpus(a) ? seat_take(w, a->nccl.share_gpu, NULL, err) : 0;
+        return probe_on_gpus(a) ? gpu_binding_take(w, a->nccl.share_gpu, NULL, err) : 0;
     probe_before_nccl(w);
     if (nccl_readback_open(r, w, true, err) < 0)
         return -1;
@@ -49,7 +49,7 @@ static void try_fabric(struct topo *t, const struct probe_args *a, struct world 
     int wanted = *(int *)data;
     if (data != &gpus)
         free(data);
-    if (!wanted || (!gpu_facts() && seat_take(w, a->nccl.share_gpu, NULL, NULL) < 0) ||
+    if (!wanted || (!gpu_facts() && gpu_binding_take(w, a->nccl.share_gpu, NULL, NULL) < 0) ||
         fabric_try_all(w, &each, NULL) < 0)
         return;
     if (w->rank == 0) {

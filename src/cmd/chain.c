@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/signals.h"
 #include "cost/fit/fit_compute.h"
-#include "probe/plan_cost.h"
 #include "step/compute.h"
 #include "step/job.h"
 

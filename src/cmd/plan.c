@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/command.h"
-#include "probe/plan_cost.h"
+#include "probe/plan.h"
 #include "probe/probe_opts.h"
 #include "step/job.h"
 

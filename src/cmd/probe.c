@@ -12,8 +12,7 @@
 #include "cmd/launch.h"
 #include "cost/sim_bed.h"
 #include "emit/text/nccl_tests.h"
-#include "probe/files.h"
-#include "probe/plan_cost.h"
+#include "probe/campaign_files.h"
 
 struct args {
     struct probe_args probe;
@@ -51,11 +50,11 @@ static const char doc[] =
 
 static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
 
-static int measure_sim(struct args *a, struct files *f, struct err *err)
+static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
 {
-    int rc = files_open(f, &a->probe, &world_solo, "sim", err);
+    int rc = campaign_files_open(f, &a->probe, &world_solo, "sim", err);
 
-    files_catch_signals();
+    campaign_files_catch_signals();
     if (rc == 0)
         rc = measure_plan(&world_solo, transport_find("sim"), &f->topo, &f->plan,
                           &a->probe.probe.measure, f->log, err);
@@ -63,12 +62,12 @@ static int measure_sim(struct args *a, struct files *f, struct err *err)
         rc = nccl_tests_print(
             stdout, points_all(f->log), &f->plan, &f->topo,
             &(struct nccl_tests_how){a->probe.probe.measure.warmup, &a->probe.nccl}, err);
-    return files_close(f, rc, err);
+    return campaign_files_close(f, rc, err);
 }
 
 static int run_sim(struct args *a, struct err *err)
 {
-    struct files f = {.output = NULL};
+    struct campaign_files f = {.output = NULL};
     struct sim_bed bed = {0};
     int rc = 0;
 
@@ -78,7 +77,7 @@ static int run_sim(struct args *a, struct err *err)
     rc = sim_bed_open(&bed, &a->sim, err);
     if (rc == 0) {
         f.topo = bed.seen; /* borrowed */
-        rc = files_plan(&f, &a->probe, &world_solo, err);
+        rc = campaign_files_plan(&f, &a->probe, &world_solo, err);
     }
     if (rc == 0 && a->probe.dry_run)
         plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.probe.measure);

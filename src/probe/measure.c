@@ -1,44 +1,79 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/measure.h"
+#include "probe/measure_impl.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "probe/fault.h"
-#include "probe/measure_book.h"
-#include "probe/plan_cost.h"
-#include "probe/port_taint.h"
-#include "probe/retest.h"
-#include "probe/sample.h"
 #include "probe/watch/watch.h"
 
-volatile sig_atomic_t measure_stop;
+/* A hook for tests of the watch: RAILGAUGE_FAULT="KIND:RANK:POINT" in the environment makes that
+ * rank ill 0.2 s into its POINT-th point (from 1), where the others of its group wait. */
+static const struct fault_hook {
+    const char *name;
+    int signal;   /* that it raises */
+    bool symptom; /* says "device does not answer" */
+} faults[] = {
+    {"kill", SIGKILL, false}, {"segv", SIGSEGV, false},
+    {"stop", SIGSTOP, false}, {"exit", -1, false}, /* _exit(0) */
+    {"spin", 0, false},                            /* never ends */
+    {"ill", 0, true},                              /* nor does this */
+};
 
-void measure_defaults(struct measure_opts *o)
+static void strike(const struct fault_hook *k)
 {
-    memset(o, 0, sizeof(*o));
-    o->half_width = 0.05;
-    o->warmup = 16;
-    o->check = true;
-    o->retest = true;
+    usleep(200000);
+    watch_flush(); /* the verdict is to say what it died in */
+    if (k->symptom)
+        watch_symptom("device does not answer");
+    if (k->signal < 0)
+        _exit(0);
+    if (k->signal)
+        raise(k->signal);
+    for (volatile unsigned i = 0; !k->signal; i++)
+        ;
 }
+
+static int injected_fault(int rank, int point, struct err *err)
+{
+    const char *text = getenv("RAILGAUGE_FAULT");
+    char kind[8];
+    int who, when, used = 0;
+
+    if (!text || !*text)
+        return 0;
+    if (sscanf(text, "%7[a-z]:%7d:%7d%n", kind, &who, &when, &used) == 3 && !text[used])
+        for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+            if (!strcmp(kind, faults[i].name)) {
+                if (who == rank && when == point)
+                    strike(&faults[i]);
+                return 0;
+            }
+    return err_config(err,
+                      "RAILGAUGE_FAULT=\"%s\": not KIND:RANK:POINT, KIND one of kill, segv, "
+                      "exit, stop, spin, ill",
+                      text);
+}
+
+volatile sig_atomic_t measure_stop;
 
 /* A campaign in progress on one rank. */
 struct campaign {
     struct world *world;
     const struct topo *topo;
     struct measure_opts opts; /* with the time cap filled in */
-    struct book book;
-    struct session session;
+    struct campaign_log log;
+    struct sampler sampler;
     struct point_key *done; /* what the log held at the start, on every rank */
     int dones;
     double started;
     struct taint *taint; /* this rank's GPU is watched; NULL: none */
-    struct port_taint *ports;
+    struct taint_port *ports;
     int struck; /* points that this rank has begun */
 };
 
@@ -73,17 +108,17 @@ static int measure_group(struct campaign *c, const struct round *r, int g, int e
     point_describe(p, r, g, epoch, bytes);
     size_t reach = bytes > r->last ? bytes : r->last;
     announce(r, g, bytes, reach);
-    if (session_open(&c->session, r, g, epoch, reach, &why) < 0) {
+    if (sample_open(&c->sampler, r, g, epoch, reach, &why) < 0) {
         p->stop = STOP_FAILED;
         snprintf(p->note, sizeof(p->note), "%s", why.text);
-        session_close(&c->session);
+        sample_close(&c->sampler);
         watch_leave();
         return 0;
     }
     watch_expect(0);
-    int rc = fault_strike(c->world->rank, ++c->struck, err);
+    int rc = injected_fault(c->world->rank, ++c->struck, err);
     if (rc == 0)
-        rc = sample_point(&c->session, p, &c->opts, c->opts.check && first_epoch(r, epoch), err);
+        rc = sample_point(&c->sampler, p, &c->opts, c->opts.check && first_epoch(r, epoch), err);
     watch_leave();
     return rc;
 }
@@ -95,7 +130,7 @@ static int cut(const struct campaign *c, struct err *err)
 
     if (measure_stop)
         return err_code(err, EXIT_CUT, "stopped by a signal; --resume measures what is missing");
-    if (c->book.log && c->opts.budget > 0 && spent > c->opts.budget)
+    if (c->log.points && c->opts.budget > 0 && spent > c->opts.budget)
         return err_code(err, EXIT_CUT,
                         "the budget of %g s is spent; --resume measures what is missing",
                         c->opts.budget);
@@ -115,7 +150,7 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
             continue;
         if (measure_group(c, r, g, epoch, bytes, &p, err) < 0)
             return -1;
-        book_keep(&c->book, r, &p);
+        campaign_log_add(&c->log, r, &p);
     }
     return 0;
 }
@@ -123,24 +158,24 @@ static int solo_size(struct campaign *c, const struct round *r, int epoch, int s
 static int rank_size(struct campaign *c, const struct round *r, int mine, int epoch, int step,
                      struct err *err)
 {
-    struct record rec = {0};
+    struct campaign_record rec = {0};
     size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
     int rc = 0;
 
-    port_taint_begin(c->ports);
+    taint_port_begin(c->ports);
     if (bytes && !is_done(c, r, mine, epoch, bytes)) {
         taint_begin(c->taint);
         rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
         taint_end(c->taint, rec.taint);
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
-    if (port_taint_end(c->ports, &rec.port, err) < 0 ||
-        c->world->gather(c->world, &rec, sizeof(rec), c->book.inbox, err) < 0)
+    if (taint_port_end(c->ports, &rec.port, err) < 0 ||
+        c->world->gather(c->world, &rec, sizeof(rec), c->log.inbox, err) < 0)
         return -1;
     if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
         return -1;
-    if (c->book.log)
-        book_merge(&c->book, r, c->ports);
+    if (c->log.points)
+        campaign_log_merge(&c->log, r, c->ports);
     return rc;
 }
 
@@ -157,8 +192,8 @@ static bool all_done(const struct campaign *c, const struct round *r, int epoch,
 static int finish_size(struct campaign *c, const struct round *r, size_t bytes, int rc,
                        struct err *err)
 {
-    if (rc == 0 && c->book.log)
-        rc = book_commit(&c->book, r, bytes, err);
+    if (rc == 0 && c->log.points)
+        rc = campaign_log_commit(&c->log, r, bytes, err);
     if (rc == 0)
         rc = cut(c, err);
     return c->world->agree(c->world, rc, err);
@@ -192,18 +227,18 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
 {
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
 
-    /* A session lives on only through rounds of the same members, or one of them would open it anew
+    /* A sampler lives on only through rounds of the same members, or one of them would open it anew
      * while another still has it. */
-    if (mine < 0 || !session_same(&c->session, &r->group[mine]))
-        session_close(&c->session);
+    if (mine < 0 || !sample_same(&c->sampler, &r->group[mine]))
+        sample_close(&c->sampler);
     for (int i = 0; i < n && rc == 0; i++) {
         size_t bytes = r->first;
         for (int k = 0; k < i; k++)
             bytes *= (size_t)r->factor;
         if (all_done(c, r, epoch, i))
             continue;
-        int slow =
-            c->book.log && i > 0 && book_too_slow(&c->book, r, epoch, bytes, c->opts.max_run);
+        int slow = c->log.points && i > 0 &&
+                   campaign_log_too_slow(&c->log, r, epoch, bytes, c->opts.max_run);
         if (i > 0 && (rc = tell(c, &slow, err)) < 0)
             break;
         if (slow)
@@ -231,8 +266,8 @@ static int share_done(struct campaign *c, struct err *err)
     void *data = NULL;
     const struct point_key *keys;
 
-    if (c->book.log) {
-        keys = points_keys(c->book.log, &c->dones);
+    if (c->log.points) {
+        keys = points_keys(c->log.points, &c->dones);
         len = (size_t)c->dones * sizeof(*keys);
         c->done = mem_calloc((size_t)c->dones + 1, sizeof(*keys));
         if (len)
@@ -252,8 +287,8 @@ static int make_retest(struct campaign *c, struct plan *out, int first_id, struc
     char *text = NULL;
     size_t len = 0;
 
-    if (c->book.log) {
-        retest_plan(out, c->topo, points_all(c->book.log));
+    if (c->log.points) {
+        retest_plan(out, c->topo, points_all(c->log.points));
         text = out->rounds ? plan_text(out) : mem_strdup("");
         len = strlen(text) + 1;
     }
@@ -261,7 +296,7 @@ static int make_retest(struct campaign *c, struct plan *out, int first_id, struc
     if (c->world->share(c->world, &data, &len, err) < 0)
         return -1;
     int rc = 0;
-    if (c->book.log)
+    if (c->log.points)
         free(data);
     else if (len > 1)
         rc = plan_parse(out, "retest plan", data, c->topo->endpoints, err);
@@ -279,7 +314,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     struct campaign c = {.world = w,
                          .topo = topo,
                          .opts = *o,
-                         .session = {.world = w, .transport = tr},
+                         .sampler = {.world = w, .transport = tr},
                          .started = log_now(),
                          .taint = taint_watch(w, topo)};
     struct plan again = {NULL, 0};
@@ -287,10 +322,10 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
 
     c.opts.time_cap = plan_time_cap(plan, o->time_cap);
     c.opts.max_run = plan_max_run(topo, o->max_run);
-    book_open(&c.book, log, topo, plan, w->size);
+    campaign_log_open(&c.log, log, topo, plan, w->size);
     watch_leave();
-    book_tell_kept(&c.book);
-    if (port_taint_open(&c.ports, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
+    campaign_log_tell_kept(&c.log);
+    if (taint_port_open(&c.ports, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest) {
@@ -301,12 +336,12 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     if (rc == 0)
         rc = taint_report(c.taint, w, topo, err);
     if (rc == 0)
-        rc = port_taint_report(c.ports, err);
+        rc = taint_port_report(c.ports, err);
 out:
     taint_close(c.taint);
-    port_taint_close(c.ports);
-    session_free(&c.session);
-    book_close(&c.book);
+    taint_port_close(c.ports);
+    sample_free(&c.sampler);
+    campaign_log_close(&c.log);
     plan_free(&again);
     free(c.done);
     return rc;

@@ -28,7 +28,8 @@ struct measure_opts {
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */
     double budget;     /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
-void measure_defaults(struct measure_opts *o);
+#define MEASURE_DEFAULTS                                                                           \
+    ((struct measure_opts){.half_width = 0.05, .warmup = 16, .check = true, .retest = true})
 
 /* Set by a signal handler: the campaign ends after the point in flight with EXIT_CUT. */
 extern volatile sig_atomic_t measure_stop;

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/op.h"
@@ -28,6 +29,8 @@ enum stage {
     STAGE_COUNT
 };
 extern const char *const stage_name[STAGE_COUNT + 1]; /* NULL ends it */
+
+struct measure_opts; /* measure.h */
 
 struct plan_group {
     int *members;
@@ -92,5 +95,28 @@ void plan_free(struct plan *p);
 int plan_steps(const struct round *r);
 size_t plan_size(const struct round *r, int group_size, int step);
 unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
+
+/* --- what it will cost --- */
+
+/* Points of a plan: (group, size, epoch). */
+double plan_points(const struct plan *p);
+
+/* The time cap in force: `asked`, or for 0 one that lets the campaign take about 40 s, 20..100 ms.
+ */
+double plan_time_cap(const struct plan *p, double asked);
+
+/* The longest message in force: `asked`, or for 0 what suits the endpoints. */
+double plan_max_run(const struct topo *t, double asked);
+
+/* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 12 s to 40 s of measuring\n".
+ * The time is a guess: nothing is measured yet (10 us a rank are assumed, and 10 GB/s between CPUs
+ * or 100 GB/s between GPUs).  The second time is what the stop rule allows, every size up to its
+ * cap; starting ranks, retests and pictures come on top. */
+void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
+                     const struct measure_opts *o);
+
+/* Seconds, by the same guess, of --exact: latency and both ways' bandwidth at `bytes` of every
+ * pair, once. */
+double plan_exact_seconds(const struct topo *t, size_t bytes);
 
 #endif

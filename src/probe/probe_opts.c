@@ -75,7 +75,7 @@ static const struct argp_option options[] = {
 void probe_opts_defaults(struct probe_opts *o)
 {
     plan_defaults(&o->plan);
-    measure_defaults(&o->measure);
+    o->measure = MEASURE_DEFAULTS;
 }
 
 static int parse_ops(unsigned *ops, const char *list, struct err *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/retest.h"
+#include "probe/measure_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

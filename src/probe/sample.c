@@ -1,20 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/sample.h"
+#include "probe/measure_impl.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/watch/watch.h"
 
+void sample_close(struct sampler *s)
+{
+    if (s->ctx)
+        s->transport->close(s->ctx);
+    s->ctx = NULL;
+    if (s->group.comm)
+        s->world->leave(s->world, &s->group.comm);
+    memset(&s->group, 0, sizeof(s->group));
+}
+
+void sample_free(struct sampler *s)
+{
+    sample_close(s);
+    free(s->sec);
+    free(s->slow);
+    s->sec = s->slow = NULL;
+    s->room = 0;
+}
+
+bool sample_same(const struct sampler *s, const struct plan_group *pg)
+{
+    return s->ctx && s->group.size == pg->size &&
+           !memcmp(s->group.members, pg->members, (size_t)pg->size * sizeof(int));
+}
+
+int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size_t max_bytes,
+                struct err *err)
+{
+    const struct plan_group *pg = &r->group[g];
+    bool same = !s->world->solo && sample_same(s, pg) && s->max_bytes >= max_bytes;
+    struct group group = {
+        .members = pg->members, .size = pg->size, .round = r, .index = g, .epoch = epoch};
+
+    if (same)
+        group.comm = s->group.comm;
+    else
+        sample_close(s);
+    for (int i = 0; i < pg->size && !s->world->solo; i++)
+        if (pg->members[i] == s->world->rank)
+            group.self = i;
+    s->group = group;
+    if (same)
+        return 0;
+    s->max_bytes = max_bytes;
+    if (s->world->enter(s->world, pg->members, pg->size, r->id, &s->group.comm, err) < 0)
+        return -1;
+    double failed = s->transport->open(&s->ctx, &s->group, max_bytes, err) < 0;
+    if (s->world->maximum(s->group.comm, &failed, 1, err) < 0)
+        return -1;
+    return failed > 0 ? -1 : 0;
+}
+
 enum { FIRST_BATCH = 16, LAST_BATCH = 4096, SAMPLES_MAX = 100000 };
 
 /* What one point gathers over its batches. */
 struct state {
-    struct session *s;
+    struct sampler *s;
     struct point *p;
     const struct measure_opts *o;
     int n;          /* samples so far */
@@ -33,7 +86,7 @@ static void note(struct point *p, const char *text)
 }
 
 /* The members agree whether anybody failed; rc is this rank's. */
-static int any_failed(struct session *s, int rc, struct err *err)
+static int any_failed(struct sampler *s, int rc, struct err *err)
 {
     double failed = rc < 0;
 
@@ -51,7 +104,7 @@ static int fail_point(struct state *st, const struct err *why)
     return 0;
 }
 
-static void make_room(struct session *s, int n)
+static void make_room(struct sampler *s, int n)
 {
     if (n <= s->room)
         return;
@@ -63,7 +116,7 @@ static void make_room(struct session *s, int n)
 /* Who arrived last, and how far apart the first and the last were, on the members' common clock. */
 static int note_arrival(struct state *st, struct err *err)
 {
-    struct session *s = st->s;
+    struct sampler *s = st->s;
     double now = s->world->clock(s->group.comm), v[2] = {now, -now};
 
     if (isnan(now) || st->batches >= 64)
@@ -79,14 +132,14 @@ static int note_arrival(struct state *st, struct err *err)
  * ahead in the next.  The slowest time of each run would count such delays twice, so a run lasts
  * from when the last rank was done with the one before to when the last is done with this one; the
  * samples of a batch add up to its time. */
-static bool is_chained(const struct session *s, enum op op)
+static bool is_chained(const struct sampler *s, enum op op)
 {
     return !s->world->solo && !op_is_pair(op) && (s->transport->stream || !op_is_rooted(op));
 }
 
 /* What one run may rightly take: eight times the last one of this operation, and before there is
  * one, whatever 25 MB/s would. */
-static double slow_run(const struct session *s, const struct point *p)
+static double slow_run(const struct sampler *s, const struct point *p)
 {
     bool known = s->pace > 0 && s->pace_op == p->op;
 
@@ -94,7 +147,7 @@ static double slow_run(const struct session *s, const struct point *p)
 }
 
 /* Small messages say nothing about large ones. */
-static void note_pace(struct session *s, const struct point *p, double sec)
+static void note_pace(struct sampler *s, const struct point *p, double sec)
 {
     if (p->bytes < 64 << 10)
         return;
@@ -105,7 +158,7 @@ static void note_pace(struct session *s, const struct point *p, double sec)
 /* Run n more; their slowest times are appended to s->slow.  Returns 1 when a member failed. */
 static int batch(struct state *st, int n, struct err *err)
 {
-    struct session *s = st->s;
+    struct sampler *s = st->s;
     struct err why = {0, ""};
 
     make_room(s, st->n + n);
@@ -144,7 +197,7 @@ static int batch(struct state *st, int n, struct err *err)
 /* Does the interval of the median satisfy the asked half-width?  Leaves the samples in order. */
 static bool narrow(const struct state *st)
 {
-    struct session *s = st->s;
+    struct sampler *s = st->s;
     double lo, hi;
 
     make_room(s, st->n);
@@ -206,7 +259,7 @@ static int warm_up(struct state *st, double *per, struct err *err)
 
 static int verify(struct state *st, struct err *err)
 {
-    struct session *s = st->s;
+    struct sampler *s = st->s;
     struct err why = {0, ""};
     watch_step(); /* filling and comparing take their time too */
     watch_expect(slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
@@ -223,7 +276,7 @@ static int verify(struct state *st, struct err *err)
 }
 
 /* The member with the largest count, told to everybody: its endpoint id. */
-static int most(struct session *s, int count, int *endpoint, struct err *err)
+static int most(struct sampler *s, int count, int *endpoint, struct err *err)
 {
     double v = (double)count * s->group.size + s->group.self;
 
@@ -235,7 +288,7 @@ static int most(struct session *s, int count, int *endpoint, struct err *err)
 
 static int finish(struct state *st, struct err *err)
 {
-    struct session *s = st->s;
+    struct sampler *s = st->s;
 
     stats_summary(&st->p->sec, s->slow, st->n);
     st->p->skew = st->batches ? stats_median(st->skews, st->batches) : NAN;
@@ -247,7 +300,7 @@ static int finish(struct state *st, struct err *err)
     return st->batches ? most(s, st->late_count, &st->p->late, err) : 0;
 }
 
-int sample_point(struct session *s, struct point *p, const struct measure_opts *o, bool check,
+int sample_point(struct sampler *s, struct point *p, const struct measure_opts *o, bool check,
                  struct err *err)
 {
     struct state st = {.s = s, .p = p, .o = o};

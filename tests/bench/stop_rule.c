@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "probe/measure_impl.h"
 #include "probe/mpi/world_mpi.h"
-#include "probe/sample.h"
 
 extern const struct transport transport_mpi;
 
@@ -41,14 +41,13 @@ static struct {
 } result[CASES];
 
 /* One case; *sec grows by how long it took.  iters 0: by the stop rule. */
-static int measure(struct session *s, int k, int iters, struct summary *out, double *sec,
+static int measure(struct sampler *s, int k, int iters, struct summary *out, double *sec,
                    struct err *err)
 {
     struct point p = {.op = cases[k].op, .bytes = cases[k].bytes, .ranks = 2, .flows = 1};
-    struct measure_opts o;
+    struct measure_opts o = MEASURE_DEFAULTS;
     double from = MPI_Wtime();
 
-    measure_defaults(&o);
     o.time_cap = time_cap;
     o.iters = iters;
     if (sample_point(s, &p, &o, false, err) < 0)
@@ -60,7 +59,7 @@ static int measure(struct session *s, int k, int iters, struct summary *out, dou
     return 0;
 }
 
-static int measure_case(struct session *s, int k, int epoch, struct err *err)
+static int measure_case(struct sampler *s, int k, int epoch, struct err *err)
 {
     struct summary rule, many, fixed;
     double unused = 0;
@@ -86,7 +85,7 @@ static void print_results(void)
     }
 }
 
-static int run(struct world *w, struct session *s, struct err *err)
+static int run(struct world *w, struct sampler *s, struct err *err)
 {
     if (w->size != 2)
         return err_usage(err, "%d ranks where 2 are needed", w->size);
@@ -106,7 +105,7 @@ int main(int argc, char **argv)
 {
     static const int members[2] = {0, 1};
     struct world w;
-    struct session s = {.group = {.members = members, .size = 2}};
+    struct sampler s = {.group = {.members = members, .size = 2}};
     struct err err = {0, ""};
     int rc;
 

@@ -124,7 +124,7 @@ static void bed_fit(struct bed *b, const struct scene *s)
     po.max_bytes = (size_t)64 << 20;
     po.factor = 1024;
     assert_int_equal(plan_make(&plan, &b->topo, &po, &err), 0);
-    measure_defaults(&mo);
+    mo = MEASURE_DEFAULTS;
     assert_int_equal(points_open(&log, path, plan_crc(&plan), &b->topo, "sim", &err), 0);
     if (measure_plan(&world_solo, transport_find("sim"), &b->topo, &plan, &mo, log, &err) < 0)
         fail_msg("%s", err.text);

@@ -36,7 +36,7 @@ static void campaign(struct matrix *m, const struct sim_opts *o, const struct pl
     struct points_log *log = NULL;
     struct err err = {0, ""};
 
-    measure_defaults(&how);
+    how = MEASURE_DEFAULTS;
     how.check = false;
     fit_defaults(&fit);
     unlink(path);

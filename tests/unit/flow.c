@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/flow.h"
+#include "probe/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,15 +10,15 @@
 
 static const int member[] = {7, 3, 5};
 
-static struct moved moves(enum flow flow, int self)
+static struct verify_moved moves(enum flow flow, int self)
 {
-    return (struct moved){.flow = flow,
-                          .member = member,
-                          .size = 3,
-                          .self = self,
-                          .block = 40,
-                          .slice = flow == FLOW_SCATTER ? 16 : 40,
-                          .slots = 1};
+    return (struct verify_moved){.flow = flow,
+                                 .member = member,
+                                 .size = 3,
+                                 .self = self,
+                                 .block = 40,
+                                 .slice = flow == FLOW_SCATTER ? 16 : 40,
+                                 .slots = 1};
 }
 
 /* Whatever is received as (rank, block) was sent as that by the member with this id. */
@@ -29,15 +29,15 @@ static void what_arrives_was_sent_by_somebody(void **state)
     (void)state;
     for (size_t f = 0; f < sizeof(flows) / sizeof(*flows); f++)
         for (int me = 0; me < 3; me++) {
-            struct moved m = moves(flows[f], me);
+            struct verify_moved m = moves(flows[f], me);
             int got, sent;
-            struct piece *in = flow_received(&m, &got);
+            struct verify_piece *in = verify_received(&m, &got);
             assert_int_equal(got, flows[f] == FLOW_LEFT ? 1 : flows[f] == FLOW_FIRST ? me > 0 : 3);
             for (int i = 0; i < got; i++) {
                 int found = 0;
                 for (int from = 0; from < 3; from++) {
-                    struct moved o = moves(flows[f], from);
-                    struct piece *out = flow_sent(&o, &sent);
+                    struct verify_moved o = moves(flows[f], from);
+                    struct verify_piece *out = verify_sent(&o, &sent);
                     for (int k = 0; k < sent; k++)
                         found += out[k].rank == in[i].rank && out[k].block == in[i].block &&
                                  out[k].len == in[i].len;
@@ -54,9 +54,9 @@ static void slices_of_a_scattered_sum_cover_it_once(void **state)
 {
     (void)state;
     for (int me = 0; me < 3; me++) {
-        struct moved m = moves(FLOW_SCATTER, me);
+        struct verify_moved m = moves(FLOW_SCATTER, me);
         int sent, got;
-        struct piece *out = flow_sent(&m, &sent), *in = flow_received(&m, &got);
+        struct verify_piece *out = verify_sent(&m, &sent), *in = verify_received(&m, &got);
         size_t at = 0;
         assert_int_equal(sent, 9);
         for (int i = 0; i < sent; i++) {
@@ -80,12 +80,12 @@ static void only_the_root_of_a_reduce_receives(void **state)
 {
     (void)state;
     for (int me = 0; me < 3; me++) {
-        struct moved m = moves(FLOW_ROOT, me);
+        struct verify_moved m = moves(FLOW_ROOT, me);
         int n;
-        struct piece *p = flow_received(&m, &n);
+        struct verify_piece *p = verify_received(&m, &n);
         assert_int_equal(n, me == 0);
         free(p);
-        p = flow_sent(&m, &n);
+        p = verify_sent(&m, &n);
         assert_int_equal(n, 1);
         assert_true(p[0].sum);
         free(p);

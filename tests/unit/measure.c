@@ -51,7 +51,7 @@ static void bed_open(struct bed *b, const char *fabric, int racks, unsigned ops)
     assert_int_equal(plan_make(&b->plan, &b->topo, &o, &err), 0);
     b->sim = (struct sim){.fabric = &b->fabric, .truth = &b->topo, .healthy = healthy, .seed = 7};
     world_solo.ctx = &b->sim;
-    measure_defaults(&b->opts);
+    b->opts = MEASURE_DEFAULTS;
     unlink(path);
 }
 

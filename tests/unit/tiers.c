@@ -82,7 +82,7 @@ static void campaign(struct scene *s)
     po.seed = s->seed;
     assert_int_equal(plan_make(&plan, &s->seen, &po, &err), 0);
     world_solo.ctx = &s->sim;
-    measure_defaults(&mo);
+    mo = MEASURE_DEFAULTS;
     assert_int_equal(points_open(&log, path, plan_crc(&plan), &s->seen, "sim", &err), 0);
     if (measure_plan(&world_solo, transport_find("sim"), &s->seen, &plan, &mo, log, &err) < 0)
         fail_msg("%s", err.text);

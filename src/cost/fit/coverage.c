@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "probe/plan_cost.h"
+#include "probe/plan.h"
 
 enum {
     LOOKS_MAX = 1 << 24

@@ -207,16 +207,16 @@ void mpi_job_free(struct mpi_job *j)
     free(j->counts);
 }
 
-struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
+struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
 {
     enum flow flow = mpi_ops[j->op].flow;
 
-    return (struct moved){.flow = flow,
-                          .member = c->member,
-                          .size = c->size,
-                          .self = c->self,
-                          .block = j->block,
-                          .slice = flow == FLOW_SCATTER ? j->slice : j->block,
-                          .stride = j->stride,
-                          .slots = j->slots};
+    return (struct verify_moved){.flow = flow,
+                                 .member = c->member,
+                                 .size = c->size,
+                                 .self = c->self,
+                                 .block = j->block,
+                                 .slice = flow == FLOW_SCATTER ? j->slice : j->block,
+                                 .stride = j->stride,
+                                 .slots = j->slots};
 }

@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "base/op.h"
-#include "probe/flow.h"
 #include "probe/mpi/mpi_opts.h"
+#include "probe/verify.h"
 
 enum { MPI_CHUNK = 1 << 30 };
 
@@ -67,6 +67,6 @@ void mpi_job_free(struct mpi_job *j);
 void transport_mpi_start(const struct mpi_opts *o);
 
 /* What is filled in and what must arrive. */
-struct moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
+struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
 
 #endif

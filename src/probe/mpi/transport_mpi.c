@@ -142,10 +142,10 @@ static int mpi_run(void *ctx, enum op op, size_t bytes, int n, double *sec, stru
     return world_mpi_error(code, what, err);
 }
 
-static void fill(struct mpi_ctx *c, const struct moved *m, unsigned seed)
+static void fill(struct mpi_ctx *c, const struct verify_moved *m, unsigned seed)
 {
     int n;
-    struct piece *p = flow_sent(m, &n);
+    struct verify_piece *p = verify_sent(m, &n);
 
     for (int i = 0; i < n; i++)
         (p[i].sum ? verify_fill_term : verify_fill)(c->send + p[i].at, p[i].len, p[i].rank,
@@ -153,11 +153,11 @@ static void fill(struct mpi_ctx *c, const struct moved *m, unsigned seed)
     free(p);
 }
 
-static int find(const struct mpi_ctx *c, const struct moved *m, const struct verify *v,
+static int find(const struct mpi_ctx *c, const struct verify_moved *m, const struct verify *v,
                 struct err *err)
 {
     int n, rc = 0;
-    struct piece *p = flow_received(m, &n);
+    struct verify_piece *p = verify_received(m, &n);
 
     if (n)
         rc = verify_flip(v, c->recv, p[n - 1].at + p[n - 1].len, err);
@@ -176,7 +176,7 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
 
     if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
         return -1;
-    struct moved m = mpi_job_moves(c, &j);
+    struct verify_moved m = mpi_job_moves(c, &j);
     fill(c, &m, v.seed);
     int rc = world_mpi_error(mpi_ops[op].once(c, &j), op_name(op), err);
 

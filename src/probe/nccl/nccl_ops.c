@@ -172,16 +172,16 @@ void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn)
     j->to += at;
 }
 
-struct moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j)
+struct verify_moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j)
 {
-    return (struct moved){.flow = nccl_ops[j->op].flow,
-                          .member = c->member,
-                          .size = c->size,
-                          .self = c->self,
-                          .block = j->block,
-                          .slice = j->block,
-                          .stride = j->stride,
-                          .slots = j->slots};
+    return (struct verify_moved){.flow = nccl_ops[j->op].flow,
+                                 .member = c->member,
+                                 .size = c->size,
+                                 .self = c->self,
+                                 .block = j->block,
+                                 .slice = j->block,
+                                 .stride = j->stride,
+                                 .slots = j->slots};
 }
 
 size_t nccl_job_room(const struct nccl_side *c, size_t bytes)

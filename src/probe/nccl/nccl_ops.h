@@ -13,7 +13,7 @@
 
 #include "base/op.h"
 #include "kernels/nccl_api.h"
-#include "probe/flow.h"
+#include "probe/verify.h"
 
 /* Buffers and the place in the group; the NCCL side of a transport's context. */
 struct nccl_side {
@@ -56,7 +56,7 @@ int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, siz
  * at the buffer's begin again when the next one would reach beyond the largest S, so that small
  * messages are not those that the caches still hold.  The same on all ranks of the same turn. */
 void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn);
-struct moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j);
+struct verify_moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j);
 /* Bytes that each buffer needs for operations up to S = bytes. */
 size_t nccl_job_room(const struct nccl_side *c, size_t bytes);
 

@@ -64,7 +64,7 @@ void nccl_batch(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec
 /* transport_nccl_check.c */
 int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err);
 
-/* Collective over w, before topology and transport: the driver, this rank's GPU (seat.h), NCCL, its
+/* Collective over w, before topology and transport: the driver, this rank's GPU (gpu_binding.h), NCCL, its
  * variables, and the provenance. */
 int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err *err);
 /* Collective, after the campaign (--sweep): the plan's collectives that NCCL has algorithms for,

@@ -18,7 +18,7 @@ struct look {
     struct nccl_ctx *c;
     const struct nccl_job *j;
     struct verify v;
-    struct piece *piece;
+    struct verify_piece *piece;
     int pieces;
     bool typed;             /* the patterns of hot.h: not a sum of uint32 */
     struct nccl_step *step; /* of the present half: moving, comparing */
@@ -39,19 +39,19 @@ static bool is_typed(const struct nccl_ctx *c, enum op op)
            (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
 }
 
-static uint64_t hot_key(const struct look *l, const struct piece *p)
+static uint64_t hot_key(const struct look *l, const struct verify_piece *p)
 {
     return verify_key(0, p->block, l->v.seed);
 }
 
-static size_t elements(const struct look *l, const struct piece *p)
+static size_t elements(const struct look *l, const struct verify_piece *p)
 {
     return p->len / nccl_dtype_size(l->j->dtype);
 }
 
 /* --- filling in --- */
 
-static int fill_kernel(const struct look *l, const struct piece *p, struct err *err)
+static int fill_kernel(const struct look *l, const struct verify_piece *p, struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
     unsigned char *at = l->j->from + p->at;
@@ -67,7 +67,7 @@ static int fill_kernel(const struct look *l, const struct piece *p, struct err *
     return kernel_fill(at, p->len, verify_key(p->rank, p->block, seed), s->stream, err);
 }
 
-static int fill_host(const struct look *l, const struct piece *p, struct err *err)
+static int fill_host(const struct look *l, const struct verify_piece *p, struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
     unsigned char *copy = malloc(p->len + 1);
@@ -85,10 +85,10 @@ static int fill_host(const struct look *l, const struct piece *p, struct err *er
     return rc;
 }
 
-static int fill(const struct look *l, const struct moved *m, struct err *err)
+static int fill(const struct look *l, const struct verify_moved *m, struct err *err)
 {
     int n, rc = 0;
-    struct piece *p = flow_sent(m, &n);
+    struct verify_piece *p = verify_sent(m, &n);
 
     for (int i = 0; i < n && rc == 0; i++)
         rc = (kernels_there(NULL) ? fill_kernel : fill_host)(l, &p[i], err);
@@ -111,8 +111,8 @@ static unsigned char *fetch(const struct look *l, size_t at, size_t len, struct 
     return NULL;
 }
 
-static int tell_element(const struct look *l, const struct piece *p, size_t index, uint64_t got,
-                        struct err *err)
+static int tell_element(const struct look *l, const struct verify_piece *p, size_t index,
+                        uint64_t got, struct err *err)
 {
     const struct verify *v = &l->v;
     int type = l->j->dtype, digits = 2 * hot_width(type), redop = l->c->side.redop;
@@ -127,7 +127,7 @@ static int tell_element(const struct look *l, const struct piece *p, size_t inde
 }
 
 /* The words for what is wrong at `off` (typed: element `off`) of a piece. */
-static int tell(const struct look *l, const struct piece *p, size_t off, struct err *err)
+static int tell(const struct look *l, const struct verify_piece *p, size_t off, struct err *err)
 {
     size_t width = l->typed ? (size_t)hot_width(l->j->dtype) : 1;
     unsigned char *byte = fetch(l, p->at + off * width, width, err);
@@ -146,7 +146,7 @@ static int tell(const struct look *l, const struct piece *p, size_t off, struct 
                : verify_block_byte(&l->v, p->at, off, (unsigned char)got, p->rank, p->block, err);
 }
 
-static int find_kernel(const struct look *l, const struct piece *p, uint64_t *wrong,
+static int find_kernel(const struct look *l, const struct verify_piece *p, uint64_t *wrong,
                        struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
@@ -177,7 +177,7 @@ static int find_kernels(const struct look *l, struct err *err)
     return rc;
 }
 
-static int find_host(const struct look *l, const struct piece *p, struct err *err)
+static int find_host(const struct look *l, const struct verify_piece *p, struct err *err)
 {
     unsigned char *copy = fetch(l, p->at, p->len, err);
     size_t off;
@@ -197,7 +197,7 @@ static int find_host(const struct look *l, const struct piece *p, struct err *er
 /* RAILGAUGE_FLIP on the GPU: there and back through the host. */
 static int flip(const struct look *l, struct err *err)
 {
-    const struct piece *last = &l->piece[l->pieces - 1];
+    const struct verify_piece *last = &l->piece[l->pieces - 1];
     size_t len = last->at + last->len;
 
     if (!getenv("RAILGAUGE_FLIP"))
@@ -213,11 +213,11 @@ static int flip(const struct look *l, struct err *err)
     return rc;
 }
 
-static int find(struct look *l, const struct moved *m, struct err *err)
+static int find(struct look *l, const struct verify_moved *m, struct err *err)
 {
     int rc;
 
-    l->piece = flow_received(m, &l->pieces);
+    l->piece = verify_received(m, &l->pieces);
     rc = l->pieces ? flip(l, err) : 0;
     if (rc == 0 && l->pieces && kernels_there(NULL))
         rc = find_kernels(l, err);
@@ -236,7 +236,7 @@ static void blame(struct look *l, int rc, const struct err *why)
 }
 
 /* The operation once, after filling in. */
-static int move(struct look *l, const struct moved *m, struct err *err)
+static int move(struct look *l, const struct verify_moved *m, struct err *err)
 {
     struct nccl_ctx *c = l->c;
     struct err why = {0, ""};
@@ -249,7 +249,7 @@ static int move(struct look *l, const struct moved *m, struct err *err)
     return nccl_together(c, l->j, l->step, NULL, NULL, err);
 }
 
-static int compare(struct look *l, const struct moved *m, struct err *err)
+static int compare(struct look *l, const struct verify_moved *m, struct err *err)
 {
     *l->step = (struct nccl_step){NCCL_FINE};
     int rc = find(l, m, err);
@@ -276,7 +276,7 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
                      .typed = is_typed(c, op),
                      .step = &step,
                      .wrong = &wrong};
-    struct moved m = nccl_job_moves(&c->side, &j);
+    struct verify_moved m = nccl_job_moves(&c->side, &j);
     nccl_readback_mark(c->side.comm);
     watch_enter("check of %s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = move(&l, &m, err);

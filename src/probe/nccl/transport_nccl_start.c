@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "probe/gpu_binding.h"
 #include "probe/nccl/transport_nccl.h"
-#include "probe/seat.h"
 
 /* Ranks with different libraries cannot talk to each other: say so before they try. */
 static int same_library(struct world *w, struct err *err)
@@ -42,7 +42,7 @@ int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err 
 {
     bool one_host;
 
-    if (seat_take(w, o->share_gpu, &one_host, err) < 0 ||
+    if (gpu_binding_take(w, o->share_gpu, &one_host, err) < 0 ||
         w->agree(w, nccl_opts_apply(o, w->rank, one_host, err), err) < 0 ||
         w->agree(w, nccl_load(err), err) < 0 || same_library(w, err) < 0 ||
         nccl_opts_check(o, nccl.version, err) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/files.h"
+#include "probe/campaign_files.h"
 
 #include <libgen.h>
 #include <signal.h>
@@ -12,7 +12,8 @@
 #include "base/signals.h"
 #include "probe/watch/watch.h"
 
-int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err)
+int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,
+                        struct err *err)
 {
     void *text = NULL;
     size_t len = 0;
@@ -35,7 +36,7 @@ int files_plan(struct files *f, const struct probe_args *a, struct world *w, str
     return w->agree(w, rc, err);
 }
 
-int files_save_topology(const struct files *f, struct err *err)
+int campaign_files_save_topology(const struct campaign_files *f, struct err *err)
 {
     char *copy = mem_strdup(f->output), *path = file_join(dirname(copy), "topology.json");
     int rc = topo_save(&f->topo, path, err);
@@ -45,10 +46,10 @@ int files_save_topology(const struct files *f, struct err *err)
     return rc;
 }
 
-static int save_inputs(const struct files *f, const struct probe_args *a, struct err *err)
+static int save_inputs(const struct campaign_files *f, const struct probe_args *a, struct err *err)
 {
     char *copy = mem_strdup(f->output), *plan = file_join(dirname(copy), "plan.tsv");
-    int rc = a->topology ? 0 : files_save_topology(f, err);
+    int rc = a->topology ? 0 : campaign_files_save_topology(f, err);
 
     if (rc == 0 && !a->plan)
         rc = plan_save(&f->plan, plan, err);
@@ -58,8 +59,8 @@ static int save_inputs(const struct files *f, const struct probe_args *a, struct
 }
 
 /* The log comes first: it refuses another plan's points before that plan's file is replaced. */
-int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
-               struct err *err)
+int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
+                        const char *transport, struct err *err)
 {
     int rc = 0;
 
@@ -78,7 +79,7 @@ static void stop(int sig)
     watch_stopping();
 }
 
-void files_catch_signals(void)
+void campaign_files_catch_signals(void)
 {
     struct sigaction act = {.sa_handler = stop, .sa_flags = SA_RESTART};
     struct signals before;
@@ -87,7 +88,7 @@ void files_catch_signals(void)
     sigaction(SIGUSR1, &act, NULL); /* what schedulers send before the end */
 }
 
-int files_close(struct files *f, int rc, struct err *err)
+int campaign_files_close(struct campaign_files *f, int rc, struct err *err)
 {
     char *trouble = f->log ? points_trouble(points_all(f->log)) : NULL;
     bool failed = trouble && points_failed(points_all(f->log));

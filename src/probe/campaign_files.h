@@ -1,11 +1,11 @@
-/* files.h - the files of a campaign: what it works on and where its points go. */
-#ifndef RG_FILES_H
-#define RG_FILES_H
+/* campaign_files.h - the files of a campaign: what it works on and where its points go. */
+#ifndef RG_CAMPAIGN_FILES_H
+#define RG_CAMPAIGN_FILES_H
 
 #include "probe/probe_args.h"
 #include "probe/world.h"
 
-struct files {
+struct campaign_files {
     struct topo topo;       /* whole on rank 0; the others know the number of endpoints */
     struct plan plan;       /* the same everywhere */
     struct points_log *log; /* rank 0 only */
@@ -14,24 +14,25 @@ struct files {
 
 /* Collective, with f->topo filled in: rank 0 reads a->plan or makes one, everybody parses its text.
  */
-int files_plan(struct files *f, const struct probe_args *a, struct world *w, struct err *err);
+int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,
+                        struct err *err);
 
 /* Collective: rank 0 opens the points log of a->output (default points.tsv); a topology and a plan
  * that were not read from a file are written beside it, where fit looks for them. */
-int files_open(struct files *f, const struct probe_args *a, struct world *w, const char *transport,
-               struct err *err);
+int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
+                        const char *transport, struct err *err);
 
 /* Close the log after a campaign that ended with rc; local.  Points that failed or held wrong data
  * become its error (-1) unless it has one, tainted ones a warning: "points.tsv: data were wrong in
  * 2 of 40 points ...". */
-int files_close(struct files *f, int rc, struct err *err);
+int campaign_files_close(struct campaign_files *f, int rc, struct err *err);
 
 /* topology.json beside the points, where fit looks for it; a file of another name or place that the
  * topology was read from is the user's and stays as it is. */
-int files_save_topology(const struct files *f, struct err *err);
+int campaign_files_save_topology(const struct campaign_files *f, struct err *err);
 
 /* SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and waits;
  * on SIGTERM it kills them a second later.) */
-void files_catch_signals(void);
+void campaign_files_catch_signals(void);
 
 #endif

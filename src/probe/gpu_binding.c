@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/seat.h"
+#include "probe/gpu_binding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,16 @@
 #include "kernels/gpu.h"
 
 /* What each rank tells the others; bytes between equal programs. */
-struct seat {
+struct gpu_binding {
     char host[64], uuid[48], busid[16];
 };
 
 /* Every rank's record to every rank; the caller frees *all. */
-static int exchange(struct world *w, const struct seat *mine, struct seat **all, struct err *err)
+static int exchange(struct world *w, const struct gpu_binding *mine, struct gpu_binding **all,
+                    struct err *err)
 {
     size_t len = sizeof(*mine) * (size_t)w->size;
-    struct seat *box = mem_calloc((size_t)w->size, sizeof(*box));
+    struct gpu_binding *box = mem_calloc((size_t)w->size, sizeof(*box));
     void *data = box;
 
     *all = NULL;
@@ -49,7 +50,7 @@ static int local_by_launcher(void)
     return -1;
 }
 
-static int local_by_host(const struct seat *all, int rank)
+static int local_by_host(const struct gpu_binding *all, int rank)
 {
     int local = 0;
 
@@ -58,7 +59,7 @@ static int local_by_host(const struct seat *all, int rank)
     return local;
 }
 
-static int open_gpu(int local, struct seat *mine, struct err *err)
+static int open_gpu(int local, struct gpu_binding *mine, struct err *err)
 {
     int gpus = gpu_count(err);
 
@@ -71,7 +72,7 @@ static int open_gpu(int local, struct seat *mine, struct err *err)
 
 /* The first two ranks on one GPU; by UUID, because the instances of a divided GPU share a bus id.
  */
-static bool find_shared(const struct seat *all, int n, int *a, int *b)
+static bool find_shared(const struct gpu_binding *all, int n, int *a, int *b)
 {
     for (*b = 1; *b < n; ++*b)
         for (*a = 0; *a < *b; ++*a)
@@ -81,7 +82,7 @@ static bool find_shared(const struct seat *all, int n, int *a, int *b)
     return false;
 }
 
-static bool same_host(const struct seat *all, int n)
+static bool same_host(const struct gpu_binding *all, int n)
 {
     for (int r = 1; r < n; r++)
         if (strcmp(all[r].host, all[0].host))
@@ -89,7 +90,7 @@ static bool same_host(const struct seat *all, int n)
     return true;
 }
 
-static int judge_sharing(bool share, const struct seat *all, int n, struct err *err)
+static int judge_sharing(bool share, const struct gpu_binding *all, int n, struct err *err)
 {
     int a, b;
 
@@ -104,9 +105,9 @@ static int judge_sharing(bool share, const struct seat *all, int n, struct err *
     return 0;
 }
 
-int seat_take(struct world *w, bool share, bool *one_host, struct err *err)
+int gpu_binding_take(struct world *w, bool share, bool *one_host, struct err *err)
 {
-    struct seat mine = {.host = ""}, *all;
+    struct gpu_binding mine = {.host = ""}, *all;
     int local = local_by_launcher();
 
     host_self(mine.host, sizeof(mine.host));
