@@ -34,7 +34,7 @@ static enum level rack_level(const struct topo *t)
 }
 
 static int find_end(const struct topo *t, enum part part, const char *text, int *out,
-                     struct err *err)
+                    struct err *err)
 {
     static const char *const names[] = {"endpoint", "host", "rack"};
     int count = part == ENDPOINT ? t->endpoints
