@@ -61,7 +61,7 @@ static void free_names(struct topo *t, enum level level)
     for (int i = 0; i < t->group[level].count; i++)
         free(t->group[level].name[i]);
     free(t->group[level].name);
-    free(t->group[level].slot);
+    map_free(&t->group[level].index);
     memset(&t->group[level], 0, sizeof(t->group[level]));
 }
 
@@ -94,58 +94,28 @@ void topo_free(struct topo *t)
     topo_init(t);
 }
 
-/* FNV-1a, 32 bits (draft-eastlake-fnv). */
-static unsigned hash_name(const char *s)
+struct wanted_name {
+    char *const *name;
+    const char *text;
+};
+
+static bool is_name(const void *wanted, int value)
 {
-    unsigned h = 2166136261u;
+    const struct wanted_name *w = wanted;
 
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
-/* The slot of this name: it holds index + 1, or 0 where the name is not there yet. */
-static int *name_slot(struct topo *t, enum level level, const char *name)
-{
-    int mask = t->group[level].slots - 1;
-    int at = (int)(hash_name(name) & (unsigned)mask);
-
-    while (t->group[level].slot[at] &&
-           strcmp(t->group[level].name[t->group[level].slot[at] - 1], name) != 0)
-        at = (at + 1) & mask;
-    return &t->group[level].slot[at];
-}
-
-/* Bring the open-addressing table up to date with the names and keep it at most half full. */
-static void index_names(struct topo *t, enum level level)
-{
-    int need = t->group[level].count + 1;
-
-    if (t->group[level].slots < 2 * need) {
-        int slots = 16;
-        while (slots < 4 * need)
-            slots *= 2;
-        free(t->group[level].slot);
-        t->group[level].slot = mem_calloc((size_t)slots, sizeof(int));
-        t->group[level].slots = slots;
-        t->group[level].indexed = 0;
-    }
-    for (; t->group[level].indexed < t->group[level].count; t->group[level].indexed++) {
-        int i = t->group[level].indexed, *slot = name_slot(t, level, t->group[level].name[i]);
-        if (!*slot)
-            *slot = i + 1;
-    }
+    return !strcmp(w->name[value], w->text);
 }
 
 int topo_add_group(struct topo *t, enum level level, const char *name)
 {
-    index_names(t, level);
-    int *slot = name_slot(t, level, name);
-    if (!*slot) {
+    struct wanted_name w = {t->group[level].name, name};
+    int *at = map_at(&t->group[level].index, map_text(name), is_name, &w);
+
+    if (*at == MAP_NONE) {
+        *at = t->group[level].count;
         MEM_PUSH(t->group[level].name, t->group[level].count) = mem_strdup(name);
-        *slot = ++t->group[level].indexed;
     }
-    return *slot - 1;
+    return *at;
 }
 
 int topo_add_host(struct topo *t, const char *name)
@@ -160,8 +130,9 @@ int topo_add_host(struct topo *t, const char *name)
 
 int topo_find_host(const struct topo *t, const char *name)
 {
-    /* Every host went through topo_add_group(), so the table is up to date. */
-    return t->group[LEVEL_HOST].slots ? *name_slot((struct topo *)t, LEVEL_HOST, name) - 1 : -1;
+    struct wanted_name w = {t->group[LEVEL_HOST].name, name};
+
+    return map_find(&t->group[LEVEL_HOST].index, map_text(name), is_name, &w);
 }
 
 char *topo_host_family(const char *name)

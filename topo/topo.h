@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/map.h"
 
 /* Levels of locality.  HOST .. RACK are nested on the systems we know but nothing depends on it; a
  * RAIL crosses them.  A SPINE is what hangs below the same second-tier switches: several leaves or
@@ -211,12 +212,12 @@ struct topo {
     struct gpu *gpu;
     int gpus; /* all that the hosts' drivers tell of, whether a rank uses them or not */
     /* Names of the groups at each level, for instance group[LEVEL_RACK].name[3] = "rack-03".
-     * LEVEL_HOST has the host names again so that all levels read alike.  slot is the look-up table
-     * of topo_add_group(); names are added and removed through the functions below only. */
+     * LEVEL_HOST has the host names again so that all levels read alike.  Names are
+     * added and removed through the functions below only, which keep the index of them. */
     struct {
         char **name;
         int count;
-        int *slot, slots, indexed;
+        struct map index;
     } group[LEVEL_COUNT];
     struct tier_rule tier[TIER_MAX];
     int tiers;

@@ -39,7 +39,6 @@ struct railgauge {
     struct cell *grid; /* [tier][CELLS] of healthy pairs */
     struct lists by_endpoint, by_rack;
     int *first, *device; /* endpoints of host h by index: device[first[h] + gpu] */
-    int *slot, slots;    /* open hash of host names: index + 1 */
 };
 
 static double cell_bytes(int i)
@@ -132,38 +131,12 @@ static void mark_odd(struct railgauge *r)
                          concerned(&r->by_rack, r->spot[i].place.at[LEVEL_RACK]);
 }
 
-/* --- host names --- */
-
-/* FNV-1a, 32 bits (draft-eastlake-fnv). */
-static unsigned hash(const char *s)
-{
-    unsigned h = 2166136261u;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
-
-static int *slot_of(const struct railgauge *r, const char *host)
-{
-    int at = (int)(hash(host) & (unsigned)(r->slots - 1));
-
-    while (r->slot[at] && strcmp(r->m.topo.host[r->slot[at] - 1].name, host) != 0)
-        at = (at + 1) & (r->slots - 1);
-    return &r->slot[at];
-}
-
 static void compile_hosts(struct railgauge *r)
 {
     const struct topo *t = &r->m.topo;
 
-    for (r->slots = 16; r->slots < 2 * t->hosts; r->slots *= 2)
-        ;
-    r->slot = mem_calloc((size_t)r->slots, sizeof(*r->slot));
     r->first = mem_calloc((size_t)t->hosts + 2, sizeof(*r->first));
     r->device = mem_calloc((size_t)t->endpoints, sizeof(*r->device));
-    for (int h = 0; h < t->hosts; h++)
-        *slot_of(r, t->host[h].name) = h + 1;
     for (int i = 0; i < t->endpoints; i++)
         r->first[t->endpoint[i].place.at[LEVEL_HOST] + 2]++;
     for (int h = 2; h <= t->hosts + 1; h++)
@@ -244,7 +217,6 @@ void railgauge_close(struct railgauge *r)
     free(r->by_rack.list);
     free(r->first);
     free(r->device);
-    free(r->slot);
     free(r);
 }
 
@@ -255,7 +227,7 @@ int railgauge_count(const struct railgauge *r)
 
 int railgauge_find(const struct railgauge *r, const char *host, int gpu)
 {
-    int h = *slot_of(r, host) - 1;
+    int h = topo_find_host(&r->m.topo, host);
 
     if (h < 0 || gpu < 0 || gpu >= r->first[h + 1] - r->first[h])
         return -1;
@@ -274,7 +246,7 @@ const char *railgauge_host_name(const struct railgauge *r, int host)
 
 int railgauge_host_find(const struct railgauge *r, const char *name)
 {
-    return name ? *slot_of(r, name) - 1 : -1;
+    return name ? topo_find_host(&r->m.topo, name) : -1;
 }
 
 const char *railgauge_level(const struct railgauge *r, int id, const char *level)

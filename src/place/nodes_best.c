@@ -10,58 +10,23 @@
 #define RANKS_PRICED 1e7
 enum { PATTERNS_MAX = 50000, PATTERNS_MIN = 64, BEST_MAX = 1 << 22 };
 
-struct memo {
-    uint64_t signature;
-    double sec;
-    bool used;
-};
-
-struct known {
-    uint64_t row;
-    int pattern; /* index + 1 into the pool, 0: free; -1: known to have no price */
-};
-
-static struct memo *memo_at(struct memo *memo, size_t slots, uint64_t signature)
-{
-    size_t at = (size_t)signature & (slots - 1);
-
-    while (memo[at].used && memo[at].signature != signature)
-        at = (at + 1) & (slots - 1);
-    return &memo[at];
-}
-
-static void memo_grow(struct search *s)
-{
-    size_t slots = s->memo_slots ? 2 * s->memo_slots : 64;
-    struct memo *memo = mem_calloc(slots, sizeof(*memo));
-
-    for (size_t i = 0; i < s->memo_slots; i++)
-        if (s->memo[i].used)
-            *memo_at(memo, slots, s->memo[i].signature) = s->memo[i];
-    free(s->memo);
-    s->memo = memo;
-    s->memo_slots = slots;
-}
-
 static double price(struct search *s, const int *at)
 {
     uint64_t signature = kinds_signature(&s->kinds, at, s->need);
-    struct memo *m;
+    int known = map_find(&s->memo, signature, NULL, NULL);
 
-    if (2 * (s->memos + 1) > s->memo_slots)
-        memo_grow(s);
-    m = memo_at(s->memo, s->memo_slots, signature);
-    if (m->used)
-        return m->sec;
+    if (known != MAP_NONE)
+        return s->sec[known];
     if (s->priced >= s->budget)
         return NAN;
     for (int i = 0; i < s->need; i++)
         s->ids[i] = s->host[at[i]];
     nodes_deal(s->job, s->ids, s->need, s->order);
     s->priced++;
-    s->memos++;
-    *m = (struct memo){signature, nodes_price(s->job, &s->step, s->order, &s->why), true};
-    return m->sec;
+    double sec = nodes_price(s->job, &s->step, s->order, &s->why);
+    *map_at(&s->memo, signature, NULL, NULL) = s->secs;
+    MEM_PUSH(s->sec, s->secs) = sec;
+    return sec;
 }
 
 /* Free hosts in the blocks of this set that it does not take. */
@@ -95,28 +60,6 @@ static void keep(struct search *s, const int *at, double sec)
     MEM_PUSH(s->pool, s->pools) = (struct pattern){sec, 0, copy};
 }
 
-static struct known *known_at(struct known *known, size_t slots, uint64_t row)
-{
-    size_t at = (size_t)row & (slots - 1);
-
-    while (known[at].pattern && known[at].row != row)
-        at = (at + 1) & (slots - 1);
-    return &known[at];
-}
-
-static void known_grow(struct search *s)
-{
-    size_t slots = s->known_slots ? 2 * s->known_slots : 256;
-    struct known *known = mem_calloc(slots, sizeof(*known));
-
-    for (size_t i = 0; i < s->known_slots; i++)
-        if (s->known[i].pattern)
-            *known_at(known, slots, s->known[i].row) = s->known[i];
-    free(s->known);
-    s->known = known;
-    s->known_slots = slots;
-}
-
 static int ascending(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
@@ -131,21 +74,17 @@ double search_consider(struct search *s, const int *at)
     memcpy(s->row, at, (size_t)s->need * sizeof(*s->row));
     qsort(s->row, (size_t)s->need, sizeof(*s->row), ascending);
     kinds_leftmost(&s->kinds, s->row, s->need);
-    for (int i = 0; i < s->need; i++) {
-        row = (row ^ (uint64_t)(s->kinds.of[s->row[i]] + 1)) * 0x9e3779b97f4a7c15u;
-        row ^= row >> 29;
-    }
-    if (2 * ((size_t)s->tried + 1) > s->known_slots)
-        known_grow(s);
-    struct known *k = known_at(s->known, s->known_slots, row);
-    if (k->pattern)
-        return k->pattern > 0 ? s->pool[k->pattern - 1].sec : NAN;
+    for (int i = 0; i < s->need; i++)
+        row = map_mix(row, (uint64_t)(s->kinds.of[s->row[i]] + 1));
+    size_t before = s->known.count;
+    int *pattern = map_at(&s->known, row, NULL, NULL);
+    if (s->known.count == before)
+        return *pattern != MAP_NONE ? s->pool[*pattern].sec : NAN;
     double sec = price(s, s->row);
-    *k = (struct known){row, -1};
     s->tried++;
     if (!isnan(sec)) {
+        *pattern = s->pools;
         keep(s, s->row, sec);
-        k->pattern = s->pools;
     }
     return sec;
 }
@@ -255,8 +194,9 @@ static void search_free(struct search *s)
     for (int i = 0; i < s->pools; i++)
         free(s->pool[i].at);
     free(s->pool);
-    free(s->memo);
-    free(s->known);
+    map_free(&s->memo);
+    free(s->sec);
+    map_free(&s->known);
     free(s->row);
     free(s->order);
     free(s->ids);

@@ -8,12 +8,6 @@
 #include "place/nodes_search.h"
 #include "step/groups.h"
 
-static uint64_t mix(uint64_t sum, uint64_t x)
-{
-    sum = (sum ^ x) * 0x9e3779b97f4a7c15u;
-    return sum ^ (sum >> 29);
-}
-
 /* The number that a value gets among those met before it. */
 static int met(const int *value, int count, int v)
 {
@@ -29,7 +23,7 @@ static uint64_t fold(struct host_kind *k, uint64_t sum, const int *value, int n,
 {
     for (int i = 0; i < n; i++) {
         bool first = met(value, i, value[i]) == i;
-        sum = mix(sum, value[i] < 0 ? 0 : (uint64_t)met(value, i, value[i]) + 1);
+        sum = map_mix(sum, value[i] < 0 ? 0 : (uint64_t)met(value, i, value[i]) + 1);
         if (first && value[i] >= 0 && base >= 0)
             MEM_PUSH(k->key, k->keys) = base + value[i];
     }
@@ -41,7 +35,7 @@ static void describe(struct host_kind *k, const struct search *s, int host, cons
     const struct topo *t = &s->job->matrix.topo;
     const int *id = s->job->endpoint + s->job->first[host];
     int n = nodes_room(s->job, host), *value = mem_calloc((size_t)n, sizeof(*value));
-    uint64_t sum = mix(1, (uint64_t)n);
+    uint64_t sum = map_mix(1, (uint64_t)n);
 
     *k = (struct host_kind){0};
     for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -52,7 +46,7 @@ static void describe(struct host_kind *k, const struct search *s, int host, cons
     }
     for (int i = 0; i < n; i++) {
         value[i] = t->endpoint[id[i]].nic;
-        sum = mix(mix(sum, mark[id[i]]), (uint64_t)t->endpoint[id[i]].kind);
+        sum = map_mix(map_mix(sum, mark[id[i]]), (uint64_t)t->endpoint[id[i]].kind);
     }
     k->inside = fold(k, sum, value, n, -1);
     free(value);
@@ -69,24 +63,34 @@ static uint64_t hash_of(const struct host_kind *k)
     uint64_t sum = k->inside;
 
     for (int i = 0; i < k->keys; i++)
-        sum = mix(sum, (uint64_t)k->key[i]);
+        sum = map_mix(sum, (uint64_t)k->key[i]);
     return sum;
 }
 
-/* The kind that is like this one, which is taken over or freed. */
-static int find_kind(struct kinds *k, int *slot, size_t slots, struct host_kind *one)
-{
-    size_t at = hash_of(one) & (slots - 1);
+struct wanted_kind {
+    const struct kinds *kinds;
+    const struct host_kind *one;
+};
 
-    while (slot[at] && !alike(&k->kind[slot[at] - 1], one))
-        at = (at + 1) & (slots - 1);
-    if (slot[at]) {
+static bool is_kind(const void *wanted, int value)
+{
+    const struct wanted_kind *w = wanted;
+
+    return alike(&w->kinds->kind[value], w->one);
+}
+
+/* The kind that is like this one, which is taken over or freed. */
+static int find_kind(struct kinds *k, struct map *index, struct host_kind *one)
+{
+    int *at = map_at(index, hash_of(one), is_kind, &(struct wanted_kind){k, one});
+
+    if (*at != MAP_NONE) {
         free(one->key);
-        return slot[at] - 1;
+        return *at;
     }
+    *at = k->count;
     MEM_PUSH(k->kind, k->count) = *one;
-    slot[at] = k->count;
-    return k->count - 1;
+    return *at;
 }
 
 static void link_positions(struct kinds *k, int hosts)
@@ -108,11 +112,8 @@ void kinds_make(struct search *s)
     const struct topo *t = &s->job->matrix.topo;
     uint64_t *mark = places_marks(&s->job->matrix);
     struct kinds *k = &s->kinds;
-    size_t slots = 16;
+    struct map index = {0}; /* of kinds */
 
-    while (slots < 2 * (size_t)s->hosts)
-        slots *= 2;
-    int *slot = mem_calloc(slots, sizeof(*slot));
     for (int l = 0; l < LEVEL_COUNT; l++)
         k->base[l + 1] = k->base[l] + (l == LEVEL_HOST ? 0 : t->group[l].count);
     k->slot = mem_calloc((size_t)k->base[LEVEL_COUNT] + 1, sizeof(*k->slot));
@@ -120,10 +121,10 @@ void kinds_make(struct search *s)
     for (int i = 0; i < s->hosts; i++) {
         struct host_kind one;
         describe(&one, s, s->host[i], mark);
-        k->of[i] = find_kind(k, slot, slots, &one);
+        k->of[i] = find_kind(k, &index, &one);
     }
     link_positions(k, s->hosts);
-    free(slot);
+    map_free(&index);
     free(mark);
 }
 
@@ -161,14 +162,14 @@ uint64_t kinds_signature(struct kinds *k, const int *at, int need)
     for (int i = 0; i < need; i++) {
         const struct host_kind *one = &k->kind[k->of[at[i]]];
         int level = 0;
-        sum = mix(sum, one->inside);
+        sum = map_mix(sum, one->inside);
         for (int n = 0; n < one->keys; n++) {
             struct label *l = &k->slot[one->key[n]];
             while (one->key[n] >= k->base[level + 1])
                 level++;
             if (l->stamp != k->stamp)
                 *l = (struct label){k->stamp, next[level]++};
-            sum = mix(sum, (uint64_t)l->label + 1);
+            sum = map_mix(sum, (uint64_t)l->label + 1);
         }
     }
     return sum;

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "base/map.h"
 #include "place/nodes.h"
 
 /* Free hosts that are alike. */
@@ -45,11 +46,11 @@ struct search {
     const int *host; /* the free list */
     int hosts, need;
     struct kinds kinds;
-    int level;         /* of blocks: the finest that groups hosts; -1: none does */
-    struct memo *memo; /* signature -> seconds */
-    size_t memos, memo_slots;
-    struct known *known; /* patterns in the pool, by hash */
-    size_t known_slots;
+    int level;       /* of blocks: the finest that groups hosts; -1: none does */
+    struct map memo; /* signature -> index into sec */
+    double *sec;
+    int secs;
+    struct map known; /* hash of a pattern -> index into pool, MAP_NONE: it has no price */
     struct pattern *pool;
     int pools;
     int *row, *order, *ids; /* scratch: positions, endpoints, hosts */

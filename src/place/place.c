@@ -127,7 +127,7 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
         b.order = NULL;
     }
     free(b.order);
-    free(b.seen);
+    map_free(&b.seen);
     pool_free(&p);
     placer_close(&pl);
     return rc;

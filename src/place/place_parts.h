@@ -7,6 +7,7 @@
 #define RG_PLACE_PARTS_H
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/stats.h"
 #include "place/place.h"
 #include "step/rate.h"
@@ -73,8 +74,7 @@ bool placer_may(const struct placer *pl, double share); /* is less than this sha
 struct best {
     int *order, ranks;
     struct verdict_of_order verdict;
-    unsigned long long *seen; /* hashes, open addressing */
-    size_t slots, count;
+    struct map seen; /* hashes of orders */
     char how[256];
     int turn[DIGITS]; /* digits of the mesh in the order of the best plan */
 };

@@ -226,36 +226,15 @@ static unsigned long long hash_of(const int *order, int ranks)
         h = (h ^ (unsigned)order[i]) * 0xbf58476d1ce4e5b9u;
         h ^= h >> 31;
     }
-    return h ? h : 1;
-}
-
-/* True if the hash is new. */
-static bool note(unsigned long long *seen, size_t slots, unsigned long long hash)
-{
-    size_t at = hash & (slots - 1);
-
-    while (seen[at] && seen[at] != hash)
-        at = (at + 1) & (slots - 1);
-    bool fresh = !seen[at];
-    seen[at] = hash;
-    return fresh;
+    return h;
 }
 
 static bool is_new(struct best *b, const int *order)
 {
-    if (2 * (b->count + 1) > b->slots) {
-        size_t slots = b->slots ? 2 * b->slots : 256;
-        unsigned long long *seen = mem_calloc(slots, sizeof(*seen));
-        for (size_t i = 0; i < b->slots; i++)
-            if (b->seen[i])
-                note(seen, slots, b->seen[i]);
-        free(b->seen);
-        b->seen = seen;
-        b->slots = slots;
-    }
-    bool fresh = note(b->seen, b->slots, hash_of(order, b->ranks));
-    b->count += fresh;
-    return fresh;
+    size_t before = b->seen.count;
+
+    map_at(&b->seen, hash_of(order, b->ranks), NULL, NULL);
+    return b->seen.count > before;
 }
 
 enum tried best_try(struct best *b, struct placer *pl, int *order, const char *how,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 
 /* What two ranks may share: the levels, and the NIC. */
@@ -108,8 +109,7 @@ static uint64_t signature(struct places *p, const struct span *span, int group)
                 *s = (struct label_slot){p->stamp, next[k]++};
             labels = labels * 0x100000001b3u + (uint64_t)(s ? s->label + 1 : 0);
         }
-        sum = (sum ^ labels) * 0x9e3779b97f4a7c15u;
-        sum ^= sum >> 29;
+        sum = map_mix(sum, labels);
     }
     return sum;
 }
@@ -120,21 +120,6 @@ void groups_ids(const struct groups *g, const int *order, int index, int *ids)
         int rank = span_rank(&g->span, index, i);
         ids[i] = order ? order[rank] : rank;
     }
-}
-
-/* Signature -> kind, open addressing; kind -1: free. */
-struct known {
-    uint64_t signature;
-    int kind;
-};
-
-static struct known *look_up(struct known *table, size_t slots, uint64_t signature)
-{
-    size_t at = signature & (slots - 1);
-
-    while (table[at].kind >= 0 && table[at].signature != signature)
-        at = (at + 1) & (slots - 1);
-    return &table[at];
 }
 
 static bool ways_equal(const struct ways *a, const struct ways *b)
@@ -169,23 +154,17 @@ static int kind_of(struct groups *g, const struct places *p, int index, int *ids
 
 void groups_find(struct groups *g, struct places *p, struct span span)
 {
-    size_t slots = 16;
+    struct map known = {0}; /* signature -> kind */
     int *ids = mem_calloc((size_t)span.size, sizeof(*ids));
 
     *g = (struct groups){.span = span, .total = span_groups(&span, p->ranks)};
-    while (slots < 2 * (size_t)g->total)
-        slots *= 2;
-    struct known *table = mem_calloc(slots, sizeof(*table));
-    for (size_t i = 0; i < slots; i++)
-        table[i].kind = -1;
     for (int i = 0; i < g->total; i++) {
-        uint64_t sig = signature(p, &span, i);
-        struct known *known = look_up(table, slots, sig);
-        if (known->kind < 0)
-            *known = (struct known){sig, kind_of(g, p, i, ids)};
-        g->kind[known->kind].like++;
+        int *kind = map_at(&known, signature(p, &span, i), NULL, NULL);
+        if (*kind == MAP_NONE)
+            *kind = kind_of(g, p, i, ids);
+        g->kind[*kind].like++;
     }
-    free(table);
+    map_free(&known);
     free(ids);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "cost/collective.h"
 #include "cost/ep.h"
@@ -20,7 +21,6 @@ enum {
     GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
     TABLES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
-    SLOTS_FIRST = 64,
 };
 
 struct table {
@@ -37,9 +37,9 @@ struct entry {
 
 struct pricer {
     struct places places;
-    struct entry **slot; /* by span, open addressing; NULL: free */
-    size_t slots;
+    struct entry **entry;
     int entries;
+    struct map index; /* of entries, by span */
 };
 
 static int check_order(const struct matrix *m, const int *order, int ranks, struct err *err)
@@ -64,8 +64,6 @@ int pricer_open(struct pricer **out, const struct matrix *m, const int *order, i
         return -1;
     struct pricer *p = mem_calloc(1, sizeof(*p));
     places_open(&p->places, m, order, ranks);
-    p->slots = SLOTS_FIRST;
-    p->slot = mem_calloc(p->slots, sizeof(struct entry *));
     *out = p;
     return 0;
 }
@@ -85,53 +83,26 @@ void pricer_close(struct pricer *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->slots; i++)
-        if (p->slot[i])
-            entry_free(p->slot[i]);
-    free(p->slot);
+    for (int i = 0; i < p->entries; i++)
+        entry_free(p->entry[i]);
+    free(p->entry);
+    map_free(&p->index);
     places_close(&p->places);
     free(p);
 }
 
-/* Where the span is, or the free slot where it belongs. */
-static struct entry **find(struct entry **slot, size_t slots, struct span span)
-{
-    uint64_t key = ((uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride);
-    size_t at = (key * 0x9e3779b97f4a7c15u) >> 40 & (slots - 1);
-
-    while (slot[at] &&
-           (slot[at]->groups.span.size != span.size || slot[at]->groups.span.stride != span.stride))
-        at = (at + 1) & (slots - 1);
-    return &slot[at];
-}
-
-static void grow(struct pricer *p)
-{
-    size_t slots = 2 * p->slots;
-    struct entry **slot = mem_calloc(slots, sizeof(struct entry *));
-
-    for (size_t i = 0; i < p->slots; i++)
-        if (p->slot[i])
-            *find(slot, slots, p->slot[i]->groups.span) = p->slot[i];
-    free(p->slot);
-    p->slot = slot;
-    p->slots = slots;
-}
-
 static struct entry *entry_of(struct pricer *p, struct span span)
 {
-    struct entry **slot = find(p->slot, p->slots, span);
-    struct entry *e = *slot;
+    uint64_t key = (uint64_t)(unsigned)span.size << 32 | (unsigned)span.stride;
+    int *at = map_at(&p->index, key, NULL, NULL);
 
-    if (e)
-        return e;
-    if (2 * (size_t)++p->entries > p->slots) {
-        grow(p);
-        slot = find(p->slot, p->slots, span);
+    if (*at == MAP_NONE) {
+        struct entry *e = mem_calloc(1, sizeof(*e));
+        *at = p->entries;
+        MEM_PUSH(p->entry, p->entries) = e;
+        groups_find(&e->groups, &p->places, span);
     }
-    *slot = e = mem_calloc(1, sizeof(*e));
-    groups_find(&e->groups, &p->places, span);
-    return e;
+    return p->entry[*at];
 }
 
 static struct table *table_of(const struct pricer *p, struct entry *e, const struct message *msg)

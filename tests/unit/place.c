@@ -210,7 +210,7 @@ static void scotch_keeps_to_the_seats(void **state)
         assert_true(2 * b.verdict.mean < scattered);
     }
     free(b.order);
-    free(b.seen);
+    map_free(&b.seen);
     pool_free(&pool);
     placer_close(&pl);
     demand_free(&d);

@@ -18,47 +18,6 @@
 #include "base/mem.h"
 #include "topo/nccl/nccl_log_parts.h"
 
-static int *seen_slot(struct seen *s, uint64_t key)
-{
-    unsigned i = (unsigned)(key >> 20);
-
-    for (;; i++) {
-        unsigned at = i & (unsigned)(s->slots - 1);
-        if (s->key[at] == key || !s->key[at]) {
-            s->key[at] = key;
-            return &s->at[at];
-        }
-    }
-}
-
-int *seen_find(struct seen *s, uint64_t key)
-{
-    if (s->used * 2 >= s->slots) {
-        struct seen old = *s;
-        s->slots = old.slots ? 2 * old.slots : 256;
-        s->key = mem_calloc((size_t)s->slots, sizeof(*s->key));
-        s->at = mem_calloc((size_t)s->slots, sizeof(*s->at));
-        for (int i = 0; i < old.slots; i++)
-            if (old.key[i])
-                *seen_slot(s, old.key[i]) = old.at[i];
-        free(old.key);
-        free(old.at);
-    }
-    key += key == 0;
-    int *at = seen_slot(s, key);
-    if (*at == 0) { /* kept as index + 1, so that zeroed memory is empty */
-        *at = -1;
-        s->used++;
-    }
-    return at;
-}
-
-void seen_free(struct seen *s)
-{
-    free(s->key);
-    free(s->at);
-}
-
 /* --- whose line is it --- */
 enum { LOOK_BACK = 4096 }; /* communicators; a line of an older one is lost */
 
@@ -195,8 +154,8 @@ static void begin(struct log *l, struct nccl_profile *out)
 
 static void end(struct log *l)
 {
-    seen_free(&l->links);
-    seen_free(&l->choices);
+    map_free(&l->links);
+    map_free(&l->choices);
     free(l->pointer);
 }
 

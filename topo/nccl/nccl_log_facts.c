@@ -284,12 +284,12 @@ static void on_choice(struct log *l, const char *s)
     uint64_t h = log_mix((uint64_t)c.comm, (uint64_t)c.bytes);
     for (const char *t = c.op; *t; t++)
         h = log_mix(h, (unsigned char)*t);
-    int *at = seen_find(&l->choices, h); /* of one size the last word counts */
-    if (*at > 0) {
-        l->p->choice[*at - 1] = c;
+    int *at = map_at(&l->choices, h, NULL, NULL); /* of one size the last word counts */
+    if (*at != MAP_NONE) {
+        l->p->choice[*at] = c;
     } else if (l->p->choices < NCCL_CHOICES_MAX) {
-        MEM_PUSH(l->p->choice, l->p->choices) = c;
         *at = l->p->choices;
+        MEM_PUSH(l->p->choice, l->p->choices) = c;
     } else {
         l->p->dropped++;
     }

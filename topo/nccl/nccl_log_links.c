@@ -55,20 +55,19 @@ static void add_link(struct log *l, int comm, const struct nccl_link *k)
                          (uint64_t)k->via | (uint64_t)k->gdr << 8 | (uint64_t)k->shared << 9 |
                              (uint64_t)k->receives << 10 | (uint64_t)(k->net + 1) << 12 |
                              (uint64_t)(k->through + 1) << 32);
-    int *at = seen_find(&l->links, h);
+    int *at = map_at(&l->links, h, NULL, NULL);
 
-    if (*at > 0) {
-        p->link[*at - 1].channels++;
+    if (*at != MAP_NONE) {
+        p->link[*at].channels++;
         return;
     }
     if (p->links >= NCCL_LINKS_MAX) {
         p->dropped++;
         return;
     }
-    int same = p->links;
+    int same = *at = p->links;
     MEM_PUSH(p->link_comm, same) = comm;
     MEM_PUSH(p->link, p->links) = *k;
-    *at = p->links;
 }
 
 /* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA"; SHM lines have no "/0"; in brackets is the

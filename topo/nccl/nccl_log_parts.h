@@ -3,19 +3,14 @@
 #ifndef RG_NCCL_LOG_PARTS_H
 #define RG_NCCL_LOG_PARTS_H
 
+#include "base/map.h"
 #include "topo/nccl/nccl_log.h"
-
-/* 64-bit keys of facts that are there -> index; open addressing. */
-struct seen {
-    uint64_t *key;
-    int *at, slots, used;
-};
 
 enum { THREADS = 64 };
 
 struct log {
     struct nccl_profile *p;
-    struct seen links, choices;
+    struct map links, choices; /* hashes of facts that are there -> index */
     struct {
         long tid;
         int comm;
@@ -45,9 +40,5 @@ int log_current(const struct log *l);
 int log_comm_of_link(const struct log *l, int from, int to);                      /* -1 */
 int log_comm_at(const struct log *l, unsigned long long address);                 /* -1 */
 int log_comm_add(struct log *l, unsigned long long address, int rank, int ranks); /* -1: full */
-
-/* Where the index + 1 of this fact is kept: -1 when it is new, then the caller sets it. */
-int *seen_find(struct seen *s, uint64_t key);
-void seen_free(struct seen *s);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, ROWS_CAP = 4096, MAP_PIXELS = 1200 };
 
-struct map {
+struct heat_map {
     const struct pairs *ps;
     struct heat heat; /* n, special: which endpoints stand for a block */
     int blocks, span;
@@ -31,7 +31,7 @@ static bool is_special(void *arg, int place)
 }
 
 /* The worst of the block (r, c): the smallest rate and the smallest share. */
-static void fill_block(struct map *g, int r, int c, const int *row, int rows, const int *col,
+static void fill_block(struct heat_map *g, int r, int c, const int *row, int rows, const int *col,
                        int cols)
 {
     float rate = NAN, share = NAN;
@@ -57,7 +57,7 @@ static void fill_block(struct map *g, int r, int c, const int *row, int rows, co
 }
 
 /* Sampling looks at few pairs of a large block; what was measured is looked at in full. */
-static void add_samples(struct map *g)
+static void add_samples(struct heat_map *g)
 {
     for (int i = 0; i < g->ps->samples; i++) {
         const struct pair_sample *s = &g->ps->sample[i];
@@ -70,7 +70,7 @@ static void add_samples(struct map *g)
 }
 
 /* Cells of which no pair was measured; where no pair was, there is nothing to tell apart. */
-static void mark_seen(struct map *g)
+static void mark_seen(struct heat_map *g)
 {
     size_t cells = (size_t)g->blocks * (size_t)g->blocks;
 
@@ -83,7 +83,7 @@ static void mark_seen(struct map *g)
     }
 }
 
-static void fill(struct map *g)
+static void fill(struct heat_map *g)
 {
     int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
 
@@ -101,7 +101,7 @@ static void fill(struct map *g)
     free(cols);
 }
 
-static int scale(struct map *g, struct err *err)
+static int scale(struct heat_map *g, struct err *err)
 {
     double lo = INFINITY, hi = 0;
 
@@ -125,7 +125,7 @@ static int scale(struct map *g, struct err *err)
 
 /* --- files --- */
 
-static int write_matrix(const struct map *g, const float *v, const char *dir, const char *name,
+static int write_matrix(const struct heat_map *g, const float *v, const char *dir, const char *name,
                         struct err *err)
 {
     struct file_out out;
@@ -147,7 +147,7 @@ static int write_matrix(const struct map *g, const float *v, const char *dir, co
 }
 
 /* Numbers in the cells of small tables; the colours follow the palettes of heat.gp. */
-static int write_cells(const struct map *g, const char *dir, struct err *err)
+static int write_cells(const struct heat_map *g, const char *dir, struct err *err)
 {
     struct file_out out;
     char text[HEAT_NUMBER];
@@ -172,7 +172,7 @@ static int write_cells(const struct map *g, const char *dir, struct err *err)
 }
 
 /* Cells that come from the cost matrix are drawn pale. */
-static bool some_unseen(const struct map *g)
+static bool some_unseen(const struct heat_map *g)
 {
     for (size_t i = 0; i < (size_t)g->blocks * (size_t)g->blocks; i++)
         if (!(g->seen[i] > 0))
@@ -180,7 +180,7 @@ static bool some_unseen(const struct map *g)
     return false;
 }
 
-static void subtitle(const struct map *g, FILE *out)
+static void subtitle(const struct heat_map *g, FILE *out)
 {
     const struct pairs *ps = g->ps;
     char size[UNITS_TEXT], side[PLOT_TEXT];
@@ -210,7 +210,7 @@ static const struct plot_call *worst_call(const struct plot_calls *calls)
     return worst;
 }
 
-static void write_title(const struct map *g, const struct plot_calls *calls, FILE *out)
+static void write_title(const struct heat_map *g, const struct plot_calls *calls, FILE *out)
 {
     const struct plot_call *worst = worst_call(calls);
     const struct topo *t = &g->ps->m->topo;
@@ -229,7 +229,7 @@ static void write_title(const struct map *g, const struct plot_calls *calls, FIL
     putc('\n', out);
 }
 
-static int write_meta(const struct map *g, const struct plot_axis *axis,
+static int write_meta(const struct heat_map *g, const struct plot_axis *axis,
                       const struct plot_calls *calls, const char *dir, struct err *err)
 {
     struct file_out out;
@@ -248,7 +248,7 @@ static int write_meta(const struct map *g, const struct plot_axis *axis,
     return file_commit(&out, err);
 }
 
-static int write_all(const struct map *g, const char *dir, struct err *err)
+static int write_all(const struct heat_map *g, const char *dir, struct err *err)
 {
     struct plot_axis axis;
     struct plot_calls calls;
@@ -301,7 +301,7 @@ static int span_of(const struct pairs *ps)
 
 int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err)
 {
-    struct map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
+    struct heat_map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
     int rc = -1;
 
     g.span = g.heat.span = span_of(ps);
