@@ -53,7 +53,7 @@ SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
 MPI_SRC := $(wildcard src/probe_main*.c src/probe/nccl/transport_nccl*.c src/probe/gpu/transport_copy*.c) \
     $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
-    src/step/replay/replay_mpi.c src/step/replay/replay_player.c src/step/replay/replay_side.c src/step/replay/replay_world.c \
+    src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c topo/host/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
 LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC),$(SRC))

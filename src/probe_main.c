@@ -25,7 +25,7 @@
 #include "probe/watch/watch.h"
 #include "probe/watch/watch_serve.h"
 #include "probe_main.h"
-#include "step/replay/replay_world.h"
+#include "step/replay/replay_mpi.h"
 
 bool probe_is(const struct probe_args *a, const char *transport)
 {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "cmd/command.h"
 #include "cmd/launch.h"
-#include "step/replay/replay_opts.h"
+#include "step/replay/replay.h"
 
 enum { HOSTS = 0x700, LAUNCH };
 

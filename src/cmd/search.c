@@ -119,7 +119,7 @@ static char *recipe_words(char buf[160], const struct recipe *r)
     return buf;
 }
 
-static void add_row(struct table *t, int rank, const struct finalist *f)
+static void add_row(struct table *t, int rank, const struct search_finalist *f)
 {
     char no[16], sec[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8];
     char rate[32], mfu[32], bytes[32], recipe[160];
@@ -134,7 +134,7 @@ static void add_row(struct table *t, int rank, const struct finalist *f)
               bytes, f->layout, recipe_words(recipe, &f->candidate.recipe));
 }
 
-static void list(FILE *out, const struct finalist *f, int n)
+static void list(FILE *out, const struct search_finalist *f, int n)
 {
     struct table t;
 
@@ -154,7 +154,7 @@ static void why(FILE *out, const struct search *s)
     if (s->whys)
         fprintf(out, "\nwhy the first wins\n");
     for (int i = 0; i < s->whys; i++) {
-        const struct finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
+        const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
         char *line = mem_printf(
             "  %s%s (%s, +%.1f %%): %s", i < next ? "over the next" : "over the best of ",
             i < next ? "" : f->family, f->layout, 100 * (f->sec / s->best[0].sec - 1), s->why[i]);
@@ -219,7 +219,7 @@ static void search_tsv(FILE *out, const struct search *s)
             "rank\tstep_s\tlo_s\thi_s\ttokens_per_s_per_gpu\tmfu\tmemory_bytes\tfront\tlayout\t"
             "strategy\tschedule\tstages_per_rank\tmicro_batch\trecompute\tfamily\n");
     for (int i = 0; i < s->bests; i++) {
-        const struct finalist *f = &s->best[i];
+        const struct search_finalist *f = &s->best[i];
         const struct recipe *r = &f->candidate.recipe;
         fprintf(out, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n",
                 i + 1, f->sec, f->lo, f->hi, f->tokens_per_gpu, f->mfu, f->candidate.bytes,
@@ -273,7 +273,7 @@ static void put_job(FILE *out, const struct job_opts *o, const struct job_settin
 
 /* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
  * caller frees. */
-static char *search_command(const struct search_args *a, const struct candidate *c)
+static char *search_command(const struct search_args *a, const struct search_candidate *c)
 {
     const struct job_opts *o = &a->job;
     char layout[96], mine[64], usual[64], *text;

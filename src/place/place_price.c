@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "place/place_parts.h"
 #include "step/pricer.h"
-#include "step/search/search_eval.h"
+#include "step/search/eval.h"
 
 /* Units of work in a second; an ordinary core does three times as many, so that a busy machine
  * keeps the limit too. */

@@ -9,7 +9,7 @@
  * over tp, which Megatron-LM shards too and gathers again backward (Korthikanti et al.
  * 2022, 4.2.2), and PyTorch keeps whole; inside heads and columns, which tp shards, tokens at
  * experts included. */
-struct kept {
+struct layer_kept {
     double wide, inputs, inner;
 };
 
@@ -22,7 +22,7 @@ static double input_bytes(const struct recipe *r)
 }
 
 /* Flash attention keeps q, k, v and its output; the output is the input of the last product. */
-static void keep_heads(struct kept *k, const struct attention *a, double in)
+static void keep_heads(struct layer_kept *k, const struct attention *a, double in)
 {
     double q = (double)a->heads * a->head_dim, kv = (double)a->kv_heads * a->head_dim;
     double v = a->v_dim ? (double)a->kv_heads * a->v_dim : kv;
@@ -34,7 +34,7 @@ static void keep_heads(struct kept *k, const struct attention *a, double in)
 
 /* What the first product makes, what the convolution makes of it, the scan's output and the
  * states between chunks (Dao and Gu 2024, 6). */
-static void keep_scan(struct kept *k, const struct attention *a, double in)
+static void keep_scan(struct layer_kept *k, const struct attention *a, double in)
 {
     double inner = (double)a->heads * a->head_dim, shared = 2.0 * a->groups * a->state;
 
@@ -42,7 +42,7 @@ static void keep_scan(struct kept *k, const struct attention *a, double in)
                 in * inner + 4 * inner * a->state / CHUNK;
 }
 
-static void keep_mixer(struct kept *k, const struct model *m, const struct attention *a, double in)
+static void keep_mixer(struct layer_kept *k, const struct model *m, const struct attention *a, double in)
 {
     if (a->kind == MIXER_NONE)
         return;
@@ -62,7 +62,7 @@ static double columns(const struct mlp *p, double ffn, double in)
 
 /* MLPs beside adapters on attention only: frozen products need no input, and Megatron-LM in fp8
  * keeps what the activation reads in one byte (activation_func_fp8_input_store). */
-static void keep_frozen_mlp(struct kept *k, const struct model *m, const struct mlp *p,
+static void keep_frozen_mlp(struct layer_kept *k, const struct model *m, const struct mlp *p,
                             const struct recipe *r)
 {
     double width = p->experts ? (double)p->topk * p->ffn + p->shared_ffn : p->ffn;
@@ -71,7 +71,7 @@ static void keep_frozen_mlp(struct kept *k, const struct model *m, const struct 
     k->inner += (p->kind == MLP_SWIGLU ? 2 : 1) * width * input_bytes(r);
 }
 
-static void keep_mlp(struct kept *k, const struct model *m, const struct mlp *p,
+static void keep_mlp(struct layer_kept *k, const struct model *m, const struct mlp *p,
                      const struct recipe *r, int etp)
 {
     double in = input_bytes(r);
@@ -96,7 +96,7 @@ static void keep_mlp(struct kept *k, const struct model *m, const struct mlp *p,
 /* torchtitan saves attention's output and every other product of q, k, v, o, gate, up, down: q, v,
  * gate, down (distributed/activation_checkpoint.py), and what all_to_all brings; the layer's input
  * is there anyway. */
-static void keep_every_other(struct kept *k, const struct model *m, const struct layer *kind)
+static void keep_every_other(struct layer_kept *k, const struct model *m, const struct layer *kind)
 {
     const struct attention *a = &kind->attention;
     const struct mlp *p = &kind->mlp;
@@ -115,7 +115,7 @@ static double layer_bytes(const struct model *m, const struct layer *kind, const
 {
     bool torch = r->stack != STACK_MEGATRON;
     double in = input_bytes(r), tp = l->size[AXIS_TP];
-    struct kept k = {0, 0, 0};
+    struct layer_kept k = {0, 0, 0};
     double sequence = r->sequence_parallel ? tp : 1;
 
     if (recompute == RECOMPUTE_FULL) {

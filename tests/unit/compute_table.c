@@ -19,7 +19,7 @@
 #include "cost/matrix_json.h"
 #include "small.h"
 #include "step/predict.h"
-#include "step/search/search_eval.h"
+#include "step/search/eval.h"
 #include "step/work.h"
 
 static struct device_row row(int endpoint, enum device_kind kind, double value)

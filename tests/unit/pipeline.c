@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "step/pipeline.h"
+#include "step/replay/pipeline.h"
 
 static void near(double is, double should)
 {

@@ -221,7 +221,7 @@ static void two_searches_are_the_same(void **state)
 }
 
 /* Bytes of a step and rank that leave a domain. */
-static double bytes_across(const struct asked *a, const struct candidate *c)
+static double bytes_across(const struct asked *a, const struct search_candidate *c)
 {
     struct traffic t;
     struct pricer *p;
@@ -249,7 +249,7 @@ static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **
     run(&good, a, 1);
     small_exception(&a->matrix, PART_ENDPOINT, 3, -1, -1, 0.02);
     run(&bad, a, 1);
-    const struct candidate *was = &good.best[0].candidate, *is = &bad.best[0].candidate;
+    const struct search_candidate *was = &good.best[0].candidate, *is = &bad.best[0].candidate;
     print_message("%s %s, then %s %s\n", good.best[0].layout, good.best[0].family,
                   bad.best[0].layout, bad.best[0].family);
     assert_string_not_equal(good.best[0].layout, bad.best[0].layout);
@@ -341,7 +341,7 @@ static void the_front_is_what_no_other_beats(void **state)
     assert_int_equal(h.unfit, s.unfit);
     assert_true(s.unfit > 0 && s.priced > 0 && s.fronts > 2);
     for (int i = 0; i < s.fronts; i++) {
-        const struct candidate *c = &s.front[i].candidate;
+        const struct search_candidate *c = &s.front[i].candidate;
         assert_false(beaten(&h, c->sec, c->bytes));
         assert_true(c->bytes <= s.capacity);
         assert_true(i == 0 || s.front[i - 1].candidate.bytes > c->bytes);
@@ -446,7 +446,7 @@ static void options_fix_and_constraints_open(void **state)
     space_init(&a->space, 16, ORDER_TORCHTITAN, &a->recipe);
     run(&s, a, 1000);
     for (int i = 0; i < s.bests; i++) {
-        const struct candidate *c = &s.best[i].candidate;
+        const struct search_candidate *c = &s.best[i].candidate;
         assert_int_equal(c->recipe.strategy, STRATEGY_DDP);
         assert_int_equal(c->recipe.micro_batch, 2);
         assert_int_equal(c->recipe.global_batch, 64);

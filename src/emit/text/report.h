@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "probe/gpu/device.h"
-#include "step/replay/replay_case.h"
+#include "step/replay/replay.h"
 #include "step/replay/replay_mpi.h"
 #include "topo/topo.h"
 

@@ -11,7 +11,9 @@
 #ifndef RG_REPLAY_H
 #define RG_REPLAY_H
 
-#include "step/pipeline.h"
+#include "step/job.h"
+#include "step/predict.h"
+#include "step/replay/pipeline.h"
 #include "step/traffic.h"
 
 enum replay_kind {
@@ -62,5 +64,52 @@ int replay_check(const struct recipe *r, struct err *err);
 struct pipeline replay_pipeline(const struct layout *l, const struct recipe *r);
 void replay_make(struct replay_plan *p, const struct replay_step *s, int rank);
 void replay_free(struct replay_plan *p);
+
+/* --- the numbers of a replay, and the prediction that it is held against --- *
+ *
+ * A GPU hides messages by its own rules, which constants.json calibrates.  A replay hides what its
+ * two streams hide, so the prediction for it takes what follows from that structure: messages
+ * inside layers are seen in full, weights and gradients hide behind a layer's compute in full, and
+ * of the messages between stages is seen what the pipeline's order leaves (pipeline.h).  Nothing of
+ * it comes from a measured step. */
+
+struct replay_case {
+    struct constants constants;   /* shipped ones, with those that replace exposure */
+    struct prediction prediction; /* of the shrunken step */
+    struct traffic traffic;       /* shrunken messages */
+    double shrink;
+    double flops; /* compute rate that a share made necessary; 0: the question's own */
+    struct replay_compute rest, last; /* as in struct replay_step */
+};
+
+/* What is asked of a replay beside the job. */
+struct replay_size {
+    double shrink;  /* 0: so that the step takes `seconds`, but never less than 1 */
+    double seconds; /* of a step */
+    double share;   /* of the predicted step without its bubble that compute takes, whatever its
+                       rate; 0: as the rate has it */
+};
+
+/* q: the job; its constants and shrink are replaced.  A share that compute cannot take: EXIT_USAGE.
+ * replay_case_free() also after an error. */
+int replay_case_make(struct replay_case *c, const struct question *q,
+                     const struct replay_size *size, struct err *err);
+void replay_case_free(struct replay_case *c);
+
+/* --- the command line of replay, as railgauge and the MPI program both read it --- */
+
+struct replay_opts {
+    struct job_opts job;
+    struct replay_size size;
+    int steps, warmup;
+    int burn; /* enum burn of replay.h */
+    bool json;
+    const char *output;
+    bool done; /* help or version was asked for */
+};
+
+void replay_defaults(struct replay_opts *o);
+/* Its input is a struct replay_opts with the defaults; never exits (see probe_argp_parse()). */
+const struct argp *replay_argp(void);
 
 #endif

@@ -27,10 +27,18 @@ struct replay_result {
     enum burn burn;              /* never BURN_AUTO */
 };
 
-/* Collective over the world; the result is rank 0's.  World ranks beyond the layout's look on.
- * replay_result_free() also after an error. */
-int replay_mpi_run(struct replay_result *out, const struct replay_run *run, struct world *w,
-                   struct err *err);
-void replay_result_free(struct replay_result *r);
+/* What rank 0 holds in the end. */
+struct replay_outcome {
+    struct job job;
+    struct replay_case made;
+    struct replay_result result;
+};
+
+/* Collective over the world.  Rank 0 reads the files, predicts, checks that each endpoint of the
+ * matrix is the host of its rank (EXIT_CONFIG) and tells the others what to do.
+ * replay_world_free() also after an error. */
+int replay_world(struct replay_outcome *out, struct replay_opts *o, struct world *w,
+                 struct err *err);
+void replay_world_free(struct replay_outcome *out);
 
 #endif

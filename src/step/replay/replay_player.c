@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/replay/replay_player.h"
+#include "step/replay/replay_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +7,96 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/mpi/mpi_ops.h"
 #include "probe/mpi/world_mpi.h"
+
+/* --- the side stream --- */
+
+static void *side_main(void *arg)
+{
+    struct replay_side *s = arg;
+
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        while (s->done == s->started && !s->leave)
+            pthread_cond_wait(&s->changed, &s->lock);
+        if (s->done == s->started)
+            break;
+        int k = s->message[s->done];
+        struct replay_lane *l = &s->lane[k];
+        pthread_mutex_unlock(&s->lock);
+        double from = log_now();
+        int code = mpi_ops[l->job.op].once(&l->ctx, &l->job);
+        pthread_mutex_lock(&s->lock);
+        s->run[k] += log_now() - from;
+        s->done++;
+        s->code = s->code == MPI_SUCCESS ? code : s->code;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Start a message; the n-th start has ticket n. */
+static void side_start(struct replay_side *s, int message)
+{
+    pthread_mutex_lock(&s->lock);
+    s->message[s->started++] = message;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Until that ticket's message is done; the first MPI error of any so far. */
+static int side_wait(struct replay_side *s, int ticket)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->done < ticket)
+        pthread_cond_wait(&s->changed, &s->lock);
+    int code = s->code;
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
+
+/* For at most `tickets` messages of lane[]; 0: no thread is made.  EXIT_CONFIG when this MPI has no
+ * MPI_THREAD_MULTIPLE. */
+static int side_open(struct replay_side *s, struct replay_lane *lane, int tickets, struct err *err)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    if (!tickets)
+        return 0;
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE)
+        return err_config(err, "this MPI has no MPI_THREAD_MULTIPLE, which messages beside compute "
+                               "need");
+    s->message = mem_calloc((size_t)tickets, sizeof(*s->message));
+    s->lane = lane;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    int code = pthread_create(&s->thread, NULL, side_main, s);
+    if (!code)
+        return 0;
+    free(s->message);
+    s->message = NULL;
+    return err_set(err, "no thread for messages beside compute: %s", strerror(code));
+}
+
+static void side_close(struct replay_side *s)
+{
+    if (!s->message)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->leave = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s->message);
+}
 
 enum { BURN_SLICE_NS = 200000, ENTER_TAG = 7100 };
 
-static const struct message *message_at(const struct player *p, int i)
+static const struct message *message_at(const struct replay_player *p, int i)
 {
     return &p->run->step->traffic->message[i];
 }
@@ -42,7 +126,7 @@ static int take(unsigned char **out, size_t bytes, struct err *err)
 }
 
 /* A communicator of its own for each message: two streams may not share one. */
-static int enter(struct player *p, const int *members, int n, MPI_Comm *out, struct err *err)
+static int enter(struct replay_player *p, const int *members, int n, MPI_Comm *out, struct err *err)
 {
     void *comm = NULL;
 
@@ -55,10 +139,10 @@ static int enter(struct player *p, const int *members, int n, MPI_Comm *out, str
     return world_mpi_error(code, "duplicating a communicator", err);
 }
 
-static int open_lane(struct player *p, int k, struct err *err)
+static int open_lane(struct replay_player *p, int k, struct err *err)
 {
     const struct message *msg = message_at(p, k);
-    struct lane *l = &p->lane[k];
+    struct replay_lane *l = &p->lane[k];
     int n = msg->span.size, *members = mem_calloc((size_t)n, sizeof(*members));
     int stride = msg->span.stride, group = p->rank / (stride * n) * stride + p->rank % stride;
     size_t bytes = whole_bytes(msg->bytes, msg->op, n);
@@ -80,7 +164,7 @@ static int open_lane(struct player *p, int k, struct err *err)
     return mpi_job_make(&l->job, &l->ctx, msg->op, bytes, err);
 }
 
-static void close_lane(struct lane *l)
+static void close_lane(struct replay_lane *l)
 {
     if (!l->open)
         return;
@@ -91,7 +175,7 @@ static void close_lane(struct lane *l)
     free(l->ctx.recv);
 }
 
-static int open_boundary(struct player *p, struct err *err)
+static int open_boundary(struct replay_player *p, struct err *err)
 {
     size_t bytes = 0;
 
@@ -105,7 +189,7 @@ static int open_boundary(struct player *p, struct err *err)
     return 0;
 }
 
-int player_open(struct player *p, struct err *err)
+int player_open(struct replay_player *p, struct err *err)
 {
     const struct layout *l = p->run->step->layout;
     int *members = mem_calloc((size_t)l->ranks, sizeof(*members));
@@ -122,7 +206,7 @@ int player_open(struct player *p, struct err *err)
     return rc == 0 ? side_open(&p->side, p->lane, p->plan.tickets, err) : -1;
 }
 
-void player_close(struct player *p)
+void player_close(struct replay_player *p)
 {
     side_close(&p->side);
     for (int k = 0; k < TRAFFIC_MAX; k++)
@@ -138,7 +222,7 @@ void player_close(struct player *p)
 /* --- main stream --- */
 
 /* Entering the library now and then is what moves messages between stages. */
-static int progress(struct player *p)
+static int progress(struct replay_player *p)
 {
     int done;
 
@@ -160,7 +244,7 @@ static void rest_until(double at)
 }
 
 /* A sleep always lasts a little longer; the next one makes up for it. */
-static int burn(struct player *p, double sec)
+static int burn(struct replay_player *p, double sec)
 {
     double from = log_now(), end = from + sec - p->debt;
     int code = MPI_SUCCESS;
@@ -178,7 +262,7 @@ static int burn(struct player *p, double sec)
 }
 
 /* Keep some receives posted ahead of their use. */
-static int post_receives(struct player *p)
+static int post_receives(struct replay_player *p)
 {
     int code = MPI_SUCCESS;
 
@@ -189,7 +273,7 @@ static int post_receives(struct player *p)
         if (p->next_receive == p->plan.actions)
             break;
         const struct replay_action *a = &p->plan.action[p->next_receive++];
-        const struct lane *l = &p->lane[a->message];
+        const struct replay_lane *l = &p->lane[a->message];
         int slot = p->posted++ % PLAYER_RECEIVES;
         code = MPI_Irecv(p->buffer[slot], l->job.count, l->job.type, a->peer, a->tag, p->all,
                          &p->receive[slot]);
@@ -197,7 +281,7 @@ static int post_receives(struct player *p)
     return code;
 }
 
-static int receive(struct player *p)
+static int receive(struct replay_player *p)
 {
     int code = MPI_Wait(&p->receive[p->received % PLAYER_RECEIVES], MPI_STATUS_IGNORE);
 
@@ -205,17 +289,17 @@ static int receive(struct player *p)
     return code == MPI_SUCCESS ? post_receives(p) : code;
 }
 
-static int send(struct player *p, const struct replay_action *a)
+static int send(struct replay_player *p, const struct replay_action *a)
 {
-    const struct lane *l = &p->lane[a->message];
+    const struct replay_lane *l = &p->lane[a->message];
 
     return MPI_Isend(p->buffer[PLAYER_RECEIVES], l->job.count, l->job.type, a->peer, a->tag, p->all,
                      &p->send[p->sends++]);
 }
 
-static int act(struct player *p, const struct replay_action *a)
+static int act(struct replay_player *p, const struct replay_action *a)
 {
-    struct lane *l = a->message >= 0 ? &p->lane[a->message] : NULL;
+    struct replay_lane *l = a->message >= 0 ? &p->lane[a->message] : NULL;
 
     switch (a->kind) {
     case REPLAY_BURN:
@@ -235,7 +319,7 @@ static int act(struct player *p, const struct replay_action *a)
     return MPI_SUCCESS;
 }
 
-static void rewind_player(struct player *p)
+static void rewind_player(struct replay_player *p)
 {
     p->posted = p->received = p->sends = p->next_receive = 0;
     p->side.started = p->side.done = 0;
@@ -245,7 +329,7 @@ static void rewind_player(struct player *p)
         p->receive[i] = MPI_REQUEST_NULL;
 }
 
-int player_play(struct player *p, struct replay_record *r)
+int player_play(struct replay_player *p, struct replay_record *r)
 {
     rewind_player(p);
     int code = post_receives(p);

@@ -6,10 +6,20 @@
 
 #include <jansson.h>
 
-#include "step/search/search_survey.h"
+#include "step/search/eval.h"
+#include "step/search/space.h"
+
+struct search_candidate {
+    struct layout layout;
+    struct recipe recipe;
+    double sec;   /* of a step, by table */
+    double bytes; /* of a GPU */
+    long serial;  /* ascends in the order of the walk: equal times are listed in it
+                   */
+};
 
 /* A summand of a step: what struct term says, without its words. */
-struct finalist_term {
+struct search_term {
     enum term_kind kind;
     const char *label; /* static */
     unsigned axes;     /* messages only */
@@ -21,25 +31,25 @@ struct finalist_term {
 enum { FINALIST_TERMS = TRAFFIC_MAX + 24 };
 
 /* A candidate asked again with predict_step(). */
-struct finalist {
-    struct candidate candidate;
+struct search_finalist {
+    struct search_candidate candidate;
     double sec, lo, hi, tokens_per_gpu, mfu; /* as in struct prediction */
     bool front;                              /* no other is both faster and smaller */
     char layout[96];                         /* layout_text() */
     char family[48];                         /* "tp pp zero1": axes above 1, strategy */
-    struct finalist_term term[FINALIST_TERMS];
+    struct search_term term[FINALIST_TERMS];
     int terms;
 };
 
-enum { SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
+enum { SEARCH_THREADS = 16, SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
 
 struct search {
-    struct finalist *best; /* ascending in time */
+    struct search_finalist *best; /* ascending in time */
     int bests;
-    struct finalist *front; /* none is both faster and smaller: ascending in time,
+    struct search_finalist *front; /* none is both faster and smaller: ascending in time,
                                descending in bytes */
     int fronts;
-    struct finalist *rival; /* the best of the other families, ascending in time */
+    struct search_finalist *rival; /* the best of the other families, ascending in time */
     int rivals;
     char (*why)[SEARCH_REASON]; /* sentences: against the next one, then against
                                    each rival */
@@ -66,11 +76,9 @@ void search_free(struct search *s);
 /* search.json; new reference. */
 json_t *search_json(const struct search *s, const char *model, const char *command);
 
-/* --- inside --- */
-
 /* "0.21 s less tensor-parallel messages (tp=8 inside a domain, not tp=16 over 2
  * domains), but 0.05 s more bubble (...)": what makes a differ from b. */
-char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct candidate *a,
-                     const struct candidate *b);
+char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct search_candidate *a,
+                     const struct search_candidate *b);
 
 #endif

@@ -37,13 +37,13 @@ static json_t *axes_json(const struct layout *l)
     return o;
 }
 
-static json_t *terms_json(const struct finalist *f)
+static json_t *terms_json(const struct search_finalist *f)
 {
     json_t *list = json_array();
     char axes[AXES_TEXT];
 
     for (int i = 0; i < f->terms; i++) {
-        const struct finalist_term *t = &f->term[i];
+        const struct search_term *t = &f->term[i];
         json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "kind", term_name[t->kind], "label", t->label,
                               "s", json_finite(t->sec), "hidden_s", json_finite(t->hidden));
         if (t->kind == TERM_MESSAGE)
@@ -53,9 +53,9 @@ static json_t *terms_json(const struct finalist *f)
     return list;
 }
 
-static json_t *finalist_json(const struct finalist *f)
+static json_t *finalist_json(const struct search_finalist *f)
 {
-    const struct candidate *c = &f->candidate;
+    const struct search_candidate *c = &f->candidate;
 
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
                      "layout", f->layout, "axes", axes_json(&c->layout), "mesh_order",
@@ -67,7 +67,7 @@ static json_t *finalist_json(const struct finalist *f)
                      "terms", terms_json(f));
 }
 
-static json_t *list_json(const struct finalist *f, int n)
+static json_t *list_json(const struct search_finalist *f, int n)
 {
     json_t *list = json_array();
 
@@ -82,7 +82,7 @@ static json_t *why_json(const struct search *s)
     int next = s->whys - s->rivals;
 
     for (int i = 0; i < s->whys; i++) {
-        const struct finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
+        const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:o, s:s}", "against", f->layout, "family", f->family,
                             "slower_s", json_finite(f->sec - s->best[0].sec), "text", s->why[i]));

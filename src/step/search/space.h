@@ -1,4 +1,4 @@
-/* search_space.h - the layouts and recipes that a search looks at: what may vary, which constraints
+/* space.h - the layouts and recipes that a search looks at: what may vary, which constraints
  * hold, and a walk over all of it.
  *
  * Axes take every divisor of the ranks, in the mesh order given; dp_shard x dp_replicate every
@@ -7,8 +7,8 @@
  * interleaved, with as many stages per rank as divide the layers, and powers of two; micro batch
  * powers of two.  Batch, sequence, precision and software are the same for all: only steps that do
  * the same are compared. */
-#ifndef RG_SEARCH_SPACE_H
-#define RG_SEARCH_SPACE_H
+#ifndef RG_SPACE_H
+#define RG_SPACE_H
 
 #include "step/layout.h"
 
@@ -37,7 +37,7 @@ extern const struct space_choice space_choice[CHOICES];
 
 enum { RANGE_LIST = 32 };
 
-struct range {
+struct space_range {
     bool given; /* by a constraint */
     int min, max;
     int only[RANGE_LIST], onlys; /* onlys 0: any */
@@ -48,7 +48,7 @@ struct space {
     int ranks;
     enum mesh_order order;
     struct recipe base;
-    struct range number[NUMBERS];
+    struct space_range number[NUMBERS];
     unsigned choice[CHOICES]; /* bit i: word i of the setting */
     bool chosen[CHOICES];     /* by a constraint */
 };

@@ -1,7 +1,7 @@
-/* search_eval.h - one candidate of a search: what predict_step() computes, by table and without
+/* eval.h - one candidate of a search: what predict_step() computes, by table and without
  * words. */
-#ifndef RG_SEARCH_EVAL_H
-#define RG_SEARCH_EVAL_H
+#ifndef RG_EVAL_H
+#define RG_EVAL_H
 
 #include "step/memory.h"
 #include "step/predict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* search_constraint.c - "tp<=8,pp=1,strategy=fsdp|hsdp": one small grammar over the axes and the
+/* space_constraint.c - "tp<=8,pp=1,strategy=fsdp|hsdp": one small grammar over the axes and the
  * settings that vary. */
 #include <limits.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "step/search/search_space.h"
+#include "step/search/space.h"
 
 /* Longer operators first. */
 enum relation { AT_MOST, AT_LEAST, NOT, IS, LESS, MORE, RELATIONS };
@@ -21,7 +21,7 @@ static const char *key_of(int number)
 }
 
 /* One KEY OP VALUES. */
-struct term {
+struct constraint {
     struct space *s;
     const char *key, *values;
     enum relation relation;
@@ -52,7 +52,7 @@ static int unknown(const char *key, struct err *err)
 }
 
 /* Keep what is in both. */
-static void narrow(struct range *r, const int *value, int count)
+static void narrow(struct space_range *r, const int *value, int count)
 {
     int kept[RANGE_LIST] = {0}, n = 0;
 
@@ -69,7 +69,7 @@ static void narrow(struct range *r, const int *value, int count)
         r->max = 0; /* nothing is both */
 }
 
-static int number_values(const struct term *t, int *value, int *count, struct err *err)
+static int number_values(const struct constraint *t, int *value, int *count, struct err *err)
 {
     char *copy = mem_strdup(t->values), *next = copy;
     struct err why;
@@ -89,15 +89,15 @@ static int number_values(const struct term *t, int *value, int *count, struct er
     return rc;
 }
 
-static int number_term(const struct term *t, int number, struct err *err)
+static int number_term(const struct constraint *t, int number, struct err *err)
 {
-    struct range *r = &t->s->number[number];
+    struct space_range *r = &t->s->number[number];
     int value[RANGE_LIST], count;
 
     if (number_values(t, value, &count, err) < 0)
         return -1;
     if (!r->given) /* a constraint comes before an option */
-        *r = (struct range){.given = true, .min = 1, .max = INT_MAX};
+        *r = (struct space_range){.given = true, .min = 1, .max = INT_MAX};
     if (t->relation == IS)
         narrow(r, value, count);
     else if (t->relation == NOT && r->buts + count > RANGE_LIST)
@@ -112,7 +112,7 @@ static int number_term(const struct term *t, int number, struct err *err)
     return 0;
 }
 
-static int choice_term(const struct term *t, int choice, struct err *err)
+static int choice_term(const struct constraint *t, int choice, struct err *err)
 {
     static const char *const off_on[] = {"off", "on"};
     const struct setting *set = setting_of(space_choice[choice].key);
@@ -138,7 +138,7 @@ static int choice_term(const struct term *t, int choice, struct err *err)
     return t->s->choice[choice] ? 0 : err_usage(err, "%s: no word is left", set->key);
 }
 
-static int apply(const struct term *t, struct err *err)
+static int apply(const struct constraint *t, struct err *err)
 {
     for (int i = 0; i < NUMBERS; i++)
         if (i != AXIS_EDP && recipe_same_key(key_of(i), t->key))
@@ -150,7 +150,7 @@ static int apply(const struct term *t, struct err *err)
 }
 
 /* Split "tp<=8" in place: the operator's first character becomes the end of the key. */
-static int split(struct term *t, char *text, struct err *err)
+static int split(struct constraint *t, char *text, struct err *err)
 {
     char *at = text + strcspn(text, "=<>!");
 
@@ -176,7 +176,7 @@ int space_constrain(struct space *s, const char *text, struct err *err)
     int rc = 0;
 
     for (char *item; rc == 0 && (item = strsep(&next, ",")) != NULL;) {
-        struct term t = {.s = s};
+        struct constraint t = {.s = s};
         item += strspn(item, " ");
         long at = item - copy + 1;
         if (split(&t, item, &why) < 0 || apply(&t, &why) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/pipeline.h"
+#include "step/replay/pipeline.h"
 
 #include <math.h>
 #include <stdlib.h>

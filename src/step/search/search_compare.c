@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* search_why.c - why one layout is faster than another: their steps term by term, each difference
+/* search_compare.c - why one layout is faster than another: their steps term by term, each difference
  * with what the layouts do there. */
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ enum why_part {
 };
 
 /* One layout under comparison. */
-struct party {
-    const struct candidate *c;
+struct compared {
+    const struct search_candidate *c;
     struct eval *eval;
     struct evaluation v;
     double part[WHY_PARTS]; /* s of the step */
@@ -50,7 +50,7 @@ static enum why_part part_of(const struct message *m)
     }
 }
 
-static void take_apart(struct party *s, struct eval *e, const struct candidate *c)
+static void take_apart(struct compared *s, struct eval *e, const struct search_candidate *c)
 {
     const struct timing *t = &s->v.timing;
 
@@ -67,7 +67,7 @@ static void take_apart(struct party *s, struct eval *e, const struct candidate *
 }
 
 /* "tp=8 inside a domain", "tp=16 over 2 domains", "no tp"; ways of groups may differ: the most. */
-static void axis_words(char *buf, size_t size, const struct party *s, enum axis axis)
+static void axis_words(char *buf, size_t size, const struct compared *s, enum axis axis)
 {
     struct span span = layout_span(&s->c->layout, AXIS_BIT(axis));
     int domains = 1;
@@ -86,27 +86,27 @@ static void axis_words(char *buf, size_t size, const struct party *s, enum axis 
         snprintf(buf, size, "%s=%d over %d domains", axis_name[axis], span.size, domains);
 }
 
-static void tp_words(char *buf, size_t size, const struct party *s)
+static void tp_words(char *buf, size_t size, const struct compared *s)
 {
     axis_words(buf, size, s, AXIS_TP);
 }
 
-static void cp_words(char *buf, size_t size, const struct party *s)
+static void cp_words(char *buf, size_t size, const struct compared *s)
 {
     axis_words(buf, size, s, AXIS_CP);
 }
 
-static void ep_words(char *buf, size_t size, const struct party *s)
+static void ep_words(char *buf, size_t size, const struct compared *s)
 {
     axis_words(buf, size, s, AXIS_EP);
 }
 
-static void pp_words(char *buf, size_t size, const struct party *s)
+static void pp_words(char *buf, size_t size, const struct compared *s)
 {
     axis_words(buf, size, s, AXIS_PP);
 }
 
-static void compute_words(char *buf, size_t size, const struct party *s)
+static void compute_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
 
@@ -114,7 +114,7 @@ static void compute_words(char *buf, size_t size, const struct party *s)
              r->micro_batch);
 }
 
-static void state_words(char *buf, size_t size, const struct party *s)
+static void state_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
     struct span span = layout_span(&s->c->layout, layout_data_axes(&s->c->layout));
@@ -129,7 +129,7 @@ static void state_words(char *buf, size_t size, const struct party *s)
         snprintf(buf, size, "%s of %d", strategy_name[r->strategy], span.size);
 }
 
-static void bubble_words(char *buf, size_t size, const struct party *s)
+static void bubble_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
     int microbatches = layout_microbatches(&s->c->layout, r), pp = s->c->layout.size[AXIS_PP];
@@ -141,7 +141,7 @@ static void bubble_words(char *buf, size_t size, const struct party *s)
                  r->stages == 1 ? "" : "s", microbatches, microbatches == 1 ? "" : "es");
 }
 
-static void shard_words(char *buf, size_t size, const struct party *s)
+static void shard_words(char *buf, size_t size, const struct compared *s)
 {
     const struct layout *l = &s->c->layout;
 
@@ -151,7 +151,7 @@ static void shard_words(char *buf, size_t size, const struct party *s)
 
 static const struct {
     const char *name;
-    void (*words)(char *buf, size_t size, const struct party *s);
+    void (*words)(char *buf, size_t size, const struct compared *s);
 } parts[WHY_PARTS] = {
     [WHY_COMPUTE] = {"compute", compute_words},   [WHY_TP] = {"tp messages", tp_words},
     [WHY_CP] = {"cp messages", cp_words},         [WHY_EP] = {"all_to_all", ep_words},
@@ -167,7 +167,7 @@ static void say(char *buf, size_t *used, const char *text)
     *used += (size_t)n < SEARCH_REASON - *used ? (size_t)n : SEARCH_REASON - 1 - *used;
 }
 
-static void say_part(char *buf, size_t *used, const struct party *a, const struct party *b,
+static void say_part(char *buf, size_t *used, const struct compared *a, const struct compared *b,
                      enum why_part p, const char *joint)
 {
     char mine[80], theirs[80], text[280], sec[UNITS_TEXT];
@@ -186,7 +186,7 @@ static void say_part(char *buf, size_t *used, const struct party *a, const struc
 }
 
 /* The largest first, gains before losses. */
-static int say_sign(char *buf, size_t *used, const struct party *a, const struct party *b,
+static int say_sign(char *buf, size_t *used, const struct compared *a, const struct compared *b,
                     double sign, double least, const char *first)
 {
     bool said[WHY_PARTS] = {false};
@@ -209,10 +209,10 @@ static int say_sign(char *buf, size_t *used, const struct party *a, const struct
     }
 }
 
-char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct candidate *a,
-                     const struct candidate *b)
+char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct search_candidate *a,
+                     const struct search_candidate *b)
 {
-    struct party *x = mem_calloc(2, sizeof(*x)), *y = x + 1;
+    struct compared *x = mem_calloc(2, sizeof(*x)), *y = x + 1;
     double least = 0;
     size_t used = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/search/search_space.h"
+#include "step/search/space.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ const char *const refusal_name[REFUSALS] = {
 };
 
 /* A walk over the space. */
-struct walk {
+struct space_walk {
     const struct space *s;
     const struct model *m;
     space_visit *visit;
@@ -36,7 +36,7 @@ struct walk {
 
 enum { SERIALS_PER_MESH = 1 << 20 };
 
-static bool allows(const struct range *r, int value)
+static bool allows(const struct space_range *r, int value)
 {
     if (value < r->min || value > r->max)
         return false;
@@ -50,7 +50,7 @@ static bool allows(const struct range *r, int value)
 }
 
 /* The settings of one candidate are whole: check and hand over. */
-static void candidate(struct walk *w)
+static void candidate(struct space_walk *w)
 {
     struct recipe r = w->recipe;
 
@@ -63,7 +63,7 @@ static void candidate(struct walk *w)
         w->enough = !w->visit(w->context, &w->layout, &r, ++w->serial);
 }
 
-static void each_micro(struct walk *w)
+static void each_micro(struct space_walk *w)
 {
     long dp = (long)w->layout.size[AXIS_DP_SHARD] * w->layout.size[AXIS_DP_REPLICATE];
 
@@ -76,16 +76,16 @@ static void each_micro(struct walk *w)
 
 /* Chunks that divide the layers, with embedding and loss counted as layers or not; other numbers of
  * stages are worth a try only when they are powers of two, as people write them. */
-static bool worth_trying(const struct walk *w, int stages)
+static bool worth_trying(const struct space_walk *w, int stages)
 {
     int chunks = w->layout.size[AXIS_PP] * stages, layers = w->m->layers;
 
     return layers % chunks == 0 || (layers + 2) % chunks == 0 || (stages & (stages - 1)) == 0;
 }
 
-static void each_stages(struct walk *w)
+static void each_stages(struct space_walk *w)
 {
-    const struct range *range = &w->s->number[NUMBER_STAGES];
+    const struct space_range *range = &w->s->number[NUMBER_STAGES];
     int pp = w->layout.size[AXIS_PP];
 
     if (w->recipe.schedule != SCHEDULE_INTERLEAVED) {
@@ -134,14 +134,14 @@ static void choice_set(struct recipe *r, int c, int word)
 }
 
 /* Without a pipeline all schedules are one. */
-static bool schedule_repeats(const struct walk *w, int word)
+static bool schedule_repeats(const struct space_walk *w, int word)
 {
     unsigned plain = w->s->choice[CHOICE_SCHEDULE] & ~(1u << SCHEDULE_INTERLEAVED);
 
     return w->layout.size[AXIS_PP] == 1 && (plain & ((1u << word) - 1));
 }
 
-static void each_choice(struct walk *w, int c)
+static void each_choice(struct space_walk *w, int c)
 {
     if (c == CHOICES) {
         each_stages(w);
@@ -170,7 +170,7 @@ static enum refusal why_refused(const char *text)
 }
 
 /* The mildest settings first: what they cannot do none can. */
-static void mesh(struct walk *w)
+static void mesh(struct space_walk *w)
 {
     enum strategy strategy = w->recipe.strategy;
     struct recipe mild = w->s->base;
@@ -193,9 +193,9 @@ static void mesh(struct walk *w)
         each_choice(w, CHOICE_STRATEGY + 1);
 }
 
-static void each_expert(struct walk *w)
+static void each_expert(struct space_walk *w)
 {
-    const struct range *etp = &w->s->number[AXIS_ETP];
+    const struct space_range *etp = &w->s->number[AXIS_ETP];
     int *size = w->layout.size;
 
     for (int i = 0; i < w->divisors && w->divisor[i] <= w->experts; i++) {
@@ -213,9 +213,9 @@ static void each_expert(struct walk *w)
     size[AXIS_EP] = 1;
 }
 
-static void experts(struct walk *w)
+static void experts(struct space_walk *w)
 {
-    const struct range *n = w->s->number;
+    const struct space_range *n = w->s->number;
 
     if (w->experts)
         each_expert(w);
@@ -223,9 +223,9 @@ static void experts(struct walk *w)
         mesh(w);
 }
 
-static void split(struct walk *w, int shard, int replicate)
+static void split(struct space_walk *w, int shard, int replicate)
 {
-    const struct range *n = w->s->number;
+    const struct space_range *n = w->s->number;
 
     if (!allows(&n[AXIS_DP_SHARD], shard) || !allows(&n[AXIS_DP_REPLICATE], replicate))
         return;
@@ -234,7 +234,7 @@ static void split(struct walk *w, int shard, int replicate)
     experts(w);
 }
 
-static void each_split(struct walk *w, int dp)
+static void each_split(struct space_walk *w, int dp)
 {
     int strategy = w->recipe.strategy;
 
@@ -248,7 +248,7 @@ static void each_split(struct walk *w, int dp)
 }
 
 /* Where nothing is shared out, the first strategy stands for all. */
-static void each_strategy(struct walk *w, int dp)
+static void each_strategy(struct space_walk *w, int dp)
 {
     bool alone = dp * w->layout.size[AXIS_CP] == 1;
 
@@ -263,7 +263,7 @@ static void each_strategy(struct walk *w, int dp)
 }
 
 /* tp, cp and pp in turn take a divisor of what is left; the rest is data parallel. */
-static void each_axis(struct walk *w, int turn, int left)
+static void each_axis(struct space_walk *w, int turn, int left)
 {
     static const enum axis order[] = {AXIS_PP, AXIS_TP, AXIS_CP};
 
@@ -279,16 +279,16 @@ static void each_axis(struct walk *w, int turn, int left)
         }
 }
 
-static void find_divisors(struct walk *w)
+static void find_divisors(struct space_walk *w)
 {
     for (int d = 1; d <= w->s->ranks; d++)
         if (w->s->ranks % d == 0)
             MEM_PUSH(w->divisor, w->divisors) = d;
 }
 
-static void find_micros(struct walk *w)
+static void find_micros(struct space_walk *w)
 {
-    const struct range *r = &w->s->number[NUMBER_MICRO];
+    const struct space_range *r = &w->s->number[NUMBER_MICRO];
 
     for (int b = 1; b <= w->s->base.global_batch && b <= 1 << 20; b++) {
         bool usual = (b & (b - 1)) == 0 || r->onlys;
@@ -300,14 +300,14 @@ static void find_micros(struct walk *w)
 void space_each(const struct space *s, const struct model *m, int part, int parts,
                 space_visit *visit, void *context, struct space_count *count)
 {
-    struct walk w = {.s = s,
-                     .m = m,
-                     .part = part,
-                     .parts = parts,
-                     .visit = visit,
-                     .context = context,
-                     .count = count,
-                     .recipe = s->base};
+    struct space_walk w = {.s = s,
+                           .m = m,
+                           .part = part,
+                           .parts = parts,
+                           .visit = visit,
+                           .context = context,
+                           .count = count,
+                           .recipe = s->base};
 
     memset(count, 0, sizeof(*count));
     for (int i = 0; i < AXIS_COUNT; i++)
@@ -328,7 +328,7 @@ void space_open(struct recipe *r)
     r->stages = r->micro_batch = 0;
 }
 
-static void fix(struct range *r, int value)
+static void fix(struct space_range *r, int value)
 {
     r->only[0] = value;
     r->onlys = 1;
@@ -340,7 +340,7 @@ void space_init(struct space *s, int ranks, enum mesh_order order, const struct 
     if (!s->base.global_batch)
         s->base.global_batch = ranks;
     for (int i = 0; i < NUMBERS; i++)
-        s->number[i] = (struct range){.min = 1, .max = INT_MAX};
+        s->number[i] = (struct space_range){.min = 1, .max = INT_MAX};
     if (base->micro_batch > 0)
         fix(&s->number[NUMBER_MICRO], base->micro_batch);
     if (base->stages > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/search/search_eval.h"
+#include "step/search/eval.h"
 
 #include <math.h>
 #include <string.h>
