@@ -42,7 +42,8 @@ static void keep_scan(struct layer_kept *k, const struct attention *a, double in
                 in * inner + 4 * inner * a->state / CHUNK;
 }
 
-static void keep_mixer(struct layer_kept *k, const struct model *m, const struct attention *a, double in)
+static void keep_mixer(struct layer_kept *k, const struct model *m, const struct attention *a,
+                       double in)
 {
     if (a->kind == MIXER_NONE)
         return;
