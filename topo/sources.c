@@ -12,7 +12,7 @@
 #include "topo/nccl/nccl_topo.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/lldp.h"
-#include "topo/net/net_topo.h"
+#include "topo/net/net.h"
 #include "topo/net/rails.h"
 #include "topo/sched/labels.h"
 #include "topo/sched/slurm.h"

@@ -7,7 +7,7 @@
 #include "topo/claim.h"
 #include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
-#include "topo/net/net_topo.h"
+#include "topo/net/net.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

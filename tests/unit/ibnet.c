@@ -16,7 +16,7 @@
 #include "base/hostlist.h"
 #include "topo/claim.h"
 #include "topo/net/ibnet.h"
-#include "topo/net/net_topo.h"
+#include "topo/net/net.h"
 #include "topo/net/net_view.h"
 #include "topo/sources.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ibnet_api.h - our declarations beside those of infiniband/ibnetdisc.h, where it is installed. */
+/* ibnet_impl.h - our declarations beside those of infiniband/ibnetdisc.h, where it is installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "topo/net/ibnet_api.h"
+#include "topo/net/ibnet_impl.h"
 
 /* That header takes the other two, and its Debian package does not bring them. */
 #if __has_include(<infiniband/ibnetdisc.h>) && __has_include(<infiniband/mad.h>) &&               \

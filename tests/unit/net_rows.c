@@ -14,7 +14,7 @@
 
 #include "topo/claim.h"
 #include "topo/net/ibnet.h"
-#include "topo/net/net_topo.h"
+#include "topo/net/net.h"
 #include "topo/sources.h"
 
 static const char golden[] = "tests/golden/topology-ibnet.json";

@@ -6,7 +6,7 @@
  * Comments are read for what only they tell: names, lids, width and speed.  Structure is strict:
  * each end of a cable must agree with the other, and each node have its record.
  *
- * Live: ibnd_discover_fabric() of libibnetdisc.so.5, loaded where it is (ibnet_api.h).  It sends
+ * Live: ibnd_discover_fabric() of libibnetdisc.so.5, loaded where it is (ibnet_impl.h).  It sends
  * subnet management packets, which takes /dev/infiniband/umadN. */
 #ifndef RG_IBNET_H
 #define RG_IBNET_H
@@ -15,15 +15,13 @@
 
 #include "topo/net/net.h"
 
-/* The row of topo/sources.c: path is a file, "live", "live:mlx5_0" or "live:mlx5_0:2".  Adds to
- * t->net and claims leaves and spines (net_topo.h). */
+/* The row of topo/sources.c: path is a file, "live" (the first adapter and port that works),
+ * "live:mlx5_0" or "live:mlx5_0:2".  Adds to t->net and claims leaves and spines (net_claim()).
+ * EXIT_CONFIG in words: no library, no adapter, no permission. */
 int ibnet_read(struct topo *t, int host, const char *path, struct err *err);
 
 /* *n is made here; the caller has it.  text need not end with NUL; path is for messages. */
 int ibnet_parse(struct net **n, const char *text, size_t len, const char *path, struct err *err);
-/* device NULL: the first that works; port 0: the same.  EXIT_CONFIG in words: no library, no
- * adapter, no permission. */
-int ibnet_live(struct net **n, const char *device, int port, struct err *err);
 
 /* A node that is a switch's own engine for reductions (SHARP), by its description or its device id
  * (0: not told). */

@@ -1,17 +1,131 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ibnet_text.c - the lines of ibnetdiscover's text. */
-#include "topo/net/ibnet_text.h"
-
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/tsv.h"
+#include "topo/net/ibnet_impl.h"
 
-enum { NODES_MAX = 1 << 20, ID_MAX = 64, SHOWN = 60 };
+enum { NODES_MAX = 1 << 20, ID_MAX = 64, SHOWN = 60, LID_MAX = 65535 };
+
+bool ibnet_aggregation(const char *name, long device_id)
+{
+    /* 0xcf08..0xcf0a: SHARP nodes of Switch-IB 2, Quantum and Quantum-2 (PCI ids of Mellanox). */
+    return (device_id >= 0xcf08 && device_id <= 0xcf0a) || strstr(name, "Aggregation Node");
+}
+
+void ibnet_name(char name[65], const char *text, size_t len)
+{
+    while (len && text[len - 1] == ' ')
+        len--;
+    len = len < 64 ? len : 64;
+    for (size_t i = 0; i < len; i++)
+        name[i] = (char)(text[i] >= 0x20 && text[i] < 0x7f ? text[i] : '?');
+    name[len] = '\0';
+}
+
+/* "PATH:LINE: ", returns -1. */
+static int bad(struct ibnet_text *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int bad(struct ibnet_text *x, const char *fmt, ...)
+{
+    char text[384];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return err_data(x->err, "%s:%d: %s", x->path, x->line, text);
+}
+
+static const char *blanks(const char *s)
+{
+    return s + strspn(s, " \t");
+}
+
+/* A decimal number of min..max; *s moves behind it. */
+static int number(struct ibnet_text *x, const char **s, const char *what, long min, long max,
+                  int *out)
+{
+    char *end;
+    long v = isdigit((unsigned char)**s) ? strtol(*s, &end, 10) : -1;
+
+    if (v < min || v > max)
+        return bad(x, "%s \"%.*s\" is not a number of %ld..%ld", what,
+                   (int)strcspn(*s, " \t]\")") > SHOWN ? SHOWN : (int)strcspn(*s, " \t]\")"), *s,
+                   min, max);
+    *out = (int)v;
+    *s = end;
+    return 0;
+}
+
+/* 4xNDR; what a newer speed is called is kept, its rate is not known. */
+static int rate(struct ibnet_text *x, const char *word, int len, struct ibnet_end *e)
+{
+    char *name;
+    long width = strtol(word, &name, 10);
+    int n = (int)(word + len - name) - 1;
+
+    if (*name != 'x' || n < 1 || width > 12 || !net_width((int)width))
+        return bad(x, "\"%.*s\" is no width and speed of a link", len > SHOWN ? SHOWN : len, word);
+    for (int i = 1; i <= n; i++) /* "4x??", "4xundefined (17)": not told */
+        if (!isupper((unsigned char)name[i]) && !isdigit((unsigned char)name[i]))
+            return 0;
+    if (n >= (int)sizeof(e->speed))
+        return 0;
+    e->width = (int)width;
+    snprintf(e->speed, sizeof(e->speed), "%.*s", n, name + 1);
+    return 0;
+}
+
+/* Words of a comment outside its name: lids in order, and the rate. */
+static int words(struct ibnet_text *x, const char *s, const char *stop, int lid[2], int *lids,
+                 struct ibnet_end *e)
+{
+    for (s = blanks(s); s < stop; s = blanks(s)) {
+        int len = (int)strcspn(s, " \t\"");
+        if (s + len > stop)
+            len = (int)(stop - s);
+        if (len == 3 && !strncmp(s, "lid", 3)) {
+            s = blanks(s + 3);
+            if (number(x, &s, "lid", 0, LID_MAX, &lid[*lids < 2 ? (*lids)++ : 1]) < 0)
+                return -1;
+        } else if ((len == 3 && !strncmp(s, "lmc", 3)) || (len == 4 && !strncmp(s, "slot", 4))) {
+            int ignored;
+            s = blanks(s + len);
+            if (number(x, &s, len == 3 ? "lmc" : "slot", 0, LID_MAX, &ignored) < 0)
+                return -1;
+        } else if (isdigit((unsigned char)*s)) {
+            if (rate(x, s, len, e) < 0)
+                return -1;
+            s += len;
+        } else {
+            s += len ? len : 1;
+        }
+    }
+    return 0;
+}
+
+/* Lids, width and speed, which only the comment of a port's line tells: "name" lid 647 lmc 0 4xNDR.
+ * A switch tells the lid behind the cable, others their own first. */
+static int comment(struct ibnet_text *x, const char *s, bool at_switch, struct ibnet_end *e)
+{
+    const char *name = strchr(s, '"'), *after = name ? strrchr(s, '"') : NULL;
+    int lid[2] = {0, 0}, lids = 0;
+
+    if (name && after == name)
+        return bad(x, "a name without its closing quote");
+    if (words(x, s, name ? name : s + strlen(s), lid, &lids, e) < 0 ||
+        (name && words(x, after + 1, s + strlen(s), lid, &lids, e) < 0))
+        return -1;
+    e->lid = at_switch ? 0 : lid[0];
+    e->peer_lid = at_switch ? lid[0] : lid[1];
+    return 0;
+}
 
 /* Hexadecimal digits, 1..16 of them and not all zero. */
 static int hex(struct ibnet_text *x, const char **s, const char *what, uint64_t *out)
@@ -23,7 +137,7 @@ static int hex(struct ibnet_text *x, const char **s, const char *what, uint64_t 
         snprintf(digits, sizeof(digits), "%.*s", (int)n, *s);
     *out = strtoull(digits, NULL, 16);
     if (!*out)
-        return BAD(x, "%s \"%.20s\" is not a GUID", what, *s);
+        return bad(x, "%s \"%.20s\" is not a GUID", what, *s);
     *s += n;
     return 0;
 }
@@ -40,7 +154,7 @@ static int guid_in_parentheses(struct ibnet_text *x, const char **s, uint64_t *o
     if (hex(x, &p, "port GUID", out) < 0)
         return -1;
     if (*p != ')')
-        return BAD(x, "no ) behind port GUID %016" PRIx64, *out);
+        return bad(x, "no ) behind port GUID %016" PRIx64, *out);
     *s = p + 1;
     return 0;
 }
@@ -53,9 +167,9 @@ static int quoted_id(struct ibnet_text *x, const char **s, int *id)
     int len = end ? (int)(end - *s - 1) : 0;
 
     if (!end)
-        return BAD(x, "a quoted id is needed at \"%.*s\"", SHOWN, *s);
+        return bad(x, "a quoted id is needed at \"%.*s\"", SHOWN, *s);
     if (len < 1 || len > ID_MAX)
-        return BAD(x, "an id of %d characters where 1..%d are possible", len, ID_MAX);
+        return bad(x, "an id of %d characters where 1..%d are possible", len, ID_MAX);
     snprintf(text, sizeof(text), "%.*s", len, *s + 1);
     *id = topo_add_group(&x->ids, LEVEL_LEAF, text);
     if (*id == x->node_ofs)
@@ -127,20 +241,20 @@ static int record(struct ibnet_text *x, const struct keyword *k, const char *s)
     int id;
 
     s = blanks(s + strlen(k->word));
-    if (ibnet_number(x, &s, "number of ports", 1, NET_PORTS, &n.ports) < 0)
+    if (number(x, &s, "number of ports", 1, NET_PORTS, &n.ports) < 0)
         return -1;
     s = blanks(s);
     if (quoted_id(x, &s, &id) < 0)
         return -1;
     const char *text = x->ids.group[LEVEL_LEAF].name[id];
     if (x->node_of[id])
-        return BAD(x, "\"%s\" is there twice, first in line %d", text,
+        return bad(x, "\"%s\" is there twice, first in line %d", text,
                    x->node_line[x->node_of[id] - 1]);
     n.guid = id_guid(text, &letter);
     if (n.guid && letter != k->letter)
-        return BAD(x, "a %s record with the id \"%s\"", k->word, text);
+        return bad(x, "a %s record with the id \"%s\"", k->word, text);
     if (n.guid && x->guid && x->guid != n.guid)
-        return BAD(x, "\"%s\" where line %d says GUID 0x%" PRIx64, text, x->guid_line, x->guid);
+        return bad(x, "\"%s\" where line %d says GUID 0x%" PRIx64, text, x->guid_line, x->guid);
     n.guid = n.guid ? n.guid : x->guid;
     record_name(&n, s);
     if (!n.name[0] && !id_guid(text, &letter))
@@ -148,7 +262,7 @@ static int record(struct ibnet_text *x, const struct keyword *k, const char *s)
     if (n.kind == NET_HCA && ibnet_aggregation(n.name, x->device_id))
         n.kind = NET_AGGREGATION;
     if (x->net->nodes == NODES_MAX)
-        return BAD(x, "more than %d nodes", NODES_MAX);
+        return bad(x, "more than %d nodes", NODES_MAX);
     MEM_PUSH(x->net->node, x->net->nodes) = n;
     MEM_PUSH(x->node_line, x->lines) = x->line;
     x->node_of[id] = x->net->nodes;
@@ -167,10 +281,10 @@ static const char *skip_ext(const char *s)
 static int port_number(struct ibnet_text *x, const char **s, int *out)
 {
     ++*s;
-    if (ibnet_number(x, s, "port", 1, NET_PORTS, out) < 0)
+    if (number(x, s, "port", 1, NET_PORTS, out) < 0)
         return -1;
     if (**s != ']')
-        return BAD(x, "no ] behind port %d", *out);
+        return bad(x, "no ] behind port %d", *out);
     ++*s;
     return 0;
 }
@@ -181,12 +295,12 @@ static int port_line(struct ibnet_text *x, const char *s)
     struct ibnet_end e = {.line = x->line, .node = x->net->nodes - 1};
 
     if (e.node < 0)
-        return BAD(x, "a port before the first Switch or Ca");
+        return bad(x, "a port before the first Switch or Ca");
     const struct net_node *n = &x->net->node[e.node];
     if (port_number(x, &s, &e.port) < 0)
         return -1;
     if (e.port > n->ports)
-        return BAD(x, "port %d of a node that has %d", e.port, n->ports);
+        return bad(x, "port %d of a node that has %d", e.port, n->ports);
     s = skip_ext(s);
     if (guid_in_parentheses(x, &s, &e.guid) < 0)
         return -1;
@@ -201,11 +315,11 @@ static int port_line(struct ibnet_text *x, const char *s)
     if (guid_in_parentheses(x, &s, &e.peer_guid) < 0)
         return -1;
     s = blanks(s);
-    if (*s == '#' && ibnet_comment(x, s + 1, n->kind == NET_SWITCH, &e) < 0)
+    if (*s == '#' && comment(x, s + 1, n->kind == NET_SWITCH, &e) < 0)
         return -1;
     /* ibsim's options: w=4 s=1 */
     if (*s && *s != '#' && !strchr(s, '='))
-        return BAD(x, "\"%.*s\" behind the other end of a cable", SHOWN, s);
+        return bad(x, "\"%.*s\" behind the other end of a cable", SHOWN, s);
     MEM_PUSH(x->end, x->ends) = e;
     return 0;
 }
@@ -223,7 +337,7 @@ static int assignment(struct ibnet_text *x, const char *line)
         if (strlen(guids[i]) != n || strncmp(line, guids[i], n) != 0)
             continue;
         if (strncmp(value, "0x", 2) != 0)
-            return BAD(x, "%s \"%.20s\" is not a GUID", guids[i], value);
+            return bad(x, "%s \"%.20s\" is not a GUID", guids[i], value);
         value += 2;
         x->guid_line = x->line;
         return hex(x, &value, guids[i], &x->guid);
@@ -275,7 +389,7 @@ static int read_line(struct ibnet_text *x, const char *line)
     if (idle(line))
         return 0;
     if (other_report(line))
-        return BAD(x, "%s, which is not read: give what ibnetdiscover prints without options",
+        return bad(x, "%s, which is not read: give what ibnetdiscover prints without options",
                    other_report(line));
     if (k)
         return record(x, k, line);
@@ -284,11 +398,11 @@ static int read_line(struct ibnet_text *x, const char *line)
     if (word && line[word] == '=')
         return assignment(x, line);
     if (!strncmp(line, "include", 7))
-        return BAD(x, "a file for ibsim that includes another one, which is not followed");
-    return BAD(x, "\"%.*s\" is no line of ibnetdiscover", SHOWN, line);
+        return bad(x, "a file for ibsim that includes another one, which is not followed");
+    return bad(x, "\"%.*s\" is no line of ibnetdiscover", SHOWN, line);
 }
 
-static int read_lines(struct ibnet_text *x, char *text, size_t len)
+int ibnet_text_read(struct ibnet_text *x, char *text, size_t len)
 {
     for (char *line = text, *next; line < text + len; line = next) {
         char *end = memchr(line, '\n', (size_t)(text + len - line));
@@ -304,38 +418,4 @@ static int read_lines(struct ibnet_text *x, char *text, size_t len)
             return -1;
     }
     return 0;
-}
-
-static int check(struct ibnet_text *x)
-{
-    int a, b;
-
-    if (!x->net->nodes)
-        return err_data(x->err, "%s: no Switch and no Ca: not the text of ibnetdiscover", x->path);
-    if (net_twins(x->net, &a, &b))
-        return ibnet_bad(x, x->node_line[b],
-                         "GUID 0x%" PRIx64 " is that of the node in line %d too",
-                         x->net->node[b].guid, x->node_line[a]);
-    return 0;
-}
-
-int ibnet_parse(struct net **n, const char *text, size_t len, const char *path, struct err *err)
-{
-    struct ibnet_text x = {.path = path, .err = err, .net = mem_calloc(1, sizeof(*x.net))};
-    char *copy = mem_calloc(len + 1, 1);
-
-    memcpy(copy, text, len);
-    topo_init(&x.ids);
-    int rc = read_lines(&x, copy, len) < 0 || check(&x) < 0 || ibnet_join(&x) < 0 ? -1 : 0;
-    if (rc == 0)
-        net_tiers(x.net);
-    else
-        net_free(x.net);
-    *n = rc == 0 ? x.net : NULL;
-    topo_free(&x.ids);
-    free(x.node_line);
-    free(x.node_of);
-    free(x.end);
-    free(copy);
-    return rc;
 }

@@ -6,17 +6,37 @@
  * they forward nothing. */
 #include "topo/net/lldp.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/output.h"
 #include "base/xml.h"
+#include "base/yaml.h"
 #include "topo/host/host_parts.h"
-#include "topo/net/lldp_own.h"
+
+/* How the port at the other end is called, the best first. */
+enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
+
+struct neighbour {
+    char interface[16];
+    char name[65], id[65]; /* of the switch */
+    char port[PORT_NAMES][32];
+    bool forwards; /* bridge or router */
+};
+
+struct lldp_reader {
+    struct neighbour *one;
+    int count;
+    const char *path;
+    int line; /* 0: not known */
+    struct err *err;
+};
 
 enum { NEIGHBOURS = 4096, LIVE_SECONDS = 10 };
 
@@ -54,7 +74,8 @@ static const char *interface_end(const char *key)
     return end;
 }
 
-int lldp_bad(const struct lldp_reader *r, const char *what, const char *text)
+/* EXIT_DATA: what is wrong with a text. */
+static int bad(const struct lldp_reader *r, const char *what, const char *text)
 {
     char shown[48];
 
@@ -67,16 +88,17 @@ int lldp_bad(const struct lldp_reader *r, const char *what, const char *text)
     return err_data(r->err, "%s:%d: \"%s\" %s", r->path, r->line, shown, what);
 }
 
-int lldp_find(struct lldp_reader *r, const char *interface, size_t len, bool first)
+/* The neighbour that is spoken of: index, or -1.  first: a new one. */
+static int find_neighbour(struct lldp_reader *r, const char *interface, size_t len, bool first)
 {
     struct neighbour n = {.forwards = false};
 
     if (len > 15)
-        return lldp_bad(r, "names an interface of more than 15 characters", interface);
+        return bad(r, "names an interface of more than 15 characters", interface);
     snprintf(n.interface, sizeof(n.interface), "%.*s", (int)len, interface);
     for (const char *c = n.interface; *c || !len; c++)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c > '~')
-            return lldp_bad(r, "names no interface", n.interface);
+            return bad(r, "names no interface", n.interface);
     for (int i = r->count - 1; i >= 0 && !first; i--)
         if (!strcmp(r->one[i].interface, n.interface))
             return i;
@@ -94,14 +116,16 @@ static int set_field(struct lldp_reader *r, struct neighbour *n, size_t i, const
 
     for (const char *c = value; *c && name; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
-            return lldp_bad(r, "has a character that is not printable", value);
+            return bad(r, "has a character that is not printable", value);
     if (name && (strlen(value) >= field[i].size || !*value))
-        return lldp_bad(r, "is no name of 1 to 64 characters", value);
+        return bad(r, "is no name of 1 to 64 characters", value);
     xml_keep(to, field[i].size, value);
     return 0;
 }
 
-int lldp_set(struct lldp_reader *r, int neighbour, const char *key, size_t len, const char *value)
+/* A value by its name in keyvalue's form, ".chassis.name"; other names say nothing. */
+static int set_value(struct lldp_reader *r, int neighbour, const char *key, size_t len,
+                     const char *value)
 {
     for (size_t i = 0; i < sizeof(field) / sizeof(*field); i++)
         if (strlen(field[i].key) == len && !strncmp(field[i].key, key, len))
@@ -115,15 +139,15 @@ static int read_line(struct lldp_reader *r, char *line)
     const char *end = interface_end(key), *equal = strchr(key, '=');
 
     if (!equal)
-        return lldp_bad(r, "has no =", line);
+        return bad(r, "has no =", line);
     if (!end || end > equal)
         return 0; /* nothing of a neighbour's */
-    int at = lldp_find(r, key, (size_t)(end - key), !strncmp(end, ".via=", 5));
+    int at = find_neighbour(r, key, (size_t)(end - key), !strncmp(end, ".via=", 5));
     if (at < 0)
         return -1;
     if (!strcmp(end, ".chassis.Bridge.enabled=on") || !strcmp(end, ".chassis.Router.enabled=on"))
         r->one[at].forwards = true;
-    return lldp_set(r, at, end, (size_t)(equal - end), equal + 1);
+    return set_value(r, at, end, (size_t)(equal - end), equal + 1);
 }
 
 static int read_lines(struct lldp_reader *r, char *text)
@@ -149,6 +173,136 @@ static int read_lines(struct lldp_reader *r, char *text)
                         r->path);
     return 0;
 }
+
+/* --- lldpcli -f json and -f json0 (lldpd/lldpd, src/client/json_writer.c) --- */
+
+/* json0 has lists everywhere, {"name": [{"value": "leaf-07"}]}.  json leaves out lists of one
+ * ("name": "leaf-07"), and whatever has a name is under it as a key: {"eth0": {...}}, or where
+ * there are several [{"eth0": {...}}, {"eth1": {...}}]. */
+
+/* The only one of a list, or itself. */
+static json_t *one(json_t *value)
+{
+    return json_is_array(value) ? json_array_get(value, 0) : value;
+}
+
+/* A text, or that of {"value": ...}; NULL. */
+static const char *text_of(json_t *value)
+{
+    value = one(value);
+    if (json_is_object(value))
+        value = one(json_object_get(value, "value"));
+    return json_string_value(value);
+}
+
+static int set(struct lldp_reader *r, int n, const char *key, json_t *value)
+{
+    const char *text = text_of(value);
+
+    return text ? set_value(r, n, key, strlen(key), text) : 0;
+}
+
+/* {"type": "mac", "value": "c2:9f:..."} as ".chassis.mac". */
+static int set_id(struct lldp_reader *r, int n, const char *of, json_t *id)
+{
+    const char *type = json_string_value(json_object_get(one(id), "type"));
+
+    if (!type)
+        return 0;
+    char *key = mem_printf("%s.%.40s", of, type);
+    int rc = set(r, n, key, id);
+    free(key);
+    return rc;
+}
+
+/* {"id": ..., "name": ...}, or {"leaf-07": {"id": ...}}. */
+static int take_chassis(struct lldp_reader *r, int n, json_t *chassis)
+{
+    json_t *list, *item;
+    size_t i;
+
+    chassis = one(chassis);
+    if (json_is_object(chassis) && !json_object_get(chassis, "id")) {
+        void *first = json_object_iter(chassis);
+        const char *name = first ? json_object_iter_key(first) : NULL;
+        if (name && set_value(r, n, ".chassis.name", strlen(".chassis.name"), name) < 0)
+            return -1;
+        chassis = first ? json_object_iter_value(first) : NULL;
+    }
+    if (set_id(r, n, ".chassis", json_object_get(chassis, "id")) < 0 ||
+        set(r, n, ".chassis.name", json_object_get(chassis, "name")) < 0)
+        return -1;
+    list = json_object_get(chassis, "capability");
+    for (i = 0; (item = json_is_array(list) ? json_array_get(list, i) : i ? NULL : list); i++) {
+        const char *type = json_string_value(json_object_get(item, "type"));
+        if (type && json_is_true(json_object_get(item, "enabled")) &&
+            (!strcmp(type, "Bridge") || !strcmp(type, "Router")))
+            r->one[n].forwards = true;
+    }
+    return 0;
+}
+
+static int take_neighbour(struct lldp_reader *r, const char *interface, json_t *in)
+{
+    int n = find_neighbour(r, interface, strlen(interface), true);
+    json_t *port = one(json_object_get(in, "port"));
+
+    if (n < 0)
+        return -1;
+    if (take_chassis(r, n, json_object_get(in, "chassis")) < 0 ||
+        set_id(r, n, ".port", json_object_get(port, "id")) < 0 ||
+        set(r, n, ".port.descr", json_object_get(port, "descr")) < 0)
+        return -1;
+    return 0;
+}
+
+/* {"name": "eth0", ...}, or {"eth0": {...}, ...}. */
+static int take_item(struct lldp_reader *r, json_t *item)
+{
+    const char *name = text_of(json_object_get(item, "name")), *key;
+    json_t *in;
+    size_t i;
+
+    if (name)
+        return take_neighbour(r, name, item);
+    json_object_foreach(item, key, in)
+    {
+        json_t *each;
+        if (json_is_object(in) && take_neighbour(r, key, in) < 0)
+            return -1;
+        json_array_foreach(in, i, each) if (take_neighbour(r, key, each) < 0) return -1;
+    }
+    return 0;
+}
+
+static int take_all(struct lldp_reader *r, json_t *root)
+{
+    json_t *lldp = one(json_object_get(root, "lldp")), *list, *item;
+    size_t i;
+
+    if (!json_object_get(root, "lldp"))
+        return err_data(r->err,
+                        "%s: no \"lldp\": not what lldpcli -f json (json0) show neighbors prints",
+                        r->path);
+    list = json_object_get(lldp, "interface"); /* nobody was heard: there is none */
+    if (json_is_object(list))
+        return take_item(r, list);
+    json_array_foreach(list, i, item) if (take_item(r, item) < 0) return -1;
+    return 0;
+}
+
+static int read_json(struct lldp_reader *r, const char *text, size_t len)
+{
+    struct yaml y; /* JSON with its limits */
+    int rc = yaml_parse(&y, text, len, r->path, r->err);
+
+    if (rc == 0)
+        rc = take_all(r, y.root);
+    yaml_done(&y);
+    return rc;
+}
+
+/* --- into the topology --- */
 
 /* Of the neighbours of an interface the one that forwards, else the first. */
 static const struct neighbour *best_of(const struct lldp_reader *r, const char *interface)
@@ -211,7 +365,7 @@ int lldp_parse(struct topo *t, int host, const char *text, size_t len, const cha
     if (memchr(text, '\0', len))
         return err_data(err, "%s: a NUL among the text: no text file", path);
     char *copy = mem_printf("%.*s", (int)len, text);
-    int rc = copy[strspn(copy, " \t\r\n")] == '{' ? lldp_json(&r, text, len) : read_lines(&r, copy);
+    int rc = copy[strspn(copy, " \t\r\n")] == '{' ? read_json(&r, text, len) : read_lines(&r, copy);
     if (rc == 0)
         fill(t, host, &r);
     free(r.one);

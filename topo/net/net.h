@@ -54,6 +54,9 @@ struct net *net_copy(const struct net *n);
 double net_rate(int width, const char *speed);
 bool net_width(int width); /* 1, 2, 4, 8 or 12 lanes */
 
+/* Its rate by what the ends tell: the lower one; where one is silent (0) the other's. */
+void net_cable_rate(struct net_cable *c, int width_a, const char *speed_a, int width_b,
+                    const char *speed_b);
 /* Put a cable in order (a <= b), set its rate and append it. */
 void net_add_cable(struct net *n, struct net_cable c);
 int net_count(const struct net *n, enum net_kind kind); /* nodes of a kind */
@@ -72,5 +75,35 @@ char **net_labels(const struct net *n); /* of all nodes; free with hostlist_free
 /* Add what another file or port told.  Nodes with the same GUID are one; a port with two different
  * cables is EXIT_DATA, and `to` stays as it was.  path is for the message. */
 int net_merge(struct net *to, const struct net *from, const char *path, struct err *err);
+
+/* Sets of nodes: up[i] is a lower member of the set of i, or itself. */
+int net_root(int *up, int i); /* the lowest */
+void net_join(int *up, int a, int b);
+
+/* NICs by host: those of host h are nic[first[h]] .. nic[first[h + 1] - 1], by their names or else
+ * in the order of their rows. */
+struct net_nics {
+    int *first, *nic;
+};
+struct net_nics net_nics_of(const struct topo *t, bool by_name);
+void net_nics_free(struct net_nics *n);
+
+/* --- what a network says of the hosts of a topology: who belongs together, and which switch each
+ * NIC is cabled to (net_topo.c) --- */
+
+/* Set host and device of each HCA: by the GUIDs of t's NICs (port or node), else by descriptions as
+ * "node01 mlx5_0".  A description that several HCAs have tells nothing. */
+void net_hosts(struct net *n, const struct topo *t);
+
+/* Claims of n: LEVEL_LEAF, a group of leaves and its hosts; LEVEL_SPINE, groups below the same
+ * second-tier switches, and so on above, where there are several.  The part with most hosts is
+ * `origin`, others are "ORIGIN subnet 2" ... */
+void net_claim(struct topo *t, const struct net *n, const char *origin);
+
+/* From t->net, all of SOURCE_IBNET: hosts of HCAs; leaf, leaf_port, GUID and rate of NICs, which
+ * are added where the host has none of that device; of endpoints the leaf of their nearest NIC, or
+ * the group of leaves of a host of which that is not known.  What is there stays.  Again is
+ * harmless. */
+void net_apply(struct topo *t);
 
 #endif

@@ -1,14 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/net/net_topo.h"
-
+/* net_topo.c - which host an adapter is in, what a network claims of hosts, and the leaf of each NIC
+ * and endpoint. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/claim.h"
 #include "topo/net/net_view.h"
+
+/* --- NICs by host --- */
+
+static int by_host_and_name(const void *x, const void *y, void *of)
+{
+    const struct topo *t = of;
+    int i = *(const int *)x, k = *(const int *)y;
+    const struct nic *a = &t->nic[i], *b = &t->nic[k];
+
+    if (a->host != b->host)
+        return a->host < b->host ? -1 : 1;
+    int names = strverscmp(a->name, b->name);
+    return names ? names : (i > k) - (i < k);
+}
+
+struct net_nics net_nics_of(const struct topo *t, bool by_name)
+{
+    struct net_nics n = {mem_calloc((size_t)t->hosts + 3, sizeof(int)),
+                         mem_calloc((size_t)t->nics + 1, sizeof(int))};
+
+    for (int i = 0; i < t->nics; i++)
+        n.first[t->nic[i].host + 2]++;
+    for (int h = 2; h <= t->hosts; h++)
+        n.first[h] += n.first[h - 1];
+    for (int i = 0; i < t->nics; i++) /* first[h + 1] goes from where h begins to its end */
+        n.nic[n.first[t->nic[i].host + 1]++] = i;
+    if (by_name)
+        qsort_r(n.nic, (size_t)t->nics, sizeof(int), by_host_and_name, (void *)t);
+    return n;
+}
+
+void net_nics_free(struct net_nics *n)
+{
+    free(n->first);
+    free(n->nic);
+}
 
 /* --- which host an HCA is in --- */
 
@@ -144,13 +181,6 @@ static void claim_leaves(struct topo *t, const struct net_view *v, const char *o
     }
 }
 
-static int root_of(int *up, int i)
-{
-    while (up[i] != i)
-        i = up[i] = up[up[i]];
-    return i;
-}
-
 /* Leaves and switches that are joined without going higher than a tier. */
 static int *pods(const struct net *n, int tier)
 {
@@ -163,12 +193,10 @@ static int *pods(const struct net *n, int tier)
         if (n->node[a].tier < 0 || n->node[b].tier < 0 || n->node[a].tier > tier ||
             n->node[b].tier > tier)
             continue;
-        a = root_of(up, a);
-        b = root_of(up, b);
-        up[a > b ? a : b] = a > b ? b : a;
+        net_join(up, a, b);
     }
     for (int i = 0; i < n->nodes; i++)
-        up[i] = root_of(up, i);
+        up[i] = net_root(up, i);
     return up;
 }
 
@@ -224,10 +252,7 @@ static bool claim_tier(struct topo *t, const struct net_view *v, const char *ori
                 k++;
             for (int h = 0; h < v->group[i].hosts; h++) {
                 const char *host = v->host[v->group[i].host[h]].name;
-                if (tier == 1)
-                    claim_host(t, SOURCE_IBNET, LEVEL_SPINE, from, name[k], host);
-                else
-                    claim_above(t, SOURCE_IBNET, tier - 1, from, name[k], host);
+                claim_above(t, SOURCE_IBNET, tier - 1, from, name[k], host);
             }
         }
         any = any || several;
@@ -250,5 +275,172 @@ void net_claim(struct topo *t, const struct net *n, const char *origin)
     claim_leaves(t, &v, origin);
     for (int tier = 1; tier <= 1 + CLAIM_ABOVE && claim_tier(t, &v, origin, tier); tier++)
         ;
+    net_view_free(&v);
+}
+
+/* --- NICs and endpoints learn their leaf --- */
+
+static bool has_guid(const struct nic *n, uint64_t guid)
+{
+    return guid && strtoull(n->guid, NULL, 16) == guid;
+}
+
+/* openibd of OFED describes adapters as "HCA-1", "HCA-2" ... in the order in which the shell lists
+ * /sys/class/infiniband. */
+static int by_position(const struct topo *t, const int *nic, int count, const char *device)
+{
+    int wanted = 0;
+
+    if (strncmp(device, "HCA-", 4) != 0 || units_int(&wanted, device + 4, 1, count, NULL) < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        const struct nic *n = &t->nic[nic[i]];
+        int before = 0;
+        for (int k = 0; k < count; k++)
+            before += t->nic[nic[k]].rdma && t->nic[nic[k]].source != SOURCE_IBNET &&
+                      !strchr(t->nic[nic[k]].name, ':') && strcmp(t->nic[nic[k]].name, n->name) < 0;
+        if (n->rdma && n->source != SOURCE_IBNET && !n->guid[0] && !strchr(n->name, ':') &&
+            before == wanted - 1)
+            return nic[i];
+    }
+    return -1;
+}
+
+/* The NIC that a port of an HCA is; -1: its host has no row of it; -2: of that name it has one with
+ * another GUID: the description is that of a machine where the HCA was before. */
+static int find_nic(const struct topo *t, const struct net_nics *b, const struct net_node *hca,
+                    const char *name, uint64_t guid)
+{
+    const int *nic = &b->nic[b->first[hca->host]];
+    int count = b->first[hca->host + 1] - b->first[hca->host];
+
+    for (int i = 0; i < count; i++)
+        if (has_guid(&t->nic[nic[i]], guid))
+            return nic[i];
+    for (int i = 0; i < count; i++)
+        if (!strcmp(t->nic[nic[i]].name, name))
+            return guid && strtoull(t->nic[nic[i]].guid, NULL, 16) ? -2 : nic[i];
+    return by_position(t, nic, count, name);
+}
+
+static void tell_nic(struct nic *n, int leaf_port, uint64_t guid, double Bps, const char *label)
+{
+    if (n->leaf_source == SOURCE_NONE || n->leaf_source == SOURCE_IBNET) {
+        snprintf(n->leaf, sizeof(n->leaf), "%s", label);
+        snprintf(n->leaf_port, sizeof(n->leaf_port), "%d", leaf_port);
+        n->leaf_source = SOURCE_IBNET;
+    }
+    if (!n->guid[0] && guid)
+        snprintf(n->guid, sizeof(n->guid), "0x%016" PRIx64, guid);
+    if (n->rate_Bps <= 0)
+        n->rate_Bps = Bps;
+    if (n->layer == LINK_UNKNOWN)
+        n->layer = LINK_INFINIBAND;
+}
+
+static void tell_seat(struct topo *t, const struct net_nics *b, const struct net_view *v,
+                      const struct net_seat *s)
+{
+    const struct net_node *hca = &t->net->node[s->hca];
+    const struct net_cable *c = &t->net->cable[s->cable];
+    uint64_t guid = c->a == s->hca ? c->guid_a : c->guid_b;
+    char name[32];
+    struct nic n;
+
+    if (s->port > 1)
+        snprintf(name, sizeof(name), "%.27s:%hhu", hca->device, (unsigned char)s->port);
+    else
+        snprintf(name, sizeof(name), "%s", hca->device);
+    int at = find_nic(t, b, hca, name, guid);
+    if (at == -2 || (at < 0 && !*name))
+        return; /* which one it is cannot be said */
+    if (at < 0) {
+        nic_init(&n, hca->host);
+        n.layer = LINK_INFINIBAND;
+        n.up = n.rdma = true;
+        n.source = SOURCE_IBNET;
+        snprintf(n.name, sizeof(n.name), "%s", name);
+        at = t->nics;
+        MEM_PUSH(t->nic, t->nics) = n;
+    }
+    tell_nic(&t->nic[at], s->leaf_port, guid, c->Bps, v->label[s->leaf]);
+}
+
+/* The group of leaves of hosts that nobody claimed when the network was read, because GUIDs that
+ * were told later give them their adapters; -1: none. */
+static int *groups_of(const struct topo *t, const struct net_view *v)
+{
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), sets;
+    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
+    struct claim_set *s = claim_sets_at(t, LEVEL_LEAF, &sets);
+
+    for (int i = 0; i < sets; i++) {
+        int *by = claim_set_of(&s[i], t);
+        for (int h = 0; h < t->hosts && s[i].source == SOURCE_IBNET; h++)
+            claimed[h] |= by[h] >= 0;
+        free(by);
+    }
+    for (int h = 0; h < t->hosts; h++)
+        of[h] = -1;
+    for (int g = 0; g < v->groups; g++)
+        for (int i = 0; i < v->group[g].hosts; i++) {
+            int h = topo_find_host(t, v->host[v->group[g].host[i]].name);
+            if (h >= 0 && of[h] < 0 && !claimed[h])
+                of[h] = g;
+        }
+    claim_sets_free(s, sets);
+    free(claimed);
+    return of;
+}
+
+static void set_leaf(struct topo *t, struct endpoint *e, const char *leaf)
+{
+    e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, leaf);
+    e->source[LEVEL_LEAF] = SOURCE_IBNET;
+}
+
+/* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
+ * group of leaves, as claims_apply() does for those that are claimed. */
+static bool tell_endpoints(struct topo *t, const struct net_view *v)
+{
+    bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;
+    int *of = groups_of(t, v);
+
+    for (int i = 0; i < t->endpoints; i++) {
+        struct endpoint *e = &t->endpoint[i];
+        const struct nic *n = e->nic >= 0 ? &t->nic[e->nic] : NULL;
+        if (n && n->leaf_source == SOURCE_IBNET && e->place.at[LEVEL_LEAF] < 0) {
+            set_leaf(t, e, n->leaf);
+            changed = true;
+        }
+        told[e->place.at[LEVEL_HOST]] |= e->place.at[LEVEL_LEAF] >= 0;
+    }
+    for (int i = 0; i < t->endpoints; i++) {
+        int h = t->endpoint[i].place.at[LEVEL_HOST];
+        if (told[h] || of[h] < 0)
+            continue;
+        set_leaf(t, &t->endpoint[i], v->group[of[h]].name);
+        changed = true;
+    }
+    free(told);
+    free(of);
+    return changed;
+}
+
+void net_apply(struct topo *t)
+{
+    struct net_view v;
+
+    if (!t->net)
+        return;
+    net_hosts(t->net, t);
+    net_view_make(&v, t->net, t);
+    struct net_nics b = net_nics_of(t, false);
+    for (int i = 0; i < v.seats; i++)
+        if (t->net->node[v.seat[i].hca].host >= 0)
+            tell_seat(t, &b, &v, &v.seat[i]);
+    net_nics_free(&b);
+    if (tell_endpoints(t, &v))
+        topo_default_tiers(t);
     net_view_free(&v);
 }

@@ -47,7 +47,6 @@ struct net_view {
 /* t: for the names of hosts that GUIDs gave to HCAs (net_hosts()); both are borrowed. */
 void net_view_make(struct net_view *v, const struct net *n, const struct topo *t);
 void net_view_free(struct net_view *v);
-void net_view_group(struct net_view *v); /* its last step: groups, from hosts with their seats */
 
 /* A description as host and device: "node01 mlx5_0", "node01 HCA-1", "node01"; false for what their
  * makers call them, and for "localhost". */

@@ -4,7 +4,7 @@
  * hw_counters: Documentation/ABI/stable/sysfs-class-infiniband) and /sys/class/net/NAME
  * (statistics: Documentation/networking/statistics.rst; carrier_changes: Documentation/ABI/testing/
  * sysfs-class-net); which of them count, as what, and the source of each is one table in
- * port_counters_table.c.  They stay open, so that a look is one pread() a counter.  The kernel
+ * port_counters.c.  They stay open, so that a look is one pread() a counter.  The kernel
  * keeps hw_counters for 10 ms: what happens right before a look may be seen by the next one. */
 #ifndef RG_PORT_COUNTERS_H
 #define RG_PORT_COUNTERS_H

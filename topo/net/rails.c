@@ -7,40 +7,11 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/claim.h"
-#include "topo/net/net.h"
-#include "topo/net/rails_parts.h"
+#include "topo/net/rails_impl.h"
 
 /* --- opening --- */
-
-static const struct topo *sorted; /* of by_host_and_name() */
-
-static int by_host_and_name(const void *x, const void *y)
-{
-    int i = *(const int *)x, k = *(const int *)y;
-    const struct nic *a = &sorted->nic[i], *b = &sorted->nic[k];
-
-    if (a->host != b->host)
-        return a->host < b->host ? -1 : 1;
-    int names = strverscmp(a->name, b->name);
-    return names ? names : (i > k) - (i < k);
-}
-
-void rails_order(struct rails *r)
-{
-    const struct topo *t = r->t;
-
-    r->order = mem_calloc((size_t)t->nics + 1, sizeof(int));
-    r->first = mem_calloc((size_t)t->hosts + 2, sizeof(int));
-    for (int i = 0; i < t->nics; i++) {
-        r->order[i] = i;
-        r->first[t->nic[i].host + 1]++;
-    }
-    for (int h = 0; h < t->hosts; h++)
-        r->first[h + 1] += r->first[h];
-    sorted = t;
-    qsort(r->order, (size_t)t->nics, sizeof(int), by_host_and_name);
-}
 
 /* Parts of the switched network by the names of its leaves. */
 static void find_parts(struct rails *r)
@@ -72,49 +43,214 @@ static void find_parts(struct rails *r)
     free(of);
 }
 
-/* --- endpoints --- */
+/* --- planes and rails of compute NICs ---
+ *
+ * A leaf's number is the position that most of its NICs have on their hosts; leaves with the same
+ * number (one in each unit) are a rail.  So a NIC that is cabled to the wrong leaf counts to the
+ * rail that it is really on. */
 
-static void tell_endpoints(struct topo *t)
+enum { PLANES = 8, POSITIONS = 64 };
+
+struct leaves {
+    struct topo names;              /* LEVEL_LEAF: names, by plane */
+    int (*votes)[POSITIONS], count; /* NICs by position */
+    int *plane;                     /* of each leaf */
+    int *number;                    /* rail of each leaf; -1 */
+};
+
+static bool counts(const struct nic *n)
 {
-    char name[32];
-
-    for (int i = 0; i < t->endpoints; i++) {
-        struct endpoint *e = &t->endpoint[i];
-        const struct nic *n = e->nic < 0 ? NULL : &t->nic[e->nic];
-        if (n && n->leaf_source == SOURCE_LLDP && e->place.at[LEVEL_LEAF] < 0) {
-            e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, n->leaf);
-            e->source[LEVEL_LEAF] = SOURCE_LLDP;
-        }
-        if (n && n->rail >= 0 && e->place.at[LEVEL_RAIL] < 0) {
-            snprintf(name, sizeof(name), "rail-%d", n->rail);
-            e->place.at[LEVEL_RAIL] = topo_add_group(t, LEVEL_RAIL, name);
-            e->source[LEVEL_RAIL] = (unsigned char)n->rail_source;
-        }
-    }
+    return n->rdma && n->use == NIC_COMPUTE;
 }
 
-void rails_find(struct topo *t)
+static int port_of(const struct nic *n)
 {
-    struct rails r = {.t = t};
-    int leaves = t->group[LEVEL_LEAF].count;
+    const char *colon = strchr(n->name, ':');
+    int port = 1;
 
-    rails_order(&r);
-    r.near = mem_calloc((size_t)t->nics + 1, sizeof(int));
-    r.part = mem_calloc((size_t)t->nics + 1, sizeof(int));
-    for (int i = 0; i < t->endpoints; i++)
-        if (t->endpoint[i].nic >= 0 && t->endpoint[i].kind == ENDPOINT_GPU)
-            r.near[t->endpoint[i].nic]++;
-    find_parts(&r);
-    rails_uses(&r);
-    rails_rails(&r);
-    rails_lldp(&r);
-    tell_endpoints(t);
-    if (t->group[LEVEL_LEAF].count > leaves)
-        topo_default_tiers(t);
-    free(r.order);
-    free(r.first);
-    free(r.near);
-    free(r.part);
+    if (colon && units_int(&port, colon + 1, 1, 255, NULL) < 0)
+        port = 1;
+    return port;
+}
+
+/* --- planes --- */
+
+/* Networks that no cable joins, in the order of their number among compute NICs. */
+static int plane_by_part(const struct rails *r, int *plane)
+{
+    int of[PLANES], planes = 0;
+
+    for (int p = 0; p < 1024 && planes < PLANES; p++) {
+        bool used = false;
+        for (int i = 0; i < r->t->nics && !used; i++)
+            used = r->part[i] == p && counts(&r->t->nic[i]);
+        if (used)
+            of[planes++] = p;
+        else if (p > 64)
+            break;
+    }
+    for (int i = 0; i < r->t->nics && planes > 1; i++)
+        for (int k = 0; k < planes; k++)
+            if (r->part[i] == of[k])
+                plane[i] = k;
+    return planes;
+}
+
+static int find_leaf(struct topo *names, const char *leaf)
+{
+    return topo_add_group(names, LEVEL_LEAF, leaf);
+}
+
+/* Ports 1 and 2 of all cards on leaves that never have both. */
+static void plane_by_port(const struct rails *r, int *plane)
+{
+    struct topo names;
+    int ports[2] = {0, 0}, count = 0, *seen = NULL;
+    bool both = false;
+
+    topo_init(&names);
+    for (int i = 0; i < r->t->nics && !both; i++) {
+        const struct nic *n = &r->t->nic[i];
+        int port = port_of(n);
+        if (!counts(n))
+            continue;
+        both = n->leaf_source == SOURCE_NONE || port > 2; /* not to be known */
+        ports[port == 2]++;
+        int at = find_leaf(&names, n->leaf);
+        if (at == count)
+            MEM_PUSH(seen, count) = 0;
+        seen[at] |= port;
+        both = both || seen[at] == 3;
+    }
+    for (int i = 0; i < r->t->nics && !both && ports[0] == ports[1]; i++)
+        if (counts(&r->t->nic[i]))
+            plane[i] = port_of(&r->t->nic[i]) - 1;
+    topo_free(&names);
+    free(seen);
+}
+
+/* --- rails --- */
+
+static int leaf_at(struct leaves *l, const struct nic *n, int plane)
+{
+    char key[80];
+
+    snprintf(key, sizeof(key), "%d %s", plane, n->leaf);
+    int at = find_leaf(&l->names, key);
+    if (at == l->count) {
+        int(*more)[POSITIONS] = mem_calloc(1, sizeof(*more));
+        int leaves = l->count;
+        MEM_PUSH(l->plane, leaves) = plane;
+        MEM_PUSH(l->votes, l->count);
+        memcpy(l->votes[at], more, sizeof(*more));
+        free(more);
+    }
+    return at;
+}
+
+static int most(const int votes[POSITIONS])
+{
+    int best = 0;
+
+    for (int p = 1; p < POSITIONS; p++)
+        if (votes[p] > votes[best])
+            best = p;
+    return best;
+}
+
+/* The numbers that occur in a plane, made dense; returns how many. */
+static int number_leaves(struct leaves *l, int plane)
+{
+    bool used[POSITIONS] = {false};
+    int dense[POSITIONS], rails = 0;
+
+    for (int i = 0; i < l->count; i++)
+        if (l->plane[i] == plane)
+            used[most(l->votes[i])] = true;
+    for (int p = 0; p < POSITIONS; p++)
+        dense[p] = used[p] ? rails++ : -1;
+    for (int i = 0; i < l->count; i++)
+        if (l->plane[i] == plane)
+            l->number[i] = dense[most(l->votes[i])];
+    return rails;
+}
+
+/* Position of each compute NIC among those of its host and plane. */
+static int *positions(const struct rails *r, const int *plane)
+{
+    int *position = mem_calloc((size_t)r->t->nics + 1, sizeof(*position));
+
+    for (int h = 0; h < r->t->hosts; h++) {
+        int next[PLANES] = {0};
+        for (int i = r->of.first[h]; i < r->of.first[h + 1]; i++) {
+            int nic = r->of.nic[i], p = plane[nic] < 0 ? 0 : plane[nic];
+            if (counts(&r->t->nic[nic]))
+                position[nic] = next[p]++;
+        }
+    }
+    return position;
+}
+
+static void say_unseen(struct rails *r)
+{
+    int *nics = mem_calloc((size_t)r->t->hosts + 1, sizeof(*nics)), many = 0;
+
+    for (int i = 0; i < r->t->nics; i++) {
+        const struct nic *n = &r->t->nic[i];
+        if (counts(n) && n->rail < 0 && n->leaf_source == SOURCE_NONE && n->up)
+            many = ++nics[n->host] > many ? nics[n->host] : many;
+    }
+    if (many > 1)
+        topo_unseen(r->t, "rails",
+                    "the leaf switches of compute NICs are not known; ibnetdiscover or lldpcli "
+                    "tells them");
+    free(nics);
+}
+
+static void find_rails(struct rails *r)
+{
+    struct topo *t = r->t;
+    int *plane = mem_calloc((size_t)t->nics + 1, sizeof(*plane)), rails[PLANES] = {0};
+    struct leaves l = {.count = 0};
+
+    for (int i = 0; i < t->nics; i++)
+        plane[i] = -1;
+    if (plane_by_part(r, plane) < 2)
+        plane_by_port(r, plane);
+    int *position = positions(r, plane);
+    topo_init(&l.names);
+    for (int i = 0; i < t->nics; i++) {
+        const struct nic *n = &t->nic[i];
+        if (!counts(n) || n->leaf_source == SOURCE_NONE || position[i] >= POSITIONS)
+            continue;
+        int at = leaf_at(&l, n, plane[i] < 0 ? 0 : plane[i]); /* moves l.votes */
+        l.votes[at][position[i]]++;
+    }
+    l.number = mem_calloc((size_t)l.count + 1, sizeof(int));
+    for (int p = 0; p < PLANES; p++)
+        rails[p] = number_leaves(&l, p);
+    for (int i = 0; i < t->nics; i++) {
+        struct nic *n = &t->nic[i];
+        int p = plane[i] < 0 ? 0 : plane[i];
+        if (!counts(n))
+            continue;
+        if (n->plane < 0 && plane[i] >= 0) {
+            n->plane = plane[i];
+            n->plane_source = n->leaf_source;
+        }
+        if (n->rail < 0 && n->leaf_source != SOURCE_NONE && position[i] < POSITIONS &&
+            rails[p] > 1) {
+            n->rail = l.number[leaf_at(&l, n, p)];
+            n->rail_source = n->leaf_source;
+        }
+    }
+    say_unseen(r);
+    topo_free(&l.names);
+    free(l.votes);
+    free(l.plane);
+    free(l.number);
+    free(position);
+    free(plane);
 }
 
 /* --- leaves by LLDP --- */
@@ -130,8 +266,8 @@ static char **leaves_of(const struct rails *r, int host, int *count)
     char **leaf = NULL;
     int n = 0, kept = 0;
 
-    for (int i = r->first[host]; i < r->first[host + 1]; i++) {
-        struct nic *nic = &r->t->nic[r->order[i]];
+    for (int i = r->of.first[host]; i < r->of.first[host + 1]; i++) {
+        struct nic *nic = &r->t->nic[r->of.nic[i]];
         if (nic->leaf_source == SOURCE_LLDP && (nic->use == NIC_COMPUTE || nic->use == NIC_UNKNOWN))
             MEM_PUSH(leaf, n) = nic->leaf;
     }
@@ -164,7 +300,7 @@ static char *set_name(char *const *leaf, int count)
     return name;
 }
 
-void rails_lldp(struct rails *r)
+static void claim_lldp(struct rails *r)
 {
     struct topo *t = r->t;
     bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
@@ -186,4 +322,48 @@ void rails_lldp(struct rails *r)
         free(leaf);
     }
     free(claimed);
+}
+
+/* --- endpoints --- */
+
+static void tell_endpoints(struct topo *t)
+{
+    char name[32];
+
+    for (int i = 0; i < t->endpoints; i++) {
+        struct endpoint *e = &t->endpoint[i];
+        const struct nic *n = e->nic < 0 ? NULL : &t->nic[e->nic];
+        if (n && n->leaf_source == SOURCE_LLDP && e->place.at[LEVEL_LEAF] < 0) {
+            e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, n->leaf);
+            e->source[LEVEL_LEAF] = SOURCE_LLDP;
+        }
+        if (n && n->rail >= 0 && e->place.at[LEVEL_RAIL] < 0) {
+            snprintf(name, sizeof(name), "rail-%d", n->rail);
+            e->place.at[LEVEL_RAIL] = topo_add_group(t, LEVEL_RAIL, name);
+            e->source[LEVEL_RAIL] = (unsigned char)n->rail_source;
+        }
+    }
+}
+
+void rails_find(struct topo *t)
+{
+    struct rails r = {.t = t};
+    int leaves = t->group[LEVEL_LEAF].count;
+
+    r.of = net_nics_of(t, true);
+    r.near = mem_calloc((size_t)t->nics + 1, sizeof(int));
+    r.part = mem_calloc((size_t)t->nics + 1, sizeof(int));
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].nic >= 0 && t->endpoint[i].kind == ENDPOINT_GPU)
+            r.near[t->endpoint[i].nic]++;
+    find_parts(&r);
+    nic_uses(&r);
+    find_rails(&r);
+    claim_lldp(&r);
+    tell_endpoints(t);
+    if (t->group[LEVEL_LEAF].count > leaves)
+        topo_default_tiers(t);
+    net_nics_free(&r.of);
+    free(r.near);
+    free(r.part);
 }

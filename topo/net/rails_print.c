@@ -6,7 +6,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/net/rails_parts.h"
+#include "topo/net/rails_impl.h"
 
 enum { CLASSES_SHOWN = 4 };
 
@@ -20,25 +20,18 @@ static char *append(char *list, const char *fmt, const char *a, const char *b)
     return longer;
 }
 
-/* NICs of one host in the order of their names. */
-struct nics {
-    const struct topo *t;
-    const int *nic;
-    int count;
-};
-
-static struct nics nics_of(const struct rails *r, int host)
+static const struct nic *at(const struct rails_host *v, int i)
 {
-    return (struct nics){r->t, r->order + r->first[host], r->first[host + 1] - r->first[host]};
+    return &v->r->t->nic[v->nic[i]];
 }
 
-static char *ib_hca(const struct nics *v, bool rails)
+static char *ib_hca(const struct rails_host *v, bool rails)
 {
     char *value = NULL, place[32];
     bool known = true;
 
-    for (int i = 0; i < v->count; i++) {
-        const struct nic *n = &v->t->nic[v->nic[i]];
+    for (int i = 0; i < v->nics; i++) {
+        const struct nic *n = at(v, i);
         const char *port = strchr(n->name, ':') ? "" : ":1";
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
@@ -56,22 +49,22 @@ static char *ib_hca(const struct nics *v, bool rails)
 }
 
 /* Of management NICs the fastest; without one the network interfaces of compute NICs. */
-static char *socket_of(const struct nics *v)
+static char *socket_of(const struct rails_host *v)
 {
     const struct nic *best = NULL;
     char *value = NULL;
     bool rdma = false;
 
-    for (int i = 0; i < v->count; i++) {
-        const struct nic *n = &v->t->nic[v->nic[i]];
+    for (int i = 0; i < v->nics; i++) {
+        const struct nic *n = at(v, i);
         rdma = rdma || (n->use == NIC_COMPUTE && n->rdma);
         if (n->use == NIC_MANAGEMENT && n->up && (!best || n->rate_Bps > best->rate_Bps))
             best = n;
     }
     if (rdma && best)
         return append(NULL, "%s%s", best->name, "");
-    for (int i = 0; i < v->count; i++) {
-        const struct nic *n = &v->t->nic[v->nic[i]];
+    for (int i = 0; i < v->nics; i++) {
+        const struct nic *n = at(v, i);
         const char *name = n->rdma ? n->netdev : n->name;
         if (n->use == NIC_COMPUTE && n->up && *name)
             value = append(value, "%s%s", name, "");
@@ -82,13 +75,10 @@ static char *socket_of(const struct nics *v)
 /* One host's value by one of the functions above. */
 static char *value_of(const struct topo *t, int host, bool sockets, bool rails)
 {
-    struct rails r = {.t = (struct topo *)t};
-
-    rails_order(&r);
-    struct nics v = nics_of(&r, host);
+    struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};
+    struct rails_host v = rails_host(&r, host);
     char *value = sockets ? socket_of(&v) : ib_hca(&v, rails);
-    free(r.order);
-    free(r.first);
+    net_nics_free(&r.of);
     return value;
 }
 
@@ -127,14 +117,14 @@ char *rails_nic_text(const struct nic *n)
 }
 
 /* Behind text, source by source, the names that go with each NIC (NULL: none). */
-static char *extend_by_source(char *text, const struct nics *v, const char *what,
+static char *extend_by_source(char *text, const struct rails_host *v, const char *what,
                               char *const *names, const enum source *source)
 {
-    char **same = mem_calloc((size_t)v->count + 1, sizeof(*same));
+    char **same = mem_calloc((size_t)v->nics + 1, sizeof(*same));
 
     for (int s = 0; s < SOURCE_COUNT; s++) {
         int n = 0;
-        for (int i = 0; i < v->count; i++)
+        for (int i = 0; i < v->nics; i++)
             if (names[i] && (int)source[i] == s)
                 same[n++] = names[i];
         if (!n)
@@ -149,13 +139,13 @@ static char *extend_by_source(char *text, const struct nics *v, const char *what
 }
 
 /* "rail-[0-7] (ibnet)": the distinct ones, as the level names them. */
-static char *extend_numbers(char *text, const struct nics *v, bool planes)
+static char *extend_numbers(char *text, const struct rails_host *v, bool planes)
 {
-    char **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
-    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
+    char **names = mem_calloc((size_t)v->nics + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->nics + 1, sizeof(*source));
 
-    for (int i = 0; i < v->count; i++) {
-        const struct nic *n = &v->t->nic[v->nic[i]];
+    for (int i = 0; i < v->nics; i++) {
+        const struct nic *n = at(v, i);
         int number = planes ? n->plane : n->rail;
         char *name = number < 0 ? NULL : mem_printf("%s-%d", planes ? "plane" : "rail", number);
         source[i] = planes ? n->plane_source : n->rail_source;
@@ -167,21 +157,21 @@ static char *extend_numbers(char *text, const struct nics *v, bool planes)
         names[i] = name;
     }
     text = extend_by_source(text, v, "", names, source);
-    hostlist_free(names, v->count);
+    hostlist_free(names, v->nics);
     free(source);
     return text;
 }
 
 /* "compute mlx5_[0-7] (sysfs), storage mlx5_8 (sysfs), rail-[0-7] (ibnet)" */
-static char *uses_text(const struct nics *v)
+static char *uses_text(const struct rails_host *v)
 {
-    char *text = mem_strdup(""), **names = mem_calloc((size_t)v->count + 1, sizeof(*names));
-    enum source *source = mem_calloc((size_t)v->count + 1, sizeof(*source));
+    char *text = mem_strdup(""), **names = mem_calloc((size_t)v->nics + 1, sizeof(*names));
+    enum source *source = mem_calloc((size_t)v->nics + 1, sizeof(*source));
 
     for (int use = NIC_COMPUTE; use < NIC_USES; use++) {
-        for (int i = 0; i < v->count; i++) {
-            struct nic *n = &v->t->nic[v->nic[i]];
-            names[i] = (int)n->use == use ? n->name : NULL;
+        for (int i = 0; i < v->nics; i++) {
+            const struct nic *n = at(v, i);
+            names[i] = (int)n->use == use ? (char *)n->name : NULL;
             source[i] = n->use_source;
         }
         text = extend_by_source(text, v, nic_use_name[use], names, source);
@@ -192,7 +182,7 @@ static char *uses_text(const struct nics *v)
 }
 
 /* What is printed of a host; hosts with the same text are alike. */
-static char *host_text(const struct nics *v)
+static char *host_text(const struct rails_host *v)
 {
     char *uses = uses_text(v), *plain = ib_hca(v, false), *rails = ib_hca(v, true),
          *socket = socket_of(v);
@@ -211,16 +201,15 @@ static char *host_text(const struct nics *v)
 
 void rails_print(const struct topo *t, void *stream)
 {
-    struct rails r = {.t = (struct topo *)t};
+    struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};
     struct topo texts;
     char **names = mem_calloc((size_t)t->hosts + 1, sizeof(*names));
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
     FILE *f = stream;
 
     topo_init(&texts);
-    rails_order(&r);
     for (int h = 0; h < t->hosts; h++) {
-        struct nics v = nics_of(&r, h);
+        struct rails_host v = rails_host(&r, h);
         char *text = host_text(&v);
         of[h] = *text ? topo_add_group(&texts, LEVEL_LEAF, text) : -1;
         free(text);
@@ -244,8 +233,7 @@ void rails_print(const struct topo *t, void *stream)
         fprintf(f, "%-10s and %d other %s of hosts\n", "", count - CLASSES_SHOWN,
                 units_plural(count - CLASSES_SHOWN, "kind", "kinds"));
     topo_free(&texts);
-    free(r.order);
-    free(r.first);
+    net_nics_free(&r.of);
     free(names);
     free(of);
 }

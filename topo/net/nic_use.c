@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rails_use.c - compute, storage or management: by what is near GPUs, speed, link and network. */
+/* nic_use.c - compute, storage or management: by what is near GPUs, speed, link and network. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/net/rails_parts.h"
+#include "topo/net/rails_impl.h"
 
 /* source: who told that which decides. */
 static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
@@ -40,33 +40,27 @@ static bool same_board(const struct nic *a, const struct nic *b)
     return !a->board[0] || !b->board[0] || !strcmp(a->board, b->board);
 }
 
-/* NICs of a host. */
-struct nics {
-    struct rails *r;
-    int from, to; /* of r->order */
-};
-
-static struct nic *at(const struct nics *v, int i)
+static struct nic *at(const struct rails_host *v, int i)
 {
-    return &v->r->t->nic[v->r->order[i]];
+    return &v->r->t->nic[v->nic[i]];
 }
 
 /* Of the kinds of RDMA NICs that are up the one that is near most GPUs, then the one with the most
  * bandwidth together; a NIC of it, or NULL. */
-static const struct nic *compute_kind(const struct nics *v)
+static const struct nic *compute_kind(const struct rails_host *v)
 {
     const struct nic *best = NULL;
     double best_Bps = -1;
     int best_near = -1;
 
-    for (int i = v->from; i < v->to; i++) {
+    for (int i = 0; i < v->nics; i++) {
         double Bps = 0;
         int near = 0;
         if (!at(v, i)->rdma || !at(v, i)->up)
             continue;
-        for (int k = v->from; k < v->to; k++)
+        for (int k = 0; k < v->nics; k++)
             if (same_kind(at(v, i), at(v, k)) && at(v, k)->up) {
-                near += v->r->near[v->r->order[k]];
+                near += v->r->near[v->nic[k]];
                 Bps += at(v, k)->rate_Bps;
             }
         if (near > best_near || (near == best_near && Bps > best_Bps)) {
@@ -101,16 +95,16 @@ static void rdma_use(struct nic *n, const struct nic *kind, int near)
 }
 
 /* A plain interface of an RDMA NIC's ports (a bond) is there for what that is. */
-static const struct nic *twin(const struct nics *v, const struct nic *n)
+static const struct nic *twin(const struct rails_host *v, const struct nic *n)
 {
-    for (int i = v->from; i < v->to; i++)
+    for (int i = 0; i < v->nics; i++)
         if (at(v, i)->rdma && n->netdev[0] && !strcmp(at(v, i)->netdev, n->netdev))
             return at(v, i);
     return NULL;
 }
 
 /* Without RDMA the fastest NICs do everything. */
-static void plain_use(const struct nics *v, struct nic *n, double fastest, int up)
+static void plain_use(const struct rails_host *v, struct nic *n, double fastest, int up)
 {
     char unit[UNITS_TEXT];
 
@@ -119,7 +113,7 @@ static void plain_use(const struct nics *v, struct nic *n, double fastest, int u
     else if (up == 1)
         put(n, NIC_COMPUTE, nic_teller(n), "the only NIC that is up");
     else if (fastest <= 0)
-        put(n, NIC_UNKNOWN, nic_teller(n), "no speed of the %d NICs is visible", v->to - v->from);
+        put(n, NIC_UNKNOWN, nic_teller(n), "no speed of the %d NICs is visible", v->nics);
     else if (n->rate_Bps == fastest)
         put(n, NIC_COMPUTE, nic_teller(n), "the fastest of a host without RDMA");
     else
@@ -128,20 +122,20 @@ static void plain_use(const struct nics *v, struct nic *n, double fastest, int u
 
 /* Compute NICs on a network with fewer NICs of this host than the main one, and near no GPU, are
  * not on a plane of it. */
-static void other_networks(const struct nics *v, const bool *set)
+static void other_networks(const struct rails_host *v, const bool *set)
 {
     enum { PARTS = 64 };
     int count[PARTS] = {0}, main = -1;
 
-    for (int i = v->from; i < v->to; i++) {
-        int part = v->r->part[v->r->order[i]];
+    for (int i = 0; i < v->nics; i++) {
+        int part = v->r->part[v->nic[i]];
         if (at(v, i)->use == NIC_COMPUTE && part >= 0 && part < PARTS)
             count[part]++;
     }
     for (int p = 0; p < PARTS; p++)
         main = count[p] && (main < 0 || count[p] > count[main]) ? p : main;
-    for (int i = v->from; i < v->to; i++) {
-        int nic = v->r->order[i], part = v->r->part[nic];
+    for (int i = 0; i < v->nics; i++) {
+        int nic = v->nic[i], part = v->r->part[nic];
         if (at(v, i)->use == NIC_COMPUTE && !set[nic] && part >= 0 && part < PARTS &&
             count[part] < count[main] && !v->r->near[nic])
             put(at(v, i), NIC_STORAGE, SOURCE_IBNET, "on another network than %d others",
@@ -149,26 +143,26 @@ static void other_networks(const struct nics *v, const bool *set)
     }
 }
 
-static void host_uses(const struct nics *v, const bool *set)
+static void host_uses(const struct rails_host *v, const bool *set)
 {
     const struct nic *kind = compute_kind(v);
     double fastest = 0;
     int up = 0, rdma = 0;
 
-    for (int i = v->from; i < v->to; i++) {
+    for (int i = 0; i < v->nics; i++) {
         up += at(v, i)->up;
         rdma += at(v, i)->rdma && at(v, i)->up;
         if (at(v, i)->up && at(v, i)->rate_Bps > fastest)
             fastest = at(v, i)->rate_Bps;
     }
-    for (int i = v->from; i < v->to; i++)
-        if (kind && at(v, i)->rdma && !set[v->r->order[i]])
-            rdma_use(at(v, i), kind, v->r->near[v->r->order[i]]);
+    for (int i = 0; i < v->nics; i++)
+        if (kind && at(v, i)->rdma && !set[v->nic[i]])
+            rdma_use(at(v, i), kind, v->r->near[v->nic[i]]);
     other_networks(v, set);
-    for (int i = v->from; i < v->to; i++) {
+    for (int i = 0; i < v->nics; i++) {
         struct nic *n = at(v, i);
         const struct nic *same = n->rdma ? NULL : twin(v, n);
-        if (set[v->r->order[i]] || (n->rdma && kind))
+        if (set[v->nic[i]] || (n->rdma && kind))
             continue;
         if (same)
             put(n, same->use, same->use_source, "its ports are those of %.31s", same->name);
@@ -180,12 +174,12 @@ static void host_uses(const struct nics *v, const bool *set)
 }
 
 /* Compute NICs of a host of which the subnet alone tells; -1: it tells more, or of none. */
-static int told_by_net(const struct nics *v)
+static int told_by_net(const struct rails_host *v)
 {
     int count = 0;
 
-    for (int i = v->from; i < v->to; i++) {
-        if (at(v, i)->source != SOURCE_IBNET || v->r->near[v->r->order[i]])
+    for (int i = 0; i < v->nics; i++) {
+        if (at(v, i)->source != SOURCE_IBNET || v->r->near[v->nic[i]])
             return -1;
         count += at(v, i)->use == NIC_COMPUTE;
     }
@@ -204,7 +198,8 @@ static void other_hosts(struct rails *r, const bool *set)
 
     topo_init(&compute);
     for (int h = 0; h < t->hosts; h++) {
-        count[h] = told_by_net(&(struct nics){r, r->first[h], r->first[h + 1]});
+        struct rails_host v = rails_host(r, h);
+        count[h] = told_by_net(&v);
         if (count[h] > 0 && count[h] < COUNTS && ++times[count[h]] > times[most])
             most = count[h];
     }
@@ -220,9 +215,10 @@ static void other_hosts(struct rails *r, const bool *set)
         bool other = count[h] > 0 && 2 * count[h] <= most &&
                      topo_add_group(&compute, LEVEL_RACK, family) >= families;
         free(family);
-        for (int i = r->first[h]; i < r->first[h + 1] && other; i++)
-            if (!set[r->order[i]])
-                put(&r->t->nic[r->order[i]], NIC_UNKNOWN, SOURCE_NONE,
+        struct rails_host v = rails_host(r, h);
+        for (int i = 0; i < v.nics && other; i++)
+            if (!set[v.nic[i]])
+                put(at(&v, i), NIC_UNKNOWN, SOURCE_NONE,
                     "%d adapter%s where most hosts have %d, and another name", count[h],
                     units_s(count[h]), most);
     }
@@ -230,15 +226,17 @@ static void other_hosts(struct rails *r, const bool *set)
     free(count);
 }
 
-void rails_uses(struct rails *r)
+void nic_uses(struct rails *r)
 {
     const struct topo *t = r->t;
     bool *set = mem_calloc((size_t)t->nics + 1, sizeof(*set));
 
     for (int i = 0; i < t->nics; i++)
         set[i] = t->nic[i].use != NIC_UNKNOWN;
-    for (int h = 0; h < t->hosts; h++)
-        host_uses(&(struct nics){r, r->first[h], r->first[h + 1]}, set);
+    for (int h = 0; h < t->hosts; h++) {
+        struct rails_host v = rails_host(r, h);
+        host_uses(&v, set);
+    }
     other_hosts(r, set);
     free(set);
 }

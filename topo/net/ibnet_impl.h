@@ -1,14 +1,15 @@
-/* ibnet_api.h - libibnetdisc.so.5 of rdma-core: what of it is used, in declarations of our own.
+/* ibnet_impl.h - what is used of libibnetdisc.so.5 of rdma-core, in declarations of our own; and what
+ * the reader of ibnetdiscover's text keeps between lines.
  *
  * The library has no functions that give back members: structs are read, so the layouts are those
  * of infiniband/ibnetdisc.h and mad.h (rdma-core 44, 56 and later agree, one soname);
  * tests/unit/ibnet_abi.c compares them where the headers are installed. */
-#ifndef RG_IBNET_API_H
-#define RG_IBNET_API_H
+#ifndef RG_IBNET_IMPL_H
+#define RG_IBNET_IMPL_H
 
 #include <stdint.h>
 
-#include "base/err.h"
+#include "topo/net/ibnet.h"
 
 enum { IBND_DATA = 64, IBND_CA = 1, IBND_SWITCH = 2, IBND_ROUTER = 3 };
 
@@ -74,8 +75,35 @@ struct ibnet_api {
     int (*extended)(void *port_info_0, void *port_info);
 };
 
-/* EXIT_CONFIG with the loader's words. */
-int ibnet_api_open(struct ibnet_api *a, struct err *err);
-void ibnet_api_close(struct ibnet_api *a);
+/* One line of a port: what one end of a cable says. */
+struct ibnet_end {
+    int line, node, port;
+    int peer; /* index of the other node's id, see ibnet_text.ids */
+    int peer_port;
+    uint64_t guid, peer_guid; /* of the ports; 0: not told */
+    int lid, peer_lid;        /* 0: not told */
+    int width;
+    char speed[8];
+};
+
+struct ibnet_text {
+    const char *path;
+    int line;
+    struct err *err;
+    struct net *net;
+    int *node_line;  /* where each node's record begins */
+    int lines;       /* of node_line: as many as net->nodes */
+    struct topo ids; /* interns ids: group[LEVEL_LEAF] */
+    int *node_of;    /* by id: index of the node + 1, 0: no record so far */
+    int node_ofs;    /* how many */
+    uint64_t guid;   /* "switchguid=" of the record to come, 0: none */
+    int guid_line;
+    long device_id; /* "devid=" */
+    struct ibnet_end *end;
+    int ends;
+};
+
+/* Nodes, cables' ends and ids of a text, which is changed. */
+int ibnet_text_read(struct ibnet_text *x, char *text, size_t len);
 
 #endif
