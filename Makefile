@@ -51,8 +51,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 # One folder per step of the flow, one inside it per noun of many files.
 SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := $(wildcard src/probe_main*.c src/probe/nccl/transport_nccl*.c src/probe/gpu/transport_copy*.c) \
-    $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
+MPI_SRC := $(wildcard src/probe_main*.c) $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c topo/host/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
@@ -293,7 +292,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
 COVER_LEAVE := tests/install.bats tests/layers.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
-COVER_FLOOR ?= src/probe/nccl/transport_nccl*.c=90 topo/host/nvml*.c=90
+COVER_FLOOR ?= src/probe/nccl/transport_nccl.c=90 topo/host/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o
 coverage:
 	$(Q)mkdir -p build-coverage && find build-coverage -name '*.gcda' -delete

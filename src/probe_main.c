@@ -20,7 +20,7 @@
 #include "probe/campaign_files.h"
 #include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
-#include "probe/nccl/nccl_guard.h"
+#include "probe/nccl/nccl_wait.h"
 #include "probe/transport.h"
 #include "probe/watch/watch.h"
 #include "probe/watch/watch_serve.h"
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
     world_mpi_close(&w);
     MPI_Finalize();
     int code = rc == 0 || (err.code == EXIT_CUT && watch_asked()) ? EXIT_GOOD : err.code;
-    if (nccl_guard_left()) { /* what ends with exit() must not be taken from those calls */
+    if (nccl_wait_left()) { /* what ends with exit() must not be taken from those calls */
         fflush(NULL);
         _exit(code);
     }

@@ -14,7 +14,7 @@
 #include "probe/gpu/transport_copy.h"
 #include "probe/gpu_binding.h"
 #include "probe/mpi/mpi_ops.h"
-#include "probe/nccl/nccl_look.h"
+#include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/transport_nccl.h"
 #include "probe_main.h"
 
@@ -50,7 +50,8 @@ static int sweep(const struct campaign_files *f, const struct probe_args *a, str
 static int read_back(struct campaign_files *f, const struct probe_args *a, struct nccl_readback *r,
                      struct world *w, struct err *err)
 {
-    int rc = nccl_look_after(r, w, &f->topo, a->nccl.path, f->log ? points_all(f->log) : NULL, err);
+    int rc = nccl_readback_campaign(r, w, &f->topo, a->nccl.path,
+                                    f->log ? points_all(f->log) : NULL, err);
 
     if (w->rank == 0 && f->topo.nccl)
         campaign_files_save_topology(f, rc < 0 ? NULL : err);

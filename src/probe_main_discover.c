@@ -9,15 +9,16 @@
 #include "kernels/gpu.h"
 #include "probe/gpu/transport_copy.h"
 #include "probe/gpu_binding.h"
-#include "probe/nccl/nccl_look.h"
+#include "probe/nccl/nccl_conn.h"
 #include "probe/nccl/nccl_ras.h"
+#include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/transport_nccl.h"
 #include "probe/watch/watch.h"
 #include "probe_main.h"
 
 void probe_before_nccl(struct world *w)
 {
-    nccl_look_strays(w);
+    nccl_readback_strays(w);
     if (w->rank == 0)
         watch_inquire("ras.txt", nccl_ras_ask);
 }
@@ -73,7 +74,7 @@ int probe_discover(const struct probe_args *a, struct world *w, struct err *err)
     if (rc == 0)
         rc = probe_gather(&topo, a, w, a->root ? a->root : "", err);
     if (rc == 0 && a->look)
-        rc = nccl_look(r, w, &topo, err);
+        rc = nccl_readback_build(r, transport_find("nccl"), w, &topo, err);
     if (rc == 0)
         try_fabric(&topo, a, w);
     if (rc == 0 && w->rank == 0) {

@@ -16,25 +16,6 @@ struct gpu_binding {
     char host[64], uuid[48], busid[16];
 };
 
-/* Every rank's record to every rank; the caller frees *all. */
-static int exchange(struct world *w, const struct gpu_binding *mine, struct gpu_binding **all,
-                    struct err *err)
-{
-    size_t len = sizeof(*mine) * (size_t)w->size;
-    struct gpu_binding *box = mem_calloc((size_t)w->size, sizeof(*box));
-    void *data = box;
-
-    *all = NULL;
-    if (w->gather(w, mine, sizeof(*mine), box, err) < 0 || w->share(w, &data, &len, err) < 0) {
-        free(box);
-        return -1;
-    }
-    if (data != box)
-        free(box);
-    *all = data;
-    return 0;
-}
-
 /* What the launcher says of the place among the ranks of a host; -1: it says nothing. */
 static int local_by_launcher(void)
 {
@@ -107,20 +88,22 @@ static int judge_sharing(bool share, const struct gpu_binding *all, int n, struc
 
 int gpu_binding_take(struct world *w, bool share, bool *one_host, struct err *err)
 {
-    struct gpu_binding mine = {.host = ""}, *all;
+    struct gpu_binding mine = {.host = ""};
+    void *all;
     int local = local_by_launcher();
 
     host_self(mine.host, sizeof(mine.host));
-    if (exchange(w, &mine, &all, err) < 0)
-        return -1;
-    if (one_host)
+    int rc = world_trade(w, &mine, sizeof(mine), &all, err);
+    if (rc == 0 && one_host)
         *one_host = same_host(all, w->size);
-    if (local < 0)
+    if (rc == 0 && local < 0)
         local = local_by_host(all, w->rank);
     free(all);
-    if (w->agree(w, open_gpu(local, &mine, err), err) < 0 || exchange(w, &mine, &all, err) < 0)
+    if (rc < 0 || w->agree(w, open_gpu(local, &mine, err), err) < 0)
         return -1;
-    int rc = judge_sharing(share, all, w->size, err);
+    rc = world_trade(w, &mine, sizeof(mine), &all, err);
+    if (rc == 0)
+        rc = judge_sharing(share, all, w->size, err);
     free(all);
     return rc;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/nccl/nccl_habits.h"
 
 enum {
     ROOT = 0x500,
@@ -124,7 +123,7 @@ static error_t parse_discover(int key, char *arg, struct argp_state *state)
 /* A word that another tool wants there. */
 static error_t mistaken(int key, const char *word, struct argp_state *state)
 {
-    const char *why = nccl_habit_of(key, word);
+    const char *why = nccl_tests_meaning(key, word);
 
     if (why)
         argp_error(state, "-%c %s: %s", key, word, why);
@@ -196,7 +195,7 @@ static const struct argp_child files_children[] = {
     {&probe_common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20},
     {&mpi_argp, 0, NULL, 38},          {&nccl_argp, 0, NULL, 40},
     {&copy_argp, 0, NULL, 45},         {&device_argp, 0, NULL, 46},
-    {&nccl_habits_argp, 0, NULL, 70},  {0}};
+    {&nccl_tests_argp, 0, NULL, 70},  {0}};
 const struct argp probe_files_argp = {probe_options,  parse_probe, NULL, NULL,
                                       files_children, NULL,        NULL};
 static const struct argp_child files_child[] = {{&probe_files_argp, 0, NULL, 1}, {0}};

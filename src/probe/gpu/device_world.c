@@ -54,22 +54,16 @@ static int turn_of(const struct who *all, int n, int rank, int *turns)
 
 static int learn(struct world *w, struct who *mine, int *turn, int *turns, struct err *err)
 {
-    struct who *box = mem_calloc((size_t)w->size, sizeof(*box));
-    size_t len = sizeof(*box) * (size_t)w->size;
-    void *all = box;
+    void *all = NULL;
 
     memset(mine, 0, sizeof(*mine));
     host_self(mine->host, sizeof(mine->host));
     snprintf(mine->uuid, sizeof(mine->uuid), "%s", gpu_facts()->uuid);
     snprintf(mine->busid, sizeof(mine->busid), "%s", gpu_facts()->busid);
-    int rc = w->gather(w, mine, sizeof(*mine), box, err);
-    if (rc == 0)
-        rc = w->share(w, &all, &len, err);
+    int rc = world_trade(w, mine, sizeof(*mine), &all, err);
     if (rc == 0)
         *turn = turn_of(all, w->size, w->rank, turns);
-    if (all != box)
-        free(all);
-    free(box);
+    free(all);
     return w->agree(w, rc, err);
 }
 

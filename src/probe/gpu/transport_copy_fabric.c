@@ -19,21 +19,6 @@ struct offer {
     int there;
 };
 
-/* Every rank's record to every rank; the caller frees *all. */
-static int trade(struct world *w, const void *mine, size_t len, void **all, struct err *err)
-{
-    size_t bytes = len * (size_t)w->size;
-    char *box = mem_calloc((size_t)w->size, len);
-
-    *all = box;
-    int rc = w->gather(w, mine, len, box, err);
-    if (rc == 0)
-        rc = w->share(w, all, &bytes, err);
-    if (*all != box)
-        free(box);
-    return rc;
-}
-
 static void fail(struct fabric_try *t, const char *text)
 {
     snprintf(t->why, sizeof(t->why), "%.95s", text);
@@ -98,11 +83,11 @@ int fabric_try_all(struct world *w, struct fabric_try **each, struct err *err)
 
     host_self(t.host, sizeof(t.host));
     offer_own(&t, &mine, &own);
-    int rc = w->agree(w, trade(w, &mine, sizeof(mine), &offers, err), err);
+    int rc = w->agree(w, world_trade(w, &mine, sizeof(mine), &offers, err), err);
     if (rc == 0 && w->size > 1)
         import_left(&t, (const struct offer *)offers + left, left);
     if (rc == 0) /* nobody lets go of memory that another still reads */
-        rc = w->agree(w, trade(w, &t, sizeof(t), &tries, err), err);
+        rc = w->agree(w, world_trade(w, &t, sizeof(t), &tries, err), err);
     gpu_free(&own);
     free(offers);
     *each = tries;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/nccl/nccl_conn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "probe/mpi/world_mpi.h"
-#include "probe/nccl/nccl_cost.h"
-#include "probe/nccl/nccl_guard.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_wait.h"
 #include "probe/watch/watch.h"
@@ -26,15 +26,133 @@ static int denials;
 static int pooled;
 static unsigned long long turns;
 
-const char *nccl_conn_who(int rank)
-{
-    static char text[128];
-    char host[64];
-    const struct gpu_facts *gpu = gpu_facts();
+/* --- what connecting cost: a row a communicator, kept by its first member --- */
 
-    snprintf(text, sizeof(text), "rank %d (host %s, GPU %s)", rank, host_self(host, sizeof(host)),
-             gpu ? gpu->busid : "?");
+/* Goes over the wire as it is, between equal programs. */
+struct conn_cost {
+    int ranks, made, slow_init, slow_first, op; /* op -1: none was done */
+    double init, first;                         /* s */
+    size_t bytes;
+    char members[64]; /* "0-7", cut with "..." */
+};
+
+static struct conn_cost *costs; /* of communicators whose first member is here */
+static int cost_count;
+
+static void spell_members(char text[64], const int *member, int n)
+{
+    size_t used = 0;
+
+    for (int i = 0, last; i < n; i = last + 1) {
+        char one[32];
+        for (last = i; last + 1 < n && member[last + 1] == member[last] + 1; last++)
+            ;
+        int len = last == i ? snprintf(one, sizeof(one), "%d", member[i])
+                            : snprintf(one, sizeof(one), "%d-%d", member[i], member[last]);
+        if (used + (size_t)len + 5 > 64) {
+            snprintf(text + used, 64 - used, "...");
+            return;
+        }
+        used += (size_t)snprintf(text + used, 64 - used, "%s%s", used ? "," : "", one);
+    }
+}
+
+static int cost_made(const int *members, int size, double sec, int slowest)
+{
+    struct conn_cost r = {.ranks = size, .op = -1, .first = NAN};
+    int i = 0;
+
+    spell_members(r.members, members, size);
+    while (i < cost_count && (costs[i].ranks != size || strcmp(costs[i].members, r.members)))
+        i++;
+    if (i == cost_count)
+        MEM_PUSH(costs, cost_count) = r;
+    costs[i].made++;
+    if (sec >= costs[i].init) {
+        costs[i].init = sec;
+        costs[i].slow_init = slowest;
+    }
+    return i;
+}
+
+static void cost_first(int row, enum op op, size_t bytes, double sec, int slowest)
+{
+    struct conn_cost *r = &costs[row];
+
+    if (r->op >= 0 && r->first >= sec)
+        return;
+    r->op = (int)op;
+    r->bytes = bytes;
+    r->first = sec;
+    r->slow_first = slowest;
+}
+
+static void print_cost(FILE *out, const struct conn_cost *r)
+{
+    fprintf(out, "%d\t%s\t%d\t%.9f\t%d\t", r->ranks, r->members, r->made, r->init, r->slow_init);
+    if (r->op < 0)
+        fputs("-\t-\t-\t-\n", out);
+    else
+        fprintf(out, "%.9f\t%d\t%s\t%zu\n", r->first, r->slow_first, op_name((enum op)r->op),
+                r->bytes);
+}
+
+static int save_costs(const struct conn_cost *all, int n, const char *path, struct err *err)
+{
+    struct file_out f;
+
+    if (file_begin(&f, path, err) < 0)
+        return -1;
+    fputs("ranks\tmembers\tmade\tinit_s\tinit_slowest\tfirst_s\tfirst_slowest\tfirst_op\t"
+          "first_bytes\n",
+          f.stream);
+    for (int i = 0; i < n; i++)
+        print_cost(f.stream, &all[i]);
+    int rc = file_commit(&f, err);
+    file_abort(&f);
+    return rc;
+}
+
+static char *costs_sentence(const struct conn_cost *all, int n)
+{
+    double *init = mem_calloc((size_t)n + 1, sizeof(*init)), *first = mem_calloc((size_t)n + 1, 8);
+    int worst = 0, firsts = 0;
+
+    for (int i = 0; i < n; i++) {
+        init[i] = all[i].init;
+        worst = all[i].init > all[worst].init ? i : worst;
+        if (all[i].op >= 0)
+            first[firsts++] = all[i].first;
+    }
+    char *text =
+        n ? mem_printf("%d communicator%s: made in %.3g s (median; slowest %.3g s, ranks %s, rank "
+                       "%d), first operation %.3g s (median)",
+                       n, n == 1 ? "" : "s", stats_median(init, n), all[worst].init,
+                       all[worst].members, all[worst].slow_init,
+                       firsts ? stats_median(first, firsts) : 0.0)
+          : mem_strdup("");
+    free(init);
+    free(first);
     return text;
+}
+
+static int gather_costs(struct world *w, struct conn_cost **all, int *n, struct err *err)
+{
+    char **part = mem_calloc((size_t)w->size, sizeof(*part));
+    size_t *len = mem_calloc((size_t)w->size, sizeof(*len));
+    int rc = world_collect(w, costs, sizeof(*costs) * (size_t)cost_count, part, len, err);
+
+    for (int r = 0; r < w->size; r++) {
+        struct conn_cost one;
+        for (size_t at = 0; rc == 0 && part[r] && at < len[r]; at += sizeof(one)) {
+            memcpy(&one, part[r] + at, sizeof(one));
+            MEM_PUSH(*all, *n) = one;
+        }
+        free(part[r]);
+    }
+    free(len);
+    free(part);
+    return rc;
 }
 
 /* --- agreeing --- */
@@ -171,7 +289,7 @@ void nccl_conn_lose(struct nccl_conn *c, const struct err *why)
         return;
     unlink_conn(c);
     if (c->comm && !c->inside)
-        nccl_guard_abort(c->comm);
+        nccl_wait_abort(c->comm);
     if (why)
         deny(c->member, c->size, OP_COUNT, why);
     else
@@ -196,7 +314,7 @@ static void close_conn(struct nccl_conn *c)
     struct nccl_step s = {.blame = NCCL_FINE};
 
     c->comm = NULL;
-    if (nccl_guard(c, &call, 2, &s) < 0)
+    if (nccl_wait_call(c, &call, 2, &s) < 0)
         c->comm = comm;
     nccl_conn_lose(c, NULL);
 }
@@ -271,13 +389,13 @@ static int make(struct nccl_conn *c, struct err *err)
     init.config.blocking = 1;
     init.config.net_name = nccl_opts_net();
     double from = log_now();
-    nccl_guard(c, &call, nccl_wait_limit(), &s);
+    nccl_wait_call(c, &call, nccl_wait_limit(), &s);
     c->comm = c->inside ? NULL : init.comm;
     s.sec = log_now() - from;
     if (nccl_conn_agree(c, &s, &longest, &slowest, err) < 0)
         return -1;
     if (c->self == 0)
-        c->row = nccl_cost_made(c->member, c->size, longest, slowest);
+        c->row = cost_made(c->member, c->size, longest, slowest);
     return 0;
 }
 
@@ -346,7 +464,7 @@ void nccl_conn_first(struct nccl_conn *c, enum op op, size_t bytes, double sec, 
 {
     c->worked = true;
     if (c->row >= 0)
-        nccl_cost_first(c->row, op, bytes, sec, slowest);
+        cost_first(c->row, op, bytes, sec, slowest);
 }
 
 /* The newest first, on every member: the ranks of one host destroy a communicator together (NCCL
@@ -365,6 +483,19 @@ void nccl_conn_close_all(void)
 
 int nccl_conn_finish(struct world *w, const char *path, char **words, struct err *err)
 {
+    struct conn_cost *all = NULL;
+    int n = 0;
+
     nccl_conn_close_all();
-    return nccl_cost_write(w, path, words, err);
+    int rc = gather_costs(w, &all, &n, err);
+    *words = NULL;
+    if (rc == 0 && w->rank == 0) {
+        *words = costs_sentence(all, n);
+        rc = n ? save_costs(all, n, path, err) : 0;
+    }
+    free(all);
+    free(costs);
+    costs = NULL;
+    cost_count = 0;
+    return w->agree(w, rc, err);
 }

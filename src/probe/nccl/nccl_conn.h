@@ -4,14 +4,18 @@
  * PyTorch: an operation's call returns when it is in the stream.  (A nonblocking one starts a
  * thread for each operation or group, src/group.cc: ncclGroupEndInternal, and wants to be asked
  * until that is done: as long as a small operation itself.)  Waiting is for the stream, with a
- * limit (nccl_wait.h); the calls that block for long are guarded (nccl_guard.h); a timed operation
+ * limit (nccl_wait.h); the calls that block for long have a thread there; a timed operation
  * whose call does not return is for the watch to end.  After a step the members agree how it went
  * (nccl_conn_agree); when it failed on any of them, all lose the communicator and get the words of
  * the one nearest to the cause: an error of its own before a "remote" one before one whose time was
  * up.
  *
  * What connecting costs is kept apart from what moving data costs: seconds of making the
- * communicator and of its first operation (NCCL connects peers lazily), of the slowest member. */
+ * communicator and of its first operation (NCCL connects peers lazily), of the slowest member.
+ * connections.tsv has a row a communicator: ranks, members, made (how often, evicted ones are made
+ * anew), init_s and first_s (ncclCommInitRankConfig and the first operation on the slowest member:
+ * the longest of all times it was made), the slowest member of each, and what the first operation
+ * was. */
 #ifndef RG_NCCL_CONN_H
 #define RG_NCCL_CONN_H
 
@@ -48,7 +52,7 @@ struct nccl_conn {
     int *member;
     int size, self;
     bool worked; /* an operation was done: its peers are connected */
-    bool inside; /* a call of NCCL with it did not come back (nccl_guard.h) */
+    bool inside; /* a call of NCCL with it did not come back (nccl_wait_call()) */
     int row;     /* of the table of costs; -1: not the first member */
     unsigned long long turn;
     struct nccl_conn *next;
@@ -78,9 +82,6 @@ void nccl_conn_close_all(void);
 
 /* Remember what the first operation took; by every member. */
 void nccl_conn_first(struct nccl_conn *c, enum op op, size_t bytes, double sec, int slowest);
-
-/* "rank 3 (host n1, GPU 0000:1b:00.0)" of this process, for endpoint id `rank`. */
-const char *nccl_conn_who(int rank);
 
 /* Collective over w, at the end of a campaign: close the pool; rank 0 writes the table of costs to
  * `path` (TSV: a line a communicator) unless it is empty, and *words, which the caller frees, gets

@@ -122,6 +122,15 @@ const struct nccl_op nccl_ops[OP_COUNT] = {
     [OP_PAIR_BIBW] = {{do_pair_bibw}, FLOW_LEFT, OP_PAIR_WINDOW, false},
 };
 
+int nccl_job_put(const struct nccl_side *c, const struct nccl_job *j)
+{
+    int code = NCCL_SUCCESS;
+
+    for (int i = 0; i < 2 && nccl_ops[j->op].call[i] && code == NCCL_SUCCESS; i++)
+        code = nccl_ops[j->op].call[i](c, j);
+    return code;
+}
+
 /* Where an operation in place begins: one of its two ends is a block of the other. */
 static void place(struct nccl_job *j, const struct nccl_side *c)
 {

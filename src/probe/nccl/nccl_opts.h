@@ -57,4 +57,13 @@ int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err);
 /* ncclConfig_t.netName of --path and --share-gpu ("IB", "Socket"), NULL: as NCCL chooses. */
 const char *nccl_opts_net(void);
 
+/* The options of nccl-tests that railgauge has not: -b -e -f -n -w -c -d mean the same there and
+ * here.  Each of the others is accepted with the value that says what is done here anyway, and
+ * refused with any other: the message names the option to use instead.  Facts: NVIDIA nccl-tests
+ * 2.19.6, README.md and src/common.cu.  A child without input; hidden from --help, which has a line
+ * on it: the manual has the list. */
+extern const struct argp nccl_tests_argp;
+/* What nccl-tests' user means by this word after -t or -o, or NULL: "-t 1" are threads there. */
+const char *nccl_tests_meaning(int key, const char *word);
+
 #endif

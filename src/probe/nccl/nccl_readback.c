@@ -13,10 +13,10 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/nccl/nccl_path.h"
 #include "topo/nccl/nccl_log.h"
 
-enum { SET_MAX = 8, HOST_LEN = 256, PIECE = 1 << 16 };
-#define TEXT_MAX ((uint64_t)256 << 20) /* of one rank */
+enum { SET_MAX = 8, HOST_LEN = 256 };
 
 enum { LOG, TOPO, GRAPH, FILES };
 
@@ -59,32 +59,19 @@ static int set_file(struct nccl_readback *r, int which, const char *variable, st
     return 0;
 }
 
-/* Rank 0 finds the first rank of each host; everybody learns whether it is one. */
+/* Is this the first rank of its host? */
 static int find_leader(struct nccl_readback *r, struct err *err)
 {
-    struct world *w = r->w;
-    char mine[HOST_LEN] = "", *all = NULL;
-    void *flags = NULL;
-    size_t len = (size_t)w->size;
+    char mine[HOST_LEN] = "";
+    void *all = NULL;
+    int first = 0;
 
     host_self(mine, sizeof(mine));
-    if (w->rank == 0)
-        all = mem_calloc((size_t)w->size, HOST_LEN);
-    int rc = w->gather(w, mine, sizeof(mine), all, err);
-    if (w->rank == 0) {
-        char *f = flags = mem_calloc(len, 1);
-        for (int i = 0; i < w->size; i++) {
-            int k = 0;
-            while (k < i && strcmp(all + k * HOST_LEN, all + i * HOST_LEN) != 0)
-                k++;
-            f[i] = (char)(k == i);
-        }
-    }
+    int rc = world_trade(r->w, mine, sizeof(mine), &all, err);
+    while (rc == 0 && strcmp((char *)all + (size_t)first * HOST_LEN, mine) != 0)
+        first++;
+    r->dumps = rc == 0 && first == r->w->rank;
     free(all);
-    if (rc == 0)
-        rc = w->share(w, &flags, &len, err);
-    r->dumps = rc == 0 && ((char *)flags)[w->rank];
-    free(flags);
     return rc;
 }
 
@@ -213,52 +200,6 @@ static char *own_text(const struct nccl_readback *r)
     return text ? text : mem_strdup("");
 }
 
-/* Everybody's length, the longest of them to everybody. */
-static int longest(struct world *w, uint64_t len, uint64_t *all, uint64_t *most, struct err *err)
-{
-    size_t size = sizeof(*most);
-    void *told = NULL;
-    int rc = w->gather(w, &len, sizeof(len), all, err);
-
-    *most = 0;
-    for (int i = 0; w->rank == 0 && i < w->size; i++)
-        *most = all[i] > *most ? all[i] : *most;
-    if (w->rank == 0) {
-        told = mem_calloc(1, sizeof(*most));
-        memcpy(told, most, sizeof(*most));
-    }
-    if (rc == 0)
-        rc = w->share(w, &told, &size, err);
-    if (rc == 0)
-        memcpy(most, told, sizeof(*most));
-    free(told);
-    return rc;
-}
-
-/* Texts of any length through gather(), which takes equal ones: in pieces. */
-static int gather_texts(struct world *w, const char *mine, char **texts, struct err *err)
-{
-    uint64_t *len = mem_calloc((size_t)w->size, sizeof(*len)), most;
-    char piece[PIECE], *all = w->rank == 0 ? mem_calloc((size_t)w->size, PIECE) : NULL;
-    int rc = longest(w, strlen(mine), len, &most, err);
-
-    for (int i = 0; rc == 0 && w->rank == 0 && i < w->size; i++)
-        texts[i] = mem_calloc((size_t)(len[i] < TEXT_MAX ? len[i] : TEXT_MAX) + 1, 1);
-    for (uint64_t at = 0; rc == 0 && at < most && at < TEXT_MAX; at += PIECE) {
-        size_t n = strlen(mine) > at ? strlen(mine + at) : 0;
-        memset(piece, 0, sizeof(piece));
-        memcpy(piece, n ? mine + at : mine, n < PIECE ? n : PIECE);
-        rc = w->gather(w, piece, sizeof(piece), all, err);
-        for (int i = 0; rc == 0 && w->rank == 0 && i < w->size; i++)
-            if (len[i] > at)
-                memcpy(texts[i] + at, all + (size_t)i * PIECE,
-                       len[i] - at < PIECE ? len[i] - at : PIECE);
-    }
-    free(all);
-    free(len);
-    return rc;
-}
-
 static int merge_texts(struct nccl_profile *p, char *const *texts, int n, struct err *err)
 {
     int rc = 0;
@@ -283,10 +224,10 @@ int nccl_readback_collect(struct nccl_readback *r, struct nccl_profile *p, const
 {
     struct world *w = r->w;
     char **texts = mem_calloc((size_t)w->size, sizeof(*texts)), *mine = own_text(r);
-    int rc;
+    size_t *len = mem_calloc((size_t)w->size, sizeof(*len));
 
     memset(p, 0, sizeof(*p));
-    rc = w->agree(w, gather_texts(w, mine, texts, err), err);
+    int rc = w->agree(w, world_collect(w, mine, strlen(mine), texts, len, err), err);
     if (rc == 0 && w->rank == 0) {
         rc = merge_texts(p, texts, w->size, err);
         nccl_merge_end(p);
@@ -296,6 +237,128 @@ int nccl_readback_collect(struct nccl_readback *r, struct nccl_profile *p, const
     for (int i = 0; i < w->size; i++)
         free(texts[i]);
     free(texts);
+    free(len);
     free(mine);
     return w->agree(w, rc, err);
+}
+
+/* --- into the topology --- */
+
+/* What NCCL chooses differs by size; few are enough to see where it changes. */
+static const size_t size[] = {1 << 10, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
+
+static int run_all(const struct transport *tr, void *ctx, struct err *err)
+{
+    static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER, OP_ALL_TO_ALL};
+    double sec;
+
+    for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++)
+        for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++)
+            if (tr->run(ctx, ops[o], size[i], 1, &sec, err) < 0)
+                return -1;
+    return 0;
+}
+
+static int one_communicator(const struct transport *tr, struct world *w, struct err *err)
+{
+    int *members = mem_calloc((size_t)w->size, sizeof(*members));
+    struct group g = {.members = members, .size = w->size, .self = w->rank};
+    void *ctx = NULL;
+
+    for (int i = 0; i < w->size; i++)
+        members[i] = i;
+    int rc = w->enter(w, members, w->size, 0, &g.comm, err);
+    if (rc == 0)
+        rc = w->agree(w, tr->open(&ctx, &g, size[sizeof(size) / sizeof(*size) - 1], err), err);
+    if (rc == 0)
+        rc = w->agree(w, run_all(tr, ctx, err), err);
+    if (ctx)
+        tr->close(ctx);
+    w->leave(w, &g.comm);
+    free(members);
+    return rc;
+}
+
+/* Into the topology, instead of what an earlier look found. */
+static void keep_profile(struct topo *t, const struct nccl_profile *p)
+{
+    json_decref(t->nccl);
+    t->nccl = nccl_profile_json(p);
+}
+
+int nccl_readback_build(struct nccl_readback *r, const struct transport *tr, struct world *w,
+                        struct topo *t, struct err *err)
+{
+    struct nccl_profile p = {.lines = 0};
+
+    int rc = one_communicator(tr, w, err);
+    if (rc == 0)
+        rc = nccl_readback_collect(r, &p, t, err);
+    if (rc == 0 && w->rank == 0)
+        keep_profile(t, &p);
+    nccl_profile_free(&p);
+    return rc;
+}
+
+/* Below this it is latency that counts, and NCCL assumes nothing of it that can be compared. */
+enum { LARGE = 32 << 20 };
+
+/* The largest message of an operation on so many ranks, over its epochs the best: bytes a second
+ * as busbw; 0: not busbw_measured. */
+static double busbw_measured(const struct points *all, enum op op, int ranks)
+{
+    size_t most = LARGE;
+    double best = 0;
+
+    for (int i = 0; i < all->count; i++) {
+        const struct point *p = &all->point[i];
+        if (p->op != op || p->ranks != ranks || p->wrong || !(p->sec.median > 0) || p->bytes < most)
+            continue;
+        double busbw = (double)p->bytes / p->sec.median * op_bus_factor(op, ranks);
+        best = p->bytes > most || busbw > best ? busbw : best;
+        most = p->bytes;
+    }
+    return best;
+}
+
+static void compare_busbw(struct nccl_profile *p, const struct points *points)
+{
+    static const enum op ops[] = {OP_ALL_REDUCE, OP_ALL_GATHER};
+
+    for (int c = 0; c < p->comms; c++)
+        for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++)
+            if (p->comm[c].ranks > 2)
+                nccl_judge_measured(p, c, op_name(ops[o]),
+                                    busbw_measured(points, ops[o], p->comm[c].ranks));
+}
+
+int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo *t,
+                           const char *path, const struct points *points, struct err *err)
+{
+    struct nccl_profile p;
+    int rc = nccl_readback_collect(r, &p, t, err);
+
+    if (rc == 0 && w->rank == 0) {
+        compare_busbw(&p, points);
+        keep_profile(t, &p);
+        for (int i = 0; i < p.findings; i++)
+            log_warn("NCCL: %s", p.finding[i]);
+        if (path)
+            rc = nccl_path_judge(&p, t, path, err);
+    }
+    nccl_profile_free(&p);
+    return w->agree(w, rc, err);
+}
+
+void nccl_readback_strays(const struct world *w)
+{
+    int count;
+    char **list = nccl_strays("", &count);
+
+    for (int i = 0; i < count; i++) {
+        if (w->rank == 0)
+            log_warn("%s", list[i]);
+        free(list[i]);
+    }
+    free(list);
 }

@@ -11,6 +11,8 @@
 #define RG_NCCL_READBACK_H
 
 #include "base/err.h"
+#include "probe/point.h"
+#include "probe/transport.h"
 #include "probe/world.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo.h"
@@ -27,6 +29,17 @@ void nccl_readback_mark(const void *comm);
  * with its findings, for t; on the others it is empty.  nccl_profile_free(p) in any case. */
 int nccl_readback_collect(struct nccl_readback *r, struct nccl_profile *p, const struct topo *t,
                           struct err *err);
+/* Collective, for `discover --nccl`: one communicator of all ranks through tr (transport nccl),
+ * all_reduce, all_gather and all_to_all of a few sizes, and what NCCL built for them into t->nccl
+ * (rank 0). */
+int nccl_readback_build(struct nccl_readback *r, const struct transport *tr, struct world *w,
+                        struct topo *t, struct err *err);
+/* Collective, after a campaign (points: rank 0's, NULL elsewhere): the profile into t->nccl, NCCL's
+ * assumed bandwidth beside the measured, and the judgement on `path` (NULL: none asked). */
+int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo *t,
+                           const char *path, const struct points *points, struct err *err);
+/* Settings that change NCCL behind the measurement's back, as warnings on rank 0. */
+void nccl_readback_strays(const struct world *w);
 /* Removes the files and the variables that were not there before; NULL is fine. */
 void nccl_readback_close(struct nccl_readback *r);
 

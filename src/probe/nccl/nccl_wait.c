@@ -2,12 +2,17 @@
 #include "probe/nccl/nccl_wait.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/host.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/watch/watch.h"
 
@@ -34,6 +39,17 @@ static bool others_left(const struct nccl_conn *c, struct wait *w, double now)
            (heard == ALARM_VICTIM && now - w->heard >= fmin(2, watch_hang_after() / 4));
 }
 
+const char *nccl_wait_who(int rank)
+{
+    static char text[128];
+    char host[64];
+    const struct gpu_facts *gpu = gpu_facts();
+
+    snprintf(text, sizeof(text), "rank %d (host %s, GPU %s)", rank, host_self(host, sizeof(host)),
+             gpu ? gpu->busid : "?");
+    return text;
+}
+
 double nccl_wait_limit(void)
 {
     return 3 * watch_hang_after(); /* the watch's verdict comes first */
@@ -41,7 +57,7 @@ double nccl_wait_limit(void)
 
 int nccl_wait_gpu(int rank, struct err *err)
 {
-    return gpu_dead ? err_io(err, "%s: the GPU does not answer", nccl_conn_who(rank)) : 0;
+    return gpu_dead ? err_io(err, "%s: the GPU does not answer", nccl_wait_who(rank)) : 0;
 }
 
 static int give_up(struct nccl_conn *c, enum nccl_blame blame, struct nccl_step *s)
@@ -62,7 +78,7 @@ int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s)
                           ? ": NCCL_COMM_BLOCKING=0 made the communicator a nonblocking one"
                           : "";
 
-    err_set(&s->err, "%s: %s%s%s%s%s", nccl_conn_who(c->member[c->self]), last && *last ? last : "",
+    err_set(&s->err, "%s: %s%s%s%s%s", nccl_wait_who(c->member[c->self]), last && *last ? last : "",
             last && *last ? " (" : "", text, last && *last ? ")" : "", why);
     bool refused = code == NCCL_INVALID_USAGE || code == NCCL_INVALID_ARGUMENT;
     return give_up(c, code == NCCL_REMOTE ? NCCL_VICTIM : refused ? NCCL_REFUSED : NCCL_CAUSE, s);
@@ -70,7 +86,7 @@ int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s)
 
 int nccl_wait_fault(struct nccl_conn *c, const struct err *err, struct nccl_step *s)
 {
-    err_code(&s->err, err->code, "%s: %s", nccl_conn_who(c->member[c->self]), err->text);
+    err_code(&s->err, err->code, "%s: %s", nccl_wait_who(c->member[c->self]), err->text);
     return give_up(c, NCCL_CAUSE, s);
 }
 
@@ -98,7 +114,7 @@ static int silent(struct nccl_conn *c, struct nccl_step *s)
 }
 
 /* Something that ends this wait before its time?  -1. */
-static int look(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
+static int wait_ended(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
 {
     double now = log_now(), waited = now - w->from;
     double patience = watch_hang_after(), expected = watch_expected();
@@ -108,7 +124,7 @@ static int look(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
     if (others_left(c, w, now)) {
         if (waited > expected + 0.5 && !answers(0.5))
             return silent(c, s);
-        err_set(&s->err, "%s: another member gave up", nccl_conn_who(c->member[c->self]));
+        err_set(&s->err, "%s: another member gave up", nccl_wait_who(c->member[c->self]));
         return give_up(c, NCCL_LEFT, s);
     }
     if (waited > expected + patience / 2 && !w->asked) {
@@ -118,7 +134,7 @@ static int look(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
     }
     if (waited <= expected + w->limit)
         return 0;
-    err_set(&s->err, "%s: %s is not done after %.0f s", nccl_conn_who(c->member[c->self]), w->what,
+    err_set(&s->err, "%s: %s is not done after %.0f s", nccl_wait_who(c->member[c->self]), w->what,
             waited);
     return give_up(c, NCCL_LATE, s);
 }
@@ -134,22 +150,22 @@ static void rest(struct wait *w)
     nanosleep(&pause, NULL);
 }
 
-int nccl_wait_until(struct nccl_conn *c, const char *what,
-                    int (*done)(struct nccl_conn *c, void *arg, struct nccl_step *s), void *arg,
-                    double limit, struct nccl_step *s)
+static int wait_until(struct nccl_conn *c, const char *what,
+                      int (*done)(struct nccl_conn *c, void *arg, struct nccl_step *s), void *arg,
+                      double limit, struct nccl_step *s)
 {
     struct wait w = {.what = what, .from = log_now(), .limit = limit};
     int there;
 
     while ((there = done(c, arg, s)) == 0) {
-        if (look(c, &w, s) < 0)
+        if (wait_ended(c, &w, s) < 0)
             return -1;
         rest(&w);
     }
     return there < 0 ? -1 : 0;
 }
 
-int nccl_wait_state(struct nccl_conn *c, struct nccl_step *s)
+static int comm_state(struct nccl_conn *c, struct nccl_step *s)
 {
     int result = NCCL_SUCCESS, code = nccl.CommGetAsyncError(c->comm, &result);
 
@@ -165,12 +181,12 @@ static int stream_done(struct nccl_conn *c, void *stream, struct nccl_step *s)
 
     if (done < 0)
         return nccl_wait_fault(c, &err, s);
-    return nccl_wait_state(c, s) < 0 ? -1 : done;
+    return comm_state(c, s) < 0 ? -1 : done;
 }
 
 int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s)
 {
-    return nccl_wait_until(c, "the GPU's work", stream_done, stream, nccl_wait_limit(), s);
+    return wait_until(c, "the GPU's work", stream_done, stream, nccl_wait_limit(), s);
 }
 
 int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
@@ -191,4 +207,129 @@ int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
         rest(&w);
     }
     return done < 0 ? -1 : 0;
+}
+
+/* --- a call that may block, in a thread of its own --- */
+
+/* Whose it is: the last of caller and thread to be done with it frees it. */
+enum owner { BOTH, RETURNED, LEFT };
+
+struct guard {
+    struct nccl_call call;
+    int code;
+    atomic_int owner;
+    max_align_t arg[];
+};
+
+static atomic_int calls_left;
+
+static void guard_end(struct guard *g)
+{
+    nccl_comm comm = g->call.late ? g->call.late(g->arg) : NULL;
+
+    if (comm)
+        nccl.CommAbort(comm);
+    free(g);
+    atomic_fetch_sub(&calls_left, 1);
+}
+
+static void *guard_work(void *arg)
+{
+    struct guard *g = arg;
+    int both = BOTH;
+
+    g->code = gpu_enter(NULL) < 0 ? NCCL_UNHANDLED_CUDA : g->call.call(g->arg);
+    if (!atomic_compare_exchange_strong(&g->owner, &both, RETURNED))
+        guard_end(g);
+    return NULL;
+}
+
+static struct guard *guard_start(const struct nccl_call *call)
+{
+    size_t cells = (call->bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
+    struct guard *g = mem_calloc(1, sizeof(*g) + cells * sizeof(max_align_t));
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    g->call = *call;
+    memcpy(g->arg, call->arg, call->bytes);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int rc = pthread_create(&thread, &attr, guard_work, g);
+    pthread_attr_destroy(&attr);
+    if (rc == 0)
+        return g;
+    free(g);
+    return NULL;
+}
+
+static bool guard_returned(struct guard *g)
+{
+    return atomic_load(&g->owner) == RETURNED;
+}
+
+static int guard_done(struct nccl_conn *c, void *guard, struct nccl_step *s)
+{
+    if (guard_returned(guard))
+        return 1;
+    return c->comm ? comm_state(c, s) : 0;
+}
+
+/* True: it has returned after all. */
+static bool guard_leave(struct guard *g)
+{
+    int both = BOTH;
+
+    if (!atomic_compare_exchange_strong(&g->owner, &both, LEFT))
+        return true;
+    atomic_fetch_add(&calls_left, 1);
+    return false;
+}
+
+int nccl_wait_left(void)
+{
+    return atomic_load(&calls_left);
+}
+
+int nccl_wait_call(struct nccl_conn *c, const struct nccl_call *call, double limit,
+                   struct nccl_step *s)
+{
+    struct guard *g = guard_start(call);
+    struct err err;
+
+    if (!g) {
+        err_io(&err, "%s: no thread for it", call->what);
+        return nccl_wait_fault(c, &err, s);
+    }
+    int rc = wait_until(c, call->what, guard_done, g, limit, s);
+    if (rc < 0 && !guard_leave(g)) {
+        c->inside = true;
+        return -1;
+    }
+    memcpy(call->arg, g->arg, call->bytes);
+    if (rc == 0 && g->code != NCCL_SUCCESS)
+        rc = nccl_wait_failed(c, g->code, s);
+    free(g);
+    return rc;
+}
+
+static int abort_comm(void *comm)
+{
+    return nccl.CommAbort(*(nccl_comm *)comm);
+}
+
+/* Neither a verdict nor an alarm ends this wait: they are why it is aborted. */
+void nccl_wait_abort(nccl_comm comm)
+{
+    const struct nccl_call call = {"ncclCommAbort", abort_comm, &comm, sizeof(comm), NULL};
+    const struct timespec nap = {0, 1000000};
+    struct guard *g = guard_start(&call);
+    double from = log_now();
+
+    while (g && !guard_returned(g) && log_now() - from < 5)
+        nanosleep(&nap, NULL);
+    if (g && guard_leave(g))
+        free(g);
+    else
+        log_warn("ncclCommAbort does not come back; its communicator is left as it is");
 }

@@ -1,122 +1,191 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_nccl.c - GPU memory through NCCL: timing; see transport_nccl.h. */
+/* GPU memory through NCCL: how a batch of samples is put into the stream and timed by events; why
+ * so: transport_nccl.h. */
 #include "probe/nccl/transport_nccl.h"
 
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
-#include "base/log.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
-#include "probe/nccl/nccl_guard.h"
 #include "probe/nccl/nccl_readback.h"
+#include "probe/nccl/nccl_session.h"
 #include "probe/nccl/nccl_wait.h"
-#include "probe/transport.h"
 #include "probe/watch/watch.h"
 
 extern const struct transport transport_nccl;
 
-static int call_all(const struct nccl_side *side, const struct nccl_job *j)
+enum { MARKS = 257, SLICE = 16, BURST_MOST = 16, GRAPH_MOST = 20 };
+
+/* Shorter operations are timed several at once, for an event between two kernels takes about a
+ * microsecond of the GPU's; before longer ones the launch into an idle stream is nothing. */
+static const double burst_sec = 50e-6, lead_sec = 2e-3;
+
+/* And a graph's launch takes several: a graph holds what lasts so long, or as many operations as
+ * those of nccl-tests (-G: its 20 iterations). */
+static const double graph_sec = 1e-3;
+
+/* Nothing is slower, as long as nothing is known: large ones are waited for one by one. */
+static const double slow_Bps = 25e6;
+
+static int make_marks(struct nccl_session *c, int n, struct nccl_step *s)
 {
-    int code = NCCL_SUCCESS;
+    struct err err;
+    int marks = n + 1 > MARKS ? n + 1 : MARKS;
 
-    for (int i = 0; i < 2 && nccl_ops[j->op].call[i] && code == NCCL_SUCCESS; i++)
-        code = nccl_ops[j->op].call[i](side, j);
-    return code;
-}
-
-int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s)
-{
-    int code = call_all(&c->side, j);
-
-    if (code != NCCL_SUCCESS)
-        return nccl_wait_failed(c->conn, code, s);
-    watch_step(); /* who does not come back from a call stays behind */
+    if (c->clock && c->marks > n)
+        return 0;
+    gpu_clock_close(c->clock);
+    c->clock = NULL;
+    c->marks = marks;
+    if (gpu_clock_open(&c->clock, marks, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
     return 0;
 }
 
-void nccl_turn(struct nccl_ctx *c, struct nccl_job *j)
+static int put_next(struct nccl_session *c, const struct nccl_job *j, int times,
+                    struct nccl_step *s)
 {
-    if (!nccl_opts_now()->same_buffer)
-        nccl_job_turn(j, &c->side, c->turn++);
+    for (int i = 0; i < times; i++) {
+        struct nccl_job next = *j;
+        nccl_session_turn(c, &next);
+        if (nccl_session_put(c, &next, s) < 0)
+            return -1;
+    }
+    return 0;
 }
 
-/* The same, guarded. */
-struct first {
-    struct nccl_side side;
-    struct nccl_job job;
+/* Record operations instead of running them. */
+static int capture(struct nccl_session *c, const struct nccl_job *j, int times,
+                   struct gpu_graph **graph, struct nccl_step *s)
+{
+    struct err err;
+
+    if (gpu_graph_begin(c->side.stream, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
+    int rc = put_next(c, j, times, s);
+    if (gpu_graph_end(graph, c->side.stream, &err) < 0 && rc == 0)
+        rc = nccl_wait_fault(c->conn, &err, s);
+    return rc;
+}
+
+/* `times` operations, or the graph that holds as many. */
+static int launch(struct nccl_session *c, const struct nccl_job *j, struct gpu_graph *graph,
+                  int times, struct nccl_step *s)
+{
+    struct err err;
+
+    if (!graph)
+        return put_next(c, j, times, s);
+    if (times && gpu_graph_launch(graph, c->side.stream, &err) < 0)
+        return nccl_wait_fault(c->conn, &err, s);
+    return 0;
+}
+
+static int mark(struct nccl_session *c, int i, struct nccl_step *s)
+{
+    struct err err;
+
+    return gpu_mark(c->clock, i, c->side.stream, &err) < 0 ? nccl_wait_fault(c->conn, &err, s) : 0;
+}
+
+/* How a batch is put into the stream; the same on all members, since `last` is. */
+struct batch_shape {
+    int slice; /* so many samples may be under way that the watch sees movement */
+    int burst; /* operations in a sample */
+    int lead;  /* operations before the first mark: the stream is idle until they are launched */
 };
 
-static int call_first(void *arg)
+static int at_most(double n, int most)
 {
-    const struct first *f = arg;
-
-    return call_all(&f->side, &f->job);
+    return n < 1 ? 1 : n > most ? most : (int)n;
 }
 
-static nccl_comm first_late(void *arg)
+/* Without a time of this operation the longest that it may take. */
+static struct batch_shape shape_of(const struct nccl_session *c, const struct nccl_job *j)
 {
-    return ((struct first *)arg)->side.comm;
+    bool known = c->last_op == j->op && c->last_bytes == j->bytes && c->last > 0;
+    bool graph = nccl_opts_now()->graph;
+    double per = known ? c->last : (double)(j->bytes + 1) / slow_Bps, patience = watch_hang_after();
+    int burst = graph   ? at_most(ceil(graph_sec / per), GRAPH_MOST)
+                : known ? at_most(ceil(burst_sec / per), BURST_MOST)
+                        : 1;
+
+    return (struct batch_shape){.slice =
+                                    at_most(patience / 8 / (per * burst), known ? 1000000 : SLICE),
+                                .burst = burst,
+                                .lead = known && per < lead_sec};
 }
 
-static int put_first(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s)
+static int finish_slice(struct nccl_session *c, struct nccl_step *s)
 {
-    struct first f = {c->side, *j};
-    const struct nccl_call call = {"the first operation", call_first, &f, sizeof(f), first_late};
-
-    if (nccl_guard(c->conn, &call, nccl_wait_limit(), s) < 0)
+    if (nccl_wait_stream(c->conn, c->side.stream, s) < 0)
         return -1;
     watch_step();
     return 0;
 }
 
-/* Buffers and stream that a call was given which did not come back must stay. */
-static void lose(struct nccl_ctx *c, const struct err *why)
+static int run_batch(struct nccl_session *c, const struct nccl_job *j, struct batch_shape shape,
+                     struct gpu_graph *graph, int n, double *sec, struct nccl_step *s)
 {
-    c->inside |= c->conn->inside;
-    nccl_conn_lose(c->conn, why);
-    c->conn = NULL;
-    c->turn = 0; /* how far each came may differ now */
+    int rc = make_marks(c, n, s);
+    struct err err;
+
+    if (rc == 0)
+        rc = launch(c, j, graph, shape.lead, s);
+    for (int i = 0; i < n && rc == 0; i++) {
+        rc = mark(c, i, s);
+        if (rc == 0)
+            rc = launch(c, j, graph, shape.burst, s);
+        if (rc == 0 && i % shape.slice == shape.slice - 1)
+            rc = finish_slice(c, s);
+    }
+    if (rc == 0)
+        rc = mark(c, n, s);
+    if (rc == 0)
+        rc = finish_slice(c, s);
+    if (rc == 0 && gpu_clock_read(c->clock, n, sec, &err) < 0)
+        rc = nccl_wait_fault(c->conn, &err, s);
+    for (int i = 0; i < n && rc == 0; i++)
+        sec[i] /= shape.burst;
+    return rc;
 }
 
-int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,
-                  double *longest, int *slowest, struct err *err)
+static double mean(const double *sec, int n)
 {
-    if (nccl_conn_agree(c->conn, s, longest, slowest, err) == 0)
-        return 0;
-    if (s->blame == NCCL_REFUSED)
-        nccl_conn_deny(c->conn, j->op, err);
-    lose(c, s->blame == NCCL_REFUSED ? NULL : err);
-    return -1;
+    double sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += sec[i];
+    return sum / n;
 }
 
-/* The first operation connects the peers: it is timed apart, and not by the GPU. */
-static int connect_peers(struct nccl_ctx *c, const struct nccl_job *j, struct err *err)
+static void run_samples(struct nccl_session *c, const struct nccl_job *j, int n, double *sec,
+                        struct nccl_step *s)
 {
-    struct nccl_step s = {.blame = NCCL_FINE};
-    double from = log_now(), longest;
-    int slowest;
+    struct batch_shape shape = shape_of(c, j);
+    struct gpu_graph *graph = NULL;
 
-    if (c->conn->worked)
-        return 0;
-    watch_expect(0.05 * c->side.size + (double)j->bytes / 25e6); /* a peer takes milliseconds */
-    if (put_first(c, j, &s) == 0)
-        nccl_wait_stream(c->conn, c->side.stream, &s);
-    s.sec = log_now() - from;
-    if (nccl_together(c, j, &s, &longest, &slowest, err) < 0)
-        return -1;
-    nccl_conn_first(c->conn, j->op, j->bytes, longest, slowest);
-    return 0;
+    if ((!nccl_opts_now()->graph || capture(c, j, shape.burst, &graph, s) == 0) &&
+        run_batch(c, j, shape, graph, n, sec, s) == 0)
+        s->sec = mean(sec, n);
+    gpu_graph_free(graph);
 }
 
-static int timed(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec, struct err *err)
+static int timed(struct nccl_session *c, const struct nccl_job *j, int n, double *sec,
+                 struct err *err)
 {
     struct nccl_step s = {.blame = NCCL_FINE};
     double longest;
 
-    nccl_batch(c, j, n, sec, &s);
-    if (nccl_together(c, j, &s, &longest, NULL, err) < 0)
+    run_samples(c, j, n, sec, &s);
+    if (nccl_session_agree(c, j, &s, &longest, NULL, err) < 0)
         return -1;
     c->last_op = j->op;
     c->last_bytes = j->bytes;
@@ -127,7 +196,7 @@ static int timed(struct nccl_ctx *c, const struct nccl_job *j, int n, double *se
 }
 
 /* Of a pair the source's times count. */
-static int repeat_first(struct nccl_ctx *c, int n, double *sec, struct err *err)
+static int repeat_first(struct nccl_session *c, int n, double *sec, struct err *err)
 {
     double *both = mem_calloc(2 * (size_t)n, sizeof(*both));
     int rc = world_mpi_trade(c->conn->shared, sec, (size_t)n * sizeof(*sec), both, err);
@@ -137,114 +206,35 @@ static int repeat_first(struct nccl_ctx *c, int n, double *sec, struct err *err)
     return rc;
 }
 
-static int connect_ctx(struct nccl_ctx *c, const struct group *g, struct err *err)
-{
-    struct nccl_step s = {.blame = NCCL_FINE};
-
-    if (nccl_conn_get(&c->conn, g, err) < 0)
-        return -1;
-    c->side.comm = c->conn->comm;
-    nccl_readback_mark(c->side.comm);
-    if (nccl_opts_now()->registration == NCCL_REG_NONE)
-        return 0;
-    nccl_memory_register(c, &s);
-    if (nccl_conn_agree(c->conn, &s, NULL, NULL, err) == 0)
-        return 0;
-    lose(c, err);
-    return -1;
-}
-
-/* What was refused is refused again; a communicator that was lost with it is made anew.  One that
- * died is not: nccl_conn_get() gives the reason.  The same on all members. */
-static int usable(struct nccl_ctx *c, enum op op, struct err *err)
-{
-    const struct nccl_side *s = &c->side;
-    struct group g = {.members = s->member, .size = s->size, .self = s->self, .comm = c->shared};
-    const struct err *why = nccl_conn_denied(s->member, s->size, (int)op);
-
-    if (why)
-        return err_code(err, why->code, "%s", why->text);
-    return c->conn ? 0 : connect_ctx(c, &g, err);
-}
-
 static int nccl_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
 {
-    struct nccl_ctx *c = ctx;
+    struct nccl_session *c = ctx;
     struct nccl_job j;
 
-    if (nccl_job_make(&j, &c->side, op, bytes, err) < 0 || usable(c, op, err) < 0)
+    if (nccl_job_make(&j, &c->side, op, bytes, err) < 0 || nccl_session_ready(c, op, err) < 0)
         return -1;
     nccl_readback_mark(c->side.comm);
     j.stride = 0; /* as transport_mpi.c: the messages of a window share one buffer */
     watch_enter("%s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
-    int rc = connect_peers(c, &j, err);
+    int rc = nccl_session_first(c, &j, err);
     if (rc == 0)
         rc = timed(c, &j, n, sec, err);
     watch_leave();
     return rc == 0 && op_is_pair(op) ? repeat_first(c, n, sec, err) : rc;
 }
 
-/* --- opening --- */
+static int nccl_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
+{
+    struct nccl_session *c = NULL;
+    int rc = nccl_session_open(&c, g, max_bytes, err);
+
+    *ctx = c;
+    return rc;
+}
 
 static void nccl_close(void *ctx)
 {
-    struct nccl_ctx *c = ctx;
-    struct err err;
-
-    if (!c)
-        return;
-    /* What the GPU still works on must not be taken from under it, and freeing waits for it. */
-    bool quiet = !c->inside && nccl_wait_gpu(c->side.member[c->side.self], &err) == 0 &&
-                 (!c->side.stream || gpu_done(c->side.stream, &err) == 1);
-    nccl_memory_drop(c, quiet);
-    gpu_clock_close(c->clock);
-    if (quiet)
-        gpu_stream_close(c->side.stream);
-    free((void *)c->side.member);
-    free(c);
-}
-
-static void fill_side(struct nccl_side *s, const struct group *g, size_t max_bytes)
-{
-    const struct nccl_opts *o = nccl_opts_now();
-    int *member = mem_calloc((size_t)g->size, sizeof(*member));
-
-    memcpy(member, g->members, sizeof(*member) * (size_t)g->size);
-    *s = (struct nccl_side){.self = g->self,
-                            .size = g->size,
-                            .member = member,
-                            .capacity = max_bytes,
-                            .dtype = o->dtype,
-                            .sum_dtype = o->dtype_given ? o->dtype : NCCL_UINT32,
-                            .redop = o->redop,
-                            .in_place = o->in_place};
-    s->room = nccl_job_room(s, max_bytes);
-}
-
-static int prepare(struct nccl_ctx *c, struct err *err)
-{
-    int me = c->side.member[c->side.self];
-
-    if (nccl_wait_gpu(me, err) < 0)
-        return -1;
-    if (gpu_stream_open(&c->side.stream, err) < 0 || nccl_memory_take(c, err) < 0)
-        return err_wrap(err, "%s", nccl_conn_who(me));
-    return 0;
-}
-
-static int nccl_open(void **ctx, const struct group *g, size_t max_bytes, struct err *err)
-{
-    struct nccl_ctx *c = mem_calloc(1, sizeof(*c));
-
-    c->shared = g->comm;
-    fill_side(&c->side, g, max_bytes);
-    host_self(c->host, sizeof(c->host));
-    if (world_mpi_together(g->comm, prepare(c, err), err) < 0 || connect_ctx(c, g, err) < 0) {
-        nccl_close(c);
-        return -1;
-    }
-    *ctx = c;
-    return 0;
+    nccl_session_close(ctx);
 }
 
 const struct transport transport_nccl = {
@@ -257,3 +247,55 @@ const struct transport transport_nccl = {
     .check = nccl_check,
     .close = nccl_close,
 };
+
+/* --- before and after a campaign --- */
+
+/* Ranks with different libraries cannot talk to each other: say so before they try. */
+static int same_library(struct world *w, struct err *err)
+{
+    int *each = mem_calloc((size_t)w->size, sizeof(*each)), rc = 0;
+    char a[24], b[24];
+
+    rc = w->gather(w, &nccl.version, sizeof(int), each, err);
+    for (int r = 1; r < w->size && rc == 0 && w->rank == 0; r++)
+        if (each[r] != each[0])
+            rc = err_config(err, "rank 0 has NCCL %s, but rank %d has NCCL %s",
+                            nccl_version_text(each[0], a), r, nccl_version_text(each[r], b));
+    free(each);
+    return w->agree(w, rc, err);
+}
+
+static void note_versions(void)
+{
+    char text[320], version[24];
+
+    snprintf(text, sizeof(text), "%s (%s)", nccl_version_text(nccl.version, version), nccl.path);
+    json_provenance_add("nccl", text);
+    snprintf(text, sizeof(text), "%d.%d", gpu_facts()->driver / 1000,
+             gpu_facts()->driver % 1000 / 10);
+    json_provenance_add("cuda_driver", text);
+    json_provenance_add("gpu", gpu_facts()->name);
+}
+
+int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err *err)
+{
+    bool one_host;
+
+    if (gpu_binding_take(w, o->share_gpu, &one_host, err) < 0 ||
+        w->agree(w, nccl_opts_apply(o, w->rank, one_host, err), err) < 0 ||
+        w->agree(w, nccl_load(err), err) < 0 || same_library(w, err) < 0 ||
+        nccl_opts_check(o, nccl.version, err) < 0)
+        return -1;
+    note_versions();
+    return 0;
+}
+
+int transport_nccl_finish(struct world *w, const char *points, char **words, struct err *err)
+{
+    char *copy = mem_strdup(points), *path = file_join(dirname(copy), "connections.tsv");
+    int rc = nccl_conn_finish(w, path, words, err);
+
+    free(path);
+    free(copy);
+    return rc;
+}

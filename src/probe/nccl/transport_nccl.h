@@ -1,4 +1,4 @@
-/* transport_nccl.h - the context of the NCCL transport, and what is done before and after it.
+/* transport_nccl.h - GPU memory through NCCL, and what is done before and after a campaign.
  *
  * Timing.  n samples back to back in one stream with a CUDA event between each two: sec[i] is from
  * event to event, so that neither launching nor the host's waiting counts as long as the GPU has
@@ -17,52 +17,9 @@
 #ifndef RG_TRANSPORT_NCCL_H
 #define RG_TRANSPORT_NCCL_H
 
-#include "kernels/gpu.h"
 #include "probe/measure.h"
-#include "probe/nccl/nccl_conn.h"
-#include "probe/nccl/nccl_ops.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/world.h"
-
-enum { NCCL_SEND, NCCL_RECV, NCCL_SIDES };
-
-struct nccl_ctx {
-    struct nccl_side side;
-    struct nccl_conn *conn;               /* NULL: lost */
-    void *shared;                         /* group->comm */
-    struct gpu_buffer buffer[NCCL_SIDES]; /* in place: the receiving one only */
-    bool library[NCCL_SIDES];             /* from ncclMemAlloc */
-    void *handle[NCCL_SIDES];             /* of ncclCommRegister */
-    nccl_window window[NCCL_SIDES];
-    struct gpu_clock *clock;
-    int marks;
-    char host[64];
-    unsigned checks;
-    unsigned turn; /* operations that were put into the stream: where the next one's data lie */
-    bool inside;   /* a call that was given buffers and stream did not come back */
-    /* How long the last operation took on the slowest member: the shape of the next batch. */
-    enum op last_op;
-    size_t last_bytes;
-    double last;
-};
-
-/* transport_nccl_memory.c: buffers, and their registration with the communicator (collective). */
-int nccl_memory_take(struct nccl_ctx *c, struct err *err);
-void nccl_memory_drop(struct nccl_ctx *c, bool usable);
-int nccl_memory_register(struct nccl_ctx *c, struct nccl_step *s);
-
-/* transport_nccl.c: put one operation into the stream, once. */
-int nccl_put(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s);
-/* The next place in the buffers; the same on all members. */
-void nccl_turn(struct nccl_ctx *c, struct nccl_job *j);
-/* All members: how did it go?  When not well, the communicator is lost. */
-int nccl_together(struct nccl_ctx *c, const struct nccl_job *j, struct nccl_step *s,
-                  double *longest, int *slowest, struct err *err);
-/* transport_nccl_batch.c: n samples into sec[]; s->sec is their mean, or *s says why not. */
-void nccl_batch(struct nccl_ctx *c, const struct nccl_job *j, int n, double *sec,
-                struct nccl_step *s);
-/* transport_nccl_check.c */
-int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err);
 
 /* Collective over w, before topology and transport: the driver, this rank's GPU (gpu_binding.h), NCCL, its
  * variables, and the provenance. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_nccl_sweep.c - every algorithm with every protocol. */
+/* Every algorithm with every protocol. */
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/nccl/nccl_conn.h"
 #include "probe/nccl/transport_nccl.h"
 #include "probe/transport.h"
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* transport_nccl_check.c - is every byte that an operation brought the right one?  Patterns are
+/* Is every byte that an operation brought the right one?  Patterns are
  * written and compared by kernels where the program has them, else on the host. */
+#include "probe/nccl/nccl_session.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/hot.h"
 #include "kernels/kernels.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/nccl_wait.h"
-#include "probe/nccl/transport_nccl.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
 /* One check: what is compared, how, and where the words come from. */
 struct look {
-    struct nccl_ctx *c;
+    struct nccl_session *c;
     const struct nccl_job *j;
     struct verify v;
     struct verify_piece *piece;
@@ -33,7 +35,7 @@ static int settle(const struct look *l, struct err *err)
     return err_code(err, l->step->err.code, "%s", l->step->err.text);
 }
 
-static bool is_typed(const struct nccl_ctx *c, enum op op)
+static bool is_typed(const struct nccl_session *c, enum op op)
 {
     return flow_adds(nccl_ops[op].flow) &&
            (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
@@ -238,15 +240,15 @@ static void blame(struct look *l, int rc, const struct err *why)
 /* The operation once, after filling in. */
 static int move(struct look *l, const struct verify_moved *m, struct err *err)
 {
-    struct nccl_ctx *c = l->c;
+    struct nccl_session *c = l->c;
     struct err why = {0, ""};
     int rc = fill(l, m, &why);
 
     blame(l, rc, &why);
-    if (rc == 0 && nccl_put(c, l->j, l->step) == 0)
+    if (rc == 0 && nccl_session_put(c, l->j, l->step) == 0)
         nccl_wait_stream(c->conn, c->side.stream, l->step);
     watch_step();
-    return nccl_together(c, l->j, l->step, NULL, NULL, err);
+    return nccl_session_agree(c, l->j, l->step, NULL, NULL, err);
 }
 
 static int compare(struct look *l, const struct verify_moved *m, struct err *err)
@@ -255,12 +257,12 @@ static int compare(struct look *l, const struct verify_moved *m, struct err *err
     int rc = find(l, m, err);
     if (!*l->wrong)
         blame(l, rc, err);
-    return nccl_together(l->c, l->j, l->step, NULL, NULL, err);
+    return nccl_session_agree(l->c, l->j, l->step, NULL, NULL, err);
 }
 
 int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
 {
-    struct nccl_ctx *c = ctx;
+    struct nccl_session *c = ctx;
     struct nccl_step step = {NCCL_FINE};
     struct nccl_job j;
     bool wrong = false;
@@ -268,8 +270,8 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
     if (nccl_job_make(&j, &c->side, op, bytes, err) < 0)
         return -1;
     if (!c->conn)
-        return err_set(err, "%s: no communicator", nccl_conn_who(c->side.member[c->side.self]));
-    nccl_turn(c, &j); /* not always the same place */
+        return err_set(err, "%s: no communicator", nccl_wait_who(c->side.member[c->side.self]));
+    nccl_session_turn(c, &j); /* not always the same place */
     struct look l = {.c = c,
                      .j = &j,
                      .v = {op, bytes, c->side.member[c->side.self], c->host, ++c->checks},

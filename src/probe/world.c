@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/world.h"
+
+#include "base/mem.h"
+
+static int solo_agree(struct world *w, int rc, struct err *err)
+{
+    (void)w;
+    (void)err;
+    return rc;
+}
+
+static int solo_share(struct world *w, void **data, size_t *len, struct err *err)
+{
+    (void)w;
+    (void)data;
+    (void)len;
+    (void)err;
+    return 0;
+}
+
+static int solo_gather(struct world *w, const void *mine, size_t len, void *out, struct err *err)
+{
+    (void)w;
+    (void)err;
+    if (out)
+        memmove(out, mine, len);
+    return 0;
+}
+
+static int solo_enter(struct world *w, const int *members, int n, int tag, void **comm,
+                      struct err *err)
+{
+    (void)members;
+    (void)n;
+    (void)tag;
+    (void)err;
+    *comm = w->ctx;
+    return 0;
+}
+
+static void solo_leave(struct world *w, void **comm)
+{
+    (void)w;
+    *comm = NULL;
+}
+
+static int solo_maximum(void *comm, double *v, int n, struct err *err)
+{
+    (void)comm;
+    (void)v;
+    (void)n;
+    (void)err;
+    return 0;
+}
+
+static int solo_lead(void *comm, int *value, struct err *err)
+{
+    (void)comm;
+    (void)value;
+    (void)err;
+    return 0;
+}
+
+static double solo_clock(void *comm)
+{
+    (void)comm;
+    return NAN;
+}
+
+struct world world_solo = {
+    .rank = 0,
+    .size = 1,
+    .solo = true,
+    .agree = solo_agree,
+    .share = solo_share,
+    .gather = solo_gather,
+    .enter = solo_enter,
+    .leave = solo_leave,
+    .maximum = solo_maximum,
+    .lead = solo_lead,
+    .clock = solo_clock,
+};
+
+int world_trade(struct world *w, const void *mine, size_t len, void **all, struct err *err)
+{
+    size_t bytes = len * (size_t)w->size;
+    void *box = *all = mem_calloc((size_t)w->size, len);
+    int rc = w->gather(w, mine, len, box, err);
+
+    if (rc == 0)
+        rc = w->share(w, all, &bytes, err);
+    if (*all != box)
+        free(box);
+    return rc;
+}
+
+enum { PIECE = 1 << 16 };
+#define PART_MAX ((size_t)256 << 20)
+
+/* Everybody's length on rank 0, the longest of them on every rank. */
+static int share_lengths(struct world *w, size_t mine, size_t *len, size_t *most, struct err *err)
+{
+    size_t longest = 0, bytes = sizeof(longest);
+    void *told = &longest;
+    int rc = w->gather(w, &mine, sizeof(mine), len, err);
+
+    for (int r = 0; w->rank == 0 && r < w->size; r++)
+        longest = len[r] > longest ? len[r] : longest;
+    if (rc == 0)
+        rc = w->share(w, &told, &bytes, err);
+    memcpy(most, told, sizeof(*most));
+    if (told != &longest)
+        free(told);
+    return rc;
+}
+
+/* gather() takes equal records: piece by piece, the last of each rank filled up. */
+int world_collect(struct world *w, const void *mine, size_t bytes, char **part, size_t *len,
+                  struct err *err)
+{
+    size_t own = bytes < PART_MAX ? bytes : PART_MAX, most = 0;
+    int rc = share_lengths(w, own, len, &most, err);
+    size_t size = most < PIECE ? most : PIECE;
+    char *piece = mem_calloc(size + 1, 1), *all = mem_calloc((size_t)w->size * size + 1, 1);
+
+    for (int r = 0; rc == 0 && w->rank == 0 && r < w->size; r++)
+        part[r] = mem_calloc(len[r] + 1, 1);
+    for (size_t at = 0; rc == 0 && at < most; at += size) {
+        if (own > at)
+            memcpy(piece, (const char *)mine + at, own - at < size ? own - at : size);
+        rc = w->gather(w, piece, size, all, err);
+        for (int r = 0; rc == 0 && w->rank == 0 && r < w->size; r++)
+            if (len[r] > at)
+                memcpy(part[r] + at, all + (size_t)r * size,
+                       len[r] - at < size ? len[r] - at : size);
+    }
+    free(all);
+    free(piece);
+    return rc;
+}
