@@ -23,7 +23,7 @@
 #include "probe/nccl/nccl_wait.h"
 #include "probe/transport.h"
 #include "probe/watch/watch.h"
-#include "probe/watch/watch_serve.h"
+#include "probe/watch/watch_listen.h"
 #include "probe_main.h"
 #include "step/replay/replay_mpi.h"
 
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
     json_provenance_argv(argc, argv);
     log_setup("railgauge-probe", LOG_INFO);
     if (argc > 1 && !strcmp(argv[1], "watch"))
-        return serve_main(argc - 1, argv + 1);
+        return listen_main(argc - 1, argv + 1);
     const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);

@@ -20,7 +20,7 @@ void probe_before_nccl(struct world *w)
 {
     nccl_readback_strays(w);
     if (w->rank == 0)
-        watch_inquire("ras.txt", nccl_ras_ask);
+        watch_report("ras.txt", nccl_ras_ask);
 }
 
 /* The GPU of each rank; with --nccl the library too, and its log to be read back. */

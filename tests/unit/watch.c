@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "probe/watch/watch.h"
 #include "probe/watch/watch_listen.h"
-#include "probe/watch/watch_net.h"
+#include "probe/watch/watch_wire.h"
 
 enum { N = 4 };
 
@@ -426,7 +426,7 @@ static int call(const struct listener *l, const char *text)
     int fd;
 
     assert_int_equal(watch_where_parse(&w, listen_where(l)), 0);
-    fd = net_connect(&w, 5, NULL);
+    fd = wire_connect(&w, 5, NULL);
     assert_true(fd >= 0);
     assert_int_equal(send(fd, text, strlen(text), 0), (ssize_t)strlen(text));
     return fd;

@@ -14,15 +14,13 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/watch/watch_inquiry.h"
-#include "probe/watch/watch_net.h"
-#include "probe/watch/watch_serve.h"
-#include "probe/watch/watch_talk.h"
+#include "probe/watch/watch_impl.h"
+#include "probe/watch/watch_listen.h"
 
 static struct watch_self self = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .wake = -1};
 static int depth; /* of ops inside ops */
 static double hang_limit = 30;
-static char *verdict_dir; /* where the verdict and answers to inquiries go; NULL: nowhere */
+static char *verdict_dir; /* where the verdict and reports go; NULL: nowhere */
 
 double watch_hang_default(const char *transport)
 {
@@ -61,7 +59,8 @@ int watch_verdict_now(struct err *err)
 {
     const struct timespec pause = {0, 1000000};
 
-    for (int i = 0; i < 1000 && self.running && !watch_verdict(NULL) && talk_behind(&self); i++)
+    for (int i = 0; i < 1000 && self.running && !watch_verdict(NULL) && watch_thread_behind(&self);
+         i++)
         nanosleep(&pause, NULL);
     return watch_verdict(err);
 }
@@ -76,7 +75,7 @@ static void begin(const char *words)
     add_one(&self.moves);
     atomic_store(&self.state, WATCH_BUSY);
     atomic_store(&self.news, true);
-    talk_wake(&self);
+    watch_thread_wake(&self);
 }
 
 void watch_enter(const char *fmt, ...)
@@ -158,7 +157,7 @@ int watch_verdict(struct err *err)
 void watch_stopping(void)
 {
     atomic_store(&self.stopping, true);
-    talk_wake(&self);
+    watch_thread_wake(&self);
 }
 
 bool watch_asked(void)
@@ -180,7 +179,7 @@ static int connect_to(const char *text, const struct world *w, struct err *err)
         return err_config(err, "RAILGAUGE_WATCH=\"%s\" is neither off nor ADDRESS:PORT:TOKEN",
                           text);
     host_self(hello.host, sizeof(hello.host));
-    return talk_start(&self, &where, &hello, err);
+    return watch_thread_start(&self, &where, &hello, err);
 }
 
 /* Rank 0 alone: what the environment says, or a listener of our own; "" when there is to be none.
@@ -192,7 +191,7 @@ static char *choose(char *const *hosts, int n, double hang_after, const char *di
 
     if (given && *given)
         return mem_strdup(strcmp(given, "off") ? given : "");
-    serve_spawn(address, hosts, n, hang_after, dir, where, err);
+    listen_spawn(address, hosts, n, hang_after, dir, where, err);
     return mem_strdup(where);
 }
 
@@ -218,10 +217,10 @@ static char *agree_where(struct world *w, double hang_after, const char *dir, st
     return where;
 }
 
-void watch_inquire(const char *file, char *(*ask)(double sec))
+void watch_report(const char *file, char *(*ask)(double sec))
 {
     if (self.running && verdict_dir)
-        inquiry_set(verdict_dir, file, ask);
+        watch_report_set(verdict_dir, file, ask);
 }
 
 void watch_start(struct world *w, double hang_after, const char *dir)
@@ -242,8 +241,8 @@ void watch_start(struct world *w, double hang_after, const char *dir)
 
 void watch_stop(void)
 {
-    talk_end(&self);
-    inquiry_end();
+    watch_thread_end(&self);
+    watch_report_end();
     free(verdict_dir);
     verdict_dir = NULL;
 }

@@ -56,7 +56,7 @@ double watch_hang_after(void);
  * there would be a verdict, has 2 s, and returns text that it allocated, or NULL.  That becomes
  * `file` beside verdict.json; when the ranks move on after all it is removed. One rank is enough,
  * rank 0, and a verdict never waits for it. */
-void watch_inquire(const char *file, char *(*ask)(double sec));
+void watch_report(const char *file, char *(*ask)(double sec));
 /* In a signal handler that ends the campaign: an end of this rank is no death from here on. */
 void watch_stopping(void);
 

@@ -2,9 +2,12 @@
 #include "probe/watch/watch_listen.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,8 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/watch/watch_net.h"
+#include "base/units.h"
+#include "probe/watch/watch_wire.h"
 
 /* STRANGERS: connections that have not said hello yet, at most so many and so long. */
 enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64 };
@@ -38,7 +42,8 @@ struct listener {
     int room;
     struct judge judge;
     double last, met_at; /* end of the last turn; first hello */
-    bool told, warned, counted, speaks;
+    bool told, warned, counted;
+    bool speaks; /* says its verdict on stderr itself */
 };
 
 static void raise_file_limit(void)
@@ -77,16 +82,11 @@ static struct listener *make(int fd, const char *where, double hang_after, const
     return l;
 }
 
-struct listener *listen_adopt(int fd, const char *where, double hang_after, const char *dir)
-{
-    return make(fd, where, hang_after, dir, true);
-}
-
 int listen_open(struct listener **l, const char *address, double hang_after, const char *dir,
                 struct err *err)
 {
     char where[WATCH_WHERE];
-    int fd = net_bind(address, where, err);
+    int fd = wire_bind(address, where, err);
 
     if (fd < 0)
         return -1;
@@ -291,7 +291,9 @@ int listen_turn(struct listener *l, int ms)
     return judge_left(&l->judge);
 }
 
-void listen_drain(struct listener *l, double sec)
+/* Turn until nobody is connected any more (each rank ends within a second of a verdict), at most so
+ * long. */
+static void drain(struct listener *l, double sec)
 {
     double end = log_now() + sec;
 
@@ -336,6 +338,130 @@ void listen_address(char *const *host, int hosts, char out[64])
         other++;
     if (hosts && other == hosts)
         snprintf(out, 64, "127.0.0.1");
-    else if ((!hosts || net_address(host[other], out) < 0) && net_address("", out) < 0)
+    else if ((!hosts || wire_address(host[other], out) < 0) && wire_address("", out) < 0)
         snprintf(out, 64, "127.0.0.1");
+}
+
+/* --- a listener in a process of its own --- */
+
+extern char **environ;
+
+enum { SOCKET = 3 }; /* the descriptor that the listener finds its socket on */
+
+/* Ours with RAILGAUGE_WATCH: a token does not belong on a command line, where everybody reads it.
+ */
+static char **listener_environment(const char *where)
+{
+    char **env = NULL;
+    int n = 0;
+
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, "RAILGAUGE_WATCH=", 16))
+            MEM_PUSH(env, n) = *e;
+    MEM_PUSH(env, n) = mem_printf("RAILGAUGE_WATCH=%s", where);
+    MEM_PUSH(env, n) = NULL;
+    return env;
+}
+
+static int spawn_listener(int fd, char **argv, char **env)
+{
+    char exe[PATH_MAX] = "";
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none;
+    pid_t pid;
+
+    if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+        return errno;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, fd, SOCKET);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    int why = posix_spawn(&pid, exe, &files, &how, argv, env);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return why;
+}
+
+int listen_spawn(const char *address, char *const *hosts, int n, double hang_after, const char *dir,
+                 char where[WATCH_WHERE], struct err *err)
+{
+    char chosen[64], *patience = mem_printf("%.3f", hang_after);
+    char *argv[] = {(char *)"railgauge-probe", (char *)"watch", patience, (char *)dir, NULL};
+
+    listen_address(hosts, n, chosen);
+    int fd = wire_bind(address ? address : chosen, where, err), rc = fd < 0 ? -1 : 0;
+    if (rc == 0) {
+        char **env = listener_environment(where);
+        int count = 0, why = spawn_listener(fd, argv, env);
+        while (env[count + 1])
+            count++;
+        free(env[count]);
+        free(env);
+        close(fd);
+        if (why) {
+            where[0] = '\0';
+            rc = err_config(err, "cannot start the watch: %s", strerror(why));
+        }
+    }
+    free(patience);
+    return rc;
+}
+
+/* What rank 0 has open is not ours: its MPI's sockets would stay open when it dies. */
+static void close_others(void)
+{
+    long max = sysconf(_SC_OPEN_MAX);
+
+    for (int fd = SOCKET + 1; fd < (max < 65536 ? max : 65536); fd++)
+        close(fd);
+    fcntl(SOCKET, F_SETFD, FD_CLOEXEC);
+    fcntl(SOCKET, F_SETFL, O_NONBLOCK);
+}
+
+/* Until everybody has come and gone.  Those that died together with the last one still have their
+ * verdict. */
+static void listen_to_all(struct listener *l)
+{
+    double begun = log_now(), alone = 0;
+
+    while (!listen_verdict(l)) {
+        double now = log_now();
+        alone = listen_turn(l, 50) ? 0 : alone > 0 ? alone : now;
+        if (listen_over(l))
+            return;
+        if (listen_met(l) ? alone > 0 && now - alone > 0.5 : now - begun > 60)
+            return;
+    }
+    drain(l, 5);
+}
+
+int listen_main(int argc, char **argv)
+{
+    static const int deaf[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1};
+    const char *where = getenv("RAILGAUGE_WATCH");
+    struct err err = {0, ""};
+    double hang_after;
+    int listens = 0;
+    socklen_t len = sizeof(listens);
+
+    if (argc < 2 || argc > 3 || !where ||
+        getsockopt(SOCKET, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0 || !listens) {
+        log_error("watch is for rank 0, which starts it");
+        return EXIT_USAGE;
+    }
+    if (units_seconds(&hang_after, argv[1], &err) < 0) {
+        log_error("%s", err.text);
+        return err.code;
+    }
+    for (size_t i = 0; i < sizeof(deaf) / sizeof(*deaf); i++)
+        signal(deaf[i], SIG_IGN);
+    close_others();
+    struct listener *l = make(SOCKET, where, hang_after, argc > 2 ? argv[2] : NULL, true);
+    listen_to_all(l);
+    listen_close(l);
+    return EXIT_GOOD;
 }

@@ -1,4 +1,4 @@
-/* watch_wire.h - the lines of the side channel.
+/* watch_wire.h - the side channel: its lines, addresses and sockets.
  *
  *   rank      hello TOKEN RANK RANKS PID PATIENCE HOST     first, or the connection is dropped
  *             beat MOVES STEPS STATE EXPECT KEPT TOTAL WORDS     ten times a second
@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/err.h"
 
 enum { WATCH_LINE = 768, WATCH_WORDS = 160, WATCH_HOST = 65, WATCH_TOKEN = 33 };
 enum { WATCH_RANKS = 1 << 20 };
@@ -77,5 +79,18 @@ struct watch_where {
     char address[64], port[8], token[WATCH_TOKEN];
 };
 int watch_where_parse(struct watch_where *w, const char *text);
+
+enum { WATCH_WHERE = 128 }; /* room for "ADDRESS:PORT:TOKEN" */
+
+/* A listening socket (not blocking, closed on exec) on a free port of this numeric address, and
+ * where it is, with a token that nobody can guess (128 bits of getrandom).  -1 with EXIT_CONFIG. */
+int wire_bind(const char *address, char where[WATCH_WHERE], struct err *err);
+
+/* A connection there within `sec`, not blocking from then on; -1 with the reason. */
+int wire_connect(const struct watch_where *w, double sec, struct err *err);
+
+/* The address of this machine that reaches `host` ("": whatever lies beyond the default route), as
+ * a number; -1 when there is no way. No packet is sent. */
+int wire_address(const char *host, char out[64]);
 
 #endif

@@ -1,9 +1,9 @@
-/* watch_talk.h - a rank's talk with the listener: a thread that tells, ten times a second, what the
+/* watch_impl.h - the watch thread of a rank: it tells the listener, ten times a second, what the
  * measuring thread left for it, and hears verdicts.  For watch.c; the lines are watch_wire.h's.
  *
  * Each member of watch_self has one writer: numbers are atomics, words are under the lock. */
-#ifndef RG_WATCH_TALK_H
-#define RG_WATCH_TALK_H
+#ifndef RG_WATCH_IMPL_H
+#define RG_WATCH_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ struct watch_self {
     _Atomic int state, kept, total, expect_ms;
     _Atomic bool stopping, ending, news;
     char words[WATCH_WORDS], symptom[WATCH_WORDS];
-    /* the talking thread's */
+    /* the watch thread's */
     _Atomic uint64_t said;     /* the moves of the last beat */
     _Atomic uint64_t alive_ms; /* when it had last heard all that there was */
     _Atomic bool told, asked;  /* a verdict; to stop */
@@ -27,7 +27,7 @@ struct watch_self {
     bool running;
     int fd, wake, rank; /* fd and wake: -1 before and after */
     pthread_t thread;
-    uint64_t still; /* moves when an inquiry began */
+    uint64_t still; /* moves when a report was asked for */
 };
 
 /* A number with one writer: no locked instruction is needed. */
@@ -36,15 +36,20 @@ static inline void watch_put(_Atomic uint64_t *number, uint64_t value)
     atomic_store_explicit(number, value, memory_order_relaxed);
 }
 
-/* Connects, says hello with the token of `where` and starts the thread.  talk_end() also after an
+/* Connects, says hello with the token of `where` and starts the thread.  watch_thread_end() also after an
  * error. */
-int talk_start(struct watch_self *s, const struct watch_where *where, struct watch_hello *hello,
-               struct err *err);
+int watch_thread_start(struct watch_self *s, const struct watch_where *where,
+                       struct watch_hello *hello, struct err *err);
 /* Let the thread look at once; allowed in a signal handler. */
-void talk_wake(const struct watch_self *s);
+void watch_thread_wake(const struct watch_self *s);
 /* Has the thread not heard for half a second?  A verdict may be there that it does not know. */
-bool talk_behind(const struct watch_self *s);
+bool watch_thread_behind(const struct watch_self *s);
 /* Says goodbye; harmless when nothing was started. */
-void talk_end(struct watch_self *s);
+void watch_thread_end(struct watch_self *s);
+
+/* See watch_report() in watch.h: the question and its file in the folder `dir`; one of an earlier
+ * campaign is removed. */
+void watch_report_set(const char *dir, const char *file, char *(*ask)(double sec));
+void watch_report_end(void); /* waits for the thread that asks; after watch_thread_end() */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/watch/watch_talk.h"
+#include "probe/watch/watch_impl.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,17 +9,18 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "probe/watch/watch_inquiry.h"
-#include "probe/watch/watch_net.h"
 
 /* Seconds between two beats, at least (when a new op begins), to connect, from a verdict to the
  * end (earlier when the launcher wants it), and for a goodbye to arrive. */
 static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked_grace = 0.2,
                     farewell = 0.3;
+static const double report_sec = 2; /* that a question may take */
 
 /* What the thread knows itself. */
 struct talk {
@@ -40,12 +41,12 @@ static void set_alive(struct watch_self *s, uint64_t ms)
     watch_put(&s->alive_ms, ms);
 }
 
-bool talk_behind(const struct watch_self *s)
+bool watch_thread_behind(const struct watch_self *s)
 {
     return atomic_load(&s->alive_ms) + 500 < now_ms();
 }
 
-void talk_wake(const struct watch_self *s)
+void watch_thread_wake(const struct watch_self *s)
 {
     uint64_t one = 1;
     int saved = errno; /* also from a signal handler */
@@ -156,24 +157,101 @@ static void say_goodbye(struct watch_self *s)
             return;
 }
 
-/* --- hearing --- */
+/* --- a question that is asked when a verdict is near, and the file of its answer --- */
 
-/* What became of the hang that an inquiry is about. */
-static enum inquiry_state look_still(const void *self)
+static struct {
+    char *path;
+    char *(*ask)(double sec);
+    const struct watch_self *self;
+    pthread_t thread;
+    bool started; /* there is a thread to join */
+    _Atomic bool open;
+} report;
+
+void watch_report_set(const char *dir, const char *file, char *(*ask)(double sec))
 {
-    const struct watch_self *s = self;
-
-    if (atomic_load(&s->told))
-        return INQUIRY_KEEP;
-    return atomic_load(&s->ending) || atomic_load(&s->moves) != s->still ? INQUIRY_DROP
-                                                                         : INQUIRY_OPEN;
+    free(report.path);
+    report.path = file_join(dir, file);
+    report.ask = ask;
+    unlink(report.path);
 }
 
-static void start_inquiry(struct watch_self *s)
+/* Whatever cannot be written is missing: the verdict is worth more than a word about that. */
+static void save_report(const char *text)
 {
+    FILE *f = fopen(report.path, "we");
+
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* The file is there as soon as the answer is known, so that a verdict finds it and waits for
+ * nothing; when the ranks move on it is removed. */
+static void *ask_for_report(void *unused)
+{
+    const struct timespec pause = {0, 20000000};
+    const struct watch_self *s = report.self;
+    char *text = report.ask(report_sec);
+
+    (void)unused;
+    if (text)
+        save_report(text);
+    while (text && !atomic_load(&s->told)) {
+        if (atomic_load(&s->ending) || atomic_load(&s->moves) != s->still) {
+            unlink(report.path);
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    free(text);
+    atomic_store(&report.open, false);
+    return NULL;
+}
+
+static void join_report(void)
+{
+    if (report.started)
+        pthread_join(report.thread, NULL);
+    report.started = false;
+}
+
+/* Signals are for the thread that measures. */
+static int start_deaf(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all, old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int why = pthread_create(thread, NULL, run, arg);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return why;
+}
+
+/* Unless there is nothing to ask or a question is open. */
+static void start_report(struct watch_self *s)
+{
+    if (!report.ask || atomic_load(&report.open))
+        return;
+    join_report();
     s->still = atomic_load(&s->moves);
-    inquiry_start(look_still, s);
+    report.self = s;
+    atomic_store(&report.open, true);
+    report.started = start_deaf(&report.thread, ask_for_report, NULL) == 0;
+    if (!report.started)
+        atomic_store(&report.open, false);
 }
+
+void watch_report_end(void)
+{
+    join_report();
+    free(report.path);
+    report.path = NULL;
+    report.ask = NULL;
+}
+
+/* --- hearing --- */
 
 static void hear(struct talk *t)
 {
@@ -188,7 +266,7 @@ static void hear(struct talk *t)
             atomic_store(&t->self->asked, true);
             kill(getpid(), SIGTERM); /* the measuring thread knows what to do */
         } else if (!strcmp(line, "soon"))
-            start_inquiry(t->self);
+            start_report(t->self);
         else if (!strncmp(line, "verdict ", 8) && !t->told_at)
             take_verdict(t, line + 8);
     }
@@ -247,28 +325,22 @@ static void *talk(void *self)
     return NULL;
 }
 
-/* Signals are for the thread that measures. */
 static int start_thread(struct watch_self *s, struct err *err)
 {
-    sigset_t all, old;
-
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int why = s->wake < 0 ? errno : pthread_create(&s->thread, NULL, talk, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int why = s->wake < 0 ? errno : start_deaf(&s->thread, talk, s);
     s->running = !why;
     set_alive(s, now_ms());
     return why ? err_io(err, "cannot start a thread: %s", strerror(why)) : 0;
 }
 
-int talk_start(struct watch_self *s, const struct watch_where *where, struct watch_hello *hello,
-               struct err *err)
+int watch_thread_start(struct watch_self *s, const struct watch_where *where,
+                       struct watch_hello *hello, struct err *err)
 {
     char line[WATCH_LINE];
 
     memcpy(hello->token, where->token, sizeof(hello->token));
-    s->fd = net_connect(where, connect_sec, err);
+    s->fd = wire_connect(where, connect_sec, err);
     if (s->fd < 0)
         return -1;
     s->rank = hello->rank;
@@ -281,11 +353,11 @@ int talk_start(struct watch_self *s, const struct watch_where *where, struct wat
     return -1;
 }
 
-void talk_end(struct watch_self *s)
+void watch_thread_end(struct watch_self *s)
 {
     if (s->running) {
         atomic_store(&s->ending, true);
-        talk_wake(s);
+        watch_thread_wake(s);
         pthread_join(s->thread, NULL);
     }
     s->running = false;
