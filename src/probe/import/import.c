@@ -5,10 +5,230 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
-#include "probe/import/import_ranks.h"
 
 enum { NOTE = 64 };
+
+/* --- the ranks of a table as groups of endpoints.  A rank is its host's device: the endpoint of the
+ * given topology, which must have it, or else one that is made when it is first met --- */
+
+enum { DEVICES_MAX = 1024 };
+
+struct import_gpu {
+    int device, endpoint;
+};
+/* Which endpoint is which device of one host, in the order in which they were met. */
+struct import_host {
+    struct import_gpu *gpu;
+    int gpus;
+};
+
+static void note_gpu(struct import *im, int host, int device, int endpoint)
+{
+    struct import_host *h = &im->host[host];
+
+    MEM_PUSH(h->gpu, h->gpus) = (struct import_gpu){device, endpoint};
+}
+
+/* Those of im->topo. */
+static void fill_hosts(struct import *im)
+{
+    im->hosts = im->topo.hosts;
+    im->host = mem_calloc((size_t)im->hosts, sizeof(*im->host));
+    for (int i = 0; i < im->topo.endpoints; i++)
+        note_gpu(im, im->topo.endpoint[i].place.at[LEVEL_HOST], im->topo.endpoint[i].local, i);
+}
+
+static void free_hosts(struct import *im)
+{
+    for (int i = 0; i < im->hosts; i++)
+        free(im->host[i].gpu);
+    free(im->host);
+}
+
+/* The host's index and room for its devices; -1: the given topology does not have it. */
+static int host_of(struct import *im, const char *name)
+{
+    int before = im->topo.hosts, host = topo_add_host(&im->topo, name);
+
+    if (host < before)
+        return host;
+    if (im->opts->topo)
+        return -1;
+    MEM_PUSH(im->host, im->hosts) = (struct import_host){.gpus = 0};
+    return host;
+}
+
+static int new_endpoint(struct import *im, int host, const struct recording_rank *k)
+{
+    int id = topo_add_endpoint(&im->topo, host, ENDPOINT_GPU);
+    struct endpoint *e = &im->topo.endpoint[id];
+
+    e->local = k->device;
+    e->source[LEVEL_HOST] = SOURCE_USER;
+    memcpy(e->busid, k->busid, sizeof(e->busid));
+    memcpy(e->model, k->model, sizeof(e->model));
+    note_gpu(im, host, k->device, id);
+    return id;
+}
+
+/* The endpoint that a rank is, a new one unless the topology was given; -1: EXIT_DATA. */
+static int endpoint_of(struct import *im, const struct recording *r, const struct recording_rank *k,
+                       struct err *err)
+{
+    int host = host_of(im, k->host);
+
+    if (host < 0)
+        return err_data(err, "%s: rank %d ran on host %s, which the topology does not have",
+                        r->path, k->rank, k->host);
+    for (int i = 0; i < im->host[host].gpus; i++)
+        if (im->host[host].gpu[i].device == k->device)
+            return im->host[host].gpu[i].endpoint;
+    if (im->opts->topo)
+        return err_data(err, "%s: rank %d ran on device %d of %s, which the topology does not have",
+                        r->path, k->rank, k->device, k->host);
+    if (k->device >= DEVICES_MAX)
+        return err_data(err, "%s: rank %d ran on device %d: no host has so many", r->path, k->rank,
+                        k->device);
+    return new_endpoint(im, host, k);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct recording_rank *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct recording_rank *x = a, *y = b;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return by_rank(a, b);
+}
+
+/* `ranks` of them in blocks on the hosts, devices from 0. */
+static int deal_ranks(struct recording_table *t, const struct recording *r, char *const *host,
+                      int hosts, int ranks, struct err *err)
+{
+    if (!hosts || ranks % hosts)
+        return err_usage(err, "%d ranks on %d hosts: no whole number of ranks a host", ranks,
+                         hosts);
+    for (int i = 0, each = ranks / hosts; i < ranks; i++) {
+        struct recording_rank k = {.line = t->line, .rank = i, .device = i % each};
+        const char *name = host[i / each];
+        if (recording_plain(r, t->line, "a host's name", name, sizeof(k.host) - 1, err) < 0)
+            return -1;
+        memcpy(k.host, name, strlen(name) + 1);
+        MEM_PUSH(t->rank, t->ranks) = k;
+    }
+    return 0;
+}
+
+/* Recordings without rank lines. */
+static int ranks_of_options(struct recording_table *t, const struct recording *r,
+                            const struct import_opts *o, struct err *err)
+{
+    char **host = NULL;
+    int hosts = 0;
+
+    if (!o->hosts || !o->ranks)
+        return err_data(err,
+                        "%s:%d: no line \"#  Rank\" says which GPUs took part; --hosts LIST "
+                        "--ranks N can",
+                        r->path, t->line);
+    if (hostlist_expand(&host, &hosts, o->hosts, err) < 0)
+        return -1;
+    int rc = deal_ranks(t, r, host, hosts, o->ranks, err);
+    hostlist_free(host, hosts);
+    return rc;
+}
+
+/* Ranks must be 0..n-1, each on a GPU that can be said; endpoints are made in their order. */
+static int check_ranks(struct import *im, const struct recording *r, struct recording_table *t,
+                       struct err *err)
+{
+    char at[320];
+
+    qsort(t->rank, (size_t)t->ranks, sizeof(*t->rank), by_rank);
+    for (int i = 0; i < t->ranks; i++) {
+        const struct recording_rank *k = &t->rank[i];
+        if (k->rank != i)
+            return err_data(err, "%s: rank %d %s; %d ranks are listed",
+                            recording_at(r, "devices", k->line, at), k->rank,
+                            k->rank < i ? "is listed twice" : "while lower ones are missing",
+                            t->ranks);
+        if (endpoint_of(im, r, k, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Group g is member[at[g]] .. member[at[g + 1] - 1]: endpoints in the order of ranks. */
+struct import_groups {
+    int *member, *at, count;
+};
+
+static int check_sizes(const struct import_groups *g, const struct recording *r,
+                       const struct recording_table *t, struct err *err)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->at[i + 1] - g->at[i] != g->at[1])
+            return err_data(err,
+                            "%s:%d: groups of %d and of %d ranks: the rows are the average of both",
+                            r->path, t->line, g->at[1], g->at[i + 1] - g->at[i]);
+    return g->at[1] >= 2 ? 0
+                         : err_data(err, "%s:%d: groups of one rank move nothing between GPUs",
+                                    r->path, t->line);
+}
+
+/* Is one endpoint a member twice?  mark[] has room for every endpoint. */
+static int check_members(const struct import_groups *g, const struct import *im,
+                         const struct recording *r, const struct recording_table *t,
+                         struct err *err)
+{
+    char *mark = mem_calloc((size_t)im->topo.endpoints, 1), at[320];
+    int rc = 0;
+
+    for (int i = 0; i < g->at[g->count] && rc == 0; i++)
+        if (mark[g->member[i]]++)
+            rc = err_data(err, "%s: rank %d shares device %d of %s with another rank",
+                          recording_at(r, "devices", t->rank[i].line, at), t->rank[i].rank,
+                          t->rank[i].device, t->rank[i].host);
+    free(mark);
+    return rc;
+}
+
+/* Sorts t's ranks by group; where there are none, those of im->opts.  Groups are of one size, at
+ * least 2, and no endpoint is in two: EXIT_DATA.  free_groups() also after an error. */
+static int make_groups(struct import_groups *g, struct import *im, const struct recording *r,
+                       struct recording_table *t, struct err *err)
+{
+    if ((!t->ranks && ranks_of_options(t, r, im->opts, err) < 0) || check_ranks(im, r, t, err) < 0)
+        return -1;
+    qsort(t->rank, (size_t)t->ranks, sizeof(*t->rank), by_group);
+    g->member = mem_calloc((size_t)t->ranks, sizeof(*g->member));
+    for (int i = 0; i < t->ranks; i++) {
+        if (i == 0 || t->rank[i].group != t->rank[i - 1].group)
+            MEM_PUSH(g->at, g->count) = i;
+        if ((g->member[i] = endpoint_of(im, r, &t->rank[i], err)) < 0)
+            return -1;
+    }
+    MEM_PUSH(g->at, g->count) = t->ranks;
+    g->count--;
+    return check_sizes(g, r, t, err) < 0 ? -1 : check_members(g, im, r, t, err);
+}
+
+static void free_groups(struct import_groups *g)
+{
+    free(g->member);
+    free(g->at);
+}
+
+/* --- tables --- */
 
 void import_init(struct import *im, const struct import_opts *o)
 {
@@ -17,7 +237,7 @@ void import_init(struct import *im, const struct import_opts *o)
     topo_init(&im->topo);
     if (o->topo) {
         topo_copy(&im->topo, o->topo);
-        import_hosts(im);
+        fill_hosts(im);
     }
 }
 
@@ -170,10 +390,12 @@ static int add_table(struct import *im, const struct recording *r, struct record
 {
     struct import_groups g = {NULL, NULL, 0};
     struct left left = {0};
-    int op = op_of(r, t, im->opts->op, err), rc = op < 0 ? -1 : import_groups(&g, im, r, t, err);
+    int op = op_of(r, t, im->opts->op, err), rc = op < 0 ? -1 : make_groups(&g, im, r, t, err);
 
-    if (rc < 0)
-        goto out;
+    if (rc < 0) {
+        free_groups(&g);
+        return -1;
+    }
     struct round *round = plan_add(&im->plan, STAGE_COLLECTIVE, (enum op)op, g.count);
     for (int i = 0; i < g.count; i++)
         for (int k = g.at[i]; k < g.at[i + 1]; k++)
@@ -184,8 +406,7 @@ static int add_table(struct import *im, const struct recording *r, struct record
     if (rc == 0 && !round->first)
         rc = err_data(err, "%s:%d: no row has a time %s place", r->path, t->line,
                       im->opts->in_place ? "in" : "out of");
-out:
-    import_groups_free(&g);
+    free_groups(&g);
     return rc;
 }
 
@@ -216,7 +437,7 @@ void import_end(struct import *im)
 
 void import_free(struct import *im)
 {
-    import_hosts_free(im);
+    free_hosts(im);
     for (int i = 0; i < im->saids; i++)
         free(im->said[i]);
     free(im->said);

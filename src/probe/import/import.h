@@ -31,7 +31,7 @@ struct import {
     int points;
     char **said; /* sentences on what was left out or is not known */
     int saids;
-    struct import_host *host; /* as topo.host; import_ranks.h */
+    struct import_host *host; /* as topo.host */
     int hosts;
 };
 

@@ -65,7 +65,6 @@ int recording_parse(struct recording *r, const char *path, char *text, size_t le
 void recording_free(struct recording *r);
 
 /* --- for the two readers --- */
-int recording_parse_text(struct recording *r, char *text, size_t len, struct err *err);
 int recording_parse_json(struct recording *r, const char *text, size_t len, struct err *err);
 /* A new table behind the others. */
 struct recording_table *recording_add(struct recording *r, int line);
