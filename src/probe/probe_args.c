@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 enum {
     ROOT = 0x500,
     TOPOLOGY,
@@ -195,7 +194,7 @@ static const struct argp_child files_children[] = {
     {&probe_common_argp, 0, NULL, -1}, {&probe_argp, 0, NULL, 20},
     {&mpi_argp, 0, NULL, 38},          {&nccl_argp, 0, NULL, 40},
     {&copy_argp, 0, NULL, 45},         {&device_argp, 0, NULL, 46},
-    {&nccl_tests_argp, 0, NULL, 70},  {0}};
+    {&nccl_tests_argp, 0, NULL, 70},   {0}};
 const struct argp probe_files_argp = {probe_options,  parse_probe, NULL, NULL,
                                       files_children, NULL,        NULL};
 static const struct argp_child files_child[] = {{&probe_files_argp, 0, NULL, 1}, {0}};
