@@ -12,7 +12,7 @@
 #include "cmd/command.h"
 #include "cmd/predict_impl.h"
 #include "emit/text/term.h"
-#include "step/anchor.h"
+#include "step/score/anchor.h"
 #include "step/predict.h"
 
 /* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */

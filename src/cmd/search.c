@@ -13,7 +13,7 @@
 #include "cmd/command.h"
 #include "emit/text/table.h"
 #include "emit/text/term.h"
-#include "step/anchor.h"
+#include "step/score/anchor.h"
 #include "step/job.h"
 #include "step/search/search.h"
 

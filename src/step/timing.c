@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/units.h"
+
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
                      double stretch)
 {
@@ -21,7 +23,7 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->fixed = constants_get(k, "fixed.seconds")->value;
 }
 
-static double seconds(const double *amount, const struct coefficients *c)
+static double seconds_of(const double *amount, const struct coefficients *c)
 {
     double sum = 0;
 
@@ -32,7 +34,7 @@ static double seconds(const double *amount, const struct coefficients *c)
 
 static double stage_seconds(const struct stage_work *s, const struct coefficients *c)
 {
-    return seconds(s->forward, c) + seconds(s->backward, c);
+    return seconds_of(s->forward, c) + seconds_of(s->backward, c);
 }
 
 /* The slowest stage sets the pace. */
@@ -42,8 +44,8 @@ static void compute(struct timing *t, const struct work *w, const struct coeffic
     t->last = stage_seconds(&w->last, c) >= stage_seconds(&w->other, c);
     const struct stage_work *s = t->last ? &w->last : &w->other;
 
-    t->forward = seconds(s->forward, c);
-    t->backward = seconds(s->backward, c);
+    t->forward = seconds_of(s->forward, c);
+    t->backward = seconds_of(s->backward, c);
     for (int i = 0; i < WORK_PARTS; i++)
         t->part[i] = (s->forward[i] + s->backward[i]) * c->unit[i] * c->stretch * microbatches;
 }
@@ -180,4 +182,45 @@ void timing_of(struct timing *t, const struct traffic *tr, const double *one, co
         t->sec += t->part[i];
     for (int i = 0; i < tr->messages; i++)
         t->sec += t->seen[i];
+}
+
+/* --- the stretch of compute that a measured step asks for --- */
+
+enum { ROUNDS = 200 };
+
+int timing_stretch(double *stretch, double (*seconds)(void *ctx, double stretch), void *ctx,
+                   double measured, struct err *err)
+{
+    double a = STRETCH_MIN, b = STRETCH_MAX;
+    double fa = seconds(ctx, a) - measured, fb = seconds(ctx, b) - measured;
+    char got[UNITS_TEXT], want[UNITS_TEXT];
+
+    if (!isfinite(fa) || !isfinite(fb))
+        return err_set(err, "the anchor cannot be predicted");
+    if (fa > 0 || fb < 0)
+        return err_set(err, "with compute %s the anchor is predicted at %s, and %s were measured",
+                       fa > 0 ? "all but left out" : "taking 50 times as long",
+                       units_seconds_text(got, (fa > 0 ? fa : fb) + measured),
+                       units_seconds_text(want, measured));
+    /* False position with the Illinois rule (Dowell and Jarratt 1971): a step is nearly linear in
+     * the stretch, so this takes a handful of rounds; halving bounds it where a kink does not. */
+    for (int i = 0, side = 0; i < ROUNDS; i++) {
+        double s = i % 8 == 7 ? (a + b) / 2 : (a * fb - b * fa) / (fb - fa);
+        double f = seconds(ctx, s) - measured;
+        *stretch = s;
+        if (fabs(f) <= 1e-9 * measured || b - a <= 1e-12 * b)
+            break;
+        if (f > 0) {
+            b = s;
+            fb = f;
+            fa = side > 0 ? fa / 2 : fa;
+            side = 1;
+        } else {
+            a = s;
+            fa = f;
+            fb = side < 0 ? fb / 2 : fb;
+            side = -1;
+        }
+    }
+    return 0;
 }

@@ -47,4 +47,16 @@ struct timing {
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
                const struct coefficients *c, const struct layout *l, const struct recipe *r);
 
+/* Where a solution is looked for, and outside of which it is not the software any more. */
+#define STRETCH_MIN 0.02
+#define STRETCH_MAX 50.0
+#define STRETCH_TRUST_MIN 0.3
+#define STRETCH_TRUST_MAX 3.0
+
+/* seconds(ctx, stretch) grows with stretch (NAN: cannot be asked).  *stretch is such that it equals
+ * `measured` within 1e-9 of it.  EXIT_UNJUDGED when the rest alone takes longer than `measured`, or
+ * 50 times the compute is not enough. */
+int timing_stretch(double *stretch, double (*seconds)(void *ctx, double stretch), void *ctx,
+                   double measured, struct err *err);
+
 #endif

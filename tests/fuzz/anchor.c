@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A measured step that calibrates a recipe. */
-#include "step/anchor.h"
+#include "step/score/anchor.h"
 #include "fuzz.h"
 #include "step/constants.h"
 

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 #include "step/score/case.h"
-#include "step/score/case_value.h"
+#include "step/score/case_impl.h"
 
 /* Any text as a layout: what is accepted writes itself back as the same mesh. */
 static void layout(const char *text)

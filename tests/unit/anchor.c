@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/anchor.h"
+#include "step/score/anchor.h"
+#include "step/timing.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static double solve(struct step *s, double measured)
 {
     double stretch = NAN;
 
-    assert_int_equal(anchor_solve(&stretch, seconds, s, measured, NULL), 0);
+    assert_int_equal(timing_stretch(&stretch, seconds, s, measured, NULL), 0);
     return stretch;
 }
 
@@ -70,11 +71,11 @@ static void what_compute_cannot_explain_is_refused_with_both_times(void **state)
     double stretch;
 
     (void)state;
-    assert_int_equal(anchor_solve(&stretch, seconds, &s, 1, &err), -1);
+    assert_int_equal(timing_stretch(&stretch, seconds, &s, 1, &err), -1);
     assert_int_equal(err.code, EXIT_UNJUDGED);
     assert_non_null(strstr(err.text, "all but left out the anchor is predicted at 2.06 s"));
     assert_non_null(strstr(err.text, "and 1.00 s were measured"));
-    assert_int_equal(anchor_solve(&stretch, seconds, &s, 1000, &err), -1);
+    assert_int_equal(timing_stretch(&stretch, seconds, &s, 1000, &err), -1);
     assert_non_null(strstr(err.text, "taking 50 times as long"));
 }
 

@@ -13,8 +13,6 @@
 
 #include <cmocka.h>
 
-#include "step/score/calibrate_search.h"
-
 /* --- the search --- */
 
 struct bowl {
@@ -50,20 +48,20 @@ static bool bowl_go_on(void *ctx, double done)
 static double lowest(double x[3], double (*of)(const double *x), struct bowl *b, bool *cut)
 {
     static const double low[] = {-10, -10, -10}, high[] = {10, 10, 2};
-    struct search_point s = {.n = 3,
-                             .x = x,
-                             .low = low,
-                             .high = high,
-                             .step = 1,
-                             .least = 1e-6,
-                             .gain = 1e-6,
-                             .value = bowl_value,
-                             .keep = bowl_keep,
-                             .go_on = bowl_go_on,
-                             .ctx = b};
+    struct calibrate_search s = {.n = 3,
+                                 .x = x,
+                                 .low = low,
+                                 .high = high,
+                                 .step = 1,
+                                 .least = 1e-6,
+                                 .gain = 1e-6,
+                                 .value = bowl_value,
+                                 .keep = bowl_keep,
+                                 .go_on = bowl_go_on,
+                                 .ctx = b};
 
     b->of = of;
-    return search_lowest(&s, cut);
+    return calibrate_lowest(&s, cut);
 }
 
 /* A valley along x0 = x1 that no single number follows; x2 wants to leave its bound. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "step/anchor.h"
 #include "step/score/batch_words.h"
+#include "step/timing.h"
 
 struct solving {
     const struct batch_row *row;
@@ -47,7 +47,7 @@ double batch_stretch(const struct batch_row *r, const struct constants *c)
     struct solving s = {r, c};
     double stretch;
 
-    return anchor_solve(&stretch, seconds_with, &s, r->measured, NULL) < 0 ? NAN : stretch;
+    return timing_stretch(&stretch, seconds_with, &s, r->measured, NULL) < 0 ? NAN : stretch;
 }
 
 /* Rows that may anchor row i: of its key, and none smaller. */
@@ -135,7 +135,7 @@ static void remark_stretch(struct batch_row *r, double solved)
     if (solved < 0)
         batch_remark(r, "compute alone cannot meet the anchor: the whole step is scaled by %.3f",
                      -solved);
-    else if (solved < ANCHOR_TRUST_MIN || solved > ANCHOR_TRUST_MAX)
+    else if (solved < STRETCH_TRUST_MIN || solved > STRETCH_TRUST_MAX)
         batch_remark(r, "the anchor stretches compute by %.3g: that is no matter of software",
                      solved);
 }

@@ -8,12 +8,210 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "step/score/calibrate_parts.h"
-#include "step/score/calibrate_search.h"
+
+enum { CALIBRATE_ROWS_MIN = 3 }; /* fewer rows determine no constant */
+
+struct calibrate_row {
+    const struct batch_row *row;
+    int index;     /* in the batch */
+    int anchor;    /* taken row that is the smallest job of its recipe; its own place: none other */
+    double weight; /* all together 1 */
+    double loss;   /* kept */
+    double trial;  /* asked for */
+};
+
+struct calibrate_fit {
+    struct constants *c;
+    const struct calibrate_opts *opts;
+    struct calibration *out;
+    struct calibrate_row *row;
+    int rows;
+    int n;            /* constants that are fitted: the first n of out->constant */
+    int *at;          /* of out->constant, in c */
+    int **depends;    /* rows, -1 ends each list */
+    double *start;    /* log of each, as the file has it */
+    const char *skip; /* model that is left out; NULL: none */
+    double deadline;
+    double share, done; /* progress: of this search, of those before */
+};
+
+bool calibrate_takes(const struct batch_row *r)
+{
+    return r->status == BATCH_PREDICTED && strncmp(r->split, "test", 4) != 0 &&
+           r->other_dtype < 0 && !r->odd;
+}
+
+/* Rows that take part, and their weights. */
+static int take_rows(struct calibrate_fit *f, const struct batch *b, struct err *err)
+{
+    struct calibration *out = f->out;
+
+    f->row = mem_calloc((size_t)b->rows + 1, sizeof(*f->row));
+    for (int i = 0; i < b->rows; i++) {
+        const struct batch_row *r = &b->row[i];
+        if (calibrate_takes(r))
+            f->row[f->rows++] = (struct calibrate_row){.row = r, .index = i};
+        else if (!strncmp(r->split, "test", 4))
+            out->test++;
+        else
+            *(r->status == BATCH_CLAIM       ? &out->claims
+              : r->status == BATCH_PREDICTED ? &out->doubtful
+                                             : &out->misses) += 1;
+    }
+    out->rows = f->rows;
+    if (f->rows == 0)
+        return err_set(err,
+                       "%s: no row to fit to: %d are test rows, %d could not be predicted, %d are "
+                       "no step times",
+                       b->table.path, out->test, out->misses, out->claims);
+    return 0;
+}
+
+/* The header says how. */
+static void weigh_rows(struct calibrate_fit *f)
+{
+    double sum = 0;
+
+    for (int i = 0; i < f->rows; i++) {
+        int same = 0;
+        for (int k = 0; k < f->rows; k++)
+            same += !strcmp(f->row[i].row->job, f->row[k].row->job);
+        f->row[i].weight = 1.0 / same;
+    }
+    double *weight = mem_calloc((size_t)f->rows, sizeof(*weight));
+    for (int i = 0; i < f->rows; i++) {
+        double jobs = 0;
+        bool first = true;
+        for (int k = 0; k < f->rows; k++)
+            if (!strcmp(f->row[i].row->model, f->row[k].row->model)) {
+                jobs += f->row[k].weight;
+                first &= k >= i;
+            }
+        weight[i] = f->row[i].weight / sqrt(jobs);
+        sum += weight[i];
+        f->out->models += first;
+        f->out->jobs += first ? (int)lround(jobs) : 0;
+    }
+    for (int i = 0; i < f->rows; i++)
+        f->row[i].weight = weight[i] / sum;
+    free(weight);
+}
+
+static bool is_asked(const struct calibrate_opts *o, const char *name)
+{
+    for (int i = 0; i < o->onlys; i++)
+        if (!strcmp(o->only[i], name))
+            return true;
+    return !o->onlys;
+}
+
+/* Constants that are asked for, and which rows' steps change with each. */
+static int take_constants(struct calibrate_fit *f, struct err *err)
+{
+    double min, max;
+
+    for (int i = 0; i < f->opts->onlys; i++)
+        if (!constants_find(f->c, f->opts->only[i]) ||
+            !constants_fitted(f->opts->only[i], &min, &max))
+            return err_usage(err, "\"%s\" is no constant that is fitted", f->opts->only[i]);
+    for (int i = 0; i < f->c->count; i++) {
+        const struct constant *one = &f->c->constant[i];
+        if (!constants_fitted(one->name, &min, &max) || !is_asked(f->opts, one->name))
+            continue;
+        double least = one->value > 0 ? 1e-3 * one->value : 1e-4 * max;
+        struct calibrated k = {.name = one->name,
+                               .before = one->value,
+                               .after = one->value,
+                               .error = NAN,
+                               .low = fmax(min, least),
+                               .high = max};
+        int n = f->out->constants;
+        MEM_PUSH(f->at, n) = i;
+        MEM_PUSH(f->out->constant, f->out->constants) = k;
+    }
+    return 0;
+}
+
+/* As batch_anchor() chooses, among the rows taken. */
+static void find_anchors(struct calibrate_fit *f)
+{
+    for (int i = 0; i < f->rows; i++) {
+        int best = i;
+        for (int k = f->rows - 1; k >= 0; k--)
+            if (!strcmp(f->row[k].row->family, f->row[i].row->family) &&
+                !batch_smaller(f->row[best].row, f->row[k].row))
+                best = k;
+        f->row[i].anchor = best;
+        f->out->anchored += f->opts->anchored && best != i;
+    }
+}
+
+/* Does this row's step change somewhere in the constant's range?  A kink may hide it where it
+ * stands. */
+static bool changes(struct calibrate_fit *f, int i, const struct calibrated *k, struct constant *c)
+{
+    const double probe[] = {k->low, k->before * 0.7, k->before * 1.4, k->high};
+    double at = batch_seconds(f->row[i].row, f->c, 0, NULL);
+    bool found = false;
+
+    for (size_t p = 0; p < sizeof(probe) / sizeof(*probe) && !found; p++) {
+        c->value = fmin(fmax(probe[p], k->low), k->high);
+        found = fabs(batch_seconds(f->row[i].row, f->c, 0, NULL) / at - 1) > 1e-6;
+    }
+    c->value = k->before;
+    return found;
+}
+
+/* Rows whose step, or whose anchor's, changes with constant k. */
+static void find_dependents(struct calibrate_fit *f, int k)
+{
+    struct calibrated *out = &f->out->constant[k];
+    struct constant *c = &f->c->constant[f->at[k]];
+    bool *own = mem_calloc((size_t)f->rows + 1, sizeof(*own));
+    int n = 0;
+
+    for (int i = 0; i < f->rows; i++) {
+        own[i] = changes(f, i, out, c);
+        out->rows += own[i];
+    }
+    for (int i = 0; i < f->rows; i++)
+        if (own[i] || (f->opts->anchored && own[f->row[i].anchor]))
+            MEM_PUSH(f->depends[k], n) = i;
+    MEM_PUSH(f->depends[k], n) = -1;
+    out->fitted = out->rows >= CALIBRATE_ROWS_MIN;
+    free(own);
+}
+
+/* Constants that too few rows depend on leave the fit and stay as they are. */
+static void find_dependence(struct calibrate_fit *f)
+{
+    int n = 0;
+
+    find_anchors(f);
+    f->depends = mem_calloc((size_t)f->out->constants + 1, sizeof(*f->depends));
+    for (int k = 0; k < f->out->constants; k++)
+        find_dependents(f, k);
+    /* Fitted ones first; both parts keep their order. */
+    for (int k = 0; k < f->out->constants; k++) {
+        if (!f->out->constant[k].fitted)
+            continue;
+        struct calibrated one = f->out->constant[k];
+        int at = f->at[k], *rows = f->depends[k];
+        for (int i = k; i > n; i--) {
+            f->out->constant[i] = f->out->constant[i - 1];
+            f->at[i] = f->at[i - 1];
+            f->depends[i] = f->depends[i - 1];
+        }
+        f->out->constant[n] = one;
+        f->at[n] = at;
+        f->depends[n++] = rows;
+    }
+    f->n = n;
+}
 
 static const double cap = 0.5, soft = 0.01;
 
-static double loss_at(struct fitting *f, const struct batch_row *r, double stretch)
+static double loss_at(struct calibrate_fit *f, const struct batch_row *r, double stretch)
 {
     double e = log(batch_seconds(r, f->c, stretch, NULL) / r->measured);
 
@@ -21,9 +219,9 @@ static double loss_at(struct fitting *f, const struct batch_row *r, double stret
     return isnan(e) ? cap : fmin(sqrt(e * e + soft * soft), cap);
 }
 
-static double loss_of(struct fitting *f, int i)
+static double loss_of(struct calibrate_fit *f, int i)
 {
-    const struct taken *t = &f->row[i];
+    const struct calibrate_row *t = &f->row[i];
 
     if (f->skip && !strcmp(t->row->model, f->skip))
         return 0;
@@ -36,7 +234,7 @@ static double loss_of(struct fitting *f, int i)
 
 /* What no row determines stays where it was: to be off by a factor of two from the start counts as
  * much as one job that is off by a twentieth more. */
-static double pull(const struct fitting *f, const double *x, int which, double v)
+static double pull(const struct calibrate_fit *f, const double *x, int which, double v)
 {
     double sum = 0;
 
@@ -47,10 +245,10 @@ static double pull(const struct fitting *f, const double *x, int which, double v
     return 0.05 * sum / f->out->jobs;
 }
 
-/* search_point's x is the log of the constants. */
+/* calibrate_search's x is the log of the constants. */
 static double value(void *ctx, const double *x, int which, double v)
 {
-    struct fitting *f = ctx;
+    struct calibrate_fit *f = ctx;
     double sum = pull(f, x, which, v);
 
     for (int k = 0; k < f->n; k++)
@@ -70,7 +268,7 @@ static double value(void *ctx, const double *x, int which, double v)
 
 static void keep(void *ctx)
 {
-    struct fitting *f = ctx;
+    struct calibrate_fit *f = ctx;
 
     for (int i = 0; i < f->rows; i++)
         f->row[i].loss = f->row[i].trial;
@@ -78,7 +276,7 @@ static void keep(void *ctx)
 
 static bool go_on(void *ctx, double done)
 {
-    struct fitting *f = ctx;
+    struct calibrate_fit *f = ctx;
 
     if (f->opts->progress)
         f->opts->progress(f->done + f->share * done, f->skip ? f->skip : "fitting");
@@ -88,7 +286,7 @@ static bool go_on(void *ctx, double done)
 /* --- the fit --- */
 
 /* x: the start, and the best when done. */
-static double search(struct fitting *f, double *x, double step, bool *cut)
+static double search(struct calibrate_fit *f, double *x, double step, bool *cut)
 {
     int n = f->n;
     double *low = mem_calloc((size_t)n + 1, sizeof(*low));
@@ -99,18 +297,18 @@ static double search(struct fitting *f, double *x, double step, bool *cut)
         high[k] = log(f->out->constant[k].high);
         x[k] = fmin(fmax(x[k], low[k]), high[k]);
     }
-    struct search_point s = {.n = n,
-                             .x = x,
-                             .low = low,
-                             .high = high,
-                             .step = step,
-                             .least = 0.002,
-                             .gain = 1e-4,
-                             .value = value,
-                             .keep = keep,
-                             .go_on = go_on,
-                             .ctx = f};
-    double best = search_lowest(&s, cut);
+    struct calibrate_search s = {.n = n,
+                                 .x = x,
+                                 .low = low,
+                                 .high = high,
+                                 .step = step,
+                                 .least = 0.002,
+                                 .gain = 1e-4,
+                                 .value = value,
+                                 .keep = keep,
+                                 .go_on = go_on,
+                                 .ctx = f};
+    double best = calibrate_lowest(&s, cut);
     for (int k = 0; k < n; k++)
         f->c->constant[f->at[k]].value = exp(x[k]);
     free(low);
@@ -120,7 +318,7 @@ static double search(struct fitting *f, double *x, double step, bool *cut)
 
 /* How far until the loss has grown by its own n-th part, the others kept: for errors spread like
  * exp(-|e|/b) that is about one standard deviation. */
-static double profile(struct fitting *f, double *x, int k, double best)
+static double profile(struct calibrate_fit *f, double *x, int k, double best)
 {
     double limit = best * (1 + 1.0 / f->out->jobs), far = 0;
 
@@ -136,7 +334,7 @@ static double profile(struct fitting *f, double *x, int k, double best)
 
 /* Each model left out in turn (Quenouille 1949, Tukey 1958): how much does the result hang on it?
  */
-static void jackknife(struct fitting *f, const double *x, double *spread, int n)
+static void jackknife(struct calibrate_fit *f, const double *x, double *spread, int n)
 {
     double *sum = mem_calloc((size_t)n + 1, sizeof(*sum)),
            *y = mem_calloc((size_t)n + 1, sizeof(*y));
@@ -173,7 +371,7 @@ static double rounded(double v)
     return strtod(text, NULL);
 }
 
-static void errors_of(struct fitting *f, double *x, double best)
+static void errors_of(struct calibrate_fit *f, double *x, double best)
 {
     int n = f->n;
     double *spread = mem_calloc((size_t)n + 1, sizeof(*spread));
@@ -188,7 +386,7 @@ static void errors_of(struct fitting *f, double *x, double best)
     free(spread);
 }
 
-static void write_back(struct fitting *f, const struct batch *b, const double *x)
+static void write_back(struct calibrate_fit *f, const struct batch *b, const double *x)
 {
     const char *name = strrchr(b->table.path, '/');
 
@@ -211,14 +409,14 @@ static void write_back(struct fitting *f, const struct batch *b, const double *x
     }
 }
 
-static void residuals(struct fitting *f, double *out)
+static void residuals(struct calibrate_fit *f, double *out)
 {
     for (int i = 0; i < f->rows; i++)
         out[f->row[i].index] =
             batch_seconds(f->row[i].row, f->c, 0, NULL) / f->row[i].row->measured - 1;
 }
 
-static void fit_all(struct fitting *f, const struct batch *b, double *x)
+static void fit_all(struct calibrate_fit *f, const struct batch *b, double *x)
 {
     struct calibration *out = f->out;
     double best = search(f, x, 0.25, &out->cut);
@@ -230,7 +428,7 @@ static void fit_all(struct fitting *f, const struct batch *b, double *x)
     out->loss_after = best;
 }
 
-static void fit(struct fitting *f, const struct batch *b)
+static void fit(struct calibrate_fit *f, const struct batch *b)
 {
     struct calibration *out = f->out;
     double *x = mem_calloc((size_t)out->constants + 1, sizeof(*x));
@@ -251,7 +449,7 @@ static void fit(struct fitting *f, const struct batch *b)
 int calibrate(struct calibration *out, const struct batch *b, struct constants *c,
               const struct calibrate_opts *opts, struct err *err)
 {
-    struct fitting f = {.c = c, .out = out, .opts = opts};
+    struct calibrate_fit f = {.c = c, .out = out, .opts = opts};
 
     memset(out, 0, sizeof(*out));
     f.deadline = opts->limit > 0 ? log_now() + opts->limit : 0;
@@ -259,10 +457,10 @@ int calibrate(struct calibration *out, const struct batch *b, struct constants *
     out->after = mem_calloc((size_t)b->rows + 1, sizeof(*out->after));
     for (int i = 0; i < b->rows; i++)
         out->before[i] = out->after[i] = NAN;
-    int rc = calibrate_rows(&f, b, err) < 0 || calibrate_constants(&f, err) < 0 ? -1 : 0;
+    int rc = take_rows(&f, b, err) < 0 || take_constants(&f, err) < 0 ? -1 : 0;
     if (rc == 0) {
-        calibrate_weigh(&f);
-        calibrate_depend(&f);
+        weigh_rows(&f);
+        find_dependence(&f);
         fit(&f, b);
     }
     for (int k = 0; f.depends && k < out->constants; k++)

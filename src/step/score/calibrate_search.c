@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/calibrate_search.h"
+#include "step/score/calibrate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 
-static double bound(const struct search_point *s, int i, double v)
+static double bound(const struct calibrate_search *s, int i, double v)
 {
     return fmin(fmax(v, s->low[i]), s->high[i]);
 }
 
 /* One number, one way: as far as it helps. */
-static double walk(struct search_point *s, int i, double step, double best)
+static double walk(struct calibrate_search *s, int i, double step, double best)
 {
     for (int far = 0; far < 6; far++, step *= 2) {
         double v = bound(s, i, s->x[i] + step);
@@ -29,7 +29,7 @@ static double walk(struct search_point *s, int i, double step, double best)
     return best;
 }
 
-static double round_of(struct search_point *s, double step, double best)
+static double round_of(struct calibrate_search *s, double step, double best)
 {
     for (int i = 0; i < s->n; i++) {
         double was = best;
@@ -41,7 +41,7 @@ static double round_of(struct search_point *s, double step, double best)
 }
 
 /* The way of the last round once more: along a valley that no single number follows. */
-static double same_way(struct search_point *s, const double *before, double best)
+static double same_way(struct calibrate_search *s, const double *before, double best)
 {
     double *here = mem_calloc((size_t)s->n, sizeof(*here));
 
@@ -59,7 +59,7 @@ static double same_way(struct search_point *s, const double *before, double best
     return best;
 }
 
-double search_lowest(struct search_point *s, bool *cut)
+double calibrate_lowest(struct calibrate_search *s, bool *cut)
 {
     double *before = mem_calloc((size_t)s->n + 1, sizeof(*before)), step = s->step;
     double best = s->value(s->ctx, s->x, -1, 0);

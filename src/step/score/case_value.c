@@ -1,153 +1,192 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/score/case_value.h"
+#include "step/score/case_impl.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Of a step that takes `sec`. */
-static double step(const struct case_value *v, double sec)
-{
-    (void)v;
-    return sec;
-}
-
-static double messages(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->exposed;
-}
-
-static double rest(const struct case_value *v, double sec)
-{
-    return sec - v->exposed;
-}
-
-static double rate(const struct case_value *v, double sec)
-{
-    return v->tokens / sec;
-}
-
-static double rate_per_gpu(const struct case_value *v, double sec)
-{
-    return v->tokens / sec / v->gpus;
-}
-
-static double gpus(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->gpus;
-}
-
-static double tokens(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->tokens;
-}
-
-static double flops_per_token(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->flops / v->tokens;
-}
-
-static double flops_per_gpu(const struct case_value *v, double sec)
-{
-    return v->flops / sec / v->gpus;
-}
-
-static double peak(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->peak > 0 ? v->peak : NAN;
-}
-
-static double utilisation(const struct case_value *v, double sec)
-{
-    return v->flops / sec / v->gpus / peak(v, sec);
-}
-
-static double layer_bytes(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->layer_bytes;
-}
-
-static double model_bytes(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->model_bytes;
-}
-
-static double eval_s(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->eval;
-}
-
-static double all_params(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->params;
-}
-
-static double trained(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->trained;
-}
-
-static double memory(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->memory.total;
-}
-
-static double states(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return memory_states(&v->memory);
-}
-
-static double capacity(const struct case_value *v, double sec)
-{
-    (void)sec;
-    return v->memory.capacity > 0 ? v->memory.capacity : NAN;
-}
-
-static const struct {
-    const char *name;
-    double (*of)(const struct case_value *v, double sec);
-} quantity[] = {
-    {"step_s", step},
-    {"messages_s", messages},
-    {"compute_s", rest},
-    {"eval_s", eval_s},
-    {"tokens", tokens},
-    {"tokens_per_s", rate},
-    {"tokens_per_s_per_gpu", rate_per_gpu},
-    {"gpus", gpus},
-    {"flops_per_token", flops_per_token},
-    {"flops_per_s_per_gpu", flops_per_gpu},
-    {"peak_flops", peak},
-    {"mfu", utilisation},
-    {"layer_bytes", layer_bytes},
-    {"model_bytes", model_bytes},
-    {"params", all_params},
-    {"trained_params", trained},
-    {"memory_bytes", memory},
-    {"states_bytes", states},
-    {"capacity_bytes", capacity},
+struct expression_reader {
+    const char *text, *at;
+    const struct expression_names *names;
+    int depth;
 };
-enum { QUANTITIES = sizeof(quantity) / sizeof(*quantity) };
 
-static int find_quantity(const char *what, struct err *err)
+/* Not isalpha(): the grammar does not change with the locale. */
+static int letter(char c)
 {
-    const char *names[QUANTITIES];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
-    for (int i = 0; i < QUANTITIES; i++)
-        names[i] = quantity[i].name;
-    return recipe_word("quantity", what, names, QUANTITIES, err);
+static int digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t name_length(const char *s)
+{
+    size_t n = 0;
+
+    if (letter(s[0]))
+        for (n = 1; letter(s[n]) || digit(s[n]) || s[n] == '_'; n++)
+            ;
+    return n;
+}
+
+int expression_is_name(const char *text)
+{
+    size_t n = name_length(text);
+
+    return n > 0 && n < EXPRESSION_NAME && text[n] == '\0';
+}
+
+static int wrong(const struct expression_reader *r, struct err *err, const char *why)
+{
+    return err_data(err, "\"%s\": %s at position %d", r->text, why, (int)(r->at - r->text));
+}
+
+static void skip(struct expression_reader *r)
+{
+    while (*r->at == ' ')
+        r->at++;
+}
+
+static int take_name(struct expression_reader *r, char out[EXPRESSION_NAME], struct err *err)
+{
+    size_t n = name_length(r->at);
+
+    if (n == 0 || n >= EXPRESSION_NAME)
+        return wrong(r, err, "no name of 1 to 63 letters, digits and \"_\"");
+    memcpy(out, r->at, n);
+    out[n] = '\0';
+    r->at += n;
+    return 0;
+}
+
+static int quantity(struct expression_reader *r, double *out, struct err *err)
+{
+    char of[EXPRESSION_NAME], what[EXPRESSION_NAME];
+    struct err why;
+
+    if (take_name(r, of, err) < 0)
+        return -1;
+    if (*r->at != '.')
+        return wrong(r, err, "no \".\" after the name");
+    r->at++;
+    if (take_name(r, what, err) < 0)
+        return -1;
+    if (r->names->find(r->names->ctx, of, what, out, &why) < 0)
+        return err_code(err, why.code, "\"%s\": %s", r->text, why.text);
+    return 0;
+}
+
+static int sum(struct expression_reader *r, double *out, struct err *err);
+
+static int factor(struct expression_reader *r, double *out, struct err *err)
+{
+    char *end;
+
+    skip(r);
+    if (letter(*r->at))
+        return quantity(r, out, err);
+    if (*r->at == '(') {
+        if (++r->depth > EXPRESSION_DEPTH)
+            return wrong(r, err, "brackets are too deep");
+        r->at++;
+        if (sum(r, out, err) < 0)
+            return -1;
+        if (*r->at != ')')
+            return wrong(r, err, "no \")\"");
+        r->at++;
+        r->depth--;
+        return 0;
+    }
+    if (!digit(*r->at))
+        return wrong(r, err, "no number, no NAME.NAME and no bracket");
+    *out = strtod(r->at, &end);
+    if (!isfinite(*out) || r->at[1] == 'x' || r->at[1] == 'X')
+        return wrong(r, err, "no finite decimal number");
+    r->at = end;
+    return 0;
+}
+
+static int product(struct expression_reader *r, double *out, struct err *err)
+{
+    double next;
+
+    if (factor(r, out, err) < 0)
+        return -1;
+    for (skip(r); *r->at == '*' || *r->at == '/'; skip(r)) {
+        char op = *r->at++;
+        if (factor(r, &next, err) < 0)
+            return -1;
+        *out = op == '*' ? *out * next : *out / next;
+    }
+    return 0;
+}
+
+static int sum(struct expression_reader *r, double *out, struct err *err)
+{
+    double next;
+
+    if (product(r, out, err) < 0)
+        return -1;
+    for (skip(r); *r->at == '+' || *r->at == '-'; skip(r)) {
+        char op = *r->at++;
+        if (product(r, &next, err) < 0)
+            return -1;
+        *out = op == '+' ? *out + next : *out - next;
+    }
+    return 0;
+}
+
+int expression_value(double *out, const char *text, const struct expression_names *names,
+                     struct err *err)
+{
+    struct expression_reader r = {text, text, names, 0};
+
+    if (sum(&r, out, err) < 0)
+        return -1;
+    return *r.at ? wrong(&r, err, "something is left") : 0;
+}
+
+/* What a job can be asked for: the name, and what it is of a struct case_value v. */
+#define QUANTITIES(X)                                                                              \
+    X("step_s", v->sec)                                                                            \
+    X("messages_s", v->exposed)                                                                    \
+    X("compute_s", v->sec - v->exposed)                                                            \
+    X("eval_s", v->eval)                                                                           \
+    X("tokens", v->tokens)                                                                         \
+    X("tokens_per_s", v->tokens / v->sec)                                                          \
+    X("tokens_per_s_per_gpu", v->tokens / v->sec / v->gpus)                                        \
+    X("gpus", v->gpus)                                                                             \
+    X("flops_per_token", v->flops / v->tokens)                                                     \
+    X("flops_per_s_per_gpu", v->flops / v->sec / v->gpus)                                          \
+    X("peak_flops", known(v->peak))                                                                \
+    X("mfu", v->flops / v->sec / v->gpus / known(v->peak))                                         \
+    X("layer_bytes", v->layer_bytes)                                                               \
+    X("model_bytes", v->model_bytes)                                                               \
+    X("params", v->params)                                                                         \
+    X("trained_params", v->trained)                                                                \
+    X("memory_bytes", v->memory.total)                                                             \
+    X("states_bytes", memory_states(&v->memory))                                                   \
+    X("capacity_bytes", known(v->memory.capacity))
+#define NAME_OF(name, value) name,
+#define VALUE_OF(name, value) value,
+
+static const char *const quantity_name[] = {QUANTITIES(NAME_OF)};
+enum { QUANTITY_COUNT = sizeof(quantity_name) / sizeof(*quantity_name) };
+
+static double known(double v)
+{
+    return v > 0 ? v : NAN;
+}
+
+static double quantity_of(const struct case_value *v, int which)
+{
+    const double value[QUANTITY_COUNT] = {QUANTITIES(VALUE_OF)};
+
+    return value[which];
 }
 
 /* Job i with what this evaluation moves. */
@@ -175,7 +214,7 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
 {
     const struct case_values *s = ctx;
     const struct casefile *c = s->file;
-    int q = find_quantity(what, err);
+    int q = recipe_word("quantity", what, quantity_name, QUANTITY_COUNT, err);
 
     if (q < 0) {
         err->code = EXIT_DATA;
@@ -190,7 +229,7 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
         if (!s->value)
             return 0;
         struct case_value v = moved(s, i);
-        *out = quantity[q].of(&v, v.sec);
+        *out = quantity_of(&v, q);
         return 0;
     }
     return err_data(err, "no job \"%s\"", of);
@@ -262,4 +301,109 @@ int case_value_of(struct case_value *v, const struct case_job *job, struct err *
     prediction_free(&p);
     job_free(&j);
     return rc < 0 ? err_wrap(err, "job \"%s\"", job->name) : 0;
+}
+
+enum { BISECTIONS = 60 };
+
+/* Value i of the unknowns as mixed radix, the first unknown changing fastest. */
+int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err)
+{
+    memcpy(job, c->job, (size_t)c->jobs * sizeof(*job));
+    for (int u = 0; u < c->unknowns; u++) {
+        const struct case_unknown *x = &c->unknown[u];
+        const char *value = x->value[combination % x->values];
+        combination /= x->values;
+        for (int k = 0; k < c->jobs; k++)
+            if (x->job[k] && job_set(&job[k].opts, x->key, value, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (int u = 0; u < c->unknowns; u++) {
+        const struct case_unknown *x = &c->unknown[u];
+        int n = snprintf(buf + used, CASE_COMBINATION - used, "%s%s %s", u ? ", " : "", x->key,
+                         x->value[combination % x->values]);
+        combination /= x->values;
+        used =
+            n > 0 && used + (size_t)n < CASE_COMBINATION ? used + (size_t)n : CASE_COMBINATION - 1;
+    }
+    return buf;
+}
+
+static bool is_stretch(const struct case_solve *s)
+{
+    return !strcmp(s->key, "stretch");
+}
+
+static bool whole(const struct case_solve *s)
+{
+    for (int i = 0; i < recipe_settings; i++)
+        if (recipe_same_key(recipe_setting[i].key, s->key))
+            return recipe_setting[i].kind == SETTING_INT;
+    return !is_stretch(s);
+}
+
+static int set_solved(struct casefile *c, struct case_job *job, const struct case_solve *s,
+                      double value, struct err *err)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), whole(s) ? "%.0f" : "%.9g", value);
+    for (int k = 0; k < c->jobs; k++) {
+        if (s->job[k] && is_stretch(s))
+            job[k].stretch = value;
+        else if (s->job[k] && job_set(&job[k].opts, s->key, text, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The solved expression at `value`, predicting only the jobs that it names. */
+static int try_solved(double *out, struct casefile *c, struct case_job *job,
+                      const struct case_solve *s, double value, const bool *named,
+                      struct case_values *v, struct err *err)
+{
+    if (set_solved(c, job, s, value, err) < 0)
+        return -1;
+    for (int k = 0; k < c->jobs; k++)
+        if (named[k] && case_value_of(&v->value[k], &job[k], err) < 0)
+            return -1;
+    return case_value_in(out, s->expression, s->unit, v, err);
+}
+
+/* Bisection of what grows (or falls) with the setting; the logarithm of it is halved. */
+int case_solve_for(struct casefile *c, struct case_job *job, struct case_solve *s,
+                   struct case_values *v, struct err *err)
+{
+    bool named[CASE_JOBS_MAX] = {false};
+    double lo = s->min, hi = s->max, at_lo, at_hi, mid = lo, at_mid;
+
+    struct case_values names = {.file = c, .mentioned = named, .scaled = -1};
+    if (case_value_in(&at_lo, s->expression, s->unit, &names, err) < 0 ||
+        try_solved(&at_lo, c, job, s, lo, named, v, err) < 0 ||
+        try_solved(&at_hi, c, job, s, hi, named, v, err) < 0)
+        return -1;
+    if (!((at_lo - s->published) * (at_hi - s->published) <= 0)) {
+        err_set(err, "%s from %g to %g gives %s = %.4g to %.4g, which leaves %.4g out", s->key,
+                s->min, s->max, s->expression, at_lo, at_hi, s->published);
+        return 1;
+    }
+    for (int i = 0; i < BISECTIONS && hi / lo > 1 + 1e-7 && (!whole(s) || hi - lo > 1); i++) {
+        mid = whole(s) ? floor(sqrt(lo * hi)) : sqrt(lo * hi);
+        mid = whole(s) && mid <= lo ? lo + 1 : mid;
+        if (try_solved(&at_mid, c, job, s, mid, named, v, err) < 0)
+            return -1;
+        if ((at_lo - s->published) * (at_mid - s->published) <= 0)
+            hi = mid, at_hi = at_mid;
+        else
+            lo = mid, at_lo = at_mid;
+    }
+    s->found = fabs(at_lo - s->published) < fabs(at_hi - s->published) ? lo : hi;
+    return set_solved(c, job, s, s->found, err);
 }

@@ -11,18 +11,6 @@
 #include "base/err.h"
 #include "step/job.h"
 
-/* Where a solution is looked for, and outside of which it is not the software any more. */
-#define ANCHOR_MIN 0.02
-#define ANCHOR_MAX 50.0
-#define ANCHOR_TRUST_MIN 0.3
-#define ANCHOR_TRUST_MAX 3.0
-
-/* seconds(ctx, stretch) grows with stretch (NAN: cannot be asked).  *stretch is such that it equals
- * `measured` within 1e-9 of it.  EXIT_UNJUDGED when the rest alone takes longer than `measured`, or
- * 50 times the compute is not enough. */
-int anchor_solve(double *stretch, double (*seconds)(void *ctx, double stretch), void *ctx,
-                 double measured, struct err *err);
-
 /* A measured step, what was predicted for it, and what follows. */
 struct anchor {
     char *name;                  /* "a.json", "row small of steps.tsv" */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* anchor_file.c - anchors as files and as rows of tables. */
+#include "step/score/anchor.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +8,92 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "step/anchor.h"
+#include "base/units.h"
 #include "step/score/batch.h"
+#include "step/timing.h"
 
-struct asked {
-    struct question q;
-};
+/* --- does it fit the question? --- */
+
+/* Settings of a recipe that software is made for: an anchor of another one says less. */
+static const char *const of_software[] = {"dtype", "stack", "lora", "recompute"};
+
+static const struct setting *setting_of(const char *key)
+{
+    for (int i = 0; i < recipe_settings; i++)
+        if (!strcmp(recipe_setting[i].key, key))
+            return &recipe_setting[i];
+    return NULL;
+}
+
+/* What differs, in words, "" for nothing; returns how many things do. */
+static int differences(char *buf, size_t size, const struct anchor *a, const struct question *q,
+                       const char *release)
+{
+    int n = 0;
+    size_t used = 0;
+
+    buf[0] = '\0';
+    if (strcmp(a->model, q->model->name) != 0 && ++n)
+        used += (size_t)snprintf(buf, size, "model %s", a->model);
+    for (size_t i = 0; i < sizeof(of_software) / sizeof(*of_software); i++) {
+        char mine[64], its[64];
+        const struct setting *s = setting_of(of_software[i]);
+        recipe_get(its, sizeof(its), &a->recipe, s);
+        recipe_get(mine, sizeof(mine), q->recipe, s);
+        bool open = !strcmp(mine, "any");
+        if (!open && strcmp(its, mine) != 0 && ++n && used < size)
+            used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used ? ", " : "",
+                                     of_software[i], its);
+    }
+    if (release && a->release && strcmp(release, a->release) != 0 && ++n && used < size)
+        snprintf(buf + used, size - used, "%srelease %s", used ? ", " : "", a->release);
+    return n;
+}
+
+static bool beyond_software(const struct anchor *a)
+{
+    return a->stretch < STRETCH_TRUST_MIN || a->stretch > STRETCH_TRUST_MAX;
+}
+
+int anchor_apply(const struct anchor *a, struct question *q, const char *release, struct err *err)
+{
+    const char *gpu = q->fabric ? q->fabric->gpu.name : NULL;
+    double alone = constants_get(q->constants, "error.unanchored")->value;
+    char buf[256];
+
+    if (gpu && a->gpu && strcmp(gpu, a->gpu) != 0)
+        return err_set(err,
+                       "anchor %s was measured on %s and the question is about %s: what one step "
+                       "says of its software does not carry over to another GPU",
+                       a->name, a->gpu, gpu);
+    q->stretch = a->stretch;
+    int n = differences(buf, sizeof(buf), a, q, release);
+    q->doubt = alone * sqrt(n + (beyond_software(a) ? 4 : 0));
+    return 0;
+}
+
+void anchor_notes(struct prediction *p, const struct anchor *a, const struct question *q,
+                  const char *release, double without)
+{
+    char measured[UNITS_TEXT], predicted[UNITS_TEXT], was[UNITS_TEXT], buf[160];
+
+    predict_note(p,
+                 "anchor %.100s: %s measured, %s predicted without it; without it this step is %s",
+                 a->name, units_seconds_text(measured, a->measured),
+                 units_seconds_text(predicted, a->predicted), units_seconds_text(was, without));
+    if (differences(buf, sizeof(buf), a, q, release))
+        predict_note(p, "the anchor is of another recipe (%s): the interval is wider", buf);
+    if (beyond_software(a))
+        predict_note(
+            p,
+            "the anchor makes compute take %.3g of its time: no software explains that, so "
+            "the set-ups may differ in more than is said; the interval is wider",
+            a->stretch);
+}
 
 static double seconds_of(void *ctx, double stretch)
 {
-    const struct asked *a = ctx;
-    struct question q = a->q;
+    struct question q = *(const struct question *)ctx;
     struct prediction p;
 
     q.stretch = stretch;
@@ -29,7 +105,7 @@ static double seconds_of(void *ctx, double stretch)
 /* Everything but name, release and measured, from the question that was measured. */
 static int solve(struct anchor *a, const struct question *q, struct err *err)
 {
-    struct asked asked = {*q};
+    struct question asked = *q;
     struct prediction p;
 
     a->model = mem_strdup(q->model->name);
@@ -39,7 +115,7 @@ static int solve(struct anchor *a, const struct question *q, struct err *err)
     a->predicted = p.sec;
     prediction_free(&p);
     if (rc == 0)
-        rc = anchor_solve(&a->stretch, seconds_of, &asked, a->measured, err);
+        rc = timing_stretch(&a->stretch, seconds_of, &asked, a->measured, err);
     return rc < 0 ? err_wrap(err, "anchor %s", a->name) : 0;
 }
 
