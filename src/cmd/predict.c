@@ -12,8 +12,8 @@
 #include "cmd/command.h"
 #include "cmd/predict_impl.h"
 #include "emit/text/term.h"
-#include "step/score/anchor.h"
 #include "step/predict.h"
+#include "step/score/anchor.h"
 
 /* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
 static int take_batch(void *args, char *arg, struct err *err)

@@ -13,8 +13,8 @@
 #include "cmd/command.h"
 #include "emit/text/table.h"
 #include "emit/text/term.h"
-#include "step/score/anchor.h"
 #include "step/job.h"
+#include "step/score/anchor.h"
 #include "step/search/search.h"
 
 struct search_args {
