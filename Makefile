@@ -202,7 +202,7 @@ bench: all $(BENCH)
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
 	    $(BUILD)/tests/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=10 -verbosity=0 \
-	    -dict=tests/fuzz/$$(case $$f in plan | points | compute | demand | batch | scaling | score | ladder) echo tsv ;; nccl_*) echo nccl ;; ibnet) echo ibnet ;; nodes_* | placement) echo nodes ;; slurm* | told) echo slurm ;; *) echo json ;; esac).dict \
+	    -dict=tests/fuzz/$$(case $$f in plan | points | compute | demand | batch | scaling | score | ladder) echo tsv ;; nccl_*) echo nccl ;; ibnet) echo ibnet ;; nodes_* | placement) echo nodes ;; slurm* | self_report) echo slurm ;; *) echo json ;; esac).dict \
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/$$f- $(BUILD)/corpus/$$f tests/fuzz/seeds/$$f || exit 1; done
 
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')

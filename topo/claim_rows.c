@@ -6,8 +6,8 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
-#include "topo/topo_file.h"
+#include "topo/groups.h"
+#include "topo/topo_impl.h"
 
 enum { NAME = 255, HOSTS_TEXT = 8 << 20 };
 
@@ -24,19 +24,19 @@ static json_t *hosts_json(char *const *host, int hosts)
 }
 
 /* "spine+1" is a tier of switches above the spine. */
-static json_t *level_json(const struct claim *c)
+static json_t *level_json(const struct declared_group *c)
 {
     return c->above ? json_sprintf("%s+%d", level_name[c->level], c->above)
                     : json_string(level_name[c->level]);
 }
 
-json_t *claim_row(const struct claim *c)
+json_t *claim_row(const struct declared_group *c)
 {
-    return json_pack("[s, o, s, s, o]", source_name[c->source], level_json(c), c->origin, c->group,
+    return json_pack("[s, o, s, s, o]", source_name[c->source], level_json(c), c->origin, c->name,
                      hosts_json(c->host, c->hosts));
 }
 
-static int load_level(const struct table *b, int col, int *level, int *above)
+static int load_level(const struct topo_table *b, int col, int *level, int *above)
 {
     const char *text = json_string_value(json_array_get(b->row, (size_t)col));
     size_t spine = strlen(level_name[LEVEL_SPINE]);
@@ -45,12 +45,12 @@ static int load_level(const struct table *b, int col, int *level, int *above)
     *level = LEVEL_SPINE;
     if (!text || strncmp(text, level_name[LEVEL_SPINE], spine) != 0 || text[spine] != '+')
         return cell_name(b, col, level_name, LEVEL_COUNT, level);
-    if (units_int(above, text + spine + 1, 1, CLAIM_ABOVE, NULL) < 0)
+    if (units_int(above, text + spine + 1, 1, GROUP_ABOVE_MAX, NULL) < 0)
         return cell_bad(b, col, "no tier of switches above the spine");
     return 0;
 }
 
-static int load_hosts(const struct table *b, int col, char ***host, int *hosts)
+static int load_hosts(const struct topo_table *b, int col, char ***host, int *hosts)
 {
     const char *text;
 
@@ -65,12 +65,12 @@ static int load_hosts(const struct table *b, int col, char ***host, int *hosts)
 
 int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    struct table b;
+    struct topo_table b;
     int rc = 0;
 
-    if (table_open(&b, path, "claims", table, claim_columns, CLAIM_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "claims", table, claim_columns, CLAIM_COLUMNS, err) < 0)
         return -1;
-    while (table_next(&b, CLAIM_COLUMNS, &rc)) {
+    while (topo_table_next(&b, CLAIM_COLUMNS, &rc)) {
         int source, level, above, hosts;
         const char *origin, *group;
         char **host;
@@ -78,8 +78,8 @@ int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err 
             load_level(&b, 1, &level, &above) < 0 || cell_text(&b, 2, NAME, false, &origin) < 0 ||
             cell_text(&b, 3, NAME, false, &group) < 0 || load_hosts(&b, 4, &host, &hosts) < 0)
             return -1;
-        claim_add(t, (enum source)source, (enum level)level, origin, group, host, hosts);
-        t->claim[t->claims - 1].above = above;
+        group_add(t, (enum source)source, (enum level)level, origin, group, host, hosts);
+        t->declared_group[t->declared_groups - 1].above = above;
         hostlist_free(host, hosts);
     }
     return rc;
@@ -105,7 +105,7 @@ json_t *spine_row(const struct topo *t, int spine)
     return row;
 }
 
-static int load_spine(struct topo *t, int *of, struct table *b)
+static int load_spine(struct topo *t, int *of, struct topo_table *b)
 {
     const char *name;
     int source, hosts, rc = 0;
@@ -132,11 +132,11 @@ static int load_spine(struct topo *t, int *of, struct table *b)
 int spine_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), rc = 0; /* row << 8 | source */
-    struct table b;
+    struct topo_table b;
 
-    if (table_open(&b, path, "spines", table, spine_columns, SPINE_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "spines", table, spine_columns, SPINE_COLUMNS, err) < 0)
         rc = -1;
-    while (rc == 0 && table_next(&b, SPINE_COLUMNS, &rc))
+    while (rc == 0 && topo_table_next(&b, SPINE_COLUMNS, &rc))
         rc = load_spine(t, of, &b);
     for (int i = 0; i < t->endpoints && rc == 0; i++) {
         int at = of[t->endpoint[i].place.at[LEVEL_HOST]];

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/net/rails.h"
 
 /* What each rank says about itself; sent as bytes between equal programs. */

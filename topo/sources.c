@@ -6,7 +6,7 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/host/hwloc_xml.h"
 #include "topo/host/smi.h"
 #include "topo/nccl/nccl_topo.h"
@@ -62,7 +62,7 @@ static int which_host(struct topo *t, const char *text, bool another, const char
     } else {
         name = mem_printf("%.*s", (int)strcspn(base, "."), base);
     }
-    int host = claim_name_check(*name ? name : base, *path, err) < 0
+    int host = topo_host_name_check(*name ? name : base, *path, err) < 0
                    ? -1
                    : topo_add_host(t, *name ? name : base);
     free(name);
@@ -86,5 +86,5 @@ void sources_done(struct topo *t)
 {
     net_apply(t);
     rails_find(t);
-    claims_apply(t);
+    groups_apply(t);
 }

@@ -10,13 +10,16 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/gpu.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 
 const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "rail", "spine"};
 const char *const level_many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
                                              "racks", "rails",   "spines"};
-const char *const nic_use_name[NIC_USES] = {"unknown", "compute", "storage", "management"};
+const char *const endpoint_kind_name[2] = {"cpu", "gpu"};
 const char *const source_name[SOURCE_COUNT] = {
     "none",  "hwloc", "sysfs",      "nvml", "mpi",   "preset", "measured", "user",
     "ibnet", "lldp",  "nvidia-smi", "nccl", "slurm", "label",  "topograph"};
@@ -39,18 +42,6 @@ int source_find(const char *name)
     return find_name(source_name, SOURCE_COUNT, name);
 }
 
-void nic_init(struct nic *n, int host)
-{
-    memset(n, 0, sizeof(*n));
-    n->host = host;
-    n->numa = n->rail = n->plane = n->gid_index = -1;
-}
-
-enum source nic_teller(const struct nic *n)
-{
-    return n->source == SOURCE_NONE ? SOURCE_USER : n->source;
-}
-
 void topo_init(struct topo *t)
 {
     memset(t, 0, sizeof(*t));
@@ -65,6 +56,15 @@ static void free_names(struct topo *t, enum level level)
     memset(&t->group[level], 0, sizeof(t->group[level]));
 }
 
+void group_free(struct declared_group *g)
+{
+    for (int i = 0; i < g->hosts; i++)
+        free(g->host[i]);
+    free(g->host);
+    free(g->origin);
+    free(g->name);
+}
+
 void topo_free(struct topo *t)
 {
     if (!t)
@@ -77,11 +77,11 @@ void topo_free(struct topo *t)
         free(t->unseen[i].what);
         free(t->unseen[i].why);
     }
-    for (int i = 0; i < t->claims; i++)
-        claim_free(&t->claim[i]);
+    for (int i = 0; i < t->declared_groups; i++)
+        group_free(&t->declared_group[i]);
     for (int l = 0; l < LEVEL_COUNT; l++)
         free_names(t, l);
-    free(t->claim);
+    free(t->declared_group);
     net_free(t->net);
     free(t->host);
     free(t->endpoint);
@@ -189,38 +189,232 @@ void topo_unseen(struct topo *t, const char *what, const char *fmt, ...)
     MEM_PUSH(t->unseen, t->unseens) = (struct unseen){mem_strdup(what), mem_strdup(why)};
 }
 
-/* Arrays grow from their count alone (MEM_PUSH), so a copy is built by pushing, not by one block.
- */
+/* --- declared groups --- */
+
+void group_add(struct topo *t, enum source source, enum level level, const char *origin,
+               const char *name, char *const *host, int hosts)
+{
+    struct declared_group g = {
+        .source = source, .level = level, .origin = mem_strdup(origin), .name = mem_strdup(name)};
+
+    for (int i = 0; i < hosts; i++)
+        MEM_PUSH(g.host, g.hosts) = mem_strdup(host[i]);
+    MEM_PUSH(t->declared_group, t->declared_groups) = g;
+}
+
+void group_copy(struct topo *to, const struct declared_group *g)
+{
+    group_add(to, g->source, g->level, g->origin, g->name, g->host, g->hosts);
+    to->declared_group[to->declared_groups - 1].above = g->above;
+}
+
+/* --- one topology behind another --- */
+
+int topo_append_host(struct topo *to, const struct host *from)
+{
+    int h = topo_add_host(to, from->name);
+    char *name = to->host[h].name;
+
+    to->host[h] = *from;
+    to->host[h].name = name;
+    to->host[h].cpu = from->cpu ? mem_strdup(from->cpu) : NULL;
+    to->host[h].endpoints = 0; /* counted as they come */
+    return h;
+}
+
+static void append_endpoint(struct topo *to, const struct topo *from, const struct endpoint *e,
+                            int host, int first_nic, int first_gpu)
+{
+    int id = topo_add_endpoint(to, host, e->kind);
+    struct endpoint *out = &to->endpoint[id];
+    struct place place = out->place;
+
+    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
+        if (e->place.at[l] >= 0)
+            place.at[l] = topo_add_group(to, (enum level)l, from->group[l].name[e->place.at[l]]);
+    *out = *e;
+    out->place = place;
+    out->gpu = e->gpu < 0 ? -1 : first_gpu + e->gpu;
+    out->nic = e->nic < 0 ? -1 : first_nic + e->nic;
+}
+
+static void append_net(struct topo *to, const struct topo *from, const int *host)
+{
+    if (to->net || !from->net)
+        return;
+    to->net = net_copy(from->net);
+    for (int i = 0; i < to->net->nodes; i++)
+        if (to->net->node[i].host >= 0)
+            to->net->node[i].host = host[to->net->node[i].host];
+}
+
+/* All of `from`, whose hosts `to` lacks.  Arrays grow from their count alone (MEM_PUSH), so they are
+ * built by pushing, not by one block. */
+static void append_all(struct topo *to, const struct topo *from)
+{
+    int *host = mem_calloc((size_t)from->hosts + 1, sizeof(*host)), first_nic = to->nics,
+        first_gpu = to->gpus;
+
+    for (int h = 0; h < from->hosts; h++)
+        host[h] = topo_append_host(to, &from->host[h]);
+    for (int i = 0; i < from->nics; i++) {
+        MEM_PUSH(to->nic, to->nics) = from->nic[i];
+        to->nic[to->nics - 1].host = host[from->nic[i].host];
+    }
+    for (int i = 0; i < from->gpus; i++) {
+        MEM_PUSH(to->gpu, to->gpus) = from->gpu[i];
+        to->gpu[to->gpus - 1].host = host[from->gpu[i].host];
+    }
+    for (int i = 0; i < from->trials; i++) {
+        MEM_PUSH(to->trial, to->trials) = from->trial[i];
+        to->trial[to->trials - 1].host = host[from->trial[i].host];
+    }
+    for (int i = 0; i < from->endpoints; i++)
+        append_endpoint(to, from, &from->endpoint[i], host[from->endpoint[i].place.at[LEVEL_HOST]],
+                        first_nic, first_gpu);
+    for (int i = 0; i < from->declared_groups; i++)
+        group_copy(to, &from->declared_group[i]);
+    for (int i = 0; i < from->unseens; i++)
+        topo_unseen(to, from->unseen[i].what, "%s", from->unseen[i].why);
+    append_net(to, from, host);
+    free(host);
+}
+
+int topo_append(struct topo *to, const struct topo *from, struct err *err)
+{
+    for (int h = 0; h < from->hosts; h++)
+        if (topo_find_host(to, from->host[h].name) >= 0)
+            return err_data(err, "host %s is there twice", from->host[h].name);
+    append_all(to, from);
+    topo_link_gpus(to);
+    return 0;
+}
+
 void topo_copy(struct topo *to, const struct topo *from)
 {
     topo_init(to);
-    for (int i = 0; i < from->hosts; i++) {
-        int h = topo_add_host(to, from->host[i].name);
-        char *name = to->host[h].name;
-        to->host[h] = from->host[i];
-        to->host[h].name = name;
-        to->host[h].cpu = from->host[i].cpu ? mem_strdup(from->host[i].cpu) : NULL;
-    }
-    for (int l = 0; l < LEVEL_COUNT; l++)
+    for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT;
+         l++) /* numbers stay, also of groups without members */
         for (int i = 0; i < from->group[l].count; i++)
             topo_add_group(to, l, from->group[l].name[i]);
-    for (int i = 0; i < from->endpoints; i++)
-        MEM_PUSH(to->endpoint, to->endpoints) = from->endpoint[i];
-    for (int i = 0; i < from->nics; i++)
-        MEM_PUSH(to->nic, to->nics) = from->nic[i];
-    for (int i = 0; i < from->gpus; i++)
-        MEM_PUSH(to->gpu, to->gpus) = from->gpu[i];
-    for (int i = 0; i < from->trials; i++)
-        MEM_PUSH(to->trial, to->trials) = from->trial[i];
-    for (int i = 0; i < from->claims; i++) {
-        const struct claim *c = &from->claim[i];
-        claim_copy(to, c);
-    }
-    to->net = net_copy(from->net);
-    for (int i = 0; i < from->unseens; i++)
-        topo_unseen(to, from->unseen[i].what, "%s", from->unseen[i].why);
+    append_all(to, from);
     memcpy(to->tier, from->tier, sizeof(to->tier));
     to->tiers = from->tiers;
     to->fabric = from->fabric ? mem_strdup(from->fabric) : NULL;
     to->nccl = json_incref(from->nccl);
+}
+
+/* --- tiers --- */
+
+static bool shares(unsigned same, const struct place *a, const struct place *b)
+{
+    for (; same; same &= same - 1) {
+        int l = __builtin_ctz(same);
+        if (a->at[l] < 0 || a->at[l] != b->at[l])
+            return false;
+    }
+    return true;
+}
+
+int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a, const struct place *b)
+{
+    for (int i = 0; i < tiers; i++)
+        if (shares(tier[i].same, a, b))
+            return i;
+    return tiers - 1;
+}
+
+/* Does this level join endpoints that no tier so far joins?  Each endpoint is compared with the
+ * first one of its group: enough to see that a level adds something, in O(n). */
+static bool adds_pairs(const struct topo *t, enum level level)
+{
+    int count = t->group[level].count, found = 0;
+    int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* id + 1 */
+
+    for (int i = 0; i < t->endpoints && !found; i++) {
+        int g = t->endpoint[i].place.at[level];
+        if (g < 0)
+            continue;
+        if (!first[g]) {
+            first[g] = i + 1;
+            continue;
+        }
+        const struct place *a = &t->endpoint[first[g] - 1].place, *b = &t->endpoint[i].place;
+        found = 1;
+        for (int k = 0; k < t->tiers; k++)
+            found = found && !shares(t->tier[k].same, a, b);
+    }
+    free(first);
+    return found;
+}
+
+static void add_tier(struct topo *t, const char *name, unsigned same)
+{
+    struct tier_rule *r = &t->tier[t->tiers++];
+
+    snprintf(r->name, sizeof(r->name), "%s", name);
+    r->same = same;
+}
+
+static const char *host_tier(const struct topo *t)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].kind == ENDPOINT_CPU)
+            return "shm";
+    return t->group[LEVEL_DOMAIN].count ? "nvlink" : "host";
+}
+
+static const char *rest_tier(const struct topo *t)
+{
+    bool tcp = t->nics > 0;
+
+    for (int i = 0; i < t->nics; i++)
+        tcp = tcp && !t->nic[i].rdma && t->nic[i].layer == LINK_ETHERNET;
+    return tcp ? "tcp" : "fabric";
+}
+
+void topo_default_tiers(struct topo *t)
+{
+    static const struct {
+        enum level level;
+        const char *name; /* NULL: host_tier() */
+    } steps[] = {{LEVEL_HOST, NULL},
+                 {LEVEL_DOMAIN, "mnnvl"},
+                 {LEVEL_LEAF, "rail"},
+                 {LEVEL_RACK, "rack"},
+                 {LEVEL_SPINE, "spine"}};
+
+    memset(t->tier, 0, sizeof(t->tier));
+    t->tiers = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+        if (adds_pairs(t, steps[i].level))
+            add_tier(t, steps[i].name ? steps[i].name : host_tier(t), 1u << steps[i].level);
+    add_tier(t, rest_tier(t), 0);
+}
+
+int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct err *err)
+{
+    *mask = 0;
+    if (!json_is_array(from))
+        return err_data(err, "%s: \"same\" is not a list of levels", where);
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        const char *name = json_string_value(json_array_get(from, i));
+        int level = name ? level_find(name) : -1;
+        if (level < 0 || (*mask >> level & 1))
+            return err_data(err, "%s: same[%zu] \"%.60s\" is %s", where, i, name ? name : "",
+                            level < 0 ? "not host, domain, leaf, rack, rail or spine"
+                                      : "there twice");
+        *mask |= 1u << level;
+    }
+    return 0;
+}
+
+json_t *topo_same_json(unsigned mask)
+{
+    json_t *same = json_array();
+
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (mask >> l & 1)
+            json_array_append_new(same, json_string(level_name[l]));
+    return same;
 }

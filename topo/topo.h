@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "base/map.h"
@@ -52,12 +53,15 @@ enum source {
 extern const char *const source_name[SOURCE_COUNT];
 int source_find(const char *name);
 
+enum link_layer { LINK_UNKNOWN, LINK_ETHERNET, LINK_INFINIBAND };
+
 /* The place of one endpoint; shared by topology and cost matrix. */
 struct place {
     int at[LEVEL_COUNT]; /* index into topo.group[level], -1: not visible */
 };
 
 enum endpoint_kind { ENDPOINT_CPU, ENDPOINT_GPU };
+extern const char *const endpoint_kind_name[2]; /* "cpu", "gpu" */
 
 struct endpoint {
     struct place place;
@@ -71,41 +75,6 @@ struct endpoint {
     char model[48]; /* "NVIDIA GB200", "AMD EPYC 9654" */
 };
 
-enum link_layer { LINK_UNKNOWN, LINK_ETHERNET, LINK_INFINIBAND };
-
-/* What a NIC is there for.  Training traffic belongs on compute NICs only. */
-enum nic_use { NIC_UNKNOWN, NIC_COMPUTE, NIC_STORAGE, NIC_MANAGEMENT, NIC_USES };
-extern const char *const nic_use_name[NIC_USES]; /* "unknown", "compute", ... */
-
-struct nic {
-    int host;
-    char name[32]; /* "mlx5_0", "eth0"; "mlx5_0:2" is its second port */
-    char busid[16];
-    enum link_layer layer;
-    double rate_Bps; /* per direction; 0: not visible */
-    bool up;
-    bool rdma; /* has verbs: InfiniBand or RoCE */
-    int numa;  /* -1: not visible */
-    enum source source;
-    /* Of RDMA NICs and of what switches tell; texts: "" is not visible. */
-    char guid[20];                /* of the port: "0xb83fd2030091a2c4" */
-    char gid[40], gid_type[12];   /* what traffic uses: "RoCE v2", "IB" */
-    int gid_index;                /* its number in the port's table; -1: not known */
-    char board[20];               /* of the card: "MT_0000000838" */
-    char netdev[16];              /* its network interface */
-    char leaf[65], leaf_port[32]; /* the switch at the other end and the port there */
-    enum source leaf_source;
-    int rail, plane; /* from 0; -1: not known */
-    enum nic_use use;
-    char why[64]; /* what `use` rests on: "same leaves as 31 others", "no GPU near it" */
-    /* Who told them, or what they follow from: a rail and a plane from the leaf, a use from the
-     * NIC's link and speed or from the network that it is on. */
-    enum source rail_source, plane_source, use_source;
-};
-void nic_init(struct nic *n, int host); /* nothing told: -1s */
-/* Who told of its link and speed: its source; of one whose row names none, the user's file. */
-enum source nic_teller(const struct nic *n);
-
 struct host {
     char *name;
     char *cpu;          /* model name, or NULL */
@@ -117,81 +86,6 @@ struct host {
     char gdr[48];
 };
 
-/* One source says that these hosts belong together at a level.  Nothing is resolved here: sources
- * may contradict each other, and may name hosts that are not among topo.host.  The order of a
- * source's groups is data (Slurm joins neighbouring blocks).  See claim.h. */
-struct claim {
-    enum source source;
-    enum level level;
-    char *origin; /* "topology.conf", "ibnetdiscover" */
-    char *group;  /* name of the group */
-    char **host;  /* owned names */
-    int hosts;
-    int above; /* of LEVEL_SPINE: so many tiers of switches wider than a spine; 0: the level itself
-                */
-};
-
-/* --- what NVML tells of a GPU; -1 (texts: "") is "not told" everywhere --- */
-enum { GPU_LINKS = 36, GPU_PEERS = 32 }; /* NVLinks of a GPU, GPUs of a host: at most */
-
-enum link_end { LINK_END_GPU, LINK_END_CPU, LINK_END_SWITCH, LINK_END_UNKNOWN };
-enum gpu_path { PATH_SELF, PATH_PIX, PATH_PXB, PATH_PHB, PATH_NODE, PATH_SYS };
-enum fabric_state { FABRIC_NONE, FABRIC_NOT_STARTED, FABRIC_IN_PROGRESS, FABRIC_COMPLETED };
-enum remap { REMAP_NONE, REMAP_PENDING, REMAP_FAILED };
-
-struct gpu_remote { /* what `links` of its NVLinks lead to */
-    enum link_end kind;
-    char busid[16]; /* "": hidden */
-    int links;
-};
-
-struct gpu {
-    int host, index; /* index: in NVML's order, which is that of the PCI addresses */
-    char busid[16], uuid[48], model[48], driver[32];
-    int links;               /* NVLinks it has; 0: none */
-    unsigned long long down; /* bit i: link i is there and not active */
-    bool counted;            /* `links` is a number of active ones, without a word of others */
-    double link_Bps;         /* per direction of a link, of the slowest active one; 0: not told */
-    struct gpu_remote remote[GPU_LINKS];
-    int remotes;
-    int path[GPU_PEERS]; /* enum gpu_path to GPU i of its host */
-    int paths;
-    /* Registration with the NVLink fabric.  status (an NVML return code) counts once the state is
-     * completed; a cluster of zeros says that there is no domain across hosts. */
-    int state;  /* enum fabric_state */
-    int status; /* 0: success */
-    char cluster[40];
-    long long clique, health; /* health: mask of nvml_health_words() */
-    int summary;              /* 0 not supported, 1 healthy, 2 unhealthy, 3 limited capacity */
-    /* Its place in a rack */
-    char chassis[20]; /* serial number */
-    int slot, tray, node, module;
-    int pcie_gen, pcie_gen_max, pcie_width, pcie_width_max;
-    int sm_MHz, sm_MHz_max;
-    long long throttle;                       /* mask of nvml_throttle_words() when it was read */
-    long long ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
-    long long retired_pages, remapped_rows, pcie_replays, link_errors;
-    int remap;    /* enum remap: what still has to be done about bad rows */
-    int recovery; /* what the driver asks for, see nvml_recovery_word(); 0: nothing */
-    /* Of its host: channels that this user may open, and lines of IMEX's nodes_config.cfg. */
-    int imex_channels, imex_nodes;
-};
-void gpu_init(struct gpu *g); /* nothing told */
-int gpu_links_up(const struct gpu *g);
-enum { GPU_LINKS_TEXT = 32 };
-/* "17 of 18 NVLinks", or "17 NVLinks" where a source tells no more than a count. */
-char *gpu_links_text(const struct gpu *g, char buf[GPU_LINKS_TEXT]);
-
-/* What trying found out on a host, when somebody did: memory with a FABRIC handle allocated,
- * exported, imported by another host (1 works, 0 fails, -1 not tried), and measured bandwidth
- * between hosts of the domain (B/s; 0: not measured).  One a host at most; see mnnvl.h. */
-struct mnnvl_trial {
-    int host;
-    int allocate, export, import;
-    double Bps;
-    char why[96]; /* the words of what failed */
-};
-
 /* One class of pairs: two endpoints are in the first tier whose levels they share.  The last tier
  * of a table has no level and takes every pair. */
 struct tier_rule {
@@ -200,6 +94,8 @@ struct tier_rule {
 };
 enum { TIER_MAX = 16 };
 
+/* What hangs on it has a header of its own: host/nic.h, host/gpu.h, host/mnnvl.h (trials), groups.h
+ * (declared groups), net/net.h. */
 struct topo {
     struct host *host;
     int hosts;
@@ -221,8 +117,8 @@ struct topo {
     } group[LEVEL_COUNT];
     struct tier_rule tier[TIER_MAX];
     int tiers;
-    struct claim *claim;
-    int claims;
+    struct declared_group *declared_group;
+    int declared_groups;
     struct net *net; /* switches and cables (net.h), or NULL; owned */
     struct unseen {
         char *what,
@@ -258,6 +154,8 @@ void topo_copy(struct topo *to,
 
 /* The hosts of `from` and all that belongs to them behind those of `to`; of two networks the first
  * is kept, tiers are as they were.  A host of both: EXIT_DATA, nothing is appended. */
+/* Name and facts of a host of another topology; its devices are not counted.  Its index. */
+int topo_append_host(struct topo *to, const struct host *from);
 int topo_append(struct topo *to, const struct topo *from, struct err *err);
 
 /* Fill t->tier from the levels that are visible and that have pairs: same host, same domain, same
@@ -270,7 +168,9 @@ void topo_default_tiers(struct topo *t);
 int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a,
               const struct place *b);
 
-/* topology.json, format "railgauge-topology" (schema: topo/schema/topology.schema.json).  null is
+#define TOPO_FORMAT "railgauge-topology"
+enum { TOPO_VERSION = 1 };
+/* topology.json (schema: topo/schema/topology.schema.json).  null is
  * "not visible".  Loading is strict: what is refused is named by its place in the file (EXIT_DATA).
  * After a failed load t is empty. */
 int topo_load(struct topo *t, const char *path, struct err *err);
@@ -283,6 +183,10 @@ int topo_same_read(unsigned *mask, const struct json_t *from, const char *where,
 struct json_t *topo_same_json(unsigned mask); /* new reference */
 /* A name or text that came from outside: 1..max bytes of UTF-8 without control characters. */
 int topo_text_check(const char *text, size_t max, const char *where, struct err *err);
+/* A host's name from outside: 1..255 bytes of text without brackets and commas, which have a meaning
+ * in host lists and so in topology.json, and without a dash in front, with which it would be an
+ * option of the commands that are given it. */
+int topo_host_name_check(const char *host, const char *where, struct err *err);
 
 /* --- sources: each fills in what it can see below `root` ("" is the live machine, a folder is a
  * recorded one) for host index `host`; what is not there goes to unseen and is no error. --- */
@@ -298,8 +202,8 @@ int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
 /* All local sources in order; one host named `hostname`. */
 int topo_read_local(struct topo *t, const char *hostname, const char *root, struct err *err);
 
-/* The short readable picture of `railgauge discover`; stream is a FILE *. */
-void topo_print(const struct topo *t, void *stream);
-void topo_print_gpus(const struct topo *t, void *stream); /* the part about GPUs and NVLink */
+/* The short readable picture of `railgauge discover`. */
+void topo_print(const struct topo *t, FILE *f);
+void topo_print_gpus(const struct topo *t, FILE *f); /* the part about GPUs and NVLink */
 
 #endif

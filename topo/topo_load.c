@@ -7,8 +7,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 #define FILE_MAX ((size_t)256 << 20)
 enum { ITEMS_MAX = TABLE_ROWS_MAX, NAME_LEN = 255, TEXT_LEN = 500, LOCAL_MAX = 65535, WHERE = 320 };
@@ -20,13 +21,12 @@ const char *const endpoint_columns[ENDPOINT_COLUMNS] = {"host", "domain", "leaf"
                                                         "rail", "local",  "kind",  "numa",
                                                         "nic",  "busid",  "model", "source"};
 const char *const link_layer_name[3] = {"unknown", "ethernet", "infiniband"};
-const char *const endpoint_kind_name[2] = {"cpu", "gpu"};
 
-static int load_hosts(struct topo *t, struct table *b)
+static int load_hosts(struct topo *t, struct topo_table *b)
 {
     int rc = 0;
 
-    while (table_next(b, HOST_COLUMNS, &rc)) {
+    while (topo_table_next(b, HOST_COLUMNS, &rc)) {
         const char *name, *cpu;
         int sockets, cores;
         double memory;
@@ -50,11 +50,11 @@ static int load_hosts(struct topo *t, struct table *b)
     return rc;
 }
 
-static int load_nics(struct topo *t, struct table *b)
+static int load_nics(struct topo *t, struct topo_table *b)
 {
     int rc = 0;
 
-    while (table_next(b, NIC_COLUMNS, &rc)) {
+    while (topo_table_next(b, NIC_COLUMNS, &rc)) {
         struct nic n;
         int layer, source;
         nic_init(&n, 0);
@@ -94,7 +94,7 @@ struct words {
     json_t *models, *sources;
 };
 
-static int set_sources(struct endpoint *e, const struct table *b, json_t *from)
+static int set_sources(struct endpoint *e, const struct topo_table *b, json_t *from)
 {
     for (int l = 0; l < LEVEL_PLACES; l++) {
         const char *name = json_string_value(json_array_get(from, (size_t)l));
@@ -108,7 +108,7 @@ static int set_sources(struct endpoint *e, const struct table *b, json_t *from)
     return 0;
 }
 
-static int load_endpoint(struct topo *t, const struct table *b, const struct words *w)
+static int load_endpoint(struct topo *t, const struct topo_table *b, const struct words *w)
 {
     struct endpoint e = {.gpu = -1, .place.at[LEVEL_SPINE] = -1};
     int kind, model, source, col = LEVEL_PLACES;
@@ -216,16 +216,17 @@ static int load_unseen(struct topo *t, json_t *unseen, const char *path, struct 
 static int load_tables(struct topo *t, json_t *hosts, json_t *nics, json_t *endpoints,
                        const struct words *w, const char *path, struct err *err)
 {
-    struct table b;
+    struct topo_table b;
     int rc = 0;
 
-    if (table_open(&b, path, "hosts", hosts, host_columns, HOST_COLUMNS, err) < 0 ||
+    if (topo_table_open(&b, path, "hosts", hosts, host_columns, HOST_COLUMNS, err) < 0 ||
         load_hosts(t, &b) < 0 ||
-        table_open(&b, path, "nics", nics, nic_columns, NIC_COLUMNS, err) < 0 ||
+        topo_table_open(&b, path, "nics", nics, nic_columns, NIC_COLUMNS, err) < 0 ||
         load_nics(t, &b) < 0 ||
-        table_open(&b, path, "endpoints", endpoints, endpoint_columns, ENDPOINT_COLUMNS, err) < 0)
+        topo_table_open(&b, path, "endpoints", endpoints, endpoint_columns, ENDPOINT_COLUMNS, err) <
+            0)
         return -1;
-    while (table_next(&b, ENDPOINT_COLUMNS, &rc))
+    while (topo_table_next(&b, ENDPOINT_COLUMNS, &rc))
         if (load_endpoint(t, &b, w) < 0)
             return -1;
     return rc;

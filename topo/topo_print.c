@@ -6,7 +6,8 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/net/net_view.h"
 #include "topo/net/rails.h"
@@ -109,27 +110,27 @@ static void print_devices(FILE *f, const struct topo *t)
 }
 
 /* What each source says of each level, in its order. */
-static void print_claims(FILE *f, const struct topo *t)
+static void print_groups(FILE *f, const struct topo *t)
 {
     int count;
-    struct claim_set *s = claim_sets(t, &count);
+    struct group_set *s = group_sets(t, &count);
 
     for (int i = 0; i < count; i++) {
-        char **names = mem_calloc((size_t)s[i].claims, sizeof(*names));
-        for (int k = 0; k < s[i].claims; k++)
-            names[k] = s[i].claim[k]->group;
-        char *list = short_list(names, s[i].claims);
+        char **names = mem_calloc((size_t)s[i].groups, sizeof(*names));
+        for (int k = 0; k < s[i].groups; k++)
+            names[k] = s[i].group[k]->name;
+        char *list = short_list(names, s[i].groups);
         char *height = s[i].above ? mem_printf(" %d above spines", s[i].above) : mem_strdup("");
-        fprintf(f, "%-10s %d %s%s by %s %s: %s\n", i ? "" : "declared", s[i].claims,
-                s[i].above         ? units_plural(s[i].claims, "group", "groups")
-                : s[i].claims == 1 ? level_name[s[i].level]
+        fprintf(f, "%-10s %d %s%s by %s %s: %s\n", i ? "" : "declared", s[i].groups,
+                s[i].above         ? units_plural(s[i].groups, "group", "groups")
+                : s[i].groups == 1 ? level_name[s[i].level]
                                    : level_many[s[i].level],
                 height, source_name[s[i].source], s[i].origin, list);
         free(height);
         free(list);
         free(names);
     }
-    claim_sets_free(s, count);
+    group_sets_free(s, count);
 }
 
 static void print_levels(FILE *f, const struct topo *t)
@@ -230,10 +231,8 @@ static void print_nccl(FILE *f, const struct topo *t)
     nccl_profile_free(&p);
 }
 
-void topo_print(const struct topo *t, void *stream)
+void topo_print(const struct topo *t, FILE *f)
 {
-    FILE *f = stream;
-
     fprintf(f, "%-10s %d host%s, %d endpoint%s", "topology", t->hosts, units_s(t->hosts),
             t->endpoints, units_s(t->endpoints));
     fprintf(f, t->fabric ? " (preset %s)\n" : "\n", t->fabric);
@@ -241,7 +240,7 @@ void topo_print(const struct topo *t, void *stream)
         print_hosts(f, t);
     print_devices(f, t);
     print_levels(f, t);
-    print_claims(f, t);
+    print_groups(f, t);
     if (t->endpoints)
         print_tiers(f, t);
     print_nics(f, t);

@@ -10,8 +10,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
+#include "topo/groups.h"
+#include "topo/host/gpu.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 /* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
 struct distinct {
@@ -216,10 +220,10 @@ static void write_topo(FILE *f, const struct topo *t)
             put_row(f, i, spine_row(t, i));
         fputs("]}", f);
     }
-    if (t->claims) {
+    if (t->declared_groups) {
         begin_table(f, "claims", claim_columns, CLAIM_COLUMNS);
-        for (int i = 0; i < t->claims; i++)
-            put_row(f, i, claim_row(&t->claim[i]));
+        for (int i = 0; i < t->declared_groups; i++)
+            put_row(f, i, claim_row(&t->declared_group[i]));
         fputs("]}", f);
     }
     if (t->net) {

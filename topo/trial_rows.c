@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "topo/topo_file.h"
+#include "topo/host/mnnvl.h"
+#include "topo/topo_impl.h"
 
 const char *const trial_columns[TRIAL_COLUMNS] = {"host",   "allocate", "export",
                                                   "import", "Bps",      "why"};
@@ -22,12 +23,12 @@ json_t *trial_row(const struct mnnvl_trial *r)
 
 int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    struct table b;
+    struct topo_table b;
     int rc = 0;
 
-    if (table_open(&b, path, "trials", table, trial_columns, TRIAL_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "trials", table, trial_columns, TRIAL_COLUMNS, err) < 0)
         return -1;
-    while (table_next(&b, TRIAL_COLUMNS, &rc)) {
+    while (topo_table_next(&b, TRIAL_COLUMNS, &rc)) {
         struct mnnvl_trial r = {.host = 0};
         if (cell_index(&b, 0, t->hosts, false, &r.host) < 0 || cell_maybe(&b, 1, &r.allocate) < 0 ||
             cell_maybe(&b, 2, &r.export) < 0 || cell_maybe(&b, 3, &r.import) < 0 ||

@@ -24,7 +24,7 @@
 #include "cmd/input.h"
 #include "place/segments.h"
 #include "place/segments_from.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };
 
@@ -243,13 +243,13 @@ static const struct command command = {
 
 static int tell(const char *label)
 {
-    struct told t;
+    struct self_report t;
 
-    told_here(&t, label);
-    char *line = told_line(&t);
+    self_report_here(&t, label);
+    char *line = self_report_line(&t);
     puts(line);
     free(line);
-    told_free(&t);
+    self_report_free(&t);
     return EXIT_GOOD;
 }
 
@@ -268,7 +268,7 @@ static int read_input(char **text, size_t *len, struct err *err)
     return ferror(stdin) ? err_io(err, "standard input: %s", strerror(errno)) : 0;
 }
 
-static int read_told(struct told **list, int *count, const struct args *a, struct err *err)
+static int read_told(struct self_report **list, int *count, const struct args *a, struct err *err)
 {
     bool in = a->hosts && !strcmp(a->hosts, "-");
     char *text = NULL;
@@ -280,11 +280,11 @@ static int read_told(struct told **list, int *count, const struct args *a, struc
     if (rc == 0 && a->hosts && strlen(text) != len)
         rc = err_data(err, "%s: a byte of 0 at %zu", a->hosts, strlen(text));
     if (rc == 0)
-        rc = told_parse(list, count, text,
-                        in         ? "standard input"
-                        : a->hosts ? a->hosts
-                                   : "srun",
-                        err);
+        rc = self_report_parse(list, count, text,
+                               in         ? "standard input"
+                               : a->hosts ? a->hosts
+                                          : "srun",
+                               err);
     free(text);
     return rc;
 }
@@ -304,7 +304,7 @@ static int read_files(struct segments *s, const struct args *a, struct err *err)
     if (rc == 0) {
         if (a->in.sources.count)
             sources_done(&in.t);
-        claims_add_hosts(&in.t);
+        groups_add_hosts(&in.t);
         segments_from_topo(s, &in.t, slash ? slash + 1 : a->in.file ? a->in.file : "");
     }
     input_free(&in);
@@ -315,7 +315,7 @@ static int check(const struct args *a, struct err *err)
 {
     struct segments s;
     struct segment_verdict v = {0};
-    struct told *list = NULL;
+    struct self_report *list = NULL;
     int count = 0, rc;
 
     segments_init(&s, a->segment);
@@ -335,7 +335,7 @@ static int check(const struct args *a, struct err *err)
         rc = segments_exit(&v, &s, err) ? -1 : 0;
     }
     segment_verdict_free(&v);
-    told_list_free(list, count);
+    self_report_list_free(list, count);
     segments_free(&s);
     return rc;
 }

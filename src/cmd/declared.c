@@ -68,7 +68,7 @@ static int collect(struct declared *d, struct input *in, const struct args *a, s
     if (rc == 0 && !in->has) {
         for (int h = 0; h < more.hosts; h++)
             topo_add_host(&base, more.host[h].name);
-        claims_add_hosts(&base);
+        groups_add_hosts(&base);
     }
     if (rc == 0) {
         declared_init(d, &base);

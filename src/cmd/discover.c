@@ -14,8 +14,8 @@
 #include "emit/text/report.h"
 #include "emit/text/term.h"
 #include "probe/nccl/nccl_path.h"
-#include "topo/claim.h"
 #include "topo/fabrics/fabric.h"
+#include "topo/groups.h"
 #include "topo/net/net.h"
 #include "topo/topo.h"
 
@@ -199,7 +199,7 @@ static int add_sources(struct topo *t, const struct args *a, struct err *err)
     if (input_sources_read(&a->in.sources, t, err) < 0)
         return -1;
     if (!a->in.file && !a->in.fabric)
-        claims_add_hosts(t);
+        groups_add_hosts(t);
     if (!t->hosts)
         return no_host(t, err);
     add_gpus(t, a->per_host);

@@ -11,7 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "emit/export/export.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 struct args {
     const struct exporter *format;
@@ -163,9 +163,9 @@ static int write_files(const struct matrix *m, const struct args *a, struct err 
 
 static void keep_wide(struct topo *to, const struct topo *from)
 {
-    for (int i = 0; i < from->claims; i++)
-        if (from->claim[i].above)
-            claim_copy(to, &from->claim[i]);
+    for (int i = 0; i < from->declared_groups; i++)
+        if (from->declared_group[i].above)
+            group_copy(to, &from->declared_group[i]);
 }
 
 /* A matrix, or the one of a campaign's folder; where places are enough, a topology as well. */

@@ -8,7 +8,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 /* Distances that differ by less are the same: averages of equal numbers are not quite equal. */
 static const double same = 1e-9;
@@ -38,7 +38,7 @@ static bool look(struct grouping *g, const struct topo *t, int level)
     bool found = false;
 
     g->level = level;
-    g->of = topo_host_groups(t, (enum level)level, &g->name, &g->groups);
+    g->of = groups_of_hosts(t, (enum level)level, &g->name, &g->groups);
     int *hosts = mem_calloc((size_t)g->groups + 1, sizeof(*hosts));
     for (int h = 0; h < t->hosts; h++)
         found |= g->of[h] >= 0 && ++hosts[g->of[h]] > 1;
@@ -71,7 +71,7 @@ static int choose(struct grouping *g, const struct topo *t, int level, struct er
 static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
 {
     b->level = (enum level)g->level;
-    b->source = topo_source_at(t, b->level);
+    b->source = groups_source(t, b->level);
     b->count = g->groups;
     b->block = mem_calloc((size_t)g->groups + 1, sizeof(*b->block));
     for (int i = 0; i < g->groups; i++)

@@ -9,6 +9,7 @@
 #include "cost/places_json.h"
 #include "cost/rows.h"
 #include "cost/where.h"
+#include "topo/host/nic.h"
 
 static const char *const kind_names[] = {"cpu", "gpu"};
 static const char *const layer_names[] = {"unknown", "ethernet", "infiniband"};

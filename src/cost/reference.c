@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "topo/host/nic.h"
 
 /* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */
 static const double moving = 0.8;       /* share of the time, at least */

@@ -6,18 +6,18 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
 static const enum level finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF};
 enum { FINEST = sizeof(finest) / sizeof(*finest) };
 
-static int take_addr(struct segments *s, const struct told *list, int count, struct err *err)
+static int take_addr(struct segments *s, const struct self_report *list, int count, struct err *err)
 {
     int o = -1;
 
     for (int i = 0; i < count; i++) {
-        const struct told *t = &list[i];
+        const struct self_report *t = &list[i];
         struct slurm_addr a;
         if (!t->addr || !t->pattern)
             continue;
@@ -34,7 +34,8 @@ static int take_addr(struct segments *s, const struct told *list, int count, str
     return 0;
 }
 
-int segments_from_told(struct segments *s, const struct told *list, int count, struct err *err)
+int segments_from_told(struct segments *s, const struct self_report *list, int count,
+                       struct err *err)
 {
     int nvml = -1, label = -1;
 
@@ -92,7 +93,7 @@ static int from_places(struct segments *s, const struct topo *t, const char *nam
                 source = t->endpoint[i].source[finest[k]];
         if (source < 0)
             continue;
-        int *of = topo_host_groups(t, finest[k], &group, &groups);
+        int *of = groups_of_hosts(t, finest[k], &group, &groups);
         bool good = groups_hosts(of, t->hosts, groups);
         if (good) {
             char *who = mem_printf("%s (%s)", name, level_name[finest[k]]);
@@ -116,7 +117,7 @@ static int rank_of(enum level level)
 }
 
 /* A source speaks of several levels: its finest counts. */
-static bool has_finer(const struct claim_set *set, int count, int i)
+static bool has_finer(const struct group_set *set, int count, int i)
 {
     for (int k = 0; k < count; k++)
         if (set[k].source == set[i].source && rank_of(set[k].level) < rank_of(set[i].level))
@@ -127,21 +128,21 @@ static bool has_finer(const struct claim_set *set, int count, int i)
 void segments_from_topo(struct segments *s, const struct topo *t, const char *name)
 {
     int places = from_places(s, t, name), count;
-    struct claim_set *set = claim_sets(t, &count);
+    struct group_set *set = group_sets(t, &count);
 
     for (int i = 0; i < count; i++) {
         if ((int)set[i].source == places || rank_of(set[i].level) == FINEST || set[i].above ||
             has_finer(set, count, i))
             continue;
-        int *of = claim_set_of(&set[i], t);
-        char **group = mem_calloc((size_t)set[i].claims + 1, sizeof(*group));
+        int *of = group_set_of(&set[i], t);
+        char **group = mem_calloc((size_t)set[i].groups + 1, sizeof(*group));
         char *who = mem_printf("%s (%s)", set[i].origin, level_name[set[i].level]);
-        for (int k = 0; k < set[i].claims; k++)
-            group[k] = set[i].claim[k]->group;
+        for (int k = 0; k < set[i].groups; k++)
+            group[k] = set[i].group[k]->name;
         say_all(s, t, who, of, group);
         free(who);
         free(group);
         free(of);
     }
-    claim_sets_free(set, count);
+    group_sets_free(set, count);
 }

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "probe/point.h"
 #include "probe/point_io.h"
-#include "topo/topo_file.h"
+#include "topo/topo.h"
 
 struct points_log {
     int fd;

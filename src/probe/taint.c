@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/host/nvml.h"
 #include "topo/net/port_counters.h"
 

@@ -17,7 +17,7 @@ enum { EVIDENCE_MAX = 256 }; /* misfits for which pairs are counted */
 
 static bool visible(const struct topo *t, int level, bool measured)
 {
-    enum source source = topo_source_at(t, level);
+    enum source source = groups_source(t, level);
 
     return source != SOURCE_NONE && (source == SOURCE_MEASURED) == measured;
 }
@@ -31,8 +31,9 @@ static bool groups_hosts(int level)
 /* Does a claim say what this coordinate says?  Then the coordinate was filled in from it. */
 static bool is_claimed(const struct topo *t, int level)
 {
-    for (int i = 0; i < t->claims; i++)
-        if ((int)t->claim[i].level == level && t->claim[i].source == topo_source_at(t, level))
+    for (int i = 0; i < t->declared_groups; i++)
+        if ((int)t->declared_group[i].level == level &&
+            t->declared_group[i].source == groups_source(t, level))
             return true;
     return false;
 }
@@ -45,13 +46,13 @@ static void claim_coordinates(struct topo *to, const struct topo *from)
         int groups;
         if (!groups_hosts(level) || !visible(from, level, false) || is_claimed(from, level))
             continue;
-        int *of = topo_host_groups(from, (enum level)level, &name, &groups);
+        int *of = groups_of_hosts(from, (enum level)level, &name, &groups);
         for (int g = 0; g < groups; g++)
             for (int h = 0; h < from->hosts; h++)
                 if (of[h] == g)
-                    claim_host(to, topo_source_at(from, level), (enum level)level,
-                               from->fabric ? from->fabric : "topology", name[g],
-                               from->host[h].name);
+                    group_add_host(to, groups_source(from, level), (enum level)level,
+                                   from->fabric ? from->fabric : "topology", name[g],
+                                   from->host[h].name);
         hostlist_free(name, groups);
         free(of);
     }
@@ -66,9 +67,9 @@ void declared_init(struct declared *d, const struct topo *t)
 
 void declared_add(struct declared *d, const struct topo *other)
 {
-    for (int i = 0; i < other->claims; i++) {
-        const struct claim *c = &other->claim[i];
-        claim_copy(&d->topo, c);
+    for (int i = 0; i < other->declared_groups; i++) {
+        const struct declared_group *c = &other->declared_group[i];
+        group_copy(&d->topo, c);
     }
     claim_coordinates(&d->topo, other);
 }
@@ -129,7 +130,7 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
             continue;
         struct grouping g = {
             .source = SOURCE_MEASURED, .level = (enum level)level, .origin = mem_strdup("the fit")};
-        g.of = topo_host_groups(t, (enum level)level, &name, &groups);
+        g.of = groups_of_hosts(t, (enum level)level, &name, &groups);
         copy_names(&g, name, groups);
         hostlist_free(name, groups);
         MEM_PUSH(d->grouping, d->groupings) = g;
@@ -142,15 +143,15 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
                        path);
 }
 
-static struct grouping of_set(const struct declared *d, const struct claim_set *s)
+static struct grouping of_set(const struct declared *d, const struct group_set *s)
 {
     struct grouping g = {
         .source = s->source, .level = s->level, .above = s->above, .origin = mem_strdup(s->origin)};
 
-    g.of = claim_set_of(s, &d->topo);
-    for (int i = 0; i < s->claims; i++) {
-        const struct claim *c = s->claim[i];
-        MEM_PUSH(g.name, g.groups) = mem_strdup(c->group);
+    g.of = group_set_of(s, &d->topo);
+    for (int i = 0; i < s->groups; i++) {
+        const struct declared_group *c = s->group[i];
+        MEM_PUSH(g.name, g.groups) = mem_strdup(c->name);
         for (int h = 0; h < c->hosts; h++)
             if (topo_find_host(&d->topo, c->host[h]) < 0 && !g.strangers++)
                 g.stranger = mem_strdup(c->host[h]);
@@ -161,14 +162,14 @@ static struct grouping of_set(const struct declared *d, const struct claim_set *
 static void add_sets(struct declared *d)
 {
     int count;
-    struct claim_set *s = claim_sets(&d->topo, &count);
+    struct group_set *s = group_sets(&d->topo, &count);
 
     for (int i = 0; i < count; i++)
         if (groups_hosts(s[i].level)) {
             struct grouping g = of_set(d, &s[i]);
             MEM_PUSH(d->grouping, d->groupings) = g;
         }
-    claim_sets_free(s, count);
+    group_sets_free(s, count);
 }
 
 /* --- comparing --- */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 #include "verdict/explain_parts.h"
 

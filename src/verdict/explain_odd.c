@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
 #include "verdict/explain_parts.h"
 

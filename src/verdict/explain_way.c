@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 #include "topo/net/rails.h"
 #include "verdict/explain_parts.h"

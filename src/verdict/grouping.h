@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 struct grouping {
     enum source source;

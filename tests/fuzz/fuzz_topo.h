@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sources.h"
 
 static inline void fuzz_again(struct topo *t)
@@ -69,8 +69,8 @@ static inline void fuzz_claims(fuzz_claimer *read, const uint8_t *data, size_t s
     if (read(&t, (const char *)data, size, "fuzz", &e) < 0) {
         fuzz_refused(e.code, e.text);
     } else {
-        claims_add_hosts(&t);
-        claims_apply(&t);
+        groups_add_hosts(&t);
+        groups_apply(&t);
         if (t.hosts)
             fuzz_again(&t);
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net.h"
@@ -25,9 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     topo_init(&t);
     t.net = n;
     net_claim(&t, n, "fuzz");
-    claims_add_hosts(&t);
+    groups_add_hosts(&t);
     net_apply(&t);
-    claims_apply(&t);
+    groups_apply(&t);
     topo_default_tiers(&t);
     lint_net(&l, &t);
     topo_print(&t, null);

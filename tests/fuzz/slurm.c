@@ -3,7 +3,7 @@
  * was read becomes claims that can be applied. */
 #include "topo/sched/slurm.h"
 #include "fuzz.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -14,11 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (slurm_read(&t, -1, fuzz_file(data, size), &e) < 0) {
         fuzz_refused(e.code, e.text);
     } else {
-        claims_add_hosts(&t);
+        groups_add_hosts(&t);
         if (t.hosts < 64)
             for (int h = 0; h < t.hosts; h++)
                 topo_add_endpoint(&t, h, ENDPOINT_GPU);
-        claims_apply(&t);
+        groups_apply(&t);
     }
     topo_free(&t);
     return 0;

@@ -10,7 +10,7 @@
 
 #include "base/stats.h"
 #include "small.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "verdict/declared.h"
 
 enum { HOSTS = 24, PER = 6 };
@@ -174,7 +174,7 @@ static void claims(struct topo *t, bool swap)
         int g = swap && h == 1 ? 2 : swap && h == 2 * PER ? 0 : h / PER;
         snprintf(name, sizeof(name), "b%d", g);
         snprintf(host, sizeof(host), "n%02d", h);
-        claim_host(t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", name, host);
+        group_add_host(t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", name, host);
     }
 }
 

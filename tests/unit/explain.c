@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/seal.h"
 #include "small.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 #include "verdict/explain.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_k8s_back.c - what is written for Kubernetes and Slurm, read back: the same groups. */
 #include "base/hostlist.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/labels.h"
 #include "topo/sched/topograph.h"
 
@@ -14,27 +14,27 @@ static void same_groups(const struct topo *t, const struct topo *back, enum leve
                         bool same_names)
 {
     char **name;
-    int groups, sets, *of = topo_host_groups(t, level, &name, &groups);
-    struct claim_set *s = claim_sets(back, &sets);
+    int groups, sets, *of = groups_of_hosts(t, level, &name, &groups);
+    struct group_set *s = group_sets(back, &sets);
     int found = 0;
 
     for (int i = 0; i < sets; i++) {
         if (s[i].level != level)
             continue;
         found++;
-        assert_int_equal(s[i].claims, groups);
-        int *is = claim_set_of(&s[i], t);
+        assert_int_equal(s[i].groups, groups);
+        int *is = group_set_of(&s[i], t);
         for (int a = 0; a < t->hosts; a++) {
             assert_int_equal(of[a] < 0, is[a] < 0);
             if (same_names && of[a] >= 0)
-                assert_string_equal(s[i].claim[is[a]]->group, name[of[a]]);
+                assert_string_equal(s[i].group[is[a]]->name, name[of[a]]);
             for (int b = 0; b < a; b++)
                 assert_int_equal(of[a] == of[b], is[a] == is[b]);
         }
         free(is);
     }
     assert_int_equal(found, groups > 0);
-    claim_sets_free(s, sets);
+    group_sets_free(s, sets);
     hostlist_free(name, groups);
     free(of);
 }

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "topo/host/gpu.h"
 #include "topo/host/hwloc_xml.h"
+#include "topo/host/nic.h"
 
 #define SHARED "../shared/fixtures/hwloc/"
 

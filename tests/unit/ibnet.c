@@ -14,7 +14,8 @@
 
 #include "base/file.h"
 #include "base/hostlist.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net.h"
 #include "topo/net/net_view.h"
@@ -292,10 +293,10 @@ static void read_into(struct topo *t, const char *path)
 /* The name of the claim that a host is in. */
 static const char *claimed(const struct topo *t, enum level level, const char *host)
 {
-    for (int i = 0; i < t->claims; i++)
-        for (int k = 0; k < t->claim[i].hosts && t->claim[i].level == level; k++)
-            if (!strcmp(t->claim[i].host[k], host))
-                return t->claim[i].group;
+    for (int i = 0; i < t->declared_groups; i++)
+        for (int k = 0; k < t->declared_group[i].hosts && t->declared_group[i].level == level; k++)
+            if (!strcmp(t->declared_group[i].host[k], host))
+                return t->declared_group[i].name;
     return "";
 }
 
@@ -306,12 +307,12 @@ static void groups_of_leaves_are_claimed(void **state)
     (void)state;
     topo_init(&t);
     read_into(&t, rails);
-    assert_int_equal(t.claims, 2);
-    assert_int_equal(t.claim[0].source, SOURCE_IBNET);
-    assert_string_equal(t.claim[0].origin, "rails-hdr.net");
+    assert_int_equal(t.declared_groups, 2);
+    assert_int_equal(t.declared_group[0].source, SOURCE_IBNET);
+    assert_string_equal(t.declared_group[0].origin, "rails-hdr.net");
     assert_string_equal(claimed(&t, LEVEL_LEAF, "su0n03"), "leaf-su0-r[0-3]");
     assert_string_equal(claimed(&t, LEVEL_LEAF, "su1n00"), "leaf-su1-r[0-3]");
-    assert_int_equal(t.claim[1].hosts, 4);
+    assert_int_equal(t.declared_group[1].hosts, 4);
     assert_int_equal(t.hosts, 0); /* claims name hosts, they do not make them */
     read_into(&t, rails);         /* again: the same nodes and cables */
     assert_int_equal(t.net->nodes, 42);
@@ -490,12 +491,12 @@ static void unconnected_subnets_are_told_apart(void **state)
     assert_int_equal(part[node_of(n, "a")], 1);
     topo_init(&t);
     net_claim(&t, n, "dump");
-    assert_int_equal(t.claims, 2);
-    assert_string_equal(t.claim[0].origin, "dump");
-    assert_string_equal(t.claim[0].group, "b");
-    assert_int_equal(t.claim[0].hosts, 3);
-    assert_string_equal(t.claim[1].origin, "dump subnet 2");
-    assert_int_equal(t.claim[1].hosts, 2);
+    assert_int_equal(t.declared_groups, 2);
+    assert_string_equal(t.declared_group[0].origin, "dump");
+    assert_string_equal(t.declared_group[0].name, "b");
+    assert_int_equal(t.declared_group[0].hosts, 3);
+    assert_string_equal(t.declared_group[1].origin, "dump subnet 2");
+    assert_int_equal(t.declared_group[1].hosts, 2);
     free(part);
     topo_free(&t);
     net_free(n);
@@ -515,7 +516,7 @@ static void pods_are_claimed_as_spines(void **state)
     assert_int_equal(n->node[node_of(n, "core")].tier, 2);
     topo_init(&t);
     net_claim(&t, n, "dump");
-    assert_int_equal(t.claims, 5);
+    assert_int_equal(t.declared_groups, 5);
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n2"), "l2");
     assert_string_equal(claimed(&t, LEVEL_SPINE, "n1"), "s1");
     assert_string_equal(claimed(&t, LEVEL_SPINE, "n2"), "s1");
@@ -545,7 +546,7 @@ static void odd_hosts_stay_in_their_group(void **state)
     (void)state;
     topo_init(&t);
     net_claim(&t, n, "dump");
-    assert_int_equal(t.claims, 2);
+    assert_int_equal(t.declared_groups, 2);
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n1"), claimed(&t, LEVEL_LEAF, "n2"));
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n1"), claimed(&t, LEVEL_LEAF, "n3"));
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n4"), claimed(&t, LEVEL_LEAF, "n5"));
@@ -570,8 +571,8 @@ static void the_real_dump(void **state)
     assert_int_equal(2 * t.net->cables, 2228);
     for (int i = 0; i < t.net->cables; i++)
         assert_true(t.net->cable[i].Bps == 50e9 && !t.net->cable[i].differ);
-    assert_int_equal(t.claims, 8);
-    claims_add_hosts(&t);
+    assert_int_equal(t.declared_groups, 8);
+    groups_add_hosts(&t);
     assert_int_equal(t.hosts, 121);
     assert_string_equal(claimed(&t, LEVEL_LEAF, "a08-p1-dgx-04-c17"),
                         "A09-P1-IBLEAF-01-04..A09-P1-IBLEAF-04-04 (4)");

@@ -12,7 +12,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/labels.h"
 
 #define SEEDS "tests/fuzz/seeds/labels/"
@@ -22,13 +22,13 @@ static char *groups(const struct topo *t, enum level level, const char *origin)
 {
     char *text = mem_strdup("");
 
-    for (int i = 0; i < t->claims; i++) {
-        const struct claim *c = &t->claim[i];
+    for (int i = 0; i < t->declared_groups; i++) {
+        const struct declared_group *c = &t->declared_group[i];
         if (c->level != level || c->above || strcmp(c->origin, origin) != 0)
             continue;
         assert_int_equal(c->source, SOURCE_LABEL);
         char *hosts = hostlist_fold(c->host, c->hosts);
-        char *more = mem_printf("%s%s%s: %s", text, *text ? "; " : "", c->group, hosts);
+        char *more = mem_printf("%s%s%s: %s", text, *text ? "; " : "", c->name, hosts);
         free(hosts);
         free(text);
         text = more;
@@ -138,7 +138,7 @@ static void test_nodes(void **state)
     assert_int_equal(t.endpoints, 12);
     assert_int_equal(t.endpoint[0].kind, ENDPOINT_GPU);
     assert_int_equal(t.endpoint[0].source[LEVEL_HOST], SOURCE_LABEL);
-    claims_apply(&t);
+    groups_apply(&t);
     int n1 = t.endpoint[0].place.at[LEVEL_DOMAIN], n3 = t.endpoint[8].place.at[LEVEL_DOMAIN];
     assert_int_equal(n1, 0);
     assert_int_equal(n3, -1); /* a UUID of zeros is no domain */

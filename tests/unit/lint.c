@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
 
 enum { HOSTS = 32, GPUS = 8 };

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "spawn.h"
+#include "topo/host/nic.h"
 #include "topo/net/lldp.h"
 #include "topo/sources.h"
 

@@ -13,6 +13,7 @@
 #include "cost/matrix_json.h"
 #include "cost/rows.h"
 #include "small.h"
+#include "topo/host/nic.h"
 
 /* One of everything. */
 static void full_matrix(struct matrix *m)

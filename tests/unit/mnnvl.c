@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 
 static const char cluster_a[] = "00000001-0000-0000-0000-00000000000a";

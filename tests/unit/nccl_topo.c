@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
 #include "topo/nccl/nccl_topo.h"
 

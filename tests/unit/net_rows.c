@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net.h"
 #include "topo/sources.h"
@@ -54,7 +54,7 @@ static void read_alone(struct topo *t, const char *path)
     topo_init(t);
     if (ibnet_read(t, -1, path, &err) < 0)
         fail_msg("%s", err.text);
-    claims_add_hosts(t);
+    groups_add_hosts(t);
     sources_done(t);
     topo_default_tiers(t);
 }
@@ -76,7 +76,7 @@ static void what_is_saved_is_loaded_again(void **state)
     char *text = topo_text(&a);
     parsed(&b, text);
     same_net(a.net, b.net);
-    assert_int_equal(a.claims, b.claims);
+    assert_int_equal(a.declared_groups, b.declared_groups);
     topo_copy(&c, &b);
     same_net(a.net, c.net);
     assert_ptr_not_equal(b.net, c.net);

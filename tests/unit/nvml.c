@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/nvml.h"
 #include "topo/host/nvml_api.h"
 

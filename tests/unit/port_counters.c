@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "spawn.h"
+#include "topo/host/nic.h"
 #include "topo/net/port_counters.h"
 
 #define IB "/sys/class/infiniband/mlx5_2/ports/1/"

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 #include "topo/net/rails.h"
 
@@ -170,14 +171,14 @@ static void leaves_decide_how_many_rails_there_are(void **state)
         if (leaves == 1)
             same(rails_ib_hca(&t, 0, true), NULL);
         assert_int_equal(t.unseens, 0);
-        assert_int_equal(t.claims, 1);
-        assert_string_equal(t.claim[0].group, leaves == 1 ? "tor-0" : "tor-0+tor-1");
-        assert_int_equal(t.claim[0].hosts, 2);
-        assert_int_equal(t.claim[0].source, SOURCE_LLDP);
+        assert_int_equal(t.declared_groups, 1);
+        assert_string_equal(t.declared_group[0].name, leaves == 1 ? "tor-0" : "tor-0+tor-1");
+        assert_int_equal(t.declared_group[0].hosts, 2);
+        assert_int_equal(t.declared_group[0].source, SOURCE_LLDP);
         /* Again: nothing is there twice. */
         rails_find(&t);
-        assert_int_equal(t.claims, 1);
-        assert_int_equal(t.claim[0].hosts, 2);
+        assert_int_equal(t.declared_groups, 1);
+        assert_int_equal(t.declared_group[0].hosts, 2);
         topo_free(&t);
     }
 }
@@ -410,9 +411,9 @@ static void lldp_gives_endpoints_their_leaf(void **state)
     assert_string_equal(t.group[LEVEL_LEAF].name[t.endpoint[9].place.at[LEVEL_LEAF]],
                         "unit0-leaf1");
     assert_int_equal(t.endpoint[9].source[LEVEL_LEAF], SOURCE_LLDP);
-    assert_int_equal(t.claims, 2); /* a unit each */
-    assert_string_equal(t.claim[1].host[0], "n2");
-    assert_int_equal(t.claim[1].hosts, 2);
+    assert_int_equal(t.declared_groups, 2); /* a unit each */
+    assert_string_equal(t.declared_group[1].host[0], "n2");
+    assert_int_equal(t.declared_group[1].hosts, 2);
     assert_int_equal(topo_tier(t.tier, t.tiers, &t.endpoint[0].place, &t.endpoint[8].place), 1);
     assert_string_equal(t.tier[1].name, "rail");
     topo_free(&t);

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "place/segments_from.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 struct look {
     struct segments s;
@@ -22,20 +22,20 @@ struct look {
 
 static void look_at(struct look *l, const char *lines, int size, const struct topo *t)
 {
-    struct told *list;
+    struct self_report *list;
     int count;
     char *text = mem_strdup(lines);
 
     memset(l, 0, sizeof(*l));
     segments_init(&l->s, size);
-    if (told_parse(&list, &count, text, "lines", &l->err) < 0 ||
+    if (self_report_parse(&list, &count, text, "lines", &l->err) < 0 ||
         segments_from_told(&l->s, list, count, &l->err) < 0)
         fail_msg("%s", l->err.text);
     if (t)
         segments_from_topo(&l->s, t, "t.json");
     segments_judge(&l->v, &l->s);
     l->code = segments_exit(&l->v, &l->s, &l->err);
-    told_list_free(list, count);
+    self_report_list_free(list, count);
     free(text);
 }
 
@@ -145,11 +145,11 @@ static void files(void **state)
 
     (void)state;
     topo_init(&t);
-    claim_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r1", a, 2);
-    claim_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r2", b, 2);
-    claim_add(&t, SOURCE_SLURM, LEVEL_LEAF, "topology.conf", "leaf", all, 4);
-    claim_add(&t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", all, 4);
-    claims_add_hosts(&t);
+    group_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r1", a, 2);
+    group_add(&t, SOURCE_SLURM, LEVEL_DOMAIN, "topology.conf", "r2", b, 2);
+    group_add(&t, SOURCE_SLURM, LEVEL_LEAF, "topology.conf", "leaf", all, 4);
+    group_add(&t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", all, 4);
+    groups_add_hosts(&t);
     look_at(&l, "n[1-4]\n", 2, &t);
     assert_int_equal(l.code, EXIT_GOOD);
     assert_int_equal(l.s.opinions, 2); /* of Slurm the finer level */
@@ -164,12 +164,12 @@ static void files(void **state)
 
 static void bad_line(const char *line, const char *why)
 {
-    struct told *list;
+    struct self_report *list;
     struct err err = {0, ""};
     int count;
     char *text = mem_strdup(line);
 
-    assert_int_equal(told_parse(&list, &count, text, "lines", &err), -1);
+    assert_int_equal(self_report_parse(&list, &count, text, "lines", &err), -1);
     assert_int_equal(err.code, EXIT_DATA);
     assert_string_equal(err.text, why);
     free(text);
@@ -177,19 +177,20 @@ static void bad_line(const char *line, const char *why)
 
 static void lines(void **state)
 {
-    struct told here = {.node = mem_strdup("n1"), .rank = 3, .nvlink = mem_strdup("A.1")}, *list;
+    struct self_report here = {.node = mem_strdup("n1"), .rank = 3, .nvlink = mem_strdup("A.1")},
+                       *list;
     int count;
-    char *line = told_line(&here), hostfile[] = "# nodes\nn1 slots=4\nn[2-3]:8\n\nn1\n";
+    char *line = self_report_line(&here), hostfile[] = "# nodes\nn1 slots=4\nn[2-3]:8\n\nn1\n";
     struct err err;
 
     (void)state;
     assert_string_equal(line, "n1 rank=3 nvlink=A.1");
     free(line);
-    told_free(&here);
-    assert_int_equal(told_parse(&list, &count, hostfile, "lines", &err), 0);
+    self_report_free(&here);
+    assert_int_equal(self_report_parse(&list, &count, hostfile, "lines", &err), 0);
     assert_int_equal(count, 3);
     assert_string_equal(list[2].node, "n3");
-    told_list_free(list, count);
+    self_report_list_free(list, count);
     bad_line("", "lines: no node in it");
     bad_line("n1 slots=4 core\n", "lines:1: \"core\" is not KEY=VALUE");
     bad_line("\nn1 rack=4\n", "lines:2: unknown key \"rack\"");

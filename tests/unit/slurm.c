@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
 /* The claims of a text, one a line: "domain topology.conf rack1: n1 n2". */
@@ -27,10 +27,10 @@ static char *claims(const char *text, const char *path)
         print_message("# %s\n", err.text);
     assert_int_equal(rc, 0);
     slurm_claims(&f, &t);
-    for (int i = 0; i < t.claims; i++) {
-        const struct claim *c = &t.claim[i];
+    for (int i = 0; i < t.declared_groups; i++) {
+        const struct declared_group *c = &t.declared_group[i];
         assert_int_equal(c->source, SOURCE_SLURM);
-        char *line = mem_printf("%s%s %s %s:", out, level_name[c->level], c->origin, c->group);
+        char *line = mem_printf("%s%s %s %s:", out, level_name[c->level], c->origin, c->name);
         for (int k = 0; k < c->hosts; k++) {
             char *more = mem_printf("%s %s", line, c->host[k]);
             free(line);
@@ -155,14 +155,14 @@ static void two_leaves(void **state)
     topo_init(&t);
     assert_int_equal(slurm_parse(&f, text, strlen(text), "t", &err), 0);
     slurm_claims(&f, &t);
-    claims_add_hosts(&t);
-    struct claim_set *s = claim_sets(&t, &count);
-    int *of = claim_set_of(s, &t);
+    groups_add_hosts(&t);
+    struct group_set *s = group_sets(&t, &count);
+    int *of = group_set_of(s, &t);
     assert_int_equal(count, 1);
     assert_int_equal(of[topo_find_host(&t, "n2")], 0);
     assert_int_equal(of[topo_find_host(&t, "n3")], 1);
     free(of);
-    claim_sets_free(s, count);
+    group_sets_free(s, count);
     slurm_file_free(&f);
     topo_free(&t);
 }

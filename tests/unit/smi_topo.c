@@ -12,7 +12,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/host/smi.h"
 
 #define FOLDER "tests/machines/smi-topo/"

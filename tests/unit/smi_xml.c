@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/host/nvml.h"
 #include "topo/host/smi.h"
 #include "topo/sources.h"

@@ -18,7 +18,8 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "emit/export/export.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/net.h"
@@ -241,22 +242,22 @@ static void check_levels(const struct plan *p, const struct topo *t)
 
     for (int tier = 0; tier < 2 && (tier == 0 || tier + 1 < p->tiers); tier++) {
         char **name;
-        int groups, *of = topo_host_groups(t, level[tier], &name, &groups);
+        int groups, *of = groups_of_hosts(t, level[tier], &name, &groups);
         same_groups(p, of, p->rails == 1 && tier == 0 ? 0 : tier, level_name[level[tier]]);
         hostlist_free(name, groups);
         free(of);
     }
     int sets, wanted = p->tiers > 3 ? p->tiers - 3 : 0;
-    struct claim_set *s = claim_sets_above(t, &sets);
+    struct group_set *s = group_sets_above(t, &sets);
     if (sets != wanted)
         fail_msg("seed %u: %d tiers above the spine where %d are", p->seed, sets, wanted);
     for (int i = 0; i < sets; i++) {
-        int *of = claim_set_of(&s[i], t);
+        int *of = group_set_of(&s[i], t);
         assert_int_equal(s[i].above, i + 1);
         same_groups(p, of, 2 + i, "above spines");
         free(of);
     }
-    claim_sets_free(s, sets);
+    group_sets_free(s, sets);
 }
 
 /* Storage hosts are no compute hosts, and lint does not call them bad; hosts that lack adapters

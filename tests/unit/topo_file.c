@@ -14,7 +14,10 @@
 
 #include "base/json.h"
 #include "topo/fabrics/fabric.h"
-#include "topo/topo_file.h"
+#include "topo/host/gpu.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
+#include "topo/topo_impl.h"
 
 static char path[] = "/tmp/railgauge-topo-XXXXXX.json";
 static const char golden[] = "tests/golden/topology.json";

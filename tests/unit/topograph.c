@@ -12,7 +12,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/topograph.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"
@@ -21,13 +21,13 @@ static void check(const struct topo *t, enum level level, const char *want)
 {
     char *text = mem_strdup("");
 
-    for (int i = 0; i < t->claims; i++) {
-        const struct claim *c = &t->claim[i];
+    for (int i = 0; i < t->declared_groups; i++) {
+        const struct declared_group *c = &t->declared_group[i];
         if (c->level != level)
             continue;
         assert_int_equal(c->source, SOURCE_TOPOGRAPH);
         char *hosts = hostlist_fold(c->host, c->hosts);
-        char *more = mem_printf("%s%s%s: %s", text, *text ? "; " : "", c->group, hosts);
+        char *more = mem_printf("%s%s%s: %s", text, *text ? "; " : "", c->name, hosts);
         free(hosts);
         free(text);
         text = more;
@@ -51,14 +51,14 @@ static void test_model(void **state)
     struct topo t;
 
     read_file(&t, SEEDS "model.yaml");
-    assert_string_equal(t.claim[0].origin, "model.yaml");
+    assert_string_equal(t.declared_group[0].origin, "model.yaml");
     check(&t, LEVEL_DOMAIN, "nvl-a: n[01-03]; nvl-b: n[04-06]"); /* the first from its spine */
     check(&t, LEVEL_RACK, "r1: n[01-03]; r2: n[04-06]");
     check(&t, LEVEL_LEAF, "leaf-1: n[01-03]; leaf-2: n[04-06]");
     check(&t, LEVEL_SPINE, "spine-1: n[01-03]; spine-2: n[04-06]");
     assert_int_equal(t.unseens, 0); /* the switch that is above all says nothing */
-    for (int i = 0; i < t.claims; i++)
-        assert_int_equal(t.claim[i].above, 0);
+    for (int i = 0; i < t.declared_groups; i++)
+        assert_int_equal(t.declared_group[i].above, 0);
     topo_free(&t);
 }
 
@@ -119,9 +119,9 @@ static void test_shipped(void **state)
         int count[LEVEL_COUNT] = {0};
         struct topo t;
         read_file(&t, path);
-        for (int k = 0; k < t.claims; k++)
-            count[t.claim[k].level]++;
-        claims_add_hosts(&t);
+        for (int k = 0; k < t.declared_groups; k++)
+            count[t.declared_group[k].level]++;
+        groups_add_hosts(&t);
         assert_int_equal(count[LEVEL_DOMAIN], row[i].domains);
         assert_int_equal(count[LEVEL_RACK], row[i].racks);
         assert_int_equal(count[LEVEL_LEAF], row[i].leaves);

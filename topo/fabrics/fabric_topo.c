@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "topo/fabrics/fabric.h"
+#include "topo/host/nic.h"
 
 enum { ENDPOINTS_MAX = 1 << 20 };
 

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 #include "topo/host/mnnvl_facts.h"
 
@@ -161,11 +162,10 @@ static void print_odd(FILE *f, const struct mnnvl *m)
         fprintf(f, "%-10s and %d more\n", "", m->odds - ODD_SHOWN);
 }
 
-void topo_print_gpus(const struct topo *t, void *stream)
+void topo_print_gpus(const struct topo *t, FILE *f)
 {
     struct facts a;
     struct mnnvl m;
-    FILE *f = stream;
 
     if (!t->gpus)
         return;

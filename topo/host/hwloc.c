@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
 enum { VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };

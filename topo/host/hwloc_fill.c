@@ -6,8 +6,10 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/hwloc_parts.h"
+#include "topo/host/nic.h"
 
 /* --- where objects meet --- */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/hwloc_parts.h"
 
 enum { DEPTHS = 128, ELEMENTS = 1 << 20, OS_NETWORK = 2, OS_FABRIC = 3 };

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl_facts.h"
 #include "topo/host/nvml.h"
 #include "topo/host/reasons.h"

@@ -14,6 +14,16 @@
 
 #include "topo/topo.h"
 
+/* What trying found out on a host, when somebody did: memory with a FABRIC handle allocated,
+ * exported, imported by another host (1 works, 0 fails, -1 not tried), and measured bandwidth
+ * between hosts of the domain (B/s; 0: not measured).  One a host at most. */
+struct mnnvl_trial {
+    int host;
+    int allocate, export, import;
+    double Bps;
+    char why[96]; /* the words of what failed */
+};
+
 enum mnnvl_verdict {
     MNNVL_NONE,   /* no NVLink that is up */
     MNNVL_INSIDE, /* NVLink inside the host only, as meant: HGX, bridges */

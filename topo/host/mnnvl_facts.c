@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 
 bool fact_zero_cluster(const struct gpu *g)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl_facts.h"
 #include "topo/host/nvml.h"
 

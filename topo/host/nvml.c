@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/nvml_parts.h"
 
 enum { CLOCK_SM = 1, NOT_TOLD = 255 };

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 struct nvml;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/convert.h"
+#include "topo/host/gpu.h"
 #include "topo/host/nvml_parts.h"
 
 void nvml_busid(char to[16], const struct nvml_pci *pci)

@@ -2,6 +2,7 @@
 /* What changes while a GPU works: numbers that are asked before and after a measurement. */
 #include <string.h>
 
+#include "topo/host/gpu.h"
 #include "topo/host/nvml_parts.h"
 
 enum { ECC_SINCE_DRIVER = 0, FIELDS_AT_ONCE = 64 };

@@ -2,6 +2,7 @@
 #ifndef RG_NVML_PARTS_H
 #define RG_NVML_PARTS_H
 
+#include "topo/host/gpu.h"
 #include "topo/host/nvml.h"
 #include "topo/host/nvml_api.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 
 void reasons_add(struct reasons *r, const struct gpu *g, const char *fmt, ...)
 {

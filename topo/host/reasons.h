@@ -3,6 +3,7 @@
 #ifndef RG_REASONS_H
 #define RG_REASONS_H
 
+#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 enum { REASONS = 16, REASON = 200 };

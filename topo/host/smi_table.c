@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 enum { CELL = 64 };

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/smi.h"
 #include "topo/host/smi_table.h"
 

@@ -14,7 +14,8 @@
 
 #include "base/mem.h"
 #include "base/xml.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/smi.h"
 
 enum { DEPTHS = 16, ELEMENTS = 1 << 20, NAME = 64 };

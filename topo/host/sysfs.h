@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
 /* The first line of root/path, without its newline and with '?' for control characters; false when

@@ -10,6 +10,7 @@
 #include "base/convert.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/host/sysfs.h"
 
 /* PCI address and NUMA node of a device; virtio devices have theirs one folder up. */

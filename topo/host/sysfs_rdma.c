@@ -9,6 +9,7 @@
 #include "base/convert.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/host/sysfs.h"
 
 enum { GIDS_MAX = 256, LINE = 128 };

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
 #include "topo/net/leaf_groups.h"
 

@@ -7,6 +7,8 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/lint/lint_impl.h"
 
 /* lint_peers.c - what hosts, GPUs, NICs and endpoints have that can be compared, what most peers

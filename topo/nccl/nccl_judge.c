@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/ranks.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_log_parts.h"
 #include "topo/nccl/nccl_log_words.h"
 

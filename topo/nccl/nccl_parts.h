@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 enum { CHAIN = 16 };

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo.h"
 

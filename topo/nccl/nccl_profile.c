@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 
 const char *const nccl_via_name[NCCL_VIA_COUNT] = {"P2P",        "P2P/MNNVL",  "SHM",     "NET/IB",
                                                    "NET/Socket", "NET/plugin", "COLLNET", "NVLS"};

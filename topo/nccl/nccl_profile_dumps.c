@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_log.h"
 #include "topo/nccl/nccl_profile_file.h"
 
-int nccl_cell_id(const struct table *b, int col, uint64_t *out)
+int nccl_cell_id(const struct topo_table *b, int col, uint64_t *out)
 {
     const char *text;
     char *end;
@@ -22,11 +23,11 @@ int nccl_cell_id(const struct table *b, int col, uint64_t *out)
                : 0;
 }
 
-int nccl_read_dumps(struct nccl_profile *p, struct table *b)
+int nccl_read_dumps(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, comm;
 
-    while (table_next(b, DUMP_COLUMNS, &rc)) {
+    while (topo_table_next(b, DUMP_COLUMNS, &rc)) {
         if (cell_index(b, 0, p->comms, true, &comm) < 0)
             return -1;
         int at = p->n_paths;
@@ -36,11 +37,11 @@ int nccl_read_dumps(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-int nccl_read_gpus(struct nccl_profile *p, struct table *b)
+int nccl_read_gpus(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, dump;
 
-    while (table_next(b, GPU_COLUMNS, &rc)) {
+    while (topo_table_next(b, GPU_COLUMNS, &rc)) {
         struct nccl_xml_gpu g = {0};
         if (cell_index(b, 0, p->n_paths, false, &dump) < 0 ||
             cell_index(b, 1, NCCL_RANKS_MAX + 1, true, &g.rank) < 0 ||
@@ -56,11 +57,11 @@ int nccl_read_gpus(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-int nccl_read_nets(struct nccl_profile *p, struct table *b)
+int nccl_read_nets(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, dump;
 
-    while (table_next(b, NET_COLUMNS, &rc)) {
+    while (topo_table_next(b, NET_COLUMNS, &rc)) {
         struct nccl_xml_net n = {0};
         if (cell_index(b, 0, p->n_paths, false, &dump) < 0 ||
             cell_index(b, 1, NCCL_SMALL_MAX + 1, false, &n.dev) < 0 ||
@@ -90,7 +91,7 @@ static int read_route(struct nccl_route *r, const json_t *from)
     return 0;
 }
 
-int nccl_read_routes(struct nccl_profile *p, struct table *b)
+int nccl_read_routes(struct nccl_profile *p, struct topo_table *b)
 {
     int *next = mem_calloc((size_t)p->n_paths + 1, sizeof(*next)), rc = 0, dump;
 
@@ -100,7 +101,7 @@ int nccl_read_routes(struct nccl_profile *p, struct table *b)
         d->nic = mem_calloc((size_t)d->gpus * (size_t)d->nets + 1, sizeof(*d->nic));
     }
     b->at = 0;
-    while (table_next(b, GPU_COLUMNS, &rc)) {
+    while (topo_table_next(b, GPU_COLUMNS, &rc)) {
         const json_t *list = json_array_get(b->row, GPU_COLUMNS - 1);
         cell_index(b, 0, p->n_paths, false, &dump);
         struct nccl_paths *d = &p->paths[dump];

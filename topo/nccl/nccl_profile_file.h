@@ -4,7 +4,7 @@
 #define RG_NCCL_PROFILE_FILE_H
 
 #include "topo/nccl/nccl_profile.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 enum {
     SEAT_COLUMNS = 4,
@@ -33,13 +33,13 @@ extern const char *const nccl_seat_columns[SEAT_COLUMNS],
 /* --- the reader's --- */
 
 enum { NCCL_SMALL_MAX = 1 << 16 };
-int nccl_cell_id(const struct table *b, int col, uint64_t *out); /* a text like "0x1f" */
+int nccl_cell_id(const struct topo_table *b, int col, uint64_t *out); /* a text like "0x1f" */
 
 /* The dumps, then the NICs and the GPUs of each, then the last column of the GPUs again, now that
  * all GPUs and NICs of their dumps are known. */
-int nccl_read_dumps(struct nccl_profile *p, struct table *b);
-int nccl_read_nets(struct nccl_profile *p, struct table *b);
-int nccl_read_gpus(struct nccl_profile *p, struct table *b);
-int nccl_read_routes(struct nccl_profile *p, struct table *b);
+int nccl_read_dumps(struct nccl_profile *p, struct topo_table *b);
+int nccl_read_nets(struct nccl_profile *p, struct topo_table *b);
+int nccl_read_gpus(struct nccl_profile *p, struct topo_table *b);
+int nccl_read_routes(struct nccl_profile *p, struct topo_table *b);
 
 #endif

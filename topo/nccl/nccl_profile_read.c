@@ -8,15 +8,15 @@
 #include "topo/nccl/nccl_log.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/nccl/nccl_profile_file.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320 };
 
-static int read_seats(struct nccl_profile *p, struct table *b)
+static int read_seats(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0;
 
-    while (table_next(b, SEAT_COLUMNS, &rc)) {
+    while (topo_table_next(b, SEAT_COLUMNS, &rc)) {
         struct nccl_seat s = {0};
         if (cell_index(b, 0, TABLE_ROWS_MAX, true, &s.endpoint) < 0 ||
             cell_copy(b, 1, true, s.net, sizeof(s.net)) < 0 ||
@@ -27,11 +27,11 @@ static int read_seats(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-static int read_ports(struct nccl_profile *p, struct table *b)
+static int read_ports(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, seat;
 
-    while (table_next(b, PORT_COLUMNS, &rc)) {
+    while (topo_table_next(b, PORT_COLUMNS, &rc)) {
         struct nccl_nic n = {0};
         if (cell_index(b, 0, p->seats, false, &seat) < 0 ||
             cell_index(b, 1, NCCL_SMALL_MAX + 1, true, &n.number) < 0 ||
@@ -43,7 +43,7 @@ static int read_ports(struct nccl_profile *p, struct table *b)
 }
 
 /* A list of whole numbers below max (null: -1 where allowed); the caller frees *out. */
-static int cell_list(const struct table *b, int col, int size, int max, bool null, int **out)
+static int cell_list(const struct topo_table *b, int col, int size, int max, bool null, int **out)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
 
@@ -63,7 +63,7 @@ static int cell_list(const struct table *b, int col, int size, int max, bool nul
     return 0;
 }
 
-static int read_comm(struct nccl_comm_profile *c, const struct table *b)
+static int read_comm(struct nccl_comm_profile *c, const struct topo_table *b)
 {
     if (nccl_cell_id(b, 0, &c->hash) < 0 ||
         cell_index(b, 1, NCCL_RANKS_MAX + 1, false, &c->ranks) < 0 ||
@@ -85,11 +85,11 @@ static int read_comm(struct nccl_comm_profile *c, const struct table *b)
                : cell_list(b, 11, c->ranks, TABLE_ROWS_MAX, true, &c->endpoint);
 }
 
-static int read_comms(struct nccl_profile *p, struct table *b)
+static int read_comms(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0;
 
-    while (table_next(b, COMM_COLUMNS, &rc)) {
+    while (topo_table_next(b, COMM_COLUMNS, &rc)) {
         struct nccl_comm_profile c = {0};
         if (read_comm(&c, b) < 0)
             return -1;
@@ -98,11 +98,11 @@ static int read_comms(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-static int read_graphs(struct nccl_profile *p, struct table *b)
+static int read_graphs(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, comm, kind;
 
-    while (table_next(b, GRAPH_COLUMNS, &rc)) {
+    while (topo_table_next(b, GRAPH_COLUMNS, &rc)) {
         struct nccl_graph g = {0};
         if (cell_index(b, 0, p->comms, false, &comm) < 0 ||
             cell_name(b, 1, nccl_graph_name, NCCL_GRAPH_COUNT, &kind) < 0 ||
@@ -118,11 +118,11 @@ static int read_graphs(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-static int read_rings(struct nccl_profile *p, struct table *b)
+static int read_rings(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, comm, *order;
 
-    while (table_next(b, RING_COLUMNS, &rc)) {
+    while (topo_table_next(b, RING_COLUMNS, &rc)) {
         if (cell_index(b, 0, p->comms, false, &comm) < 0)
             return -1;
         struct nccl_comm_profile *c = &p->comm[comm];
@@ -138,11 +138,11 @@ static int read_rings(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-static int read_links(struct nccl_profile *p, struct table *b)
+static int read_links(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0, comm, via;
 
-    while (table_next(b, LINK_COLUMNS, &rc)) {
+    while (topo_table_next(b, LINK_COLUMNS, &rc)) {
         struct nccl_link k = {0};
         if (cell_index(b, 0, p->comms, false, &comm) < 0 ||
             cell_index(b, 1, p->comm[comm].ranks, false, &k.from) < 0 ||
@@ -161,11 +161,11 @@ static int read_links(struct nccl_profile *p, struct table *b)
     return rc;
 }
 
-static int read_choices(struct nccl_profile *p, struct table *b)
+static int read_choices(struct nccl_profile *p, struct topo_table *b)
 {
     int rc = 0;
 
-    while (table_next(b, CHOICE_COLUMNS, &rc)) {
+    while (topo_table_next(b, CHOICE_COLUMNS, &rc)) {
         struct nccl_choice c = {0};
         const json_t *bytes = json_array_get(b->row, 2);
         if (cell_index(b, 0, p->comms, false, &c.comm) < 0 ||
@@ -203,7 +203,7 @@ static const struct nccl_table {
     const char *name;
     const char *const *columns;
     int count;
-    int (*read)(struct nccl_profile *p, struct table *b);
+    int (*read)(struct nccl_profile *p, struct topo_table *b);
 } tables[NCCL_TABLES] = {
     /* A table comes after those that its rows refer to. */
     {"seats", nccl_seat_columns, SEAT_COLUMNS, read_seats},
@@ -222,7 +222,7 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
 {
     json_t *version, *findings, *env, *warnings, *t[NCCL_TABLES];
     json_int_t lines, dropped;
-    struct table b = {.path = where};
+    struct topo_table b = {.path = where};
 
     if (json_take(
             from, where, err,
@@ -245,8 +245,8 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
         read_texts(&p->warn, &p->warns, warnings, where, "warnings", err) < 0)
         return -1;
     for (int i = 0; i < NCCL_TABLES; i++)
-        if (table_open(&b, where, tables[i].name, t[i], tables[i].columns, tables[i].count, err) <
-                0 ||
+        if (topo_table_open(&b, where, tables[i].name, t[i], tables[i].columns, tables[i].count,
+                            err) < 0 ||
             tables[i].read(p, &b) < 0)
             return -1;
     return nccl_read_routes(p, &b); /* b is still at the GPUs */

@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 #include "base/xml.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/nccl/nccl_parts.h"
 #include "topo/nccl/nccl_xml.h"
 

@@ -6,7 +6,9 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
+#include "topo/host/nic.h"
 #include "topo/nccl/nccl_parts.h"
 #include "topo/nccl/nccl_topo.h"
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/xml.h"
+#include "topo/host/gpu.h"
 #include "topo/nccl/nccl_machine.h"
 
 static const double GB = 1e9, LOCAL_Bps = 5000e9;

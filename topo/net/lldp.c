@@ -18,7 +18,8 @@
 #include "base/output.h"
 #include "base/xml.h"
 #include "base/yaml.h"
-#include "topo/host/host_parts.h"
+#include "topo/host/host_devices.h"
+#include "topo/host/nic.h"
 
 /* How the port at the other end is called, the best first. */
 enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };

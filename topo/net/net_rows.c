@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "topo/net/net.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 enum { GUID_TEXT = 18, LID_MAX = 65536, RATE_TEXT = 12 };
 
@@ -47,7 +47,7 @@ json_t *cable_row(const struct net_cable *c)
                      lid_json(c->lid_b));
 }
 
-static int cell_guid(const struct table *b, int col, uint64_t *out)
+static int cell_guid(const struct topo_table *b, int col, uint64_t *out)
 {
     const char *text;
 
@@ -63,7 +63,7 @@ static int cell_guid(const struct table *b, int col, uint64_t *out)
     return *out ? 0 : cell_bad(b, col, "which no GUID is");
 }
 
-static int cell_lid(const struct table *b, int col, int *out)
+static int cell_lid(const struct topo_table *b, int col, int *out)
 {
     if (cell_index(b, col, LID_MAX, true, out) < 0)
         return -1;
@@ -72,7 +72,7 @@ static int cell_lid(const struct table *b, int col, int *out)
 }
 
 /* "4xNDR" */
-static int cell_rate(const struct table *b, int col, struct net_cable *c)
+static int cell_rate(const struct topo_table *b, int col, struct net_cable *c)
 {
     const char *text;
     char *speed;
@@ -90,7 +90,7 @@ static int cell_rate(const struct table *b, int col, struct net_cable *c)
     return 0;
 }
 
-static int load_node(struct topo *t, const struct table *b)
+static int load_node(struct topo *t, const struct topo_table *b)
 {
     struct net_node n = {.tier = -1};
     int kind;
@@ -110,14 +110,14 @@ static int load_node(struct topo *t, const struct table *b)
     return 0;
 }
 
-static int cell_port(const struct table *b, int col, const struct net_node *n, int *out)
+static int cell_port(const struct topo_table *b, int col, const struct net_node *n, int *out)
 {
     if (cell_index(b, col, n->ports + 1, false, out) < 0)
         return -1;
     return *out ? 0 : cell_bad(b, col, "but ports count from 1");
 }
 
-static int load_cable(struct net *n, const struct table *b)
+static int load_cable(struct net *n, const struct topo_table *b)
 {
     struct net_cable c = {0};
 
@@ -137,7 +137,7 @@ static int load_cable(struct net *n, const struct table *b)
 
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err)
 {
-    struct table b;
+    struct topo_table b;
     int rc = 0, x, y;
 
     if (!nodes || !cables)
@@ -146,17 +146,17 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
                               nodes ? "net_nodes" : "cables", nodes ? "cables" : "net_nodes")
                    : 0;
     t->net = mem_calloc(1, sizeof(*t->net));
-    if (table_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) < 0)
         return -1;
-    while (table_next(&b, NET_NODE_COLUMNS, &rc))
+    while (topo_table_next(&b, NET_NODE_COLUMNS, &rc))
         rc = load_node(t, &b);
     if (rc < 0)
         return -1;
     if (net_twins(t->net, &x, &y))
         return err_data(err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", path, y, x);
-    if (table_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
         return -1;
-    while (table_next(&b, CABLE_COLUMNS, &rc))
+    while (topo_table_next(&b, CABLE_COLUMNS, &rc))
         rc = load_cable(t->net, &b);
     if (rc < 0)
         return -1;

@@ -8,7 +8,8 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/net/net_view.h"
 
 /* --- NICs by host --- */
@@ -175,7 +176,7 @@ static void claim_leaves(struct topo *t, const struct net_view *v, const char *o
         char *from = part_name(origin, x->part);
         for (int i = 0; i < x->hosts; i++)
             names[i] = v->host[x->host[i]].name;
-        claim_add(t, SOURCE_IBNET, LEVEL_LEAF, from, x->name, names, x->hosts);
+        group_add(t, SOURCE_IBNET, LEVEL_LEAF, from, x->name, names, x->hosts);
         free(from);
         free(names);
     }
@@ -252,7 +253,7 @@ static bool claim_tier(struct topo *t, const struct net_view *v, const char *ori
                 k++;
             for (int h = 0; h < v->group[i].hosts; h++) {
                 const char *host = v->host[v->group[i].host[h]].name;
-                claim_above(t, SOURCE_IBNET, tier - 1, from, name[k], host);
+                group_add_above(t, SOURCE_IBNET, tier - 1, from, name[k], host);
             }
         }
         any = any || several;
@@ -273,7 +274,7 @@ void net_claim(struct topo *t, const struct net *n, const char *origin)
 
     net_view_make(&v, n, t);
     claim_leaves(t, &v, origin);
-    for (int tier = 1; tier <= 1 + CLAIM_ABOVE && claim_tier(t, &v, origin, tier); tier++)
+    for (int tier = 1; tier <= 1 + GROUP_ABOVE_MAX && claim_tier(t, &v, origin, tier); tier++)
         ;
     net_view_free(&v);
 }
@@ -372,10 +373,10 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
 {
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), sets;
     bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
-    struct claim_set *s = claim_sets_at(t, LEVEL_LEAF, &sets);
+    struct group_set *s = group_sets_at(t, LEVEL_LEAF, &sets);
 
     for (int i = 0; i < sets; i++) {
-        int *by = claim_set_of(&s[i], t);
+        int *by = group_set_of(&s[i], t);
         for (int h = 0; h < t->hosts && s[i].source == SOURCE_IBNET; h++)
             claimed[h] |= by[h] >= 0;
         free(by);
@@ -388,7 +389,7 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
             if (h >= 0 && of[h] < 0 && !claimed[h])
                 of[h] = g;
         }
-    claim_sets_free(s, sets);
+    group_sets_free(s, sets);
     free(claimed);
     return of;
 }
@@ -400,7 +401,7 @@ static void set_leaf(struct topo *t, struct endpoint *e, const char *leaf)
 }
 
 /* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
- * group of leaves, as claims_apply() does for those that are claimed. */
+ * group of leaves, as groups_apply() does for those that are claimed. */
 static bool tell_endpoints(struct topo *t, const struct net_view *v)
 {
     bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;

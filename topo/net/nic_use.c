@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/nic.h"
 #include "topo/net/rails_impl.h"
 
 /* source: who told that which decides. */

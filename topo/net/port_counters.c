@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/nic.h"
 
 /* Folders; PORT_TOTAL: in PORT_STATISTICS, and includes what the row before counts. */
 enum port_folder { PORT_PMA, PORT_HARDWARE, PORT_STATISTICS, PORT_TOTAL, PORT_INTERFACE };

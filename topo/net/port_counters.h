@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
 enum port_kind {

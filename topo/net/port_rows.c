@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "topo/topo_file.h"
+#include "topo/host/nic.h"
+#include "topo/topo_impl.h"
 
 enum { NUMBER_MAX = 65535 };
 
@@ -104,7 +105,7 @@ json_t *gpudirect_row(const struct topo *t, int host)
     return json_pack("[i, s]", host, t->host[host].gdr);
 }
 
-static int load_texts(struct nic *n, const struct table *b)
+static int load_texts(struct nic *n, const struct topo_table *b)
 {
     struct text_cell c[TEXTS];
 
@@ -126,7 +127,7 @@ static enum source source_before(const struct nic *n, const struct source_cell *
 }
 
 /* After the facts themselves, the leaf's first. */
-static int load_sources(struct nic *n, const struct table *b, int columns)
+static int load_sources(struct nic *n, const struct topo_table *b, int columns)
 {
     struct source_cell c[SOURCES];
     int source;
@@ -150,11 +151,11 @@ int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *
 {
     bool before = json_array_size(json_object_get(table, "columns")) == COLUMNS_BEFORE;
     int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1;
-    struct table b;
+    struct topo_table b;
 
-    if (table_open(&b, path, "ports", table, port_columns, columns, err) < 0)
+    if (topo_table_open(&b, path, "ports", table, port_columns, columns, err) < 0)
         return -1;
-    while (table_next(&b, columns, &rc)) {
+    while (topo_table_next(&b, columns, &rc)) {
         int nic, use;
         if (cell_index(&b, 0, t->nics, false, &nic) < 0)
             return -1;
@@ -175,12 +176,13 @@ int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *
 
 int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    struct table b;
+    struct topo_table b;
     int rc = 0, before = -1;
 
-    if (table_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) <
+        0)
         return -1;
-    while (table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
+    while (topo_table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
         int host;
         if (cell_index(&b, 0, t->hosts, false, &host) < 0)
             return -1;

@@ -8,7 +8,8 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
+#include "topo/host/nic.h"
 #include "topo/net/rails_impl.h"
 
 /* --- opening --- */
@@ -305,9 +306,10 @@ static void claim_lldp(struct rails *r)
     struct topo *t = r->t;
     bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
 
-    for (int i = 0; i < t->claims; i++)
-        for (int k = 0; k < t->claim[i].hosts && t->claim[i].source == SOURCE_LLDP; k++) {
-            int h = topo_find_host(t, t->claim[i].host[k]);
+    for (int i = 0; i < t->declared_groups; i++)
+        for (int k = 0;
+             k < t->declared_group[i].hosts && t->declared_group[i].source == SOURCE_LLDP; k++) {
+            int h = topo_find_host(t, t->declared_group[i].host[k]);
             if (h >= 0)
                 claimed[h] = true;
         }
@@ -316,7 +318,7 @@ static void claim_lldp(struct rails *r)
         char **leaf = claimed[h] ? NULL : leaves_of(r, h, &count);
         if (count) {
             char *name = set_name(leaf, count);
-            claim_host(t, SOURCE_LLDP, LEVEL_LEAF, "lldp", name, t->host[h].name);
+            group_add_host(t, SOURCE_LLDP, LEVEL_LEAF, "lldp", name, t->host[h].name);
             free(name);
         }
         free(leaf);

@@ -7,6 +7,7 @@
 #ifndef RG_RAILS_H
 #define RG_RAILS_H
 
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
 /* Fill use, rail and plane of NICs with their sources (what is set stays: the user's truth), of

@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/nic.h"
 #include "topo/net/rails_impl.h"
 
 enum { CLASSES_SHOWN = 4 };

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "base/yaml.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 enum { LABEL_WIDE = -1 }; /* instead of a level: of no tier of switches */
 
@@ -19,7 +19,7 @@ struct label_rule {
     /* Rows with the same origin are rungs, the nearest first: the first key that a node has takes
      * the level of the first row, its next one that of the second.  NULL: the key alone. */
     const char *origin;
-    int above; /* tiers wider than a spine, see struct claim */
+    int above; /* tiers wider than a spine, see struct declared_group */
 };
 enum { VALUE_LEN = 255 }; /* of the name of a group in topology.json */
 
@@ -92,9 +92,9 @@ void label_groups_claim(const struct label_groups *g, struct topo *t, enum sourc
                         enum level level, int above, const char *origin)
 {
     for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++) {
-        claim_add(t, source, level, origin, g->names.group[LEVEL_RACK].name[i], g->of[i].host,
+        group_add(t, source, level, origin, g->names.group[LEVEL_RACK].name[i], g->of[i].host,
                   g->of[i].hosts);
-        t->claim[t->claims - 1].above = above;
+        t->declared_group[t->declared_groups - 1].above = above;
     }
 }
 
@@ -270,7 +270,7 @@ static int take_node(struct nodes *n, const struct node_state *s, const char *wh
     char buf[256];
     int count = n->seen.group[LEVEL_RACK].count;
 
-    if (claim_name_check(s->name, where, err) < 0)
+    if (topo_host_name_check(s->name, where, err) < 0)
         return -1;
     if (topo_add_group(&n->seen, LEVEL_RACK, s->name) < count)
         return err_data(err, "%s: node \"%s\" is there twice", where, s->name);

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 enum { FILE_MAX = 64 << 20, SPINE_NAME = 160, ADDR_MAX = 4096, NAMES_MAX = 4096 };
 
@@ -111,10 +111,10 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
     struct slurm_heights h;
 
     slurm_heights_make(&h, t);
-    if (h.top > 1 + CLAIM_ABOVE) {
+    if (h.top > 1 + GROUP_ABOVE_MAX) {
         topo_unseen(to, origin, "%d tiers of switches: those above the %dth are not kept",
-                    h.top + 1, 2 + CLAIM_ABOVE);
-        h.top = 1 + CLAIM_ABOVE;
+                    h.top + 1, 2 + GROUP_ABOVE_MAX);
+        h.top = 1 + GROUP_ABOVE_MAX;
     }
     for (int u = 0; u < t->units; u++) {
         if (t->unit[u].children)
@@ -122,10 +122,10 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
         groups_of(&h, u, list, seen, group);
         for (int height = 0; height <= h.top; free(group[height++]))
             for (int k = 0; height && h.ups[u] && k < t->unit[u].nodes; k++)
-                claim_above(to, SOURCE_SLURM, height - 1, origin, group[height],
-                            t->unit[u].node[k]);
+                group_add_above(to, SOURCE_SLURM, height - 1, origin, group[height],
+                                t->unit[u].node[k]);
     }
-    claims_drop_whole(to, SOURCE_SLURM, origin);
+    groups_drop_whole(to, SOURCE_SLURM, origin);
     slurm_heights_free(&h);
     free(group);
     free(seen);
@@ -138,7 +138,7 @@ static void claim_units(const struct slurm_topology *t, const char *origin, stru
 
     for (int u = 0; u < t->units; u++)
         if (t->kind == SLURM_BLOCK || !t->unit[u].children)
-            claim_add(to, SOURCE_SLURM, level, origin, t->unit[u].name, t->unit[u].node,
+            group_add(to, SOURCE_SLURM, level, origin, t->unit[u].name, t->unit[u].node,
                       t->unit[u].nodes);
 }
 

@@ -9,7 +9,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/yaml.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/labels.h"
 
 enum { NAME_LEN = 255, DEPTH = 64 }; /* DEPTH: switches over a node, at most */
@@ -86,7 +86,7 @@ static void claim_all(struct topograph *m)
     for (int p = 0; p < PLACES; p++)
         label_groups_claim(&m->group[p], m->t, SOURCE_TOPOGRAPH, level[p < AT_SPINE ? p : AT_SPINE],
                            p > AT_SPINE ? p - AT_SPINE : 0, m->origin);
-    claims_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
+    groups_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
     /* Nodes of which nothing is said are hosts all the same, where no others are known. */
     for (int i = 0; !m->known && i < m->nodes; i++)
         topo_add_host(m->t, m->names.group[LEVEL_LEAF].name[i]);
@@ -433,7 +433,7 @@ static int take_instance(struct topograph *m, struct label_facts *facts, const j
     char *id = take_name(m, json_object_get(is, "id"), is, "id of an instance", err);
     if (!id)
         return -1;
-    int count = m->nodes, rc = claim_name_check(id, where, err);
+    int count = m->nodes, rc = topo_host_name_check(id, where, err);
     labels = json_is_null(labels) ? NULL : labels;
     if (rc < 0) {
     } else if (node_index(m, id) < count) {

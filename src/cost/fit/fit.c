@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cost/fit/fit_state.h"
+#include "topo/host/nic.h"
 
 void fit_defaults(struct fit_opts *o)
 {

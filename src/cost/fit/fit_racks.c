@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "cost/fit/fit_state.h"
 #include "cost/fit/layers.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 enum { HOSTS_MIN = 3, SHOWN = 16 };
 
@@ -261,7 +261,7 @@ static int *declared_units(const struct topo *t)
     int groups;
 
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-        int *of = topo_host_groups(t, order[i], &name, &groups);
+        int *of = groups_of_hosts(t, order[i], &name, &groups);
         hostlist_free(name, groups);
         if (groups >= HOSTS_MIN && groups < t->hosts)
             return of;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
+#include "topo/host/nic.h"
 
 enum { UNITS_MIN = 3 };
 

@@ -6,7 +6,7 @@
 #include "cost/blocks.h"
 #include "emit/export/export.h"
 #include "emit/text/quote.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
 /* One per row of export.c.  What each format refuses stands in its file. */
@@ -191,7 +191,7 @@ void slurm_layout_notes(FILE *f, const struct slurm_layout *l);
 
 /* --- slurm_tree.c: switches in layers --- */
 
-enum { SLURM_LAYERS = LEVEL_COUNT + 2 * CLAIM_ABOVE };
+enum { SLURM_LAYERS = LEVEL_COUNT + 2 * GROUP_ABOVE_MAX };
 
 /* The leaves first; one root above the last layer when that has several. */
 struct slurm_tree {

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "base/yaml.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 /* --- names --- */
 
@@ -221,7 +221,7 @@ static void read_level(struct k8s *k, enum level level)
     struct topo taken;
     int at = k->levels;
 
-    v.of = topo_host_groups(k->t, level, &v.name, &v.groups);
+    v.of = groups_of_hosts(k->t, level, &v.name, &v.groups);
     if (!v.groups) {
         level_free(&v);
         return;
@@ -343,11 +343,11 @@ void k8s_comment(FILE *out, const struct k8s *k, const char *what)
     for (int i = 0; i < k->lefts; i++)
         fprintf(out, "# left out: %s\n", k->left[i]);
     int sets;
-    struct claim_set *s = claim_sets_above(k->t, &sets);
+    struct group_set *s = group_sets_above(k->t, &sets);
     for (int i = 0; i < sets; i++)
         fprintf(out, "# left out: %s+%d: wider than a spine, as %s says\n", level_name[s[i].level],
                 s[i].above, source_name[s[i].source]);
-    claim_sets_free(s, sets);
+    group_sets_free(s, sets);
 }
 
 void k8s_list_begin(FILE *out)

@@ -22,7 +22,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
 /* --- releases --- */

@@ -17,7 +17,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
 /* --- runs of neighbours that are near each other --- */
@@ -92,7 +92,7 @@ static int *spines_of(const struct blocks *b, const struct topo *t)
 {
     int groups, *spine = mem_calloc((size_t)b->count + 1, sizeof(*spine));
     char **name;
-    int *of = topo_host_groups(t, LEVEL_SPINE, &name, &groups);
+    int *of = groups_of_hosts(t, LEVEL_SPINE, &name, &groups);
 
     for (int i = 0; i < b->count; i++) {
         spine[i] = b->block[i].hosts ? of[b->block[i].host[0]] : -1;

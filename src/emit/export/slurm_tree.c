@@ -11,7 +11,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 
 void slurm_tree_free(struct slurm_tree *t)
 {
@@ -117,9 +117,9 @@ static void add_layer(struct slurm_tree *t, const struct topo *topo, int *top,
 static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, enum level level)
 {
     struct slurm_above a;
-    char *what = mem_printf("%s (%s)", level_name[level], source_name[topo_source_at(topo, level)]);
+    char *what = mem_printf("%s (%s)", level_name[level], source_name[groups_source(topo, level)]);
 
-    a.of = topo_host_groups(topo, level, &a.name, &a.groups);
+    a.of = groups_of_hosts(topo, level, &a.name, &a.groups);
     add_layer(t, topo, top, &a, what);
     hostlist_free(a.name, a.groups);
     free(a.of);
@@ -130,20 +130,20 @@ static void add_level(struct slurm_tree *t, const struct topo *topo, int *top, e
 static void add_above(struct slurm_tree *t, const struct topo *topo, int *top)
 {
     int sets;
-    struct claim_set *s = claim_sets_above(topo, &sets);
+    struct group_set *s = group_sets_above(topo, &sets);
 
     for (int i = 0; i < sets; i++) {
-        struct slurm_above a = {.of = claim_set_of(&s[i], topo)};
+        struct slurm_above a = {.of = group_set_of(&s[i], topo)};
         char *what = mem_printf("%s+%d (%s %s)", level_name[LEVEL_SPINE], s[i].above,
                                 source_name[s[i].source], s[i].origin);
-        for (int k = 0; k < s[i].claims; k++)
-            MEM_PUSH(a.name, a.groups) = mem_strdup(s[i].claim[k]->group);
+        for (int k = 0; k < s[i].groups; k++)
+            MEM_PUSH(a.name, a.groups) = mem_strdup(s[i].group[k]->name);
         add_layer(t, topo, top, &a, what);
         hostlist_free(a.name, a.groups);
         free(a.of);
         free(what);
     }
-    claim_sets_free(s, sets);
+    group_sets_free(s, sets);
 }
 
 static bool taken(const struct slurm_tree *t, const struct slurm_layer *before, const char *name)

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "cost/blocks.h"
-#include "topo/claim.h"
+#include "topo/groups.h"
 #include "topo/sched/topograph.h"
 
 static const enum level used[] = {LEVEL_LEAF, LEVEL_SPINE, LEVEL_DOMAIN, LEVEL_RACK};
@@ -37,7 +37,7 @@ static int groups_make(struct topograph_groups *g, const struct topo *t, struct 
 
     *g = (struct topograph_groups){.t = t};
     for (int l = 0; l < USED; l++) {
-        g->at[l].of = topo_host_groups(t, used[l], &g->at[l].name, &g->at[l].count);
+        g->at[l].of = groups_of_hosts(t, used[l], &g->at[l].name, &g->at[l].count);
         known += g->at[l].count;
     }
     if (known)
@@ -65,16 +65,16 @@ static const char *group_of(const struct topograph_groups *g, int l, int host)
 
 /* What is wider than a spine: sets of one source, the narrowest first. */
 struct wide {
-    struct claim_set *set;
+    struct group_set *set;
     int **of, sets;
 };
 
 static void wide_make(struct wide *w, const struct topo *t)
 {
-    w->set = claim_sets_above(t, &w->sets);
+    w->set = group_sets_above(t, &w->sets);
     w->of = mem_calloc((size_t)w->sets + 1, sizeof(*w->of));
     for (int i = 0; i < w->sets; i++)
-        w->of[i] = claim_set_of(&w->set[i], t);
+        w->of[i] = group_set_of(&w->set[i], t);
 }
 
 static void wide_free(struct wide *w)
@@ -82,7 +82,7 @@ static void wide_free(struct wide *w)
     for (int i = 0; i < w->sets; i++)
         free(w->of[i]);
     free(w->of);
-    claim_sets_free(w->set, w->sets);
+    group_sets_free(w->set, w->sets);
 }
 
 static void add_wide(json_t *layers, const struct wide *w, int h)
@@ -90,7 +90,7 @@ static void add_wide(json_t *layers, const struct wide *w, int h)
     for (int i = 0; i < w->sets; i++)
         if (w->of[i][h] >= 0 && w->set[i].source == w->set[0].source &&
             !strcmp(w->set[i].origin, w->set[0].origin))
-            json_array_append_new(layers, json_string(w->set[i].claim[w->of[i][h]]->group));
+            json_array_append_new(layers, json_string(w->set[i].group[w->of[i][h]]->name));
 }
 
 /* A spine counts only behind a leaf: the first layer is the nearest switch. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "kernels/kernels.h"
 #include "probe/gpu/transport_copy.h"
+#include "topo/host/mnnvl.h"
 
 enum { BYTES = 4096 };
 

@@ -7,6 +7,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 
 enum { NOTE = 64 };
 

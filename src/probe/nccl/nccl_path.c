@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/ranks.h"
+#include "topo/host/nic.h"
 
 #define VIA(x) (1u << NCCL_VIA_##x)
 /* In a communicator on MNNVL every P2P connection is called so, also within a host. */

@@ -1,11 +1,13 @@
-/* host_parts.h - GPUs and NICs of one host by what a source calls them: found, or made.  What the
+/* host_devices.h - GPUs and NICs of one host by what a source calls them: found, or made.  What the
  * readers of files about one host share; inside topo/ only.
  *
  * Several sources may tell of the same host: what is there stays, what is not told is filled in.
  * Pointers are good until the next call. */
-#ifndef RG_HOST_PARTS_H
-#define RG_HOST_PARTS_H
+#ifndef RG_HOST_DEVICES_H
+#define RG_HOST_DEVICES_H
 
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
 /* A file of so many bytes at the most, its text read into host by parse(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/told.h"
+#include "topo/host/self_report.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl_facts.h"
 #include "topo/host/nvml.h"
 #include "topo/topo.h"
@@ -21,32 +22,32 @@ static const struct {
     const char *name;
     size_t at;
 } fields[] = {
-    {"addr", offsetof(struct told, addr)},
-    {"pattern", offsetof(struct told, pattern)},
-    {"nvlink", offsetof(struct told, nvlink)},
-    {"label", offsetof(struct told, label)},
+    {"addr", offsetof(struct self_report, addr)},
+    {"pattern", offsetof(struct self_report, pattern)},
+    {"nvlink", offsetof(struct self_report, nvlink)},
+    {"label", offsetof(struct self_report, label)},
 };
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
-static char **field(const struct told *t, int i)
+static char **field(const struct self_report *t, int i)
 {
     void *at = (char *)t + fields[i].at;
 
     return at;
 }
 
-void told_free(struct told *t)
+void self_report_free(struct self_report *t)
 {
     for (int i = 0; i < FIELDS; i++)
         free(*field(t, i));
     free(t->node);
-    *t = (struct told){.rank = -1};
+    *t = (struct self_report){.rank = -1};
 }
 
-void told_list_free(struct told *list, int count)
+void self_report_list_free(struct self_report *list, int count)
 {
     for (int i = 0; i < count; i++)
-        told_free(&list[i]);
+        self_report_free(&list[i]);
     free(list);
 }
 
@@ -99,11 +100,11 @@ static char *nvlink_here(void)
     return told;
 }
 
-void told_here(struct told *t, const char *label_variable)
+void self_report_here(struct self_report *t, const char *label_variable)
 {
     char name[256];
 
-    *t = (struct told){
+    *t = (struct self_report){
         .node = word(getenv("SLURMD_NODENAME")),
         .rank = rank_here(),
         .addr = word(getenv("SLURM_TOPOLOGY_ADDR")),
@@ -115,7 +116,7 @@ void told_here(struct told *t, const char *label_variable)
         t->node = word(host_self(name, sizeof(name)));
 }
 
-char *told_line(const struct told *t)
+char *self_report_line(const struct self_report *t)
 {
     char *line = t->rank < 0 ? mem_strdup(t->node) : mem_printf("%s rank=%ld", t->node, t->rank);
 
@@ -131,7 +132,8 @@ char *told_line(const struct told *t)
 
 /* --- lines --- */
 
-static int take_word(struct told *t, const char *where, char *text, bool *more, struct err *err)
+static int take_word(struct self_report *t, const char *where, char *text, bool *more,
+                     struct err *err)
 {
     char *value = strchr(text, '=');
     struct err why;
@@ -160,8 +162,8 @@ static int take_word(struct told *t, const char *where, char *text, bool *more, 
 }
 
 /* The node's name is a list where nothing else is told. */
-static int take_nodes(struct told **list, int *count, struct told *t, const char *where,
-                      const char *names, bool more, struct err *err)
+static int take_nodes(struct self_report **list, int *count, struct self_report *t,
+                      const char *where, const char *names, bool more, struct err *err)
 {
     char **name;
     int n;
@@ -175,15 +177,16 @@ static int take_nodes(struct told **list, int *count, struct told *t, const char
     for (int i = 0; i < n && rc == 0; i++) {
         t->node = mem_strdup(name[i]);
         MEM_PUSH(*list, *count) = *t;
-        *t = (struct told){.rank = -1};
+        *t = (struct self_report){.rank = -1};
     }
     hostlist_free(name, n);
     return rc;
 }
 
-static int take_line(struct told **list, int *count, const char *where, char *line, struct err *err)
+static int take_line(struct self_report **list, int *count, const char *where, char *line,
+                     struct err *err)
 {
-    struct told t = {.rank = -1};
+    struct self_report t = {.rank = -1};
     char *rest = line, *names = NULL, *w;
     bool more = false;
     int rc = 0;
@@ -202,19 +205,19 @@ static int take_line(struct told **list, int *count, const char *where, char *li
             *colon = '\0';
         rc = take_nodes(list, count, &t, where, names, more, err);
     }
-    told_free(&t);
+    self_report_free(&t);
     return rc;
 }
 
 static int by_rank(const void *x, const void *y)
 {
-    const struct told *a = x, *b = y;
+    const struct self_report *a = x, *b = y;
 
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 /* In order of ranks (several tasks of a node: of its first), each node once. */
-static void arrange(struct told *list, int *count)
+static void arrange(struct self_report *list, int *count)
 {
     struct topo names; /* interns nodes */
     int kept = 0;
@@ -229,12 +232,13 @@ static void arrange(struct told *list, int *count)
         if (topo_add_group(&names, LEVEL_LEAF, list[i].node) == kept)
             list[kept++] = list[i];
         else
-            told_free(&list[i]);
+            self_report_free(&list[i]);
     *count = kept;
     topo_free(&names);
 }
 
-int told_parse(struct told **list, int *count, char *text, const char *path, struct err *err)
+int self_report_parse(struct self_report **list, int *count, char *text, const char *path,
+                      struct err *err)
 {
     char *rest = text, *line, where[320];
     int rc = 0;
@@ -254,7 +258,7 @@ int told_parse(struct told **list, int *count, char *text, const char *path, str
     if (rc == 0 && *count)
         arrange(*list, count);
     if (rc < 0) {
-        told_list_free(*list, *count);
+        self_report_list_free(*list, *count);
         *list = NULL;
         *count = 0;
     }

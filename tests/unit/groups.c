@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "topo/claim.h"
 #include "topo/fabrics/fabric.h"
+#include "topo/groups.h"
 
 static char *two[] = {"a", "b"}, *one[] = {"c"};
 
@@ -19,35 +19,35 @@ static void make(struct topo *t)
     topo_init(t);
     for (const char *h = "abc"; *h; h++)
         topo_add_endpoint(t, topo_add_host(t, (char[]){*h, 0}), ENDPOINT_GPU);
-    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r1", two, 2);
-    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "empty", NULL, 0);
-    claim_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "a");
-    claim_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "elsewhere");
-    claim_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r2", one, 1);
-    claim_host(t, SOURCE_TOPOGRAPH, LEVEL_SPINE, "m.yaml", "su-1", "b");
+    group_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r1", two, 2);
+    group_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "empty", NULL, 0);
+    group_add_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "a");
+    group_add_host(t, SOURCE_LABEL, LEVEL_RACK, "nodes.json", "x", "elsewhere");
+    group_add(t, SOURCE_SLURM, LEVEL_RACK, "topology.conf", "r2", one, 1);
+    group_add_host(t, SOURCE_TOPOGRAPH, LEVEL_SPINE, "m.yaml", "su-1", "b");
 }
 
 static void check_sets(const struct topo *t)
 {
     int count;
-    struct claim_set *s = claim_sets(t, &count);
+    struct group_set *s = group_sets(t, &count);
 
     assert_int_equal(count, 3);
-    assert_int_equal(s[0].claims, 3);
-    assert_string_equal(s[0].claim[1]->group, "empty");
-    assert_int_equal(s[0].claim[1]->hosts, 0);
-    assert_int_equal(s[1].claims, 1);
-    assert_int_equal(s[1].claim[0]->hosts, 2);
-    int *of = claim_set_of(&s[0], t);
+    assert_int_equal(s[0].groups, 3);
+    assert_string_equal(s[0].group[1]->name, "empty");
+    assert_int_equal(s[0].group[1]->hosts, 0);
+    assert_int_equal(s[1].groups, 1);
+    assert_int_equal(s[1].group[0]->hosts, 2);
+    int *of = group_set_of(&s[0], t);
     assert_int_equal(of[0], 0);
     assert_int_equal(of[1], 0);
     assert_int_equal(of[2], 2);
     free(of);
-    of = claim_set_of(&s[1], t);
+    of = group_set_of(&s[1], t);
     assert_int_equal(of[0], 0);
     assert_int_equal(of[1], -1);
     free(of);
-    claim_sets_free(s, count);
+    group_sets_free(s, count);
 }
 
 static void test_applied_and_saved(void **state)
@@ -58,7 +58,7 @@ static void test_applied_and_saved(void **state)
 
     make(&t);
     check_sets(&t);
-    claims_apply(&t);
+    groups_apply(&t);
     const struct place *a = &t.endpoint[0].place, *b = &t.endpoint[1].place;
     assert_int_equal(a->at[LEVEL_RACK], b->at[LEVEL_RACK]);
     assert_string_equal(t.group[LEVEL_RACK].name[a->at[LEVEL_RACK]], "r1");
@@ -74,7 +74,7 @@ static void test_applied_and_saved(void **state)
     assert_int_equal(back.endpoint[1].source[LEVEL_SPINE], SOURCE_TOPOGRAPH);
     topo_copy(&copy, &back);
     check_sets(&copy);
-    claims_add_hosts(&copy);
+    groups_add_hosts(&copy);
     assert_int_equal(copy.hosts, 4);
     assert_string_equal(copy.host[3].name, "elsewhere");
     free(text);
@@ -95,7 +95,7 @@ static void test_host_groups(void **state)
 
     assert_int_equal(fabric_load(&f, "topo/fabrics/hgx-h100.json", &err), 0);
     assert_int_equal(fabric_topo(&f, 4, false, &t, &err), 0);
-    int *of = topo_host_groups(&t, LEVEL_LEAF, &name, &groups);
+    int *of = groups_of_hosts(&t, LEVEL_LEAF, &name, &groups);
     assert_true(f.rail_optimised && f.nics_per_host == 8);
     assert_int_equal(groups, (t.hosts + f.hosts_per_leaf - 1) / f.hosts_per_leaf);
     assert_string_equal(name[0], "leaf-00-0..leaf-00-7 (8)");
@@ -105,7 +105,7 @@ static void test_host_groups(void **state)
         free(name[g]);
     free(name);
     free(of);
-    of = topo_host_groups(&t, LEVEL_SPINE, &name, &groups);
+    of = groups_of_hosts(&t, LEVEL_SPINE, &name, &groups);
     assert_int_equal(groups, 0);
     assert_int_equal(of[0], -1);
     free(of);

@@ -1,14 +1,16 @@
-/* topo_file.h - what the reader and the writer of topology.json agree on. */
-#ifndef RG_TOPO_FILE_H
-#define RG_TOPO_FILE_H
+/* topo_impl.h - what the reader and the writer of topology.json agree on. */
+#ifndef RG_TOPO_IMPL_H
+#define RG_TOPO_IMPL_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "topo/host/gpu.h"
+#include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 #include "topo/topo.h"
 
-#define TOPO_FORMAT "railgauge-topology"
-enum { TOPO_VERSION = 1, TABLE_ROWS_MAX = 1 << 20 };
+enum { TABLE_ROWS_MAX = 1 << 20 };
 
 /* The levels that an endpoint row tells; spines belong to hosts and have a table of their own. */
 enum { LEVEL_PLACES = LEVEL_SPINE };
@@ -43,7 +45,7 @@ int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct 
 /* What sources declare, and spines (claim_rows.c); only where there are some. */
 enum { CLAIM_COLUMNS = 5, SPINE_COLUMNS = 3 };
 extern const char *const claim_columns[CLAIM_COLUMNS], *const spine_columns[SPINE_COLUMNS];
-json_t *claim_row(const struct claim *c); /* new reference */
+json_t *claim_row(const struct declared_group *c); /* new reference */
 int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
 json_t *spine_row(const struct topo *t, int spine); /* new reference */
 int spine_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
@@ -57,11 +59,10 @@ json_t *net_node_row(const struct net_node *n); /* new reference */
 json_t *cable_row(const struct net_cable *c);   /* new reference */
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err);
 
-extern const char *const link_layer_name[3];    /* by enum link_layer */
-extern const char *const endpoint_kind_name[2]; /* by enum endpoint_kind */
+extern const char *const link_layer_name[3]; /* by enum link_layer */
 
 /* One table while its rows are read; the place is put into words only when something is wrong. */
-struct table {
+struct topo_table {
     const char *path, *name;
     const char *const *columns;
     json_t *rows, *row;
@@ -70,21 +71,22 @@ struct table {
 };
 
 /* Checks columns and rows of {"columns": [...], "rows": [[...], ...]}; path and err are kept. */
-int table_open(struct table *b, const char *path, const char *name, json_t *from,
-               const char *const *columns, int count, struct err *err);
+int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
+                    const char *const *columns, int count, struct err *err);
 /* The next row into b->row; 0 when there is none, or when *rc is or becomes -1. */
-int table_next(struct table *b, int columns, int *rc);
+int topo_table_next(struct topo_table *b, int columns, int *rc);
 /* "PATH: NAME.rows[17]: COLUMN is VALUE, what"; returns -1. */
-int cell_bad(const struct table *b, int col, const char *what);
+int cell_bad(const struct topo_table *b, int col, const char *what);
 /* A whole number of 0..max-1; where null is allowed it gives -1. */
-int cell_index(const struct table *b, int col, int max, bool null, int *out);
-int cell_number(const struct table *b, int col, double max, double *out); /* > 0; null gives 0 */
-int cell_flag(const struct table *b, int col, bool *out);
-int cell_maybe(const struct table *b, int col, int *out); /* true, false or null: 1, 0, -1 */
+int cell_index(const struct topo_table *b, int col, int max, bool null, int *out);
+int cell_number(const struct topo_table *b, int col, double max,
+                double *out); /* > 0; null gives 0 */
+int cell_flag(const struct topo_table *b, int col, bool *out);
+int cell_maybe(const struct topo_table *b, int col, int *out); /* true, false or null: 1, 0, -1 */
 /* *out borrows from the row; null gives NULL. */
-int cell_text(const struct table *b, int col, size_t max, bool null, const char **out);
+int cell_text(const struct topo_table *b, int col, size_t max, bool null, const char **out);
 /* The same into to[size]; null gives "". */
-int cell_copy(const struct table *b, int col, bool null, char *to, size_t size);
-int cell_name(const struct table *b, int col, const char *const *names, int count, int *out);
+int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size);
+int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out);
 
 #endif

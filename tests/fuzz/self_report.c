@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_calloc(size + 1, 1);
-    struct told *list;
+    struct self_report *list;
     struct segments s;
     struct segment_verdict v;
     struct err e = {0};
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (size_t i = 0; i < size; i++)
         text[i] = data[i] ? (char)data[i] : ' ';
-    if (told_parse(&list, &count, text, "lines", &e) < 0) {
+    if (self_report_parse(&list, &count, text, "lines", &e) < 0) {
         fuzz_refused(e.code, e.text);
         free(text);
         return 0;
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         segment_verdict_free(&v);
     }
     segments_free(&s);
-    told_list_free(list, count);
+    self_report_list_free(list, count);
     free(text);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "topo/host/host_parts.h"
+#include "topo/host/host_devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
+#include "topo/host/nic.h"
 
 int host_read(struct topo *t, int host, const char *path, size_t bytes,
               int (*parse)(struct topo *t, int host, const char *text, size_t len, const char *path,
@@ -88,6 +90,20 @@ struct gpu *host_gpu(struct topo *t, int host, int index, const char *busid)
 }
 
 /* --- NICs --- */
+
+const char *const nic_use_name[NIC_USES] = {"unknown", "compute", "storage", "management"};
+
+void nic_init(struct nic *n, int host)
+{
+    memset(n, 0, sizeof(*n));
+    n->host = host;
+    n->numa = n->rail = n->plane = n->gid_index = -1;
+}
+
+enum source nic_teller(const struct nic *n)
+{
+    return n->source == SOURCE_NONE ? SOURCE_USER : n->source;
+}
 
 int host_find_nic(const struct topo *t, int host, const char *name)
 {

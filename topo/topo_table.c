@@ -4,18 +4,51 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
 
 enum { WHERE = 320 };
 
-int table_open(struct table *b, const char *path, const char *name, json_t *from,
-               const char *const *columns, int count, struct err *err)
+/* --- texts from outside --- */
+
+int topo_text_check(const char *text, size_t max, const char *where, struct err *err)
+{
+    size_t len = text ? strlen(text) : 0;
+
+    if (!text)
+        return err_data(err, "%s: no text", where);
+    if (!len || len > max)
+        return err_data(err, "%s: a text of %zu characters where 1..%zu are possible", where, len,
+                        max);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) /* C0, C1 */
+            return err_data(err, "%s: a control character (0x%02x) at position %td", where, *c,
+                            (const char *)c - text);
+    json_t *utf8 = json_string(text); /* what cannot be saved is not taken */
+    json_decref(utf8);
+    return utf8 ? 0 : err_data(err, "%s: a text that is not UTF-8", where);
+}
+
+int topo_host_name_check(const char *host, const char *where, struct err *err)
+{
+    if (topo_text_check(host, 255, where, err) < 0)
+        return -1;
+    if (strpbrk(host, "[],"))
+        return err_data(err, "%s: host \"%.100s\" has a bracket or a comma in its name", where,
+                        host);
+    if (*host == '-')
+        return err_data(err, "%s: host \"%.100s\" begins with a dash, as options do", where, host);
+    return 0;
+}
+
+/* --- tables --- */
+int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
+                    const char *const *columns, int count, struct err *err)
 {
     char where[WHERE];
     json_t *names;
 
     snprintf(where, sizeof(where), "%s: %s", path, name);
-    *b = (struct table){.path = path, .name = name, .columns = columns, .err = err};
+    *b = (struct topo_table){.path = path, .name = name, .columns = columns, .err = err};
     if (json_take(from, where, err, "{s:o, s:o}", "columns", &names, "rows", &b->rows) < 0)
         return -1;
     for (int i = 0; i < count; i++) {
@@ -33,7 +66,7 @@ int table_open(struct table *b, const char *path, const char *name, json_t *from
     return 0;
 }
 
-int table_next(struct table *b, int columns, int *rc)
+int topo_table_next(struct topo_table *b, int columns, int *rc)
 {
     if (*rc < 0 || b->at >= json_array_size(b->rows))
         return 0;
@@ -44,7 +77,7 @@ int table_next(struct table *b, int columns, int *rc)
     return *rc == 0;
 }
 
-int cell_bad(const struct table *b, int col, const char *what)
+int cell_bad(const struct topo_table *b, int col, const char *what)
 {
     char *text = json_dumps(json_array_get(b->row, (size_t)col), JSON_ENCODE_ANY | JSON_COMPACT);
 
@@ -54,7 +87,7 @@ int cell_bad(const struct table *b, int col, const char *what)
     return -1;
 }
 
-int cell_index(const struct table *b, int col, int max, bool null, int *out)
+int cell_index(const struct topo_table *b, int col, int max, bool null, int *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
     char what[64];
@@ -71,7 +104,7 @@ int cell_index(const struct table *b, int col, int max, bool null, int *out)
     return 0;
 }
 
-int cell_number(const struct table *b, int col, double max, double *out)
+int cell_number(const struct topo_table *b, int col, double max, double *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
     double x = json_number_value(v);
@@ -85,7 +118,7 @@ int cell_number(const struct table *b, int col, double max, double *out)
     return 0;
 }
 
-int cell_flag(const struct table *b, int col, bool *out)
+int cell_flag(const struct topo_table *b, int col, bool *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
 
@@ -93,7 +126,7 @@ int cell_flag(const struct table *b, int col, bool *out)
     return json_is_boolean(v) ? 0 : cell_bad(b, col, "not true or false");
 }
 
-int cell_maybe(const struct table *b, int col, int *out)
+int cell_maybe(const struct topo_table *b, int col, int *out)
 {
     bool on = false;
 
@@ -106,7 +139,7 @@ int cell_maybe(const struct table *b, int col, int *out)
     return 0;
 }
 
-int cell_text(const struct table *b, int col, size_t max, bool null, const char **out)
+int cell_text(const struct topo_table *b, int col, size_t max, bool null, const char **out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
 
@@ -118,7 +151,7 @@ int cell_text(const struct table *b, int col, size_t max, bool null, const char 
                : cell_bad(b, col, "not a text of fitting length without control characters");
 }
 
-int cell_copy(const struct table *b, int col, bool null, char *to, size_t size)
+int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size)
 {
     const char *text;
 
@@ -128,7 +161,7 @@ int cell_copy(const struct table *b, int col, bool null, char *to, size_t size)
     return 0;
 }
 
-int cell_name(const struct table *b, int col, const char *const *names, int count, int *out)
+int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out)
 {
     const char *text = json_string_value(json_array_get(b->row, (size_t)col));
 

@@ -1,12 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpu_rows.c - the table "gpus" of topology.json, both ways, by one list of columns. */
+#include "topo/host/gpu.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/topo_file.h"
+#include "topo/topo_impl.h"
+
+void gpu_init(struct gpu *g)
+{
+    *g = (struct gpu){.links = -1,
+                      .state = -1,
+                      .status = -1,
+                      .clique = -1,
+                      .health = -1,
+                      .summary = -1,
+                      .slot = -1,
+                      .tray = -1,
+                      .node = -1,
+                      .module = -1,
+                      .pcie_gen = -1,
+                      .pcie_gen_max = -1,
+                      .pcie_width = -1,
+                      .pcie_width_max = -1,
+                      .sm_MHz = -1,
+                      .sm_MHz_max = -1,
+                      .throttle = -1,
+                      .ecc_corrected = -1,
+                      .ecc_uncorrected = -1,
+                      .retired_pages = -1,
+                      .remapped_rows = -1,
+                      .pcie_replays = -1,
+                      .link_errors = -1,
+                      .remap = -1,
+                      .recovery = -1,
+                      .imex_channels = -1,
+                      .imex_nodes = -1};
+}
+
+int gpu_links_up(const struct gpu *g)
+{
+    return g->links < 0 ? 0 : g->links - __builtin_popcountll(g->down);
+}
+
+char *gpu_links_text(const struct gpu *g, char buf[GPU_LINKS_TEXT])
+{
+    int up = gpu_links_up(g);
+
+    if (g->counted)
+        snprintf(buf, GPU_LINKS_TEXT, "%d NVLink%s", up, up == 1 ? "" : "s");
+    else
+        snprintf(buf, GPU_LINKS_TEXT, "%d of %d NVLinks", up, g->links);
+    return buf;
+}
+
+void topo_link_gpus(struct topo *t)
+{
+    int *first = mem_calloc((size_t)t->hosts + 1, sizeof(*first)); /* row + 1 of each host */
+
+    for (int i = t->gpus - 1; i >= 0; i--)
+        first[t->gpu[i].host] = i + 1;
+    for (int e = 0; e < t->endpoints; e++) {
+        struct endpoint *p = &t->endpoint[e];
+        int host = p->place.at[LEVEL_HOST];
+        p->gpu = -1;
+        if (p->kind != ENDPOINT_GPU || !first[host])
+            continue;
+        for (int i = first[host] - 1; i < t->gpus && t->gpu[i].host == host; i++)
+            if (p->busid[0] ? !strcmp(t->gpu[i].busid, p->busid)
+                            : !t->gpu[i].busid[0] && t->gpu[i].index == p->local)
+                p->gpu = i;
+    }
+    free(first);
+}
+
+/* --- the table "gpus" of topology.json, both ways, by one list of columns --- */
 
 static const char *const end_names[] = {"gpu", "cpu", "switch", "unknown"};
 static const char *const path_names[] = {"self", "PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -183,7 +253,7 @@ static int find_word(const char *const *words, int count, const json_t *v)
     return -1;
 }
 
-static int load_whole(const struct table *b, int col, long long *out)
+static int load_whole(const struct topo_table *b, int col, long long *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
 
@@ -193,7 +263,7 @@ static int load_whole(const struct table *b, int col, long long *out)
     return 0;
 }
 
-static int load_down(struct gpu *g, const struct table *b, int col)
+static int load_down(struct gpu *g, const struct topo_table *b, int col)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
 
@@ -211,7 +281,7 @@ static int load_down(struct gpu *g, const struct table *b, int col)
     return 0;
 }
 
-static int load_remotes(struct gpu *g, const struct table *b, int col)
+static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
 
@@ -234,7 +304,7 @@ static int load_remotes(struct gpu *g, const struct table *b, int col)
     return 0;
 }
 
-static int load_paths(struct gpu *g, const struct table *b, int col)
+static int load_paths(struct gpu *g, const struct topo_table *b, int col)
 {
     const json_t *list = json_array_get(b->row, (size_t)col);
 
@@ -250,7 +320,7 @@ static int load_paths(struct gpu *g, const struct table *b, int col)
     return 0;
 }
 
-static int load_int(const struct table *b, const struct column *c, int col, int *out)
+static int load_int(const struct topo_table *b, const struct column *c, int col, int *out)
 {
     *out = -1;
     if (c->cell == INT)
@@ -260,7 +330,7 @@ static int load_int(const struct table *b, const struct column *c, int col, int 
                : cell_name(b, col, c->words, c->room, out);
 }
 
-static int load_cell(struct gpu *g, const struct table *b, const struct column *c, int col)
+static int load_cell(struct gpu *g, const struct topo_table *b, const struct column *c, int col)
 {
     char *at = (char *)g + c->at;
     long long whole;
@@ -297,11 +367,11 @@ int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *e
 {
     int count, rc = 0;
     const char *const *names = gpu_columns(&count);
-    struct table b;
+    struct topo_table b;
 
-    if (table_open(&b, path, "gpus", table, names, count, err) < 0)
+    if (topo_table_open(&b, path, "gpus", table, names, count, err) < 0)
         return -1;
-    while (table_next(&b, count, &rc)) {
+    while (topo_table_next(&b, count, &rc)) {
         struct gpu g;
         gpu_init(&g);
         if (cell_index(&b, 0, t->hosts, false, &g.host) < 0 ||

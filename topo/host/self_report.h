@@ -5,12 +5,12 @@
  *
  * Only the node's name must be there; slots=N of hostfiles is taken and ignored; '#' starts a
  * comment.  A name may be a list, node[01-08], then nothing but slots follows. */
-#ifndef RG_TOLD_H
-#define RG_TOLD_H
+#ifndef RG_SELF_REPORT_H
+#define RG_SELF_REPORT_H
 
 #include "base/err.h"
 
-struct told { /* texts are NULL where nothing is told */
+struct self_report { /* texts are NULL where nothing is told */
     char *node;
     long rank;            /* of the node, or of a task on it; -1: order of lines */
     char *addr, *pattern; /* SLURM_TOPOLOGY_ADDR and its pattern */
@@ -21,13 +21,14 @@ struct told { /* texts are NULL where nothing is told */
 /* This node: its name in Slurm or else its own, its rank from the launcher's environment (Slurm,
  * Open MPI, MPICH, PMIx, an indexed Job of Kubernetes), its place from Slurm's, its GPUs from the
  * driver, and the value of `label_variable` unless that is NULL (Kubernetes' downward API). */
-void told_here(struct told *t, const char *label_variable);
-char *told_line(const struct told *t); /* without newline; the caller frees */
-void told_free(struct told *t);
+void self_report_here(struct self_report *t, const char *label_variable);
+char *self_report_line(const struct self_report *t); /* without newline; the caller frees */
+void self_report_free(struct self_report *t);
 
 /* Lines of many nodes, by rank if all have one; a node that several tasks told of counts once.
  * text is changed.  EXIT_DATA with path, line and value. */
-int told_parse(struct told **list, int *count, char *text, const char *path, struct err *err);
-void told_list_free(struct told *list, int count);
+int self_report_parse(struct self_report **list, int *count, char *text, const char *path,
+                      struct err *err);
+void self_report_list_free(struct self_report *list, int count);
 
 #endif
