@@ -51,7 +51,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 # One folder per step of the flow, one inside it per noun of many files.
 SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := $(wildcard src/probe_main*.c) $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
+MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c topo/host/local.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
@@ -132,7 +132,7 @@ $(GPU): $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.c.o $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
 
-$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/%,$(MPI_SRC))) $(GPU_IMAGE) $(LIB)
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.c.o $(call obj,$(filter src/probe/% topo/%,$(MPI_SRC))) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 

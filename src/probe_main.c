@@ -14,28 +14,277 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "emit/export/nccl_tuner.h"
+#include "emit/text/nccl_tests.h"
 #include "emit/text/report.h"
 #include "kernels/gpu.h"
 #include "kernels/nccl_api.h"
 #include "probe/campaign_files.h"
+#include "probe/gpu/transport_copy.h"
 #include "probe/gpu_binding.h"
+#include "probe/mpi/mpi_ops.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/nccl/nccl_conn.h"
+#include "probe/nccl/nccl_ras.h"
+#include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/nccl_wait.h"
+#include "probe/nccl/transport_nccl.h"
 #include "probe/transport.h"
 #include "probe/watch/watch.h"
 #include "probe/watch/watch_listen.h"
-#include "probe_main.h"
 #include "step/replay/replay_mpi.h"
+#include "step/work.h"
 
-bool probe_is(const struct probe_args *a, const char *transport)
+static bool is_transport(const struct probe_args *a, const char *name)
 {
-    return a->transport && !strcmp(a->transport, transport);
+    return a->transport && !strcmp(a->transport, name);
 }
 
-bool probe_on_gpus(const struct probe_args *a)
+static bool on_gpus(const struct probe_args *a)
 {
-    return probe_is(a, "nccl") || probe_is(a, "copy");
+    return is_transport(a, "nccl") || is_transport(a, "copy");
 }
+
+/* What the user's environment brings along is said, and NCCL is asked about a hang. */
+static void before_nccl(struct world *w)
+{
+    nccl_readback_strays(w);
+    if (w->rank == 0)
+        watch_report("ras.txt", nccl_ras_ask);
+}
+
+/* --- railgauge-probe discover --- */
+
+/* The GPU of each rank; with --nccl the library too, and its log to be read back. */
+static int start_discovering(const struct probe_args *a, struct world *w, struct nccl_readback **r,
+                             struct err *err)
+{
+    *r = NULL;
+    if (!a->look)
+        return on_gpus(a) ? gpu_binding_take(w, a->nccl.share_gpu, NULL, err) : 0;
+    before_nccl(w);
+    if (nccl_readback_open(r, w, true, err) < 0)
+        return -1;
+    return transport_nccl_start(&a->nccl, w, err);
+}
+
+static int discover(const struct probe_args *a, struct world *w, struct err *err)
+{
+    struct nccl_readback *r;
+    struct topo topo;
+
+    if (a->transport && strcmp(a->transport, "mpi") && !on_gpus(a))
+        return err_usage(err, "no transport \"%s\"; this program has mpi, nccl and copy",
+                         a->transport);
+    json_provenance_add("transport", on_gpus(a) ? a->transport : "mpi");
+    topo_init(&topo);
+    int rc = start_discovering(a, w, &r, err);
+    if (rc == 0)
+        rc = world_mpi_topo_gather(w, &topo, a->root, a->nccl.share_gpu, err);
+    if (rc == 0 && a->look)
+        rc = nccl_readback_build(r, transport_find("nccl"), w, &topo, err);
+    if (rc == 0 && !a->root)
+        world_mpi_topo_try(w, &topo, a->nccl.share_gpu);
+    if (rc == 0 && w->rank == 0) {
+        rc = a->output ? topo_save(&topo, a->output, err) : 0;
+        if (rc == 0)
+            rc = discover_report(stdout, &topo,
+                                 &(struct discover_report){a->quiet, a->json, a->check}, err);
+    }
+    topo_free(&topo);
+    nccl_conn_close_all();
+    nccl_readback_close(r);
+    gpu_close();
+    return w->agree(w, rc, err);
+}
+
+/* --- railgauge-probe probe --compute: what each GPU does alone --- */
+
+/* Rank 0's list to everybody; the caller frees *shape. */
+static int choose_products(struct gemm_shape **shape, int *count, const struct probe_args *a,
+                           struct world *w, struct err *err)
+{
+    int rc = 0;
+
+    if (w->rank == 0)
+        rc = a->device.gemm
+                 ? gemm_shapes_parse(shape, count, a->device.gemm, err)
+                 : products_shapes(shape, count, a->model ? a->model : DEVICE_MODELS, err);
+    size_t len = sizeof(**shape) * (size_t)*count;
+    void *data = *shape;
+    if (w->agree(w, rc, err) < 0 || w->share(w, &data, &len, err) < 0)
+        return -1;
+    *shape = data;
+    *count = (int)(len / sizeof(**shape));
+    return 0;
+}
+
+static int measure_compute(const struct probe_args *a, const struct device_opts *o, struct world *w,
+                           struct err *err)
+{
+    const char *path = a->output ? a->output : "compute.tsv";
+    struct device_table t = {NULL, 0};
+    int rc = gpu_binding_take(w, a->nccl.share_gpu, NULL, err);
+
+    if (rc == 0)
+        rc = device_measure_all(&t, o, w, err);
+    if (rc == 0 && w->rank == 0) {
+        json_provenance_add("gpu", gpu_facts()->name);
+        rc = device_save(&t, path, err);
+        device_text(stdout, &t);
+    }
+    device_free(&t);
+    gpu_close();
+    return w->agree(w, rc, err);
+}
+
+static int compute(const struct probe_args *a, struct world *w, struct err *err)
+{
+    struct gemm_shape *shape = NULL;
+    struct device_opts o;
+    int count = 0;
+
+    device_defaults(&o);
+    o.bytes = a->device.bytes;
+    o.half_width = a->probe.measure.half_width;
+    if (a->probe.measure.time_cap > 0)
+        o.time_cap = a->probe.measure.time_cap;
+    int rc = choose_products(&shape, &count, a, w, err);
+    o.shape = shape;
+    o.shapes = count;
+    if (rc == 0 && !a->dry_run)
+        rc = measure_compute(a, &o, w, err);
+    else if (rc == 0 && w->rank == 0)
+        printf("%d figures of each GPU alone, about %.0f s\n", device_rows(&o), device_seconds(&o));
+    free(shape);
+    return rc;
+}
+
+/* --- railgauge-probe probe: a campaign from its plan to its files --- */
+
+static int choose_transport(const struct transport **tr, const char *name, struct err *err)
+{
+    *tr = name ? transport_find(name) : transports[0];
+    if (name && !strcmp(name, "sim"))
+        return err_usage(err, "transport sim needs no ranks: use railgauge probe --transport sim");
+    if (!*tr)
+        return err_usage(err, "no transport \"%s\"; this program has mpi, nccl and copy", name);
+    return 0;
+}
+
+/* --sweep: the combinations into their files, and what is best on the terminal. */
+static int sweep(const struct campaign_files *f, const struct probe_args *a, struct world *w,
+                 struct err *err)
+{
+    int rc =
+        transport_nccl_sweep(&a->nccl, w, &f->topo, &f->plan, &a->probe.measure, f->output, err);
+    char *copy = mem_strdup(f->output);
+    struct tuner t;
+
+    if (rc == 0 && w->rank == 0 && (rc = tuner_load(&t, dirname(copy), err)) == 0) {
+        tuner_print(stdout, &t);
+        tuner_free(&t);
+    }
+    free(copy);
+    return w->agree(w, rc, err);
+}
+
+/* What NCCL built goes into the topology that the points lie beside; another path than was asked
+ * for is an error. */
+static int read_back(struct campaign_files *f, const struct probe_args *a, struct nccl_readback *r,
+                     struct world *w, struct err *err)
+{
+    int rc = nccl_readback_campaign(r, w, &f->topo, a->nccl.path,
+                                    f->log ? points_all(f->log) : NULL, err);
+
+    if (w->rank == 0 && f->topo.nccl)
+        campaign_files_save_topology(f, rc < 0 ? NULL : err);
+    return rc;
+}
+
+static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
+                   struct nccl_readback *r, struct world *w, struct err *err)
+{
+    int rc = campaign_files_open(f, a, w, tr->name, err);
+
+    if (rc == 0)
+        rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
+    if (rc == 0 && is_transport(a, "nccl") && a->nccl.sweep)
+        rc = sweep(f, a, w, err);
+    if (rc == 0 && r)
+        rc = read_back(f, a, r, w, err);
+    if (rc == 0 && a->format && w->rank == 0)
+        rc = nccl_tests_print(
+            stdout, points_all(f->log), &f->plan, &f->topo,
+            &(struct nccl_tests_how){.warmup = a->probe.measure.warmup,
+                                     .nccl = is_transport(a, "nccl") ? &a->nccl : NULL},
+            err);
+    return w->agree(w, campaign_files_close(f, rc, err), err);
+}
+
+static int start_nccl(const struct probe_args *a, struct world *w, struct nccl_readback **r,
+                      struct err *err)
+{
+    before_nccl(w);
+    if (!a->dry_run && nccl_readback_open(r, w, false, err) < 0)
+        return -1;
+    return transport_nccl_start(&a->nccl, w, err);
+}
+
+/* What connecting cost is told even when the campaign was cut short. */
+static int finish_nccl(const struct campaign_files *f, struct world *w, int rc, struct err *err)
+{
+    char *words = NULL;
+    int end = transport_nccl_finish(w, f->output, &words, rc < 0 ? NULL : err);
+
+    if (words && *words)
+        log_info("%s", words);
+    free(words);
+    return rc < 0 ? rc : end;
+}
+
+static int start_copy(const struct probe_args *a, struct world *w, struct err *err)
+{
+    return gpu_binding_take(w, a->nccl.share_gpu, NULL, err) < 0
+               ? -1
+               : transport_copy_start(&a->copy, w, err);
+}
+
+static int campaign(const struct probe_args *a, struct world *w, struct err *err)
+{
+    const struct transport *tr;
+    struct campaign_files f = {.output = NULL};
+    struct nccl_readback *r = NULL;
+
+    if (a->compute)
+        return compute(a, w, err);
+    int rc = choose_transport(&tr, a->transport, err);
+
+    topo_init(&f.topo);
+    if (rc == 0 && !strcmp(tr->name, "mpi"))
+        transport_mpi_start(&a->mpi);
+    if (rc == 0 && is_transport(a, "nccl"))
+        rc = start_nccl(a, w, &r, err);
+    if (rc == 0 && is_transport(a, "copy"))
+        rc = start_copy(a, w, err);
+    if (rc == 0)
+        rc = world_mpi_topo(w, &f.topo, a->topology, a->nccl.share_gpu, err);
+    if (rc == 0)
+        rc = campaign_files_plan(&f, a, w, err);
+    if (rc == 0 && !a->dry_run) {
+        rc = measure(&f, tr, a, r, w, err);
+        if (is_transport(a, "nccl"))
+            rc = finish_nccl(&f, w, rc, err);
+    } else if (rc == 0 && w->rank == 0)
+        plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.measure);
+    nccl_readback_close(r);
+    gpu_close();
+    plan_free(&f.plan);
+    topo_free(&f.topo);
+    return rc;
+}
+
+/* --- the commands --- */
 
 /* "auto" is nccl where every rank has a GPU and the library, else mpi; why is said and kept. */
 static void choose_auto(struct probe_args *a, struct world *w)
@@ -49,7 +298,7 @@ static void choose_auto(struct probe_args *a, struct world *w)
         rc = w->agree(w, nccl_load(&why), &why);
     gpu_close();
     a->transport = rc < 0 ? "mpi" : "nccl";
-    if (probe_is(a, "nccl"))
+    if (is_transport(a, "nccl"))
         return;
     /* Where no driver of NVIDIA is, nobody expects GPUs: the summary says "over mpi". */
     if (w->rank == 0 && access("/proc/driver/nvidia", F_OK) == 0)
@@ -107,13 +356,23 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
     return w->agree(w, rc, err);
 }
 
-static int run_with(const struct argp *argp, int argc, char **argv, struct world *w,
-                    int (*run)(const struct probe_args *a, struct world *w, struct err *err),
-                    const char *output, struct err *err)
+static const struct probe_command {
+    const char *name;
+    const struct argp *argp; /* NULL: replay's own, which take no transport */
+    int (*run)(const struct probe_args *a, struct world *w, struct err *err);
+    const char *output; /* beside which the verdict lies, unless -o says */
+} commands[] = {
+    {"discover", &probe_discover_argp, discover, NULL},
+    {"probe", &probe_probe_argp, campaign, "points.tsv"},
+    {"replay", NULL, NULL, NULL},
+};
+
+static int run_over_transport(const struct probe_command *c, int argc, char **argv, struct world *w,
+                              struct err *err)
 {
     struct probe_args args;
 
-    int rc = probe_args_parse(&args, argp, argc, argv, w->rank == 0, err);
+    int rc = probe_args_parse(&args, c->argp, argc, argv, w->rank == 0, err);
     if (rc < 0)
         err->text[0] = '\0'; /* argp has said it */
     if (rc < 0 || args.done)
@@ -123,31 +382,11 @@ static int run_with(const struct argp *argp, int argc, char **argv, struct world
     if (transport_limit(&args.probe.plan.ops, args.transport, err) < 0)
         return -1;
     start_watch(w, args.probe.measure.hang_after, args.transport,
-                args.output ? args.output : output);
-    return run(&args, w, err);
+                args.output ? args.output : c->output);
+    return c->run(&args, w, err);
 }
 
-static int start_discover(int argc, char **argv, struct world *w, struct err *err)
-{
-    return run_with(&probe_discover_argp, argc, argv, w, probe_discover, NULL, err);
-}
-
-static int start_probe(int argc, char **argv, struct world *w, struct err *err)
-{
-    return run_with(&probe_probe_argp, argc, argv, w, probe_campaign, "points.tsv", err);
-}
-
-static const struct command {
-    const char *name, *program;
-    int (*run)(int argc, char **argv, struct world *w, struct err *err);
-    const struct argp *argp; /* of a command with a transport, which says how many threads it has */
-} commands[] = {
-    {"discover", "railgauge-probe discover", start_discover, &probe_discover_argp},
-    {"probe", "railgauge-probe probe", start_probe, &probe_probe_argp},
-    {"replay", "railgauge-probe replay", run_replay, NULL},
-};
-
-static const struct command *find_command(const char *name)
+static const struct probe_command *find_command(const char *name)
 {
     for (size_t i = 0; name && i < sizeof(commands) / sizeof(*commands); i++)
         if (!strcmp(name, commands[i].name))
@@ -162,15 +401,15 @@ static const char *transport_to_be(const struct probe_args *a)
 
     if (a->compute || a->look)
         return "nccl";
-    if (!a->transport || (probe_is(a, "auto") && (nccl_load(&why) < 0 || gpu_count(&why) < 1)))
+    if (!a->transport || (is_transport(a, "auto") && (nccl_load(&why) < 0 || gpu_count(&why) < 1)))
         return transports[0]->name;
-    return probe_is(a, "auto") ? "nccl" : a->transport;
+    return is_transport(a, "auto") ? "nccl" : a->transport;
 }
 
 /* What MPI is asked for must be known before it starts: with locks on, which every level but SINGLE
  * brings in Open MPI 4.1, 8 bytes between two ranks of a host take 0.50 us instead of 0.37.  The
  * watch thread is no reason for them: it makes no MPI call. */
-static int threads_of(const struct command *c, int argc, char **argv)
+static int threads_of(const struct probe_command *c, int argc, char **argv)
 {
     struct probe_args a;
     struct err err;
@@ -191,7 +430,7 @@ static const char *threads_name(int level)
                                           : "serialized";
 }
 
-static int run_command(const struct command *c, int argc, char **argv, struct world *w,
+static int run_command(const struct probe_command *c, int argc, char **argv, struct world *w,
                        struct err *err)
 {
     if (!c)
@@ -200,9 +439,10 @@ static int run_command(const struct command *c, int argc, char **argv, struct wo
                          "says more)",
                          argc > 1 ? "no command \"" : "no command", argc > 1 ? argv[1] : "",
                          argc > 1 ? "\"" : " was given");
-    char *program = mem_strdup(c->program);
+    char *program = mem_printf("railgauge-probe %s", c->name);
     argv[1] = program;
-    int rc = c->run(argc - 1, argv + 1, w, err);
+    int rc = c->argp ? run_over_transport(c, argc - 1, argv + 1, w, err)
+                     : run_replay(argc - 1, argv + 1, w, err);
     free(program);
     return rc;
 }
@@ -230,7 +470,7 @@ int main(int argc, char **argv)
     log_setup("railgauge-probe", LOG_INFO);
     if (argc > 1 && !strcmp(argv[1], "watch"))
         return listen_main(argc - 1, argv + 1);
-    const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
+    const struct probe_command *command = find_command(argc > 1 ? argv[1] : NULL);
     int threads;
     MPI_Init_thread(&argc, &argv, threads_of(command, argc, argv), &threads);
     campaign_files_catch_signals();

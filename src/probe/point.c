@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
-#include "probe/point_io.h"
 #include "probe/taint.h"
 
 const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};

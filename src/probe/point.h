@@ -89,4 +89,10 @@ char *points_trouble(const struct points *all);
 bool points_failed(const struct points *all);
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
 
+/* --- the text of a row --- */
+
+enum { POINT_TEXT = 768 }; /* room for one row */
+void point_write_header(FILE *out);
+int point_format(char *buf, size_t room, const struct point *p); /* length, newline included */
+
 #endif

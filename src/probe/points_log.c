@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "probe/point.h"
-#include "probe/point_io.h"
 #include "topo/topo.h"
 
 struct points_log {

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "probe/world.h"
+#include "topo/topo.h"
 
 /* Fill in w over a duplicate of MPI_COMM_WORLD; MPI is initialised by the caller.  Collective. */
 int world_mpi_open(struct world *w, struct err *err);
@@ -29,6 +30,19 @@ uint64_t world_mpi_clock_id(void);
 
 /* "what: the text of the MPI error"; returns -1.  0 when code is MPI_SUCCESS. */
 int world_mpi_error(int code, const char *what, struct err *err);
+
+/* --- the topology of the ranks; collective --- */
+
+/* Every rank's part, on rank 0; root: of a recorded machine, or NULL.  With a GPU open this rank's
+ * endpoint is that one. */
+int world_mpi_topo_gather(struct world *w, struct topo *t, const char *root, bool share_gpu,
+                          struct err *err);
+/* The same or, unless NULL, that of a file; the other ranks know the endpoints' GPUs. */
+int world_mpi_topo(struct world *w, struct topo *t, const char *path, bool share_gpu,
+                   struct err *err);
+/* FABRIC handles are tried where the endpoints are GPUs and there is somebody to share with; a rank
+ * without a GPU of its own ends that and nothing else.  Rank 0's topology keeps the result. */
+void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu);
 
 /* --- members that wait for something outside MPI learn that one of them has given up ---
  *

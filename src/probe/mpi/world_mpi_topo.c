@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The topology of a campaign: gathered or read, and what every rank knows of it. */
+/* The topology of the ranks: gathered or read, and what every rank knows of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "kernels/gpu.h"
-#include "probe_main.h"
+#include "probe/gpu/transport_copy.h"
+#include "probe/gpu_binding.h"
+#include "probe/mpi/world_mpi.h"
 #include "topo/gather.h"
 
 /* What the driver calls each rank's GPU, where the topology has no better name. */
@@ -24,15 +26,15 @@ static int name_gpus(struct topo *t, struct world *w, struct err *err)
     return rc;
 }
 
-int probe_gather(struct topo *t, const struct probe_args *a, struct world *w, const char *root,
-                 struct err *err)
+int world_mpi_topo_gather(struct world *w, struct topo *t, const char *root, bool share_gpu,
+                          struct err *err)
 {
     const struct gpu_facts *gpu = gpu_facts();
-    int rc = topo_gather(t, MPI_COMM_WORLD, root, gpu ? gpu->busid : NULL, err);
+    int rc = topo_gather(t, MPI_COMM_WORLD, root ? root : "", gpu ? gpu->busid : NULL, err);
 
     if (rc == 0 && gpu)
         rc = name_gpus(t, w, err);
-    if (rc == 0 && a->nccl.share_gpu)
+    if (rc == 0 && share_gpu)
         topo_unseen(t, "fabric", "several ranks share one GPU: not a fabric measurement");
     return rc;
 }
@@ -65,16 +67,39 @@ static int share_gpus(struct topo *t, struct world *w, struct err *err)
     return 0;
 }
 
-int probe_topo(struct topo *t, const struct probe_args *a, struct world *w, struct err *err)
+int world_mpi_topo(struct world *w, struct topo *t, const char *path, bool share_gpu,
+                   struct err *err)
 {
     int rc = 0;
 
-    if (!a->topology)
-        rc = probe_gather(t, a, w, "", err);
+    if (!path)
+        rc = world_mpi_topo_gather(w, t, NULL, share_gpu, err);
     else if (w->rank == 0)
-        rc = topo_load(t, a->topology, err);
+        rc = topo_load(t, path, err);
     if (rc == 0 && w->rank == 0 && t->endpoints != w->size)
         rc = err_config(err, "%s has %d endpoints, but %d ranks run: start one rank an endpoint",
-                        a->topology, t->endpoints, w->size);
+                        path, t->endpoints, w->size);
     return w->agree(w, rc, err) < 0 ? -1 : share_gpus(t, w, err);
+}
+
+void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu)
+{
+    int gpus = w->rank == 0 && w->size > 1 && t->endpoint[0].kind == ENDPOINT_GPU;
+    struct fabric_try *each = NULL;
+    size_t len = sizeof(gpus);
+    void *data = &gpus;
+
+    if (w->share(w, &data, &len, NULL) < 0)
+        return;
+    int wanted = *(int *)data;
+    if (data != &gpus)
+        free(data);
+    if (!wanted || (!gpu_facts() && gpu_binding_take(w, share_gpu, NULL, NULL) < 0) ||
+        fabric_try_all(w, &each, NULL) < 0)
+        return;
+    if (w->rank == 0) {
+        free(t->trial);
+        t->trial = fabric_trials(t, each, &t->trials);
+    }
+    free(each);
 }
