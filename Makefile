@@ -6,6 +6,9 @@
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make readme          the tables of published claims and of --path in README.md anew
 # make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
+# make BUILD=DIR …      objects and programs in DIR: sources may be read-only
+# make dist            the sources of this commit as a tar file in the build folder
+# make compile_commands.json    how each file is compiled, for clangd
 # make SAN=address,undefined check     the same tests under sanitizers, in their own build tree
 # make V=1             show the commands
 # make aarch64         host code for Grace nodes with aarch64-linux-gnu-gcc, all warnings errors; programs where
@@ -181,9 +184,9 @@ SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITE_slurm := $(wildcard tests/slurm/*.bats)
 SUITE_ib   := $(wildcard tests/ib/*.bats)
 SUITES     := unit cli mpi ib slurm lab
-SKIPPED = $(CURDIR)/$(BUILD)/skipped
-prove = rm -f '$(SKIPPED)'; RG_SKIPPED='$(SKIPPED)' RG_BUILD='$(CURDIR)/$(BUILD)' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(CURDIR)/$(BUILD)/fake:$(LD_LIBRARY_PATH)' \
-    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(CURDIR)/$(KERNELS_ANY)') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1); \
+SKIPPED = $(abspath $(BUILD))/skipped
+prove = rm -f '$(SKIPPED)'; RG_SKIPPED='$(SKIPPED)' RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
+    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1); \
     code=$$?; [ ! -s '$(SKIPPED)' ] || { echo "skipped:"; sed 's/^/  /' '$(SKIPPED)'; }; exit $$code
 
 check: all $(UNIT) $(FAKE) $(GPU)
@@ -194,10 +197,10 @@ $(SUITES:%=check-%): check-%:
 	$(Q)$(if $(strip $(SUITE_$*)),$(call prove,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
 
 bench-gpu: all $(GPU)
-	$(Q)RG_BUILD='$(CURDIR)/$(BUILD)' tests/gpu/run.sh --page tests/gpu/results.md
+	$(Q)RG_BUILD='$(abspath $(BUILD))' tests/gpu/run.sh --page tests/gpu/results.md
 
 bench: all $(BENCH)
-	$(Q)code=0; for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(CURDIR)/$(BUILD)' ./$$b || code=$$?; done; exit $$code
+	$(Q)code=0; for b in $(wildcard tests/bench/*.sh); do RG_BUILD='$(abspath $(BUILD))' ./$$b || code=$$?; done; exit $$code
 
 fuzz: $(FUZZ)
 	$(Q)for f in $(notdir $(FUZZ)); do mkdir -p $(BUILD)/corpus/$$f && echo "  FUZZ $$f" && \
@@ -209,14 +212,14 @@ C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests 
 SH_FILES := $(wildcard .ci/run jobs/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets and the Fo of manual pages: not misspelt.
 WORDS    := nd,seach,upto,thi,toom,oom,fo
-lint:
+lint: $(PAGES)
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
 	    --suppress=missingInclude --suppress=unknownMacro -D_GNU_SOURCE -DRG_VERSION='""' -DRG_DATADIR='""' -Isrc -I. $(filter %.c,$(C_FILES))
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror $(compile) -Wno-missing-field-initializers $(MPI_CFLAGS) -DRG_DATADIR='""' \
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
-	$(Q)mandoc -T lint -W warning $(MAN)
+	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
 	$(Q)tests/layers.sh >/dev/null
 	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c README.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
@@ -230,26 +233,45 @@ readme: all
 	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
 	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' README.md
 
-# --- install ---
-D = $(DESTDIR)$(PREFIX)
-MAN  := $(wildcard src/*.[1-8])
-DATA := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/mpirun.sh jobs/python/railgauge.py
-install: all
-	install -d $(D)/bin $(D)/lib/pkgconfig $(D)/include
-	install $(BUILD)/railgauge $(PROBE) $(D)/bin
-	install -m 644 $(BUILD)/$(SONAME) $(D)/lib
-	ln -sf $(SONAME) $(D)/lib/librailgauge.so
-	install -m 644 $(BUILD)/railgauge.pc $(D)/lib/pkgconfig
-	install -m 644 src/railgauge.h $(D)/include
+# --- install: DESTDIR and PREFIX may have spaces ---
+D       = $(DESTDIR)$(PREFIX)
+# One page a command, made of one source.
+PAGES   := $(BUILD)/man/railgauge.1
+MAN     := $(wildcard src/*.[1-8])
+MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
+DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/mpirun.sh jobs/python/railgauge.py
+$(PAGES): src/pages.awk src/main.c src/railgauge.1
+	$(Q)$(RM) -r $(@D) && mkdir -p $(@D) && awk -v dir=$(@D) -f src/pages.awk src/main.c src/railgauge.1 src/railgauge.1
+install: all $(PAGES)
+	install -d "$(D)/bin" "$(D)/lib/pkgconfig" "$(D)/include"
+	install $(BUILD)/railgauge $(PROBE) "$(D)/bin"
+	install -m 644 $(BUILD)/$(SONAME) "$(D)/lib"
+	ln -sf $(SONAME) "$(D)/lib/librailgauge.so"
+	install -m 644 $(BUILD)/railgauge.pc "$(D)/lib/pkgconfig"
+	install -m 644 src/railgauge.h "$(D)/include"
 	@if [ -n '$(DESTDIR)' ]; then :; elif ldconfig -v 2>/dev/null | grep -q '^$(D)/lib:'; then \
 	    ldconfig 2>/dev/null || echo 'run ldconfig as root: programs find $(SONAME) then'; \
 	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(D)/lib'; fi
-	$(Q)for f in $(MAN); do install -D -m 644 $$f $(D)/share/man/man$${f##*.}/$${f##*/} || exit 1; done
-	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f $(D)/share/railgauge/$$f || exit 1; done
-uninstall:
-	$(RM) $(addprefix $(D)/,bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so \
-	    lib/pkgconfig/railgauge.pc include/railgauge.h $(foreach f,$(MAN),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)))
-	$(RM) -r $(D)/share/railgauge
+	$(Q)for f in $(MANUAL); do install -D -m 644 $$f "$(D)/share/man/man$${f##*.}/$${f##*/}" || exit 1; done
+	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f "$(D)/share/railgauge/$$f" || exit 1; done
+uninstall: $(PAGES)
+	$(Q)for f in bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
+	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)); do $(RM) "$(D)/$$f" || exit 1; done
+	$(RM) -r "$(D)/share/railgauge"
+
+# The sources of this commit, for a release.
+dist:
+	@mkdir -p $(BUILD)
+	git archive --prefix=railgauge-$(VERSION)/ -o $(BUILD)/railgauge-$(VERSION).tar.gz HEAD
+	@echo $(BUILD)/railgauge-$(VERSION).tar.gz
+
+# For clangd and other readers of C.
+quote_json = $(subst ",\",$(subst \,\\,$(1)))
+compile_commands.json: FORCE
+	$(Q){ echo '['; for f in $(SRC) $(wildcard src/*.c tests/*/*.c); do \
+	    printf '%s{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$$comma" "$(CURDIR)" $$f \
+	        '$(subst ','\'',$(call quote_json,$(CC) $(compile) $(MPI_CFLAGS) -DHAVE_MPI -DRG_DATADIR='"$(PREFIX)/share/railgauge"'))' $$f; \
+	    comma=,; done; echo ']'; } >$@
 
 help:
 	@sed -n '/^$$/q; s/^# //p' Makefile
@@ -257,7 +279,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench bench-gpu fuzz readme install uninstall help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench bench-gpu fuzz readme install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

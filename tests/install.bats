@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-    export ROOT="$BATS_FILE_TMPDIR/root"
+    export ROOT="$BATS_FILE_TMPDIR/a root"
     make -s install DESTDIR="$ROOT" SAN="$RG_SAN" >"$BATS_FILE_TMPDIR/log" 2>&1 ||
         { cat "$BATS_FILE_TMPDIR/log"; return 1; }
 }
@@ -15,7 +15,7 @@ setup_file() {
     [ -f usr/local/lib/librailgauge.so.0 ]
     [ "$(readlink usr/local/lib/librailgauge.so)" = librailgauge.so.0 ]
     [ -f usr/local/include/railgauge.h ]
-    for page in man1/railgauge.1 man3/railgauge.3 man5/railgauge-matrix.5; do
+    for page in man1/railgauge.1 man1/railgauge-check-placement.1 man3/railgauge.3 man5/railgauge-matrix.5; do
         [ -f "usr/local/share/man/$page" ]
     done
     [ -f usr/local/share/railgauge/jobs/slurm/job_submit.lua ]
@@ -53,7 +53,8 @@ setup_file() {
 }
 
 @test "a program builds with pkg-config's answer alone" {
-    export PKG_CONFIG_PATH="$ROOT/usr/local/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$ROOT"
+    ln -s "$ROOT" "$BATS_TEST_TMPDIR/root" # a sysroot may not have spaces
+    export PKG_CONFIG_PATH="$BATS_TEST_TMPDIR/root/usr/local/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$BATS_TEST_TMPDIR/root"
     [ "$(pkg-config --modversion railgauge)" = "$("$RG_BUILD/railgauge" --version | cut -d' ' -f2)" ]
     cat >"$BATS_TEST_TMPDIR/x.c" <<-END
 	#include <railgauge.h>
@@ -76,8 +77,27 @@ setup_file() {
     [ "$output" = "/nonexistent/matrix.json: No such file or directory" ]
 }
 
-@test "the manual pages are clean" {
-    mandoc -T lint -W warning src/*.[1-8]
+@test "the manual pages are clean, and each command has one" {
+    cd "$ROOT/usr/local/share/man"
+    mandoc -T lint -W warning man?/*
+    for c in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
+        help=$(railgauge --help | sed -nE "s/^  $c +//p")
+        mandoc -T ascii "man1/railgauge-$c.1" | sed 's/.\x08//g' | tr -s ' \n' ' ' >"$BATS_TEST_TMPDIR/page"
+        grep -qF "railgauge-$c - $help" "$BATS_TEST_TMPDIR/page"
+        grep -qF "SYNOPSIS railgauge $c [option ...]" "$BATS_TEST_TMPDIR/page"
+    done
+    [ "$(find man1 -name 'railgauge-*.1' | wc -l)" -eq "$(railgauge --help | grep -c '^  [a-z]')" ]
+}
+
+@test "a release is this commit's files; readers of C learn how each is compiled; objects go where BUILD says" {
+    git rev-parse HEAD >/dev/null 2>&1 || skip "not a clone"
+    make -s dist BUILD="$BATS_TEST_TMPDIR/b"
+    [ "$(tar tf "$BATS_TEST_TMPDIR"/b/railgauge-*.tar.gz | grep -vc '/$')" -eq "$(git ls-tree -r --name-only HEAD | wc -l)" ]
+    make -s compile_commands.json
+    jq -r '.[] | select(.file == "src/base/mem.c") | .command + " -fsyntax-only"' compile_commands.json >"$BATS_TEST_TMPDIR/command"
+    sh "$BATS_TEST_TMPDIR/command"
+    make -s BUILD="$BATS_TEST_TMPDIR/b" "$BATS_TEST_TMPDIR/b/src/base/mem.c.o"
+    [ -s "$BATS_TEST_TMPDIR/b/src/base/mem.c.o" ]
 }
 
 @test "railgauge(3) has every function of the header, with its arguments" {

@@ -105,7 +105,7 @@ need_ranks() {
     need_ranks
     launcher srun
     export SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=7 SLURM_NNODES=2 SLURM_CPUS_PER_TASK=8 RAILGAUGE=$RG_BUILD/railgauge
-    small=(--op all_reduce -b 64 -e 64K --epochs 1 -n 3 --no-plots --format nccl-tests)
+    small=(--op all_reduce -b 64 -e 64K --epochs 1 -n 3 --no-compute --no-plots --format nccl-tests)
     run --separate-stderr env PATH="$PWD/bin:$PATH" bash "$root/jobs/slurm/rtxpro6000-tcp.sbatch" "${small[@]}"
     echo "$output $stderr"
     [ "$status" -eq 0 ]
