@@ -9,7 +9,7 @@
 #include "topo/groups.h"
 #include "topo/host/hwloc_xml.h"
 #include "topo/host/smi.h"
-#include "topo/nccl/nccl_topo.h"
+#include "topo/nccl/nccl_xml.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/lldp.h"
 #include "topo/net/net.h"

@@ -175,7 +175,7 @@ static void strays(void **state)
     fclose(f);
     setenv("NCCL_CONF_FILE", "/nonexistent", 1);
     setenv("NCCL_ALGO", "Ring", 1);
-    char **list = nccl_strays(root, &n);
+    char **list = nccl_env_set(root, &n);
     assert_true(told(list, n, "NCCL_ALGO=Ring: the algorithm is fixed for all sizes"));
     assert_true(told(list, n, "NCCL_GRAPH_FILE=/opt/graph.xml in "));
     assert_true(told(list, n, "rings and trees are not searched but taken from this file"));

@@ -16,7 +16,7 @@
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/lint/lint.h"
-#include "topo/nccl/nccl_topo.h"
+#include "topo/nccl/nccl_xml.h"
 
 static void read_file(struct topo *t, const char *path)
 {

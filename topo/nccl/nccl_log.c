@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A line is "HOST:PID:TID [DEV] NCCL INFO TEXT" (NCCL 2.24 and later can put a time before it; a
- * WARN has "FILE:LINE" before its word).  What a TEXT means is in the table of
- * nccl_log_facts.c.
- *
- * Connections do not name their communicator.  NCCL makes a communicator in a thread of its own, so
- * what is between its "Init START" and "Init COMPLETE" is found by the thread; from 2.22 on most
- * connections come later, with the first operation, and in threads of their own: those belong to
- * the communicator that the process worked with (the marks of its measuring thread), and without
- * marks to the newest one in which it has one of the two ranks. */
+ * WARN has "FILE:LINE" before its word).  What a TEXT means is in the
+ * table of beginnings; where versions differ, there is a row or an optional word for each. */
 #include "topo/nccl/nccl_log.h"
 
 #include <errno.h>
@@ -15,93 +9,336 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
-#include "topo/nccl/nccl_log_parts.h"
+#include "topo/nccl/nccl_log_impl.h"
 
-/* --- whose line is it --- */
-enum { LOOK_BACK = 4096 }; /* communicators; a line of an older one is lost */
-
-int log_thread(const struct log *l)
+/* --- what the texts mean; each gets the text behind its beginning --- */
+static void log_version(struct nccl_log *l, const char *s)
 {
-    for (int i = 0; i < l->threads; i++)
-        if (l->thread[i].tid == l->tid)
-            return l->thread[i].comm;
-    return -1;
+    if (*s >= '0' && *s <= '9')
+        log_copy(l->p->version, sizeof(l->p->version), s, strcspn(s, " \t"));
 }
 
-void log_thread_set(struct log *l, int comm)
+static void on_network(struct nccl_log *l, const char *s)
 {
-    int i = 0;
+    log_copy(l->p->seat[0].net, sizeof(l->p->seat[0].net), s, strlen(s));
+}
 
-    while (i < l->threads && l->thread[i].tid != l->tid)
-        i++;
-    if (i == l->threads && l->threads < THREADS)
-        l->threads++;
-    else if (i == l->threads) { /* the oldest gives way */
-        memmove(l->thread, l->thread + 1, sizeof(l->thread) - sizeof(*l->thread));
-        i--;
+static void on_assigned(struct nccl_log *l, const char *s) /* 2.26: "X to comm" */
+{
+    const char *end = strstr(s, " to comm");
+
+    if (end && !l->p->seat[0].net[0])
+        log_copy(l->p->seat[0].net, sizeof(l->p->seat[0].net), s, (size_t)(end - s));
+}
+
+static struct nccl_nic *nic_at(struct nccl_log *l, int number)
+{
+    struct nccl_seat *seat = &l->p->seat[0];
+
+    for (int i = 0; i < seat->nics; i++)
+        if (seat->nic[i].number == number)
+            return &seat->nic[i];
+    if (seat->nics >= NCCL_NICS_MAX) {
+        l->p->dropped++;
+        return NULL;
     }
-    l->thread[i].tid = l->tid;
-    l->thread[i].comm = comm;
+    MEM_PUSH(seat->nic, seat->nics) = (struct nccl_nic){.number = number, .gdr = -1};
+    return &seat->nic[seat->nics - 1];
 }
 
-int log_comm_at(const struct log *l, unsigned long long address)
+/* " [0]mlx5_0:1/IB [1]={[1] mlx5_1:1/IB, [2] mlx5_2:1/IB} [RO]; OOB ib0:10.0.0.1<0>": the braces
+ * (2.19 to 2.22) hold NICs that are used as one. */
+static void on_nics(struct nccl_log *l, const char *s)
 {
-    for (int i = l->pointers - 1; i >= 0 && i > l->pointers - LOOK_BACK; i--)
-        if (l->pointer[i].address == address)
-            return l->pointer[i].comm;
-    return -1;
+    while ((s = strchr(s, '['))) {
+        int number;
+        s++;
+        if (!log_small(&s, 1 << 16, &number) || !log_take(&s, "]"))
+            continue;
+        struct nccl_nic *nic = nic_at(l, number);
+        size_t len = *s == '=' ? strcspn(s, "}") : strcspn(s, " ;");
+        if (*s == '=' && s[len])
+            len++;
+        if (nic && len)
+            log_copy(nic->name, sizeof(nic->name), s + (*s == '='), len - (*s == '='));
+        s += len;
+    }
 }
 
-/* The communicator of the mark; -1: there is none. */
-static int log_marked(const struct log *l)
+/* "IB : GPU Direct RDMA Enabled for HCA 0 'mlx5_0'" */
+static void on_net(struct nccl_log *l, const char *s)
 {
-    return l->now ? log_comm_at(l, l->now->comm) : -1;
+    const char *at = strstr(s, " : GPU Direct RDMA "), *hca = strstr(s, " for HCA ");
+    int number;
+
+    if (!at || !hca || (hca += 9, !log_small(&hca, 1 << 16, &number)) || !log_take(&hca, " '"))
+        return;
+    struct nccl_nic *nic = nic_at(l, number);
+    if (!nic)
+        return;
+    nic->gdr = log_starts(at, " : GPU Direct RDMA Enabled");
+    if (!nic->name[0])
+        log_copy(nic->name, sizeof(nic->name), hca, strcspn(hca, "'"));
 }
 
-int log_current(const struct log *l)
+/* All that is said of a communicator by its address: Init START and COMPLETE, its host counts. */
+static void on_comm(struct nccl_log *l, const char *s)
 {
-    int c = log_thread(l);
+    const char *at = strstr(s, "comm 0x"), *id = strstr(s, "commId 0x");
+    int rank, ranks;
+
+    if (!at)
+        return;
+    unsigned long long address = strtoull(at + 5, NULL, 16);
+    int c = nccl_log_comm_at(l, address);
+    if (!log_named(at, " rank ", NCCL_RANKS_MAX - 1, &rank) || rank < 0)
+        return;
+    bool begins = strstr(at, "Init START");
+    if (begins &&
+        (log_named(at, " nranks ", NCCL_RANKS_MAX, &ranks) ||
+         log_named(at, " nRanks ", NCCL_RANKS_MAX, &ranks)) &&
+        rank < ranks) {
+        c = nccl_log_comm_add(l, address, rank, ranks);
+        nccl_log_thread_set(l, c);
+    }
+    if (c < 0)
+        return;
+    struct nccl_comm_profile *m = &l->p->comm[c];
+    if (id)
+        m->hash = strtoull(id + 7, NULL, 16);
+    const char *bus = strstr(at, " busId ");
+    if (bus && !l->p->seat[0].busid[0]) {
+        unsigned long b = strtoul(bus + 7, NULL, 16); /* domain, bus, device, function: 4 bits */
+        snprintf(l->p->seat[0].busid, sizeof(l->p->seat[0].busid), "%04lx:%02lx:%02lx.%lx",
+                 b >> 20 & 0xffff, b >> 12 & 0xff, b >> 4 & 0xff, b & 0xf);
+    }
+    log_named(at, " nNodes ", NCCL_RANKS_MAX, &m->nodes);
+    log_named(at, " localRanks ", NCCL_RANKS_MAX, &m->local);
+    log_named(at, " MNNVL ", 1, &m->mnnvl);
+    if (strstr(at, "Init COMPLETE")) {
+        m->complete = true;
+        nccl_log_thread_set(l, -1);
+    }
+}
+
+static void on_mnnvl(struct nccl_log *l, const char *s) /* "1 cliqueId 1 cliqueSize 8 ..." */
+{
+    int c = nccl_log_current(l), on;
+
+    if (c >= 0 && log_small(&s, 1, &on) && log_starts(s, " cliqueId"))
+        l->p->comm[c].mnnvl = on;
+}
+
+static void on_multicast(struct nccl_log *l, const char *s)
+{
+    l->p->seat[0].nvls = log_starts(s, "available");
+}
+
+static void on_ring(struct nccl_log *l, const char *s) /* "00 : 7 -> 0 -> 1" */
+{
+    int c = nccl_log_current(l), channel, before, me, after;
+
+    if (c < 0 || !log_small(&s, NCCL_RINGS_MAX - 1, &channel) || !log_take(&s, " : ") ||
+        !log_small(&s, NCCL_RANKS_MAX, &before) || !log_take(&s, " -> ") ||
+        !log_small(&s, NCCL_RANKS_MAX, &me) || !log_take(&s, " -> ") ||
+        !log_small(&s, NCCL_RANKS_MAX, &after))
+        return;
+    struct nccl_comm_profile *m = &l->p->comm[c];
+    if (me != m->rank || channel != m->rings || before < 0 || before >= m->ranks || after < 0 ||
+        after >= m->ranks)
+        return;
+    m->ring = mem_realloc(m->ring, (size_t)m->rings + 1, 2 * sizeof(int));
+    m->ring[2 * m->rings] = before;
+    m->ring[2 * m->rings++ + 1] = after;
+}
+
+/* Pattern numbers are those of graph.h; a CollNet chain has the number of a plain tree, and comes
+ * after it. */
+static int graph_kind(const struct nccl_comm_profile *m, int pattern)
+{
+    static const int kind[] = {-1,
+                               NCCL_GRAPH_TREE,
+                               NCCL_GRAPH_TREE,
+                               NCCL_GRAPH_TREE,
+                               NCCL_GRAPH_RING,
+                               NCCL_GRAPH_NVLS,
+                               NCCL_GRAPH_COLLNET_DIRECT};
+
+    if (pattern == 3 && m->graph[NCCL_GRAPH_TREE].pattern)
+        return NCCL_GRAPH_COLLNET_CHAIN;
+    return pattern > 0 && pattern < 7 ? kind[pattern] : -1;
+}
+
+/* "4, crossNic 0, nChannels 16, bw 20.000000/20.000000, type NVL/PIX, sameChannels 1" */
+static void on_pattern(struct nccl_log *l, const char *s)
+{
+    const char *bw = strstr(s, " bw "), *type = strstr(s, " type ");
+    int c = nccl_log_current(l), pattern, channels;
+    double intra, inter;
+
+    if (!bw || !type || c < 0 || !log_named(s, " nChannels ", 4096, &channels) ||
+        !log_small(&s, 64, &pattern))
+        return;
+    char *end;
+    intra = strtod(bw + 4, &end);
+    inter = *end == '/' ? strtod(end + 1, NULL) : intra;
+    int kind = graph_kind(&l->p->comm[c], pattern);
+    if (kind < 0 || !(intra >= 0 && intra < 1e6) || !(inter >= 0 && inter < 1e6) || channels < 0)
+        return;
+    struct nccl_graph *g = &l->p->comm[c].graph[kind];
+    *g = (struct nccl_graph){.pattern = pattern,
+                             .channels = channels,
+                             .intra_Bps = convert_in(CONVERT_NCCL_GRAPH, intra),
+                             .inter_Bps = convert_in(CONVERT_NCCL_GRAPH, inter)};
+    type += 6;
+    size_t n = strcspn(type, "/,");
+    log_copy(g->type_intra, sizeof(g->type_intra), type, n);
+    if (type[n] == '/')
+        log_copy(g->type_inter, sizeof(g->type_inter), type + n + 1, strcspn(type + n + 1, ","));
+}
+
+/* "16 coll channels, 0 collnet channels, 16 nvls channels, 16 p2p channels, 2 p2p channels per
+ * peer"; 2.19 has no collnet. */
+static void on_channels(struct nccl_log *l, const char *s)
+{
+    static const char *const kind[] = {" coll channels", " nvls channels", " p2p channels",
+                                       " p2p channels per peer"};
+    int c = nccl_log_current(l), n;
 
     if (c < 0)
-        c = log_marked(l);
-    return c >= 0 ? c : l->p->comms - 1;
-}
-
-int log_comm_of_link(const struct log *l, int from, int to)
-{
-    int c = log_thread(l);
-
-    if (c < 0)
-        c = log_marked(l);
-    if (c >= 0 && from < l->p->comm[c].ranks && to < l->p->comm[c].ranks)
-        return c;
-    for (c = l->p->comms - 1; c >= 0 && c > l->p->comms - LOOK_BACK; c--) {
-        const struct nccl_comm_profile *m = &l->p->comm[c];
-        if (from < m->ranks && to < m->ranks && (m->rank == from || m->rank == to))
-            return c;
+        return;
+    struct nccl_comm_profile *m = &l->p->comm[c];
+    int *const to[] = {&m->coll, &m->nvls, &m->p2p, &m->p2p_peer};
+    while (s && log_small(&s, 1 << 16, &n)) {
+        for (int i = 0; i < 4; i++)
+            if (log_starts(s, kind[i]) && (s[strlen(kind[i])] == ',' || !s[strlen(kind[i])]))
+                *to[i] = n;
+        s = strchr(s, ',');
+        s = s ? s + 1 : NULL;
     }
-    return -1;
 }
 
-int log_comm_add(struct log *l, unsigned long long address, int rank, int ranks)
+static void lower(char *to, size_t size, const char *from, size_t len)
 {
-    struct nccl_profile *p = l->p;
-
-    if (p->comms >= NCCL_COMMS_MAX) {
-        p->dropped++;
-        return -1;
-    }
-    MEM_PUSH(p->comm, p->comms) = (struct nccl_comm_profile){.ranks = ranks,
-                                                             .rank = rank,
-                                                             .mnnvl = -1,
-                                                             .coll = -1,
-                                                             .nvls = -1,
-                                                             .p2p = -1,
-                                                             .p2p_peer = -1};
-    MEM_PUSH(l->pointer, l->pointers) = (struct pointer){address, p->comms - 1};
-    return p->comms - 1;
+    log_copy(to, size, from, len);
+    for (char *c = to; *c; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c += 'a' - 'A';
 }
+
+/* "AllReduce" -> "all_reduce", "AlltoAll" -> "all_to_all" */
+static void op_name(char *to, size_t size, const char *from, size_t len)
+{
+    size_t n = 0;
+
+    if (len == 8 && log_starts(from, "AlltoAll")) {
+        log_copy(to, size, "all_to_all", 10);
+        return;
+    }
+    for (size_t i = 0; i < len && n + 2 < size; i++) {
+        bool big = from[i] >= 'A' && from[i] <= 'Z';
+        if (big && i)
+            to[n++] = '_';
+        to[n++] = (char)(from[i] + (big ? 'a' - 'A' : 0));
+    }
+    to[n] = '\0';
+}
+
+/* Words from 2.24 on, numbers before. */
+static void choice_word(char *to, size_t size, const char *s, const char *const *names, int count)
+{
+    int n;
+
+    if (*s >= '0' && *s <= '9' && log_small(&s, count - 1, &n))
+        log_copy(to, size, names[n], strlen(names[n]));
+    else
+        lower(to, size, s, strcspn(s, " "));
+}
+
+/* "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}" (2.24 to 2.31), "AllReduce:
+ * 1024 Bytes -> Algo 1 proto 0 time 12.3" (2.23), the same without the name (2.20 to 2.22) */
+static void on_choice(struct nccl_log *l, const char *s)
+{
+    static const char *const algos[] = {
+        "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+    static const char *const protos[] = {"ll", "ll128", "simple"};
+    struct nccl_choice c = {.comm = nccl_log_current(l), .channels = -1};
+    const char *colon = strstr(s, ": "), *algo = strstr(s, " Bytes -> Algo "),
+               *proto = strstr(s, " proto "), *span = strstr(s, "={");
+    int low, high;
+
+    if (!algo || !proto || c.comm < 0)
+        return;
+    if (colon && colon < algo) {
+        op_name(c.op, sizeof(c.op), s, (size_t)(colon - s));
+        s = colon + 2;
+    }
+    if (!log_number(&s, &c.bytes) || s != algo || c.bytes < 0)
+        return;
+    choice_word(c.algo, sizeof(c.algo), algo + 15, algos, 7);
+    choice_word(c.proto, sizeof(c.proto), proto + 7, protos, 3);
+    if (!c.algo[0] || !c.proto[0])
+        return;
+    if (span && (span += 2, log_small(&span, 4096, &low)) && log_take(&span, "..") &&
+        log_small(&span, 4096, &high) && high >= low)
+        c.channels = high - low + 1;
+    uint64_t h = map_mix(map_mix((uint64_t)c.comm, (uint64_t)c.bytes), map_text(c.op));
+    int *at = map_at(&l->choices, h, NULL, NULL); /* of one size the last word counts */
+    if (*at != MAP_NONE) {
+        l->p->choice[*at] = c;
+    } else if (l->p->choices < NCCL_CHOICES_MAX) {
+        *at = l->p->choices;
+        MEM_PUSH(l->p->choice, l->p->choices) = c;
+    } else {
+        l->p->dropped++;
+    }
+}
+
+static void on_env(struct nccl_log *l, const char *s)
+{
+    if (log_starts(s, "NCCL_TOPO_DUMP_FILE") || log_starts(s, "NCCL_GRAPH_DUMP_FILE"))
+        return; /* the probe sets them, and they change nothing */
+    if (!nccl_profile_note(&l->p->env, &l->p->envs, s))
+        l->p->dropped++;
+}
+
+static const struct log_row {
+    const char *begins, *has; /* has: and contains this, NULL: nothing more is asked */
+    void (*take)(struct nccl_log *l, const char *s);
+    bool whole; /* the reader wants the beginning too */
+} rows[] = {
+    {"Channel ", " via ", nccl_log_channel, false},
+    {"Ring ", " -> ", on_ring, false},
+    {"", " Bytes -> Algo ", on_choice, true},
+    {"CollNet ", " via COLLNET/", nccl_log_collnet, false},
+    {"NVLS comm ", "headRank", nccl_log_nvls, false},
+    {"", "comm 0x", on_comm, true}, /* "comm", "ncclCommInitRank comm", "[Rank 3] ... comm" */
+    {"Pattern ", "nChannels", on_pattern, false},
+    {"", " coll channels", on_channels, true},
+    {"MNNVL ", "cliqueId", on_mnnvl, false},
+    {"NVLS multicast support is ", NULL, on_multicast, false},
+    {"Using network ", NULL, on_network, false},
+    {"Assigned NET plugin ", NULL, on_assigned, false},
+    {"NET/IB : Using", NULL, on_nics, false},
+    {"NET/Socket : Using", NULL, on_nics, false},
+    {"NET/", "GPU Direct RDMA", on_net, false},
+    {"NCCL version ", NULL, log_version, false},
+    {"NCCL_", " set ", on_env, true}, /* "set by environment to", "set to" */
+    {"Comm config ", " set to ", on_env, true},
+};
+
+static void log_fact(struct nccl_log *l, const char *s)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (log_starts(s, rows[i].begins) && (!rows[i].has || strstr(s, rows[i].has))) {
+            rows[i].take(l, rows[i].whole ? s : s + strlen(rows[i].begins));
+            return;
+        }
+}
+
+/* --- lines --- */
 
 enum { PREFIX_MAX = 512 };
 
@@ -120,7 +357,7 @@ static long thread_id(const char *line, const char *word)
     return s > line && s[-1] == ':' ? strtol(s, NULL, 10) : -1;
 }
 
-static void take_line(struct log *l, char *line, size_t len)
+static void take_line(struct nccl_log *l, char *line, size_t len)
 {
     const char *at;
 
@@ -144,7 +381,7 @@ static void take_line(struct log *l, char *line, size_t len)
     }
 }
 
-static void begin(struct log *l, struct nccl_profile *out)
+static void begin(struct nccl_log *l, struct nccl_profile *out)
 {
     memset(out, 0, sizeof(*out));
     memset(l, 0, sizeof(*l));
@@ -152,17 +389,17 @@ static void begin(struct log *l, struct nccl_profile *out)
     MEM_PUSH(out->seat, out->seats) = (struct nccl_seat){.endpoint = -1, .nvls = -1};
 }
 
-static void end(struct log *l)
+static void end(struct nccl_log *l)
 {
     map_free(&l->links);
     map_free(&l->choices);
-    free(l->pointer);
+    map_free(&l->address);
 }
 
 void nccl_log_parse(struct nccl_profile *out, const char *text, size_t len)
 {
     char line[NCCL_LOG_LINE_MAX];
-    struct log l;
+    struct nccl_log l;
 
     begin(&l, out);
     while (len) {
@@ -179,7 +416,7 @@ void nccl_log_parse(struct nccl_profile *out, const char *text, size_t len)
 }
 
 /* A line begins at this byte of the log. */
-static void move_on(struct log *l, long long at)
+static void move_on(struct nccl_log *l, long long at)
 {
     const struct nccl_log_mark *next = l->now ? l->now + 1 : l->mark;
 
@@ -191,7 +428,7 @@ int nccl_log_read(struct nccl_profile *out, const char *path, const struct nccl_
                   int marks, struct err *err)
 {
     char line[NCCL_LOG_LINE_MAX];
-    struct log l;
+    struct nccl_log l;
     FILE *f = fopen(path, "re");
 
     memset(out, 0, sizeof(*out));

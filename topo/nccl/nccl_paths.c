@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
-#include "topo/nccl/nccl_machine.h"
+#include "topo/nccl/nccl_xml_impl.h"
 
 const char *const nccl_path_type_name[NCCL_PATH_COUNT] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                                           "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};

@@ -133,7 +133,6 @@ struct nccl_profile {
 void nccl_profile_free(struct nccl_profile *p);
 /* After paths and comms changed: nccl_merge_end() and nccl_profile_read() call it. */
 void nccl_profile_index(struct nccl_profile *p);
-int nccl_profile_comm(const struct nccl_profile *p, uint64_t hash); /* index or -1 */
 /* Append a text unless it is there; false: the list is full (NCCL_TEXTS_MAX). */
 enum { NCCL_TEXTS_MAX = 256, NCCL_RINGS_MAX = 64 };
 bool nccl_profile_note(char ***list, int *count, const char *text);
@@ -163,7 +162,7 @@ int nccl_pair_path(const struct nccl_profile *p, int from, int to, double *Bps);
 
 /* Variables and files that change what NCCL does, in words ("NCCL_ALGO=Ring: ..."), one a string;
  * the caller frees each and the array.  root: "" or the folder of a recorded machine. */
-char **nccl_strays(const char *root, int *count);
+char **nccl_env_set(const char *root, int *count);
 
 void nccl_print(const struct nccl_profile *p, const struct topo *t, void *stream); /* FILE * */
 

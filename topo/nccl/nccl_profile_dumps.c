@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "topo/host/nic.h"
 #include "topo/nccl/nccl_log.h"
 #include "topo/nccl/nccl_profile_file.h"
 

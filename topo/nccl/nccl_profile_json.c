@@ -2,8 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "topo/host/gpu.h"
-#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/nccl/nccl_profile_file.h"
 

@@ -13,6 +13,8 @@
 
 #include "base/err.h"
 
+struct topo;
+
 /* Path types, the nearest first. */
 enum nccl_path_type {
     NCCL_PATH_LOC, /* the same device */
@@ -69,5 +71,17 @@ int nccl_xml_load(struct nccl_paths *out, const char *path, struct err *err);
 int nccl_xml_parse(struct nccl_paths *out, const char *text, size_t len, const char *path,
                    struct err *err);
 void nccl_paths_free(struct nccl_paths *p);
+
+/* --- the facts in such a file, or one of RCCL, about GPUs and NICs (nccl_topo.c) --- */
+
+/* What NCCL itself takes: elements of a rank's file (nccl issue 2160), nodes of a kind. */
+enum { NCCL_OWN_XML_NODES = 256, NCCL_OWN_NODES = 640 };
+
+/* Into host, the others of a fused dump into hosts beside it; EXIT_DATA with file, line and reason.
+ *  Files that NCCL would not take whole, and PCIe trees that a virtual machine flattened,
+ * are said in topo.unseen. */
+int nccl_topo_read(struct topo *t, int host, const char *path, struct err *err);
+int nccl_topo_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                    struct err *err);
 
 #endif

@@ -353,7 +353,7 @@ int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo
 void nccl_readback_strays(const struct world *w)
 {
     int count;
-    char **list = nccl_strays("", &count);
+    char **list = nccl_env_set("", &count);
 
     for (int i = 0; i < count; i++) {
         if (w->rank == 0)

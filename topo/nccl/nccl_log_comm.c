@@ -1,11 +1,100 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lines of connections: who, to whom, via what. */
+/* nccl_log_comm.c - which communicator a line is of, and the connections of each: who, to whom, via
+ * what.
+ *
+ * Connections do not name their communicator.  NCCL makes a communicator in a thread of its own, so
+ * what is between its "Init START" and "Init COMPLETE" is found by the thread; from 2.22 on most
+ * connections come later, with the first operation, and in threads of their own: those belong to
+ * the communicator that the process worked with (the marks of its measuring thread), and without
+ * marks to the newest one in which it has one of the two ranks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "topo/nccl/nccl_log_parts.h"
-#include "topo/nccl/nccl_log_words.h"
+#include "topo/nccl/nccl_log_impl.h"
+
+/* --- whose line is it --- */
+enum { LOOK_BACK = 4096 }; /* communicators; a connection of an older one is lost */
+
+int nccl_log_thread(const struct nccl_log *l)
+{
+    for (int i = 0; i < l->threads; i++)
+        if (l->thread[i].tid == l->tid)
+            return l->thread[i].comm;
+    return -1;
+}
+
+void nccl_log_thread_set(struct nccl_log *l, int comm)
+{
+    int i = 0;
+
+    while (i < l->threads && l->thread[i].tid != l->tid)
+        i++;
+    if (i == l->threads && l->threads < THREADS)
+        l->threads++;
+    else if (i == l->threads) { /* the oldest gives way */
+        memmove(l->thread, l->thread + 1, sizeof(l->thread) - sizeof(*l->thread));
+        i--;
+    }
+    l->thread[i].tid = l->tid;
+    l->thread[i].comm = comm;
+}
+
+int nccl_log_comm_at(const struct nccl_log *l, unsigned long long address)
+{
+    return map_find(&l->address, address, NULL, NULL);
+}
+
+/* The communicator of the mark; -1: there is none. */
+static int log_marked(const struct nccl_log *l)
+{
+    return l->now ? nccl_log_comm_at(l, l->now->comm) : -1;
+}
+
+int nccl_log_current(const struct nccl_log *l)
+{
+    int c = nccl_log_thread(l);
+
+    if (c < 0)
+        c = log_marked(l);
+    return c >= 0 ? c : l->p->comms - 1;
+}
+
+int nccl_log_comm_of_link(const struct nccl_log *l, int from, int to)
+{
+    int c = nccl_log_thread(l);
+
+    if (c < 0)
+        c = log_marked(l);
+    if (c >= 0 && from < l->p->comm[c].ranks && to < l->p->comm[c].ranks)
+        return c;
+    for (c = l->p->comms - 1; c >= 0 && c > l->p->comms - LOOK_BACK; c--) {
+        const struct nccl_comm_profile *m = &l->p->comm[c];
+        if (from < m->ranks && to < m->ranks && (m->rank == from || m->rank == to))
+            return c;
+    }
+    return -1;
+}
+
+int nccl_log_comm_add(struct nccl_log *l, unsigned long long address, int rank, int ranks)
+{
+    struct nccl_profile *p = l->p;
+
+    if (p->comms >= NCCL_COMMS_MAX) {
+        p->dropped++;
+        return -1;
+    }
+    MEM_PUSH(p->comm, p->comms) = (struct nccl_comm_profile){.ranks = ranks,
+                                                             .rank = rank,
+                                                             .mnnvl = -1,
+                                                             .coll = -1,
+                                                             .nvls = -1,
+                                                             .p2p = -1,
+                                                             .p2p_peer = -1};
+    return *map_at(&l->address, address, NULL, NULL) = p->comms - 1;
+}
+
+/* --- connections --- */
 
 static const struct nccl_via_row {
     const char *text;
@@ -48,10 +137,10 @@ static bool read_via(struct nccl_link *k, const char *s)
     return true;
 }
 
-static void add_link(struct log *l, int comm, const struct nccl_link *k)
+static void add_link(struct nccl_log *l, int comm, const struct nccl_link *k)
 {
     struct nccl_profile *p = l->p;
-    uint64_t h = log_mix(log_mix((uint64_t)comm << 32, (uint64_t)k->from << 24 ^ (uint64_t)k->to),
+    uint64_t h = map_mix(map_mix((uint64_t)comm << 32, (uint64_t)k->from << 24 ^ (uint64_t)k->to),
                          (uint64_t)k->via | (uint64_t)k->gdr << 8 | (uint64_t)k->shared << 9 |
                              (uint64_t)k->receives << 10 | (uint64_t)(k->net + 1) << 12 |
                              (uint64_t)(k->through + 1) << 32);
@@ -72,7 +161,7 @@ static void add_link(struct log *l, int comm, const struct nccl_link *k)
 
 /* "03/0 : 1[1] -> 2[2] [send] via NET/IB/0/GDRDMA"; SHM lines have no "/0"; in brackets is the
  * number or, before 2.19, the address of the GPU.  "03/16 : 0 1 2 ..." is a ring, told by Ring. */
-void log_channel(struct log *l, const char *s)
+void nccl_log_channel(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.net = -1, .through = -1, .channels = 1};
     const char *via = strstr(s, " via ");
@@ -87,13 +176,13 @@ void log_channel(struct log *l, const char *s)
         k.to < 0 || !read_via(&k, via + 5))
         return;
     k.receives = strstr(s, "[receive]") != NULL;
-    int comm = log_comm_of_link(l, k.from, k.to);
+    int comm = nccl_log_comm_of_link(l, k.from, k.to);
     if (comm >= 0)
         add_link(l, comm, &k);
 }
 
 /* "00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA" */
-void log_collnet(struct log *l, const char *s)
+void nccl_log_collnet(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.net = -1, .through = -1, .channels = 1};
     const char *via = strstr(s, " via "), *colon = strstr(s, " : ");
@@ -102,7 +191,7 @@ void log_collnet(struct log *l, const char *s)
         k.from < 0 || !read_via(&k, via + 5))
         return;
     k.to = k.from;
-    int comm = log_comm_of_link(l, k.from, k.to);
+    int comm = nccl_log_comm_of_link(l, k.from, k.to);
     k.receives = strstr(s, "[receive]") != NULL;
     if (comm >= 0)
         add_link(l, comm, &k);
@@ -110,10 +199,10 @@ void log_collnet(struct log *l, const char *s)
 
 /* "0x7f10 headRank 0 nHeads 8 buffSize ...": buffers for the NVSwitch are made, from 2.22 on when
  * it is used for the first time.  It names no rank: it is this one. */
-void log_nvls(struct log *l, const char *s)
+void nccl_log_nvls(struct nccl_log *l, const char *s)
 {
     struct nccl_link k = {.via = NCCL_VIA_NVLS, .net = -1, .through = -1, .channels = 1};
-    int comm = log_comm_at(l, strtoull(s, NULL, 16));
+    int comm = nccl_log_comm_at(l, strtoull(s, NULL, 16));
 
     if (comm < 0)
         return;

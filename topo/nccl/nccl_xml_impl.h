@@ -1,7 +1,7 @@
-/* nccl_machine.h - the graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
+/* nccl_xml_impl.h - the graph between the topology file (nccl_xml.c) and its paths (nccl_paths.c):
  * CPUs, PCIe switches, NICs with their networks, GPUs and one NVSwitch, with their links. */
-#ifndef RG_NCCL_MACHINE_H
-#define RG_NCCL_MACHINE_H
+#ifndef RG_NCCL_XML_IMPL_H
+#define RG_NCCL_XML_IMPL_H
 
 #include "topo/nccl/nccl_xml.h"
 
@@ -28,18 +28,6 @@ struct machine {
 
 enum { MACHINE_NODES_MAX = 4096 };
 
-/* Both directions unless one_way. */
-void machine_join(struct machine *m, int a, int b, enum nccl_path_type type, double Bps,
-                  bool one_way);
-void machine_free(struct machine *m);
-/* What NCCL assumes, GB/s and direction: between the CPUs of a host (Intel by model, others by
- * maker), over PCIe (the words of sysfs), of one NVLink by compute capability. */
-double machine_cpu_speed(const char *arch, const char *vendor, long long family, long long model);
-double machine_pci_speed(const char *speed, long long width);
-double machine_nvlink_speed(int sm);
-/* Broadcom's PCIe 4 and 5 switches show themselves as two levels though they are one: 4 or 5 when
- * the device is such a switch of that level (0, 1), else 0. */
-int machine_broadcom(uint64_t device, int level);
 /* Fill pair and nic of p, whose gpu and net are there. */
 void nccl_paths_find(struct nccl_paths *p, const struct machine *m);
 

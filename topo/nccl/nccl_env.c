@@ -15,9 +15,9 @@ extern char **environ;
 enum { CONF_MAX = 1 << 16, SHOWN = 80 };
 
 /* Only those that silently change what is measured; the others are in the provenance. */
-static const struct stray {
+static const struct nccl_env {
     const char *name, *harm;
-} strays[] = {
+} vars[] = {
     {"NCCL_TOPO_FILE", "the machine is not looked at, this picture of it is believed"},
     {"NCCL_GRAPH_FILE", "rings and trees are not searched but taken from this file"},
     {"NCCL_ALGO", "the algorithm is fixed for all sizes"},
@@ -49,11 +49,11 @@ static const struct stray {
     {"NCCL_DEBUG_FILE", "the log goes there: what was used cannot be read back"},
 };
 
-static const struct stray *find(const char *text, size_t len)
+static const struct nccl_env *find(const char *text, size_t len)
 {
-    for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++)
-        if (strlen(strays[i].name) == len && !strncmp(strays[i].name, text, len))
-            return &strays[i];
+    for (size_t i = 0; i < sizeof(vars) / sizeof(*vars); i++)
+        if (strlen(vars[i].name) == len && !strncmp(vars[i].name, text, len))
+            return &vars[i];
     return NULL;
 }
 
@@ -64,7 +64,7 @@ static void look(char ***list, int *count, const char *line, size_t len, const c
 
     while (name < len && line[name] != '=')
         name++;
-    const struct stray *s = name < len ? find(line, name) : NULL;
+    const struct nccl_env *s = name < len ? find(line, name) : NULL;
     if (!s || (file && getenv(s->name))) /* the environment wins, and was told of */
         return;
     char *text = mem_printf("%s=%.*s%s%s: %s", s->name,
@@ -93,7 +93,7 @@ static void read_conf(char ***list, int *count, const char *path)
     free(text);
 }
 
-char **nccl_strays(const char *root, int *count)
+char **nccl_env_set(const char *root, int *count)
 {
     const char *file = getenv("NCCL_CONF_FILE"), *home = getenv("HOME");
     char **list = NULL;
