@@ -4,8 +4,7 @@
 
 #include <stdbool.h>
 
-#include "probe/gpu/copy_opts.h"
-#include "probe/gpu/device_opts.h"
+#include "probe/gpu/gpu_opts.h"
 #include "probe/mpi/mpi_opts.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"

@@ -6,13 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "kernels/kernels.h"
-#include "probe/gpu/device_own.h"
+#include "probe/measure.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
 enum { CHASE_STEPS = 4096, LAUNCH_BYTES = 16, PINNED_MAX = 64 << 20, SMALLEST = 1 << 16 };
 #define LOAD_MAX 20e-3 /* s */
+
+enum { BATCH = 256 }; /* operations in a stream before it is waited for */
+
+struct bench {
+    const struct device_opts *o;
+    size_t bytes;
+    gpu_stream stream[2]; /* measured, and what runs beside it */
+    struct gpu_clock *clock;
+    struct gpu_buffer from, to, word, pinned, host[2];
+    struct gemm_job *job; /* of the product being measured */
+    size_t chased;        /* steps along the chain */
+    double busy;          /* s that a load beside a copy lasts */
+    double *sec;
+    int samples;
+};
+
+/* Put one operation into a stream. */
+typedef int (*put_operation)(struct bench *b, gpu_stream s, struct err *err);
 
 void device_defaults(struct device_opts *o)
 {
@@ -21,56 +40,56 @@ void device_defaults(struct device_opts *o)
 
 /* --- what goes into the stream; each once --- */
 
-static int put_copy(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_copy(struct bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->to.at, b->from.at, b->bytes, s, err);
 }
 
-static int put_kernel_copy(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_kernel_copy(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_copy(b->to.at, b->from.at, b->bytes, s, err);
 }
 
-static int put_read(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_read(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_read(b->from.at, b->bytes, (uint64_t *)(void *)b->word.at, s, err);
 }
 
-static int put_fill(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_fill(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_fill(b->to.at, b->bytes, verify_key(0, 0, 1), s, err);
 }
 
 /* Runs after put_fill(): what it finds must be nothing (device_measure() looks). */
-static int put_check(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_check(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_find(b->to.at, b->bytes, verify_key(0, 0, 1), (uint64_t *)(void *)b->word.at, s,
                        err);
 }
 
-static int put_h2d(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_h2d(struct bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->to.at, b->host[0].at, b->host[0].bytes, s, err);
 }
 
-static int put_d2h(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_d2h(struct bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->host[1].at, b->from.at, b->host[1].bytes, s, err);
 }
 
 /* For as long as the copy beside it takes when nothing else runs; two of them are beside each. */
-static int put_load(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_load(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_load(fmin(b->busy, LOAD_MAX), gpu_facts()->sms, s, err);
 }
 
-static uint64_t chased(const struct device_bench *b)
+static uint64_t chased(const struct bench *b)
 {
     return kernel_chain_at(b->bytes / 8, b->chased);
 }
 
 /* From where the last one ended: what one follows fits into the caches and would be found there. */
-static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_chase(struct bench *b, gpu_stream s, struct err *err)
 {
     uint64_t from = chased(b);
 
@@ -78,17 +97,129 @@ static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
     return kernel_chase(b->from.at, from, CHASE_STEPS, (uint64_t *)(void *)b->word.at, s, err);
 }
 
-static int put_launch(struct device_bench *b, gpu_stream s, struct err *err)
+static int put_launch(struct bench *b, gpu_stream s, struct err *err)
 {
     return kernel_copy(b->to.at, b->from.at, LAUNCH_BYTES, s, err);
 }
+
+/* --- operations of one stream under the stop rule of measure.h.  What takes less than 20 us is
+ * repeated within a sample, because an event costs a microsecond or so of the stream's time --- */
+
+enum { FIRST = 16, SAMPLES_MAX = 4096, INNER_MAX = 256, WARMUP = 8 };
+static const double short_time = 20e-6, sample_time = 50e-6;
+
+static int check_signal(struct err *err)
+{
+    return measure_stop ? err_code(err, EXIT_CUT, "stopped by a signal") : 0;
+}
+
+/* n samples of `inner` operations each, appended to b->sec. */
+static int batch(struct bench *b, put_operation put, put_operation beside, int inner, int n,
+                 struct err *err)
+{
+    int rc = gpu_mark(b->clock, 0, b->stream[0], err);
+
+    b->sec = mem_realloc(b->sec, (size_t)(b->samples + n), sizeof(*b->sec));
+    for (int i = 0; i < n && rc == 0; i++) {
+        /* Twice as many beside, so that the last one that is measured has company too. */
+        for (int k = 0; k < 2 * inner && beside && rc == 0; k++)
+            rc = beside(b, b->stream[1], err);
+        for (int k = 0; k < inner && rc == 0; k++)
+            rc = put(b, b->stream[0], err);
+        if (rc == 0)
+            rc = gpu_mark(b->clock, i + 1, b->stream[0], err);
+    }
+    if (rc < 0 || gpu_wait(b->stream[0], err) < 0 || (beside && gpu_wait(b->stream[1], err) < 0) ||
+        gpu_clock_read(b->clock, n, b->sec + b->samples, err) < 0)
+        return -1;
+    watch_step();
+    for (int i = 0; i < n; i++)
+        b->sec[b->samples + i] = fmax(b->sec[b->samples + i] / inner, 1e-9);
+    b->samples += n;
+    return 0;
+}
+
+static double total(const struct bench *b, int inner)
+{
+    double sum = 0;
+
+    for (int i = 0; i < b->samples; i++)
+        sum += b->sec[i];
+    return sum * inner;
+}
+
+static bool enough(struct bench *b, int inner, struct summary *s)
+{
+    const struct device_opts *o = b->o;
+    double spent = total(b, inner); /* before the samples are put in order */
+
+    stats_summary(s, b->sec, b->samples);
+    return (b->samples >= FIRST && (s->hi - s->lo) / 2 <= o->half_width * s->median) ||
+           spent >= o->time_cap || b->samples >= SAMPLES_MAX;
+}
+
+/* Runs that do not count: code is loaded, clocks rise.  *per: seconds of one. */
+static int warm_up(struct bench *b, put_operation put, put_operation beside, double *per,
+                   struct err *err)
+{
+    struct summary s;
+
+    b->samples = 0;
+    if (batch(b, put, beside, 1, 1, err) < 0)
+        return -1;
+    int more = (int)fmin(WARMUP, b->o->time_cap / 4 / b->sec[0]);
+    b->samples = more > 0 ? 0 : 1;
+    if (more > 0 && batch(b, put, beside, 1, more, err) < 0)
+        return -1;
+    stats_summary(&s, b->sec, b->samples);
+    *per = s.median;
+    b->samples = 0;
+    return 0;
+}
+
+/* The stop rule: seconds of one, while as many of `beside` (NULL: none) run in the other stream. */
+static int sample(struct bench *b, put_operation put, put_operation beside, struct summary *out,
+                  struct err *err)
+{
+    double per;
+
+    if (warm_up(b, put, beside, &per, err) < 0)
+        return -1;
+    int inner = per < short_time ? (int)fmin(ceil(sample_time / per), INNER_MAX) : 1;
+    for (int n = FIRST;; n = n < BATCH ? 2 * n : n) {
+        double left = b->o->time_cap - total(b, inner);
+        int fits = (int)fmin(n, fmax(2, left / (per * inner)));
+        if (batch(b, put, beside, inner, fits, err) < 0)
+            return -1;
+        if (enough(b, inner, out))
+            return 0;
+    }
+}
+
+/* Median and interval of an amount per second, or of seconds per amount, by the row's unit. */
+static void set_value(struct device_row *r, const struct summary *sec, double amount)
+{
+    bool seconds = !strcmp(device_unit[r->kind], "s");
+
+    r->value = seconds ? sec->median / amount : amount / sec->median;
+    r->lo = seconds ? sec->lo / amount : amount / sec->hi;
+    r->hi = seconds ? sec->hi / amount : amount / sec->lo;
+    r->samples = sec->n;
+}
+
+static void set_note(struct device_row *r, const char *why)
+{
+    snprintf(r->note, sizeof(r->note), "%.119s", why);
+}
+
+/* --- the figures --- */
 
 enum limit { LIMIT_NONE, LIMIT_HBM, LIMIT_PCIE };
 
 /* In this order: the chain overwrites what the copies read. */
 static const struct figure {
     enum device_kind kind;
-    device_put put, beside;
+    put_operation put, beside;
     bool kernel;
     double times; /* buffers that one moves, or what its seconds are divided by */
     enum limit limit;
@@ -118,16 +249,6 @@ double device_seconds(const struct device_opts *o)
     return 2 + device_rows(o) * o->time_cap * 1.5;
 }
 
-void device_value(struct device_row *r, const struct summary *sec, double amount)
-{
-    bool seconds = !strcmp(device_unit[r->kind], "s");
-
-    r->value = seconds ? sec->median / amount : amount / sec->median;
-    r->lo = seconds ? sec->lo / amount : amount / sec->hi;
-    r->hi = seconds ? sec->hi / amount : amount / sec->lo;
-    r->samples = sec->n;
-}
-
 static void start_row(struct device_row *r, enum device_kind kind)
 {
     const struct gpu_facts *f = gpu_facts();
@@ -135,11 +256,6 @@ static void start_row(struct device_row *r, enum device_kind kind)
     *r = (struct device_row){.kind = kind, .value = NAN, .lo = NAN, .hi = NAN};
     snprintf(r->gpu, sizeof(r->gpu), "%.47s", f->name);
     snprintf(r->busid, sizeof(r->busid), "%s", f->busid);
-}
-
-void device_none(struct device_row *r, const char *why)
-{
-    snprintf(r->note, sizeof(r->note), "%.119s", why);
 }
 
 /* What a link cannot carry did not go over it: Grace hosts reach their GPU over NVLink-C2C. */
@@ -150,15 +266,15 @@ static void set_limit(struct device_row *r, const struct figure *f, double pcie,
     if (f->limit != LIMIT_PCIE)
         return;
     if (r->value > pcie * 1.05 && pcie > 0)
-        device_none(r, "faster than its PCIe link: the host is reached another way");
+        set_note(r, "faster than its PCIe link: the host is reached another way");
     else
         r->limit = pcie;
     if (r->kind == DEVICE_H2D && r->limit > 0)
-        device_none(r, note);
+        set_note(r, note);
 }
 
 /* What the kernel left in the word. */
-static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
+static int read_word(struct bench *b, uint64_t *word, struct err *err)
 {
     if (gpu_copy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
         gpu_wait(b->stream[0], err) < 0)
@@ -167,7 +283,7 @@ static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
     return 0;
 }
 
-static int nothing_wrong(struct device_bench *b, struct err *err)
+static int nothing_wrong(struct bench *b, struct err *err)
 {
     uint64_t wrong;
 
@@ -179,7 +295,7 @@ static int nothing_wrong(struct device_bench *b, struct err *err)
                    gpu_facts()->busid, (unsigned long long)wrong, b->bytes);
 }
 
-static int arrived(struct device_bench *b, struct err *err)
+static int arrived(struct bench *b, struct err *err)
 {
     uint64_t at;
 
@@ -193,7 +309,7 @@ static int arrived(struct device_bench *b, struct err *err)
 }
 
 /* The chain, and then something else into the caches. */
-static int make_chain(struct device_bench *b, struct err *err)
+static int make_chain(struct bench *b, struct err *err)
 {
     if (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
         gpu_set(b->to.at, 0, b->bytes, b->stream[0], err) < 0)
@@ -201,7 +317,7 @@ static int make_chain(struct device_bench *b, struct err *err)
     return gpu_wait(b->stream[0], err);
 }
 
-static int measure_figure(struct device_bench *b, struct device_row *r, const struct figure *f,
+static int measure_figure(struct bench *b, struct device_row *r, const struct figure *f,
                           struct err *err)
 {
     bool host = f->limit == LIMIT_PCIE;
@@ -211,34 +327,105 @@ static int measure_figure(struct device_bench *b, struct device_row *r, const st
     const char *why;
 
     if (f->kernel && !kernels_there(&why)) {
-        device_none(r, why);
+        set_note(r, why);
         return 0;
     }
     if (f->kind == DEVICE_LOAD && make_chain(b, err) < 0)
         return -1;
-    if (device_sample(b, f->put, f->beside, &sec, err) < 0 ||
+    if (sample(b, f->put, f->beside, &sec, err) < 0 ||
         (f->kind == DEVICE_CHECK && nothing_wrong(b, err) < 0) ||
         (f->kind == DEVICE_LOAD && arrived(b, err) < 0))
         return -1;
     if (f->kind == DEVICE_H2D)
         b->busy = sec.median;
-    device_value(r, &sec, strcmp(device_unit[f->kind], "s") ? bytes * f->times : f->times);
+    set_value(r, &sec, strcmp(device_unit[f->kind], "s") ? bytes * f->times : f->times);
     pcie = device_pcie("", gpu_facts()->busid, note);
     set_limit(r, f, pcie, note);
     return 0;
 }
 
-static int open_bench(struct device_bench *b, const struct device_opts *o, struct err *err)
+/* --- products --- */
+
+static int put_product(struct bench *b, gpu_stream s, struct err *err)
+{
+    return gemm_put(b->job, s, err);
+}
+
+static int measure_product(struct bench *b, struct gemm *g, struct device_row *r, struct err *err)
+{
+    struct err why = {0, ""};
+    struct summary sec;
+
+    /* No algorithm for it, or no room: nobody's fault, and the other shapes go on. */
+    if (gemm_prepare(&b->job, g, &r->shape, b->stream[0], &why) < 0) {
+        set_note(r, why.text);
+        return 0;
+    }
+    watch_enter("%s product %dx%dx%d", gemm_dtype_name[r->shape.dtype], r->shape.m, r->shape.n,
+                r->shape.k);
+    int rc = sample(b, put_product, NULL, &sec, err);
+    watch_leave();
+    if (rc == 0)
+        set_value(r, &sec, gemm_flops(&r->shape));
+    gemm_finish(b->job);
+    b->job = NULL;
+    return rc;
+}
+
+/* Wrong products end the measuring; a dtype that is not there is told in its rows. */
+static int verify_products(struct bench *b, struct gemm *g, char why[GEMM_DTYPES][120],
+                           struct err *err)
+{
+    for (int d = 0; d < GEMM_DTYPES; d++) {
+        struct err said = {0, ""};
+        why[d][0] = '\0';
+        if (gemm_verify(g, (enum gemm_dtype)d, b->stream[0], &said) == 0)
+            continue;
+        if (said.code != EXIT_CONFIG)
+            return err_code(err, said.code, "%s", said.text);
+        snprintf(why[d], 120, "%.119s", said.text);
+    }
+    return 0;
+}
+
+static int measure_products(struct bench *b, struct device_row *rows, struct err *err)
+{
+    char missing[GEMM_DTYPES][120];
+    struct err why = {0, ""};
+    struct gemm *g = NULL;
+    int rc = 0;
+
+    if (gemm_open(&g, &why) < 0) {
+        for (int i = 0; i < b->o->shapes; i++)
+            set_note(&rows[i], why.text);
+        return 0;
+    }
+    rc = verify_products(b, g, missing, err);
+    for (int i = 0; i < b->o->shapes && rc == 0; i++) {
+        if (missing[rows[i].shape.dtype][0])
+            set_note(&rows[i], missing[rows[i].shape.dtype]);
+        else
+            rc = measure_product(b, g, &rows[i], err);
+        if (rc == 0)
+            rc = check_signal(err);
+    }
+    gemm_close(g);
+    return rc;
+}
+
+/* --- all of it --- */
+
+static int open_bench(struct bench *b, const struct device_opts *o, struct err *err)
 {
     size_t bytes = o->bytes ? o->bytes : (size_t)256 << 20, most = gpu_facts()->memory / 16;
 
-    *b = (struct device_bench){.o = o};
+    *b = (struct bench){.o = o};
     if (!o->bytes && bytes > most)
         bytes = most;
     b->bytes = (bytes < SMALLEST ? SMALLEST : bytes) / 4096 * 4096;
     size_t host = b->bytes < PINNED_MAX ? b->bytes : PINNED_MAX;
     if (gpu_stream_open(&b->stream[0], err) < 0 || gpu_stream_open(&b->stream[1], err) < 0 ||
-        gpu_clock_open(&b->clock, DEVICE_BATCH + 1, err) < 0 ||
+        gpu_clock_open(&b->clock, BATCH + 1, err) < 0 ||
         gpu_alloc(&b->from, GPU_PLAIN, b->bytes, err) < 0 ||
         gpu_alloc(&b->to, GPU_PLAIN, b->bytes, err) < 0 ||
         gpu_alloc(&b->word, GPU_PLAIN, 4096, err) < 0 ||
@@ -254,7 +441,7 @@ static int open_bench(struct device_bench *b, const struct device_opts *o, struc
     return gpu_wait(b->stream[0], err);
 }
 
-static void close_bench(struct device_bench *b)
+static void close_bench(struct bench *b)
 {
     gpu_free(&b->from);
     gpu_free(&b->to);
@@ -281,7 +468,7 @@ void device_begin(struct device_row *rows, const struct device_opts *o)
 int device_measure(struct device_row *rows, const struct device_opts *o, unsigned parts,
                    struct err *err)
 {
-    struct device_bench b;
+    struct bench b;
     int rc = open_bench(&b, o, err);
 
     for (int i = 0; i < FIGURES && rc == 0; i++) {
@@ -292,10 +479,10 @@ int device_measure(struct device_row *rows, const struct device_opts *o, unsigne
         rc = measure_figure(&b, &rows[i], &figures[i], err);
         watch_leave();
         if (rc == 0)
-            rc = device_cut(err);
+            rc = check_signal(err);
     }
     if (rc == 0 && o->shapes && parts & DEVICE_INSIDE)
-        rc = device_products(&b, rows + FIGURES, err);
+        rc = measure_products(&b, rows + FIGURES, err);
     close_bench(&b);
     return rc;
 }

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/gpu/gemm.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "probe/gpu/gemm_own.h"
+#include "probe/gpu/cublaslt_api.h"
 
 enum { WORKSPACE = 64 << 20 };
+enum { BLOCK = 1 << 20 }; /* bytes that go to the GPU at a time */
 
-const struct gemm_kind gemm_kind[GEMM_DTYPES] = {
+struct gemm_kind {
+    int type, bits;      /* of A and B; of an element */
+    int along;           /* elements along k that share a scale; 0: there are no such scales */
+    int mode;            /* cublasLtMatmulMatrixScale_t */
+    int scale_one, step; /* code of a scale of 1, and how much larger that of its double is */
+};
+
+struct gemm {
+    cublaslt_handle handle;
+    int version;
+    struct gpu_buffer workspace, operand[2], scale[2], product, block; /* block: pinned */
+    char name[64];
+};
+
+static const struct gemm_kind gemm_kind[GEMM_DTYPES] = {
     [GEMM_BF16] = {CUBLASLT_R_16BF, 16, 0, CUBLASLT_SCALE_SCALAR_32F, 0, 0},
     [GEMM_FP8] = {CUBLASLT_R_8F_E4M3, 8, 0, CUBLASLT_SCALE_SCALAR_32F, 0, 0},
     [GEMM_MXFP8] = {CUBLASLT_R_8F_E4M3, 8, 32, CUBLASLT_SCALE_VEC32_UE8M0, 127, 1},
@@ -38,7 +54,7 @@ int gemm_open(struct gemm **out, struct err *err)
              g->version / 100 % 100, g->version % 100);
     if (cublaslt_check(cublaslt.Create(&g->handle), "cublasLtCreate", err) < 0 ||
         gpu_alloc(&g->workspace, GPU_PLAIN, WORKSPACE, err) < 0 ||
-        gpu_alloc(&g->block, GPU_PINNED, GEMM_BLOCK, err) < 0) {
+        gpu_alloc(&g->block, GPU_PINNED, BLOCK, err) < 0) {
         gemm_close(g);
         return -1;
     }
@@ -82,7 +98,7 @@ static void random_block(unsigned char *p, int type)
     struct rng rng;
 
     rng_seed(&rng, 1 + (unsigned long long)type);
-    for (size_t i = 0; i < GEMM_BLOCK; i += 2) {
+    for (size_t i = 0; i < BLOCK; i += 2) {
         unsigned long long r = rng_u64(&rng);
         unsigned sign = r & 1, power = (unsigned)(r >> 1 & 3), low = (unsigned)(r >> 3 & 0x7f);
         uint16_t bf16 = (uint16_t)(sign << 15 | (124 + power) << 7 | low);
@@ -101,7 +117,7 @@ static void random_block(unsigned char *p, int type)
 static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *block, gpu_stream s,
                 struct err *err)
 {
-    size_t have = bytes < GEMM_BLOCK ? bytes : GEMM_BLOCK;
+    size_t have = bytes < BLOCK ? bytes : BLOCK;
     int rc = gpu_copy(b->at, block->at, have, s, err);
 
     while (rc == 0 && have < bytes) {
@@ -110,6 +126,77 @@ static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *blo
         have += more;
     }
     return rc;
+}
+
+/* --- scales of the blocks of an operand of rows x k ---
+ *
+ * They stand in the order that the tensor cores read them in (cuBLASLt documentation, "1D Block
+ * Scaling Factors Layout"): tiles of 128 rows by 4 blocks, tile after tile along k; inside a tile
+ * row r and block b stand at r % 32 * 16 + r / 32 * 4 + b.  What lies outside of the matrix is
+ * zero. */
+
+enum { TILE_ROWS = 128, TILE_BLOCKS = 4, TILE = TILE_ROWS * TILE_BLOCKS };
+
+static size_t parts(size_t whole, size_t part)
+{
+    return (whole + part - 1) / part;
+}
+
+static size_t tiles_along(const struct gemm_kind *kind, size_t k)
+{
+    return parts(parts(k, (size_t)kind->along), TILE_BLOCKS);
+}
+
+static size_t scale_bytes(const struct gemm_kind *kind, size_t rows, size_t k)
+{
+    return kind->along ? parts(rows, TILE_ROWS) * tiles_along(kind, k) * TILE : 0;
+}
+
+/* Multiplicative hashing of both, then once more of the upper half with the lower one: the upper bits
+ * are as good as random. */
+static unsigned mix(size_t row, size_t column)
+{
+    unsigned mixed = (unsigned)row * 2654435761u ^ (unsigned)column * 2246822519u;
+
+    return (mixed ^ mixed >> 15) * 3266489917u;
+}
+
+/* The scale of a block is two to this power: -1, 0 or 1, in no order. */
+static int scale_power(int operand, size_t row, size_t block)
+{
+    return (int)(mix(row, block) >> 31) - operand;
+}
+
+static void put_tile(unsigned char *at, int operand, const struct gemm_kind *kind, size_t row,
+                     size_t block, size_t rows, size_t blocks)
+{
+    for (size_t r = 0; r < TILE_ROWS; r++)
+        for (size_t b = 0; b < TILE_BLOCKS; b++) {
+            bool inside = row + r < rows && block + b < blocks;
+            int code = kind->scale_one + kind->step * scale_power(operand, row + r, block + b);
+            at[r % 32 * 16 + r / 32 * 4 + b] = (unsigned char)(inside ? code : 0);
+        }
+}
+
+/* All of them into g->scale[operand], through g->block, which must be idle; waits. */
+static int fill_scales(struct gemm *g, int operand, const struct gemm_kind *kind, size_t rows,
+                       size_t k, gpu_stream stream, struct err *err)
+{
+    if (!kind->along)
+        return 0;
+    size_t blocks = parts(k, (size_t)kind->along), along = tiles_along(kind, k);
+    size_t tiles = scale_bytes(kind, rows, k) / TILE;
+
+    for (size_t t = 0, n; t < tiles; t += n) {
+        n = tiles - t < BLOCK / TILE ? tiles - t : BLOCK / TILE;
+        for (size_t i = 0; i < n; i++)
+            put_tile(g->block.at + i * TILE, operand, kind, (t + i) / along * TILE_ROWS,
+                     (t + i) % along * TILE_BLOCKS, rows, blocks);
+        if (gpu_copy(g->scale[operand].at + t * TILE, g->block.at, n * TILE, stream, err) < 0 ||
+            gpu_wait(stream, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* --- one product --- */
@@ -190,7 +277,7 @@ static int make_room(struct gemm *g, const struct gemm_shape *s, struct err *err
                           gemm_dtype_name[s->dtype], g->name);
     for (int i = 0; i < 2; i++)
         if (room(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, err) < 0 ||
-            (kind->along && room(&g->scale[i], gemm_scale_bytes(kind, rows[i], k), err) < 0))
+            (kind->along && room(&g->scale[i], scale_bytes(kind, rows[i], k), err) < 0))
             return -1;
     return room(&g->product, rows[0] * rows[1] * 2, err);
 }
@@ -206,9 +293,9 @@ static int fill_operands(struct gemm *g, const struct gemm_shape *s, gpu_stream 
         if (fill(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, &g->block, stream,
                  err) < 0)
             return -1;
-    if (gpu_wait(stream, err) < 0 || gemm_scale_fill(g, 0, kind, rows[0], k, stream, err) < 0)
+    if (gpu_wait(stream, err) < 0 || fill_scales(g, 0, kind, rows[0], k, stream, err) < 0)
         return -1;
-    return gemm_scale_fill(g, 1, kind, rows[1], k, stream, err);
+    return fill_scales(g, 1, kind, rows[1], k, stream, err);
 }
 
 int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
@@ -251,4 +338,127 @@ void gemm_finish(struct gemm_job *j)
     if (j->c)
         cublaslt.MatrixLayoutDestroy(j->c);
     free(j);
+}
+
+/* --- a product whose every element is known ---
+ *
+ * Operand 0 has one 1 or -1 in eight, operand 1 has -1, 0,
+ * 1 and 2; blocks have scales of 1 and 2, and of 1/2 and 1: all sums are multiples of 1/2 up to
+ * 128, which the 8 bits of bf16 hold, in whatever order and in whatever parts they are made.  144
+ * and 160 rows, 256 along k: more than one tile of scales each way, and tiles that are not full. */
+
+enum { M = 144, N = 160, K = 256 };
+static const int rows_of[2] = {N, M}; /* operand 0 stands transposed in memory */
+
+static int value_of(int operand, int row, int k)
+{
+    int random = (int)(mix((size_t)row, (size_t)(k + K)) >> 30);
+
+    if (operand)
+        return random - 1;
+    return (row + k) % 8 ? 0 : random / 2 * 2 - 1;
+}
+
+/* What the GPU should read there, scale and all. */
+static float read_of(int operand, enum gemm_dtype dtype, int row, int k)
+{
+    int along = gemm_kind[dtype].along;
+    int power = along ? scale_power(operand, (size_t)row, (size_t)(k / along)) : 0;
+
+    return ldexpf((float)value_of(operand, row, k), power);
+}
+
+static void put_value(unsigned char *block, enum gemm_dtype dtype, size_t i, int value)
+{
+    static const uint16_t codes[GEMM_DTYPES][4] = {[GEMM_BF16] = {0xbf80, 0, 0x3f80, 0x4000},
+                                                   [GEMM_FP8] = {0xb8, 0, 0x38, 0x40},
+                                                   [GEMM_MXFP8] = {0xb8, 0, 0x38, 0x40},
+                                                   [GEMM_NVFP4] = {0xa, 0, 0x2, 0x4}};
+    uint16_t code = codes[dtype][value + 1];
+    int bits = gemm_kind[dtype].bits;
+
+    if (bits == 16)
+        memcpy(block + 2 * i, &code, 2);
+    else if (bits == 8)
+        block[i] = (unsigned char)code;
+    else /* the first of two in the lower half */
+        block[i / 2] = (unsigned char)(i % 2 ? block[i / 2] | code << 4 : code);
+}
+
+static int put_operands(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err)
+{
+    for (int operand = 0; operand < 2; operand++) {
+        size_t bytes = (size_t)rows_of[operand] * K * (size_t)gemm_kind[dtype].bits / 8;
+        for (int row = 0; row < rows_of[operand]; row++)
+            for (int k = 0; k < K; k++)
+                put_value(g->block.at, dtype, (size_t)(row * K + k), value_of(operand, row, k));
+        if (gpu_copy(g->operand[operand].at, g->block.at, bytes, stream, err) < 0 ||
+            gpu_wait(stream, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static float from_bf16(const unsigned char *at)
+{
+    uint16_t half;
+    uint32_t bits;
+    float value;
+
+    memcpy(&half, at, 2);
+    bits = (uint32_t)half << 16;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+static float *operand_of(int operand, enum gemm_dtype dtype)
+{
+    float *out = mem_calloc((size_t)(rows_of[operand] * K), sizeof(*out));
+
+    for (int row = 0; row < rows_of[operand]; row++)
+        for (int k = 0; k < K; k++)
+            out[row * K + k] = read_of(operand, dtype, row, k);
+    return out;
+}
+
+static int check_product(const unsigned char *product, enum gemm_dtype dtype, struct err *err)
+{
+    float *b = operand_of(0, dtype), *a = operand_of(1, dtype);
+    int rc = 0;
+
+    for (int i = 0; i < M * N && rc == 0; i++) {
+        float want = 0, got = from_bf16(product + 2 * i);
+        for (int k = 0; k < K; k++)
+            want += a[i / N * K + k] * b[i % N * K + k];
+        if (got != want)
+            rc = err_set(err,
+                         "the %s product %dx%dx%d of this GPU is wrong: row %d, column %d is %g, "
+                         "expected %g",
+                         gemm_dtype_name[dtype], M, N, K, i / N, i % N, (double)got, (double)want);
+    }
+    free(a);
+    free(b);
+    return rc;
+}
+
+int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err)
+{
+    const struct gemm_shape small = {dtype, M, N, K};
+    struct gemm_job *j = NULL;
+    int rc = gemm_prepare(&j, g, &small, stream, err);
+
+    if (rc == 0)
+        rc = put_operands(g, dtype, stream, err);
+    if (rc == 0) /* no number, lest the right one still be there from another dtype */
+        rc = gpu_set(g->product.at, 0xff, 2 * M * N, stream, err);
+    if (rc == 0)
+        rc = gemm_put(j, stream, err);
+    if (rc == 0)
+        rc = gpu_copy(g->block.at, g->product.at, 2 * M * N, stream, err);
+    if (rc == 0)
+        rc = gpu_wait(stream, err);
+    if (rc == 0)
+        rc = check_product(g->block.at, dtype, err);
+    gemm_finish(j);
+    return rc;
 }

@@ -43,7 +43,7 @@ int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape 
 int gemm_put(struct gemm_job *j, gpu_stream stream, struct err *err);
 void gemm_finish(struct gemm_job *j);
 
-/* gemm_check.c.  Is a small product right, scales of blocks and all?  Every element against sums
+/* Is a small product right, scales of blocks and all?  Every element against sums
  * made on the host; wrong: EXIT_UNJUDGED with the element.  A dtype that this GPU or this library
  * has not: EXIT_CONFIG. */
 int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct err *err);

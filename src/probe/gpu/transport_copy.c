@@ -16,6 +16,148 @@
 
 extern const struct transport transport_copy;
 
+/* --- a group's memory, each member's in reach of its neighbours --- */
+
+enum { ALIGN = 4096 };
+enum { COPY_CHAIN = 2 << 20 }; /* bytes of the chain that latency follows */
+
+struct copy_memory {
+    struct gpu_buffer own, left, right; /* neighbours' in a ring; of two members right only */
+    size_t room;                        /* bytes of a message */
+};
+
+/* What each member tells the others; bytes between equal programs. */
+struct offer {
+    struct gpu_export handle;
+    char host[64], why[160];
+    int failed;
+};
+
+/* In each of the three: what arrives, what is sent, the chain. */
+static unsigned char *arrives(const struct gpu_buffer *b)
+{
+    return b->at;
+}
+
+static unsigned char *sends(const struct copy_memory *m, const struct gpu_buffer *b)
+{
+    return b->at + m->room;
+}
+
+static unsigned char *chain(const struct copy_memory *m, const struct gpu_buffer *b)
+{
+    return b->at + 2 * m->room;
+}
+
+static const struct gpu_buffer *left_of(const struct copy_memory *m)
+{
+    return m->left.at ? &m->left : &m->right;
+}
+
+static void close_memory(struct copy_memory *m)
+{
+    gpu_free(&m->left);
+    gpu_free(&m->right);
+    gpu_free(&m->own);
+}
+
+static void make_offer(struct offer *o, struct copy_memory *m, enum gpu_memory kind)
+{
+    struct err why = {0, ""};
+
+    memset(o, 0, sizeof(*o));
+    host_self(o->host, sizeof(o->host));
+    o->failed = gpu_alloc(&m->own, kind, 2 * m->room + COPY_CHAIN, &why) < 0 ||
+                gpu_export(&m->own, &o->handle, &why) < 0;
+    snprintf(o->why, sizeof(o->why), "%.159s", why.text);
+}
+
+/* 0, or -1 with what the first member that failed said; the same on all of them. */
+static int judge_offers(const struct group *g, const struct offer *all, const char *what,
+                        struct err *err)
+{
+    for (int i = 0; i < g->size; i++)
+        if (all[i].failed)
+            return err_config(err, "%s: rank %d (host %s): %s", what, g->members[i], all[i].host,
+                              all[i].why);
+    return 0;
+}
+
+static int import_neighbours(struct copy_memory *m, const struct group *g, const struct offer *all,
+                             struct err *err)
+{
+    int right = (g->self + 1) % g->size, left = (g->self + g->size - 1) % g->size;
+
+    if (gpu_import(&m->right, &all[right].handle, err) < 0)
+        return -1;
+    return left == right ? 0 : gpu_import(&m->left, &all[left].handle, err);
+}
+
+/* One way of sharing, by all members or none. */
+static int share_memory(struct copy_memory *m, const struct group *g, enum gpu_memory kind,
+                        const char *what, struct err *err)
+{
+    struct offer mine, *all = mem_calloc((size_t)g->size, sizeof(*all));
+    struct err why = {0, ""};
+
+    make_offer(&mine, m, kind);
+    int rc = world_mpi_trade(g->comm, &mine, sizeof(mine), all, err);
+    if (rc == 0)
+        rc = judge_offers(g, all, what, err);
+    if (rc == 0) {
+        mine.failed = import_neighbours(m, g, all, &why) < 0;
+        snprintf(mine.why, sizeof(mine.why), "%.159s", why.text);
+        rc = world_mpi_trade(g->comm, &mine, sizeof(mine), all, err);
+        if (rc == 0)
+            rc = judge_offers(g, all, what, err);
+    }
+    if (rc < 0)
+        close_memory(m);
+    free(all);
+    return rc;
+}
+
+/* The host names of all members, compared by each of them alike. */
+static int one_host(const struct group *g, bool *yes, char other[64], struct err *err)
+{
+    char mine[64] = "", (*all)[64] = mem_calloc((size_t)g->size, sizeof(*all));
+
+    host_self(mine, sizeof(mine));
+    int rc = world_mpi_trade(g->comm, mine, sizeof(mine), all, err);
+    *yes = true;
+    for (int i = 0; i < g->size && rc == 0; i++)
+        if (strcmp(all[i], all[0])) {
+            *yes = false;
+            snprintf(other, 64, "%s", all[i]);
+            break;
+        }
+    free(all);
+    return rc;
+}
+
+/* Collective over the group, whose members fail together: EXIT_CONFIG says what was tried on whom
+ * and why it failed.  FABRIC handles first: within a host they are as good, and what an MNNVL job would use. */
+static int open_memory(struct copy_memory *m, const struct group *g, size_t bytes, struct err *err)
+{
+    struct err fabric = {0, ""}, ipc = {0, ""};
+    char other[64] = "";
+    bool near;
+
+    *m = (struct copy_memory){.room = (bytes + ALIGN - 1) / ALIGN * ALIGN};
+    if (one_host(g, &near, other, err) < 0)
+        return -1;
+    if (share_memory(m, g, GPU_FABRIC, "FABRIC handles", &fabric) == 0)
+        return 0;
+    if (!near)
+        return err_config(err, "no shared memory: CUDA IPC ends at the host (%s is another); %s",
+                          other, fabric.text);
+    if (share_memory(m, g, GPU_PLAIN, "CUDA IPC", &ipc) == 0)
+        return 0;
+    return err_config(err, "no shared memory: %.240s; %.240s", ipc.text, fabric.text);
+}
+
+/* --- what is timed --- */
+
 enum { MARKS = 257, CHASE_STEPS = 256, CHASE_BYTES = 8 };
 
 static struct copy_opts opts;
@@ -68,8 +210,8 @@ static int put_copy(struct copy_ctx *c, size_t bytes, struct err *err)
 {
     const struct copy_memory *m = &c->memory;
     bool write = opts.way == COPY_WRITE;
-    void *to = copy_arrives(write ? &m->right : &m->own);
-    const void *from = copy_sends(m, write ? &m->own : copy_left(m));
+    void *to = arrives(write ? &m->right : &m->own);
+    const void *from = sends(m, write ? &m->own : left_of(m));
 
     return opts.engine == COPY_SM ? kernel_copy(to, from, bytes, c->stream, err)
                                   : gpu_copy(to, from, bytes, c->stream, err);
@@ -80,7 +222,7 @@ static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *
     int rc = 0;
 
     if (chases(op, bytes))
-        return kernel_chase(copy_chain(&c->memory, &c->memory.right), 0, CHASE_STEPS,
+        return kernel_chase(chain(&c->memory, &c->memory.right), 0, CHASE_STEPS,
                             (uint64_t *)(void *)c->word.at, c->stream, err);
     for (int i = 0; i < ops[op].copies && rc == 0; i++)
         rc = put_copy(c, bytes, err);
@@ -137,7 +279,7 @@ static int make_chain(struct copy_ctx *c, struct err *err)
 {
     if (c->chain)
         return 0;
-    if (kernel_chain(copy_chain(&c->memory, &c->memory.own), COPY_CHAIN / 8, c->stream, err) < 0)
+    if (kernel_chain(chain(&c->memory, &c->memory.own), COPY_CHAIN / 8, c->stream, err) < 0)
         return -1;
     c->chain = true;
     return gpu_wait(c->stream, err);
@@ -169,7 +311,7 @@ static int fill_by_host(struct copy_ctx *c, size_t bytes, int rank, struct err *
     unsigned char *data = mem_calloc(1, bytes);
 
     verify_fill(data, bytes, rank, 0, c->checks);
-    int rc = gpu_copy(copy_sends(&c->memory, &c->memory.own), data, bytes, c->stream, err);
+    int rc = gpu_copy(sends(&c->memory, &c->memory.own), data, bytes, c->stream, err);
     if (rc == 0)
         rc = gpu_wait(c->stream, err);
     free(data);
@@ -180,11 +322,11 @@ static int fill(struct copy_ctx *c, size_t bytes, struct err *err)
 {
     int rank = c->member[c->self];
 
-    if (gpu_set(copy_arrives(&c->memory.own), 0xee, bytes, c->stream, err) < 0)
+    if (gpu_set(arrives(&c->memory.own), 0xee, bytes, c->stream, err) < 0)
         return -1;
     if (!kernels_there(NULL))
         return fill_by_host(c, bytes, rank, err);
-    if (kernel_fill(copy_sends(&c->memory, &c->memory.own), bytes, verify_key(rank, 0, c->checks),
+    if (kernel_fill(sends(&c->memory, &c->memory.own), bytes, verify_key(rank, 0, c->checks),
                     c->stream, err) < 0)
         return -1;
     return gpu_wait(c->stream, err);
@@ -193,7 +335,7 @@ static int fill(struct copy_ctx *c, size_t bytes, struct err *err)
 static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
 {
     unsigned char *data = mem_calloc(1, v->bytes);
-    int rc = gpu_copy(data, copy_arrives(&c->memory.own), v->bytes, c->stream, err);
+    int rc = gpu_copy(data, arrives(&c->memory.own), v->bytes, c->stream, err);
 
     if (rc == 0)
         rc = gpu_wait(c->stream, err);
@@ -212,7 +354,7 @@ static int find(struct copy_ctx *c, const struct verify *v, int from, struct err
 
     if (!kernels_there(NULL) || getenv("RAILGAUGE_FLIP"))
         return find_on_host(c, v, from, err);
-    if (kernel_find(copy_arrives(&c->memory.own), v->bytes, verify_key(from, 0, v->seed),
+    if (kernel_find(arrives(&c->memory.own), v->bytes, verify_key(from, 0, v->seed),
                     (uint64_t *)(void *)c->word.at, c->stream, err) < 0 ||
         gpu_wait(c->stream, err) < 0)
         return -1;
@@ -256,7 +398,7 @@ static void copy_close(void *ctx)
 
     if (!c)
         return;
-    copy_memory_close(&c->memory);
+    close_memory(&c->memory);
     gpu_free(&c->word);
     gpu_clock_close(c->clock);
     if (c->stream)
@@ -289,7 +431,7 @@ static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct
     memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(c->comm, open_own(c, err), err) ||
-        copy_memory_open(&c->memory, g, max_bytes, err) < 0) {
+        open_memory(&c->memory, g, max_bytes, err) < 0) {
         copy_close(c);
         return -1;
     }
@@ -309,7 +451,7 @@ const struct transport transport_copy = {
 
 /* --- before a campaign --- */
 
-static void note_memory(const struct fabric_try *each, int n)
+static void note_memory(const struct fabric_handle *each, int n)
 {
     char text[256];
 
@@ -327,11 +469,11 @@ static void note_memory(const struct fabric_try *each, int n)
 
 int transport_copy_start(const struct copy_opts *o, struct world *w, struct err *err)
 {
-    struct fabric_try *each = NULL;
+    struct fabric_handle *each = NULL;
     char text[64];
 
     opts = *o;
-    if (fabric_try_all(w, &each, err) < 0)
+    if (fabric_handle_try(w, &each, err) < 0)
         return -1;
     loads = true;
     for (int i = 0; i < w->size; i++)

@@ -17,42 +17,25 @@
 #define RG_TRANSPORT_COPY_H
 
 #include "kernels/gpu.h"
-#include "probe/gpu/copy_opts.h"
+#include "probe/gpu/gpu_opts.h"
 #include "probe/transport.h"
 #include "probe/world.h"
 #include "topo/host/mnnvl.h"
 
-/* --- transport_copy_memory.c: a group's memory, each member's in reach of its neighbours --- */
-enum { COPY_CHAIN = 2 << 20 }; /* bytes of the chain that latency follows */
-
-struct copy_memory {
-    struct gpu_buffer own, left, right; /* neighbours' in a ring; of two members right only */
-    size_t room;                        /* bytes of a message */
-};
-/* In each of the three: what arrives, what is sent, the chain. */
-unsigned char *copy_arrives(const struct gpu_buffer *b);
-unsigned char *copy_sends(const struct copy_memory *m, const struct gpu_buffer *b);
-unsigned char *copy_chain(const struct copy_memory *m, const struct gpu_buffer *b);
-const struct gpu_buffer *copy_left(const struct copy_memory *m);
-
-/* Collective over the group, whose members fail together: EXIT_CONFIG says what was tried on whom
- * and why it failed. */
-int copy_memory_open(struct copy_memory *m, const struct group *g, size_t bytes, struct err *err);
-void copy_memory_close(struct copy_memory *m);
-
-/* --- transport_copy_fabric.c --- */
+/* --- fabric_handle.c --- */
 /* What trying found out on one rank; 1 works, 0 fails, -1 not tried. */
-struct fabric_try {
+struct fabric_handle {
     int allocate, export, import;
     int kernels; /* are there in this program and on this GPU */
     char host[64], why[96];
 };
 /* Collective, with every rank's GPU open: memory with a FABRIC handle on each, imported by the next
  * rank, and a word of it read back there.  each: of every rank, on every rank; the caller frees. */
-int fabric_try_all(struct world *w, struct fabric_try **each, struct err *err);
+int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *err);
 /* By host of the topology, the worst of its ranks; hosts without ranks are left out.  The caller
  * frees. */
-struct mnnvl_trial *fabric_trials(const struct topo *t, const struct fabric_try *each, int *count);
+struct mnnvl_trial *fabric_handle_trials(const struct topo *t, const struct fabric_handle *each,
+                                         int *count);
 
 /* Collective, with every rank's GPU open, before the campaign: tries FABRIC handles, says and
  * records (provenance) what memory is shared by, and keeps `o` for later. */

@@ -20,7 +20,7 @@ struct offer {
     int there;
 };
 
-static void fail(struct fabric_try *t, const char *text)
+static void fail(struct fabric_handle *t, const char *text)
 {
     snprintf(t->why, sizeof(t->why), "%.95s", text);
 }
@@ -39,7 +39,7 @@ static int put_word(const struct gpu_buffer *b, uint64_t *word, bool read, struc
     return rc;
 }
 
-static void offer_own(struct fabric_try *t, struct offer *o, struct gpu_buffer *own)
+static void offer_own(struct fabric_handle *t, struct offer *o, struct gpu_buffer *own)
 {
     struct err why = {0, ""};
 
@@ -53,7 +53,7 @@ static void offer_own(struct fabric_try *t, struct offer *o, struct gpu_buffer *
 }
 
 /* The left neighbour's memory; a rank without one has nothing to try. */
-static void import_left(struct fabric_try *t, const struct offer *left, int rank)
+static void import_left(struct fabric_handle *t, const struct offer *left, int rank)
 {
     struct gpu_buffer b = {.at = NULL};
     struct err why = {0, ""};
@@ -74,10 +74,10 @@ static void import_left(struct fabric_try *t, const struct offer *left, int rank
         fail(t, why.text);
 }
 
-int fabric_try_all(struct world *w, struct fabric_try **each, struct err *err)
+int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *err)
 {
     struct offer mine = {.word = 0x5261696c67617567u + (unsigned)w->rank};
-    struct fabric_try t = {0, -1, -1, kernels_there(NULL), "", ""};
+    struct fabric_handle t = {0, -1, -1, kernels_there(NULL), "", ""};
     struct gpu_buffer own = {.at = NULL};
     void *offers = NULL, *tries = NULL;
     int left = (w->rank + w->size - 1) % w->size;
@@ -100,7 +100,8 @@ static int worse(int a, int b)
     return a == 0 || b == 0 ? 0 : a < b ? b : a;
 }
 
-struct mnnvl_trial *fabric_trials(const struct topo *t, const struct fabric_try *each, int *count)
+struct mnnvl_trial *fabric_handle_trials(const struct topo *t, const struct fabric_handle *each,
+                                         int *count)
 {
     struct mnnvl_trial *out = mem_calloc((size_t)t->hosts + 1, sizeof(*out));
 
