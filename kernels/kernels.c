@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "kernels/cuda_api.h"
-#include "kernels/gpu_own.h"
-#include "kernels/hot.h"
-#include "kernels/kernels_args.h"
+#include "kernels/gpu_impl.h"
+#include "kernels/kernels_impl.h"
+#include "kernels/pattern.h"
 
 /* From image.S, in programs that were linked with it. */
 extern const unsigned char kernels_image[] __attribute__((weak));
@@ -19,8 +18,8 @@ enum kernel {
     PRESET,
     FILL,
     FIND,
-    FILL_HOT,
-    FIND_HOT,
+    FILL_ONEHOT,
+    FIND_ONEHOT,
     COPY,
     COPY_BYTES,
     READ,
@@ -29,11 +28,17 @@ enum kernel {
     LOAD,
     KERNELS
 };
-static const char *const names[KERNELS] = {
-    [PRESET] = "rg_preset",         [FILL] = "rg_fill",         [FIND] = "rg_find",
-    [FILL_HOT] = "rg_fill_hot",     [FIND_HOT] = "rg_find_hot", [COPY] = "rg_copy",
-    [COPY_BYTES] = "rg_copy_bytes", [READ] = "rg_read",         [CHAIN] = "rg_chain",
-    [CHASE] = "rg_chase",           [LOAD] = "rg_load"};
+static const char *const names[KERNELS] = {[PRESET] = "rg_preset",
+                                           [FILL] = "rg_fill",
+                                           [FIND] = "rg_find",
+                                           [FILL_ONEHOT] = "rg_fill_onehot",
+                                           [FIND_ONEHOT] = "rg_find_onehot",
+                                           [COPY] = "rg_copy",
+                                           [COPY_BYTES] = "rg_copy_bytes",
+                                           [READ] = "rg_read",
+                                           [CHAIN] = "rg_chain",
+                                           [CHASE] = "rg_chase",
+                                           [LOAD] = "rg_load"};
 
 static struct {
     cuda_module module; /* NULL: not loaded, because ... */
@@ -49,7 +54,7 @@ static void cannot_load(int rc)
 
     snprintf(own.why, sizeof(own.why),
              "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d: %s",
-             cuda.version / 1000, cuda.version % 1000 / 10, gpu_own.facts.sm,
+             cuda.version / 1000, cuda.version % 1000 / 10, gpu_now.facts.sm,
              cuda_error_text(rc, text));
 }
 
@@ -119,7 +124,7 @@ static int launch(enum kernel kernel, unsigned blocks, unsigned threads, void **
  * blocks of 256.  Nothing to do is done. */
 static int spread(enum kernel kernel, size_t units, void **arguments, gpu_stream s, struct err *err)
 {
-    size_t blocks = units / 256 + (units % 256 > 0), most = 8 * (size_t)gpu_own.facts.sms;
+    size_t blocks = units / 256 + (units % 256 > 0), most = 8 * (size_t)gpu_now.facts.sms;
 
     if (units == 0)
         return 0;
@@ -173,27 +178,27 @@ static int is_aligned(const void *at, size_t to, const char *what, struct err *e
     return err_io(err, "%s: address %p is not a multiple of %zu", what, at, to);
 }
 
-int kernel_fill_hot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
-                    int redop, gpu_stream s, struct err *err)
+int kernel_fill_onehot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
+                       int redop, gpu_stream s, struct err *err)
 {
-    struct hot_args h = {.k = k, .type = type, .redop = redop, .ranks = ranks, .rank = rank};
-    size_t bytes = elements * (size_t)hot_width(type);
+    struct onehot_args h = {.k = k, .type = type, .redop = redop, .ranks = ranks, .rank = rank};
+    size_t bytes = elements * (size_t)onehot_width(type);
 
-    if (is_aligned(buf, (size_t)hot_width(type), "one-hot fill", err))
+    if (is_aligned(buf, (size_t)onehot_width(type), "one-hot fill", err))
         return -1;
-    return spread(FILL_HOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h}, s, err);
+    return spread(FILL_ONEHOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h}, s, err);
 }
 
-int kernel_find_hot(const void *buf, size_t first, size_t elements, int type, int ranks, uint64_t k,
-                    int redop, uint64_t *wrong, gpu_stream s, struct err *err)
+int kernel_find_onehot(const void *buf, size_t first, size_t elements, int type, int ranks,
+                       uint64_t k, int redop, uint64_t *wrong, gpu_stream s, struct err *err)
 {
-    struct hot_args h = {.k = k, .first = first, .type = type, .redop = redop, .ranks = ranks};
-    size_t bytes = elements * (size_t)hot_width(type);
+    struct onehot_args h = {.k = k, .first = first, .type = type, .redop = redop, .ranks = ranks};
+    size_t bytes = elements * (size_t)onehot_width(type);
 
-    if (is_aligned(buf, (size_t)hot_width(type), "one-hot check", err) || preset(wrong, s, err))
+    if (is_aligned(buf, (size_t)onehot_width(type), "one-hot check", err) || preset(wrong, s, err))
         return -1;
-    return spread(FIND_HOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h, &wrong}, s,
-                  err);
+    return spread(FIND_ONEHOT, bytes ? cells(buf, bytes) : 0, (void *[]){&buf, &bytes, &h, &wrong},
+                  s, err);
 }
 
 int kernel_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err)
@@ -255,6 +260,6 @@ int kernel_load(double seconds, int blocks, gpu_stream s, struct err *err)
         return err_usage(err, "load of %g s on %d multiprocessors: more than 0 and at most 60 s",
                          seconds, blocks);
     ns = (uint64_t)(1e9 * seconds);
-    return launch(LOAD, (unsigned)(blocks ? blocks : gpu_own.facts.sms), 1024,
+    return launch(LOAD, (unsigned)(blocks ? blocks : gpu_now.facts.sms), 1024,
                   (void *[]){&ns, &never}, s, err);
 }

@@ -5,10 +5,8 @@
 // of the buffer: a cell at a time is what a thread loads and stores best, and neighbouring threads
 // take neighbouring cells.  Only the first and the last cell of a buffer can be partly outside it;
 // they go byte by byte.  Every loop goes in steps of the whole grid, so that any grid will do.
-#include "kernels/device.h"
-#include "kernels/kernels_args.h"
+#include "kernels/kernels_impl.h"
 #include "kernels/pattern.h"
-#include "kernels/hot.h"
 
 struct cell {
     uint64_t word[2];
@@ -147,48 +145,48 @@ KERNEL(256) rg_find(const void *buf, size_t bytes, struct pattern_args p, uint64
 }
 
 // --- one-hot: 16 / width elements a cell; the buffer begins with a multiple of the width ---
-DEVICE uint64_t hot_bits(const struct hot_args *h, size_t element)
+DEVICE uint64_t onehot_bits(const struct onehot_args *h, size_t element)
 {
-    uint64_t word = hot_word(h->k, element);
+    uint64_t word = pattern_word(h->k, element);
 
-    return hot_owner(word, h->ranks) == h->rank ? hot_value(h->type, h->redop, word)
-                                                : hot_other(h->type, h->redop);
+    return onehot_owner(word, h->ranks) == h->rank ? onehot_value(h->type, h->redop, word)
+                                                : onehot_other(h->type, h->redop);
 }
 
 // The elements of one 8-byte word of the buffer.
-DEVICE uint64_t hot_bytes(const struct hot_args *h, size_t element)
+DEVICE uint64_t onehot_bytes(const struct onehot_args *h, size_t element)
 {
     uint64_t out = 0;
 
-    for (int at = 0; at < 8; at += hot_width(h->type), element++)
-        out |= hot_bits(h, element) << 8 * at;
+    for (int at = 0; at < 8; at += onehot_width(h->type), element++)
+        out |= onehot_bits(h, element) << 8 * at;
     return out;
 }
 
-DEVICE void fill_hot(void *buf, size_t bytes, const struct hot_args *h)
+DEVICE void fill_onehot(void *buf, size_t bytes, const struct onehot_args *h)
 {
     struct cells c = cells_of(buf, bytes);
-    size_t width = (size_t)hot_width(h->type), element;
+    size_t width = (size_t)onehot_width(h->type), element;
     struct cell out;
 
     for (size_t i = thread_index(); i < c.count; i += thread_count()) {
         if (cell_is_whole(&c, i)) {
             element = (16 * i - c.skip) / width;
-            out.word[0] = hot_bytes(h, element);
-            out.word[1] = hot_bytes(h, element + 8 / width);
+            out.word[0] = onehot_bytes(h, element);
+            out.word[1] = onehot_bytes(h, element + 8 / width);
             ((struct cell *)c.base)[i] = out;
             continue;
         }
         for (size_t at = 16 * i; at < 16 * i + 16; at++)
             if (byte_is_inside(&c, at))
-                c.base[at] = (unsigned char)(hot_bits(h, (at - c.skip) / width) >>
+                c.base[at] = (unsigned char)(onehot_bits(h, (at - c.skip) / width) >>
                                              8 * ((at - c.skip) % width));
     }
 }
 
-DEVICE bool hot_is_wrong(const struct hot_args *h, size_t element, uint64_t got)
+DEVICE bool onehot_is_wrong(const struct onehot_args *h, size_t element, uint64_t got)
 {
-    return !hot_near(h->type, h->redop, h->ranks, hot_word(h->k, h->first + element), got);
+    return !onehot_near(h->type, h->redop, h->ranks, pattern_word(h->k, h->first + element), got);
 }
 
 DEVICE uint64_t element_at(const unsigned char *p, size_t width)
@@ -200,25 +198,25 @@ DEVICE uint64_t element_at(const unsigned char *p, size_t width)
     return v;
 }
 
-DEVICE bool hot_cell_is_wrong(const struct hot_args *h, size_t element, const struct cell *got)
+DEVICE bool onehot_cell_is_wrong(const struct onehot_args *h, size_t element, const struct cell *got)
 {
     int wrong = 0;
 
     for (int w = 0; w < 2; w++)
-        for (int at = 0; at < 8; at += hot_width(h->type), element++)
-            wrong |= hot_is_wrong(h, element, got->word[w] >> 8 * at & hot_all(h->type));
+        for (int at = 0; at < 8; at += onehot_width(h->type), element++)
+            wrong |= onehot_is_wrong(h, element, got->word[w] >> 8 * at & onehot_all(h->type));
     return wrong;
 }
 
 // The elements of cell i, one by one, for the first wrong one.
-DEVICE bool locate_hot(const struct cells *c, size_t i, const struct hot_args *h, uint64_t *wrong)
+DEVICE bool locate_onehot(const struct cells *c, size_t i, const struct onehot_args *h, uint64_t *wrong)
 {
-    size_t width = (size_t)hot_width(h->type);
+    size_t width = (size_t)onehot_width(h->type);
 
     for (size_t at = 16 * i; at < 16 * i + 16; at += width) {
         size_t element = (at - c->skip) / width;
 
-        if (!byte_is_inside(c, at) || !hot_is_wrong(h, element, element_at(c->base + at, width)))
+        if (!byte_is_inside(c, at) || !onehot_is_wrong(h, element, element_at(c->base + at, width)))
             continue;
         if (element < *(volatile uint64_t *)wrong)
             min_shared(wrong, element);
@@ -227,24 +225,24 @@ DEVICE bool locate_hot(const struct cells *c, size_t i, const struct hot_args *h
     return false;
 }
 
-DEVICE void find_hot(const void *buf, size_t bytes, const struct hot_args *h, uint64_t *wrong)
+DEVICE void find_onehot(const void *buf, size_t bytes, const struct onehot_args *h, uint64_t *wrong)
 {
     struct cells c = cells_of(buf, bytes);
-    size_t width = (size_t)hot_width(h->type);
+    size_t width = (size_t)onehot_width(h->type);
     struct cell got;
 
     for (size_t i = thread_index(); i < c.count; i += thread_count()) {
         if (cell_is_whole(&c, i)) {
             got = ((const struct cell *)c.base)[i];
-            if (!hot_cell_is_wrong(h, (16 * i - c.skip) / width, &got))
+            if (!onehot_cell_is_wrong(h, (16 * i - c.skip) / width, &got))
                 continue;
         }
-        if (locate_hot(&c, i, h, wrong))
+        if (locate_onehot(&c, i, h, wrong))
             return; // what this thread would find from here on comes later in the buffer
     }
 }
 
-// The type as a constant in each branch: hot.h decides a lot by it.
+// The type as a constant in each branch: pattern.h decides a lot by it.
 #define OF_EACH_TYPE(CALL)                                                                         \
     switch (h.type) {                                                                              \
         OF_TYPE(NCCL_INT8, CALL)                                                                   \
@@ -267,14 +265,14 @@ DEVICE void find_hot(const void *buf, size_t bytes, const struct hot_args *h, ui
         break;
 
 KERNEL(256)
-rg_fill_hot(void *buf, size_t bytes, struct hot_args h)
+rg_fill_onehot(void *buf, size_t bytes, struct onehot_args h)
 {
-    OF_EACH_TYPE(fill_hot(buf, bytes, &h));
+    OF_EACH_TYPE(fill_onehot(buf, bytes, &h));
 }
 
-KERNEL(256) rg_find_hot(const void *buf, size_t bytes, struct hot_args h, uint64_t *wrong)
+KERNEL(256) rg_find_onehot(const void *buf, size_t bytes, struct onehot_args h, uint64_t *wrong)
 {
-    OF_EACH_TYPE(find_hot(buf, bytes, &h, wrong));
+    OF_EACH_TYPE(find_onehot(buf, bytes, &h, wrong));
 }
 
 // --- measuring ---

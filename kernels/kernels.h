@@ -30,12 +30,12 @@ int kernel_fill_term(void *buf, size_t bytes, uint64_t k, uint64_t k_before, boo
 int kernel_find(const void *buf, size_t bytes, uint64_t k, uint64_t *wrong, gpu_stream s,
                 struct err *err);
 
-/* The typed patterns of hot.h: hot_fill() and hot_find() on the GPU, with *wrong the index of an
+/* The typed patterns of pattern.h: onehot_fill() and onehot_find() on the GPU, with *wrong the index of an
  * element in buf. */
-int kernel_fill_hot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
-                    int redop, gpu_stream s, struct err *err);
-int kernel_find_hot(const void *buf, size_t first, size_t elements, int type, int ranks, uint64_t k,
-                    int redop, uint64_t *wrong, gpu_stream s, struct err *err);
+int kernel_fill_onehot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
+                       int redop, gpu_stream s, struct err *err);
+int kernel_find_onehot(const void *buf, size_t first, size_t elements, int type, int ranks,
+                       uint64_t k, int redop, uint64_t *wrong, gpu_stream s, struct err *err);
 
 /* --- measuring --- */
 /* Copy by multiprocessors, 16 bytes a thread and step; both addresses may be a peer's. */

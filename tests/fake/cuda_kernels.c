@@ -57,7 +57,7 @@ union argument {
     void *p;
     uint64_t n;
     struct pattern_args pattern;
-    struct hot_args hot;
+    struct onehot_args onehot;
 };
 
 static void preset(union argument *a)
@@ -72,13 +72,13 @@ static void find(union argument *a)
 {
     rg_find(a[0].p, a[1].n, a[2].pattern, a[3].p);
 }
-static void filled_hot(union argument *a)
+static void filled_onehot(union argument *a)
 {
-    rg_fill_hot(a[0].p, a[1].n, a[2].hot);
+    rg_fill_onehot(a[0].p, a[1].n, a[2].onehot);
 }
-static void found_hot(union argument *a)
+static void found_onehot(union argument *a)
 {
-    rg_find_hot(a[0].p, a[1].n, a[2].hot, a[3].p);
+    rg_find_onehot(a[0].p, a[1].n, a[2].onehot, a[3].p);
 }
 static void copy(union argument *a)
 {
@@ -117,8 +117,8 @@ static const struct fake_kernel kernels[] = {
     {"rg_preset", "w", -1, true, preset},
     {"rg_fill", "pnP", 1, false, fill},
     {"rg_find", "pnPw", 1, false, find},
-    {"rg_fill_hot", "pnH", 1, false, filled_hot},
-    {"rg_find_hot", "pnHw", 1, false, found_hot},
+    {"rg_fill_onehot", "pnH", 1, false, filled_onehot},
+    {"rg_find_onehot", "pnHw", 1, false, found_onehot},
     {"rg_copy", "ppn", 2, false, copy},
     {"rg_copy_bytes", "ppn", 2, false, copy_bytes},
     {"rg_read", "pnw", 1, false, read},
@@ -144,7 +144,7 @@ size_t fake_kernel_arguments(const struct fake_kernel *k, unsigned char *copied,
     for (size_t i = 0; i < n; i++)
         memcpy(&a[i], arguments[i],
                k->arguments[i] == 'P'   ? sizeof(struct pattern_args)
-               : k->arguments[i] == 'H' ? sizeof(struct hot_args)
+               : k->arguments[i] == 'H' ? sizeof(struct onehot_args)
                                         : 8);
     memcpy(copied, a, sizeof(a));
     return sizeof(a);

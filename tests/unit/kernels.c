@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernels.cu as the stand-in for the driver runs it (on the CPU, from the same source), against
- * verify.c, hot.c and arithmetic written here. */
+ * verify.c, pattern.c and arithmetic written here. */
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "fake_gpu.h"
-#include "kernels/hot.h"
+#include "kernels/pattern.h"
 #include "probe/verify.h"
 
 /* One multiprocessor is 2048 threads: 128 KiB are one round of all of them, 512 KiB four. */
@@ -140,9 +140,9 @@ static void reduce(unsigned char *out, size_t elements, int type, int ranks, uin
     unsigned char *mine = malloc(elements * width);
 
     for (int r = 0; r < ranks; r++) {
-        hot_fill(mine, elements, type, r, ranks, k, redop);
+        onehot_fill(mine, elements, type, r, ranks, k, redop);
         for (size_t i = 0; i < elements; i++)
-            if (hot_owner(hot_word(k, i), ranks) == r)
+            if (onehot_owner(pattern_word(k, i), ranks) == r)
                 memcpy(out + i * width, mine + i * width, width);
     }
     free(mine);
@@ -173,8 +173,8 @@ static void typed_fill_is_that_of_the_cpu(void **state)
         for (int redop = 0; redop < NCCL_REDOPS; redop++) {
             size_t width = nccl_dtype_size(type), elements = 10007, at = 24 % (16 * width);
             ok(gpu_set(device.at, 0xEE, at + elements * width + EDGE, stream, &why));
-            ok(kernel_fill_hot(device.at + at, elements, type, 2, 5, 77, redop, stream, &why));
-            hot_fill(want, elements, type, 2, 5, 77, redop);
+            ok(kernel_fill_onehot(device.at + at, elements, type, 2, 5, 77, redop, stream, &why));
+            onehot_fill(want, elements, type, 2, 5, 77, redop);
             holds(&device, at, elements * width, 0xEE);
         }
 }
@@ -185,8 +185,8 @@ static uint64_t found_hot(size_t at, size_t first, size_t elements, int type, in
 
     memcpy(host.at, want + first * width, elements * width);
     ok(gpu_copy(device.at + at, host.at, elements * width, stream, &why));
-    ok(kernel_find_hot(device.at + at, first, elements, type, 5, 77, redop, answer(), stream,
-                       &why));
+    ok(kernel_find_onehot(device.at + at, first, elements, type, 5, 77, redop, answer(), stream,
+                          &why));
     finish();
     return *answer();
 }
@@ -303,10 +303,11 @@ static void addresses_that_do_not_suit_are_refused(void **state)
     assert_int_equal(kernel_read(device.at + 8, 16, answer(), stream, &why), -1);
     assert_non_null(strstr(why.text, "is not a multiple of 16"));
     assert_int_equal(kernel_chain(device.at + 4, 16, stream, &why), -1);
-    assert_int_equal(kernel_fill_hot(device.at + 2, 1, NCCL_FLOAT32, 0, 1, 0, 0, stream, &why), -1);
+    assert_int_equal(kernel_fill_onehot(device.at + 2, 1, NCCL_FLOAT32, 0, 1, 0, 0, stream, &why),
+                     -1);
     assert_non_null(strstr(why.text, "one-hot fill"));
     assert_int_equal(
-        kernel_find_hot(device.at + 1, 0, 1, NCCL_FLOAT16, 1, 0, 0, answer(), stream, &why), -1);
+        kernel_find_onehot(device.at + 1, 0, 1, NCCL_FLOAT16, 1, 0, 0, answer(), stream, &why), -1);
     assert_non_null(strstr(why.text, "is not a multiple of 2"));
 }
 

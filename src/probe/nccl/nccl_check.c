@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/hot.h"
 #include "kernels/kernels.h"
+#include "kernels/pattern.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_readback.h"
@@ -22,7 +22,7 @@ struct look {
     struct verify v;
     struct verify_piece *piece;
     int pieces;
-    bool typed;             /* the patterns of hot.h: not a sum of uint32 */
+    bool typed;             /* the patterns of pattern.h: not a sum of uint32 */
     struct nccl_step *step; /* of the present half: moving, comparing */
     bool *wrong;            /* something arrived that was not sent, which harms no communicator */
 };
@@ -41,7 +41,7 @@ static bool is_typed(const struct nccl_session *c, enum op op)
            (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
 }
 
-static uint64_t hot_key(const struct look *l, const struct verify_piece *p)
+static uint64_t onehot_key(const struct look *l, const struct verify_piece *p)
 {
     return verify_key(0, p->block, l->v.seed);
 }
@@ -60,8 +60,8 @@ static int fill_kernel(const struct look *l, const struct verify_piece *p, struc
     unsigned seed = l->v.seed;
 
     if (l->typed && p->sum)
-        return kernel_fill_hot(at, elements(l, p), l->j->dtype, p->rank, s->size, hot_key(l, p),
-                               s->redop, s->stream, err);
+        return kernel_fill_onehot(at, elements(l, p), l->j->dtype, p->rank, s->size,
+                                  onehot_key(l, p), s->redop, s->stream, err);
     if (p->sum)
         return kernel_fill_term(at, p->len, verify_key(p->rank, p->block, seed),
                                 verify_key(p->rank - 1, p->block, seed), p->rank == 0, s->stream,
@@ -77,7 +77,8 @@ static int fill_host(const struct look *l, const struct verify_piece *p, struct 
     if (!copy)
         return err_io(err, "no memory for %zu bytes of pattern", p->len);
     if (l->typed && p->sum)
-        hot_fill(copy, elements(l, p), l->j->dtype, p->rank, s->size, hot_key(l, p), s->redop);
+        onehot_fill(copy, elements(l, p), l->j->dtype, p->rank, s->size, onehot_key(l, p),
+                    s->redop);
     else
         (p->sum ? verify_fill_term : verify_fill)(copy, p->len, p->rank, p->block, l->v.seed);
     int rc = gpu_copy(l->j->from + p->at, copy, p->len, s->stream, err);
@@ -117,8 +118,9 @@ static int tell_element(const struct look *l, const struct verify_piece *p, size
                         uint64_t got, struct err *err)
 {
     const struct verify *v = &l->v;
-    int type = l->j->dtype, digits = 2 * hot_width(type), redop = l->c->side.redop;
-    uint64_t want = hot_wanted(type, redop, l->c->side.size, hot_word(hot_key(l, p), index));
+    int type = l->j->dtype, digits = 2 * onehot_width(type), redop = l->c->side.redop;
+    uint64_t want =
+        onehot_wanted(type, redop, l->c->side.size, pattern_word(onehot_key(l, p), index));
 
     return err_set(err,
                    "%s of %zu bytes: rank %d (host %s): element %zu (%s, %s over %d ranks) is "
@@ -131,7 +133,7 @@ static int tell_element(const struct look *l, const struct verify_piece *p, size
 /* The words for what is wrong at `off` (typed: element `off`) of a piece. */
 static int tell(const struct look *l, const struct verify_piece *p, size_t off, struct err *err)
 {
-    size_t width = l->typed ? (size_t)hot_width(l->j->dtype) : 1;
+    size_t width = l->typed ? (size_t)onehot_width(l->j->dtype) : 1;
     unsigned char *byte = fetch(l, p->at + off * width, width, err);
     uint64_t got = 0;
 
@@ -155,8 +157,8 @@ static int find_kernel(const struct look *l, const struct verify_piece *p, uint6
     const unsigned char *at = l->j->to + p->at;
 
     if (l->typed)
-        return kernel_find_hot(at, 0, elements(l, p), l->j->dtype, s->size, hot_key(l, p), s->redop,
-                               wrong, s->stream, err);
+        return kernel_find_onehot(at, 0, elements(l, p), l->j->dtype, s->size, onehot_key(l, p),
+                                  s->redop, wrong, s->stream, err);
     return kernel_find(at, p->len, verify_key(p->rank, p->block, l->v.seed), wrong, s->stream, err);
 }
 
@@ -188,8 +190,8 @@ static int find_host(const struct look *l, const struct verify_piece *p, struct 
     if (!copy)
         return -1;
     if (l->typed)
-        wrong = hot_find(copy, 0, elements(l, p), l->j->dtype, l->c->side.size, hot_key(l, p),
-                         l->c->side.redop, &off);
+        wrong = onehot_find(copy, 0, elements(l, p), l->j->dtype, l->c->side.size, onehot_key(l, p),
+                            l->c->side.redop, &off);
     else
         wrong = verify_find(copy, p->len, p->rank, p->block, l->v.seed, &off);
     free(copy);

@@ -1,12 +1,24 @@
-/* device.h - what kernels.cu takes from CUDA.  The stand-in for the driver (tests/fake) defines the
- * same for the CPU, includes kernels.cu as C and runs a kernel one thread after the other. */
-#ifndef RG_DEVICE_H
-#define RG_DEVICE_H
+/* kernels_impl.h - what kernels.cu is given by kernels.c beside plain values, and takes from CUDA.
+ * The stand-in for the driver (tests/fake) defines the same for the CPU, includes kernels.cu as C
+ * and runs a kernel one thread after the other. */
+#ifndef RG_KERNELS_IMPL_H
+#define RG_KERNELS_IMPL_H
 
-#ifdef __CUDACC__
 #include <stddef.h>
 #include <stdint.h>
 
+struct pattern_args {
+    uint64_t k, k_before;
+    uint32_t term; /* not 0: word of k minus word of k_before, in each uint32 */
+    uint32_t pad;
+};
+
+struct onehot_args { /* of pattern.h */
+    uint64_t k, first;
+    int32_t type, redop, ranks, rank;
+};
+
+#ifdef __CUDACC__
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define DEVICE static __device__ __forceinline__
 
