@@ -85,7 +85,7 @@ int world_mpi_topo(struct world *w, struct topo *t, const char *path, bool share
 void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu)
 {
     int gpus = w->rank == 0 && w->size > 1 && t->endpoint[0].kind == ENDPOINT_GPU;
-    struct fabric_try *each = NULL;
+    struct fabric_handle *each = NULL;
     size_t len = sizeof(gpus);
     void *data = &gpus;
 
@@ -95,11 +95,11 @@ void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu)
     if (data != &gpus)
         free(data);
     if (!wanted || (!gpu_facts() && gpu_binding_take(w, share_gpu, NULL, NULL) < 0) ||
-        fabric_try_all(w, &each, NULL) < 0)
+        fabric_handle_try(w, &each, NULL) < 0)
         return;
     if (w->rank == 0) {
         free(t->trial);
-        t->trial = fabric_trials(t, each, &t->trials);
+        t->trial = fabric_handle_trials(t, each, &t->trials);
     }
     free(each);
 }
