@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "emit/text/table.h"
+#include "step/score/anchor.h"
 #include "step/score/batch.h"
 #include "step/score/case.h"
 #include "step/score/score.h"
@@ -291,7 +292,7 @@ int predict_batch(const struct predict_args *a, struct err *err)
         if (rc == 0) {
             batch_ask(&b, &c);
             batch_predict(&b, &c);
-            batch_anchor(&b, &c);
+            anchor_batch(&b, &c);
             rc = answer(a, &b, err);
         }
         constants_free(&c);

@@ -49,7 +49,8 @@ step() { railgauge predict --json "$@" | jq .step_s; }
 @test "JSON keeps to its schema" {
     python3 -c 'import jsonschema' || skip "no python3 jsonschema"
     railgauge predict --fabric hgx-h100 --layout tp=4,dp=8 -o p.json
-    for pair in prediction:p.json "constants:$top/jobs/training/constants.json"; do
+    for pair in prediction:p.json "constants:$top/jobs/training/constants.json" \
+        "publications:$top/jobs/training/publications.json"; do
         python3 -c 'import json, jsonschema, sys
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' \
             "$top/src/schema/${pair%%:*}.schema.json" "${pair#*:}"

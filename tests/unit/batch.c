@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/score/batch.h"
+#include "step/score/anchor.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "step/score/batch_words.h"
+#include "step/score/batch_impl.h"
 
 static struct batch batch;
 static struct constants constants;
@@ -501,7 +502,7 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
     assert_int_equal(load_text(family, NULL), 0);
     batch_ask(&batch, &constants);
     batch_predict(&batch, &constants);
-    batch_anchor(&batch, &constants);
+    anchor_batch(&batch, &constants);
     const struct batch_row *r = batch.row;
     assert_string_equal(r[0].id, "line 2");
     for (int i = 0; i < 3; i++) {
@@ -537,7 +538,7 @@ static void of_repeated_measurements_the_middle_one_anchors(void **state)
     assert_int_equal(load_text(text, NULL), 0);
     batch_ask(&batch, &constants);
     batch_predict(&batch, &constants);
-    batch_anchor(&batch, &constants);
+    anchor_batch(&batch, &constants);
     for (int i = 0; i < batch.rows; i++)
         assert_int_equal(batch.row[i].anchor, 5);
     assert_float_equal(batch.row[5].anchored, 1.1, 1e-6);

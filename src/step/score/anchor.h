@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "step/job.h"
+#include "step/score/batch.h"
 
 /* A measured step, what was predicted for it, and what follows. */
 struct anchor {
@@ -36,5 +37,18 @@ int anchor_apply(const struct anchor *a, struct question *q, const char *release
 /* What the anchor changed, as notes of p: `without` is what p was without it, s. */
 void anchor_notes(struct prediction *p, const struct anchor *a, const struct question *q,
                   const char *release, double without);
+
+/* --- rows of a table as anchors of each other --- */
+
+/* Chooses each family's anchor and predicts the others from it: its smallest job (GPUs, then batch,
+ * then rows that are no test rows); where that was measured several times the layout that was
+ * measured most often, and of its measurements the middle one.  What was measured of other jobs
+ * takes no part in the choice. */
+void anchor_batch(struct batch *b, const struct constants *c);
+
+/* Is `a` the better anchor of the two, by that order? */
+bool anchor_smaller(const struct batch_row *a, const struct batch_row *b);
+/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
+double anchor_stretch(const struct batch_row *r, const struct constants *c);
 
 #endif

@@ -3,13 +3,14 @@
 #include "step/score/batch.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "step/score/batch_words.h"
+#include "step/score/batch_impl.h"
 
 const char *const batch_status_name[BATCH_STATUS_COUNT] = {"predicted", "miss", "claim"};
 
@@ -21,6 +22,71 @@ static const char *const columns[] = {
     "ga",    "layout_known",  "split",       "notes",
 };
 static const char *const required[] = {"model", "hardware", "gpus", "value"};
+
+/* What is the time of a step in other words; claims, which are none, are data. */
+struct metric {
+    const char *name;
+    enum metric_kind kind;
+    const char *unit; /* NULL: any */
+    double scale;     /* to seconds; tokens/s and FLOP/s of one GPU */
+};
+static const struct metric metrics[] = {
+    {"step_time", METRIC_SECONDS, "s", 1},
+    {"step_time", METRIC_SECONDS, "s/it", 1},
+    {"step_time", METRIC_SECONDS, "ms", 1e-3},
+    {"step_time", METRIC_SECONDS, "min", 60},
+    {"step_time", METRIC_SECONDS, "", 1},
+    {"tps_per_gpu", METRIC_TOKENS, NULL, 1},
+    {"tflops_per_gpu", METRIC_FLOPS, "TFLOP/s/GPU", 1e12},
+    {"tflops_per_gpu", METRIC_FLOPS, "PFLOP/s/GPU", 1e15},
+};
+
+/* Units end at a space: "tok/s/GPU (median)". */
+static bool same_unit(const char *want, const char *unit)
+{
+    size_t n = strcspn(unit, " ");
+
+    return !want || (strlen(want) == n && !strncmp(want, unit, n));
+}
+
+static const struct metric *find_metric(const char *name, const char *unit, struct err *err)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
+        if (strcmp(metrics[i].name, name) != 0)
+            continue;
+        known = true;
+        if (same_unit(metrics[i].unit, unit))
+            return &metrics[i];
+    }
+    if (known)
+        err_set(err, "unit \"%s\" of metric %s is not known", unit, name);
+    else
+        err_set(err, "metric \"%s\" is not known", name);
+    return NULL;
+}
+
+const char *batch_cell(const struct tsv *t, int row, const char *column)
+{
+    int i = tsv_find(t, column);
+
+    return i < 0 ? "" : t->row[row].cell[i];
+}
+
+void batch_remark(struct batch_row *r, const char *fmt, ...)
+{
+    size_t used = strlen(r->reason);
+    va_list ap;
+
+    if (used && used + 2 < sizeof(r->reason)) {
+        memcpy(r->reason + used, "; ", 3);
+        used += 2;
+    }
+    va_start(ap, fmt);
+    vsnprintf(r->reason + used, sizeof(r->reason) - used, fmt, ap);
+    va_end(ap);
+}
 
 /* Whole numbers of a row; 0: the cell is empty. */
 struct counts {
@@ -199,12 +265,14 @@ static void take_row(struct batch_row *r, const struct tsv *t, int at)
     r->dtype = batch_cell(t, at, "dtype");
     r->split = batch_cell(t, at, "split");
     r->source = batch_cell(t, at, "source");
-    batch_release(r->release, r->source);
-    const struct metric *m =
-        batch_metric(batch_cell(t, at, "metric"), batch_cell(t, at, "unit"), &err);
-    if (m && m->kind == METRIC_CLAIM) {
+    batch_release(r);
+    const char *name = batch_cell(t, at, "metric");
+    name = *name ? name : "step_time";
+    const char *why = batch_claim(r->publications, name);
+    const struct metric *m = why ? NULL : find_metric(name, batch_cell(t, at, "unit"), &err);
+    if (why) {
         r->status = BATCH_CLAIM;
-        batch_remark(r, "%s: %s", m->name, m->why);
+        batch_remark(r, "%s: %s", name, why);
     } else if (!m || take_value(r, m, batch_cell(t, at, "value"), &err) < 0 ||
                take_question(r, t, at, &err) < 0) {
         r->status = BATCH_MISS;
@@ -246,7 +314,8 @@ static int check_ids(const struct batch *b, struct err *err)
 int batch_load(struct batch *b, const char *path, struct err *err)
 {
     memset(b, 0, sizeof(*b));
-    if (tsv_load(&b->table, path, err) < 0 || check_columns(b, err) < 0)
+    if (tsv_load(&b->table, path, err) < 0 || check_columns(b, err) < 0 ||
+        publications_load(&b->publications, err) < 0)
         return -1;
     if (!b->table.rows)
         return err_data(err, "%s: no rows", b->table.path);
@@ -254,6 +323,7 @@ int batch_load(struct batch *b, const char *path, struct err *err)
     b->row = mem_calloc((size_t)b->rows + 1, sizeof(*b->row));
     for (int i = 0; i < b->rows; i++) {
         struct batch_row *r = &b->row[i];
+        r->publications = b->publications;
         r->anchor = r->same_anchor = r->other_dtype = -1;
         r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
         r->stretch = r->anchored = r->same_anchored = NAN;

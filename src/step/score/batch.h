@@ -3,7 +3,8 @@
  * Columns (any order, unknown ones are named in a note and ignored): id model hardware gpus
  * internode_fabric dtype seq_len global_batch micro_batch tp pp cp ep dp zero_stage/fsdp recompute
  * metric value unit source vp ga layout_known split notes.  model, hardware, gpus and value must be
- * there.  What words in them mean is data: batch_words.c.
+ * there.  What words in them mean, and what a publication leaves unsaid, is data:
+ * jobs/training/publications.json.
  *
  * A row is never dropped.  Either it is predicted, or it says why not: BATCH_MISS for a step time
  * that could not be predicted, BATCH_CLAIM for what is no step time (a ratio, a wall time, "does
@@ -27,8 +28,9 @@ enum { BATCH_RELEASE = 96, BATCH_REASON = 256, BATCH_LAYOUT = 96 };
 struct batch_row {
     /* as printed; these point into the table, "" when the column is absent */
     const char *id, *model, *hardware, *dtype, *split, *source;
-    char own_id[24]; /* "line 17", where the table has no id */
-    int line;        /* in the file */
+    const struct json_t *publications; /* of the batch */
+    char own_id[24];                   /* "line 17", where the table has no id */
+    int line;                          /* in the file */
     /* what it asks */
     const char *preset; /* of topo/fabrics */
     int gpus, per_rack; /* GPUs taken of each rack; 0: all that a rack has */
@@ -47,7 +49,7 @@ struct batch_row {
     char *same;   /* family, mesh without its data-parallel axes, micro batch, sequence */
     double
         printed; /* value as printed, in s per step, tokens/s or FLOP/s per GPU; NAN for claims */
-    int metric;  /* row of the table of metrics in batch_words.c */
+    int metric;  /* enum metric_kind of batch_impl.h */
     /* what came out; seconds, NAN where there is none */
     enum batch_status status;
     char reason[BATCH_REASON]; /* why not predicted, or what was assumed; "" */
@@ -66,6 +68,7 @@ struct batch {
     int rows;
     char **note; /* of the table as a whole */
     int notes;
+    struct json_t *publications; /* jobs/training/publications.json */
     struct batch_world *world;
 };
 
@@ -76,24 +79,13 @@ void batch_free(struct batch *b);
 /* The row of that id, -1 when there is none. */
 int batch_find(const struct batch *b, const char *id);
 
-/* Loads models, presets and matrices, each once, settles what rows leave unsaid (batch_unsaid.c; c
- * says what memory they need), and prices the messages of every row; rows that cannot be asked
+/* Loads models, presets and matrices, each once, settles what rows leave unsaid (c says what memory
+ * they need), and prices the messages of every row; rows that cannot be asked
  * become misses. */
 void batch_ask(struct batch *b, const struct constants *c);
 void batch_ask_row(struct batch *b, int row, const struct constants *c); /* one of them */
 /* Predicts every row that was asked, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
-/* Chooses each family's anchor and predicts the others from it: its smallest job (GPUs, then batch,
- * then rows that are no test rows); where that was measured several times the layout that was
- * measured most often, and of its measurements the middle one.  What was measured of other jobs
- * takes no part in the choice. */
-void batch_anchor(struct batch *b, const struct constants *c);
-
-/* Is `a` the better anchor of the two, by that order? */
-bool batch_smaller(const struct batch_row *a, const struct batch_row *b);
-/* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
-double batch_stretch(const struct batch_row *r, const struct constants *c);
-
 /* The question of a row that was asked; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
 /* What a row that was asked needs of a GPU, with r->fits_with. */

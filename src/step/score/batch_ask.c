@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "step/pricer.h"
-#include "step/score/batch_words.h"
+#include "step/score/batch_impl.h"
 #include "step/timing.h"
 
 /* A model, or why it could not be loaded. */
@@ -154,6 +154,104 @@ void batch_memory(struct memory *mem, const struct batch_row *r, const struct me
     memory_of(mem, a->model, &a->layout, &with, capacity_of(r, a), c);
 }
 
+/* --- what ran must fit --- */
+
+/* Need beyond capacity that may be memory_of()'s own error: up to 22 % too much for a published
+ * reading (187 GB of Llama 3.1 8B with 65,536 tokens a rank, torchtitan
+ * components/quantization/nvfp4.md), 15 % in tests/unit/memory.c. */
+static const double memory_trust = 1.25;
+
+/* The least recompute with which it fits into `share` of the capacity, and the need with it;
+ * RECOMPUTE_COUNT: none does. */
+static int least(struct memory *mem, const struct model *m, const struct layout *l,
+                 const struct recipe *recipe, double capacity, double share,
+                 const struct memory_constants *c)
+{
+    struct recipe with = *recipe;
+
+    for (; with.recompute < RECOMPUTE_COUNT; with.recompute++) {
+        memory_of(mem, m, l, &with, capacity, c);
+        if (!(capacity > 0) || mem->total <= capacity * share)
+            break;
+    }
+    return with.recompute;
+}
+
+/* Copies of weights on every rank that cannot be: as other recipes of that source share them out.
+ */
+static bool shares_weights(struct recipe *recipe)
+{
+    bool copies = recipe->strategy == STRATEGY_ZERO1 || recipe->strategy == STRATEGY_ZERO2;
+
+    if (!copies || recipe->lora)
+        return false;
+    recipe->strategy = STRATEGY_FSDP;
+    if (recipe->stack == STACK_MEGATRON && !(recipe->grad_bytes > 0))
+        recipe->grad_bytes = 2; /* as rows that say FSDP-64 */
+    return true;
+}
+
+static void settle_recompute(struct batch_row *r, const struct memory *need, int assumed)
+{
+    const char *by = batch_fits_by(r);
+    double gb = need->total / 1e9, of = need->capacity / 1e9;
+
+    if (by)
+        batch_remark(r, "%.0f GB of %.0f as read: %s, less than recompute %s", gb, of, by,
+                     recompute_name[r->fits_with]);
+    else if (assumed > r->recipe.recompute)
+        batch_remark(r, "recompute %s assumed: without it %.0f GB of %.0f", recompute_name[assumed],
+                     gb, of);
+    else
+        batch_remark(r, "%.0f GB of %.0f as read: within the error of that", gb, of);
+    if (!by)
+        r->recipe.recompute = assumed;
+}
+
+/* A published step ran, so it must fit into `capacity` bytes: r->fits_with becomes the least
+ * recompute with which it does, weights shared out if copies of them cannot be.  The step is timed
+ * with it too, unless the source is known to save memory at less cost, or memory_of() may err by
+ * that much.  What is assumed is remarked.  After layout_check. */
+static void fit(struct batch_row *r, const struct model *m, const struct layout *l, double capacity,
+                const struct memory_constants *c)
+{
+    struct recipe shared = r->recipe;
+    struct memory need, mem;
+
+    memory_of(&need, m, l, &r->recipe, capacity, c);
+    r->fits_with = least(&mem, m, l, &r->recipe, capacity, 1, c);
+    if (r->fits_with == RECOMPUTE_COUNT && shares_weights(&shared) &&
+        (r->fits_with = least(&mem, m, l, &shared, capacity, 1, c)) < RECOMPUTE_COUNT) {
+        batch_remark(r, "fsdp assumed: with %s %.0f GB of %.0f", strategy_name[r->recipe.strategy],
+                     need.total / 1e9, capacity / 1e9);
+        r->recipe = shared;
+        memory_of(&need, m, l, &shared, capacity, c);
+    }
+    if (r->fits_with == RECOMPUTE_COUNT)
+        batch_remark(r, "%.0f GB of %.0f: it does not fit, however it is read", need.total / 1e9,
+                     capacity / 1e9);
+    else if (r->fits_with > r->recipe.recompute)
+        settle_recompute(r, &need, least(&mem, m, l, &r->recipe, capacity, memory_trust, c));
+}
+
+/* r->other_dtype becomes -1 where it is settled: this GPU has no such products, or the source says
+ * that it was the other. */
+static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
+{
+    bool can = false;
+
+    for (int i = 0; i < gpu->peaks && r->other_dtype >= 0; i++)
+        can |= !strcmp(gpu->peak[i].dtype, dtype_name[r->other_dtype]);
+    if (!can || r->other_dtype == r->recipe.dtype)
+        r->other_dtype = -1;
+    else
+        batch_remark(r, "dtype is %s or %s: %s is assumed, and the interval reaches the other",
+                     dtype_name[r->recipe.dtype], dtype_name[r->other_dtype],
+                     dtype_name[r->recipe.dtype]);
+}
+
+/* --- the rows --- */
+
 static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
 {
     const struct known_model *model = model_of(w, r->model);
@@ -176,8 +274,8 @@ static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
     batch_chunks(r, a->model, &a->layout);
     if (check(r, a, err) < 0)
         return -1;
-    batch_fit(r, a->model, &a->layout, capacity_of(r, a), &w->memory);
-    batch_settle_dtype(r, &a->fabric->gpu);
+    fit(r, a->model, &a->layout, capacity_of(r, a), &w->memory);
+    settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);
     a->order = order_of(r, a->fabric);
     if (price(a, &r->recipe, err) < 0)
@@ -220,7 +318,7 @@ double batch_measured(const struct batch_row *r)
     case METRIC_TOKENS:
         return r->tokens / (r->printed * r->gpus);
     case METRIC_FLOPS:
-        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r->source), &f);
+        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r), &f);
         return flops_total(&f) * r->tokens / (r->printed * r->gpus);
     default:
         return NAN;
@@ -327,6 +425,7 @@ void batch_free(struct batch *b)
         free(b->note[i]);
     free(b->note);
     free(b->row);
+    json_decref(b->publications);
     tsv_free(&b->table);
     world_free(b->world);
     memset(b, 0, sizeof(*b));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/score/calibrate.h"
+#include "step/score/anchor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -132,14 +133,14 @@ static int take_constants(struct calibrate_fit *f, struct err *err)
     return 0;
 }
 
-/* As batch_anchor() chooses, among the rows taken. */
+/* As anchor_batch() chooses, among the rows taken. */
 static void find_anchors(struct calibrate_fit *f)
 {
     for (int i = 0; i < f->rows; i++) {
         int best = i;
         for (int k = f->rows - 1; k >= 0; k--)
             if (!strcmp(f->row[k].row->family, f->row[i].row->family) &&
-                !batch_smaller(f->row[best].row, f->row[k].row))
+                !anchor_smaller(f->row[best].row, f->row[k].row))
                 best = k;
         f->row[i].anchor = best;
         f->out->anchored += f->opts->anchored && best != i;
@@ -228,7 +229,7 @@ static double loss_of(struct calibrate_fit *f, int i)
     double alone = loss_at(f, t->row, 0);
     if (!f->opts->anchored || t->anchor == i)
         return alone;
-    double stretch = batch_stretch(f->row[t->anchor].row, f->c);
+    double stretch = anchor_stretch(f->row[t->anchor].row, f->c);
     return (alone + (isnan(stretch) ? alone : loss_at(f, t->row, stretch))) / 2;
 }
 

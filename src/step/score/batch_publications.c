@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* batch_publications.c - what the words in a table of published steps mean, and what its sources
+ * leave unsaid: jobs/training/publications.json. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "step/score/batch_impl.h"
+
+static const char shipped[] = "jobs/training/publications.json";
+
+/* --- the file, refused where it is wrong --- */
+
+/* Settings of an object: those of recipe.h, and "mesh-order". */
+static int set_all(struct recipe *r, int *mesh, json_t *settings, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(settings, key, value)
+    {
+        const char *word = json_string_value(value);
+        if (!word)
+            return err_data(err, "\"%s\" is not a text", key);
+        if (!recipe_same_key("mesh-order", key)) {
+            if (recipe_set(r, key, word, err) < 0)
+                return -1;
+        } else if ((*mesh = recipe_word("mesh order", word, order_name, ORDER_COUNT, err)) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_settings(json_t *settings, const char *where, struct err *err)
+{
+    struct recipe r;
+    struct err why;
+    int mesh;
+
+    recipe_defaults(&r);
+    if (settings && !json_is_null(settings) && !json_is_object(settings))
+        return err_data(err, "%s: not an object of settings", where);
+    return set_all(&r, &mesh, settings, &why) < 0 ? err_data(err, "%s: %s", where, why.text) : 0;
+}
+
+static int check_recipe(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL, *any;
+
+    if (json_take(one, where, err, "{s?s, s?o, s?o, s?o, s?o, s?s}", "model", &text, "hardware",
+                  &any, "dtype", &any, "set", &set, "chunks", &any, "why", &text) < 0)
+        return -1;
+    return check_settings(set, where, err);
+}
+
+static int check_word(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL;
+    int odd;
+
+    if (json_take(one, where, err, "{s:s, s?s, s?s, s?s, s?o, s?s, s?b, s?s}", "column", &text,
+                  "is", &text, "begins", &text, "has", &text, "set", &set, "remark", &text, "odd",
+                  &odd, "cite", &text) < 0)
+        return -1;
+    return check_settings(set, where, err);
+}
+
+static int check_hardware(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    int count;
+
+    return json_take(one, where, err, "{s:s, s?s, s:s, s?i, s?i}", "hardware", &text, "fabric",
+                     &text, "preset", &text, "rack", &count, "per_rack", &count);
+}
+
+static int check_each(json_t *list, const char *path, const char *key,
+                      int (*check)(json_t *, const char *, struct err *), struct err *err)
+{
+    size_t i;
+    json_t *one;
+
+    if (list && !json_is_array(list))
+        return err_data(err, "%s: \"%s\" is not a list", path, key);
+    json_array_foreach(list, i, one)
+    {
+        char *where = mem_printf("%s: %s[%zu]", path, key, i);
+        int rc = check(one, where, err);
+        free(where);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_publication(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL, *release = NULL, *recipes = NULL, *bytes;
+
+    if (json_take(one, where, err, "{s:s, s:s, s?o, s?o, s?s, s?s, s?o, s?o}", "source", &text,
+                  "cite", &text, "set", &set, "release", &release, "flops", &text, "fits_by", &text,
+                  "memory_bytes", &bytes, "recipes", &recipes) < 0 ||
+        (release && json_take(release, where, err, "{s:s, s:s, s:s}", "name", &text, "after", &text,
+                              "until", &text) < 0) ||
+        check_settings(set, where, err) < 0)
+        return -1;
+    return check_each(recipes, where, "recipes", check_recipe, err);
+}
+
+int publications_load(json_t **out, struct err *err)
+{
+    json_t *publications, *hardware, *words, *otherwise, *claims, *value;
+    const char *format, *key;
+    char *path = file_data(shipped);
+    int version;
+
+    *out = NULL;
+    if (!path)
+        return err_noinput(err, "%s is not installed", shipped);
+    int rc = json_open(out, path, "railgauge-publications", 1, err);
+    if (rc == 0)
+        rc = json_take(*out, path, err, "{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "format", &format,
+                       "version", &version, "publications", &publications, "hardware", &hardware,
+                       "words", &words, "otherwise", &otherwise, "claims", &claims);
+    if (rc == 0 && (check_each(publications, path, "publications", check_publication, err) < 0 ||
+                    check_each(hardware, path, "hardware", check_hardware, err) < 0 ||
+                    check_each(words, path, "words", check_word, err) < 0))
+        rc = -1;
+    if (rc == 0)
+        json_object_foreach(otherwise, key, value) rc |= check_settings(value, path, err);
+    free(path);
+    return rc;
+}
+
+/* --- what it says --- */
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    return text ? text : "";
+}
+
+/* The next publication after `at` whose name is in the source; NULL: none. */
+static json_t *next_of(const struct batch_row *r, size_t *at)
+{
+    const json_t *list = json_object_get(r->publications, "publications");
+
+    while (*at < json_array_size(list)) {
+        json_t *one = json_array_get(list, (*at)++);
+        if (strstr(r->source, text_of(one, "source")))
+            return one;
+    }
+    return NULL;
+}
+
+const char *batch_claim(const json_t *publications, const char *metric)
+{
+    return json_string_value(json_object_get(json_object_get(publications, "claims"), metric));
+}
+
+/* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
+static void take_racks(struct batch_row *r, const json_t *hardware)
+{
+    int rack = (int)json_integer_value(json_object_get(hardware, "rack"));
+
+    r->per_rack = (int)json_integer_value(json_object_get(hardware, "per_rack"));
+    if (r->gpus <= rack || (rack && r->gpus % r->per_rack && r->gpus % rack == 0))
+        r->per_rack = 0;
+}
+
+static bool is_preset(const char *name)
+{
+    char *file = mem_printf("topo/fabrics/%s.json", name), *path = file_data(file);
+    bool is = path && !strchr(name, '/');
+
+    free(file);
+    free(path);
+    return is;
+}
+
+int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
+{
+    json_t *one, *build;
+    size_t i, at = 0;
+
+    json_array_foreach(json_object_get(r->publications, "hardware"), i, one)
+    {
+        if (strcmp(text_of(one, "hardware"), r->hardware) ||
+            !strstr(fabric, text_of(one, "fabric")))
+            continue;
+        r->preset = text_of(one, "preset");
+        take_racks(r, one);
+        while ((build = next_of(r, &at)) != NULL) {
+            json_t *bytes = json_object_get(json_object_get(build, "memory_bytes"), r->hardware);
+            r->gpu_bytes = bytes ? json_number_value(bytes) : r->gpu_bytes;
+        }
+        return 0;
+    }
+    if (!is_preset(r->hardware))
+        return err_set(err, "no preset is known for hardware \"%s\"", r->hardware);
+    r->preset = r->hardware;
+    return 0;
+}
+
+void batch_release(struct batch_row *r)
+{
+    const json_t *one;
+    const char *begin = NULL;
+    size_t at = 0;
+
+    snprintf(r->release, BATCH_RELEASE, "%.*s", BATCH_RELEASE - 2, r->source);
+    while (!begin && (one = next_of(r, &at)) != NULL) {
+        const json_t *release = json_object_get(one, "release");
+        const char *after = text_of(release, "after"), *name = text_of(release, "name");
+        begin = *after ? strstr(r->source, after) : NULL;
+        if (!begin)
+            continue;
+        begin += strlen(after);
+        int n = (int)strcspn(begin, text_of(release, "until"));
+        int max = BATCH_RELEASE - 1 - (int)strlen(name) - 1;
+        snprintf(r->release, BATCH_RELEASE, "%s %.*s", name, n < max ? n : max, begin);
+    }
+}
+
+bool batch_counts_causal(const struct batch_row *r)
+{
+    const json_t *one;
+    size_t at = 0;
+
+    while ((one = next_of(r, &at)) != NULL)
+        if (!strcmp(text_of(one, "flops"), "full"))
+            return false;
+    return true;
+}
+
+const char *batch_fits_by(const struct batch_row *r)
+{
+    const json_t *one, *by = NULL;
+    size_t at = 0;
+
+    while (!by && (one = next_of(r, &at)) != NULL)
+        by = json_object_get(one, "fits_by");
+    return json_string_value(by);
+}
+
+/* Is `word` in the list?  No list holds all. */
+static bool listed(const json_t *list, const char *word)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one) if (!strcmp(json_string_value(one), word)) return true;
+    return !list;
+}
+
+static bool is_recipe_of(const struct batch_row *r, const json_t *recipe)
+{
+    const char *model = text_of(recipe, "model");
+
+    return (!*model || !strcmp(r->model, model)) &&
+           listed(json_object_get(recipe, "hardware"), r->hardware) &&
+           listed(json_object_get(recipe, "dtype"), r->dtype);
+}
+
+void batch_chunks(struct batch_row *r, const struct model *m, const struct layout *l)
+{
+    int pp = l->size[AXIS_PP];
+    json_t *publication, *recipe, *chunks;
+    size_t at = 0, i;
+
+    while (pp > 1 && !r->chunks_said && (publication = next_of(r, &at)) != NULL)
+        json_array_foreach(json_object_get(publication, "recipes"), i, recipe)
+        {
+            if (!is_recipe_of(r, recipe) || !(chunks = json_object_get(recipe, "chunks")))
+                continue;
+            int each = (m->layers + 2) % pp ? 1 : (m->layers + 2) / pp;
+            r->recipe.stages = json_is_string(chunks) ? each : (int)json_integer_value(chunks);
+            batch_remark(r, "vp is not stated: %d, %s", r->recipe.stages, text_of(recipe, "why"));
+            return;
+        }
+}
+
+/* --- words of columns --- */
+
+static bool matches(const json_t *rule, const char *column, const char *cell)
+{
+    const char *is = json_string_value(json_object_get(rule, "is"));
+    const char *begins = json_string_value(json_object_get(rule, "begins"));
+
+    if (strcmp(text_of(rule, "column"), column))
+        return false;
+    return is       ? !strcmp(cell, is)
+           : begins ? !strncmp(cell, begins, strlen(begins))
+                    : strstr(cell, text_of(rule, "has")) != NULL;
+}
+
+static bool is_known(const json_t *rules, const char *column, const char *cell)
+{
+    const json_t *rule;
+    size_t i;
+
+    json_array_foreach(rules, i, rule) if (matches(rule, column, cell)) return true;
+    return !*cell;
+}
+
+/* Columns whose words should be understood, and what is assumed when they are not; null: nothing
+ * can be. */
+static int assume(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    const char *column, *key;
+    json_t *settings, *value;
+
+    json_object_foreach(json_object_get(r->publications, "otherwise"), column, settings)
+    {
+        const char *cell = batch_cell(t, at, column);
+        if (is_known(json_object_get(r->publications, "words"), column, cell))
+            continue;
+        if (json_is_null(settings))
+            return err_set(err, "%s \"%s\" is not known", column, cell);
+        json_object_foreach(settings, key, value)
+            batch_remark(r, "%s \"%s\" is not known: %s=%s is assumed", column, cell, key,
+                         json_string_value(value));
+        if (set_all(&r->recipe, &r->mesh, settings, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What the source sets for all its rows, and its recipes for some. */
+static int set_recipes(struct batch_row *r, struct err *err)
+{
+    json_t *publication, *recipe;
+    size_t at = 0, i;
+
+    while ((publication = next_of(r, &at)) != NULL) {
+        if (set_all(&r->recipe, &r->mesh, json_object_get(publication, "set"), err) < 0)
+            return -1;
+        json_array_foreach(json_object_get(publication, "recipes"), i,
+                           recipe) if (is_recipe_of(r, recipe) &&
+                                       set_all(&r->recipe, &r->mesh, json_object_get(recipe, "set"),
+                                               err) < 0) return -1;
+    }
+    return 0;
+}
+
+/* "ETP 4" or "etp=4" anywhere in the notes. */
+static int etp_of(const char *notes)
+{
+    static const char *const before[] = {"ETP ", "etp="};
+
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+        const char *found = strstr(notes, before[i]);
+        if (found)
+            return (int)strtol(found + strlen(before[i]), NULL, 10);
+    }
+    return 0;
+}
+
+/* "fp8/nvfp4?": the second, of enum dtype; -1: there is none. */
+static int other_dtype(const char *cell)
+{
+    const char *slash = strchr(cell, '/');
+    char word[16];
+
+    if (!slash || !strchr(slash, '?'))
+        return -1;
+    snprintf(word, sizeof(word), "%.*s", (int)strcspn(slash + 1, "?"), slash + 1);
+    return recipe_word("dtype", word, dtype_name, DTYPE_COUNT, NULL);
+}
+
+int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    json_t *rule;
+    size_t i;
+
+    if (assume(r, t, at, err) < 0 || set_recipes(r, err) < 0)
+        return -1;
+    json_array_foreach(json_object_get(r->publications, "words"), i, rule)
+    {
+        const char *column = text_of(rule, "column"), *remark = text_of(rule, "remark");
+        if (!matches(rule, column, batch_cell(t, at, column)))
+            continue;
+        if (*remark)
+            batch_remark(r, "%s", remark);
+        r->odd |= json_is_true(json_object_get(rule, "odd"));
+        if (set_all(&r->recipe, &r->mesh, json_object_get(rule, "set"), err) < 0)
+            return -1;
+    }
+    r->etp = etp_of(batch_cell(t, at, "notes"));
+    r->other_dtype = other_dtype(r->dtype);
+    return 0;
+}
