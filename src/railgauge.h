@@ -71,6 +71,25 @@ double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, i
 int railgauge_nodes_best(const struct railgauge_job *job, const int *free_hosts, int n, int need,
                          int k, int *hosts, double *seconds, int *exact, char err[256]);
 
+/* What railgauge_place() found. */
+struct railgauge_placed {
+    int ranks;
+    double seconds;   /* of a step in this order of ranks */
+    double as_listed; /* railgauge_nodes_cost() of the free hosts, or of the first `need` of them */
+    double bound;     /* no choice and no order is faster; 0: nothing is claimed */
+    char how[256];    /* in words */
+};
+
+/* Which of the n free hosts, and which rank where: `need` of them at most, 0: as many as are worth
+ * it.  Rank i runs on endpoint order[i]; on each host ranks take endpoints in ascending order.  The
+ * step is never dearer than railgauge_nodes_cost() of the listed hosts, nor than the best set of
+ * railgauge_nodes_best().  order has room for `max` ranks: railgauge_count() is always enough.
+ * limit: seconds of search, 0: 1; the work is counted, so that the answer is the same on every
+ * machine.  Returns 0, or -1 with a sentence: then nothing is written. */
+int railgauge_place(const struct railgauge_job *job, const int *free_hosts, int n, int need,
+                    double limit, int *order, int max, struct railgauge_placed *placed,
+                    char err[256]);
+
 void railgauge_job_close(struct railgauge_job *job); /* NULL is fine */
 void railgauge_close(struct railgauge *r);           /* NULL is fine */
 

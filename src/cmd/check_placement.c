@@ -23,7 +23,6 @@
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "place/segments.h"
-#include "place/segments_from.h"
 #include "topo/groups.h"
 
 enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "place/nodes.h"
+#include "place/place.h"
 
 /* One answer: a row of the table. */
 struct row {
@@ -45,12 +45,12 @@ static void add(struct rows *rows, const struct topo *t, double sec, int segment
 }
 
 /* Segments of this size as wide as they may lie; 0 when the racks have no room for them. */
-static int add_segment(struct rows *rows, const struct nodes_job *j, const struct rows_ask *a,
+static int add_segment(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
                        int segment, struct err *err)
 {
     const struct topo *t = &j->matrix.topo;
     const struct placement wide = {.nodes = a->free_nodes, .segment = segment};
-    int *order, given, hosts = 0, *host, ranks = a->need * (j->first[1] - j->first[0]);
+    int *order, given, hosts = 0, *host, ranks = a->need * (j->seats.first[1] - j->seats.first[0]);
 
     if (placement_make(&order, &given, t, &wide, ranks, err) < 0)
         return 0;
@@ -60,7 +60,7 @@ static int add_segment(struct rows *rows, const struct nodes_job *j, const struc
         if (!hosts || host[hosts - 1] != h)
             host[hosts++] = h;
     }
-    double sec = nodes_cost(j, host, hosts, err);
+    double sec = place_job_cost(j, host, hosts, err);
     if (!isnan(sec))
         add(rows, t, sec, segment, host, hosts);
     free(host);
@@ -68,7 +68,7 @@ static int add_segment(struct rows *rows, const struct nodes_job *j, const struc
     return isnan(sec) ? -1 : 0;
 }
 
-static int rows_segments(struct rows *rows, const struct nodes_job *j, const struct rows_ask *a,
+static int rows_segments(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
                          struct err *err)
 {
     for (int segment = 1; segment <= a->need; segment++)
@@ -78,26 +78,26 @@ static int rows_segments(struct rows *rows, const struct nodes_job *j, const str
     return rows->count ? 0 : -1; /* err is of the last one */
 }
 
-static int rows_sets(struct rows *rows, const struct nodes_job *j, const struct rows_ask *a,
+static int rows_sets(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
                      const int *host, int hosts, struct err *err)
 {
-    struct nodes_best b;
-    int rc = nodes_best(&b, j, host, hosts, a->need, a->best ? a->best : 1, err);
+    struct place_sets b;
+    int rc = place_job_sets(&b, j, host, hosts, a->need, a->best ? a->best : 1, 0, err);
 
     for (int i = 0; rc == 0 && i < b.count; i++)
         add(rows, &j->matrix.topo, b.sec[i], 0, b.host + (size_t)i * (size_t)a->need, a->need);
     rows->exact = b.exact;
     rows->priced = b.priced;
-    nodes_best_free(&b);
+    place_sets_free(&b);
     return rc;
 }
 
 /* Each adds rows; -1 with err.  The listed hosts; the best sets of them; each size of segment, as
  * wide as it may lie. */
-static int rows_price(struct rows *rows, const struct nodes_job *j, const int *host, int hosts,
+static int rows_price(struct rows *rows, const struct place_job *j, const int *host, int hosts,
                       struct err *err)
 {
-    double sec = nodes_cost(j, host, hosts, err);
+    double sec = place_job_cost(j, host, hosts, err);
 
     if (isnan(sec))
         return -1;
@@ -213,7 +213,7 @@ static const struct command command = {
            "      --need 16 --segments\n\n" EXIT_CODES("2 no set of nodes has a price, ", ""),
 };
 
-static int answer(struct rows *rows, const struct nodes_job *j, const struct args *a,
+static int answer(struct rows *rows, const struct place_job *j, const struct args *a,
                   struct err *err)
 {
     int *host, hosts;
@@ -231,16 +231,16 @@ static int answer(struct rows *rows, const struct nodes_job *j, const struct arg
 static int open_and_answer(struct rows *rows, const struct args *a, struct err *err)
 {
     struct matrix m;
-    struct nodes_job j;
+    struct place_job j;
 
     if (matrix_open(&m, a->in.file, a->in.fabric, a->in.racks, err) < 0)
         return -1;
-    int rc = nodes_job_open(&j, &m, a->job, err);
+    int rc = place_job_open(&j, &m, a->job, err);
     if (rc == 0)
         rc = answer(rows, &j, a, err);
     else
         err_wrap(err, "--job");
-    nodes_job_close(&j);
+    place_job_close(&j);
     matrix_free(&m);
     return rc;
 }

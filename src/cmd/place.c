@@ -495,11 +495,14 @@ static int run(struct placing *p, struct err *err)
                             .scotch = !p->args.no_scotch,
                             .progress = true};
     struct question q = job_question(&p->job, &p->args.job);
+    struct place_step step;
 
     if (p->args.traffic)
         ask.demand = &p->demand;
+    else if (place_step_of(&step, &q, err) < 0)
+        return -1;
     else
-        ask.question = &q;
+        ask.step = &step;
     if (place_run(&p->placed, &ask, err) < 0 || p->args.traffic)
         return p->placed.order ? 0 : -1;
     q.order = p->placed.order;

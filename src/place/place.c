@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* place.c - the search: candidates from everywhere, the best order so far, and moves of whole
+ * blocks from there. */
 #include "place/place.h"
 
 #include <math.h>
@@ -6,71 +8,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/stats.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 
 /* Scotch takes 0.4 s for 8,192 ranks, and beats blocks where holes are irregular, if at all. */
 enum { RANDOM_ORDERS = 9, SCOTCH_RANKS = 2048 };
+/* Sets of hosts that get a search each, where the number of hosts is given; the most pairs of host
+ * and place in a set for which sets are looked at elsewhere. */
+enum { SETS_TRIED = 4, SETS_SIZE_MAX = 1 << 18 };
+static const double SETS_SHARE = 0.1; /* of the search's work, for sets of hosts */
 
-static int check(const struct place_ask *ask, struct err *err)
+/* --- the best order so far --- */
+
+enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
+                           struct place_sec *out)
 {
-    int ranks = ask->demand ? ask->demand->ranks : ask->question->layout->ranks;
+    uint64_t hash = 1;
 
-    if (ask->ranks && ask->ranks != ranks)
-        return err_usage(err, "%d ranks are asked for and the job has %d", ask->ranks, ranks);
-    return 0;
+    pool_settle(pl->pool, order, b->ranks);
+    for (int r = 0; r < b->ranks; r++)
+        hash = map_mix(hash, (uint64_t)order[r]);
+    int *seen = map_at(&b->seen, hash, NULL, NULL);
+    if (*seen != MAP_NONE)
+        return TRIED_BEFORE;
+    *seen = 1;
+    struct place_sec sec = placer_order(pl, order);
+    if (out)
+        *out = sec;
+    if (!place_better(sec, b->sec))
+        return TRIED_WORSE;
+    b->sec = sec;
+    memcpy(b->order, order, (size_t)b->ranks * sizeof(int));
+    if (how)
+        snprintf(b->how, sizeof(b->how), "%s", how);
+    return TRIED_BEST;
 }
 
-/* Hosts in that order, each full before the next. */
-static void in_row(int *order, const struct pool *p, const int *host, int ranks)
+/* Hosts in that order, ranks dealt over them. */
+static void deal(const struct placer *pl, const int *host, int hosts, int spread, int *order)
 {
-    int n = 0;
-
-    for (int i = 0; n < ranks; i++)
-        for (int s = p->start[host[i]]; s < p->start[host[i] + 1] && n < ranks; s++)
-            order[n++] = p->endpoint[s];
+    host_seats_deal(pl->pool->of, host, hosts, pl->pool->asked, spread, pl->ranks, order);
 }
 
-static double random_orders(struct placer *pl, const struct pool *p, unsigned seed)
+static int default_order(struct place_best *b, struct placer *pl, struct err *err)
 {
-    int *host = mem_calloc((size_t)p->hosts + 1, sizeof(int));
+    const struct pool *p = pl->pool;
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    double sec[RANDOM_ORDERS];
-    struct rng rng;
-
-    rng_seed(&rng, seed);
-    for (int i = 0; i < p->hosts; i++)
-        host[i] = i;
-    for (int k = 0; k < RANDOM_ORDERS; k++) {
-        rng_shuffle(&rng, host, p->hosts);
-        in_row(order, p, host, pl->ranks);
-        sec[k] = placer_order(pl, order).most;
-    }
-    free(host);
-    free(order);
-    return stats_median(sec, RANDOM_ORDERS);
-}
-
-static int default_order(struct best *b, struct placer *pl, const struct pool *p, struct err *err)
-{
-    int *host = mem_calloc((size_t)p->hosts + 1, sizeof(int));
 
     b->ranks = pl->ranks;
     for (int i = 0; i < DIGITS; i++)
         b->turn[i] = i;
-    b->verdict = (struct verdict_of_order){NAN, NAN};
+    b->sec = (struct place_sec){NAN, NAN};
     b->order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    for (int i = 0; i < p->hosts; i++)
-        host[i] = i;
-    in_row(b->order, p, host, pl->ranks);
-    free(host);
-    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    memcpy(order, b->order, (size_t)pl->ranks * sizeof(int));
-    best_try(b, pl, order, "hosts as given, ranks in order", NULL);
+    deal(pl, p->host, p->hosts, pl->ask->spread, order);
+    memcpy(b->order, order, (size_t)pl->ranks * sizeof(int));
+    place_try(b, pl, order, "hosts as given, ranks in order", NULL);
     free(order);
-    if (isnan(b->verdict.most)) {
+    if (isnan(b->sec.most)) {
         err_set(err, "the price of a message is not known: the matrix has no curve for it");
         err->code = EXIT_UNJUDGED;
         return -1;
@@ -78,58 +72,380 @@ static int default_order(struct best *b, struct placer *pl, const struct pool *p
     return 0;
 }
 
-static int search(struct placed *out, struct best *b, struct placer *pl, const struct pool *p,
-                  struct err *err)
+static double random_orders(struct placer *pl)
 {
-    if (default_order(b, pl, p, err) < 0)
+    const struct pool *p = pl->pool;
+    int *host = mem_calloc((size_t)p->hosts + 1, sizeof(int));
+    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    double sec[RANDOM_ORDERS];
+    struct rng rng;
+
+    rng_seed(&rng, pl->ask->seed);
+    memcpy(host, p->host, (size_t)p->hosts * sizeof(int));
+    for (int k = 0; k < RANDOM_ORDERS; k++) {
+        rng_shuffle(&rng, host, p->hosts);
+        deal(pl, host, p->hosts, SPREAD_BLOCK, order);
+        sec[k] = placer_order(pl, order).most;
+    }
+    free(host);
+    free(order);
+    return stats_median(sec, RANDOM_ORDERS);
+}
+
+/* The cheapest set of as many hosts as the ranks fill, where hosts have equal room and are more
+ * than are needed.  On top of the budget: a small part of it. */
+static void from_sets(struct place_best *b, struct placer *pl)
+{
+    const struct pool *p = pl->pool;
+    int need = (pl->ranks + p->per_host - 1) / p->per_host;
+    long patterns = (long)(SETS_SHARE * pl->budget / placer_unit(pl));
+    struct place_sets sets;
+
+    if (pl->ask->demand || need >= p->hosts || p->seats != p->hosts * p->per_host || !patterns ||
+        (double)need * p->hosts > SETS_SIZE_MAX)
+        return;
+    if (place_sets_find(&sets, pl->step, p, pl->ask->spread, need, 1, patterns, NULL) == 0) {
+        int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+        deal(pl, sets.host, need, pl->ask->spread, order);
+        place_try(b, pl, order, "the cheapest nodes as listed, ranks in order", NULL);
+        free(order);
+    }
+    pl->tried += sets.priced;
+    place_sets_free(&sets);
+}
+
+/* --- moves of whole blocks ---
+ *
+ * Two change places, one goes to free seats, one is taken out and put in elsewhere.  Half of the
+ * moves start at the slowest group; only what is better is kept. */
+
+enum { SIZES = 16, PATIENCE = 4000 };
+
+struct moves {
+    struct place_best *best;
+    struct placer *placer;
+    struct rng rng;
+    int *seat, *tried; /* all free seats; the first `ranks` are taken, in the order of `rank` */
+    int *rank;         /* of each taken seat */
+    int *position;     /* of each rank among the seats */
+    int *order;
+    int size[SIZES], sizes; /* of blocks, ascending */
+    int *guide, guides;     /* ranks of the slowest group */
+    long moves;
+};
+
+/* Free seats after those that are taken, host by host. */
+static void line_up(struct moves *w)
+{
+    const struct pool *p = w->placer->pool;
+    int ranks = w->placer->ranks, endpoints = p->matrix->topo.endpoints, n = ranks;
+    bool *taken = mem_calloc((size_t)endpoints + 1, sizeof(bool));
+
+    for (int s = 0; s < ranks; s++) {
+        w->seat[s] = w->best->order[w->rank[s]];
+        w->position[w->rank[s]] = s;
+        taken[w->seat[s]] = true;
+    }
+    for (int i = 0; i < p->seats; i++)
+        if (!taken[p->endpoint[i]])
+            w->seat[n++] = p->endpoint[i];
+    free(taken);
+}
+
+/* Block sizes: a seat, whole hosts, and products of the digits in the order of the best plan. */
+static void sizes_of(struct moves *w, const struct mesh *m, const int *turn)
+{
+    int size = 1, per = w->placer->pool->per_host;
+
+    w->size[w->sizes++] = 1;
+    if (per > 1)
+        w->size[w->sizes++] = per;
+    for (int i = 0; i < m->digits && w->sizes < SIZES; i++) {
+        size *= m->radix[turn[i]];
+        if (size > 1 && size != per && 2 * size <= w->placer->pool->seats)
+            w->size[w->sizes++] = size;
+    }
+    /* Traffic has no digits: whatever divides the ranks into whole hosts may be a group. */
+    for (size = 2 * per; w->placer->ask->demand && 2 * size <= w->placer->pool->seats; size += per)
+        if (w->placer->ranks % size == 0 && w->sizes < SIZES)
+            w->size[w->sizes++] = size;
+}
+
+static int aligned(struct moves *w, int at, int size)
+{
+    int step = size < w->placer->pool->per_host ? 1 : w->placer->pool->per_host;
+
+    if (w->placer->ask->demand && size > step && rng_below(&w->rng, 2))
+        step = size; /* groups as they are numbered */
+
+    at -= at % step;
+    return at + size <= w->placer->pool->seats ? at : -1;
+}
+
+/* A seat of the same box as some other rank of the slowest group. */
+static int near_guide(struct moves *w)
+{
+    const struct topo *t = &w->placer->pool->matrix->topo;
+    const struct place *to =
+        &t->endpoint[w->seat[w->position[w->guide[rng_below(&w->rng, (unsigned)w->guides)]]]].place;
+    enum level level = to->at[LEVEL_DOMAIN] >= 0 && rng_below(&w->rng, 2) ? LEVEL_DOMAIN
+                       : to->at[LEVEL_RACK] >= 0                          ? LEVEL_RACK
+                                                                          : LEVEL_LEAF;
+    int from = (int)rng_below(&w->rng, (unsigned)w->placer->pool->seats);
+
+    for (int i = 0; i < w->placer->pool->seats; i++) {
+        int s = (from + i) % w->placer->pool->seats;
+        if (t->endpoint[w->seat[s]].place.at[level] == to->at[level])
+            return s;
+    }
+    return from;
+}
+
+static void swap_blocks(int *seat, int a, int b, int size)
+{
+    for (int i = 0; i < size; i++) {
+        int keep = seat[a + i];
+        seat[a + i] = seat[b + i];
+        seat[b + i] = keep;
+    }
+}
+
+/* The block at a, put in before what is at b. */
+static void put_in(int *seat, int a, int b, int size)
+{
+    int *block = mem_calloc((size_t)size, sizeof(int));
+
+    memcpy(block, seat + a, (size_t)size * sizeof(int));
+    if (a < b) {
+        memmove(seat + a, seat + a + size, (size_t)(b - a) * sizeof(int));
+        memcpy(seat + b, block, (size_t)size * sizeof(int));
+    } else {
+        memmove(seat + b + size, seat + b, (size_t)(a - b) * sizeof(int));
+        memcpy(seat + b, block, (size_t)size * sizeof(int));
+    }
+    free(block);
+}
+
+/* One move on w->tried; false: it would change nothing. */
+static bool move(struct moves *w)
+{
+    unsigned seats = (unsigned)w->placer->pool->seats;
+    int size = w->size[rng_below(&w->rng, (unsigned)w->sizes)];
+    bool guided = w->guides && rng_below(&w->rng, 2);
+    int a = guided ? w->position[w->guide[rng_below(&w->rng, (unsigned)w->guides)]]
+                   : (int)rng_below(&w->rng, (unsigned)w->placer->ranks);
+    int b = guided && rng_below(&w->rng, 2) ? near_guide(w) : (int)rng_below(&w->rng, seats);
+
+    a = aligned(w, a, size);
+    b = aligned(w, b, size);
+    if (a < 0 || b < 0 || abs(a - b) < size)
+        return false;
+    memcpy(w->tried, w->seat, seats * sizeof(int));
+    if (rng_below(&w->rng, 4))
+        swap_blocks(w->tried, a, b, size);
+    else
+        put_in(w->tried, a, b, size);
+    return true;
+}
+
+static void apply(struct moves *w)
+{
+    for (int s = 0; s < w->placer->ranks; s++)
+        w->order[w->rank[s]] = w->tried[s];
+}
+
+static void look(struct moves *w)
+{
+    line_up(w);
+    w->guides = placer_slowest(w->placer, w->best->order, &w->rng, w->guide);
+}
+
+static void step(struct moves *w, int *idle)
+{
+    (*idle)++;
+    if (!move(w))
+        return;
+    apply(w);
+    if (place_try(w->best, w->placer, w->order, NULL, NULL) != TRIED_BEST)
+        return;
+    w->moves++;
+    *idle = 0;
+    look(w);
+}
+
+static void improve(struct place_best *b, struct placer *pl)
+{
+    struct moves w = {.best = b, .placer = pl};
+    size_t n = (size_t)pl->pool->seats + 1;
+    struct mesh m;
+    char how[256];
+    int idle = 0;
+
+    rng_seed(&w.rng, pl->ask->seed + 1);
+    mesh_of(&m, pl);
+    w.seat = mem_calloc(n, sizeof(int));
+    w.tried = mem_calloc(n, sizeof(int));
+    w.rank = mem_calloc(n, sizeof(int));
+    w.position = mem_calloc(n, sizeof(int));
+    w.order = mem_calloc(n, sizeof(int));
+    w.guide = mem_calloc(n, sizeof(int));
+    for (int s = 0; s < pl->ranks; s++)
+        w.rank[s] = mesh_rank(&m, b->turn, s);
+    sizes_of(&w, &m, b->turn);
+    look(&w);
+    while (placer_may(pl, 1) && idle < PATIENCE && b->sec.most > pl->least * (1 + 1e-9)) {
+        step(&w, &idle);
+        if (idle % 16 == 15) /* another of the slow groups, perhaps */
+            w.guides = placer_slowest(pl, b->order, &w.rng, w.guide);
+    }
+    snprintf(how, sizeof(how), "%.220s; %ld move%s", b->how, w.moves, w.moves == 1 ? "" : "s");
+    if (w.moves)
+        snprintf(b->how, sizeof(b->how), "%s", how);
+    free(w.seat);
+    free(w.tried);
+    free(w.rank);
+    free(w.position);
+    free(w.order);
+    free(w.guide);
+}
+
+/* --- all of it --- */
+
+static int search(struct placed *out, struct place_best *b, struct placer *pl, struct err *err)
+{
+    if (default_order(b, pl, err) < 0)
         return -1;
     out->given = mem_calloc((size_t)b->ranks + 1, sizeof(int));
     memcpy(out->given, b->order, (size_t)b->ranks * sizeof(int));
-    out->in_order = b->verdict.most;
-    out->bound = placer_bound(pl, p);
-    out->random = random_orders(pl, p, pl->ask->seed);
-    place_closed(b, pl, p);
-    place_small(b, pl, p);
-    place_greedy(b, pl, p);
+    out->in_order = b->sec.most;
+    out->bound = placer_bound(pl);
+    out->random = random_orders(pl);
+    place_closed(b, pl);
+    place_small(b, pl);
+    place_greedy(b, pl);
     if (pl->ask->scotch && pl->ranks <= SCOTCH_RANKS)
-        place_scotch(b, pl, p, NULL); /* one more candidate where it is installed */
-    place_moves(b, pl, p, pl->ask->seed);
-    place_tidy(b, pl, p);
+        place_scotch(b, pl, NULL); /* one more candidate where it is installed */
+    from_sets(b, pl);
+    improve(b, pl);
+    place_tidy(b, pl);
     return 0;
 }
 
-int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
+/* On any of the hosts of the pool. */
+static int run_pool(struct placed *out, const struct place_ask *ask, struct pool *p,
+                    struct err *err)
 {
-    struct placer pl = {0};
-    struct best b = {0};
-    struct pool p = {0};
-    double from = log_now();
+    struct place_best b = {.order = NULL};
+    struct placer pl;
 
-    memset(out, 0, sizeof(*out));
-    int rc = check(ask, err);
+    placer_open(&pl, ask, p);
+    int rc = p->seats >= pl.ranks ? 0
+                                  : err_usage(err,
+                                              "the job has %d ranks and the %d free hosts have "
+                                              "room for %d",
+                                              pl.ranks, p->hosts, p->seats);
     if (rc == 0)
-        rc = placer_open(&pl, ask, err);
-    if (rc == 0)
-        rc = pool_make(&p, ask, pl.ranks, err);
-    pl.pool = &p;
-    if (rc == 0)
-        rc = search(out, &b, &pl, &p, err);
+        rc = search(out, &b, &pl, err);
     if (rc == 0) {
         out->order = b.order;
         out->ranks = pl.ranks;
-        out->sec = b.verdict.most;
-        double least = fmin(out->sec, out->random);
-        if (out->bound > least) /* by rounding; else it would be false, and nothing is claimed */
-            out->bound = out->bound <= least * (1 + 1e-9) ? least : 0;
+        out->sec = b.sec.most;
         out->tried = pl.tried;
-        out->took = log_now() - from;
         snprintf(out->how, sizeof(out->how), "%s", b.how);
         b.order = NULL;
     }
     free(b.order);
     map_free(&b.seen);
-    pool_free(&p);
     placer_close(&pl);
+    return rc;
+}
+
+/* The cheapest sets of the hosts in this order, and a search on each; better ones are kept in *out,
+ * whose bound and default stay. */
+static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_seats *seats,
+                    const int *host, int hosts, struct err *err)
+{
+    struct place_sets sets = {.host = NULL};
+    struct pool all = {.matrix = NULL}, p;
+    int rc = pool_make(&all, ask->matrix, seats, host, hosts, ask->per_host, err);
+
+    if (rc == 0)
+        rc = place_sets_find(&sets, ask->step, &all, ask->spread, ask->need, SETS_TRIED, 0, err);
+    for (int i = 0; rc == 0 && i < sets.count; i++) {
+        const int *set = sets.host + (size_t)i * (size_t)ask->need;
+        struct place_ask one = *ask;
+        struct placed placed = {.order = NULL};
+        one.limit = (ask->limit > 0 ? ask->limit : 1) / (2 * SETS_TRIED);
+        one.progress = false;
+        rc = pool_make(&p, ask->matrix, seats, set, ask->need, ask->per_host, err);
+        if (rc == 0)
+            rc = run_pool(&placed, &one, &p, err);
+        pool_free(&p);
+        out->tried += placed.tried;
+        if (rc == 0 && (!out->order || placed.sec < out->sec)) {
+            int *swap = out->order;
+            out->order = placed.order;
+            placed.order = swap;
+            out->ranks = placed.ranks;
+            out->sec = placed.sec;
+            snprintf(out->how, sizeof(out->how), "%s", placed.how);
+        }
+        placed_free(&placed);
+    }
+    out->tried += sets.priced;
+    place_sets_free(&sets);
+    pool_free(&all);
+    return rc;
+}
+
+/* On `need` of the hosts of the pool: of the cheapest sets with hosts as listed, and with near ones
+ * side by side. */
+static int run_need(struct placed *out, const struct place_ask *ask, struct pool *p,
+                    struct err *err)
+{
+    int level[LEVEL_COUNT] = {-1}, levels = pool_levels(p, level);
+    int *near = mem_calloc((size_t)p->hosts + 1, sizeof(int));
+    struct placer pl;
+    struct row row;
+
+    placer_open(&pl, ask, p);
+    out->given = mem_calloc((size_t)pl.ranks + 1, sizeof(int));
+    deal(&pl, p->host, ask->need, ask->spread, out->given);
+    out->in_order = placer_order(&pl, out->given).most;
+    out->random = NAN;
+    out->bound = placer_bound(&pl);
+    row_make(&row, p, levels ? level[0] : -1, ROW_NEAR, -1, -1);
+    for (int i = 0; i < row.hosts; i++)
+        near[i] = p->host[row.host[i]];
+    int rc = run_sets(out, ask, p->of, p->host, p->hosts, err);
+    if (rc == 0 && memcmp(near, p->host, (size_t)p->hosts * sizeof(int)) != 0)
+        rc = run_sets(out, ask, p->of, near, p->hosts, err);
+    row_free(&row);
+    placer_close(&pl);
+    free(near);
+    return rc;
+}
+
+int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
+{
+    struct host_seats seats;
+    struct pool p;
+    double from = log_now();
+
+    *out = (struct placed){.order = NULL};
+    host_seats_make(&seats, &ask->matrix->topo);
+    int rc = pool_make(&p, ask->matrix, &seats, ask->host, ask->hosts, ask->per_host, err);
+    if (rc == 0)
+        rc = ask->need && ask->need < p.hosts ? run_need(out, ask, &p, err)
+                                              : run_pool(out, ask, &p, err);
+    if (rc == 0) {
+        double least = fmin(out->sec, out->random);
+        if (out->bound > least) /* by rounding; else it would be false, and nothing is claimed */
+            out->bound = out->bound <= least * (1 + 1e-9) ? least : 0;
+        out->took = log_now() - from;
+    }
+    pool_free(&p);
+    host_seats_free(&seats);
     return rc;
 }
 
@@ -137,5 +453,5 @@ void placed_free(struct placed *p)
 {
     free(p->order);
     free(p->given);
-    memset(p, 0, sizeof(*p));
+    *p = (struct placed){.order = NULL};
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 #include "step/pricer.h"
 
 enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
@@ -54,13 +54,13 @@ static int domain_of(const struct topo *t, int id)
     return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
 }
 
-struct seat {
+struct domain_seat {
     int domain, id;
 };
 
 static int by_domain(const void *a, const void *b)
 {
-    const struct seat *x = a, *y = b;
+    const struct domain_seat *x = a, *y = b;
 
     return x->domain != y->domain ? x->domain - y->domain : x->id - y->id;
 }
@@ -81,12 +81,12 @@ static void rack_room(struct room *r, const struct pool *p)
 static void room_of(struct room *r, const struct pool *p)
 {
     const struct topo *t = &p->matrix->topo;
-    struct seat *seat = mem_calloc((size_t)p->seats + 1, sizeof(*seat));
+    struct domain_seat *seat = mem_calloc((size_t)p->seats + 1, sizeof(*seat));
     int *ids = mem_calloc((size_t)p->seats + 1, sizeof(*ids));
 
     *r = (struct room){0};
     for (int i = 0; i < p->seats; i++)
-        seat[i] = (struct seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+        seat[i] = (struct domain_seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
     qsort(seat, (size_t)p->seats, sizeof(*seat), by_domain);
     for (int i = 0, j; i < p->seats; i = j, r->domains++) {
         struct shape s;
@@ -261,8 +261,8 @@ static struct lines *lines_of(struct bound *b, struct span span)
     *a = (struct lines){.span = span};
     share_out(a, span.size < b->room.seats ? span.size : b->room.seats);
     a->chosen = a->count - 1;
-    a->least =
-        mem_calloc((size_t)a->count * a->count * (size_t)b->pl->traffic.messages, sizeof(double));
+    a->least = mem_calloc((size_t)a->count * a->count * (size_t)b->pl->step->traffic.messages,
+                          sizeof(double));
     return a;
 }
 
@@ -274,11 +274,12 @@ static bool is_of(const struct message *msg, const struct lines *a)
 /* The least of message i at the k-th share or a lower one; many: index of the most in a domain. */
 static double least_of(const struct bound *b, const struct lines *a, int k, int many, int i)
 {
-    const struct message *msg = &b->pl->traffic.message[i];
+    const struct message *msg = &b->pl->step->traffic.message[i];
     double least = INFINITY;
 
     for (; k >= 0; k--) {
-        double *at = &a->least[((size_t)k * a->count + many) * (size_t)b->pl->traffic.messages + i];
+        double *at =
+            &a->least[((size_t)k * a->count + many) * (size_t)b->pl->step->traffic.messages + i];
         if (*at == 0)
             *at = least_between(b, msg, k ? a->few[k - 1] + 1 : 1, a->few[k], a->few[many]);
         least = fmin(least, *at);
@@ -288,8 +289,8 @@ static double least_of(const struct bound *b, const struct lines *a, int k, int 
 
 static void set_axis(struct bound *b, const struct lines *a, int k, int many)
 {
-    for (int i = 0; i < b->pl->traffic.messages; i++)
-        if (is_of(&b->pl->traffic.message[i], a))
+    for (int i = 0; i < b->pl->step->traffic.messages; i++)
+        if (is_of(&b->pl->step->traffic.message[i], a))
             b->one[i] = least_of(b, a, k, many < k ? k : many, i);
 }
 
@@ -347,16 +348,6 @@ static int by_stride(const void *a, const void *b)
                                             : x->span.size - y->span.size;
 }
 
-static double step_sec(const struct bound *b)
-{
-    const struct question *q = b->pl->ask->question;
-    struct timing t;
-
-    timing_of(&t, &b->pl->traffic, b->one, &b->pl->work, &b->pl->coefficients, q->layout,
-              q->recipe);
-    return t.sec;
-}
-
 /* All axes have their share: how many members of each a domain can still hold is known. */
 static void take_shares(struct bound *b)
 {
@@ -371,7 +362,7 @@ static void take_shares(struct bound *b)
             many++;
         set_axis(b, a, a->chosen, many);
     }
-    double sec = step_sec(b);
+    double sec = place_step_sec(b->pl->step, b->one);
     if (sec < b->best) {
         b->best = sec;
         memcpy(b->best_one, b->one, sizeof(kept));
@@ -392,30 +383,30 @@ static void choose(struct bound *b, int at)
         if (product_of(b, at + 1) > b->room.seats)
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
-        if (step_sec(b) < b->best)
+        if (place_step_sec(b->pl->step, b->one) < b->best)
             choose(b, at + 1);
     }
     a->chosen = a->count - 1;
     set_axis(b, a, a->chosen, a->chosen);
 }
 
-static double step_bound(struct placer *pl, const struct pool *p)
+static double step_bound(struct placer *pl)
 {
     struct bound b = {.pl = pl, .healthy = *pl->ask->matrix, .best = INFINITY};
     bool priced = true;
 
     b.healthy.exceptions = 0;
-    b.axis = mem_calloc((size_t)pl->traffic.messages + 1, sizeof(*b.axis));
-    room_of(&b.room, p);
+    b.axis = mem_calloc((size_t)pl->step->traffic.messages + 1, sizeof(*b.axis));
+    room_of(&b.room, pl->pool);
     for (int t = 0; t < b.healthy.tiers; t++)
-        b.room.reach[t] = reach_of(p, &b.healthy, t);
-    for (int i = 0; i < pl->traffic.messages; i++)
-        if (pl->traffic.message[i].span.size > 1)
-            lines_of(&b, pl->traffic.message[i].span);
+        b.room.reach[t] = reach_of(pl->pool, &b.healthy, t);
+    for (int i = 0; i < pl->step->traffic.messages; i++)
+        if (pl->step->traffic.message[i].span.size > 1)
+            lines_of(&b, pl->step->traffic.message[i].span);
     qsort(b.axis, (size_t)b.axes, sizeof(*b.axis), by_stride);
     for (int i = 0; i < b.axes; i++)
         set_axis(&b, &b.axis[i], b.axis[i].chosen, b.axis[i].chosen);
-    for (int i = 0; i < pl->traffic.messages; i++)
+    for (int i = 0; i < pl->step->traffic.messages; i++)
         priced &= b.one[i] < INFINITY;
     if (priced)
         choose(&b, 0);
@@ -455,14 +446,14 @@ static double busy_bound(const struct matrix *m, double *bytes, int n, const int
     return sec;
 }
 
-static double demand_bound(struct placer *pl, const struct pool *p)
+static double demand_bound(struct placer *pl)
 {
     const struct matrix *m = pl->ask->matrix;
     double *bytes = mem_calloc((size_t)pl->ties->start[pl->ranks] + 1, sizeof(double)), most = 0;
     int peers[TIER_MAX];
 
     for (int t = 0; t < m->tiers; t++) {
-        peers[t] = pool_peers(p, t);
+        peers[t] = pool_peers(pl->pool, t);
         if (t && peers[t] < peers[t - 1])
             peers[t] = peers[t - 1];
     }
@@ -478,7 +469,7 @@ static double demand_bound(struct placer *pl, const struct pool *p)
     return most;
 }
 
-double placer_bound(struct placer *pl, const struct pool *p)
+double placer_bound(struct placer *pl)
 {
-    return pl->least = pl->ask->demand ? demand_bound(pl, p) : step_bound(pl, p);
+    return pl->least = pl->ask->demand ? demand_bound(pl) : step_bound(pl);
 }

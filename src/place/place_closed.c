@@ -1,37 +1,169 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_closed.c - the closed form: orders of the mesh's digits x size of the blocks that stay
- * whole x rows of hosts. */
+/* place_closed.c - the closed form: orders of the mesh's digits (which axis turns fastest) x size of
+ * the blocks that stay whole x rows of hosts. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
+
+/* --- ranks as digits --- */
+
+static int by_value(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Strides at which some group begins or ends: of those a chain in which each divides the next. */
+static void chain(struct mesh *m, const struct traffic *t, int ranks)
+{
+    int edge[2 * TRAFFIC_MAX + 1], n = 0, last = 1;
+
+    for (int i = 0; i < t->messages; i++) {
+        edge[n++] = t->message[i].span.stride;
+        edge[n++] = t->message[i].span.stride * t->message[i].span.size;
+    }
+    edge[n++] = ranks;
+    qsort(edge, (size_t)n, sizeof(*edge), by_value);
+    for (int i = 0; i < n; i++) {
+        bool end = edge[i] == ranks;
+        if (edge[i] <= last || edge[i] % last || ranks % edge[i] ||
+            (m->digits == DIGITS - 1 && !end))
+            continue;
+        m->stride[m->digits] = last;
+        m->radix[m->digits++] = edge[i] / last;
+        last = edge[i];
+    }
+}
+
+/* A message weighs on every digit that its groups run along. */
+static void weigh(struct mesh *m, const struct traffic *t)
+{
+    for (int i = 0; i < t->messages; i++) {
+        const struct message *msg = &t->message[i];
+        double bytes = msg->count * message_wire_bytes(msg, msg->span.size);
+        for (int d = 0; d < m->digits; d++)
+            if (m->stride[d] >= msg->span.stride &&
+                m->stride[d] < msg->span.stride * msg->span.size)
+                m->weight[d] += bytes;
+    }
+}
+
+void mesh_of(struct mesh *m, const struct placer *pl)
+{
+    memset(m, 0, sizeof(*m));
+    m->ranks = pl->ranks;
+    chain(m, &pl->step->traffic, pl->ranks);
+    weigh(m, &pl->step->traffic);
+}
+
+int mesh_rank(const struct mesh *m, const int *turn, int s)
+{
+    int rank = 0;
+
+    for (int i = 0; i < m->digits; i++) {
+        rank += s % m->radix[turn[i]] * m->stride[turn[i]];
+        s /= m->radix[turn[i]];
+    }
+    return rank;
+}
+
+struct scored {
+    double far; /* heavy digits that turn late */
+    int serial, turn[DIGITS];
+};
+
+static int by_far(const void *a, const void *b)
+{
+    const struct scored *x = a, *y = b;
+
+    if (x->far != y->far)
+        return x->far < y->far ? -1 : 1;
+    return x->serial - y->serial;
+}
+
+static double far(const struct mesh *m, const int *turn)
+{
+    double sum = 0, reach = 0;
+
+    for (int i = 0; i < m->digits; i++) {
+        reach += log2(m->radix[turn[i]]);
+        sum += m->weight[turn[i]] * reach;
+    }
+    return sum;
+}
+
+/* The next permutation in lexicographic order, or false after the last. */
+static bool permute(int *v, int n)
+{
+    int i = n - 2, k = n - 1;
+
+    while (i >= 0 && v[i] > v[i + 1])
+        i--;
+    if (i < 0)
+        return false;
+    while (v[k] < v[i])
+        k--;
+    int swap = v[i];
+    v[i] = v[k];
+    v[k] = swap;
+    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
+        swap = v[a];
+        v[a] = v[b];
+        v[b] = swap;
+    }
+    return true;
+}
+
+/* Orders of the digits, those that keep heavy digits near first; the caller frees. */
+static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
+{
+    struct scored *all = NULL, next = {0};
+    int n = 0;
+
+    for (int i = 0; i < DIGITS; i++)
+        next.turn[i] = i;
+    do {
+        next.far = n ? far(m, next.turn) : -1; /* the mesh as it is comes first */
+        next.serial = n;
+        MEM_PUSH(all, n) = next;
+    } while (permute(next.turn, m->digits));
+    qsort(all, (size_t)n, sizeof(*all), by_far);
+    n = n < most ? n : most;
+    *turns = mem_calloc((size_t)n + 1, sizeof(**turns));
+    for (int i = 0; i < n; i++)
+        memcpy((*turns)[i], all[i].turn, sizeof(**turns));
+    free(all);
+    return n;
+}
+
+/* --- candidates --- */
 
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
 
 /* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
-struct plan {
+struct closed_plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
     int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
-    struct verdict_of_order verdict;
+    struct place_sec sec;
 };
 
-struct hunt {
-    struct best *best;
+struct closed {
+    struct place_best *best;
     struct placer *placer;
-    const struct pool *pool;
     struct mesh mesh;
     int *seat, *order;
-    struct plan kept[KEPT];
+    struct closed_plan kept[KEPT];
     int keeps;
 };
 
 /* Sizes that row_fill() takes: the block, then smaller ones that do not cut hosts, then 1. */
-static int blocks_of(const struct hunt *h, const struct plan *p, int block[DIGITS + 3])
+static int blocks_of(const struct closed *h, const struct closed_plan *p, int block[DIGITS + 3])
 {
-    int size[DIGITS + 2] = {1}, per = h->pool->per_host, n = 0, whole = p->whole;
+    int size[DIGITS + 2] = {1}, per = h->placer->pool->per_host, n = 0, whole = p->whole;
 
     for (int i = 0; i < whole; i++)
         size[i + 1] = size[i] * h->mesh.radix[p->turn[i]];
@@ -53,8 +185,8 @@ static const char *level_word(int level)
     return level < 0 ? "the machine" : level_name[level];
 }
 
-static void say(char how[256], const struct hunt *h, const struct plan *p, const struct row *r,
-                int size)
+static void say(char how[256], const struct closed *h, const struct closed_plan *p,
+                const struct row *r, int size)
 {
     int n = snprintf(how, 256, "ranks ");
 
@@ -66,28 +198,28 @@ static void say(char how[256], const struct hunt *h, const struct plan *p, const
                  level_word(r->level));
 }
 
-static void keep(struct hunt *h, struct plan p)
+static void keep(struct closed *h, struct closed_plan p)
 {
     int at = h->keeps < KEPT ? h->keeps++ : KEPT;
 
-    for (; at > 0 && order_better(p.verdict, h->kept[at - 1].verdict); at--)
+    for (; at > 0 && place_better(p.sec, h->kept[at - 1].sec); at--)
         if (at < KEPT)
             h->kept[at] = h->kept[at - 1];
     if (at < KEPT)
         h->kept[at] = p;
 }
 
-static void try_plan(struct hunt *h, struct plan p, const struct row *r)
+static void try_plan(struct closed *h, struct closed_plan p, const struct row *r)
 {
     int block[DIGITS + 3], blocks = blocks_of(h, &p, block);
     char how[256];
 
-    if (!row_fill(r, h->pool, block, blocks, h->mesh.ranks, false, h->seat))
+    if (!row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->seat))
         return;
     for (int s = 0; s < h->mesh.ranks; s++)
         h->order[mesh_rank(&h->mesh, p.turn, s)] = h->seat[s];
     say(how, h, &p, r, block[0]);
-    enum tried tried = best_try(h->best, h->placer, h->order, how, &p.verdict);
+    enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
         memcpy(h->best->turn, p.turn, sizeof(h->best->turn));
     if (tried != TRIED_BEFORE)
@@ -106,9 +238,9 @@ static int divisor(int n, int most)
 
 /* All sizes of whole blocks that a box holds, the largest first: an axis that does not fit is cut
  * into equal parts. */
-static void try_turn(struct hunt *h, const int *turn, const struct row *r, double share)
+static void try_turn(struct closed *h, const int *turn, const struct row *r, double share)
 {
-    int room = row_largest(r, h->pool), size = 1, fits = 0;
+    int room = row_largest(r, h->placer->pool), size = 1, fits = 0;
 
     for (int i = 0; i < h->mesh.digits && (long)size * h->mesh.radix[turn[i]] <= room; i++) {
         size *= h->mesh.radix[turn[i]];
@@ -117,20 +249,20 @@ static void try_turn(struct hunt *h, const int *turn, const struct row *r, doubl
     int part = fits < h->mesh.digits ? divisor(h->mesh.radix[turn[fits]], room / size) : 1;
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
-            try_plan(h, (struct plan){turn, whole, part, {0, 0}}, r);
-        try_plan(h, (struct plan){turn, whole, 1, {0, 0}}, r);
+            try_plan(h, (struct closed_plan){turn, whole, part, {0, 0}}, r);
+        try_plan(h, (struct closed_plan){turn, whole, 1, {0, 0}}, r);
     }
 }
 
-static void all_turns(struct hunt *h, int (*turns)[DIGITS], int n, double share)
+static void all_turns(struct closed *h, int (*turns)[DIGITS], int n, double share)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(h->pool, level);
+    int level[LEVEL_COUNT], levels = pool_levels(h->placer->pool, level);
     struct row row[LEVEL_COUNT + 1];
 
     if (levels == 0)
         level[levels++] = -1;
     for (int k = 0; k < levels; k++)
-        row_make(&row[k], h->pool, level[k], ROW_NEAR, -1, -1);
+        row_make(&row[k], h->placer->pool, level[k], ROW_NEAR, -1, -1);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < levels && placer_may(h->placer, share); k++)
             try_turn(h, turns[i], &row[k], share);
@@ -139,12 +271,12 @@ static void all_turns(struct hunt *h, int (*turns)[DIGITS], int n, double share)
 }
 
 /* The plans that did best, on one more row. */
-static void kept_on(struct hunt *h, const struct row *r, double share)
+static void kept_on(struct closed *h, const struct row *r, double share)
 {
-    struct plan plan[KEPT];
+    struct closed_plan plan[KEPT];
     int n = h->keeps;
 
-    if (row_seats(r, h->pool) < h->mesh.ranks)
+    if (row_seats(r, h->placer->pool, -1) < h->mesh.ranks)
         return;
     memcpy(plan, h->kept, sizeof(plan));
     for (int i = 0; i < n && placer_may(h->placer, share); i++)
@@ -152,16 +284,16 @@ static void kept_on(struct hunt *h, const struct row *r, double share)
 }
 
 /* Hosts of one group of an outer level only. */
-static void inside_groups(struct hunt *h, int inner, int outer, double share)
+static void inside_groups(struct closed *h, int inner, int outer, double share)
 {
-    int groups = h->pool->matrix->topo.group[outer].count, tried = 0;
-    int *seats = pool_group_seats(h->pool, outer, false);
+    int groups = h->placer->pool->matrix->topo.group[outer].count, tried = 0;
+    int *seats = pool_group_seats(h->placer->pool, outer, false);
 
     for (int g = 0; g < groups && tried < WITHIN_MAX; g++) {
         struct row r;
         if (seats[g] < h->mesh.ranks)
             continue;
-        row_make(&r, h->pool, inner, ROW_NEAR, outer, g);
+        row_make(&r, h->placer->pool, inner, ROW_NEAR, outer, g);
         kept_on(h, &r, share);
         row_free(&r);
         tried++;
@@ -169,14 +301,14 @@ static void inside_groups(struct hunt *h, int inner, int outer, double share)
     free(seats);
 }
 
-static void other_rows(struct hunt *h, double share)
+static void other_rows(struct closed *h, double share)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(h->pool, level);
+    int level[LEVEL_COUNT], levels = pool_levels(h->placer->pool, level);
 
     for (int k = 0; k < levels; k++)
         for (int how = ROW_LARGE; how < ROW_HOWS; how++) {
             struct row r;
-            row_make(&r, h->pool, level[k], (enum row_how)how, -1, -1);
+            row_make(&r, h->placer->pool, level[k], (enum row_how)how, -1, -1);
             kept_on(h, &r, share);
             row_free(&r);
         }
@@ -185,9 +317,9 @@ static void other_rows(struct hunt *h, double share)
             inside_groups(h, level[k], level[outer], share);
 }
 
-void place_closed(struct best *b, struct placer *pl, const struct pool *p)
+void place_closed(struct place_best *b, struct placer *pl)
 {
-    struct hunt h = {.best = b, .placer = pl, .pool = p};
+    struct closed h = {.best = b, .placer = pl};
     int(*turns)[DIGITS], n;
 
     mesh_of(&h.mesh, pl);

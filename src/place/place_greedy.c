@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 
 enum { NEAR_HOST, NEAR_BOX, NEAR_ANY, NEARS };
 
-struct fill {
+struct greedy {
     const struct placer *placer;
     const struct ties *ties;
     const struct row *row;
@@ -33,7 +33,7 @@ static double per_byte(const struct matrix *m, int a, int b)
 }
 
 /* What nearness is worth, from the first host that has two seats, two hosts of a box, the ends. */
-static void weigh(struct fill *f)
+static void weigh(struct greedy *f)
 {
     const struct pool *p = f->placer->pool;
     const struct matrix *m = p->matrix;
@@ -55,7 +55,7 @@ static void weigh(struct fill *f)
     f->worth[NEAR_ANY] = 1e-3 * far; /* neighbours stay near where boxes do not say */
 }
 
-static double score(const struct fill *f, int rank)
+static double score(const struct greedy *f, int rank)
 {
     double sum = 0;
 
@@ -64,7 +64,7 @@ static double score(const struct fill *f, int rank)
     return sum;
 }
 
-static int pick(const struct fill *f, int box)
+static int pick(const struct greedy *f, int box)
 {
     double most = -1;
     int best = -1;
@@ -81,7 +81,7 @@ static int pick(const struct fill *f, int box)
     return best;
 }
 
-static void put(struct fill *f, int rank, int seat)
+static void put(struct greedy *f, int rank, int seat)
 {
     f->order[rank] = seat;
     f->placed[rank] = true;
@@ -90,13 +90,13 @@ static void put(struct fill *f, int rank, int seat)
             f->near[k][f->ties->tie[i].peer] += f->ties->tie[i].out + f->ties->tie[i].in;
 }
 
-static void forget(struct fill *f, int near)
+static void forget(struct greedy *f, int near)
 {
     memset(f->near[near], 0, (size_t)f->placer->ranks * sizeof(double));
 }
 
 /* Every seat of the row in turn; false: ranks are left. */
-static bool fill_row(struct fill *f)
+static bool fill_row(struct greedy *f)
 {
     const struct pool *p = f->placer->pool;
     int left = f->placer->ranks;
@@ -120,7 +120,7 @@ static bool fill_row(struct fill *f)
 
 /* The same for boxes of `size` seats and hosts of the usual number: order[rank] is its place in the
  * line. */
-static void fill_line(struct fill *f, int size)
+static void fill_line(struct greedy *f, int size)
 {
     int per = f->placer->pool->per_host;
 
@@ -133,11 +133,11 @@ static void fill_line(struct fill *f, int size)
     }
 }
 
-static void fill_open(struct fill *f, struct placer *pl, const struct row *row, int *order)
+static void fill_open(struct greedy *f, struct placer *pl, const struct row *row, int *order)
 {
     size_t n = (size_t)pl->ranks + 1;
 
-    *f = (struct fill){.placer = pl, .ties = placer_ties(pl), .row = row, .order = order};
+    *f = (struct greedy){.placer = pl, .ties = placer_ties(pl), .row = row, .order = order};
     for (int k = 0; k < NEARS; k++)
         f->near[k] = mem_calloc(n, sizeof(double));
     f->placed = mem_calloc(n, sizeof(bool));
@@ -146,7 +146,7 @@ static void fill_open(struct fill *f, struct placer *pl, const struct row *row, 
     pl->spent += (double)pl->ranks * pl->ranks / 32;
 }
 
-static void fill_close(struct fill *f)
+static void fill_close(struct greedy *f)
 {
     for (int k = 0; k < NEARS; k++)
         free(f->near[k]);
@@ -155,7 +155,7 @@ static void fill_close(struct fill *f)
 
 bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order)
 {
-    struct fill f;
+    struct greedy f;
 
     fill_open(&f, pl, row, order);
     f.box_of = box_of;
@@ -166,7 +166,7 @@ bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, in
 
 /* Blocks of `size` ranks that belong together, whole into boxes; those that no box holds in blocks
  * of `small`, which divides size, unless 0.  at: place in line of each rank. */
-static void try_line(struct best *b, struct placer *pl, const struct row *r, const int *at,
+static void try_line(struct place_best *b, struct placer *pl, const struct row *r, const int *at,
                      int size, int small, int *order)
 {
     int least = small ? small : size, per = pl->pool->per_host < least ? pl->pool->per_host : 1;
@@ -179,13 +179,13 @@ static void try_line(struct best *b, struct placer *pl, const struct row *r, con
     if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, seat)) {
         for (int rank = 0; rank < pl->ranks; rank++)
             order[rank] = seat[at[rank]];
-        best_try(b, pl, order, words, NULL);
+        place_try(b, pl, order, words, NULL);
     }
     free(seat);
 }
 
 /* Rows of all kinds; split: blocks that fit nowhere fall into smaller ones of every size. */
-static void try_rows(struct best *b, struct placer *pl, const struct row *row, const int *at,
+static void try_rows(struct place_best *b, struct placer *pl, const struct row *row, const int *at,
                      int size, bool split, double share, int *order)
 {
     int per = pl->pool->per_host;
@@ -201,13 +201,13 @@ static void try_rows(struct best *b, struct placer *pl, const struct row *row, c
 
 /* Ranks in clusters of every size that divides them and whole hosts, and that a box holds; to be
  * split, up to twice that. */
-static void lines(struct best *b, struct placer *pl, int level, bool split, double share)
+static void lines(struct place_best *b, struct placer *pl, int level, bool split, double share)
 {
     int per = pl->pool->per_host;
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     int *at = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     struct row row[ROW_HOWS];
-    struct fill f;
+    struct greedy f;
 
     for (int how = 0; how < ROW_HOWS; how++)
         row_make(&row[how], pl->pool, level, (enum row_how)how, -1, -1);
@@ -230,9 +230,9 @@ static void lines(struct best *b, struct placer *pl, int level, bool split, doub
     free(at);
 }
 
-void place_greedy(struct best *b, struct placer *pl, const struct pool *p)
+void place_greedy(struct place_best *b, struct placer *pl)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(p, level);
+    int level[LEVEL_COUNT], levels = pool_levels(pl->pool, level);
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
 
     if (levels == 0)
@@ -241,11 +241,11 @@ void place_greedy(struct best *b, struct placer *pl, const struct pool *p)
         for (int how = ROW_NEAR; how < ROW_HOWS && placer_may(pl, 0.65); how++) {
             struct row r;
             char words[64];
-            row_make(&r, p, level[k], (enum row_how)how, -1, -1);
+            row_make(&r, pl->pool, level[k], (enum row_how)how, -1, -1);
             snprintf(words, sizeof(words), "greedy, by %s",
                      level[k] < 0 ? "host" : level_name[level[k]]);
             if (greedy_fill(pl, &r, NULL, order))
-                best_try(b, pl, order, words, NULL);
+                place_try(b, pl, order, words, NULL);
             row_free(&r);
         }
     free(order);

@@ -1,10 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_pool.c - the free seats, by host and group. */
+/* place_pool.c - the free seats, by host and group; free hosts in rows, and blocks of ranks filled
+ * into them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
+
+/* --- seats of all hosts --- */
+
+void host_seats_make(struct host_seats *s, const struct topo *t)
+{
+    int *fill = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+
+    s->first = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+    s->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
+    for (int i = 0; i < t->endpoints; i++)
+        s->first[t->endpoint[i].place.at[LEVEL_HOST] + 1]++;
+    for (int h = 0; h < t->hosts; h++)
+        s->first[h + 1] += s->first[h];
+    memcpy(fill, s->first, (size_t)t->hosts * sizeof(int));
+    for (int i = 0; i < t->endpoints; i++)
+        s->endpoint[fill[t->endpoint[i].place.at[LEVEL_HOST]]++] = i;
+    free(fill);
+}
+
+void host_seats_free(struct host_seats *s)
+{
+    free(s->first);
+    free(s->endpoint);
+    *s = (struct host_seats){NULL, NULL};
+}
+
+int host_seats_room(const struct host_seats *s, int host, int per_host)
+{
+    int has = s->first[host + 1] - s->first[host];
+
+    return per_host > 0 && per_host < has ? per_host : has;
+}
+
+int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
+                    int spread, int ranks, int *order)
+{
+    int n = 0, turns = 1;
+
+    for (int i = 0; i < hosts && spread == SPREAD_CYCLIC; i++) {
+        int room = host_seats_room(s, host[i], per_host);
+        turns = room > turns ? room : turns;
+    }
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < hosts; i++) {
+            int room = host_seats_room(s, host[i], per_host);
+            int from = spread == SPREAD_CYCLIC ? turn : 0;
+            int to = spread == SPREAD_CYCLIC && turn + 1 < room ? turn + 1 : room;
+            for (int k = from; k < to && n < ranks; k++)
+                order[n++] = s->endpoint[s->first[host[i]] + k];
+        }
+    return n;
+}
+
+/* --- free ones --- */
 
 int pool_host_seats(const struct pool *p, int host)
 {
@@ -81,70 +136,42 @@ static void mark_slow(struct pool *p)
     free(slow);
 }
 
-static int take_hosts(struct pool *p, const struct place_ask *ask, struct err *err)
+static int take_hosts(struct pool *p, const int *host, int hosts, struct err *err)
 {
     const struct topo *t = &p->matrix->topo;
-    bool *seen = mem_calloc((size_t)t->hosts + 1, sizeof(bool));
-    int count = ask->host ? ask->hosts : t->hosts, rc = 0;
+    int count = host ? hosts : t->hosts;
 
     p->host = mem_calloc((size_t)count + 1, sizeof(int));
-    for (int i = 0; rc == 0 && i < count; i++) {
-        int h = ask->host ? ask->host[i] : i;
-        if (h < 0 || h >= t->hosts)
-            rc = err_usage(err, "free host %d is not one of the matrix, which has 0..%d", h,
-                           t->hosts - 1);
-        else if (seen[h])
-            rc = err_usage(err, "host \"%s\" is given twice", t->host[h].name);
-        else
-            seen[p->host[p->hosts++] = h] = true;
-    }
-    free(seen);
-    return rc;
-}
-
-/* Seats of each host in local order, at most per_host of them. */
-static void take_seats(struct pool *p, int per_host)
-{
-    const struct topo *t = &p->matrix->topo;
-    int *fill = mem_calloc((size_t)p->hosts + 1, sizeof(int));
-
-    p->start = mem_calloc((size_t)p->hosts + 2, sizeof(int));
     p->row = mem_calloc((size_t)t->hosts + 1, sizeof(int));
     for (int h = 0; h < t->hosts; h++)
         p->row[h] = -1;
-    for (int i = 0; i < p->hosts; i++)
-        p->row[p->host[i]] = i;
-    for (int pass = 0; pass < 2; pass++) {
-        memset(fill, 0, (size_t)p->hosts * sizeof(int));
-        for (int e = 0; e < t->endpoints; e++) {
-            int i = p->row[t->endpoint[e].place.at[LEVEL_HOST]];
-            if (i < 0 || (per_host > 0 && fill[i] == per_host))
-                continue;
-            if (pass)
-                p->endpoint[p->start[i] + fill[i]] = e;
-            fill[i]++;
-        }
-        for (int i = 0; pass == 0 && i < p->hosts; i++) {
-            p->start[i + 1] = p->start[i] + fill[i];
-            p->per_host = fill[i] > p->per_host ? fill[i] : p->per_host;
-        }
-        p->seats = p->start[p->hosts];
-        if (pass == 0)
-            p->endpoint = mem_calloc((size_t)p->seats + 1, sizeof(int));
+    for (int i = 0; i < count; i++) {
+        int h = host ? host[i] : i;
+        if (h < 0 || h >= t->hosts)
+            return err_usage(err, "there is no host %d: the matrix has %d, from 0", h, t->hosts);
+        if (p->row[h] >= 0)
+            return err_usage(err, "host %.200s is listed twice", t->host[h].name);
+        p->row[h] = p->hosts;
+        p->host[p->hosts++] = h;
     }
-    free(fill);
+    return 0;
 }
 
-int pool_make(struct pool *p, const struct place_ask *ask, int ranks, struct err *err)
+int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
+              int hosts, int per_host, struct err *err)
 {
-    memset(p, 0, sizeof(*p));
-    p->matrix = ask->matrix;
-    if (take_hosts(p, ask, err) < 0)
+    *p = (struct pool){.matrix = m, .of = of, .asked = per_host};
+    if (take_hosts(p, host, hosts, err) < 0)
         return -1;
-    take_seats(p, ask->per_host);
-    if (p->seats < ranks)
-        return err_usage(err, "the job has %d ranks and the %d free hosts have room for %d", ranks,
-                         p->hosts, p->seats);
+    p->start = mem_calloc((size_t)p->hosts + 2, sizeof(int));
+    for (int i = 0; i < p->hosts; i++) {
+        int room = host_seats_room(of, p->host[i], per_host);
+        p->start[i + 1] = p->start[i] + room;
+        p->per_host = room > p->per_host ? room : p->per_host;
+    }
+    p->seats = p->start[p->hosts];
+    p->endpoint = mem_calloc((size_t)p->seats + 1, sizeof(int));
+    host_seats_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->seats, p->endpoint);
     mark_slow(p);
     return 0;
 }
@@ -210,7 +237,7 @@ int *pool_group_seats(const struct pool *p, int level, bool healthy)
     return seats;
 }
 
-void order_settle(int *order, int ranks, const struct pool *p)
+void pool_settle(const struct pool *p, int *order, int ranks)
 {
     int *taken = mem_calloc((size_t)p->hosts + 1, sizeof(int));
 
@@ -253,4 +280,173 @@ int pool_peers(const struct pool *p, int tier)
     }
     free(key);
     return most - 1;
+}
+
+/* --- rows --- */
+
+/* What a host is sorted by. */
+struct host_key {
+    int at[LEVEL_COUNT + 4], host;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct host_key *x = a, *y = b;
+
+    for (int i = 0; i < LEVEL_COUNT + 4; i++)
+        if (x->at[i] != y->at[i])
+            return x->at[i] < y->at[i] ? -1 : 1;
+    return x->host - y->host;
+}
+
+/* Groups of a level in the order in which the given hosts meet them. */
+static int *met(const struct pool *p, int level)
+{
+    int *order = mem_calloc((size_t)p->matrix->topo.group[level].count + 1, sizeof(int)), n = 0;
+
+    for (int i = 0; i < p->hosts; i++) {
+        int g = pool_group(p, i, level);
+        if (g >= 0 && !order[g])
+            order[g] = ++n;
+    }
+    return order;
+}
+
+static void keys_of(struct host_key *key, const struct pool *p, int level, enum row_how how)
+{
+    int levels[LEVEL_COUNT], n = pool_levels(p, levels), used = 0;
+
+    if (how == ROW_HEALTHY)
+        for (int i = 0; i < p->hosts; i++)
+            key[i].at[used] = p->slow[i];
+    used++;
+    if (how != ROW_NEAR && level >= 0) {
+        int *seats = pool_group_seats(p, level, how == ROW_HEALTHY);
+        for (int i = 0; i < p->hosts; i++)
+            key[i].at[used] = pool_group(p, i, level) < 0 ? 0 : -seats[pool_group(p, i, level)];
+        free(seats);
+    }
+    used++;
+    for (int k = n; k-- > 0; used++) {
+        int *order = met(p, levels[k]);
+        for (int i = 0; i < p->hosts; i++)
+            key[i].at[used] =
+                pool_group(p, i, levels[k]) < 0 ? 0 : order[pool_group(p, i, levels[k])];
+        free(order);
+    }
+}
+
+static void cut(struct row *r, const struct pool *p)
+{
+    r->first = mem_calloc((size_t)r->hosts + 1, sizeof(int));
+    for (int i = 0; i < r->hosts; i++)
+        if (i == 0 || (r->level >= 0 && pool_group(p, r->host[i], r->level) !=
+                                            pool_group(p, r->host[i - 1], r->level)))
+            r->first[r->boxes++] = i;
+    r->first[r->boxes] = r->hosts;
+}
+
+void row_make(struct row *r, const struct pool *p, int level, enum row_how how, int within,
+              int group)
+{
+    struct host_key *key = mem_calloc((size_t)p->hosts + 1, sizeof(*key));
+
+    *r = (struct row){.level = level, .host = mem_calloc((size_t)p->hosts + 1, sizeof(int))};
+    for (int i = 0; i < p->hosts; i++)
+        key[i].host = i;
+    keys_of(key, p, level, how);
+    qsort(key, (size_t)p->hosts, sizeof(*key), by_key);
+    for (int i = 0; i < p->hosts; i++)
+        if (within < 0 || pool_group(p, key[i].host, within) == group)
+            r->host[r->hosts++] = key[i].host;
+    free(key);
+    cut(r, p);
+}
+
+int row_seats(const struct row *r, const struct pool *p, int box)
+{
+    int from = box < 0 ? 0 : r->first[box], to = box < 0 ? r->hosts : r->first[box + 1], seats = 0;
+
+    for (int i = from; i < to; i++)
+        seats += pool_host_seats(p, r->host[i]);
+    return seats;
+}
+
+int row_largest(const struct row *r, const struct pool *p)
+{
+    int most = 0;
+
+    for (int b = 0; b < r->boxes; b++) {
+        int seats = row_seats(r, p, b);
+        most = seats > most ? seats : most;
+    }
+    return most;
+}
+
+void row_free(struct row *r)
+{
+    free(r->host);
+    free(r->first);
+    memset(r, 0, sizeof(*r));
+}
+
+/* Seats of the row one after another, and where each box begins among them. */
+static int *flatten(const struct row *r, const struct pool *p, int *begin)
+{
+    int *flat = mem_calloc((size_t)p->seats + 1, sizeof(int)), n = 0;
+
+    for (int b = 0; b < r->boxes; b++) {
+        begin[b] = n;
+        for (int i = r->first[b]; i < r->first[b + 1]; i++)
+            for (int s = p->start[r->host[i]]; s < p->start[r->host[i] + 1]; s++)
+                flat[n++] = p->endpoint[s];
+    }
+    begin[r->boxes] = n;
+    return flat;
+}
+
+struct box_room {
+    int box, room;
+};
+
+static int by_room(const void *a, const void *b)
+{
+    const struct box_room *x = a, *y = b;
+
+    return x->room != y->room ? y->room - x->room : x->box - y->box;
+}
+
+/* Boxes in order, or the one that has most seats left first. */
+static void turn_of(struct box_room *turn, const int *begin, const int *used, int boxes, bool roomy)
+{
+    for (int b = 0; b < boxes; b++)
+        turn[b] = (struct box_room){b, begin[b + 1] - begin[b] - used[b]};
+    if (roomy)
+        qsort(turn, (size_t)boxes, sizeof(*turn), by_room);
+}
+
+bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
+              bool roomy, int *seat)
+{
+    int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
+    int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
+    struct box_room *turn = mem_calloc((size_t)r->boxes + 1, sizeof(*turn));
+    int *flat = flatten(r, p, begin), next = 0;
+
+    for (int k = 0; k < blocks; k++) {
+        turn_of(turn, begin, used, r->boxes, roomy && k > 0);
+        for (int i = 0; i < r->boxes; i++) {
+            int b = turn[i].box, room = turn[i].room;
+            int left = (ranks - next) / block[k];
+            int take = (room / block[k] < left ? room / block[k] : left) * block[k];
+            memcpy(seat + next, flat + begin[b] + used[b], (size_t)take * sizeof(int));
+            used[b] += take;
+            next += take;
+        }
+    }
+    free(begin);
+    free(used);
+    free(turn);
+    free(flat);
+    return next == ranks;
 }

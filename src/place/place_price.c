@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_price.c - what an order costs, by the price of predict; and the best order so far. */
+/* place_price.c - what an order costs, by the price of predict. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 #include "step/pricer.h"
 #include "step/search/eval.h"
 
@@ -16,7 +14,7 @@ static const double WORK_PER_SECOND = 0.9e7;
 enum { UNIT_LEAST = 500 }; /* of an order, however few ranks */
 
 /* Less than a millionth is nothing: regular orders are worth more. */
-bool order_better(struct verdict_of_order a, struct verdict_of_order b)
+bool place_better(struct place_sec a, struct place_sec b)
 {
     if (isnan(a.most) || isnan(b.most))
         return isnan(b.most) && !isnan(a.most);
@@ -27,36 +25,93 @@ bool order_better(struct verdict_of_order a, struct verdict_of_order b)
     return a.most <= b.most && a.mean < b.mean * (1 - 1e-5);
 }
 
-static int open_question(struct placer *pl, const struct question *q, struct err *err)
+/* --- steps --- */
+
+int place_step_of(struct place_step *s, const struct question *q, struct err *err)
 {
     double peak;
 
-    work_of(&pl->work, q->model, q->layout, q->recipe);
-    traffic_of(&pl->traffic, q->model, q->layout, q->recipe);
-    for (int i = 0; i < pl->traffic.messages; i++) {
-        bool again = false;
-        for (int k = 0; k < i; k++)
-            again |= pl->traffic.message[k].span.size == pl->traffic.message[i].span.size &&
-                     pl->traffic.message[k].span.stride == pl->traffic.message[i].span.stride;
-        pl->spans += !again;
-    }
-    return eval_coefficients(&pl->coefficients, &peak, q, q->layout, q->recipe, err);
+    *s = (struct place_step){
+        .ranks = q->layout->ranks, .trains = true, .layout = *q->layout, .recipe = *q->recipe};
+    work_of(&s->work, q->model, &s->layout, &s->recipe);
+    traffic_of(&s->traffic, q->model, &s->layout, &s->recipe);
+    return eval_coefficients(&s->coefficients, &peak, q, &s->layout, &s->recipe, err);
 }
 
-int placer_open(struct placer *pl, const struct place_ask *ask, struct err *err)
+double place_step_sec(const struct place_step *s, const double *one)
 {
-    memset(pl, 0, sizeof(*pl));
-    pl->ask = ask;
-    pl->ranks = ask->ranks > 0 ? ask->ranks
-                : ask->demand  ? ask->demand->ranks
-                               : ask->question->layout->ranks;
+    struct timing t = {.sec = 0};
+
+    if (s->trains)
+        timing_of(&t, &s->traffic, one, &s->work, &s->coefficients, &s->layout, &s->recipe);
+    for (int i = 0; i < s->traffic.messages && !s->trains; i++)
+        t.sec += one[i] * s->traffic.message[i].count;
+    return t.sec;
+}
+
+/* Why a message has no price: asked again, with words. */
+static void say_why(struct pricer *p, const struct message *msg, double sec, struct err *err)
+{
+    struct cost cost;
+    int group;
+
+    pricer_message_cost(p, msg, &cost, &group);
+    if (isinf(sec))
+        err_set(err, "%s: a part that it needs is dead or gives wrong data: %.200s", msg->label,
+                cost.source);
+    else
+        err_set(err, "%s: the matrix has no rate for it: %.200s", msg->label, cost.source);
+}
+
+double place_price(const struct place_step *s, const struct matrix *m, const int *order,
+                   double *mean, struct err *err)
+{
+    double one[TRAFFIC_MAX], each[TRAFFIC_MAX], sec = 0;
+    struct pricer *p;
+
+    if (mean)
+        *mean = NAN;
+    if (pricer_open(&p, m, order, s->ranks, err) < 0)
+        return NAN;
+    for (int i = 0; i < s->traffic.messages && sec < INFINITY; i++) {
+        const struct message *msg = &s->traffic.message[i];
+        one[i] = pricer_message_mean(p, msg, &each[i]);
+        if (!(one[i] < INFINITY)) {
+            sec = one[i];
+            if (err)
+                say_why(p, msg, sec, err);
+        }
+    }
+    pricer_close(p);
+    if (sec < INFINITY)
+        sec = place_step_sec(s, one);
+    if (mean)
+        *mean = sec < INFINITY ? place_step_sec(s, each) : sec;
+    return sec;
+}
+
+/* --- the placer --- */
+
+void placer_open(struct placer *pl, const struct place_ask *ask, struct pool *pool)
+{
+    static const struct place_step none;
+    const struct place_step *s = ask->demand ? &none : ask->step;
+
+    *pl = (struct placer){.ask = ask, .step = s, .pool = pool};
+    pl->ranks = ask->demand ? ask->demand->ranks : s->ranks;
     pl->budget = WORK_PER_SECOND * (ask->limit > 0 ? ask->limit : 1);
+    for (int i = 0; i < s->traffic.messages; i++) {
+        const struct span *span = &s->traffic.message[i].span;
+        bool again = false;
+        for (int k = 0; k < i; k++)
+            again |= s->traffic.message[k].span.size == span->size &&
+                     s->traffic.message[k].span.stride == span->stride;
+        pl->spans += !again;
+    }
     if (ask->progress)
         progress_start(&pl->progress, pl->budget);
-    if (!ask->demand)
-        return open_question(pl, ask->question, err);
-    placer_ties(pl);
-    return 0;
+    if (ask->demand)
+        placer_ties(pl);
 }
 
 void placer_close(struct placer *pl)
@@ -68,36 +123,12 @@ void placer_close(struct placer *pl)
     free(pl->ties);
     if (pl->ask && pl->ask->progress)
         progress_end(&pl->progress);
-    memset(pl, 0, sizeof(*pl));
+    *pl = (struct placer){.ask = NULL};
 }
 
 bool placer_may(const struct placer *pl, double share)
 {
     return pl->spent < share * pl->budget;
-}
-
-static struct verdict_of_order step_of(struct placer *pl, const int *order)
-{
-    const struct question *q = pl->ask->question;
-    struct verdict_of_order v = {NAN, NAN};
-    double one[TRAFFIC_MAX], mean[TRAFFIC_MAX], sum = 0;
-    struct pricer *pricer;
-    struct timing t;
-
-    if (pricer_open(&pricer, pl->ask->matrix, order, pl->ranks, NULL) < 0)
-        return v;
-    for (int i = 0; i < pl->traffic.messages; i++) {
-        one[i] = pricer_message_mean(pricer, &pl->traffic.message[i], &mean[i]);
-        sum += one[i];
-    }
-    pricer_close(pricer);
-    if (!(sum < INFINITY))
-        return (struct verdict_of_order){sum, sum};
-    timing_of(&t, &pl->traffic, one, &pl->work, &pl->coefficients, q->layout, q->recipe);
-    v.most = t.sec;
-    timing_of(&t, &pl->traffic, mean, &pl->work, &pl->coefficients, q->layout, q->recipe);
-    v.mean = t.sec;
-    return v;
 }
 
 static double flow_sec(const struct matrix *m, int src, int dst, double bytes)
@@ -113,7 +144,9 @@ static double flow_sec(const struct matrix *m, int src, int dst, double bytes)
     return matrix_tier_time(&m->tier[tier], bytes, factor) + add;
 }
 
-double placer_busy(const struct placer *pl, const int *order, int rank, double *sum)
+/* Seconds that one rank's flows keep its endpoint busy, the longer of sending and receiving; *sum:
+ * of sending. */
+static double busy_of(const struct placer *pl, const int *order, int rank, double *sum)
 {
     const struct matrix *m = pl->ask->matrix;
     double out = 0, in = 0;
@@ -128,13 +161,13 @@ double placer_busy(const struct placer *pl, const int *order, int rank, double *
     return isnan(out) || out > in ? out : in;
 }
 
-static struct verdict_of_order demand_of(struct placer *pl, const int *order)
+static struct place_sec demand_of(struct placer *pl, const int *order)
 {
-    struct verdict_of_order v = {0, 0};
+    struct place_sec v = {0, 0};
     double sum;
 
     for (int r = 0; r < pl->ranks; r++) {
-        double busy = placer_busy(pl, order, r, &sum);
+        double busy = busy_of(pl, order, r, &sum);
         v.mean += sum / pl->ranks;
         v.most = isnan(busy) || busy > v.most ? busy : v.most;
         if (isnan(busy))
@@ -155,14 +188,14 @@ static int slow_message(const struct placer *pl, struct pricer *pricer, struct r
 {
     double much[TRAFFIC_MAX], sum = 0, mean;
 
-    for (int i = 0; i < pl->traffic.messages; i++) {
-        const struct message *m = &pl->traffic.message[i];
+    for (int i = 0; i < pl->step->traffic.messages; i++) {
+        const struct message *m = &pl->step->traffic.message[i];
         double one = pricer_message_mean(pricer, m, &mean);
         much[i] = fmin(fmax(m->count * (one - pl->least_one[i]), 0), 1e30); /* dead parts too */
         sum += much[i];
     }
     double at = rng_uniform(rng) * sum;
-    for (int i = 0; i < pl->traffic.messages; i++)
+    for (int i = 0; i < pl->step->traffic.messages; i++)
         if ((at -= much[i]) < 0)
             return i;
     return -1;
@@ -178,7 +211,7 @@ static int slow_group(struct placer *pl, const int *order, struct rng *rng, int 
         return 0;
     int i = slow_message(pl, pricer, rng);
     if (i >= 0) {
-        const struct message *m = &pl->traffic.message[i];
+        const struct message *m = &pl->step->traffic.message[i];
         pricer_message_cost(pricer, m, &cost, &group);
         for (; group >= 0 && n < m->span.size; n++)
             rank[n] = span_rank(&m->span, group, n);
@@ -193,7 +226,7 @@ static int busiest(struct placer *pl, const int *order, int *rank)
     int n = 1;
 
     for (int r = 0; r < pl->ranks; r++) {
-        double busy = placer_busy(pl, order, r, NULL);
+        double busy = busy_of(pl, order, r, NULL);
         if (busy > most)
             rank[0] = r;
         most = busy > most ? busy : most;
@@ -209,48 +242,15 @@ int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *ra
     return pl->ask->demand ? busiest(pl, order, rank) : slow_group(pl, order, rng, rank);
 }
 
-struct verdict_of_order placer_order(struct placer *pl, const int *order)
+struct place_sec placer_order(struct placer *pl, const int *order)
 {
     if (pl->ask->progress)
         progress_show(&pl->progress, fmin(pl->spent, pl->budget), "orders of ranks");
     pl->tried++;
     pl->spent += placer_unit(pl);
-    return pl->ask->demand ? demand_of(pl, order) : step_of(pl, order);
-}
-
-static unsigned long long hash_of(const int *order, int ranks)
-{
-    unsigned long long h = 0x9e3779b97f4a7c15u;
-
-    for (int i = 0; i < ranks; i++) {
-        h = (h ^ (unsigned)order[i]) * 0xbf58476d1ce4e5b9u;
-        h ^= h >> 31;
-    }
-    return h;
-}
-
-static bool is_new(struct best *b, const int *order)
-{
-    size_t before = b->seen.count;
-
-    map_at(&b->seen, hash_of(order, b->ranks), NULL, NULL);
-    return b->seen.count > before;
-}
-
-enum tried best_try(struct best *b, struct placer *pl, int *order, const char *how,
-                    struct verdict_of_order *out)
-{
-    order_settle(order, b->ranks, pl->pool);
-    if (!is_new(b, order))
-        return TRIED_BEFORE;
-    struct verdict_of_order v = placer_order(pl, order);
-    if (out)
-        *out = v;
-    if (!order_better(v, b->verdict))
-        return TRIED_WORSE;
-    b->verdict = v;
-    memcpy(b->order, order, (size_t)b->ranks * sizeof(int));
-    if (how)
-        snprintf(b->how, sizeof(b->how), "%s", how);
-    return TRIED_BEST;
+    if (pl->ask->demand)
+        return demand_of(pl, order);
+    struct place_sec sec;
+    sec.most = place_price(pl->step, pl->ask->matrix, order, &sec.mean, NULL);
+    return sec;
 }

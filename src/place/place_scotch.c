@@ -11,7 +11,7 @@
 
 #include "base/library.h"
 #include "base/mem.h"
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 
 struct scotch {
     int (*num_sizeof)(void);
@@ -191,16 +191,14 @@ static int boxes_used(const struct row *r, const struct pool *p, int ranks, int 
     int n = 0;
 
     for (int left = ranks; left > 0 && n < r->boxes; n++) {
-        seats[n] = 0;
-        for (int i = r->first[n]; i < r->first[n + 1]; i++)
-            seats[n] += p->start[r->host[i] + 1] - p->start[r->host[i]];
+        seats[n] = row_seats(r, p, n);
         seats[n] = seats[n] < left ? seats[n] : left;
         left -= seats[n];
     }
     return n;
 }
 
-static void try_level(struct best *b, struct placer *pl, const struct scotch *s, int level)
+static void try_level(struct place_best *b, struct placer *pl, const struct scotch *s, int level)
 {
     const struct ties *t = placer_ties(pl);
     size_t n = (size_t)pl->ranks + 1;
@@ -215,7 +213,7 @@ static void try_level(struct best *b, struct placer *pl, const struct scotch *s,
     pl->spent += 8.0 * g.edges;
     if (boxes > 1 && map(s, &g, pl->ranks, seats, boxes, pl->ask->seed, part) == 0 &&
         fit(t, part, pl->ranks, seats, boxes) && greedy_fill(pl, &r, part, order))
-        best_try(b, pl, order, "Scotch", NULL);
+        place_try(b, pl, order, "Scotch", NULL);
     graph_free(&g);
     row_free(&r);
     free(seats);
@@ -223,9 +221,9 @@ static void try_level(struct best *b, struct placer *pl, const struct scotch *s,
     free(order);
 }
 
-int place_scotch(struct best *b, struct placer *pl, const struct pool *p, struct err *err)
+int place_scotch(struct place_best *b, struct placer *pl, struct err *err)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(p, level);
+    int level[LEVEL_COUNT], levels = pool_levels(pl->pool, level);
     struct scotch s;
 
     if (load(&s, err) < 0)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "topo/host/self_report.h"
+#include "topo/topo.h"
 
 struct segments {
     char **node; /* by rank */
@@ -28,6 +30,14 @@ void segments_add_node(struct segments *s, const char *node);  /* all nodes befo
 int segments_add_opinion(struct segments *s, const char *who); /* its index */
 void segments_say(struct segments *s, int opinion, int node, const char *block);
 void segments_free(struct segments *s);
+
+/* Nodes in order, then NVML, the label, SLURM_TOPOLOGY_ADDR, as far as a node tells of each.  An
+ * address that cannot be understood: EXIT_DATA with the node. */
+int segments_from_told(struct segments *s, const struct self_report *list, int count,
+                       struct err *err);
+/* The finest of NVLink domain (across hosts), rack and leaf that the topology groups hosts by, and
+ * what each other source declares of these levels. */
+void segments_from_topo(struct segments *s, const struct topo *t, const char *name);
 
 struct segment_verdict {
     int segments, together, split, unknown; /* unknown: nobody told of all of its nodes */

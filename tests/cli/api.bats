@@ -14,7 +14,7 @@ setup() {
     echo "$exported"
     [ "$exported" = "railgauge_close railgauge_collective railgauge_count railgauge_find railgauge_host_count \
 railgauge_host_find railgauge_host_name railgauge_job_close railgauge_job_open railgauge_level \
-railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair " ]
+railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair railgauge_place " ]
 }
 
 @test "a C program of 30 lines compiles against header and library and answers" {
@@ -37,7 +37,7 @@ sources() {
     cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
         -o "$BATS_TEST_TMPDIR/x.so" "$build/librg.a" $(pkg-config --libs jansson) -lm
     for name in $(grep -oE 'librg\.a\([a-z_0-9]+\.c' "$BATS_TEST_TMPDIR/map" | sed 's/.*(//' | sort -u); do
-        ls src/{base,cost,step}/"$name" topo/"$name" 2>/dev/null || true
+        ls src/{base,cost,step,step/search,place,probe}/"$name" topo/{,*/}"$name" 2>/dev/null || true
     done
 }
 
@@ -51,7 +51,7 @@ sources() {
         "${plain[@]}" "$BATS_TEST_TMPDIR/t" || skip "no ThreadSanitizer here"
     mkdir "$BATS_TEST_TMPDIR/o"
     { sources; echo tests/api/threads.c; } >"$BATS_TEST_TMPDIR/list"
-    grep -qx src/place/nodes_best.c "$BATS_TEST_TMPDIR/list"
+    grep -qx src/place/place_sets.c "$BATS_TEST_TMPDIR/list"
     # shellcheck disable=SC2016 # expanded by the inner shell
     OUT=$BATS_TEST_TMPDIR/o xargs -P 2 -n 8 sh -c 'for f; do
             cc -std=c11 -g -O0 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION=\"test\" -DRG_DATADIR=\"\" -Isrc -I. -w \

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "fuzz.h"
-#include "place/segments_from.h"
+#include "place/segments.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,18 +7,18 @@
 
 #include <cmocka.h>
 
-#include "place/nodes.h"
+#include "place/place_impl.h"
 #include "small.h"
 
 /* --- words --- */
 
 static void words_are_a_model_or_collectives(void **state)
 {
-    struct nodes_job j;
+    struct place_job j;
     struct err err;
 
     (void)state;
-    assert_int_equal(nodes_job_words(&j,
+    assert_int_equal(place_job_words(&j,
                                      "model=llama3.1-8b layout=tp=2,dp=auto\nbatch=16;"
                                      " per_node=2\tspread=cyclic",
                                      &err),
@@ -29,9 +29,9 @@ static void words_are_a_model_or_collectives(void **state)
     assert_int_equal(j.opts.recipe.global_batch, 16);
     assert_int_equal(j.per_node, 2);
     assert_int_equal(j.opts.place.spread, SPREAD_CYCLIC);
-    nodes_job_close(&j);
+    place_job_close(&j);
 
-    assert_int_equal(nodes_job_words(&j,
+    assert_int_equal(place_job_words(&j,
                                      "per_node=1;; all_gather 64M x 12; all_to_all 8M x 0.5 "
                                      "groups of 8; ep_combine 1K groups of 2 apart 4",
                                      &err),
@@ -45,7 +45,7 @@ static void words_are_a_model_or_collectives(void **state)
     assert_int_equal(j.mix.message[1].span.size, 8);
     assert_int_equal(j.mix.message[2].kernel, EP_COMBINE);
     assert_int_equal(j.mix.message[2].span.stride, 4);
-    nodes_job_close(&j);
+    place_job_close(&j);
 }
 
 static void wrong_words_are_named(void **state)
@@ -87,9 +87,9 @@ static void wrong_words_are_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err err = {0, ""};
-        struct nodes_job j;
-        int rc = nodes_job_words(&j, bad[i].text, &err);
-        nodes_job_close(&j);
+        struct place_job j;
+        int rc = place_job_words(&j, bad[i].text, &err);
+        place_job_close(&j);
         if (rc != -1 || err.code != EXIT_USAGE || !strstr(err.text, bad[i].says))
             fail_msg("\"%s\": %d, \"%s\" where \"%s\" is expected", bad[i].text, err.code, err.text,
                      bad[i].says);
@@ -101,29 +101,29 @@ static void long_words_are_refused(void **state)
     enum { LENGTH = 10 << 20 };
     char *text = mem_calloc(LENGTH + 1, 1);
     struct err err;
-    struct nodes_job j;
+    struct place_job j;
 
     (void)state;
     memset(text, 'a', LENGTH);
-    assert_int_equal(nodes_job_words(&j, text, &err), -1);
+    assert_int_equal(place_job_words(&j, text, &err), -1);
     assert_non_null(strstr(err.text, "more than 65536 characters"));
-    nodes_job_close(&j);
+    place_job_close(&j);
     for (int i = 0; i < LENGTH; i += 16)
         memcpy(text + i, "all_gather 1M ; ", 16);
     text[16 * 41] = '\0';
-    assert_int_equal(nodes_job_words(&j, text, &err), -1);
+    assert_int_equal(place_job_words(&j, text, &err), -1);
     assert_non_null(strstr(err.text, "more than 40 collectives"));
-    nodes_job_close(&j);
+    place_job_close(&j);
     free(text);
 }
 
 /* --- costs --- */
 
-static void open_job(struct nodes_job *j, const struct matrix *m, const char *text)
+static void open_job(struct place_job *j, const struct matrix *m, const char *text)
 {
     struct err err;
 
-    if (nodes_job_open(j, m, text, &err) < 0)
+    if (place_job_open(j, m, text, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -131,7 +131,7 @@ static void collectives_cost_what_the_matrix_says(void **state)
 {
     static const int hosts[] = {1, 0, 4, 5}, ids[] = {2, 3, 0, 1, 8, 9, 10, 11};
     struct matrix m;
-    struct nodes_job j;
+    struct place_job j;
     struct cost c;
     struct err err;
 
@@ -139,9 +139,9 @@ static void collectives_cost_what_the_matrix_says(void **state)
     small_matrix(&m);
     open_job(&j, &m, "all_gather 64M x 12");
     matrix_collective(&m, OP_ALL_GATHER, ids, 8, 64 << 20, &c);
-    double sec = nodes_cost(&j, hosts, 4, &err);
+    double sec = place_job_cost(&j, hosts, 4, &err);
     assert_true(fabs(sec - 12 * c.sec) < 1e-12 * sec);
-    nodes_job_close(&j);
+    place_job_close(&j);
 
     open_job(&j, &m, "all_to_all 8M groups of 4; all_reduce 1M x 3 groups of 2 apart 4");
     double most[2] = {0, 0};
@@ -154,15 +154,15 @@ static void collectives_cost_what_the_matrix_says(void **state)
         matrix_collective_beside(&m, OP_ALL_REDUCE, pair, 2, 4, 1 << 20, &c);
         most[1] = fmax(most[1], c.sec);
     }
-    sec = nodes_cost(&j, hosts, 4, &err);
+    sec = place_job_cost(&j, hosts, 4, &err);
     assert_true(fabs(sec - most[0] - 3 * most[1]) < 1e-12 * sec);
-    nodes_job_close(&j);
+    place_job_close(&j);
 
     open_job(&j, &m, "per_node=1 spread=cyclic; broadcast 1M");
     static const int firsts[] = {2, 0, 8, 10};
     matrix_collective(&m, OP_BROADCAST, firsts, 4, 1 << 20, &c);
-    assert_true(nodes_cost(&j, hosts, 4, &err) == c.sec);
-    nodes_job_close(&j);
+    assert_true(place_job_cost(&j, hosts, 4, &err) == c.sec);
+    place_job_close(&j);
     matrix_free(&m);
 }
 
@@ -181,13 +181,13 @@ static void a_model_costs_what_predict_says(void **state)
     small_matrix(&m);
     small_exception(&m, PART_HOST, 7, -1, -1, 0.5);
     for (int i = 0; i < 3; i++) {
-        struct nodes_job j;
-        struct nodes_step s;
+        struct place_job j;
+        struct place_step s;
         struct prediction p;
         int order[8];
         open_job(&j, &m, jobs[i]);
-        assert_int_equal(nodes_step(&s, &j, 8, &err), 0);
-        nodes_deal(&j, hosts, 4, order);
+        assert_int_equal(place_job_step(&s, &j, 8, &err), 0);
+        host_seats_deal(&j.seats, hosts, 4, j.per_node, j.opts.place.spread, 8, order);
         struct question q = {.matrix = &j.matrix,
                              .model = &j.model,
                              .layout = &s.layout,
@@ -196,11 +196,11 @@ static void a_model_costs_what_predict_says(void **state)
                              .constants = &j.constants};
         if (predict_step(&p, &q, &err) < 0)
             fail_msg("%s", err.text);
-        double sec = nodes_cost(&j, hosts, 4, &err);
+        double sec = place_job_cost(&j, hosts, 4, &err);
         if (!(fabs(sec - p.sec) < 1e-9 * p.sec))
             fail_msg("%s: %.9g where predict says %.9g", jobs[i], sec, p.sec);
         prediction_free(&p);
-        nodes_job_close(&j);
+        place_job_close(&j);
     }
     matrix_free(&m);
 }
@@ -228,13 +228,13 @@ static void what_cannot_be_priced_says_why(void **state)
     (void)state;
     small_matrix(&m);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        struct nodes_job j;
+        struct place_job j;
         struct err err = {0, ""};
         open_job(&j, &m, bad[i].job);
-        assert_true(isnan(nodes_cost(&j, bad[i].host, bad[i].hosts, &err)));
+        assert_true(isnan(place_job_cost(&j, bad[i].host, bad[i].hosts, &err)));
         if (!strstr(err.text, bad[i].says))
             fail_msg("\"%s\" where \"%s\" is expected", err.text, bad[i].says);
-        nodes_job_close(&j);
+        place_job_close(&j);
     }
     matrix_free(&m);
 }
@@ -242,27 +242,27 @@ static void what_cannot_be_priced_says_why(void **state)
 static void a_dead_part_takes_for_ever_and_is_named(void **state)
 {
     struct matrix m;
-    struct nodes_job j;
+    struct place_job j;
     struct err err = {0, ""};
     int host[] = {2, 3}, free_host[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    struct nodes_best b;
+    struct place_sets b;
 
     (void)state;
     small_matrix(&m);
     small_exception(&m, PART_HOST, 3, -1, -1, 0);
     open_job(&j, &m, "all_gather 1M");
-    assert_true(isinf(nodes_cost(&j, host, 2, &err)));
+    assert_true(isinf(place_job_cost(&j, host, 2, &err)));
     assert_non_null(strstr(err.text, "dead"));
     assert_non_null(strstr(err.text, "n03"));
-    assert_int_equal(nodes_best(&b, &j, free_host, 8, 2, 100, &err), 0);
+    assert_int_equal(place_job_sets(&b, &j, free_host, 8, 2, 100, 0, &err), 0);
     assert_int_equal(b.count, 21); /* pairs of the seven others */
     for (int i = 0; i < 2 * b.count; i++)
         assert_int_not_equal(b.host[i], 3);
-    nodes_best_free(&b);
-    assert_int_equal(nodes_best(&b, &j, free_host, 8, 8, 1, &err), -1);
+    place_sets_free(&b);
+    assert_int_equal(place_job_sets(&b, &j, free_host, 8, 8, 1, 0, &err), -1);
     assert_non_null(strstr(err.text, "dead"));
-    nodes_best_free(&b);
-    nodes_job_close(&j);
+    place_sets_free(&b);
+    place_job_close(&j);
     matrix_free(&m);
 }
 
@@ -309,7 +309,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Costs of all subsets, ascending; dead ones are left out. */
-static int brute_force(double *sec, const struct nodes_job *j, const int *free_host, int need)
+static int brute_force(double *sec, const struct place_job *j, const int *free_host, int need)
 {
     int n = 0;
 
@@ -321,7 +321,7 @@ static int brute_force(double *sec, const struct nodes_job *j, const int *free_h
                 host[hosts++] = free_host[i];
         if (hosts != need)
             continue;
-        double one = nodes_cost(j, host, hosts, &err);
+        double one = place_job_cost(j, host, hosts, &err);
         if (isfinite(one))
             sec[n++] = one;
     }
@@ -329,7 +329,7 @@ static int brute_force(double *sec, const struct nodes_job *j, const int *free_h
     return n;
 }
 
-static void same_as(const struct nodes_best *b, const struct nodes_job *j, const double *sec, int n,
+static void same_as(const struct place_sets *b, const struct place_job *j, const double *sec, int n,
                     int need, int k)
 {
     struct err err;
@@ -339,7 +339,7 @@ static void same_as(const struct nodes_best *b, const struct nodes_job *j, const
         const int *host = b->host + i * need;
         if (!(fabs(b->sec[i] - sec[i]) <= 1e-12 * sec[i]))
             fail_msg("set %d of %d hosts: %.9g where %.9g is possible", i, need, b->sec[i], sec[i]);
-        if (!(fabs(nodes_cost(j, host, need, &err) - b->sec[i]) <= 1e-12 * sec[i]))
+        if (!(fabs(place_job_cost(j, host, need, &err) - b->sec[i]) <= 1e-12 * sec[i]))
             fail_msg("set %d does not cost what is said", i);
         for (int other = 0; other < i; other++)
             assert_memory_not_equal(host, b->host + other * need, (size_t)need * sizeof(*host));
@@ -361,20 +361,20 @@ static void the_best_are_those_of_brute_force(void **state)
         for (int list = 0; list < 3; list++)
             for (int need = 2; need <= 6; need += 2) {
                 struct matrix m;
-                struct nodes_job j;
-                struct nodes_best b;
+                struct place_job j;
+                struct place_sets b;
                 struct err err;
                 cluster(&m, c);
                 open_job(&j, &m, mixes[(c + list) % 3]);
                 int n = brute_force(sec, &j, free_lists[list], need);
                 for (int k = 1; k <= 600; k = 7 * k + 1) {
-                    if (nodes_best(&b, &j, free_lists[list], FREES, need, k, &err) < 0)
+                    if (place_job_sets(&b, &j, free_lists[list], FREES, need, k, 0, &err) < 0)
                         fail_msg("%s", err.text);
                     assert_true(b.exact);
                     same_as(&b, &j, sec, n, need, k);
-                    nodes_best_free(&b);
+                    place_sets_free(&b);
                 }
-                nodes_job_close(&j);
+                place_job_close(&j);
                 matrix_free(&m);
             }
 }
@@ -391,13 +391,13 @@ static void filling_and_moves_find_the_best_of_small_ones(void **state)
             for (int at = 0; at < 9; at++) {
                 int mix = at % 3, need = 4 + at / 3 * 2;
                 struct matrix m;
-                struct nodes_job j;
-                struct nodes_best b;
+                struct place_job j;
+                struct place_sets b;
                 struct err err;
                 cluster(&m, c);
                 open_job(&j, &m, mixes[mix]);
                 brute_force(sec, &j, free_lists[list], need);
-                if (nodes_best_of(&b, &j, free_lists[list], FREES, need, 1, 30, &err) < 0)
+                if (place_job_sets(&b, &j, free_lists[list], FREES, need, 1, 30, &err) < 0)
                     fail_msg("%s", err.text);
                 if (!b.exact && !(b.sec[0] <= sec[0] * (1 + 1e-9))) {
                     print_message("cluster %d, list %d, mix %d, %d hosts: %.4g, possible %.4g\n", c,
@@ -406,8 +406,8 @@ static void filling_and_moves_find_the_best_of_small_ones(void **state)
                 }
                 short_of_all += !b.exact;
                 assert_true(b.priced <= 30);
-                nodes_best_free(&b);
-                nodes_job_close(&j);
+                place_sets_free(&b);
+                place_job_close(&j);
                 matrix_free(&m);
             }
     assert_int_equal(missed, 0);
@@ -417,8 +417,8 @@ static void filling_and_moves_find_the_best_of_small_ones(void **state)
 static void many_hosts_are_ranked_by_few_prices(void **state)
 {
     struct matrix m;
-    struct nodes_job j;
-    struct nodes_best b;
+    struct place_job j;
+    struct place_sets b;
     struct err err;
     int free_host[64];
 
@@ -432,7 +432,7 @@ static void many_hosts_are_ranked_by_few_prices(void **state)
     for (int i = 0; i < 64; i++) /* 13, 13, 13, 13, 12 of 16 in each rack */
         free_host[i] = i % 13 + 16 * (i / 13);
     open_job(&j, &m, "all_gather 64M; all_to_all 8M groups of 16");
-    assert_int_equal(nodes_best(&b, &j, free_host, 64, 8, 8, &err), 0);
+    assert_int_equal(place_job_sets(&b, &j, free_host, 64, 8, 8, 0, &err), 0);
     assert_int_equal(b.count, 8);
     for (int i = 0; i < 8; i++) {
         int rack = b.host[8 * i] / 16;
@@ -443,11 +443,11 @@ static void many_hosts_are_ranked_by_few_prices(void **state)
     }
     assert_int_equal(b.host[0] / 16, 4); /* the rack with the fewest free ones */
     assert_true(b.priced < 3000);
-    nodes_best_free(&b);
-    assert_int_equal(nodes_best(&b, &j, free_host, 64, 64, 8, &err), 0);
+    place_sets_free(&b);
+    assert_int_equal(place_job_sets(&b, &j, free_host, 64, 64, 8, 0, &err), 0);
     assert_int_equal(b.count, 1);
-    nodes_best_free(&b);
-    nodes_job_close(&j);
+    place_sets_free(&b);
+    place_job_close(&j);
     matrix_free(&m);
 }
 
@@ -467,22 +467,22 @@ static void what_cannot_be_ranked_says_why(void **state)
         {{0, 8}, 2, 1, 1, "host n00 takes 2 ranks and host odd 1"},
     };
     struct matrix m;
-    struct nodes_job j;
+    struct place_job j;
 
     (void)state;
     small_matrix(&m);
     topo_add_endpoint(&m.topo, topo_add_host(&m.topo, "odd"), ENDPOINT_CPU);
     open_job(&j, &m, "all_gather 1M");
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        struct nodes_best b;
+        struct place_sets b;
         struct err err = {0, ""};
-        assert_int_equal(nodes_best(&b, &j, bad[i].host, bad[i].frees, bad[i].need, bad[i].k, &err),
-                         -1);
+        assert_int_equal(
+            place_job_sets(&b, &j, bad[i].host, bad[i].frees, bad[i].need, bad[i].k, 0, &err), -1);
         if (!strstr(err.text, bad[i].says))
             fail_msg("\"%s\" where \"%s\" is expected", err.text, bad[i].says);
-        nodes_best_free(&b);
+        place_sets_free(&b);
     }
-    nodes_job_close(&j);
+    place_job_close(&j);
     matrix_free(&m);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
-#include "place/place_parts.h"
+#include "place/place_impl.h"
 #include "place_scene.h"
 #include "step/pricer.h"
 
@@ -153,7 +153,7 @@ static void renamed_ranks_in_racks_with_holes(void **state)
     }
     for (int k = 0; k < 4; k++) {
         struct place_ask ask = ask_of(&s);
-        ask.question = NULL;
+        ask.step = NULL;
         ask.demand = &d;
         ask.scotch = k < 2;
         assert_int_equal(place_run(&p[k], &ask, &err), 0);
@@ -179,7 +179,8 @@ static void scotch_keeps_to_the_seats(void **state)
     struct err err = {0, ""};
     struct placer pl;
     struct pool pool;
-    struct best b = {.how = "none"};
+    struct host_seats seats;
+    struct place_best b = {.how = "none"};
 
     (void)state;
     open_scene(&s, "gb200-nvl72", 8, "mixtral-8x7b", "dp_shard=8", STRATEGY_FSDP, ORDER_MEGATRON);
@@ -187,32 +188,33 @@ static void scotch_keeps_to_the_seats(void **state)
         free_rack(&s, r, 0, 8);
     mesh_demand(&d, (struct mesh_job){8, 9, 4, 3});
     struct place_ask ask = ask_of(&s);
-    ask.question = NULL;
+    ask.step = NULL;
     ask.demand = &d;
-    assert_int_equal(placer_open(&pl, &ask, &err), 0);
-    assert_int_equal(pool_make(&pool, &ask, pl.ranks, &err), 0);
-    pl.pool = &pool;
+    host_seats_make(&seats, &s.matrix.topo);
+    assert_int_equal(pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
+    placer_open(&pl, &ask, &pool);
     b.ranks = pl.ranks;
     b.order = mem_calloc((size_t)pl.ranks, sizeof(int));
     memcpy(b.order, pool.endpoint, (size_t)pl.ranks * sizeof(int));
-    b.verdict = (struct verdict_of_order){NAN, NAN};
-    bool there = place_scotch(&b, &pl, &pool, &err) == 0;
+    b.sec = (struct place_sec){NAN, NAN};
+    bool there = place_scotch(&b, &pl, &err) == 0;
     if (there) {
         struct placed p = {.order = b.order, .ranks = b.ranks};
         struct rng rng;
         rng_seed(&rng, 2);
         rng_shuffle(&rng, pool.endpoint, pool.seats);
         double scattered = placer_order(&pl, pool.endpoint).mean;
-        print_message("Scotch: an endpoint sends for %.2f s, scattered %.2f s\n", b.verdict.mean,
+        print_message("Scotch: an endpoint sends for %.2f s, scattered %.2f s\n", b.sec.mean,
                       scattered);
         assert_string_equal(b.how, "Scotch");
         check_order(&s, &p);
-        assert_true(2 * b.verdict.mean < scattered);
+        assert_true(2 * b.sec.mean < scattered);
     }
     free(b.order);
     map_free(&b.seen);
-    pool_free(&pool);
     placer_close(&pl);
+    pool_free(&pool);
+    host_seats_free(&seats);
     demand_free(&d);
     close_scene(&s);
     if (!there) {

@@ -28,7 +28,8 @@ struct scene {
     struct layout layout;
     struct recipe recipe;
     struct question question;
-    int *host, hosts; /* free ones */
+    struct place_step step; /* of the question, by ask_of() */
+    int *host, hosts;       /* free ones */
 };
 
 static inline void open_scene(struct scene *s, const char *fabric, int racks, const char *model,
@@ -97,13 +98,14 @@ static inline void slow_host(struct scene *s, int host, double factor)
                            .why = mem_strdup("t")};
 }
 
-static inline struct place_ask ask_of(const struct scene *s)
+static inline struct place_ask ask_of(struct scene *s)
 {
-    return (struct place_ask){.question = &s->question,
-                              .matrix = &s->matrix,
-                              .host = s->host,
-                              .hosts = s->hosts,
-                              .seed = 1};
+    struct err err = {0, ""};
+
+    if (place_step_of(&s->step, &s->question, &err) < 0)
+        fail_msg("%s", err.text);
+    return (struct place_ask){
+        .step = &s->step, .matrix = &s->matrix, .host = s->host, .hosts = s->hosts, .seed = 1};
 }
 
 /* Every rank on an endpoint of a free host, no endpoint twice. */

@@ -231,7 +231,7 @@ static struct outcome place_mesh(struct scene *s, struct mesh_job j, const char 
 
     mesh_demand(&d, j);
     struct place_ask ask = ask_of(s);
-    ask.question = NULL;
+    ask.step = NULL;
     ask.demand = &d;
     assert_int_equal(place_run(&p, &ask, &err), 0);
     check_order(s, &p);

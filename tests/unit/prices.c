@@ -14,7 +14,6 @@
 #include "base/stats.h"
 #include "cost/api.h"
 #include "cost/collective.h"
-#include "place/nodes.h"
 #include "place/place.h"
 #include "small.h"
 #include "step/pricer.h"
@@ -296,16 +295,16 @@ static double by_nodes(const struct machine *x, enum op op, int first, int hosts
 {
     char text[96];
     int host[MEMBERS];
-    struct nodes_job job;
+    struct place_job job;
     struct err err = {0, ""};
 
     snprintf(text, sizeof(text), "%s %.0f", op_name(op), bytes);
     for (int i = 0; i < hosts; i++)
         host[i] = first + i;
-    if (nodes_job_open(&job, &x->m, text, &err) < 0)
+    if (place_job_open(&job, &x->m, text, &err) < 0)
         fail_msg("%s: %s", text, err.text);
-    double sec = nodes_cost(&job, host, hosts, &err);
-    nodes_job_close(&job);
+    double sec = place_job_cost(&job, host, hosts, &err);
+    place_job_close(&job);
     return sec;
 }
 
@@ -439,10 +438,10 @@ static void no_order_beats_the_bound(void **state)
         struct err err = {0, ""};
         open_machine(&x, first_seed() + (unsigned)k);
         if (open_job(&j, &x)) {
-            struct place_ask ask = {
-                .question = &j.question, .matrix = &x.m, .limit = 0.02, .seed = 1};
+            struct place_step step;
+            struct place_ask ask = {.step = &step, .matrix = &x.m, .limit = 0.02, .seed = 1};
             int *seat = mem_calloc((size_t)x.m.topo.endpoints, sizeof(int));
-            if (place_run(&p, &ask, &err) < 0)
+            if (place_step_of(&step, &j.question, &err) < 0 || place_run(&p, &ask, &err) < 0)
                 fail_msg("seed %llu: %s", x.seed, err.text);
             beats_no_bound(&x, &p, "the placed order", p.sec);
             beats_no_bound(&x, &p, "the default order", p.in_order);

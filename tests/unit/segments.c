@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "place/segments_from.h"
+#include "place/segments.h"
 #include "topo/groups.h"
 
 struct look {

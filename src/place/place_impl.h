@@ -1,0 +1,216 @@
+/* place_impl.h - what the files of place share: free seats, rows and kinds of hosts, ranks as
+ * digits, and a placer that prices orders.
+ *
+ * Work is counted, not clocked: a search of the same question with the same seed prices the same
+ * orders on every machine, however loaded it is. */
+#ifndef RG_PLACE_IMPL_H
+#define RG_PLACE_IMPL_H
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/stats.h"
+#include "place/place.h"
+
+enum { DIGITS = 8 };
+
+/* --- place_pool.c: free seats by host, and hosts in rows --- */
+
+void host_seats_make(struct host_seats *s, const struct topo *t);
+void host_seats_free(struct host_seats *s);
+/* Seats that a host has for a job: at most per_host, unless that is 0. */
+int host_seats_room(const struct host_seats *s, int host, int per_host);
+/* Ranks dealt over hosts until there are `ranks`; returns how many were. */
+int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
+                    int spread, int ranks, int *order);
+
+struct pool {
+    const struct matrix *matrix;
+    const struct host_seats *of; /* all seats of all hosts */
+    int *host, hosts;            /* as given */
+    int *start; /* seats of the i-th: endpoint[start[i]] .. endpoint[start[i + 1] - 1] */
+    int *endpoint, seats;
+    int *row;     /* of each host of the topology: its index here, -1: not free */
+    int per_host; /* the most that one has */
+    int asked;    /* per_host as it was asked for, 0: all */
+    bool *slow;   /* of each host: a slow part touches it; of a slow pair of racks, one of both */
+};
+/* host NULL: all.  A host that is not there, or twice: EXIT_USAGE.  pool_free() also after that. */
+int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
+              int hosts, int per_host, struct err *err);
+void pool_free(struct pool *p);
+int pool_host_seats(const struct pool *p, int host);       /* i-th free host */
+int pool_group(const struct pool *p, int host, int level); /* of the i-th; -1: not known */
+/* Levels that group free hosts, near ones first; returns how many. */
+int pool_levels(const struct pool *p, int level[LEVEL_COUNT]);
+/* The most peers that a free seat has at this tier or a nearer one. */
+int pool_peers(const struct pool *p, int tier);
+/* Free seats in each group of a level; the caller frees. */
+int *pool_group_seats(const struct pool *p, int level, bool healthy);
+/* Ranks of a host take its seats in ascending order, as launchers deal them. */
+void pool_settle(const struct pool *p, int *order, int ranks);
+
+enum row_how {
+    ROW_NEAR,   /* near hosts are neighbours */
+    ROW_LARGE,  /* then boxes with the most free seats first */
+    ROW_HEALTHY /* the same, and hosts that a slow part touches come last */
+};
+enum { ROW_HOWS = ROW_HEALTHY + 1 };
+
+/* Hosts in a row, cut into boxes: hosts of the same group at `level`. */
+struct row {
+    int level;
+    int *host, hosts; /* indices into pool.host */
+    int *first;       /* of each box; first[boxes] is hosts */
+    int boxes;
+};
+/* within: an outer level and group that hosts must be of; -1: any. */
+void row_make(struct row *r, const struct pool *p, int level, enum row_how how, int within,
+              int group);
+int row_seats(const struct row *r, const struct pool *p, int box); /* of a box; -1: of all */
+int row_largest(const struct row *r, const struct pool *p);        /* seats of its largest box */
+void row_free(struct row *r);
+/* seat[0 .. ranks - 1]: blocks of block[0] seats go whole into boxes, in order; what is left of the
+ * boxes takes blocks of block[1], and so on; the last is 1.  Each size divides the one before.
+ * roomy: what is left is taken where most is left, so that a block that no box holds falls into few
+ * parts. */
+bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
+              bool roomy, int *seat);
+
+/* --- place_kinds.c: free hosts folded to those that differ --- */
+
+struct host_kind {
+    uint64_t
+        inside; /* how its endpoints lie among each other, and the exceptions that touch them */
+    int *key;   /* groups that it is in, level by level; index into host_kinds.label */
+    int keys;
+    int *at; /* positions in the pool, ascending */
+    int count;
+};
+
+struct host_kinds {
+    struct host_kind *kind;
+    int count, hosts;
+    int *of;                   /* kind of each position */
+    int *prev, *next;          /* the position of the same kind before and after; -1 and `hosts` */
+    int base[LEVEL_COUNT + 1]; /* keys of level l start at base[l] */
+    struct host_label {
+        unsigned stamp;
+        int label;
+    } * label; /* scratch */
+    unsigned stamp;
+};
+void host_kinds_make(struct host_kinds *k, const struct pool *p);
+void host_kinds_free(struct host_kinds *k);
+/* The group of a kind's first endpoint at a level, -1: not known. */
+int host_kinds_group(const struct host_kinds *k, int kind, int level);
+
+/* Of sets of `need` positions, ascending.  Equal for sets that cost the same because their hosts lie
+ * alike, position by position. */
+uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need);
+/* How many patterns there are; more than `most`: INFINITY. */
+double host_kinds_patterns(const struct host_kinds *k, int need, double most);
+/* The next pattern's leftmost set, in the order of positions; false: that was the last. */
+bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need);
+/* The next set of the same pattern; the leftmost one of it. */
+bool host_kinds_next_set(const struct host_kinds *k, int *at, int need);
+void host_kinds_leftmost(const struct host_kinds *k, int *at, int need);
+
+/* --- place_price.c: what prices orders --- */
+
+/* Smaller is better, `most` first: the step (or its slowest endpoint), then what is left when the
+ * slowest group counts no more than the others.  NAN: cannot be priced. */
+struct place_sec {
+    double most, mean;
+};
+bool place_better(struct place_sec a, struct place_sec b);
+/* The step when message i takes one[i]. */
+double place_step_sec(const struct place_step *s, const double *one);
+
+/* Flows by rank: those of rank r are tie[start[r]] .. tie[start[r + 1] - 1]. */
+struct ties {
+    int *start;
+    struct tie {
+        int peer;
+        double out, in; /* bytes to the peer and from it */
+    } * tie;
+};
+struct placer {
+    const struct place_ask *ask;
+    const struct place_step *step; /* of a demand: nothing */
+    struct pool *pool;
+    int ranks;
+    int spans;                     /* different ones of the traffic */
+    double least_one[TRAFFIC_MAX]; /* of each message: its share of the bound */
+    double least;                  /* the bound; 0 until placer_bound() */
+    struct ties *ties;             /* who talks to whom; of a step: from its traffic, when asked */
+    struct progress progress;
+    long tried;
+    double spent, budget; /* work: a rank looked at in a group, 20 ns or so */
+};
+/* pool: of the free hosts; the caller's. */
+void placer_open(struct placer *pl, const struct place_ask *ask, struct pool *pool);
+void placer_close(struct placer *pl);
+struct place_sec placer_order(struct placer *pl, const int *order);
+double placer_unit(const struct placer *pl);            /* what an order costs */
+bool placer_may(const struct placer *pl, double share); /* is less than this share spent? */
+/* Ranks of a group that makes the order slow, by chance one of several; of a demand: of the busiest
+ * endpoint and those that it talks to.  Returns how many. */
+int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *rank);
+
+/* --- place_bound.c --- */
+/* No order is faster; 0: nothing is claimed.  Of a step: of all ways to share the seats of a domain
+ * out among the axes the cheapest one; of a demand: every rank's largest flows to its nearest
+ * peers. */
+double placer_bound(struct placer *pl);
+
+/* --- place_demand.c --- */
+/* The ties of a step's traffic: neighbours of rings, and all pairs of small groups where all talk
+ * to all.  Of a demand: its flows.  The placer keeps them. */
+const struct ties *placer_ties(struct placer *pl);
+
+/* --- place.c: the best order so far, and the orders that were priced already --- */
+
+struct place_best {
+    int *order, ranks;
+    struct place_sec sec;
+    struct map seen; /* hashes of orders */
+    char how[256];
+    int turn[DIGITS]; /* digits of the mesh in the order of the best plan */
+};
+enum place_tried { TRIED_BEFORE, TRIED_WORSE, TRIED_BEST };
+/* Settle it, price it unless an equal one was, and keep the better one; how NULL: as the best so
+ * far, with a move; *sec, unless NULL: its price. */
+enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
+                           struct place_sec *sec);
+
+/* --- place_closed.c: ranks as digits --- */
+
+/* rank = sum of digit * stride; the digits of all groups of the traffic. */
+struct mesh {
+    int radix[DIGITS], stride[DIGITS];
+    double weight[DIGITS]; /* bytes a rank moves along it in a step, roughly */
+    int digits, ranks;
+};
+void mesh_of(struct mesh *m, const struct placer *pl);
+/* The rank in seat `s` when digit turn[0] turns fastest. */
+int mesh_rank(const struct mesh *m, const int *turn, int s);
+
+/* --- searches; each keeps what is better in *b --- */
+
+void place_closed(struct place_best *b, struct placer *pl);
+void place_small(struct place_best *b, struct placer *pl); /* all ways, where they are few */
+void place_tidy(struct place_best *b, struct placer *pl);  /* the same, regular */
+/* Seats of the row in turn, each with the rank that has most to do with those nearby; box_of,
+ * unless NULL: the box of each rank.  false: some rank found no seat. */
+bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order);
+void place_greedy(struct place_best *b, struct placer *pl);
+int place_scotch(struct place_best *b, struct placer *pl, struct err *err);
+
+/* --- place_sets.c --- */
+
+/* The k cheapest sets of `need` of the pool's hosts, as place.h says; all of them have the same
+ * room.  hosts as the topology numbers them. */
+int place_sets_find(struct place_sets *out, const struct place_step *s, const struct pool *p,
+                    int spread, int need, int k, long patterns, struct err *err);
+
+#endif

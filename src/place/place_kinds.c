@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* place_kinds.c - free hosts folded to those that differ; orders of few of them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "place/place_impl.h"
+#include "step/groups.h"
+
+/* The number that a value gets among those met before it. */
+static int met(const int *value, int count, int v)
+{
+    for (int i = 0; i < count; i++)
+        if (value[i] == v)
+            return i;
+    return count;
+}
+
+/* One coordinate of each endpoint: its inner pattern goes into the hash, each group once into the
+ * keys. base -1: it is of no other host. */
+static uint64_t fold(struct host_kind *k, uint64_t sum, const int *value, int n, int base)
+{
+    for (int i = 0; i < n; i++) {
+        bool first = met(value, i, value[i]) == i;
+        sum = map_mix(sum, value[i] < 0 ? 0 : (uint64_t)met(value, i, value[i]) + 1);
+        if (first && value[i] >= 0 && base >= 0)
+            MEM_PUSH(k->key, k->keys) = base + value[i];
+    }
+    return sum;
+}
+
+static void describe(struct host_kind *k, const struct host_kinds *all, const struct pool *p,
+                     int host, const uint64_t *mark)
+{
+    const struct topo *t = &p->matrix->topo;
+    const int *id = p->endpoint + p->start[host];
+    int n = pool_host_seats(p, host), *value = mem_calloc((size_t)n + 1, sizeof(*value));
+    uint64_t sum = map_mix(1, (uint64_t)n);
+
+    *k = (struct host_kind){0};
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        for (int i = 0; i < n; i++)
+            value[i] = t->endpoint[id[i]].place.at[l];
+        if (l != LEVEL_HOST)
+            sum = fold(k, sum, value, n, all->base[l]);
+    }
+    for (int i = 0; i < n; i++) {
+        value[i] = t->endpoint[id[i]].nic;
+        sum = map_mix(map_mix(sum, mark[id[i]]), (uint64_t)t->endpoint[id[i]].kind);
+    }
+    k->inside = fold(k, sum, value, n, -1);
+    free(value);
+}
+
+static bool alike(const struct host_kind *a, const struct host_kind *b)
+{
+    return a->inside == b->inside && a->keys == b->keys &&
+           (a->keys == 0 || !memcmp(a->key, b->key, (size_t)a->keys * sizeof(*a->key)));
+}
+
+static uint64_t hash_of(const struct host_kind *k)
+{
+    uint64_t sum = k->inside;
+
+    for (int i = 0; i < k->keys; i++)
+        sum = map_mix(sum, (uint64_t)k->key[i]);
+    return sum;
+}
+
+struct kind_asked {
+    const struct host_kinds *kinds;
+    const struct host_kind *one;
+};
+
+static bool same_kind(const void *asked, int value)
+{
+    const struct kind_asked *a = asked;
+
+    return alike(&a->kinds->kind[value], a->one);
+}
+
+/* The kind that is like this one, which is taken over or freed. */
+static int find_kind(struct host_kinds *k, struct map *known, struct host_kind *one)
+{
+    int *at = map_at(known, hash_of(one), same_kind, &(struct kind_asked){k, one});
+
+    if (*at == MAP_NONE) {
+        *at = k->count;
+        MEM_PUSH(k->kind, k->count) = *one;
+    } else {
+        free(one->key);
+    }
+    return *at;
+}
+
+void host_kinds_make(struct host_kinds *k, const struct pool *p)
+{
+    const struct topo *t = &p->matrix->topo;
+    uint64_t *mark = places_marks(p->matrix);
+    size_t n = (size_t)p->hosts + 1;
+    struct map known = {0};
+
+    *k = (struct host_kinds){.hosts = p->hosts,
+                             .of = mem_calloc(n, sizeof(int)),
+                             .prev = mem_calloc(n, sizeof(int)),
+                             .next = mem_calloc(n, sizeof(int))};
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        k->base[l + 1] = k->base[l] + (l == LEVEL_HOST ? 0 : t->group[l].count);
+    k->label = mem_calloc((size_t)k->base[LEVEL_COUNT] + 1, sizeof(*k->label));
+    for (int i = 0; i < p->hosts; i++) {
+        struct host_kind one;
+        describe(&one, k, p, i, mark);
+        k->of[i] = find_kind(k, &known, &one);
+        struct host_kind *mine = &k->kind[k->of[i]];
+        k->prev[i] = mine->count ? mine->at[mine->count - 1] : -1;
+        k->next[i] = p->hosts;
+        if (mine->count)
+            k->next[k->prev[i]] = i;
+        MEM_PUSH(mine->at, mine->count) = i;
+    }
+    map_free(&known);
+    free(mark);
+}
+
+void host_kinds_free(struct host_kinds *k)
+{
+    for (int i = 0; i < k->count; i++) {
+        free(k->kind[i].key);
+        free(k->kind[i].at);
+    }
+    free(k->kind);
+    free(k->of);
+    free(k->prev);
+    free(k->next);
+    free(k->label);
+    *k = (struct host_kinds){0};
+}
+
+int host_kinds_group(const struct host_kinds *k, int kind, int level)
+{
+    const struct host_kind *one = &k->kind[kind];
+
+    for (int i = 0; i < one->keys; i++)
+        if (one->key[i] >= k->base[level] && one->key[i] < k->base[level + 1])
+            return one->key[i] - k->base[level];
+    return -1;
+}
+
+/* --- sets of hosts, by the kinds of their hosts --- */
+
+/* Groups are numbered by level as they are met. */
+uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need)
+{
+    int next[LEVEL_COUNT] = {0};
+    uint64_t sum = 0;
+
+    k->stamp++;
+    for (int i = 0; i < need; i++) {
+        const struct host_kind *one = &k->kind[k->of[at[i]]];
+        int level = 0;
+        sum = map_mix(sum, one->inside);
+        for (int n = 0; n < one->keys; n++) {
+            struct host_label *l = &k->label[one->key[n]];
+            while (one->key[n] >= k->base[level + 1])
+                level++;
+            if (l->stamp != k->stamp)
+                *l = (struct host_label){k->stamp, next[level]++};
+            sum = map_mix(sum, (uint64_t)l->label + 1);
+        }
+    }
+    return sum;
+}
+
+/* Rows of kinds that are part of the free list's row, each counted once: those that end in this
+ * kind for the first time are all so far less those that it has ended before. */
+double host_kinds_patterns(const struct host_kinds *k, int need, double most)
+{
+    size_t width = (size_t)need + 1;
+    double *sofar, *ended;
+
+    if (k->count == 1)
+        return 1;
+    if ((double)k->hosts * need > 1 << 24 || (double)k->count * need > 1 << 24)
+        return INFINITY;
+    sofar = mem_calloc(width, sizeof(*sofar));
+    ended = mem_calloc(width * (size_t)k->count, sizeof(*ended));
+    sofar[0] = 1;
+    for (int i = 0; i < k->hosts; i++) {
+        double *mine = ended + width * (size_t)k->of[i];
+        for (int n = need; n > 0; n--) {
+            double all = sofar[n - 1];
+            sofar[n] += all - mine[n];
+            mine[n] = all;
+        }
+    }
+    double count = sofar[need];
+    free(sofar);
+    free(ended);
+    return count <= most ? count : INFINITY;
+}
+
+bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need)
+{
+    for (int d = need - 1; d >= 0; d--) {
+        int after = d ? at[d - 1] : -1;
+        for (int p = at[d] + 1; p <= k->hosts - (need - d); p++) {
+            if (k->prev[p] > after)
+                continue; /* an earlier one of this kind stands for it */
+            for (int e = d; e < need; e++)
+                at[e] = p + e - d;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* at[from..] to the leftmost positions of these kinds behind at[from - 1]. */
+static bool pull_left(const struct host_kinds *k, int *at, int from, int need)
+{
+    for (int i = from; i < need; i++) {
+        const struct host_kind *one = &k->kind[k->of[at[i]]];
+        int after = i ? at[i - 1] : -1, lo = 0, hi = one->count;
+        while (lo < hi) {
+            int mid = (lo + hi) / 2;
+            if (one->at[mid] > after)
+                hi = mid;
+            else
+                lo = mid + 1;
+        }
+        if (lo == one->count)
+            return false;
+        at[i] = one->at[lo];
+    }
+    return true;
+}
+
+void host_kinds_leftmost(const struct host_kinds *k, int *at, int need)
+{
+    pull_left(k, at, 0, need);
+}
+
+bool host_kinds_next_set(const struct host_kinds *k, int *at, int need)
+{
+    for (int d = need - 1; d >= 0; d--) {
+        int saved = at[d];
+        if (k->next[at[d]] == k->hosts)
+            continue;
+        at[d] = k->next[at[d]];
+        if (pull_left(k, at, d + 1, need))
+            return true;
+        at[d] = saved;
+    }
+    return false;
+}
+
+/* --- where there are few ways to deal ranks over hosts, all of them --- */
+
+enum { HOSTS_MAX = 64 };
+
+struct deal {
+    struct place_best *best;
+    struct placer *placer;
+    struct host_kinds kinds;
+    int *order, *used; /* used: hosts of each kind, as the deal stands */
+};
+
+/* Ways to deal `ranks` over the hosts, `most` at most. */
+static double ways(struct deal *d, int ranks, double most)
+{
+    const struct pool *p = d->placer->pool;
+    double sum = 0;
+
+    if (ranks <= 0)
+        return 1;
+    for (int k = 0; k < d->kinds.count && sum < most; k++) {
+        const struct host_kind *kind = &d->kinds.kind[k];
+        if (d->used[k] == kind->count)
+            continue;
+        d->used[k]++;
+        sum += ways(d, ranks - pool_host_seats(p, kind->at[0]), most - sum);
+        d->used[k]--;
+    }
+    return sum;
+}
+
+static void deal(struct deal *d, int rank)
+{
+    const struct pool *p = d->placer->pool;
+
+    if (rank >= d->placer->ranks) {
+        place_try(d->best, d->placer, d->order, "all ways to deal nodes were tried", NULL);
+        return;
+    }
+    for (int k = 0; k < d->kinds.count; k++) {
+        const struct host_kind *kind = &d->kinds.kind[k];
+        int n = 0;
+        if (d->used[k] == kind->count)
+            continue;
+        int host = kind->at[d->used[k]++];
+        for (int s = p->start[host]; s < p->start[host + 1] && rank + n < d->placer->ranks; s++)
+            d->order[rank + n++] = p->endpoint[s];
+        deal(d, rank + n);
+        d->used[k]--;
+    }
+}
+
+void place_small(struct place_best *b, struct placer *pl)
+{
+    struct deal d = {.best = b, .placer = pl};
+    double room = (0.5 * pl->budget - pl->spent) / placer_unit(pl);
+
+    if (pl->pool->hosts > HOSTS_MAX)
+        return;
+    host_kinds_make(&d.kinds, pl->pool);
+    d.order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    d.used = mem_calloc((size_t)d.kinds.count + 1, sizeof(int));
+    if (ways(&d, pl->ranks, room + 1) <= room)
+        deal(&d, 0);
+    host_kinds_free(&d.kinds);
+    free(d.order);
+    free(d.used);
+}
+
+/* Of hosts that are alike, those with lower ranks come first. */
+void place_tidy(struct place_best *b, struct placer *pl)
+{
+    const struct pool *p = pl->pool;
+    const struct endpoint *endpoint = p->matrix->topo.endpoint;
+    int *stand_in = mem_calloc((size_t)p->hosts + 1, sizeof(int));
+    int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    struct host_kinds k;
+
+    host_kinds_make(&k, p);
+    int *used = mem_calloc((size_t)k.count + 1, sizeof(int));
+    for (int i = 0; i < p->hosts; i++)
+        stand_in[i] = -1;
+    for (int r = 0; r < pl->ranks; r++) {
+        int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], kind = k.of[host];
+        if (stand_in[host] < 0)
+            stand_in[host] = k.kind[kind].at[used[kind]++];
+        order[r] = p->endpoint[p->start[stand_in[host]]]; /* settled: any seat of it */
+    }
+    pool_settle(p, order, pl->ranks);
+    struct place_sec sec = placer_order(pl, order);
+    if (sec.most <= b->sec.most) {
+        b->sec = sec;
+        memcpy(b->order, order, (size_t)pl->ranks * sizeof(int));
+    }
+    host_kinds_free(&k);
+    free(used);
+    free(stand_in);
+    free(order);
+}
