@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "verdict/declared_words.h"
 
 enum { EVIDENCE_MAX = 256 }; /* misfits for which pairs are counted */
 
@@ -284,21 +283,6 @@ void declared_compare(struct declared *d)
         if (b >= 0 && !has_comparison(d, a, b))
             compare(d, a, b);
     }
-}
-
-bool declared_differ(const struct declared *d)
-{
-    for (int i = 0; i < d->comparisons; i++)
-        if (d->comparison[i].differ)
-            return true;
-    return false;
-}
-
-int declared_code(const struct declared *d)
-{
-    return declared_differ(d)                 ? EXIT_BELOW
-           : d->comparisons && !d->unmeasured ? EXIT_GOOD
-                                              : EXIT_UNJUDGED;
 }
 
 void declared_free(struct declared *d)

@@ -45,7 +45,7 @@ void declared_measured(struct declared *d, const struct topo *t, const char *pat
 void declared_compare(struct declared *d);
 void declared_free(struct declared *d);
 
-bool declared_differ(const struct declared *d); /* does any comparison? */
+char *declared_sentence(const struct declared *d, const struct comparison *c); /* caller frees */
 /* EXIT_GOOD, EXIT_BELOW, EXIT_UNJUDGED: nothing to compare, or nothing measured. */
 int declared_code(const struct declared *d);
 /* {"agree": bool or null, "unmeasured": ..., "groupings": [...], "comparisons": [...]} */

@@ -2,34 +2,17 @@
 #include "verdict/explain.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "verdict/explain_parts.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
+#include "topo/lint/lint.h"
+#include "topo/nccl/nccl_profile.h"
 
-void explain_say(struct texts *t, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    MEM_PUSH(t->text, t->count) = mem_vprintf(fmt, args);
-    va_end(args);
-}
-
-void explain_hop(struct explain *e, double Bps, const char *basis, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    MEM_PUSH(e->hop, e->hops) =
-        (struct hop){mem_vprintf(fmt, args), Bps, basis ? mem_strdup(basis) : NULL};
-    va_end(args);
-    if (Bps > 0 && (e->narrowest < 0 || Bps < e->hop[e->narrowest].Bps))
-        e->narrowest = e->hops - 1;
-}
+enum { FLAT_GPUS = 4 }; /* so many GPUs behind one host bridge are no real machine */
 
 static void take_pair(struct explain *e, const struct obs *obs, int count)
 {
@@ -67,6 +50,157 @@ static void take_tier(struct explain *e, const struct tier *t, double factor)
             e->inferred = true;
         }
     }
+}
+
+/* --- what is odd: slow parts, devices unlike their peers, far NICs --- */
+
+static void odd_exceptions(struct explain *e, const struct matrix *m)
+{
+    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[e->src].place,
+                         &m->topo.endpoint[e->dst].place);
+    char part[256];
+
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *x = &m->exception[i];
+        bool there = matrix_crosses(m, x, e->src, e->dst, tier),
+             back = matrix_crosses(m, x, e->dst, e->src, tier);
+        const char *way = there ? "" : " (on the way back)", *why = x->why ? x->why : "";
+        if ((there || back) && x->wrong)
+            explain_say(&e->odd, "%s%s gives wrong data: %s", matrix_part(m, x, part), way, why);
+        else if (there || back)
+            explain_say(&e->odd, "%s%s gives %.2f of its tier: %s", matrix_part(m, x, part), way,
+                        x->factor, why);
+    }
+}
+
+/* Findings of the lint about these two hosts, their two devices and NICs. */
+static void odd_peers(struct explain *e, const struct topo *t)
+{
+    struct lint l = {0};
+
+    lint_hosts(&l, t);
+    for (int i = 0; i < l.findings; i++)
+        for (int side = 0; side < 2; side++) {
+            const struct endpoint *x = &t->endpoint[side ? e->dst : e->src];
+            const char *host = t->host[x->place.at[LEVEL_HOST]].name, *what = l.finding[i].what;
+            size_t len = strlen(host);
+            char device[32];
+            if (strncmp(what, host, len) != 0 || (what[len] && what[len] != ' '))
+                continue;
+            snprintf(device, sizeof(device), " GPU %d", x->local);
+            if (!what[len] || !strcmp(what + len, device) ||
+                (x->nic >= 0 && !strcmp(what + len + 1, t->nic[x->nic].name))) {
+                explain_say(&e->odd, "%s", l.finding[i].text);
+                if (!strcmp(what, host) && t->endpoint[e->src].place.at[LEVEL_HOST] ==
+                                               t->endpoint[e->dst].place.at[LEVEL_HOST])
+                    break; /* both are on this host: once */
+            }
+        }
+    lint_free(&l);
+}
+
+static void odd_pcie(struct explain *e, const struct topo *t, int endpoint)
+{
+    int i = t->endpoint[endpoint].gpu, nic = t->endpoint[endpoint].nic;
+    const struct gpu *g = i >= 0 ? &t->gpu[i] : NULL;
+    const char *host = t->host[t->endpoint[endpoint].place.at[LEVEL_HOST]].name;
+    int local = t->endpoint[endpoint].local;
+
+    if (g && g->pcie_width > 0 && g->pcie_width < g->pcie_width_max)
+        explain_say(&e->odd, "%s GPU %d: PCIe x%d of x%d", host, local, g->pcie_width,
+                    g->pcie_width_max);
+    if (g && g->pcie_gen > 0 && g->pcie_gen < g->pcie_gen_max)
+        explain_say(&e->odd,
+                    "%s GPU %d: PCIe generation %d of %d when it was looked at (an idle GPU saves "
+                    "power that way)",
+                    host, local, g->pcie_gen, g->pcie_gen_max);
+    if (nic >= 0 && t->nic[nic].numa >= 0 && t->endpoint[endpoint].numa >= 0 &&
+        t->nic[nic].numa != t->endpoint[endpoint].numa)
+        explain_say(&e->odd,
+                    "%s GPU %d: its NIC %s is on NUMA node %d and the GPU on %d: across sockets "
+                    "(SYS)",
+                    host, local, t->nic[nic].name, t->nic[nic].numa, t->endpoint[endpoint].numa);
+}
+
+/* All GPUs and NICs behind one host bridge, with no PCIe switch between. */
+static bool flat_by_nccl(const struct nccl_profile *p, int endpoint)
+{
+    int dump = endpoint < p->wheres ? p->where[endpoint].dump : -1;
+
+    if (dump < 0)
+        return false;
+    const struct nccl_paths *d = &p->paths[dump];
+    for (int i = 0; i < d->gpus * d->nets; i++)
+        if (d->nic[i].type != NCCL_PATH_PHB)
+            return false;
+    return d->gpus > 1 && d->nets > 0;
+}
+
+static bool flat_by_driver(const struct topo *t, int host)
+{
+    int gpus = 0;
+
+    for (int i = 0; i < t->gpus; i++) {
+        const struct gpu *g = &t->gpu[i];
+        if (g->host != host)
+            continue;
+        gpus++;
+        for (int k = 0; k < g->paths; k++)
+            if (k != g->index && g->path[k] != PATH_PHB)
+                return false;
+        if (g->paths < FLAT_GPUS)
+            return false;
+    }
+    return gpus >= FLAT_GPUS;
+}
+
+static void odd_host(struct explain *e, const struct topo *t, const struct nccl_profile *p,
+                     int endpoint)
+{
+    int host = t->endpoint[endpoint].place.at[LEVEL_HOST];
+
+    if (flat_by_nccl(p, endpoint) || flat_by_driver(t, host))
+        explain_say(&e->odd,
+                    "%s: all paths of its GPUs%s are PHB and the bridges are hidden: a virtual "
+                    "machine; NCCL needs NCCL_TOPO_FILE to know what is near",
+                    t->host[host].name, flat_by_nccl(p, endpoint) ? " and NICs" : "");
+    if (!strcmp(t->host[host].gdr, "none"))
+        explain_say(&e->odd,
+                    "%s: no GPUDirect RDMA: what leaves a GPU is copied through host memory",
+                    t->host[host].name);
+}
+
+static void odd_rails(struct explain *e, const struct topo *t)
+{
+    const struct place *x = &t->endpoint[e->src].place, *y = &t->endpoint[e->dst].place;
+    int a = x->at[LEVEL_RAIL], b = y->at[LEVEL_RAIL];
+
+    if (x->at[LEVEL_HOST] == y->at[LEVEL_HOST] || a < 0 || b < 0 || a == b ||
+        (x->at[LEVEL_DOMAIN] >= 0 && x->at[LEVEL_DOMAIN] == y->at[LEVEL_DOMAIN]))
+        return;
+    explain_say(&e->odd,
+                "the two are on different rails, %s and %s: the way crosses the spines (NCCL's PXN "
+                "goes over NVLink to a GPU of the other rail first)",
+                t->group[LEVEL_RAIL].name[a], t->group[LEVEL_RAIL].name[b]);
+}
+
+static void explain_odd(struct explain *e, const struct matrix *m, const struct topo *t,
+                        const struct nccl_profile *p)
+{
+    bool inside =
+        t->endpoint[e->src].place.at[LEVEL_HOST] == t->endpoint[e->dst].place.at[LEVEL_HOST];
+
+    odd_exceptions(e, m);
+    odd_pcie(e, t, e->src);
+    odd_pcie(e, t, e->dst);
+    odd_host(e, t, p, e->src);
+    if (!inside)
+        odd_host(e, t, p, e->dst);
+    odd_rails(e, t);
+    odd_peers(e, t);
+    if (e->nccl > 0 && e->Bps > 0 && e->Bps < 0.67 * e->nccl)
+        explain_say(&e->odd, "measured %.1f GB/s where NCCL assumes %.1f", e->Bps / 1e9,
+                    e->nccl / 1e9);
 }
 
 void explain_pair(struct explain *e, const struct matrix *m, const struct topo *t,

@@ -50,6 +50,10 @@ struct explain {
 void explain_pair(struct explain *e, const struct matrix *m, const struct topo *t,
                   const struct obs *obs, int count, int a, int b);
 void explain_free(struct explain *e);
+/* Its hops and what is not visible of them, as far as the topology tells. */
+void explain_way(struct explain *e, const struct topo *t);
+/* One more text. */
+void explain_say(struct texts *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 json_t *explain_json(const struct explain *e, const struct topo *t); /* new reference */
 
 #endif

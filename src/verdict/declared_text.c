@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "verdict/declared_words.h"
-#include "base/units.h"
+/* declared_text.c - comparisons in words, as a list of differences, as JSON. */
+#include "verdict/declared.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 
 enum { SAID = 3, DIFF_GROUPS = 64 }; /* misfits in the sentence; groups in the list */
 
@@ -26,7 +27,9 @@ __attribute__((format(printf, 2, 3))) static void say(char **text, const char *f
     *text = longer;
 }
 
-char *declared_misfit(const struct declared *d, const struct comparison *c, int i)
+/* What is said of misfit i: "measured with rack1 (9 of 9 pairs at 770 GB/s); swap suspected with
+ * node14"; the caller frees. */
+static char *misfit_text(const struct declared *d, const struct comparison *c, int i)
 {
     const struct grouping *a = &d->grouping[c->a], *b = &d->grouping[c->b];
     const struct misfit *m = &c->how.misfit[i];
@@ -53,7 +56,7 @@ static void say_misfits(char **text, const struct declared *d, const struct comp
             say(text, "; ...");
             break;
         }
-        char *words = declared_misfit(d, c, i);
+        char *words = misfit_text(d, c, i);
         say(text, "%s%s holds %s, %s", said++ ? "; " : "", a->name[m->in],
             d->topo.host[m->host].name, words);
         free(words);
@@ -140,7 +143,7 @@ static void diff_group(char **text, const struct declared *d, const struct compa
     for (int i = 0; i < c->how.misfits; i++) {
         const struct misfit *m = &c->how.misfit[i];
         if (m->in == g) {
-            char *words = declared_misfit(d, c, i);
+            char *words = misfit_text(d, c, i);
             say(text, "-%s   %s\n", d->topo.host[m->host].name, words);
             free(words);
         } else if (m->with == g) {
@@ -191,6 +194,23 @@ char *declared_diff(const struct declared *d, const struct comparison *c)
     if (shown == DIFF_GROUPS)
         say(&text, "...\n");
     return text;
+}
+
+/* --- what they come to --- */
+
+static bool any_differs(const struct declared *d)
+{
+    for (int i = 0; i < d->comparisons; i++)
+        if (d->comparison[i].differ)
+            return true;
+    return false;
+}
+
+int declared_code(const struct declared *d)
+{
+    return any_differs(d)                     ? EXIT_BELOW
+           : d->comparisons && !d->unmeasured ? EXIT_GOOD
+                                              : EXIT_UNJUDGED;
 }
 
 /* --- JSON --- */
