@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -64,6 +65,116 @@ void stats_summary(struct summary *s, double *v, int n)
     s->p95 = stats_quantile(v, n, 0.95);
     s->max = v[n - 1];
     s->mad = stats_mad(v, n, s->median);
+}
+
+double stats_sigma(const double *sorted, int n)
+{
+    return !n ? 0 : 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5));
+}
+
+/* --- levels: segments of the sorted values, cut where the sum of squares is least (the optimal
+ * one-dimensional k-means by dynamic programming, Wang & Song 2011, over a histogram); so many of
+ * them count as leave each two neighbours further apart than noise --- */
+
+enum { BINS = 256, FEW_VALUES = 6 };
+
+static const double levels_apart = 4.5;    /* deviations; halves of one normal lie 2.3 apart */
+static const double level_step = 0.03;     /* levels nearer than this are one, whatever the noise */
+static const double level_step_few = 0.15; /* the same of few values */
+static const double slow_tail = 0.98;      /* stragglers beyond this quantile make no level */
+
+struct histogram {
+    double n[BINS + 1], sum[BINS + 1], square[BINS + 1]; /* of all bins before */
+};
+
+static void count(struct histogram *h, const double *v, int n)
+{
+    double lo = v[0], hi = stats_quantile(v, n, slow_tail);
+    double width = hi > lo ? (hi - lo) / BINS : 1;
+
+    memset(h, 0, sizeof(*h));
+    for (int i = 0; i < n; i++) {
+        double x = fmin(v[i], hi);
+        int b = (int)fmin((x - lo) / width, BINS - 1);
+        h->n[b + 1]++;
+        h->sum[b + 1] += x;
+        h->square[b + 1] += x * x;
+    }
+    for (int b = 0; b < BINS; b++) {
+        h->n[b + 1] += h->n[b];
+        h->sum[b + 1] += h->sum[b];
+        h->square[b + 1] += h->square[b];
+    }
+}
+
+static double within(const struct histogram *h, int from, int to)
+{
+    double n = h->n[to] - h->n[from], sum = h->sum[to] - h->sum[from];
+
+    return n > 0 ? fmax(0, h->square[to] - h->square[from] - sum * sum / n) : 0;
+}
+
+/* cut[k][j]: where the last of k + 1 segments of the first j bins begins. */
+static void cut_best(const struct histogram *h, int cut[STATS_LEVELS][BINS + 1])
+{
+    double cost[STATS_LEVELS][BINS + 1];
+
+    for (int j = 0; j <= BINS; j++) {
+        cost[0][j] = within(h, 0, j);
+        cut[0][j] = 0;
+    }
+    for (int k = 1; k < STATS_LEVELS; k++)
+        for (int j = 0; j <= BINS; j++) {
+            cost[k][j] = INFINITY;
+            for (int i = 0; i <= j; i++) {
+                double c = cost[k - 1][i] + within(h, i, j);
+                if (c < cost[k][j]) {
+                    cost[k][j] = c;
+                    cut[k][j] = i;
+                }
+            }
+        }
+}
+
+/* Are all neighbours of these levels, v[at[k]] .. v[at[k + 1] - 1], clearly apart? */
+static int apart(const double *v, const int *at, int levels, double noise)
+{
+    for (int k = 0; k < levels; k++)
+        if (at[k + 1] == at[k])
+            return 0;
+    for (int k = 0; k + 1 < levels; k++) {
+        const double *x = v + at[k], *y = v + at[k + 1];
+        int nx = at[k + 1] - at[k], ny = at[k + 2] - at[k + 1];
+        double sigma = fmax(noise, fmax(stats_sigma(x, nx), stats_sigma(y, ny)));
+        if (stats_quantile(y, ny, 0.5) - stats_quantile(x, nx, 0.5) < levels_apart * sigma)
+            return 0;
+    }
+    return 1;
+}
+
+int stats_levels(const double *v, int n, double noise, double *level)
+{
+    int cut[STATS_LEVELS][BINS + 1], at[STATS_LEVELS + 1];
+    struct histogram h;
+
+    noise = fmax(noise, (n < FEW_VALUES ? log1p(level_step_few) : level_step) / levels_apart);
+    if (n < 2 || v[n - 1] - v[0] < levels_apart * noise)
+        return 0;
+    count(&h, v, n);
+    cut_best(&h, cut);
+    for (int levels = STATS_LEVELS; levels > 1; levels--) {
+        at[levels] = n;
+        for (int k = levels - 1, j = BINS; k >= 0; k--) {
+            j = cut[k][j];
+            at[k] = (int)h.n[j];
+        }
+        if (!apart(v, at, levels, noise))
+            continue;
+        for (int k = 0; k < levels; k++)
+            level[k] = stats_quantile(v + at[k], at[k + 1] - at[k], 0.5);
+        return levels;
+    }
+    return 0;
 }
 
 int stats_line(double *alpha, double *beta, const double *bytes, const double *sec, int n)

@@ -15,10 +15,16 @@ void stats_sort(double *v, int n);
 double stats_quantile(const double *sorted, int n, double q);
 double stats_median(double *v, int n); /* sorts v */
 double stats_mad(const double *v, int n, double median);
+double stats_sigma(const double *sorted, int n); /* 1.4826 MAD: a normal's deviation; 0 of none */
 /* Ranks floor((n - 1.96 sqrt n)/2) and ceil(1 + (n + 1.96 sqrt n)/2) of the sorted sample, clamped
  * to it (Le Boudec, Performance Evaluation, 2010, th. 2.1): for n < 6 that is min and max. */
 void stats_median_ci(const double *sorted, int n, double *lo, double *hi);
 void stats_summary(struct summary *s, double *v, int n); /* sorts v; n >= 1 */
+
+enum { STATS_LEVELS = 5 };
+/* Levels of v (sorted logarithms) that noise, a standard deviation, does not explain: how many, 0
+ * for fewer than two; level[] (STATS_LEVELS) gets their medians, ascending. */
+int stats_levels(const double *sorted, int n, double noise, double *level);
 
 /* t = alpha + bytes * beta by least squares on relative error (weights 1/t^2); alpha, beta >= 0.
  * Returns 0, or -1 when fewer than two distinct sizes or a time <= 0. */

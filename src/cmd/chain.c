@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signals.h"
-#include "cost/fit/fit_compute.h"
+#include "cost/fit/fit.h"
 #include "step/compute.h"
 #include "step/job.h"
 

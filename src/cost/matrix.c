@@ -66,11 +66,11 @@ void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     MEM_PUSH(m->finding, m->findings) = (struct finding){mem_strdup(kind), text};
 }
 
-static const char *endpoint_text(const struct topo *t, int id, char buf[96])
+char *matrix_endpoint(const struct matrix *m, int id, char buf[96])
 {
-    const struct endpoint *e = &t->endpoint[id];
+    const struct endpoint *e = &m->topo.endpoint[id];
 
-    snprintf(buf, 96, "%d (%.64s:%d)", id, t->host[e->place.at[LEVEL_HOST]].name, e->local);
+    snprintf(buf, 96, "%d (%.64s:%d)", id, m->topo.host[e->place.at[LEVEL_HOST]].name, e->local);
     return buf;
 }
 
@@ -93,7 +93,7 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
 
     switch (e->part) {
     case PART_ENDPOINT:
-        snprintf(buf, 256, "endpoint %s%s", endpoint_text(t, e->a, a), side[e->side]);
+        snprintf(buf, 256, "endpoint %s%s", matrix_endpoint(m, e->a, a), side[e->side]);
         break;
     case PART_HOST:
         snprintf(buf, 256, "host %.100s%s", t->host[e->a].name, side[e->side]);
@@ -112,8 +112,8 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
                  t->group[LEVEL_RACK].name[e->a], side[e->side]);
         break;
     default:
-        snprintf(buf, 256, "pair %s %s %s", endpoint_text(t, e->a, a), arrow,
-                 endpoint_text(t, e->b, b));
+        snprintf(buf, 256, "pair %s %s %s", matrix_endpoint(m, e->a, a), arrow,
+                 matrix_endpoint(m, e->b, b));
     }
     return buf;
 }
@@ -176,7 +176,7 @@ bool matrix_touches(const struct matrix *m, const struct exception *e, int endpo
     }
 }
 
-static int tier_of(const struct matrix *m, int src, int dst)
+int matrix_tier(const struct matrix *m, int src, int dst)
 {
     return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
                      &m->topo.endpoint[dst].place);
@@ -186,7 +186,7 @@ double matrix_factor(const struct matrix *m, int src, int dst, int *exception, d
 {
     double factor = 1, add = 0;
     int which = -1;
-    int tier = m->exceptions ? tier_of(m, src, dst) : 0;
+    int tier = m->exceptions ? matrix_tier(m, src, dst) : 0;
 
     for (int i = 0; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
@@ -280,7 +280,7 @@ double matrix_tier_time(const struct tier *t, double bytes, double factor)
 static void pair_cost(const struct matrix *m, int src, int dst, double bytes, double factor,
                       double add, struct cost *out)
 {
-    const struct tier *t = &m->tier[tier_of(m, src, dst)];
+    const struct tier *t = &m->tier[matrix_tier(m, src, dst)];
     const struct curve *used;
     char size[UNITS_TEXT];
 

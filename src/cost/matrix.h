@@ -140,6 +140,7 @@ void matrix_free(struct matrix *m);
 /* What part this is: "endpoint 17 (r00n04:1), sending", "host n03", "rack-00 to rack-01", "pair
  * ...". */
 char *matrix_part(const struct matrix *m, const struct exception *e, char buf[256]);
+char *matrix_endpoint(const struct matrix *m, int id, char buf[96]); /* "17 (r00n04:1)" */
 /* Append a finding. */
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -178,6 +179,7 @@ void matrix_blame(const struct matrix *m, struct cost *out);
 /* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
  * it (-1) and the latency that is added. */
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
+int matrix_tier(const struct matrix *m, int src, int dst); /* of two different endpoints */
 /* Does src -> dst, a pair of this tier, cross the part of e? */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
 /* Is this endpoint in the part, or at one end of it? */

@@ -16,12 +16,6 @@
 
 #include "base/protocol.h"
 
-static int tier_between(const struct matrix *m, int a, int b)
-{
-    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
-                     &m->topo.endpoint[b].place);
-}
-
 static bool same_domain(const struct matrix *m, int a, int b)
 {
     const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
@@ -140,11 +134,11 @@ static int inside_tier(const struct matrix *m, const int *ids, int n, int domain
 {
     for (int i = domains; i < n; i++)
         if (ids[i] != ids[i - domains] && same_domain(m, ids[i], ids[i - domains]))
-            return tier_between(m, ids[i], ids[i - domains]);
+            return matrix_tier(m, ids[i], ids[i - domains]);
     for (int i = 1; i < n; i++)
         for (int k = 0; k < i; k++)
             if (ids[i] != ids[k] && same_domain(m, ids[i], ids[k]))
-                return tier_between(m, ids[i], ids[k]);
+                return matrix_tier(m, ids[i], ids[k]);
     return -1;
 }
 
@@ -155,12 +149,12 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         if (a != b)
-            slower(m, same_domain(m, a, b) ? &w->inner : &w->outer, tier_between(m, a, b));
+            slower(m, same_domain(m, a, b) ? &w->inner : &w->outer, matrix_tier(m, a, b));
     }
     for (int i = 0; i < n; i++) {
         if (i == lone)
             continue;
-        int tier = ids[i] != ids[lone] ? tier_between(m, ids[lone], ids[i]) : 0;
+        int tier = ids[i] != ids[lone] ? matrix_tier(m, ids[lone], ids[i]) : 0;
         w->share[tier] += 1.0 / (n - 1);
     }
     if (w->inner < 0 && w->shape.domains < n)
@@ -168,7 +162,7 @@ static void hops(struct ways *w, const struct matrix *m, const int *ids, int n)
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         const int *x = m->topo.endpoint[a].place.at, *y = m->topo.endpoint[b].place.at;
-        if (x[LEVEL_RACK] != y[LEVEL_RACK] && tier_between(m, a, b) == w->outer)
+        if (x[LEVEL_RACK] != y[LEVEL_RACK] && matrix_tier(m, a, b) == w->outer)
             w->crossings++;
     }
 }

@@ -98,7 +98,7 @@ void declared_points(struct declared *d, const struct points *p)
     d->count = observe(&d->obs, p, true);
     layers_find(&d->layers, &d->topo, d->obs, d->count, NULL, false);
     for (int i = 0; i < d->layers.count; i++) {
-        const struct layer *l = &d->layers.layer[i];
+        const struct host_layer *l = &d->layers.layer[i];
         struct grouping g = {.source = SOURCE_MEASURED,
                              .level = layers_level(&d->layers, i),
                              .origin = mem_strdup(clue_name(l->clue))};
@@ -206,7 +206,7 @@ static bool has_comparison(const struct declared *d, int a, int b)
 }
 
 /* The layer behind a measured grouping, NULL when it came from a matrix. */
-static const struct layer *layer_of(const struct declared *d, int grouping)
+static const struct host_layer *layer_of(const struct declared *d, int grouping)
 {
     return grouping < d->layers.count ? &d->layers.layer[grouping] : NULL;
 }
@@ -217,7 +217,7 @@ static int host_of(const struct declared *d, int endpoint)
 }
 
 /* Best of host with each host of its measured group: how many are near, and their median. */
-static char *evidence_of(const struct declared *d, const struct layer *l, int host)
+static char *evidence_of(const struct declared *d, const struct host_layer *l, int host)
 {
     bool slow = l->clue == CLUE_LATENCY;
     enum op op = slow ? OP_PAIR_LATENCY : OP_PAIR_BW;
@@ -251,7 +251,7 @@ static char *evidence_of(const struct declared *d, const struct layer *l, int ho
 
 static void find_evidence(const struct declared *d, struct comparison *c)
 {
-    const struct layer *l = c->b < d->measured ? layer_of(d, c->b) : NULL;
+    const struct host_layer *l = c->b < d->measured ? layer_of(d, c->b) : NULL;
 
     c->evidence = mem_calloc((size_t)c->how.misfits + 1, sizeof(*c->evidence));
     for (int i = 0; l && i < c->how.misfits && i < EVIDENCE_MAX; i++)

@@ -56,8 +56,7 @@ static void take_tier(struct explain *e, const struct tier *t, double factor)
 
 static void odd_exceptions(struct explain *e, const struct matrix *m)
 {
-    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[e->src].place,
-                         &m->topo.endpoint[e->dst].place);
+    int tier = matrix_tier(m, e->src, e->dst);
     char part[256];
 
     for (int i = 0; i < m->exceptions; i++) {
@@ -207,8 +206,7 @@ void explain_pair(struct explain *e, const struct matrix *m, const struct topo *
                   const struct obs *obs, int count, int a, int b)
 {
     struct nccl_profile p = {.lines = 0};
-    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
-                         &m->topo.endpoint[b].place);
+    int tier = matrix_tier(m, a, b);
 
     *e = (struct explain){.src = a, .dst = b, .narrowest = -1, .share = NAN};
     if (t->nccl && nccl_profile_read(&p, t->nccl, "topology", NULL) == 0)

@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/stats.h"
-#include "cost/fit/fit_compute.h"
+#include "cost/fit/fit.h"
 #include "cost/matrix_json.h"
 #include "small.h"
 #include "step/predict.h"

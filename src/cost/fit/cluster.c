@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/fit/cluster_state.h"
+#include "cost/fit/cluster.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
 
-static const double sigmas = 5;           /* a gap below this many robust deviations is noise */
-static const double contradiction = 0.05; /* far pairs tolerated inside groups, share */
+enum label { UNKNOWN, NEAR, FAR };
+
+struct clustering {
+    int units, edges;
+    const struct edge *e;
+    enum label *label;
+    int *parent; /* union-find */
+    double *cap;
+    double *v; /* scratch, one per edge */
+};
+
+static const double sigmas = 5;              /* a gap below this many robust deviations is noise */
+static const double level_sigmas = 4.5;      /* the same of levels, where noise is not known */
+static const double contradicted_most = 0.2; /* of the near pairs */
+static const double unclear = 0.1;           /* of the way between two levels, about its middle */
+static const double contradiction = 0.05;    /* far pairs tolerated inside groups, share */
 
 static int root(int *parent, int i)
 {
@@ -18,30 +33,26 @@ static int root(int *parent, int i)
     return i;
 }
 
-static double spread(const double *sorted, int n)
-{
-    return n ? 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5)) : 0;
-}
-
 /* v sorted ascending in logs.  The number of values below the first gap from the top that is wider
  * than noise, 0: none. */
 static int split_at(const double *v, int n)
 {
     for (int i = n - 1; i > 0; i--) {
         double up = stats_quantile(v + i, n - i, 0.5), down = stats_quantile(v, i, 0.5);
-        if (v[i] - v[i - 1] >= log1p(CLUSTER_GAP) && up - down >= sigmas * spread(v + i, n - i))
+        if (v[i] - v[i - 1] >= log1p(CLUSTER_GAP) &&
+            up - down >= sigmas * stats_sigma(v + i, n - i))
             return i;
     }
     return 0;
 }
 
 /* Bandwidth against the smaller of both caps. */
-static double share(const struct work *w, const struct edge *e)
+static double share(const struct clustering *w, const struct edge *e)
 {
     return e->Bps / fmin(w->cap[e->a], w->cap[e->b]);
 }
 
-static void find_caps(struct work *w)
+static void find_caps(struct clustering *w)
 {
     for (int i = 0; i < w->edges; i++)
         if (w->e[i].Bps > 0) {
@@ -52,7 +63,7 @@ static void find_caps(struct work *w)
 }
 
 /* The share below which a pair is far; 0: there is no such gap. */
-static double far_share(struct work *w)
+static double far_share(struct clustering *w)
 {
     int n = 0;
 
@@ -66,7 +77,7 @@ static double far_share(struct work *w)
 
 /* What far pairs get at best: most of them, and the fastest that most units know.  Where leaves are
  * faster than spines few pairs tell, but nearly every unit has one. */
-static double far_level(struct work *w)
+static double far_level(struct clustering *w)
 {
     double *best = mem_calloc((size_t)w->units + 1, sizeof(*best));
     int far = 0, know = 0;
@@ -88,7 +99,7 @@ static double far_level(struct work *w)
 }
 
 /* Label pairs by bandwidth; false when bandwidth shows no structure. */
-static int label_by_bandwidth(struct work *w)
+static int label_by_bandwidth(struct clustering *w)
 {
     double limit = far_share(w);
 
@@ -105,7 +116,151 @@ static int label_by_bandwidth(struct work *w)
     return 1;
 }
 
-static void join(struct work *w)
+/* --- lists by key: those of k are at[start[k]] .. at[start[k + 1] - 1] --- */
+
+struct lists {
+    int *start, *at;
+};
+
+static void lists_open(struct lists *l, int keys, int items)
+{
+    l->start = mem_calloc((size_t)keys + 2, sizeof(*l->start));
+    l->at = mem_calloc((size_t)items + 1, sizeof(*l->at));
+}
+
+/* Between counting, start[k + 2]++, and filling, at[start[k + 1]++] = .... */
+static void lists_sum(struct lists *l, int keys)
+{
+    for (int k = 2; k <= keys + 1; k++)
+        l->start[k] += l->start[k - 1];
+}
+
+static void lists_close(struct lists *l)
+{
+    free(l->start);
+    free(l->at);
+}
+
+/* --- near and far by latency: its levels first, then what the pairs of others say --- */
+
+/* Median over edges that know theirs; what is not known is not 0. */
+static double known_noise(struct clustering *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0 && w->e[i].noise > 0)
+            w->v[n++] = w->e[i].noise;
+    return n ? stats_median(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
+}
+
+static int levels_of(struct clustering *w, double *level)
+{
+    double noise = known_noise(w);
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0)
+            w->v[n++] = log(w->e[i].sec);
+    stats_sort(w->v, n);
+    return stats_levels(w->v, n, noise, level);
+}
+
+/* The edges of each unit. */
+static void look_around(struct lists *a, const struct clustering *w)
+{
+    lists_open(a, w->units, 2 * w->edges);
+    for (int i = 0; i < w->edges; i++) {
+        a->start[w->e[i].a + 2]++;
+        a->start[w->e[i].b + 2]++;
+    }
+    lists_sum(a, w->units);
+    for (int i = 0; i < w->edges; i++) {
+        a->at[a->start[w->e[i].a + 1]++] = i;
+        a->at[a->start[w->e[i].b + 1]++] = i;
+    }
+}
+
+/* Of those that two near units both met: are most near to one of them and far from the other? */
+static int contradicted(const struct clustering *w, const struct lists *a,
+                        const enum label *to_first, int second)
+{
+    int agree = 0, split = 0;
+
+    for (int k = a->start[second]; k < a->start[second + 1]; k++) {
+        const struct edge *e = &w->e[a->at[k]];
+        enum label there = to_first[e->a == second ? e->b : e->a], here = w->label[a->at[k]];
+        agree += here == NEAR && there == NEAR;
+        split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
+    }
+    return split > 2 * agree + 1;
+}
+
+/* How many were dropped, share of the near ones. */
+static double drop_contradicted(struct clustering *w)
+{
+    int near = 0, dropped = 0;
+
+    struct lists a;
+    enum label *row = mem_calloc((size_t)w->units, sizeof(*row));
+    char *drop = mem_calloc((size_t)w->edges + 1, 1);
+
+    look_around(&a, w);
+    for (int u = 0; u < w->units; u++) {
+        memset(row, 0, (size_t)w->units * sizeof(*row));
+        for (int k = a.start[u]; k < a.start[u + 1]; k++) {
+            const struct edge *e = &w->e[a.at[k]];
+            row[e->a == u ? e->b : e->a] = w->label[a.at[k]];
+        }
+        for (int k = a.start[u]; k < a.start[u + 1]; k++)
+            if (w->label[a.at[k]] == NEAR && w->e[a.at[k]].a == u)
+                drop[a.at[k]] = (char)contradicted(w, &a, row, w->e[a.at[k]].b);
+    }
+    for (int i = 0; i < w->edges; i++) {
+        near += w->label[i] == NEAR;
+        dropped += drop[i];
+        if (drop[i])
+            w->label[i] = UNKNOWN;
+    }
+    lists_close(&a);
+    free(row);
+    free(drop);
+    return near ? (double)dropped / near : 0;
+}
+
+/* Who is near to nobody may be slow itself: far pairs of it prove nothing. */
+static void drop_lonely(struct clustering *w)
+{
+    char *near = mem_calloc((size_t)w->units, 1);
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == NEAR)
+            near[w->e[i].a] = near[w->e[i].b] = 1;
+    for (int i = 0; i < w->edges; i++)
+        if (!near[w->e[i].a] || !near[w->e[i].b])
+            w->label[i] = UNKNOWN;
+    free(near);
+}
+
+/* Label edges with a latency NEAR or FAR of two levels (logarithms), UNKNOWN about the middle and
+ * where others contradict; false when they contradict too many. */
+static int label_by_latency(struct clustering *w, double near, double far)
+{
+    for (int i = 0; i < w->edges; i++) {
+        double x = (log(w->e[i].sec) - near) / (far - near);
+        w->label[i] = isnan(x)            ? UNKNOWN
+                      : x < 0.5 - unclear ? NEAR
+                      : x > 0.5 + unclear ? FAR
+                                          : UNKNOWN;
+    }
+    double dropped = drop_contradicted(w);
+    drop_lonely(w);
+    return dropped < contradicted_most;
+}
+
+/* --- groups of near pairs --- */
+
+static void join(struct clustering *w)
 {
     for (int i = 0; i < w->units; i++)
         w->parent[i] = i;
@@ -115,7 +270,7 @@ static void join(struct work *w)
 }
 
 /* Far pairs inside groups; `inside` gets the number of labelled pairs there. */
-static int count_contradictions(struct work *w, int *inside)
+static int count_contradictions(struct clustering *w, int *inside)
 {
     int bad = 0;
 
@@ -130,7 +285,7 @@ static int count_contradictions(struct work *w, int *inside)
 
 /* Number groups by their first member; units with no near partner and something unknown stay out.
  */
-static void number_groups(struct clusters *c, struct work *w)
+static void number_groups(struct clusters *c, struct clustering *w)
 {
     int *id = mem_calloc((size_t)w->units, sizeof(*id)),
         *near = mem_calloc((size_t)w->units, sizeof(*near));
@@ -172,7 +327,7 @@ static int has_company(const struct clusters *c, int units)
     return 2 * together >= units;
 }
 
-static double label_median(struct work *w, enum label label, enum clue clue)
+static double label_median(struct clustering *w, enum label label, enum clue clue)
 {
     int n = 0;
 
@@ -182,8 +337,160 @@ static double label_median(struct work *w, enum label label, enum clue clue)
     return n ? stats_median(w->v, n) : NAN;
 }
 
+/* --- units that near and far pairs leave over --- */
+
+static bool between(const struct clusters *c, const struct clustering *w, int i, int *a, int *b)
+{
+    *a = c->of[w->e[i].a];
+    *b = c->of[w->e[i].b];
+    return w->label[i] == FAR && *a >= 0 && *b >= 0 && *a != *b;
+}
+
+/* The groups that each has far pairs with. */
+static void find_meetings(struct lists *m, const struct clusters *c, const struct clustering *w)
+{
+    int a, b;
+
+    lists_open(m, c->groups, 2 * w->edges);
+    for (int i = 0; i < w->edges; i++)
+        if (between(c, w, i, &a, &b)) {
+            m->start[a + 2]++;
+            m->start[b + 2]++;
+        }
+    lists_sum(m, c->groups);
+    for (int i = 0; i < w->edges; i++)
+        if (between(c, w, i, &a, &b)) {
+            m->at[m->start[a + 1]++] = b;
+            m->at[m->start[b + 1]++] = a;
+        }
+}
+
+/* Is there a larger group (of equal ones an earlier one) that g has no far pair with, though one of
+ * the usual size would hold both? */
+static bool may_be_part(const struct lists *m, const int *size, int groups, int most, int g,
+                        int *seen)
+{
+    for (int i = m->start[g]; i < m->start[g + 1]; i++)
+        seen[m->at[i]] = g + 1;
+    for (int h = 0; h < groups; h++) {
+        bool larger = size[h] > size[g] || (h < g && size[h] == size[g]);
+        if (h != g && larger && size[h] + size[g] <= most && seen[h] != g + 1)
+            return true;
+    }
+    return false;
+}
+
+/* Where not all pairs were measured two groups may be one that no near pair joined: those without a
+ * far pair between them that are together no larger than the largest.  Only the larger one is kept,
+ * of equal ones the earlier; units of the other are unresolved. */
+static void leave_parts(struct clusters *c, const struct clustering *w)
+{
+    int *size = mem_calloc((size_t)c->groups + 1, sizeof(*size)), most = 0, left = 0;
+    int *seen = mem_calloc((size_t)c->groups + 1, sizeof(*seen));
+    int *id = mem_calloc((size_t)c->groups + 1, sizeof(*id));
+    struct lists m;
+
+    for (int i = 0; i < w->units; i++)
+        if (c->of[i] >= 0 && ++size[c->of[i]] > most)
+            most = size[c->of[i]];
+    find_meetings(&m, c, w);
+    for (int g = 0; g < c->groups; g++)
+        id[g] = may_be_part(&m, size, c->groups, most, g, seen) ? -1 : left++;
+    for (int i = 0; i < w->units; i++)
+        if (c->of[i] >= 0) {
+            c->of[i] = id[c->of[i]];
+            c->unresolved += c->of[i] < 0;
+        }
+    c->groups = left;
+    lists_close(&m);
+    free(size);
+    free(seen);
+    free(id);
+}
+
+/* How far a pair is, in logs: by latency, or by what parallel traffic takes; NAN: not measured. */
+static double distance(const struct edge *e, bool latency)
+{
+    double x = latency ? e->sec : 1 / e->shared;
+
+    return x > 0 ? log(x) : NAN;
+}
+
+/* Median of unit u's pairs with group g; NAN without pairs. */
+static double toward(struct clustering *w, const struct clusters *c, int u, int g, bool latency)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++) {
+        const struct edge *e = &w->e[i];
+        int other = e->a == u ? e->b : e->b == u ? e->a : -1;
+        if (other >= 0 && c->of[other] == g && !isnan(distance(e, latency)))
+            w->v[n++] = distance(e, latency);
+    }
+    return n ? stats_median(w->v, n) : NAN;
+}
+
+/* Median latency of the near pairs, in logs; NAN without. */
+static double near_latency(struct clustering *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == NEAR && w->e[i].sec > 0)
+            w->v[n++] = distance(&w->e[i], true);
+    return n ? stats_median(w->v, n) : NAN;
+}
+
+/* The group that stands out for unit u and is about as near as `near`; -1: none, or one that u
+ * never met, so that a comparison would be unfair. */
+static int place(struct clustering *w, const struct clusters *c, int u, bool latency, double near)
+{
+    double best = NAN, second = NAN;
+    int at = -1;
+
+    for (int g = 0; g < c->groups; g++) {
+        double x = toward(w, c, u, g, latency);
+        if (isnan(x))
+            return -1;
+        if (isnan(best) || x < best) {
+            second = best;
+            best = x;
+            at = g;
+        } else if (isnan(second) || x < second) {
+            second = x;
+        }
+    }
+    return second - best > log1p(CLUSTER_GAP) && best - near < log1p(CLUSTER_GAP) ? at : -1;
+}
+
+/* Units without a group go to the one that stands out by latency and is as near as near pairs are,
+ * else to the one that stands out by what parallel traffic leaves. */
+static void place_rest(struct clusters *c, struct clustering *w)
+{
+    int *found = mem_calloc((size_t)w->units, sizeof(*found));
+    double near =
+        near_latency(w); /* what traffic takes differs from group to group: no bar there */
+
+    for (int u = 0; u < w->units; u++) {
+        found[u] = -1;
+        if (c->of[u] >= 0)
+            continue;
+        found[u] = place(w, c, u, true, near);
+        if (found[u] < 0)
+            found[u] = place(w, c, u, false, INFINITY);
+    }
+    for (int u = 0; u < w->units; u++)
+        if (c->of[u] < 0 && found[u] >= 0) {
+            c->of[u] = found[u];
+            c->unresolved--;
+        }
+    free(found);
+}
+
+/* --- both --- */
+
 /* Groups from labels; c->contradictions tells of a refusal. */
-static int groups_of_labels(struct clusters *c, struct work *w, enum clue clue)
+static int groups_of_labels(struct clusters *c, struct clustering *w, enum clue clue)
 {
     int inside;
 
@@ -194,32 +501,31 @@ static int groups_of_labels(struct clusters *c, struct work *w, enum clue clue)
         return 0;
     }
     number_groups(c, w);
-    cluster_leave_parts(c, w);
+    leave_parts(c, w);
     c->clue = clue;
     c->near = label_median(w, NEAR, clue);
     c->far = label_median(w, FAR, clue);
     if (c->groups < 2 || !has_company(c, w->units))
         return 0;
-    cluster_place_rest(c, w);
+    place_rest(c, w);
     c->contradictions = 0;
     return 1;
 }
 
-static int by_bandwidth(struct clusters *c, struct work *w)
+static int by_bandwidth(struct clusters *c, struct clustering *w)
 {
     memset(w->label, 0, (size_t)w->edges * sizeof(*w->label));
     return label_by_bandwidth(w) && groups_of_labels(c, w, CLUE_BANDWIDTH);
 }
 
 /* The innermost two levels that make groups. */
-static int by_latency(struct clusters *c, struct work *w)
+static int by_latency(struct clusters *c, struct clustering *w)
 {
-    double level[LATENCY_LEVELS];
-    int levels = cluster_levels(w, level);
+    double level[STATS_LEVELS];
+    int levels = levels_of(w, level);
 
     for (int k = 0; k + 1 < levels; k++)
-        if (cluster_label_latency(w, level[k], level[k + 1]) &&
-            groups_of_labels(c, w, CLUE_LATENCY))
+        if (label_by_latency(w, level[k], level[k + 1]) && groups_of_labels(c, w, CLUE_LATENCY))
             return 1;
     return 0;
 }
@@ -266,7 +572,7 @@ static void find_nothing(struct clusters *c, int units)
 
 void cluster_units(struct clusters *c, int units, const struct edge *e, int edges)
 {
-    struct work w = {.units = units, .edges = edges, .e = e};
+    struct clustering w = {.units = units, .edges = edges, .e = e};
     struct clusters other;
 
     start(c, units);

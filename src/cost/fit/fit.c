@@ -8,20 +8,17 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cost/fit/fit_state.h"
+#include "base/stats.h"
+#include "cost/fit/fit_impl.h"
+#include "cost/model.h"
+#include "probe/mpi/mpi_opts.h"
 #include "topo/host/nic.h"
 
-void fit_defaults(struct fit_opts *o)
-{
-    o->outlier = 0.035;
-}
+/* --- tier curves: at each size the median over healthy pairs, alone where any ran alone at that
+ * size; at the size of the pair matrix that is the class median over all its pairs --- */
 
-bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
-{
-    return o->op == OP_PAIR_BW && o->bytes == f->bw_bytes;
-}
-
-bool fit_healthy(const struct fit *f, int src, int dst)
+/* No exception on the way, either side. */
+static bool healthy(const struct fit *f, int src, int dst)
 {
     double there, back;
 
@@ -29,12 +26,264 @@ bool fit_healthy(const struct fit *f, int src, int dst)
            matrix_factor(f->m, dst, src, NULL, &back) >= 1 && !(there > 0) && !(back > 0);
 }
 
-const char *fit_endpoint(const struct fit *f, int id, char buf[96])
-{
-    const struct endpoint *e = &f->m->topo.endpoint[id];
+static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
 
-    snprintf(buf, 96, "%d (%.64s:%d)", id, f->m->topo.host[e->place.at[LEVEL_HOST]].name, e->local);
-    return buf;
+static const enum op op_of[DIR_COUNT] = {
+    [DIR_ONEWAY] = OP_PAIR_LATENCY, [DIR_UNI] = OP_PAIR_BW, [DIR_BI] = OP_PAIR_BIBW};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct obs *x = *(const struct obs *const *)a, *y = *(const struct obs *const *)b;
+
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return (x->alone < y->alone) - (x->alone > y->alone); /* alone first */
+}
+
+/* What observations of one size come to: medians of their times, each divided by its ratio. */
+static struct curve_point median_point(const struct obs *const *o, const double *ratio, int n)
+{
+    double *v = mem_calloc(3 * (size_t)n, sizeof(*v));
+    struct curve_point p = {.bytes = o[0]->bytes};
+
+    for (int i = 0; i < n; i++) {
+        v[i] = o[i]->sec / (ratio ? ratio[i] : 1);
+        v[n + i] = o[i]->lo / (ratio ? ratio[i] : 1);
+        v[2 * n + i] = o[i]->hi / (ratio ? ratio[i] : 1);
+        p.n += o[i]->n;
+    }
+    p.sec = stats_median(v, n);
+    p.lo = fmin(p.sec, stats_median(v + n, n));
+    p.hi = fmax(p.sec, stats_median(v + 2 * n, n));
+    free(v);
+    return p;
+}
+
+static double median_sec(const struct obs *const *o, int n)
+{
+    double *v = mem_calloc((size_t)n, sizeof(*v));
+
+    for (int i = 0; i < n; i++)
+        v[i] = o[i]->sec;
+    double median = stats_median(v, n);
+    free(v);
+    return median;
+}
+
+/* Observations of one size, those alone first: how many of them count.  Each operation is asked for
+ * itself: bandwidth may be the same in a crowd while latency is not. */
+static int counted(const struct obs *const *o, int n)
+{
+    int alone = 0;
+
+    while (alone < n && o[alone]->alone)
+        alone++;
+    if (alone == 0 || alone == n)
+        return n;
+    double ratio = median_sec(o + alone, n - alone) / median_sec(o, alone);
+    return fabs(ratio - 1) < as_good_as_alone ? n : alone;
+}
+
+static void fit_curve(struct fit *f, int tier, enum direction dir, const struct obs **o)
+{
+    struct curve *c = &f->m->tier[tier].curve[dir];
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++)
+        if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
+            healthy(f, f->obs[i].src, f->obs[i].dst))
+            o[n++] = &f->obs[i];
+    if (n)
+        qsort(o, (size_t)n, sizeof(struct obs *), by_size);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && o[j]->bytes == o[i]->bytes; j++)
+            ;
+        curve_add(c, median_point(o + i, NULL, counted(o + i, j - i)));
+    }
+    curve_settle(c);
+    curve_summarise(c);
+}
+
+/* One size gives no slope; what a message of a window carries of the latency is known, though. */
+static void slope_of_one(struct tier *t, bool over_mpi)
+{
+    const struct mpi_opts usual = {0};
+    double alpha = t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : 0;
+
+    for (int d = DIR_UNI; d < DIR_COUNT; d++) {
+        struct curve *c = &t->curve[d];
+        if (c->points != 1)
+            continue;
+        int window = over_mpi ? mpi_opts_window(&usual, (size_t)c->point[0].bytes) : OP_PAIR_WINDOW;
+        double rest = c->point[0].sec - alpha / window;
+        if (rest > 0.5 * c->point[0].sec)
+            c->beta = rest / c->point[0].bytes;
+    }
+}
+
+static void tier_curves(struct fit *f)
+{
+    const struct obs **o = mem_calloc((size_t)f->count, sizeof(*o));
+
+    for (int tier = 0; tier < f->m->tiers; tier++) {
+        for (int d = 0; d < DIR_COUNT; d++)
+            fit_curve(f, tier, d, o);
+        slope_of_one(&f->m->tier[tier], !strcmp(f->m->transport, "mpi"));
+    }
+    free(o);
+}
+
+/* --- collective curves by (op, shape, crossings of the ring, groups at once): the median over
+ * groups that are equal in these.  Groups with a slow part count only where no other group has that
+ * shape; then the model takes the slow part out, and matrix_collective() puts it back for the same
+ * group --- */
+
+struct item {
+    int curve; /* index into matrix.collective */
+    bool clean;
+    double ratio; /* time with slow parts / without, by the model */
+    const struct obs *o;
+};
+
+static const struct round *round_of(const struct plan *plan, int id, int group)
+{
+    for (int i = 0; i < plan->rounds; i++) {
+        int k = (id + i) % plan->rounds; /* the id is the index unless rounds were added by hand */
+        if (plan->round[k].id == id)
+            return group < plan->round[k].groups ? &plan->round[k] : NULL;
+    }
+    return NULL;
+}
+
+static int curve_of(struct matrix *m, enum op op, const struct ways *w)
+{
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i];
+        if (c->op == op && shape_equal(&c->shape, &w->shape) && c->crossings == w->crossings &&
+            c->at_once == w->at_once)
+            return i;
+    }
+    MEM_PUSH(m->collective, m->collectives) = (struct collective){.op = op,
+                                                                  .shape = w->shape,
+                                                                  .crossings = w->crossings,
+                                                                  .at_once = w->at_once,
+                                                                  .basis = BASIS_MEASURED};
+    return m->collectives - 1;
+}
+
+static struct item make_item(struct fit *f, const struct obs *o, const struct round *r)
+{
+    const struct plan_group *g = &r->group[o->dst];
+    struct ways slow, healthy;
+
+    ways_of(&slow, f->m, g->members, g->size, o->op, false);
+    slow.at_once = r->groups;
+    healthy = slow;
+    healthy.inner_factor = healthy.outer_factor = 1;
+    healthy.alpha_add = 0;
+    struct item x = {curve_of(f->m, o->op, &slow), slow.exception < 0, 1, o};
+    if (!x.clean)
+        x.ratio =
+            model_time(f->m, &slow, o->op, o->bytes) / model_time(f->m, &healthy, o->op, o->bytes);
+    if (!isfinite(x.ratio) || x.ratio < 1)
+        x.ratio = 1;
+    return x;
+}
+
+static int by_curve(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->curve != y->curve)
+        return x->curve < y->curve ? -1 : 1;
+    if (x->o->bytes != y->o->bytes)
+        return x->o->bytes < y->o->bytes ? -1 : 1;
+    return (x->clean < y->clean) - (x->clean > y->clean); /* clean ones first */
+}
+
+static void add_point(struct collective *c, const struct item *x, int n)
+{
+    const struct obs **o = mem_calloc((size_t)n, sizeof(*o));
+    double *ratio = mem_calloc((size_t)n, sizeof(*ratio));
+
+    for (int i = 0; i < n; i++) {
+        o[i] = x[i].o;
+        ratio[i] = x[i].ratio;
+    }
+    curve_add(&c->curve, median_point(o, ratio, n));
+    if (!x[0].clean)
+        c->basis = BASIS_FITTED;
+    free(o);
+    free(ratio);
+}
+
+static void fill_curves(struct matrix *m, struct item *x, int n)
+{
+    if (n)
+        qsort(x, (size_t)n, sizeof(*x), by_curve);
+    for (int i = 0, j, clean; i < n; i = j) {
+        clean = 0;
+        for (j = i; j < n && x[j].curve == x[i].curve && x[j].o->bytes == x[i].o->bytes; j++)
+            clean += x[j].clean;
+        add_point(&m->collective[x[i].curve], x + i, clean ? clean : j - i);
+    }
+    for (int i = 0; i < m->collectives; i++) {
+        struct collective *c = &m->collective[i];
+        curve_settle(&c->curve);
+        curve_summarise(&c->curve);
+        if (c->basis == BASIS_FITTED)
+            c->source =
+                mem_strdup("measured on a group with a slow part, which the model took out");
+    }
+}
+
+/* One sentence an op, with the first note. */
+static void say_wrong(struct fit *f, const struct obs *obs, int count)
+{
+    for (int op = 0; op < OP_COUNT; op++) {
+        int wrong = 0, all = 0;
+        const char *note = NULL;
+        for (int i = 0; i < count; i++)
+            if ((int)obs[i].op == op) {
+                all++;
+                wrong += obs[i].wrong > 0;
+                note = !note && obs[i].wrong ? obs[i].note : note;
+            }
+        if (wrong)
+            matrix_find(f->m, "wrong_data",
+                        "%s: wrong data in %d of %d measurements%s%s; their times do not count",
+                        op_name(op), wrong, all, note && *note ? ": " : "", note ? note : "");
+    }
+}
+
+static void collective_curves(struct fit *f)
+{
+    struct obs *obs;
+    struct item *item = NULL;
+    int count = observe(&obs, f->points, false), n = 0, lost = 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct round *r = round_of(f->plan, obs[i].src, obs[i].dst);
+        if (!r || r->group[obs[i].dst].size < 2)
+            lost++;
+        else if (obs[i].sec > 0) {
+            struct item x = make_item(f, &obs[i], r);
+            MEM_PUSH(item, n) = x;
+        }
+    }
+    fill_curves(f->m, item, n);
+    say_wrong(f, obs, count);
+    if (lost)
+        matrix_find(f->m, "plan", "%d points of collectives are of no round in the plan", lost);
+    free(item);
+    free(obs);
+}
+
+/* --- the chain --- */
+
+void fit_defaults(struct fit_opts *o)
+{
+    o->outlier = 0.035;
 }
 
 static int check(const struct topo *t, const struct points *p, struct err *err)
@@ -103,12 +352,12 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
     start_tiers(m);
-    fit_levels(&f);
+    fit_normal(&f);
     fit_parts(&f);
     fit_latency(&f);
-    fit_curves(&f);
+    tier_curves(&f);
     peaks_from_nics(m);
-    fit_collectives(&f);
+    collective_curves(&f);
     fit_findings(&f);
     free(f.obs);
     free(f.sample);

@@ -4,6 +4,7 @@
 #define RG_FIT_H
 
 #include "cost/matrix.h"
+#include "probe/gpu/device.h"
 #include "probe/point.h"
 
 struct fit_opts {
@@ -14,5 +15,11 @@ void fit_defaults(struct fit_opts *o);
 /* The caller frees m with matrix_free(). */
 int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
                const struct points *p, const struct fit_opts *o, struct err *err);
+
+/* compute.tsv -> what the cost matrix says about devices on their own (compute.c); f: the preset
+ * whose peaks the shares refer to, or NULL.  A row of an endpoint that the matrix does not have is
+ * refused (EXIT_DATA). */
+int fit_compute(struct matrix *m, const struct device_table *t, const struct fabric *f,
+                struct err *err);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { LAYERS_MAX = 3, RAIL_NUMBERS_MAX = 32 };
 
-struct layer {
+struct host_layer {
     int *of;        /* group of each host, -1: cannot be told */
     int groups;     /* numbered by their first host */
     int unresolved; /* hosts with of = -1 */
@@ -25,7 +25,7 @@ struct layer {
     bool only_leaves; /* only endpoints on the same rail are near: the reach of the leaves */
 };
 
-/* Endpoints of hosts that share a leaf with those of their rail only: see layers_rails.c. */
+/* Endpoints of hosts that share a leaf with those of their rail only: see layers.c. */
 struct host_rails {
     int region; /* endpoints of a rail are nearer where layer `region` joins hosts; its count: among
                    all others; -1: there are no rails */
@@ -34,20 +34,17 @@ struct host_rails {
 };
 
 struct layers {
-    struct layer layer[LAYERS_MAX]; /* inner first */
+    struct host_layer layer[LAYERS_MAX]; /* inner first */
     int count;
     int contradictions; /* when nothing was found: far pairs inside groups, if those are why */
     struct host_rails rails;
 };
 
 /* unit: group of each host to start from (-1: none), NULL: every host by itself; then rails are
- * looked for as well.  rest: only pairs
- * that no tier but the last joins. */
+ * looked for as well.
+ * rest: only pairs that no tier but the last joins. */
 void layers_find(struct layers *l, const struct topo *t, const struct obs *o, int count,
                  const int *unit, bool rest);
-/* Fill l->rails from what the layers leave: a rail is told by 3 % of latency that are 4 standard
- * errors.  layers_find() calls it. */
-void layers_find_rails(struct layers *l, const struct topo *t, const struct obs *o, int count);
 /* The rail of an endpoint; -1: none. */
 int layers_rail(const struct host_rails *r, const struct topo *t, int endpoint);
 void layers_free(struct layers *l);

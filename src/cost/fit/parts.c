@@ -4,13 +4,14 @@
  * partners keeps a slow part from dragging its peers along.  The part that explains most goes
  * first, its samples count as explained, and the rest is judged again; pairs that nothing explains
  * are exceptions of their own when they were slow alone too. */
+#include "cost/fit/fit_impl.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/parts.h"
 
 enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, ALONE_MIN = 2, HOSTS_MIN = 2, RACKS_MAX = 2048 };
 static const double same_factor = 0.1;   /* factors that differ less belong to one cause */
@@ -39,18 +40,12 @@ struct hunt {
 
 /* --- elements of a tier --- */
 
-static int rack_key(const struct fit *f, const struct sample *s)
+static int rack_key(const struct fit *f, const struct fit_sample *s)
 {
-    int a = f->m->topo.endpoint[s->src].place.at[LEVEL_RACK];
-    int b = f->m->topo.endpoint[s->dst].place.at[LEVEL_RACK];
-    int racks = f->m->topo.group[LEVEL_RACK].count;
-
-    if (a < 0 || b < 0 || a == b || racks > RACKS_MAX)
-        return -1;
-    return a < b ? a * racks + b : b * racks + a;
+    return f->m->topo.group[LEVEL_RACK].count > RACKS_MAX ? -1 : fit_rack_pair(f, s->src, s->dst);
 }
 
-static int key_of(const struct fit *f, const struct sample *s, int what)
+static int key_of(const struct fit *f, const struct fit_sample *s, int what)
 {
     return what == 0 ? s->src : what == 1 ? s->dst : rack_key(f, s);
 }
@@ -118,7 +113,7 @@ static void make_elements(struct hunt *h)
 
 /* A low sample: nearer to the factor than to normal.  What is looked for again must be seen alone,
  * too. */
-static bool shows(const struct hunt *h, const struct sample *s, double factor)
+static bool shows(const struct hunt *h, const struct fit_sample *s, double factor)
 {
     return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
 }
@@ -154,7 +149,7 @@ static int partners(const struct hunt *h, const struct element *x, bool host, bo
     int n = 0, mark = ++*h->stamp;
 
     for (int i = x->from; i < x->to; i++) {
-        const struct sample *s = &h->f->sample[h->index[i]];
+        const struct fit_sample *s = &h->f->sample[h->index[i]];
         if (shows(h, s, x->e.factor) && (s->alone || !alone))
             n += first_time(h, mark, s->src == x->e.a ? s->dst : s->src, host);
     }
@@ -178,7 +173,7 @@ static double elsewhere(const struct hunt *h, const struct element *x, enum leve
     int n = 0;
 
     for (int i = 0; i < h->f->samples; i++) {
-        const struct sample *s = &h->f->sample[i];
+        const struct fit_sample *s = &h->f->sample[i];
         if (s->tier == h->tier && s->explained < 0 &&
             (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(t, &x->e, s) &&
             (t->endpoint[s->src].place.at[level] == at ||
@@ -206,7 +201,7 @@ static int rack_hosts(const struct hunt *h, const struct element *x, int rack, i
     int n = 0, mark = ++*h->stamp;
 
     for (int i = x->from; i < x->to; i++) {
-        const struct sample *s = &h->f->sample[h->index[i]];
+        const struct fit_sample *s = &h->f->sample[h->index[i]];
         bool sends = t->endpoint[s->src].place.at[LEVEL_RACK] == rack;
         int own = sends ? s->src : s->dst;
         if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
@@ -266,7 +261,7 @@ static double left_median(const struct hunt *h, const struct element *x, bool be
 {
     *n = 0;
     for (int i = x->from; i < x->to; i++) {
-        const struct sample *s = &h->f->sample[h->index[i]];
+        const struct fit_sample *s = &h->f->sample[h->index[i]];
         if (s->explained < 0)
             h->v[(*n)++] = best ? s->best : s->residual;
     }
@@ -280,7 +275,7 @@ static double limit(const struct hunt *h, const struct element *x, int n)
     int alone = 0;
 
     for (int i = x->from; i < x->to; i++) {
-        const struct sample *s = &h->f->sample[h->index[i]];
+        const struct fit_sample *s = &h->f->sample[h->index[i]];
         alone += s->alone && shows(h, s, x->e.factor);
     }
     return 1 - (alone ? 1 : 2) * margin(h, n);
@@ -398,7 +393,7 @@ static double noise_of_others(struct hunt *h)
     int n = 0;
 
     for (int i = 0; i < f->samples; i++) {
-        const struct sample *s = &f->sample[i];
+        const struct fit_sample *s = &f->sample[i];
         if (s->tier == h->tier && s->explained < 0 && !h->known[2 * s->src] &&
             !h->known[2 * s->dst + 1])
             h->v[n++] = fabs(s->residual - 1);
@@ -432,9 +427,9 @@ static void blame_known(struct fit *f)
 
 /* Was it measured alone, and is even its best epoch clearly below what epochs of this tier make of
  * a healthy pair? */
-static bool bad(const struct fit *f, const struct sample *s)
+static bool bad(const struct fit *f, const struct fit_sample *s)
 {
-    const struct normal *l = &f->normal[s->tier];
+    const struct fit_normal *l = &f->normal[s->tier];
 
     if (s->explained >= 0 || (!s->alone && s->residual > 0))
         return false;
@@ -442,7 +437,7 @@ static bool bad(const struct fit *f, const struct sample *s)
 }
 
 /* Does the sample pass a part that is named and as slow, in whatever tier that showed? */
-static bool of_a_part(const struct fit *f, const struct sample *s, int parts)
+static bool of_a_part(const struct fit *f, const struct fit_sample *s, int parts)
 {
     bool of = false;
 
@@ -459,7 +454,7 @@ static void blame_pairs(struct fit *f)
     int first = f->m->exceptions;
 
     for (int i = 0; i < f->samples; i++) {
-        struct sample *s = &f->sample[i];
+        struct fit_sample *s = &f->sample[i];
         if (!bad(f, s) || of_a_part(f, s, first))
             continue;
         int k = first;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts that cannot be used at all: whoever sends or receives wrong data, and the dead.  They are
  * named before anything is judged by its speed. */
+#include "cost/fit/fit_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cost/fit/parts.h"
 
 enum { ASKED_MIN = 2 };
 
@@ -15,7 +16,7 @@ static int explain_all(struct fit *f, int a, int b)
     int n = 0;
 
     for (int i = 0; i < f->samples; i++) {
-        struct sample *s = &f->sample[i];
+        struct fit_sample *s = &f->sample[i];
         bool of = b < 0 ? s->src == a || s->dst == a
                         : (s->src == a && s->dst == b) || (s->src == b && s->dst == a);
         if (of && s->explained < 0)
@@ -226,7 +227,7 @@ static void find_dead(struct fit *f)
     bool anybody = false;
 
     for (int i = 0; i < f->samples; i++) {
-        const struct sample *s = &f->sample[i];
+        const struct fit_sample *s = &f->sample[i];
         asked[s->src]++;
         asked[s->dst]++;
         answers[s->src] += s->residual > 0;

@@ -1,102 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Exceptions that are one cause become one: sending and receiving side, tiers, the endpoints of a
  * host; and each gets its sentence. */
+#include "cost/fit/fit_impl.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "cost/fit/parts.h"
+#include "base/stats.h"
 
-bool parts_alike(const struct exception *x, const struct exception *y, double tolerance)
-{
-    if (x->wrong || y->wrong) /* each is named by itself */
-        return false;
-    if (x->factor <= 0 || y->factor <= 0)
-        return x->factor <= 0 && y->factor <= 0;
-    return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
-}
+enum { LEAF_MIN = 3, RACKS_MIN = 2 };
 
-void parts_fold(struct exception *x, const struct exception *y)
-{
-    int n = x->evidence + y->evidence;
+static const double most = 2. / 3;   /* of a rack's partners */
+static const double blamed = 1. / 3; /* of a group's endpoints, the others being behind them */
+static const double likeness = 0.1;  /* of factors */
 
-    x->factor = (x->factor * x->evidence + y->factor * y->evidence) / n;
-    x->evidence = n;
-}
-
-void parts_keep(struct matrix *m, struct fit *f, const int *into)
-{
-    int *now = mem_calloc((size_t)m->exceptions, sizeof(*now)), n = 0;
-
-    for (int i = 0; i < m->exceptions; i++)
-        if (into[i] == i) {
-            now[i] = n;
-            m->exception[n++] = m->exception[i];
-        }
-    for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].explained >= 0)
-            f->sample[i].explained = now[into[f->sample[i].explained]];
-    m->exceptions = n;
-    free(now);
-}
-
-int *parts_identity(const struct matrix *m)
-{
-    int *into = mem_calloc((size_t)m->exceptions + 1, sizeof(*into));
-
-    for (int i = 0; i < m->exceptions; i++)
-        into[i] = i;
-    return into;
-}
-
-/* What is worse comes first: wrong data, no answer, slow. */
-static int severity(const struct exception *e)
-{
-    return e->wrong ? 2 : e->factor <= 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct exception *x = a, *y = b;
-
-    if (severity(x) != severity(y))
-        return severity(x) > severity(y) ? -1 : 1;
-    if (x->part != y->part)
-        return x->part < y->part ? -1 : 1;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    if (x->tier != y->tier)
-        return x->tier < y->tier ? -1 : 1;
-    return (x->side > y->side) - (x->side < y->side);
-}
-
-void parts_sort(struct fit *f)
-{
-    struct matrix *m = f->m;
-    struct exception *old = mem_calloc((size_t)m->exceptions + 1, sizeof(*old));
-    int *now = mem_calloc((size_t)m->exceptions + 1, sizeof(*now));
-
-    for (int i = 0; i < m->exceptions; i++) {
-        old[i] = m->exception[i];
-        m->exception[i].why = (char *)old + i; /* a tag that survives sorting */
-    }
-    if (m->exceptions)
-        qsort(m->exception, (size_t)m->exceptions, sizeof(*old), by_place);
-    for (int i = 0; i < m->exceptions; i++) {
-        int was = (int)(m->exception[i].why - (char *)old);
-        now[was] = i;
-        m->exception[i].why = old[was].why;
-    }
-    for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].explained >= 0)
-            f->sample[i].explained = now[f->sample[i].explained];
-    free(old);
-    free(now);
-}
+/* --- sides, tiers, hosts --- */
 
 /* tx and rx of one endpoint and tier; one way slow stays one way. */
 static void merge_sides(struct fit *f, double tolerance)
@@ -114,13 +33,7 @@ static void merge_sides(struct fit *f, double tolerance)
             i++;
         }
     }
-    parts_keep(m, f, into);
-    free(into);
-}
-
-bool parts_speaks_for(const struct sample *s, const struct exception *e)
-{
-    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
+    parts_keep(f, into);
 }
 
 /* A side with nothing to judge it by (measured in one direction only, or slow for other reasons) is
@@ -133,7 +46,7 @@ static void widen_sides(struct fit *f)
         if (e->part != PART_ENDPOINT || e->side == SIDE_BOTH)
             continue;
         for (int i = 0; i < f->samples; i++) {
-            const struct sample *s = &f->sample[i];
+            const struct fit_sample *s = &f->sample[i];
             bool own = s->explained >= 0 && f->m->exception[s->explained].a == e->a;
             if (s->tier == e->tier && (e->side == SIDE_TX ? s->dst : s->src) == e->a)
                 other += parts_speaks_for(s, e) || own;
@@ -206,57 +119,378 @@ static void merge_hosts(struct fit *f, double tolerance)
         x->part = PART_HOST;
         x->a = host;
     }
-    parts_keep(m, f, into);
-    free(into);
+    parts_keep(f, into);
 }
+
+/* Has the part a sample in a tier that crosses NICs which speaks for it? */
+static bool part_fine(const struct fit *f, const struct exception *e)
+{
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if (f->m->tier[s->tier].nic && parts_speaks_for(s, e) && parts_pass(&f->m->topo, e, s))
+            return true;
+    }
+    return false;
+}
+
+/* The same factor in every NIC tier that was measured: the NIC, or all that joins two racks.  Other
+ * tiers keep their own exception. */
+static void merge_tiers(struct fit *f, double tolerance)
+{
+    struct matrix *m = f->m;
+    int *into = parts_identity(m);
+
+    for (int i = 0, j; i < m->exceptions; i = j) {
+        struct exception *x = NULL;
+        bool same = m->exception[i].part == PART_ENDPOINT || m->exception[i].part == PART_RACK_PAIR;
+        for (j = i;
+             j < m->exceptions && m->exception[j].part == m->exception[i].part &&
+             m->exception[j].a == m->exception[i].a && m->exception[j].b == m->exception[i].b;
+             j++) {
+            struct exception *y = &m->exception[j];
+            if (y->tier < 0 || !m->tier[y->tier].nic)
+                continue;
+            same = same && (!x || (parts_alike(x, y, tolerance) && x->side == y->side));
+            x = x ? x : y;
+        }
+        if (!same || !x || part_fine(f, x))
+            continue;
+        for (int k = (int)(x - m->exception) + 1; k < j; k++)
+            if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
+                parts_fold(x, &m->exception[k]);
+                into[k] = (int)(x - m->exception);
+            }
+        x->tier = -1;
+    }
+    parts_keep(f, into);
+}
+
+/* --- above many parts: a leaf, the uplinks of a rack.  All that hangs on a leaf or leaves a rack is
+ * as slow: several of its endpoints were blamed with like factors, and nobody else there is fine; or
+ * two in three of a rack's pairs with others --- */
+
+/* Candidates for one part: exceptions that it would explain. */
+struct cause {
+    int *index; /* exceptions */
+    int n;
+    double *v; /* scratch */
+};
+
+/* Those of e[] near the median factor stay; the rest is left as it was. */
+static void keep_alike(struct cause *c, const struct matrix *m, double tolerance)
+{
+    int n = 0;
+
+    for (int i = 0; i < c->n; i++)
+        c->v[i] = m->exception[c->index[i]].factor;
+    struct exception usual = {.factor = c->n ? stats_median(c->v, c->n) : 0};
+    for (int i = 0; i < c->n; i++)
+        if (parts_alike(&usual, &m->exception[c->index[i]], tolerance))
+            c->index[n++] = c->index[i];
+    c->n = usual.factor > 0 ? n : 0;
+}
+
+/* The tier that most candidates have, and the side that all do. */
+static void common(const struct cause *c, const struct matrix *m, struct exception *e)
+{
+    int most_of = 0;
+
+    *e = m->exception[c->index[0]];
+    for (int i = 0; i < c->n; i++) {
+        const struct exception *x = &m->exception[c->index[i]];
+        int same = 0;
+        for (int k = 0; k < c->n; k++)
+            same += m->exception[c->index[k]].tier == x->tier;
+        if (same > most_of)
+            e->tier = x->tier;
+        most_of = same > most_of ? same : most_of;
+        if (x->side != e->side)
+            e->side = SIDE_BOTH;
+    }
+}
+
+static bool concerns(const struct fit *f, const struct exception *e, const struct fit_sample *s)
+{
+    return e->tier >= 0 ? s->tier == e->tier : f->m->tier[s->tier].nic;
+}
+
+/* Others that met hardly anybody but this part look slow, too: those whose slow samples all pass it
+ * are not. */
+static void acquit(struct fit *f, int part, int *into)
+{
+    struct matrix *m = f->m;
+    const struct exception *e = &m->exception[part];
+    int *slow = mem_calloc((size_t)m->exceptions + 1, sizeof(*slow)),
+        *here = mem_calloc((size_t)m->exceptions + 1, sizeof(*here));
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if (s->explained < 0 || s->residual > (1 + e->factor) / 2)
+            continue;
+        slow[s->explained]++;
+        here[s->explained] += concerns(f, e, s) && parts_pass(&m->topo, e, s);
+    }
+    for (int i = 0; i < m->exceptions; i++)
+        if (i != part && into[i] == i && slow[i] && here[i] == slow[i] &&
+            m->exception[i].factor > 0 && m->exception[i].factor >= e->factor * (1 - likeness))
+            into[i] = part;
+    free(slow);
+    free(here);
+}
+
+/* Fold the candidates into one exception of this part, whose samples it explains from now on. */
+static void fold(struct fit *f, struct cause *c, struct exception part, int *into)
+{
+    struct matrix *m = f->m;
+    int first = c->index[0];
+
+    for (int i = 1; i < c->n; i++) {
+        parts_fold(&m->exception[first], &m->exception[c->index[i]]);
+        into[c->index[i]] = first;
+    }
+    part.factor = m->exception[first].factor;
+    part.evidence = m->exception[first].evidence;
+    m->exception[first] = part;
+    for (int i = 0; i < f->samples; i++) {
+        struct fit_sample *s = &f->sample[i];
+        if (s->explained < 0 && concerns(f, &part, s) && parts_pass(&m->topo, &part, s) &&
+            !parts_speaks_for(s, &part))
+            s->explained = first;
+    }
+    acquit(f, first, into);
+}
+
+/* Who was measured in the tiers of e: bit 1, and who is fine there: bit 2; by endpoint. */
+static char *heard(const struct fit *f, const struct exception *e)
+{
+    char *of = mem_calloc((size_t)f->m->topo.endpoints + 1, 1);
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if (!concerns(f, e, s))
+            continue;
+        char bits = (char)(1 | (parts_speaks_for(s, e) ? 2 : 0));
+        of[s->src] |= bits;
+        of[s->dst] |= bits;
+    }
+    return of;
+}
+
+/* Do most endpoints of the group share the fault, and is nobody else of it fine? */
+static bool all_share(const struct fit *f, const struct cause *c, const struct exception *e,
+                      enum level level, int group)
+{
+    const struct topo *t = &f->m->topo;
+    char *of = heard(f, e), *has = mem_calloc((size_t)t->endpoints + 1, 1);
+    int measured = 0, slow = 0, fine = 0, hosts = 0, last = -1;
+
+    for (int i = 0; i < c->n; i++)
+        has[f->m->exception[c->index[i]].a] = 1;
+    for (int i = 0; i < t->endpoints; i++) {
+        if (t->endpoint[i].place.at[level] != group || !of[i])
+            continue;
+        measured++;
+        slow += has[i];
+        fine += !has[i] && of[i] & 2;
+        hosts += has[i] && t->endpoint[i].place.at[LEVEL_HOST] != last;
+        last = has[i] ? t->endpoint[i].place.at[LEVEL_HOST] : last;
+    }
+    free(of);
+    free(has);
+    return slow >= LEAF_MIN && hosts > 1 && slow >= blamed * measured && !fine;
+}
+
+/* Median residual of the group's own pairs in the tiers of e; NAN: none was measured. */
+static double inside(const struct fit *f, const struct exception *e, enum level level, int group)
+{
+    const struct topo *t = &f->m->topo;
+    double *v = mem_calloc((size_t)f->samples + 1, sizeof(*v)), median = NAN;
+    int n = 0;
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if (concerns(f, e, s) && t->endpoint[s->src].place.at[level] == group &&
+            t->endpoint[s->dst].place.at[level] == group)
+            v[n++] = s->residual;
+    }
+    if (n)
+        median = stats_median(v, n);
+    free(v);
+    return median;
+}
+
+/* Endpoints of one group that all are as slow: its leaf, or what leaves the rack, where pairs
+ * within are not slow too. */
+static void merge_group(struct fit *f, struct cause *c, enum part part, int group, int *into,
+                        double tolerance)
+{
+    struct matrix *m = f->m;
+    enum level level = part == PART_LEAF ? LEVEL_LEAF : LEVEL_RACK;
+    struct exception e;
+
+    c->n = 0;
+    for (int i = 0; i < m->exceptions; i++)
+        if (into[i] == i && m->exception[i].part == PART_ENDPOINT &&
+            m->topo.endpoint[m->exception[i].a].place.at[level] == group)
+            c->index[c->n++] = i;
+    keep_alike(c, m, tolerance);
+    if (c->n < LEAF_MIN)
+        return;
+    common(c, m, &e);
+    e.factor = m->exception[c->index[0]].factor;
+    double own = inside(f, &e, level, group);
+    if (part == PART_RACK_UPLINKS && own < (1 + e.factor) / 2)
+        return;
+    e.part = part;
+    e.a = group;
+    if (all_share(f, c, &e, level, group))
+        fold(f, c, e, into);
+}
+
+static void merge_groups(struct fit *f, struct cause *c, enum part part, double tolerance)
+{
+    enum level level = part == PART_LEAF ? LEVEL_LEAF : LEVEL_RACK;
+    int *into = parts_identity(f->m);
+
+    for (int g = 0; g < f->m->topo.group[level].count && f->m->exceptions >= LEAF_MIN; g++)
+        merge_group(f, c, part, g, into, tolerance);
+    parts_keep(f, into);
+}
+
+/* How many racks were measured against this one in the tiers of e. */
+static int partners(const struct fit *f, const struct exception *e, int rack)
+{
+    const struct topo *t = &f->m->topo;
+    int racks = t->group[LEVEL_RACK].count, n = 0;
+    char *met = mem_calloc((size_t)racks + 1, 1);
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        int x = t->endpoint[s->src].place.at[LEVEL_RACK],
+            y = t->endpoint[s->dst].place.at[LEVEL_RACK], other = x == rack ? y : x;
+        if (!concerns(f, e, s) || x == y || x < 0 || y < 0 || (x != rack && y != rack))
+            continue;
+        n += !met[other];
+        met[other] = 1;
+    }
+    free(met);
+    return n;
+}
+
+/* A rack that is slow with two in three of the others or more. */
+static void merge_pairs_of(struct fit *f, struct cause *c, int rack, int *into, double tolerance)
+{
+    struct matrix *m = f->m;
+    struct exception e;
+
+    c->n = 0;
+    for (int i = 0; i < m->exceptions; i++)
+        if (into[i] == i && m->exception[i].part == PART_RACK_PAIR &&
+            (m->exception[i].a == rack || m->exception[i].b == rack))
+            c->index[c->n++] = i;
+    keep_alike(c, m, tolerance);
+    if (c->n < RACKS_MIN)
+        return;
+    common(c, m, &e);
+    e.part = PART_RACK_UPLINKS;
+    e.side = SIDE_BOTH;
+    e.a = rack;
+    e.b = -1;
+    if (c->n >= most * partners(f, &e, rack))
+        fold(f, c, e, into);
+}
+
+/* The rack in most slow pairs first: its partners have one each. */
+static void merge_rack_pairs(struct fit *f, struct cause *c, double tolerance)
+{
+    struct matrix *m = f->m;
+    int racks = m->topo.group[LEVEL_RACK].count, *into = parts_identity(m);
+    int *pairs = mem_calloc((size_t)racks + 1, sizeof(*pairs)), top = 0;
+
+    for (int i = 0; i < m->exceptions; i++)
+        if (m->exception[i].part == PART_RACK_PAIR) {
+            int a = ++pairs[m->exception[i].a], b = ++pairs[m->exception[i].b];
+            top = a > top ? a : top;
+            top = b > top ? b : top;
+        }
+    for (; top >= RACKS_MIN; top--)
+        for (int r = 0; r < racks; r++)
+            if (pairs[r] == top)
+                merge_pairs_of(f, c, r, into, tolerance);
+    parts_keep(f, into);
+    free(pairs);
+}
+
+/* A rack is its leaf where the leaf has no other endpoints. */
+static void name_whole(const struct matrix *m, struct exception *e)
+{
+    int leaf = -2, rack = e->a;
+
+    for (int i = 0; i < m->topo.endpoints; i++) {
+        const int *at = m->topo.endpoint[i].place.at;
+        if (at[LEVEL_RACK] == rack)
+            leaf = leaf == -2 || leaf == at[LEVEL_LEAF] ? at[LEVEL_LEAF] : -1;
+    }
+    for (int i = 0; i < m->topo.endpoints && leaf >= 0; i++)
+        if (m->topo.endpoint[i].place.at[LEVEL_LEAF] == leaf &&
+            m->topo.endpoint[i].place.at[LEVEL_RACK] != rack)
+            leaf = -1;
+    e->part = leaf >= 0 ? PART_LEAF : PART_RACK;
+    e->a = leaf >= 0 ? leaf : rack;
+}
+
+/* Where pairs within a rack with slow uplinks are as slow, it is all of the rack. */
+static void widen_uplinks(struct fit *f, double tolerance)
+{
+    struct matrix *m = f->m;
+    int *into = parts_identity(m);
+
+    for (int k = 0; k < m->exceptions; k++) {
+        struct exception *e = &m->exception[k], nic = {.factor = e->factor, .tier = -1};
+        struct cause c = {NULL, 0, NULL};
+        if (e->part != PART_RACK_UPLINKS)
+            continue;
+        struct exception own = {.factor = inside(f, &nic, LEVEL_RACK, e->a)};
+        if (isnan(own.factor) || !parts_alike(e, &own, tolerance))
+            continue;
+        MEM_PUSH(c.index, c.n) = k;
+        for (int i = 0; i < m->exceptions; i++)
+            if (m->exception[i].part == PART_ENDPOINT &&
+                parts_alike(e, &m->exception[i], tolerance) &&
+                m->topo.endpoint[m->exception[i].a].place.at[LEVEL_RACK] == e->a)
+                MEM_PUSH(c.index, c.n) = i;
+        struct exception whole = *e;
+        whole.tier = -1;
+        whole.side = SIDE_BOTH;
+        name_whole(m, &whole);
+        fold(f, &c, whole, into);
+        free(c.index);
+    }
+    parts_keep(f, into);
+}
+
+static void merge_common(struct fit *f, double tolerance)
+{
+    struct cause c = {.index = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*c.index)),
+                      .v = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*c.v))};
+
+    merge_rack_pairs(f, &c, tolerance);
+    merge_groups(f, &c, PART_RACK_UPLINKS, tolerance);
+    widen_uplinks(f, tolerance);
+    merge_groups(f, &c, PART_LEAF, tolerance);
+    merge_groups(f, &c, PART_RACK, tolerance);
+    free(c.index);
+    free(c.v);
+}
+
+/* --- all of them --- */
 
 void parts_merge(struct fit *f, double tolerance)
 {
     parts_sort(f);
     merge_sides(f, tolerance);
     widen_sides(f);
-    parts_tiers(f, tolerance);
-    parts_common(f, tolerance);
+    merge_tiers(f, tolerance);
+    merge_common(f, tolerance);
     merge_hosts(f, tolerance);
-}
-
-/* --- sentences --- */
-
-/* How many samples show it, how many of them alone, and how many are all there are. */
-static void count_evidence(const struct fit *f, int k, int *shown, int *alone)
-{
-    *shown = *alone = 0;
-    for (int i = 0; i < f->samples; i++)
-        if (f->sample[i].explained == k) {
-            ++*shown;
-            *alone += f->sample[i].alone;
-        }
-}
-
-static void explain(struct fit *f, int k)
-{
-    struct exception *e = &f->m->exception[k];
-    if (e->why) /* said where it was found */
-        return;
-    const char *tier =
-        e->tier >= 0 ? f->m->tier[e->tier].rule.name : "every tier that crosses NICs";
-    int shown, alone;
-
-    count_evidence(f, k, &shown, &alone);
-    if (e->factor <= 0)
-        e->why = mem_printf("no answer in %d of %d pairs", shown, shown);
-    else if (e->part == PART_PAIR)
-        e->why = mem_printf(
-            "%.2f of %s alone as well: the link; what its ends have with others is as usual, or "
-            "there is no other in this tier",
-            e->factor, tier);
-    else
-        e->why = mem_printf("%d pairs see %.2f of %s%s", shown, e->factor, tier,
-                            alone ? ", alone as well: no contention" : "");
-}
-
-void parts_explain(struct fit *f)
-{
-    for (int k = 0; k < f->m->exceptions; k++)
-        explain(f, k);
 }

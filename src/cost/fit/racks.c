@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Racks, leaves and spines: found by clustering hosts when none were declared, compared when they
  * were. */
+#include "cost/fit/fit_impl.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "cost/fit/fit_state.h"
 #include "cost/fit/layers.h"
 #include "topo/groups.h"
 
@@ -24,7 +25,7 @@ static int host_of(const struct fit *f, int id)
 }
 
 /* The hosts of one group, or those that could not be placed (g = -1), folded; the caller frees. */
-static char *host_names(const struct fit *f, const struct layer *l, int g)
+static char *host_names(const struct fit *f, const struct host_layer *l, int g)
 {
     char **name = mem_calloc((size_t)f->m->topo.hosts, sizeof(*name));
     int n = 0;
@@ -38,7 +39,7 @@ static char *host_names(const struct fit *f, const struct layer *l, int g)
 }
 
 /* Hosts that never answered are exceptions already: their group becomes -2. */
-static int set_silent_apart(struct fit *f, struct layer *l)
+static int set_silent_apart(struct fit *f, struct host_layer *l)
 {
     bool *answered = mem_calloc((size_t)f->m->topo.hosts, sizeof(*answered));
     int left = 0;
@@ -55,7 +56,7 @@ static int set_silent_apart(struct fit *f, struct layer *l)
     return left;
 }
 
-static void say_unresolved(struct fit *f, struct layer *l, enum level level)
+static void say_unresolved(struct fit *f, struct host_layer *l, enum level level)
 {
     if (!set_silent_apart(f, l))
         return;
@@ -67,7 +68,7 @@ static void say_unresolved(struct fit *f, struct layer *l, enum level level)
     free(names);
 }
 
-static void say_found(struct fit *f, const struct layer *l, enum level level)
+static void say_found(struct fit *f, const struct host_layer *l, enum level level)
 {
     char *text = mem_printf("%d %s found by %s%s", l->groups, many[level], clue_name(l->clue),
                             l->nvlink ? ", each an NVLink domain" : "");
@@ -83,7 +84,7 @@ static void say_found(struct fit *f, const struct layer *l, enum level level)
     free(text);
 }
 
-static void set_level(struct topo *t, const struct layer *l, enum level level)
+static void set_level(struct topo *t, const struct host_layer *l, enum level level)
 {
     char name[32];
 
@@ -110,7 +111,7 @@ static void add_tier(struct topo *t, const char *name, enum level level)
 }
 
 /* Found groups become coordinates and a tier. */
-static void apply(struct fit *f, struct layer *l, enum level level)
+static void apply(struct fit *f, struct host_layer *l, enum level level)
 {
     struct topo *t = &f->m->topo;
     enum level tier = l->nvlink && !t->group[LEVEL_DOMAIN].count ? LEVEL_DOMAIN : level;
@@ -127,7 +128,7 @@ static void apply(struct fit *f, struct layer *l, enum level level)
 
 /* Leaves of rails become coordinates of endpoints and a tier: those with the same rail on hosts
  * that the layer joins, or on any hosts. */
-static void apply_rails(struct fit *f, const struct host_rails *r, const struct layer *reach)
+static void apply_rails(struct fit *f, const struct host_rails *r, const struct host_layer *reach)
 {
     struct topo *t = &f->m->topo;
     char name[32];
@@ -176,7 +177,7 @@ static int *declared(const struct fit *f, enum level level)
 
 /* Does every declared rack (or spine) lie inside one measured group?  Several may well measure
  * alike. */
-static bool nested(const struct fit *f, const struct layer *c, const int *rack, int racks)
+static bool nested(const struct fit *f, const struct host_layer *c, const int *rack, int racks)
 {
     const struct topo *t = &f->m->topo;
     int *group = mem_calloc((size_t)racks + 1, sizeof(*group)); /* + 1 */
@@ -194,7 +195,7 @@ static bool nested(const struct fit *f, const struct layer *c, const int *rack, 
 }
 
 /* The hosts whose group mostly belongs to another declared rack (majority: Boyer & Moore 1981). */
-static int misfits(const struct fit *f, const struct layer *c, const int *rack, int *first,
+static int misfits(const struct fit *f, const struct host_layer *c, const int *rack, int *first,
                    int *image)
 {
     int *votes = mem_calloc((size_t)c->groups, sizeof(*votes)), count = 0;
@@ -216,7 +217,7 @@ static int misfits(const struct fit *f, const struct layer *c, const int *rack, 
     return count;
 }
 
-static void compare(struct fit *f, const struct layer *l, enum level level)
+static void compare(struct fit *f, const struct host_layer *l, enum level level)
 {
     const struct topo *t = &f->m->topo;
     int *rack = declared(f, level), *image = mem_calloc((size_t)l->groups, sizeof(*image)),

@@ -5,14 +5,14 @@
  * and more than its own noise, in every epoch and in three or alone in two, adds latency: it, or
  * the endpoint, host or two racks that most of such pairs share.  Pairs that are nearer, and a tier
  * in two heaps without a slow part, are findings. */
+#include "cost/fit/fit_impl.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "cost/fit/cluster_state.h"
-#include "cost/fit/fit_state.h"
 
 enum { PARTNERS_MIN = 3, FEW = 10 };
 
@@ -45,7 +45,7 @@ static bool is_latency(const struct fit *f, const struct obs *o)
 static void find_usual(struct latencies *l, int tier)
 {
     struct fit *f = l->f;
-    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v)), level[LATENCY_LEVELS],
+    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v)), level[STATS_LEVELS],
            *noise = mem_calloc((size_t)f->count + 1, sizeof(*noise));
     int n = 0;
 
@@ -60,7 +60,7 @@ static void find_usual(struct latencies *l, int tier)
         l->usual[tier] = exp(median);
         l->sigma[tier] = 1.4826 * stats_mad(v, n, median);
         f->m->tier[tier].latency_spread = l->sigma[tier] / 1.4826;
-        int levels = n < FEW ? 0 : latency_levels(v, n, stats_median(noise, n), level);
+        int levels = n < FEW ? 0 : stats_levels(v, n, stats_median(noise, n), level);
         char a[UNITS_TEXT], b[UNITS_TEXT];
         if (levels > 1 && l->sigma[tier] > step) /* a heap of few leaves the median's noise small */
             matrix_find(f->m, "bimodal",
@@ -100,20 +100,16 @@ static void add(struct latencies *l, const struct obs *o)
 /* The key of one end, or of both, of a pair in parts of this kind; -1: it has none. */
 static int key_of(const struct fit *f, const struct late *x, enum part part, int end)
 {
-    const int *a = f->m->topo.endpoint[x->src].place.at, *b = f->m->topo.endpoint[x->dst].place.at;
-    int racks = f->m->topo.group[LEVEL_RACK].count, key;
+    int key = fit_at(f, end ? x->dst : x->src, LEVEL_HOST),
+        other = fit_at(f, end ? x->src : x->dst, LEVEL_HOST);
 
     switch (part) {
     case PART_ENDPOINT:
         return end ? x->dst : x->src;
     case PART_HOST:
-        key = end ? b[LEVEL_HOST] : a[LEVEL_HOST];
-        return a[LEVEL_HOST] == b[LEVEL_HOST] || f->m->topo.host[key].endpoints < 2 ? -1 : key;
+        return key == other || f->m->topo.host[key].endpoints < 2 ? -1 : key;
     default:
-        if (end || a[LEVEL_RACK] < 0 || b[LEVEL_RACK] < 0 || a[LEVEL_RACK] == b[LEVEL_RACK])
-            return -1;
-        return a[LEVEL_RACK] < b[LEVEL_RACK] ? a[LEVEL_RACK] * racks + b[LEVEL_RACK]
-                                             : b[LEVEL_RACK] * racks + a[LEVEL_RACK];
+        return end ? -1 : fit_rack_pair(f, x->src, x->dst);
     }
 }
 
@@ -226,13 +222,14 @@ static void judge_pairs(struct latencies *l)
         name(l, e, 1);
     }
     if (once)
-        matrix_find(
-            l->f->m, "latency",
-            "%d pairs measured once answer later than noise lets pairs of their tier: the "
-            "worst, %s and %s, in %s where %s has %s; measure again to know",
-            once, fit_endpoint(l->f, l->v[worst].src, a), fit_endpoint(l->f, l->v[worst].dst, b),
-            units_seconds_text(sec, l->v[worst].sec), l->f->m->tier[l->v[worst].tier].rule.name,
-            units_seconds_text(usual, l->usual[l->v[worst].tier]));
+        matrix_find(l->f->m, "latency",
+                    "%d pairs measured once answer later than noise lets pairs of their tier: the "
+                    "worst, %s and %s, in %s where %s has %s; measure again to know",
+                    once, matrix_endpoint(l->f->m, l->v[worst].src, a),
+                    matrix_endpoint(l->f->m, l->v[worst].dst, b),
+                    units_seconds_text(sec, l->v[worst].sec),
+                    l->f->m->tier[l->v[worst].tier].rule.name,
+                    units_seconds_text(usual, l->usual[l->v[worst].tier]));
 }
 
 /* Nearer than their tier: two heaps were too few or too mixed for groups. */
@@ -255,7 +252,8 @@ static void say_nearer(struct latencies *l, int tier)
                     "%d pairs of tier %s are nearer than its others, which have %s: the nearest, "
                     "%s and %s, answer in %s",
                     n, f->m->tier[tier].rule.name, units_seconds_text(usual, l->usual[tier]),
-                    fit_endpoint(f, f->obs[best].src, a), fit_endpoint(f, f->obs[best].dst, b),
+                    matrix_endpoint(f->m, f->obs[best].src, a),
+                    matrix_endpoint(f->m, f->obs[best].dst, b),
                     units_seconds_text(sec, f->obs[best].sec));
 }
 

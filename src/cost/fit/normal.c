@@ -1,21 +1,121 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do leaves have fewer uplinks than NICs?
- *
- * Of every round what flows up from a leaf, and down to it, is counted: flows, and the median of
- * what each gets of what it gets alone.  Their product is what the uplinks carried, in NICs; the
- * most that was seen is their capacity, if more was asked of them once.  The plan must have rounds
- * in which many NICs of a leaf send to other leaves at once (schedule_uplinks()), pairs of the same
- * kind alone, and leaves must be visible.  A slow NIC counts by what it reaches below its leaf,
- * and between two racks that are slow for one pair alone nothing counts. */
+/* What is normal for each tier.  Faults are slow, so the reference comes from endpoints that are
+ * able to be fast: caps (the best each endpoint reaches) are cut at wide gaps, the largest cluster
+ * counts, and of pairs between its members the median is taken. */
+#include "cost/fit/fit_impl.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/fit_state.h"
+#include "cost/fit/cluster.h"
 
-static const double full = 0.85; /* of what was asked: as fit_levels.c judges a crowd */
+static const double contended_below = 0.85; /* parallel / alone */
+
+static double rate(const struct obs *o)
+{
+    return o->bytes / o->sec;
+}
+
+/* Observations that define what is normal: not those that were measured because they stood out. */
+static bool defines(const struct fit *f, const struct obs *o, int tier, bool alone)
+{
+    return o->tier == tier && o->alone == alone && fit_is_bandwidth(f, o) && o->sec > 0 &&
+           (!alone || o->stages & ~(1u << STAGE_RETEST));
+}
+
+/* Lower end of the largest cluster of caps (ties: the faster one). */
+static double healthy_cap(double *cap, int n)
+{
+    double limit = 0;
+    int most = 0;
+
+    stats_sort(cap, n);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && cap[j] <= cap[j - 1] * (1 + CLUSTER_GAP); j++)
+            ;
+        if (j - i >= most) {
+            most = j - i;
+            limit = cap[i];
+        }
+    }
+    return limit;
+}
+
+static double reference(const struct fit *f, int tier, bool alone, int *pairs)
+{
+    int n = f->m->topo.endpoints, used = 0;
+    double *cap = mem_calloc((size_t)n, sizeof(*cap)),
+           *v = mem_calloc((size_t)f->count + (size_t)n, sizeof(*v));
+
+    for (int i = 0; i < f->count; i++)
+        if (defines(f, &f->obs[i], tier, alone)) {
+            double r = rate(&f->obs[i]);
+            cap[f->obs[i].src] = fmax(cap[f->obs[i].src], r);
+            cap[f->obs[i].dst] = fmax(cap[f->obs[i].dst], r);
+        }
+    for (int i = 0; i < n; i++)
+        if (cap[i] > 0)
+            v[used++] = cap[i];
+    double limit = healthy_cap(v, used);
+    used = 0;
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (defines(f, o, tier, alone) && cap[o->src] >= limit && cap[o->dst] >= limit)
+            v[used++] = rate(o);
+    }
+    double median = used ? stats_median(v, used) : NAN;
+    *pairs = used;
+    free(cap);
+    free(v);
+    return median;
+}
+
+/* Median of parallel / alone over the pairs that were measured both ways; NAN: none. */
+static double loaded_share(const struct fit *f, int tier)
+{
+    double *v = mem_calloc((size_t)f->count, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i + 1 < f->count; i++) { /* neighbours in the order of observe() */
+        const struct obs *p = &f->obs[i], *a = &f->obs[i + 1];
+        if (p->tier == tier && !p->alone && a->alone && p->op == a->op && p->src == a->src &&
+            p->dst == a->dst && p->bytes == a->bytes && fit_is_bandwidth(f, p) && p->sec > 0 &&
+            a->sec > 0)
+            v[n++] = a->sec / p->sec;
+    }
+    double share = n ? stats_median(v, n) : NAN;
+    free(v);
+    return share;
+}
+
+static void find_level(struct fit *f, int tier)
+{
+    struct fit_normal *l = &f->normal[tier];
+    int alone, parallel;
+
+    l->alone = reference(f, tier, true, &alone);
+    l->parallel = reference(f, tier, false, &parallel);
+    double share = loaded_share(f, tier);
+    if (isnan(share))
+        share = l->parallel / l->alone;
+    f->m->tier[tier].loaded = share;
+    l->contended = share < contended_below;
+    f->m->tier[tier].pairs = alone > parallel ? alone : parallel;
+}
+
+/* --- do leaves have fewer uplinks than NICs?
+ *
+ * Of every round what flows up from a leaf, and down to it, is counted: flows, and the median of
+ * what each gets of what it gets alone.  Their product is what the uplinks carried, in NICs; the
+ * most that was seen is their capacity, if more was asked of them once.  The plan must have rounds
+ * in which many NICs of a leaf send to other leaves at once (schedule_uplinks()), pairs of the same
+ * kind alone, and leaves must be visible.  A slow NIC counts by what it reaches below its leaf,
+ * and between two racks that are slow for one pair alone nothing counts. --- */
+
+static const double full = 0.85; /* of what was asked: as contended_below */
 
 enum way { UP, DOWN };
 
@@ -155,8 +255,7 @@ static int flows_of(const struct fit *f, int tier, enum way way, const struct qu
     *out = NULL;
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        if (p->op != OP_PAIR_BW || p->flows < 2 || (double)p->bytes != f->bw_bytes ||
-            p->stop == STOP_FAILED || p->wrong || !(p->sec.median > 0))
+        if (!fit_is_crowded(f, p) || p->wrong)
             continue;
         const struct place *a = &t->endpoint[p->src].place, *b = &t->endpoint[p->dst].place;
         int leaf = leaf_of(t, way == UP ? p->src : p->dst);
@@ -265,7 +364,7 @@ static void look_at(struct fit *f, int tier, struct quiet *q)
     free(load);
 }
 
-void fit_uplinks(struct fit *f)
+static void find_uplinks(struct fit *f)
 {
     struct quiet q = {NULL, NULL, 0};
 
@@ -277,4 +376,104 @@ void fit_uplinks(struct fit *f)
             look_at(f, tier, &q);
     free(q.below);
     free(q.lone);
+}
+
+/* --- samples, and their noise --- */
+
+static double residual_of(const struct fit *f, const struct obs *o)
+{
+    const struct fit_normal *l = &f->normal[o->tier];
+    double usual = o->alone && !isnan(l->alone) ? l->alone : o->alone ? NAN : l->parallel;
+
+    if (o->alone && isnan(usual)) /* only retests ran alone here */
+        usual = l->contended ? NAN : l->parallel;
+    return o->sec > 0 ? rate(o) / usual : NAN;
+}
+
+static bool dead(const struct obs *o)
+{
+    return o->epochs == 0 && o->failed > 0;
+}
+
+/* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
+static void add_sample(struct fit *f, const struct obs *o)
+{
+    struct fit_sample s = {.src = o->src,
+                           .dst = o->dst,
+                           .tier = o->tier,
+                           .residual = o->residual,
+                           .best = o->residual * o->sec / o->best,
+                           .range = o->range,
+                           .alone = o->alone,
+                           .explained = -1};
+    struct fit_sample *last = f->samples ? &f->sample[f->samples - 1] : NULL;
+
+    if (dead(o))
+        s.residual = s.best = 0;
+    if (last && last->src == o->src && last->dst == o->dst)
+        *last = s;
+    else
+        MEM_PUSH(f->sample, f->samples) = s;
+}
+
+static void find_sigma(struct fit *f, int tier)
+{
+    double *v = mem_calloc((size_t)f->samples, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].tier == tier && f->sample[i].residual > 0)
+            v[n++] = f->sample[i].residual;
+    if (n) {
+        double median = stats_median(v, n);
+        double both = stats_mad(v, n, median), up = 0;
+        int above = 0;
+        for (int i = 0; i < n; i++) /* v is sorted */
+            if (v[i] >= 1)
+                v[above++] = v[i] - 1;
+        if (above > 1) /* where half of the pairs are slow only the others tell the noise */
+            up = 2 * stats_median(v, above);
+        f->normal[tier].sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
+        f->m->tier[tier].spread = f->normal[tier].sigma / 1.4826 / median;
+    }
+    free(v);
+}
+
+static void find_unrest(struct fit *f, int tier)
+{
+    double *v = mem_calloc((size_t)f->count + 1, sizeof(*v));
+    int n = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        const struct obs *o = &f->obs[i];
+        if (o->tier == tier && o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
+            v[n++] = o->range;
+    }
+    f->normal[tier].unrest = n ? stats_median(v, n) : 0;
+    free(v);
+}
+
+void fit_normal(struct fit *f)
+{
+    const struct topo *t = &f->m->topo;
+
+    for (int i = 0; i < f->count; i++)
+        f->obs[i].tier = topo_tier(t->tier, t->tiers, &t->endpoint[f->obs[i].src].place,
+                                   &t->endpoint[f->obs[i].dst].place);
+    for (int tier = 0; tier < t->tiers; tier++)
+        find_level(f, tier);
+    find_uplinks(f);
+    for (int i = 0; i < f->count; i++) {
+        struct obs *o = &f->obs[i];
+        if (!fit_is_bandwidth(f, o))
+            continue;
+        o->residual = residual_of(f, o);
+        bool proves = o->alone || !f->normal[o->tier].contended;
+        if (dead(o) || (proves && !isnan(o->residual)))
+            add_sample(f, o);
+    }
+    for (int tier = 0; tier < t->tiers; tier++) {
+        find_sigma(f, tier);
+        find_unrest(f, tier);
+    }
 }

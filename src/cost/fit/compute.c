@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/fit/fit_compute.h"
+/* A device is slow in a class of figures (products, memory, host link, latency) when the median of
+ * its figures, each as a share of the median over devices, is more than 5 % (latency: 25 %) low and
+ * lies outside of what the other devices scatter by (4 times their MAD, in standard deviations); of
+ * two devices the faster one is the measure.  Slow devices become findings "slow_gpu" and stay out
+ * of the medians; what all devices lack of the hardware's limit becomes a finding "below_limit".
+ * Pure function of its inputs. */
+#include "cost/fit/fit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,103 @@
+/* fit_impl.h - what the steps of a fit hand to each other. */
+#ifndef RG_FIT_IMPL_H
+#define RG_FIT_IMPL_H
+
+#include "cost/fit/fit.h"
+#include "cost/fit/observe.h"
+
+/* What is normal for a tier at the size of the pair matrix. */
+struct fit_normal {
+    double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
+    double sigma;           /* robust standard deviation of healthy residuals */
+    double unrest;          /* median over pairs measured alone in several epochs of how far these
+                               lie apart, share */
+    bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
+    bool uplinks;           /* because leaves have fewer uplinks than NICs */
+};
+
+/* One directed pair as evidence for or against a part. */
+struct fit_sample {
+    int src, dst, tier;
+    double residual; /* bandwidth / normal; 0: no answer */
+    double best;     /* the same of its best epoch */
+    double range;    /* of its epochs, share */
+    bool alone;
+    int explained; /* exception that accounts for it, -1 */
+};
+
+struct fit {
+    struct matrix *m;
+    const struct plan *plan;
+    const struct points *points;
+    struct fit_opts o;
+    struct obs *obs; /* of pairs */
+    int count;
+    double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
+    int contradictions;         /* slow pairs between hosts that fast pairs join */
+    struct fit_normal normal[TIER_MAX];
+    struct fit_sample *sample;
+    int samples;
+};
+
+/* The steps, in their order. */
+void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coordinates */
+void fit_normal(struct fit *f);   /* tier of each observation, what is normal, the samples */
+void fit_parts(struct fit *f);    /* exceptions */
+void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency spread */
+void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
+                                     tainted, shared GPUs, what was looked at */
+
+/* Is this an observation of the pair matrix's bandwidth? */
+static inline bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
+{
+    return o->op == OP_PAIR_BW && o->bytes == f->bw_bytes;
+}
+
+/* Is it such a point of a pair that ran beside others, and has a time? */
+static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
+{
+    return p->op == OP_PAIR_BW && p->flows > 1 && (double)p->bytes == f->bw_bytes &&
+           p->stop != STOP_FAILED && p->sec.median > 0;
+}
+
+static inline int fit_at(const struct fit *f, int endpoint, enum level level)
+{
+    return f->m->topo.endpoint[endpoint].place.at[level];
+}
+
+/* One number for the two racks of a pair, whichever way; -1: not two racks. */
+static inline int fit_rack_pair(const struct fit *f, int src, int dst)
+{
+    int a = fit_at(f, src, LEVEL_RACK), b = fit_at(f, dst, LEVEL_RACK);
+    int racks = f->m->topo.group[LEVEL_RACK].count;
+
+    if (a < 0 || b < 0 || a == b)
+        return -1;
+    return a < b ? a * racks + b : b * racks + a;
+}
+
+/* --- exceptions while they are being made (parts_list.c): samples refer to them by index
+ * (sample.explained), so every change of the list goes through these --- */
+
+/* Factors within this share of the larger one; dead is like dead only. */
+bool parts_alike(const struct exception *x, const struct exception *y, double tolerance);
+/* Fold y into x: factors weighted by evidence. */
+void parts_fold(struct exception *x, const struct exception *y);
+/* An unexplained sample nearer to normal than to the factor speaks for the part. */
+bool parts_speaks_for(const struct fit_sample *s, const struct exception *e);
+/* Does this sample pass the exception's side of its endpoint or host, or between its two racks? */
+bool parts_pass(const struct topo *t, const struct exception *e, const struct fit_sample *s);
+/* Sort by what is worse, part, place, tier and side. */
+void parts_sort(struct fit *f);
+/* into[i] == i for all; the caller changes some and hands it to parts_keep(), which keeps the
+ * exceptions that are their own, and frees it. */
+int *parts_identity(const struct matrix *m);
+void parts_keep(struct fit *f, int *into);
+void parts_explain(struct fit *f); /* their sentences */
+
+/* What cannot be used at all: wrong data, and endpoints that nobody gets an answer from. */
+void parts_broken(struct fit *f);
+/* Exceptions that are one cause: sides, tiers, endpoints of a host, a leaf, a rack. */
+void parts_merge(struct fit *f, double tolerance);
+
+#endif

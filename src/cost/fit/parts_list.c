@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cost/fit/fit_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+bool parts_speaks_for(const struct fit_sample *s, const struct exception *e)
+{
+    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
+}
+
+bool parts_pass(const struct topo *t, const struct exception *e, const struct fit_sample *s)
+{
+    enum level level = e->part == PART_HOST   ? LEVEL_HOST
+                       : e->part == PART_LEAF ? LEVEL_LEAF
+                                              : LEVEL_RACK;
+    bool single = e->part == PART_ENDPOINT || e->part == PART_PAIR;
+    int x = single ? s->src : t->endpoint[s->src].place.at[level],
+        y = single ? s->dst : t->endpoint[s->dst].place.at[level];
+
+    if (e->b >= 0)
+        return (x == e->a && y == e->b) || (x == e->b && y == e->a);
+    if (e->part == PART_RACK_UPLINKS && (x == y || x < 0 || y < 0))
+        return false;
+    return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
+}
+
+bool parts_alike(const struct exception *x, const struct exception *y, double tolerance)
+{
+    if (x->wrong || y->wrong) /* each is named by itself */
+        return false;
+    if (x->factor <= 0 || y->factor <= 0)
+        return x->factor <= 0 && y->factor <= 0;
+    return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
+}
+
+void parts_fold(struct exception *x, const struct exception *y)
+{
+    int n = x->evidence + y->evidence;
+
+    x->factor = (x->factor * x->evidence + y->factor * y->evidence) / n;
+    x->evidence = n;
+}
+
+void parts_keep(struct fit *f, int *into)
+{
+    struct matrix *m = f->m;
+    int *now = mem_calloc((size_t)m->exceptions, sizeof(*now)), n = 0;
+
+    for (int i = 0; i < m->exceptions; i++)
+        if (into[i] == i) {
+            now[i] = n;
+            m->exception[n++] = m->exception[i];
+        }
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].explained >= 0)
+            f->sample[i].explained = now[into[f->sample[i].explained]];
+    m->exceptions = n;
+    free(now);
+    free(into);
+}
+
+int *parts_identity(const struct matrix *m)
+{
+    int *into = mem_calloc((size_t)m->exceptions + 1, sizeof(*into));
+
+    for (int i = 0; i < m->exceptions; i++)
+        into[i] = i;
+    return into;
+}
+
+/* What is worse comes first: wrong data, no answer, slow. */
+static int severity(const struct exception *e)
+{
+    return e->wrong ? 2 : e->factor <= 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct exception *x = a, *y = b;
+
+    if (severity(x) != severity(y))
+        return severity(x) > severity(y) ? -1 : 1;
+    if (x->part != y->part)
+        return x->part < y->part ? -1 : 1;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    if (x->tier != y->tier)
+        return x->tier < y->tier ? -1 : 1;
+    return (x->side > y->side) - (x->side < y->side);
+}
+
+void parts_sort(struct fit *f)
+{
+    struct matrix *m = f->m;
+    struct exception *old = mem_calloc((size_t)m->exceptions + 1, sizeof(*old));
+    int *now = mem_calloc((size_t)m->exceptions + 1, sizeof(*now));
+
+    for (int i = 0; i < m->exceptions; i++) {
+        old[i] = m->exception[i];
+        m->exception[i].why = (char *)old + i; /* a tag that survives sorting */
+    }
+    if (m->exceptions)
+        qsort(m->exception, (size_t)m->exceptions, sizeof(*old), by_place);
+    for (int i = 0; i < m->exceptions; i++) {
+        int was = (int)(m->exception[i].why - (char *)old);
+        now[was] = i;
+        m->exception[i].why = old[was].why;
+    }
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].explained >= 0)
+            f->sample[i].explained = now[f->sample[i].explained];
+    free(old);
+    free(now);
+}
+
+/* --- sentences --- */
+
+/* How many samples show it, how many of them alone, and how many are all there are. */
+static void count_evidence(const struct fit *f, int k, int *shown, int *alone)
+{
+    *shown = *alone = 0;
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].explained == k) {
+            ++*shown;
+            *alone += f->sample[i].alone;
+        }
+}
+
+static void explain(struct fit *f, int k)
+{
+    struct exception *e = &f->m->exception[k];
+    if (e->why) /* said where it was found */
+        return;
+    const char *tier =
+        e->tier >= 0 ? f->m->tier[e->tier].rule.name : "every tier that crosses NICs";
+    int shown, alone;
+
+    count_evidence(f, k, &shown, &alone);
+    if (e->factor <= 0)
+        e->why = mem_printf("no answer in %d of %d pairs", shown, shown);
+    else if (e->part == PART_PAIR)
+        e->why = mem_printf(
+            "%.2f of %s alone as well: the link; what its ends have with others is as usual, or "
+            "there is no other in this tier",
+            e->factor, tier);
+    else
+        e->why = mem_printf("%d pairs see %.2f of %s%s", shown, e->factor, tier,
+                            alone ? ", alone as well: no contention" : "");
+}
+
+void parts_explain(struct fit *f)
+{
+    for (int k = 0; k < f->m->exceptions; k++)
+        explain(f, k);
+}
