@@ -336,16 +336,24 @@ static int report(struct replay_outcome *out, const struct replay_opts *o, struc
     return rc;
 }
 
+/* Every rank reads them; only one says what is wrong. */
+static int read_words(const struct opt_line *line, int argc, char **argv, const struct world *w,
+                      void *args, struct err *err)
+{
+    if (opt_parse(line, argc, argv, w->rank == 0 ? OPT_RETURNS : OPT_SILENT, args) == 0)
+        return 0;
+    err_usage(err, "%s", ""); /* it has been said */
+    return -1;
+}
+
 static int run_replay(int argc, char **argv, struct world *w, struct err *err)
 {
     struct replay_outcome out = {.result = {.step = NULL}};
     struct replay_opts o;
 
     replay_defaults(&o);
-    if (probe_argp_parse(replay_argp(), argc, argv, w->rank == 0, &o, err) < 0) {
-        err->text[0] = '\0'; /* argp has said it */
+    if (read_words(&replay_line, argc, argv, w, &o, err) < 0)
         return -1;
-    }
     if (o.done)
         return 0;
     start_watch(w, 0, "mpi", o.output);
@@ -358,12 +366,12 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
 
 static const struct probe_command {
     const char *name;
-    const struct argp *argp; /* NULL: replay's own, which take no transport */
+    const struct opt_line *line; /* NULL: replay's own, which take no transport */
     int (*run)(const struct probe_args *a, struct world *w, struct err *err);
     const char *output; /* beside which the verdict lies, unless -o says */
 } commands[] = {
-    {"discover", &probe_discover_argp, discover, NULL},
-    {"probe", &probe_probe_argp, campaign, "points.tsv"},
+    {"discover", &probe_discover_line, discover, NULL},
+    {"probe", &probe_probe_line, campaign, "points.tsv"},
     {"replay", NULL, NULL, NULL},
 };
 
@@ -372,9 +380,8 @@ static int run_over_transport(const struct probe_command *c, int argc, char **ar
 {
     struct probe_args args;
 
-    int rc = probe_args_parse(&args, c->argp, argc, argv, w->rank == 0, err);
-    if (rc < 0)
-        err->text[0] = '\0'; /* argp has said it */
+    probe_args_defaults(&args);
+    int rc = read_words(c->line, argc, argv, w, &args, err);
     if (rc < 0 || args.done)
         return rc;
     if (!args.compute)
@@ -412,11 +419,11 @@ static const char *transport_to_be(const struct probe_args *a)
 static int threads_of(const struct probe_command *c, int argc, char **argv)
 {
     struct probe_args a;
-    struct err err;
 
-    if (c && !c->argp)
+    if (c && !c->line)
         return MPI_THREAD_MULTIPLE; /* replay's sides enter MPI at once */
-    if (!c || probe_args_parse(&a, c->argp, argc - 1, argv + 1, false, &err) < 0 || a.done)
+    probe_args_defaults(&a);
+    if (!c || opt_parse(c->line, argc - 1, argv + 1, OPT_SILENT, &a) < 0 || a.done)
         return MPI_THREAD_SINGLE;
     const struct transport *t = transport_find(transport_to_be(&a));
     return t && t->threads ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
@@ -441,7 +448,7 @@ static int run_command(const struct probe_command *c, int argc, char **argv, str
                          argc > 1 ? "\"" : " was given");
     char *program = mem_printf("railgauge-probe %s", c->name);
     argv[1] = program;
-    int rc = c->argp ? run_over_transport(c, argc - 1, argv + 1, w, err)
+    int rc = c->line ? run_over_transport(c, argc - 1, argv + 1, w, err)
                      : run_replay(argc - 1, argv + 1, w, err);
     free(program);
     return rc;
@@ -468,6 +475,7 @@ int main(int argc, char **argv)
     json_memory();
     json_provenance_argv(argc, argv);
     log_setup("railgauge-probe", LOG_INFO);
+    opt_version = "railgauge-probe " RG_VERSION;
     if (argc > 1 && !strcmp(argv[1], "watch"))
         return listen_main(argc - 1, argv + 1);
     const struct probe_command *command = find_command(argc > 1 ? argv[1] : NULL);

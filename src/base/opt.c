@@ -3,36 +3,83 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/units.h"
 
-enum { FIRST = 0x400 };
+enum {
+    FIRST = 0x400,
+    HELP = ARGP_HELP_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG | ARGP_HELP_POST_DOC
+};
 
-const struct opt opt_none[] = {{0}};
+const char *opt_version = "";
+const struct opt opt_help[] = {
+    {"help", '?', NULL, "give this help list", .kind = OPT_IS_HELP, .group = -1},
+    {"usage", 0, NULL, "give a short usage message", .kind = OPT_IS_HELP, .group = -1},
+    {"version", 'V', NULL, "print the version", .kind = OPT_IS_HELP, .group = -1},
+    {0},
+};
 
-void opt_argp(struct argp_option out[OPT_ROWS + 1], const struct opt *rows)
+/* The line's own rows, then those of each set. */
+struct group {
+    struct reading *of;
+    const struct opt *rows;
+    void *into;
+    int first; /* key of its first row */
+    int (*check)(void *into, struct err *err);
+};
+
+struct reading {
+    const struct opt_line *line;
+    struct group group[OPT_SETS + 1];
+    int groups;
+    /* Not NULL: options are handed on and go nowhere. */
+    void (*take)(void *to, const char *name, const char *value);
+    void *to;
+};
+
+static bool is_row(const struct opt *o)
+{
+    return o->name || o->help;
+}
+
+static int key_of(const struct group *g, int i)
+{
+    const struct opt *o = &g->rows[i];
+
+    return o->flags & OPTION_ALIAS ? key_of(g, i - 1)
+           : !o->name              ? 0
+           : o->letter             ? o->letter
+                                   : g->first + i;
+}
+
+/* The options of a group for argp, ended; NULL for none, of which glibc leaks the table. */
+static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 1],
+                                              const struct group *g)
 {
     int n = 0;
 
-    for (; rows && rows[n].name; n++) {
-        const struct opt *o = &rows[n];
-        int key = o->letter ? o->letter : FIRST + n;
+    for (; g->rows && is_row(&g->rows[n]); n++) {
+        const struct opt *o = &g->rows[n];
         assert(n < OPT_ROWS);
-        out[n] = (struct argp_option){o->name, key, o->arg, o->flags, o->help, o->group};
-        if (o->flags & OPTION_ALIAS)
-            out[n].key = out[n - 1].key;
+        out[n] = (struct argp_option){o->name, key_of(g, n), o->arg, o->flags, o->help, o->group};
     }
     out[n] = (struct argp_option){0};
+    return n ? out : NULL;
 }
 
-static int take(const struct opt *o, void *into, char *arg, struct err *err)
+static int fill(const struct opt *o, void *into, char *arg, struct err *err)
 {
     void *at = (char *)into + o->at, *count = (char *)into + o->count;
+    uint64_t u64;
 
     switch (o->kind) {
     case OPT_IS_FLAG:
-        *(bool *)at = true;
+    case OPT_IS_UNSET:
+        *(bool *)at = o->kind == OPT_IS_FLAG;
         return 0;
     case OPT_IS_TEXT:
         *(const char **)at = arg;
@@ -42,6 +89,11 @@ static int take(const struct opt *o, void *into, char *arg, struct err *err)
         return 0;
     case OPT_IS_INT:
         return units_int(at, arg, (int)o->lo, (int)o->hi, err);
+    case OPT_IS_U64:
+        if (units_u64(&u64, arg, err) < 0)
+            return -1;
+        *(unsigned long long *)at = u64;
+        return 0;
     case OPT_IS_BYTES:
         return units_bytes(at, arg, err);
     case OPT_IS_SECONDS:
@@ -52,30 +104,55 @@ static int take(const struct opt *o, void *into, char *arg, struct err *err)
         return units_double(at, arg, o->lo, o->hi, err);
     case OPT_IS_CALL:
         return o->call(into, arg, err);
+    case OPT_IS_NAMED:
+        return o->named(into, o->name, arg, err);
+    case OPT_IS_HELP:
+        *(bool *)at = true;
     }
     return 0;
 }
 
-error_t opt_parse(const struct opt *rows, void *into, int key, char *arg, struct argp_state *state)
+static void answer(const struct opt *o, struct argp_state *state)
+{
+    if (state->flags & ARGP_NO_ERRS)
+        return;
+    if (o->letter == 'V')
+        puts(opt_version);
+    else
+        argp_state_help(state, stdout, o->letter ? HELP : ARGP_HELP_USAGE);
+}
+
+static error_t option(const struct group *g, int key, char *arg, struct argp_state *state)
 {
     struct err err = {0, ""};
     int i = 0;
 
-    while (rows && rows[i].name && key != (rows[i].letter ? rows[i].letter : FIRST + i))
+    while (g->rows && is_row(&g->rows[i]) && (!g->rows[i].name || key != key_of(g, i)))
         i++;
-    if (!rows || !rows[i].name)
+    if (!g->rows || !is_row(&g->rows[i]))
         return ARGP_ERR_UNKNOWN;
-    if (take(&rows[i], into, arg, &err) == 0)
+    const struct opt *o = &g->rows[i];
+    if (g->of->take) {
+        g->of->take(g->of->to, o->name, arg);
         return 0;
-    argp_error(state, "--%s: %s", rows[i].name, err.text);
-    return EINVAL;
+    }
+    if (fill(o, g->into, arg, &err) < 0) {
+        if (o->kind == OPT_IS_NAMED)
+            argp_error(state, "%s", err.text);
+        else
+            argp_error(state, "--%s: %s", o->name, err.text);
+        return EINVAL;
+    }
+    if (o->kind == OPT_IS_HELP)
+        answer(o, state);
+    return 0;
 }
 
+/* One word too many. */
 static error_t refuse(const struct opt *rows, const void *into, const char *arg,
                       struct argp_state *state)
 {
     bool one = rows && rows[0].name && !rows[1].name && rows[0].kind == OPT_IS_TEXT;
-
     const void *before = (const char *)into + (one ? rows[0].at : 0);
 
     if (one)
@@ -86,36 +163,156 @@ static error_t refuse(const struct opt *rows, const void *into, const char *arg,
     return EINVAL;
 }
 
-error_t opt_words(const struct opt *rows, void *into, int key, char *arg, struct argp_state *state)
+/* A word that is no option. */
+static error_t word(const struct opt *rows, void *into, char *arg, struct argp_state *state)
 {
-    struct err err = {0, ""};
     unsigned n = 0, i = state->arg_num;
+    struct err err = {0, ""};
 
     while (rows && rows[n].name)
         n++;
-    if (key == ARGP_KEY_END && i < n && rows[i].help) {
-        argp_error(state, "%s", rows[i].help);
-        return EINVAL;
-    }
-    if (key != ARGP_KEY_ARG)
-        return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
     if (n > 0 && i >= n && rows[n - 1].repeats)
         i = n - 1;
     if (i >= n)
         return refuse(rows, into, arg, state);
-    if (take(&rows[i], into, arg, &err) == 0)
+    if (fill(&rows[i], into, arg, &err) == 0)
         return 0;
     argp_error(state, "%s", err.text);
     return EINVAL;
 }
 
-void opt_error(struct argp_state *state, const struct argp_option *options, int key,
-               const struct err *err)
+static error_t end(const struct group *g, bool own, struct argp_state *state)
 {
-    for (const struct argp_option *o = options; o->name || o->doc; o++)
-        if (o->key == key && o->name) {
-            argp_error(state, "--%s: %s", o->name, err->text);
-            return; /* only under ARGP_NO_EXIT */
-        }
-    argp_error(state, "%s", err->text);
+    const struct opt *words = own ? g->of->line->words : NULL;
+    struct err err = {0, ""};
+    unsigned n = 0;
+
+    while (words && words[n].name && n < state->arg_num)
+        n++;
+    if (words && words[n].name && words[n].help)
+        argp_error(state, "%s", words[n].help);
+    else if (g->check && g->check(g->into, &err) < 0)
+        argp_error(state, "%s", err.text);
+    else
+        return 0;
+    return EINVAL;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    const struct group *g = state->input;
+    struct reading *r = g->of;
+    bool own = g == r->group;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        for (int i = 1; own && i < r->groups; i++)
+            state->child_inputs[i - 1] = &r->group[i];
+        return 0;
+    case ARGP_KEY_ARG:
+        return r->take ? 0 : word(r->line->words, g->into, arg, state);
+    case ARGP_KEY_END:
+        return r->take ? 0 : end(g, own, state);
+    default:
+        return option(g, key, arg, state);
+    }
+}
+
+static void open_groups(struct reading *r, const struct opt_line *l, void *args)
+{
+    r->line = l;
+    r->group[r->groups++] = (struct group){r, l->options, args, FIRST, l->check};
+    for (const struct opt_set *s = l->set; s->rows || s->make; s++, r->groups++)
+        r->group[r->groups] = (struct group){r, s->make ? s->make() : s->rows, (char *)args + s->at,
+                                             FIRST + r->groups * 2 * OPT_ROWS, s->check};
+}
+
+/* argp's tables lie on the heap of this call. */
+static error_t run(struct reading *r, int argc, char **argv, unsigned flags)
+{
+    struct argp_option(*options)[OPT_ROWS + 1] = mem_calloc((size_t)r->groups, sizeof(*options));
+    struct argp argp[OPT_SETS + 1];
+    struct argp_child child[OPT_SETS + 1] = {{0}};
+
+    for (int i = 0; i < r->groups; i++) {
+        const struct opt_set *s = i ? &r->line->set[i - 1] : NULL;
+        argp[i] = (struct argp){
+            argp_options(options[i], &r->group[i]), parse, NULL, NULL, NULL, NULL, NULL};
+        if (s)
+            child[i - 1] = (struct argp_child){&argp[i], 0, s->title, s->group};
+        if (r->group[i].rows == opt_help)
+            flags |= ARGP_NO_HELP;
+    }
+    argp[0].args_doc = r->line->usage;
+    argp[0].doc = r->line->doc;
+    argp[0].children = child;
+    error_t rc = argp_parse(&argp[0], argc, argv, flags, NULL, &r->group[0]);
+    free(options);
+    return rc;
+}
+
+int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how, void *args)
+{
+    struct reading r = {.groups = 0};
+
+    open_groups(&r, l, args);
+    error_t rc = run(&r, argc, argv,
+                     how == OPT_EXITS     ? 0
+                     : how == OPT_RETURNS ? ARGP_NO_EXIT | ARGP_NO_HELP
+                                          : ARGP_SILENT);
+    if (rc == ENOMEM)
+        mem_ended();
+    return rc ? -1 : 0;
+}
+
+void opt_given(const struct opt_line *l, int argc, char **argv,
+               void (*take)(void *to, const char *name, const char *value), void *to)
+{
+    struct reading r = {.take = take, .to = to};
+
+    open_groups(&r, l, NULL);
+    run(&r, argc, argv, ARGP_SILENT);
+}
+
+/* What is looked for, and where it goes. */
+struct again {
+    const char *name;
+    char **words;
+    int count;
+};
+
+static void take_again(void *to, const char *name, const char *value)
+{
+    struct again *a = to;
+
+    if (!strcmp(name, a->name))
+        MEM_PUSH(a->words, a->count) =
+            value ? mem_printf("--%s=%s", name, value) : mem_printf("--%s", name);
+}
+
+void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
+               char ***words, int *count)
+{
+    struct again a = {NULL, *words, *count};
+
+    for (; is_row(rows); rows++)
+        if ((a.name = rows->name))
+            opt_given(l, argc, argv, take_again, &a);
+    *words = a.words;
+    *count = a.count;
+}
+
+int opt_word(const char *const *names, const char *word, struct err *err)
+{
+    char all[200] = "";
+    int n = 0;
+
+    for (; names[n]; n++)
+        if (!strcmp(names[n], word))
+            return n;
+    for (int i = 0; n > 2 && i < n; i++)
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", names[i]);
+    if (n == 2)
+        return err_usage(err, "\"%s\" is neither %s nor %s", word, names[0], names[1]);
+    return err_usage(err, "\"%s\" is none of %s", word, all);
 }

@@ -1,5 +1,6 @@
 /* opt.h - the words of a command line as rows of a table: what each is called, what its value is
- * and where that goes.
+ * and where that goes.  The same rows are the help, the checks, and the words for a program that
+ * this one starts.
  *
  *     static const struct opt options[] = {
  *         {"output", 'o', "FILE", "write here", OPT_INTO(struct args, output)},
@@ -9,8 +10,9 @@
  *         {0},
  *     };
  *
- * Words that are no options are rows as well, one for each place, where `name` says what stands
- * there and `help` is said when nothing does (NULL: it may be missing). */
+ * A row without a name is a headline of its group.  Words that are no options are rows as well, one
+ * for each place, where `name` says what stands there and `help` is said when nothing does (NULL: it
+ * may be missing). */
 #ifndef RG_OPT_H
 #define RG_OPT_H
 
@@ -22,14 +24,18 @@
 
 enum opt_kind {
     OPT_IS_FLAG,
+    OPT_IS_UNSET, /* a flag that makes a bool false */
     OPT_IS_TEXT,
     OPT_IS_LIST,
     OPT_IS_INT,
+    OPT_IS_U64,
     OPT_IS_BYTES,
     OPT_IS_SECONDS,
     OPT_IS_SHARE,
     OPT_IS_REAL,
-    OPT_IS_CALL
+    OPT_IS_CALL,
+    OPT_IS_NAMED,
+    OPT_IS_HELP
 };
 
 struct opt {
@@ -40,6 +46,8 @@ struct opt {
     size_t at, count; /* of the value, and of a list's length, in what is filled in; both bytes */
     double lo, hi;    /* of numbers */
     int (*call)(void *into, char *value, struct err *err);
+    /* The same where one function takes many rows; its message is said as it is. */
+    int (*named)(void *into, const char *name, const char *value, struct err *err);
     bool repeats;     /* a word: so do those after it */
     int group, flags; /* as in struct argp_option; an OPTION_ALIAS is one of the row before */
 };
@@ -49,8 +57,10 @@ struct opt {
     .kind = _Generic(((type *)0)->member,                                                          \
                 bool: OPT_IS_FLAG,                                                                 \
                 const char *: OPT_IS_TEXT,                                                         \
+                unsigned long long: OPT_IS_U64,                                                    \
                 size_t: OPT_IS_BYTES),                                                             \
     .at = offsetof(type, member)
+#define OPT_UNSET(type, member) .kind = OPT_IS_UNSET, .at = offsetof(type, member)
 #define OPT_LIST(type, member, n)                                                                  \
     .kind = OPT_IS_LIST, .at = offsetof(type, member), .count = offsetof(type, n), .repeats = true
 #define OPT_INT(type, member, min, max)                                                            \
@@ -60,23 +70,51 @@ struct opt {
 #define OPT_SECONDS(type, member) .kind = OPT_IS_SECONDS, .at = offsetof(type, member)
 #define OPT_SHARE(type, member) .kind = OPT_IS_SHARE, .at = offsetof(type, member)
 #define OPT_CALL(function) .kind = OPT_IS_CALL, .call = (function)
+#define OPT_NAMED(function) .kind = OPT_IS_NAMED, .named = (function)
 
-enum { OPT_ROWS = 40 };
+enum { OPT_ROWS = 80, OPT_SETS = 10 }; /* at most, in a table; of a line */
 
-/* No words at all. */
-extern const struct opt opt_none[];
+/* Rows that several command lines have. */
+struct opt_set {
+    const struct opt *rows;
+    size_t at;                       /* of what they fill in the line's arguments */
+    int group;                       /* where --help shows them, as in struct argp_child */
+    const char *title;               /* above them, or NULL */
+    const struct opt *(*make)(void); /* instead of rows: these */
+    int (*check)(void *into, struct err *err); /* after all words, before the line's own */
+};
 
-/* The options of rows (at most OPT_ROWS) for argp, ended. */
-void opt_argp(struct argp_option out[OPT_ROWS + 1], const struct opt *rows);
-/* A parser's answer to a key: the value of one of these rows goes into `into`, else
- * ARGP_ERR_UNKNOWN.  A value that cannot be ends as argp_error() does. */
-error_t opt_parse(const struct opt *rows, void *into, int key, char *arg, struct argp_state *state);
-/* The same for ARGP_KEY_ARG and ARGP_KEY_END: words that are no options. */
-error_t opt_words(const struct opt *rows, void *into, int key, char *arg, struct argp_state *state);
+/* A command line.  Lists end with {0}. */
+struct opt_line {
+    const struct opt *options, *words;         /* words NULL: there are none */
+    const char *usage, *doc;                   /* args_doc and doc of argp */
+    int (*check)(void *args, struct err *err); /* after everything: what cannot be */
+    struct opt_set set[OPT_SETS];
+};
 
-/* argp_error() with "--name: " of the option with this key before the text; returns only under
- * ARGP_NO_EXIT. */
-void opt_error(struct argp_state *state, const struct argp_option *options, int key,
-               const struct err *err);
+/* --help, --usage and --version for programs that must not end inside of the parsing: they are
+ * answered, and a bool says so.  opt_version is what the last one prints. */
+extern const struct opt opt_help[];
+extern const char *opt_version;
+
+enum opt_how {
+    OPT_EXITS,   /* --help and bad usage end the program, as argp does */
+    OPT_RETURNS, /* bad usage is said, and it returns; --help is that of opt_help alone */
+    OPT_SILENT
+};
+/* Fill args, which hold the defaults; -1 after bad usage. */
+int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how, void *args);
+
+/* Each option of such a command line, once it was parsed well: its long name and its value (NULL: a
+ * flag), in order. */
+void opt_given(const struct opt_line *l, int argc, char **argv,
+               void (*take)(void *to, const char *name, const char *value), void *to);
+/* Those of one table as words for another program, "--name=value" in the table's order, behind the
+ * *count that *words has; the caller frees each and the array. */
+void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
+               char ***words, int *count);
+
+/* Which of names (NULL ends them), or -1: "x" is neither a nor b, is none of a, b, c. */
+int opt_word(const char *const *names, const char *word, struct err *err);
 
 #endif

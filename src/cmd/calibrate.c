@@ -169,7 +169,7 @@ static const struct opt options[] = {
 static const struct opt words[] = {
     {"table", .help = "give a table of measured steps", OPT_INTO(struct args, table)}, {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "TABLE",
@@ -229,7 +229,7 @@ int cmd_calibrate(int argc, char **argv)
     struct constants c = {0};
     struct err err = {0, ""};
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = run(&a, &b, &c, &err);
     batch_free(&b);
     constants_free(&c);

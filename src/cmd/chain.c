@@ -52,30 +52,19 @@ struct words {
     int count;
 };
 
-static void take_words(struct words *w, char **more, int count)
-{
-    for (int i = 0; i < count; i++)
-        MEM_PUSH(w->word, w->count) = more[i];
-    free(more);
-}
-
-/* All options that the MPI program may be given with this transport; "auto" may become mpi or nccl.
- */
+/* All options that were given and that the MPI program may be given with this transport; "auto" may
+ * become mpi or nccl. */
 static struct words option_words(const struct chain *c)
 {
     bool mpi = !strcmp(c->transport, "mpi"), copy = !strcmp(c->transport, "copy");
     bool gpus = copy || !strcmp(c->transport, "nccl");
+    const struct opt *const rows[] = {probe_options, gpus ? NULL : mpi_options,
+                                      mpi ? NULL : nccl_options, copy ? copy_options : NULL};
     struct words w = {NULL, 0};
-    int n;
 
-    char **probe = probe_opts_words(&c->probe, &n);
-    take_words(&w, probe, n);
-    char **host = gpus ? NULL : mpi_opts_words(&c->mpi, &n);
-    take_words(&w, host, host ? n : 0);
-    char **lib = mpi ? NULL : nccl_opts_words(&c->nccl, &n);
-    take_words(&w, lib, lib ? n : 0);
-    char **ways = copy ? copy_opts_words(&c->copy, &n) : NULL;
-    take_words(&w, ways, ways ? n : 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (rows[i])
+            opt_again(c->line, c->argc, c->argv, rows[i], &w.word, &w.count);
     return w;
 }
 
@@ -127,25 +116,22 @@ static int chain_mpi_print(struct chain *c, const char *const *fixed, void *stre
 static int chain_mpi_compute(struct chain *c, const char *path, const char *last, struct err *err)
 {
     char *model = mem_printf("%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
-    const char *args[16] = {"probe", "--compute", "--model", model, "-o", path};
-    char cap[40], half[40];
-    int n = 6, words;
-    char **word = device_opts_words(&c->device, &words);
+    const char *fixed[] = {"probe", "--compute", "--model", model, "-o", path};
+    struct words w = {NULL, 0};
 
-    snprintf(half, sizeof(half), "--half-width=%.9f", c->probe.measure.half_width);
-    args[n++] = half;
-    snprintf(cap, sizeof(cap), "--time-cap=%.9f", c->probe.measure.time_cap);
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+        MEM_PUSH(w.word, w.count) = mem_strdup(fixed[i]);
+    MEM_PUSH(w.word, w.count) = mem_printf("--half-width=%.9f", c->probe.measure.half_width);
     if (c->probe.measure.time_cap > 0)
-        args[n++] = cap;
+        MEM_PUSH(w.word, w.count) = mem_printf("--time-cap=%.9f", c->probe.measure.time_cap);
     if (c->nccl.share_gpu)
-        args[n++] = "--share-gpu";
-    for (int i = 0; i < words; i++)
-        args[n++] = word[i];
-    args[n] = last;
-    int rc = chain_mpi(c, args, "probe --compute", err);
-    for (int i = 0; i < words; i++)
-        free(word[i]);
-    free(word);
+        MEM_PUSH(w.word, w.count) = mem_strdup("--share-gpu");
+    opt_again(c->line, c->argc, c->argv, device_options, &w.word, &w.count);
+    if (last)
+        MEM_PUSH(w.word, w.count) = mem_strdup(last);
+    MEM_PUSH(w.word, w.count) = NULL;
+    int rc = chain_mpi(c, (const char *const *)w.word, "probe --compute", err);
+    free_words(&w);
     free(model);
     return rc;
 }

@@ -16,6 +16,9 @@
 enum { CHAIN_LAYOUTS = 2 }; /* of one model, in the summary */
 
 struct chain {
+    const struct opt_line *line; /* what was typed: the MPI program is given the same options */
+    int argc;
+    char **argv;
     const char *dir;
     const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
     struct probe_opts probe;

@@ -222,12 +222,10 @@ static int check_args(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
-    .words = opt_none,
     .check = check_args,
-    .takes = INPUT_SOURCES | INPUT_JSON,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in)},
     .doc = "Check at a job's start, without privileges, that the nodes of each segment share a "
            "block: by SLURM_TOPOLOGY_ADDR, by the NVLink domain that the driver tells, by a label, "
            "by files."
@@ -345,7 +343,7 @@ int cmd_check_placement(int argc, char **argv)
     const char *rank = getenv("SLURM_PROCID"), *step = getenv("SLURM_STEP_ID");
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.tell)
         return tell(a.label);
     /* As a step with many tasks: the first one asks for all. */

@@ -151,12 +151,11 @@ static int sort_words(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = sort_words,
-    .takes = INPUT_PRESET | INPUT_JSON,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_PRESET(struct args, in), INPUT_JSON(struct args, in)},
     .usage = "MATRIX SRC DST BYTES\nMATRIX OP RANKS BYTES\n--fabric NAME [--racks N] ...",
     .doc = "Print what one transfer, or one collective, costs."
            "\vSRC and DST are HOST:INDEX or endpoint ids.  Every answer says which curve or model "
@@ -269,7 +268,7 @@ int cmd_cost(int argc, char **argv)
     struct matrix m;
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (matrix_open(&m, a.in.file, a.in.fabric, a.in.racks, &err) < 0)
         return cmd_fail("cost", &err);
     int rc = answer(&m, &a, &err);

@@ -181,7 +181,7 @@ static const struct opt options[] = {
 static const struct opt words[] = {
     {"table", .help = "give a table of measured curves", OPT_INTO(struct args, curves.file)}, {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "FILE.tsv",
@@ -209,7 +209,7 @@ int cmd_curves(int argc, char **argv)
     struct curves *c = &a.curves;
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (ladders_load(&c->ladders, c->file, &err) < 0)
         return cmd_fail("curves", &err);
     ladders_predict(&c->ladders, c->every, &c->miss, &c->misses);

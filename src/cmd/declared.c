@@ -32,12 +32,12 @@ static int check(void *args, struct err *err)
     return err_usage(err, "give a campaign directory or a matrix, or files that declare");
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .takes = INPUT_SOURCES | INPUT_JSON | INPUT_QUIET,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in),
+            INPUT_QUIET(struct args, in)},
     .usage = "[MATRIX|DIR]",
     .doc =
         "Compare who belongs together as each source declares it with what was measured, and the "
@@ -151,7 +151,7 @@ int cmd_declared(int argc, char **argv)
 
     input_init(&in);
     topo_init(&d.topo);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = collect(&d, &in, &a, &err);
     if (rc == 0)
         print(&d, &a);

@@ -73,12 +73,11 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .takes = INPUT_PRESET | INPUT_SOURCES,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "[FILE]",
     .doc =
         "Print what this machine is, as far as it can be seen, and what cannot be seen and why."
@@ -239,7 +238,7 @@ int cmd_discover(int argc, char **argv)
     struct input in;
 
     input_init(&in);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.paths) {
         nccl_path_print(stdout);
         return EXIT_GOOD;

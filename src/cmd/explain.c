@@ -37,11 +37,11 @@ static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
                                    {"endpoint", OPT_INTO(struct args, word[2])},
                                    {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .words = words,
     .check = check,
-    .takes = INPUT_PRESET | INPUT_SOURCES | INPUT_JSON,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in),
+            INPUT_JSON(struct args, in)},
     .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
     .doc =
         "Say in words how data gets from one endpoint to another: each hop and what it should "
@@ -160,7 +160,7 @@ int cmd_explain(int argc, char **argv)
     struct input in;
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     input_init(&in);
     int rc = explain(&in, &a, &err);
     input_free(&in);

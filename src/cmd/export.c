@@ -102,12 +102,11 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .takes = INPUT_PRESET,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_PRESET(struct args, in)},
     .usage = "[MATRIX|CAMPAIGN]",
     .doc = "Write a cost matrix, or a preset, in the format of another tool."
            "\vCAMPAIGN is a folder of railgauge run.  Formats that need places only also take a "
@@ -207,7 +206,7 @@ int cmd_export(int argc, char **argv)
     struct input in;
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.list)
         return list_formats();
     input_init(&in);

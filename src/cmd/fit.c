@@ -41,7 +41,7 @@ static const struct opt words[] = {
     {0},
 };
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "DIR\nTOPOLOGY PLAN POINTS",
@@ -82,7 +82,7 @@ int cmd_fit(int argc, char **argv)
 
     fit_defaults(&a.fit);
     matrix_init(&m);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     find_files(&a, path);
     int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
     if (rc == 0)

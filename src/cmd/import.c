@@ -64,7 +64,7 @@ static const struct opt words[] = {
     {0},
 };
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "FILE...",
@@ -157,7 +157,7 @@ int cmd_import(int argc, char **argv)
     struct err err = {0, ""};
 
     topo_init(&known);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = a.topology ? topo_load(&known, a.topology, &err) : 0;
     if (rc == 0) {
         a.import.topo = a.topology ? &known : NULL;

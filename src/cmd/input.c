@@ -15,101 +15,55 @@
 
 /* --- options --- */
 
-enum { FIRST = 0x700, OPTIONS_MAX = 32, SOURCES_MAX = 4096 };
+enum { OPTIONS_MAX = 32, SOURCES_MAX = 4096, HEAD = 4096 };
 
-static error_t parse_source(int key, char *arg, struct argp_state *state)
+const struct opt input_preset_options[] = {
+    {"fabric", 0, "NAME", "a preset, or a file of one, instead",
+     OPT_INTO(struct input_args, fabric)},
+    {"racks", 0, "N", "racks of the preset (default: as the preset says)",
+     OPT_INT(struct input_args, racks, 1, 1 << 20)},
+    {0},
+};
+const struct opt input_json_options[] = {
+    {"json", 0, NULL, "print JSON", OPT_INTO(struct input_args, json)}, {0}};
+const struct opt input_quiet_options[] = {{"quiet", 'q', NULL,
+                                           "print nothing: the exit code says it",
+                                           OPT_INTO(struct input_args, quiet)},
+                                          {0}};
+
+int input_preset_check(void *into, struct err *err)
 {
-    struct input_sources *a = state->input;
+    const struct input_args *a = into;
 
-    if (key < FIRST || key >= FIRST + source_files)
-        return ARGP_ERR_UNKNOWN;
-    if (a->count == SOURCES_MAX)
-        argp_error(state, "more than %d files", SOURCES_MAX);
-    MEM_PUSH(a->given, a->count) = (struct given_source){&source_file[key - FIRST], arg};
+    if (a->racks && !a->fabric)
+        return err_usage(err, "--racks needs --fabric");
+    if (a->file && a->fabric)
+        return err_usage(err, "choose one of \"%s\" and --fabric", a->file);
     return 0;
 }
 
-static struct argp_child source_child(void)
+static int take_source(void *into, const char *name, const char *value, struct err *err)
 {
-    static struct argp_option options[OPTIONS_MAX + 1];
-    static struct argp argp = {.options = options, .parser = parse_source};
+    struct input_args *a = into;
+    const struct source_file *file = source_file;
+
+    if (a->sources.count == SOURCES_MAX)
+        return err_usage(err, "more than %d files", SOURCES_MAX);
+    while (strcmp(file->name, name) != 0)
+        file++;
+    MEM_PUSH(a->sources.given, a->sources.count) = (struct given_source){file, value};
+    return 0;
+}
+
+const struct opt *input_source_options(void)
+{
+    static struct opt rows[OPTIONS_MAX + 1];
 
     assert(source_files <= OPTIONS_MAX);
     for (int i = 0; i < source_files; i++)
-        options[i] = (struct argp_option){source_file[i].name, FIRST + i, source_file[i].arg, 0,
-                                          source_file[i].help, 0};
-    return (struct argp_child){&argp, 0, "What others say of the machine:", 1};
-}
-
-enum { HEAD = 4096 };
-
-static const struct {
-    unsigned of;
-    struct opt option;
-} row[] = {
-    {INPUT_PRESET,
-     {"fabric", 0, "NAME", "a preset, or a file of one, instead",
-      OPT_INTO(struct input_args, fabric)}},
-    {INPUT_PRESET,
-     {"racks", 0, "N", "racks of the preset (default: as the preset says)",
-      OPT_INT(struct input_args, racks, 1, 1 << 20)}},
-    {INPUT_JSON, {"json", 0, NULL, "print JSON", OPT_INTO(struct input_args, json)}},
-    {INPUT_QUIET,
-     {"quiet", 'q', NULL, "print nothing: the exit code says it",
-      OPT_INTO(struct input_args, quiet)}},
-};
-enum { ROWS = sizeof(row) / sizeof(*row) };
-
-static void choose(struct opt options[ROWS + 1], unsigned takes)
-{
-    int n = 0;
-
-    for (int i = 0; i < ROWS; i++)
-        if (row[i].of & takes)
-            options[n++] = row[i].option;
-    options[n] = (struct opt){0};
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct input_args *a = state->input;
-    struct opt options[ROWS + 1];
-
-    switch (key) {
-    case ARGP_KEY_INIT:
-        if (a->takes & INPUT_SOURCES)
-            state->child_inputs[0] = &a->sources;
-        return 0;
-    case ARGP_KEY_END:
-        if (a->racks && !a->fabric)
-            argp_error(state, "--racks needs --fabric");
-        if (a->file && a->fabric)
-            argp_error(state, "choose one of \"%s\" and --fabric", a->file);
-        return 0;
-    }
-    choose(options, a->takes);
-    return opt_parse(options, a, key, arg, state);
-}
-
-struct argp_child input_child(unsigned takes)
-{
-    static struct argp_option options[OPT_ROWS + 1];
-    static struct argp_child sources[2];
-    static struct argp argp = {.options = options, .parser = parse};
-    struct opt chosen[ROWS + 1];
-
-    choose(chosen, takes);
-    opt_argp(options, chosen);
-    if (takes & INPUT_SOURCES) {
-        sources[0] = source_child();
-        argp.children = sources;
-    }
-    return (struct argp_child){&argp, 0, NULL, 0};
-}
-
-void input_args_free(struct input_args *a)
-{
-    free(a->sources.given);
+        rows[i] = (struct opt){source_file[i].name, 0, source_file[i].arg, source_file[i].help,
+                               OPT_NAMED(take_source)};
+    return rows;
 }
 
 int input_sources_read(const struct input_sources *a, struct topo *t, struct err *err)
@@ -124,6 +78,11 @@ int input_sources_read(const struct input_sources *a, struct topo *t, struct err
         *before = true;
     }
     return 0;
+}
+
+void input_args_free(struct input_args *a)
+{
+    free(a->sources.given);
 }
 
 /* --- what is read --- */

@@ -3,9 +3,7 @@
 #ifndef RG_INPUT_H
 #define RG_INPUT_H
 
-#include <argp.h>
-
-#include "cmd/command.h"
+#include "base/opt.h"
 #include "cost/matrix.h"
 #include "probe/point.h"
 #include "topo/sources.h"
@@ -29,18 +27,30 @@ struct input_args {
     bool blind; /* of the preset host names only; for commands that set it themselves */
     bool json, quiet;
     struct input_sources sources;
-    unsigned takes; /* what the command asked for */
 };
 
-enum {
-    INPUT_PRESET = 1, /* --fabric NAME, --racks N */
-    INPUT_SOURCES = 2,
-    INPUT_JSON = 4,
-    INPUT_QUIET = 8
-};
-
-/* Those options for a command's argp; the child's input is a struct input_args. */
-struct argp_child input_child(unsigned takes);
+/* Those options for a command line whose struct input_args is this member of its arguments. */
+extern const struct opt input_preset_options[], input_json_options[], input_quiet_options[];
+const struct opt *input_source_options(void);
+int input_preset_check(void *into, struct err *err);
+/* --fabric NAME, --racks N */
+#define INPUT_PRESET(type, member)                                                                 \
+    {                                                                                              \
+        .rows = input_preset_options, .at = offsetof(type, member), .check = input_preset_check    \
+    }
+#define INPUT_SOURCES(type, member)                                                                \
+    {                                                                                              \
+        .make = input_source_options, .at = offsetof(type, member),                                \
+        .title = "What others say of the machine:", .group = 1                                     \
+    }
+#define INPUT_JSON(type, member)                                                                   \
+    {                                                                                              \
+        .rows = input_json_options, .at = offsetof(type, member)                                   \
+    }
+#define INPUT_QUIET(type, member)                                                                  \
+    {                                                                                              \
+        .rows = input_quiet_options, .at = offsetof(type, member)                                  \
+    }
 void input_args_free(struct input_args *a);
 /* Read all of them into t, in order; sources_done() is the caller's. */
 int input_sources_read(const struct input_sources *a, struct topo *t, struct err *err);

@@ -27,11 +27,11 @@ static int check(void *args, struct err *err)
 
 static const struct opt words[] = {{"topology", OPT_LIST(struct args, file, files)}, {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .words = words,
     .check = check,
-    .takes = INPUT_SOURCES | INPUT_JSON | INPUT_QUIET,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in),
+            INPUT_QUIET(struct args, in)},
     .usage = "[TOPOLOGY...]",
     .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
            "speeds and places, memory, cores; and among switches and cables."
@@ -115,7 +115,7 @@ int cmd_lint(int argc, char **argv)
     struct err err;
 
     topo_init(&t);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = load(&t, &a, &err), code = EXIT_GOOD;
     if (rc == 0) {
         lint_hosts(&l, &t);

@@ -27,7 +27,7 @@ static const struct opt options[] = {
 
 static const struct opt words[] = {{"model", OPT_INTO(struct args, name)}, {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "[NAME]",
@@ -345,6 +345,6 @@ int cmd_models(int argc, char **argv)
     struct args a = {.seq = 8192};
     struct err err = {0};
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     return (a.name ? one(&a, &err) : list(&a, &err)) < 0 ? cmd_fail("models", &err) : EXIT_GOOD;
 }

@@ -196,12 +196,11 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .takes = INPUT_PRESET | INPUT_JSON,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_PRESET(struct args, in), INPUT_JSON(struct args, in)},
     .usage = "MATRIX",
     .doc = "Print what a step of a job costs on a list of nodes, or the cheapest of the free ones, "
            "for schedulers: a header, then a line per answer, with tabs."
@@ -251,7 +250,7 @@ int cmd_nodes(int argc, char **argv)
     struct args a = {0};
     struct err err = {0, ""};
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = open_and_answer(&rows, &a, &err);
     json_t *json = rc == 0 && a.in.json ? rows_json(&rows, a.job) : NULL;
     if (json)

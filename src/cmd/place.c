@@ -93,6 +93,8 @@ static const struct opt options[] = {
     {0},
 };
 
+static const struct opt words[] = {{"matrix", OPT_INTO(struct place_args, job.matrix)}, {0}};
+
 static const char doc[] =
     "Choose nodes and the order of ranks that make the step shortest: orders of the mesh's axes, "
     "blocks of ranks that stay inside a domain, rack or leaf, slow parts left out, then moves of "
@@ -134,17 +136,18 @@ static int check(void *args, struct err *err)
 /* Ends the program after --help and on bad usage, as argp does.  The caller frees write. */
 static void place_args(struct place_args *a, int argc, char **argv)
 {
-    const struct command command = {
+    const struct opt_line command = {
         .options = options,
         .check = check,
-        .child = {{job_child(0), offsetof(struct place_args, job)}},
+        .words = words,
+        .set = {{.make = job_options, .at = offsetof(struct place_args, job)}},
         .usage = "[MATRIX]",
         .doc = doc,
     };
 
     *a = (struct place_args){.limit = 1, .seed = 1};
     job_defaults(&a->job);
-    command_parse(&command, argc, argv, a);
+    opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
 /* What is shown; nothing is owned. */
@@ -515,7 +518,7 @@ static int run(struct placing *p, struct err *err)
     return predict_step(&p->before, &q, err);
 }
 
-static int write_form(const struct written *w, const struct rank_map *s, FILE *words,
+static int write_form(const struct written *w, const struct rank_map *s, FILE *says,
                       struct err *err)
 {
     struct file_out f;
@@ -529,8 +532,8 @@ static int write_form(const struct written *w, const struct rank_map *s, FILE *w
         rc = file_commit(&f, err);
     file_abort(&f);
     char *use = rank_file_use(w->form, w->path, s->ranks);
-    if (rc == 0 && words)
-        fprintf(words, "wrote %s: %s\n", w->path, use);
+    if (rc == 0 && says)
+        fprintf(says, "wrote %s: %s\n", w->path, use);
     free(use);
     return rc;
 }
@@ -546,19 +549,19 @@ static int show(const struct placing *p, struct err *err)
                                   .free_hosts = p->hosts};
     struct rank_map map = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
     json_t *json = place_json(&answer);
-    FILE *words = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
+    FILE *says = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
     int rc = a->output ? json_save(json, a->output, err) : 0;
 
     for (int i = 0; i < a->writes; i++)
-        words = strcmp(a->write[i].path, "-") != 0 ? words : stderr;
+        says = strcmp(a->write[i].path, "-") != 0 ? says : stderr;
     if (a->json && rc == 0) {
         json_print(stdout, json);
     } else if (rc == 0) {
-        place_text(words, &answer);
+        place_text(says, &answer);
     }
     json_decref(json);
     for (int i = 0; rc == 0 && i < a->writes; i++)
-        rc = write_form(&a->write[i], &map, words, err);
+        rc = write_form(&a->write[i], &map, says, err);
     return rc;
 }
 

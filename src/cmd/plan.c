@@ -31,10 +31,10 @@ static const struct opt options[] = {
 static const struct opt words[] = {
     {"topology", .help = "which topology.json?", OPT_INTO(struct args, topology)}, {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
-    .child = {{{&probe_argp, 0, NULL, 20}, offsetof(struct args, probe)}},
+    .set = {{.rows = probe_options, .at = offsetof(struct args, probe), .group = 20}},
     .usage = "TOPOLOGY",
     .doc = "Write plan.tsv, what will be measured and in which order, and print what it will cost."
            "\vExamples:\n"
@@ -71,7 +71,7 @@ int cmd_plan(int argc, char **argv)
     struct err err = {0, ""};
 
     probe_opts_defaults(&a.probe);
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = make(&a, &err);
     free(a.job);
     return rc < 0 ? cmd_fail("plan", &err) : EXIT_GOOD;

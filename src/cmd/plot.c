@@ -218,7 +218,7 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
@@ -310,7 +310,7 @@ int cmd_plot(int argc, char **argv)
     struct err err = {0};
     int rc;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (!a.figures)
         a.figures = PLOT_ALL;
     if (!a.terminal)

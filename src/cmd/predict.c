@@ -71,6 +71,8 @@ static const struct opt options[] = {
     {0},
 };
 
+static const struct opt words[] = {{"matrix", OPT_INTO(struct predict_args, job.matrix)}, {0}};
+
 static const char doc[] =
     "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit.  With a "
     "file "
@@ -107,17 +109,18 @@ static int check(void *args, struct err *err)
 /* cases is the caller's to free.  Ends the program after --help and on bad usage, as argp does. */
 static void predict_args(struct predict_args *a, int argc, char **argv)
 {
-    const struct command command = {
+    const struct opt_line command = {
         .options = options,
         .check = check,
-        .child = {{job_child(0), offsetof(struct predict_args, job)}},
+        .words = words,
+        .set = {{.make = job_options, .at = offsetof(struct predict_args, job)}},
         .usage = "[MATRIX]",
         .doc = doc,
     };
 
     *a = (struct predict_args){.output = NULL};
     job_defaults(&a->job);
-    command_parse(&command, argc, argv, a);
+    opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
 enum { COLUMNS = 99, INDENT = 4 };

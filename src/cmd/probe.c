@@ -1,6 +1,5 @@
 /* probe.c - railgauge probe: measure a plan; in this process for sim, else as railgauge-probe. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,22 +18,6 @@ struct args {
     struct sim_opts sim;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
-
-    (void)arg;
-    if (key == ARGP_KEY_INIT) {
-        state->child_inputs[0] = &a->probe;
-        state->child_inputs[1] = &a->sim;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp_child children[] = {
-    {&probe_files_argp, 0, NULL, 1}, {&sim_argp, 0, NULL, 50}, {0}};
-
 static const char doc[] =
     "Measure a plan and write points.tsv; a second run measures only what is missing."
     "\vExamples:\n"
@@ -48,7 +31,10 @@ static const char doc[] =
         "2 points failed or data were wrong, ",
         ", 75 cut short (a second run continues), 78 configuration");
 
-static const struct argp argp = {NULL, parse, NULL, doc, children, NULL, NULL};
+static const struct opt_line command = {
+    .doc = doc,
+    .set = {PROBE_SETS(offsetof(struct args, probe)),
+            {.rows = sim_options, .at = offsetof(struct args, sim), .group = 50}}};
 
 static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
 {
@@ -103,9 +89,8 @@ static bool is_sim(int argc, char **argv)
     char **copy = mem_calloc((size_t)argc + 1, sizeof(*copy)); /* argp sorts the words */
 
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-    probe_opts_defaults(&a.probe.probe);
-    nccl_opts_defaults(&a.probe.nccl);
-    argp_parse(&argp, argc, copy, ARGP_SILENT, NULL, &a);
+    probe_args_defaults(&a.probe);
+    opt_parse(&command, argc, copy, OPT_SILENT, &a);
     bool sim = a.probe.transport ? !strcmp(a.probe.transport, "sim") : a.sim.fabric != NULL;
     sim_opts_free(&a.sim);
     free(copy);
@@ -134,10 +119,8 @@ int cmd_probe(int argc, char **argv)
         exec_probe(argc, argv, &err);
         return cmd_fail("probe", &err);
     }
-    probe_opts_defaults(&a.probe.probe);
-    nccl_opts_defaults(&a.probe.nccl);
-    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a) != 0)
-        return EXIT_USAGE;
+    probe_args_defaults(&a.probe);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (!a.probe.done)
         rc = run_sim(&a, &err);
     sim_opts_free(&a.sim);

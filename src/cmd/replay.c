@@ -1,6 +1,5 @@
 /* replay.c - railgauge replay: start the MPI program that runs a step's messages. */
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,38 +8,27 @@
 #include "cmd/launch.h"
 #include "step/replay/replay.h"
 
-enum { HOSTS = 0x700, LAUNCH };
-
-static const struct argp_option options[] = {
-    {"hosts", HOSTS, "LIST|FILE", 0,
-     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)", 4},
-    {"launch", LAUNCH, "COMMAND", 0, "put these words before the MPI program instead of mpirun", 4},
-    {0},
-};
-
 struct args {
     struct replay_opts replay;
     struct launch launch;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *a = state->input;
+static const struct opt options[] = {
+    {"hosts", 0, "LIST|FILE",
+     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
+     OPT_INTO(struct args, launch.hosts), .group = 4},
+    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
+     OPT_INTO(struct args, launch.command), .group = 4},
+    {0},
+};
 
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &a->replay;
-        return 0;
-    case HOSTS:
-        a->launch.hosts = arg;
-        return 0;
-    case LAUNCH:
-        a->launch.command = arg;
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
+static const struct opt words[] = {{"matrix", OPT_INTO(struct args, replay.job.matrix)}, {0}};
+
+static const struct opt_line command = {.options = options,
+                                        .words = words,
+                                        .usage = "MATRIX",
+                                        .doc = replay_doc,
+                                        .set = {REPLAY_SETS(offsetof(struct args, replay))}};
 
 /* Are we one rank of many already? */
 static bool under_launcher(void)
@@ -51,23 +39,6 @@ static bool under_launcher(void)
         if (getenv(sign[i]))
             return true;
     return false;
-}
-
-/* The words for the MPI program: "replay" and all but our own options; NULL-terminated. */
-static const char **pass_on(int argc, char **argv)
-{
-    const char **out = mem_calloc((size_t)argc + 1, sizeof(*out));
-    int n = 0;
-
-    out[n++] = "replay";
-    for (int i = 1; i < argc; i++) {
-        bool own = !strncmp(argv[i], "--hosts", 7) || !strncmp(argv[i], "--launch", 8);
-        if (own && !strchr(argv[i], '='))
-            i++; /* its value is the next word */
-        else if (!own)
-            out[n++] = argv[i];
-    }
-    return out;
 }
 
 /* One rank for each endpoint up to the last that the job uses. */
@@ -85,32 +56,48 @@ static int count_ranks(int *ranks, struct args *a, struct err *err)
     return rc;
 }
 
+/* The words for the MPI program: "replay", the matrix and all but our own options, behind room for
+ * the program's name; NULL-terminated.  The caller frees all but the first two. */
+static char **pass_on(int argc, char **argv, const struct args *a)
+{
+    char **out = NULL;
+    int n = 0;
+
+    MEM_PUSH(out, n) = NULL;
+    MEM_PUSH(out, n) = (char *)"replay";
+    opt_again(&command, argc, argv, replay_options, &out, &n);
+    opt_again(&command, argc, argv, job_options(), &out, &n);
+    MEM_PUSH(out, n) = mem_strdup(a->replay.job.matrix);
+    MEM_PUSH(out, n) = NULL;
+    return out;
+}
+
+static int start(struct args *a, int argc, char **argv, int *code, struct err *err)
+{
+    char **exec = pass_on(argc, argv, a);
+    int rc = 0;
+
+    if (under_launcher())
+        rc = launch_exec(exec, err);
+    else if ((rc = count_ranks(&a->launch.ranks, a, err)) == 0)
+        rc = launch_run(&a->launch, (const char *const *)exec + 1, code, err);
+    for (int i = 2; exec[i]; i++)
+        free(exec[i]);
+    free(exec);
+    return rc;
+}
+
 int cmd_replay(int argc, char **argv)
 {
     struct args a = {.launch = {.ranks = 0}};
-    const struct argp_child children[] = {{replay_argp(), 0, NULL, 0}, {0}};
-    const struct argp argp = {options, parse, NULL, NULL, children, NULL, NULL};
     struct err err = {0, ""};
-    int code = EXIT_GOOD;
+    int code = EXIT_GOOD, rc = 0;
 
-    const char **words = pass_on(argc, argv); /* before argp sorts them */
     replay_defaults(&a.replay);
-    int rc = 0;
-    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &a) != 0)
-        code = EXIT_USAGE;
-    else if (!a.replay.done && !a.replay.job.matrix)
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    if (!a.replay.done && !a.replay.job.matrix)
         rc = err_usage(&err, "which matrix.json?");
-    else if (!a.replay.done && under_launcher()) {
-        char **exec = mem_calloc((size_t)argc + 2, sizeof(*exec));
-        for (int i = 0; words[i]; i++)
-            exec[i + 1] = (char *)(size_t)words[i];
-        rc = launch_exec(exec, &err);
-        free(exec);
-    } else if (!a.replay.done) {
-        rc = count_ranks(&a.launch.ranks, &a, &err);
-        if (rc == 0)
-            rc = launch_run(&a.launch, words, &code, &err);
-    }
-    free(words);
+    else if (!a.replay.done)
+        rc = start(&a, argc, argv, &code, &err);
     return rc < 0 ? cmd_fail("replay", &err) : code;
 }

@@ -55,7 +55,7 @@ static void collect(void *options, const char *name, const char *value)
 }
 
 /* The options of this command line into DIR/campaign.json. */
-static int campaign_save(const struct command *c, int argc, char **argv, const char *dir,
+static int campaign_save(const struct opt_line *c, int argc, char **argv, const char *dir,
                          struct err *err)
 {
     json_t *options = json_object(), *value;
@@ -63,7 +63,7 @@ static int campaign_save(const struct command *c, int argc, char **argv, const c
     const char *name;
     void *next;
 
-    command_given(c, argc, argv, collect, options);
+    opt_given(c, argc, argv, collect, options);
     json_object_foreach_safe(options, next, name, value) if (is_among(name, free_now, FORGOTTEN))
         json_object_del(options, name);
     json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", FORMAT, "version", VERSION,
@@ -163,7 +163,7 @@ static int check_options(json_t *options, const char *path, struct err *err)
  * file (of an older version) as it is.  An option given now that is not as it was then is refused
  * (EXIT_USAGE, with both), but for those that change no measurement.  The caller keeps *argv until
  * the program ends. */
-static int campaign_recall(const struct command *c, int *argc, char ***argv, const char *dir,
+static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, const char *dir,
                            struct err *err)
 {
     char *path = file_join(dir, "campaign.json");
@@ -178,7 +178,7 @@ static int campaign_recall(const struct command *c, int *argc, char ***argv, con
                        &unused, "provenance", &unused, "options", &then);
     if (rc == 0)
         rc = check_options(then, path, err);
-    command_given(c, *argc, *argv, collect, now);
+    opt_given(c, *argc, *argv, collect, now);
     if (rc == 0)
         rc = check(now, then, dir, err);
     if (rc == 0)
@@ -197,8 +197,6 @@ struct args {
     bool dry_run, no_plots, no_verdict;
     const char *model;
     const char *format;
-    int argc; /* the command line */
-    char **argv;
 };
 
 static int take_format(void *args, char *name, struct err *err)
@@ -252,15 +250,17 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
-    .words = opt_none,
-    .child = {{{&probe_argp, 0, NULL, 20}, offsetof(struct args, chain.probe)},
-              {{&sim_argp, 0, NULL, 50}, offsetof(struct args, chain.sim)},
-              {{&mpi_argp, 0, NULL, 38}, offsetof(struct args, chain.mpi)},
-              {{&nccl_argp, 0, NULL, 40}, offsetof(struct args, chain.nccl)},
-              {{&copy_argp, 0, NULL, 45}, offsetof(struct args, chain.copy)},
-              {{&device_argp, 0, NULL, 46}, offsetof(struct args, chain.device)}},
+    .set = {{.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
+            {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50},
+            {.rows = mpi_options, .at = offsetof(struct args, chain.mpi), .group = 38},
+            {.rows = nccl_options,
+             .at = offsetof(struct args, chain.nccl),
+             .group = 40,
+             .check = nccl_options_check},
+            {.rows = copy_options, .at = offsetof(struct args, chain.copy), .group = 45},
+            {.rows = device_options, .at = offsetof(struct args, chain.device), .group = 46}},
     .doc = "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
            "\vExamples:\n"
            "  railgauge run                                 this machine, over MPI\n"
@@ -405,7 +405,7 @@ static int chain(struct args *a, struct err *err)
     struct chain *c = &a->chain;
 
     if (chain_open(c, err) < 0 ||
-        (!c->resume && campaign_save(&command, a->argc, a->argv, c->dir, err) < 0) ||
+        (!c->resume && campaign_save(&command, c->argc, c->argv, c->dir, err) < 0) ||
         chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
         return -1;
     log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
@@ -423,10 +423,10 @@ static int chain(struct args *a, struct err *err)
 
 static void parse(struct args *a, int argc, char **argv)
 {
-    *a = (struct args){.chain = {.dir = "campaign"}, .argc = argc, .argv = argv};
+    *a = (struct args){.chain = {.dir = "campaign", .line = &command, .argc = argc, .argv = argv}};
     probe_opts_defaults(&a->chain.probe);
     nccl_opts_defaults(&a->chain.nccl);
-    command_parse(&command, argc, argv, a);
+    opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
 int cmd_run(int argc, char **argv)

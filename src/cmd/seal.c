@@ -24,7 +24,7 @@ static const struct opt words[] = {
     {"file", .help = "which topology.json or matrix.json?", OPT_LIST(struct args, file, files)},
     {0}};
 
-static const struct command command = {
+static const struct opt_line command = {
     .words = words,
     .usage = "FILE...",
     .doc = "Write the checksum of a topology.json or matrix.json that was changed by hand."
@@ -78,7 +78,7 @@ int cmd_seal(int argc, char **argv)
     struct err err;
     int rc = 0;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     for (int i = 0; i < a.files && rc == 0; i++)
         rc = seal(a.file[i], &err);
     free(a.file);

@@ -48,6 +48,8 @@ static const struct opt options[] = {
     {0},
 };
 
+static const struct opt words[] = {{"matrix", OPT_INTO(struct search_args, job.matrix)}, {0}};
+
 static const char doc[] =
     "Find the layout with the shortest step: every mesh of the GPUs that divides the model, with "
     "every strategy, pipeline, micro batch and recompute, priced on the matrix.  MATRIX is a "
@@ -78,10 +80,11 @@ static int check(void *args, struct err *err)
 /* Ends the program after --help and on bad usage, as argp does.  The caller frees constraint. */
 static void search_args(struct search_args *a, int argc, char **argv)
 {
-    const struct command command = {
+    const struct opt_line command = {
         .options = options,
         .check = check,
-        .child = {{job_child(0), offsetof(struct search_args, job)}},
+        .words = words,
+        .set = {{.make = job_options, .at = offsetof(struct search_args, job)}},
         .usage = "[MATRIX]",
         .doc = doc,
     };
@@ -89,7 +92,7 @@ static void search_args(struct search_args *a, int argc, char **argv)
     *a = (struct search_args){.top = 10};
     job_defaults(&a->job);
     space_open(&a->job.recipe);
-    command_parse(&command, argc, argv, a);
+    opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
 static void head(FILE *out, const struct search *s, const struct job *j)

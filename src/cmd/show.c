@@ -195,11 +195,10 @@ static const struct opt words[] = {
     {0},
 };
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
-    .takes = INPUT_JSON,
-    .input = offsetof(struct args, in),
+    .set = {INPUT_JSON(struct args, in)},
     .usage = "MATRIX|DIR [tiers|pairs|collectives|findings|points|nccl]",
     .doc =
         "Print what a cost matrix says; without a section the tiers, slow parts and findings."
@@ -229,7 +228,7 @@ int cmd_show(int argc, char **argv)
     struct show s;
     struct err err;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     s = (struct show){.file = a.in.file, .bytes = (double)a.bytes};
     input_init(&s.in);
     int rc = input_open(&s.in, &a.in, a.section->ask, &err);

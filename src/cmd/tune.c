@@ -22,7 +22,7 @@ static const struct opt words[] = {
     {0},
 };
 
-static const struct command command = {
+static const struct opt_line command = {
     .options = options,
     .words = words,
     .usage = "DIR",
@@ -53,7 +53,7 @@ int cmd_tune(int argc, char **argv)
     struct err err = {0, ""};
     struct tuner t;
 
-    command_parse(&command, argc, argv, &a);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = tuner_load(&t, a.dir, &err);
     if (rc == 0) {
         tuner_print(stdout, &t);

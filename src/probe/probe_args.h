@@ -2,8 +2,6 @@
 #ifndef RG_PROBE_ARGS_H
 #define RG_PROBE_ARGS_H
 
-#include <stdbool.h>
-
 #include "probe/gpu/gpu_opts.h"
 #include "probe/mpi/mpi_opts.h"
 #include "probe/nccl/nccl_opts.h"
@@ -24,22 +22,26 @@ struct probe_args {
     struct device_choice device;
 };
 
-/* argv[0] is "railgauge-probe NAME"; argp is one of the first two below.  Never exits (MPI_Finalize
- * comes first); a rank that does not speak prints nothing.  Wrong usage: EXIT_USAGE, already
- * printed. */
-int probe_args_parse(struct probe_args *a, const struct argp *argp, int argc, char **argv,
-                     bool speak, struct err *err);
+void probe_args_defaults(struct probe_args *a);
 
-/* The same for any argp whose children hold probe_common_argp. */
-int probe_argp_parse(const struct argp *argp, int argc, char **argv, bool speak, void *input,
-                     struct err *err);
-/* --help, --usage and --version without exit(); its input is a bool that says one was asked for. */
-extern const struct argp probe_common_argp;
+/* The lines of railgauge-probe, into a struct probe_args with the defaults.  They never exit:
+ * MPI_Finalize comes first. */
+extern const struct opt_line probe_discover_line, probe_probe_line;
 
-extern const struct argp probe_discover_argp, probe_probe_argp;
-/* The options of probe_probe_argp with its own --help, as a child for railgauge probe; the input is
- * a struct probe_args with the defaults of probe_opts and nccl_opts, and the parent's flags hold
- * ARGP_NO_HELP. */
-extern const struct argp probe_files_argp;
+/* The options of the second, for a command line whose struct probe_args lies at `base`. */
+extern const struct opt probe_file_options[];
+#define PROBE_SET(base, table, member, place)                                                      \
+    {                                                                                              \
+        .rows = (table), .at = (base) + offsetof(struct probe_args, member), .group = (place)      \
+    }
+#define PROBE_SETS(base)                                                                           \
+    {.rows = probe_file_options, .at = (base), .group = 1},                                        \
+        PROBE_SET(base, probe_options, probe, 20), PROBE_SET(base, mpi_options, mpi, 38),          \
+        {.rows = nccl_options,                                                                     \
+         .at = (base) + offsetof(struct probe_args, nccl),                                         \
+         .group = 40,                                                                              \
+         .check = nccl_options_check},                                                             \
+        PROBE_SET(base, copy_options, copy, 45), PROBE_SET(base, device_options, device, 46),      \
+        PROBE_SET(base, opt_help, done, 49), PROBE_SET(base, nccl_tests_options, probe, 70)
 
 #endif

@@ -2,7 +2,6 @@
 #include "step/job.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-enum { FIRST = 0x500, OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
+enum { OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
 
 #define AT(field) offsetof(struct job_opts, field)
 
@@ -88,59 +87,35 @@ int job_set(struct job_opts *o, const char *key, const char *value, struct err *
     return recipe_word("setting", key, known, job_settings + recipe_settings, err);
 }
 
-static struct argp_option options[OPTIONS_MAX]; /* both tables, and an empty one */
-
-static void fill_options(void)
-{
-    assert(job_settings + recipe_settings < OPTIONS_MAX);
-    for (int i = 0; i < job_settings; i++) {
-        const struct job_setting *s = &job_setting[i];
-        options[i] = (struct argp_option){
-            s->key, s->letter ? s->letter : FIRST + i, s->arg, 0, s->help, s->group};
-    }
-    for (int i = 0; i < recipe_settings; i++) {
-        const struct setting *s = &recipe_setting[i];
-        int at = job_settings + i;
-        options[at] = (struct argp_option){s->key, FIRST + at, s->arg, 0, s->help, 3};
-    }
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct job_opts *o = state->input;
-    struct err err = {0, ""};
-
-    if (key == ARGP_KEY_ARG) {
-        if (o->matrix) {
-            argp_error(state, "one matrix at a time: \"%s\" after \"%s\"", arg, o->matrix);
-            return EINVAL;
-        }
-        o->matrix = arg;
-        return 0;
-    }
-    for (int i = 0; i < job_settings + recipe_settings; i++) {
-        if (options[i].key != key)
-            continue;
-        if (job_set(o, options[i].name, arg, &err) == 0)
-            return 0;
-        argp_error(state, "--%s", err.text); /* the text begins with the key */
-        return EINVAL;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
 void job_defaults(struct job_opts *o)
 {
     *o = (struct job_opts){.model = "llama3.1-8b", .mesh = ORDER_MEGATRON};
     recipe_defaults(&o->recipe);
 }
 
-struct argp_child job_child(int group)
+static int take_setting(void *into, const char *name, const char *value, struct err *err)
 {
-    static const struct argp argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+    struct err why = {0, ""};
 
-    fill_options();
-    return (struct argp_child){&argp, 0, NULL, group};
+    return job_set(into, name, value, &why) == 0 ? 0 : err_usage(err, "--%s", why.text);
+}
+
+const struct opt *job_options(void)
+{
+    static struct opt rows[OPTIONS_MAX]; /* both tables, and an empty one */
+
+    assert(job_settings + recipe_settings < OPTIONS_MAX);
+    for (int i = 0; i < job_settings; i++) {
+        const struct job_setting *s = &job_setting[i];
+        rows[i] = (struct opt){
+            s->key, s->letter, s->arg, s->help, OPT_NAMED(take_setting), .group = s->group};
+    }
+    for (int i = 0; i < recipe_settings; i++) {
+        const struct setting *s = &recipe_setting[i];
+        rows[job_settings + i] =
+            (struct opt){s->key, 0, s->arg, s->help, OPT_NAMED(take_setting), .group = 3};
+    }
+    return rows;
 }
 
 /* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
@@ -313,20 +288,11 @@ struct question job_question(const struct job *j, const struct job_opts *o)
                              .constants = &j->constants};
 }
 
-static error_t hand_on(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key != ARGP_KEY_INIT)
-        return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
-}
-
 /* Words as a shell without quotes would split them; the options point into `text`. */
 static int read_words(struct job_opts *o, char *text, struct err *err)
 {
-    const struct argp_child children[] = {job_child(0), {0}};
-    const struct argp argp = {NULL, hand_on, NULL, NULL, children, NULL, NULL};
+    static const struct opt words[] = {{"matrix", OPT_INTO(struct job_opts, matrix)}, {0}};
+    static const struct opt_line line = {.words = words, .set = {{.make = job_options}}};
     char *save = NULL, **argv = NULL, *whole = mem_strdup(text);
     char program[] = "railgauge: --for-job";
     int argc = 0, rc = 0;
@@ -336,7 +302,7 @@ static int read_words(struct job_opts *o, char *text, struct err *err)
         MEM_PUSH(argv, argc) = t;
     MEM_PUSH(argv, argc) = NULL;
     job_defaults(o);
-    if (argp_parse(&argp, argc - 1, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, o))
+    if (opt_parse(&line, argc - 1, argv, OPT_RETURNS, o) < 0)
         rc = err_usage(err, "--for-job \"%s\" is no job", whole);
     else if (o->matrix)
         rc = err_usage(err, "--for-job \"%s\": \"%s\" is no option, and nothing is measured yet",

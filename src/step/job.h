@@ -1,12 +1,11 @@
 /* job.h - a training job as it is asked for: words and numbers, and everything that they name,
  * loaded.
  *
- * predict, replay and plan --for-job share these options (job_argp) and what follows from them. */
+ * predict, replay and plan --for-job share these options (job_options) and what follows from them. */
 #ifndef RG_JOB_H
 #define RG_JOB_H
 
-#include <argp.h>
-
+#include "base/opt.h"
 #include "probe/plan.h"
 #include "step/placement.h"
 #include "step/predict.h"
@@ -42,10 +41,9 @@ extern const int job_settings;
  * as it is.  EXIT_USAGE: the message starts with the key, or lists the known ones. */
 int job_set(struct job_opts *o, const char *key, const char *value, struct err *err);
 
-/* The rows of job_setting and of recipe_setting as options, and MATRIX as the one argument that is
- * no option: a child of a command's argp (job_child()); its input is a struct job_opts that holds
- * the defaults. */
-struct argp_child job_child(int group);
+/* The rows of job_setting and of recipe_setting as options, into a struct job_opts that holds the
+ * defaults; MATRIX is the one word that is no option. */
+const struct opt *job_options(void);
 
 /* Everything that a question points to; owns it. */
 struct job {

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+static const struct opt_line line = {.set = {{.rows = nccl_options, .check = nccl_options_check}}};
+
 static int parse(struct nccl_opts *o, char **words, int n)
 {
     char *argv[16] = {(char *)"test"};
@@ -17,7 +19,7 @@ static int parse(struct nccl_opts *o, char **words, int n)
     for (int i = 0; i < n; i++)
         argv[i + 1] = words[i];
     nccl_opts_defaults(o);
-    return argp_parse(&nccl_argp, n + 1, argv, ARGP_SILENT, NULL, o);
+    return opt_parse(&line, n + 1, argv, OPT_SILENT, o);
 }
 
 static int parse_one(struct nccl_opts *o, const char *word)
@@ -35,12 +37,16 @@ static void words_that_are_handed_on_mean_the_same(void **state)
                      (char *)"--share-gpu",   (char *)"--register=buffer",
                      (char *)"-dbf16",        (char *)"--redop=max",
                      (char *)"--pool=3",      (char *)"--same-buffer"};
+    enum { GIVEN = sizeof(given) / sizeof(*given) };
+    char *argv[GIVEN + 1] = {(char *)"test"}, **words = NULL;
     struct nccl_opts a, b;
-    int n;
+    int n = 0;
 
     (void)state;
-    assert_int_equal(parse(&a, given, (int)(sizeof(given) / sizeof(*given))), 0);
-    char **words = nccl_opts_words(&a, &n);
+    memcpy(argv + 1, given, sizeof(given));
+    assert_int_equal(parse(&a, given, GIVEN), 0);
+    opt_again(&line, GIVEN + 1, argv, nccl_options, &words, &n);
+    assert_int_equal(n, GIVEN);
     assert_int_equal(parse(&b, words, n), 0);
     assert_string_equal(b.path, "ib");
     assert_string_equal(b.algo, "ring,NVLSTree");
@@ -54,11 +60,10 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     for (int i = 0; i < n; i++)
         free(words[i]);
     free(words);
-    nccl_opts_defaults(&a);
-    words = nccl_opts_words(&a, &n);
-    assert_int_equal(n, 1); /* the pool; the rest is left to NCCL */
-    free(words[0]);
-    free(words);
+    words = NULL;
+    n = 0;
+    opt_again(&line, 1, argv, nccl_options, &words, &n);
+    assert_int_equal(n, 0); /* the rest is left to NCCL */
 }
 
 static void what_is_not_known_is_refused(void **state)

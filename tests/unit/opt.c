@@ -15,7 +15,8 @@ struct args {
     int ranks, mores, called;
     size_t bytes;
     double limit, share, factor;
-    bool quiet;
+    unsigned long long seed;
+    bool quiet, check;
 };
 
 static int take_word(void *args, char *value, struct err *err)
@@ -36,24 +37,18 @@ static const struct opt options[] = {
     {"factor", 0, "X", "", OPT_REAL(struct args, factor, 1, 2)},
     {"sure", 0, "WORD", "", OPT_CALL(take_word)},
     {"quiet", 'q', NULL, "", OPT_INTO(struct args, quiet)},
+    {"seed", 0, "N", "", OPT_INTO(struct args, seed)},
+    {"no-check", 0, NULL, "", OPT_UNSET(struct args, check)},
     {0},
 };
 
 static const struct opt *words;
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
-        return opt_words(words, state->input, key, arg, state);
-    return opt_parse(options, state->input, key, arg, state);
-}
-
-/* Words of one line, parsed without a sound: 0, or argp's error. */
+/* Words of one line, parsed without a sound. */
 static int given(struct args *a, const char *line)
 {
     static char text[256];
-    struct argp_option table[OPT_ROWS + 1];
-    const struct argp argp = {table, parse, NULL, NULL, NULL, NULL, NULL};
+    const struct opt_line l = {.options = options, .words = words};
     char *argv[16] = {text}, *save = NULL;
     int argc = 0;
 
@@ -61,8 +56,7 @@ static int given(struct args *a, const char *line)
     for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
         argv[argc++] = w;
     memset(a, 0, sizeof(*a));
-    opt_argp(table, options);
-    return argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, a);
+    return opt_parse(&l, argc, argv, OPT_SILENT, a);
 }
 
 static void each_kind_of_value_finds_its_place(void **state)
@@ -124,12 +118,67 @@ static void words_go_to_their_places(void **state)
     assert_int_not_equal(given(&a, "a"), 0);
 }
 
+static int take_named(void *into, const char *name, const char *value, struct err *err)
+{
+    struct args *a = into;
+
+    a->first = name;
+    a->second = value;
+    return *value == '-' ? err_usage(err, "no") : 0;
+}
+
+static const struct opt other[] = {{.help = "Others:"},
+                                   {"limit", 0, "X", "", OPT_NAMED(take_named)},
+                                   {"name", 'n', "X", "", OPT_NAMED(take_named)},
+                                   {0}};
+
+static int check_second(void *into, struct err *err)
+{
+    const struct args *a = into;
+
+    return a->second && !strcmp(a->second, "odd") ? err_usage(err, "odd") : 0;
+}
+
+/* Options of a set go where the set lies; the line's own rows come first. */
+static void sets_and_words_for_others(void **state)
+{
+    struct {
+        struct args own, set;
+    } a = {{.check = true}, {.first = NULL}};
+    const struct opt_line l = {
+        .options = options,
+        .set = {{.rows = other, .at = sizeof(struct args), .check = check_second}}};
+    char program[] = "program", limit[] = "--limit=2ms", name[] = "-n", value[] = "even",
+         seed[] = "--seed=18446744073709551615", flag[] = "--no-check", again[] = "--name=odd";
+    char *argv[] = {program, limit, name, value, seed, flag, NULL, NULL}, **words_again = NULL;
+    int count = 0;
+
+    (void)state;
+    assert_int_equal(opt_parse(&l, 6, argv, OPT_SILENT, &a), 0);
+    assert_true(a.own.limit == 2e-3 && a.own.seed == 18446744073709551615u && !a.own.check);
+    assert_string_equal(a.set.first, "name");
+    assert_string_equal(a.set.second, "even");
+    opt_again(&l, 6, argv, options, &words_again, &count);
+    opt_again(&l, 6, argv, other, &words_again, &count);
+    const char *const want[] = {"--limit=2ms", "--seed=18446744073709551615", "--no-check",
+                                "--limit=2ms", "--name=even"};
+    for (int i = 0; i < count; i++) {
+        assert_string_equal(words_again[i], want[i]);
+        free(words_again[i]);
+    }
+    assert_int_equal(count, 5);
+    free(words_again);
+    argv[6] = again;
+    assert_int_not_equal(opt_parse(&l, 7, argv, OPT_SILENT, &a), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_value_finds_its_place),
         cmocka_unit_test(values_that_cannot_be_are_refused),
         cmocka_unit_test(words_go_to_their_places),
+        cmocka_unit_test(sets_and_words_for_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

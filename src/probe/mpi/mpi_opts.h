@@ -2,9 +2,7 @@
 #ifndef RG_MPI_OPTS_H
 #define RG_MPI_OPTS_H
 
-#include <argp.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/opt.h"
 
 /* A window below MPI_SMALL bytes is that of OSU's osu_bw: with few messages in flight the empty
  * answer to each window would be half of what is measured. */
@@ -19,10 +17,8 @@ struct mpi_opts {          /* zero: the defaults */
 int mpi_opts_window(const struct mpi_opts *o, size_t bytes);
 const char *mpi_opts_scatter(const struct mpi_opts *o); /* the call's name */
 
-/* --window and --reduce-scatter, as a child of a command's argp; its input is a struct mpi_opts. */
-extern const struct argp mpi_argp;
-/* The same as words for the MPI program; the caller frees each and the array. */
-char **mpi_opts_words(const struct mpi_opts *o, int *count);
+/* --window and --reduce-scatter. */
+extern const struct opt mpi_options[];
 /* Into the provenance of every file written from here on. */
 void mpi_opts_note(const struct mpi_opts *o);
 

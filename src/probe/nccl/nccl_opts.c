@@ -1,62 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/nccl/nccl_opts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
-#include "base/units.h"
 #include "probe/nccl/nccl_path.h"
-
-enum {
-    PATH = 0x600,
-    ALGO,
-    PROTO,
-    SWEEP,
-    GRAPH,
-    SAME,
-    IN_PLACE,
-    NCCL_MEM,
-    REGISTER,
-    REDOP,
-    SHARE,
-    POOL
-};
-
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "NCCL (--transport nccl):", 40},
-    {"path", PATH, "NAME", 0,
-     "what must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another one is a "
-     "failure (default: as NCCL chooses)",
-     40},
-    {"algo", ALGO, "LIST", 0,
-     "ring, tree, nvls, nvlstree, pat, collnetdirect, collnetchain (default: as NCCL chooses)", 40},
-    {"proto", PROTO, "LIST", 0, "ll, ll128, simple (default: as NCCL chooses)", 40},
-    {"sweep", SWEEP, NULL, 0,
-     "the collectives again with every algorithm and protocol, each into sweep/ALGO-PROTO.tsv", 40},
-    {"graph", GRAPH, NULL, 0,
-     "replay a CUDA graph of up to 20 operations instead of launching them", 40},
-    {"same-buffer", SAME, NULL, 0,
-     "every operation on the same memory (default: each begins where the one before ended)", 40},
-    {"in-place", IN_PLACE, NULL, 0, "collectives within one buffer", 40},
-    {"nccl-mem", NCCL_MEM, NULL, 0, "buffers from ncclMemAlloc", 40},
-    {"register", REGISTER, "HOW", 0,
-     "none, buffer (ncclCommRegister) or symmetric (a window, with --nccl-mem); default none", 40},
-    {"datatype", 'd', "TYPE", 0,
-     "int8 ... float32, bfloat16, float8e4m3 (default uint8, sums: "
-     "uint32)",
-     40},
-    {"redop", REDOP, "OP", 0, "sum, prod, max, min or avg (default sum)", 40},
-    {"share-gpu", SHARE, NULL, 0,
-     "several ranks on one GPU, over sockets: for trying things out, not for measuring a fabric",
-     40},
-    {"pool", POOL, "N", 0, "communicators kept open (default 16)", 40},
-    {0},
-};
 
 const char *const nccl_algo_name[] = {"Ring", "Tree",          "NVLS",         "NVLSTree",
                                       "PAT",  "CollNetDirect", "CollNetChain", NULL};
@@ -89,8 +40,27 @@ static int check_list(const char *list, const char *const *names, const char *wh
     return rc;
 }
 
-static int parse_register(struct nccl_opts *o, const char *text, struct err *err)
+static int take_path(void *into, char *name, struct err *err)
 {
+    ((struct nccl_opts *)into)->path = name;
+    return nccl_path_find(name) ? 0 : err_usage(err, "no path \"%s\"", name);
+}
+
+static int take_algo(void *into, char *list, struct err *err)
+{
+    ((struct nccl_opts *)into)->algo = list;
+    return check_list(list, nccl_algo_name, "algorithm", err);
+}
+
+static int take_proto(void *into, char *list, struct err *err)
+{
+    ((struct nccl_opts *)into)->proto = list;
+    return check_list(list, nccl_proto_name, "protocol", err);
+}
+
+static int take_register(void *into, char *text, struct err *err)
+{
+    struct nccl_opts *o = into;
     int how = find(register_name, text);
 
     if (how < 0)
@@ -99,137 +69,80 @@ static int parse_register(struct nccl_opts *o, const char *text, struct err *err
     return 0;
 }
 
-static int parse_type(struct nccl_opts *o, const char *text, struct err *err)
+static int take_type(void *into, char *text, struct err *err)
 {
+    struct nccl_opts *o = into;
+
     o->dtype = nccl_dtype_find(text);
     o->dtype_given = true;
     return o->dtype < 0 ? err_usage(err, "NCCL has no datatype \"%s\"", text) : 0;
 }
 
-static int parse_redop(struct nccl_opts *o, const char *text, struct err *err)
+static int take_redop(void *into, char *text, struct err *err)
 {
+    struct nccl_opts *o = into;
+
     o->redop = nccl_redop_find(text);
     return o->redop < 0 ? err_usage(err, "\"%s\" is none of sum, prod, max, min, avg", text) : 0;
 }
 
-static int parse_words(struct nccl_opts *o, int key, const char *arg, struct err *err)
-{
-    switch (key) {
-    case PATH:
-        o->path = arg;
-        return nccl_path_find(arg) ? 0 : err_usage(err, "no path \"%s\"", arg);
-    case ALGO:
-        o->algo = arg;
-        return check_list(arg, nccl_algo_name, "algorithm", err);
-    case PROTO:
-        o->proto = arg;
-        return check_list(arg, nccl_proto_name, "protocol", err);
-    case REGISTER:
-        return parse_register(o, arg, err);
-    case 'd':
-        return parse_type(o, arg, err);
-    case REDOP:
-        return parse_redop(o, arg, err);
-    default:
-        return units_int(&o->pool, arg, 1, 4096, err);
-    }
-}
+const struct opt nccl_options[] = {
+    {.help = "NCCL (--transport nccl):", .group = 40},
+    {"path", 0, "NAME",
+     "what must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another one is a "
+     "failure (default: as NCCL chooses)",
+     OPT_CALL(take_path), .group = 40},
+    {"algo", 0, "LIST",
+     "ring, tree, nvls, nvlstree, pat, collnetdirect, collnetchain (default: as NCCL chooses)",
+     OPT_CALL(take_algo), .group = 40},
+    {"proto", 0, "LIST", "ll, ll128, simple (default: as NCCL chooses)", OPT_CALL(take_proto),
+     .group = 40},
+    {"sweep", 0, NULL,
+     "the collectives again with every algorithm and protocol, each into sweep/ALGO-PROTO.tsv",
+     OPT_INTO(struct nccl_opts, sweep), .group = 40},
+    {"graph", 0, NULL, "replay a CUDA graph of up to 20 operations instead of launching them",
+     OPT_INTO(struct nccl_opts, graph), .group = 40},
+    {"same-buffer", 0, NULL,
+     "every operation on the same memory (default: each begins where the one before ended)",
+     OPT_INTO(struct nccl_opts, same_buffer), .group = 40},
+    {"in-place", 0, NULL, "collectives within one buffer", OPT_INTO(struct nccl_opts, in_place),
+     .group = 40},
+    {"nccl-mem", 0, NULL, "buffers from ncclMemAlloc", OPT_INTO(struct nccl_opts, mem_alloc),
+     .group = 40},
+    {"share-gpu", 0, NULL,
+     "several ranks on one GPU, over sockets: for trying things out, not for measuring a fabric",
+     OPT_INTO(struct nccl_opts, share_gpu), .group = 40},
+    {"register", 0, "HOW",
+     "none, buffer (ncclCommRegister) or symmetric (a window, with --nccl-mem); default none",
+     OPT_CALL(take_register), .group = 40},
+    {"datatype", 'd', "TYPE",
+     "int8 ... float32, bfloat16, float8e4m3 (default uint8, sums: "
+     "uint32)",
+     OPT_CALL(take_type), .group = 40},
+    {"redop", 0, "OP", "sum, prod, max, min or avg (default sum)", OPT_CALL(take_redop),
+     .group = 40},
+    {"pool", 0, "N", "communicators kept open (default 16)",
+     OPT_INT(struct nccl_opts, pool, 1, 4096), .group = 40},
+    {0},
+};
 
 /* On windows the large collectives run as kernels that know neither algorithm nor protocol (2.28:
  * src/enqueue.cc, ncclPrepareTasks: ncclMakeSymmetricTaskList comes before getAlgoInfo). */
-static error_t check_symmetric(const struct nccl_opts *o, struct argp_state *state)
+int nccl_options_check(void *into, struct err *err)
 {
+    const struct nccl_opts *o = into;
+
+    if (o->sweep && (o->algo || o->proto))
+        return err_usage(err,
+                         "--sweep tries every algorithm and protocol: not with --algo, --proto");
     if (o->registration != NCCL_REG_SYMMETRIC)
         return 0;
     if (!o->mem_alloc)
-        argp_error(state, "--register symmetric needs --nccl-mem: windows lie in such memory");
-    else if (o->sweep || o->algo || o->proto)
-        argp_error(state, "--register symmetric takes kernels without algorithm and protocol: not "
-                          "with --sweep, --algo, --proto");
-    else
-        return 0;
-    return EINVAL;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct nccl_opts *o = state->input;
-    struct err err = {0, ""};
-
-    switch (key) {
-    case SWEEP:
-        o->sweep = true;
-        return 0;
-    case GRAPH:
-        o->graph = true;
-        return 0;
-    case SAME:
-        o->same_buffer = true;
-        return 0;
-    case IN_PLACE:
-        o->in_place = true;
-        return 0;
-    case NCCL_MEM:
-        o->mem_alloc = true;
-        return 0;
-    case SHARE:
-        o->share_gpu = true;
-        return 0;
-    case PATH:
-    case ALGO:
-    case PROTO:
-    case REGISTER:
-    case 'd':
-    case REDOP:
-    case POOL:
-        if (parse_words(o, key, arg, &err) == 0)
-            return 0;
-        opt_error(state, options, key, &err);
-        return EINVAL;
-    case ARGP_KEY_END:
-        if (o->sweep && (o->algo || o->proto))
-            argp_error(state,
-                       "--sweep tries every algorithm and protocol: not with --algo, --proto");
-        return check_symmetric(o, state);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-const struct argp nccl_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
-
-char **nccl_opts_words(const struct nccl_opts *o, int *count)
-{
-    const struct {
-        bool yes;
-        const char *word;
-    } flag[] = {{o->sweep, "--sweep"},
-                {o->graph, "--graph"},
-                {o->same_buffer, "--same-buffer"},
-                {o->in_place, "--in-place"},
-                {o->mem_alloc, "--nccl-mem"},
-                {o->share_gpu, "--share-gpu"}};
-    char **w = NULL;
-    int n = 0;
-
-    if (o->path)
-        MEM_PUSH(w, n) = mem_printf("--path=%s", o->path);
-    if (o->algo)
-        MEM_PUSH(w, n) = mem_printf("--algo=%s", o->algo);
-    if (o->proto)
-        MEM_PUSH(w, n) = mem_printf("--proto=%s", o->proto);
-    for (size_t i = 0; i < sizeof(flag) / sizeof(*flag); i++)
-        if (flag[i].yes)
-            MEM_PUSH(w, n) = mem_strdup(flag[i].word);
-    if (o->registration != NCCL_REG_NONE)
-        MEM_PUSH(w, n) = mem_printf("--register=%s", register_name[o->registration]);
-    if (o->dtype_given)
-        MEM_PUSH(w, n) = mem_printf("--datatype=%s", nccl_dtype_name[o->dtype]);
-    if (o->redop != NCCL_SUM)
-        MEM_PUSH(w, n) = mem_printf("--redop=%s", nccl_redop_name[o->redop]);
-    MEM_PUSH(w, n) = mem_printf("--pool=%d", o->pool);
-    *count = n;
-    return w;
+        return err_usage(err, "--register symmetric needs --nccl-mem: windows lie in such memory");
+    if (o->sweep || o->algo || o->proto)
+        return err_usage(err, "--register symmetric takes kernels without algorithm and protocol: "
+                              "not with --sweep, --algo, --proto");
+    return 0;
 }
 
 /* --- the variables that NCCL reads --- */
@@ -385,13 +298,59 @@ const char *nccl_opts_net(void)
 
 /* --- the options of nccl-tests --- */
 
-#define HIDDEN(long, key)                                                                          \
+static const struct {
+    const char *name;
+    const char *same; /* values that change nothing, each between blanks */
+    const char *why;
+} habit[] = {
+    {"ngpus", " 1 ", "there is one rank a GPU here: mpirun -n N"},
+    {"nthreads", " 1 ", "there is one rank a GPU here: mpirun -n N"},
+    {"stepbytes", "", "sizes grow by a factor here: -f N"},
+    {"agg_iters", " 1 ", "each sample is one operation; -n N takes N of them"},
+    {"run_cycles", " 1 ", "--epochs N measures everything N times, spread over the campaign"},
+    {"parallel_init", " 0 1 ", ""},
+    {"root", " 0 ", "the root is the first rank of each group"},
+    {"blocking", " 0 ",
+     "operations are enqueued one after another and timed one by one on the GPU's clock"},
+    {"stream_null", " 0 ", "every rank has a stream of its own"},
+    {"timeout", "",
+     "ranks that hang are found and named without it; --budget TIME ends a campaign"},
+    {"cudagraph", " 0 ", "--graph replays a CUDA graph"},
+    {"report_cputime", " 0 ", "the time of the calling CPU is not measured"},
+    {"average", " 3 ", "a sample is the slowest rank's time: that is -a 3"},
+    {"local_register", " 0 ", "--register buffer is -R 1, --register symmetric --nccl-mem is -R 2"},
+    {"cta_policy", "", "the CTA policy is the library's: NCCL_CTA_POLICY"},
+    {"device_implementation", " 0 ", "operations are those of the library"},
+    {"report_timestamps", " 0 ", "points.tsv says when it was measured"},
+    {"output_file", "", "points.tsv is made for programs: -o FILE; show --json prints the matrix"},
+    {"memory", " 0 ", "memory is not reported"},
+    {"unalign", " 0 ", "buffers are aligned"},
+    {"per_iter_timing", " 0 1 ", ""}, /* percentiles are in points.tsv always */
+    {"per_iter_skip", " 0 ", "-w N runs are not counted"},
+};
+
+static int take_of_tests(void *into, const char *name, const char *value, struct err *err)
+{
+    char want[16];
+    size_t i = 0;
+
+    (void)into;
+    while (strcmp(habit[i].name, name) != 0)
+        i++;
+    snprintf(want, sizeof(want), " %.12s ", value);
+    if (*value && strstr(habit[i].same, want))
+        return 0;
+    return err_usage(err, "--%s %s of nccl-tests: %s", name, value,
+                     *habit[i].why ? habit[i].why : "only 0 and 1 are known");
+}
+
+#define HIDDEN(long, letter)                                                                       \
     {                                                                                              \
-        long, key, "VALUE", OPTION_HIDDEN, NULL, 70                                                \
+        long, letter, "VALUE", NULL, OPT_NAMED(take_of_tests), .flags = OPTION_HIDDEN, .group = 70 \
     }
-static const struct argp_option tests_options[] = {
+const struct opt nccl_tests_options[] = {
     HIDDEN("ngpus", 'g'),
-    HIDDEN("nthreads", 0x700),
+    HIDDEN("nthreads", 0),
     HIDDEN("stepbytes", 'i'),
     HIDDEN("agg_iters", 'm'),
     HIDDEN("run_cycles", 'N'),
@@ -415,63 +374,11 @@ static const struct argp_option tests_options[] = {
     {0},
 };
 
-static const struct {
-    int key;
-    const char *same; /* values that change nothing, each between blanks */
-    const char *why;
-} tests_rule[] = {
-    {'g', " 1 ", "there is one rank a GPU here: mpirun -n N"},
-    {0x700, " 1 ", "there is one rank a GPU here: mpirun -n N"},
-    {'i', "", "sizes grow by a factor here: -f N"},
-    {'m', " 1 ", "each sample is one operation; -n N takes N of them"},
-    {'N', " 1 ", "--epochs N measures everything N times, spread over the campaign"},
-    {'p', " 0 1 ", ""},
-    {'r', " 0 ", "the root is the first rank of each group"},
-    {'z', " 0 ",
-     "operations are enqueued one after another and timed one by one on the GPU's clock"},
-    {'y', " 0 ", "every rank has a stream of its own"},
-    {'T', "", "ranks that hang are found and named without it; --budget TIME ends a campaign"},
-    {'G', " 0 ", "--graph replays a CUDA graph"},
-    {'C', " 0 ", "the time of the calling CPU is not measured"},
-    {'a', " 3 ", "a sample is the slowest rank's time: that is -a 3"},
-    {'R', " 0 ", "--register buffer is -R 1, --register symmetric --nccl-mem is -R 2"},
-    {'x', "", "the CTA policy is the library's: NCCL_CTA_POLICY"},
-    {'D', " 0 ", "operations are those of the library"},
-    {'S', " 0 ", "points.tsv says when it was measured"},
-    {'J', "", "points.tsv is made for programs: -o FILE; show --json prints the matrix"},
-    {'M', " 0 ", "memory is not reported"},
-    {'u', " 0 ", "buffers are aligned"},
-    {'I', " 0 1 ", ""}, /* percentiles are in points.tsv always */
-    {'K', " 0 ", "-w N runs are not counted"},
-};
-
-static error_t parse_tests(int key, char *arg, struct argp_state *state)
+const char *nccl_tests_meaning(char letter, const char *word)
 {
-    char want[16];
-
-    for (size_t i = 0; i < sizeof(tests_rule) / sizeof(*tests_rule); i++) {
-        if (key != tests_rule[i].key)
-            continue;
-        snprintf(want, sizeof(want), " %.12s ", arg);
-        if (*arg && strstr(tests_rule[i].same, want))
-            return 0;
-        const struct argp_option *o = tests_options;
-        while (o->key != key)
-            o++;
-        argp_error(state, "--%s %s of nccl-tests: %s", o->name, arg,
-                   *tests_rule[i].why ? tests_rule[i].why : "only 0 and 1 are known");
-        return EINVAL;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-const struct argp nccl_tests_argp = {tests_options, parse_tests, NULL, NULL, NULL, NULL, NULL};
-
-const char *nccl_tests_meaning(int key, const char *word)
-{
-    if (key == 't' && *word && !word[strspn(word, "0123456789")])
+    if (letter == 't' && *word && !word[strspn(word, "0123456789")])
         return "-t is --transport here; threads are nccl-tests' -t: one rank a GPU, mpirun -n N";
-    if (key == 'o' && (nccl_redop_find(word) >= 0 || !strcmp(word, "all")))
+    if (letter == 'o' && (nccl_redop_find(word) >= 0 || !strcmp(word, "all")))
         return "-o is --output here; the reduction is --redop";
     return NULL;
 }

@@ -2,10 +2,9 @@
 #ifndef RG_NCCL_OPTS_H
 #define RG_NCCL_OPTS_H
 
-#include <argp.h>
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "base/opt.h"
 #include "kernels/nccl_api.h"
 
 enum nccl_register { NCCL_REG_NONE, NCCL_REG_BUFFER, NCCL_REG_SYMMETRIC };
@@ -28,10 +27,9 @@ struct nccl_opts {
 };
 
 void nccl_opts_defaults(struct nccl_opts *o);
-/* The options as a child of a command's argp; its input is a struct nccl_opts with the defaults. */
-extern const struct argp nccl_argp;
-/* The same as words for the MPI program; the caller frees each and the array. */
-char **nccl_opts_words(const struct nccl_opts *o, int *count);
+/* The options, into what has the defaults, and what cannot be of all of them. */
+extern const struct opt nccl_options[];
+int nccl_options_check(void *into, struct err *err);
 
 /* The algorithms and protocols of NCCL 2.30 in its own spelling (src/graph/tuning.cc: ncclAlgoStr,
  * ncclProtoStr); NULL ends each list. */
@@ -60,10 +58,10 @@ const char *nccl_opts_net(void);
 /* The options of nccl-tests that railgauge has not: -b -e -f -n -w -c -d mean the same there and
  * here.  Each of the others is accepted with the value that says what is done here anyway, and
  * refused with any other: the message names the option to use instead.  Facts: NVIDIA nccl-tests
- * 2.19.6, README.md and src/common.cu.  A child without input; hidden from --help, which has a line
+ * 2.19.6, README.md and src/common.cu.  They fill in nothing and are hidden from --help, which has a line
  * on it: the manual has the list. */
-extern const struct argp nccl_tests_argp;
+extern const struct opt nccl_tests_options[];
 /* What nccl-tests' user means by this word after -t or -o, or NULL: "-t 1" are threads there. */
-const char *nccl_tests_meaning(int key, const char *word);
+const char *nccl_tests_meaning(char letter, const char *word);
 
 #endif

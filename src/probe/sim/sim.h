@@ -7,11 +7,11 @@
 #ifndef RG_SIM_H
 #define RG_SIM_H
 
-#include <argp.h>
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "base/op.h"
+#include "base/opt.h"
 #include "probe/transport.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
@@ -78,9 +78,8 @@ struct sim_opts {
     int faults;
 };
 
-/* --fabric --racks --noise --sim-seed --fault --blind, as a child of a command's argp; its input is
- * a struct sim_opts that started as all zeros. */
-extern const struct argp sim_argp;
+/* --fabric --racks --noise --sim-seed --fault --blind, into what started as all zeros. */
+extern const struct opt sim_options[];
 void sim_opts_free(struct sim_opts *o);
 
 #endif

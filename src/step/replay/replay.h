@@ -109,7 +109,15 @@ struct replay_opts {
 };
 
 void replay_defaults(struct replay_opts *o);
-/* Its input is a struct replay_opts with the defaults; never exits (see probe_argp_parse()). */
-const struct argp *replay_argp(void);
+extern const struct opt replay_options[];
+extern const char replay_doc[];
+/* Of a command line whose struct replay_opts lies at `base`; with opt_help: it never exits. */
+#define REPLAY_SETS(base)                                                                          \
+    {.rows = replay_options, .at = (base)},                                                        \
+        {.make = job_options, .at = (base) + offsetof(struct replay_opts, job), .group = 2},       \
+    {                                                                                              \
+        .rows = opt_help, .at = (base) + offsetof(struct replay_opts, done), .group = -1           \
+    }
+extern const struct opt_line replay_line; /* of the MPI program */
 
 #endif
