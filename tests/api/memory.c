@@ -58,13 +58,15 @@ static int use(const char *path, char why[256])
     static const int hosts[] = {0, 1, 2, 3};
     struct railgauge *r = NULL;
     struct railgauge_job *job = NULL;
-    int best[2], rc = -1;
+    struct railgauge_placed placed;
+    int best[2], order[64], rc = -1;
     double sec[1];
 
     if (railgauge_open(&r, path, why) == 0 &&
         railgauge_job_open(&job, r, "model=llama3.1-8b layout=dp_shard=auto", why) == 0 &&
         !isnan(railgauge_nodes_cost(job, hosts, 4, why)) &&
-        railgauge_nodes_best(job, hosts, 4, 2, 1, best, sec, NULL, why) == 1)
+        railgauge_nodes_best(job, hosts, 4, 2, 1, best, sec, NULL, why) == 1 &&
+        railgauge_place(job, hosts, 4, 2, 1e-4, order, 64, &placed, why) == 0)
         rc = 0;
     railgauge_job_close(job);
     railgauge_close(r);

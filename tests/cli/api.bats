@@ -32,7 +32,7 @@ railgauge_nodes_best railgauge_nodes_cost railgauge_open railgauge_pair railgaug
 }
 
 # The sources that librailgauge is made of, as the linker picks them: where a name is in two folders,
-# both.
+# both; what nobody calls in them is left out.
 sources() {
     cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
         -o "$BATS_TEST_TMPDIR/x.so" "$build/librg.a" $(pkg-config --libs jansson) -lm
@@ -54,11 +54,11 @@ sources() {
     grep -qx src/place/place_sets.c "$BATS_TEST_TMPDIR/list"
     # shellcheck disable=SC2016 # expanded by the inner shell
     OUT=$BATS_TEST_TMPDIR/o xargs -P 2 -n 8 sh -c 'for f; do
-            cc -std=c11 -g -O0 -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION=\"test\" -DRG_DATADIR=\"\" -Isrc -I. -w \
+            cc -std=c11 -g -O0 -ffunction-sections -fdata-sections -fsanitize=thread -D_GNU_SOURCE -DRG_VERSION=\"test\" -DRG_DATADIR=\"\" -Isrc -I. -w \
                 -c -o "$OUT/$(echo "$f" | tr / _).o" "$f" || exit 255
         done' sh <"$BATS_TEST_TMPDIR/list"
     # shellcheck disable=SC2046 # words are wanted
-    cc -fsanitize=thread -o "$BATS_TEST_TMPDIR/threads" "$BATS_TEST_TMPDIR"/o/*.o $(pkg-config --libs jansson) -lm -lpthread
+    cc -fsanitize=thread -Wl,--gc-sections -o "$BATS_TEST_TMPDIR/threads" "$BATS_TEST_TMPDIR"/o/*.o $(pkg-config --libs jansson) -lm -lpthread
     TSAN_OPTIONS=halt_on_error=1 run "${plain[@]}" "$BATS_TEST_TMPDIR/threads" "$matrix"
     echo "$output"
     [ "$status" -eq 0 ]

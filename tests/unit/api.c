@@ -179,6 +179,49 @@ static void the_best_hosts_share_a_rack(void **state)
     close_both(&b);
 }
 
+static void a_place_has_nodes_and_an_order(void **state)
+{
+    static const int free_hosts[] = {0, 4, 1, 5, 6}, twice[] = {0, 0};
+    struct railgauge_placed placed = {.ranks = -7};
+    struct railgauge_job *job;
+    char text[256];
+    struct both b;
+    int order[16];
+
+    (void)state;
+    open_both(&b, NULL);
+    assert_int_equal(railgauge_job_open(&job, b.r, "all_reduce 16M", text), 0);
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 3, 0, order, 16, &placed, text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(placed.ranks, 6);
+    for (int r = 0; r < 6; r++) /* those of the second rack, two endpoints each */
+        assert_in_range(order[r], 8, 13);
+    assert_true(placed.seconds == railgauge_collective(b.r, "all_reduce", order, 6, 16 << 20));
+    assert_true(placed.as_listed == railgauge_nodes_cost(job, free_hosts, 3, text));
+    assert_true(placed.bound <= placed.seconds && placed.seconds < placed.as_listed);
+    assert_true(*placed.how);
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 0, 0.1, order, 16, &placed, NULL), 0);
+    assert_int_equal(placed.ranks, 10);
+    placed.ranks = -7;
+    order[0] = -7;
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 3, 0, order, 5, &placed, text), -1);
+    assert_non_null(strstr(text, "there is room for 5"));
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 6, 0, order, 16, &placed, text), -1);
+    assert_non_null(strstr(text, "6 hosts of the 5 free ones"));
+    assert_int_equal(railgauge_place(job, free_hosts, 5, -1, 0, order, 16, &placed, text), -1);
+    assert_non_null(strstr(text, "-1 hosts of the 5 free ones"));
+    assert_int_equal(railgauge_place(job, twice, 2, 0, 0, order, 16, &placed, text), -1);
+    assert_non_null(strstr(text, "listed twice"));
+    assert_int_equal(railgauge_place(job, free_hosts, 0, 0, 0, order, 16, &placed, text), -1);
+    assert_non_null(strstr(text, "a list of 0 hosts"));
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 3, -1, order, 16, &placed, text), -1);
+    assert_non_null(strstr(text, "0 to 86400"));
+    assert_int_equal(railgauge_place(job, free_hosts, 5, 3, NAN, order, 16, &placed, NULL), -1);
+    assert_true(placed.ranks == -7 && order[0] == -7);
+    railgauge_job_close(job);
+    close_both(&b);
+}
+
 static void unknown_things_are_nan_and_nothing_takes_no_time(void **state)
 {
     struct both b;
@@ -233,6 +276,7 @@ int main(void)
         cmocka_unit_test(hosts_and_their_groups_have_names),
         cmocka_unit_test(jobs_cost_what_their_collectives_do),
         cmocka_unit_test(the_best_hosts_share_a_rack),
+        cmocka_unit_test(a_place_has_nodes_and_an_order),
         cmocka_unit_test(unknown_things_are_nan_and_nothing_takes_no_time),
         cmocka_unit_test(collectives_are_the_matrix_own),
         cmocka_unit_test(a_file_that_cannot_be_read_is_refused_with_a_reason),

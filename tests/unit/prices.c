@@ -463,6 +463,200 @@ static void no_order_beats_the_bound(void **state)
     assert_true(getenv("RG_SEED") || met > 100);
 }
 
+/* --- one optimiser, one price --- */
+
+static const char *const jobs[] = {
+    "all_gather 16M",
+    "all_reduce 256M; spread=cyclic",
+    "all_reduce 64M x 3; all_to_all 8M groups of 2",
+    "model=llama3.1-8b layout=dp_shard=auto strategy=fsdp flops=3e14",
+    "model=llama3.1-8b layout=tp=2,dp_shard=auto strategy=fsdp flops=3e14 spread=cyclic",
+};
+enum { JOBS = sizeof(jobs) / sizeof(*jobs) };
+
+/* One question in every mouth: hosts of a machine in some order, `need` of them for the job. */
+struct asked_job {
+    const struct machine *x;
+    const char *text;
+    struct place_job job;
+    int host[MEMBERS], hosts, need;
+};
+
+static void agree(const struct asked_job *a, const char *who, double got, double want, double share)
+{
+    if (!(fabs(got - want) <= share * want))
+        fail_msg("seed %llu: %s on %d of %d hosts: %s says %.12g, not %.12g", a->x->seed, a->text,
+                 a->need, a->hosts, who, got, want);
+}
+
+static void no_dearer(const struct asked_job *a, const char *who, double sec, double other)
+{
+    if (!(sec <= other * (1 + 1e-9)))
+        fail_msg("seed %llu: %s on %d of %d hosts: %.12g s, and %s has %.12g", a->x->seed, a->text,
+                 a->need, a->hosts, sec, who, other);
+}
+
+/* Listed hosts, at most `need` of them, each rank on an endpoint of its own. */
+static void keeps_to_the_hosts(const struct asked_job *a, const int *order, int ranks)
+{
+    const struct topo *t = &a->x->m.topo;
+    bool taken[MEMBERS * 8] = {false}, used[MEMBERS] = {false};
+    int hosts = 0;
+
+    for (int r = 0; r < ranks; r++) {
+        int host = t->endpoint[order[r]].place.at[LEVEL_HOST], listed = 0;
+        for (int i = 0; i < a->hosts; i++)
+            listed += a->host[i] == host;
+        assert_int_equal(listed, 1);
+        assert_false(taken[order[r]]);
+        taken[order[r]] = true;
+        hosts += !used[host];
+        used[host] = true;
+    }
+    assert_true(hosts <= a->need);
+}
+
+/* predict for a model, cost for a lone collective. */
+static double elsewhere(const struct asked_job *a, const struct place_step *s, const int *order)
+{
+    struct place_job *j = (struct place_job *)&a->job;
+    struct err err = {0, ""};
+
+    if (!s->trains) {
+        const struct message *m = &s->traffic.message[0];
+        return s->traffic.messages == 1 && s->ranks > 1
+                   ? price(a->x, m->op, order, s->ranks, m->bytes) * m->count
+                   : NAN;
+    }
+    struct prediction p;
+    struct question q = {.matrix = &j->matrix,
+                         .model = &j->model,
+                         .layout = &s->layout,
+                         .recipe = &s->recipe,
+                         .order = order,
+                         .constants = &j->constants};
+    if (predict_step(&p, &q, &err) < 0)
+        fail_msg("%s", err.text);
+    double sec = p.sec;
+    prediction_free(&p);
+    return sec;
+}
+
+static void by_railgauge_place(const struct asked_job *a, struct railgauge *r)
+{
+    struct railgauge_job *job;
+    struct railgauge_placed placed;
+    int order[MEMBERS * 8], host[MEMBERS], hosts = 0;
+    char why[256];
+
+    if (railgauge_job_open(&job, r, a->text, why) < 0 ||
+        railgauge_place(job, a->host, a->hosts, a->need, 0.01, order, MEMBERS * 8, &placed, why) <
+            0)
+        fail_msg("seed %llu: %s: %s", a->x->seed, a->text, why);
+    keeps_to_the_hosts(a, order, placed.ranks);
+    agree(a, "railgauge_nodes_cost() of the listed hosts", placed.as_listed,
+          railgauge_nodes_cost(job, a->host, a->need, why), 1e-12);
+    no_dearer(a, "the list", placed.seconds, placed.as_listed);
+    no_dearer(a, "the order", placed.bound, placed.seconds);
+    /* An order that fills one host after the other is a list of hosts. */
+    const struct topo *t = &a->x->m.topo;
+    bool lists = placed.ranks == a->need * a->x->per_host && !strstr(a->text, "cyclic");
+    for (int k = 0; k < placed.ranks && lists; k++) {
+        int h = t->endpoint[order[k]].place.at[LEVEL_HOST];
+        if (k % a->x->per_host == 0)
+            host[hosts++] = h;
+        lists = h == host[hosts - 1];
+    }
+    if (lists)
+        agree(a, "railgauge_nodes_cost() of its order", placed.seconds,
+              railgauge_nodes_cost(job, host, hosts, why), 1e-9);
+    assert_int_equal(railgauge_place(job, a->host, a->hosts, a->need, 0.01, order, placed.ranks - 1,
+                                     &placed, why),
+                     -1);
+    assert_non_null(strstr(why, "there is room for"));
+    railgauge_job_close(job);
+}
+
+/* *gain: the list over what was found. */
+static void one_question(const struct asked_job *a, double *gain)
+{
+    struct place_step step;
+    struct place_sets sets;
+    struct placed p;
+    struct err err = {0, ""};
+
+    if (place_job_run(&p, &a->job, a->host, a->hosts, a->need, 0.02, &err) < 0 ||
+        place_job_sets(&sets, &a->job, a->host, a->hosts, a->need, 1, 0, &err) < 0 ||
+        place_job_step(&step, &a->job, a->need * a->x->per_host, &err) < 0)
+        fail_msg("seed %llu: %s: %s", a->x->seed, a->text, err.text);
+    double listed = place_job_cost(&a->job, a->host, a->need, &err);
+    keeps_to_the_hosts(a, p.order, p.ranks);
+    agree(a, "nodes, of the list,", listed, p.in_order, 1e-12);
+    agree(a, "nodes, of its best set,", sets.sec[0],
+          place_job_cost(&a->job, sets.host, a->need, &err), 1e-12);
+    agree(a, "the price", place_price(&step, &a->job.matrix, p.order, NULL, &err), p.sec, 1e-12);
+    double other = elsewhere(a, &step, p.order);
+    if (!isnan(other))
+        agree(a, step.trains ? "predict" : "cost", other, p.sec, step.trains ? 1e-9 : 0.004);
+    no_dearer(a, "the list", p.sec, listed);
+    no_dearer(a, "the best set", p.sec, sets.sec[0]);
+    no_dearer(a, "the order found", p.bound, p.sec);
+    *gain = listed / p.sec;
+    place_sets_free(&sets);
+    placed_free(&p);
+}
+
+static bool ask_job(struct asked_job *a, struct machine *x, int which)
+{
+    struct err err = {0, ""};
+    struct place_step step;
+
+    *a = (struct asked_job){.x = x, .text = jobs[which], .hosts = x->m.topo.hosts};
+    for (int i = 0; i < a->hosts; i++)
+        a->host[i] = i;
+    rng_shuffle(&x->rng, a->host, a->hosts);
+    a->hosts -= (int)rng_below(&x->rng, (unsigned)a->hosts / 2);
+    a->need = 1 + (int)rng_below(&x->rng, (unsigned)a->hosts);
+    if (place_job_open(&a->job, &x->m, a->text, &err) < 0)
+        fail_msg("%s: %s", a->text, err.text);
+    return place_job_step(&step, &a->job, a->need * x->per_host, &err) == 0 && step.ranks > 1;
+}
+
+/* place, nodes, cost, predict and the library say the same of the same hosts and order; what place
+ * chooses is never dearer than the list, nor than the best set of nodes. */
+static void one_optimiser_one_price(void **state)
+{
+    int met = 0, cheaper = 0;
+
+    (void)state;
+    for (int k = 0; k < matrices(); k++) {
+        char path[64], why[256];
+        struct railgauge *r;
+        struct machine x;
+        struct err err = {0, ""};
+        open_machine(&x, first_seed() + (unsigned)k);
+        snprintf(path, sizeof(path), "/tmp/rg_place.%d.json", (int)getpid());
+        if (matrix_save(&x.m, path, &err) < 0 || railgauge_open(&r, path, why) < 0)
+            fail_msg("seed %llu: %s%s", x.seed, err.text, why);
+        unlink(path);
+        for (int which = 0; which < JOBS; which++) {
+            struct asked_job a;
+            double gain = 1;
+            if (ask_job(&a, &x, which)) {
+                one_question(&a, &gain);
+                by_railgauge_place(&a, r);
+                met++;
+            }
+            cheaper += gain > 1.01;
+            place_job_close(&a.job);
+        }
+        railgauge_close(r);
+        matrix_free(&x.m);
+    }
+    print_message("%d questions, %d of them cheaper than the list\n", met, cheaper);
+    assert_true(getenv("RG_SEED") || (met > 100 && cheaper > 20));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +666,7 @@ int main(void)
         cmocka_unit_test(the_asymptote_is_the_tiers),
         cmocka_unit_test(all_who_price_agree),
         cmocka_unit_test(no_order_beats_the_bound),
+        cmocka_unit_test(one_optimiser_one_price),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
