@@ -283,7 +283,7 @@ char *file_data(const char *name)
         /* build/railgauge -> the tree; build/tests/unit/x -> the tree; bin/railgauge -> ../share */
         while (!found && (slash = strrchr(exe, '/')) != NULL && slash != exe) {
             *slash = '\0';
-            char *tree = mem_printf("%s/topo/fabrics", exe);
+            char *tree = mem_printf("%s/topo/schema", exe);
             int is_tree = access(tree, R_OK) == 0;
             free(tree);
             found = readable(mem_printf(is_tree ? "%s/%s" : "%s/share/railgauge/%s", exe, name));

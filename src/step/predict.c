@@ -327,6 +327,19 @@ static void note_frozen(struct prediction *p, const struct question *q)
             q->recipe->lora_rank, q->recipe->lora == LORA_ALL ? "all products" : "attention");
 }
 
+/* A GPU of which no step was ever fitted is not passed over in silence. */
+static void note_gpu(struct prediction *p, const struct question *q)
+{
+    const struct fabric_gpu *gpu = q->fabric ? &q->fabric->gpu : NULL;
+
+    if (gpu && p->rate.basis == BASIS_ASSUMED)
+        predict_note(p,
+                     "no efficiency of %s products is known for %.60s (generation %.30s): "
+                     "efficiency.default is assumed",
+                     dtype_name[q->recipe->dtype], gpu->name,
+                     gpu->generation ? gpu->generation : "not said");
+}
+
 /* What the release is worth, and that it is in the answer. */
 static double release(struct prediction *p, const struct question *q)
 {
@@ -361,6 +374,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         return -1;
     work_of(&w, q->model, q->layout, q->recipe);
     traffic_of(&traffic, q->model, q->layout, q->recipe);
+    note_gpu(p, q);
     stretch *= release(p, q);
     coefficients_of(&c, &p->rate, q->constants, stretch);
     struct term *messages = mem_calloc(TRAFFIC_MAX, sizeof(*messages));

@@ -48,22 +48,6 @@ double rate_release(const struct rate *r, const struct constants *c, const char 
     return found ? found->value : 1;
 }
 
-/* First match rules: "GB300" and "B300" before "B200". */
-static const struct {
-    const char *part, *generation;
-} generations[] = {
-    {"B300", "blackwell-ultra"}, {"B200", "blackwell"}, {"H100", "hopper"},
-    {"H200", "hopper"},          {"GH200", "hopper"},   {"A100", "ampere"},
-};
-
-const char *rate_generation(const char *gpu)
-{
-    for (size_t i = 0; i < sizeof(generations) / sizeof(*generations); i++)
-        if (strstr(gpu, generations[i].part))
-            return generations[i].generation;
-    return NULL;
-}
-
 static double peak_of(const struct fabric_gpu *gpu, const char *dtype)
 {
     for (int i = 0; i < gpu->peaks; i++)
@@ -265,9 +249,8 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
 /* Peaks of the data sheet times what was fitted to published steps. */
 static void from_data_sheet(struct rate *r, const struct question *q, const struct fabric_gpu *gpu)
 {
-    const char *generation = gpu->name ? rate_generation(gpu->name) : NULL;
+    const char *generation = gpu->generation ? gpu->generation : "default";
 
-    generation = generation ? generation : "default";
     set_products(r, gpu, generation, dtype_name[q->recipe->dtype], q->constants);
     set_core(r, gpu, generation, q->recipe, q->constants);
 }

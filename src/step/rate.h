@@ -34,8 +34,6 @@ struct question;
 /* Of the question's matrix, fabric (may be NULL), model, layout, recipe and constants.  Neither a
  * measured rate nor a peak of that dtype: EXIT_UNJUDGED with the reason. */
 int rate_of(struct rate *r, const struct question *q, struct err *err);
-/* "ampere", "hopper", "blackwell", "blackwell-ultra"; NULL when the name is of none of them. */
-const char *rate_generation(const char *gpu);
 
 /* What a release of the training software is worth: a constant of its own.
  *

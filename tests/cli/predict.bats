@@ -46,6 +46,14 @@ step() { railgauge predict --json "$@" | jq .step_s; }
     diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' p.json)
 }
 
+@test "a GPU of which no step was fitted is told" {
+    run railgauge predict --fabric rtxpro6000-100gbe --layout dp=16
+    [[ $status -eq 0 ]]
+    [[ $(echo $output) == *"no efficiency of bf16 products is known for NVIDIA RTX PRO 6000"*"efficiency.default is assumed"* ]]
+    run railgauge predict --fabric hgx-h100 --layout tp=8,dp=2
+    [[ $output != *"efficiency.default"* ]]
+}
+
 @test "JSON keeps to its schema" {
     python3 -c 'import jsonschema' || skip "no python3 jsonschema"
     railgauge predict --fabric hgx-h100 --layout tp=4,dp=8 -o p.json

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "step/rate.h"
+#include "topo/fabrics/fabric.h"
 
 static void the_shipped_file_gives_each_constant_a_source_and_an_error(void **state)
 {
@@ -95,13 +95,20 @@ static void a_missing_constant_is_named(void **state)
     constants_free(&c);
 }
 
-static void gpus_are_known_by_generation(void **state)
+static void presets_say_the_generation_of_their_gpu(void **state)
 {
+    static const char *const want[][2] = {{"gb300-nvl72", "blackwell-ultra"},
+                                          {"gb200-nvl72", "blackwell"},
+                                          {"hgx-h200", "hopper"},
+                                          {"hgx-a100", "ampere"}};
+
     (void)state;
-    assert_string_equal(rate_generation("NVIDIA GB300"), "blackwell-ultra");
-    assert_string_equal(rate_generation("NVIDIA GB200"), "blackwell");
-    assert_string_equal(rate_generation("NVIDIA H200 SXM"), "hopper");
-    assert_null(rate_generation("AMD EPYC 9654"));
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        struct fabric f;
+        assert_int_equal(fabric_load(&f, want[i][0], NULL), 0);
+        assert_string_equal(f.gpu.generation, want[i][1]);
+        fabric_free(&f);
+    }
 }
 
 static void what_is_saved_loads_as_it_was(void **state)
@@ -153,7 +160,7 @@ int main(void)
         cmocka_unit_test(the_shipped_file_gives_each_constant_a_source_and_an_error),
         cmocka_unit_test(a_changed_file_is_refused_with_place_and_reason),
         cmocka_unit_test(a_missing_constant_is_named),
-        cmocka_unit_test(gpus_are_known_by_generation),
+        cmocka_unit_test(presets_say_the_generation_of_their_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,7 @@ void fabric_free(struct fabric *f)
     free_number(&f->nic.Bps);
     free(f->gpu.peak);
     free(f->gpu.name);
+    free(f->gpu.generation);
     free(f->nic.name);
     free(f->tier);
     free(f->collective);

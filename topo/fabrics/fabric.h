@@ -59,6 +59,7 @@ struct fabric_ep {
 
 struct fabric_gpu {
     char *name;
+    char *generation;           /* "hopper": whose constants stand for it; NULL: not said */
     struct number memory_bytes; /* that CUDA hands out: what the driver shows less its reserve */
     struct number hbm_Bps;
     struct {

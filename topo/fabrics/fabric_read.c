@@ -54,14 +54,15 @@ int fabric_read_int(const struct fabric_reader *r, json_t *object, const char *w
 static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
 {
     json_t *memory, *hbm, *peaks, *flops;
-    const char *name, *dtype;
+    const char *name, *dtype, *generation = NULL;
     char where[WHERE];
 
     snprintf(where, sizeof(where), "%s: gpu", r->path);
-    if (json_take(from, where, r->err, "{s:s, s:o, s:o, s:o}", "name", &name, "memory_bytes",
-                  &memory, "hbm_Bps", &hbm, "peaks", &peaks) < 0)
+    if (json_take(from, where, r->err, "{s:s, s?s, s:o, s:o, s:o}", "name", &name, "generation",
+                  &generation, "memory_bytes", &memory, "hbm_Bps", &hbm, "peaks", &peaks) < 0)
         return -1;
     g->name = mem_strdup(name);
+    g->generation = generation ? mem_strdup(generation) : NULL;
     if (fabric_read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
         fabric_read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
         return -1;
