@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/topo_impl.h"
+
 /* A member whose type the column knows. */
 union value {
     int whole;
@@ -26,6 +28,7 @@ static size_t size_of(enum topo_cell cell)
     case CELL_NUMBER:
         return sizeof(double);
     case CELL_HEX:
+    case CELL_GUID:
         return sizeof(uint64_t);
     case CELL_TEXT:
     case CELL_OTHER:
@@ -69,6 +72,9 @@ static json_t *cell_json(const struct topo_column *c, const char *at)
     case CELL_TEXT:
         j = *at ? json_string(at) : NULL;
         break;
+    case CELL_GUID:
+        j = v.hex ? json_sprintf("0x%016" PRIx64, v.hex) : NULL;
+        break;
     case CELL_HEX:
         j = json_sprintf("0x%" PRIx64, v.hex);
         break;
@@ -85,6 +91,12 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object)
     for (int i = 0; i < columns; i++)
         json_array_append_new(row, cell_json(&c[i], (const char *)object + c[i].at));
     return row;
+}
+
+void topo_column_names(const char **name, const struct topo_column *c, int columns)
+{
+    for (int i = 0; i < columns; i++)
+        name[i] = c[i].name;
 }
 
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows)
@@ -111,6 +123,24 @@ static int cell_hex(const struct topo_table *b, int col, uint64_t *out)
     return errno || *end || text[0] != '0' || text[1] != 'x'
                ? cell_bad(b, col, "not a number like 0x1f")
                : 0;
+}
+
+enum { GUID_TEXT = 18 };
+
+static int cell_guid(const struct topo_table *b, int col, uint64_t *out)
+{
+    const char *text;
+
+    *out = 0;
+    if (cell_text(b, col, GUID_TEXT, true, &text) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    if (strlen(text) != GUID_TEXT || strncmp(text, "0x", 2) != 0 ||
+        strspn(text + 2, "0123456789abcdef") != GUID_TEXT - 2)
+        return cell_bad(b, col, "not a GUID of 16 hexadecimal digits behind 0x");
+    *out = strtoull(text, NULL, 16);
+    return *out ? 0 : cell_bad(b, col, "which no GUID is");
 }
 
 static int cell_bytes(const struct topo_table *b, int col, long long *out)
@@ -157,6 +187,9 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
         return cell_copy(b, col, true, at, (size_t)c->max);
     case CELL_HEX:
         rc = cell_hex(b, col, &v.hex);
+        break;
+    case CELL_GUID:
+        rc = cell_guid(b, col, &v.hex);
         break;
     case CELL_OTHER:
         break;

@@ -3,9 +3,10 @@
 #ifndef RG_TOPO_COLUMN_H
 #define RG_TOPO_COLUMN_H
 
+#include <jansson.h>
 #include <stddef.h>
 
-#include "topo/topo_impl.h"
+struct topo_table;
 
 /* What a cell holds, by the type of the member. */
 enum topo_cell {
@@ -21,6 +22,7 @@ enum topo_cell {
     CELL_WORD,           /* enum, or int */
     CELL_TEXT,           /* char []; null: "" */
     CELL_HEX,            /* uint64_t as "0x1f" */
+    CELL_GUID,           /* uint64_t of 16 digits behind 0x; null: 0 */
     CELL_OTHER           /* the caller's: written as null, not read */
 };
 
@@ -49,6 +51,7 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object); 
 /* parents: how many rows the other table has. */
 int topo_row_load(const struct topo_table *b, const struct topo_column *c, int columns, int parents,
                   void *object);
+void topo_column_names(const char **name, const struct topo_column *c, int columns);
 /* {"columns": [...], "rows": []}; *rows is borrowed. */
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows);
 

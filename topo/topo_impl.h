@@ -9,6 +9,7 @@
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/topo.h"
+#include "topo/topo_column.h"
 
 enum { TABLE_ROWS_MAX = 1 << 20 };
 
@@ -32,10 +33,10 @@ json_t *trial_row(const struct mnnvl_trial *r); /* new reference */
 int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
 
 /* What else is known of NICs, a row for each of which something is, and how NICs reach GPU memory
- * (port_rows.c); only where there is some. */
+ * (net/net_rows.c); only where there is some. */
 enum { NIC_PORT_COLUMNS = 17, GPUDIRECT_COLUMNS = 2 };
-extern const char *const port_columns[NIC_PORT_COLUMNS],
-    *const gpudirect_columns[GPUDIRECT_COLUMNS];
+extern const struct topo_column port_columns[NIC_PORT_COLUMNS],
+    gpudirect_columns[GPUDIRECT_COLUMNS];
 bool port_told(const struct nic *n);
 json_t *port_row(const struct topo *t, int nic);       /* new reference */
 json_t *gpudirect_row(const struct topo *t, int host); /* new reference */
@@ -50,11 +51,11 @@ int claim_rows_load(struct topo *t, json_t *table, const char *path, struct err 
 json_t *spine_row(const struct topo *t, int spine); /* new reference */
 int spine_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
 
-/* Switches, adapters and cables (net_rows.c); only where a network was read. */
+/* Switches, adapters and cables (net/net_rows.c); only where a network was read. */
 struct net_node;
 struct net_cable;
 enum { NET_NODE_COLUMNS = 6, CABLE_COLUMNS = 10 };
-extern const char *const net_node_columns[NET_NODE_COLUMNS], *const cable_columns[CABLE_COLUMNS];
+extern const struct topo_column net_node_columns[NET_NODE_COLUMNS], cable_columns[CABLE_COLUMNS];
 json_t *net_node_row(const struct net_node *n); /* new reference */
 json_t *cable_row(const struct net_cable *c);   /* new reference */
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err);

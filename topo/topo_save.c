@@ -116,6 +116,14 @@ static void begin_table(FILE *f, const char *key, const char *const *columns, in
     fputs(", \"rows\": [", f);
 }
 
+static void begin_columns(FILE *f, const char *key, const struct topo_column *c, int columns)
+{
+    const char *names[NIC_PORT_COLUMNS];
+
+    topo_column_names(names, c, columns);
+    begin_table(f, key, names, columns);
+}
+
 static void put_row(FILE *f, int i, json_t *row)
 {
     fputs(i ? ",\n  " : "\n  ", f);
@@ -155,7 +163,7 @@ static void write_ports(FILE *f, const struct topo *t)
     for (int i = 0; i < t->nics; i++)
         if (port_told(&t->nic[i])) {
             if (!rows)
-                begin_table(f, "ports", port_columns, NIC_PORT_COLUMNS);
+                begin_columns(f, "ports", port_columns, NIC_PORT_COLUMNS);
             put_row(f, rows++, port_row(t, i));
         }
     if (rows)
@@ -164,7 +172,7 @@ static void write_ports(FILE *f, const struct topo *t)
     for (int h = 0; h < t->hosts; h++)
         if (t->host[h].gdr[0]) {
             if (!rows)
-                begin_table(f, "gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS);
+                begin_columns(f, "gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS);
             put_row(f, rows++, gpudirect_row(t, h));
         }
     if (rows)
@@ -227,11 +235,11 @@ static void write_topo(FILE *f, const struct topo *t)
         fputs("]}", f);
     }
     if (t->net) {
-        begin_table(f, "net_nodes", net_node_columns, NET_NODE_COLUMNS);
+        begin_columns(f, "net_nodes", net_node_columns, NET_NODE_COLUMNS);
         for (int i = 0; i < t->net->nodes; i++)
             put_row(f, i, net_node_row(&t->net->node[i]));
         fputs("]}", f);
-        begin_table(f, "cables", cable_columns, CABLE_COLUMNS);
+        begin_columns(f, "cables", cable_columns, CABLE_COLUMNS);
         for (int i = 0; i < t->net->cables; i++)
             put_row(f, i, cable_row(&t->net->cable[i]));
         fputs("]}", f);

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/nccl/nccl_log.h"
-#include "topo/topo_column.h"
+#include "topo/topo_impl.h"
 
 enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320, SMALL = 1 << 16 };
 
@@ -474,8 +474,7 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
         return -1;
     for (int i = 0; i < TABLES; i++) {
         const char *names[COLUMNS_MAX];
-        for (int c = 0; c < table[i].columns; c++)
-            names[c] = table[i].column[c].name;
+        topo_column_names(names, table[i].column, table[i].columns);
         if (topo_table_open(&b, where, table[i].name, t[i], names, table[i].columns, err) < 0 ||
             read_table(p, i, &b) < 0 || (i == GPUS && read_routes(p, &b) < 0))
             return -1;

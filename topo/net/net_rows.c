@@ -1,74 +1,193 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_rows.c - the tables "net_nodes" and "cables" of topology.json.  A cable is one row; what
- * follows from others (tiers, bytes per second) is not written. */
-#include <inttypes.h>
+/* net_rows.c - tables of topology.json: "ports" and "gpudirect", what sysfs, switches and others tell
+ * of NICs beyond the table "nics" and how NICs reach the memory of GPUs; "net_nodes" and "cables".  A
+ * cable is one row; what follows from others (tiers, bytes per second) is not written. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/host/nic.h"
 #include "topo/net/net.h"
 #include "topo/topo_impl.h"
 
-enum { GUID_TEXT = 18, LID_MAX = 65536, RATE_TEXT = 12 };
+enum { NUMBER_MAX = 65535, LID_MAX = 65536, RATE_TEXT = 12 };
 
-const char *const net_node_columns[NET_NODE_COLUMNS] = {"kind",  "guid", "name",
-                                                        "ports", "host", "device"};
-const char *const cable_columns[CABLE_COLUMNS] = {"a",      "port_a", "b",      "port_b", "rate",
-                                                  "differ", "guid_a", "guid_b", "lid_a",  "lid_b"};
+/* --- ports --- */
 
-static json_t *guid_json(uint64_t guid)
+struct port_row {
+    int nic;
+    struct nic is;
+};
+#define PORT(cell, member, max) TOPO_COLUMN(#member, cell, struct port_row, is.member, max)
+#define PORT_TEXT(member) TOPO_COLUMN_TEXT(#member, struct port_row, is.member)
+#define PORT_WORD(member, words) TOPO_COLUMN_WORD(#member, struct port_row, is.member, words)
+
+enum { LEAF_SOURCE = 9, RAIL_SOURCE = 14, PLANE_SOURCE, USE_SOURCE };
+/* Files of 0.1.0 and before end there; to be read for one release. */
+enum { COLUMNS_BEFORE = RAIL_SOURCE };
+const struct topo_column port_columns[NIC_PORT_COLUMNS] = {
+    TOPO_COLUMN("nic", CELL_PARENT, struct port_row, nic, 0),
+    PORT_TEXT(guid),
+    PORT_TEXT(gid),
+    PORT_TEXT(gid_type),
+    PORT(CELL_INDEX_OR_NULL, gid_index, NUMBER_MAX),
+    PORT_TEXT(board),
+    PORT_TEXT(netdev),
+    PORT_TEXT(leaf),
+    PORT_TEXT(leaf_port),
+    PORT_WORD(leaf_source, source_name),
+    PORT(CELL_INDEX_OR_NULL, rail, NUMBER_MAX),
+    PORT(CELL_INDEX_OR_NULL, plane, NUMBER_MAX),
+    PORT_WORD(use, nic_use_name),
+    PORT_TEXT(why),
+    PORT_WORD(rail_source, source_name),
+    PORT_WORD(plane_source, source_name),
+    PORT_WORD(use_source, source_name),
+};
+
+bool port_told(const struct nic *n)
 {
-    return guid ? json_sprintf("0x%016" PRIx64, guid) : json_null();
+    return n->gid_index >= 0 || n->rail >= 0 || n->plane >= 0 || n->use != NIC_UNKNOWN ||
+           n->leaf_source != SOURCE_NONE || n->guid[0] || n->gid[0] || n->gid_type[0] ||
+           n->board[0] || n->netdev[0] || n->leaf[0] || n->leaf_port[0] || n->why[0];
 }
 
-static json_t *text_json(const char *text)
+json_t *port_row(const struct topo *t, int nic)
 {
-    return *text ? json_string(text) : json_null();
+    return topo_row(port_columns, NIC_PORT_COLUMNS, &(struct port_row){nic, t->nic[nic]});
 }
 
-static json_t *lid_json(int lid)
+/* What a file of before does not say: a rail or plane followed from the leaf where one is known,
+ * a use from what was told of the NIC. */
+static void sources_before(struct nic *n)
 {
-    return lid ? json_integer(lid) : json_null();
+    enum source place = n->leaf_source != SOURCE_NONE ? n->leaf_source : nic_teller(n);
+
+    n->rail_source = n->rail < 0 ? SOURCE_NONE : place;
+    n->plane_source = n->plane < 0 ? SOURCE_NONE : place;
+    n->use_source = n->use == NIC_UNKNOWN ? SOURCE_NONE : nic_teller(n);
 }
+
+/* A fact and its source are both there, or neither. */
+static int check_sources(const struct topo_table *b, const struct nic *n)
+{
+    const struct {
+        int column;
+        enum source source;
+        bool told;
+        const char *unfit;
+    } facts[] = {{LEAF_SOURCE, n->leaf_source, n->leaf[0],
+                  "which does not fit its leaf: null goes with \"none\""},
+                 {RAIL_SOURCE, n->rail_source, n->rail >= 0,
+                  "which does not fit its rail: null goes with \"none\""},
+                 {PLANE_SOURCE, n->plane_source, n->plane >= 0,
+                  "which does not fit its plane: null goes with \"none\""},
+                 {USE_SOURCE, n->use_source, n->use != NIC_UNKNOWN,
+                  "which does not fit its use: \"unknown\" goes with \"none\""}};
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+        if ((facts[i].source != SOURCE_NONE) != facts[i].told)
+            return cell_bad(b, facts[i].column, facts[i].unfit);
+    return 0;
+}
+
+int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+{
+    bool before = json_array_size(json_object_get(table, "columns")) == COLUMNS_BEFORE;
+    int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1, nic;
+    const char *names[NIC_PORT_COLUMNS];
+    struct topo_table b;
+
+    topo_column_names(names, port_columns, columns);
+    if (topo_table_open(&b, path, "ports", table, names, columns, err) < 0)
+        return -1;
+    while (topo_table_next(&b, columns, &rc)) {
+        if (cell_index(&b, 0, t->nics, false, &nic) < 0)
+            return -1;
+        if (nic <= last)
+            return cell_bad(&b, 0, "but the rows count up");
+        struct port_row r = {.is = t->nic[last = nic]};
+        if (topo_row_load(&b, port_columns, columns, t->nics, &r) < 0)
+            return -1;
+        if (before)
+            sources_before(&r.is);
+        if (check_sources(&b, &r.is) < 0)
+            return -1;
+        t->nic[nic] = r.is;
+    }
+    return rc;
+}
+
+/* --- GPUDirect --- */
+
+const struct topo_column gpudirect_columns[GPUDIRECT_COLUMNS] = {{"host", CELL_PARENT, 0, 0, NULL},
+                                                                 {"gdr", CELL_OTHER, 0, 0, NULL}};
+
+json_t *gpudirect_row(const struct topo *t, int host)
+{
+    return json_pack("[i, s]", host, t->host[host].gdr);
+}
+
+int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+{
+    const char *names[GPUDIRECT_COLUMNS];
+    struct topo_table b;
+    int rc = 0, before = -1;
+
+    topo_column_names(names, gpudirect_columns, GPUDIRECT_COLUMNS);
+    if (topo_table_open(&b, path, "gpudirect", table, names, GPUDIRECT_COLUMNS, err) < 0)
+        return -1;
+    while (topo_table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
+        int host;
+        if (cell_index(&b, 0, t->hosts, false, &host) < 0)
+            return -1;
+        if (host <= before)
+            return cell_bad(&b, 0, "but the rows count up");
+        before = host;
+        if (cell_copy(&b, 1, false, t->host[host].gdr, sizeof(t->host->gdr)) < 0)
+            return -1;
+    }
+    return rc;
+}
+
+/* --- switches, adapters and cables --- */
+
+enum { NODE_HOST = 4, NODE_DEVICE };
+const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
+    TOPO_COLUMN_WORD("kind", struct net_node, kind, net_kind_name),
+    TOPO_COLUMN("guid", CELL_GUID, struct net_node, guid, 0),
+    TOPO_COLUMN_TEXT("name", struct net_node, name),
+    TOPO_COLUMN("ports", CELL_INDEX, struct net_node, ports, NET_PORTS + 1),
+    [NODE_HOST] = TOPO_COLUMN("host", CELL_PARENT_OR_NULL, struct net_node, host, 0),
+    [NODE_DEVICE] = TOPO_COLUMN_TEXT("device", struct net_node, device),
+};
+enum { CABLE_A, CABLE_PORT_A, CABLE_B, CABLE_PORT_B, CABLE_RATE };
+const struct topo_column cable_columns[CABLE_COLUMNS] = {
+    TOPO_COLUMN("a", CELL_PARENT, struct net_cable, a, 0),
+    TOPO_COLUMN("port_a", CELL_INDEX, struct net_cable, port_a, NET_PORTS + 1),
+    TOPO_COLUMN("b", CELL_PARENT, struct net_cable, b, 0),
+    TOPO_COLUMN("port_b", CELL_INDEX, struct net_cable, port_b, NET_PORTS + 1),
+    [CABLE_RATE] = {"rate", CELL_OTHER, 0, 0, NULL},
+    TOPO_COLUMN("differ", CELL_FLAG, struct net_cable, differ, 0),
+    TOPO_COLUMN("guid_a", CELL_GUID, struct net_cable, guid_a, 0),
+    TOPO_COLUMN("guid_b", CELL_GUID, struct net_cable, guid_b, 0),
+    TOPO_COLUMN("lid_a", CELL_COUNT, struct net_cable, lid_a, LID_MAX),
+    TOPO_COLUMN("lid_b", CELL_COUNT, struct net_cable, lid_b, LID_MAX),
+};
 
 json_t *net_node_row(const struct net_node *n)
 {
-    return json_pack("[s, o, o, i, o, o]", net_kind_name[n->kind], guid_json(n->guid),
-                     text_json(n->name), n->ports,
-                     n->host < 0 ? json_null() : json_integer(n->host), text_json(n->device));
+    return topo_row(net_node_columns, NET_NODE_COLUMNS, n);
 }
 
 json_t *cable_row(const struct net_cable *c)
 {
-    return json_pack("[i, i, i, i, o, b, o, o, o, o]", c->a, c->port_a, c->b, c->port_b,
-                     c->width ? json_sprintf("%dx%s", c->width, c->speed) : json_null(), c->differ,
-                     guid_json(c->guid_a), guid_json(c->guid_b), lid_json(c->lid_a),
-                     lid_json(c->lid_b));
-}
+    json_t *row = topo_row(cable_columns, CABLE_COLUMNS, c);
 
-static int cell_guid(const struct topo_table *b, int col, uint64_t *out)
-{
-    const char *text;
-
-    *out = 0;
-    if (cell_text(b, col, GUID_TEXT, true, &text) < 0)
-        return -1;
-    if (!text)
-        return 0;
-    if (strlen(text) != GUID_TEXT || strncmp(text, "0x", 2) != 0 ||
-        strspn(text + 2, "0123456789abcdef") != GUID_TEXT - 2)
-        return cell_bad(b, col, "not a GUID of 16 hexadecimal digits behind 0x");
-    *out = strtoull(text, NULL, 16);
-    return *out ? 0 : cell_bad(b, col, "which no GUID is");
-}
-
-static int cell_lid(const struct topo_table *b, int col, int *out)
-{
-    if (cell_index(b, col, LID_MAX, true, out) < 0)
-        return -1;
-    *out = *out < 0 ? 0 : *out;
-    return 0;
+    if (c->width)
+        json_array_set_new(row, CABLE_RATE, json_sprintf("%dx%s", c->width, c->speed));
+    return row;
 }
 
 /* "4xNDR" */
@@ -93,50 +212,43 @@ static int cell_rate(const struct topo_table *b, int col, struct net_cable *c)
 static int load_node(struct topo *t, const struct topo_table *b)
 {
     struct net_node n = {.tier = -1};
-    int kind;
 
-    if (cell_name(b, 0, net_kind_name, NET_KINDS, &kind) < 0 || cell_guid(b, 1, &n.guid) < 0 ||
-        cell_copy(b, 2, true, n.name, sizeof(n.name)) < 0 ||
-        cell_index(b, 3, NET_PORTS + 1, false, &n.ports) < 0 ||
-        cell_index(b, 4, t->hosts, true, &n.host) < 0 ||
-        cell_copy(b, 5, true, n.device, sizeof(n.device)) < 0)
+    if (topo_row_load(b, net_node_columns, NET_NODE_COLUMNS, t->hosts, &n) < 0)
         return -1;
-    n.kind = (enum net_kind)kind;
     if (n.kind != NET_HCA && n.host >= 0)
-        return cell_bad(b, 4, "which only an hca has");
+        return cell_bad(b, NODE_HOST, "which only an hca has");
     if (n.host < 0 && *n.device)
-        return cell_bad(b, 5, "without a host");
+        return cell_bad(b, NODE_DEVICE, "without a host");
     MEM_PUSH(t->net->node, t->net->nodes) = n;
     return 0;
 }
 
-static int cell_port(const struct topo_table *b, int col, const struct net_node *n, int *out)
+static int check_port(const struct topo_table *b, int col, const struct net_node *n)
 {
-    if (cell_index(b, col, n->ports + 1, false, out) < 0)
+    int port;
+
+    if (cell_index(b, col, n->ports + 1, false, &port) < 0)
         return -1;
-    return *out ? 0 : cell_bad(b, col, "but ports count from 1");
+    return port ? 0 : cell_bad(b, col, "but ports count from 1");
 }
 
 static int load_cable(struct net *n, const struct topo_table *b)
 {
     struct net_cable c = {0};
 
-    if (cell_index(b, 0, n->nodes, false, &c.a) < 0 ||
-        cell_port(b, 1, &n->node[c.a], &c.port_a) < 0 ||
-        cell_index(b, 2, n->nodes, false, &c.b) < 0 ||
-        cell_port(b, 3, &n->node[c.b], &c.port_b) < 0 || cell_rate(b, 4, &c) < 0 ||
-        cell_flag(b, 5, &c.differ) < 0 || cell_guid(b, 6, &c.guid_a) < 0 ||
-        cell_guid(b, 7, &c.guid_b) < 0 || cell_lid(b, 8, &c.lid_a) < 0 ||
-        cell_lid(b, 9, &c.lid_b) < 0)
+    if (topo_row_load(b, cable_columns, CABLE_COLUMNS, n->nodes, &c) < 0 ||
+        check_port(b, CABLE_PORT_A, &n->node[c.a]) < 0 ||
+        check_port(b, CABLE_PORT_B, &n->node[c.b]) < 0 || cell_rate(b, CABLE_RATE, &c) < 0)
         return -1;
     if (c.a > c.b || (c.a == c.b && c.port_a >= c.port_b))
-        return cell_bad(b, 0, "not before the other end of the cable");
+        return cell_bad(b, CABLE_A, "not before the other end of the cable");
     net_add_cable(n, c);
     return 0;
 }
 
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err)
 {
+    const char *names[CABLE_COLUMNS];
     struct topo_table b;
     int rc = 0, x, y;
 
@@ -146,7 +258,8 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
                               nodes ? "net_nodes" : "cables", nodes ? "cables" : "net_nodes")
                    : 0;
     t->net = mem_calloc(1, sizeof(*t->net));
-    if (topo_table_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) < 0)
+    topo_column_names(names, net_node_columns, NET_NODE_COLUMNS);
+    if (topo_table_open(&b, path, "net_nodes", nodes, names, NET_NODE_COLUMNS, err) < 0)
         return -1;
     while (topo_table_next(&b, NET_NODE_COLUMNS, &rc))
         rc = load_node(t, &b);
@@ -154,7 +267,8 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
         return -1;
     if (net_twins(t->net, &x, &y))
         return err_data(err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", path, y, x);
-    if (topo_table_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
+    topo_column_names(names, cable_columns, CABLE_COLUMNS);
+    if (topo_table_open(&b, path, "cables", cables, names, CABLE_COLUMNS, err) < 0)
         return -1;
     while (topo_table_next(&b, CABLE_COLUMNS, &rc))
         rc = load_cable(t->net, &b);
