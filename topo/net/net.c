@@ -8,6 +8,7 @@
 
 #include "base/convert.h"
 #include "base/hostlist.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 enum { FULLER = 4 }; /* so many times the adapters, on at least as many cables */
@@ -283,37 +284,54 @@ static char *short_name(const struct net_node *n)
                                   : mem_strdup(n->name);
 }
 
-/* How many nodes have this label, by its index in `words`. */
-static int *shared(struct topo *words, char *const *label, int count)
-{
-    int *times = mem_calloc((size_t)count + 1, sizeof(*times));
+struct label_key {
+    const char *text;
+    char *const *label;
+};
 
-    topo_init(words);
-    for (int i = 0; i < count; i++)
-        times[topo_add_group(words, LEVEL_LEAF, label[i])]++;
-    return times;
+static bool same_label(const void *wanted, int value)
+{
+    const struct label_key *k = wanted;
+
+    return !strcmp(k->text, k->label[value]);
+}
+
+/* Of each label whether another one is like it; the caller frees. */
+static bool *shared(char *const *label, int count)
+{
+    bool *is = mem_calloc((size_t)count + 1, sizeof(*is));
+    struct map first = {0};
+
+    for (int i = 0; i < count; i++) {
+        struct label_key key = {label[i], label};
+        int *at = map_at(&first, map_text(label[i]), same_label, &key);
+        if (*at == MAP_NONE)
+            *at = i;
+        else
+            is[i] = is[*at] = true;
+    }
+    map_free(&first);
+    return is;
 }
 
 char **net_labels(const struct net *n)
 {
     char **label = mem_calloc((size_t)n->nodes + 1, sizeof(*label));
-    struct topo words;
 
     for (int i = 0; i < n->nodes; i++)
         label[i] = short_name(&n->node[i]);
     for (int step = 0; step < 2; step++) { /* the whole description, then the GUID */
-        int *times = shared(&words, label, n->nodes);
+        bool *again = shared(label, n->nodes);
         for (int i = 0; i < n->nodes; i++) {
             const struct net_node *x = &n->node[i];
-            if (*label[i] && times[topo_add_group(&words, LEVEL_LEAF, label[i])] == 1)
+            if (*label[i] && !again[i])
                 continue;
             free(label[i]);
             label[i] = step == 0 ? mem_strdup(x->name)
                        : x->guid ? mem_printf("%c-%016" PRIx64, "SHHR"[x->kind], x -> guid)
                                  : mem_printf("%s#%d", *x->name ? x->name : "node", i);
         }
-        free(times);
-        topo_free(&words);
+        free(again);
     }
     return label;
 }
@@ -322,25 +340,20 @@ char **net_labels(const struct net *n)
 static int *merge_nodes(struct net *to, const struct net *from)
 {
     int *at = mem_calloc((size_t)from->nodes + 1, sizeof(*at));
-    struct topo words;
-    char key[24];
-    int *of = mem_calloc((size_t)to->nodes + 1, sizeof(*of)), guids = 0;
+    struct map by_guid = {0};
 
-    topo_init(&words);
-    for (int i = 0; i < to->nodes; i++) {
-        snprintf(key, sizeof(key), "%" PRIx64, to->node[i].guid);
-        if (to->node[i].guid && topo_add_group(&words, LEVEL_LEAF, key) == guids)
-            of[guids++] = i;
-    }
+    for (int i = to->nodes - 1; i >= 0; i--)
+        if (to->node[i].guid)
+            *map_at(&by_guid, to->node[i].guid, NULL, NULL) = i;
     for (int i = 0; i < from->nodes; i++) {
-        snprintf(key, sizeof(key), "%" PRIx64, from->node[i].guid);
-        int g = from->node[i].guid ? topo_add_group(&words, LEVEL_LEAF, key) : guids;
-        at[i] = g < guids ? of[g] : to->nodes;
-        if (at[i] == to->nodes)
+        uint64_t guid = from->node[i].guid;
+        at[i] = guid ? map_find(&by_guid, guid, NULL, NULL) : MAP_NONE;
+        if (at[i] == MAP_NONE) {
+            at[i] = to->nodes;
             MEM_PUSH(to->node, to->nodes) = from->node[i];
+        }
     }
-    topo_free(&words);
-    free(of);
+    map_free(&by_guid);
     return at;
 }
 
