@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "step/constants.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,60 +11,17 @@
 
 static const char shipped[] = "jobs/training/constants.json";
 
-/* What every file must hold, the range that makes sense, and whether measured steps determine it.
- */
+#define ROW(id, name, unit, min, max, fitted) {name, min, max, fitted},
 static const struct {
     const char *name;
     double min, max;
     bool fitted;
-} fixed[] = {
-    {"efficiency.default", 0.01, 1, false}, /* where generation and dtype have none of their own */
-    {"attention.default", 0.01, 1, false},
-    {"experts.default", 0.01, 1, true},  /* of that, what products of routed experts reach */
-    {"scan.share", 0.0001, 1, true},     /* of the bf16 peak, scan of state-space layers */
-    {"operands.share", 0.01, 10, true},  /* of the memory rate, at which experts' operands come */
-    {"between.share", 0.01, 2, true},    /* of the memory rate, between products */
-    {"launch.seconds", 0, 0.001, true},  /* of one kernel, beside what it computes */
-    {"stack.torchtitan", 0.5, 20, true}, /* what that stack takes longer than Megatron between */
-    {"stack.eager", 0.5, 20, true},      /* products and in launches, */
-    {"stack.hf", 0.5, 20, false},
-    {"stack.core.torchtitan", 0.5, 20, true}, /* and in the attention core */
-    {"stack.core.eager", 0.5, 20, true},
-    {"stack.core.hf", 0.5, 20, false},
-    {"exposed.tp", 0, 1, true},       /* share of tp messages' time that is seen */
-    {"exposed.tp.plain", 0, 1, true}, /* where products are not cut up to overlap them */
-    {"exposed.cp", 0, 1, true},
-    {"exposed.ep", 0, 1, true},         /* all_to_all to experts with nothing beside it */
-    {"exposed.ep.overlap", 0, 1, true}, /* beside another microbatch's compute */
-    {"exposed.pp.1f1b", 0, 1, true},
-    {"exposed.pp.interleaved", 0, 1, true},
-    {"exposed.dp", 0, 1, true},     /* least share of data-parallel messages that is seen */
-    {"overlap.dp", 0, 1, true},     /* share of a layer's compute that can hide them */
-    {"overlap.layer", 0, 1, false}, /* share of seen messages inside layers that can */
-    {"optimizer.bytes_per_param", 0, 200, false}, /* read and written, of the rank's shard */
-    {"optimizer.hbm_share", 0.01, 1, false},      /* of the data sheet's memory rate */
-    {"fixed.seconds", 0, 100, true},
-    {"memory.logit_bytes.megatron", 0, 64, false}, /* of a logit at the peak of the loss */
-    {"memory.logit_bytes.compiled", 0, 64, false},
-    {"memory.logit_bytes.eager", 0, 64, false},
-    {"memory.nccl_bytes", 0, 1e11, false},
-    {"memory.communicator_bytes", 0, 1e11, false},
-    {"memory.context_bytes", 0, 1e11, false},
-    {"memory.bucket_bytes", 0, 1e11, false},
-    {"memory.fragmentation", 0, 1,
-     false},                       /* share of what the allocator hands out and takes back */
-    {"error.preset", 0, 2, false}, /* of times from published curves, of modelled ones, ... */
-    {"error.modelled", 0, 2, false},
-    {"error.assumed", 0, 2, false},
-    {"error.anchored", 0, 2, false},   /* of the step when a measured step calibrates its recipe */
-    {"error.unanchored", 0, 2, false}, /* of the step when no measured step calibrates it, */
-    {"error.unanchored.experts", 0, 2, false}, /* of a model with routed experts */
-};
-enum { FIXED = sizeof(fixed) / sizeof(*fixed), CONSTANTS_MAX = 1000 };
+} fixed[CONSTANT_COUNT] = {CONSTANTS(ROW)};
+enum { CONSTANTS_MAX = 1000 };
 
 static int fixed_index(const char *name)
 {
-    for (int i = 0; i < FIXED; i++)
+    for (int i = 0; i < CONSTANT_COUNT; i++)
         if (!strcmp(fixed[i].name, name))
             return i;
     return -1;
@@ -108,6 +64,8 @@ static int read_one(struct constants *c, json_t *object, const char *where, stru
                     err) < 0 ||
         json_number(object, where, "error", 0, 2, 0, &error, err) < 0)
         return -1;
+    if (i >= 0)
+        c->at[i] = c->count;
     struct constant one = {mem_strdup(name), value, error, mem_strdup(source)};
     MEM_PUSH(c->constant, c->count) = one;
     return 0;
@@ -132,7 +90,7 @@ static int read_all(struct constants *c, json_t *root, struct err *err)
         if (rc < 0)
             return -1;
     }
-    for (int i = 0; i < FIXED; i++)
+    for (int i = 0; i < CONSTANT_COUNT; i++)
         if (!constants_find(c, fixed[i].name))
             return err_data(err, "%s: constant \"%s\" is missing", c->path, fixed[i].name);
     return 0;
@@ -170,14 +128,6 @@ const struct constant *constants_find(const struct constants *c, const char *nam
         if (!strcmp(c->constant[i].name, name))
             return &c->constant[i];
     return NULL;
-}
-
-const struct constant *constants_get(const struct constants *c, const char *name)
-{
-    const struct constant *found = constants_find(c, name);
-
-    assert(found);
-    return found;
 }
 
 bool constants_fitted(const char *name, double *min, double *max)

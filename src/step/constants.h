@@ -2,12 +2,14 @@
  * (jobs/training/constants.json).
  *
  * Each has a value, its error (share of the value, one standard deviation) and where it came from.
- * Names: efficiency.GENERATION.DTYPE  share of the data-sheet peak that matrix products reach
+ * Names:
+ *   efficiency.GENERATION.DTYPE  share of the data-sheet peak that matrix products reach (of the
+ *                                generation that the GPU's preset says)
  *   attention.GENERATION         the same for the attention core, of the bf16 peak
  *   experts.DTYPE                of that efficiency, what grouped products of experts reach
  *   release.NAME[.experts]       how much longer compute takes with that software (rate_release),
  *   release.default              where it is not stated, or not known
- *   the fixed list in constants.c
+ *   and those that every file must hold, CONSTANTS below.
  * Names outside of that are refused, so that a typo cannot silently fall back to nothing. */
 #ifndef RG_CONSTANTS_H
 #define RG_CONSTANTS_H
@@ -15,6 +17,55 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+
+/* clang-format off */
+/* What every file must hold: its unit, the range that makes sense, and whether measured steps
+ * determine it. */
+#define CONSTANTS(X) \
+    X(EFFICIENCY_DEFAULT,          "efficiency.default",          "share",      0.01,   1,     false) /* where generation and dtype have none of their own */ \
+    X(ATTENTION_DEFAULT,           "attention.default",           "share",      0.01,   1,     false) \
+    X(EXPERTS_DEFAULT,             "experts.default",             "share",      0.01,   1,     true)  /* of that, what products of routed experts reach */ \
+    X(SCAN_SHARE,                  "scan.share",                  "share",      0.0001, 1,     true)  /* of the bf16 peak, scan of state-space layers */ \
+    X(OPERANDS_SHARE,              "operands.share",              "share",      0.01,   10,    true)  /* of the memory rate, at which experts' operands come */ \
+    X(BETWEEN_SHARE,               "between.share",               "share",      0.01,   2,     true)  /* of the memory rate, between products */ \
+    X(LAUNCH_SECONDS,              "launch.seconds",              "s a kernel", 0,      0.001, true)  /* of one kernel, beside what it computes */ \
+    X(STACK_TORCHTITAN,            "stack.torchtitan",            "factor",     0.5,    20,    true)  /* what that stack takes longer than Megatron between */ \
+    X(STACK_EAGER,                 "stack.eager",                 "factor",     0.5,    20,    true)  /* products and in launches, */ \
+    X(STACK_HF,                    "stack.hf",                    "factor",     0.5,    20,    false) \
+    X(STACK_CORE_TORCHTITAN,       "stack.core.torchtitan",       "factor",     0.5,    20,    true)  /* and in the attention core */ \
+    X(STACK_CORE_EAGER,            "stack.core.eager",            "factor",     0.5,    20,    true) \
+    X(STACK_CORE_HF,               "stack.core.hf",               "factor",     0.5,    20,    false) \
+    X(EXPOSED_TP,                  "exposed.tp",                  "share",      0,      1,     true)  /* share of tp messages' time that is seen */ \
+    X(EXPOSED_TP_PLAIN,            "exposed.tp.plain",            "share",      0,      1,     true)  /* where products are not cut up to overlap them */ \
+    X(EXPOSED_CP,                  "exposed.cp",                  "share",      0,      1,     true) \
+    X(EXPOSED_EP,                  "exposed.ep",                  "share",      0,      1,     true)  /* all_to_all to experts with nothing beside it */ \
+    X(EXPOSED_EP_OVERLAP,          "exposed.ep.overlap",          "share",      0,      1,     true)  /* beside another microbatch's compute */ \
+    X(EXPOSED_PP_1F1B,             "exposed.pp.1f1b",             "share",      0,      1,     true) \
+    X(EXPOSED_PP_INTERLEAVED,      "exposed.pp.interleaved",      "share",      0,      1,     true) \
+    X(EXPOSED_DP,                  "exposed.dp",                  "share",      0,      1,     true)  /* least share of data-parallel messages that is seen */ \
+    X(OVERLAP_DP,                  "overlap.dp",                  "share",      0,      1,     true)  /* share of a layer's compute that can hide them */ \
+    X(OVERLAP_LAYER,               "overlap.layer",               "share",      0,      1,     false) /* share of seen messages inside layers that can */ \
+    X(OPTIMIZER_BYTES_PER_PARAM,   "optimizer.bytes_per_param",   "B",          0,      200,   false) /* read and written, of the rank's shard */ \
+    X(OPTIMIZER_HBM_SHARE,         "optimizer.hbm_share",         "share",      0.01,   1,     false) /* of the data sheet's memory rate */ \
+    X(FIXED_SECONDS,               "fixed.seconds",               "s",          0,      100,   true) \
+    X(MEMORY_LOGIT_BYTES_MEGATRON, "memory.logit_bytes.megatron", "B",          0,      64,    false) /* of a logit at the peak of the loss */ \
+    X(MEMORY_LOGIT_BYTES_COMPILED, "memory.logit_bytes.compiled", "B",          0,      64,    false) \
+    X(MEMORY_LOGIT_BYTES_EAGER,    "memory.logit_bytes.eager",    "B",          0,      64,    false) \
+    X(MEMORY_NCCL_BYTES,           "memory.nccl_bytes",           "B",          0,      1e11,  false) \
+    X(MEMORY_COMMUNICATOR_BYTES,   "memory.communicator_bytes",   "B",          0,      1e11,  false) \
+    X(MEMORY_CONTEXT_BYTES,        "memory.context_bytes",        "B",          0,      1e11,  false) \
+    X(MEMORY_BUCKET_BYTES,         "memory.bucket_bytes",         "B",          0,      1e11,  false) \
+    X(MEMORY_FRAGMENTATION,        "memory.fragmentation",        "share",      0,      1,     false) /* share of what the allocator hands out and takes back */ \
+    X(ERROR_PRESET,                "error.preset",                "share",      0,      2,     false) /* of times from published curves, of modelled ones, ... */ \
+    X(ERROR_MODELLED,              "error.modelled",              "share",      0,      2,     false) \
+    X(ERROR_ASSUMED,               "error.assumed",               "share",      0,      2,     false) \
+    X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */ \
+    X(ERROR_UNANCHORED,            "error.unanchored",            "share",      0,      2,     false) /* of the step when no measured step calibrates it, */ \
+    X(ERROR_UNANCHORED_EXPERTS,    "error.unanchored.experts",    "share",      0,      2,     false) /* of a model with routed experts */
+/* clang-format on */
+#define CONSTANT_ID(id, name, unit, min, max, fitted) CONSTANT_##id,
+enum constant_id { CONSTANTS(CONSTANT_ID) CONSTANT_COUNT };
+#undef CONSTANT_ID
 
 struct constant {
     char *name;
@@ -25,17 +76,21 @@ struct constant {
 struct constants {
     struct constant *constant;
     int count;
+    int at[CONSTANT_COUNT]; /* where each that must be there is */
     char *path;
 };
 
-/* path NULL: the shipped file.  All names of the fixed list must be there.  constants_free() also
+/* path NULL: the shipped file.  All of CONSTANTS must be there.  constants_free() also
  * after an error. */
 int constants_load(struct constants *c, const char *path, struct err *err);
 void constants_free(struct constants *c);
 /* NULL when it is not in the file. */
 const struct constant *constants_find(const struct constants *c, const char *name);
-/* One of the fixed list; asserts that it is there (constants_load checked). */
-const struct constant *constants_get(const struct constants *c, const char *name);
+/* One that every file holds. */
+static inline const struct constant *constants_get(const struct constants *c, enum constant_id id)
+{
+    return &c->constant[c->at[id]];
+}
 
 /* Bounds of a constant that may be fitted to measured steps (calibrate.h); false: one that is not,
  * such as an error, or a size that the method itself gives. */

@@ -147,17 +147,21 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
 
 void memory_constants_of(struct memory_constants *c, const struct constants *k)
 {
-    *c = (struct memory_constants){.nccl = constants_get(k, "memory.nccl_bytes")->value,
-                                   .communicator =
-                                       constants_get(k, "memory.communicator_bytes")->value,
-                                   .context = constants_get(k, "memory.context_bytes")->value,
-                                   .fragmentation = constants_get(k, "memory.fragmentation")->value,
-                                   .bucket = constants_get(k, "memory.bucket_bytes")->value};
+    static const enum constant_id logit[STACK_COUNT] = {
+        [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
+        [STACK_TORCHTITAN] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
+        [STACK_EAGER] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
+        [STACK_HF] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
+    };
+
+    *c = (struct memory_constants){
+        .nccl = constants_get(k, CONSTANT_MEMORY_NCCL_BYTES)->value,
+        .communicator = constants_get(k, CONSTANT_MEMORY_COMMUNICATOR_BYTES)->value,
+        .context = constants_get(k, CONSTANT_MEMORY_CONTEXT_BYTES)->value,
+        .fragmentation = constants_get(k, CONSTANT_MEMORY_FRAGMENTATION)->value,
+        .bucket = constants_get(k, CONSTANT_MEMORY_BUCKET_BYTES)->value};
     for (int i = 0; i < STACK_COUNT; i++)
-        c->logit[i] = constants_get(k, i == STACK_MEGATRON     ? "memory.logit_bytes.megatron"
-                                       : i == STACK_TORCHTITAN ? "memory.logit_bytes.compiled"
-                                                               : "memory.logit_bytes.eager")
-                          ->value;
+        c->logit[i] = constants_get(k, logit[i])->value;
 }
 
 /* Bytes per parameter, and whether data-parallel ranks share them out. */

@@ -41,10 +41,10 @@ static void name_group(struct term *t, const struct question *q, const struct gr
  * more. */
 static double message_error(const struct question *q, const struct cost *c)
 {
-    static const char *const name[BASIS_COUNT] = {[BASIS_PRESET] = "error.preset",
-                                                  [BASIS_MODELLED] = "error.modelled",
-                                                  [BASIS_ASSUMED] = "error.assumed"};
-    double least = name[c->basis] ? constants_get(q->constants, name[c->basis])->value : 0;
+    static const enum constant_id worth[BASIS_COUNT] = {[BASIS_PRESET] = CONSTANT_ERROR_PRESET,
+                                                        [BASIS_MODELLED] = CONSTANT_ERROR_MODELLED,
+                                                        [BASIS_ASSUMED] = CONSTANT_ERROR_ASSUMED};
+    double least = worth[c->basis] ? constants_get(q->constants, worth[c->basis])->value : 0;
 
     return fmax(least, (c->hi - c->lo) / 2 / 1.96 / c->sec);
 }
@@ -136,7 +136,7 @@ static double push_messages(struct prediction *p, const struct question *q, cons
 
     for (int i = 0; i < tr->messages; i++) {
         struct term *m = &messages[i];
-        const struct constant *c = constants_get(q->constants, exposure_name[m->exposure]);
+        const struct constant *c = constants_get(q->constants, exposure_constant[m->exposure]);
         m->sec = t->seen[i];
         m->hidden = t->raw[i] - t->seen[i];
         if (m->exposure == EXPOSE_WINDOW) {
@@ -176,8 +176,8 @@ static void push_bubble(struct prediction *p, const struct question *q, const st
 static void push_optimizer(struct prediction *p, const struct question *q, const struct timing *t,
                            const struct traffic *tr)
 {
-    const struct constant *bytes = constants_get(q->constants, "optimizer.bytes_per_param");
-    const struct constant *share = constants_get(q->constants, "optimizer.hbm_share");
+    const struct constant *bytes = constants_get(q->constants, CONSTANT_OPTIMIZER_BYTES_PER_PARAM);
+    const struct constant *share = constants_get(q->constants, CONSTANT_OPTIMIZER_HBM_SHARE);
 
     if (!(p->rate.hbm_Bps > 0)) {
         predict_note(
@@ -192,7 +192,7 @@ static void push_optimizer(struct prediction *p, const struct question *q, const
 
 static void push_fixed(struct prediction *p, const struct question *q, const struct timing *t)
 {
-    const struct constant *c = constants_get(q->constants, "fixed.seconds");
+    const struct constant *c = constants_get(q->constants, CONSTANT_FIXED_SECONDS);
     const struct {
         const char *label;
         double sec;
@@ -243,9 +243,9 @@ static double recipe_error(const struct prediction *p, const struct question *q)
 {
     bool experts = model_has_experts(q->model);
 
-    return constants_get(q->constants, p->anchored ? "error.anchored"
-                                       : experts   ? "error.unanchored.experts"
-                                                   : "error.unanchored")
+    return constants_get(q->constants, p->anchored ? CONSTANT_ERROR_ANCHORED
+                                       : experts   ? CONSTANT_ERROR_UNANCHORED_EXPERTS
+                                                   : CONSTANT_ERROR_UNANCHORED)
         ->value;
 }
 

@@ -79,7 +79,7 @@ static const struct constant *pick(const struct constants *c, const char *kind, 
     if (found)
         return found;
     snprintf(name, sizeof(name), "%s.default", kind);
-    return constants_get(c, name);
+    return constants_find(c, name);
 }
 
 /* "efficiency.hopper.bf16", else efficiency.default. */
@@ -199,23 +199,24 @@ static void set_products(struct rate *r, const struct fabric_gpu *gpu, const cha
              peak_text(sheet, gpu, "bf16"), head->name, head->value);
 }
 
-/* "stack.core.torchtitan"; 1 for Megatron, whose steps gave the other constants. */
-static double stack_factor(const struct constants *c, const char *kind, int stack)
+/* What a stack takes longer; 1 for Megatron, whose steps gave the other constants. */
+static double stack_factor(const struct constants *c, bool core, int stack)
 {
-    char name[64];
+    static const enum constant_id longer[STACK_COUNT][2] = {
+        [STACK_TORCHTITAN] = {CONSTANT_STACK_TORCHTITAN, CONSTANT_STACK_CORE_TORCHTITAN},
+        [STACK_EAGER] = {CONSTANT_STACK_EAGER, CONSTANT_STACK_CORE_EAGER},
+        [STACK_HF] = {CONSTANT_STACK_HF, CONSTANT_STACK_CORE_HF},
+    };
 
-    if (stack == STACK_MEGATRON)
-        return 1;
-    snprintf(name, sizeof(name), "%s.%s", kind, stack_name[stack]);
-    return constants_get(c, name)->value;
+    return stack == STACK_MEGATRON ? 1 : constants_get(c, longer[stack][core])->value;
 }
 
 static void set_core(struct rate *r, const struct fabric_gpu *gpu, const char *generation,
                      const struct recipe *recipe, const struct constants *c)
 {
     const struct constant *a = pick(c, "attention", generation);
-    const struct constant *scan = constants_get(c, "scan.share");
-    double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, "stack.core", recipe->stack);
+    const struct constant *scan = constants_get(c, CONSTANT_SCAN_SHARE);
+    double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, true, recipe->stack);
     char sheet[PEAK_TEXT];
 
     set_part(r, WORK_CORE, bf16 * a->value / longer, a->error, "%s x %s %.3g / %.3g for %s",
@@ -229,10 +230,10 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const char *g
 static void set_memory(struct rate *r, const struct recipe *recipe, const struct constants *c,
                        const char *whose)
 {
-    const struct constant *memory = constants_get(c, "between.share");
-    const struct constant *operands = constants_get(c, "operands.share");
-    const struct constant *launch = constants_get(c, "launch.seconds");
-    double longer = stack_factor(c, "stack", recipe->stack), tera = r->hbm_Bps / 1e12;
+    const struct constant *memory = constants_get(c, CONSTANT_BETWEEN_SHARE);
+    const struct constant *operands = constants_get(c, CONSTANT_OPERANDS_SHARE);
+    const struct constant *launch = constants_get(c, CONSTANT_LAUNCH_SECONDS);
+    double longer = stack_factor(c, false, recipe->stack), tera = r->hbm_Bps / 1e12;
     const char *stack = stack_name[recipe->stack];
 
     if (!(r->hbm_Bps > 0))

@@ -9,18 +9,18 @@
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
                      double stretch)
 {
-    double bytes = constants_get(k, "optimizer.bytes_per_param")->value;
-    double share = constants_get(k, "optimizer.hbm_share")->value;
+    double bytes = constants_get(k, CONSTANT_OPTIMIZER_BYTES_PER_PARAM)->value;
+    double share = constants_get(k, CONSTANT_OPTIMIZER_HBM_SHARE)->value;
 
     for (int i = 0; i < WORK_PARTS; i++)
         c->unit[i] = 1 / rate->of[i];
     c->stretch = stretch;
     for (int i = 0; i < EXPOSE_COUNT; i++)
-        c->exposed[i] = constants_get(k, exposure_name[i])->value;
-    c->overlap = constants_get(k, "overlap.dp")->value;
-    c->beside = constants_get(k, "overlap.layer")->value;
+        c->exposed[i] = constants_get(k, exposure_constant[i])->value;
+    c->overlap = constants_get(k, CONSTANT_OVERLAP_DP)->value;
+    c->beside = constants_get(k, CONSTANT_OVERLAP_LAYER)->value;
     c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
-    c->fixed = constants_get(k, "fixed.seconds")->value;
+    c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
 }
 
 static double seconds_of(const double *amount, const struct coefficients *c)

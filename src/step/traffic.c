@@ -4,15 +4,15 @@
 #include <assert.h>
 #include <math.h>
 
-const char *const exposure_name[EXPOSE_COUNT] = {
-    [EXPOSE_WINDOW] = "exposed.dp",
-    [EXPOSE_TP] = "exposed.tp",
-    [EXPOSE_TP_PLAIN] = "exposed.tp.plain",
-    [EXPOSE_CP] = "exposed.cp",
-    [EXPOSE_EP] = "exposed.ep",
-    [EXPOSE_EP_OVERLAP] = "exposed.ep.overlap",
-    [EXPOSE_PP] = "exposed.pp.1f1b",
-    [EXPOSE_PP_INTERLEAVED] = "exposed.pp.interleaved",
+const enum constant_id exposure_constant[EXPOSE_COUNT] = {
+    [EXPOSE_WINDOW] = CONSTANT_EXPOSED_DP,
+    [EXPOSE_TP] = CONSTANT_EXPOSED_TP,
+    [EXPOSE_TP_PLAIN] = CONSTANT_EXPOSED_TP_PLAIN,
+    [EXPOSE_CP] = CONSTANT_EXPOSED_CP,
+    [EXPOSE_EP] = CONSTANT_EXPOSED_EP,
+    [EXPOSE_EP_OVERLAP] = CONSTANT_EXPOSED_EP_OVERLAP,
+    [EXPOSE_PP] = CONSTANT_EXPOSED_PP_1F1B,
+    [EXPOSE_PP_INTERLEAVED] = CONSTANT_EXPOSED_PP_INTERLEAVED,
 };
 const char *const phase_name[PHASE_COUNT] = {"layer", "boundary", "forward", "backward"};
 

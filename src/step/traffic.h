@@ -15,12 +15,13 @@
 #define RG_TRAFFIC_H
 
 #include "base/op.h"
+#include "step/constants.h"
 #include "step/layout.h"
 
 enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
 
-/* What decides how much of a message is seen; a row of the table in traffic.c names the constant
- * ("exposed.tp").  EXPOSE_WINDOW: what the compute beside it does not cover (timing of FSDP and
+/* What decides how much of a message is seen; exposure_constant[] is the constant that
+ * says so.  EXPOSE_WINDOW: what the compute beside it does not cover (timing of FSDP and
  * gradients). */
 enum exposure {
     EXPOSE_WINDOW,
@@ -33,7 +34,7 @@ enum exposure {
     EXPOSE_PP_INTERLEAVED,
     EXPOSE_COUNT
 };
-extern const char *const exposure_name[EXPOSE_COUNT];
+extern const enum constant_id exposure_constant[EXPOSE_COUNT];
 
 /* Where in the step a message runs. */
 enum phase {

@@ -196,14 +196,14 @@ static void constants_that_made_the_times_are_found_again(void **state)
     assert_int_equal(k.rows, JOBS);
     assert_int_equal(k.models, 3);
     assert_int_equal(k.constants, 2);
-    assert_float_equal(constants_get(&c, "efficiency.hopper.bf16")->value / 0.71, 1, 0.02);
-    assert_float_equal(constants_get(&c, "exposed.tp")->value / 0.65, 1, 0.08);
+    assert_float_equal(constants_find(&c, "efficiency.hopper.bf16")->value / 0.71, 1, 0.02);
+    assert_float_equal(constants_find(&c, "exposed.tp")->value / 0.65, 1, 0.08);
     assert_true(k.loss_after < 0.02 && k.loss_before > 0.15);
     assert_true(k.constant[0].fitted && k.constant[0].rows == JOBS && !k.constant[0].at_bound);
     assert_true(k.constant[1].rows < JOBS); /* not all have tp */
     assert_true(k.constant[0].error >= 0.01 && k.constant[0].error < 0.2);
     assert_non_null(
-        strstr(constants_get(&c, "exposed.tp")->source, "8 steps (8 jobs of 3 models)"));
+        strstr(constants_find(&c, "exposed.tp")->source, "8 steps (8 jobs of 3 models)"));
     for (int i = 0; i < JOBS; i++)
         assert_true(fabs(k.after[i]) < 0.01);
     calibration_free(&k);
@@ -230,7 +230,7 @@ static void an_anchored_fit_sees_through_software(void **state)
         load(&b, seconds, false);
         assert_int_equal(calibrate(&k, &b, &c, &opts, NULL), 0);
         assert_int_equal(k.anchored, anchored ? 5 : 0); /* 8 rows of 3 recipes */
-        found[anchored] = fabs(log(constants_get(&c, "exposed.tp")->value / 0.65));
+        found[anchored] = fabs(log(constants_find(&c, "exposed.tp")->value / 0.65));
         calibration_free(&k);
         batch_free(&b);
         constants_free(&c);
@@ -270,7 +270,7 @@ static void one_wrong_row_pulls_little(void **state)
     make_times(seconds);
     seconds[2] *= 4;
     fit(&k, &c, seconds, false);
-    assert_float_equal(constants_get(&c, "efficiency.hopper.bf16")->value / 0.71, 1, 0.02);
+    assert_float_equal(constants_find(&c, "efficiency.hopper.bf16")->value / 0.71, 1, 0.02);
     calibration_free(&k);
     constants_free(&c);
 }
@@ -289,7 +289,7 @@ static void what_cannot_be_fitted_is_refused_or_left(void **state)
     (void)state;
     make_times(seconds);
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
-    double was = constants_get(&c, "attention.blackwell")->value;
+    double was = constants_find(&c, "attention.blackwell")->value;
     load(&b, seconds, false);
     assert_int_equal(calibrate(&k, &b, &c, &bad, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
@@ -298,7 +298,7 @@ static void what_cannot_be_fitted_is_refused_or_left(void **state)
     assert_int_equal(calibrate(&k, &b, &c, &none, &err), 0);
     assert_false(k.constant[0].fitted);
     assert_int_equal(k.constant[0].rows, 0);
-    assert_float_equal(constants_get(&c, "attention.blackwell")->value, was, 0);
+    assert_float_equal(constants_find(&c, "attention.blackwell")->value, was, 0);
     calibration_free(&k);
     for (int i = 0; i < b.rows; i++)
         b.row[i].split = "test_scale";

@@ -24,7 +24,7 @@ static void the_shipped_file_gives_each_constant_a_source_and_an_error(void **st
         assert_true(strlen(c.constant[i].source) >= 7);
         assert_true(c.constant[i].error > 0 || !strncmp(c.constant[i].name, "error.", 6));
     }
-    assert_true(constants_get(&c, "efficiency.default")->value > 0);
+    assert_true(constants_find(&c, "efficiency.default")->value > 0);
     assert_null(constants_find(&c, "efficiency.abacus.bf16"));
     constants_free(&c);
 }

@@ -14,7 +14,7 @@ static struct constant list[] = {
     {"release.stack-26", 0.7, 0.05, ""},
     {"release.stack-26.04.experts", 1.3, 0.05, ""},
 };
-static const struct constants constants = {list, 4, NULL};
+static const struct constants constants = {list, 4, .path = NULL};
 static struct layer plain = {.count = 1}, routed = {.count = 1, .mlp = {.experts = 8}};
 static const struct model dense = {.layer = &plain, .kinds = 1};
 static const struct model experts = {.layer = &routed, .kinds = 1};

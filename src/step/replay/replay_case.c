@@ -9,31 +9,28 @@
 #include "base/units.h"
 #include "step/work.h"
 
-static void set(struct constants *c, const char *name, double value, const char *source)
+static void set(struct constants *c, enum constant_id id, double value, const char *source)
 {
-    for (int i = 0; i < c->count; i++) {
-        struct constant *k = &c->constant[i];
-        if (strcmp(k->name, name))
-            continue;
-        free(k->source);
-        k->value = value;
-        k->error = 0;
-        k->source = mem_strdup(source);
-    }
+    struct constant *k = &c->constant[c->at[id]];
+
+    free(k->source);
+    k->value = value;
+    k->error = 0;
+    k->source = mem_strdup(source);
 }
 
 /* A replay has no optimizer and no fixed time, and its rate of compute is what is asked for. */
 static void replace(struct constants *c)
 {
-    static const char *const none[] = {"exposed.dp", "optimizer.bytes_per_param", "fixed.seconds",
-                                       "error.unanchored"};
+    static const enum constant_id none[] = {CONSTANT_EXPOSED_DP, CONSTANT_OPTIMIZER_BYTES_PER_PARAM,
+                                            CONSTANT_FIXED_SECONDS, CONSTANT_ERROR_UNANCHORED};
 
     for (int i = 0; i < EXPOSE_COUNT; i++)
-        set(c, exposure_name[i], 1, "the main stream waits for it");
+        set(c, exposure_constant[i], 1, "the main stream waits for it");
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         set(c, none[i], 0, "a replay has none");
-    set(c, "overlap.dp", 1, "the side stream runs beside all compute");
-    set(c, "overlap.layer", 1, "the side stream runs beside the main one's messages");
+    set(c, CONSTANT_OVERLAP_DP, 1, "the side stream runs beside all compute");
+    set(c, CONSTANT_OVERLAP_LAYER, 1, "the side stream runs beside the main one's messages");
 }
 
 static double seconds(const double *amount, const struct replay_case *c)
@@ -109,10 +106,11 @@ static int predict(struct replay_case *c, const struct question *q, struct err *
     split_compute(c, q);
     if (q->layout->size[AXIS_PP] == 1)
         return 0;
-    const char *name = q->recipe->stages > 1 ? "exposed.pp.interleaved" : "exposed.pp.1f1b";
-    set(&c->constants, name, boundary_share(c, q), "what the order of the pipeline's units leaves");
+    enum constant_id id =
+        q->recipe->stages > 1 ? CONSTANT_EXPOSED_PP_INTERLEAVED : CONSTANT_EXPOSED_PP_1F1B;
+    set(&c->constants, id, boundary_share(c, q), "what the order of the pipeline's units leaves");
     int rc = predict_once(c, q, err);
-    set(&c->constants, name, 1, ""); /* the next prediction begins anew */
+    set(&c->constants, id, 1, ""); /* the next prediction begins anew */
     return rc;
 }
 

@@ -58,7 +58,7 @@ static bool beyond_software(const struct anchor *a)
 int anchor_apply(const struct anchor *a, struct question *q, const char *release, struct err *err)
 {
     const char *gpu = q->fabric ? q->fabric->gpu.name : NULL;
-    double alone = constants_get(q->constants, "error.unanchored")->value;
+    double alone = constants_get(q->constants, CONSTANT_ERROR_UNANCHORED)->value;
     char buf[256];
 
     if (gpu && a->gpu && strcmp(gpu, a->gpu) != 0)

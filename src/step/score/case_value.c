@@ -278,7 +278,7 @@ static void fill(struct case_value *v, const struct prediction *p, const struct 
     memory_constants_of(&k, &j->constants);
     memory_of(&v->memory, &j->model, &j->layout, &o->recipe,
               j->fabric.name ? j->fabric.gpu.memory_bytes.value : 0, &k);
-    v->own_error = constants_get(&j->constants, "error.anchored")->value;
+    v->own_error = constants_get(&j->constants, CONSTANT_ERROR_ANCHORED)->value;
     weights(v, &j->model, &o->recipe);
     snprintf(v->rate, sizeof(v->rate), "%s", p->rate.source);
     snprintf(v->fabric, sizeof(v->fabric), "%s", j->matrix.fabric ? j->matrix.fabric : o->matrix);
