@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "cmd/command.h"
 #include "cost/matrix.h"
-#include "cost/matrix_json.h"
 #include "topo/topo.h"
 
 static const size_t bytes_max = (size_t)256 << 20;

@@ -14,8 +14,7 @@
 static const double model_error = 0.25;
 
 /* Of A100, H100 and B200 8 ranks follow from 4 with a median error of 10 % and nine of ten within
- * 25
- * %, 4 from between 2 and 8 with 5 % and 15 % [aiconfigurator at 095f58a, nccl_perf]. */
+ * 25 %, 4 from between 2 and 8 with 5 % and 15 % [aiconfigurator at 095f58a, nccl_perf]. */
 static const double scaled_error = 0.25, between_error = 0.15;
 
 /* Between domains what others' many ranks reach tells nothing of far fewer: 256 H100 gather at 200
@@ -52,12 +51,12 @@ static bool better(const struct collective *c, const struct collective *kept, co
     return !kept || c->shape.ranks != kept->shape.ranks || strange(c, w) < strange(kept, w);
 }
 
-static void find_curves(struct found *f, const struct matrix *m, enum op op, const struct ways *w,
-                        bool published)
+static void find_curves(struct curves_found *f, const struct matrix *m, enum op op,
+                        const struct ways *w, bool published)
 {
     const struct shape *s = &w->shape;
 
-    *f = (struct found){.gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU};
+    *f = (struct curves_found){.gpus = m->topo.endpoint[0].kind == ENDPOINT_GPU};
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i];
         if (c->op != op || (published && c->basis != BASIS_PRESET) || c->curve.points == 0)
@@ -115,7 +114,7 @@ static double rescaled(const struct collective *c, int ranks, bool gpu, double s
 }
 
 /* Between two numbers of ranks: a straight line in logs. */
-static double between(const struct found *f, int ranks, double below, double above)
+static double between(const struct curves_found *f, int ranks, double below, double above)
 {
     double from = f->below->shape.ranks, to = f->above->shape.ranks;
     double w = log(ranks / from) / log(to / from);
@@ -124,13 +123,13 @@ static double between(const struct found *f, int ranks, double below, double abo
 }
 
 /* Of the curves found, the one that answers; NULL: none. */
-static const struct collective *answering(const struct found *f)
+static const struct collective *answering(const struct curves_found *f)
 {
     return f->same ? f->same : f->below ? f->below : f->above;
 }
 
 /* Seconds at the group's ranks, given what the answering curve says at `bytes`. */
-static double curves_time(const struct found *f, int ranks, double sec, double bytes)
+static double curves_time(const struct curves_found *f, int ranks, double sec, double bytes)
 {
     if (f->same)
         return sec;
@@ -140,14 +139,14 @@ static double curves_time(const struct found *f, int ranks, double sec, double b
 }
 
 /* Seconds by the curves at a size that they hold. */
-static double inside(const struct reading *r, double bytes)
+static double inside(const struct collective_reading *r, double bytes)
 {
     return curves_time(&r->found, r->ways.shape.ranks,
                        curve_time(&answering(&r->found)->curve, bytes), bytes);
 }
 
 /* The ends of the curves that answer.  Two that share no size do not answer together. */
-static void find_ends(struct reading *r)
+static void find_ends(struct collective_reading *r)
 {
     const struct curve *a = &answering(&r->found)->curve, *b = NULL;
 
@@ -166,8 +165,8 @@ static void find_ends(struct reading *r)
 }
 
 /* The share of the model's time at an end that grows with the size. */
-static double moving_share(const struct reading *r, const struct matrix *m, enum op op,
-                           const struct anchor *end)
+static double moving_share(const struct collective_reading *r, const struct matrix *m, enum op op,
+                           const struct curve_end *end)
 {
     double twice = model_time(m, &r->ways, op, 2 * end->bytes);
 
@@ -175,16 +174,16 @@ static double moving_share(const struct reading *r, const struct matrix *m, enum
 }
 
 /* Without a model: the curves' own slope. */
-static void anchor_alone(struct reading *r, double own)
+static void anchor_alone(struct collective_reading *r, double own)
 {
     r->slope = fmax(own, slope_least * r->last.sec / r->last.bytes);
     r->last.model = r->first.model = NAN;
     r->slopes = 1;
 }
 
-static void anchor_ends(struct reading *r, const struct matrix *m, enum op op)
+static void anchor_ends(struct collective_reading *r, const struct matrix *m, enum op op)
 {
-    struct anchor *first = &r->first, *last = &r->last;
+    struct curve_end *first = &r->first, *last = &r->last;
     double at = fmax(first->bytes, last->bytes / slope_octaves);
     bool point = !(at < last->bytes); /* one size: what its bytes took on average */
 
@@ -205,10 +204,10 @@ static void anchor_ends(struct reading *r, const struct matrix *m, enum op op)
     r->slopes = ratio;
 }
 
-static void reading_of(struct reading *r, const struct matrix *m, enum op op,
+static void reading_of(struct collective_reading *r, const struct matrix *m, enum op op,
                        const struct ways *ways, bool published)
 {
-    *r = (struct reading){.ways = ways_healthy(ways)};
+    *r = (struct collective_reading){.ways = ways_healthy(ways)};
     find_curves(&r->found, m, op, ways, published);
     if (!answering(&r->found))
         return;
@@ -217,7 +216,7 @@ static void reading_of(struct reading *r, const struct matrix *m, enum op op,
 }
 
 /* The end that a size lies beyond; NULL: the curves hold it, or there are none. */
-static const struct anchor *beyond(const struct reading *r, double bytes)
+static const struct curve_end *beyond(const struct collective_reading *r, double bytes)
 {
     return !answering(&r->found)    ? NULL
            : bytes > r->last.bytes  ? &r->last
@@ -226,10 +225,10 @@ static const struct anchor *beyond(const struct reading *r, double bytes)
 }
 
 /* Seconds of the healthy group. */
-static double reading_time(const struct reading *r, const struct matrix *m, enum op op,
+static double reading_time(const struct collective_reading *r, const struct matrix *m, enum op op,
                            double bytes)
 {
-    const struct anchor *end = beyond(r, bytes);
+    const struct curve_end *end = beyond(r, bytes);
 
     if (answering(&r->found) && !end)
         return inside(r, bytes);
@@ -252,8 +251,8 @@ static double slower_by(const struct matrix *m, const struct ways *w, enum op op
     return isnan(ratio) && isfinite(sec) ? 1 / fmin(w->inner_factor, w->outer_factor) : ratio;
 }
 
-void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct ways *ways,
-              bool published)
+void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
+                        const struct ways *ways, bool published)
 {
     struct ways near;
 
@@ -269,9 +268,9 @@ void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct 
 
 /* What one domain makes of it, a bound for a group across several: times what the model gives the
  * wider group ahead of the nearer one, and no more than a larger size was measured at.  0: none. */
-static double floor_time(const struct quote *q, const struct matrix *m, double bytes)
+static double floor_time(const struct collective_quote *q, const struct matrix *m, double bytes)
 {
-    const struct reading *own = &q->own;
+    const struct collective_reading *own = &q->own;
     bool measured = own->found.same && bytes <= own->last.bytes;
 
     if (!q->floored || (measured && bytes >= own->first.bytes))
@@ -285,8 +284,8 @@ static double floor_time(const struct quote *q, const struct matrix *m, double b
 }
 
 /* Seconds of the healthy group, and the reading that says so. */
-static double healthy_time(const struct quote *q, const struct matrix *m, double bytes,
-                           const struct reading **by)
+static double healthy_time(const struct collective_quote *q, const struct matrix *m, double bytes,
+                           const struct collective_reading **by)
 {
     double own = reading_time(&q->own, m, q->op, bytes), least = floor_time(q, m, bytes);
     bool below = q->own.found.same && bytes < q->own.first.bytes;
@@ -295,9 +294,9 @@ static double healthy_time(const struct quote *q, const struct matrix *m, double
     return least > own ? least : own;
 }
 
-double quote_time(const struct quote *q, const struct matrix *m, double bytes)
+double collective_time(const struct collective_quote *q, const struct matrix *m, double bytes)
 {
-    const struct reading *by;
+    const struct collective_reading *by;
     double sec = healthy_time(q, m, bytes, &by);
 
     return q->ways.exception < 0 ? sec : sec * slower_by(m, &q->ways, q->op, bytes, sec);
@@ -315,7 +314,7 @@ static char *beside_words(char buf[32], const struct collective *c)
 }
 
 /* Which curves answer for a size that they hold, or that they are extrapolated to. */
-static void curves_words(struct cost *out, const struct reading *r, double bytes)
+static void curves_words(struct cost *out, const struct collective_reading *r, double bytes)
 {
     const struct collective *a = answering(&r->found), *b = r->found.above;
     char want[48], have[48], other[48], size[UNITS_TEXT], beside[32];
@@ -337,10 +336,10 @@ static void curves_words(struct cost *out, const struct reading *r, double bytes
 }
 
 /* Basis, interval and words of a size that the curves answer; out->sec is set. */
-static void from_curves(struct cost *out, const struct reading *r, double bytes)
+static void from_curves(struct cost *out, const struct collective_reading *r, double bytes)
 {
     const struct collective *a = answering(&r->found);
-    const struct anchor *end = beyond(r, bytes);
+    const struct curve_end *end = beyond(r, bytes);
     double at = end ? end->bytes : bytes, lo, hi;
     double slopes = end == &r->last ? r->slopes : 1;
     double wide = 1 + (r->found.same                      ? 0
@@ -395,10 +394,10 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
     return true;
 }
 
-static void healthy_cost(const struct quote *q, const struct matrix *m, double bytes,
+static void healthy_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
                          struct cost *out)
 {
-    const struct reading *by;
+    const struct collective_reading *by;
 
     out->sec = healthy_time(q, m, bytes, &by);
     if (answering(&by->found)) {
@@ -417,14 +416,14 @@ static void healthy_cost(const struct quote *q, const struct matrix *m, double b
 static void collective_cost(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
                             double bytes, bool healthy, struct cost *out)
 {
-    struct quote q;
+    struct collective_quote q;
     struct ways w;
 
     if (refused(m, op, ids, n, out))
         return;
     ways_of(&w, m, ids, n, op, healthy);
     w.at_once = at_once;
-    quote_of(&q, m, op, &w, healthy);
+    collective_resolve(&q, m, op, &w, healthy);
     healthy_cost(&q, m, bytes, out);
     if (w.exception < 0)
         return;

@@ -1,13 +1,17 @@
-/* collective.h - a collective on one group resolved once: which curves answer for it and which
- * parts slow it.  Then any size is a few multiplications, without words and without allocation;
+/* collective.h - what a collective on one group takes: the ways of its traffic, what the tiers alone
+ * make of it (model.c), and which curves answer for it and which parts slow it (collective.c),
+ * resolved once.  Then any size is a few multiplications, without words and without allocation;
  * matrix_collective() is the same with words.
  *
  * One rule for all groups, measured or not.  Inside the sizes of a curve its points answer.  Beyond
  * the largest a time goes on from its last points by the slope of the tiers' model, and the more of
- * the last time was spent moving bytes, the more by the slope of the last two octaves: cut at 16
- * MiB, 133 NCCL curves are met at 128 MiB with a median error of 18 % where constant bus bandwidth
- * misses by 49 %, cut at 128 MiB at 512 MiB with 3 % and 9 %.  Below the smallest size the model's
- * ratio is kept.  Intervals there widen with the distance from the curve.
+ * the last time was spent moving bytes, the more by the slope of the last two octaves.  Below the
+ * smallest size the model's ratio is kept.  Intervals there widen with the distance from the curve.
+ * What 133 NCCL curves that were cut miss by (median):
+ *
+ *   cut at      met at     this rule   constant bus bandwidth
+ *   16 MiB      128 MiB    18 %        49 %
+ *   128 MiB     512 MiB    3 %         9 %
  *
  * Measured and modelled shapes meet here, and may not contradict what the tiers say: a group that
  * lies in several domains costs no less than as many ranks inside one, where one holds them, unless
@@ -15,43 +19,84 @@
 #ifndef RG_COLLECTIVE_H
 #define RG_COLLECTIVE_H
 
-#include "cost/model.h"
+#include "cost/matrix.h"
+
+/* --- a group's ways, and the model: used where no curve was measured or published, for the
+ * expected value, and to carry slow parts into measured curves --- */
+
+/* The ways that a group's traffic takes, O(n). */
+struct ways {
+    struct shape shape;
+    int inner, outer;       /* slowest tier inside a domain and between domains; -1: none */
+    int crossings;          /* consecutive members on tier `outer` that lie in different racks */
+    int at_once;            /* groups like this one that run at the same time */
+    double share[TIER_MAX]; /* of the other members, by tier as that one sees them which has the
+                               fewest of them in its domain */
+    double inner_factor, outer_factor; /* slowest part that the group uses; 1: healthy */
+    double alpha_add;
+    int exception; /* which one rules, -1 */
+};
+
+/* With `healthy`, exceptions are not looked at. */
+void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum op op,
+             bool healthy);
+/* As many ranks inside one healthy domain; false: these ways are of one already, or no domain has
+ * so many endpoints. */
+bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);
+/* The same ways without slow parts. */
+struct ways ways_healthy(const struct ways *w);
+/* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
+double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
+/* The formula and its numbers in words. */
+void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size);
+
+/* --- expert-parallel kernels (ep.c) --- */
+
+/* Seconds of dispatch, or of combine, for a group with these ways (of OP_ALL_TO_ALL).  NAN where no
+ * kernel is known that serves it, INFINITY when a part is dead. */
+double ep_time(const struct matrix *m, const struct ways *w, double inside, double across,
+               bool dispatch);
+/* What of `bytes`, spread evenly over the group, stays in the domain of the member that has the
+ * fewest others there. */
+double ep_inside(const struct shape *s, double bytes);
+
+/* --- curves resolved --- */
 
 /* Curves that may stand in for the group: same op, same domain pattern; below and above in ranks.
  */
-struct found {
+struct curves_found {
     const struct collective *same, *below, *above;
     bool gpus; /* of a matrix of GPUs: rings are pipelined */
 };
 
 /* A size, what the curves say there, and what the model says of the healthy group. */
-struct anchor {
+struct curve_end {
     double bytes, sec, model;
     double moving; /* share of sec that grows with the size; of the first size: that does not */
 };
 
 /* One healthy group: its curves, and how they go on beyond their ends. */
-struct reading {
+struct collective_reading {
     struct ways ways;
-    struct found found;
-    struct anchor first, last; /* of all curves that answer; of no curves: not set */
-    double slope;              /* times the model's beyond the last */
-    double slopes;             /* the curves' there, of the model's */
+    struct curves_found found;
+    struct curve_end first, last; /* of all curves that answer; of no curves: not set */
+    double slope;                 /* times the model's beyond the last */
+    double slopes;                /* the curves' there, of the model's */
 };
 
-struct quote {
+struct collective_quote {
     enum op op;
     struct ways ways;
-    struct reading own, near; /* near: as many ranks inside one domain */
-    bool floored;             /* there is such a domain */
+    struct collective_reading own, near; /* near: as many ranks inside one domain */
+    bool floored;                        /* there is such a domain */
 };
 
 /* ways: ways_of() of the group and op, at_once set.  A collective of at least two ranks.  The
  * matrix must outlive the quote.  published: measured curves are not looked at. */
-void quote_of(struct quote *q, const struct matrix *m, enum op op, const struct ways *ways,
-              bool published);
+void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
+                        const struct ways *ways, bool published);
 /* Seconds: what matrix_collective_beside() says.  NAN when unknown, INFINITY when a part is dead.
  */
-double quote_time(const struct quote *q, const struct matrix *m, double bytes);
+double collective_time(const struct collective_quote *q, const struct matrix *m, double bytes);
 
 #endif

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/ep.h"
+/* Dispatch and combine of expert-parallel kernels (DeepEP, HybridEP): curves of their own.
+ *
+ * These kernels move tokens between the ranks of an expert-parallel group over NVLink and RDMA at
+ * once and reach other rates than NCCL's all_to_all: a GB200 domain of 8 does 550 GB/s a GPU where
+ * all_to_all of as many does 490, of 36 still 480, while a kernel without MNNVL support stays at a
+ * third of that.  What is published are rates at one training size, so that an ep_curve is a
+ * latency and a rate, not a ladder:
+ *
+ *   t = alpha + max(inside / Bps inside, across / Bps across)
+ *
+ *   inside   bytes that a rank receives from its own NVLink domain, itself included
+ *   across   from others
+ *
+ * Between curves of other numbers of ranks rates are interpolated over log ranks, beyond them
+ * kept. */
+#include "cost/collective.h"
 
 #include <math.h>
 #include <stdio.h>

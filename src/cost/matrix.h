@@ -2,9 +2,13 @@
  * collective on any group.  matrix.json is this structure; its size grows with host ranges and
  * exceptions, not with pairs.
  *
- * Time of a pair = its tier's curve, the bandwidth part divided by the factors of the parts it
- * crosses (endpoint NIC tx/rx, host, leaf, rack, rack pair, a rack's uplinks, pair).  See
- * matrix_pair(). */
+ * Seconds of a pair src -> dst of `bytes`, in the tier of the two (matrix_pair()):
+ *
+ *   max(oneway(bytes), uni(bytes)), of each what moves / factor, + alpha_add
+ *
+ *   factor      the least of the parts on the way: an endpoint's NIC (sending, receiving), a host, a
+ *               leaf, a rack, two racks, a rack's uplinks, the pair; 1 without exceptions
+ *   alpha_add   the most that one of them adds */
 #ifndef RG_MATRIX_H
 #define RG_MATRIX_H
 
@@ -19,13 +23,8 @@
 #include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
 
-/* What was measured of a pair; one curve each. */
-enum direction {
-    DIR_ONEWAY,
-    DIR_UNI,
-    DIR_BI,
-    DIR_COUNT
-};                                                  /* OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW */
+/* What was measured of a pair, one curve each: OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BIBW. */
+enum direction { DIR_ONEWAY, DIR_UNI, DIR_BI, DIR_COUNT };
 extern const char *const direction_name[DIR_COUNT]; /* "oneway", "uni", "bi" */
 
 /* How a number came about; printed beside every number that is shown. */
@@ -67,7 +66,7 @@ struct collective {
     char *source;
 };
 
-/* Dispatch and combine of an expert-parallel kernel on groups of this many ranks: see ep.h. */
+/* Dispatch and combine of an expert-parallel kernel on groups of this many ranks: see ep.c. */
 struct ep_curve {
     char *kernel; /* "HybridEP" */
     int ranks, domains;
@@ -147,6 +146,17 @@ void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
 /* path: a matrix.json, or the directory of a campaign that holds one. */
 int matrix_load(struct matrix *m, const char *path, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);
+
+/* The file in memory; src/schema/matrix.schema.json describes it. */
+#define MATRIX_FORMAT "railgauge-matrix"
+enum { MATRIX_VERSION = 1 };
+json_t *matrix_pack(const struct matrix *m); /* new reference; NULL: a text is not UTF-8 */
+/* m is initialised here; on failure nothing needs to be freed.  path is for messages. */
+int matrix_unpack(struct matrix *m, json_t *root, const char *path, struct err *err);
+/* json_parse() and matrix_unpack(). */
+int matrix_parse(struct matrix *m, const char *text, size_t len, const char *path, struct err *err);
+json_t *coverage_pack(const struct tier *t); /* what was measured of a tier; new reference */
+
 /* A preset as a matrix: every number BASIS_PRESET with its source. */
 int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, struct err *err);
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "cost/where.h"
+#include "cost/matrix_impl.h"
 
 enum { GEMMS_MAX = 65536, DEVICES_MAX = 1 << 20, NEIGHBOURS = 4 };
 static const double least_error = 0.02;  /* what a clock does from one minute to the next */

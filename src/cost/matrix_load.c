@@ -9,13 +9,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
-#include "cost/ep.h"
-#include "cost/matrix.h"
-#include "cost/matrix_json.h"
-#include "cost/places_json.h"
-#include "cost/where.h"
+#include "cost/matrix_impl.h"
 
-enum { POINTS_MAX = 4096, LIST_MAX = 1 << 20 };
+enum { POINTS_MAX = 4096, LIST_MAX = 1 << 20, EP_MAX = 1024 };
 static const double bytes_max = 1e18, sec_max = 1e9;
 
 static int find(const char *const *names, int count, const char *name, const char *where,
@@ -199,6 +195,46 @@ static int unpack_collective(struct collective *c, json_t *value, const char *wh
     return unpack_curve(&c->curve, curve, where_at(at, "%s.curve", where), err);
 }
 
+static int unpack_kernel(struct ep_curve *e, json_t *value, const char *where, struct err *err)
+{
+    const char *kernel, *basis, *source;
+    json_t *number[3];
+
+    if (json_take(value, where, err, "{s:s, s:i, s:i, s:o, s:o, s:o, s:s, s:s}", "kernel", &kernel,
+                  "ranks", &e->ranks, "domains", &e->domains, "alpha_s", &number[0], "dispatch_Bps",
+                  &number[1], "combine_Bps", &number[2], "basis", &basis, "source", &source) < 0 ||
+        json_number(value, where, "alpha_s", 0, 1e9, 0, &e->alpha, err) < 0 ||
+        json_number(value, where, "dispatch_Bps", 1, 1e18, 0, &e->Bps[0], err) < 0 ||
+        json_number(value, where, "combine_Bps", 1, 1e18, 0, &e->Bps[1], err) < 0)
+        return -1;
+    e->kernel = mem_strdup(kernel);
+    e->source = mem_strdup(source);
+    if (e->ranks < 2 || e->ranks > PLACES_MAX || e->domains < 1 || e->domains > e->ranks)
+        return err_data(err, "%s: no group has %d ranks in %d domains", where, e->ranks,
+                        e->domains);
+    for (int b = 0; b < BASIS_COUNT; b++)
+        if (!strcmp(basis_name[b], basis)) {
+            e->basis = b;
+            return 0;
+        }
+    return err_data(err, "%s: basis \"%s\" is not known", where, basis);
+}
+
+static int unpack_kernels(struct matrix *m, json_t *list, const char *where, struct err *err)
+{
+    char at[WHERE];
+
+    if (!json_is_array(list) || json_array_size(list) > EP_MAX)
+        return err_data(err, "%s is not a list of at most %d", where, EP_MAX);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        MEM_PUSH(m->ep, m->eps) = (struct ep_curve){0};
+        if (unpack_kernel(&m->ep[i], json_array_get(list, i), where_at(at, "%s[%zu]", where, i),
+                          err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* How many things of this kind there are to point at. */
 static int part_limit(const struct matrix *m, enum part part)
 {
@@ -347,7 +383,7 @@ static int unpack_all(struct matrix *m, json_t *root, const char *path, struct e
     if (places_unpack(&m->topo, places, where_at(at, "%s: places", path), err) < 0 ||
         unpack_tiers(m, tiers, path, err) < 0 ||
         unpack_lists(m, collectives, exceptions, findings, path, err) < 0 ||
-        (eps && ep_unpack(m, eps, where_at(at, "%s: ep_kernels", path), err) < 0))
+        (eps && unpack_kernels(m, eps, where_at(at, "%s: ep_kernels", path), err) < 0))
         return -1;
     m->topo.fabric = text(fabric);
     where_at(at, "%s: compute", path);

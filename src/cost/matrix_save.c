@@ -3,10 +3,7 @@
 
 #include "base/json.h"
 #include "base/seal.h"
-#include "cost/ep.h"
-#include "cost/matrix.h"
-#include "cost/matrix_json.h"
-#include "cost/places_json.h"
+#include "cost/matrix_impl.h"
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
@@ -89,6 +86,21 @@ static json_t *pack_exception(const struct matrix *m, const struct exception *e)
     return out;
 }
 
+static json_t *pack_kernels(const struct matrix *m)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < m->eps; i++) {
+        const struct ep_curve *e = &m->ep[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:s, s:s}", "kernel", e->kernel,
+                            "ranks", e->ranks, "domains", e->domains, "alpha_s", e->alpha,
+                            "dispatch_Bps", e->Bps[0], "combine_Bps", e->Bps[1], "basis",
+                            basis_name[e->basis], "source", e->source ? e->source : ""));
+    }
+    return list;
+}
+
 static json_t *pack_list(const struct matrix *m, int what, int count)
 {
     json_t *out = json_array();
@@ -116,7 +128,7 @@ json_t *matrix_pack(const struct matrix *m)
         return NULL;
     set_text(out, "fabric", m->fabric);
     if (m->eps)
-        json_object_set_new(out, "ep_kernels", ep_pack(m));
+        json_object_set_new(out, "ep_kernels", pack_kernels(m));
     json_t *compute = compute_pack(&m->compute);
     if (compute)
         json_object_set_new(out, "compute", compute);

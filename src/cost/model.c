@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Formulas, S as nccl-tests counts it, G ranks in d domains of g:
- *   ring (all_gather, reduce_scatter)  (G-d) a_in + (d-1) a_out + S (G-1)/G / B, all_reduce twice
- * that [Chan et al. 2007, "Collective communication: theory, practice, and experience", ring; NCCL
- * src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter; on GPUs the hops inside
- * after the first cost what base/protocol.h says] B = min(B_in, nics * B_nic): every NIC of a
- * domain carries its own ring [NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7
- * GB/s] all_to_all  max(share inside, share across), each GPU on its own NIC [nccl-tests issue
- * #267: "alltoall cannot aggregate NICs"] broadcast, reduce   a chain: (G-1) hops of latency + S /
- * B sendrecv    the slowest hop */
-#include "cost/model.h"
+/* Formulas, S as nccl-tests counts it, G ranks in d domains:
+ *
+ *   all_gather, reduce_scatter   (G-d) a_in + (d-1) a_out + S (G-1)/G / B     a ring [1, 2]
+ *   all_reduce                   twice that
+ *   broadcast, reduce            (G-1) hops of latency + S / B                a chain
+ *   all_to_all                   max(share inside, share across)              own NICs only [3]
+ *   sendrecv                     the slowest hop
+ *
+ *   a_in, a_out   latency of a hop inside a domain, between two; on GPUs the hops inside after the
+ *                 first cost what base/protocol.h says
+ *   B             min(B_in, nics * B_nic): every NIC of a domain carries its own ring [4]
+ *
+ * [1] Chan et al. 2007, "Collective communication: theory, practice, and experience"
+ * [2] NCCL src/graph/tuning.cc: latency = (steps - inter) * intra + inter * inter
+ * [3] nccl-tests issue #267: "alltoall cannot aggregate NICs"
+ * [4] NCCL issue #1801: 4 and 8 NICs of 49.2 GB/s gave 196.9 and 393.7 GB/s */
+#include "cost/collective.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,14 +1,139 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/places_json.h"
+#include "cost/matrix_impl.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cost/rows.h"
-#include "cost/where.h"
+#include "topo/host/nic.h"
+
+/* --- rows --- */
+
+int rows_length(const int *owner, int n)
+{
+    int row = 0;
+
+    while (row < n && owner[row] == owner[0])
+        row++;
+    if (row == 0 || n % row)
+        return 1;
+    for (int i = 0; i < n; i++)
+        if (owner[i] != owner[i - i % row] || (i % row == 0 && i && owner[i] == owner[i - 1]))
+            return 1;
+    return row;
+}
+
+/* Does row b continue row a after `distance` rows at this step?  Unknown (-1) coordinates do not
+ * grow. */
+static bool continues(const int *a, const int *b, int row, long distance, int step)
+{
+    for (int i = 0; i < row; i++)
+        if (b[i] != a[i] + distance * step || (step && (a[i] < 0 || b[i] < 0)))
+            return false;
+    return true;
+}
+
+static json_t *run(const int *first, int row, int rows, int step)
+{
+    json_t *out = json_array(), *values;
+    bool same = true;
+
+    for (int i = 1; i < row; i++)
+        same = same && first[i] == first[0];
+    if (same) {
+        values = json_integer(first[0]);
+    } else {
+        values = json_array();
+        for (int i = 0; i < row; i++)
+            json_array_append_new(values, json_integer(first[i]));
+    }
+    json_array_append_new(out, json_integer(rows));
+    json_array_append_new(out, values);
+    if (step)
+        json_array_append_new(out, json_integer(step));
+    return out;
+}
+
+json_t *rows_pack(const int *v, int n, int row)
+{
+    json_t *out = json_array();
+    int rows = n / row;
+
+    for (int at = 0, len; at < rows; at += len) {
+        const int *first = v + (long)at * row;
+        int step = at + 1 < rows ? first[row] - first[0] : 0;
+        for (len = 1; at + len < rows; len++)
+            if (!continues(first, first + (long)len * row, row, len, step))
+                break;
+        json_array_append_new(out, run(first, row, len, len > 1 ? step : 0));
+    }
+    return out;
+}
+
+/* One integer of a run; message with its place. */
+static int take(json_t *value, long long min, long long max, const char *where, int index,
+                const char *what, long long *out, struct err *err)
+{
+    if (!json_is_integer(value))
+        return err_data(err, "%s[%d]: the %s is not an integer", where, index, what);
+    *out = json_integer_value(value);
+    if (*out < min || *out > max)
+        return err_data(err, "%s[%d]: the %s %lld is outside %lld..%lld", where, index, what, *out,
+                        min, max);
+    return 0;
+}
+
+static int unpack_run(int *v, long left, int row, json_t *list, const char *where, int index,
+                      int min, int max, long *rows, struct err *err)
+{
+    json_t *one = json_array_get(list, (size_t)index), *values = json_array_get(one, 1);
+    size_t parts = json_array_size(one);
+    long long count, step = 0, x;
+
+    if (!json_is_array(one) || parts < 2 || parts > 3)
+        return err_data(err, "%s[%d] is not [rows, values] or [rows, values, step]", where, index);
+    if (take(json_array_get(one, 0), 1, left, where, index, "number of rows", &count, err) < 0)
+        return -1;
+    if (parts == 3 &&
+        take(json_array_get(one, 2), -(1 << 20), 1 << 20, where, index, "step", &step, err) < 0)
+        return -1;
+    if (json_is_array(values) && json_array_size(values) != (size_t)row)
+        return err_data(err, "%s[%d]: %zu values where a row has %d", where, index,
+                        json_array_size(values), row);
+    for (int i = 0; i < row; i++) {
+        json_t *value = json_is_array(values) ? json_array_get(values, (size_t)i) : values;
+        if (take(value, min, max, where, index, "value", &x, err) < 0)
+            return -1;
+        long long last = x + (count - 1) * step;
+        if (last < (step ? 0 : min) || last > max)
+            return err_data(err, "%s[%d]: its last value %lld is outside %d..%d", where, index,
+                            last, min, max);
+        for (long r = 0; r < count; r++)
+            v[r * row + i] = (int)(x + r * step);
+    }
+    *rows = (long)count;
+    return 0;
+}
+
+int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
+                struct err *err)
+{
+    long left = n / row, rows = 0;
+
+    if (!json_is_array(list))
+        return err_data(err, "%s is not a list of runs", where);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (unpack_run(v, left, row, list, where, (int)i, min, max, &rows, err) < 0)
+            return -1;
+        v += rows * row;
+        left -= rows;
+    }
+    return left == 0 ? 0 : err_data(err, "%s: %ld rows are missing", where, left);
+}
 
 /* --- names: one host list, or a list where a name has characters that host lists give a meaning
  * --- */
@@ -118,6 +243,204 @@ static int level_unpack(struct topo *t, int level, json_t *value, int row, int *
             t->endpoint[i].place.at[level] = scratch[i];
             t->endpoint[i].source[level] = (unsigned char)from;
         }
+    return 0;
+}
+
+static const char *const kind_names[] = {"cpu", "gpu"};
+static const char *const layer_names[] = {"unknown", "ethernet", "infiniband"};
+
+enum { KINDS_MAX = 65536 }; /* different devices or NICs */
+
+/* --- devices: each different one once, then which endpoint has which --- */
+
+/* The index of one in the list, looked for from `from` on, or appended; takes over one. */
+static int kind_index(json_t *list, json_t *one, int from)
+{
+    size_t n = json_array_size(list);
+
+    for (size_t k = 0; k < n; k++) {
+        size_t i = ((size_t)from + k) % n;
+        if (json_equal(json_array_get(list, i), one)) {
+            json_decref(one);
+            return (int)i;
+        }
+    }
+    json_array_append_new(list, one);
+    return (int)n;
+}
+
+static json_t *device_pack(const struct endpoint *e)
+{
+    return json_pack("{s:s, s:s}", "kind", kind_names[e->kind], "model", e->model);
+}
+
+static bool device_same(const struct endpoint *a, const struct endpoint *b)
+{
+    return a->kind == b->kind && !strcmp(a->model, b->model);
+}
+
+static json_t *devices_pack(const struct topo *t, int row, int *scratch)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < t->endpoints; i++)
+        scratch[i] = i && device_same(&t->endpoint[i], &t->endpoint[i - 1])
+                         ? scratch[i - 1]
+                         : kind_index(list, device_pack(&t->endpoint[i]), i ? scratch[i - 1] : 0);
+    return json_pack("{s:o, s:o}", "kinds", list, "at", rows_pack(scratch, t->endpoints, row));
+}
+
+static int name_index(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+static int devices_unpack(struct topo *t, json_t *value, int row, int *scratch, const char *where,
+                          struct err *err)
+{
+    char at[WHERE];
+    json_t *kinds, *runs;
+    struct endpoint *kind;
+    int rc = 0;
+
+    if (json_take(value, where, err, "{s:o, s:o}", "kinds", &kinds, "at", &runs) < 0)
+        return -1;
+    int count = (int)json_array_size(kinds);
+    if (!json_is_array(kinds) || json_array_size(kinds) > KINDS_MAX)
+        return err_data(err, "%s.kinds is not a list of at most %d", where, KINDS_MAX);
+    kind = mem_calloc((size_t)count, sizeof(*kind));
+    for (int i = 0; i < count && rc == 0; i++) {
+        const char *name, *model;
+        where_at(at, "%s.kinds[%d]", where, i);
+        rc = json_take(json_array_get(kinds, (size_t)i), at, err, "{s:s, s:s}", "kind", &name,
+                       "model", &model);
+        int k = rc == 0 ? name_index(kind_names, 2, name) : 0;
+        if (rc == 0 && (k < 0 || strlen(model) >= sizeof(kind->model)))
+            rc = err_data(err, "%s: \"%s\", \"%s\" is no device", at, name, model);
+        if (rc == 0) {
+            kind[i].kind = k;
+            snprintf(kind[i].model, sizeof(kind[i].model), "%s", model);
+        }
+    }
+    where_at(at, "%s.at", where);
+    if (rc == 0)
+        rc = rows_unpack(scratch, t->endpoints, row, runs, at, 0, count - 1, err);
+    for (int i = 0; i < t->endpoints && rc == 0; i++) {
+        t->endpoint[i].kind = kind[scratch[i]].kind;
+        memcpy(t->endpoint[i].model, kind[scratch[i]].model, sizeof(kind->model));
+    }
+    free(kind);
+    return rc;
+}
+
+/* --- NICs likewise --- */
+
+static json_t *nic_pack(const struct nic *n)
+{
+    return json_pack("{s:s, s:s, s:f, s:b, s:b, s:i, s:s}", "name", n->name, "layer",
+                     layer_names[n->layer], "rate_Bps", n->rate_Bps, "up", n->up, "rdma", n->rdma,
+                     "numa", n->numa, "source", source_name[n->source]);
+}
+
+static json_t *nics_pack(const struct topo *t, int row)
+{
+    int *v = mem_calloc((size_t)t->nics, sizeof(*v));
+    int *nearest = mem_calloc((size_t)t->endpoints, sizeof(*nearest));
+    json_t *list = json_array();
+
+    for (int i = 0; i < t->nics; i++)
+        v[i] = t->nic[i].host;
+    int per_host = rows_length(v, t->nics);
+    json_t *hosts = rows_pack(v, t->nics, per_host);
+    for (int i = 0; i < t->nics; i++)
+        v[i] = kind_index(list, nic_pack(&t->nic[i]), i ? v[i - 1] + 1 : 1);
+    for (int i = 0; i < t->endpoints; i++)
+        nearest[i] = t->endpoint[i].nic;
+    json_t *out = json_pack("{s:i, s:i, s:o, s:o, s:o, s:o}", "count", t->nics, "row", per_host,
+                            "kinds", list, "at", rows_pack(v, t->nics, per_host), "host", hosts,
+                            "nearest", rows_pack(nearest, t->endpoints, row));
+    free(v);
+    free(nearest);
+    return out;
+}
+
+static int nic_unpack(struct nic *n, json_t *value, const char *where, struct err *err)
+{
+    const char *name, *layer, *source;
+    json_t *rate;
+    int up, rdma;
+
+    if (json_take(value, where, err, "{s:s, s:s, s:o, s:b, s:b, s:i, s:s}", "name", &name, "layer",
+                  &layer, "rate_Bps", &rate, "up", &up, "rdma", &rdma, "numa", &n->numa, "source",
+                  &source) < 0 ||
+        json_number(value, where, "rate_Bps", 0, 1e15, 0, &n->rate_Bps, err) < 0)
+        return -1;
+    int l = name_index(layer_names, 3, layer), s = source_find(source);
+    if (l < 0 || s < 0)
+        return err_data(err, "%s: \"%s\" is no %s", where, l < 0 ? layer : source,
+                        l < 0 ? "link layer" : "source");
+    if (strlen(name) >= sizeof(n->name) || n->numa < -1 || n->numa > 65535)
+        return err_data(err, "%s: name \"%s\" or NUMA node %d out of range", where, name, n->numa);
+    snprintf(n->name, sizeof(n->name), "%s", name);
+    n->layer = l;
+    n->source = s;
+    n->up = up;
+    n->rdma = rdma;
+    return 0;
+}
+
+static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts, int count, int row,
+                     const char *where, struct err *err)
+{
+    int kind_count = (int)json_array_size(kinds), rc = 0;
+    struct nic *kind = mem_calloc((size_t)kind_count, sizeof(*kind));
+    int *v = mem_calloc((size_t)count, sizeof(*v)), *host = mem_calloc((size_t)count, sizeof(*v));
+    char at[WHERE];
+
+    for (int i = 0; i < kind_count && rc == 0; i++) {
+        where_at(at, "%s.kinds[%d]", where, i);
+        rc = nic_unpack(&kind[i], json_array_get(kinds, (size_t)i), at, err);
+    }
+    where_at(at, "%s.at", where);
+    if (rc == 0)
+        rc = rows_unpack(v, count, row, runs, at, 0, kind_count - 1, err);
+    where_at(at, "%s.host", where);
+    if (rc == 0)
+        rc = rows_unpack(host, count, row, hosts, at, 0, t->hosts - 1, err);
+    for (int i = 0; i < count && rc == 0; i++) {
+        MEM_PUSH(t->nic, t->nics) = kind[v[i]];
+        t->nic[i].host = host[i];
+    }
+    free(kind);
+    free(v);
+    free(host);
+    return rc;
+}
+
+static int nics_unpack(struct topo *t, json_t *value, int row, int *scratch, const char *where,
+                       struct err *err)
+{
+    char at[WHERE];
+    json_t *kinds, *runs, *hosts, *nearest;
+    int count, nic_row;
+
+    if (json_take(value, where, err, "{s:i, s:i, s:o, s:o, s:o, s:o}", "count", &count, "row",
+                  &nic_row, "kinds", &kinds, "at", &runs, "host", &hosts, "nearest", &nearest) < 0)
+        return -1;
+    if (count < 0 || count > PLACES_MAX || nic_row < 1 || count % nic_row)
+        return err_data(err, "%s: %d NICs in rows of %d", where, count, nic_row);
+    if (!json_is_array(kinds) || json_array_size(kinds) > KINDS_MAX)
+        return err_data(err, "%s.kinds is not a list of at most %d", where, KINDS_MAX);
+    if (nics_fill(t, kinds, runs, hosts, count, nic_row, where, err) < 0)
+        return -1;
+    where_at(at, "%s.nearest", where);
+    if (rows_unpack(scratch, t->endpoints, row, nearest, at, -1, count - 1, err) < 0)
+        return -1;
+    for (int i = 0; i < t->endpoints; i++)
+        t->endpoint[i].nic = scratch[i];
     return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cost/model.h"
+#include "cost/collective.h"
 #include "topo/host/nic.h"
 
 /* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */

@@ -40,9 +40,8 @@ void reference_of_curve(const struct reference *r, const struct collective *c, c
 /* The share of the reference's speed that `sec` reaches; NAN where there is none, and where `sec`
  * is faster than a reference that is no exact figure allows: then it was none. */
 double reference_share(const struct cost *reference, double sec);
-/* "preset gb200-nvl72", "preset gb200-nvl72, scaled within 25 %", "pairs, modelled within 25
- * %";
- * empty where there is none. */
+/* "preset gb200-nvl72", "preset gb200-nvl72, scaled within 25 %", "pairs, modelled
+ * within 25 %"; empty where there is none. */
 char *reference_words(const struct reference *r, const struct cost *c, char buf[80]);
 
 #endif

@@ -10,11 +10,11 @@
 static double healthy_time(const void *of, enum op op, const int *ids, int n, double bytes)
 {
     struct ways w;
-    struct quote q;
+    struct collective_quote q;
 
     ways_of(&w, of, ids, n, op, true);
-    quote_of(&q, of, op, &w, true);
-    return quote_time(&q, of, bytes);
+    collective_resolve(&q, of, op, &w, true);
+    return collective_time(&q, of, bytes);
 }
 
 int sim_bed_open(struct sim_bed *b, const struct sim_opts *o, struct err *err)

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "cost/model.h"
+#include "cost/collective.h"
 #include "step/layout.h"
 
 /* Where each rank lies, as folding reads it; made once for a matrix and an order. */

@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "cost/collective.h"
-#include "cost/ep.h"
 
 /* The grid is made of the first bits of a double: exponent, and STEP_BITS of the fraction. */
 enum {
@@ -25,9 +24,9 @@ enum {
 
 struct table {
     enum ep_kernel kernel;
-    struct routing route; /* ranks 0: tokens spread evenly */
-    struct quote *quote;  /* of each kind of group */
-    double sec[GRID];     /* 0: not asked yet */
+    struct routing route;           /* ranks 0: tokens spread evenly */
+    struct collective_quote *quote; /* of each kind of group */
+    double sec[GRID];               /* 0: not asked yet */
 };
 
 struct entry {
@@ -119,8 +118,8 @@ static struct table *table_of(const struct pricer *p, struct entry *e, const str
     t->route = msg->route;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
     for (int k = 0; k < g->kinds; k++)
-        quote_of(&t->quote[k], p->places.matrix, msg->op,
-                 msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring, false);
+        collective_resolve(&t->quote[k], p->places.matrix, msg->op,
+                           msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring, false);
     return t;
 }
 
@@ -139,22 +138,23 @@ static void parts_of(const struct message *msg, const struct shape *s, double *i
 }
 
 /* As matrix_ep(): where no kernel is known, the all_to_all that it replaces. */
-static double quoted(const struct quote *q, const struct matrix *m, const struct message *msg)
+static double quoted(const struct collective_quote *q, const struct matrix *m,
+                     const struct message *msg)
 {
     double inside, across;
 
     if (msg->kernel == EP_NONE)
-        return quote_time(q, m, msg->bytes);
+        return collective_time(q, m, msg->bytes);
     parts_of(msg, &q->ways.shape, &inside, &across);
     double sec = ep_time(m, &q->ways, inside, across, msg->kernel == EP_DISPATCH);
-    return isnan(sec) ? quote_time(q, m, msg->bytes) : sec;
+    return isnan(sec) ? collective_time(q, m, msg->bytes) : sec;
 }
 
 double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways)
 {
-    struct quote q;
+    struct collective_quote q;
 
-    quote_of(&q, m, msg->op, ways, false);
+    collective_resolve(&q, m, msg->op, ways, false);
     return quoted(&q, m, msg);
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "cost/collective.h"
-#include "cost/ep.h"
 
 enum { RACKS = 114, RANKS = 8192, LOOKUPS = 2000000 };
 
@@ -36,7 +35,7 @@ static void bench_group(const struct matrix *m, const int *ids, int n, double *s
 {
     int times = 200000 / n + 20;
     struct cost c;
-    struct quote q;
+    struct collective_quote q;
     struct ways w;
     double from = cpu();
 
@@ -46,10 +45,10 @@ static void bench_group(const struct matrix *m, const int *ids, int n, double *s
     }
     printf("matrix_collective,_%d_ranks %.2f us\n", n, (cpu() - from) / times * 1e6);
     ways_of(&w, m, ids, n, OP_ALL_GATHER, false);
-    quote_of(&q, m, OP_ALL_GATHER, &w, false);
+    collective_resolve(&q, m, OP_ALL_GATHER, &w, false);
     from = cpu();
     for (int i = 0; i < LOOKUPS; i++)
-        *sum += quote_time(&q, m, 1e6 + 100.0 * i);
+        *sum += collective_time(&q, m, 1e6 + 100.0 * i);
     printf("the_same_resolved_once,_%d_ranks %.1f ns\n", n, (cpu() - from) / LOOKUPS * 1e9);
 }
 

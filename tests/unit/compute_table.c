@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/stats.h"
 #include "cost/fit/fit.h"
-#include "cost/matrix_json.h"
+#include "cost/matrix.h"
 #include "small.h"
 #include "step/predict.h"
 #include "step/search/eval.h"

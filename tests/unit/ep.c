@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/ep.h"
+#include "cost/collective.h"
 
 #include <math.h>
 #include <setjmp.h>

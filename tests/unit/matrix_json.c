@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "cost/matrix_json.h"
-#include "cost/rows.h"
+#include "cost/matrix.h"
+#include "cost/matrix_impl.h"
 #include "small.h"
 #include "topo/host/nic.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/model.h"
+#include "cost/collective.h"
 
 /* A machine and a job on it. */
 struct scene {

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cost/matrix.h"
-#include "cost/matrix_json.h"
 #include "topo/fabrics/fabric.h"
 
 enum { FLIPS = 1500 };

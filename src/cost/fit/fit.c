@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "cost/fit/fit_impl.h"
-#include "cost/model.h"
+#include "cost/collective.h"
 #include "probe/mpi/mpi_opts.h"
 #include "topo/host/nic.h"
 

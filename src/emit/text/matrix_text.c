@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cost/matrix_json.h"
+#include "cost/matrix.h"
 #include "cost/reference.h"
 #include "emit/text/shape_group.h"
 #include "emit/text/table.h"

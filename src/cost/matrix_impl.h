@@ -1,0 +1,48 @@
+/* matrix_impl.h - matrix.json: what its readers and writers share. */
+#ifndef RG_MATRIX_IMPL_H
+#define RG_MATRIX_IMPL_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cost/matrix.h"
+
+/* "m.json: tiers[2].curves.uni": the place of a value in a file, for messages.  Longer places are
+ * cut; returns buf. */
+enum { WHERE = 256 };
+__attribute__((format(printf, 2, 3))) static inline char *where_at(char buf[WHERE], const char *fmt,
+                                                                   ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(buf, WHERE, fmt, ap);
+    va_end(ap);
+    return buf;
+}
+
+/* --- "places", the topology: hosts as host lists, coordinates per level, devices and NICs as runs.
+ * Bus ids and the hosts' hardware stay in topology.json. --- */
+
+enum { PLACES_MAX = 1 << 20 }; /* endpoints, hosts, groups of a level, NICs */
+
+json_t *places_pack(const struct topo *t); /* new reference; tiers are not included */
+/* t is initialised here; free it also after a failure. */
+int places_unpack(struct topo *t, json_t *places, const char *where, struct err *err);
+
+/* --- rows: long lists of small integers that repeat from host to host, as short JSON.
+ *
+ * A list is cut into rows of equal length (the endpoints of one host); consecutive rows that are
+ * equal, or that grow by a constant, become one run [rows, value or [values of the first row],
+ * step].  100,000 coordinates of 25,000 hosts in 1,389 racks become 1,389 runs of racks and one run
+ * of hosts. --- */
+
+/* The row length for a list whose i-th item belongs to owner[i]: items per owner where owners come
+ * in blocks of one size, else 1. */
+int rows_length(const int *owner, int n);
+json_t *rows_pack(const int *v, int n, int row); /* row divides n; new reference */
+/* Exactly n values, each in min..max; `where` names the list in messages. */
+int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
+                struct err *err);
+
+#endif
