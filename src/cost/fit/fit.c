@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/stats.h"
-#include "cost/fit/fit_impl.h"
 #include "cost/collective.h"
+#include "cost/fit/fit_impl.h"
 #include "probe/mpi/mpi_opts.h"
 #include "topo/host/nic.h"
 
