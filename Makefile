@@ -56,7 +56,7 @@ SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
 MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
-    topo/gather.c topo/host/hwloc.c topo/host/local.c
+    topo/gather.c topo/host/hwloc.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
 LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC),$(SRC))
 

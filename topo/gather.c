@@ -13,6 +13,51 @@
 #include "topo/host/nic.h"
 #include "topo/net/rails.h"
 
+/* --- this host --- */
+
+static bool exists(const char *root, const char *path)
+{
+    char *full = mem_printf("%s%s", root, path);
+    bool yes = access(full, F_OK) == 0;
+
+    free(full);
+    return yes;
+}
+
+/* What no source of this machine tells.  Measuring may still find it. */
+static void say_unseen(struct topo *t, const char *root)
+{
+    bool gpu = t->endpoints > 0 && t->endpoint[0].kind == ENDPOINT_GPU, domain = false;
+
+    for (int i = 0; i < t->unseens; i++)
+        domain = domain || !strcmp(t->unseen[i].what, "NVLink domain");
+    if (!domain && !t->group[LEVEL_DOMAIN].count)
+        topo_unseen(t, "NVLink domain",
+                    t->gpus ? "NVML tells of none that is up and registered"
+                    : exists(root, "/proc/driver/nvidia/version")
+                        ? "the NVIDIA driver is there, but shows no GPU"
+                    : gpu ? "GPUs on PCI, but no NVIDIA driver on this host"
+                          : "no NVIDIA driver on this host");
+    topo_unseen(t, "leaf switch", "neither the InfiniBand subnet nor LLDP is asked");
+    if (!t->group[LEVEL_RACK].count)
+        topo_unseen(t, "rack", "nothing on a host names it; measured pairs may show it");
+}
+
+/* All local sources in order; one host named `hostname`. */
+static int read_local(struct topo *t, const char *hostname, const char *root, struct err *err)
+{
+    int host = topo_add_host(t, hostname);
+
+    if (topo_read_sysfs_net(t, host, root, err) < 0 || topo_read_hwloc(t, host, root, err) < 0 ||
+        topo_read_nvml(t, host, root, err) < 0 || topo_read_gdr(t, host, root, err) < 0)
+        return -1;
+    say_unseen(t, root);
+    topo_default_tiers(t);
+    return 0;
+}
+
+/* --- all ranks --- */
+
 /* What each rank says about itself; sent as bytes between equal programs. */
 struct who {
     char host[256];
@@ -124,14 +169,8 @@ static int collect(MPI_Comm comm, const char *mine, char **block, const char ***
 /* Take over host, NICs and reasons of a one-host topology; its endpoints stay there, as devices. */
 static int merge_host(struct topo *out, const struct topo *one)
 {
-    int host = topo_add_host(out, one->host[0].name);
-    struct host *h = &out->host[host];
+    int host = topo_append_host(out, &one->host[0]);
 
-    h->cpu = one->host[0].cpu ? mem_strdup(one->host[0].cpu) : NULL;
-    h->sockets = one->host[0].sockets;
-    h->cores = one->host[0].cores;
-    h->memory_bytes = one->host[0].memory_bytes;
-    memcpy(h->gdr, one->host[0].gdr, sizeof(h->gdr));
     for (int i = 0; i < one->nics; i++) {
         struct nic n = one->nic[i];
         n.host = host;
@@ -264,7 +303,7 @@ int topo_gather(struct topo *out, MPI_Comm comm, const char *root, const char *b
     MPI_Allgather(&me, (int)sizeof(me), MPI_BYTE, all, (int)sizeof(me), MPI_BYTE, comm);
     int rc = 0;
     if (leader_of(all, rank) == rank) {
-        rc = topo_read_local(&one, me.host, root, err);
+        rc = read_local(&one, me.host, root, err);
         mine = rc == 0 ? topo_text(&one) : NULL;
     }
     rc = agree(comm, rc, err);

@@ -7,8 +7,6 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "topo/groups.h"
-#include "topo/host/hwloc_xml.h"
-#include "topo/host/smi.h"
 #include "topo/nccl/nccl_xml.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/lldp.h"

@@ -199,11 +199,8 @@ int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);
 /* GPUs, NVLinks, fabric and rack (topo/host/nvml.h); endpoints become the GPUs that the driver
  * shows. */
 int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err);
-/* All local sources in order; one host named `hostname`. */
-int topo_read_local(struct topo *t, const char *hostname, const char *root, struct err *err);
 
 /* The short readable picture of `railgauge discover`. */
 void topo_print(const struct topo *t, FILE *f);
-void topo_print_gpus(const struct topo *t, FILE *f); /* the part about GPUs and NVLink */
 
 #endif

@@ -112,10 +112,10 @@ static int source_number(struct sources *s, const char *text)
 }
 
 static void print_number(struct sources *s, const char *what, const char *value,
-                         const struct number *n)
+                         const struct fabric_number *n)
 {
     if (n->value > 0)
-        printf("  %-26s %-12s %s (%d)\n", what, value, kind_name[n->kind],
+        printf("  %-26s %-12s %s (%d)\n", what, value, fabric_kind_name[n->kind],
                source_number(s, n->source));
 }
 

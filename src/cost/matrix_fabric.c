@@ -9,11 +9,11 @@
 #include "base/mem.h"
 #include "cost/matrix.h"
 
-static char *cite(const struct number *alpha, const struct number *rate)
+static char *cite(const struct fabric_number *alpha, const struct fabric_number *rate)
 {
     return mem_printf("%s (%s); latency: %s (%s)", rate->source ? rate->source : "no source",
-                      kind_name[rate->kind], alpha->source ? alpha->source : "no source",
-                      kind_name[alpha->kind]);
+                      fabric_kind_name[rate->kind], alpha->source ? alpha->source : "no source",
+                      fabric_kind_name[alpha->kind]);
 }
 
 /* What uplinks leave of pairs that leave their leaf when all do; NAN: nothing is lost. */
@@ -82,7 +82,7 @@ static void add_collective(struct matrix *m, const struct fabric *f,
             return;
     if (c->points) {
         add_points(&out.curve, c);
-        out.source = mem_printf("%s (%s)", c->points_source, kind_name[c->points_kind]);
+        out.source = mem_printf("%s (%s)", c->points_source, fabric_kind_name[c->points_kind]);
     } else {
         curve_line(&out.curve, c->alpha.value, c->busbw.value / op_bus_factor(c->op, c->ranks));
         out.source = cite(&c->alpha, &c->busbw);

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "topo/host/gpu.h"
-#include "topo/host/hwloc_xml.h"
 #include "topo/host/nic.h"
+#include "topo/sources.h"
 
 #define SHARED "../shared/fixtures/hwloc/"
 

@@ -15,7 +15,7 @@
 #include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
-#include "topo/host/smi.h"
+#include "topo/sources.h"
 
 #define FOLDER "tests/machines/smi-topo/"
 

@@ -16,7 +16,6 @@
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/host/nvml.h"
-#include "topo/host/smi.h"
 #include "topo/sources.h"
 
 static void read_file(struct topo *t, const char *host, const char *path)

@@ -1,32 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topo/fabrics/fabric.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/hostlist.h"
-#include "base/json.h"
 #include "base/mem.h"
+#include "topo/host/nic.h"
 
-enum { VERSION = 1 };
+const char *const fabric_kind_name[KIND_COUNT] = {"measured", "stated", "spec", "inferred"};
 
-const char *const kind_name[KIND_COUNT] = {"measured", "stated", "spec", "inferred"};
-
-int kind_find(const char *name)
+int fabric_kind_find(const char *name)
 {
     for (int i = 0; i < KIND_COUNT; i++)
-        if (!strcmp(kind_name[i], name))
+        if (!strcmp(fabric_kind_name[i], name))
             return i;
     return -1;
 }
 
-static void free_number(struct number *n)
+static void free_number(struct fabric_number *n)
 {
     free(n->source);
 }
@@ -70,100 +63,6 @@ void fabric_free(struct fabric *f)
     memset(f, 0, sizeof(*f));
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int fabric_list(char ***names, int *count, struct err *err)
-{
-    char *path = file_data("topo/fabrics");
-    DIR *dir = path ? opendir(path) : NULL;
-    int rc = 0;
-
-    *names = NULL;
-    *count = 0;
-    if (!dir)
-        rc = err_noinput(err,
-                         "no folder topo/fabrics with the shipped fabrics (%s); "
-                         "RAILGAUGE_DATA can name its parent",
-                         path ? strerror(errno) : "neither beside this program nor installed");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        size_t len = strlen(e->d_name);
-        if (len > 5 && !strcmp(e->d_name + len - 5, ".json"))
-            MEM_PUSH(*names, *count) = mem_strndup(e->d_name, len - 5);
-    }
-    if (*count)
-        qsort(*names, (size_t)*count, sizeof(**names), by_name);
-    if (dir)
-        closedir(dir);
-    free(path);
-    return rc;
-}
-
-/* "no fabric "x"; known: a, b, c" */
-static int unknown(const char *name, struct err *err)
-{
-    char **names, *all = mem_strdup("");
-    int count;
-
-    if (fabric_list(&names, &count, err) < 0) {
-        free(all);
-        return -1;
-    }
-    for (int i = 0; i < count; i++) {
-        char *more = mem_printf("%s%s%s", all, i ? ", " : "", names[i]);
-        free(all);
-        all = more;
-    }
-    err_usage(err,
-              "no fabric \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
-              name, all);
-    free(all);
-    hostlist_free(names, count);
-    return -1;
-}
-
-/* The file behind a name; NULL with a message. */
-static char *locate(const char *name, struct err *err)
-{
-    size_t len = strlen(name);
-
-    if (strchr(name, '/') || (len > 5 && !strcmp(name + len - 5, ".json")))
-        return mem_strdup(name);
-    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
-    free(relative);
-    if (!path)
-        unknown(name, err);
-    return path;
-}
-
-bool fabric_shipped(const char *name)
-{
-    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
-    bool found = path && !strchr(name, '/') && access(path, R_OK) == 0;
-
-    free(relative);
-    free(path);
-    return found;
-}
-
-int fabric_load(struct fabric *f, const char *name, struct err *err)
-{
-    char *path = locate(name, err);
-    json_t *root = NULL;
-
-    memset(f, 0, sizeof(*f));
-    int rc = path ? json_open(&root, path, "railgauge-fabric", VERSION, err) : -1;
-    if (rc == 0)
-        rc = fabric_read(f, root, path, err);
-    if (rc < 0)
-        fabric_free(f);
-    json_decref(root);
-    free(path);
-    return rc;
-}
-
 double fabric_collective_time(const struct fabric_collective *c, double bytes)
 {
     if (!c->points)
@@ -178,4 +77,123 @@ double fabric_collective_time(const struct fabric_collective *c, double bytes)
     if (p < last)
         return a->sec + (bytes - a->bytes) * slope;
     return last->sec + (bytes - last->bytes) * fmax(slope, last->sec / last->bytes);
+}
+
+/* --- a preset as a topology --- */
+
+enum { ENDPOINTS_MAX = 1 << 20 };
+
+/* The name of a group is made and looked up once per host or GPU; `fmt` numbers it. */
+static int group(struct topo *t, enum level level, const char *fmt, int i, int k)
+{
+    char name[64];
+
+    /* cppcheck-suppress wrongPrintfScanfArgNum ; a name may have one number or two */
+    snprintf(name, sizeof(name), fmt, i, k);
+    return topo_add_group(t, level, name);
+}
+
+static void place_at(struct endpoint *e, enum level level, int index)
+{
+    e->place.at[level] = index;
+    e->source[level] = SOURCE_PRESET;
+}
+
+static void add_nics(struct topo *t, const struct fabric *f, int host)
+{
+    for (int k = 0; k < f->nics_per_host; k++) {
+        struct nic n;
+        nic_init(&n, host);
+        n.layer = f->nic.layer;
+        n.rdma = f->nic.rdma;
+        n.rate_Bps = f->nic.Bps.value;
+        n.up = true;
+        n.source = SOURCE_PRESET;
+        snprintf(n.name, sizeof(n.name), f->nic.rdma ? "mlx5_%d" : "eth%d", k);
+        snprintf(n.busid, sizeof(n.busid), "0001:%02x:00.0", k & 0xff);
+        MEM_PUSH(t->nic, t->nics) = n;
+    }
+}
+
+/* Where GPU `local` of the h-th host of the whole fabric stands. */
+static void locate(struct topo *t, const struct fabric *f, struct endpoint *e, int h)
+{
+    int rail = e->local * f->nics_per_host / f->gpus_per_host;
+
+    place_at(e, LEVEL_RACK, group(t, LEVEL_RACK, "rack-%02d", h / f->hosts_per_rack, 0));
+    if (f->hosts_per_domain)
+        place_at(e, LEVEL_DOMAIN,
+                 group(t, LEVEL_DOMAIN, "domain-%02d", h / f->hosts_per_domain, 0));
+    if (f->hosts_per_spine)
+        place_at(e, LEVEL_SPINE, group(t, LEVEL_SPINE, "spine-%02d", h / f->hosts_per_spine, 0));
+    if (f->rail_optimised)
+        place_at(e, LEVEL_RAIL, group(t, LEVEL_RAIL, "rail-%d", rail, 0));
+    if (f->hosts_per_leaf && f->rail_optimised)
+        place_at(e, LEVEL_LEAF, group(t, LEVEL_LEAF, "leaf-%02d-%d", h / f->hosts_per_leaf, rail));
+    else if (f->hosts_per_leaf)
+        place_at(e, LEVEL_LEAF, group(t, LEVEL_LEAF, "leaf-%02d", h / f->hosts_per_leaf, 0));
+}
+
+static void add_host(struct topo *t, const struct fabric *f, int h, bool blind)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "r%02dn%02d", h / f->hosts_per_rack, h % f->hosts_per_rack);
+    int host = topo_add_host(t, name), nic = t->nics;
+    if (!blind)
+        add_nics(t, f, host);
+    for (int g = 0; g < f->gpus_per_host; g++) {
+        int id = topo_add_endpoint(t, host, ENDPOINT_GPU);
+        struct endpoint *e = &t->endpoint[id];
+        snprintf(e->model, sizeof(e->model), "%s", f->gpu.name);
+        snprintf(e->busid, sizeof(e->busid), "0000:%02x:00.0", (0x10 + 8 * g) & 0xff);
+        e->source[LEVEL_HOST] = SOURCE_PRESET;
+        if (blind)
+            continue;
+        e->nic = nic + g * f->nics_per_host / f->gpus_per_host;
+        locate(t, f, e, h);
+    }
+}
+
+static void say_unseen(struct topo *t, const struct fabric *f, bool blind)
+{
+    static const struct {
+        enum level level;
+        const char *what;
+    } levels[] = {{LEVEL_DOMAIN, "NVLink domain"},
+                  {LEVEL_LEAF, "leaf switch"},
+                  {LEVEL_RACK, "rack"},
+                  {LEVEL_RAIL, "rail"}};
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+        if (blind)
+            topo_unseen(t, levels[i].what, "hidden by --blind");
+        else if (!t->group[levels[i].level].count)
+            topo_unseen(t, levels[i].what, "the preset %s has none", f->name);
+    if (blind)
+        topo_unseen(t, "NICs", "hidden by --blind");
+}
+
+int fabric_topo(const struct fabric *f, int racks, bool blind, struct topo *t, struct err *err)
+{
+    long long hosts = (long long)(racks ? racks : f->default_racks) * f->hosts_per_rack;
+
+    topo_init(t);
+    if (racks < 0)
+        return err_usage(err, "%d racks", racks);
+    if (hosts * f->gpus_per_host > ENDPOINTS_MAX)
+        return err_usage(err, "%d racks of %s are %lld endpoints, more than %d", racks, f->name,
+                         hosts * f->gpus_per_host, ENDPOINTS_MAX);
+    t->fabric = mem_strdup(f->name);
+    for (int h = 0; h < hosts; h++)
+        add_host(t, f, h, blind);
+    say_unseen(t, f, blind);
+    if (blind) {
+        topo_default_tiers(t);
+        return 0;
+    }
+    t->tiers = f->tiers;
+    for (int i = 0; i < f->tiers; i++)
+        t->tier[i] = f->tier[i].rule;
+    return 0;
 }

@@ -11,23 +11,23 @@
 #include "base/op.h"
 #include "topo/topo.h"
 
-enum kind { KIND_MEASURED, KIND_STATED, KIND_SPEC, KIND_INFERRED, KIND_COUNT };
-extern const char *const kind_name[KIND_COUNT];
-int kind_find(const char *name);
+enum fabric_kind { KIND_MEASURED, KIND_STATED, KIND_SPEC, KIND_INFERRED, KIND_COUNT };
+extern const char *const fabric_kind_name[KIND_COUNT];
+int fabric_kind_find(const char *name);
 
-struct number {
+struct fabric_number {
     double value;
-    enum kind kind;
+    enum fabric_kind kind;
     char *source;
 };
 
 struct fabric_tier {
     struct tier_rule rule;
-    struct number alpha;  /* s, one way, small message */
-    struct number Bps;    /* one direction, one pair, large messages */
-    struct number bi_Bps; /* each direction while both run */
-    struct number peak;   /* Bps of the data sheet: the "peak" line of plots */
-    bool nic;             /* the pair's traffic crosses NICs: NIC faults and sharing apply */
+    struct fabric_number alpha;  /* s, one way, small message */
+    struct fabric_number Bps;    /* one direction, one pair, large messages */
+    struct fabric_number bi_Bps; /* each direction while both run */
+    struct fabric_number peak;   /* Bps of the data sheet: the "peak" line of plots */
+    bool nic;                    /* the pair's traffic crosses NICs: NIC faults and sharing apply */
 };
 
 struct fabric_point {
@@ -40,10 +40,10 @@ struct fabric_point {
 struct fabric_collective {
     enum op op;
     int ranks, domains;
-    struct number alpha, busbw; /* s; B/s */
+    struct fabric_number alpha, busbw; /* s; B/s */
     struct fabric_point *point; /* ascending; the first is alpha at 8 bytes unless one is smaller */
     int points;                 /* 0 or at least 2 */
-    enum kind points_kind;
+    enum fabric_kind points_kind;
     char *points_source; /* NULL without points */
 };
 
@@ -53,18 +53,19 @@ struct fabric_collective {
 struct fabric_ep {
     char *kernel; /* "DeepEP 1" */
     int ranks, domains;
-    struct number alpha;  /* s */
-    struct number Bps[2]; /* dispatch, combine */
+    struct fabric_number alpha;  /* s */
+    struct fabric_number Bps[2]; /* dispatch, combine */
 };
 
 struct fabric_gpu {
     char *name;
-    char *generation;           /* "hopper": whose constants stand for it; NULL: not said */
-    struct number memory_bytes; /* that CUDA hands out: what the driver shows less its reserve */
-    struct number hbm_Bps;
+    char *generation; /* "hopper": whose constants stand for it; NULL: not said */
+    /* What CUDA hands out: what the driver shows less its reserve. */
+    struct fabric_number memory_bytes;
+    struct fabric_number hbm_Bps;
     struct {
-        char dtype[12];      /* "bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32" */
-        struct number flops; /* dense peak, FLOP/s */
+        char dtype[12];             /* "bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32" */
+        struct fabric_number flops; /* dense peak, FLOP/s */
     } * peak;
     int peaks;
 };
@@ -77,7 +78,7 @@ struct fabric {
         char *name; /* "ConnectX-7 NDR" */
         enum link_layer layer;
         bool rdma;
-        struct number Bps; /* one NIC, one direction, line rate */
+        struct fabric_number Bps; /* one NIC, one direction, line rate */
     } nic;
     int hosts_per_domain; /* NVLink domain; 1: the host is the domain; 0: no NVLink */
     int hosts_per_rack;
@@ -107,9 +108,6 @@ void fabric_free(struct fabric *f);
  * HBM3" is the "NVIDIA H100 SXM" of hgx-h100; PCIe cards of that name are other GPUs); NULL: none.
  * The caller frees. */
 char *fabric_of_gpu(const char *device);
-/* The same from parsed JSON; path is for messages.  On failure f may hold parts: fabric_free(). */
-struct json_t;
-int fabric_read(struct fabric *f, struct json_t *root, const char *path, struct err *err);
 /* Names of the shipped presets, sorted; caller frees with hostlist_free(). */
 int fabric_list(char ***names, int *count, struct err *err);
 

@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* fabric_read.c - presets as files: which there are, and what is in one. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "base/hostlist.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "topo/fabrics/fabric_reader.h"
+#include "topo/fabrics/fabric.h"
 
-int fabric_read_cite(const struct fabric_reader *r, enum kind *kind, char **source, const char *at,
-                     const char *name, const char *key, const char *note)
+enum {
+    VERSION = 1,
+    POINTS_MAX = 256,
+    WHERE = 320
+}; /* characters of a place such as "m.json: tiers[2].alpha_s" */
+
+struct fabric_reader {
+    const char *path;
+    json_t *sources; /* short name -> text */
+    struct err *err;
+};
+
+/* The kind called `name`, and the source behind `key` with the note (or NULL) in brackets. */
+static int read_cite(const struct fabric_reader *r, enum fabric_kind *kind, char **source,
+                     const char *at, const char *name, const char *key, const char *note)
 {
     const char *text = json_string_value(json_object_get(r->sources, key));
 
-    if (kind_find(name) < 0)
+    if (fabric_kind_find(name) < 0)
         return err_data(r->err, "%s: kind \"%s\" is not measured, stated, spec or inferred", at,
                         name);
     if (!text)
         return err_data(r->err, "%s: source \"%s\" is not in \"sources\"", at, key);
-    *kind = kind_find(name);
+    *kind = fabric_kind_find(name);
     *source = note ? mem_printf("%s (%s)", text, note) : mem_strdup(text);
     return 0;
 }
 
 /* {"value": 5e-6, "kind": "spec", "source": "data-sheet", "note": "18 links x 50 GB/s"} */
-int fabric_read_number(const struct fabric_reader *r, struct number *n, json_t *from,
+static int read_number(const struct fabric_reader *r, struct fabric_number *n, json_t *from,
                        const char *where, const char *key)
 {
     const char *kind, *source, *note = NULL;
@@ -35,10 +55,10 @@ int fabric_read_number(const struct fabric_reader *r, struct number *n, json_t *
                   "source", &source, "note", &note) < 0 ||
         json_number(from, at, "value", 1e-12, 1e30, 0, &n->value, r->err) < 0)
         return -1;
-    return fabric_read_cite(r, &n->kind, &n->source, at, kind, source, note);
+    return read_cite(r, &n->kind, &n->source, at, kind, source, note);
 }
 
-int fabric_read_int(const struct fabric_reader *r, json_t *object, const char *where,
+static int read_int(const struct fabric_reader *r, json_t *object, const char *where,
                     const char *key, int min, int max, int *out)
 {
     double x;
@@ -63,8 +83,8 @@ static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t 
         return -1;
     g->name = mem_strdup(name);
     g->generation = generation ? mem_strdup(generation) : NULL;
-    if (fabric_read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
-        fabric_read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
+    if (read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
+        read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(peaks); i++) {
         snprintf(where, sizeof(where), "%s: gpu.peaks[%zu]", r->path, i);
@@ -75,7 +95,7 @@ static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t 
             return err_data(r->err, "%s: dtype \"%s\" is too long", where, dtype);
         MEM_PUSH(g->peak, g->peaks) = (__typeof__(*g->peak)){0};
         strncpy(g->peak[i].dtype, dtype, sizeof(g->peak[i].dtype) - 1);
-        if (fabric_read_number(r, &g->peak[i].flops, flops, where, "flops") < 0)
+        if (read_number(r, &g->peak[i].flops, flops, where, "flops") < 0)
             return -1;
     }
     return g->peaks ? 0 : err_data(r->err, "%s: gpu.peaks is empty", r->path);
@@ -100,7 +120,7 @@ static int read_nic(const struct fabric_reader *r, struct fabric *f, json_t *fro
                         layer);
     f->nic.name = mem_strdup(name);
     f->nic.rdma = rdma;
-    return fabric_read_number(r, &f->nic.Bps, Bps, where, "bandwidth_Bps");
+    return read_number(r, &f->nic.Bps, Bps, where, "bandwidth_Bps");
 }
 
 static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *from)
@@ -131,8 +151,8 @@ static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *
                   &note) < 0)
         return -1;
     for (int i = 0; i < COUNTS; i++)
-        if (value[i] && fabric_read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max,
-                                        counts[i].out) < 0)
+        if (value[i] && read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max,
+                                 counts[i].out) < 0)
             return -1;
     f->rail_optimised = rail;
     return json_number(from, where, "uplink_share", 1e-3, 1, 0, &f->uplink_share, r->err);
@@ -155,10 +175,10 @@ static int read_tier(const struct fabric_reader *r, struct fabric_tier *t, json_
                         sizeof(t->rule.name) - 1);
     strncpy(t->rule.name, name, sizeof(t->rule.name) - 1);
     t->nic = nic;
-    return fabric_read_number(r, &t->alpha, alpha, where, "alpha_s") < 0 ||
-                   fabric_read_number(r, &t->Bps, bps, where, "bandwidth_Bps") < 0 ||
-                   fabric_read_number(r, &t->bi_Bps, bi, where, "bidirectional_Bps") < 0 ||
-                   fabric_read_number(r, &t->peak, peak, where, "peak_Bps") < 0
+    return read_number(r, &t->alpha, alpha, where, "alpha_s") < 0 ||
+                   read_number(r, &t->Bps, bps, where, "bandwidth_Bps") < 0 ||
+                   read_number(r, &t->bi_Bps, bi, where, "bidirectional_Bps") < 0 ||
+                   read_number(r, &t->peak, peak, where, "peak_Bps") < 0
                ? -1
                : 0;
 }
@@ -187,7 +207,132 @@ static int read_tiers(const struct fabric_reader *r, struct fabric *f, json_t *f
     return 0;
 }
 
-int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *err)
+/* One value of a list of numbers that must rise (bytes) or be positive (sec). */
+static int read_item(const struct fabric_reader *r, json_t *list, size_t i, const char *where,
+                     const char *key, double above, double *out)
+{
+    json_t *item = json_array_get(list, i);
+    double x = json_number_value(item);
+
+    if (!json_is_number(item) || !(x > above) || x > 1e18)
+        return err_data(r->err, "%s: %s[%zu] is not a number above %g", where, key, i, above);
+    *out = x;
+    return 0;
+}
+
+/* {"kind": ..., "source": ..., "note"?: ..., "bytes": [512, ...], "sec": [5.2e-6, ...]} */
+static int read_points(const struct fabric_reader *r, struct fabric_collective *c, json_t *from,
+                       const char *where)
+{
+    const char *kind, *source, *note = NULL;
+    json_t *bytes, *sec;
+    char at[WHERE + 16];
+
+    snprintf(at, sizeof(at), "%s.points", where);
+    if (json_take(from, at, r->err, "{s:s, s:s, s?s, s:o, s:o}", "kind", &kind, "source", &source,
+                  "note", &note, "bytes", &bytes, "sec", &sec) < 0 ||
+        read_cite(r, &c->points_kind, &c->points_source, at, kind, source, note) < 0)
+        return -1;
+    size_t n = json_array_size(bytes);
+    if (n < 2 || n > POINTS_MAX || json_array_size(sec) != n)
+        return err_data(r->err, "%s: %zu bytes and %zu sec where as many, 2..%d, are needed", at, n,
+                        json_array_size(sec), POINTS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        struct fabric_point p;
+        double before = c->points ? c->point[c->points - 1].bytes : 0;
+        if (read_item(r, bytes, i, at, "bytes", i ? before : 0, &p.bytes) < 0 ||
+            read_item(r, sec, i, at, "sec", 0, &p.sec) < 0)
+            return -1;
+        if (i == 0 && p.bytes > 8) /* what was published begins above: latency from 8 bytes on */
+            MEM_PUSH(c->point, c->points) = (struct fabric_point){8, fmin(c->alpha.value, p.sec)};
+        MEM_PUSH(c->point, c->points) = p;
+    }
+    return 0;
+}
+
+/* Whole groups: ranks that divide into domains. */
+static int read_group(const struct fabric_reader *r, json_t *from, const char *where, int *ranks,
+                      int *domains)
+{
+    if (read_int(r, from, where, "ranks", 2, 1 << 20, ranks) < 0 ||
+        read_int(r, from, where, "domains", 1, *ranks, domains) < 0)
+        return -1;
+    if (*ranks % *domains)
+        return err_data(r->err, "%s: %d ranks do not divide into %d domains", where, *ranks,
+                        *domains);
+    return 0;
+}
+
+static int read_collective(const struct fabric_reader *r, struct fabric_collective *to, json_t *c,
+                           const char *where)
+{
+    json_t *ranks, *domains, *alpha, *busbw, *points = NULL;
+    const char *op;
+
+    if (json_take(c, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s?o}", "op", &op, "ranks", &ranks,
+                  "domains", &domains, "alpha_s", &alpha, "busbw_Bps", &busbw, "points",
+                  &points) < 0 ||
+        read_group(r, c, where, &to->ranks, &to->domains) < 0 ||
+        read_number(r, &to->alpha, alpha, where, "alpha_s") < 0 ||
+        read_number(r, &to->busbw, busbw, where, "busbw_Bps") < 0)
+        return -1;
+    int o = op_find(op);
+    if (o < 0 || op_is_pair(o))
+        return err_data(r->err, "%s: op \"%s\" is not a collective", where, op);
+    to->op = o;
+    return points ? read_points(r, to, points, where) : 0;
+}
+
+static int read_collectives(const struct fabric_reader *r, struct fabric *f, json_t *from)
+{
+    char where[WHERE];
+
+    if (!json_is_array(from))
+        return err_data(r->err, "%s: \"collectives\" is not a list", r->path);
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        snprintf(where, sizeof(where), "%s: collectives[%zu]", r->path, i);
+        MEM_PUSH(f->collective, f->collectives) = (struct fabric_collective){0};
+        if (read_collective(r, &f->collective[i], json_array_get(from, i), where) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_kernel(const struct fabric_reader *r, struct fabric_ep *to, json_t *from,
+                       const char *where)
+{
+    json_t *ranks, *domains, *alpha, *dispatch, *combine;
+    const char *kernel;
+
+    if (json_take(from, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s:o}", "kernel", &kernel, "ranks",
+                  &ranks, "domains", &domains, "alpha_s", &alpha, "dispatch_Bps", &dispatch,
+                  "combine_Bps", &combine) < 0)
+        return -1;
+    to->kernel = mem_strdup(kernel);
+    return read_group(r, from, where, &to->ranks, &to->domains) < 0 ||
+                   read_number(r, &to->alpha, alpha, where, "alpha_s") < 0 ||
+                   read_number(r, &to->Bps[0], dispatch, where, "dispatch_Bps") < 0 ||
+                   read_number(r, &to->Bps[1], combine, where, "combine_Bps") < 0
+               ? -1
+               : 0;
+}
+
+static int read_ep(const struct fabric_reader *r, struct fabric *f, json_t *from)
+{
+    char where[WHERE];
+
+    if (!json_is_array(from))
+        return err_data(r->err, "%s: \"ep_kernels\" is not a list", r->path);
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        snprintf(where, sizeof(where), "%s: ep_kernels[%zu]", r->path, i);
+        MEM_PUSH(f->ep, f->eps) = (struct fabric_ep){0};
+        if (read_kernel(r, &f->ep[i], json_array_get(from, i), where) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_fabric(struct fabric *f, json_t *root, const char *path, struct err *err)
 {
     json_t *gpu, *nic, *layout, *tiers, *collectives, *ep = NULL, *format, *version;
     const char *name, *title;
@@ -202,8 +347,139 @@ int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *er
     f->title = mem_strdup(title);
     return read_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
                    read_layout(&r, f, layout) < 0 || read_tiers(&r, f, tiers) < 0 ||
-                   fabric_read_collectives(&r, f, collectives) < 0 ||
-                   (ep && fabric_read_ep(&r, f, ep) < 0)
+                   read_collectives(&r, f, collectives) < 0 || (ep && read_ep(&r, f, ep) < 0)
                ? -1
                : 0;
+}
+
+/* --- files --- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int fabric_list(char ***names, int *count, struct err *err)
+{
+    char *path = file_data("topo/fabrics");
+    DIR *dir = path ? opendir(path) : NULL;
+    int rc = 0;
+
+    *names = NULL;
+    *count = 0;
+    if (!dir)
+        rc = err_noinput(err,
+                         "no folder topo/fabrics with the shipped fabrics (%s); "
+                         "RAILGAUGE_DATA can name its parent",
+                         path ? strerror(errno) : "neither beside this program nor installed");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        size_t len = strlen(e->d_name);
+        if (len > 5 && !strcmp(e->d_name + len - 5, ".json"))
+            MEM_PUSH(*names, *count) = mem_strndup(e->d_name, len - 5);
+    }
+    if (*count)
+        qsort(*names, (size_t)*count, sizeof(**names), by_name);
+    if (dir)
+        closedir(dir);
+    free(path);
+    return rc;
+}
+
+/* "no fabric "x"; known: a, b, c" */
+static int unknown(const char *name, struct err *err)
+{
+    char **names, *all = mem_strdup("");
+    int count;
+
+    if (fabric_list(&names, &count, err) < 0) {
+        free(all);
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        char *more = mem_printf("%s%s%s", all, i ? ", " : "", names[i]);
+        free(all);
+        all = more;
+    }
+    err_usage(err,
+              "no fabric \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
+              name, all);
+    free(all);
+    hostlist_free(names, count);
+    return -1;
+}
+
+/* The file behind a name; NULL with a message. */
+static char *locate(const char *name, struct err *err)
+{
+    size_t len = strlen(name);
+
+    if (strchr(name, '/') || (len > 5 && !strcmp(name + len - 5, ".json")))
+        return mem_strdup(name);
+    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
+    free(relative);
+    if (!path)
+        unknown(name, err);
+    return path;
+}
+
+bool fabric_shipped(const char *name)
+{
+    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
+    bool found = path && !strchr(name, '/') && access(path, R_OK) == 0;
+
+    free(relative);
+    free(path);
+    return found;
+}
+
+int fabric_load(struct fabric *f, const char *name, struct err *err)
+{
+    char *path = locate(name, err);
+    json_t *root = NULL;
+
+    memset(f, 0, sizeof(*f));
+    int rc = path ? json_open(&root, path, "railgauge-fabric", VERSION, err) : -1;
+    if (rc == 0)
+        rc = read_fabric(f, root, path, err);
+    if (rc < 0)
+        fabric_free(f);
+    json_decref(root);
+    free(path);
+    return rc;
+}
+
+/* How many characters of the device's name are this preset's GPU; 0: it is another one.  " SXM" and
+ * what follows are the preset's words, not the driver's. */
+static size_t same_gpu(const char *device, const char *gpu)
+{
+    const char *form = strstr(gpu, " SXM");
+    size_t len = form ? (size_t)(form - gpu) : strlen(gpu);
+
+    if (strncmp(device, gpu, len) || (device[len] && device[len] != ' ' && device[len] != '-'))
+        return 0;
+    if (form && (strcasestr(device + len, "PCIe") || strcasestr(device + len, "NVL")))
+        return 0;
+    return len;
+}
+
+char *fabric_of_gpu(const char *device)
+{
+    char **name = NULL, *found = NULL;
+    size_t best = 0;
+    int count = 0;
+
+    if (fabric_list(&name, &count, NULL) < 0)
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        struct fabric f = {.name = NULL};
+        size_t len = fabric_load(&f, name[i], NULL) == 0 ? same_gpu(device, f.gpu.name) : 0;
+        fabric_free(&f);
+        if (len > best) {
+            free(found);
+            found = mem_strdup(name[i]);
+            best = len;
+        }
+    }
+    hostlist_free(name, count);
+    return found;
 }

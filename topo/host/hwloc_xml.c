@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The format: hwloc2.dtd, hwloc/topology-xml.c.  Objects are in each other; <info> belongs to the
  * object around it.  OS devices: 1 GPU, 2 network, 3 OpenFabrics, 5 co-processor. */
-#include "topo/host/hwloc_xml.h"
+#include "topo/sources.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "topo/host/host_devices.h"
-#include "topo/host/hwloc_parts.h"
+#include "topo/host/hwloc_xml_impl.h"
 
 enum { DEPTHS = 128, ELEMENTS = 1 << 20, OS_NETWORK = 2, OS_FABRIC = 3 };
 enum { VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };

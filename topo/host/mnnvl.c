@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topo/host/mnnvl.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,87 @@
 #include "topo/host/gpu.h"
 #include "topo/host/mnnvl_facts.h"
 #include "topo/host/nvml.h"
-#include "topo/host/reasons.h"
 
 const char *const mnnvl_word[MNNVL_VERDICTS] = {"none", "inside the host", "good", "bad",
                                                 "not visible"};
+
+/* --- why one host is judged as it is, while it is collected: the same words of several GPUs are
+ * one reason --- */
+
+enum { REASONS = 16, REASON = 200 };
+struct reasons {
+    struct {
+        char text[REASON];
+        unsigned long long gpus; /* bit: index on the host; 0: the host itself */
+        bool links;              /* said while `links` was true */
+    } one[REASONS];
+    int count;
+    bool links; /* what is said now is of the number or speed of NVLinks */
+};
+
+/* g NULL: of the host itself. */
+__attribute__((format(printf, 3, 4))) static void
+reasons_add(struct reasons *r, const struct gpu *g, const char *fmt, ...)
+{
+    char text[REASON];
+    va_list ap;
+    int i = 0;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    while (i < r->count && strcmp(r->one[i].text, text) != 0)
+        i++;
+    if (i == REASONS)
+        return;
+    if (i == r->count) {
+        r->one[i].gpus = 0;
+        r->one[i].links = r->links;
+        memcpy(r->one[r->count++].text, text, sizeof(text));
+    }
+    if (g && g->index < 64)
+        r->one[i].gpus |= 1ULL << g->index;
+}
+
+/* "GPU 2: ", "GPUs 0, 1: ", "all 4 GPUs: ", "" */
+static void name_gpus(char *text, size_t len, unsigned long long gpus, int all)
+{
+    int n = __builtin_popcountll(gpus), at = 0;
+
+    if (len)
+        *text = '\0';
+    if (n > 1 && n == all) {
+        snprintf(text, len, "all %d GPUs: ", n);
+        return;
+    }
+    for (int i = 0; n && i < 64 && at < (int)len; i++)
+        if (gpus >> i & 1)
+            at += snprintf(text + at, len - (size_t)at, "%s%d",
+                           at      ? ", "
+                           : n > 1 ? "GPUs "
+                                   : "GPU ",
+                           i);
+    if (n && at < (int)len)
+        snprintf(text + at, len - (size_t)at, ": ");
+}
+
+/* "GPU 2: ...; all 4 GPUs: ..." of a host with so many GPUs, with those of `links` or without;
+ * NULL: none; the caller frees. */
+static char *reasons_text(const struct reasons *r, int gpus, bool links)
+{
+    char *all = NULL;
+
+    for (int i = 0; i < r->count; i++) {
+        char who[160];
+        if (r->one[i].links && !links)
+            continue;
+        name_gpus(who, sizeof(who), r->one[i].gpus, gpus);
+        char *longer = mem_printf("%s%s%s%s", all ? all : "", all ? "; " : "", who, r->one[i].text);
+        free(all);
+        all = longer;
+    }
+    return all;
+}
 
 /* --- what is bad --- */
 
@@ -46,7 +124,7 @@ static void judge_fabric(struct reasons *r, const struct gpu *g, bool rack)
         reasons_add(r, g, "fabric of limited capacity");
 }
 
-static void judge_links(struct reasons *r, const struct gpu *g, const struct facts *f)
+static void judge_links(struct reasons *r, const struct gpu *g, const struct mnnvl_facts *f)
 {
     int up = gpu_links_up(g), want = f->model[f->gpu_model[g - f->t->gpu]].up, at = 0;
     double speed = f->model[f->gpu_model[g - f->t->gpu]].link_Bps;
@@ -72,9 +150,9 @@ static void judge_links(struct reasons *r, const struct gpu *g, const struct fac
 
 /* Who is in another clique, or cluster, than most of the hosts that share its cluster or chassis.
  */
-static void judge_neighbours(struct reasons *r, const struct gpu *g, const struct facts *f)
+static void judge_neighbours(struct reasons *r, const struct gpu *g, const struct mnnvl_facts *f)
 {
-    const struct host_facts *h = &f->host[g->host];
+    const struct mnnvl_host_facts *h = &f->host[g->host];
     int domain = f->gpu_domain[g - f->t->gpu];
 
     if (domain < 0)
@@ -113,9 +191,9 @@ static void judge_trial(struct reasons *r, const struct mnnvl_trial *trial, doub
                     units_rate_text(should, usual));
 }
 
-static void judge_host(struct reasons *r, const struct facts *f, int host)
+static void judge_host(struct reasons *r, const struct mnnvl_facts *f, int host)
 {
-    const struct host_facts *h = &f->host[host];
+    const struct mnnvl_host_facts *h = &f->host[host];
 
     r->count = 0;
     r->links = false;
@@ -184,9 +262,9 @@ static char *inside_text(const struct gpu *g, int gpus)
     return text;
 }
 
-static bool links_told(const struct facts *f, int host)
+static bool links_told(const struct mnnvl_facts *f, int host)
 {
-    const struct host_facts *h = &f->host[host];
+    const struct mnnvl_host_facts *h = &f->host[host];
 
     for (int i = 0; i < h->gpus; i++)
         if (f->t->gpu[h->first + i].links >= 0)
@@ -194,10 +272,10 @@ static bool links_told(const struct facts *f, int host)
     return false;
 }
 
-static void set_verdict(struct mnnvl_host *out, const struct facts *f, int host,
+static void set_verdict(struct mnnvl_host *out, const struct mnnvl_facts *f, int host,
                         const struct reasons *r, const struct mnnvl_trial *trial)
 {
-    const struct host_facts *h = &f->host[host];
+    const struct mnnvl_host_facts *h = &f->host[host];
     const struct gpu *g = h->gpus ? &f->t->gpu[h->first] : NULL;
 
     if (r->count) {
@@ -222,7 +300,107 @@ static void set_verdict(struct mnnvl_host *out, const struct facts *f, int host,
     }
 }
 
-static void summarize(struct mnnvl *m, const struct facts *f)
+/* --- what is odd about GPUs, hosts and domains without being a verdict on NVLink --- */
+
+struct odd_list {
+    char ***items;
+    int *count;
+};
+
+__attribute__((format(printf, 2, 3))) static void odd_add(struct odd_list *l, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    MEM_PUSH(*l->items, *l->count) = mem_strdup(text);
+}
+
+static void odd_gpu(struct odd_list *l, const struct topo *t, const struct gpu *g)
+{
+    const char *host = t->host[g->host].name;
+    char slow[96];
+
+    nvml_throttle_words(g->throttle, slow, sizeof(slow));
+    if (*slow)
+        odd_add(l, "host %s GPU %d: %s", host, g->index, slow);
+    if (g->pcie_width > 0 && g->pcie_width < g->pcie_width_max)
+        odd_add(l, "host %s GPU %d: PCIe x%d of x%d", host, g->index, g->pcie_width,
+                g->pcie_width_max);
+    if (g->ecc_uncorrected > 0)
+        odd_add(l, "host %s GPU %d: %lld uncorrected memory error%s since the driver was loaded",
+                host, g->index, g->ecc_uncorrected, g->ecc_uncorrected == 1 ? "" : "s");
+    if (g->remap == REMAP_PENDING || g->remap == REMAP_FAILED)
+        odd_add(l, "host %s GPU %d: remapping of bad memory rows %s", host, g->index,
+                g->remap == REMAP_FAILED ? "failed" : "waits for a reset");
+}
+
+static void odd_domains(struct odd_list *l, const struct mnnvl_facts *f)
+{
+    int *whole = mem_calloc((size_t)f->domains + 1, sizeof(*whole));
+    int *parts = mem_calloc((size_t)f->names.group[LEVEL_RAIL].count + 1, sizeof(*parts));
+    bool *seen = mem_calloc((size_t)f->domains + 1, sizeof(*seen));
+
+    for (int i = 0; i < f->t->gpus; i++) {
+        int d = f->gpu_domain[i];
+        if (d < 0)
+            continue;
+        whole[d] = fact_whole_domain(f->t->gpu[i].model);
+        if (!seen[d] && f->host[f->t->gpu[i].host].cluster >= 0)
+            parts[f->host[f->t->gpu[i].host].cluster]++;
+        seen[d] = true;
+    }
+    for (int d = 0; d < f->domains; d++)
+        if (f->domain[d].gpus < whole[d])
+            odd_add(l, "domain %s: %d of %d GPUs are visible", f->names.group[LEVEL_DOMAIN].name[d],
+                    f->domain[d].gpus, whole[d]);
+    for (int c = 0; c < f->names.group[LEVEL_RAIL].count; c++)
+        if (parts[c] > 1)
+            odd_add(l, "cluster %s is split into %d cliques: NVLink does not join them",
+                    f->names.group[LEVEL_RAIL].name[c], parts[c]);
+    free(whole);
+    free(parts);
+    free(seen);
+}
+
+static void odd_hosts(struct odd_list *l, const struct mnnvl_facts *f)
+{
+    const struct topo *t = f->t;
+    int most = 0;
+
+    for (int h = 0; h < t->hosts; h++)
+        most = f->host[h].gpus > most ? f->host[h].gpus : most;
+    for (int h = 0; h < t->hosts; h++)
+        if (f->host[h].gpus < most)
+            odd_add(l, "host %s: %d GPUs where others have %d", t->host[h].name, f->host[h].gpus,
+                    most);
+    for (int i = 1; i < t->gpus; i++)
+        if (strcmp(t->gpu[i].driver, t->gpu[0].driver) != 0) {
+            odd_add(l, "drivers differ: %s on %s, %s on %s", t->gpu[0].driver,
+                    t->host[t->gpu[0].host].name, t->gpu[i].driver, t->host[t->gpu[i].host].name);
+            break;
+        }
+}
+
+/* Sentences about what is odd; how many of them, the last ones, only set hosts beside each other. */
+static int odd_all(const struct mnnvl_facts *f, char ***items, int *count)
+{
+    struct odd_list l = {items, count};
+
+    for (int i = 0; i < f->t->gpus; i++)
+        odd_gpu(&l, f->t, &f->t->gpu[i]);
+    odd_domains(&l, f);
+    int own = *count;
+    if (f->t->gpus)
+        odd_hosts(&l, f);
+    return *count - own;
+}
+
+/* --- all --- */
+
+static void summarize(struct mnnvl *m, const struct mnnvl_facts *f)
 {
     int of[MNNVL_VERDICTS] = {0};
 
@@ -276,7 +454,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
     const struct mnnvl_trial **tried = trials_of(t, trial, trials);
     double usual = usual_Bps(trial, trials);
     struct reasons r;
-    struct facts f;
+    struct mnnvl_facts f;
 
     memset(m, 0, sizeof(*m));
     facts_open(&f, t);
@@ -289,7 +467,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
         set_verdict(&m->host[i], &f, i, &r, tried[i]);
     }
     free(tried);
-    m->compared = facts_odd(&f, &m->odd, &m->odds);
+    m->compared = odd_all(&f, &m->odd, &m->odds);
     summarize(m, &f);
     facts_close(&f);
 }

@@ -105,18 +105,18 @@ int fact_whole_domain(const char *model)
 
 /* --- all of them --- */
 
-static int intern(struct facts *f, enum level level, const char *name)
+static int intern(struct mnnvl_facts *f, enum level level, const char *name)
 {
     return name[0] ? topo_add_group(&f->names, level, name) : -1;
 }
 
-static void intern_gpus(struct facts *f)
+static void intern_gpus(struct mnnvl_facts *f)
 {
     char name[96];
 
     for (int i = 0; i < f->t->gpus; i++) {
         const struct gpu *g = &f->t->gpu[i];
-        struct host_facts *h = &f->host[g->host];
+        struct mnnvl_host_facts *h = &f->host[g->host];
         if (!h->gpus++)
             h->first = i;
         f->gpu_model[i] = topo_add_group(&f->names, LEVEL_LEAF, g->model);
@@ -134,11 +134,11 @@ static void intern_gpus(struct facts *f)
     f->domains = f->names.group[LEVEL_DOMAIN].count;
 }
 
-static void count_models(struct facts *f)
+static void count_models(struct mnnvl_facts *f)
 {
     for (int i = 0; i < f->t->gpus; i++) {
         const struct gpu *g = &f->t->gpu[i];
-        struct model_facts *m = &f->model[f->gpu_model[i]];
+        struct mnnvl_model_facts *m = &f->model[f->gpu_model[i]];
         m->gpus++;
         if (gpu_links_up(g) > m->up)
             m->up = gpu_links_up(g);
@@ -148,7 +148,7 @@ static void count_models(struct facts *f)
 }
 
 /* The domain that most GPUs of the host are in; the first of equals. */
-static int home_of(const struct facts *f, const struct host_facts *h)
+static int home_of(const struct mnnvl_facts *f, const struct mnnvl_host_facts *h)
 {
     int best = -1, most = 0;
 
@@ -164,14 +164,14 @@ static int home_of(const struct facts *f, const struct host_facts *h)
     return best;
 }
 
-static void note_home(const struct facts *f, int *home, int at, int domain)
+static void note_home(const struct mnnvl_facts *f, int *home, int at, int domain)
 {
     if (at >= 0 && domain >= 0 &&
         (home[at] < 0 || f->domain[domain].hosts > f->domain[home[at]].hosts))
         home[at] = domain;
 }
 
-static void count_domains(struct facts *f)
+static void count_domains(struct mnnvl_facts *f)
 {
     for (int h = 0; h < f->t->hosts; h++) {
         f->host[h].domain = home_of(f, &f->host[h]);
@@ -188,7 +188,7 @@ static void count_domains(struct facts *f)
 }
 
 /* A host alone in its cluster, of no rack that is known: H100 boxes register like that. */
-static void find_racks(struct facts *f)
+static void find_racks(struct mnnvl_facts *f)
 {
     int *hosts = mem_calloc((size_t)f->names.group[LEVEL_RAIL].count + 1, sizeof(*hosts));
 
@@ -196,7 +196,7 @@ static void find_racks(struct facts *f)
         if (f->host[h].cluster >= 0)
             hosts[f->host[h].cluster]++;
     for (int h = 0; h < f->t->hosts; h++) {
-        struct host_facts *k = &f->host[h];
+        struct mnnvl_host_facts *k = &f->host[h];
         k->rack = k->rack || (k->cluster >= 0 && hosts[k->cluster] > 1);
         k->inside = k->inside || (!k->rack && k->domain >= 0);
     }
@@ -212,7 +212,7 @@ static int *minus_ones(int n)
     return v;
 }
 
-void facts_open(struct facts *f, const struct topo *t)
+void facts_open(struct mnnvl_facts *f, const struct topo *t)
 {
     memset(f, 0, sizeof(*f));
     f->t = t;
@@ -232,7 +232,7 @@ void facts_open(struct facts *f, const struct topo *t)
     find_racks(f);
 }
 
-void facts_close(struct facts *f)
+void facts_close(struct mnnvl_facts *f)
 {
     topo_free(&f->names);
     free(f->host);
@@ -244,12 +244,12 @@ void facts_close(struct facts *f)
     free(f->chassis_home);
 }
 
-bool fact_outnumbered(const struct facts *f, int domain, int home)
+bool fact_outnumbered(const struct mnnvl_facts *f, int domain, int home)
 {
     return home >= 0 && home != domain && 2 * f->domain[domain].hosts < f->domain[home].hosts;
 }
 
-const char *fact_clique(const struct facts *f, int domain)
+const char *fact_clique(const struct mnnvl_facts *f, int domain)
 {
     const char *dot = strrchr(f->names.group[LEVEL_DOMAIN].name[domain], '.');
 

@@ -6,11 +6,11 @@
 #include "topo/host/gpu.h"
 #include "topo/topo.h"
 
-struct facts {
+struct mnnvl_facts {
     const struct topo *t;
     struct topo names; /* only as a table of names: DOMAIN, RACK (chassis), RAIL (cluster), LEAF
                         * (model) */
-    struct host_facts {
+    struct mnnvl_host_facts {
         int first, gpus;      /* rows of topo.gpu */
         int domain;           /* across hosts, of most of its GPUs; -1 */
         int cluster, chassis; /* -1 */
@@ -18,11 +18,11 @@ struct facts {
                       * or   shares its cluster with another host */
         bool inside; /* two of its GPUs are joined by NVLink without such a domain */
     } * host;
-    struct domain_facts { /* only those across hosts */
+    struct mnnvl_domain_facts { /* only those across hosts */
         int hosts, gpus;
     } * domain;
     int domains;
-    struct model_facts {
+    struct mnnvl_model_facts {
         int gpus, up; /* most NVLinks up on one of them */
         double link_Bps;
     } * model;
@@ -30,10 +30,8 @@ struct facts {
     int *cluster_home, *chassis_home; /* domain with most of its hosts */
 };
 
-void facts_open(struct facts *f, const struct topo *t);
-void facts_close(struct facts *f);
-/* Sentences about what is odd without being a verdict on a host; appended to *list. */
-int facts_odd(const struct facts *f, char ***list, int *count);
+void facts_open(struct mnnvl_facts *f, const struct topo *t);
+void facts_close(struct mnnvl_facts *f);
 
 /* How many GPUs a whole domain across hosts has, by the name of the product (72 GPUs of an NVL72
  * rack); 0: the product is not made for one. */
@@ -41,7 +39,7 @@ int fact_whole_domain(const char *model);
 bool fact_zero_cluster(const struct gpu *g);
 bool fact_registered(const struct gpu *g); /* in a domain across hosts */
 /* Is `domain` a small part beside `home`: fewer than half as many hosts? */
-bool fact_outnumbered(const struct facts *f, int domain, int home);
-const char *fact_clique(const struct facts *f, int domain); /* the text after the dot */
+bool fact_outnumbered(const struct mnnvl_facts *f, int domain, int home);
+const char *fact_clique(const struct mnnvl_facts *f, int domain); /* the text after the dot */
 
 #endif

@@ -6,11 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "topo/host/gpu.h"
-#include "topo/host/nvml_parts.h"
+#include "topo/host/nvml_api.h"
 
-enum { CLOCK_SM = 1, NOT_TOLD = 255 };
+enum { CLOCK_SM = 1, NOT_TOLD = 255, ECC_SINCE_DRIVER = 0, FIELDS_AT_ONCE = 64 };
+enum { LINK_FIELDS = 6, SLOW_FIELDS = 3 };
+enum { ECC_CORRECTED, ECC_UNCORRECTED };
+
+struct nvml_gpu {
+    nvml_device handle; /* NULL: lost */
+    int lost;           /* the library's reason */
+    char busid[16];
+    /* What nvml_look() asks: the time fields, then those of links; -1: not yet chosen. */
+    struct nvml_field ask[SLOW_FIELDS + GPU_LINKS * LINK_FIELDS];
+    int asks;
+};
+
+struct nvml {
+    struct nvml_api api;
+    struct nvml_gpu *device;
+    int devices;
+    char driver[32];
+    nvml_events events; /* NULL: not told */
+};
 
 /* Library's text into a field of ours: no control characters, cut where it is too long. */
 static void set_text(char *to, size_t size, const char *from)
@@ -20,6 +40,12 @@ static void set_text(char *to, size_t size, const char *from)
     for (; from[n] && n + 1 < size; n++)
         to[n] = iscntrl((unsigned char)from[n]) ? '?' : from[n];
     to[n] = '\0';
+}
+
+static void nvml_busid(char to[16], const struct nvml_pci *pci)
+{
+    snprintf(to, 16, "%04x:%02x:%02x.0", pci->domain & 0xffffff, pci->bus & 0xff,
+             pci->device & 0xff);
 }
 
 /* --- open --- */
@@ -89,11 +115,240 @@ int nvml_find(struct nvml *n, const char *busid)
 
 /* --- one call each: the number, or -1 where it is not told --- */
 
+static int nvml_number(int (*call)(nvml_device d, unsigned *value), nvml_device d)
+{
+    unsigned value;
+
+    return call && call(d, &value) == NVML_SUCCESS && value <= 0x7fffffff ? (int)value : -1;
+}
+
+static long long nvml_ecc(const struct nvml_api *a, nvml_device d, int kind)
+{
+    unsigned long long count;
+
+    return a->ecc && a->ecc(d, kind, ECC_SINCE_DRIVER, &count) == NVML_SUCCESS
+               ? (long long)(count & 0x7fffffffffffffff)
+               : -1;
+}
+
+static long long throttle_of(const struct nvml_api *a, nvml_device d)
+{
+    int (*call)(nvml_device, unsigned long long *) = a->throttle ? a->throttle : a->throttle_old;
+    unsigned long long mask;
+
+    return call && call(d, &mask) == NVML_SUCCESS ? (long long)(mask & 0xffffffff) : -1;
+}
+
+static long long nvml_value(const struct nvml_field *f)
+{
+    switch (f->result == NVML_SUCCESS ? f->type : -1) {
+    case 0:
+        return f->value.real >= 0 && f->value.real < 9e18 ? (long long)f->value.real : -1;
+    case 1:
+        return f->value.u;
+    case 2:
+        return (long long)(f->value.ul & 0x7fffffffffffffff);
+    case 3:
+        return (long long)(f->value.ull & 0x7fffffffffffffff);
+    case 4:
+        return f->value.sll;
+    case 5:
+        return f->value.i;
+    default:
+        return -1;
+    }
+}
+
+/* Fields asked at once: each has its own result; -1 when the call itself fails. */
+static int nvml_ask(const struct nvml_api *a, nvml_device d, struct nvml_field *f, int n)
+{
+    int rc = a->fields ? 0 : -1;
+
+    for (int i = 0; i < n; i++)
+        f[i].result = NVML_NOT_SUPPORTED;
+    for (int i = 0; i < n && rc == 0; i += FIELDS_AT_ONCE)
+        if (a->fields(d, n - i < FIELDS_AT_ONCE ? n - i : FIELDS_AT_ONCE, f + i) != NVML_SUCCESS)
+            rc = -1;
+    return rc;
+}
+
+static long long nvml_field_of(const struct nvml_api *a, nvml_device d, unsigned id)
+{
+    struct nvml_field f = {.id = id};
+
+    return nvml_ask(a, d, &f, 1) < 0 ? -1 : nvml_value(&f);
+}
+
 static int clock_of(int (*call)(nvml_device d, int clock, unsigned *MHz), nvml_device d)
 {
     unsigned MHz;
 
     return call && call(d, CLOCK_SM, &MHz) == NVML_SUCCESS && MHz < 100000 ? (int)MHz : -1;
+}
+
+/* --- NVLinks and what they lead to; where the other GPUs are on PCI --- */
+
+static void add_remote(struct gpu *g, enum link_end kind, const char *busid)
+{
+    struct gpu_remote *r = g->remote;
+
+    while (r < g->remote + g->remotes && (r->kind != kind || strcmp(r->busid, busid) != 0))
+        r++;
+    if (r == g->remote + g->remotes) {
+        g->remotes++;
+        r->kind = kind;
+        snprintf(r->busid, sizeof(r->busid), "%s", busid);
+        r->links = 0;
+    }
+    r->links++;
+}
+
+static void read_remote(const struct nvml_api *a, nvml_device d, unsigned link, struct gpu *g)
+{
+    static const enum link_end ends[] = {LINK_END_GPU, LINK_END_CPU, LINK_END_SWITCH};
+    struct nvml_pci pci = {.domain = 0};
+    char busid[16] = "";
+    int kind = -1;
+
+    if (!a->link_end || a->link_end(d, link, &kind) != NVML_SUCCESS || kind < 0 || kind > 2)
+        kind = -1;
+    /* A virtual machine and a rack's switches hide their address behind one of all ones. */
+    if (a->link_pci && a->link_pci(d, link, &pci) == NVML_SUCCESS && pci.domain < 0xfffffff &&
+        pci.bus < 0xff)
+        nvml_busid(busid, &pci);
+    add_remote(g, kind < 0 ? LINK_END_UNKNOWN : ends[kind], busid);
+}
+
+/* The slowest of the active links; fields tell MB/s. */
+static double read_speed(const struct nvml_api *a, nvml_device d, unsigned long long active)
+{
+    struct nvml_field f[GPU_LINKS] = {{.id = 0}};
+    double slowest = 0;
+    int n = 0;
+
+    for (unsigned i = 0; i < GPU_LINKS; i++)
+        if (active >> i & 1)
+            f[n++] = (struct nvml_field){.id = NVML_FIELD_LINK_SPEED, .scope = i};
+    nvml_ask(a, d, f, n);
+    for (int i = 0; i < n; i++) {
+        double Bps = convert_in(CONVERT_NVML_LINK, (double)nvml_value(&f[i]));
+        if (Bps > 0 && (slowest == 0 || Bps < slowest))
+            slowest = Bps;
+    }
+    long long common = slowest == 0 && n ? nvml_field_of(a, d, NVML_FIELD_LINK_SPEED_ALL) : 0;
+    return common > 0 ? convert_in(CONVERT_NVML_LINK, (double)common) : slowest;
+}
+
+/* A link that the GPU does not have is refused; their numbers may have gaps. */
+static void read_links(const struct nvml_api *a, nvml_device d, struct gpu *g)
+{
+    unsigned long long active = 0;
+    int is;
+
+    if (!a->link_state)
+        return;
+    g->links = 0;
+    for (unsigned i = 0; i < GPU_LINKS; i++) {
+        if (a->link_state(d, i, &is) != NVML_SUCCESS)
+            continue;
+        g->links++;
+        active |= (unsigned long long)!!is << i;
+        g->down |= (unsigned long long)!is << i;
+        if (is)
+            read_remote(a, d, i, g);
+    }
+    g->link_Bps = read_speed(a, d, active);
+}
+
+static void read_paths(const struct nvml *n, int i, struct gpu *g)
+{
+    static const int level[] = {0, 10, 20, 30, 40, 50}; /* in the order of enum gpu_path */
+
+    for (int k = 0; n->api.ancestor && k < n->devices && k < GPU_PEERS; k++) {
+        int is = -1, path = k == i ? PATH_SELF : -1;
+        if (k != i && n->device[k].handle &&
+            n->api.ancestor(n->device[i].handle, n->device[k].handle, &is) == NVML_SUCCESS)
+            for (int p = PATH_SELF; p <= PATH_SYS; p++)
+                path = level[p] == is ? p : path;
+        g->path[g->paths++] = path;
+    }
+}
+
+/* --- what changes while a GPU works: asked before and after a measurement --- */
+
+/* Counters of errors of one NVLink: the first three up to Hopper, the others from Blackwell on. */
+static const unsigned link_fields[LINK_FIELDS] = {
+    NVML_FIELD_LINK_REPLAY,         NVML_FIELD_LINK_RECOVERY,         NVML_FIELD_LINK_CRC,
+    NVML_FIELD_LINK_RECEIVE_ERRORS, NVML_FIELD_LINK_INTEGRITY_ERRORS, NVML_FIELD_LINK_RECOVERIES};
+static const unsigned slow_fields[SLOW_FIELDS] = {
+    NVML_FIELD_SW_THERMAL_NS, NVML_FIELD_HW_THERMAL_NS, NVML_FIELD_POWER_BRAKE_NS};
+
+void nvml_watch(struct nvml *n, int i)
+{
+    const struct nvml_api *a = &n->api;
+
+    if (n->events || !n->device[i].handle || !a->events_create || !a->events_register ||
+        !a->events_wait || !a->events_free || a->events_create(&n->events) != NVML_SUCCESS)
+        return;
+    if (a->events_register(n->device[i].handle, NVML_EVENT_XID, n->events) == NVML_SUCCESS)
+        return;
+    a->events_free(n->events);
+    n->events = NULL;
+}
+
+/* Once for each GPU: which of the fields it answers. */
+static void choose_fields(const struct nvml_api *a, struct nvml_gpu *d)
+{
+    int n = 0, kept = 0, active;
+
+    for (int i = 0; i < SLOW_FIELDS; i++)
+        d->ask[n++] = (struct nvml_field){.id = slow_fields[i]};
+    for (unsigned link = 0; a->link_state && link < GPU_LINKS; link++) {
+        if (a->link_state(d->handle, link, &active) != NVML_SUCCESS)
+            continue;
+        for (int k = 0; active && k < LINK_FIELDS; k++)
+            d->ask[n++] = (struct nvml_field){.id = link_fields[k], .scope = link};
+    }
+    nvml_ask(a, d->handle, d->ask, n);
+    for (int i = 0; i < n; i++)
+        if (d->ask[i].result == NVML_SUCCESS)
+            d->ask[kept++] = d->ask[i];
+    d->asks = kept;
+}
+
+static void look_fields(const struct nvml_api *a, struct nvml_gpu *d, struct nvml_counts *out)
+{
+    if (d->asks < 0)
+        choose_fields(a, d);
+    nvml_ask(a, d->handle, d->ask, d->asks);
+    for (int i = 0; i < d->asks; i++) {
+        long long value = nvml_value(&d->ask[i]);
+        if (value < 0)
+            continue;
+        for (int k = 0; k < SLOW_FIELDS; k++)
+            if (d->ask[i].id == slow_fields[k])
+                out->slow_ns[k] = value;
+        for (int k = 0; k < LINK_FIELDS; k++)
+            if (d->ask[i].id == link_fields[k])
+                out->link_errors = (out->link_errors < 0 ? 0 : out->link_errors) + value;
+    }
+}
+
+void nvml_look(struct nvml *n, int i, struct nvml_counts *out)
+{
+    struct nvml_gpu *d = &n->device[i];
+    struct nvml_event event = {.device = NULL};
+
+    *out = (struct nvml_counts){-1, {-1, -1, -1}, -1, -1, -1, 0};
+    if (!d->handle)
+        return;
+    out->throttle = throttle_of(&n->api, d->handle);
+    out->ecc_uncorrected = nvml_ecc(&n->api, d->handle, ECC_UNCORRECTED);
+    out->pcie_replays = nvml_number(n->api.replays, d->handle);
+    look_fields(&n->api, d, out);
+    while (n->events && n->api.events_wait(n->events, &event, 0) == NVML_SUCCESS)
+        if (event.type == NVML_EVENT_XID && event.device == d->handle)
+            out->xid = (int)(event.data & 0xffff);
 }
 
 /* --- fabric and rack --- */
@@ -229,8 +484,8 @@ int nvml_read(struct nvml *n, int i, struct gpu *g, struct err *err)
         set_text(g->model, sizeof(g->model), text);
     if (n->api.uuid && n->api.uuid(d->handle, text, sizeof(text)) == NVML_SUCCESS)
         set_text(g->uuid, sizeof(g->uuid), text);
-    nvml_read_links(&n->api, d->handle, g);
-    nvml_read_paths(n, i, g);
+    read_links(&n->api, d->handle, g);
+    read_paths(n, i, g);
     read_fabric(&n->api, d->handle, g);
     read_platform(&n->api, d->handle, g);
     read_state(n, i, g);

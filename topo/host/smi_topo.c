@@ -1,12 +1,268 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* smi_topo.c - what the table of `nvidia-smi topo -m` tells of a host. */
+/* smi_topo.c - what `nvidia-smi topo -m` prints, read and put into a host. */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
-#include "topo/host/smi.h"
-#include "topo/host/smi_table.h"
+#include "topo/host/nic.h"
+#include "topo/sources.h"
+
+/* The table of `nvidia-smi topo -m`, with tabs between its cells, and its legends.
+ *
+ *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity    GPU NUMA ID
+ *     GPU0     X      NV18    PIX     0-47            0                N/A
+ *
+ * As it comes out of logs and tickets: the header underlined by escape codes, tabs turned into
+ * blanks, cells glued together ("NODENODE"), cells missing at the end of a row.  A row whose X is
+ * not in its own column cannot be trusted and is refused.  Codes: the legend that the command
+ * prints, and SOC, the word of drivers of 2017 for SYS. */
+enum { SMI_DEVICES = 128, SMI_NVLINKS = 1000 };
+
+struct smi_table {
+    struct smi_device {
+        bool gpu;
+        int number;    /* of the GPU; NIC0 or, up to release 515, -1 */
+        char name[32]; /* a NIC's as the legend has it */
+        bool seen;     /* has a row */
+    } device[SMI_DEVICES];
+    int devices;
+    /* What a cell says: SMI_NVLINKS + NVLinks, enum gpu_path, or -1. */
+    short cell[SMI_DEVICES][SMI_DEVICES];
+    int numa[SMI_DEVICES];
+};
+
+enum { CELL = 64 };
+
+static const struct {
+    const char *word;
+    int path;
+} words[] = {{"X", PATH_SELF},  {"SYS", PATH_SYS}, {"SOC", PATH_SYS}, {"NODE", PATH_NODE},
+             {"PHB", PATH_PHB}, {"PXB", PATH_PXB}, {"PIX", PATH_PIX}};
+
+/* One code at the front of the text; its length, 0: none. */
+static int take_code(const char *text, int *out)
+{
+    if (!strncmp(text, "NV", 2) && isdigit((unsigned char)text[2])) {
+        char *end;
+        long links = strtol(text + 2, &end, 10);
+        *out = SMI_NVLINKS + (int)(links < GPU_LINKS ? links : GPU_LINKS);
+        return links > 0 && links <= 999 ? (int)(end - text) : 0;
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (!strncmp(text, words[i].word, strlen(words[i].word))) {
+            *out = words[i].path;
+            return (int)strlen(words[i].word);
+        }
+    return 0;
+}
+
+static bool is_device(const char *word, struct smi_device *d)
+{
+    char rest;
+
+    memset(d, 0, sizeof(*d));
+    d->number = -1;
+    snprintf(d->name, sizeof(d->name), "%s", word);
+    if (sscanf(word, "GPU%3d%c", &d->number, &rest) == 1 && d->number >= 0) {
+        d->gpu = true;
+        return true;
+    }
+    return (sscanf(word, "NIC%3d%c", &d->number, &rest) == 1 && d->number >= 0) ||
+           !strncmp(word, "mlx", 3);
+}
+
+/* Escape codes go, other control characters but tabs become blanks, what is not ASCII '?'. */
+static void clean(char *line)
+{
+    char *to = line;
+
+    for (const char *c = line; *c; c++) {
+        if (*c == 0x1b) {
+            if (c[1] == '[')
+                for (c += 2; *c && !isalpha((unsigned char)*c); c++)
+                    ;
+            if (!*c)
+                break;
+            continue;
+        }
+        *to++ = *c == '\t' || isprint((unsigned char)*c) ? *c
+                : iscntrl((unsigned char)*c)             ? ' '
+                                                         : '?';
+    }
+    *to = '\0';
+}
+
+/* The next cell: up to a tab where the line has tabs, else up to a blank; blanks around it go. */
+static bool next_cell(char **line, bool tabs, char cell[CELL])
+{
+    char *from = *line, *end;
+
+    if (!from)
+        return false;
+    if (!tabs)
+        from += strspn(from, " ");
+    end = from + strcspn(from, tabs ? "\t" : " ");
+    *line = *end ? end + 1 : NULL;
+    from += strspn(from, " ");
+    while (end > from && end[-1] == ' ')
+        end--;
+    snprintf(cell, CELL, "%.*s", (int)(end - from), from);
+    return tabs || *cell;
+}
+
+/* The header names the columns; NULL-named cells end with the affinities. */
+static bool read_header(struct smi_table *b, char *line)
+{
+    bool tabs = strchr(line, '\t') != NULL;
+    char cell[CELL];
+
+    b->devices = 0;
+    while (next_cell(&line, tabs, cell)) {
+        struct smi_device d;
+        if (!*cell)
+            continue;
+        if (!is_device(cell, &d))
+            break;
+        if (b->devices == SMI_DEVICES)
+            return false;
+        b->device[b->devices++] = d;
+    }
+    return b->devices > 0;
+}
+
+static int find_device(const struct smi_table *b, const char *name)
+{
+    for (int i = 0; i < b->devices; i++)
+        if (!strcmp(b->device[i].name, name))
+            return i;
+    return -1;
+}
+
+/* The last columns: CPUs, NUMA nodes ("0,3-9,11-17"; the first is that of the CPUs), and the GPU's
+ * own memory.  Some releases put an empty cell between them. */
+static int numa_of(char *rest, bool tabs)
+{
+    char cell[CELL], *end;
+
+    next_cell(&rest, tabs, cell);
+    if (!next_cell(&rest, tabs, cell) || !isdigit((unsigned char)cell[0]))
+        return -1;
+    long numa = strtol(cell, &end, 10);
+    return numa < 65535 ? (int)numa : -1;
+}
+
+struct where {
+    const char *path;
+    int line;
+    struct err *err;
+};
+
+static int read_row(struct smi_table *b, int at, char *line, const struct where *p)
+{
+    bool tabs = strchr(line, '\t') != NULL;
+    char cell[CELL];
+    int column = 0;
+
+    if (b->device[at].seen)
+        return err_data(p->err, "%s:%d: %s has two rows", p->path, p->line, b->device[at].name);
+    b->device[at].seen = true;
+    next_cell(&line, tabs, cell); /* its name */
+    while (column < b->devices && line) {
+        char *before = line;
+        int code, length;
+        if (!next_cell(&line, tabs, cell))
+            break;
+        if (!*cell) {
+            column++;
+            continue;
+        }
+        if (!take_code(cell, &code)) {
+            /* A row that ends early goes on with its CPUs. */
+            if (!isdigit((unsigned char)cell[0]) && strcmp(cell, "N/A") != 0)
+                return err_data(p->err, "%s:%d: \"%.20s\" in the row of %s is no path", p->path,
+                                p->line, cell, b->device[at].name);
+            line = before;
+            break;
+        }
+        for (const char *c = cell; *c; c += length) {
+            length = take_code(c, &code);
+            if (!length || column >= b->devices)
+                return err_data(p->err, "%s:%d: \"%.20s\" in the row of %s is no path", p->path,
+                                p->line, cell, b->device[at].name);
+            if ((code == PATH_SELF) != (column == at))
+                return err_data(p->err,
+                                "%s:%d: the row of %s has %s in column %d: its cells are not in "
+                                "their columns",
+                                p->path, p->line, b->device[at].name,
+                                code == PATH_SELF ? "its X" : "no X", column + 1);
+            b->cell[at][column++] = (short)code;
+        }
+    }
+    b->numa[at] = line ? numa_of(line, tabs) : -1;
+    return 0;
+}
+
+/* "  NIC0: mlx5_0" below "NIC Legend:". */
+static void read_legend(struct smi_table *b, const char *line)
+{
+    char name[32], device[32];
+
+    if (sscanf(line, " %31[^: ] : %31s", name, device) != 2)
+        return;
+    int at = find_device(b, name);
+    if (at >= 0 && !b->device[at].gpu)
+        for (size_t i = 0; i < sizeof(device); i++)
+            b->device[at].name[i] =
+                isprint((unsigned char)device[i]) || !device[i] ? device[i] : '?';
+}
+
+/* Every GPU has a row afterwards; else EXIT_DATA with file, line, value and reason. */
+static int smi_table_parse(struct smi_table *b, const char *text, size_t len, const char *path,
+                           struct err *err)
+{
+    if (memchr(text, '\0', len))
+        return err_data(err, "%s: a NUL among the text: no text file", path);
+    struct where p = {path, 0, err};
+    char *copy = mem_printf("%.*s", (int)len, text), *next = copy;
+    int rc = 0;
+
+    memset(b, 0, sizeof(*b));
+    memset(b->cell, -1, sizeof(b->cell));
+    for (char *line; rc == 0 && (line = next);) {
+        char first[CELL], *at = line;
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        p.line++;
+        clean(line);
+        at += strspn(at, " \t");
+        snprintf(first, sizeof(first), "%.*s", (int)strcspn(at, " \t"), at);
+        struct smi_device d;
+        if (!b->devices) {
+            if (is_device(first, &d) && !read_header(b, at))
+                rc = err_data(err, "%s:%d: more than %d columns", path, p.line, SMI_DEVICES);
+        } else if (find_device(b, first) >= 0) {
+            rc = read_row(b, find_device(b, first), at, &p);
+        } else if (is_device(first, &d)) {
+            rc = err_data(err, "%s:%d: row \"%.20s\" has no column", path, p.line, first);
+        } else if (strchr(at, ':')) {
+            read_legend(b, at);
+        }
+    }
+    if (rc == 0 && !b->devices)
+        rc = err_data(err, "%s: no header with GPU0 ... as nvidia-smi topo -m prints it", path);
+    for (int i = 0; rc == 0 && i < b->devices; i++)
+        if (b->device[i].gpu && !b->device[i].seen)
+            rc = err_data(err, "%s: %s has no row", path, b->device[i].name);
+    free(copy);
+    return rc;
+}
+
+/* --- what the table tells of a host --- */
 
 enum { LINKS_OF_A_GPU = 18 };
 

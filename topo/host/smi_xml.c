@@ -16,7 +16,7 @@
 #include "base/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
-#include "topo/host/smi.h"
+#include "topo/sources.h"
 
 enum { DEPTHS = 16, ELEMENTS = 1 << 20, NAME = 64 };
 

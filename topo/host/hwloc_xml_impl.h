@@ -1,6 +1,6 @@
-/* hwloc_parts.h - what the parts of hwloc_xml*.c share; nobody else includes it. */
-#ifndef RG_HWLOC_PARTS_H
-#define RG_HWLOC_PARTS_H
+/* hwloc_xml_impl.h - what hwloc's XML told, between reading it and the topology. */
+#ifndef RG_HWLOC_XML_IMPL_H
+#define RG_HWLOC_XML_IMPL_H
 
 #include <stdbool.h>
 

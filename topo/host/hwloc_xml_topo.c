@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_fill.c - what hwloc's XML told, put into the topology. */
+/* hwloc_xml_topo.c - what hwloc's XML told, put into the topology. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
-#include "topo/host/hwloc_parts.h"
+#include "topo/host/hwloc_xml_impl.h"
 #include "topo/host/nic.h"
 
 /* --- where objects meet --- */
