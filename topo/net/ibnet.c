@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/library.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -95,36 +96,23 @@ static void add_node(struct net *n, const struct ibnd_node_own *from)
     MEM_PUSH(n->node, n->nodes) = x;
 }
 
-struct place_of { /* nodes of the library by address */
-    const struct ibnd_node_own *node;
-    int at;
-};
-
-static int by_address(const void *x, const void *y)
-{
-    const struct place_of *a = x, *b = y;
-
-    return (a->node > b->node) - (a->node < b->node);
-}
-
 static int lid_of(const struct ibnd_port_own *p)
 {
     return p->node->type == IBND_SWITCH ? p->node->lid : p->lid;
 }
 
 static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_port_own *p,
-                     const struct place_of *place, int at)
+                     const struct map *place, int at)
 {
     struct ibnd_port_own *o = p->peer;
-    struct place_of key = {o->node, 0};
-    const struct place_of *to = bsearch(&key, place, (size_t)n->nodes, sizeof(*place), by_address);
+    int to = map_find(place, (uintptr_t)o->node, NULL, NULL);
 
-    if (!to || p->number < 1 || o->number < 1 || p->number > NET_PORTS || o->number > NET_PORTS)
+    if (to < 0 || p->number < 1 || o->number < 1 || p->number > NET_PORTS || o->number > NET_PORTS)
         return;
-    if (o->peer == p && (to->at < at || (to->at == at && o->number < p->number)))
+    if (o->peer == p && (to < at || (to == at && o->number < p->number)))
         return; /* told from the other end */
     struct net_cable c = {.a = at,
-                          .b = to->at,
+                          .b = to,
                           .port_a = p->number,
                           .port_b = o->number,
                           .guid_a = p->node->type == IBND_SWITCH ? 0 : p->guid,
@@ -138,23 +126,18 @@ static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_por
 static struct net *convert(const struct ibnet_api *api, const struct ibnd_fabric_own *f)
 {
     struct net *n = mem_calloc(1, sizeof(*n));
-    struct place_of *place;
-    int nodes = 0, at = 0;
+    struct map place = {0}; /* nodes of the library by address */
+    int at = 0;
 
-    for (const struct ibnd_node_own *x = f->nodes; x && nodes < NODES_MAX; x = x->next)
-        nodes++;
-    place = mem_calloc((size_t)nodes + 1, sizeof(*place));
-    for (const struct ibnd_node_own *x = f->nodes; x && at < nodes; x = x->next, at++) {
-        place[at] = (struct place_of){x, at};
+    for (const struct ibnd_node_own *x = f->nodes; x && n->nodes < NODES_MAX; x = x->next) {
+        *map_at(&place, (uintptr_t)x, NULL, NULL) = n->nodes;
         add_node(n, x);
     }
-    qsort(place, (size_t)nodes, sizeof(*place), by_address);
-    at = 0;
-    for (const struct ibnd_node_own *x = f->nodes; x && at < nodes; x = x->next, at++)
+    for (const struct ibnd_node_own *x = f->nodes; x && at < n->nodes; x = x->next, at++)
         for (int p = 1; p <= x->ports; p++)
             if (x->port[p] && x->port[p]->peer)
-                add_port(n, api, x->port[p], place, at);
-    free(place);
+                add_port(n, api, x->port[p], &place, at);
+    map_free(&place);
     net_tiers(n);
     return n;
 }

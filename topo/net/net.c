@@ -284,34 +284,32 @@ static char *short_name(const struct net_node *n)
                                   : mem_strdup(n->name);
 }
 
-struct label_key {
-    const char *text;
-    char *const *label;
+struct text_key {
+    const char *text, *const *all;
 };
 
-static bool same_label(const void *wanted, int value)
+static bool same_text(const void *wanted, int value)
 {
-    const struct label_key *k = wanted;
+    const struct text_key *k = wanted;
 
-    return !strcmp(k->text, k->label[value]);
+    return !strcmp(k->text, k->all[value]);
 }
 
-/* Of each label whether another one is like it; the caller frees. */
-static bool *shared(char *const *label, int count)
+bool *net_texts_again(const char *const *text, int count)
 {
-    bool *is = mem_calloc((size_t)count + 1, sizeof(*is));
+    bool *again = mem_calloc((size_t)count + 1, sizeof(*again));
     struct map first = {0};
 
     for (int i = 0; i < count; i++) {
-        struct label_key key = {label[i], label};
-        int *at = map_at(&first, map_text(label[i]), same_label, &key);
-        if (*at == MAP_NONE)
+        struct text_key key = {text[i], text};
+        int *at = text[i] ? map_at(&first, map_text(text[i]), same_text, &key) : NULL;
+        if (at && *at == MAP_NONE)
             *at = i;
-        else
-            is[i] = is[*at] = true;
+        else if (at)
+            again[i] = again[*at] = true;
     }
     map_free(&first);
-    return is;
+    return again;
 }
 
 char **net_labels(const struct net *n)
@@ -321,7 +319,7 @@ char **net_labels(const struct net *n)
     for (int i = 0; i < n->nodes; i++)
         label[i] = short_name(&n->node[i]);
     for (int step = 0; step < 2; step++) { /* the whole description, then the GUID */
-        bool *again = shared(label, n->nodes);
+        bool *again = net_texts_again((const char *const *)label, n->nodes);
         for (int i = 0; i < n->nodes; i++) {
             const struct net_node *x = &n->node[i];
             if (*label[i] && !again[i])

@@ -72,6 +72,8 @@ int *net_parts(const struct net *n, int *count);
 /* What to call each node: "leaf-03" for the description "MF0;leaf-03:MQM9700/U1" of NVIDIA's
  * switches, the description otherwise, "S-2c5eab0300b87b40" where these are empty or shared. */
 char **net_labels(const struct net *n); /* of all nodes; free with hostlist_free(list, nodes) */
+/* Of each text (NULL: none) whether another one is like it; the caller frees. */
+bool *net_texts_again(const char *const *text, int count);
 /* Add what another file or port told.  Nodes with the same GUID are one; a port with two different
  * cables is EXIT_DATA, and `to` stays as it was.  path is for the message. */
 int net_merge(struct net *to, const struct net *from, const char *path, struct err *err);

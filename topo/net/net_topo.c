@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/groups.h"
@@ -50,38 +51,17 @@ void net_nics_free(struct net_nics *n)
 
 /* --- which host an HCA is in --- */
 
-struct guid_of { /* NICs by GUID */
-    uint64_t guid;
-    int nic;
-};
-
-static int by_guid(const void *x, const void *y)
+/* NICs by GUID. */
+static struct map nic_guids(const struct topo *t)
 {
-    const struct guid_of *a = x, *b = y;
+    struct map by_guid = {0};
 
-    return (a->guid > b->guid) - (a->guid < b->guid);
-}
-
-static struct guid_of *nic_guids(const struct topo *t, int *count)
-{
-    struct guid_of *g = mem_calloc((size_t)t->nics + 1, sizeof(*g));
-
-    *count = 0;
-    for (int i = 0; i < t->nics; i++) {
+    for (int i = t->nics - 1; i >= 0; i--) { /* of several the first */
         uint64_t guid = strtoull(t->nic[i].guid, NULL, 16);
         if (guid)
-            g[(*count)++] = (struct guid_of){guid, i};
+            *map_at(&by_guid, guid, NULL, NULL) = i;
     }
-    qsort(g, (size_t)*count, sizeof(*g), by_guid);
-    return g;
-}
-
-static int nic_of_guid(const struct guid_of *g, int count, uint64_t guid)
-{
-    const struct guid_of *at =
-        guid ? bsearch(&(struct guid_of){guid, 0}, g, (size_t)count, sizeof(*g), by_guid) : NULL;
-
-    return at ? at->nic : -1;
+    return by_guid;
 }
 
 static void give(struct net_node *n, int host, const char *device)
@@ -118,13 +98,13 @@ static int *short_names(struct topo *names, const struct topo *t)
 
 static void give_described(struct net *n, const struct topo *t)
 {
-    int *times = net_described_times(n);
+    bool *again = net_described_again(n);
     struct topo names;
     int *of = short_names(&names, t);
 
     for (int i = 0; i < n->nodes; i++) {
         char host[65], device[32];
-        if (n->node[i].kind != NET_HCA || n->node[i].host >= 0 || times[i] > 1 ||
+        if (n->node[i].kind != NET_HCA || n->node[i].host >= 0 || again[i] ||
             !net_described(n->node[i].name, host, device))
             continue;
         int h = topo_find_host(t, host);
@@ -134,16 +114,16 @@ static void give_described(struct net *n, const struct topo *t)
     }
     topo_free(&names);
     free(of);
-    free(times);
+    free(again);
 }
 
 void net_hosts(struct net *n, const struct topo *t)
 {
-    int count;
-    struct guid_of *g = nic_guids(t, &count);
+    struct map by_guid = nic_guids(t);
 
     for (int i = 0; i < n->nodes; i++) {
-        int nic = n->node[i].kind == NET_HCA ? nic_of_guid(g, count, n->node[i].guid) : -1;
+        int nic =
+            n->node[i].kind == NET_HCA ? map_find(&by_guid, n->node[i].guid, NULL, NULL) : MAP_NONE;
         n->node[i].host = -1;
         n->node[i].device[0] = '\0';
         if (nic >= 0)
@@ -153,11 +133,11 @@ void net_hosts(struct net *n, const struct topo *t)
         for (int end = 0; end < 2; end++) {
             const struct net_cable *c = &n->cable[i];
             struct net_node *x = &n->node[end ? c->b : c->a];
-            int nic = nic_of_guid(g, count, end ? c->guid_b : c->guid_a);
+            int nic = map_find(&by_guid, end ? c->guid_b : c->guid_a, NULL, NULL);
             if (x->kind == NET_HCA && x->host < 0 && nic >= 0)
                 give(x, t->nic[nic].host, t->nic[nic].name);
         }
-    free(g);
+    map_free(&by_guid);
     give_described(n, t);
 }
 

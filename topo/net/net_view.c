@@ -41,26 +41,15 @@ bool net_described(const char *name, char host[65], char device[32])
     return true;
 }
 
-int *net_described_times(const struct net *n)
+bool *net_described_again(const struct net *n)
 {
-    int *times = mem_calloc((size_t)n->nodes + 1, sizeof(*times));
-    int *of = mem_calloc((size_t)n->nodes + 1, sizeof(*of));
-    struct topo words;
+    const char **name = mem_calloc((size_t)n->nodes + 1, sizeof(*name));
 
-    topo_init(&words);
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < n->nodes; i++) {
-            if (n->node[i].kind != NET_HCA)
-                continue;
-            int w = topo_add_group(&words, LEVEL_LEAF, n->node[i].name);
-            if (pass == 0)
-                of[w]++;
-            else
-                times[i] = of[w];
-        }
-    topo_free(&words);
-    free(of);
-    return times;
+    for (int i = 0; i < n->nodes; i++)
+        name[i] = n->node[i].kind == NET_HCA ? n->node[i].name : NULL;
+    bool *again = net_texts_again(name, n->nodes);
+    free(name);
+    return again;
 }
 
 char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int port)
@@ -85,8 +74,8 @@ static int by_host(const void *x, const void *y, void *view)
 }
 
 /* The host of an HCA: index, made where it is new; -1: not known. */
-static int host_of(struct net_view *v, const struct topo *t, struct topo *words, int hca, int times,
-                   char device[32])
+static int host_of(struct net_view *v, const struct topo *t, struct topo *words, int hca,
+                   bool again, char device[32])
 {
     const struct net_node *n = &v->net->node[hca];
     char host[65];
@@ -94,7 +83,7 @@ static int host_of(struct net_view *v, const struct topo *t, struct topo *words,
     if (n->host >= 0 && n->host < t->hosts) {
         snprintf(host, sizeof(host), "%.64s", t->host[n->host].name);
         snprintf(device, 32, "%s", n->device);
-    } else if (times > 1 || !net_described(n->name, host, device)) {
+    } else if (again || !net_described(n->name, host, device)) {
         return -1;
     }
     int h = topo_add_group(words, LEVEL_LEAF, host);
@@ -106,13 +95,14 @@ static int host_of(struct net_view *v, const struct topo *t, struct topo *words,
 static void find_seats(struct net_view *v, const struct topo *t)
 {
     const struct net *n = v->net;
-    int *times = net_described_times(n), *host = mem_calloc((size_t)n->nodes + 1, sizeof(*host));
+    bool *again = net_described_again(n);
+    int *host = mem_calloc((size_t)n->nodes + 1, sizeof(*host));
     char(*device)[32] = mem_calloc((size_t)n->nodes + 1, sizeof(*device));
     struct topo words;
 
     topo_init(&words);
     for (int i = 0; i < n->nodes; i++) {
-        host[i] = n->node[i].kind == NET_HCA ? host_of(v, t, &words, i, times[i], device[i]) : -1;
+        host[i] = n->node[i].kind == NET_HCA ? host_of(v, t, &words, i, again[i], device[i]) : -1;
         v->unnamed += n->node[i].kind == NET_HCA && host[i] < 0;
     }
     for (int i = 0; i < n->cables; i++)
@@ -130,7 +120,7 @@ static void find_seats(struct net_view *v, const struct topo *t)
     topo_free(&words);
     free(device);
     free(host);
-    free(times);
+    free(again);
 }
 
 /* Hosts in the order of their names, each with its seats; those without a cable go. */

@@ -51,8 +51,8 @@ void net_view_free(struct net_view *v);
 /* A description as host and device: "node01 mlx5_0", "node01 HCA-1", "node01"; false for what their
  * makers call them, and for "localhost". */
 bool net_described(const char *name, char host[65], char device[32]);
-/* How many HCAs have the description of each node: hosts that were never named share one. */
-int *net_described_times(const struct net *n); /* by node; the caller frees */
+/* Of each HCA whether another one has its description: hosts that were never named share one. */
+bool *net_described_again(const struct net *n); /* by node; the caller frees */
 
 /* "leaf-03[17]" in buf */
 enum { NET_END = 80 };
