@@ -55,6 +55,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
 MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
+    src/probe/nccl/transport_nccl.c src/probe/gpu/transport_copy.c \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
@@ -85,10 +86,9 @@ $(BUILD)/railgauge: $(call obj,$(CMD_SRC)) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(JSON_LIBS) -lm
 
-# transport.c holds the one table of transports; the MPI program's copy knows more of them.
 # MPI libraries leak by design: with sanitizers the program's own default is not to report that.
 ASAN_QUIET := $(if $(findstring address,$(SAN)),$(BUILD)/tests/asan_probe.c.o)
-$(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(BUILD)/src/probe/transport.mpi.o $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
+$(BUILD)/railgauge-probe: $(call obj,$(MPI_SRC)) $(ASAN_QUIET) $(GPU_IMAGE) $(LIB)
 	@echo "  LINK $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(JSON_LIBS) $(MPI_LIBS) -lm
 
@@ -155,9 +155,6 @@ $(BUILD)/tests/unit/%_abi.c.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(BUILD)/%.c.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D) && echo "  CC   $<"
 	$(Q)$(CC) $(compile) -MMD -MP -c -o $@ $<
-$(BUILD)/src/probe/transport.mpi.o: src/probe/transport.c $(BUILD)/flags
-	@mkdir -p $(@D) && echo "  CC   $< (MPI)"
-	$(Q)$(CC) $(compile) -DHAVE_MPI -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/%.c.o: %.c
 	@mkdir -p $(@D) && echo "  CC   $< (fuzz)"
 	$(Q)$(FUZZ_CC) $(WARN) $(FUZZFLAGS) -fsanitize=fuzzer-no-link $(CPPFLAGS) $(JSON_CFLAGS) \

@@ -20,12 +20,9 @@
 #include "kernels/gpu.h"
 #include "kernels/nccl_api.h"
 #include "probe/campaign_files.h"
-#include "probe/gpu/transport_copy.h"
 #include "probe/gpu_binding.h"
-#include "probe/mpi/mpi_ops.h"
 #include "probe/mpi/world_mpi.h"
 #include "probe/nccl/nccl_conn.h"
-#include "probe/nccl/nccl_ras.h"
 #include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/nccl_wait.h"
 #include "probe/nccl/transport_nccl.h"
@@ -35,54 +32,41 @@
 #include "step/replay/replay_mpi.h"
 #include "step/work.h"
 
-static bool is_transport(const struct probe_args *a, const char *name)
-{
-    return a->transport && !strcmp(a->transport, name);
-}
-
-static bool on_gpus(const struct probe_args *a)
-{
-    return is_transport(a, "nccl") || is_transport(a, "copy");
-}
-
-/* What the user's environment brings along is said, and NCCL is asked about a hang. */
-static void before_nccl(struct world *w)
-{
-    nccl_readback_strays(w);
-    if (w->rank == 0)
-        watch_report("ras.txt", nccl_ras_ask);
-}
-
 /* --- railgauge-probe discover --- */
 
 /* The GPU of each rank; with --nccl the library too, and its log to be read back. */
-static int start_discovering(const struct probe_args *a, struct world *w, struct nccl_readback **r,
-                             struct err *err)
+static int no_transport(const char *name, struct err *err)
+{
+    char names[TRANSPORT_NAMES];
+
+    return err_usage(err, "no transport \"%s\"; this program has %s", name,
+                     transport_names(names, false));
+}
+
+static int start_discovering(const struct probe_args *a, const struct transport *t, struct world *w,
+                             struct nccl_readback **r, struct err *err)
 {
     *r = NULL;
-    if (!a->look)
-        return on_gpus(a) ? gpu_binding_take(w, a->nccl.share_gpu, NULL, err) : 0;
-    before_nccl(w);
-    if (nccl_readback_open(r, w, true, err) < 0)
-        return -1;
-    return transport_nccl_start(&a->nccl, w, err);
+    if (a->look)
+        return transport_nccl_start(&a->nccl, r, true, w, err);
+    return t->memory == TRANSPORT_GPU ? gpu_binding_take(w, a->nccl.share_gpu, NULL, err) : 0;
 }
 
 static int discover(const struct probe_args *a, struct world *w, struct err *err)
 {
+    const struct transport *t = a->transport ? transport_find(a->transport) : transports;
     struct nccl_readback *r;
     struct topo topo;
 
-    if (a->transport && strcmp(a->transport, "mpi") && !on_gpus(a))
-        return err_usage(err, "no transport \"%s\"; this program has mpi, nccl and copy",
-                         a->transport);
-    json_provenance_add("transport", on_gpus(a) ? a->transport : "mpi");
+    if (!t || !t->ranks)
+        return no_transport(a->transport, err);
+    json_provenance_add("transport", t->name);
     topo_init(&topo);
-    int rc = start_discovering(a, w, &r, err);
+    int rc = start_discovering(a, t, w, &r, err);
     if (rc == 0)
         rc = world_mpi_topo_gather(w, &topo, a->root, a->nccl.share_gpu, err);
     if (rc == 0 && a->look)
-        rc = nccl_readback_build(r, transport_find("nccl"), w, &topo, err);
+        rc = nccl_readback_build(r, transport_of_gpus(), w, &topo, err);
     if (rc == 0 && !a->root)
         world_mpi_topo_try(w, &topo, a->nccl.share_gpu);
     if (rc == 0 && w->rank == 0) {
@@ -164,20 +148,21 @@ static int compute(const struct probe_args *a, struct world *w, struct err *err)
 
 static int choose_transport(const struct transport **tr, const char *name, struct err *err)
 {
-    *tr = name ? transport_find(name) : transports[0];
-    if (name && !strcmp(name, "sim"))
-        return err_usage(err, "transport sim needs no ranks: use railgauge probe --transport sim");
+    *tr = name ? transport_find(name) : transports;
     if (!*tr)
-        return err_usage(err, "no transport \"%s\"; this program has mpi, nccl and copy", name);
-    return 0;
+        return no_transport(name, err);
+    return (*tr)->ranks ? 0
+                        : err_usage(err,
+                                    "transport %s needs no ranks: use railgauge probe --transport "
+                                    "%s",
+                                    name, name);
 }
 
 /* --sweep: the combinations into their files, and what is best on the terminal. */
-static int sweep(const struct campaign_files *f, const struct probe_args *a, struct world *w,
-                 struct err *err)
+static int sweep(const struct transport *tr, const struct campaign_files *f,
+                 const struct probe_args *a, struct world *w, struct err *err)
 {
-    int rc =
-        transport_nccl_sweep(&a->nccl, w, &f->topo, &f->plan, &a->probe.measure, f->output, err);
+    int rc = tr->calls->sweep(tr, a, w, &f->topo, &f->plan, f->output, err);
     char *copy = mem_strdup(f->output);
     struct tuner t;
 
@@ -189,13 +174,12 @@ static int sweep(const struct campaign_files *f, const struct probe_args *a, str
     return w->agree(w, rc, err);
 }
 
-/* What NCCL built goes into the topology that the points lie beside; another path than was asked
- * for is an error. */
-static int read_back(struct campaign_files *f, const struct probe_args *a, struct nccl_readback *r,
-                     struct world *w, struct err *err)
+/* What was built goes into the topology that the points lie beside; another path than was asked for
+ * is an error. */
+static int learn(const struct transport *tr, struct campaign_files *f, const struct probe_args *a,
+                 struct world *w, struct err *err)
 {
-    int rc = nccl_readback_campaign(r, w, &f->topo, a->nccl.path,
-                                    f->log ? points_all(f->log) : NULL, err);
+    int rc = tr->calls->learn(a, w, &f->topo, f->log ? points_all(f->log) : NULL, err);
 
     if (w->rank == 0 && f->topo.nccl)
         campaign_files_save_topology(f, rc < 0 ? NULL : err);
@@ -203,81 +187,45 @@ static int read_back(struct campaign_files *f, const struct probe_args *a, struc
 }
 
 static int measure(struct campaign_files *f, const struct transport *tr, const struct probe_args *a,
-                   struct nccl_readback *r, struct world *w, struct err *err)
+                   struct world *w, struct err *err)
 {
     int rc = campaign_files_open(f, a, w, tr->name, err);
 
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
-    if (rc == 0 && is_transport(a, "nccl") && a->nccl.sweep)
-        rc = sweep(f, a, w, err);
-    if (rc == 0 && r)
-        rc = read_back(f, a, r, w, err);
+    if (rc == 0 && tr->calls->sweep && a->nccl.sweep)
+        rc = sweep(tr, f, a, w, err);
+    if (rc == 0 && tr->calls->learn)
+        rc = learn(tr, f, a, w, err);
     if (rc == 0 && a->format && w->rank == 0)
         rc = nccl_tests_print(
             stdout, points_all(f->log), &f->plan, &f->topo,
-            &(struct nccl_tests_how){.warmup = a->probe.measure.warmup,
-                                     .nccl = is_transport(a, "nccl") ? &a->nccl : NULL},
-            err);
+            &(struct nccl_tests_how){.warmup = a->probe.measure.warmup, .nccl = &a->nccl}, err);
     return w->agree(w, campaign_files_close(f, rc, err), err);
-}
-
-static int start_nccl(const struct probe_args *a, struct world *w, struct nccl_readback **r,
-                      struct err *err)
-{
-    before_nccl(w);
-    if (!a->dry_run && nccl_readback_open(r, w, false, err) < 0)
-        return -1;
-    return transport_nccl_start(&a->nccl, w, err);
-}
-
-/* What connecting cost is told even when the campaign was cut short. */
-static int finish_nccl(const struct campaign_files *f, struct world *w, int rc, struct err *err)
-{
-    char *words = NULL;
-    int end = transport_nccl_finish(w, f->output, &words, rc < 0 ? NULL : err);
-
-    if (words && *words)
-        log_info("%s", words);
-    free(words);
-    return rc < 0 ? rc : end;
-}
-
-static int start_copy(const struct probe_args *a, struct world *w, struct err *err)
-{
-    return gpu_binding_take(w, a->nccl.share_gpu, NULL, err) < 0
-               ? -1
-               : transport_copy_start(&a->copy, w, err);
 }
 
 static int campaign(const struct probe_args *a, struct world *w, struct err *err)
 {
     const struct transport *tr;
     struct campaign_files f = {.output = NULL};
-    struct nccl_readback *r = NULL;
 
     if (a->compute)
         return compute(a, w, err);
     int rc = choose_transport(&tr, a->transport, err);
 
     topo_init(&f.topo);
-    if (rc == 0 && !strcmp(tr->name, "mpi"))
-        transport_mpi_start(&a->mpi);
-    if (rc == 0 && is_transport(a, "nccl"))
-        rc = start_nccl(a, w, &r, err);
-    if (rc == 0 && is_transport(a, "copy"))
-        rc = start_copy(a, w, err);
+    if (rc == 0 && tr->calls->start)
+        rc = tr->calls->start(a, w, err);
     if (rc == 0)
         rc = world_mpi_topo(w, &f.topo, a->topology, a->nccl.share_gpu, err);
     if (rc == 0)
         rc = campaign_files_plan(&f, a, w, err);
     if (rc == 0 && !a->dry_run) {
-        rc = measure(&f, tr, a, r, w, err);
-        if (is_transport(a, "nccl"))
-            rc = finish_nccl(&f, w, rc, err);
+        rc = measure(&f, tr, a, w, err);
+        if (tr->calls->finish)
+            rc = tr->calls->finish(w, f.output, rc, err);
     } else if (rc == 0 && w->rank == 0)
         plan_cost_print(stdout, &f.plan, &f.topo, &a->probe.measure);
-    nccl_readback_close(r);
     gpu_close();
     plan_free(&f.plan);
     topo_free(&f.topo);
@@ -286,7 +234,8 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
 
 /* --- the commands --- */
 
-/* "auto" is nccl where every rank has a GPU and the library, else mpi; why is said and kept. */
+/* "auto" is nccl where every rank has a GPU and the library, else the default; why is said and kept.
+ */
 static void choose_auto(struct probe_args *a, struct world *w)
 {
     struct err why = {0, ""};
@@ -297,27 +246,27 @@ static void choose_auto(struct probe_args *a, struct world *w)
     if (rc == 0)
         rc = w->agree(w, nccl_load(&why), &why);
     gpu_close();
-    a->transport = rc < 0 ? "mpi" : "nccl";
-    if (is_transport(a, "nccl"))
+    a->transport = rc < 0 ? transports[0].name : transport_of_gpus()->name;
+    if (rc == 0)
         return;
     /* Where no driver of NVIDIA is, nobody expects GPUs: the summary says "over mpi". */
     if (w->rank == 0 && access("/proc/driver/nvidia", F_OK) == 0)
-        log_warn("GPUs are left out, transport mpi: %s", why.text);
+        log_warn("GPUs are left out, transport %s: %s", a->transport, why.text);
     else if (w->rank == 0)
-        log_debug("transport mpi: %s", why.text);
+        log_debug("transport %s: %s", a->transport, why.text);
     json_provenance_add("transport_why", why.text);
 }
 
 static bool simulated; /* SimGrid: all ranks are one process, and their time is not ours */
 
 /* From here on ranks that hang or die are named; the verdict lies beside `output`. */
-static void start_watch(struct world *w, double hang_after, const char *transport,
+static void start_watch(struct world *w, double hang_after, const struct transport *t,
                         const char *output)
 {
     char *copy = output ? mem_strdup(output) : NULL;
 
     if (!simulated)
-        watch_start(w, hang_after > 0 ? hang_after : watch_hang_default(transport),
+        watch_start(w, hang_after > 0 ? hang_after : (t ? t : transports)->patience,
                     copy ? dirname(copy) : NULL);
     free(copy);
 }
@@ -356,7 +305,7 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
         return -1;
     if (o.done)
         return 0;
-    start_watch(w, 0, "mpi", o.output);
+    start_watch(w, 0, transports, o.output);
     int rc = replay_world(&out, &o, w, err);
     if (rc == 0 && w->rank == 0)
         rc = report(&out, &o, err);
@@ -386,10 +335,10 @@ static int run_over_transport(const struct probe_command *c, int argc, char **ar
         return rc;
     if (!args.compute)
         choose_auto(&args, w);
-    if (transport_limit(&args.probe.plan.ops, args.transport, err) < 0)
+    const struct transport *t = transport_find(args.transport);
+    if (transport_limit(&args.probe.plan.ops, t, err) < 0)
         return -1;
-    start_watch(w, args.probe.measure.hang_after, args.transport,
-                args.output ? args.output : c->output);
+    start_watch(w, args.probe.measure.hang_after, t, args.output ? args.output : c->output);
     return c->run(&args, w, err);
 }
 
@@ -402,15 +351,16 @@ static const struct probe_command *find_command(const char *name)
 }
 
 /* "auto" can become nccl only where this rank has both the library and a GPU. */
-static const char *transport_to_be(const struct probe_args *a)
+static const struct transport *transport_to_be(const struct probe_args *a)
 {
+    bool automatic = a->transport && !strcmp(a->transport, "auto");
     struct err why;
 
     if (a->compute || a->look)
-        return "nccl";
-    if (!a->transport || (is_transport(a, "auto") && (nccl_load(&why) < 0 || gpu_count(&why) < 1)))
-        return transports[0]->name;
-    return is_transport(a, "auto") ? "nccl" : a->transport;
+        return transport_of_gpus();
+    if (!a->transport || (automatic && (nccl_load(&why) < 0 || gpu_count(&why) < 1)))
+        return transports;
+    return automatic ? transport_of_gpus() : transport_find(a->transport);
 }
 
 /* What MPI is asked for must be known before it starts: with locks on, which every level but SINGLE
@@ -425,7 +375,7 @@ static int threads_of(const struct probe_command *c, int argc, char **argv)
     probe_args_defaults(&a);
     if (!c || opt_parse(c->line, argc - 1, argv + 1, OPT_SILENT, &a) < 0 || a.done)
         return MPI_THREAD_SINGLE;
-    const struct transport *t = transport_find(transport_to_be(&a));
+    const struct transport *t = transport_to_be(&a);
     return t && t->threads ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
 }
 

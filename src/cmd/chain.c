@@ -56,15 +56,13 @@ struct words {
  * become mpi or nccl. */
 static struct words option_words(const struct chain *c)
 {
-    bool mpi = !strcmp(c->transport, "mpi"), copy = !strcmp(c->transport, "copy");
-    bool gpus = copy || !strcmp(c->transport, "nccl");
-    const struct opt *const rows[] = {probe_options, gpus ? NULL : mpi_options,
-                                      mpi ? NULL : nccl_options, copy ? copy_options : NULL};
+    const struct transport *asked = transport_find(c->transport);
     struct words w = {NULL, 0};
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        if (rows[i])
-            opt_again(c->line, c->argc, c->argv, rows[i], &w.word, &w.count);
+    opt_again(c->line, c->argc, c->argv, probe_options, &w.word, &w.count);
+    for (const struct transport *t = transports; t->name; t++)
+        for (int i = 0; t->options[i] && (asked ? t == asked : t->automatic); i++)
+            opt_again(c->line, c->argc, c->argv, t->options[i], &w.word, &w.count);
     return w;
 }
 
@@ -138,7 +136,9 @@ static int chain_mpi_compute(struct chain *c, const char *path, const char *last
 
 static bool is_sim(const struct chain *c)
 {
-    return c->transport && !strcmp(c->transport, "sim");
+    const struct transport *t = transport_find(c->transport);
+
+    return t && !t->ranks;
 }
 
 static bool exists(const struct chain *c, const char *name)
@@ -178,8 +178,8 @@ static int learn_transport(struct chain *c, const char *path, struct err *err)
     if (json_open(&root, path, "railgauge-topology", 1, err) < 0)
         return -1;
     word = json_object_get(json_object_get(root, "provenance"), "transport");
-    bool gpus = json_is_string(word) && !strcmp(json_string_value(word), "nccl");
-    c->transport = gpus ? "nccl" : "mpi";
+    const struct transport *t = transport_find(json_string_value(word));
+    c->transport = (t && t->automatic ? t : transports)->name;
     json_decref(root);
     return 0;
 }
@@ -248,10 +248,10 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
 
     /* Before there are points: who sees the file may rely on it. */
     signals_catch(&before, stop);
-    int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, "sim", err);
+    int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, c->transport, err);
     if (rc == 0) {
-        rc = measure_plan(&world_solo, transport_find("sim"), &c->topo, &c->plan, &c->probe.measure,
-                          log, err);
+        rc = measure_plan(&world_solo, transport_find(c->transport), &c->topo, &c->plan,
+                          &c->probe.measure, log, err);
         rc = points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
     }
     signals_release(&before);
@@ -296,7 +296,9 @@ int chain_probe(struct chain *c, struct err *err)
 
 static bool computes(const struct chain *c)
 {
-    return !c->no_compute && (!strcmp(c->transport, "nccl") || !strcmp(c->transport, "copy"));
+    const struct transport *t = transport_find(c->transport);
+
+    return !c->no_compute && t && t->memory == TRANSPORT_GPU;
 }
 
 int chain_compute(struct chain *c, struct err *err)

@@ -38,11 +38,11 @@ static const struct opt_line command = {
 
 static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
 {
-    int rc = campaign_files_open(f, &a->probe, &world_solo, "sim", err);
+    int rc = campaign_files_open(f, &a->probe, &world_solo, transport_solo()->name, err);
 
     campaign_files_catch_signals();
     if (rc == 0)
-        rc = measure_plan(&world_solo, transport_find("sim"), &f->topo, &f->plan,
+        rc = measure_plan(&world_solo, transport_solo(), &f->topo, &f->plan,
                           &a->probe.probe.measure, f->log, err);
     if (rc == 0 && a->probe.format)
         rc = nccl_tests_print(
@@ -91,7 +91,8 @@ static bool is_sim(int argc, char **argv)
     memcpy(copy, argv, (size_t)argc * sizeof(*copy));
     probe_args_defaults(&a.probe);
     opt_parse(&command, argc, copy, OPT_SILENT, &a);
-    bool sim = a.probe.transport ? !strcmp(a.probe.transport, "sim") : a.sim.fabric != NULL;
+    const struct transport *t = transport_find(a.probe.transport);
+    bool sim = a.probe.transport ? t && !t->ranks : a.sim.fabric != NULL;
     sim_opts_free(&a.sim);
     free(copy);
     return sim;

@@ -277,21 +277,20 @@ static const struct opt_line command = {
 /* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */
 static int choose_transport(struct chain *c, struct err *err)
 {
-    static const char *const known[] = {"auto", "mpi", "nccl", "copy", "sim", NULL};
-    int i = 0;
+    const char *simulated = transport_solo()->name;
+    char names[TRANSPORT_NAMES];
 
     if (!c->transport)
         c->transport = "auto";
     if (!strcmp(c->transport, "auto") && c->sim.fabric)
-        c->transport = "sim";
-    while (known[i] && strcmp(known[i], c->transport))
-        i++;
-    if (!known[i])
-        return err_usage(err, "no transport \"%s\"; known are auto, mpi, nccl, copy and sim",
-                         c->transport);
-    if (c->sim.fabric && strcmp(c->transport, "sim"))
-        return err_usage(err, "--fabric %s belongs to --transport sim", c->sim.fabric);
-    return transport_limit(&c->probe.plan.ops, c->transport, err);
+        c->transport = simulated;
+    const struct transport *t = transport_find(c->transport);
+    if (!t && strcmp(c->transport, "auto"))
+        return err_usage(err, "no transport \"%s\"; known are auto, %s", c->transport,
+                         transport_names(names, true));
+    if (c->sim.fabric && (!t || t->ranks))
+        return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);
+    return transport_limit(&c->probe.plan.ops, t, err);
 }
 
 /* --- the summary: one screen about a campaign --- */

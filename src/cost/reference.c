@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cost/collective.h"
+#include "probe/transport.h"
 #include "topo/host/nic.h"
 
 /* The model has ring and pairwise exchange; libraries choose other ways while latency counts. */
@@ -79,8 +80,8 @@ static bool nics_run_at(const struct topo *t, double Bps)
 /* Published curves of the GPUs that were measured; those between domains need the same NICs. */
 static void borrow_curves(struct reference *r, const struct matrix *m)
 {
-    bool nccl = m->transport && (!strcmp(m->transport, "nccl") || !strcmp(m->transport, "sim"));
-    const char *gpu = nccl ? gpu_of(&m->topo) : "";
+    const struct transport *t = transport_find(m->transport);
+    const char *gpu = t && t->published ? gpu_of(&m->topo) : "";
     char *name = *gpu ? fabric_of_gpu(gpu) : NULL;
     struct fabric f;
     struct err err;

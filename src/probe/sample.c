@@ -14,7 +14,7 @@
 void sample_close(struct sampler *s)
 {
     if (s->ctx)
-        s->transport->close(s->ctx);
+        s->transport->calls->close(s->ctx);
     s->ctx = NULL;
     if (s->group.comm)
         s->world->leave(s->world, &s->group.comm);
@@ -57,7 +57,7 @@ int sample_open(struct sampler *s, const struct round *r, int g, int epoch, size
     s->max_bytes = max_bytes;
     if (s->world->enter(s->world, pg->members, pg->size, r->id, &s->group.comm, err) < 0)
         return -1;
-    double failed = s->transport->open(&s->ctx, &s->group, max_bytes, err) < 0;
+    double failed = s->transport->calls->open(&s->ctx, &s->group, max_bytes, err) < 0;
     if (s->world->maximum(s->group.comm, &failed, 1, err) < 0)
         return -1;
     return failed > 0 ? -1 : 0;
@@ -167,7 +167,7 @@ static int batch(struct state *st, int n, struct err *err)
     if (note_arrival(st, err) < 0)
         return -1;
     double *mine = s->sec, *slow = s->slow + st->n, from = log_now();
-    int rc = s->transport->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
+    int rc = s->transport->calls->run(s->ctx, st->p->op, st->p->bytes, n, mine, &why);
     int failed = any_failed(s, rc, err);
     double took = log_now() - from;
     if (failed) {
@@ -263,7 +263,7 @@ static int verify(struct state *st, struct err *err)
     struct err why = {0, ""};
     watch_step(); /* filling and comparing take their time too */
     watch_expect(slow_run(s, st->p) + (double)st->p->bytes * s->group.size / 50e6);
-    int rc = s->transport->check(s->ctx, st->p->op, st->p->bytes, &why),
+    int rc = s->transport->calls->check(s->ctx, st->p->op, st->p->bytes, &why),
         bad = any_failed(s, rc, err);
 
     if (bad < 0)
@@ -309,7 +309,7 @@ int sample_point(struct sampler *s, struct point *p, const struct measure_opts *
 
     if (rc)
         return rc < 0 ? -1 : 0;
-    if (check && s->transport->check && verify(&st, err) < 0)
+    if (check && s->transport->calls->check && verify(&st, err) < 0)
         return -1;
     st.spent = 0;
     for (int last = 0;; last = n) {

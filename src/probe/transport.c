@@ -1,39 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/transport.h"
 
+#include <stdio.h>
 #include <string.h>
 
-extern const struct transport transport_sim;
-#ifdef HAVE_MPI
-extern const struct transport transport_mpi;
-extern const struct transport transport_nccl;
-extern const struct transport transport_copy;
-#endif
+#include "probe/gpu/gpu_opts.h"
+#include "probe/mpi/mpi_opts.h"
+#include "probe/nccl/nccl_opts.h"
 
-const struct transport *const transports[] = {
-#ifdef HAVE_MPI
-    &transport_mpi,  &transport_nccl,
-    &transport_copy,
-#endif
-    &transport_sim,  NULL,
+/* A program has the calls that were linked into it: without MPI there is only the simulated one. */
+#define LINKED __attribute__((weak, visibility("hidden")))
+extern const struct transport_calls transport_mpi LINKED, transport_nccl LINKED,
+    transport_copy LINKED, transport_sim LINKED;
+
+enum { ALL = (1 << OP_COUNT) - 1 };
+
+const struct transport transports[] = {
+    {.name = "mpi",
+     .help = "host memory through MPI (shared memory, TCP, InfiniBand: as MPI chooses)",
+     .ops = ALL,
+     .memory = TRANSPORT_HOST,
+     .ranks = true,
+     .automatic = true,
+     .windows = true,
+     .patience = 30, /* hosts may be overloaded */
+     .options = {mpi_options},
+     .calls = &transport_mpi},
+    {.name = "nccl",
+     .help = "GPU memory through NCCL (NVLink, PCIe, InfiniBand, sockets: as NCCL or --path says)",
+     .ops = ALL,
+     .memory = TRANSPORT_GPU,
+     .ranks = true,
+     .automatic = true,
+     .stream = true,
+     .threads = true,
+     .typed = true,
+     .published = true,
+     .patience = 8,
+     .options = {nccl_options},
+     .calls = &transport_nccl},
+    {.name = "copy",
+     .help = "copies between the memories of GPUs (NVLink, PCIe), without NCCL",
+     .ops = 1 << OP_PAIR_LATENCY | 1 << OP_PAIR_BW | 1 << OP_PAIR_BIBW | 1 << OP_SENDRECV,
+     .only = "it copies between two GPUs (pair_latency, pair_bw, pair_bibw, sendrecv)",
+     .memory = TRANSPORT_GPU,
+     .ranks = true,
+     .threads = true,
+     .patience = 30,
+     .options = {nccl_options, copy_options}, /* --share-gpu */
+     .calls = &transport_copy},
+    {.name = "sim",
+     .help = "a preset's fabric as a formula, with noise and faults of your choice",
+     .ops = ALL,
+     .published = true,
+     .patience = 30,
+     .calls = &transport_sim},
+    {.name = NULL},
 };
 
 const struct transport *transport_find(const char *name)
 {
-    for (int i = 0; transports[i]; i++)
-        if (!strcmp(transports[i]->name, name))
-            return transports[i];
+    for (const struct transport *t = transports; name && t->name; t++)
+        if (!strcmp(t->name, name))
+            return t;
     return NULL;
 }
 
-int transport_limit(unsigned *ops, const char *name, struct err *err)
+const struct transport *transport_solo(void)
 {
-    const unsigned pairs = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW | 1u << OP_PAIR_BIBW;
+    const struct transport *t = transports;
 
-    if (!name || strcmp(name, "copy"))
-        return 0;
-    *ops &= pairs | 1u << OP_SENDRECV;
+    while (t->ranks)
+        t++;
+    return t;
+}
+
+const struct transport *transport_of_gpus(void)
+{
+    const struct transport *t = transports;
+
+    while (!t->automatic || t->memory != TRANSPORT_GPU)
+        t++;
+    return t;
+}
+
+const char *transport_names(char out[TRANSPORT_NAMES], bool all)
+{
+    size_t used = 0;
+
+    for (const struct transport *t = transports, *next; t->name; t = next) {
+        next = t + 1;
+        while (next->name && !all && !next->ranks)
+            next++;
+        used += (size_t)snprintf(out + used, TRANSPORT_NAMES - used, "%s%s",
+                                 !used        ? ""
+                                 : next->name ? ", "
+                                              : " and ",
+                                 t->name);
+    }
+    return out;
+}
+
+int transport_limit(unsigned *ops, const struct transport *t, struct err *err)
+{
+    *ops &= t ? t->ops : ALL;
     return *ops ? 0
-                : err_usage(err, "transport copy has none of these operations: it copies between "
-                                 "two GPUs (pair_latency, pair_bw, pair_bibw, sendrecv)");
+                : err_usage(err, "transport %s has none of these operations: %s", t->name, t->only);
 }

@@ -15,7 +15,7 @@
 #include "probe/measure_impl.h"
 #include "probe/mpi/world_mpi.h"
 
-extern const struct transport transport_mpi;
+extern const struct transport_calls transport_mpi;
 
 static const double time_cap = 0.1; /* s; a campaign chooses its own by what it has to measure */
 
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     if (rc == 0) {
         s.group.self = w.rank;
         s.world = &w;
-        s.transport = &transport_mpi;
+        s.transport = transport_find("mpi");
         rc = run(&w, &s, &err);
     }
     if (rc < 0) {

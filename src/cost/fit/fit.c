@@ -12,6 +12,7 @@
 #include "cost/collective.h"
 #include "cost/fit/fit_impl.h"
 #include "probe/mpi/mpi_opts.h"
+#include "probe/transport.h"
 #include "topo/host/nic.h"
 
 /* --- tier curves: at each size the median over healthy pairs, alone where any ran alone at that
@@ -105,7 +106,7 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
 }
 
 /* One size gives no slope; what a message of a window carries of the latency is known, though. */
-static void slope_of_one(struct tier *t, bool over_mpi)
+static void slope_of_one(struct tier *t, bool windows)
 {
     const struct mpi_opts usual = {0};
     double alpha = t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : 0;
@@ -114,7 +115,7 @@ static void slope_of_one(struct tier *t, bool over_mpi)
         struct curve *c = &t->curve[d];
         if (c->points != 1)
             continue;
-        int window = over_mpi ? mpi_opts_window(&usual, (size_t)c->point[0].bytes) : OP_PAIR_WINDOW;
+        int window = windows ? mpi_opts_window(&usual, (size_t)c->point[0].bytes) : OP_PAIR_WINDOW;
         double rest = c->point[0].sec - alpha / window;
         if (rest > 0.5 * c->point[0].sec)
             c->beta = rest / c->point[0].bytes;
@@ -123,12 +124,13 @@ static void slope_of_one(struct tier *t, bool over_mpi)
 
 static void tier_curves(struct fit *f)
 {
+    const struct transport *t = transport_find(f->m->transport);
     const struct obs **o = mem_calloc((size_t)f->count, sizeof(*o));
 
     for (int tier = 0; tier < f->m->tiers; tier++) {
         for (int d = 0; d < DIR_COUNT; d++)
             fit_curve(f, tier, d, o);
-        slope_of_one(&f->m->tier[tier], !strcmp(f->m->transport, "mpi"));
+        slope_of_one(&f->m->tier[tier], t && t->windows);
     }
     free(o);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emit/text/epochs.h"
+#include "probe/transport.h"
 
 /* The names that nccl-tests' programs and columns have. */
 static const struct {
@@ -167,11 +168,12 @@ static void print_table(FILE *out, const struct epochs_point *s, int n, const st
 int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
                      const struct topo *topo, const struct nccl_tests_how *how, struct err *err)
 {
+    const struct transport *t = transport_find(p->transport);
     struct nccl_tests_how plain = {.warmup = how->warmup};
     struct epochs_point *s;
     int count = epochs_merge(&s, p), tables = 0;
 
-    if (strcmp(p->transport, "nccl") != 0)
+    if (!t || !t->typed)
         how = &plain;
     for (int i = 0, n; i < count; i += n) {
         const struct point *first = s[i].first;

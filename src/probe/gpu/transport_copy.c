@@ -10,11 +10,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernels/kernels.h"
+#include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/probe_args.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
-extern const struct transport transport_copy;
+extern const struct transport_calls transport_copy;
 
 /* --- a group's memory, each member's in reach of its neighbours --- */
 
@@ -439,16 +441,6 @@ static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct
     return 0;
 }
 
-const struct transport transport_copy = {
-    .name = "copy",
-    .help = "copies between the memories of GPUs (NVLink, PCIe), without NCCL",
-    .threads = true,
-    .open = copy_open,
-    .run = copy_run,
-    .check = copy_check,
-    .close = copy_close,
-};
-
 /* --- before a campaign --- */
 
 static void note_memory(const struct fabric_handle *each, int n)
@@ -467,13 +459,15 @@ static void note_memory(const struct fabric_handle *each, int n)
     json_provenance_add("copy_memory", "FABRIC handles");
 }
 
-int transport_copy_start(const struct copy_opts *o, struct world *w, struct err *err)
+/* FABRIC handles are tried; what memory is shared by is said and recorded. */
+static int copy_start(const struct probe_args *a, struct world *w, struct err *err)
 {
     struct fabric_handle *each = NULL;
     char text[64];
 
-    opts = *o;
-    if (fabric_handle_try(w, &each, err) < 0)
+    opts = a->copy;
+    if (gpu_binding_take(w, a->nccl.share_gpu, NULL, err) < 0 ||
+        fabric_handle_try(w, &each, err) < 0)
         return -1;
     loads = true;
     for (int i = 0; i < w->size; i++)
@@ -487,3 +481,11 @@ int transport_copy_start(const struct copy_opts *o, struct world *w, struct err 
     json_provenance_add("copy", text);
     return 0;
 }
+
+const struct transport_calls transport_copy = {
+    .open = copy_open,
+    .run = copy_run,
+    .check = copy_check,
+    .close = copy_close,
+    .start = copy_start,
+};

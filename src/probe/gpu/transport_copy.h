@@ -37,8 +37,4 @@ int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *
 struct mnnvl_trial *fabric_handle_trials(const struct topo *t, const struct fabric_handle *each,
                                          int *count);
 
-/* Collective, with every rank's GPU open, before the campaign: tries FABRIC handles, says and
- * records (provenance) what memory is shared by, and keeps `o` for later. */
-int transport_copy_start(const struct copy_opts *o, struct world *w, struct err *err);
-
 #endif

@@ -63,9 +63,6 @@ int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t 
                  struct err *err);
 void mpi_job_free(struct mpi_job *j);
 
-/* Before a campaign on transport mpi: keeps `o` for it and notes it in the provenance. */
-void transport_mpi_start(const struct mpi_opts *o);
-
 /* What is filled in and what must arrive. */
 struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
 

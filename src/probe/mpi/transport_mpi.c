@@ -18,19 +18,14 @@
 #include "base/units.h"
 #include "probe/mpi/mpi_ops.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/probe_args.h"
 #include "probe/transport.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
-extern const struct transport transport_mpi;
+extern const struct transport_calls transport_mpi;
 
 static struct mpi_opts opts;
-
-void transport_mpi_start(const struct mpi_opts *o)
-{
-    opts = *o;
-    mpi_opts_note(o);
-}
 
 enum { INNER_BYTES = 64 << 10, INNER_TRIES = 8, INNER_MAX = 64, WINDOW_ROOM = 64 << 20 };
 
@@ -292,9 +287,17 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     return 0;
 }
 
-const struct transport transport_mpi = {
-    .name = "mpi",
-    .help = "host memory through MPI (shared memory, TCP, InfiniBand: as MPI chooses)",
+static int mpi_start(const struct probe_args *a, struct world *w, struct err *err)
+{
+    (void)w;
+    (void)err;
+    opts = a->mpi;
+    mpi_opts_note(&a->mpi);
+    return 0;
+}
+
+const struct transport_calls transport_mpi = {
+    .start = mpi_start,
     .open = mpi_open,
     .run = mpi_run,
     .check = mpi_check,

@@ -254,7 +254,7 @@ static int run_all(const struct transport *tr, void *ctx, struct err *err)
 
     for (size_t o = 0; o < sizeof(ops) / sizeof(*ops); o++)
         for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++)
-            if (tr->run(ctx, ops[o], size[i], 1, &sec, err) < 0)
+            if (tr->calls->run(ctx, ops[o], size[i], 1, &sec, err) < 0)
                 return -1;
     return 0;
 }
@@ -269,11 +269,12 @@ static int one_communicator(const struct transport *tr, struct world *w, struct 
         members[i] = i;
     int rc = w->enter(w, members, w->size, 0, &g.comm, err);
     if (rc == 0)
-        rc = w->agree(w, tr->open(&ctx, &g, size[sizeof(size) / sizeof(*size) - 1], err), err);
+        rc = w->agree(w, tr->calls->open(&ctx, &g, size[sizeof(size) / sizeof(*size) - 1], err),
+                      err);
     if (rc == 0)
         rc = w->agree(w, run_all(tr, ctx, err), err);
     if (ctx)
-        tr->close(ctx);
+        tr->calls->close(ctx);
     w->leave(w, &g.comm);
     free(members);
     return rc;

@@ -7,9 +7,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/measure.h"
 #include "probe/nccl/nccl_conn.h"
 #include "probe/nccl/transport_nccl.h"
-#include "probe/transport.h"
+#include "probe/probe_args.h"
 
 /* all_to_all and sendrecv are sends and receives: nothing to choose. */
 static bool has_algorithms(const struct round *r)
@@ -57,25 +58,26 @@ static int save_plan(const struct plan *p, const char *points, struct err *err)
 }
 
 /* One combination into its file. */
-static int measure_one(struct world *w, const struct topo *topo, struct plan *plan,
-                       const struct measure_opts *m, const char *path, struct err *err)
+static int measure_one(const struct transport *tr, struct world *w, const struct topo *topo,
+                       struct plan *plan, const struct measure_opts *m, const char *path,
+                       struct err *err)
 {
     struct points_log *log = NULL;
     int rc = 0;
 
     if (w->rank == 0)
-        rc = points_open(&log, path, plan_crc(plan), topo, "nccl", err);
+        rc = points_open(&log, path, plan_crc(plan), topo, tr->name, err);
     rc = w->agree(w, rc, err);
     if (rc == 0)
-        rc = measure_plan(w, transport_find("nccl"), topo, plan, m, log, err);
+        rc = measure_plan(w, tr, topo, plan, m, log, err);
     if (points_close(log, rc < 0 ? NULL : err) < 0)
         rc = -1;
     return w->agree(w, rc, err);
 }
 
-static int sweep_pair(const struct nccl_opts *o, struct world *w, const struct topo *topo,
-                      struct plan *plan, const struct measure_opts *m, const char *points,
-                      struct err *err)
+static int sweep_pair(const struct transport *tr, const struct nccl_opts *o, struct world *w,
+                      const struct topo *topo, struct plan *plan, const struct measure_opts *m,
+                      const char *points, struct err *err)
 {
     char *name = mem_printf("%s-%s.tsv", o->algo, o->proto), *path = beside(points, name);
 
@@ -84,18 +86,18 @@ static int sweep_pair(const struct nccl_opts *o, struct world *w, const struct t
     nccl_conn_close_all();
     int rc = w->agree(w, nccl_opts_apply(o, w->rank, false, err), err);
     if (rc == 0)
-        rc = measure_one(w, topo, plan, m, path, err);
+        rc = measure_one(tr, w, topo, plan, m, path, err);
     free(path);
     free(name);
     return rc;
 }
 
-int transport_nccl_sweep(const struct nccl_opts *o, struct world *w, const struct topo *topo,
-                         const struct plan *plan, const struct measure_opts *m, const char *points,
-                         struct err *err)
+int nccl_sweep(const struct transport *tr, const struct probe_args *a, struct world *w,
+               const struct topo *topo, const struct plan *plan, const char *points,
+               struct err *err)
 {
-    struct nccl_opts one = *o;
-    struct measure_opts how = *m;
+    struct nccl_opts one = a->nccl;
+    struct measure_opts how = a->probe.measure;
     struct plan some = {NULL, 0};
     int rc;
 
@@ -104,14 +106,14 @@ int transport_nccl_sweep(const struct nccl_opts *o, struct world *w, const struc
         if (has_algorithms(&plan->round[i]))
             copy_round(&some, &plan->round[i]);
     rc = w->agree(w, w->rank == 0 ? save_plan(&some, points, err) : 0, err);
-    for (int a = 0; nccl_algo_name[a] && rc == 0; a++)
+    for (int k = 0; nccl_algo_name[k] && rc == 0; k++)
         for (int p = 0; nccl_proto_name[p] && rc == 0; p++) {
-            one.algo = nccl_algo_name[a];
+            one.algo = nccl_algo_name[k];
             one.proto = nccl_proto_name[p];
-            rc = sweep_pair(&one, w, topo, &some, &how, points, err);
+            rc = sweep_pair(tr, &one, w, topo, &some, &how, points, err);
         }
     nccl_conn_close_all();
-    nccl_opts_apply(o, w->rank, false, NULL);
+    nccl_opts_apply(&a->nccl, w->rank, false, NULL);
     plan_free(&some);
     return rc;
 }

@@ -11,15 +11,20 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/nccl/nccl_ras.h"
 #include "probe/nccl/nccl_readback.h"
 #include "probe/nccl/nccl_session.h"
 #include "probe/nccl/nccl_wait.h"
+#include "probe/probe_args.h"
 #include "probe/watch/watch.h"
 
-extern const struct transport transport_nccl;
+extern const struct transport_calls transport_nccl;
+
+static struct nccl_readback *readback; /* of the campaign; NULL: nothing is measured */
 
 enum { MARKS = 257, SLICE = 16, BURST_MOST = 16, GRAPH_MOST = 20 };
 
@@ -237,17 +242,6 @@ static void nccl_close(void *ctx)
     nccl_session_close(ctx);
 }
 
-const struct transport transport_nccl = {
-    .name = "nccl",
-    .help = "GPU memory through NCCL (NVLink, PCIe, InfiniBand, sockets: as NCCL or --path says)",
-    .stream = true,
-    .threads = true,
-    .open = nccl_open,
-    .run = nccl_run,
-    .check = nccl_check,
-    .close = nccl_close,
-};
-
 /* --- before and after a campaign --- */
 
 /* Ranks with different libraries cannot talk to each other: say so before they try. */
@@ -277,11 +271,16 @@ static void note_versions(void)
     json_provenance_add("gpu", gpu_facts()->name);
 }
 
-int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err *err)
+int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bool tuning,
+                         struct world *w, struct err *err)
 {
     bool one_host;
 
-    if (gpu_binding_take(w, o->share_gpu, &one_host, err) < 0 ||
+    nccl_readback_strays(w);
+    if (w->rank == 0)
+        watch_report("ras.txt", nccl_ras_ask);
+    if ((r && nccl_readback_open(r, w, tuning, err) < 0) ||
+        gpu_binding_take(w, o->share_gpu, &one_host, err) < 0 ||
         w->agree(w, nccl_opts_apply(o, w->rank, one_host, err), err) < 0 ||
         w->agree(w, nccl_load(err), err) < 0 || same_library(w, err) < 0 ||
         nccl_opts_check(o, nccl.version, err) < 0)
@@ -290,12 +289,42 @@ int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err 
     return 0;
 }
 
-int transport_nccl_finish(struct world *w, const char *points, char **words, struct err *err)
+static int nccl_start(const struct probe_args *a, struct world *w, struct err *err)
+{
+    return transport_nccl_start(&a->nccl, a->dry_run ? NULL : &readback, false, w, err);
+}
+
+static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *t,
+                      const struct points *p, struct err *err)
+{
+    return nccl_readback_campaign(readback, w, t, a->nccl.path, p, err);
+}
+
+/* What connecting cost goes into connections.tsv beside the points, and is told even when the
+ * campaign was cut short. */
+static int nccl_finish(struct world *w, const char *points, int rc, struct err *err)
 {
     char *copy = mem_strdup(points), *path = file_join(dirname(copy), "connections.tsv");
-    int rc = nccl_conn_finish(w, path, words, err);
+    char *words = NULL;
+    int end = nccl_conn_finish(w, path, &words, rc < 0 ? NULL : err);
 
+    if (words && *words)
+        log_info("%s", words);
+    free(words);
     free(path);
     free(copy);
-    return rc;
+    nccl_readback_close(readback);
+    readback = NULL;
+    return rc < 0 ? rc : end;
 }
+
+const struct transport_calls transport_nccl = {
+    .open = nccl_open,
+    .run = nccl_run,
+    .check = nccl_check,
+    .close = nccl_close,
+    .start = nccl_start,
+    .sweep = nccl_sweep,
+    .learn = nccl_learn,
+    .finish = nccl_finish,
+};

@@ -17,23 +17,23 @@
 #ifndef RG_TRANSPORT_NCCL_H
 #define RG_TRANSPORT_NCCL_H
 
-#include "probe/measure.h"
 #include "probe/nccl/nccl_opts.h"
+#include "probe/nccl/nccl_readback.h"
+#include "probe/transport.h"
 #include "probe/world.h"
 
-/* Collective over w, before topology and transport: the driver, this rank's GPU (gpu_binding.h), NCCL, its
- * variables, and the provenance. */
-int transport_nccl_start(const struct nccl_opts *o, struct world *w, struct err *err);
-/* Collective, after the campaign (--sweep): the plan's collectives that NCCL has algorithms for,
- * once more with each algorithm and protocol, into sweep/ALGO-PROTO.tsv beside `points`; what NCCL
- * refuses is in the file as a failed point with its reason.  sweep/plan.tsv is what was measured.
- * Files that are there already are continued. */
-int transport_nccl_sweep(const struct nccl_opts *o, struct world *w, const struct topo *topo,
-                         const struct plan *plan, const struct measure_opts *m, const char *points,
-                         struct err *err);
-
-/* Collective, after the campaign: what connecting cost goes into connections.tsv beside `points`;
- * *words as nccl_conn_finish().  The caller closes the GPU, once: a dead one is left behind. */
-int transport_nccl_finish(struct world *w, const char *points, char **words, struct err *err);
+/* Collective over w, before topology and transport: settings from elsewhere are said and NCCL is
+ * asked about a hang, its log is read back from here on (*r; tuning: choices by size too; r NULL:
+ * it is not), then the driver, this rank's GPU (gpu_binding.h), NCCL, its variables, and the
+ * provenance. */
+int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bool tuning,
+                         struct world *w, struct err *err);
+/* nccl_sweep.c: the plan's collectives that NCCL has algorithms for, once more with each algorithm
+ * and protocol, into sweep/ALGO-PROTO.tsv beside `points`; what NCCL refuses is in the file as a
+ * failed point with its reason.  sweep/plan.tsv is what was measured.  Files that are there already
+ * are continued. */
+int nccl_sweep(const struct transport *tr, const struct probe_args *a, struct world *w,
+               const struct topo *topo, const struct plan *plan, const char *points,
+               struct err *err);
 
 #endif

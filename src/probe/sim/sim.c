@@ -395,7 +395,7 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 
 /* --- the transport --- */
 
-extern const struct transport transport_sim;
+extern const struct transport_calls transport_sim;
 
 struct sim_ctx {
     const struct sim *sim;
@@ -482,9 +482,7 @@ static void sim_close(void *p)
     free(p);
 }
 
-const struct transport transport_sim = {
-    .name = "sim",
-    .help = "a preset's fabric as a formula, with noise and faults of your choice",
+const struct transport_calls transport_sim = {
     .open = sim_open,
     .run = sim_run,
     .check = sim_check,

@@ -22,11 +22,6 @@ static int depth; /* of ops inside ops */
 static double hang_limit = 30;
 static char *verdict_dir; /* where the verdict and reports go; NULL: nowhere */
 
-double watch_hang_default(const char *transport)
-{
-    return transport && !strcmp(transport, "nccl") ? 8 : 30;
-}
-
 double watch_hang_after(void)
 {
     return hang_limit;

@@ -66,10 +66,6 @@ bool watch_asked(void);
 
 /* --- start and end --- */
 
-/* What --hang-after is when nobody says: 8 s between GPUs, 30 s over MPI, whose hosts may be
- * overloaded; `transport` is its name, NULL the default one. */
-double watch_hang_default(const char *transport);
-
 /* Collective.  Connects this rank to the listener that the environment names, else to one that rank
  * 0 starts; verdict.json then goes into `dir` (NULL: it is not written).  What fails here is warned
  * about by rank 0, and the ranks go on unwatched; a world of one rank has no watch. */

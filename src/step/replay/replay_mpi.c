@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "probe/mpi/world_mpi.h"
+#include "probe/transport.h"
 #include "step/replay/replay_impl.h"
 
 /* Each rank's median over the steps, sorted; the caller frees. */
@@ -194,7 +195,8 @@ static int prepare(struct replay_outcome *out, struct replay_opts *o, const char
         return err_usage(err, "which matrix.json?");
     if (job_open(&out->job, &o->job, err) < 0)
         return -1;
-    if (strcmp(out->job.matrix.transport, "mpi"))
+    const struct transport *t = transport_find(out->job.matrix.transport);
+    if (!t || !t->ranks || t->memory != TRANSPORT_HOST)
         return err_config(err, "%s was measured over %s, and a replay runs over mpi", o->job.matrix,
                           out->job.matrix.transport);
     if (out->job.layout.ranks > out->job.matrix.topo.endpoints)
