@@ -54,15 +54,12 @@ enum { MODEL_TEXT = 96 };
 
 enum { NORMS = WEIGHT_COUNT, EMBEDDING, HEAD, CORE };
 
-static void sum_layer(struct model_part part[MODEL_PARTS], const struct model *m,
-                      const struct layer *l, int seq)
+static void sum_layer(struct model_part part[MODEL_PARTS], const struct layer *l, int seq)
 {
-    struct weight w[LAYER_WEIGHTS];
-    struct flops f;
-    int n = layer_weights(m, l, w);
-    double rest = layer_params(m, l);
+    const struct weight *w = l->weight;
+    double rest = l->sums.total;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < l->weights; i++) {
         struct model_part *p = &part[w[i].part];
         double matrix = w[i].in * w[i].out, one = matrix + (w[i].bias ? w[i].out : 0);
         p->total += l->count * w[i].copies * one;
@@ -71,8 +68,7 @@ static void sum_layer(struct model_part part[MODEL_PARTS], const struct model *m
         rest -= w[i].copies * one;
     }
     part[NORMS].total += l->count * rest;
-    layer_flops(m, l, seq, true, &f);
-    part[CORE].flops += l->count * f.core;
+    part[CORE].flops += l->count * layer_core_flops(l, seq, true);
 }
 
 static void model_parts(struct model_part part[MODEL_PARTS], const struct model *m, int seq)
@@ -85,7 +81,7 @@ static void model_parts(struct model_part part[MODEL_PARTS], const struct model 
     for (int i = 0; i < MODEL_PARTS; i++)
         part[i].name = i < WEIGHT_COUNT ? weight_part_name[i] : name[i - WEIGHT_COUNT];
     for (int i = 0; i < m->kinds; i++)
-        sum_layer(part, m, &m->layer[i], seq);
+        sum_layer(part, &m->layer[i], seq);
     model_params(m, &p);
     model_flops(m, seq, true, &f);
     part[NORMS].total += m->hidden; /* the last norm */

@@ -217,6 +217,10 @@ char *axes_text(char buf[AXES_TEXT], unsigned axes)
 
 struct span layout_span(const struct layout *l, unsigned axes)
 {
+    if (!(axes & (axes - 1))) /* one axis, as most groups */
+        for (int i = 0; i < AXIS_COUNT; i++)
+            if (axes == AXIS_BIT(i))
+                return (struct span){l->size[i], l->size[i] > 1 ? l->stride[i] : 1};
     bool experts = axes & (AXIS_BIT(AXIS_EP) | AXIS_BIT(AXIS_ETP) | AXIS_BIT(AXIS_EDP));
     const enum axis *grid = (experts ? expert_axes : dense_axes)[l->order];
     struct span s = {1, 1};

@@ -373,9 +373,9 @@ int model_load(struct model *m, const char *name, struct err *err)
     if (rc == 0)
         rc = read_model(m, root, path, err);
     for (int i = 0; rc == 0 && i < m->kinds; i++)
-        layer_sum(&m->layer[i].sums, m, &m->layer[i]);
+        layer_list(&m->layer[i], m);
     if (rc == 0 && m->mtp.count)
-        layer_sum(&m->mtp.sums, m, &m->mtp);
+        layer_list(&m->mtp, m);
     json_decref(root);
     free(path);
     return rc;

@@ -49,10 +49,32 @@ struct mlp {
     bool bias;
 };
 
+/* One matrix of a layer, or several equal ones. */
+enum weight_part {
+    WEIGHT_MIXER,
+    WEIGHT_MLP,
+    WEIGHT_EXPERTS,
+    WEIGHT_SHARED,
+    WEIGHT_ROUTER,
+    WEIGHT_COUNT
+};
+extern const char *const weight_part_name[WEIGHT_COUNT]; /* "mixer", "mlp", "experts", ... */
+
+struct weight {
+    const char *name; /* "q", "down", ... */
+    enum weight_part part;
+    double in, out;
+    double copies, active; /* that exist, and that one token meets */
+    bool bias;
+    bool shares_input; /* one product with the row before: k and v with q, up with a gate */
+};
+enum { LAYER_WEIGHTS = 24 }; /* no layer has more rows */
+
 /* Parameters of one layer, in all its experts where it has some.  lora_*: what adapters add per
  * rank of theirs, the sum of in + out over the matrices they lie beside. */
 struct layer_sums {
     double total, active, expert; /* active: that a token meets; expert: of routed experts */
+    double matmul, matmul_expert; /* active ones, without biases */
     double lora_mixer, lora_mlp, lora_expert; /* lora_mlp: dense MLP and shared experts */
 };
 
@@ -60,7 +82,10 @@ struct layer {
     int count; /* equal layers of this kind */
     struct attention attention;
     struct mlp mlp;
-    struct layer_sums sums; /* model_load() adds them up once: searches ask a million times */
+    /* model_load() lists and adds them up once: searches ask a million times */
+    struct weight weight[LAYER_WEIGHTS];
+    int weights;
+    struct layer_sums sums;
 };
 
 enum { MODEL_KINDS_MAX = 64 };
@@ -86,27 +111,6 @@ void model_free(struct model *m);
  */
 int model_names(char ***names);
 
-/* One matrix of a layer, or several equal ones. */
-enum weight_part {
-    WEIGHT_MIXER,
-    WEIGHT_MLP,
-    WEIGHT_EXPERTS,
-    WEIGHT_SHARED,
-    WEIGHT_ROUTER,
-    WEIGHT_COUNT
-};
-extern const char *const weight_part_name[WEIGHT_COUNT]; /* "mixer", "mlp", "experts", ... */
-
-struct weight {
-    const char *name; /* "q", "down", ... */
-    enum weight_part part;
-    double in, out;
-    double copies, active; /* that exist, and that one token meets */
-    bool bias;
-};
-enum { LAYER_WEIGHTS = 24 }; /* no layer has more rows */
-int layer_weights(const struct model *m, const struct layer *l, struct weight w[LAYER_WEIGHTS]);
-
 struct params {
     double total;
     double active;    /* that one token meets: topk of the experts */
@@ -118,11 +122,9 @@ struct params {
                          with the head */
 };
 void model_params(const struct model *m, struct params *p);
-void layer_sum(struct layer_sums *sums, const struct model *m, const struct layer *l);
-double layer_params(const struct model *m, const struct layer *l);
+/* Lists and adds up what l is made of. */
+void layer_list(struct layer *l, const struct model *m);
 bool model_has_experts(const struct model *m); /* routed ones, in any layer */
-double layer_expert_params(const struct model *m, const struct layer *l); /* routed, all of them */
-double layer_active_params(const struct model *m, const struct layer *l);
 /* Each: a layer, 2h*h that joins two streams, and 3 norms (DeepSeek-V3, 2024, 2.2). */
 double mtp_params(const struct model *m);
 /* Trainable parameters of LoRA adapters of this rank on the attention projections (q, k, v, o), and
@@ -139,8 +141,9 @@ struct flops {
     double core;   /* scores and their product with V; the scan of mamba2 in either convention */
 };
 void model_flops(const struct model *m, int seq, bool causal, struct flops *f);
-void layer_flops(const struct model *m, const struct layer *l, int seq, bool causal,
+void layer_flops(const struct layer *l, int seq, bool causal,
                  struct flops *f); /* of one layer: no head */
+double layer_core_flops(const struct layer *l, int seq, bool causal);
 void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f);
 double flops_total(const struct flops *f); /* linear (with expert) + head + core */
 

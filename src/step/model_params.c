@@ -16,7 +16,7 @@ struct weights {
 static void add(struct weights *w, const char *name, enum weight_part part, double in, double out,
                 bool bias)
 {
-    w->row[w->n++] = (struct weight){name, part, in, out, 1, 1, bias};
+    w->row[w->n++] = (struct weight){name, part, in, out, 1, 1, bias, false};
 }
 
 static void add_gqa(struct weights *w, double h, const struct attention *a)
@@ -119,13 +119,11 @@ static void add_mlp(struct weights *w, double h, const struct mlp *p)
         add_wide(w, p, WEIGHT_SHARED, h, p->shared_ffn, 1, 1);
 }
 
-int layer_weights(const struct model *m, const struct layer *l, struct weight w[LAYER_WEIGHTS])
+/* gate and up, and q, k and v, are one product with one input. */
+static bool shares_input(const struct weight *w, const struct layer *l)
 {
-    struct weights all = {w, 0};
-
-    add_mixer[l->attention.kind](&all, m->hidden, &l->attention);
-    add_mlp(&all, m->hidden, &l->mlp);
-    return all.n;
+    return !strcmp(w->name, "k") || !strcmp(w->name, "v") ||
+           (!strcmp(w->name, "up") && l->mlp.kind == MLP_SWIGLU);
 }
 
 /* Norms, and the vectors of mixers: norms of latents, the depthwise convolution with its bias over
@@ -146,54 +144,36 @@ static double vector_params(const struct model *m, const struct layer *l)
     return sum;
 }
 
-/* What is summed over the rows of a layer. */
-struct sums {
-    double total, active, expert, matmul, matmul_expert; /* the last two: active, without biases */
-};
-
-static void sum_layer(struct sums *s, const struct model *m, const struct layer *l)
+static void add_sums(struct layer_sums *s, const struct weight *w)
 {
-    struct weight w[LAYER_WEIGHTS];
-    int n = layer_weights(m, l, w);
+    double matrix = w->in * w->out, one = matrix + (w->bias ? w->out : 0);
+    double adapter = w->copies * (w->in + w->out);
+    bool expert = w->part == WEIGHT_EXPERTS;
 
-    memset(s, 0, sizeof(*s));
-    s->total = s->active = vector_params(m, l);
-    for (int i = 0; i < n; i++) {
-        double matrix = w[i].in * w[i].out, one = matrix + (w[i].bias ? w[i].out : 0);
-        bool expert = w[i].part == WEIGHT_EXPERTS;
-        s->total += w[i].copies * one;
-        s->active += w[i].active * one;
-        s->expert += expert ? w[i].copies * one : 0;
-        s->matmul += w[i].active * matrix;
-        s->matmul_expert += expert ? w[i].active * matrix : 0;
-    }
+    s->total += w->copies * one;
+    s->active += w->active * one;
+    s->expert += expert ? w->copies * one : 0;
+    s->matmul += w->active * matrix;
+    s->matmul_expert += expert ? w->active * matrix : 0;
+    if (w->part != WEIGHT_ROUTER)
+        *(w->part == WEIGHT_MIXER ? &s->lora_mixer
+          : expert                ? &s->lora_expert
+                                  : &s->lora_mlp) += adapter;
 }
 
-void layer_sum(struct layer_sums *sums, const struct model *m, const struct layer *l)
+void layer_list(struct layer *l, const struct model *m)
 {
-    struct weight w[LAYER_WEIGHTS];
-    int n = layer_weights(m, l, w);
-    struct sums s;
+    struct weights all = {l->weight, 0};
+    double vectors = vector_params(m, l);
 
-    sum_layer(&s, m, l);
-    *sums = (struct layer_sums){.total = s.total, .active = s.active, .expert = s.expert};
-    for (int i = 0; i < n; i++) {
-        double one = w[i].copies * (w[i].in + w[i].out);
-        if (w[i].part == WEIGHT_MIXER)
-            sums->lora_mixer += one;
-        else if (w[i].part == WEIGHT_EXPERTS)
-            sums->lora_expert += one;
-        else if (w[i].part != WEIGHT_ROUTER)
-            sums->lora_mlp += one;
+    add_mixer[l->attention.kind](&all, m->hidden, &l->attention);
+    add_mlp(&all, m->hidden, &l->mlp);
+    l->weights = all.n;
+    l->sums = (struct layer_sums){.total = vectors, .active = vectors};
+    for (int i = 0; i < l->weights; i++) {
+        l->weight[i].shares_input = shares_input(&l->weight[i], l);
+        add_sums(&l->sums, &l->weight[i]);
     }
-}
-
-double layer_params(const struct model *m, const struct layer *l)
-{
-    struct sums s;
-
-    sum_layer(&s, m, l);
-    return s.total;
 }
 
 bool model_has_experts(const struct model *m)
@@ -202,22 +182,6 @@ bool model_has_experts(const struct model *m)
         if (m->layer[i].mlp.experts > 0)
             return true;
     return false;
-}
-
-double layer_expert_params(const struct model *m, const struct layer *l)
-{
-    struct sums s;
-
-    sum_layer(&s, m, l);
-    return s.expert;
-}
-
-double layer_active_params(const struct model *m, const struct layer *l)
-{
-    struct sums s;
-
-    sum_layer(&s, m, l);
-    return s.active;
 }
 
 void model_params(const struct model *m, struct params *p)
@@ -230,12 +194,11 @@ void model_params(const struct model *m, struct params *p)
     p->matmul = table;
     for (int i = 0; i < m->kinds; i++) {
         double count = m->layer[i].count;
-        struct sums s;
-        sum_layer(&s, m, &m->layer[i]);
-        p->layers += count * s.total;
-        p->active += count * s.active;
-        p->expert += count * s.expert;
-        p->matmul += count * s.matmul;
+        const struct layer_sums *s = &m->layer[i].sums;
+        p->layers += count * s->total;
+        p->active += count * s->active;
+        p->expert += count * s->expert;
+        p->matmul += count * s->matmul;
     }
     p->total = p->layers + p->embedding + m->hidden; /* and the last norm */
     p->active += p->embedding + m->hidden;
@@ -248,7 +211,7 @@ double mtp_params(const struct model *m)
 
     if (!m->mtp.count)
         return 0;
-    return (m->mtp_shared ? 1 : m->mtp.count) * (layer_params(m, &m->mtp) + 2 * h * h + 3 * h);
+    return (m->mtp_shared ? 1 : m->mtp.count) * (m->mtp.sums.total + 2 * h * h + 3 * h);
 }
 
 double model_lora_params(const struct model *m, int rank, bool mlp)
@@ -256,9 +219,8 @@ double model_lora_params(const struct model *m, int rank, bool mlp)
     double sum = 0;
 
     for (int i = 0; i < m->kinds; i++) {
-        struct weight w[LAYER_WEIGHTS];
-        int n = layer_weights(m, &m->layer[i], w);
-        for (int k = 0; k < n; k++)
+        const struct weight *w = m->layer[i].weight;
+        for (int k = 0; k < m->layer[i].weights; k++)
             if (w[k].part == WEIGHT_MIXER || (mlp && w[k].part != WEIGHT_ROUTER))
                 sum += m->layer[i].count * w[k].copies * rank * (w[k].in + w[k].out);
     }
@@ -276,8 +238,9 @@ static double mean_keys(double n, double most)
 /* Training FLOPs of the core: 2 per multiply-add, 3 times forward.  Attention: a score and a sum
  * over V for every key seen; an index scores all n groups of tokens with one product, in either
  * convention.  Scan: 7 per channel and state (Megatron-LM, mamba_layer_flops). */
-static double core_flops(const struct attention *a, int seq, bool causal)
+double layer_core_flops(const struct layer *l, int seq, bool causal)
 {
+    const struct attention *a = &l->attention;
     double keys = mean_keys(seq, a->window) * (causal ? 1 : 2), n = (double)seq / fmax(a->ratio, 1);
 
     switch (a->kind) {
@@ -297,16 +260,12 @@ static double core_flops(const struct attention *a, int seq, bool causal)
     }
 }
 
-void layer_flops(const struct model *m, const struct layer *l, int seq, bool causal,
-                 struct flops *f)
+void layer_flops(const struct layer *l, int seq, bool causal, struct flops *f)
 {
-    struct sums s;
-
-    sum_layer(&s, m, l);
-    f->linear = 6 * s.matmul;
-    f->expert = 6 * s.matmul_expert;
+    f->linear = 6 * l->sums.matmul;
+    f->expert = 6 * l->sums.matmul_expert;
     f->head = 0;
-    f->core = core_flops(&l->attention, seq, causal);
+    f->core = layer_core_flops(l, seq, causal);
 }
 
 void model_flops(const struct model *m, int seq, bool causal, struct flops *f)
@@ -316,7 +275,7 @@ void model_flops(const struct model *m, int seq, bool causal, struct flops *f)
     for (int i = 0; i < m->kinds; i++) {
         double count = m->layer[i].count;
         struct flops one;
-        layer_flops(m, &m->layer[i], seq, causal, &one);
+        layer_flops(&m->layer[i], seq, causal, &one);
         f->linear += count * one.linear;
         f->expert += count * one.expert;
         f->core += count * one.core;
@@ -330,7 +289,7 @@ void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f)
     memset(f, 0, sizeof(*f));
     if (!m->mtp.count)
         return;
-    layer_flops(m, &m->mtp, seq, causal, f);
+    layer_flops(&m->mtp, seq, causal, f);
     f->linear = n * (f->linear + 6 * 2 * h * h);
     f->expert *= n;
     f->core *= n;

@@ -15,25 +15,18 @@ static void product_cut(const struct weight *w, double whole, double n, double *
     *out = by_rows ? w->out : w->out / n;
 }
 
-/* gate and up, and q, k and v, are one product with one input. */
-static bool product_shares_input(const struct weight *w, const struct layer *k)
-{
-    return !strcmp(w->name, "k") || !strcmp(w->name, "v") ||
-           (!strcmp(w->name, "up") && k->mlp.kind == MLP_SWIGLU);
-}
-
 static int add_layer(struct product *out, int n, const struct model *model, const struct layer *k,
                      double tokens, double tp)
 {
-    struct weight w[LAYER_WEIGHTS];
-    int weights = layer_weights(model, k, w), last = -1;
+    const struct weight *w = k->weight;
+    int last = -1;
 
-    for (int i = 0; i < weights; i++) {
+    for (int i = 0; i < k->weights; i++) {
         double in, wide;
         if (w[i].part == WEIGHT_EXPERTS || w[i].part == WEIGHT_ROUTER)
             continue;
         product_cut(&w[i], model->hidden, tp, &in, &wide);
-        if (last >= 0 && product_shares_input(&w[i], k) && out[last].k == in) {
+        if (last >= 0 && w[i].shares_input && out[last].k == in) {
             out[last].n += wide;
             continue;
         }
@@ -213,7 +206,7 @@ static void casts(struct stage_work *s, const struct work_step *st, double rows,
 
 /* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
 static void add_adapter(struct stage_work *s, const struct work_step *st, const struct weight *w,
-                        const struct layer *k, double rows, double in, double out)
+                        double rows, double in, double out)
 {
     bool adapted = w->part == WEIGHT_MIXER || (st->r->lora == LORA_ALL && w->part != WEIGHT_ROUTER);
     double flops = 2 * rows * st->r->lora_rank * (in + out);
@@ -223,7 +216,7 @@ static void add_adapter(struct stage_work *s, const struct work_step *st, const 
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
     between(s, st, rows * (in + 3 * out));
-    if (!product_shares_input(w, k)) {
+    if (!w->shares_input) {
         s->forward[WORK_LAUNCH] += 4;
         s->backward[WORK_LAUNCH] += 4 * (2 + st->again_memory);
     }
@@ -241,16 +234,16 @@ static void add_weight(struct stage_work *s, const struct work_step *st, const s
         product_cut(w, k->mlp.latent ? k->mlp.latent : st->m->hidden, etp, &in, &out);
         rows = st->tokens / st->tp * w->active * etp;
         operands(s, st, rows, in, out);
-        if (!product_shares_input(w, k))
+        if (!w->shares_input)
             expert_launches(s, st, w->copies / st->l->size[AXIS_EP]);
     } else if (w->part == WEIGHT_ROUTER) { /* every tensor rank holds it, for its own tokens */
         rows = st->local;
     } else {
         product_cut(w, st->m->hidden, st->tp, &in, &out);
     }
-    if (st->casts > 0 && !product_shares_input(w, k))
+    if (st->casts > 0 && !w->shares_input)
         casts(s, st, rows, in, out);
-    add_adapter(s, st, w, k, rows, in, out);
+    add_adapter(s, st, w, rows, in, out);
 }
 
 /* Elements per token inside a mixer, on one of tp ranks: rotary embedding of queries and keys;
@@ -314,21 +307,17 @@ static void add_launches(struct stage_work *s, const struct work_step *st, const
 static void add_core(struct stage_work *s, const struct work_step *st, const struct layer *k)
 {
     enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
-    struct flops f;
+    double core = layer_core_flops(k, st->r->seq, st->r->causal);
 
-    layer_flops(st->m, k, st->r->seq, st->r->causal, &f);
-    s->forward[part] = f.core / 3 * st->tokens / st->tp;
+    s->forward[part] = core / 3 * st->tokens / st->tp;
     s->backward[part] = s->forward[part] * (2 + st->again_core);
 }
 
 static void layer_work(struct stage_work *s, const struct work_step *st, const struct layer *k)
 {
-    struct weight w[LAYER_WEIGHTS];
-    int n = layer_weights(st->m, k, w);
-
     memset(s, 0, sizeof(*s));
-    for (int i = 0; i < n; i++)
-        add_weight(s, st, &w[i], k);
+    for (int i = 0; i < k->weights; i++)
+        add_weight(s, st, &k->weight[i], k);
     add_core(s, st, k);
     between(s, st,
             st->tokens / st->tp * (mixer_elements(&k->attention) + gate_elements(st->m, &k->mlp)));

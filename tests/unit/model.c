@@ -154,8 +154,8 @@ static void layers_of_every_kind_follow_hand_arithmetic(void **state)
                      p.active, p.expert, f.core);
         assert_float_equal(f.head, 6 * 6400, 0);
         assert_float_equal(f.linear + f.head, 6 * p.matmul, 0);
-        assert_float_equal(layer_expert_params(&m, m.layer), hand[i].expert, 0);
-        assert_float_equal(layer_active_params(&m, m.layer), hand[i].active + hand[i].rest, 0);
+        assert_float_equal(m.layer[0].sums.expert, hand[i].expert, 0);
+        assert_float_equal(m.layer[0].sums.active, hand[i].active + hand[i].rest, 0);
         model_free(&m);
     }
 }
@@ -200,13 +200,13 @@ static void predicted_tokens_add_a_layer_a_join_and_the_head(void **state)
                  HEAD SIZE, shared ? "true" : "false", GQA, NONE);
         assert_int_equal(load_text(&m, text, NULL), 0);
         assert_int_equal(m.layers, 3);
-        layer_flops(&m, &m.mtp, 100, true, &one);
+        layer_flops(&m.mtp, 100, true, &one);
         mtp_flops(&m, 100, true, &more);
         assert_float_equal(more.linear, 2 * (one.linear + 6 * 2 * 64 * 64), 0);
         assert_float_equal(more.head, 2 * 6 * 6400, 0);
         assert_float_equal(more.core, 2 * one.core, 0);
         assert_float_equal(mtp_params(&m),
-                           (shared ? 1 : 2) * (layer_params(&m, &m.mtp) + 2 * 64 * 64 + 3 * 64), 0);
+                           (shared ? 1 : 2) * (m.mtp.sums.total + 2 * 64 * 64 + 3 * 64), 0);
         model_free(&m);
     }
 }

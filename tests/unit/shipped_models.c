@@ -259,7 +259,7 @@ static void every_shipped_model_is_called_as_its_file_and_holds_together(void **
         model_flops(&m, 8192, true, &f);
         for (int k = 0; k < m.kinds; k++) {
             struct flops one;
-            layer_flops(&m, &m.layer[k], 8192, true, &one);
+            layer_flops(&m.layer[k], 8192, true, &one);
             sum.linear += m.layer[k].count * one.linear;
             sum.expert += m.layer[k].count * one.expert;
             assert_float_equal(one.head, 0, 0);

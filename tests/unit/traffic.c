@@ -212,7 +212,7 @@ static void a_layer_of_405b_is_48_gigabytes_for_a_node(void **state)
     r.seq = 2048;
     make_of(&t, &l, &r, &large, "dp=16", 2);
     model_params(&large, &p);
-    double layer = layer_params(&large, &large.layer[0]) * 2;
+    double layer = large.layer[0].sums.total * 2;
     assert_float_equal(layer * 15 / 16 * 8 / 1e9, 47.8, 0.05);
     assert_float_equal(layer * 15 / 16 / 1e9, 5.98, 0.005);
     double adapters = model_lora_params(&large, 16, true);
@@ -278,7 +278,7 @@ static void tensor_parallel_ranks_hold_and_sync_their_share(void **state)
     recipe_defaults(&r);
     make(&t, &l, &r, "tp=4,pp=2,dp=2", STRATEGY_ZERO1, 8);
     /* the second stage: 16 layers, last norm and head */
-    double held = (layer_params(&model, &model.layer[0]) * 16 + 4096 + 4096.0 * 128256) / 4;
+    double held = (model.layer[0].sums.total * 16 + 4096 + 4096.0 * 128256) / 4;
     assert_float_equal(sum(&t, OP_REDUCE_SCATTER, AXIS_BIT(AXIS_DP_SHARD)) / (held * 2), 1, 1e-9);
 }
 

@@ -246,8 +246,7 @@ static void weights(struct case_value *v, const struct model *m, const struct re
         r->lora == LORA_NONE ? p.total : model_lora_params(m, r->lora_rank, r->lora == LORA_ALL);
     v->model_bytes = p.total * recipe_weight_bytes(r);
     for (int i = 0; i < m->kinds; i++)
-        v->layer_bytes =
-            fmax(v->layer_bytes, layer_params(m, &m->layer[i]) * recipe_weight_bytes(r));
+        v->layer_bytes = fmax(v->layer_bytes, m->layer[i].sums.total * recipe_weight_bytes(r));
 }
 
 /* The interval of a prediction is 1.645 standard deviations of all errors together. */
