@@ -34,15 +34,19 @@ static int check_habit(char letter, const char *word, struct err *err)
 static int take_transport(void *into, const char *name, const char *word, struct err *err)
 {
     (void)name;
+    if (check_habit('t', word, err) < 0)
+        return -1;
     ((struct probe_args *)into)->transport = word;
-    return check_habit('t', word, err);
+    return 0;
 }
 
 static int take_output(void *into, const char *name, const char *path, struct err *err)
 {
     (void)name;
+    if (check_habit('o', path, err) < 0)
+        return -1;
     ((struct probe_args *)into)->output = path;
-    return check_habit('o', path, err);
+    return 0;
 }
 
 static int take_format(void *into, const char *name, const char *format, struct err *err)
