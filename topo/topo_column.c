@@ -22,6 +22,7 @@ static size_t size_of(enum topo_cell cell)
 {
     switch (cell) {
     case CELL_BYTES:
+    case CELL_LONG_OR_NULL:
         return sizeof(long long);
     case CELL_FLAG:
         return sizeof(bool);
@@ -55,7 +56,8 @@ static json_t *cell_json(const struct topo_column *c, const char *at)
         j = v.whole > 0 ? json_integer(v.whole) : NULL;
         break;
     case CELL_BYTES:
-        j = json_integer(v.more);
+    case CELL_LONG_OR_NULL:
+        j = v.more >= 0 ? json_integer(v.more) : NULL;
         break;
     case CELL_FLAG:
         j = json_boolean(v.flag);
@@ -67,7 +69,8 @@ static json_t *cell_json(const struct topo_column *c, const char *at)
         j = v.number > 0 ? json_real(v.number) : NULL;
         break;
     case CELL_WORD:
-        j = json_string(c->words[v.whole]);
+    case CELL_WORD_OR_NULL:
+        j = v.whole >= 0 ? json_string(c->words[v.whole]) : NULL;
         break;
     case CELL_TEXT:
         j = *at ? json_string(at) : NULL;
@@ -97,6 +100,18 @@ void topo_column_names(const char **name, const struct topo_column *c, int colum
 {
     for (int i = 0; i < columns; i++)
         name[i] = c[i].name;
+}
+
+int topo_columns_open(struct topo_table *b, const char *path, const char *name, json_t *from,
+                      const struct topo_column *c, int columns, struct err *err)
+{
+    const char *names[TOPO_COLUMNS_MAX] = {NULL};
+
+    topo_column_names(names, c, columns);
+    int rc = topo_table_open(b, path, name, from, names, columns, err);
+    topo_column_names(b->name_of, c, columns);
+    b->columns = b->name_of;
+    return rc;
 }
 
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows)
@@ -143,12 +158,14 @@ static int cell_guid(const struct topo_table *b, int col, uint64_t *out)
     return *out ? 0 : cell_bad(b, col, "which no GUID is");
 }
 
-static int cell_bytes(const struct topo_table *b, int col, long long *out)
+static int cell_long(const struct topo_table *b, int col, bool null, long long *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
 
-    *out = json_integer_value(v);
-    return json_is_integer(v) && *out >= 0 ? 0 : cell_bad(b, col, "not a number of bytes");
+    *out = null && json_is_null(v) ? -1 : json_integer_value(v);
+    if ((null && json_is_null(v)) || (json_is_integer(v) && *out >= 0))
+        return 0;
+    return cell_bad(b, col, null ? "not a whole number from 0 or null" : "not a number of bytes");
 }
 
 static int load_cell(const struct topo_table *b, const struct topo_column *c, int col, int parents,
@@ -169,7 +186,8 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
         v.whole += c->cell == CELL_COUNT && v.whole < 0;
         break;
     case CELL_BYTES:
-        rc = cell_bytes(b, col, &v.more);
+    case CELL_LONG_OR_NULL:
+        rc = cell_long(b, col, c->cell != CELL_BYTES, &v.more);
         break;
     case CELL_FLAG:
         rc = cell_flag(b, col, &v.flag);
@@ -181,7 +199,10 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
         rc = cell_number(b, col, c->max, &v.number);
         break;
     case CELL_WORD:
-        rc = cell_name(b, col, c->words, (int)c->max, &v.whole);
+    case CELL_WORD_OR_NULL:
+        v.whole = -1;
+        if (c->cell == CELL_WORD || !json_is_null(json_array_get(b->row, (size_t)col)))
+            rc = cell_name(b, col, c->words, (int)c->max, &v.whole);
         break;
     case CELL_TEXT:
         return cell_copy(b, col, true, at, (size_t)c->max);

@@ -6,7 +6,10 @@
 #include <jansson.h>
 #include <stddef.h>
 
+struct err;
 struct topo_table;
+
+enum { TOPO_COLUMNS_MAX = 40 }; /* of a table */
 
 /* What a cell holds, by the type of the member. */
 enum topo_cell {
@@ -16,10 +19,12 @@ enum topo_cell {
     CELL_INDEX_OR_NULL,  /* null: -1 */
     CELL_COUNT,          /* int; null: 0 */
     CELL_BYTES,          /* long long from 0 */
+    CELL_LONG_OR_NULL,   /* long long from 0; null: -1 */
     CELL_FLAG,           /* bool */
     CELL_MAYBE,          /* int: true 1, false 0, null -1 */
     CELL_NUMBER,         /* double above 0; null: 0 */
     CELL_WORD,           /* enum, or int */
+    CELL_WORD_OR_NULL,   /* null: -1 */
     CELL_TEXT,           /* char []; null: "" */
     CELL_HEX,            /* uint64_t as "0x1f" */
     CELL_GUID,           /* uint64_t of 16 digits behind 0x; null: 0 */
@@ -52,6 +57,9 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object); 
 int topo_row_load(const struct topo_table *b, const struct topo_column *c, int columns, int parents,
                   void *object);
 void topo_column_names(const char **name, const struct topo_column *c, int columns);
+/* As topo_table_open(). */
+int topo_columns_open(struct topo_table *b, const char *path, const char *name, json_t *from,
+                      const struct topo_column *c, int columns, struct err *err);
 /* {"columns": [...], "rows": []}; *rows is borrowed. */
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows);
 

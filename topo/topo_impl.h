@@ -22,14 +22,14 @@ extern const char *const nic_columns[NIC_COLUMNS];
 extern const char *const endpoint_columns[ENDPOINT_COLUMNS];
 
 /* The table of GPUs (gpu_rows.c); files of before it have none. */
-const char *const *gpu_columns(int *count);
+enum { GPU_COLUMNS = 39 };
+extern const struct topo_column gpu_columns[GPU_COLUMNS];
 json_t *gpu_row(const struct gpu *g); /* new reference */
 int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
 
 /* The table of trials (trial_rows.c); only where something was tried. */
 enum { TRIAL_COLUMNS = 6 };
-extern const char *const trial_columns[TRIAL_COLUMNS];
-json_t *trial_row(const struct mnnvl_trial *r); /* new reference */
+extern const struct topo_column trial_columns[TRIAL_COLUMNS];
 int trial_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
 
 /* What else is known of NICs, a row for each of which something is, and how NICs reach GPU memory
@@ -66,6 +66,7 @@ extern const char *const link_layer_name[3]; /* by enum link_layer */
 struct topo_table {
     const char *path, *name;
     const char *const *columns;
+    const char *name_of[TOPO_COLUMNS_MAX]; /* columns, of topo_columns_open() */
     json_t *rows, *row;
     size_t at;
     struct err *err;

@@ -118,7 +118,7 @@ static void begin_table(FILE *f, const char *key, const char *const *columns, in
 
 static void begin_columns(FILE *f, const char *key, const struct topo_column *c, int columns)
 {
-    const char *names[NIC_PORT_COLUMNS];
+    const char *names[TOPO_COLUMNS_MAX];
 
     topo_column_names(names, c, columns);
     begin_table(f, key, names, columns);
@@ -205,17 +205,15 @@ static void write_topo(FILE *f, const struct topo *t)
     fputs("]}", f);
     write_ports(f, t);
     if (t->gpus) {
-        int count;
-        const char *const *names = gpu_columns(&count);
-        begin_table(f, "gpus", names, count);
+        begin_columns(f, "gpus", gpu_columns, GPU_COLUMNS);
         for (int i = 0; i < t->gpus; i++)
             put_row(f, i, gpu_row(&t->gpu[i]));
         fputs("]}", f);
     }
     if (t->trials) {
-        begin_table(f, "trials", trial_columns, TRIAL_COLUMNS);
+        begin_columns(f, "trials", trial_columns, TRIAL_COLUMNS);
         for (int i = 0; i < t->trials; i++)
-            put_row(f, i, trial_row(&t->trial[i]));
+            put_row(f, i, topo_row(trial_columns, TRIAL_COLUMNS, &t->trial[i]));
         fputs("]}", f);
     }
     begin_table(f, "endpoints", endpoint_columns, ENDPOINT_COLUMNS);

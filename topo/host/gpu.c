@@ -86,36 +86,28 @@ static const char *const summary_names[] = {"not supported", "healthy", "unhealt
                                             "limited capacity"};
 static const char *const remap_names[] = {"none", "pending", "failed"};
 
-enum cell { INT, COUNT, TEXT, RATE, WORD, DOWN, REMOTES, PATHS };
-
-/* `room`: INT: first number too large; TEXT: bytes of the field; WORD: how many words. */
-struct column {
-    const char *name;
-    enum cell cell;
-    size_t at;
-    int room;
-    const char *const *words;
-};
-
-#define COLUMN(name, cell, room, words)                                                            \
+#define INTEGER(name, max) TOPO_COLUMN(#name, CELL_INDEX_OR_NULL, struct gpu, name, (max) + 1)
+#define LONG(name) TOPO_COLUMN(#name, CELL_LONG_OR_NULL, struct gpu, name, 0)
+#define STRING(name) TOPO_COLUMN_TEXT(#name, struct gpu, name)
+#define WORDS(name, words)                                                                         \
     {                                                                                              \
-#name, cell, offsetof(struct gpu, name), room, words                                       \
+#name, CELL_WORD_OR_NULL, offsetof(struct gpu, name), sizeof(words) / sizeof(*(words)),    \
+            words                                                                                  \
     }
-#define INTEGER(name, max) COLUMN(name, INT, (max) + 1, NULL)
-#define LONG(name) COLUMN(name, COUNT, 0, NULL)
-#define WORDS(name, words) COLUMN(name, WORD, (int)(sizeof(words) / sizeof(*(words))), words)
-#define STRING(name) COLUMN(name, TEXT, (int)sizeof(((struct gpu *)0)->name), NULL)
 
-static const struct column column[] = {
+enum { HOST, INDEX, DOWN = 7, REMOTE = 9, PATH };
+const struct topo_column gpu_columns[GPU_COLUMNS] = {
+    TOPO_COLUMN("host", CELL_PARENT, struct gpu, host, 0),
+    TOPO_COLUMN("index", CELL_INDEX, struct gpu, index, GPU_PEERS),
     STRING(busid),
     STRING(uuid),
     STRING(model),
     STRING(driver),
     INTEGER(links, GPU_LINKS),
-    COLUMN(down, DOWN, 0, NULL),
-    COLUMN(link_Bps, RATE, 0, NULL),
-    COLUMN(remote, REMOTES, 0, NULL),
-    COLUMN(path, PATHS, 0, NULL),
+    [DOWN] = {"down", CELL_OTHER, 0, 0, NULL},
+    TOPO_COLUMN("link_Bps", CELL_NUMBER, struct gpu, link_Bps, 1e15),
+    [REMOTE] = {"remote", CELL_OTHER, 0, 0, NULL},
+    [PATH] = {"path", CELL_OTHER, 0, 0, NULL},
     WORDS(state, state_names),
     INTEGER(status, 9999),
     STRING(cluster),
@@ -145,31 +137,7 @@ static const struct column column[] = {
     INTEGER(imex_channels, 65535),
     INTEGER(imex_nodes, 65535),
 };
-enum { COLUMNS = sizeof(column) / sizeof(*column), FIRST = 2 }; /* after host and index */
-
-const char *const *gpu_columns(int *count)
-{
-    static const char *names[COLUMNS + FIRST] = {"host", "index"};
-
-    for (int i = 0; i < COLUMNS; i++)
-        names[FIRST + i] = column[i].name;
-    *count = COLUMNS + FIRST;
-    return names;
-}
-
 /* --- out --- */
-
-static json_t *whole_or_null(long long v)
-{
-    return v < 0 ? json_null() : json_integer(v);
-}
-
-static json_t *text_or_null(const char *s)
-{
-    json_t *j = *s ? json_string(s) : NULL;
-
-    return j ? j : json_null();
-}
 
 static json_t *down_json(const struct gpu *g)
 {
@@ -186,9 +154,10 @@ static json_t *remotes_json(const struct gpu *g)
     json_t *list = json_array();
 
     for (int i = 0; i < g->remotes; i++)
-        json_array_append_new(list,
-                              json_pack("[s, o, i]", end_names[g->remote[i].kind],
-                                        text_or_null(g->remote[i].busid), g->remote[i].links));
+        json_array_append_new(
+            list, json_pack("[s, o, i]", end_names[g->remote[i].kind],
+                            *g->remote[i].busid ? json_string(g->remote[i].busid) : json_null(),
+                            g->remote[i].links));
     return list;
 }
 
@@ -202,44 +171,13 @@ static json_t *paths_json(const struct gpu *g)
     return list;
 }
 
-static json_t *cell_json(const struct gpu *g, const struct column *c)
-{
-    const char *at = (const char *)g + c->at;
-    int number;
-    long long whole;
-    double rate;
-
-    switch (c->cell) {
-    case INT:
-        memcpy(&number, at, sizeof(number));
-        return whole_or_null(number);
-    case WORD:
-        memcpy(&number, at, sizeof(number));
-        return number < 0 ? json_null() : json_string(c->words[number]);
-    case COUNT:
-        memcpy(&whole, at, sizeof(whole));
-        return whole_or_null(whole);
-    case RATE:
-        memcpy(&rate, at, sizeof(rate));
-        return rate > 0 ? json_real(rate) : json_null();
-    case TEXT:
-        return text_or_null(at);
-    case DOWN:
-        return down_json(g);
-    case REMOTES:
-        return remotes_json(g);
-    case PATHS:
-        return paths_json(g);
-    }
-    return json_null();
-}
-
 json_t *gpu_row(const struct gpu *g)
 {
-    json_t *row = json_pack("[i, i]", g->host, g->index);
+    json_t *row = topo_row(gpu_columns, GPU_COLUMNS, g);
 
-    for (int i = 0; i < COLUMNS; i++)
-        json_array_append_new(row, cell_json(g, &column[i]));
+    json_array_set_new(row, DOWN, down_json(g));
+    json_array_set_new(row, REMOTE, remotes_json(g));
+    json_array_set_new(row, PATH, paths_json(g));
     return row;
 }
 
@@ -253,40 +191,30 @@ static int find_word(const char *const *words, int count, const json_t *v)
     return -1;
 }
 
-static int load_whole(const struct topo_table *b, int col, long long *out)
+static int load_down(struct gpu *g, const struct topo_table *b)
 {
-    const json_t *v = json_array_get(b->row, (size_t)col);
-
-    *out = json_is_null(v) ? -1 : json_integer_value(v);
-    if (!json_is_null(v) && (!json_is_integer(v) || *out < 0))
-        return cell_bad(b, col, "not a whole number from 0 or null");
-    return 0;
-}
-
-static int load_down(struct gpu *g, const struct topo_table *b, int col)
-{
-    const json_t *list = json_array_get(b->row, (size_t)col);
+    const json_t *list = json_array_get(b->row, DOWN);
 
     g->counted = json_is_null(list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *v = json_array_get(list, i);
         json_int_t link = json_is_integer(v) ? json_integer_value(v) : -1;
         if (link < 0 || link >= GPU_LINKS || (g->down >> link & 1))
-            return cell_bad(b, col, "not numbers of links, each once");
+            return cell_bad(b, DOWN, "not numbers of links, each once");
         g->down |= 1ULL << link;
     }
     if (!g->counted &&
         (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links)))
-        return cell_bad(b, col, "not a list of at most as many links as there are, or null");
+        return cell_bad(b, DOWN, "not a list of at most as many links as there are, or null");
     return 0;
 }
 
-static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
+static int load_remotes(struct gpu *g, const struct topo_table *b)
 {
-    const json_t *list = json_array_get(b->row, (size_t)col);
+    const json_t *list = json_array_get(b->row, REMOTE);
 
     if (!json_is_array(list) || json_array_size(list) > GPU_LINKS)
-        return cell_bad(b, col, "not a list of at most 36 ends");
+        return cell_bad(b, REMOTE, "not a list of at most 36 ends");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i), *to = json_array_get(row, 1),
                      *n = json_array_get(row, 2);
@@ -296,7 +224,7 @@ static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
         const char *busid = json_string_value(to);
         if (json_array_size(row) != 3 || kind < 0 || links < 1 || links > GPU_LINKS ||
             (!json_is_null(to) && topo_text_check(busid, sizeof(r->busid) - 1, "", NULL) < 0))
-            return cell_bad(b, col, "with an end that is not [kind, busid, links]");
+            return cell_bad(b, REMOTE, "with an end that is not [kind, busid, links]");
         r->kind = (enum link_end)kind;
         r->links = (int)links;
         snprintf(r->busid, sizeof(r->busid), "%s", busid ? busid : "");
@@ -304,87 +232,41 @@ static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
     return 0;
 }
 
-static int load_paths(struct gpu *g, const struct topo_table *b, int col)
+static int load_paths(struct gpu *g, const struct topo_table *b)
 {
-    const json_t *list = json_array_get(b->row, (size_t)col);
+    const json_t *list = json_array_get(b->row, PATH);
 
     if (!json_is_array(list) || json_array_size(list) > GPU_PEERS)
-        return cell_bad(b, col, "not a list of at most 32 paths");
+        return cell_bad(b, PATH, "not a list of at most 32 paths");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *v = json_array_get(list, i);
         int path = find_word(path_names, 6, v);
         if (path < 0 && !json_is_null(v))
-            return cell_bad(b, col, "with a word that is no path");
+            return cell_bad(b, PATH, "with a word that is no path");
         g->path[g->paths++] = path;
     }
     return 0;
 }
 
-static int load_int(const struct topo_table *b, const struct column *c, int col, int *out)
-{
-    *out = -1;
-    if (c->cell == INT)
-        return cell_index(b, col, c->room, true, out);
-    return json_is_null(json_array_get(b->row, (size_t)col))
-               ? 0
-               : cell_name(b, col, c->words, c->room, out);
-}
-
-static int load_cell(struct gpu *g, const struct topo_table *b, const struct column *c, int col)
-{
-    char *at = (char *)g + c->at;
-    long long whole;
-    double rate;
-    int number, rc;
-
-    switch (c->cell) {
-    case INT:
-    case WORD:
-        rc = load_int(b, c, col, &number);
-        memcpy(at, &number, sizeof(number));
-        return rc;
-    case COUNT:
-        rc = load_whole(b, col, &whole);
-        memcpy(at, &whole, sizeof(whole));
-        return rc;
-    case RATE:
-        rc = cell_number(b, col, 1e15, &rate);
-        memcpy(at, &rate, sizeof(rate));
-        return rc;
-    case TEXT:
-        return cell_copy(b, col, true, at, (size_t)c->room);
-    case DOWN:
-        return load_down(g, b, col);
-    case REMOTES:
-        return load_remotes(g, b, col);
-    case PATHS:
-        return load_paths(g, b, col);
-    }
-    return -1;
-}
-
 int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    int count, rc = 0;
-    const char *const *names = gpu_columns(&count);
     struct topo_table b;
+    int rc = 0;
 
-    if (topo_table_open(&b, path, "gpus", table, names, count, err) < 0)
+    if (topo_columns_open(&b, path, "gpus", table, gpu_columns, GPU_COLUMNS, err) < 0)
         return -1;
-    while (topo_table_next(&b, count, &rc)) {
+    while (topo_table_next(&b, GPU_COLUMNS, &rc)) {
+        const struct gpu *before = t->gpus ? &t->gpu[t->gpus - 1] : NULL;
         struct gpu g;
         gpu_init(&g);
-        if (cell_index(&b, 0, t->hosts, false, &g.host) < 0 ||
-            cell_index(&b, 1, GPU_PEERS, false, &g.index) < 0)
+        if (topo_row_load(&b, gpu_columns, GPU_COLUMNS, t->hosts, &g) < 0)
             return -1;
-        const struct gpu *before = t->gpus ? &t->gpu[t->gpus - 1] : NULL;
         if (before && before->host > g.host)
-            return cell_bad(&b, 0, "after a row of a later host");
+            return cell_bad(&b, HOST, "after a row of a later host");
         if (before && before->host == g.host && before->index >= g.index)
-            return cell_bad(&b, 1, "but the rows of a host count up");
-        for (int i = 0; i < COLUMNS; i++)
-            if (load_cell(&g, &b, &column[i], FIRST + i) < 0)
-                return -1;
+            return cell_bad(&b, INDEX, "but the rows of a host count up");
+        if (load_down(&g, &b) < 0 || load_remotes(&g, &b) < 0 || load_paths(&g, &b) < 0)
+            return -1;
         MEM_PUSH(t->gpu, t->gpus) = g;
     }
     return rc;

@@ -135,7 +135,6 @@ static const struct topo_column gpu_column[] = {
 /* A table comes after those that its rows refer to. */
 enum { SEATS, PORTS, COMMS, GRAPHS, RINGS, LINKS, CHOICES, DUMPS, NETS, GPUS, TABLES };
 
-enum { COLUMNS_MAX = 12 };
 #define TABLE(name, column)                                                                        \
     {                                                                                              \
         name, column, sizeof(column) / sizeof(*(column))                                           \
@@ -473,9 +472,8 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
         read_texts(&p->warn, &p->warns, warnings, where, "warnings", err) < 0)
         return -1;
     for (int i = 0; i < TABLES; i++) {
-        const char *names[COLUMNS_MAX];
-        topo_column_names(names, table[i].column, table[i].columns);
-        if (topo_table_open(&b, where, table[i].name, t[i], names, table[i].columns, err) < 0 ||
+        if (topo_columns_open(&b, where, table[i].name, t[i], table[i].column, table[i].columns,
+                              err) < 0 ||
             read_table(p, i, &b) < 0 || (i == GPUS && read_routes(p, &b) < 0))
             return -1;
     }

@@ -96,11 +96,9 @@ int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *
 {
     bool before = json_array_size(json_object_get(table, "columns")) == COLUMNS_BEFORE;
     int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1, nic;
-    const char *names[NIC_PORT_COLUMNS];
     struct topo_table b;
 
-    topo_column_names(names, port_columns, columns);
-    if (topo_table_open(&b, path, "ports", table, names, columns, err) < 0)
+    if (topo_columns_open(&b, path, "ports", table, port_columns, columns, err) < 0)
         return -1;
     while (topo_table_next(&b, columns, &rc)) {
         if (cell_index(&b, 0, t->nics, false, &nic) < 0)
@@ -131,12 +129,11 @@ json_t *gpudirect_row(const struct topo *t, int host)
 
 int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    const char *names[GPUDIRECT_COLUMNS];
     struct topo_table b;
     int rc = 0, before = -1;
 
-    topo_column_names(names, gpudirect_columns, GPUDIRECT_COLUMNS);
-    if (topo_table_open(&b, path, "gpudirect", table, names, GPUDIRECT_COLUMNS, err) < 0)
+    if (topo_columns_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) <
+        0)
         return -1;
     while (topo_table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
         int host;
@@ -248,7 +245,6 @@ static int load_cable(struct net *n, const struct topo_table *b)
 
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err)
 {
-    const char *names[CABLE_COLUMNS];
     struct topo_table b;
     int rc = 0, x, y;
 
@@ -258,8 +254,8 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
                               nodes ? "net_nodes" : "cables", nodes ? "cables" : "net_nodes")
                    : 0;
     t->net = mem_calloc(1, sizeof(*t->net));
-    topo_column_names(names, net_node_columns, NET_NODE_COLUMNS);
-    if (topo_table_open(&b, path, "net_nodes", nodes, names, NET_NODE_COLUMNS, err) < 0)
+    if (topo_columns_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) <
+        0)
         return -1;
     while (topo_table_next(&b, NET_NODE_COLUMNS, &rc))
         rc = load_node(t, &b);
@@ -267,8 +263,7 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
         return -1;
     if (net_twins(t->net, &x, &y))
         return err_data(err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", path, y, x);
-    topo_column_names(names, cable_columns, CABLE_COLUMNS);
-    if (topo_table_open(&b, path, "cables", cables, names, CABLE_COLUMNS, err) < 0)
+    if (topo_columns_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
         return -1;
     while (topo_table_next(&b, CABLE_COLUMNS, &rc))
         rc = load_cable(t->net, &b);
