@@ -6,6 +6,7 @@
 #       print(job.cost(["r00n00", "r00n01", "r00n02", "r00n03"]))
 #       for seconds, hosts in job.best(m.hosts(), need=4, k=8).sets:
 #           print(seconds, hosts)
+#       print(job.place(m.hosts(), need=4).order)   # the endpoint of each rank
 #
 # railgauge(3) says what each answer means: seconds, nan where unknown, inf where a part is dead.  What
 # has a reason raises Error with it.  The library is $LIBRAILGAUGE or librailgauge.so.0; any number of
@@ -17,10 +18,21 @@ from collections import namedtuple
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_void_p
 
 Best = namedtuple("Best", "sets exact")  # sets: [(seconds, [host, ...]), ...], cheapest first
+Place = namedtuple("Place", "order seconds as_listed bound how")  # order: [endpoint, ...], by rank
 
 
 class Error(Exception):
     """A sentence of the library."""
+
+
+class _Placed(ctypes.Structure):
+    _fields_ = [
+        ("ranks", c_int),
+        ("seconds", c_double),
+        ("as_listed", c_double),
+        ("bound", c_double),
+        ("how", ctypes.c_char * 256),
+    ]
 
 
 def _load():
@@ -41,6 +53,7 @@ def _load():
         ("job_close", None, c_void_p),
         ("nodes_cost", c_double, c_void_p, ints, c_int, text),
         ("nodes_best", c_int, c_void_p, ints, c_int, c_int, c_int, ints, POINTER(c_double), ints, text),
+        ("place", c_int, c_void_p, ints, c_int, c_int, c_double, ints, c_int, POINTER(_Placed), text),
     ):
         function = getattr(lib, "railgauge_" + name)
         function.restype, function.argtypes = result, arguments
@@ -151,3 +164,15 @@ class Job(_Handle):
         names = self.matrix.hosts()
         sets = [(seconds[i], [names[h] for h in hosts[i * need : (i + 1) * need]]) for i in range(n)]
         return Best(sets, bool(exact.value))
+
+    def place(self, free, need=0, limit=0):
+        """Which of the free hosts (need: at most so many), and which rank where."""
+        placed, why = _Placed(), ctypes.create_string_buffer(256)
+        order = (c_int * _lib.railgauge_count(self.matrix.at))()
+        if _lib.railgauge_place(
+            self.at, self._hosts(free), len(free), need, limit, order, len(order), byref(placed), why
+        ) < 0:
+            raise Error(why.value.decode("utf-8", "replace"))
+        return Place(
+            order[: placed.ranks], placed.seconds, placed.as_listed, placed.bound, placed.how.decode()
+        )

@@ -18,31 +18,7 @@ enum { RANDOM_ORDERS = 9, SCOTCH_RANKS = 2048 };
 enum { SETS_TRIED = 4, SETS_SIZE_MAX = 1 << 18 };
 static const double SETS_SHARE = 0.1; /* of the search's work, for sets of hosts */
 
-/* --- the best order so far --- */
-
-enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
-                           struct place_sec *out)
-{
-    uint64_t hash = 1;
-
-    pool_settle(pl->pool, order, b->ranks);
-    for (int r = 0; r < b->ranks; r++)
-        hash = map_mix(hash, (uint64_t)order[r]);
-    int *seen = map_at(&b->seen, hash, NULL, NULL);
-    if (*seen != MAP_NONE)
-        return TRIED_BEFORE;
-    *seen = 1;
-    struct place_sec sec = placer_order(pl, order);
-    if (out)
-        *out = sec;
-    if (!place_better(sec, b->sec))
-        return TRIED_WORSE;
-    b->sec = sec;
-    memcpy(b->order, order, (size_t)b->ranks * sizeof(int));
-    if (how)
-        snprintf(b->how, sizeof(b->how), "%s", how);
-    return TRIED_BEST;
-}
+/* --- the first orders --- */
 
 /* Hosts in that order, ranks dealt over them. */
 static void deal(const struct placer *pl, const int *host, int hosts, int spread, int *order)

@@ -168,7 +168,7 @@ double placer_bound(struct placer *pl);
  * to all.  Of a demand: its flows.  The placer keeps them. */
 const struct ties *placer_ties(struct placer *pl);
 
-/* --- place.c: the best order so far, and the orders that were priced already --- */
+/* --- place_price.c: the best order so far, and the orders that were priced already --- */
 
 struct place_best {
     int *order, ranks;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_price.c - what an order costs, by the price of predict. */
+/* place_price.c - what an order costs, by the price of predict; and the best order so far. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "place/place_impl.h"
@@ -253,4 +255,30 @@ struct place_sec placer_order(struct placer *pl, const int *order)
     struct place_sec sec;
     sec.most = place_price(pl->step, pl->ask->matrix, order, &sec.mean, NULL);
     return sec;
+}
+
+/* --- the best order so far --- */
+
+enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
+                           struct place_sec *out)
+{
+    uint64_t hash = 1;
+
+    pool_settle(pl->pool, order, b->ranks);
+    for (int r = 0; r < b->ranks; r++)
+        hash = map_mix(hash, (uint64_t)order[r]);
+    int *seen = map_at(&b->seen, hash, NULL, NULL);
+    if (*seen != MAP_NONE)
+        return TRIED_BEFORE;
+    *seen = 1;
+    struct place_sec sec = placer_order(pl, order);
+    if (out)
+        *out = sec;
+    if (!place_better(sec, b->sec))
+        return TRIED_WORSE;
+    b->sec = sec;
+    memcpy(b->order, order, (size_t)b->ranks * sizeof(int));
+    if (how)
+        snprintf(b->how, sizeof(b->how), "%s", how);
+    return TRIED_BEST;
 }

@@ -66,6 +66,23 @@ refused(lambda: job.cost(hosts), 'closed')"
     done
 }
 
+@test "a place: predict and place say of its order what the library does, and it is no dearer than the list" {
+    python "
+with m.job('model=llama3.1-8b layout=tp=2,dp=8 flops=2e14') as job:
+    hosts = [f'n0{i}' for i in (0, 4, 1, 5, 2, 6, 3, 7)]
+    p = job.place(hosts)
+    assert len(p.order) == 16 and p.bound <= p.seconds <= p.as_listed == job.cost(hosts) and p.how
+    print(repr(p.seconds))
+    for endpoint in p.order:
+        print(endpoint)
+    refused(lambda: job.place(hosts, need=9), '9 hosts of the 8 free ones')"
+    printf '%s\n' "${lines[@]:1}" >"$BATS_TEST_TMPDIR/order"
+    job=(--model llama3.1-8b --layout "tp=2,dp=8" --flops 2e14)
+    railgauge predict $matrix "${job[@]}" --order "$BATS_TEST_TMPDIR/order" --json |
+        jq -e --argjson got "${lines[0]}" '($got / .step_s - 1) | fabs < 1e-8'
+    railgauge place $matrix "${job[@]}" --json | jq -e --argjson got "${lines[0]}" '($got / .step_s - 1) | fabs < 1e-6'
+}
+
 @test "what is refused has its sentence, and nothing crashes" {
     python "
 refused(lambda: Matrix('/nowhere'), '/nowhere: No such file')
