@@ -55,6 +55,9 @@ void export_nodes_put(FILE *out, const struct export_nodes *n);
 int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
                     const char *why, struct err *err);
 
+/* A text as YAML has it, between two that are written as they are. */
+void export_yaml(FILE *out, const char *before, const char *text, const char *after);
+
 /* With the five entities that every XML reader knows, so that simple readers (hwloc's own, without
  * libxml2) understand them.  The text is UTF-8 without control characters, as all names of ours. */
 void export_xml_text(FILE *out, const char *text);
@@ -159,7 +162,7 @@ int slurm_complete(const struct export_ask *ask, const struct matrix *m, const s
 
 /* Lines of comment: any sentence; what this is and from what; what a unit is; that a name is not
  * the topology's; hosts that are in no block. */
-void slurm_comment(FILE *f, const char *text);
+void slurm_comment(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r);
 void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit);
 void slurm_renamed(FILE *f, const char *now, const char *was);

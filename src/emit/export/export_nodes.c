@@ -8,6 +8,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "base/yaml.h"
 
 /* The how-manieth host of its rack each host is. */
 static int count_in_racks(const struct topo *t, int *in_rack, struct err *err)
@@ -121,6 +122,13 @@ int export_complete(const struct export_ask *ask, const struct topo *t, const in
     free(list);
     free(name);
     return rc;
+}
+
+void export_yaml(FILE *out, const char *before, const char *text, const char *after)
+{
+    fputs(before, out);
+    yaml_put(out, text);
+    fputs(after, out);
 }
 
 void export_xml_text(FILE *out, const char *text)

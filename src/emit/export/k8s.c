@@ -357,9 +357,8 @@ void k8s_list_begin(FILE *out)
 
 void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, int labels)
 {
-    fputs("- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", out);
-    yaml_put(out, node);
-    fputs("\n    labels:\n", out);
+    export_yaml(out, "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", node,
+                "\n    labels:\n");
     for (int i = 0; i < labels; i++) {
         fprintf(out, "      %s: ", label[i].key);
         yaml_put(out, label[i].value);

@@ -164,9 +164,7 @@ static void put_key(FILE *out, const char *key)
 
 static void put_origin(FILE *out, const char *from)
 {
-    fputs("      - origin: ", out);
-    yaml_put(out, from);
-    fputs("\n        costList:\n", out);
+    export_yaml(out, "      - origin: ", from, "\n        costList:\n");
 }
 
 /* Whether an origin has a cost to anything: an empty list would be null. */
@@ -271,9 +269,8 @@ static void put_costs(FILE *out, const struct net_costs *n, const char *name)
             "metadata:\n  name: ",
             level_name[n->zone.level]);
     yaml_put(out, name);
-    fputs("\n  namespace: default\nspec:\n  configmapName: ", out);
-    yaml_put(out, name);
-    fputs("\n  weights:\n  - name: UserDefined\n    topologyList:\n", out);
+    export_yaml(out, "\n  namespace: default\nspec:\n  configmapName: ", name,
+                "\n  weights:\n  - name: UserDefined\n    topologyList:\n");
     put_regions(out, n);
     put_zones(out, n);
 }

@@ -16,6 +16,7 @@
 #include "emit/export/export_impl.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,12 +111,18 @@ char *slurm_fold(const struct topo *t, const int *host, int hosts)
 /* --- what a file is made from --- */
 
 /* A sentence in comments; texts from outside lose what would end the line. */
-void slurm_comment(FILE *f, const char *text)
+void slurm_comment(FILE *f, const char *fmt, ...)
 {
+    va_list ap;
+
+    va_start(ap, fmt);
+    char *text = mem_vprintf(fmt, ap);
+    va_end(ap);
     fputs("# ", f);
-    for (; *text; text++)
-        fputc(iscntrl((unsigned char)*text) ? '?' : *text, f);
+    for (const char *c = text; *c; c++)
+        fputc(iscntrl((unsigned char)*c) ? '?' : *c, f);
     fputc('\n', f);
+    free(text);
 }
 
 void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r)
@@ -126,30 +133,21 @@ void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct 
                      ? mem_strdup("a topology that nobody measured")
                      : mem_printf("a matrix measured over %.20s%s%.60s", m->transport,
                                   *preset ? " of the preset " : "", preset);
-    char *text = mem_printf("%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
-                            RG_VERSION, from, m->topo.hosts, units_s(m->topo.hosts));
-
-    slurm_comment(f, text);
-    free(text);
+    slurm_comment(f, "%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
+                  RG_VERSION, from, m->topo.hosts, units_s(m->topo.hosts));
     free(from);
 }
 
 void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit)
 {
-    char *text = mem_printf("a %s is a %s (%s); neighbours in this file are near each other", unit,
-                            level_name[b->level], source_name[b->source]);
-
-    slurm_comment(f, text);
-    free(text);
+    slurm_comment(f, "a %s is a %s (%s); neighbours in this file are near each other", unit,
+                  level_name[b->level], source_name[b->source]);
 }
 
 void slurm_renamed(FILE *f, const char *now, const char *was)
 {
-    if (strcmp(now, was) != 0) {
-        char *text = mem_printf("%s: %s", now, was);
-        slurm_comment(f, text);
-        free(text);
-    }
+    if (strcmp(now, was) != 0)
+        slurm_comment(f, "%s: %s", now, was);
 }
 
 int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
@@ -170,10 +168,8 @@ void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b)
             host[hosts++] = h;
     if (hosts) {
         char *list = slurm_fold(&m->topo, host, hosts);
-        char *text = mem_printf("not in this file, because their %s is not known: %s",
-                                level_name[b->level], list);
-        slurm_comment(f, text);
-        free(text);
+        slurm_comment(f, "not in this file, because their %s is not known: %s",
+                      level_name[b->level], list);
         free(list);
     }
     free(host);

@@ -161,13 +161,11 @@ static void note(struct slurm_layout *l, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void note(struct slurm_layout *l, const char *fmt, ...)
 {
-    char text[256];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    MEM_PUSH(l->note, l->notes) = mem_vprintf(fmt, ap);
     va_end(ap);
-    MEM_PUSH(l->note, l->notes) = mem_strdup(text);
 }
 
 /* --- the base size --- */
@@ -429,7 +427,7 @@ void slurm_layout_sizes(FILE *f, const struct slurm_layout *l)
 void slurm_layout_notes(FILE *f, const struct slurm_layout *l)
 {
     for (int i = 0; i < l->notes; i++)
-        slurm_comment(f, l->note[i]);
+        slurm_comment(f, "%s", l->note[i]);
 }
 
 int slurm_block_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,

@@ -218,7 +218,7 @@ void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
     const struct slurm_layer *last = &t->layer[t->layers - 1];
 
     for (int i = 0; i < t->lefts; i++)
-        slurm_comment(f, t->left[i]);
+        slurm_comment(f, "%s", t->left[i]);
     if (last->count > 1) {
         char *all = below(last, -1);
         put(f, t->root, all, NULL);

@@ -177,21 +177,15 @@ static void put_switches(FILE *out, const struct topograph_groups *g, const int 
             if (parent[i] != s)
                 continue;
             if (!any) {
-                fputs("  ", out);
-                yaml_put(out, g->at[SPINE].name[s]);
-                fputs(":\n    switches:\n", out);
+                export_yaml(out, "  ", g->at[SPINE].name[s], ":\n    switches:\n");
             }
             any = true;
-            fputs("    - ", out);
-            yaml_put(out, g->at[LEAF].name[i]);
-            fputc('\n', out);
+            export_yaml(out, "    - ", g->at[LEAF].name[i], "\n");
         }
     }
     for (int i = 0; i < g->at[LEAF].count; i++) /* others are made by their parents */
         if (parent[i] < 0) {
-            fputs("  ", out);
-            yaml_put(out, g->at[LEAF].name[i]);
-            fputs(": {}\n", out);
+            export_yaml(out, "  ", g->at[LEAF].name[i], ": {}\n");
         }
 }
 
@@ -208,9 +202,7 @@ static void put_nodes(FILE *out, char **name, int count)
             continue;
         bool end = !*c;
         *c = '\0';
-        fputs("  - ", out);
-        yaml_put(out, item);
-        fputc('\n', out);
+        export_yaml(out, "  - ", item, "\n");
         if (end)
             break;
         item = c + 1;
@@ -235,9 +227,7 @@ static void put_block(FILE *out, const struct topograph_groups *g, const int *ho
 
     fputs("- ", out);
     if (leaf) {
-        fputs("switch: ", out);
-        yaml_put(out, leaf);
-        fputs("\n  ", out);
+        export_yaml(out, "switch: ", leaf, "\n  ");
     }
     for (int i = 0; i < hosts; i++)
         name[i] = g->t->host[host[i]].name;
