@@ -28,6 +28,11 @@ int gpu_enter(struct err *err)
 
 /* --- memory --- */
 
+static void *gpu_at(cuda_ptr at)
+{
+    return (void *)(uintptr_t)at;
+}
+
 static int alloc_plain(struct gpu_buffer *b, struct err *err)
 {
     char size[UNITS_TEXT];

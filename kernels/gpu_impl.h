@@ -14,14 +14,10 @@ struct gpu_open {
 };
 extern struct gpu_open gpu_now;
 
-/* A driver's address as ours and back. */
+/* The driver's address of ours. */
 static inline cuda_ptr gpu_ptr(const void *at)
 {
     return (cuda_ptr)(uintptr_t)at;
-}
-static inline void *gpu_at(cuda_ptr at)
-{
-    return (void *)(uintptr_t)at;
 }
 
 #endif

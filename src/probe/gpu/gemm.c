@@ -78,11 +78,6 @@ void gemm_close(struct gemm *g)
     free(g);
 }
 
-const char *gemm_library(const struct gemm *g)
-{
-    return g->name;
-}
-
 static int room(struct gpu_buffer *b, size_t bytes, struct err *err)
 {
     if (b->at && b->bytes >= bytes)

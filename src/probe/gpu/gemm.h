@@ -31,7 +31,6 @@ struct gemm; /* the library, a handle and a workspace, in the GPU of gpu_open() 
 /* No library, or none that fits: EXIT_CONFIG with the names that were tried. */
 int gemm_open(struct gemm **out, struct err *err);
 void gemm_close(struct gemm *g);
-const char *gemm_library(const struct gemm *g); /* "libcublasLt.so.13, 13.1.0" */
 
 /* One product, prepared: gemm_put() puts it into the stream.  Operands hold pseudo-random values:
  * zeros would need less power and let the clock run higher than training does.  One job at a time

@@ -350,16 +350,3 @@ int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo
     nccl_profile_free(&p);
     return w->agree(w, rc, err);
 }
-
-void nccl_readback_strays(const struct world *w)
-{
-    int count;
-    char **list = nccl_env_set("", &count);
-
-    for (int i = 0; i < count; i++) {
-        if (w->rank == 0)
-            log_warn("%s", list[i]);
-        free(list[i]);
-    }
-    free(list);
-}

@@ -38,8 +38,6 @@ int nccl_readback_build(struct nccl_readback *r, const struct transport *tr, str
  * assumed bandwidth beside the measured, and the judgement on `path` (NULL: none asked). */
 int nccl_readback_campaign(struct nccl_readback *r, struct world *w, struct topo *t,
                            const char *path, const struct points *points, struct err *err);
-/* Settings that change NCCL behind the measurement's back, as warnings on rank 0. */
-void nccl_readback_strays(const struct world *w);
 /* Removes the files and the variables that were not there before; NULL is fine. */
 void nccl_readback_close(struct nccl_readback *r);
 

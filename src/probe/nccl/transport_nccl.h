@@ -19,7 +19,6 @@
 
 #include "probe/nccl/nccl_opts.h"
 #include "probe/nccl/nccl_readback.h"
-#include "probe/transport.h"
 #include "probe/world.h"
 
 /* Collective over w, before topology and transport: settings from elsewhere are said and NCCL is
@@ -28,12 +27,4 @@
  * provenance. */
 int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bool tuning,
                          struct world *w, struct err *err);
-/* nccl_sweep.c: the plan's collectives that NCCL has algorithms for, once more with each algorithm
- * and protocol, into sweep/ALGO-PROTO.tsv beside `points`; what NCCL refuses is in the file as a
- * failed point with its reason.  sweep/plan.tsv is what was measured.  Files that are there already
- * are continued. */
-int nccl_sweep(const struct transport *tr, const struct probe_args *a, struct world *w,
-               const struct topo *topo, const struct plan *plan, const char *points,
-               struct err *err);
-
 #endif
