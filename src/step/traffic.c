@@ -34,12 +34,12 @@ struct traffic_step {
     int kinds;
 };
 
-enum { LABELS = 25 };
-
 /* The same message of another kind of layers, or when the list runs full one that differs only in
  * size. */
 static struct message *find(struct traffic *t, const struct message *msg)
 {
+    enum { LABELS = 25 };
+
     for (int i = 0; i < t->messages; i++)
         if (t->message[i].label == msg->label &&
             (t->message[i].bytes == msg->bytes || t->messages >= TRAFFIC_MAX - LABELS))
@@ -80,22 +80,11 @@ double message_wire_bytes(const struct message *m, int n)
     }
 }
 
-/* What tensor parallelism does to the sequence, counted over the layers of a stage in units of one
- * microbatch's tokens.  Each half of a layer (mixer; dense MLP or shared experts) brings the tokens
- * of all tp ranks together before its first product and shares them out after its last. */
-struct halves {
-    double in, out; /* halves whose input, output is `hidden` wide */
-};
-
 static const char sp_formula[] =
     "s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after, both again "
     "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)";
 static const char ar_formula[] = "s b h 2 / cp, one after each half of a layer and one backward "
                                  "(Shoeybi et al. 2019, 3)";
-static const char latent_formula[] =
-    "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden (Megatron-LM "
-    "core/transformer/multi_latent_attention.py)";
-
 static void add_inside(struct traffic_step *s, enum axis axis, enum exposure exposure,
                        const char *label, enum op op, double bytes, double count,
                        const char *formula)
@@ -157,9 +146,12 @@ static void add_ends(struct traffic_step *s)
                "core/tensor_parallel/cross_entropy.py)");
 }
 
+/* What tensor parallelism does to the sequence.  Each half of a layer (mixer; dense MLP or shared
+ * experts) brings the tokens of all tp ranks together before its first product and shares them out
+ * after its last: in, out are halves whose input, output is `hidden` wide. */
 static void add_tensor(struct traffic_step *s)
 {
-    struct halves all = {0, 0};
+    double in = 0, out = 0;
 
     if (s->l->size[AXIS_TP] == 1)
         return;
@@ -168,16 +160,18 @@ static void add_tensor(struct traffic_step *s)
         const struct mlp *p = &s->kind[i].layer->mlp;
         double n = s->kind[i].count;
         bool wide = p->kind != MLP_NONE && (!p->experts || p->shared_ffn);
-        all.out += n * ((a->kind != MIXER_NONE) + wide);
-        all.in += n * ((a->kind != MIXER_NONE && a->kind != MIXER_MLA) + wide);
+        out += n * ((a->kind != MIXER_NONE) + wide);
+        in += n * ((a->kind != MIXER_NONE && a->kind != MIXER_MLA) + wide);
         if (a->kind == MIXER_MLA)
             add_width(s, EXPOSE_TP_PLAIN,
                       (a->q_rank ? a->q_rank : s->m->hidden) + (double)a->kv_rank + a->rope_dim, n,
                       0, "tp all_gather of latents", "tp reduce_scatter of latents",
-                      "tp all_reduce of latents", latent_formula);
+                      "tp all_reduce of latents",
+                      "s b (q rank + kv rank + rope) 2 / cp: latents are gathered, not hidden "
+                      "(Megatron-LM core/transformer/multi_latent_attention.py)");
     }
-    add_width(s, recipe_overlaps_tp(s->r) ? EXPOSE_TP : EXPOSE_TP_PLAIN, s->m->hidden, all.in,
-              all.out, "tp all_gather", "tp reduce_scatter", "tp all_reduce", sp_formula);
+    add_width(s, recipe_overlaps_tp(s->r) ? EXPOSE_TP : EXPOSE_TP_PLAIN, s->m->hidden, in, out,
+              "tp all_gather", "tp reduce_scatter", "tp all_reduce", sp_formula);
     add_ends(s);
 }
 
@@ -194,17 +188,10 @@ static double kv_bytes(const struct traffic_step *s, const struct attention *a)
     return s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
 }
 
-static double qo_bytes(const struct traffic_step *s, const struct attention *a)
-{
-    int v = a->v_dim ? a->v_dim : a->head_dim;
-
-    return s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) * ACTIVATION_BYTES;
-}
-
 /* Windows are not taken advantage of: the implementations move all keys and values. */
 static void add_attention(struct traffic_step *s, const struct attention *a, double n)
 {
-    int cp = s->l->size[AXIS_CP];
+    int cp = s->l->size[AXIS_CP], v = a->v_dim ? a->v_dim : a->head_dim;
     double forward = s->r->recompute == RECOMPUTE_NONE ? 1 : 2; /* the core runs again */
 
     switch (s->r->context) {
@@ -216,7 +203,9 @@ static void add_attention(struct traffic_step *s, const struct attention *a, dou
         break;
     case CONTEXT_ULYSSES:
         add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
-                   qo_bytes(s, a) / 2, 2 * (forward + 1) * n,
+                   s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
+                       ACTIVATION_BYTES / 2,
+                   2 * (forward + 1) * n,
                    "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
         add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of keys and values", OP_ALL_TO_ALL,
                    kv_bytes(s, a) / 2, 2 * (forward + 1) * n,
@@ -435,31 +424,26 @@ static void add_gradients(struct traffic_step *s, const struct half *h)
                    "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)");
 }
 
-static void add_half(struct traffic_step *s, const struct half *h)
-{
-    if (h->params > 0) {
-        add_weights(s, h);
-        add_gradients(s, h);
-    }
-}
-
 static void add_state(struct traffic_step *s)
 {
-    const struct stage_held held = s->t->held;
+    const struct stage_held *h = &s->t->held;
     bool lora = s->r->lora != LORA_NONE;
+    const struct half halves[] = {
+        {"weights all_gather forward", "weights all_gather backward", "weights all_gather",
+         "gradients reduce_scatter", "gradients all_reduce", "gradients all_reduce of shards",
+         layout_shard_axes(s->l, s->r), layout_data_axes(s->l), h->dense + h->lora,
+         lora ? h->lora : h->dense, h->layers},
+        {"experts' weights all_gather forward", "experts' weights all_gather backward",
+         "experts' weights all_gather", "experts' gradients reduce_scatter",
+         "experts' gradients all_reduce", "experts' gradients all_reduce of shards",
+         layout_expert_shard_axes(s->l, s->r), layout_expert_data_axes(s->l),
+         h->expert + h->lora_expert, lora ? h->lora_expert : h->expert, h->expert_layers}};
 
-    add_half(s, &(struct half){"weights all_gather forward", "weights all_gather backward",
-                               "weights all_gather", "gradients reduce_scatter",
-                               "gradients all_reduce", "gradients all_reduce of shards",
-                               layout_shard_axes(s->l, s->r), layout_data_axes(s->l),
-                               held.dense + held.lora, lora ? held.lora : held.dense, held.layers});
-    add_half(s, &(struct half){
-                    "experts' weights all_gather forward", "experts' weights all_gather backward",
-                    "experts' weights all_gather", "experts' gradients reduce_scatter",
-                    "experts' gradients all_reduce", "experts' gradients all_reduce of shards",
-                    layout_expert_shard_axes(s->l, s->r), layout_expert_data_axes(s->l),
-                    held.expert + held.lora_expert, lora ? held.lora_expert : held.expert,
-                    held.expert_layers});
+    for (int i = 0; i < 2; i++)
+        if (halves[i].params > 0) {
+            add_weights(s, &halves[i]);
+            add_gradients(s, &halves[i]);
+        }
 }
 
 /* One activation and one gradient per chunk and microbatch; sequence parallelism sends a tp-th of

@@ -3,7 +3,6 @@
 #include "step/score/batch.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,27 +64,6 @@ static const struct metric *find_metric(const char *name, const char *unit, stru
     else
         err_set(err, "metric \"%s\" is not known", name);
     return NULL;
-}
-
-const char *batch_cell(const struct tsv *t, int row, const char *column)
-{
-    int i = tsv_find(t, column);
-
-    return i < 0 ? "" : t->row[row].cell[i];
-}
-
-void batch_remark(struct batch_row *r, const char *fmt, ...)
-{
-    size_t used = strlen(r->reason);
-    va_list ap;
-
-    if (used && used + 2 < sizeof(r->reason)) {
-        memcpy(r->reason + used, "; ", 3);
-        used += 2;
-    }
-    va_start(ap, fmt);
-    vsnprintf(r->reason + used, sizeof(r->reason) - used, fmt, ap);
-    va_end(ap);
 }
 
 /* Whole numbers of a row; 0: the cell is empty. */

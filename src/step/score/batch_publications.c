@@ -2,6 +2,7 @@
 /* batch_publications.c - what the words in a table of published steps mean, and what its sources
  * leave unsaid: jobs/training/publications.json. */
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,29 @@ int publications_load(json_t **out, struct err *err)
         json_object_foreach(otherwise, key, value) rc |= check_settings(value, path, err);
     free(path);
     return rc;
+}
+
+/* --- rows --- */
+
+const char *batch_cell(const struct tsv *t, int row, const char *column)
+{
+    int i = tsv_find(t, column);
+
+    return i < 0 ? "" : t->row[row].cell[i];
+}
+
+void batch_remark(struct batch_row *r, const char *fmt, ...)
+{
+    size_t used = strlen(r->reason);
+    va_list ap;
+
+    if (used && used + 2 < sizeof(r->reason)) {
+        memcpy(r->reason + used, "; ", 3);
+        used += 2;
+    }
+    va_start(ap, fmt);
+    vsnprintf(r->reason + used, sizeof(r->reason) - used, fmt, ap);
+    va_end(ap);
 }
 
 /* --- what it says --- */

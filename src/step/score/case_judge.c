@@ -197,18 +197,6 @@ int case_reason(struct case_claim *k, struct case_values *s, int combinations, s
 
 static const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
 
-/* In the claim's unit; fits: share of the capacity. */
-int case_value_in(double *out, const char *expression, const struct case_unit *u,
-                  struct case_values *s, struct err *err)
-{
-    struct expression_names names = {case_value_find, s};
-
-    if (expression_value(out, expression, &names, err) < 0)
-        return -1;
-    *out /= u->scale;
-    return 0;
-}
-
 /* A figure that was solved for stays as published whatever the errors are: the compute of the jobs
  * that share the solved setting gives way. */
 static int hold_solved(struct case_values *s, struct err *err)

@@ -304,6 +304,18 @@ int case_value_of(struct case_value *v, const struct case_job *job, struct err *
 
 enum { BISECTIONS = 60 };
 
+/* In the claim's unit; fits: share of the capacity. */
+int case_value_in(double *out, const char *expression, const struct case_unit *u,
+                  struct case_values *s, struct err *err)
+{
+    struct expression_names names = {case_value_find, s};
+
+    if (expression_value(out, expression, &names, err) < 0)
+        return -1;
+    *out /= u->scale;
+    return 0;
+}
+
 /* Value i of the unknowns as mixed radix, the first unknown changing fastest. */
 int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err)
 {
