@@ -131,25 +131,18 @@ static void all_patterns(struct sets_search *s)
     free(at);
 }
 
+static const int finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
+enum { FINEST = sizeof(finest) / sizeof(*finest) };
+
 /* The finest level at which every free host has a group and some share one. */
 static int block_level(const struct sets_search *s)
 {
-    static const enum level finest[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
-    const struct host_kinds *k = &s->kinds;
+    int level[LEVEL_COUNT], levels = pool_levels(s->pool, level);
 
-    for (size_t i = 0; i < sizeof(finest) / sizeof(*finest); i++) {
-        int *seen =
-            mem_calloc((size_t)s->pool->matrix->topo.group[finest[i]].count + 1, sizeof(int));
-        bool all = true, shared = false;
-        for (int n = 0; all && n < k->count; n++) {
-            int group = host_kinds_group(k, n, (int)finest[i]);
-            all = group >= 0;
-            shared |= all && (seen[group]++ || k->kind[n].count > 1);
-        }
-        free(seen);
-        if (all && shared)
-            return (int)finest[i];
-    }
+    for (int i = 0; i < FINEST; i++)
+        for (int k = 0; k < levels; k++)
+            if (level[k] == finest[i])
+                return finest[i];
     return -1;
 }
 
@@ -358,7 +351,6 @@ static void fill_level(struct sets_search *s, int level, int *at)
 
 static void fill(struct sets_search *s)
 {
-    static const enum level levels[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
     int *at = mem_calloc((size_t)s->need, sizeof(*at)), n = 0;
 
     for (int i = 0; i < s->need; i++)
@@ -369,9 +361,9 @@ static void fill(struct sets_search *s)
             at[n++] = i;
     if (n == s->need)
         consider(s, at);
-    for (size_t l = 0; l < sizeof(levels) / sizeof(*levels); l++)
-        if (s->pool->matrix->topo.group[levels[l]].count > 1)
-            fill_level(s, (int)levels[l], at);
+    for (int l = 0; l < FINEST; l++)
+        if (s->pool->matrix->topo.group[finest[l]].count > 1)
+            fill_level(s, finest[l], at);
     free(at);
 }
 

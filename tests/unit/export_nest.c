@@ -28,14 +28,11 @@ static void preset(struct matrix *m, const char *name, int racks)
 /* Sizes as text, innermost first: "72 mnnvl, 4 rail"; a refusal as it is. */
 static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
 {
-    struct export_nodes nodes;
     struct uniform_tree n;
     struct err err;
     char *text = mem_strdup("");
+    int rc = uniform_tree_make(&n, m, &(struct export_ask){0}, "any", endpoints, hosts, &err);
 
-    if (export_nodes_choose(&nodes, &m->topo, endpoints, 0, ':', &any, &err) < 0)
-        fail_msg("%s", err.text);
-    int rc = uniform_tree_make(&n, m, &nodes, hosts, &err);
     for (int d = 0; d < n.dims && rc == 0; d++) {
         char *more = mem_printf("%s%s%d %s", text, d ? ", " : "", n.dim[d].size,
                                 m->tier[n.dim[d].tier].rule.name);
@@ -43,14 +40,13 @@ static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
         text = more;
     }
     if (rc == 0)
-        assert_int_equal(uniform_tree_within(&n, n.dims - 1), nodes.count);
+        assert_int_equal(uniform_tree_within(&n, n.dims - 1), n.nodes.count);
     if (rc < 0) {
         assert_int_equal(err.code, EXIT_DATA);
         free(text);
         text = mem_strdup(err.text);
     }
     uniform_tree_free(&n);
-    export_nodes_free(&nodes);
     return text;
 }
 
@@ -116,7 +112,6 @@ static void what_is_uneven_is_named(void **state)
 static void order_follows_places(void **state)
 {
     struct matrix m;
-    struct export_nodes nodes;
     struct uniform_tree n;
     struct err err;
 
@@ -124,12 +119,11 @@ static void order_follows_places(void **state)
     small_matrix(&m);
     for (int id = 0; id < 16; id++)
         m.topo.endpoint[id].place.at[LEVEL_RACK] = id / 2 % 2;
-    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
-    assert_int_equal(uniform_tree_make(&n, &m, &nodes, false, &err), 0);
+    assert_int_equal(uniform_tree_make(&n, &m, &(struct export_ask){0}, "any", false, false, &err),
+                     0);
     for (int i = 0; i < 8; i++)
         assert_int_equal(n.order[i], i < 4 ? 2 * i : 2 * (i - 4) + 1);
     uniform_tree_free(&n);
-    export_nodes_free(&nodes);
     matrix_free(&m);
 }
 

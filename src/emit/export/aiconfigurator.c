@@ -81,15 +81,11 @@ static void put_gpu(FILE *out, const struct fabric *f)
 static int put_system(FILE *out, const struct matrix *m, const struct export_ask *ask,
                       struct err *err)
 {
-    const struct export_limit limit = {"aiconfigurator", 2, 1 << 24, 0};
     double bytes = export_bytes(ask);
-    struct export_nodes nodes;
-    struct uniform_tree n = {.dims = 0};
+    struct uniform_tree n;
     struct fabric f = {.name = NULL};
-    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = uniform_tree_make(&n, m, ask, "aiconfigurator", true, true, err);
 
-    if (rc == 0)
-        rc = uniform_tree_make(&n, m, &nodes, true, err);
     if (rc == 0 && n.dim[0].level != LEVEL_HOST)
         rc = err_data(err, "aiconfigurator describes hosts of several GPUs: here each has one");
     if (rc == 0)
@@ -106,7 +102,6 @@ static int put_system(FILE *out, const struct matrix *m, const struct export_ask
     if (f.name)
         fabric_free(&f);
     uniform_tree_free(&n);
-    export_nodes_free(&nodes);
     return rc;
 }
 

@@ -23,7 +23,7 @@ static void put_list(FILE *out, const char *key, const double *v, int n)
 static void put_head(FILE *out, const struct matrix *m, const struct uniform_tree *n, double bytes)
 {
     fprintf(out, "# railgauge %s: %d endpoints; exact for messages of %.0f bytes\n", RG_VERSION,
-            n->count, bytes);
+            n->nodes.count, bytes);
     for (int d = 0; d < n->dims; d++)
         fprintf(out, "# dimension %d: %d in %s, tier %s\n", d, n->dim[d].size,
                 n->dim[d].level < 0 ? "the machine" : level_name[n->dim[d].level],
@@ -40,17 +40,13 @@ static void put_head(FILE *out, const struct matrix *m, const struct uniform_tre
 int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
                 struct err *err)
 {
-    const struct export_limit limit = {"astra-sim", 2, 1 << 24, 0};
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
     double bytes = export_bytes(ask);
-    struct export_nodes nodes;
-    struct uniform_tree n = {.dims = 0};
+    struct uniform_tree n;
     struct line l;
-    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = uniform_tree_make(&n, m, ask, "astra-sim", true, false, err);
 
     (void)second;
-    if (rc == 0)
-        rc = uniform_tree_make(&n, m, &nodes, false, err);
     for (int d = 0; d < n.dims && rc == 0; d++) {
         rc = quote_line(&l, m, n.dim[d].tier, bytes, err);
         count[d] = n.dim[d].size;
@@ -64,6 +60,5 @@ int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct ex
         put_list(out, "latency", latency, n.dims);
     }
     uniform_tree_free(&n);
-    export_nodes_free(&nodes);
     return rc;
 }

@@ -28,7 +28,6 @@ static const struct {
 
 struct calculon_net {
     const struct matrix *m; /* without its exceptions */
-    const struct export_nodes *nodes;
     const struct uniform_tree *tree;
     double bytes;
 };
@@ -42,7 +41,7 @@ static int scalar(const struct calculon_net *t, int d, enum op op, const struct 
     struct cost c;
 
     for (int i = 0; i < n; i++)
-        ids[i] = t->nodes->id[t->tree->order[i * stride]];
+        ids[i] = t->tree->nodes.id[t->tree->order[i * stride]];
     matrix_collective(t->m, op, ids, n, t->bytes, &c);
     free(ids);
     *out = (c.sec - l->alpha) * l->Bps / (t->bytes * (1 - 1.0 / n));
@@ -89,18 +88,14 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
 int calculon_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
                    struct err *err)
 {
-    const struct export_limit limit = {"calculon", 2, 1 << 24, 0};
     struct matrix healthy = *m; /* borrows all from m */
-    struct export_nodes nodes;
-    struct uniform_tree tree = {.dims = 0};
-    struct calculon_net t = {&healthy, &nodes, &tree, export_bytes(ask)};
+    struct uniform_tree tree;
+    struct calculon_net t = {&healthy, &tree, export_bytes(ask)};
     json_t *list = json_array();
-    int rc = export_nodes_choose(&nodes, &m->topo, true, ask->hosts_per_rack, ':', &limit, err);
+    int rc = uniform_tree_make(&tree, m, ask, "calculon", true, false, err);
 
     (void)second;
     healthy.exceptions = 0;
-    if (rc == 0)
-        rc = uniform_tree_make(&tree, m, &nodes, false, err);
     for (int d = 0; d < tree.dims && rc == 0; d++)
         rc = add_network(list, &t, d, err);
     if (rc == 0) {
@@ -111,6 +106,5 @@ int calculon_write(FILE *out, FILE *second, const struct matrix *m, const struct
     }
     json_decref(list);
     uniform_tree_free(&tree);
-    export_nodes_free(&nodes);
     return rc;
 }

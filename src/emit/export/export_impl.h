@@ -72,15 +72,16 @@ struct uniform_tree {
         int *group; /* of each node, in order of appearance */
     } dim[TIER_MAX + 1];
     int dims;
+    struct export_nodes nodes;
     int *order; /* indices into nodes; the last dimension varies slowest */
-    int count;
 };
 
-/* hosts: the hosts are a dimension of their own where they hold several nodes, also when their tier
+/* Of endpoints, or else of the hosts' first ones, as ask->hosts_per_rack says; format is for
+ * messages of export_nodes_choose().  hosts: the hosts are a dimension of their own where they hold several nodes, also when their tier
  * joins more.  EXIT_DATA: groups differ in size, or nodes are in no group; both are named.
  * uniform_tree_free() also after an error. */
-int uniform_tree_make(struct uniform_tree *n, const struct matrix *m,
-                      const struct export_nodes *nodes, bool hosts, struct err *err);
+int uniform_tree_make(struct uniform_tree *n, const struct matrix *m, const struct export_ask *ask,
+                      const char *format, bool endpoints, bool hosts, struct err *err);
 void uniform_tree_free(struct uniform_tree *n);
 /* Nodes of a group of dimension d: the product of the sizes up to it. */
 int uniform_tree_within(const struct uniform_tree *n, int d);

@@ -19,13 +19,6 @@
 enum { SCOTCH_DECO_MAX = 4096 };
 static const double nearest = 10; /* what the smallest distance is called */
 
-static int choose(struct export_nodes *nodes, const struct matrix *m, const struct export_ask *ask,
-                  const struct export_limit *limit, struct err *err)
-{
-    return export_nodes_choose(nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
-                               err);
-}
-
 /* --- tleaf --- */
 
 struct rung {
@@ -63,16 +56,13 @@ static int climb(struct rung *rung, const struct uniform_tree *n, const struct m
 int scotch_tleaf_write(FILE *out, FILE *second, const struct matrix *m,
                        const struct export_ask *ask, struct err *err)
 {
-    const struct export_limit limit = {"tleaf", 2, 1 << 24, 0};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
     double bytes = quantity == QUANTITY_LATENCY ? 1 : export_bytes(ask);
     struct rung rung[TIER_MAX + 1];
-    struct export_nodes nodes;
-    struct uniform_tree tree = {.dims = 0};
-    int rc = choose(&nodes, m, ask, &limit, err), rungs = 0;
+    struct uniform_tree tree;
+    int rungs = 0;
+    int rc = uniform_tree_make(&tree, m, ask, "tleaf", ask->endpoints, false, err);
 
-    if (rc == 0)
-        rc = uniform_tree_make(&tree, m, &nodes, false, err);
     if (rc == 0)
         rc = rungs = climb(rung, &tree, m, bytes, err);
     if (rc >= 0) {
@@ -82,10 +72,9 @@ int scotch_tleaf_write(FILE *out, FILE *second, const struct matrix *m,
                     rung[r].distance - (r ? rung[r - 1].distance : 0));
         fputc('\n', out);
     }
-    for (int i = 0; second && rc >= 0 && i < nodes.count; i++)
-        fprintf(second, "%s\n", nodes.name[tree.order[i]]);
+    for (int i = 0; second && rc >= 0 && i < tree.nodes.count; i++)
+        fprintf(second, "%s\n", tree.nodes.name[tree.order[i]]);
     uniform_tree_free(&tree);
-    export_nodes_free(&nodes);
     return rc < 0 ? -1 : 0;
 }
 
@@ -203,7 +192,8 @@ int scotch_deco_write(FILE *out, FILE *second, const struct matrix *m, const str
     struct export_nodes nodes;
     struct quote q = {.odd = NULL};
     struct deco d = {.q = &q, .nodes = &nodes};
-    int rc = choose(&nodes, m, ask, &limit, err);
+    int rc = export_nodes_choose(&nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', &limit,
+                                 err);
 
     if (rc == 0) {
         quote_init(&q, m, quantity == QUANTITY_LATENCY ? quantity : QUANTITY_TIME, ask->bytes);

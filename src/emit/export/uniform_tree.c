@@ -195,18 +195,23 @@ static int by_group(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-int uniform_tree_make(struct uniform_tree *n, const struct matrix *m,
-                      const struct export_nodes *nodes, bool hosts, struct err *err)
+int uniform_tree_make(struct uniform_tree *n, const struct matrix *m, const struct export_ask *ask,
+                      const char *format, bool endpoints, bool hosts, struct err *err)
 {
-    struct tree_work w = {.m = m, .nodes = nodes, .tree = n, .groups = nodes->count};
-    int rc = 0;
+    const struct export_limit limit = {format, 2, 1 << 24, 0};
+    struct tree_work w = {.m = m, .nodes = &n->nodes, .tree = n};
 
     memset(n, 0, sizeof(*n));
-    n->count = nodes->count;
-    n->order = mem_calloc((size_t)n->count, sizeof(int));
-    w.of = mem_calloc((size_t)n->count, sizeof(int));
-    w.first = mem_calloc((size_t)n->count, sizeof(int));
-    for (int i = 0; i < n->count; i++)
+    int rc =
+        export_nodes_choose(&n->nodes, &m->topo, endpoints, ask->hosts_per_rack, ':', &limit, err);
+    if (rc < 0)
+        return -1;
+    size_t count = (size_t)n->nodes.count;
+    w.groups = n->nodes.count;
+    n->order = mem_calloc(count, sizeof(int));
+    w.of = mem_calloc(count, sizeof(int));
+    w.first = mem_calloc(count, sizeof(int));
+    for (int i = 0; i < n->nodes.count; i++)
         w.of[i] = w.first[i] = n->order[i] = i;
     if (hosts)
         rc = add_hosts(&w, err);
@@ -215,7 +220,7 @@ int uniform_tree_make(struct uniform_tree *n, const struct matrix *m,
     free(w.of);
     free(w.first);
     if (rc == 0)
-        qsort_r(n->order, (size_t)n->count, sizeof(int), by_group, n);
+        qsort_r(n->order, count, sizeof(int), by_group, n);
     return rc;
 }
 
@@ -224,6 +229,7 @@ void uniform_tree_free(struct uniform_tree *n)
     for (int d = 0; d < n->dims; d++)
         free(n->dim[d].group);
     free(n->order);
+    export_nodes_free(&n->nodes);
     memset(n, 0, sizeof(*n));
 }
 
