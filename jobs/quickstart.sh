@@ -123,7 +123,7 @@ fi
 
 run make -j "$(nproc)"
 if [ $task = check ]; then
-    run make check
+    run make -j "$(nproc)" check
     exit
 fi
 

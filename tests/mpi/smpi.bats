@@ -56,9 +56,9 @@ preset() {
     done
 }
 
-@test "4 racks of 4 hosts are found by measuring, without being told" {
-    railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 --hosts-per-rack 4 -o platform.xml --hostfile hosts
-    smpi 16 probe --op pair_latency,pair_bw --epochs 1 -b 64 -e 1M -f 64 --pair-bytes 256K -n 4 -w 1 --no-check --no-retest
+@test "4 racks of 3 hosts are found by measuring, without being told" {
+    railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 --hosts-per-rack 3 -o platform.xml --hostfile hosts
+    smpi 12 probe --op pair_latency,pair_bw --epochs 1 -b 64 -e 1M -f 64 --pair-bytes 256K -n 4 -w 1 --no-check --no-retest
     [ "$(jq -r '[.hosts.rows[][0]] | join(" ")' topology.json)" = "$(paste -sd' ' hosts)" ]
     [ "$(jq '.levels.rack | length' topology.json)" -eq 0 ]
     railgauge fit -q --no-verdict -o matrix.json topology.json plan.tsv points.tsv
