@@ -171,3 +171,111 @@ const char *units_s(long long n)
 {
     return units_plural(n, "", "s");
 }
+
+enum { TAIL = 40 }; /* room for one more range and the count */
+
+char *units_ranks_text(char *to, size_t size, const bool *set, int n)
+{
+    int count = 0, i = 0;
+    const char *comma = "";
+
+    for (int k = 0; k < n; k++)
+        count += set[k];
+    size_t len = (size_t)snprintf(to, size, count == 1 ? "rank " : "ranks ");
+    for (; i < n && len + TAIL < size; i++) {
+        int last = i;
+        if (!set[i])
+            continue;
+        while (last + 1 < n && set[last + 1])
+            last++;
+        len += (size_t)snprintf(to + len, size - len, "%s%d", comma, i);
+        if (last > i)
+            len += (size_t)snprintf(to + len, size - len, last == i + 1 ? ", %d" : "-%d", last);
+        comma = ", ";
+        i = last;
+    }
+    while (i < n && !set[i])
+        i++;
+    if (i < n && len < size)
+        snprintf(to + len, size - len, " ... (%d in all)", count);
+    return to;
+}
+
+/* --- the units of other programs --- */
+
+#define BIT 0.125 /* bytes */
+
+#define RATE FOREIGN_IS_RATE
+#define TIME FOREIGN_IS_TIME
+
+const struct foreign_unit foreign_unit[FOREIGN_COUNT] = {
+    [FOREIGN_NCCL_SPEED] = {"NCCL topology XML, net speed", "Mb/s", RATE, 1e6 * BIT, "",
+                            "NVIDIA/nccl src/graph/topo.cc (speed / 8000 is GB/s)"},
+    [FOREIGN_NCCL_C2C] = {"NCCL topology XML, c2c bw", "MB/s", RATE, 1e6, "",
+                          "NVIDIA/nccl src/graph/topo.cc (bw * count / 1000 is GB/s)"},
+    [FOREIGN_NCCL_GRAPH] = {"NCCL log, graphs", "GB/s", RATE, 1e9, "",
+                            "NVIDIA/nccl src/graph/search.cc"},
+    [FOREIGN_SYSFS_IB] = {"sysfs, InfiniBand rate", "Gb/s", RATE, 1e9 * BIT, " Gb/sec",
+                          "Linux drivers/infiniband/core/sysfs.c"},
+    [FOREIGN_IB_LANE] = {"InfiniBand, data of a lane", "Gb/s", RATE, 1e9 * BIT, "",
+                         "roadmap of the InfiniBand Trade Association"},
+    [FOREIGN_SYSFS_NET] = {"sysfs, Ethernet speed", "Mb/s", RATE, 1e6 * BIT, "",
+                           "Linux Documentation/ABI/testing/sysfs-class-net"},
+    [FOREIGN_NVML_LINK] = {"NVML, NVLink speed", "MB/s", RATE, 1e6, "",
+                           "nvml.h, NVML_FI_DEV_NVLINK_SPEED_MBPS_*"},
+    [FOREIGN_ASTRA_BANDWIDTH] = {"ASTRA-sim, bandwidth", "GB/s of 2^30 bytes", RATE, 0x1p30, "",
+                                 "astra-network-analytical common/NetworkFunction.cpp"},
+    [FOREIGN_ASTRA_LATENCY] = {"ASTRA-sim, latency", "ns", TIME, 1e-9, "",
+                               "astra-network-analytical common/Type.h"},
+    [FOREIGN_CALCULON_RATE] = {"Calculon, bandwidth", "GB/s", RATE, 1e9, "",
+                               "calculon-ai/calculon calculon/network.py"},
+    [FOREIGN_CALCULON_LATENCY] = {"Calculon, latency", "s", TIME, 1, "",
+                                  "calculon-ai/calculon calculon/network.py"},
+    [FOREIGN_AIC_RATE] = {"aiconfigurator, node bandwidths", "B/s", RATE, 1, "",
+                          "ai-dynamo/aiconfigurator systems/*.yaml"},
+    [FOREIGN_AIC_LATENCY] = {"aiconfigurator, node latencies", "s", TIME, 1, "",
+                             "ai-dynamo/aiconfigurator systems/*.yaml"},
+    [FOREIGN_AIC_MESSAGE] = {"aiconfigurator, message_size", "elements of half", FOREIGN_IS_SIZE, 2,
+                             "", "ai-dynamo/aiconfigurator collector/network/collect_nccl.py"},
+    [FOREIGN_AIC_PERF] = {"aiconfigurator, latency", "ms", TIME, 1e-3, "",
+                          "ai-dynamo/aiconfigurator collector/network/collect_nccl.py"},
+    [FOREIGN_SIMGRID_BANDWIDTH] = {"SimGrid, bandwidth", "B/s", RATE, 1, "Bps",
+                                   "SimGrid manual, Platform: link (plain numbers are bytes/s)"},
+    [FOREIGN_SIMGRID_LATENCY] = {"SimGrid, latency", "s", TIME, 1, "s",
+                                 "SimGrid manual, Platform: link"},
+    [FOREIGN_HWLOC_BANDWIDTH] = {"hwloc distances, bandwidth", "MB/s", RATE, 1e6, "",
+                                 "hwloc/distances.h, NVLinkBandwidth"},
+    [FOREIGN_HWLOC_LATENCY] = {"hwloc distances, latency", "ns", TIME, 1e-9, "",
+                               "hwloc/memattrs.h, HWLOC_MEMATTR_ID_LATENCY"},
+    [FOREIGN_SIMAI_BANDWIDTH] = {"SimAI, bandwidth", "Gb/s", RATE, 1e9 * BIT, "Gbps",
+                                 "topology text of ns-3's point-to-point helper"},
+    [FOREIGN_SIMAI_LATENCY] = {"SimAI, latency", "ms", TIME, 1e-3, "ms",
+                               "topology text of ns-3's point-to-point helper"},
+    [FOREIGN_KUBE_BANDWIDTH] = {"scheduler-plugins NetworkTopology, bandwidthCapacity", "Mb/s",
+                                RATE, 1e6 * BIT, "M",
+                                "Kubernetes resource.Quantity; the unit is the user's: bits/s"},
+    [FOREIGN_TUNER_BANDWIDTH] = {"NCCL optimize_config, bandwidth_gbps", "GB/s", RATE, 1e9, "",
+                                 "NVIDIA/nccl plugins/tuner/example/scripts/README.md"},
+    [FOREIGN_TUNER_LATENCY] = {"NCCL optimize_config, latency_us", "us", TIME, 1e-6, "",
+                               "NVIDIA/nccl plugins/tuner/example/scripts/README.md"},
+    [FOREIGN_TABLE_RATE] = {"tables, GB/s", "GB/s", RATE, 1e9, "", "units.h"},
+    [FOREIGN_TABLE_TIME] = {"tables, us", "us", TIME, 1e-6, "", "units.h"},
+};
+
+double units_in(enum foreign c, double theirs)
+{
+    return theirs * foreign_unit[c].factor;
+}
+
+double units_out(enum foreign c, double ours)
+{
+    return ours / foreign_unit[c].factor;
+}
+
+char *units_foreign_text(char buf[FOREIGN_TEXT], enum foreign c, double ours)
+{
+    const char *format = c == FOREIGN_KUBE_BANDWIDTH ? "%.0f%s" : "%.9g%s";
+
+    snprintf(buf, FOREIGN_TEXT, format, units_out(c, ours), foreign_unit[c].suffix);
+    return buf;
+}

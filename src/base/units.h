@@ -6,6 +6,7 @@
 #ifndef RG_UNITS_H
 #define RG_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,62 @@ char *units_rate_text(char buf[UNITS_TEXT], double Bps); /* "49.2 GB/s", "119 MB
 /* The end of a counted word, "1 host", "2 hosts": "" for one, else "s"; other plurals: the word. */
 const char *units_s(long long n);
 const char *units_plural(long long n, const char *one, const char *many);
+
+/* "rank 3", "ranks 0, 4-7", cut with " ... (90 in all)" where it would be longer than size; n
+ * members of set are looked at.  Returns `to`. */
+char *units_ranks_text(char *to, size_t size, const bool *set, int n);
+
+/* --- the units of other programs: one table, so that no factor is written by hand ---
+ *
+ * Inside everything is bytes, seconds, bytes/s and FLOP/s.  A row says what one of their units is
+ * in ours, and where that is written.  What the names say is not always what the programs do:
+ * "GB/s" of ASTRA-sim is 2^30 bytes/s, "speed" of NCCL is megabits. */
+
+enum foreign {
+    FOREIGN_NCCL_SPEED,        /* <net speed>, Mb/s */
+    FOREIGN_NCCL_C2C,          /* <c2c bw>, MB/s of one link */
+    FOREIGN_NCCL_GRAPH,        /* bandwidth of a graph in NCCL's log, GB/s */
+    FOREIGN_SYSFS_IB,          /* "400 Gb/sec (4X NDR)" */
+    FOREIGN_IB_LANE,           /* data rate of a lane, Gb/s: 100 for NDR */
+    FOREIGN_SYSFS_NET,         /* /sys/class/net/NAME/speed, Mb/s */
+    FOREIGN_NVML_LINK,         /* NVLink speed fields, MB/s */
+    FOREIGN_ASTRA_BANDWIDTH,   /* "GB/s" of 2^30 bytes */
+    FOREIGN_ASTRA_LATENCY,     /* ns of one link */
+    FOREIGN_CALCULON_RATE,     /* GB/s */
+    FOREIGN_CALCULON_LATENCY,  /* s */
+    FOREIGN_AIC_RATE,          /* aiconfigurator, aisimulate: bytes/s */
+    FOREIGN_AIC_LATENCY,       /* node section: s */
+    FOREIGN_AIC_MESSAGE,       /* nccl_perf: elements of half */
+    FOREIGN_AIC_PERF,          /* nccl_perf: ms */
+    FOREIGN_SIMGRID_BANDWIDTH, /* text: "Bps" */
+    FOREIGN_SIMGRID_LATENCY,   /* text: "s" */
+    FOREIGN_HWLOC_BANDWIDTH,   /* MB/s */
+    FOREIGN_HWLOC_LATENCY,     /* ns */
+    FOREIGN_SIMAI_BANDWIDTH,   /* text: "Gbps" */
+    FOREIGN_SIMAI_LATENCY,     /* text: "ms" */
+    FOREIGN_KUBE_BANDWIDTH,    /* text: quantity of bits/s, "M" = 10^6 (not "Mi") */
+    FOREIGN_TUNER_BANDWIDTH,   /* optimize_config.py: "gbps" that are GB/s */
+    FOREIGN_TUNER_LATENCY,     /* us */
+    FOREIGN_TABLE_RATE,        /* our tables: GB/s */
+    FOREIGN_TABLE_TIME,        /* our tables: us */
+    FOREIGN_COUNT
+};
+
+enum foreign_kind { FOREIGN_IS_RATE, FOREIGN_IS_TIME, FOREIGN_IS_SIZE };
+
+struct foreign_unit {
+    const char *program, *unit; /* "NCCL topology XML, speed", "Mb/s" */
+    enum foreign_kind kind;
+    double factor;       /* one of theirs in bytes/s, s or bytes */
+    const char *suffix;  /* of formats that write the unit behind the number; "" elsewhere */
+    const char *written; /* where the unit is written down */
+};
+extern const struct foreign_unit foreign_unit[FOREIGN_COUNT];
+
+double units_in(enum foreign c, double theirs); /* to bytes/s, s or bytes */
+double units_out(enum foreign c, double ours);
+/* Nine significant digits and the suffix: "4.92e+10Bps"; quantities of Kubernetes are whole. */
+enum { FOREIGN_TEXT = 32 };
+char *units_foreign_text(char buf[FOREIGN_TEXT], enum foreign c, double ours);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "cost/fit/fit.h"
 #include "step/compute.h"
 #include "step/job.h"

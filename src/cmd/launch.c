@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "cmd/hostfile.h"
 #include "probe/watch/watch_listen.h"
 

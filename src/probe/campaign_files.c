@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/signals.h"
+#include "base/process.h"
 #include "probe/watch/watch.h"
 
 int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/ranks.h"
+#include "base/units.h"
 #include "nccl_logs.h"
 
 #define NICS "[0]mlx5_0:1/IB [1]mlx5_1:1/IB"
@@ -219,12 +219,12 @@ static void ranks_in_words(void **state)
 
     (void)state;
     set[3] = true;
-    assert_string_equal(ranks_text(text, sizeof(text), set, 100), "rank 3");
+    assert_string_equal(units_ranks_text(text, sizeof(text), set, 100), "rank 3");
     set[4] = set[7] = set[8] = set[9] = true;
-    assert_string_equal(ranks_text(text, sizeof(text), set, 100), "ranks 3, 4, 7-9");
+    assert_string_equal(units_ranks_text(text, sizeof(text), set, 100), "ranks 3, 4, 7-9");
     for (int i = 0; i < 100; i += 2)
         set[i] = true;
-    ranks_text(text, sizeof(text), set, 100);
+    units_ranks_text(text, sizeof(text), set, 100);
     assert_true(strlen(text) < sizeof(text) && strstr(text, "(53 in all)"));
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
 #include "topo/host/hwloc_xml_impl.h"
@@ -176,7 +176,7 @@ static void fill_links(struct topo *t, int host, const struct hw *h)
             continue;
         g->links = 0;
         g->counted = true;
-        g->link_Bps = convert_in(CONVERT_HWLOC_BANDWIDTH, (double)rate);
+        g->link_Bps = units_in(FOREIGN_HWLOC_BANDWIDTH, (double)rate);
         for (int k = 0; k < d->indices; k++) {
             long long links = k == i ? 0 : d->value[i * d->indices + k] / rate;
             int end = object_by_gp(h, d->index[k]), peer = gpu_of(h, end);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/host/gpu.h"
 #include "topo/host/nvml_api.h"
 
@@ -231,12 +231,12 @@ static double read_speed(const struct nvml_api *a, nvml_device d, unsigned long 
             f[n++] = (struct nvml_field){.id = NVML_FIELD_LINK_SPEED, .scope = i};
     nvml_ask(a, d, f, n);
     for (int i = 0; i < n; i++) {
-        double Bps = convert_in(CONVERT_NVML_LINK, (double)nvml_value(&f[i]));
+        double Bps = units_in(FOREIGN_NVML_LINK, (double)nvml_value(&f[i]));
         if (Bps > 0 && (slowest == 0 || Bps < slowest))
             slowest = Bps;
     }
     long long common = slowest == 0 && n ? nvml_field_of(a, d, NVML_FIELD_LINK_SPEED_ALL) : 0;
-    return common > 0 ? convert_in(CONVERT_NVML_LINK, (double)common) : slowest;
+    return common > 0 ? units_in(FOREIGN_NVML_LINK, (double)common) : slowest;
 }
 
 /* A link that the GPU does not have is refused; their numbers may have gaps. */

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/convert.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/host/nic.h"
 
 /* The first line of root/path, without its newline and with '?' for control characters; false when
@@ -246,7 +246,7 @@ static void rdma_state(struct nic *n, const char *root, const char *base)
     if (port_line(line, root, base, "rate", -1)) {
         double gbit = strtod(line, &end);
         n->rate_Bps = !strncmp(end, " Gb/sec", 7) && gbit > 0 && gbit < 1e6
-                          ? convert_in(CONVERT_SYSFS_IB, gbit)
+                          ? units_in(FOREIGN_SYSFS_IB, gbit)
                           : 0;
     }
     n->up = port_line(line, root, base, "state", -1) && !strncmp(line, "4:", 2);
@@ -353,7 +353,7 @@ static void net_port(struct topo *t, int host, const char *root, const char *nam
     /* Mb/s, -1 when unknown; a virtual port's 10000 is a constant of the kernel and no fact. */
     if (!virtual && sysfs_line(line, sizeof(line), root, speed)) {
         double mbit = strtod(line, NULL);
-        n.rate_Bps = mbit > 0 && mbit < 1e9 ? convert_in(CONVERT_SYSFS_NET, mbit) : 0;
+        n.rate_Bps = mbit > 0 && mbit < 1e9 ? units_in(FOREIGN_SYSFS_NET, mbit) : 0;
     }
     sysfs_place(&n, root, base);
     if (!virtual || (n.up && strncmp(name, "ifb", 3) != 0 && strncmp(name, "dummy", 5) != 0))

@@ -9,7 +9,6 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "base/ranks.h"
 #include "base/units.h"
 #include "topo/host/gpu.h"
 #include "topo/host/nic.h"
@@ -92,7 +91,7 @@ static void odd_channels(struct nccl_profile *p, const struct nccl_comm_profile 
         }
         if (fewest < usual)
             say(p, "%s: %d %s channel%s where the others have %d",
-                ranks_text(ranks, sizeof(ranks), less, n), fewest, nccl_graph_name[k],
+                units_ranks_text(ranks, sizeof(ranks), less, n), fewest, nccl_graph_name[k],
                 fewest == 1 ? "" : "s", usual);
     }
     free(less);
@@ -255,10 +254,10 @@ static void look_at_links(struct nccl_profile *p, const struct topo *t)
         look_at_link(p, t, i, &s);
     if (memchr(s.domain_net, 1, (size_t)n + 1))
         say(p, "%s use the network to other hosts of their NVLink domain",
-            ranks_text(ranks, sizeof(ranks), s.domain_net, n));
+            units_ranks_text(ranks, sizeof(ranks), s.domain_net, n));
     if (s.host_p2p && memchr(s.host_other, 1, (size_t)n + 1))
         say(p, "%s: host memory or network within the host, where other pairs have P2P",
-            ranks_text(ranks, sizeof(ranks), s.host_other, n));
+            units_ranks_text(ranks, sizeof(ranks), s.host_other, n));
     if (t)
         no_gpu_direct(p, t, &s);
     free(all);
@@ -290,7 +289,7 @@ static void silent(struct nccl_profile *p, const struct topo *t)
     for (int i = 0; i < n; i++)
         count += none[i];
     if (count)
-        say(p, "no log from %s", ranks_text(ranks, sizeof(ranks), none, n));
+        say(p, "no log from %s", units_ranks_text(ranks, sizeof(ranks), none, n));
     free(none);
 }
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/nccl/nccl_log_impl.h"
 
 /* --- what the texts mean; each gets the text behind its beginning --- */
@@ -190,8 +190,8 @@ static void on_pattern(struct nccl_log *l, const char *s)
     struct nccl_graph *g = &l->p->comm[c].graph[kind];
     *g = (struct nccl_graph){.pattern = pattern,
                              .channels = channels,
-                             .intra_Bps = convert_in(CONVERT_NCCL_GRAPH, intra),
-                             .inter_Bps = convert_in(CONVERT_NCCL_GRAPH, inter)};
+                             .intra_Bps = units_in(FOREIGN_NCCL_GRAPH, intra),
+                             .inter_Bps = units_in(FOREIGN_NCCL_GRAPH, inter)};
     type += 6;
     size_t n = strcspn(type, "/,");
     log_copy(g->type_intra, sizeof(g->type_intra), type, n);

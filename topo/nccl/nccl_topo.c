@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/xml.h"
 #include "topo/host/gpu.h"
 #include "topo/host/host_devices.h"
@@ -96,7 +96,7 @@ static void fill_nic(struct fill *f, int i)
     if (!n->busid[0])
         memcpy(n->busid, d->busid, sizeof(n->busid));
     if (n->rate_Bps <= 0 && d->Mbps > 0)
-        n->rate_Bps = convert_in(CONVERT_NCCL_SPEED, (double)d->Mbps);
+        n->rate_Bps = units_in(FOREIGN_NCCL_SPEED, (double)d->Mbps);
     n->numa = n->numa < 0 ? d->numa : n->numa;
     number(&n->rail, &n->rail_source, d->rail);
     number(&n->plane, &n->plane_source, d->plane);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "base/xml.h"
 #include "topo/nccl/nccl_xml_impl.h"
 
@@ -243,7 +243,7 @@ static void open_net(struct reader *r, struct frame *f, struct frame *up, const 
         return;
     long long mbps = xml_whole(r->xml, atts, "speed", INT32_MIN, 1 << 30, 0);
     n.dev = (int)xml_whole(r->xml, atts, "dev", 0, 1 << 16, 0);
-    n.Bps = convert_in(CONVERT_NCCL_SPEED, (double)(mbps > 0 ? mbps : 10000));
+    n.Bps = units_in(FOREIGN_NCCL_SPEED, (double)(mbps > 0 ? mbps : 10000));
     n.gdr = xml_whole(r->xml, atts, "gdr", 0, 1, 0);
     n.rail = (int)xml_whole(r->xml, atts, "rail", -1, 1 << 16, -1);
     n.plane = (int)xml_whole(r->xml, atts, "plane", -1, 1 << 16, -1);
@@ -304,7 +304,7 @@ static void open_c2c(struct reader *r, struct frame *up, const char **atts)
 
     if (up->tag == TAG_GPU && up->node >= 0 && r->cpu >= 0)
         machine_join(&r->m, up->node, r->cpu, NCCL_PATH_C2C,
-                     (double)count * convert_in(CONVERT_NCCL_C2C, (double)bw), false);
+                     (double)count * units_in(FOREIGN_NCCL_C2C, (double)bw), false);
 }
 
 static void open_pcilink(struct reader *r, struct frame *up, const char **atts)

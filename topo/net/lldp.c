@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/output.h"
+#include "base/process.h"
 #include "base/xml.h"
 #include "base/yaml.h"
 #include "topo/host/host_devices.h"
@@ -380,8 +380,9 @@ int lldp_read(struct topo *t, int host, const char *path, struct err *err)
     char *text;
     size_t len;
 
-    int rc = !strcmp(path, "live") ? output_of(&text, &len, argv, LLDP_BYTES_MAX, LIVE_SECONDS, err)
-                                   : file_read(&text, &len, path, LLDP_BYTES_MAX, err);
+    int rc = !strcmp(path, "live")
+                 ? process_output(&text, &len, argv, LLDP_BYTES_MAX, LIVE_SECONDS, err)
+                 : file_read(&text, &len, path, LLDP_BYTES_MAX, err);
     if (rc < 0)
         return -1;
     rc = lldp_parse(t, host, text, len, path, err);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/hostlist.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/units.h"
 
 enum { FULLER = 4 }; /* so many times the adapters, on at least as many cables */
 
@@ -45,7 +45,7 @@ double net_rate(int width, const char *speed)
 
     for (size_t i = 0; i < sizeof(speeds) / sizeof(*speeds); i++)
         if (!strcmp(speed, speeds[i].name))
-            return width * convert_in(CONVERT_IB_LANE, speeds[i].Gbps);
+            return width * units_in(FOREIGN_IB_LANE, speeds[i].Gbps);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "base/convert.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 /* Its names of our operations; collectors write these four. */
@@ -34,9 +34,9 @@ static int put_line(FILE *out, const struct matrix *m, int tier, double bytes, c
     if (quote_line(&l, m, tier, bytes, err) < 0)
         return -1;
     fprintf(out, "  %s: %.0f  # bytes/s per GPU, one direction; tier %s\n", rate,
-            convert_out(CONVERT_AIC_RATE, l.Bps), m->tier[tier].rule.name);
+            units_out(FOREIGN_AIC_RATE, l.Bps), m->tier[tier].rule.name);
     if (latency)
-        fprintf(out, "  %s: %.9f  # s\n", latency, convert_out(CONVERT_AIC_LATENCY, l.alpha));
+        fprintf(out, "  %s: %.9f  # s\n", latency, units_out(FOREIGN_AIC_LATENCY, l.alpha));
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int put_curve(FILE *out, const struct matrix *m, const struct collective 
 
     for (int i = 0; i < c->curve.points; i++) {
         const struct curve_point *p = &c->curve.point[i];
-        double elements = convert_out(CONVERT_AIC_MESSAGE, p->bytes);
+        double elements = units_out(FOREIGN_AIC_MESSAGE, p->bytes);
         if (elements < 1)
             continue;
         fprintf(out, "railgauge,%s,", RG_VERSION);
@@ -153,7 +153,7 @@ static int put_curve(FILE *out, const struct matrix *m, const struct collective 
         fprintf(out, ",%s,", name);
         put_csv(out, m->transport ? m->transport : "unknown");
         fprintf(out, ",half,%d,%.0f,%.9g\n", c->shape.ranks, elements,
-                convert_out(CONVERT_AIC_PERF, p->sec));
+                units_out(FOREIGN_AIC_PERF, p->sec));
         rows++;
     }
     return rows;

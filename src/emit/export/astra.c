@@ -7,7 +7,7 @@
  * Its "GB/s" are 2^30 bytes/s (common/NetworkFunction.cpp).  It has no place for slow parts. */
 #include "emit/export/export_impl.h"
 
-#include "base/convert.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 enum { LINKS = 2 }; /* of a Switch: up and down */
@@ -50,8 +50,8 @@ int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct ex
     for (int d = 0; d < n.dims && rc == 0; d++) {
         rc = quote_line(&l, m, n.dim[d].tier, bytes, err);
         count[d] = n.dim[d].size;
-        bandwidth[d] = convert_out(CONVERT_ASTRA_BANDWIDTH, l.Bps);
-        latency[d] = convert_out(CONVERT_ASTRA_LATENCY, l.alpha / LINKS);
+        bandwidth[d] = units_out(FOREIGN_ASTRA_BANDWIDTH, l.Bps);
+        latency[d] = units_out(FOREIGN_ASTRA_LATENCY, l.alpha / LINKS);
     }
     if (rc == 0) {
         put_head(out, m, &n, bytes);

@@ -15,8 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 static const struct {
@@ -76,9 +76,9 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
     }
     double sheet = tier->peak_Bps >= l.Bps ? tier->peak_Bps : l.Bps;
     json_array_append_new(list, json_pack("{s:f, s:f, s:i, s:f, s:o, s:b, s:f}", "bandwidth",
-                                          convert_out(CONVERT_CALCULON_RATE, sheet), "efficiency",
+                                          units_out(FOREIGN_CALCULON_RATE, sheet), "efficiency",
                                           l.Bps / sheet, "size", uniform_tree_within(t->tree, d),
-                                          "latency", convert_out(CONVERT_CALCULON_LATENCY, l.alpha),
+                                          "latency", units_out(FOREIGN_CALCULON_LATENCY, l.alpha),
                                           "ops", op, "must_be_filled", d < t->tree->dims - 1,
                                           "processor_usage", 0.0));
     return 0;

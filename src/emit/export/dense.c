@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 /* Files of 8 GiB for npy, some GiB of text for the others. */
@@ -182,8 +182,8 @@ int dense_tsv_write(FILE *out, FILE *second, const struct matrix *m, const struc
             double sec = number(&d, i, k);
             if (i != k)
                 fprintf(out, "%s\t%s\tpair\t%.0f\t%.9g\t%.9g\n", d.nodes.name[i], d.nodes.name[k],
-                        d.q.bytes, convert_out(CONVERT_TABLE_TIME, sec),
-                        convert_out(CONVERT_TABLE_RATE, d.q.bytes / sec));
+                        d.q.bytes, units_out(FOREIGN_TABLE_TIME, sec),
+                        units_out(FOREIGN_TABLE_RATE, d.q.bytes / sec));
         }
     close_dense(&d);
     return rc;

@@ -2,7 +2,7 @@
  *
  * A writer refuses what the reader of its format would refuse (EXIT_DATA or EXIT_USAGE, naming the
  * rule and its source) and writes nothing that it does not know.  Units are those of the format,
- * through base/convert.h.  Names of hosts are checked where the format gives characters a meaning.
+ * through base/units.h.  Names of hosts are checked where the format gives characters a meaning.
  */
 #ifndef RG_EXPORT_H
 #define RG_EXPORT_H

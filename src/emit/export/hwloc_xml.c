@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 enum { HWLOC_XML_MAX = 1024 };
@@ -23,9 +23,9 @@ enum { HWLOC_XML_MAX = 1024 };
 static const struct {
     const char *name;
     int kind;
-    enum convert unit;
-} table[] = {[QUANTITY_BANDWIDTH] = {"RailgaugeBandwidth", 10, CONVERT_HWLOC_BANDWIDTH},
-             [QUANTITY_LATENCY] = {"RailgaugeLatency", 6, CONVERT_HWLOC_LATENCY}};
+    enum foreign unit;
+} table[] = {[QUANTITY_BANDWIDTH] = {"RailgaugeBandwidth", 10, FOREIGN_HWLOC_BANDWIDTH},
+             [QUANTITY_LATENCY] = {"RailgaugeLatency", 6, FOREIGN_HWLOC_LATENCY}};
 
 struct hwloc_draw {
     FILE *f;
@@ -80,7 +80,7 @@ static int ask_pair(struct hwloc_draw *d, const struct quote *q, int row, int co
     if (isinf(*v))
         return err_data(err, "%s does not reach %s: a distance is a whole number", d->nodes.name[a],
                         d->nodes.name[b]);
-    *v = round(convert_out(table[q->quantity].unit, *v));
+    *v = round(units_out(table[q->quantity].unit, *v));
     return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/convert.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -334,13 +333,13 @@ static void put_records(FILE *out, const struct tuner *t)
     for (int i = 0; i < t->rows; i++)
         for (int c = 0; c < TUNER_COMBOS; c++) {
             const struct tuner_row *r = &t->row[i];
-            double us = convert_out(CONVERT_TUNER_LATENCY, r->sec[c]);
+            double us = units_out(FOREIGN_TUNER_LATENCY, r->sec[c]);
             if (isnan(us))
                 continue;
             fprintf(out, "%s,%zu,%s,%s,-1,%d,%d,-1,-1,%.9g,%.9g,%.9g\n", csv_op[r->op], r->bytes,
                     csv_algo[c / TUNER_PROTOS], csv_proto[c % TUNER_PROTOS], r->nodes, r->ranks, us,
-                    convert_out(CONVERT_TUNER_BANDWIDTH,
-                                (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[c]),
+                    units_out(FOREIGN_TUNER_BANDWIDTH,
+                              (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[c]),
                     us);
         }
 }

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/convert.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "emit/text/quote.h"
 
 /* A platform has a route for each pair: more nodes make files of hundreds of megabytes. */
@@ -99,7 +99,7 @@ static const char *const port_name[2] = {"local", "nic"};
 
 static void put_nodes(struct simgrid_draw *d)
 {
-    char text[CONVERT_TEXT];
+    char text[FOREIGN_TEXT];
 
     for (int i = 0; i < d->nodes.count; i++) {
         fputs("    <host id=\"", d->f);
@@ -112,15 +112,15 @@ static void put_nodes(struct simgrid_draw *d)
                 continue;
             fputs("    <link id=\"", d->f);
             export_xml_text(d->f, d->nodes.name[i]);
-            fprintf(d->f,
-                    ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
-                    port_name[k], convert_text(text, CONVERT_SIMGRID_BANDWIDTH, d->port[k][i]));
+            fprintf(
+                d->f, ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
+                port_name[k], units_foreign_text(text, FOREIGN_SIMGRID_BANDWIDTH, d->port[k][i]));
         }
     for (int i = 0; i < d->latencies; i++)
         fprintf(d->f,
                 "    <link id=\"latency:%d\" bandwidth=\"1e18Bps\" latency=\"%s\" "
                 "sharing_policy=\"FATPIPE\"/>\n",
-                i, convert_text(text, CONVERT_SIMGRID_LATENCY, d->latency[i]));
+                i, units_foreign_text(text, FOREIGN_SIMGRID_LATENCY, d->latency[i]));
 }
 
 static void put_port(struct simgrid_draw *d, const struct simgrid_pair *p, int node,
@@ -140,13 +140,13 @@ static bool is_narrow(const struct simgrid_draw *d, const struct simgrid_pair *p
 static void put_pair_link(struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b,
                           bool both)
 {
-    char text[CONVERT_TEXT];
+    char text[FOREIGN_TEXT];
 
     if (is_narrow(d, p, a, b))
         fprintf(d->f,
                 "    <link id=\"pair:%d:%d\" bandwidth=\"%s\" latency=\"0s\" "
                 "sharing_policy=\"%s\"/>\n",
-                a, b, convert_text(text, CONVERT_SIMGRID_BANDWIDTH, p->Bps),
+                a, b, units_foreign_text(text, FOREIGN_SIMGRID_BANDWIDTH, p->Bps),
                 both ? "SPLITDUPLEX" : "SHARED");
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/ranks.h"
+#include "base/units.h"
 #include "topo/host/nic.h"
 
 #define VIA(x) (1u << NCCL_VIA_##x)
@@ -246,7 +246,7 @@ static int tell_used(struct judge *j, struct err *err)
 
     for (int i = 0; i < j->uses; i++) {
         size_t len = strlen(text);
-        ranks_text(ranks, sizeof(ranks), j->use[i].rank, j->t->endpoints);
+        units_ranks_text(ranks, sizeof(ranks), j->use[i].rank, j->t->endpoints);
         snprintf(text + len, sizeof(text) - len, "%s%s on %s", i ? " and " : "", j->use[i].name,
                  ranks);
     }
@@ -256,7 +256,7 @@ static int tell_used(struct judge *j, struct err *err)
     int n = 0;
     for (int i = 0; i < j->t->endpoints; i++)
         n += silent[i] = !j->heard[i];
-    ranks_text(ranks, sizeof(ranks), silent, j->t->endpoints);
+    units_ranks_text(ranks, sizeof(ranks), silent, j->t->endpoints);
     free(silent);
     if (n)
         return err_set(err, "asked %s, but the log of NCCL names no connection of %s: not proven",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.c - what programs print, and how they fail. */
+/* process.c - what programs print, and how they fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/output.h"
+#include "base/process.h"
 
 static void ends_with(const char *script, size_t max, double seconds, const char *why)
 {
@@ -18,7 +18,7 @@ static void ends_with(const char *script, size_t max, double seconds, const char
     char *text;
     size_t len;
 
-    assert_int_equal(output_of(&text, &len, argv, max, seconds, &err), -1);
+    assert_int_equal(process_output(&text, &len, argv, max, seconds, &err), -1);
     assert_null(text);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_string_equal(err.text, why);
@@ -32,7 +32,7 @@ static void what_is_printed_is_kept(void **state)
     size_t len;
 
     (void)state;
-    assert_int_equal(output_of(&text, &len, argv, 7, 60, &err), 0);
+    assert_int_equal(process_output(&text, &len, argv, 7, 60, &err), 0);
     assert_int_equal(len, 7);
     assert_string_equal(text, "one\ntwo");
     free(text);
@@ -52,7 +52,7 @@ static void failures_are_told_in_the_program_s_words(void **state)
     ends_with("exec cat /dev/zero", 1 << 20, 60, "sh prints more than 1048576 bytes");
     ends_with("exec sleep 60", 100, 0.2, "sh is not done after 0.2 s");
     setenv("PATH", "/usr/bin:/bin", 1); /* one that may not be searched would be another reason */
-    assert_int_equal(output_of(&text, &len, none, 100, 60, &err), -1);
+    assert_int_equal(process_output(&text, &len, none, 100, 60, &err), -1);
     assert_string_equal(err.text,
                         "railgauge-has-no-such-program cannot be started: No such file or "
                         "directory");
