@@ -104,6 +104,20 @@ char *mem_printf(const char *fmt, ...)
     return s;
 }
 
+char *mem_append(char *text, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    char *more = mem_vprintf(fmt, ap);
+    va_end(ap);
+    size_t at = text ? strlen(text) : 0, len = strlen(more);
+    text = mem_realloc(text, at + len + 1, 1);
+    memcpy(text + at, more, len + 1);
+    free(more);
+    return text;
+}
+
 /* What a text stream fills.  Not open_memstream(): where glibc's finds no memory it drops what was
  * written and sets no error. */
 struct text {

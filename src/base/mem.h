@@ -18,6 +18,8 @@ void *mem_realloc(void *p, size_t n, size_t size); /* never NULL */
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* text (NULL: nothing so far) with more behind it; text itself is gone. */
+char *mem_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /* Text by way of a stream; *text is whole and the caller's after mem_stream_end(), which sees to it

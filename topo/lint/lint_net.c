@@ -54,9 +54,7 @@ static char *lacking(const struct net_view *v, const struct net_group *g, int ho
     for (int i = 0; i < g->leaves; i++) {
         if (sits_on(v, host, g->leaf[i]))
             continue;
-        char *longer = mem_printf("%s%s%.70s", text, *text ? ", " : "", v->label[g->leaf[i]]);
-        free(text);
-        text = longer;
+        text = mem_append(text, "%s%.70s", *text ? ", " : "", v->label[g->leaf[i]]);
         *others = *others && stranger[g->leaf[i]] > 0;
     }
     return text;

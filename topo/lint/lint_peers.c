@@ -119,10 +119,7 @@ static bool end_nic(const struct lint_view *v, int i, char text[VALUE_TEXT])
 
 static char *listed(char *text, const char *name, const char *state)
 {
-    char *longer = mem_printf("%s%s%s is %s", text ? text : "", text ? ", " : "", name, state);
-
-    free(text);
-    return longer;
+    return mem_append(text, "%s%s is %s", text ? ", " : "", name, state);
 }
 
 static const struct nic *nic_called(const struct lint_view *v, int host, const char *name)
@@ -388,14 +385,12 @@ static void say_split(const struct run *r, const struct told *x, int n)
         for (j = i + 1; j < n && same_value(r->c, &x[i], &x[j]); j++)
             ;
         char *value = value_text(r->c, x[i].text), *name = name_of(r->v->t, r->c->what, x[i].i);
-        char *longer = values == LISTED ? mem_printf("%s, ...", text)
-                                        : mem_printf("%s%s%d %s %s (%s%s)", text, i ? ", " : "",
-                                                     j - i, j - i == 1 ? "has" : "have", value,
-                                                     name, j - i > 1 ? ", ..." : "");
-        free(text);
+        text = values == LISTED
+                   ? mem_append(text, ", ...")
+                   : mem_append(text, "%s%d %s %s (%s%s)", i ? ", " : "", j - i,
+                                j - i == 1 ? "has" : "have", value, name, j - i > 1 ? ", ..." : "");
         free(value);
         free(name);
-        text = longer;
     }
     for (int i = 0; i < n; i++) {
         above += said_above(r, &x[i]);

@@ -154,9 +154,7 @@ static char *adapters(const char *device, bool *named)
     for (struct dirent *e; d && (e = readdir(d)) && strlen(list) < 200;) {
         if (e->d_name[0] == '.')
             continue;
-        char *longer = mem_printf("%s%s%.32s", list, *list ? ", " : "", e->d_name);
-        free(list);
-        list = longer;
+        list = mem_append(list, "%s%.32s", *list ? ", " : "", e->d_name);
         *named = *named || (device && !strcmp(device, e->d_name));
     }
     if (d)

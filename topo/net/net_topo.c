@@ -192,11 +192,8 @@ static char *pods_of(const struct net_view *v, const struct net_group *g, const 
     for (int i = 0; i < g->leaves; i++)
         in[pod[g->leaf[i]]] = true;
     for (int i = 0; i < v->net->nodes; i++) {
-        if (in[i]) {
-            char *longer = mem_printf("%s,%d", key, i);
-            free(key);
-            key = longer;
-        }
+        if (in[i])
+            key = mem_append(key, ",%d", i);
         if (v->net->node[i].tier == tier && in[pod[i]])
             label[labels++] = v->label[i];
     }

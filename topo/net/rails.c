@@ -285,19 +285,14 @@ static char **leaves_of(const struct rails *r, int host, int *count)
 static char *set_name(char *const *leaf, int count)
 {
     size_t length = 0;
-    char *name = mem_strdup(leaf[0]);
 
     for (int i = 0; i < count; i++)
         length += strlen(leaf[i]) + 1;
-    if (length > 200) {
-        free(name);
+    if (length > 200)
         return mem_printf("%s..%s (%d)", leaf[0], leaf[count - 1], count);
-    }
-    for (int i = 1; i < count; i++) {
-        char *longer = mem_printf("%s+%s", name, leaf[i]);
-        free(name);
-        name = longer;
-    }
+    char *name = mem_strdup(leaf[0]);
+    for (int i = 1; i < count; i++)
+        name = mem_append(name, "+%s", leaf[i]);
     return name;
 }
 

@@ -11,14 +11,10 @@
 
 enum { CLASSES_SHOWN = 4 };
 
-static char *append(char *list, const char *fmt, const char *a, const char *b)
+/* "=mlx5_0:1,mlx5_1:1" */
+static char *append(char *list, const char *name, const char *place)
 {
-    char *item = mem_printf(fmt, a, b);
-    char *longer = mem_printf("%s%s%s", list ? list : "=", list ? "," : "", item);
-
-    free(list);
-    free(item);
-    return longer;
+    return mem_append(list, "%s%s%s", list ? "," : "=", name, place);
 }
 
 static const struct nic *at(const struct rails_host *v, int i)
@@ -40,7 +36,7 @@ static char *ib_hca(const struct rails_host *v, bool rails)
             continue; /* its name as a device is not known */
         known = known && n->rail >= 0;
         snprintf(place, sizeof(place), "%s:%d:%d", port, n->rail, n->plane < 0 ? 0 : n->plane);
-        value = append(value, "%s%s", n->name, rails ? place : port);
+        value = append(value, n->name, rails ? place : port);
     }
     if (rails && !known) {
         free(value);
@@ -63,12 +59,12 @@ static char *socket_of(const struct rails_host *v)
             best = n;
     }
     if (rdma && best)
-        return append(NULL, "%s%s", best->name, "");
+        return append(NULL, best->name, "");
     for (int i = 0; i < v->nics; i++) {
         const struct nic *n = at(v, i);
         const char *name = n->rdma ? n->netdev : n->name;
         if (n->use == NIC_COMPUTE && n->up && *name)
-            value = append(value, "%s%s", name, "");
+            value = append(value, name, "");
     }
     return value;
 }
@@ -93,14 +89,9 @@ char *rails_socket(const struct topo *t, int host)
     return value_of(t, host, true, false);
 }
 
-/* Both are taken over. */
-static char *extend(char *text, char *item)
+static const char *comma(const char *text)
 {
-    char *longer = mem_printf("%s%s%s", text, *text ? ", " : "", item);
-
-    free(text);
-    free(item);
-    return longer;
+    return *text ? ", " : "";
 }
 
 char *rails_nic_text(const struct nic *n)
@@ -108,12 +99,13 @@ char *rails_nic_text(const struct nic *n)
     char *text = mem_strdup("");
 
     if (n->use != NIC_UNKNOWN)
-        text =
-            extend(text, mem_printf("%s (%s)", nic_use_name[n->use], source_name[n->use_source]));
+        text = mem_append(text, "%s (%s)", nic_use_name[n->use], source_name[n->use_source]);
     if (n->rail >= 0)
-        text = extend(text, mem_printf("rail %d (%s)", n->rail, source_name[n->rail_source]));
+        text =
+            mem_append(text, "%srail %d (%s)", comma(text), n->rail, source_name[n->rail_source]);
     if (n->plane >= 0)
-        text = extend(text, mem_printf("plane %d (%s)", n->plane, source_name[n->plane_source]));
+        text = mem_append(text, "%splane %d (%s)", comma(text), n->plane,
+                          source_name[n->plane_source]);
     return text;
 }
 
@@ -131,8 +123,8 @@ static char *extend_by_source(char *text, const struct rails_host *v, const char
         if (!n)
             continue;
         char *fold = hostlist_fold(same, n);
-        text =
-            extend(text, mem_printf("%s%s%s (%s)", what, *what ? " " : "", fold, source_name[s]));
+        text = mem_append(text, "%s%s%s%s (%s)", comma(text), what, *what ? " " : "", fold,
+                          source_name[s]);
         free(fold);
     }
     free(same);

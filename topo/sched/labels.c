@@ -230,10 +230,8 @@ static void note_state(struct nodes *n, const struct node_state *s)
         return;
     if (++n->not_readies > NAMED)
         return;
-    char *more = mem_printf("%s%s%s%s", n->not_ready ? n->not_ready : "", n->not_ready ? ", " : "",
-                            s->name, s->not_ready ? "" : " (cordoned)");
-    free(n->not_ready);
-    n->not_ready = more;
+    n->not_ready = mem_append(n->not_ready, "%s%s%s", n->not_ready ? ", " : "", s->name,
+                              s->not_ready ? "" : " (cordoned)");
 }
 
 /* GPUs by the label of GPU feature discovery (physical ones), else by what the kubelet offers. */

@@ -16,8 +16,8 @@ enum { NAME_LEN = 255, DEPTH = 64 }; /* DEPTH: switches over a node, at most */
 /* Groups of nodes: what the two annotations say, then a node's own switch and those above it. */
 enum { AT_DOMAIN, AT_RACK, AT_LEAF, AT_SPINE, PLACES = AT_LEAF + DEPTH };
 
-/* Annotations, by AT_DOMAIN and AT_RACK. */
-static const char *const note_key[2] = {TOPOGRAPH_DOMAIN, TOPOGRAPH_SUB_DOMAIN};
+/* By AT_DOMAIN and AT_RACK. */
+static const char *const annotation[2] = {TOPOGRAPH_DOMAIN, TOPOGRAPH_SUB_DOMAIN};
 
 /* A switch on the way from a node to the root. */
 struct topograph_switch {
@@ -40,13 +40,6 @@ struct topograph {
     int known; /* hosts of t at the beginning */
     struct label_groups group[PLACES];
 };
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash && slash[1] ? slash + 1 : path;
-}
 
 /* --- names --- */
 
@@ -94,7 +87,10 @@ static void claim_all(struct topograph *m)
 
 static void begin(struct topograph *m, struct topo *t, struct yaml *y)
 {
-    *m = (struct topograph){.t = t, .y = y, .origin = base_name(y->path), .known = t->hosts};
+    const char *slash = strrchr(y->path, '/');
+
+    *m = (struct topograph){.t = t, .y = y, .known = t->hosts};
+    m->origin = slash && slash[1] ? slash + 1 : y->path;
     topo_init(&m->names);
     for (int p = 0; p < PLACES; p++)
         topo_init(&m->group[p].names);
@@ -167,17 +163,17 @@ static int expand(struct topograph *m, const json_t *list, const json_t *near, c
 /* --- what a model says --- */
 
 /* domain and sub-domain of "annotations", into note[] where they are there. */
-static int take_notes(struct topograph *m, const json_t *of, char *note[2], struct err *err)
+static int take_annotations(struct topograph *m, const json_t *of, char *note[2], struct err *err)
 {
     const json_t *notes = json_object_get(of, "annotations");
 
     if (notes && !json_is_object(notes) && !json_is_null(notes))
         return err_data(err, "%s: annotations are not an object", yaml_where(m->y, of));
     for (int k = 0; k < 2; k++) {
-        const json_t *value = json_object_get(notes, note_key[k]);
+        const json_t *value = json_object_get(notes, annotation[k]);
         if (!value)
             continue;
-        char *text = take_name(m, value, notes, note_key[k], err);
+        char *text = take_name(m, value, notes, annotation[k], err);
         if (!text)
             return -1;
         free(note[k]);
@@ -257,8 +253,8 @@ static int take_switches(struct topograph *m, struct err *err)
         if (!json_is_object(is))
             return err_data(err, "%s: switch \"%s\" has no definition", yaml_where(m->y, all), key);
         int sw = switch_index(m, key);
-        if (take_notes(m, is, m->vertex[sw].note, err) < 0 || take_children(m, sw, is, err) < 0 ||
-            take_switch_nodes(m, sw, is, err) < 0)
+        if (take_annotations(m, is, m->vertex[sw].note, err) < 0 ||
+            take_children(m, sw, is, err) < 0 || take_switch_nodes(m, sw, is, err) < 0)
             return -1;
     }
     return 0;
@@ -308,7 +304,7 @@ static int take_block(struct topograph *m, const json_t *block, struct err *err)
         free(name);
     }
     if (rc == 0)
-        rc = take_notes(m, block, note, err);
+        rc = take_annotations(m, block, note, err);
     if (rc == 0)
         rc = declare(m, block, at, note, err);
     free(note[0]);
