@@ -14,6 +14,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+int stats_order(const double *x, const double *y, int n)
+{
+    int i = 0;
+
+    while (i < n - 1 && x[i] == y[i])
+        i++;
+    return (x[i] > y[i]) - (x[i] < y[i]);
+}
+
 void stats_sort(double *v, int n)
 {
     qsort(v, (size_t)n, sizeof(*v), by_value);

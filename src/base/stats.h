@@ -11,6 +11,8 @@ struct summary {
 };
 
 void stats_sort(double *v, int n);
+/* As strcmp(), of n numbers each, the first that differ: for qsort(). */
+int stats_order(const double *x, const double *y, int n);
 /* v sorted, n >= 1, 0 <= q <= 1; linear between order statistics (type 7 of Hyndman & Fan 1996). */
 double stats_quantile(const double *sorted, int n, double q);
 double stats_median(double *v, int n); /* sorts v */

@@ -2,7 +2,7 @@
 /* librailgauge: a matrix compiled for queries.  Curves become grids of 16 cells an octave, indexed
  * by the exponent and upper mantissa bits of the size; exceptions become lists per endpoint and per
  * rack, empty for almost all. */
-#include "cost/api.h"
+#include "railgauge.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cost/matrix.h"
 
 enum {
     OCTAVES = 50, /* 1 B .. 2^50 B; beyond, the last cell's line goes on */
@@ -166,12 +167,6 @@ const struct matrix *api_matrix(const struct railgauge *r)
     return &r->m;
 }
 
-void api_say(char text[256], const char *sentence)
-{
-    if (text)
-        snprintf(text, 256, "%.255s", sentence);
-}
-
 struct opening {
     struct railgauge *r;
     const char *path;
@@ -198,8 +193,8 @@ int railgauge_open(struct railgauge **out, const char *path, char text[256])
     struct opening o = {NULL, path, &err};
     int rc = mem_guarded(open_matrix, &o, &err);
 
-    if (rc < 0)
-        api_say(text, err.text);
+    if (rc < 0 && text)
+        snprintf(text, 256, "%.255s", err.text);
     *out = o.r;
     return rc;
 }

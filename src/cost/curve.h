@@ -2,9 +2,13 @@
  *
  * Between two points time is linear in bytes: inside one protocol a collective takes alpha + beta *
  * bytes, so that a line through two sizes is exact there, and where the protocol changes between
- * them nothing local says on which side of a size.  Leaving out inner points of 133 NCCL curves
- * (`railgauge curves`) this misses by a median of 1.9 % (p90 11.9 %), log-log lines by 2.8 % (12.6
- * %), monotone cubics in logs by 2.1 % (12.5 %); with x16 ladders 3.9, 6.9 and 4.7 %.
+ * them nothing local says on which side of a size.  Where inner points of 133 NCCL curves are left out
+ * (`railgauge curves`) the misses are, median (p90):
+ *
+ *                             each point alone   x16 ladders
+ *   this                      1.9 % (11.9 %)     3.9 %
+ *   log-log lines             2.8 % (12.6 %)     6.9 %
+ *   monotone cubics in logs   2.1 % (12.5 %)     4.7 %
  *
  * Below the first size the time is the first point's.  Above the last one each further byte takes
  * beta, what bytes of the last four octaves took, so that bandwidth rises towards its asymptote;
@@ -30,8 +34,8 @@ struct curve {
     double alpha, beta; /* s, s/B; summary by curve_summarise() */
 };
 
-void curve_add(struct curve *c,
-               struct curve_point p); /* any order; equal sizes are refused by assert */
+/* In any order; equal sizes are refused by assert. */
+void curve_add(struct curve *c, struct curve_point p);
 double curve_time(const struct curve *c, double bytes); /* NAN when empty */
 /* The end that a size lies beyond: the largest or the smallest point's bytes; 0: it is inside. */
 double curve_end(const struct curve *c, double bytes);

@@ -164,6 +164,10 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
  * where products were measured, the shipped one that has this GPU.  Without any f->name is NULL. */
 int matrix_preset(struct fabric *f, const struct matrix *m, const char *name, struct err *err);
 
+/* The matrix of a handle of railgauge.h, for what lies above src/cost; it lives as long. */
+struct railgauge;
+const struct matrix *api_matrix(const struct railgauge *r);
+
 /* What commands work on: the preset `fabric` if that is not NULL, else the file at path. */
 int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err);
 

@@ -15,7 +15,8 @@ static const double least_error = 0.02;  /* what a clock does from one minute to
 static const double octave_error = 0.02; /* for every octave to the nearest shape */
 static const double flops_max = 1e21, size_max = 1 << 30;
 
-const char *const alone_name[ALONE_COUNT] = {
+/* Keys of the file. */
+static const char *const alone_name[ALONE_COUNT] = {
     [ALONE_HBM] = "hbm_Bps", [ALONE_HBM_READ] = "hbm_read_Bps", [ALONE_H2D] = "h2d_Bps",
     [ALONE_D2H] = "d2h_Bps", [ALONE_LATENCY] = "load_s",        [ALONE_LAUNCH] = "launch_s",
 };

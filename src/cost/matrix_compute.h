@@ -30,7 +30,6 @@ enum alone {
     ALONE_LAUNCH,  /* s of a kernel that does next to nothing, in a row of such */
     ALONE_COUNT
 };
-extern const char *const alone_name[ALONE_COUNT]; /* keys of the file: "hbm_Bps", ... */
 
 struct compute_rates {
     double flops;        /* FLOP/s a device reaches whatever it multiplies, 0: not known */

@@ -13,7 +13,9 @@
 
 /* --- rows --- */
 
-int rows_length(const int *owner, int n)
+/* The row length for a list whose i-th item belongs to owner[i]: items per owner where owners come
+ * in blocks of one size, else 1. */
+static int rows_length(const int *owner, int n)
 {
     int row = 0;
 
@@ -325,9 +327,9 @@ static int devices_unpack(struct topo *t, json_t *value, int row, int *scratch, 
             snprintf(kind[i].model, sizeof(kind[i].model), "%s", model);
         }
     }
-    where_at(at, "%s.at", where);
     if (rc == 0)
-        rc = rows_unpack(scratch, t->endpoints, row, runs, at, 0, count - 1, err);
+        rc = rows_unpack(scratch, t->endpoints, row, runs, where_at(at, "%s.at", where), 0,
+                         count - 1, err);
     for (int i = 0; i < t->endpoints && rc == 0; i++) {
         t->endpoint[i].kind = kind[scratch[i]].kind;
         memcpy(t->endpoint[i].model, kind[scratch[i]].model, sizeof(kind->model));
@@ -404,12 +406,11 @@ static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts,
         where_at(at, "%s.kinds[%d]", where, i);
         rc = nic_unpack(&kind[i], json_array_get(kinds, (size_t)i), at, err);
     }
-    where_at(at, "%s.at", where);
     if (rc == 0)
-        rc = rows_unpack(v, count, row, runs, at, 0, kind_count - 1, err);
-    where_at(at, "%s.host", where);
+        rc = rows_unpack(v, count, row, runs, where_at(at, "%s.at", where), 0, kind_count - 1, err);
     if (rc == 0)
-        rc = rows_unpack(host, count, row, hosts, at, 0, t->hosts - 1, err);
+        rc = rows_unpack(host, count, row, hosts, where_at(at, "%s.host", where), 0, t->hosts - 1,
+                         err);
     for (int i = 0; i < count && rc == 0; i++) {
         MEM_PUSH(t->nic, t->nics) = kind[v[i]];
         t->nic[i].host = host[i];
@@ -558,9 +559,8 @@ int places_unpack(struct topo *t, json_t *places, const char *where, struct err 
         return err_data(err, "%s.levels is not an object", where);
     int *scratch = mem_calloc((size_t)count, sizeof(*scratch));
     int rc = levels_unpack(t, levels, count, row, scratch, where, err);
-    where_at(at, "%s.devices", where);
     if (rc == 0)
-        rc = devices_unpack(t, devices, row, scratch, at, err);
+        rc = devices_unpack(t, devices, row, scratch, where_at(at, "%s.devices", where), err);
     where_at(at, "%s.nics", where);
     if (rc == 0 && nics)
         rc = nics_unpack(t, nics, row, scratch, at, err);

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/api.h"
+#include "cost/matrix.h"
 #include "place/place.h"
+#include "railgauge.h"
 
 enum { LIMIT_MAX = 86400 }; /* s */
 
@@ -36,6 +37,13 @@ static int open_job(void *opening)
     return 0;
 }
 
+/* text may be NULL. */
+static void say(char text[256], const char *sentence)
+{
+    if (text)
+        snprintf(text, 256, "%.255s", sentence);
+}
+
 int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, const char *text,
                        char err[256])
 {
@@ -43,7 +51,7 @@ int railgauge_job_open(struct railgauge_job **out, const struct railgauge *r, co
     int rc = mem_guarded(open_job, &o, &o.why);
 
     if (rc < 0)
-        api_say(err, o.why.text);
+        say(err, o.why.text);
     *out = o.job;
     return rc;
 }
@@ -77,7 +85,7 @@ double railgauge_nodes_cost(const struct railgauge_job *job, const int *hosts, i
     struct api_costing c = {&job->job, hosts, n, NAN, {0, ""}};
 
     mem_guarded(cost_nodes, &c, &c.why);
-    api_say(err, c.why.text);
+    say(err, c.why.text);
     return c.sec;
 }
 
@@ -113,7 +121,7 @@ int railgauge_nodes_best(const struct railgauge_job *job, const int *free_hosts,
     mem_guarded(choose_nodes, &c, &c.why);
     if (exact && c.count >= 0)
         *exact = c.exact;
-    api_say(err, c.why.text);
+    say(err, c.why.text);
     return c.count;
 }
 
@@ -155,6 +163,6 @@ int railgauge_place(const struct railgauge_job *job, const int *free_hosts, int 
         mem_guarded(place, &c, &c.why);
     else
         err_usage(&c.why, "%g s of search: 0 to %d are possible", limit, LIMIT_MAX);
-    api_say(err, c.why.text);
+    say(err, c.why.text);
     return c.rc;
 }

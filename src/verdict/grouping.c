@@ -6,6 +6,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/stats.h"
 
 const char *const relation_name[RELATIONS] = {"nothing in common", "equal", "finer", "coarser",
                                               "crossing"};
@@ -41,13 +42,11 @@ struct cells {
     int *a_parts, *b_parts; /* cells of each group */
 };
 
-static int by_groups(const void *x, const void *y)
+static int by_groups(const void *a, const void *b)
 {
-    const struct cell *p = x, *q = y;
+    const struct cell *x = a, *y = b;
 
-    if (p->a != q->a)
-        return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
+    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
 }
 
 static void cells_make(struct cells *c, const struct grouping *a, const struct grouping *b, int n)

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/stats.h"
-#include "cost/api.h"
 #include "cost/collective.h"
 #include "place/place.h"
+#include "railgauge.h"
 #include "small.h"
 #include "step/pricer.h"
 

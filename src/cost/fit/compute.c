@@ -57,15 +57,10 @@ static int by_figure(const void *a, const void *b)
 {
     const struct device_row *x = *(struct device_row *const *)a,
                             *y = *(struct device_row *const *)b;
-    const int v[] = {(int)x->kind, (int)x->shape.dtype, x->shape.m,
-                     x->shape.n,   x->shape.k,          x->endpoint};
-    const int w[] = {(int)y->kind, (int)y->shape.dtype, y->shape.m,
-                     y->shape.n,   y->shape.k,          y->endpoint};
 
-    for (int i = 0; i < 6; i++)
-        if (v[i] != w[i])
-            return v[i] < w[i] ? -1 : 1;
-    return 0;
+    return stats_order(
+        (double[]){x->kind, x->shape.dtype, x->shape.m, x->shape.n, x->shape.k, x->endpoint},
+        (double[]){y->kind, y->shape.dtype, y->shape.m, y->shape.n, y->shape.k, y->endpoint}, 6);
 }
 
 static bool same_figure(const struct device_row *x, const struct device_row *y)

@@ -29,11 +29,8 @@ static int by_crowd(const void *a, const void *b)
 {
     const struct crowd *x = a, *y = b;
 
-    if (x->racks != y->racks)
-        return x->racks < y->racks ? -1 : 1;
-    if (x->round != y->round)
-        return x->round < y->round ? -1 : 1;
-    return (x->epoch > y->epoch) - (x->epoch < y->epoch);
+    return stats_order((double[]){x->racks, x->round, x->epoch},
+                       (double[]){y->racks, y->round, y->epoch}, 3);
 }
 
 /* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */

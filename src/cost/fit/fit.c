@@ -34,11 +34,9 @@ static const enum op op_of[DIR_COUNT] = {
 
 static int by_size(const void *a, const void *b)
 {
-    const struct obs *x = *(const struct obs *const *)a, *y = *(const struct obs *const *)b;
+    const struct obs *x = *(struct obs *const *)a, *y = *(struct obs *const *)b;
 
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    return (x->alone < y->alone) - (x->alone > y->alone); /* alone first */
+    return stats_order((double[]){x->bytes, -x->alone}, (double[]){y->bytes, -y->alone}, 2);
 }
 
 /* What observations of one size come to: medians of their times, each divided by its ratio. */
@@ -196,11 +194,8 @@ static int by_curve(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
 
-    if (x->curve != y->curve)
-        return x->curve < y->curve ? -1 : 1;
-    if (x->o->bytes != y->o->bytes)
-        return x->o->bytes < y->o->bytes ? -1 : 1;
-    return (x->clean < y->clean) - (x->clean > y->clean); /* clean ones first */
+    return stats_order((double[]){x->curve, x->o->bytes, -x->clean},
+                       (double[]){y->curve, y->o->bytes, -y->clean}, 3);
 }
 
 static void add_point(struct collective *c, const struct item *x, int n)

@@ -168,11 +168,8 @@ static int by_key(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;
 
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    if (x->tier != y->tier)
-        return x->tier < y->tier ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return stats_order((double[]){x->key, x->tier, x->index}, (double[]){y->key, y->tier, y->index},
+                       3);
 }
 
 static void judge_parts(struct latencies *l, enum part part)

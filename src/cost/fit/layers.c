@@ -37,13 +37,11 @@ struct finder {
     int units;
 };
 
-static int by_units(const void *x, const void *y)
+static int by_units(const void *a, const void *b)
 {
-    const struct meet *p = x, *q = y;
+    const struct meet *x = a, *y = b;
 
-    if (p->a != q->a)
-        return p->a < q->a ? -1 : 1;
-    return (p->b > q->b) - (p->b < q->b);
+    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
 }
 
 static bool same_number(const struct finder *f, const struct obs *o)
@@ -238,22 +236,18 @@ struct region {
     double d[L][L], err[L][L]; /* medians and their standard errors; NAN: not met */
 };
 
-static int by_hosts(const void *p, const void *q)
+static int by_hosts(const void *a, const void *b)
 {
-    const struct met *x = p, *y = q;
+    const struct met *x = a, *y = b;
 
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
+    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
 }
 
-static int by_numbers(const void *p, const void *q)
+static int by_numbers(const void *a, const void *b)
 {
-    const struct above *x = p, *y = q;
+    const struct above *x = a, *y = b;
 
-    if (x->x != y->x)
-        return x->x < y->x ? -1 : 1;
-    return (x->y > y->y) - (x->y < y->y);
+    return stats_order((double[]){x->x, x->y}, (double[]){y->x, y->y}, 2);
 }
 
 static int host_of(const struct topo *t, int id)

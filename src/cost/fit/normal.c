@@ -181,9 +181,7 @@ static int by_ends(const void *a, const void *b)
 {
     const struct lone *x = a, *y = b;
 
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
+    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
 }
 
 static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
@@ -236,13 +234,8 @@ static int by_leaf(const void *a, const void *b)
 {
     const struct flow *x = a, *y = b;
 
-    if (x->leaf != y->leaf)
-        return x->leaf < y->leaf ? -1 : 1;
-    if (x->round != y->round)
-        return x->round < y->round ? -1 : 1;
-    if (x->epoch != y->epoch)
-        return x->epoch < y->epoch ? -1 : 1;
-    return (x->share > y->share) - (x->share < y->share);
+    return stats_order((double[]){x->leaf, x->round, x->epoch, x->share},
+                       (double[]){y->leaf, y->round, y->epoch, y->share}, 4);
 }
 
 /* The flows of this tier that leave their leaf, or come down to one, side by side with others. */

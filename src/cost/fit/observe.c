@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 static int order(long a, long b)
 {
@@ -101,13 +102,6 @@ int observe(struct obs **out, const struct points *p, bool pairs)
     return count;
 }
 
-static int by_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double observe_size(const struct obs *o, int count, enum op op)
 {
     double *v = mem_calloc((size_t)count + 1, sizeof(*v)), best = 0;
@@ -116,7 +110,7 @@ double observe_size(const struct obs *o, int count, enum op op)
     for (int i = 0; i < count; i++)
         if (o[i].op == op)
             v[n++] = o[i].bytes;
-    qsort(v, (size_t)n, sizeof(*v), by_double);
+    stats_sort(v, n);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && v[j] == v[i]; j++)
             ;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 bool parts_speaks_for(const struct fit_sample *s, const struct exception *e)
 {
@@ -83,17 +84,8 @@ static int by_place(const void *a, const void *b)
 {
     const struct exception *x = a, *y = b;
 
-    if (severity(x) != severity(y))
-        return severity(x) > severity(y) ? -1 : 1;
-    if (x->part != y->part)
-        return x->part < y->part ? -1 : 1;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    if (x->tier != y->tier)
-        return x->tier < y->tier ? -1 : 1;
-    return (x->side > y->side) - (x->side < y->side);
+    return stats_order((double[]){-severity(x), x->part, x->a, x->b, x->tier, x->side},
+                       (double[]){-severity(y), y->part, y->a, y->b, y->tier, y->side}, 6);
 }
 
 void parts_sort(struct fit *f)
