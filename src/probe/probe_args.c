@@ -24,7 +24,7 @@ static const struct opt discover_rows[] = {
 };
 
 /* Is it a word that another tool wants behind this letter? */
-static int check_habit(char letter, const char *word, struct err *err)
+static int check_meaning(char letter, const char *word, struct err *err)
 {
     const char *why = nccl_tests_meaning(letter, word);
 
@@ -34,7 +34,7 @@ static int check_habit(char letter, const char *word, struct err *err)
 static int take_transport(void *into, const char *name, const char *word, struct err *err)
 {
     (void)name;
-    if (check_habit('t', word, err) < 0)
+    if (check_meaning('t', word, err) < 0)
         return -1;
     ((struct probe_args *)into)->transport = word;
     return 0;
@@ -43,7 +43,7 @@ static int take_transport(void *into, const char *name, const char *word, struct
 static int take_output(void *into, const char *name, const char *path, struct err *err)
 {
     (void)name;
-    if (check_habit('o', path, err) < 0)
+    if (check_meaning('o', path, err) < 0)
         return -1;
     ((struct probe_args *)into)->output = path;
     return 0;

@@ -17,7 +17,7 @@ enum { CHASE_STEPS = 4096, LAUNCH_BYTES = 16, PINNED_MAX = 64 << 20, SMALLEST = 
 
 enum { BATCH = 256 }; /* operations in a stream before it is waited for */
 
-struct bench {
+struct device_bench {
     const struct device_opts *o;
     size_t bytes;
     gpu_stream stream[2]; /* measured, and what runs beside it */
@@ -31,7 +31,7 @@ struct bench {
 };
 
 /* Put one operation into a stream. */
-typedef int (*put_operation)(struct bench *b, gpu_stream s, struct err *err);
+typedef int (*put_operation)(struct device_bench *b, gpu_stream s, struct err *err);
 
 void device_defaults(struct device_opts *o)
 {
@@ -40,56 +40,56 @@ void device_defaults(struct device_opts *o)
 
 /* --- what goes into the stream; each once --- */
 
-static int put_copy(struct bench *b, gpu_stream s, struct err *err)
+static int put_copy(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->to.at, b->from.at, b->bytes, s, err);
 }
 
-static int put_kernel_copy(struct bench *b, gpu_stream s, struct err *err)
+static int put_kernel_copy(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_copy(b->to.at, b->from.at, b->bytes, s, err);
 }
 
-static int put_read(struct bench *b, gpu_stream s, struct err *err)
+static int put_read(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_read(b->from.at, b->bytes, (uint64_t *)(void *)b->word.at, s, err);
 }
 
-static int put_fill(struct bench *b, gpu_stream s, struct err *err)
+static int put_fill(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_fill(b->to.at, b->bytes, verify_key(0, 0, 1), s, err);
 }
 
 /* Runs after put_fill(): what it finds must be nothing (device_measure() looks). */
-static int put_check(struct bench *b, gpu_stream s, struct err *err)
+static int put_check(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_find(b->to.at, b->bytes, verify_key(0, 0, 1), (uint64_t *)(void *)b->word.at, s,
                        err);
 }
 
-static int put_h2d(struct bench *b, gpu_stream s, struct err *err)
+static int put_h2d(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->to.at, b->host[0].at, b->host[0].bytes, s, err);
 }
 
-static int put_d2h(struct bench *b, gpu_stream s, struct err *err)
+static int put_d2h(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return gpu_copy(b->host[1].at, b->from.at, b->host[1].bytes, s, err);
 }
 
 /* For as long as the copy beside it takes when nothing else runs; two of them are beside each. */
-static int put_load(struct bench *b, gpu_stream s, struct err *err)
+static int put_load(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_load(fmin(b->busy, LOAD_MAX), gpu_facts()->sms, s, err);
 }
 
-static uint64_t chased(const struct bench *b)
+static uint64_t chased(const struct device_bench *b)
 {
     return kernel_chain_at(b->bytes / 8, b->chased);
 }
 
 /* From where the last one ended: what one follows fits into the caches and would be found there. */
-static int put_chase(struct bench *b, gpu_stream s, struct err *err)
+static int put_chase(struct device_bench *b, gpu_stream s, struct err *err)
 {
     uint64_t from = chased(b);
 
@@ -97,7 +97,7 @@ static int put_chase(struct bench *b, gpu_stream s, struct err *err)
     return kernel_chase(b->from.at, from, CHASE_STEPS, (uint64_t *)(void *)b->word.at, s, err);
 }
 
-static int put_launch(struct bench *b, gpu_stream s, struct err *err)
+static int put_launch(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return kernel_copy(b->to.at, b->from.at, LAUNCH_BYTES, s, err);
 }
@@ -114,7 +114,7 @@ static int check_signal(struct err *err)
 }
 
 /* n samples of `inner` operations each, appended to b->sec. */
-static int batch(struct bench *b, put_operation put, put_operation beside, int inner, int n,
+static int batch(struct device_bench *b, put_operation put, put_operation beside, int inner, int n,
                  struct err *err)
 {
     int rc = gpu_mark(b->clock, 0, b->stream[0], err);
@@ -139,7 +139,7 @@ static int batch(struct bench *b, put_operation put, put_operation beside, int i
     return 0;
 }
 
-static double total(const struct bench *b, int inner)
+static double total(const struct device_bench *b, int inner)
 {
     double sum = 0;
 
@@ -148,7 +148,7 @@ static double total(const struct bench *b, int inner)
     return sum * inner;
 }
 
-static bool enough(struct bench *b, int inner, struct summary *s)
+static bool enough(struct device_bench *b, int inner, struct summary *s)
 {
     const struct device_opts *o = b->o;
     double spent = total(b, inner); /* before the samples are put in order */
@@ -159,7 +159,7 @@ static bool enough(struct bench *b, int inner, struct summary *s)
 }
 
 /* Runs that do not count: code is loaded, clocks rise.  *per: seconds of one. */
-static int warm_up(struct bench *b, put_operation put, put_operation beside, double *per,
+static int warm_up(struct device_bench *b, put_operation put, put_operation beside, double *per,
                    struct err *err)
 {
     struct summary s;
@@ -178,8 +178,8 @@ static int warm_up(struct bench *b, put_operation put, put_operation beside, dou
 }
 
 /* The stop rule: seconds of one, while as many of `beside` (NULL: none) run in the other stream. */
-static int sample(struct bench *b, put_operation put, put_operation beside, struct summary *out,
-                  struct err *err)
+static int sample(struct device_bench *b, put_operation put, put_operation beside,
+                  struct summary *out, struct err *err)
 {
     double per;
 
@@ -214,15 +214,15 @@ static void set_note(struct device_row *r, const char *why)
 
 /* --- the figures --- */
 
-enum limit { LIMIT_NONE, LIMIT_HBM, LIMIT_PCIE };
+enum device_limit { LIMIT_NONE, LIMIT_HBM, LIMIT_PCIE };
 
 /* In this order: the chain overwrites what the copies read. */
-static const struct figure {
+static const struct device_figure {
     enum device_kind kind;
     put_operation put, beside;
     bool kernel;
     double times; /* buffers that one moves, or what its seconds are divided by */
-    enum limit limit;
+    enum device_limit limit;
 } figures[] = {
     {DEVICE_HBM_COPY, put_copy, NULL, false, 2, LIMIT_HBM},
     {DEVICE_HBM_KERNEL, put_kernel_copy, NULL, true, 2, LIMIT_HBM},
@@ -259,7 +259,8 @@ static void start_row(struct device_row *r, enum device_kind kind)
 }
 
 /* What a link cannot carry did not go over it: Grace hosts reach their GPU over NVLink-C2C. */
-static void set_limit(struct device_row *r, const struct figure *f, double pcie, const char *note)
+static void set_limit(struct device_row *r, const struct device_figure *f, double pcie,
+                      const char *note)
 {
     if (f->limit == LIMIT_HBM)
         r->limit = gpu_facts()->hbm_Bps;
@@ -274,7 +275,7 @@ static void set_limit(struct device_row *r, const struct figure *f, double pcie,
 }
 
 /* What the kernel left in the word. */
-static int read_word(struct bench *b, uint64_t *word, struct err *err)
+static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
 {
     if (gpu_copy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
         gpu_wait(b->stream[0], err) < 0)
@@ -283,7 +284,7 @@ static int read_word(struct bench *b, uint64_t *word, struct err *err)
     return 0;
 }
 
-static int nothing_wrong(struct bench *b, struct err *err)
+static int nothing_wrong(struct device_bench *b, struct err *err)
 {
     uint64_t wrong;
 
@@ -295,7 +296,7 @@ static int nothing_wrong(struct bench *b, struct err *err)
                    gpu_facts()->busid, (unsigned long long)wrong, b->bytes);
 }
 
-static int arrived(struct bench *b, struct err *err)
+static int arrived(struct device_bench *b, struct err *err)
 {
     uint64_t at;
 
@@ -309,7 +310,7 @@ static int arrived(struct bench *b, struct err *err)
 }
 
 /* The chain, and then something else into the caches. */
-static int make_chain(struct bench *b, struct err *err)
+static int make_chain(struct device_bench *b, struct err *err)
 {
     if (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
         gpu_set(b->to.at, 0, b->bytes, b->stream[0], err) < 0)
@@ -317,8 +318,8 @@ static int make_chain(struct bench *b, struct err *err)
     return gpu_wait(b->stream[0], err);
 }
 
-static int measure_figure(struct bench *b, struct device_row *r, const struct figure *f,
-                          struct err *err)
+static int measure_figure(struct device_bench *b, struct device_row *r,
+                          const struct device_figure *f, struct err *err)
 {
     bool host = f->limit == LIMIT_PCIE;
     double bytes = (double)(host ? b->host[0].bytes : b->bytes), pcie;
@@ -346,12 +347,13 @@ static int measure_figure(struct bench *b, struct device_row *r, const struct fi
 
 /* --- products --- */
 
-static int put_product(struct bench *b, gpu_stream s, struct err *err)
+static int put_product(struct device_bench *b, gpu_stream s, struct err *err)
 {
     return gemm_put(b->job, s, err);
 }
 
-static int measure_product(struct bench *b, struct gemm *g, struct device_row *r, struct err *err)
+static int measure_product(struct device_bench *b, struct gemm *g, struct device_row *r,
+                           struct err *err)
 {
     struct err why = {0, ""};
     struct summary sec;
@@ -373,7 +375,7 @@ static int measure_product(struct bench *b, struct gemm *g, struct device_row *r
 }
 
 /* Wrong products end the measuring; a dtype that is not there is told in its rows. */
-static int verify_products(struct bench *b, struct gemm *g, char why[GEMM_DTYPES][120],
+static int verify_products(struct device_bench *b, struct gemm *g, char why[GEMM_DTYPES][120],
                            struct err *err)
 {
     for (int d = 0; d < GEMM_DTYPES; d++) {
@@ -388,7 +390,7 @@ static int verify_products(struct bench *b, struct gemm *g, char why[GEMM_DTYPES
     return 0;
 }
 
-static int measure_products(struct bench *b, struct device_row *rows, struct err *err)
+static int measure_products(struct device_bench *b, struct device_row *rows, struct err *err)
 {
     char missing[GEMM_DTYPES][120];
     struct err why = {0, ""};
@@ -415,11 +417,11 @@ static int measure_products(struct bench *b, struct device_row *rows, struct err
 
 /* --- all of it --- */
 
-static int open_bench(struct bench *b, const struct device_opts *o, struct err *err)
+static int open_bench(struct device_bench *b, const struct device_opts *o, struct err *err)
 {
     size_t bytes = o->bytes ? o->bytes : (size_t)256 << 20, most = gpu_facts()->memory / 16;
 
-    *b = (struct bench){.o = o};
+    *b = (struct device_bench){.o = o};
     if (!o->bytes && bytes > most)
         bytes = most;
     b->bytes = (bytes < SMALLEST ? SMALLEST : bytes) / 4096 * 4096;
@@ -441,7 +443,7 @@ static int open_bench(struct bench *b, const struct device_opts *o, struct err *
     return gpu_wait(b->stream[0], err);
 }
 
-static void close_bench(struct bench *b)
+static void close_bench(struct device_bench *b)
 {
     gpu_free(&b->from);
     gpu_free(&b->to);
@@ -468,7 +470,7 @@ void device_begin(struct device_row *rows, const struct device_opts *o)
 int device_measure(struct device_row *rows, const struct device_opts *o, unsigned parts,
                    struct err *err)
 {
-    struct bench b;
+    struct device_bench b;
     int rc = open_bench(&b, o, err);
 
     for (int i = 0; i < FIGURES && rc == 0; i++) {

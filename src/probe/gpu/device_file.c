@@ -15,7 +15,7 @@
 static const char first_line[] = "# railgauge-compute 1";
 enum { ROWS_MAX = 1 << 24, TEXT_MAX = 1 << 30 };
 
-enum column {
+enum device_column {
     C_ENDPOINT,
     C_HOST,
     C_GPU,
@@ -110,7 +110,7 @@ static int word(const char *const *names, int count, const char *text)
 }
 
 static int get_text(char *out, size_t size, const struct tsv *t, int row, const int *at,
-                    enum column c, struct err *err)
+                    enum device_column c, struct err *err)
 {
     const char *text = t->row[row].cell[at[c]];
 

@@ -9,17 +9,17 @@
 #include "probe/world.h"
 
 /* Whose GPU is whose; sent as bytes between equal programs. */
-struct who {
+struct device_owner {
     char host[64], uuid[48], busid[16];
 };
 
-static bool same_gpu(const struct who *a, const struct who *b)
+static bool same_gpu(const struct device_owner *a, const struct device_owner *b)
 {
     return !strcmp(a->host, b->host) && !strcmp(a->uuid, b->uuid) && !strcmp(a->busid, b->busid);
 }
 
 /* first[r]: is rank r the first that uses its GPU? */
-static bool *first_users(const struct who *all, int n)
+static bool *first_users(const struct device_owner *all, int n)
 {
     bool *first = mem_calloc((size_t)n, sizeof(*first));
 
@@ -33,7 +33,7 @@ static bool *first_users(const struct who *all, int n)
 
 /* This rank's turn among the GPUs of its host (-1: another rank measures its GPU), and how many
  * turns the largest host has. */
-static int turn_of(const struct who *all, int n, int rank, int *turns)
+static int turn_of(const struct device_owner *all, int n, int rank, int *turns)
 {
     bool *first = first_users(all, n);
     int mine = -1;
@@ -52,7 +52,7 @@ static int turn_of(const struct who *all, int n, int rank, int *turns)
     return mine;
 }
 
-static int learn(struct world *w, struct who *mine, int *turn, int *turns, struct err *err)
+static int learn(struct world *w, struct device_owner *mine, int *turn, int *turns, struct err *err)
 {
     void *all = NULL;
 
@@ -91,7 +91,7 @@ int device_measure_all(struct device_table *t, const struct device_opts *o, stru
 {
     struct device_row *rows = mem_calloc((size_t)device_rows(o), sizeof(*rows));
     int turn = -1, turns = 0;
-    struct who mine;
+    struct device_owner mine;
 
     *t = (struct device_table){NULL, 0};
     device_begin(rows, o);

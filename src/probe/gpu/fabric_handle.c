@@ -14,7 +14,7 @@
 enum { BYTES = 4096 };
 
 /* Sent as bytes between equal programs. */
-struct offer {
+struct fabric_offer {
     struct gpu_export handle;
     uint64_t word; /* that is written there */
     int there;
@@ -39,7 +39,7 @@ static int put_word(const struct gpu_buffer *b, uint64_t *word, bool read, struc
     return rc;
 }
 
-static void offer_own(struct fabric_handle *t, struct offer *o, struct gpu_buffer *own)
+static void offer_own(struct fabric_handle *t, struct fabric_offer *o, struct gpu_buffer *own)
 {
     struct err why = {0, ""};
 
@@ -53,7 +53,7 @@ static void offer_own(struct fabric_handle *t, struct offer *o, struct gpu_buffe
 }
 
 /* The left neighbour's memory; a rank without one has nothing to try. */
-static void import_left(struct fabric_handle *t, const struct offer *left, int rank)
+static void import_left(struct fabric_handle *t, const struct fabric_offer *left, int rank)
 {
     struct gpu_buffer b = {.at = NULL};
     struct err why = {0, ""};
@@ -76,7 +76,7 @@ static void import_left(struct fabric_handle *t, const struct offer *left, int r
 
 int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *err)
 {
-    struct offer mine = {.word = 0x5261696c67617567u + (unsigned)w->rank};
+    struct fabric_offer mine = {.word = 0x5261696c67617567u + (unsigned)w->rank};
     struct fabric_handle t = {0, -1, -1, kernels_there(NULL), "", ""};
     struct gpu_buffer own = {.at = NULL};
     void *offers = NULL, *tries = NULL;
@@ -86,7 +86,7 @@ int fabric_handle_try(struct world *w, struct fabric_handle **each, struct err *
     offer_own(&t, &mine, &own);
     int rc = w->agree(w, world_trade(w, &mine, sizeof(mine), &offers, err), err);
     if (rc == 0 && w->size > 1)
-        import_left(&t, (const struct offer *)offers + left, left);
+        import_left(&t, (const struct fabric_offer *)offers + left, left);
     if (rc == 0) /* nobody lets go of memory that another still reads */
         rc = w->agree(w, world_trade(w, &t, sizeof(t), &tries, err), err);
     gpu_free(&own);

@@ -29,7 +29,7 @@ struct copy_memory {
 };
 
 /* What each member tells the others; bytes between equal programs. */
-struct offer {
+struct copy_offer {
     struct gpu_export handle;
     char host[64], why[160];
     int failed;
@@ -63,7 +63,7 @@ static void close_memory(struct copy_memory *m)
     gpu_free(&m->own);
 }
 
-static void make_offer(struct offer *o, struct copy_memory *m, enum gpu_memory kind)
+static void make_offer(struct copy_offer *o, struct copy_memory *m, enum gpu_memory kind)
 {
     struct err why = {0, ""};
 
@@ -75,7 +75,7 @@ static void make_offer(struct offer *o, struct copy_memory *m, enum gpu_memory k
 }
 
 /* 0, or -1 with what the first member that failed said; the same on all of them. */
-static int judge_offers(const struct group *g, const struct offer *all, const char *what,
+static int judge_offers(const struct group *g, const struct copy_offer *all, const char *what,
                         struct err *err)
 {
     for (int i = 0; i < g->size; i++)
@@ -85,8 +85,8 @@ static int judge_offers(const struct group *g, const struct offer *all, const ch
     return 0;
 }
 
-static int import_neighbours(struct copy_memory *m, const struct group *g, const struct offer *all,
-                             struct err *err)
+static int import_neighbours(struct copy_memory *m, const struct group *g,
+                             const struct copy_offer *all, struct err *err)
 {
     int right = (g->self + 1) % g->size, left = (g->self + g->size - 1) % g->size;
 
@@ -99,7 +99,7 @@ static int import_neighbours(struct copy_memory *m, const struct group *g, const
 static int share_memory(struct copy_memory *m, const struct group *g, enum gpu_memory kind,
                         const char *what, struct err *err)
 {
-    struct offer mine, *all = mem_calloc((size_t)g->size, sizeof(*all));
+    struct copy_offer mine, *all = mem_calloc((size_t)g->size, sizeof(*all));
     struct err why = {0, ""};
 
     make_offer(&mine, m, kind);

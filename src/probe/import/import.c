@@ -306,7 +306,7 @@ static void fill(struct point *p, const struct recording_half *h, int groups)
 }
 
 /* What of a table did not become a point. */
-struct left {
+struct import_left {
     int empty, half, kind, cycles;
 };
 
@@ -342,7 +342,7 @@ static void add_point(struct import *im, struct round *round, const struct recor
 }
 
 static int add_rows(struct import *im, const struct recording *r, const struct recording_table *t,
-                    struct round *round, struct left *left, struct err *err)
+                    struct round *round, struct import_left *left, struct err *err)
 {
     for (int i = 0; i < t->rows; i++) {
         const struct recording_row *row = &t->row[i];
@@ -365,7 +365,7 @@ static int add_rows(struct import *im, const struct recording *r, const struct r
 }
 
 static void say_left(struct import *im, const struct recording *r, const struct recording_table *t,
-                     const struct left *left)
+                     const struct import_left *left)
 {
     const char *path = r->path;
 
@@ -390,7 +390,7 @@ static int add_table(struct import *im, const struct recording *r, struct record
                      struct err *err)
 {
     struct import_groups g = {NULL, NULL, 0};
-    struct left left = {0};
+    struct import_left left = {0};
     int op = op_of(r, t, im->opts->op, err), rc = op < 0 ? -1 : make_groups(&g, im, r, t, err);
 
     if (rc < 0) {

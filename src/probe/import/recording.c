@@ -16,7 +16,7 @@
 enum { WORDS = 40 };
 
 /* What a column holds; from COLUMN_TIME on they come twice, out of place first. */
-enum column {
+enum recording_column {
     COLUMN_SIZE,
     COLUMN_COUNT,
     COLUMN_TYPE,
@@ -31,7 +31,7 @@ enum column {
     COLUMNS
 };
 
-struct columns {
+struct recording_columns {
     int at[2][COLUMNS]; /* of each kind in each half, -1: none */
     int words;          /* of a row */
 };
@@ -70,8 +70,8 @@ static int kind_of(const char *column)
 }
 
 /* From "size count type ..." on this line of r; text is cut up. */
-static int columns_read(struct columns *c, const struct recording *r, int line, char *text,
-                        struct err *err)
+static int columns_read(struct recording_columns *c, const struct recording *r, int line,
+                        char *text, struct err *err)
 {
     char *word[WORDS];
     int n = split_words(text, word, WORDS), half = -1;
@@ -104,21 +104,21 @@ static int columns_read(struct columns *c, const struct recording *r, int line, 
 }
 
 /* One line below the names. */
-struct cells {
-    const struct columns *columns;
+struct recording_cells {
+    const struct recording_columns *columns;
     const struct recording *r;
     int line, iters;
     char *word[WORDS + 1];
 };
 
-static const char *cell(const struct cells *in, int half, enum column kind)
+static const char *cell(const struct recording_cells *in, int half, enum recording_column kind)
 {
     return in->word[in->columns->at[half][kind]];
 }
 
 /* *out stays as it is where there is no such column. */
-static int number(const struct cells *in, int half, enum column kind, double max, double *out,
-                  struct err *err)
+static int number(const struct recording_cells *in, int half, enum recording_column kind,
+                  double max, double *out, struct err *err)
 {
     if (in->columns->at[half][kind] < 0 ||
         units_double(out, cell(in, half, kind), 0, max, err) == 0)
@@ -127,7 +127,8 @@ static int number(const struct cells *in, int half, enum column kind, double max
                     column_name[kind].name, cell(in, half, kind), max);
 }
 
-static int read_half(const struct cells *in, struct recording_row *row, int half, struct err *err)
+static int read_half(const struct recording_cells *in, struct recording_row *row, int half,
+                     struct err *err)
 {
     struct recording_half *h = &row->half[half];
     bool checked = strcmp(cell(in, half, COLUMN_WRONG), "N/A") != 0;
@@ -158,7 +159,7 @@ static int read_half(const struct cells *in, struct recording_row *row, int half
 }
 
 /* Size, type, reduction and root. */
-static int read_kind(const struct cells *in, struct recording_row *row, struct err *err)
+static int read_kind(const struct recording_cells *in, struct recording_row *row, struct err *err)
 {
     const int *at = in->columns->at[0];
     char *const *word = in->word;
@@ -185,10 +186,10 @@ static bool digits(const char *text)
 
 /* A line below the names into *row, whose `line` is set; its times are means of `iters`.  1: it is
  * a row; 0: it does not begin with two whole numbers, -1: it does and is wrong.  text is cut up. */
-static int columns_row(const struct columns *c, struct recording_row *row,
+static int columns_row(const struct recording_columns *c, struct recording_row *row,
                        const struct recording *r, int iters, char *text, struct err *err)
 {
-    struct cells in = {.columns = c, .r = r, .line = row->line, .iters = iters};
+    struct recording_cells in = {.columns = c, .r = r, .line = row->line, .iters = iters};
     int n = split_words(text, in.word, WORDS + 1);
 
     if (n < 2 || !digits(in.word[0]) || !digits(in.word[1]))
@@ -209,16 +210,16 @@ static int columns_row(const struct columns *c, struct recording_row *row,
 
 enum { HOST_MAX = 255, RANKS_MAX = 1 << 20 };
 
-struct reader {
+struct recording_reader {
     struct recording *r;
     struct recording_table *t; /* the last one; NULL: none yet */
     int line;
     bool rows; /* between a line of column names and the end of the table */
-    struct columns columns;
+    struct recording_columns columns;
 };
 
 /* A new run begins: the table that has no row yet goes on. */
-static struct recording_table *table(struct reader *in)
+static struct recording_table *table(struct recording_reader *in)
 {
     if (!in->t || in->t->rows || in->t->ended)
         in->t = recording_add(in->r, in->line);
@@ -239,7 +240,7 @@ static int positive(size_t v)
     return v >= 1 && v <= 10000000 ? (int)v : 1;
 }
 
-static void read_settings(struct reader *in, const char *text)
+static void read_settings(struct recording_reader *in, const char *text)
 {
     struct recording_table *t = table(in);
     const char *warmup = strstr(text, "warmup iters: "),
@@ -302,7 +303,7 @@ static int split_rank(struct recording_rank *k, char *text, char **host, char **
     return 0;
 }
 
-static int read_rank(struct reader *in, char *text, struct err *err)
+static int read_rank(struct recording_reader *in, char *text, struct err *err)
 {
     struct recording_rank k = {.line = in->line};
     char *host, *model, *whole = mem_strdup(text);
@@ -328,7 +329,7 @@ static int read_rank(struct reader *in, char *text, struct err *err)
 }
 
 /* "size count type ...": which column is what. */
-static int read_columns(struct reader *in, char *text, struct err *err)
+static int read_columns(struct recording_reader *in, char *text, struct err *err)
 {
     table(in);
     in->rows = true;
@@ -336,7 +337,7 @@ static int read_columns(struct reader *in, char *text, struct err *err)
 }
 
 /* A line below the column names; whatever is no row is passed over. */
-static int read_row(struct reader *in, char *text, struct err *err)
+static int read_row(struct recording_reader *in, char *text, struct err *err)
 {
     struct recording_row row = {.line = in->line};
     int got = columns_row(&in->columns, &row, in->r, in->t->iters, text, err);
@@ -358,7 +359,7 @@ static char *strip(char *line)
 }
 
 /* A line that begins with '#'. */
-static int read_comment(struct reader *in, char *text, struct err *err)
+static int read_comment(struct recording_reader *in, char *text, struct err *err)
 {
     struct recording *r = in->r;
     char *at = text + strspn(text, " "), *word[1];
@@ -391,7 +392,7 @@ static int read_comment(struct reader *in, char *text, struct err *err)
 
 static int parse_text(struct recording *r, char *text, size_t len, struct err *err)
 {
-    struct reader in = {.r = r};
+    struct recording_reader in = {.r = r};
     char *end = text + len;
 
     for (char *here = text, *next; here < end; here = next) {

@@ -14,19 +14,19 @@
 
 enum { ITEMS_MAX = 1 << 20 };
 
-struct json_reader {
+struct recording_json {
     struct recording *r;
     struct recording_table *t;
     const char *where; /* "results" or "devices" */
     int item;
 };
 
-static int bad(const struct json_reader *in, const char *key, const char *why, struct err *err)
+static int bad(const struct recording_json *in, const char *key, const char *why, struct err *err)
 {
     return err_data(err, "%s: %s[%d].%s %s", in->r->path, in->where, in->item, key, why);
 }
 
-static int whole(const struct json_reader *in, const json_t *o, const char *key, json_int_t max,
+static int whole(const struct recording_json *in, const json_t *o, const char *key, json_int_t max,
                  json_int_t *out, struct err *err)
 {
     const json_t *v = json_object_get(o, key);
@@ -37,7 +37,7 @@ static int whole(const struct json_reader *in, const json_t *o, const char *key,
     return *out < 0 || *out > max ? bad(in, key, "is out of range", err) : 0;
 }
 
-static int real(const struct json_reader *in, const json_t *o, const char *key, double *out,
+static int real(const struct recording_json *in, const json_t *o, const char *key, double *out,
                 struct err *err)
 {
     const json_t *v = json_object_get(o, key);
@@ -48,7 +48,7 @@ static int real(const struct json_reader *in, const json_t *o, const char *key, 
     return *out >= 0 && *out < 1e15 ? 0 : bad(in, key, "is out of range", err);
 }
 
-static int word(const struct json_reader *in, const json_t *o, const char *key, char *out,
+static int word(const struct recording_json *in, const json_t *o, const char *key, char *out,
                 size_t size, struct err *err)
 {
     const char *text = json_string_value(json_object_get(o, key));
@@ -63,8 +63,8 @@ static int word(const struct json_reader *in, const json_t *o, const char *key, 
 }
 
 /* "times_us" of every iteration, else the figures made of them; -I 1 writes both. */
-static int read_iterations(const struct json_reader *in, const json_t *o, struct recording_half *h,
-                           struct err *err)
+static int read_iterations(const struct recording_json *in, const json_t *o,
+                           struct recording_half *h, struct err *err)
 {
     const json_t *times = json_object_get(o, "times_us");
     int n = (int)json_array_size(times), rc = 0;
@@ -88,7 +88,7 @@ static int read_iterations(const struct json_reader *in, const json_t *o, struct
     return rc;
 }
 
-static int read_half(const struct json_reader *in, const json_t *row, struct recording_row *out,
+static int read_half(const struct recording_json *in, const json_t *row, struct recording_row *out,
                      int half, struct err *err)
 {
     static const char *const name[] = {"out_of_place", "in_place"};
@@ -120,7 +120,7 @@ static int read_half(const struct json_reader *in, const json_t *row, struct rec
     return each ? read_iterations(in, each, h, err) : 0;
 }
 
-static int read_row(const struct json_reader *in, const json_t *o, struct err *err)
+static int read_row(const struct recording_json *in, const json_t *o, struct err *err)
 {
     struct recording_row row = {.line = in->item, .root = -1};
     const char *root = json_string_value(json_object_get(o, "root"));
@@ -143,7 +143,7 @@ static int read_row(const struct json_reader *in, const json_t *o, struct err *e
 }
 
 /* The file names the first GPU of each process; the others follow it, as ranks do. */
-static int read_device(struct json_reader *in, const json_t *o, int each, struct err *err)
+static int read_device(struct recording_json *in, const json_t *o, int each, struct err *err)
 {
     struct recording_rank k = {.line = in->item};
     const char *hex = json_string_value(json_object_get(o, "device_hex"));
@@ -176,7 +176,7 @@ static int config_int(const json_t *config, const char *key, int otherwise)
     return v >= 1 && v <= 10000000 ? (int)v : otherwise;
 }
 
-static int read_config(struct json_reader *in, const json_t *config, struct err *err)
+static int read_config(struct recording_json *in, const json_t *config, struct err *err)
 {
     const json_t *devices = json_object_get(config, "devices"), *o;
     struct recording_table *t = in->t;
@@ -203,7 +203,7 @@ static int read_config(struct json_reader *in, const json_t *config, struct err 
 }
 
 /* "/opt/nccl-tests/build/all_reduce_perf" */
-static int read_program(struct json_reader *in, const json_t *args, struct err *err)
+static int read_program(struct recording_json *in, const json_t *args, struct err *err)
 {
     const char *path = json_string_value(json_array_get(args, 0)), *slash;
 
@@ -218,7 +218,7 @@ static int read_program(struct json_reader *in, const json_t *args, struct err *
     return 0;
 }
 
-static int read_file(struct json_reader *in, const json_t *root, struct err *err)
+static int read_file(struct recording_json *in, const json_t *root, struct err *err)
 {
     const json_t *results = json_object_get(root, "results"), *row;
     json_int_t library = json_integer_value(json_object_get(root, "nccl_version"));
@@ -245,7 +245,7 @@ int recording_parse_json(struct recording *r, const char *text, size_t len, stru
 {
     json_error_t why;
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-    struct json_reader in = {.r = r, .t = recording_add(r, 1)};
+    struct recording_json in = {.r = r, .t = recording_add(r, 1)};
 
     if (!root)
         return err_data(err, "%s:%d: %s", r->path, why.line, why.text);

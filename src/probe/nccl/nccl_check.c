@@ -16,7 +16,7 @@
 #include "probe/watch/watch.h"
 
 /* One check: what is compared, how, and where the words come from. */
-struct look {
+struct nccl_check {
     struct nccl_session *c;
     const struct nccl_job *j;
     struct verify v;
@@ -28,7 +28,7 @@ struct look {
 };
 
 /* Until the stream is done; a GPU that is not is a fault of the step. */
-static int settle(const struct look *l, struct err *err)
+static int settle(const struct nccl_check *l, struct err *err)
 {
     if (nccl_wait_stream(l->c->conn, l->c->side.stream, l->step) == 0)
         return 0;
@@ -41,19 +41,19 @@ static bool is_typed(const struct nccl_session *c, enum op op)
            (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
 }
 
-static uint64_t onehot_key(const struct look *l, const struct verify_piece *p)
+static uint64_t onehot_key(const struct nccl_check *l, const struct verify_piece *p)
 {
     return verify_key(0, p->block, l->v.seed);
 }
 
-static size_t elements(const struct look *l, const struct verify_piece *p)
+static size_t elements(const struct nccl_check *l, const struct verify_piece *p)
 {
     return p->len / nccl_dtype_size(l->j->dtype);
 }
 
 /* --- filling in --- */
 
-static int fill_kernel(const struct look *l, const struct verify_piece *p, struct err *err)
+static int fill_kernel(const struct nccl_check *l, const struct verify_piece *p, struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
     unsigned char *at = l->j->from + p->at;
@@ -69,7 +69,7 @@ static int fill_kernel(const struct look *l, const struct verify_piece *p, struc
     return kernel_fill(at, p->len, verify_key(p->rank, p->block, seed), s->stream, err);
 }
 
-static int fill_host(const struct look *l, const struct verify_piece *p, struct err *err)
+static int fill_host(const struct nccl_check *l, const struct verify_piece *p, struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
     unsigned char *copy = malloc(p->len + 1);
@@ -88,7 +88,7 @@ static int fill_host(const struct look *l, const struct verify_piece *p, struct 
     return rc;
 }
 
-static int fill(const struct look *l, const struct verify_moved *m, struct err *err)
+static int fill(const struct nccl_check *l, const struct verify_moved *m, struct err *err)
 {
     int n, rc = 0;
     struct verify_piece *p = verify_sent(m, &n);
@@ -102,7 +102,7 @@ static int fill(const struct look *l, const struct verify_moved *m, struct err *
 /* --- comparing --- */
 
 /* Bytes of the GPU to the host; the caller frees. */
-static unsigned char *fetch(const struct look *l, size_t at, size_t len, struct err *err)
+static unsigned char *fetch(const struct nccl_check *l, size_t at, size_t len, struct err *err)
 {
     unsigned char *copy = malloc(len + 1);
 
@@ -114,7 +114,7 @@ static unsigned char *fetch(const struct look *l, size_t at, size_t len, struct 
     return NULL;
 }
 
-static int tell_element(const struct look *l, const struct verify_piece *p, size_t index,
+static int tell_element(const struct nccl_check *l, const struct verify_piece *p, size_t index,
                         uint64_t got, struct err *err)
 {
     const struct verify *v = &l->v;
@@ -131,7 +131,8 @@ static int tell_element(const struct look *l, const struct verify_piece *p, size
 }
 
 /* The words for what is wrong at `off` (typed: element `off`) of a piece. */
-static int tell(const struct look *l, const struct verify_piece *p, size_t off, struct err *err)
+static int tell(const struct nccl_check *l, const struct verify_piece *p, size_t off,
+                struct err *err)
 {
     size_t width = l->typed ? (size_t)onehot_width(l->j->dtype) : 1;
     unsigned char *byte = fetch(l, p->at + off * width, width, err);
@@ -150,7 +151,7 @@ static int tell(const struct look *l, const struct verify_piece *p, size_t off, 
                : verify_block_byte(&l->v, p->at, off, (unsigned char)got, p->rank, p->block, err);
 }
 
-static int find_kernel(const struct look *l, const struct verify_piece *p, uint64_t *wrong,
+static int find_kernel(const struct nccl_check *l, const struct verify_piece *p, uint64_t *wrong,
                        struct err *err)
 {
     const struct nccl_side *s = &l->c->side;
@@ -163,7 +164,7 @@ static int find_kernel(const struct look *l, const struct verify_piece *p, uint6
 }
 
 /* All pieces at once, then one look at where each says it is wrong. */
-static int find_kernels(const struct look *l, struct err *err)
+static int find_kernels(const struct nccl_check *l, struct err *err)
 {
     struct gpu_buffer box = {NULL};
     int rc = gpu_alloc(&box, GPU_PINNED, sizeof(uint64_t) * (size_t)l->pieces, err);
@@ -181,7 +182,7 @@ static int find_kernels(const struct look *l, struct err *err)
     return rc;
 }
 
-static int find_host(const struct look *l, const struct verify_piece *p, struct err *err)
+static int find_host(const struct nccl_check *l, const struct verify_piece *p, struct err *err)
 {
     unsigned char *copy = fetch(l, p->at, p->len, err);
     size_t off;
@@ -199,7 +200,7 @@ static int find_host(const struct look *l, const struct verify_piece *p, struct 
 }
 
 /* RAILGAUGE_FLIP on the GPU: there and back through the host. */
-static int flip(const struct look *l, struct err *err)
+static int flip(const struct nccl_check *l, struct err *err)
 {
     const struct verify_piece *last = &l->piece[l->pieces - 1];
     size_t len = last->at + last->len;
@@ -217,7 +218,7 @@ static int flip(const struct look *l, struct err *err)
     return rc;
 }
 
-static int find(struct look *l, const struct verify_moved *m, struct err *err)
+static int find(struct nccl_check *l, const struct verify_moved *m, struct err *err)
 {
     int rc;
 
@@ -233,14 +234,14 @@ static int find(struct look *l, const struct verify_moved *m, struct err *err)
 }
 
 /* Did half a check go wrong by a fault of the GPU, which no step tells of yet? */
-static void blame(struct look *l, int rc, const struct err *why)
+static void blame(struct nccl_check *l, int rc, const struct err *why)
 {
     if (rc < 0 && l->step->blame == NCCL_FINE)
         nccl_wait_fault(l->c->conn, why, l->step);
 }
 
 /* The operation once, after filling in. */
-static int move(struct look *l, const struct verify_moved *m, struct err *err)
+static int move(struct nccl_check *l, const struct verify_moved *m, struct err *err)
 {
     struct nccl_session *c = l->c;
     struct err why = {0, ""};
@@ -253,7 +254,7 @@ static int move(struct look *l, const struct verify_moved *m, struct err *err)
     return nccl_session_agree(c, l->j, l->step, NULL, NULL, err);
 }
 
-static int compare(struct look *l, const struct verify_moved *m, struct err *err)
+static int compare(struct nccl_check *l, const struct verify_moved *m, struct err *err)
 {
     *l->step = (struct nccl_step){NCCL_FINE};
     int rc = find(l, m, err);
@@ -274,12 +275,12 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
     if (!c->conn)
         return err_set(err, "%s: no communicator", nccl_wait_who(c->side.member[c->side.self]));
     nccl_session_turn(c, &j); /* not always the same place */
-    struct look l = {.c = c,
-                     .j = &j,
-                     .v = {op, bytes, c->side.member[c->side.self], c->host, ++c->checks},
-                     .typed = is_typed(c, op),
-                     .step = &step,
-                     .wrong = &wrong};
+    struct nccl_check l = {.c = c,
+                           .j = &j,
+                           .v = {op, bytes, c->side.member[c->side.self], c->host, ++c->checks},
+                           .typed = is_typed(c, op),
+                           .step = &step,
+                           .wrong = &wrong};
     struct verify_moved m = nccl_job_moves(&c->side, &j);
     nccl_readback_mark(c->side.comm);
     watch_enter("check of %s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);

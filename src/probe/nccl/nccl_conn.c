@@ -18,7 +18,7 @@
 static struct nccl_conn *pool; /* of this process */
 /* What these members get no more, and why: one operation, or with OP_COUNT a communicator at all.
  */
-static struct denial {
+static struct nccl_denial {
     int *member, size, op;
     struct err why;
 } * denial;
@@ -29,14 +29,14 @@ static unsigned long long turns;
 /* --- what connecting cost: a row a communicator, kept by its first member --- */
 
 /* Goes over the wire as it is, between equal programs. */
-struct conn_cost {
+struct nccl_cost {
     int ranks, made, slow_init, slow_first, op; /* op -1: none was done */
     double init, first;                         /* s */
     size_t bytes;
     char members[64]; /* "0-7", cut with "..." */
 };
 
-static struct conn_cost *costs; /* of communicators whose first member is here */
+static struct nccl_cost *costs; /* of communicators whose first member is here */
 static int cost_count;
 
 static void spell_members(char text[64], const int *member, int n)
@@ -59,7 +59,7 @@ static void spell_members(char text[64], const int *member, int n)
 
 static int cost_made(const int *members, int size, double sec, int slowest)
 {
-    struct conn_cost r = {.ranks = size, .op = -1, .first = NAN};
+    struct nccl_cost r = {.ranks = size, .op = -1, .first = NAN};
     int i = 0;
 
     spell_members(r.members, members, size);
@@ -77,7 +77,7 @@ static int cost_made(const int *members, int size, double sec, int slowest)
 
 static void cost_first(int row, enum op op, size_t bytes, double sec, int slowest)
 {
-    struct conn_cost *r = &costs[row];
+    struct nccl_cost *r = &costs[row];
 
     if (r->op >= 0 && r->first >= sec)
         return;
@@ -87,7 +87,7 @@ static void cost_first(int row, enum op op, size_t bytes, double sec, int slowes
     r->slow_first = slowest;
 }
 
-static void print_cost(FILE *out, const struct conn_cost *r)
+static void print_cost(FILE *out, const struct nccl_cost *r)
 {
     fprintf(out, "%d\t%s\t%d\t%.9f\t%d\t", r->ranks, r->members, r->made, r->init, r->slow_init);
     if (r->op < 0)
@@ -97,7 +97,7 @@ static void print_cost(FILE *out, const struct conn_cost *r)
                 r->bytes);
 }
 
-static int save_costs(const struct conn_cost *all, int n, const char *path, struct err *err)
+static int save_costs(const struct nccl_cost *all, int n, const char *path, struct err *err)
 {
     struct file_out f;
 
@@ -113,7 +113,7 @@ static int save_costs(const struct conn_cost *all, int n, const char *path, stru
     return rc;
 }
 
-static char *costs_sentence(const struct conn_cost *all, int n)
+static char *costs_sentence(const struct nccl_cost *all, int n)
 {
     double *init = mem_calloc((size_t)n + 1, sizeof(*init)), *first = mem_calloc((size_t)n + 1, 8);
     int worst = 0, firsts = 0;
@@ -136,14 +136,14 @@ static char *costs_sentence(const struct conn_cost *all, int n)
     return text;
 }
 
-static int gather_costs(struct world *w, struct conn_cost **all, int *n, struct err *err)
+static int gather_costs(struct world *w, struct nccl_cost **all, int *n, struct err *err)
 {
     char **part = mem_calloc((size_t)w->size, sizeof(*part));
     size_t *len = mem_calloc((size_t)w->size, sizeof(*len));
     int rc = world_collect(w, costs, sizeof(*costs) * (size_t)cost_count, part, len, err);
 
     for (int r = 0; r < w->size; r++) {
-        struct conn_cost one;
+        struct nccl_cost one;
         for (size_t at = 0; rc == 0 && part[r] && at < len[r]; at += sizeof(one)) {
             memcpy(&one, part[r] + at, sizeof(one));
             MEM_PUSH(*all, *n) = one;
@@ -158,13 +158,13 @@ static int gather_costs(struct world *w, struct conn_cost **all, int *n, struct 
 /* --- agreeing --- */
 
 /* What each member tells of a step; the words follow only when it failed. */
-struct told {
+struct nccl_told {
     int blame;
     enum world_alarm raised;
     double sec;
 };
 
-static int worst_of(const struct told *all, int n)
+static int worst_of(const struct nccl_told *all, int n)
 {
     int worst = 0;
 
@@ -174,7 +174,7 @@ static int worst_of(const struct told *all, int n)
     return worst;
 }
 
-static int slowest_of(const struct told *all, int n)
+static int slowest_of(const struct nccl_told *all, int n)
 {
     int slow = 0;
 
@@ -185,8 +185,8 @@ static int slowest_of(const struct told *all, int n)
 }
 
 /* The words of member `who` to all, and every alarm taken in. */
-static int share_words(struct nccl_conn *c, const struct told *all, int who, struct nccl_step *s,
-                       struct err *err)
+static int share_words(struct nccl_conn *c, const struct nccl_told *all, int who,
+                       struct nccl_step *s, struct err *err)
 {
     struct err *words = mem_calloc((size_t)c->size, sizeof(*words));
     enum world_alarm *raised = mem_calloc((size_t)c->size, sizeof(*raised));
@@ -208,8 +208,8 @@ static int share_words(struct nccl_conn *c, const struct told *all, int who, str
 int nccl_conn_agree(struct nccl_conn *c, struct nccl_step *s, double *longest, int *slowest,
                     struct err *err)
 {
-    struct told mine = {(int)s->blame, s->raised, s->sec};
-    struct told *all = mem_calloc((size_t)c->size, sizeof(*all));
+    struct nccl_told mine = {(int)s->blame, s->raised, s->sec};
+    struct nccl_told *all = mem_calloc((size_t)c->size, sizeof(*all));
     int rc = world_mpi_trade(c->shared, &mine, sizeof(mine), all, err);
 
     if (rc == 0) {
@@ -236,7 +236,7 @@ static bool same_members(const int *a, int na, const int *b, int nb)
 /* member: owned from here on. */
 static void deny(int *member, int size, int op, const struct err *why)
 {
-    MEM_PUSH(denial, denials) = (struct denial){member, size, op, *why};
+    MEM_PUSH(denial, denials) = (struct nccl_denial){member, size, op, *why};
 }
 
 const struct err *nccl_conn_denied(const int *member, int size, int op)
@@ -338,7 +338,7 @@ static void evict(void)
 /* Index 0's id to all. */
 static int share_id(struct nccl_conn *c, struct nccl_id *id, struct err *err)
 {
-    struct offer {
+    struct nccl_offer {
         int code;
         struct nccl_id id;
     } mine = {NCCL_SUCCESS, {""}}, *all = mem_calloc((size_t)c->size, sizeof(*all));
@@ -355,7 +355,7 @@ static int share_id(struct nccl_conn *c, struct nccl_id *id, struct err *err)
 }
 
 /* What ncclCommInitRankConfig is given. */
-struct init {
+struct nccl_init {
     nccl_comm comm;
     int size, self;
     struct nccl_id id;
@@ -364,19 +364,19 @@ struct init {
 
 static int init_comm(void *arg)
 {
-    struct init *i = arg;
+    struct nccl_init *i = arg;
 
     return nccl.CommInitRankConfig(&i->comm, i->size, i->id, i->self, &i->config);
 }
 
 static nccl_comm init_late(void *arg)
 {
-    return ((struct init *)arg)->comm;
+    return ((struct nccl_init *)arg)->comm;
 }
 
 static int make(struct nccl_conn *c, struct err *err)
 {
-    struct init init = {.size = c->size, .self = c->self};
+    struct nccl_init init = {.size = c->size, .self = c->self};
     const struct nccl_call call = {"ncclCommInitRankConfig", init_comm, &init, sizeof(init),
                                    init_late};
     struct nccl_step s = {.blame = NCCL_FINE};
@@ -483,7 +483,7 @@ void nccl_conn_close_all(void)
 
 int nccl_conn_finish(struct world *w, const char *path, char **words, struct err *err)
 {
-    struct conn_cost *all = NULL;
+    struct nccl_cost *all = NULL;
     int n = 0;
 
     nccl_conn_close_all();

@@ -302,7 +302,7 @@ static const struct {
     const char *name;
     const char *same; /* values that change nothing, each between blanks */
     const char *why;
-} habit[] = {
+} tests_option[] = {
     {"ngpus", " 1 ", "there is one rank a GPU here: mpirun -n N"},
     {"nthreads", " 1 ", "there is one rank a GPU here: mpirun -n N"},
     {"stepbytes", "", "sizes grow by a factor here: -f N"},
@@ -335,13 +335,13 @@ static int take_of_tests(void *into, const char *name, const char *value, struct
     size_t i = 0;
 
     (void)into;
-    while (strcmp(habit[i].name, name) != 0)
+    while (strcmp(tests_option[i].name, name) != 0)
         i++;
     snprintf(want, sizeof(want), " %.12s ", value);
-    if (*value && strstr(habit[i].same, want))
+    if (*value && strstr(tests_option[i].same, want))
         return 0;
     return err_usage(err, "--%s %s of nccl-tests: %s", name, value,
-                     *habit[i].why ? habit[i].why : "only 0 and 1 are known");
+                     *tests_option[i].why ? tests_option[i].why : "only 0 and 1 are known");
 }
 
 #define HIDDEN(long, letter)                                                                       \

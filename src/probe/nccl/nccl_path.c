@@ -147,11 +147,11 @@ void nccl_path_print(void *stream)
 
 enum { USES_MAX = 8, USE_LEN = 40, LIST_LEN = 120 };
 
-struct judge {
+struct nccl_judge {
     const struct nccl_profile *p;
     const struct topo *t;
     const struct nccl_path *asked;
-    struct use {
+    struct nccl_use {
         char name[USE_LEN];
         bool *rank; /* [endpoints]; owned */
     } use[USES_MAX];
@@ -159,7 +159,7 @@ struct judge {
     bool *heard; /* [endpoints] that told of a connection; owned */
 };
 
-static void blame_rank(struct judge *j, const char *used, int rank)
+static void blame_rank(struct nccl_judge *j, const char *used, int rank)
 {
     int i = 0;
 
@@ -184,7 +184,7 @@ static const struct nccl_seat *seat_of(const struct nccl_profile *p, int endpoin
 }
 
 /* NCCL writes "mlx5_0:1/RoCE"; where it does not, the topology may know the NIC by its name. */
-static enum link_layer layer_of(const struct judge *j, int endpoint, int net)
+static enum link_layer layer_of(const struct nccl_judge *j, int endpoint, int net)
 {
     const struct nccl_seat *s = seat_of(j->p, endpoint);
     const char *name = NULL;
@@ -206,7 +206,7 @@ static enum link_layer layer_of(const struct judge *j, int endpoint, int net)
     return LINK_UNKNOWN;
 }
 
-static void judge_link(struct judge *j, const struct nccl_link *k, int from, int to)
+static void judge_link(struct nccl_judge *j, const struct nccl_link *k, int from, int to)
 {
     const struct topo *t = j->t;
     bool same = t->endpoint[from].place.at[LEVEL_HOST] == t->endpoint[to].place.at[LEVEL_HOST];
@@ -240,7 +240,7 @@ static void judge_link(struct judge *j, const struct nccl_link *k, int from, int
     }
 }
 
-static int tell_used(struct judge *j, struct err *err)
+static int tell_used(struct nccl_judge *j, struct err *err)
 {
     char text[400] = "", ranks[LIST_LEN];
 
@@ -267,7 +267,7 @@ static int tell_used(struct judge *j, struct err *err)
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,
                     struct err *err)
 {
-    struct judge j = {.p = p, .t = t, .asked = nccl_path_find(name)};
+    struct nccl_judge j = {.p = p, .t = t, .asked = nccl_path_find(name)};
     const struct nccl_path_var *unused;
 
     if (!j.asked)

@@ -17,7 +17,7 @@
 
 enum { LINE = 256 };
 
-struct talk {
+struct ras_talk {
     int fd;
     double end; /* of patience, as log_now() */
     char *data; /* what came and was not yet taken */
@@ -25,7 +25,7 @@ struct talk {
 };
 
 /* Wait for an event of the socket until the end; false: none came. */
-static bool ready(const struct talk *t, short event)
+static bool ready(const struct ras_talk *t, short event)
 {
     struct pollfd p = {.fd = t->fd, .events = event};
     double left = t->end - log_now();
@@ -35,7 +35,7 @@ static bool ready(const struct talk *t, short event)
 
 static int connect_one(const struct addrinfo *a, double end)
 {
-    struct talk t = {.end = end};
+    struct ras_talk t = {.end = end};
     int why = 0;
     socklen_t len = sizeof(why);
 
@@ -73,7 +73,7 @@ static int connect_to(const char *address, double end)
 }
 
 /* 1: something came, 0: the other side is done, -1: nothing came in time. */
-static int take(struct talk *t, size_t max)
+static int take(struct ras_talk *t, size_t max)
 {
     ssize_t n = -1;
 
@@ -88,7 +88,7 @@ static int take(struct talk *t, size_t max)
     return n > 0;
 }
 
-static bool say(struct talk *t, const char *line)
+static bool say(struct ras_talk *t, const char *line)
 {
     size_t n = strlen(line);
 
@@ -96,7 +96,7 @@ static bool say(struct talk *t, const char *line)
 }
 
 /* The next line begins with these words?  More than that line is not sent before we ask. */
-static bool hear(struct talk *t, const char *words)
+static bool hear(struct ras_talk *t, const char *words)
 {
     while (!memchr(t->data, '\n', t->used))
         if (t->used >= LINE || take(t, LINE) <= 0)
@@ -123,7 +123,7 @@ static size_t clean(char *text, size_t n)
     return kept;
 }
 
-static char *report(struct talk *t, const char *address)
+static char *report(struct ras_talk *t, const char *address)
 {
     int more = 1;
 
@@ -142,7 +142,7 @@ char *nccl_ras_ask(double sec)
 {
     const char *given = getenv("NCCL_RAS_ADDR"),
                *address = given && *given ? given : "localhost:28028";
-    struct talk t = {.end = log_now() + sec, .data = mem_calloc(NCCL_RAS_MAX, 1)};
+    struct ras_talk t = {.end = log_now() + sec, .data = mem_calloc(NCCL_RAS_MAX, 1)};
     char *text = NULL;
 
     t.fd = connect_to(address, t.end);

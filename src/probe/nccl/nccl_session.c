@@ -50,7 +50,7 @@ static int take_memory(struct nccl_session *c, struct err *err)
 }
 
 /* What NCCL is told of the buffers, or told to forget. */
-struct registration {
+struct nccl_registration {
     nccl_comm comm;
     bool symmetric;
     void *at[NCCL_SIDES], *handle[NCCL_SIDES];
@@ -58,11 +58,11 @@ struct registration {
     nccl_window window[NCCL_SIDES];
 };
 
-static struct registration registration_of(const struct nccl_session *c)
+static struct nccl_registration registration_of(const struct nccl_session *c)
 {
-    struct registration t = {.comm = c->side.comm,
-                             .symmetric = nccl_opts_now()->registration == NCCL_REG_SYMMETRIC,
-                             .room = c->side.room};
+    struct nccl_registration t = {.comm = c->side.comm,
+                                  .symmetric = nccl_opts_now()->registration == NCCL_REG_SYMMETRIC,
+                                  .room = c->side.room};
 
     for (int i = 0; i < NCCL_SIDES; i++) {
         t.at[i] = c->buffer[i].at;
@@ -74,7 +74,7 @@ static struct registration registration_of(const struct nccl_session *c)
 
 static int register_all(void *arg)
 {
-    struct registration *t = arg;
+    struct nccl_registration *t = arg;
     int code = NCCL_SUCCESS;
 
     for (int i = 0; i < NCCL_SIDES && code == NCCL_SUCCESS; i++)
@@ -85,7 +85,7 @@ static int register_all(void *arg)
 
 static int deregister_all(void *arg)
 {
-    const struct registration *t = arg;
+    const struct nccl_registration *t = arg;
 
     for (int i = 0; i < NCCL_SIDES; i++) {
         if (t->handle[i])
@@ -98,12 +98,12 @@ static int deregister_all(void *arg)
 
 static nccl_comm registration_late(void *arg)
 {
-    return ((struct registration *)arg)->comm;
+    return ((struct nccl_registration *)arg)->comm;
 }
 
 /* ncclSuccess and no handle (2.28: src/register/register.cc, src/dev_runtime.cc): NCCL uses none of
  * what the option asked for. */
-static void tell_unregistered(const struct registration *t)
+static void tell_unregistered(const struct nccl_registration *t)
 {
     static bool told;
 
@@ -118,7 +118,7 @@ static void tell_unregistered(const struct registration *t)
 
 static int register_memory(struct nccl_session *c, struct nccl_step *s)
 {
-    struct registration t = registration_of(c);
+    struct nccl_registration t = registration_of(c);
     const struct nccl_call call = {"registering memory", register_all, &t, sizeof(t),
                                    registration_late};
     struct err err;
@@ -138,7 +138,7 @@ static int register_memory(struct nccl_session *c, struct nccl_step *s)
 /* A communicator that is lost took its registrations along.  False: the memory must stay. */
 static bool deregister(struct nccl_session *c)
 {
-    struct registration t = registration_of(c);
+    struct nccl_registration t = registration_of(c);
     const struct nccl_call call = {"deregistering memory", deregister_all, &t, sizeof(t),
                                    registration_late};
     struct nccl_step s = {.blame = NCCL_FINE};
@@ -232,26 +232,26 @@ int nccl_session_put(struct nccl_session *c, const struct nccl_job *j, struct nc
 }
 
 /* The first operation, which has a thread of its own. */
-struct first {
+struct nccl_first {
     struct nccl_side side;
     struct nccl_job job;
 };
 
 static int call_first(void *arg)
 {
-    const struct first *f = arg;
+    const struct nccl_first *f = arg;
 
     return nccl_job_put(&f->side, &f->job);
 }
 
 static nccl_comm first_late(void *arg)
 {
-    return ((struct first *)arg)->side.comm;
+    return ((struct nccl_first *)arg)->side.comm;
 }
 
 static int put_first(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s)
 {
-    struct first f = {c->side, *j};
+    struct nccl_first f = {c->side, *j};
     const struct nccl_call call = {"the first operation", call_first, &f, sizeof(f), first_late};
 
     if (nccl_wait_call(c->conn, &call, nccl_wait_limit(), s) < 0)

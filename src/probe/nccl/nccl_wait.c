@@ -19,7 +19,7 @@
 static bool gpu_dead; /* found so once; nothing is asked of it any more */
 
 /* A wait in progress. */
-struct wait {
+struct nccl_waiting {
     const char *what;
     double from, limit;
     long pause;   /* ns; 0: yield */
@@ -29,7 +29,7 @@ struct wait {
 
 /* Has another member given up, so that there is nothing to wait for?  Who hears one that suffers
  * may be its cause and not know it yet: its own error is given 2 s to show. */
-static bool others_left(const struct nccl_conn *c, struct wait *w, double now)
+static bool others_left(const struct nccl_conn *c, struct nccl_waiting *w, double now)
 {
     enum world_alarm heard = c->shared ? world_mpi_alarm_heard(c->shared) : ALARM_NONE;
 
@@ -114,7 +114,7 @@ static int silent(struct nccl_conn *c, struct nccl_step *s)
 }
 
 /* Something that ends this wait before its time?  -1. */
-static int wait_ended(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
+static int wait_ended(struct nccl_conn *c, struct nccl_waiting *w, struct nccl_step *s)
 {
     double now = log_now(), waited = now - w->from;
     double patience = watch_hang_after(), expected = watch_expected();
@@ -139,7 +139,7 @@ static int wait_ended(struct nccl_conn *c, struct wait *w, struct nccl_step *s)
     return give_up(c, NCCL_LATE, s);
 }
 
-static void rest(struct wait *w)
+static void rest(struct nccl_waiting *w)
 {
     if (!w->pause && log_now() - w->from < 1e-3) {
         sched_yield();
@@ -154,7 +154,7 @@ static int wait_until(struct nccl_conn *c, const char *what,
                       int (*done)(struct nccl_conn *c, void *arg, struct nccl_step *s), void *arg,
                       double limit, struct nccl_step *s)
 {
-    struct wait w = {.what = what, .from = log_now(), .limit = limit};
+    struct nccl_waiting w = {.what = what, .from = log_now(), .limit = limit};
     int there;
 
     while ((there = done(c, arg, s)) == 0) {
@@ -192,7 +192,7 @@ int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s
 int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
 {
     double limit = expected + nccl_wait_limit();
-    struct wait w = {.from = log_now()};
+    struct nccl_waiting w = {.from = log_now()};
     int done;
 
     while ((done = gpu_done(stream, err)) == 0) {
@@ -214,7 +214,7 @@ int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
 /* Whose it is: the last of caller and thread to be done with it frees it. */
 enum owner { BOTH, RETURNED, LEFT };
 
-struct guard {
+struct nccl_thread {
     struct nccl_call call;
     int code;
     atomic_int owner;
@@ -223,7 +223,7 @@ struct guard {
 
 static atomic_int calls_left;
 
-static void guard_end(struct guard *g)
+static void thread_end(struct nccl_thread *g)
 {
     nccl_comm comm = g->call.late ? g->call.late(g->arg) : NULL;
 
@@ -233,21 +233,21 @@ static void guard_end(struct guard *g)
     atomic_fetch_sub(&calls_left, 1);
 }
 
-static void *guard_work(void *arg)
+static void *thread_work(void *arg)
 {
-    struct guard *g = arg;
+    struct nccl_thread *g = arg;
     int both = BOTH;
 
     g->code = gpu_enter(NULL) < 0 ? NCCL_UNHANDLED_CUDA : g->call.call(g->arg);
     if (!atomic_compare_exchange_strong(&g->owner, &both, RETURNED))
-        guard_end(g);
+        thread_end(g);
     return NULL;
 }
 
-static struct guard *guard_start(const struct nccl_call *call)
+static struct nccl_thread *thread_start(const struct nccl_call *call)
 {
     size_t cells = (call->bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
-    struct guard *g = mem_calloc(1, sizeof(*g) + cells * sizeof(max_align_t));
+    struct nccl_thread *g = mem_calloc(1, sizeof(*g) + cells * sizeof(max_align_t));
     pthread_attr_t attr;
     pthread_t thread;
 
@@ -255,7 +255,7 @@ static struct guard *guard_start(const struct nccl_call *call)
     memcpy(g->arg, call->arg, call->bytes);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int rc = pthread_create(&thread, &attr, guard_work, g);
+    int rc = pthread_create(&thread, &attr, thread_work, g);
     pthread_attr_destroy(&attr);
     if (rc == 0)
         return g;
@@ -263,20 +263,20 @@ static struct guard *guard_start(const struct nccl_call *call)
     return NULL;
 }
 
-static bool guard_returned(struct guard *g)
+static bool thread_returned(struct nccl_thread *g)
 {
     return atomic_load(&g->owner) == RETURNED;
 }
 
-static int guard_done(struct nccl_conn *c, void *guard, struct nccl_step *s)
+static int thread_done(struct nccl_conn *c, void *guard, struct nccl_step *s)
 {
-    if (guard_returned(guard))
+    if (thread_returned(guard))
         return 1;
     return c->comm ? comm_state(c, s) : 0;
 }
 
 /* True: it has returned after all. */
-static bool guard_leave(struct guard *g)
+static bool thread_leave(struct nccl_thread *g)
 {
     int both = BOTH;
 
@@ -294,15 +294,15 @@ int nccl_wait_left(void)
 int nccl_wait_call(struct nccl_conn *c, const struct nccl_call *call, double limit,
                    struct nccl_step *s)
 {
-    struct guard *g = guard_start(call);
+    struct nccl_thread *g = thread_start(call);
     struct err err;
 
     if (!g) {
         err_io(&err, "%s: no thread for it", call->what);
         return nccl_wait_fault(c, &err, s);
     }
-    int rc = wait_until(c, call->what, guard_done, g, limit, s);
-    if (rc < 0 && !guard_leave(g)) {
+    int rc = wait_until(c, call->what, thread_done, g, limit, s);
+    if (rc < 0 && !thread_leave(g)) {
         c->inside = true;
         return -1;
     }
@@ -323,12 +323,12 @@ void nccl_wait_abort(nccl_comm comm)
 {
     const struct nccl_call call = {"ncclCommAbort", abort_comm, &comm, sizeof(comm), NULL};
     const struct timespec nap = {0, 1000000};
-    struct guard *g = guard_start(&call);
+    struct nccl_thread *g = thread_start(&call);
     double from = log_now();
 
-    while (g && !guard_returned(g) && log_now() - from < 5)
+    while (g && !thread_returned(g) && log_now() - from < 5)
         nanosleep(&nap, NULL);
-    if (g && guard_leave(g))
+    if (g && thread_leave(g))
         free(g);
     else
         log_warn("ncclCommAbort does not come back; its communicator is left as it is");

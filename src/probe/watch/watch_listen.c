@@ -25,7 +25,7 @@
 /* STRANGERS: connections that have not said hello yet, at most so many and so long. */
 enum { STRANGERS = 4096, STRANGER_SEC = 5, CROWD = 64 };
 
-struct client {
+struct listen_client {
     int fd, rank; /* rank -1: a stranger */
     double since;
     struct watch_stream in;
@@ -36,7 +36,7 @@ struct listener {
     char where[WATCH_WHERE];
     struct watch_where self;
     char *dir;
-    struct client **client; /* each at its own place, as streams are large */
+    struct listen_client **client; /* each at its own place, as streams are large */
     int clients;
     struct pollfd *poll;
     int room;
@@ -147,8 +147,8 @@ static void let_in(struct listener *l, double now)
         strangers += l->client[i]->rank < 0;
     while (strangers++ < STRANGERS &&
            (fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct client *c = mem_calloc(1, sizeof(*c));
-        *c = (struct client){.fd = fd, .rank = -1, .since = now};
+        struct listen_client *c = mem_calloc(1, sizeof(*c));
+        *c = (struct listen_client){.fd = fd, .rank = -1, .since = now};
         MEM_PUSH(l->client, l->clients) = c;
     }
 }
@@ -165,7 +165,8 @@ static bool same_token(const char *a, const char *b)
     return !differ;
 }
 
-static int take_hello(struct listener *l, struct client *c, const struct watch_hello *h, double now)
+static int take_hello(struct listener *l, struct listen_client *c, const struct watch_hello *h,
+                      double now)
 {
     const char *welcome = l->speaks ? "welcome\n" : "welcome led\n";
 
@@ -178,7 +179,7 @@ static int take_hello(struct listener *l, struct client *c, const struct watch_h
 }
 
 /* -1: this connection is over. */
-static int hear(struct listener *l, struct client *c, double now)
+static int hear(struct listener *l, struct listen_client *c, double now)
 {
     char text[WATCH_LINE];
     struct watch_line line;
@@ -198,7 +199,7 @@ static int hear(struct listener *l, struct client *c, double now)
 static void hear_all(struct listener *l, int polled, double now)
 {
     for (int i = polled - 1; i >= 0; i--) { /* backwards: drop() puts the last one here */
-        struct client *c = l->client[i];
+        struct listen_client *c = l->client[i];
         bool over = l->poll[i + 1].revents && hear(l, c, now) < 0;
         /* Late only now: a hello may have lain there while it was we who were held up. */
         if (!over && (c->rank >= 0 || now - c->since <= STRANGER_SEC))

@@ -23,7 +23,7 @@ static const double beat = 0.1, soon = 0.01, connect_sec = 2, grace = 0.5, asked
 static const double report_sec = 2; /* that a question may take */
 
 /* What the thread knows itself. */
-struct talk {
+struct watch_talk {
     struct watch_self *self;
     struct watch_stream in;
     bool welcome, led, said_stop, lost;
@@ -81,7 +81,7 @@ static int say(struct watch_self *s, const char *line, size_t n)
     return 0;
 }
 
-static int say_beat(struct talk *t)
+static int say_beat(struct watch_talk *t)
 {
     struct watch_self *s = t->self;
     struct watch_beat b = {.moves = atomic_load(&s->moves),
@@ -105,7 +105,7 @@ static int say_beat(struct talk *t)
     return say(s, line, (size_t)snprintf(line, sizeof(line), "symptom %s\n", ill));
 }
 
-static void take_verdict(struct talk *t, const char *text)
+static void take_verdict(struct watch_talk *t, const char *text)
 {
     struct watch_self *s = t->self;
 
@@ -119,7 +119,7 @@ static void take_verdict(struct talk *t, const char *text)
 
 /* What leads the campaign is gone, and whoever waits for its result with it; a listener that only
  * watches is no reason to stop. */
-static void lose(struct talk *t)
+static void lose(struct watch_talk *t)
 {
     static const char led[] =
         "railgauge run is gone: what was measured is kept, --resume continues";
@@ -138,7 +138,7 @@ static void lose(struct talk *t)
         take_verdict(t, led);
 }
 
-static void say_stop(struct talk *t)
+static void say_stop(struct watch_talk *t)
 {
     t->said_stop = true;
     if (say(t->self, "stop\n", 5) < 0)
@@ -253,7 +253,7 @@ void watch_report_end(void)
 
 /* --- hearing --- */
 
-static void hear(struct talk *t)
+static void hear(struct watch_talk *t)
 {
     char line[WATCH_LINE];
     int open = watch_stream_read(&t->in, t->self->fd), got;
@@ -276,7 +276,7 @@ static void hear(struct talk *t)
 
 /* --- the thread --- */
 
-static void pause_until(struct talk *t, double due)
+static void pause_until(struct watch_talk *t, double due)
 {
     struct pollfd p[2] = {{.fd = t->self->wake, .events = POLLIN},
                           {.fd = t->lost ? -1 : t->self->fd, .events = POLLIN}};
@@ -300,7 +300,7 @@ static double until_next(const struct watch_self *s)
 static void *talk(void *self)
 {
     struct watch_self *s = self;
-    struct talk *t = mem_calloc(1, sizeof(*t));
+    struct watch_talk *t = mem_calloc(1, sizeof(*t));
     double last = 0;
 
     t->self = s;
