@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "place/segments.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,19 +103,10 @@ static char *names_in(const struct segments *s, const struct opinion *o, int fro
     return list;
 }
 
-static void append(char **text, const char *more)
-{
-    char *longer = mem_printf("%s%s", *text, more);
-
-    free(*text);
-    *text = longer;
-}
-
 /* "node05 is in rack2, node[06-08] are in rack1"; blocks in order of appearance. */
-static char *whereabouts(const struct segments *s, const struct opinion *o, int from, int to)
+static void put_whereabouts(FILE *f, const struct segments *s, const struct opinion *o, int from,
+                            int to)
 {
-    char *text = mem_strdup("");
-
     for (int i = from; i < to; i++) {
         bool seen = false;
         for (int k = from; k < i && !seen; k++)
@@ -122,34 +114,32 @@ static char *whereabouts(const struct segments *s, const struct opinion *o, int 
         if (seen)
             continue;
         char *list = names_in(s, o, from, to, o->block[i]);
-        char *one = mem_printf("%s%s %s%s", *text ? ", " : "", list,
-                               o->block[i] ? "in " : "not known", o->block[i] ? o->block[i] : "");
-        append(&text, one);
-        free(one);
+        fprintf(f, "%s%s %s%s", i > from ? ", " : "", list, o->block[i] ? "in " : "not known",
+                o->block[i] ? o->block[i] : "");
         free(list);
     }
-    return text;
 }
 
 static void say(struct segment_verdict *v, const struct segments *s, int segment, int from, int to,
                 int by, const enum state *state)
 {
-    char *where = by < 0 ? mem_strdup("no source tells of all of its nodes")
-                         : whereabouts(s, &s->opinion[by], from, to);
-    char *list = hostlist_fold(s->node + from, to - from);
-    char *text = by < 0 ? mem_printf("segment %d (%s): %s", segment + 1, list, where)
-                        : mem_printf("segment %d wants %d nodes of one block, %s: %s", segment + 1,
-                                     to - from, s->opinion[by].who, where);
+    char *list = hostlist_fold(s->node + from, to - from), *text;
+    size_t len;
+    FILE *f = mem_stream(&text, &len);
+
+    if (by < 0)
+        fprintf(f, "segment %d (%s): no source tells of all of its nodes", segment + 1, list);
+    if (by >= 0) {
+        fprintf(f, "segment %d wants %d nodes of one block, %s: ", segment + 1, to - from,
+                s->opinion[by].who);
+        put_whereabouts(f, s, &s->opinion[by], from, to);
+    }
     for (int o = 0; o < s->opinions && by >= 0; o++)
-        if (state[o] == TOGETHER) {
-            char *other =
-                mem_printf("; %s: all in %s", s->opinion[o].who, s->opinion[o].block[from]);
-            append(&text, other);
-            free(other);
-        }
+        if (state[o] == TOGETHER)
+            fprintf(f, "; %s: all in %s", s->opinion[o].who, s->opinion[o].block[from]);
+    mem_stream_end(f);
     MEM_PUSH(v->word, v->words) = text;
     free(list);
-    free(where);
 }
 
 /* The first source that sees it split, or -1. */
