@@ -38,8 +38,7 @@ struct pool {
 int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
               int hosts, int per_host, struct err *err);
 void pool_free(struct pool *p);
-int pool_host_seats(const struct pool *p, int host);       /* i-th free host */
-int pool_group(const struct pool *p, int host, int level); /* of the i-th; -1: not known */
+int pool_host_seats(const struct pool *p, int host); /* i-th free host */
 /* Levels that group free hosts, near ones first; returns how many. */
 int pool_levels(const struct pool *p, int level[LEVEL_COUNT]);
 /* The most peers that a free seat has at this tier or a nearer one. */

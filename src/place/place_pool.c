@@ -66,7 +66,8 @@ int pool_host_seats(const struct pool *p, int host)
     return p->start[host + 1] - p->start[host];
 }
 
-int pool_group(const struct pool *p, int host, int level)
+/* Of the i-th free host; -1: not known. */
+static int pool_group(const struct pool *p, int host, int level)
 {
     if (p->start[host] == p->start[host + 1])
         return -1;

@@ -16,19 +16,20 @@ void segments_init(struct segments *s, int size)
     *s = (struct segments){.size = size};
 }
 
-void segments_add_node(struct segments *s, const char *node)
+static void add_node(struct segments *s, const char *node)
 {
     MEM_PUSH(s->node, s->nodes) = mem_strdup(node);
 }
 
-int segments_add_opinion(struct segments *s, const char *who)
+/* Returns its index; all nodes come before all opinions. */
+static int add_opinion(struct segments *s, const char *who)
 {
     MEM_PUSH(s->opinion, s->opinions) =
         (struct opinion){mem_strdup(who), mem_calloc((size_t)s->nodes + 1, sizeof(char *)), 0};
     return s->opinions - 1;
 }
 
-void segments_say(struct segments *s, int opinion, int node, const char *block)
+static void tell(struct segments *s, int opinion, int node, const char *block)
 {
     struct opinion *o = &s->opinion[opinion];
 
@@ -281,9 +282,9 @@ static int take_addr(struct segments *s, const struct self_report *list, int cou
         int rc = slurm_addr_parse(&a, t->addr, t->pattern, t->node, err);
         const struct slurm_addr_part *above = rc == 0 ? slurm_addr_above(&a) : NULL;
         if (above && o < 0)
-            o = segments_add_opinion(s, "SLURM_TOPOLOGY_ADDR");
+            o = add_opinion(s, "SLURM_TOPOLOGY_ADDR");
         if (above)
-            segments_say(s, o, i, above->text);
+            tell(s, o, i, above->text);
         slurm_addr_free(&a);
         if (rc < 0)
             return err_wrap(err, "%.80s", t->node);
@@ -297,16 +298,16 @@ int segments_from_told(struct segments *s, const struct self_report *list, int c
     int nvml = -1, label = -1;
 
     for (int i = 0; i < count; i++)
-        segments_add_node(s, list[i].node);
+        add_node(s, list[i].node);
     for (int i = 0; i < count; i++)
         if (list[i].nvlink) {
-            nvml = nvml < 0 ? segments_add_opinion(s, "NVML") : nvml;
-            segments_say(s, nvml, i, list[i].nvlink);
+            nvml = nvml < 0 ? add_opinion(s, "NVML") : nvml;
+            tell(s, nvml, i, list[i].nvlink);
         }
     for (int i = 0; i < count; i++)
         if (list[i].label) {
-            label = label < 0 ? segments_add_opinion(s, "label") : label;
-            segments_say(s, label, i, list[i].label);
+            label = label < 0 ? add_opinion(s, "label") : label;
+            tell(s, label, i, list[i].label);
         }
     return take_addr(s, list, count, err);
 }
@@ -322,8 +323,8 @@ static void say_all(struct segments *s, const struct topo *t, const char *who, c
         if (host < 0 || of[host] < 0)
             continue;
         if (o < 0)
-            o = segments_add_opinion(s, who);
-        segments_say(s, o, i, name[of[host]]);
+            o = add_opinion(s, who);
+        tell(s, o, i, name[of[host]]);
     }
 }
 

@@ -26,9 +26,6 @@ struct segments {
 };
 
 void segments_init(struct segments *s, int size);
-void segments_add_node(struct segments *s, const char *node);  /* all nodes before all opinions */
-int segments_add_opinion(struct segments *s, const char *who); /* its index */
-void segments_say(struct segments *s, int opinion, int node, const char *block);
 void segments_free(struct segments *s);
 
 /* Nodes in order, then NVML, the label, SLURM_TOPOLOGY_ADDR, as far as a node tells of each.  An

@@ -299,7 +299,7 @@ static int write_nodes(FILE *out, const struct rank_map *s, struct err *err)
     return 0;
 }
 
-const struct rank_file rank_files[] = {
+static const struct rank_file rank_files[] = {
     {"order", "node and device of each rank: predict, replay and probe --order FILE", write_order,
      false, "rank i runs on line i, node and device: railgauge predict ... --order {file}"},
     {"nodes", "the nodes in rank order, as a host list", write_nodes, true,
@@ -322,14 +322,14 @@ const struct rank_file rank_files[] = {
     {"kubernetes", "node affinity of a pod template", write_kubernetes, false,
      "the affinity of a pod template's spec: kubectl apply"},
 };
-const int rank_file_count = sizeof(rank_files) / sizeof(*rank_files);
+enum { RANK_FILES = sizeof(rank_files) / sizeof(*rank_files) };
 
 const struct rank_file *rank_file_find(const char *name, struct err *err)
 {
     char known[256];
     size_t n = 0;
 
-    for (int i = 0; i < rank_file_count; i++) {
+    for (int i = 0; i < RANK_FILES; i++) {
         if (!strcmp(rank_files[i].name, name))
             return &rank_files[i];
         n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "",

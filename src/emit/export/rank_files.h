@@ -31,8 +31,6 @@ struct rank_file {
     bool bare;       /* what is written goes into a command whole: no line of comment before it */
     const char *use; /* the command that reads it, for rank_file_use() */
 };
-extern const struct rank_file rank_files[];
-extern const int rank_file_count;
 
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct rank_file *rank_file_find(const char *name, struct err *err);
