@@ -4,74 +4,158 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hostlist.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
+#include "base/units.h"
+#include "topo/groups.h"
+#include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo_impl.h"
 
 #define FILE_MAX ((size_t)256 << 20)
-enum { ITEMS_MAX = TABLE_ROWS_MAX, NAME_LEN = 255, TEXT_LEN = 500, LOCAL_MAX = 65535, WHERE = 320 };
+enum {
+    ITEMS_MAX = TABLE_ROWS_MAX,
+    NAME_LEN = TOPO_NAME_MAX,
+    TEXT_LEN = 500,
+    HOSTS_TEXT = 8 << 20,
+    LOCAL_MAX = 65535,
+    WHERE = 320
+};
 
-const char *const host_columns[HOST_COLUMNS] = {"name", "cpu", "sockets", "cores", "memory_bytes"};
-const char *const nic_columns[NIC_COLUMNS] = {"host", "name", "busid", "link_layer", "rate_Bps",
-                                              "up",   "rdma", "numa",  "source"};
-const char *const endpoint_columns[ENDPOINT_COLUMNS] = {"host", "domain", "leaf",  "rack",
-                                                        "rail", "local",  "kind",  "numa",
-                                                        "nic",  "busid",  "model", "source"};
-const char *const link_layer_name[3] = {"unknown", "ethernet", "infiniband"};
-
-static int load_hosts(struct topo *t, struct topo_table *b)
+static int load_host(struct topo *t, struct topo_table *b)
 {
-    int rc = 0;
+    struct host_row r;
 
-    while (topo_table_next(b, HOST_COLUMNS, &rc)) {
-        const char *name, *cpu;
-        int sockets, cores;
-        double memory;
-        if (cell_text(b, 0, NAME_LEN, false, &name) < 0 ||
-            cell_text(b, 1, NAME_LEN, true, &cpu) < 0 ||
-            cell_index(b, 2, LOCAL_MAX, true, &sockets) < 0 ||
-            cell_index(b, 3, ITEMS_MAX, true, &cores) < 0 || cell_number(b, 4, 1e18, &memory) < 0)
-            return -1;
-        if (strpbrk(name, "[],")) /* no host list could hold it */
-            return cell_bad(b, 0, "with a bracket or a comma");
-        if (*name == '-')
-            return cell_bad(b, 0, "with a dash in front, as options have");
-        if (topo_add_host(t, name) != t->hosts - 1 || (size_t)t->hosts != b->at)
-            return cell_bad(b, 0, "there twice");
-        struct host *h = &t->host[t->hosts - 1];
-        h->cpu = cpu ? mem_strdup(cpu) : NULL;
-        h->sockets = sockets < 0 ? 0 : sockets;
-        h->cores = cores < 0 ? 0 : cores;
-        h->memory_bytes = memory;
+    if (topo_row_load(b, 0, &r) < 0)
+        return -1;
+    if (strpbrk(r.name, "[],")) /* no host list could hold it */
+        return cell_bad(b, 0, "with a bracket or a comma");
+    if (r.name[0] == '-')
+        return cell_bad(b, 0, "with a dash in front, as options have");
+    if (topo_add_host(t, r.name) != t->hosts - 1 || (size_t)t->hosts != b->at)
+        return cell_bad(b, 0, "there twice");
+    struct host *h = &t->host[t->hosts - 1];
+    h->cpu = r.cpu[0] ? mem_strdup(r.cpu) : NULL;
+    h->sockets = r.sockets;
+    h->cores = r.cores;
+    h->memory_bytes = r.memory_bytes;
+    return 0;
+}
+
+static int load_nic(struct topo *t, struct topo_table *b)
+{
+    struct nic n;
+
+    nic_init(&n, 0);
+    if (topo_row_load(b, t->hosts, &n) < 0)
+        return -1;
+    MEM_PUSH(t->nic, t->nics) = n;
+    return 0;
+}
+
+static int load_trial(struct topo *t, struct topo_table *b)
+{
+    struct mnnvl_trial r = {.host = 0};
+
+    if (topo_row_load(b, t->hosts, &r) < 0)
+        return -1;
+    if (t->trials && t->trial[t->trials - 1].host >= r.host)
+        return cell_bad(b, 0, "not after the host of the row before");
+    MEM_PUSH(t->trial, t->trials) = r;
+    return 0;
+}
+
+/* --- declared groups and spines: groups of hosts by name --- */
+
+static int load_level(const struct topo_table *b, int col, int *level, int *above)
+{
+    const char *text = json_string_value(json_array_get(b->row, (size_t)col));
+    size_t spine = strlen(level_name[LEVEL_SPINE]);
+
+    *above = 0;
+    *level = LEVEL_SPINE;
+    if (!text || strncmp(text, level_name[LEVEL_SPINE], spine) != 0 || text[spine] != '+')
+        return cell_name(b, col, level_name, LEVEL_COUNT, level);
+    if (units_int(above, text + spine + 1, 1, GROUP_ABOVE_MAX, NULL) < 0)
+        return cell_bad(b, col, "no tier of switches above the spine");
+    return 0;
+}
+
+static int load_host_list(const struct topo_table *b, int col, char ***host, int *hosts)
+{
+    const char *text;
+
+    *host = NULL;
+    *hosts = 0;
+    if (cell_text(b, col, HOSTS_TEXT, true, &text) < 0)
+        return -1;
+    if (text && hostlist_expand(host, hosts, text, b->err) < 0)
+        return err_wrap(b->err, "%s: %s.rows[%zu]", b->path, b->name, b->at - 1);
+    return 0;
+}
+
+static int load_claim(struct topo *t, struct topo_table *b)
+{
+    int source, level, above, hosts;
+    const char *origin, *group;
+    char **host;
+
+    if (cell_name(b, 0, source_name, SOURCE_COUNT, &source) < 0 ||
+        load_level(b, 1, &level, &above) < 0 || cell_text(b, 2, NAME_LEN, false, &origin) < 0 ||
+        cell_text(b, 3, NAME_LEN, false, &group) < 0 || load_host_list(b, 4, &host, &hosts) < 0)
+        return -1;
+    group_add(t, (enum source)source, (enum level)level, origin, group, host, hosts);
+    t->declared_group[t->declared_groups - 1].above = above;
+    hostlist_free(host, hosts);
+    return 0;
+}
+
+static int load_spine(struct topo *t, int *of, struct topo_table *b)
+{
+    const char *name;
+    int source, hosts, rc = 0;
+    char **host;
+
+    if (cell_text(b, 0, NAME_LEN, false, &name) < 0 ||
+        cell_name(b, 1, source_name, SOURCE_COUNT, &source) < 0)
+        return -1;
+    if (topo_add_group(t, LEVEL_SPINE, name) != (int)b->at - 1)
+        return cell_bad(b, 0, "there twice");
+    if (load_host_list(b, 2, &host, &hosts) < 0)
+        return -1;
+    for (int i = 0; i < hosts && rc == 0; i++) {
+        int h = topo_find_host(t, host[i]);
+        if (h < 0 || of[h])
+            rc = cell_bad(b, 2, h < 0 ? "with an unknown host" : "with a host of another spine");
+        else
+            of[h] = (int)b->at << 8 | source;
     }
+    hostlist_free(host, hosts);
     return rc;
 }
 
-static int load_nics(struct topo *t, struct topo_table *b)
+static int load_spines(struct topo *t, json_t *table, const char *path, struct err *err)
 {
-    int rc = 0;
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), rc = 0; /* row << 8 | source */
+    struct topo_table b;
 
-    while (topo_table_next(b, NIC_COLUMNS, &rc)) {
-        struct nic n;
-        int layer, source;
-        nic_init(&n, 0);
-        if (cell_index(b, 0, t->hosts, false, &n.host) < 0 ||
-            cell_copy(b, 1, false, n.name, sizeof(n.name)) < 0 ||
-            cell_copy(b, 2, true, n.busid, sizeof(n.busid)) < 0 ||
-            cell_name(b, 3, link_layer_name, 3, &layer) < 0 ||
-            cell_number(b, 4, 1e15, &n.rate_Bps) < 0 || cell_flag(b, 5, &n.up) < 0 ||
-            cell_flag(b, 6, &n.rdma) < 0 || cell_index(b, 7, LOCAL_MAX, true, &n.numa) < 0 ||
-            cell_name(b, 8, source_name, SOURCE_COUNT, &source) < 0)
-            return -1;
-        n.layer = (enum link_layer)layer;
-        n.source = (enum source)source;
-        MEM_PUSH(t->nic, t->nics) = n;
+    if (topo_table_open(&b, path, "spines", table, spine_columns, SPINE_COLUMNS, err) < 0)
+        rc = -1;
+    while (rc == 0 && topo_table_next(&b, &rc))
+        rc = load_spine(t, of, &b);
+    for (int i = 0; i < t->endpoints && rc == 0; i++) {
+        int at = of[t->endpoint[i].place.at[LEVEL_HOST]];
+        t->endpoint[i].place.at[LEVEL_SPINE] = at ? (at >> 8) - 1 : -1;
+        t->endpoint[i].source[LEVEL_SPINE] = (unsigned char)(at & 0xff);
     }
+    free(of);
     return rc;
 }
+
+/* --- endpoints and all --- */
 
 /* It is read to see that it is right, and kept as it is. */
 static int load_nccl(struct topo *t, json_t *from, const char *path, struct err *err)
@@ -213,20 +297,32 @@ static int load_unseen(struct topo *t, json_t *unseen, const char *path, struct 
     return 0;
 }
 
-static int load_tables(struct topo *t, json_t *hosts, json_t *nics, json_t *endpoints,
-                       const struct words *w, const char *path, struct err *err)
+static int load_rows(struct topo *t, json_t *from, const char *name, const struct topo_column *c,
+                     int columns, int (*load)(struct topo *t, struct topo_table *b),
+                     const char *path, struct err *err)
 {
     struct topo_table b;
     int rc = 0;
 
-    if (topo_table_open(&b, path, "hosts", hosts, host_columns, HOST_COLUMNS, err) < 0 ||
-        load_hosts(t, &b) < 0 ||
-        topo_table_open(&b, path, "nics", nics, nic_columns, NIC_COLUMNS, err) < 0 ||
-        load_nics(t, &b) < 0 ||
-        topo_table_open(&b, path, "endpoints", endpoints, endpoint_columns, ENDPOINT_COLUMNS, err) <
-            0)
+    if (!from)
+        return 0;
+    if (topo_table_open(&b, path, name, from, c, columns, err) < 0)
         return -1;
-    while (topo_table_next(&b, ENDPOINT_COLUMNS, &rc))
+    while (topo_table_next(&b, &rc))
+        if (load(t, &b) < 0)
+            return -1;
+    return rc;
+}
+
+static int load_endpoints(struct topo *t, json_t *from, const struct words *w, const char *path,
+                          struct err *err)
+{
+    struct topo_table b;
+    int rc = 0;
+
+    if (topo_table_open(&b, path, "endpoints", from, endpoint_columns, ENDPOINT_COLUMNS, err) < 0)
+        return -1;
+    while (topo_table_next(&b, &rc))
         if (load_endpoint(t, &b, w) < 0)
             return -1;
     return rc;
@@ -263,13 +359,18 @@ static int load_topo(struct topo *t, json_t *root, const char *path, struct err 
     }
     return load_tiers(t, tiers, path, err) < 0 || load_unseen(t, unseen, path, err) < 0 ||
                    load_levels(t, levels, path, err) < 0 ||
-                   load_tables(t, hosts, nics, endpoints, &w, path, err) < 0 ||
+                   load_rows(t, hosts, "hosts", host_columns, HOST_COLUMNS, load_host, path, err) <
+                       0 ||
+                   load_rows(t, nics, "nics", nic_columns, NIC_COLUMNS, load_nic, path, err) < 0 ||
+                   load_endpoints(t, endpoints, &w, path, err) < 0 ||
                    (ports && port_rows_load(t, ports, path, err) < 0) ||
                    (gpudirect && gpudirect_rows_load(t, gpudirect, path, err) < 0) ||
                    (gpus && gpu_rows_load(t, gpus, path, err) < 0) ||
-                   (trials && trial_rows_load(t, trials, path, err) < 0) ||
-                   (spines && spine_rows_load(t, spines, path, err) < 0) ||
-                   (claims && claim_rows_load(t, claims, path, err) < 0) ||
+                   load_rows(t, trials, "trials", trial_columns, TRIAL_COLUMNS, load_trial, path,
+                             err) < 0 ||
+                   (spines && load_spines(t, spines, path, err) < 0) ||
+                   load_rows(t, claims, "claims", claim_columns, CLAIM_COLUMNS, load_claim, path,
+                             err) < 0 ||
                    net_rows_load(t, net_nodes, cables, path, err) < 0 ||
                    load_nccl(t, nccl, path, err) < 0
                ? -1

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tables are written one row a line: 100,000 endpoints stay readable with less and small on disk.
  */
-#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hostlist.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/seal.h"
@@ -44,13 +45,6 @@ static json_t *index_or_null(int i)
     return i < 0 ? json_null() : json_integer(i);
 }
 
-static json_t *number_or_null(double x)
-{
-    if (!(x > 0))
-        return json_null();
-    return x < 9e15 && x == floor(x) ? json_integer((json_int_t)x) : json_real(x);
-}
-
 static json_t *text_or_null(const char *s)
 {
     json_t *j = s && *s ? json_string(s) : NULL;
@@ -58,23 +52,105 @@ static json_t *text_or_null(const char *s)
     return j ? j : json_null();
 }
 
-static json_t *host_row(const struct host *h)
+/* --- columns --- */
+
+static const char *const link_layer_name[] = {"unknown", "ethernet", "infiniband"};
+enum { LOCAL_MAX = 65535 };
+
+#define HOST(cell, member, max) TOPO_COLUMN(#member, cell, struct host_row, member, max)
+const struct topo_column host_columns[] = {
+    HOST(CELL_NAME, name, sizeof(((struct host_row *)0)->name)),
+    TOPO_COLUMN_TEXT("cpu", struct host_row, cpu),
+    HOST(CELL_COUNT, sockets, LOCAL_MAX),
+    HOST(CELL_COUNT, cores, TABLE_ROWS_MAX),
+    HOST(CELL_AMOUNT, memory_bytes, 1e18),
+};
+#define NIC(cell, member, max) TOPO_COLUMN(#member, cell, struct nic, member, max)
+const struct topo_column nic_columns[] = {
+    NIC(CELL_PARENT, host, 0),
+    NIC(CELL_NAME, name, sizeof(((struct nic *)0)->name)),
+    TOPO_COLUMN_TEXT("busid", struct nic, busid),
+    TOPO_COLUMN_WORD("link_layer", struct nic, layer, link_layer_name),
+    NIC(CELL_AMOUNT, rate_Bps, 1e15),
+    NIC(CELL_FLAG, up, 0),
+    NIC(CELL_FLAG, rdma, 0),
+    NIC(CELL_INDEX_OR_NULL, numa, LOCAL_MAX),
+    TOPO_COLUMN_WORD("source", struct nic, source, source_name),
+};
+#define TRIAL(cell, member, max) TOPO_COLUMN(#member, cell, struct mnnvl_trial, member, max)
+const struct topo_column trial_columns[] = {
+    TRIAL(CELL_PARENT, host, 0),   TRIAL(CELL_MAYBE, allocate, 0),
+    TRIAL(CELL_MAYBE, export, 0),  TRIAL(CELL_MAYBE, import, 0),
+    TRIAL(CELL_NUMBER, Bps, 1e15), TOPO_COLUMN_TEXT("why", struct mnnvl_trial, why),
+};
+const struct topo_column endpoint_columns[] = {
+    {.name = "host"}, {.name = "domain"}, {.name = "leaf"},  {.name = "rack"},
+    {.name = "rail"}, {.name = "local"},  {.name = "kind"},  {.name = "numa"},
+    {.name = "nic"},  {.name = "busid"},  {.name = "model"}, {.name = "source"}};
+const struct topo_column claim_columns[] = {{.name = "source"},
+                                            {.name = "level"},
+                                            {.name = "origin"},
+                                            {.name = "group"},
+                                            {.name = "hosts"}};
+const struct topo_column spine_columns[] = {
+    {.name = "name"}, {.name = "source"}, {.name = "hosts"}};
+
+/* --- rows; NULL: there is none --- */
+
+struct writer {
+    FILE *f;
+    const struct topo *t;
+    struct distinct models, sources;
+};
+
+static json_t *host_row(struct writer *w, int i)
 {
-    return json_pack("[o, o, o, o, o]", text_or_null(h->name), text_or_null(h->cpu),
-                     index_or_null(h->sockets ? h->sockets : -1),
-                     index_or_null(h->cores ? h->cores : -1), number_or_null(h->memory_bytes));
+    const struct host *h = &w->t->host[i];
+    struct host_row r = {.sockets = h->sockets, .cores = h->cores, .memory_bytes = h->memory_bytes};
+
+    snprintf(r.name, sizeof(r.name), "%s", h->name);
+    snprintf(r.cpu, sizeof(r.cpu), "%s", h->cpu ? h->cpu : "");
+    return topo_row(host_columns, HOST_COLUMNS, &r);
 }
 
-static json_t *nic_row(const struct nic *n)
+static json_t *nic_row(struct writer *w, int i)
 {
-    return json_pack("[i, o, o, s, o, b, b, o, s]", n->host, text_or_null(n->name),
-                     text_or_null(n->busid), link_layer_name[n->layer], number_or_null(n->rate_Bps),
-                     n->up, n->rdma, index_or_null(n->numa), source_name[n->source]);
+    return topo_row(nic_columns, NIC_COLUMNS, &w->t->nic[i]);
 }
 
-static json_t *endpoint_row(const struct endpoint *e, struct distinct *models,
-                            struct distinct *sources)
+static json_t *port_or_none(struct writer *w, int i)
 {
+    return port_told(&w->t->nic[i]) ? port_row(w->t, i) : NULL;
+}
+
+static json_t *gpudirect_or_none(struct writer *w, int i)
+{
+    return w->t->host[i].gdr[0] ? gpudirect_row(w->t, i) : NULL;
+}
+
+static json_t *gpu_json(struct writer *w, int i)
+{
+    return gpu_row(&w->t->gpu[i]);
+}
+
+static json_t *trial_row(struct writer *w, int i)
+{
+    return topo_row(trial_columns, TRIAL_COLUMNS, &w->t->trial[i]);
+}
+
+static json_t *node_json(struct writer *w, int i)
+{
+    return net_node_row(&w->t->net->node[i]);
+}
+
+static json_t *cable_json(struct writer *w, int i)
+{
+    return cable_row(&w->t->net->cable[i]);
+}
+
+static json_t *endpoint_row(struct writer *w, int i)
+{
+    const struct endpoint *e = &w->t->endpoint[i];
     json_t *from = json_array(), *row = json_array();
 
     for (int l = 0; l < LEVEL_PLACES; l++)
@@ -86,12 +162,59 @@ static json_t *endpoint_row(const struct endpoint *e, struct distinct *models,
     json_array_append_new(row, index_or_null(e->numa));
     json_array_append_new(row, index_or_null(e->nic));
     json_array_append_new(row, text_or_null(e->busid));
-    json_array_append_new(
-        row, e->model[0] ? json_integer((json_int_t)distinct_add(models, text_or_null(e->model)))
-                         : json_null());
-    json_array_append_new(row, json_integer((json_int_t)distinct_add(sources, from)));
+    json_array_append_new(row, e->model[0] ? json_integer((json_int_t)distinct_add(
+                                                 &w->models, text_or_null(e->model)))
+                                           : json_null());
+    json_array_append_new(row, json_integer((json_int_t)distinct_add(&w->sources, from)));
     return row;
 }
+
+static json_t *hosts_json(char *const *host, int hosts)
+{
+    char *text = hostlist_fold(host, hosts);
+    json_t *out = hosts ? json_string(text) : json_null();
+
+    free(text);
+    return out;
+}
+
+/* "spine+1" is a tier of switches above the spine. */
+static json_t *level_json(const struct declared_group *c)
+{
+    return c->above ? json_sprintf("%s+%d", level_name[c->level], c->above)
+                    : json_string(level_name[c->level]);
+}
+
+static json_t *claim_row(struct writer *w, int i)
+{
+    const struct declared_group *c = &w->t->declared_group[i];
+
+    return json_pack("[s, o, s, s, o]", source_name[c->source], level_json(c), c->origin, c->name,
+                     hosts_json(c->host, c->hosts));
+}
+
+static json_t *spine_row(struct writer *w, int spine)
+{
+    const struct topo *t = w->t;
+    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), n = 0, source = SOURCE_NONE;
+    char **host = mem_calloc((size_t)t->hosts + 1, sizeof(*host));
+
+    for (int i = 0; i < t->endpoints; i++)
+        if (t->endpoint[i].place.at[LEVEL_SPINE] == spine) {
+            of[t->endpoint[i].place.at[LEVEL_HOST]] = 1;
+            source = t->endpoint[i].source[LEVEL_SPINE];
+        }
+    for (int h = 0; h < t->hosts; h++)
+        if (of[h])
+            host[n++] = t->host[h].name;
+    json_t *row = json_pack("[s, s, o]", t->group[LEVEL_SPINE].name[spine], source_name[source],
+                            hosts_json(host, n));
+    free(host);
+    free(of);
+    return row;
+}
+
+/* --- the file --- */
 
 static void put(FILE *f, json_t *value)
 {
@@ -105,29 +228,76 @@ static void put_key(FILE *f, const char *key, json_t *value)
     put(f, value);
 }
 
-static void begin_table(FILE *f, const char *key, const char *const *columns, int count)
+static void begin_table(FILE *f, const char *key, const struct topo_column *c, int columns)
 {
     json_t *names = json_array();
 
-    for (int i = 0; i < count; i++)
-        json_array_append_new(names, json_string(columns[i]));
+    for (int i = 0; i < columns; i++)
+        json_array_append_new(names, json_string(c[i].name));
     fprintf(f, ",\n \"%s\": {\"columns\": ", key);
     put(f, names);
     fputs(", \"rows\": [", f);
 }
 
-static void begin_columns(FILE *f, const char *key, const struct topo_column *c, int columns)
+/* One row a line; without a row there is no table, but for those that every file has. */
+static void put_table(struct writer *w, const char *key, const struct topo_column *c, int columns,
+                      bool always, int count, json_t *(*row)(struct writer *w, int i))
 {
-    const char *names[TOPO_COLUMNS_MAX];
+    int rows = 0;
 
-    topo_column_names(names, c, columns);
-    begin_table(f, key, names, columns);
+    if (always)
+        begin_table(w->f, key, c, columns);
+    for (int i = 0; i < count; i++) {
+        json_t *one = row(w, i);
+        if (!one)
+            continue;
+        if (!rows && !always)
+            begin_table(w->f, key, c, columns);
+        fputs(rows++ ? ",\n  " : "\n  ", w->f);
+        put(w->f, one);
+    }
+    if (rows || always)
+        fputs("]}", w->f);
 }
 
-static void put_row(FILE *f, int i, json_t *row)
+/* In their order in the file; `count` is where struct topo says how many there may be. */
+static const struct {
+    const char *key;
+    const struct topo_column *column;
+    int columns;
+    bool always;
+    size_t count;
+    json_t *(*row)(struct writer *w, int i);
+} tables[] = {
+    {"hosts", host_columns, HOST_COLUMNS, true, offsetof(struct topo, hosts), host_row},
+    {"nics", nic_columns, NIC_COLUMNS, true, offsetof(struct topo, nics), nic_row},
+    {"ports", port_columns, NIC_PORT_COLUMNS, false, offsetof(struct topo, nics), port_or_none},
+    {"gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS, false, offsetof(struct topo, hosts),
+     gpudirect_or_none},
+    {"gpus", gpu_columns, GPU_COLUMNS, false, offsetof(struct topo, gpus), gpu_json},
+    {"trials", trial_columns, TRIAL_COLUMNS, false, offsetof(struct topo, trials), trial_row},
+    {"endpoints", endpoint_columns, ENDPOINT_COLUMNS, true, offsetof(struct topo, endpoints),
+     endpoint_row},
+    {"spines", spine_columns, SPINE_COLUMNS, false, offsetof(struct topo, group[LEVEL_SPINE].count),
+     spine_row},
+    {"claims", claim_columns, CLAIM_COLUMNS, false, offsetof(struct topo, declared_groups),
+     claim_row},
+};
+
+static void put_tables(struct writer *w)
 {
-    fputs(i ? ",\n  " : "\n  ", f);
-    put(f, row);
+    const struct net *net = w->t->net;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        int count;
+        memcpy(&count, (const char *)w->t + tables[i].count, sizeof(count));
+        put_table(w, tables[i].key, tables[i].column, tables[i].columns, tables[i].always, count,
+                  tables[i].row);
+    }
+    if (net) {
+        put_table(w, "net_nodes", net_node_columns, NET_NODE_COLUMNS, true, net->nodes, node_json);
+        put_table(w, "cables", cable_columns, CABLE_COLUMNS, true, net->cables, cable_json);
+    }
 }
 
 static json_t *tiers_json(const struct topo *t)
@@ -155,33 +325,9 @@ static json_t *levels_json(const struct topo *t)
     return levels;
 }
 
-/* Rows only for what is told; no row, no table. */
-static void write_ports(FILE *f, const struct topo *t)
-{
-    int rows = 0;
-
-    for (int i = 0; i < t->nics; i++)
-        if (port_told(&t->nic[i])) {
-            if (!rows)
-                begin_columns(f, "ports", port_columns, NIC_PORT_COLUMNS);
-            put_row(f, rows++, port_row(t, i));
-        }
-    if (rows)
-        fputs("]}", f);
-    rows = 0;
-    for (int h = 0; h < t->hosts; h++)
-        if (t->host[h].gdr[0]) {
-            if (!rows)
-                begin_columns(f, "gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS);
-            put_row(f, rows++, gpudirect_row(t, h));
-        }
-    if (rows)
-        fputs("]}", f);
-}
-
 static void write_topo(FILE *f, const struct topo *t)
 {
-    struct distinct models = {json_array(), 0}, sources = {json_array(), 0};
+    struct writer w = {f, t, {json_array(), 0}, {json_array(), 0}};
     json_t *unseen = json_array();
 
     for (int i = 0; i < t->unseens; i++)
@@ -195,55 +341,9 @@ static void write_topo(FILE *f, const struct topo *t)
     put_key(f, "tiers", tiers_json(t));
     put_key(f, "unseen", unseen);
     put_key(f, "levels", levels_json(t));
-    begin_table(f, "hosts", host_columns, HOST_COLUMNS);
-    for (int i = 0; i < t->hosts; i++)
-        put_row(f, i, host_row(&t->host[i]));
-    fputs("]}", f);
-    begin_table(f, "nics", nic_columns, NIC_COLUMNS);
-    for (int i = 0; i < t->nics; i++)
-        put_row(f, i, nic_row(&t->nic[i]));
-    fputs("]}", f);
-    write_ports(f, t);
-    if (t->gpus) {
-        begin_columns(f, "gpus", gpu_columns, GPU_COLUMNS);
-        for (int i = 0; i < t->gpus; i++)
-            put_row(f, i, gpu_row(&t->gpu[i]));
-        fputs("]}", f);
-    }
-    if (t->trials) {
-        begin_columns(f, "trials", trial_columns, TRIAL_COLUMNS);
-        for (int i = 0; i < t->trials; i++)
-            put_row(f, i, topo_row(trial_columns, TRIAL_COLUMNS, &t->trial[i]));
-        fputs("]}", f);
-    }
-    begin_table(f, "endpoints", endpoint_columns, ENDPOINT_COLUMNS);
-    for (int i = 0; i < t->endpoints; i++)
-        put_row(f, i, endpoint_row(&t->endpoint[i], &models, &sources));
-    fputs("]}", f);
-    if (t->group[LEVEL_SPINE].count) {
-        begin_table(f, "spines", spine_columns, SPINE_COLUMNS);
-        for (int i = 0; i < t->group[LEVEL_SPINE].count; i++)
-            put_row(f, i, spine_row(t, i));
-        fputs("]}", f);
-    }
-    if (t->declared_groups) {
-        begin_table(f, "claims", claim_columns, CLAIM_COLUMNS);
-        for (int i = 0; i < t->declared_groups; i++)
-            put_row(f, i, claim_row(&t->declared_group[i]));
-        fputs("]}", f);
-    }
-    if (t->net) {
-        begin_columns(f, "net_nodes", net_node_columns, NET_NODE_COLUMNS);
-        for (int i = 0; i < t->net->nodes; i++)
-            put_row(f, i, net_node_row(&t->net->node[i]));
-        fputs("]}", f);
-        begin_columns(f, "cables", cable_columns, CABLE_COLUMNS);
-        for (int i = 0; i < t->net->cables; i++)
-            put_row(f, i, cable_row(&t->net->cable[i]));
-        fputs("]}", f);
-    }
-    put_key(f, "models", models.values);
-    put_key(f, "sources", sources.values);
+    put_tables(&w);
+    put_key(f, "models", w.models.values);
+    put_key(f, "sources", w.sources.values);
     if (t->nccl)
         put_key(f, "nccl", json_incref(t->nccl));
     fputs("\n}\n", f);

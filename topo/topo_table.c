@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "topo/topo_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "topo/topo_impl.h"
+#include "topo/topo.h"
 
 enum { WHERE = 320 };
 
@@ -42,38 +47,39 @@ int topo_host_name_check(const char *host, const char *where, struct err *err)
 
 /* --- tables --- */
 int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
-                    const char *const *columns, int count, struct err *err)
+                    const struct topo_column *column, int columns, struct err *err)
 {
     char where[WHERE];
     json_t *names;
 
     snprintf(where, sizeof(where), "%s: %s", path, name);
-    *b = (struct topo_table){.path = path, .name = name, .columns = columns, .err = err};
+    *b = (struct topo_table){
+        .path = path, .name = name, .column = column, .columns = columns, .err = err};
     if (json_take(from, where, err, "{s:o, s:o}", "columns", &names, "rows", &b->rows) < 0)
         return -1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < columns; i++) {
         const char *is = json_string_value(json_array_get(names, (size_t)i));
-        if (!is || strcmp(is, columns[i]) != 0)
+        if (!is || strcmp(is, column[i].name) != 0)
             return err_data(err, "%s: columns[%d] is \"%s\" where \"%s\" is needed", where, i,
-                            is ? is : "", columns[i]);
+                            is ? is : "", column[i].name);
     }
-    if (json_array_size(names) != (size_t)count)
+    if (json_array_size(names) != (size_t)columns)
         return err_data(err, "%s: %zu columns where %d are needed", where, json_array_size(names),
-                        count);
+                        columns);
     if (!json_is_array(b->rows) || json_array_size(b->rows) > TABLE_ROWS_MAX)
         return err_data(err, "%s: rows is %s", where,
                         json_is_array(b->rows) ? "longer than 1048576" : "not a list");
     return 0;
 }
 
-int topo_table_next(struct topo_table *b, int columns, int *rc)
+int topo_table_next(struct topo_table *b, int *rc)
 {
     if (*rc < 0 || b->at >= json_array_size(b->rows))
         return 0;
     b->row = json_array_get(b->rows, b->at++);
-    if (json_array_size(b->row) != (size_t)columns)
+    if (json_array_size(b->row) != (size_t)b->columns)
         *rc = err_data(b->err, "%s: %s.rows[%zu]: %zu cells where %d are needed", b->path, b->name,
-                       b->at - 1, json_array_size(b->row), columns);
+                       b->at - 1, json_array_size(b->row), b->columns);
     return *rc == 0;
 }
 
@@ -82,7 +88,7 @@ int cell_bad(const struct topo_table *b, int col, const char *what)
     char *text = json_dumps(json_array_get(b->row, (size_t)col), JSON_ENCODE_ANY | JSON_COMPACT);
 
     err_data(b->err, "%s: %s.rows[%zu]: %s is %.60s, %s", b->path, b->name, b->at - 1,
-             b->columns[col], text ? text : "(none)", what);
+             b->column[col].name, text ? text : "(none)", what);
     free(text);
     return -1;
 }
@@ -169,4 +175,220 @@ int cell_name(const struct topo_table *b, int col, const char *const *names, int
         if (text && !strcmp(text, names[*out]))
             return 0;
     return cell_bad(b, col, "not a known word");
+}
+
+/* --- rows by their columns, out --- */
+
+/* A member whose type the column knows. */
+union value {
+    int whole;
+    long long more;
+    bool flag;
+    double number;
+    uint64_t hex;
+};
+
+static size_t size_of(enum topo_cell cell)
+{
+    switch (cell) {
+    case CELL_BYTES:
+    case CELL_LONG_OR_NULL:
+        return sizeof(long long);
+    case CELL_FLAG:
+        return sizeof(bool);
+    case CELL_NUMBER:
+    case CELL_AMOUNT:
+        return sizeof(double);
+    case CELL_HEX:
+    case CELL_GUID:
+        return sizeof(uint64_t);
+    case CELL_NAME:
+    case CELL_TEXT:
+    case CELL_OTHER:
+        return 0;
+    default:
+        return sizeof(int);
+    }
+}
+
+static json_t *amount_json(double x)
+{
+    return x < 9e15 && x == floor(x) ? json_integer((json_int_t)x) : json_real(x);
+}
+
+static json_t *cell_json(const struct topo_column *c, const char *at)
+{
+    union value v = {.more = 0};
+    json_t *j = NULL; /* null */
+
+    memcpy(&v, at, size_of(c->cell));
+    switch (c->cell) {
+    case CELL_PARENT:
+    case CELL_PARENT_OR_NULL:
+    case CELL_INDEX:
+    case CELL_INDEX_OR_NULL:
+        j = v.whole >= 0 ? json_integer(v.whole) : NULL;
+        break;
+    case CELL_COUNT:
+        j = v.whole > 0 ? json_integer(v.whole) : NULL;
+        break;
+    case CELL_BYTES:
+    case CELL_LONG_OR_NULL:
+        j = v.more >= 0 ? json_integer(v.more) : NULL;
+        break;
+    case CELL_FLAG:
+        j = json_boolean(v.flag);
+        break;
+    case CELL_MAYBE:
+        j = v.whole >= 0 ? json_boolean(v.whole) : NULL;
+        break;
+    case CELL_NUMBER:
+        j = v.number > 0 ? json_real(v.number) : NULL;
+        break;
+    case CELL_AMOUNT:
+        j = v.number > 0 ? amount_json(v.number) : NULL;
+        break;
+    case CELL_WORD:
+    case CELL_WORD_OR_NULL:
+        j = v.whole >= 0 ? json_string(c->words[v.whole]) : NULL;
+        break;
+    case CELL_NAME:
+    case CELL_TEXT:
+        j = *at ? json_string(at) : NULL;
+        break;
+    case CELL_GUID:
+        j = v.hex ? json_sprintf("0x%016" PRIx64, v.hex) : NULL;
+        break;
+    case CELL_HEX:
+        j = json_sprintf("0x%" PRIx64, v.hex);
+        break;
+    case CELL_OTHER:
+        break;
+    }
+    return j ? j : json_null();
+}
+
+json_t *topo_row(const struct topo_column *c, int columns, const void *object)
+{
+    json_t *row = json_array();
+
+    for (int i = 0; i < columns; i++)
+        json_array_append_new(row, cell_json(&c[i], (const char *)object + c[i].at));
+    return row;
+}
+
+json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows)
+{
+    json_t *names = json_array();
+
+    *rows = json_array();
+    for (int i = 0; i < columns; i++)
+        json_array_append_new(names, json_string(c[i].name));
+    return json_pack("{s:o, s:o}", "columns", names, "rows", *rows);
+}
+
+/* --- rows in --- */
+
+static int cell_hex(const struct topo_table *b, int col, uint64_t *out)
+{
+    const char *text;
+    char *end;
+
+    if (cell_text(b, col, 18, false, &text) < 0)
+        return -1;
+    errno = 0;
+    *out = strtoull(text, &end, 16);
+    return errno || *end || text[0] != '0' || text[1] != 'x'
+               ? cell_bad(b, col, "not a number like 0x1f")
+               : 0;
+}
+
+enum { GUID_TEXT = 18 };
+
+static int cell_guid(const struct topo_table *b, int col, uint64_t *out)
+{
+    const char *text;
+
+    *out = 0;
+    if (cell_text(b, col, GUID_TEXT, true, &text) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    if (strlen(text) != GUID_TEXT || strncmp(text, "0x", 2) != 0 ||
+        strspn(text + 2, "0123456789abcdef") != GUID_TEXT - 2)
+        return cell_bad(b, col, "not a GUID of 16 hexadecimal digits behind 0x");
+    *out = strtoull(text, NULL, 16);
+    return *out ? 0 : cell_bad(b, col, "which no GUID is");
+}
+
+static int cell_long(const struct topo_table *b, int col, bool null, long long *out)
+{
+    const json_t *v = json_array_get(b->row, (size_t)col);
+
+    *out = null && json_is_null(v) ? -1 : json_integer_value(v);
+    if ((null && json_is_null(v)) || (json_is_integer(v) && *out >= 0))
+        return 0;
+    return cell_bad(b, col, null ? "not a whole number from 0 or null" : "not a number of bytes");
+}
+
+static int load_cell(const struct topo_table *b, const struct topo_column *c, int col, int parents,
+                     char *at)
+{
+    bool parent = c->cell == CELL_PARENT || c->cell == CELL_PARENT_OR_NULL;
+    bool null = c->cell != CELL_PARENT && c->cell != CELL_INDEX;
+    union value v = {.more = 0};
+    int rc = 0;
+
+    switch (c->cell) {
+    case CELL_PARENT:
+    case CELL_PARENT_OR_NULL:
+    case CELL_INDEX:
+    case CELL_INDEX_OR_NULL:
+    case CELL_COUNT:
+        rc = cell_index(b, col, parent ? parents : (int)c->max, null, &v.whole);
+        v.whole += c->cell == CELL_COUNT && v.whole < 0;
+        break;
+    case CELL_BYTES:
+    case CELL_LONG_OR_NULL:
+        rc = cell_long(b, col, c->cell == CELL_LONG_OR_NULL, &v.more);
+        break;
+    case CELL_FLAG:
+        rc = cell_flag(b, col, &v.flag);
+        break;
+    case CELL_MAYBE:
+        rc = cell_maybe(b, col, &v.whole);
+        break;
+    case CELL_NUMBER:
+    case CELL_AMOUNT:
+        rc = cell_number(b, col, c->max, &v.number);
+        break;
+    case CELL_WORD_OR_NULL:
+    case CELL_WORD:
+        if (c->cell == CELL_WORD_OR_NULL && json_is_null(json_array_get(b->row, (size_t)col)))
+            v.whole = -1;
+        else
+            rc = cell_name(b, col, c->words, (int)c->max, &v.whole);
+        break;
+    case CELL_NAME:
+    case CELL_TEXT:
+        return cell_copy(b, col, c->cell == CELL_TEXT, at, (size_t)c->max);
+    case CELL_HEX:
+        rc = cell_hex(b, col, &v.hex);
+        break;
+    case CELL_GUID:
+        rc = cell_guid(b, col, &v.hex);
+        break;
+    case CELL_OTHER:
+        break;
+    }
+    memcpy(at, &v, size_of(c->cell));
+    return rc;
+}
+
+int topo_row_load(const struct topo_table *b, int parents, void *object)
+{
+    for (int i = 0; i < b->columns; i++)
+        if (load_cell(b, &b->column[i], i, parents, (char *)object + b->column[i].at) < 0)
+            return -1;
+    return 0;
 }

@@ -86,28 +86,29 @@ static const char *const summary_names[] = {"not supported", "healthy", "unhealt
                                             "limited capacity"};
 static const char *const remap_names[] = {"none", "pending", "failed"};
 
-#define INTEGER(name, max) TOPO_COLUMN(#name, CELL_INDEX_OR_NULL, struct gpu, name, (max) + 1)
-#define LONG(name) TOPO_COLUMN(#name, CELL_LONG_OR_NULL, struct gpu, name, 0)
-#define STRING(name) TOPO_COLUMN_TEXT(#name, struct gpu, name)
+#define COLUMN(name, cell, max) TOPO_COLUMN(#name, cell, struct gpu, name, max)
+#define INTEGER(name, max) COLUMN(name, CELL_INDEX_OR_NULL, (max) + 1)
+#define LONG(name) COLUMN(name, CELL_LONG_OR_NULL, 0)
 #define WORDS(name, words)                                                                         \
     {                                                                                              \
 #name, CELL_WORD_OR_NULL, offsetof(struct gpu, name), sizeof(words) / sizeof(*(words)),    \
             words                                                                                  \
     }
+#define STRING(name) TOPO_COLUMN_TEXT(#name, struct gpu, name)
 
-enum { HOST, INDEX, DOWN = 7, REMOTE = 9, PATH };
-const struct topo_column gpu_columns[GPU_COLUMNS] = {
-    TOPO_COLUMN("host", CELL_PARENT, struct gpu, host, 0),
-    TOPO_COLUMN("index", CELL_INDEX, struct gpu, index, GPU_PEERS),
+enum { DOWN_COLUMN = 7, REMOTE_COLUMN = 9, PATH_COLUMN };
+const struct topo_column gpu_columns[] = {
+    COLUMN(host, CELL_PARENT, 0),
+    COLUMN(index, CELL_INDEX, GPU_PEERS),
     STRING(busid),
     STRING(uuid),
     STRING(model),
     STRING(driver),
     INTEGER(links, GPU_LINKS),
-    [DOWN] = {"down", CELL_OTHER, 0, 0, NULL},
-    TOPO_COLUMN("link_Bps", CELL_NUMBER, struct gpu, link_Bps, 1e15),
-    [REMOTE] = {"remote", CELL_OTHER, 0, 0, NULL},
-    [PATH] = {"path", CELL_OTHER, 0, 0, NULL},
+    COLUMN(down, CELL_OTHER, 0),
+    COLUMN(link_Bps, CELL_NUMBER, 1e15),
+    COLUMN(remote, CELL_OTHER, 0),
+    COLUMN(path, CELL_OTHER, 0),
     WORDS(state, state_names),
     INTEGER(status, 9999),
     STRING(cluster),
@@ -139,6 +140,13 @@ const struct topo_column gpu_columns[GPU_COLUMNS] = {
 };
 /* --- out --- */
 
+static json_t *text_or_null(const char *s)
+{
+    json_t *j = *s ? json_string(s) : NULL;
+
+    return j ? j : json_null();
+}
+
 static json_t *down_json(const struct gpu *g)
 {
     json_t *list = g->counted ? json_null() : json_array();
@@ -154,10 +162,9 @@ static json_t *remotes_json(const struct gpu *g)
     json_t *list = json_array();
 
     for (int i = 0; i < g->remotes; i++)
-        json_array_append_new(
-            list, json_pack("[s, o, i]", end_names[g->remote[i].kind],
-                            *g->remote[i].busid ? json_string(g->remote[i].busid) : json_null(),
-                            g->remote[i].links));
+        json_array_append_new(list,
+                              json_pack("[s, o, i]", end_names[g->remote[i].kind],
+                                        text_or_null(g->remote[i].busid), g->remote[i].links));
     return list;
 }
 
@@ -175,9 +182,9 @@ json_t *gpu_row(const struct gpu *g)
 {
     json_t *row = topo_row(gpu_columns, GPU_COLUMNS, g);
 
-    json_array_set_new(row, DOWN, down_json(g));
-    json_array_set_new(row, REMOTE, remotes_json(g));
-    json_array_set_new(row, PATH, paths_json(g));
+    json_array_set_new(row, DOWN_COLUMN, down_json(g));
+    json_array_set_new(row, REMOTE_COLUMN, remotes_json(g));
+    json_array_set_new(row, PATH_COLUMN, paths_json(g));
     return row;
 }
 
@@ -191,30 +198,30 @@ static int find_word(const char *const *words, int count, const json_t *v)
     return -1;
 }
 
-static int load_down(struct gpu *g, const struct topo_table *b)
+static int load_down(struct gpu *g, const struct topo_table *b, int col)
 {
-    const json_t *list = json_array_get(b->row, DOWN);
+    const json_t *list = json_array_get(b->row, (size_t)col);
 
     g->counted = json_is_null(list);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *v = json_array_get(list, i);
         json_int_t link = json_is_integer(v) ? json_integer_value(v) : -1;
         if (link < 0 || link >= GPU_LINKS || (g->down >> link & 1))
-            return cell_bad(b, DOWN, "not numbers of links, each once");
+            return cell_bad(b, col, "not numbers of links, each once");
         g->down |= 1ULL << link;
     }
     if (!g->counted &&
         (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links)))
-        return cell_bad(b, DOWN, "not a list of at most as many links as there are, or null");
+        return cell_bad(b, col, "not a list of at most as many links as there are, or null");
     return 0;
 }
 
-static int load_remotes(struct gpu *g, const struct topo_table *b)
+static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
 {
-    const json_t *list = json_array_get(b->row, REMOTE);
+    const json_t *list = json_array_get(b->row, (size_t)col);
 
     if (!json_is_array(list) || json_array_size(list) > GPU_LINKS)
-        return cell_bad(b, REMOTE, "not a list of at most 36 ends");
+        return cell_bad(b, col, "not a list of at most 36 ends");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *row = json_array_get(list, i), *to = json_array_get(row, 1),
                      *n = json_array_get(row, 2);
@@ -224,7 +231,7 @@ static int load_remotes(struct gpu *g, const struct topo_table *b)
         const char *busid = json_string_value(to);
         if (json_array_size(row) != 3 || kind < 0 || links < 1 || links > GPU_LINKS ||
             (!json_is_null(to) && topo_text_check(busid, sizeof(r->busid) - 1, "", NULL) < 0))
-            return cell_bad(b, REMOTE, "with an end that is not [kind, busid, links]");
+            return cell_bad(b, col, "with an end that is not [kind, busid, links]");
         r->kind = (enum link_end)kind;
         r->links = (int)links;
         snprintf(r->busid, sizeof(r->busid), "%s", busid ? busid : "");
@@ -232,17 +239,17 @@ static int load_remotes(struct gpu *g, const struct topo_table *b)
     return 0;
 }
 
-static int load_paths(struct gpu *g, const struct topo_table *b)
+static int load_paths(struct gpu *g, const struct topo_table *b, int col)
 {
-    const json_t *list = json_array_get(b->row, PATH);
+    const json_t *list = json_array_get(b->row, (size_t)col);
 
     if (!json_is_array(list) || json_array_size(list) > GPU_PEERS)
-        return cell_bad(b, PATH, "not a list of at most 32 paths");
+        return cell_bad(b, col, "not a list of at most 32 paths");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *v = json_array_get(list, i);
         int path = find_word(path_names, 6, v);
         if (path < 0 && !json_is_null(v))
-            return cell_bad(b, PATH, "with a word that is no path");
+            return cell_bad(b, col, "with a word that is no path");
         g->path[g->paths++] = path;
     }
     return 0;
@@ -253,19 +260,20 @@ int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *e
     struct topo_table b;
     int rc = 0;
 
-    if (topo_columns_open(&b, path, "gpus", table, gpu_columns, GPU_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "gpus", table, gpu_columns, GPU_COLUMNS, err) < 0)
         return -1;
-    while (topo_table_next(&b, GPU_COLUMNS, &rc)) {
+    while (topo_table_next(&b, &rc)) {
         const struct gpu *before = t->gpus ? &t->gpu[t->gpus - 1] : NULL;
         struct gpu g;
         gpu_init(&g);
-        if (topo_row_load(&b, gpu_columns, GPU_COLUMNS, t->hosts, &g) < 0)
+        if (topo_row_load(&b, t->hosts, &g) < 0)
             return -1;
         if (before && before->host > g.host)
-            return cell_bad(&b, HOST, "after a row of a later host");
+            return cell_bad(&b, 0, "after a row of a later host");
         if (before && before->host == g.host && before->index >= g.index)
-            return cell_bad(&b, INDEX, "but the rows of a host count up");
-        if (load_down(&g, &b) < 0 || load_remotes(&g, &b) < 0 || load_paths(&g, &b) < 0)
+            return cell_bad(&b, 1, "but the rows of a host count up");
+        if (load_down(&g, &b, DOWN_COLUMN) < 0 || load_remotes(&g, &b, REMOTE_COLUMN) < 0 ||
+            load_paths(&g, &b, PATH_COLUMN) < 0)
             return -1;
         MEM_PUSH(t->gpu, t->gpus) = g;
     }

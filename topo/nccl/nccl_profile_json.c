@@ -8,7 +8,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/nccl/nccl_log.h"
-#include "topo/topo_impl.h"
+#include "topo/topo.h"
+#include "topo/topo_table.h"
 
 enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320, SMALL = 1 << 16 };
 
@@ -375,14 +376,13 @@ static int take_row(struct nccl_profile *p, int at, union row *r, const struct t
 
 static int read_table(struct nccl_profile *p, int at, struct topo_table *b)
 {
-    const struct nccl_table *t = &table[at];
     int rc = 0;
 
-    while (topo_table_next(b, t->columns, &rc)) {
+    while (topo_table_next(b, &rc)) {
         int parents = at == PORTS ? p->seats : at == NETS || at == GPUS ? p->n_paths : p->comms;
         union row r;
         memset(&r, 0, sizeof(r));
-        if (topo_row_load(b, t->column, t->columns, parents, &r) < 0 || take_row(p, at, &r, b) < 0)
+        if (topo_row_load(b, parents, &r) < 0 || take_row(p, at, &r, b) < 0)
             return -1;
     }
     return rc;
@@ -412,7 +412,7 @@ static int read_routes(struct nccl_profile *p, struct topo_table *b)
         d->nic = mem_calloc((size_t)d->gpus * (size_t)d->nets + 1, sizeof(*d->nic));
     }
     b->at = 0;
-    while (topo_table_next(b, table[GPUS].columns, &rc)) {
+    while (topo_table_next(b, &rc)) {
         const json_t *list = json_array_get(b->row, GPU_ROUTES);
         cell_index(b, 0, p->n_paths, false, &dump);
         struct nccl_paths *d = &p->paths[dump];
@@ -472,8 +472,8 @@ static int read_all(struct nccl_profile *p, json_t *from, const char *where, str
         read_texts(&p->warn, &p->warns, warnings, where, "warnings", err) < 0)
         return -1;
     for (int i = 0; i < TABLES; i++) {
-        if (topo_columns_open(&b, where, table[i].name, t[i], table[i].column, table[i].columns,
-                              err) < 0 ||
+        if (topo_table_open(&b, where, table[i].name, t[i], table[i].column, table[i].columns,
+                            err) < 0 ||
             read_table(p, i, &b) < 0 || (i == GPUS && read_routes(p, &b) < 0))
             return -1;
     }

@@ -98,15 +98,15 @@ int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *
     int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1, nic;
     struct topo_table b;
 
-    if (topo_columns_open(&b, path, "ports", table, port_columns, columns, err) < 0)
+    if (topo_table_open(&b, path, "ports", table, port_columns, columns, err) < 0)
         return -1;
-    while (topo_table_next(&b, columns, &rc)) {
+    while (topo_table_next(&b, &rc)) {
         if (cell_index(&b, 0, t->nics, false, &nic) < 0)
             return -1;
         if (nic <= last)
             return cell_bad(&b, 0, "but the rows count up");
         struct port_row r = {.is = t->nic[last = nic]};
-        if (topo_row_load(&b, port_columns, columns, t->nics, &r) < 0)
+        if (topo_row_load(&b, t->nics, &r) < 0)
             return -1;
         if (before)
             sources_before(&r.is);
@@ -132,10 +132,10 @@ int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct 
     struct topo_table b;
     int rc = 0, before = -1;
 
-    if (topo_columns_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) <
+    if (topo_table_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) <
         0)
         return -1;
-    while (topo_table_next(&b, GPUDIRECT_COLUMNS, &rc)) {
+    while (topo_table_next(&b, &rc)) {
         int host;
         if (cell_index(&b, 0, t->hosts, false, &host) < 0)
             return -1;
@@ -210,7 +210,7 @@ static int load_node(struct topo *t, const struct topo_table *b)
 {
     struct net_node n = {.tier = -1};
 
-    if (topo_row_load(b, net_node_columns, NET_NODE_COLUMNS, t->hosts, &n) < 0)
+    if (topo_row_load(b, t->hosts, &n) < 0)
         return -1;
     if (n.kind != NET_HCA && n.host >= 0)
         return cell_bad(b, NODE_HOST, "which only an hca has");
@@ -233,8 +233,7 @@ static int load_cable(struct net *n, const struct topo_table *b)
 {
     struct net_cable c = {0};
 
-    if (topo_row_load(b, cable_columns, CABLE_COLUMNS, n->nodes, &c) < 0 ||
-        check_port(b, CABLE_PORT_A, &n->node[c.a]) < 0 ||
+    if (topo_row_load(b, n->nodes, &c) < 0 || check_port(b, CABLE_PORT_A, &n->node[c.a]) < 0 ||
         check_port(b, CABLE_PORT_B, &n->node[c.b]) < 0 || cell_rate(b, CABLE_RATE, &c) < 0)
         return -1;
     if (c.a > c.b || (c.a == c.b && c.port_a >= c.port_b))
@@ -254,18 +253,17 @@ int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *pat
                               nodes ? "net_nodes" : "cables", nodes ? "cables" : "net_nodes")
                    : 0;
     t->net = mem_calloc(1, sizeof(*t->net));
-    if (topo_columns_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) <
-        0)
+    if (topo_table_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) < 0)
         return -1;
-    while (topo_table_next(&b, NET_NODE_COLUMNS, &rc))
+    while (topo_table_next(&b, &rc))
         rc = load_node(t, &b);
     if (rc < 0)
         return -1;
     if (net_twins(t->net, &x, &y))
         return err_data(err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", path, y, x);
-    if (topo_columns_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
         return -1;
-    while (topo_table_next(&b, CABLE_COLUMNS, &rc))
+    while (topo_table_next(&b, &rc))
         rc = load_cable(t->net, &b);
     if (rc < 0)
         return -1;

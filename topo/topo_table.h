@@ -1,15 +1,17 @@
-/* topo_column.h - a table of topology.json by one list of its columns, for writing its rows and for
- * reading them. */
-#ifndef RG_TOPO_COLUMN_H
-#define RG_TOPO_COLUMN_H
+/* topo_table.h - tables of topology.json, {"columns": [...], "rows": [[...], ...]}: one list of columns
+ * serves for writing rows and for reading them. */
+#ifndef RG_TOPO_TABLE_H
+#define RG_TOPO_TABLE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-struct err;
-struct topo_table;
+#include "base/err.h"
 
-enum { TOPO_COLUMNS_MAX = 40 }; /* of a table */
+enum { TABLE_ROWS_MAX = 1 << 20 };
+
+struct topo_table;
 
 /* What a cell holds, by the type of the member. */
 enum topo_cell {
@@ -18,13 +20,15 @@ enum topo_cell {
     CELL_INDEX,          /* int from 0 */
     CELL_INDEX_OR_NULL,  /* null: -1 */
     CELL_COUNT,          /* int; null: 0 */
-    CELL_BYTES,          /* long long from 0 */
     CELL_LONG_OR_NULL,   /* long long from 0; null: -1 */
+    CELL_BYTES,          /* long long from 0 */
     CELL_FLAG,           /* bool */
     CELL_MAYBE,          /* int: true 1, false 0, null -1 */
     CELL_NUMBER,         /* double above 0; null: 0 */
+    CELL_AMOUNT,         /* the same, written without a point where it is whole */
     CELL_WORD,           /* enum, or int */
     CELL_WORD_OR_NULL,   /* null: -1 */
+    CELL_NAME,           /* char [], not empty */
     CELL_TEXT,           /* char []; null: "" */
     CELL_HEX,            /* uint64_t as "0x1f" */
     CELL_GUID,           /* uint64_t of 16 digits behind 0x; null: 0 */
@@ -52,15 +56,43 @@ struct topo_column {
         name, CELL_WORD, offsetof(of, member), sizeof(words) / sizeof(*(words)), words             \
     }
 
+/* --- out --- */
+
 json_t *topo_row(const struct topo_column *c, int columns, const void *object); /* new reference */
 /* parents: how many rows the other table has. */
-int topo_row_load(const struct topo_table *b, const struct topo_column *c, int columns, int parents,
-                  void *object);
-void topo_column_names(const char **name, const struct topo_column *c, int columns);
-/* As topo_table_open(). */
-int topo_columns_open(struct topo_table *b, const char *path, const char *name, json_t *from,
-                      const struct topo_column *c, int columns, struct err *err);
+int topo_row_load(const struct topo_table *b, int parents, void *object);
 /* {"columns": [...], "rows": []}; *rows is borrowed. */
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows);
+
+/* --- in --- */
+
+/* One table while its rows are read; the place is put into words only when something is wrong. */
+struct topo_table {
+    const char *path, *name;
+    const struct topo_column *column;
+    int columns;
+    json_t *rows, *row;
+    size_t at;
+    struct err *err;
+};
+
+/* Checks columns and rows of {"columns": [...], "rows": [[...], ...]}; path and err are kept. */
+int topo_table_open(struct topo_table *b, const char *path, const char *name, json_t *from,
+                    const struct topo_column *column, int columns, struct err *err);
+/* The next row into b->row; 0 when there is none, or when *rc is or becomes -1. */
+int topo_table_next(struct topo_table *b, int *rc);
+/* "PATH: NAME.rows[17]: COLUMN is VALUE, what"; returns -1. */
+int cell_bad(const struct topo_table *b, int col, const char *what);
+/* A whole number of 0..max-1; where null is allowed it gives -1. */
+int cell_index(const struct topo_table *b, int col, int max, bool null, int *out);
+int cell_number(const struct topo_table *b, int col, double max,
+                double *out); /* > 0; null gives 0 */
+int cell_flag(const struct topo_table *b, int col, bool *out);
+int cell_maybe(const struct topo_table *b, int col, int *out); /* true, false or null: 1, 0, -1 */
+/* *out borrows from the row; null gives NULL. */
+int cell_text(const struct topo_table *b, int col, size_t max, bool null, const char **out);
+/* The same into to[size]; null gives "". */
+int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size);
+int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out);
 
 #endif
