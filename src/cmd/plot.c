@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/command.h"
-#include "emit/plot/pairs.h"
+#include "emit/plot/pair_map.h"
 #include "emit/plot/plot.h"
 #include "emit/text/term.h"
 
@@ -246,15 +246,15 @@ static int print_terminal(const struct args *a, struct err *err)
 {
     struct points *p;
     struct matrix m;
-    struct pairs ps;
+    struct pair_map ps;
     int rc;
 
     if (plot_load(a->path, &m, &p, err) < 0)
         return -1;
-    rc = pairs_init(&ps, &m, p, err);
+    rc = pair_map_init(&ps, &m, p, err);
     if (rc == 0) {
-        pairs_print(stdout, &ps, term_columns(stdout), term_colour(stdout));
-        pairs_free(&ps);
+        pair_map_print(stdout, &ps, term_columns(stdout), term_colour(stdout));
+        pair_map_free(&ps);
     }
     matrix_free(&m);
     if (p)

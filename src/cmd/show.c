@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/plot/pairs.h"
+#include "emit/plot/pair_map.h"
 #include "emit/text/matrix_text.h"
 #include "emit/text/term.h"
 #include "topo/nccl/nccl_profile.h"
@@ -45,30 +45,30 @@ static const struct points *measured(const struct show *s)
 
 static int text_pairs(const struct show *s, struct err *err)
 {
-    struct pairs ps;
+    struct pair_map ps;
 
-    if (pairs_init(&ps, &s->in.m, measured(s), err) < 0)
+    if (pair_map_init(&ps, &s->in.m, measured(s), err) < 0)
         return -1;
-    pairs_print(stdout, &ps, term_columns(stdout), term_colour(stdout));
-    pairs_free(&ps);
+    pair_map_print(stdout, &ps, term_columns(stdout), term_colour(stdout));
+    pair_map_free(&ps);
     return 0;
 }
 
 static json_t *json_pairs(const struct show *s, struct err *err)
 {
     const int n = s->in.m.topo.endpoints;
-    struct pairs ps;
+    struct pair_map ps;
 
-    if (n > PAIRS_LIST_MAX) {
+    if (n > PAIR_MAP_LIST_MAX) {
         err_usage(err,
                   "%d endpoints are too many pairs to list (at most %d); railgauge cost gives one",
-                  n, PAIRS_LIST_MAX);
+                  n, PAIR_MAP_LIST_MAX);
         return NULL;
     }
-    if (pairs_init(&ps, &s->in.m, measured(s), err) < 0)
+    if (pair_map_init(&ps, &s->in.m, measured(s), err) < 0)
         return NULL;
-    json_t *out = pairs_json(&ps);
-    pairs_free(&ps);
+    json_t *out = pair_map_json(&ps);
+    pair_map_free(&ps);
     return out;
 }
 

@@ -176,12 +176,12 @@ static float bin(const struct scene *s, const char *name, int row, int col)
 static void draw_pairs(struct scene *s, const struct points *p)
 {
     struct err err = {0};
-    struct pairs ps;
+    struct pair_map ps;
 
-    if (pairs_init(&ps, &s->m, p, &err) < 0 || plot_data_heat(&ps, s->dir, &err) < 0 ||
+    if (pair_map_init(&ps, &s->m, p, &err) < 0 || plot_data_heat(&ps, s->dir, &err) < 0 ||
         plot_data_dist(&ps, s->dir, &err) < 0)
         fail_msg("%s", err.text);
-    pairs_free(&ps);
+    pair_map_free(&ps);
 }
 
 /* --- pairs --- */
@@ -190,7 +190,7 @@ static void a_pair_that_ran_alone_hides_what_it_did_in_company(void **state)
 {
     (void)state;
     struct scene s;
-    struct pairs ps;
+    struct pair_map ps;
 
     scene_open(&s, 4, 1, "node-%d");
     measure(&s, 0, 1, 0.4);
@@ -199,15 +199,15 @@ static void a_pair_that_ran_alone_hides_what_it_did_in_company(void **state)
     measure(&s, 0, 2, 0.2)->epoch = 1;
     measure(&s, 0, 2, 0.24)->epoch = 2;
     measure(&s, 1, 0, 0.9)->wrong = true;
-    assert_int_equal(pairs_init(&ps, &s.m, &s.p, NULL), 0);
+    assert_int_equal(pair_map_init(&ps, &s.m, &s.p, NULL), 0);
     assert_int_equal(ps.samples, 3);
-    assert_float_equal(pairs_rate(&ps, 0, 1) / 1e9, 0.9, 1e-9);
-    assert_float_equal(pairs_rate(&ps, 0, 2) / 1e9, 0.2, 1e-9); /* median of the epochs */
-    assert_true(isnan(pairs_rate(&ps, 1, 0)));                  /* wrong data is no bandwidth */
-    assert_float_equal(pairs_rate(&ps, 2, 3) / 1e9, 1, 0.01);   /* not measured: its tier */
-    assert_float_equal(pairs_share(&ps, 0, 1, pairs_rate(&ps, 0, 1)), 0.9, 0.01);
-    assert_true(isnan(pairs_rate(&ps, 2, 2)));
-    pairs_free(&ps);
+    assert_float_equal(pair_map_rate(&ps, 0, 1) / 1e9, 0.9, 1e-9);
+    assert_float_equal(pair_map_rate(&ps, 0, 2) / 1e9, 0.2, 1e-9); /* median of the epochs */
+    assert_true(isnan(pair_map_rate(&ps, 1, 0)));                  /* wrong data is no bandwidth */
+    assert_float_equal(pair_map_rate(&ps, 2, 3) / 1e9, 1, 0.01);   /* not measured: its tier */
+    assert_float_equal(pair_map_share(&ps, 0, 1, pair_map_rate(&ps, 0, 1)), 0.9, 0.01);
+    assert_true(isnan(pair_map_rate(&ps, 2, 2)));
+    pair_map_free(&ps);
     scene_close(&s);
 }
 
@@ -215,11 +215,11 @@ static void one_endpoint_has_no_pairs_to_plot(void **state)
 {
     (void)state;
     struct scene s;
-    struct pairs ps;
+    struct pair_map ps;
     struct err err = {0};
 
     scene_open(&s, 1, 1, "node-%d");
-    assert_int_equal(pairs_init(&ps, &s.m, NULL, &err), -1);
+    assert_int_equal(pair_map_init(&ps, &s.m, NULL, &err), -1);
     assert_string_equal(err.text, "no pairs to plot: 1 endpoint");
     assert_int_equal(err.code, EXIT_DATA);
     scene_close(&s);

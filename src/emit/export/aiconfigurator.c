@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 /* Its names of our operations; collectors write these four. */
 static const struct {
@@ -29,9 +29,9 @@ static const struct {
 static int put_line(FILE *out, const struct matrix *m, int tier, double bytes, const char *rate,
                     const char *latency, struct err *err)
 {
-    struct line l;
+    struct pair_line l;
 
-    if (quote_line(&l, m, tier, bytes, err) < 0)
+    if (pair_cost_line(&l, m, tier, bytes, err) < 0)
         return -1;
     fprintf(out, "  %s: %.0f  # bytes/s per GPU, one direction; tier %s\n", rate,
             units_out(FOREIGN_AIC_RATE, l.Bps), m->tier[tier].rule.name);

@@ -8,7 +8,7 @@
 #include "emit/export/export_impl.h"
 
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 enum { LINKS = 2 }; /* of a Switch: up and down */
 
@@ -43,12 +43,12 @@ int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct ex
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
     double bytes = export_bytes(ask);
     struct uniform_tree n;
-    struct line l;
+    struct pair_line l;
     int rc = uniform_tree_make(&n, m, ask, "astra-sim", true, false, err);
 
     (void)second;
     for (int d = 0; d < n.dims && rc == 0; d++) {
-        rc = quote_line(&l, m, n.dim[d].tier, bytes, err);
+        rc = pair_cost_line(&l, m, n.dim[d].tier, bytes, err);
         count[d] = n.dim[d].size;
         bandwidth[d] = units_out(FOREIGN_ASTRA_BANDWIDTH, l.Bps);
         latency[d] = units_out(FOREIGN_ASTRA_LATENCY, l.alpha / LINKS);

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 static const struct {
     const char *name;
@@ -33,7 +33,7 @@ struct calculon_net {
 };
 
 /* scalar of one collective among the members of dimension d. */
-static int scalar(const struct calculon_net *t, int d, enum op op, const struct line *l,
+static int scalar(const struct calculon_net *t, int d, enum op op, const struct pair_line *l,
                   double *out, struct err *err)
 {
     int n = t->tree->dim[d].size, stride = d ? uniform_tree_within(t->tree, d - 1) : 1;
@@ -60,9 +60,9 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
 {
     const struct tier *tier = &t->m->tier[t->tree->dim[d].tier];
     json_t *op = json_object();
-    struct line l;
+    struct pair_line l;
     double v;
-    int rc = quote_line(&l, t->m, t->tree->dim[d].tier, t->bytes, err);
+    int rc = pair_cost_line(&l, t->m, t->tree->dim[d].tier, t->bytes, err);
 
     json_object_set_new(op, "p2p", scalar_json(1, false));
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops) && rc == 0; i++) {

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 /* Files of 8 GiB for npy, some GiB of text for the others. */
 enum { DENSE_NPY_MAX = 32768, DENSE_TEXT_MAX = 8192 };
@@ -23,7 +23,7 @@ enum { DENSE_NPY_MAX = 32768, DENSE_TEXT_MAX = 8192 };
 /* A job of writing: nodes chosen, numbers ready. */
 struct dense {
     struct export_nodes nodes;
-    struct quote q;
+    struct pair_cost q;
     struct progress progress;
 };
 
@@ -34,7 +34,7 @@ static int open_dense(struct dense *d, const struct matrix *m, const struct expo
     if (export_nodes_choose(&d->nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
                             err) < 0)
         return -1;
-    quote_init(&d->q, m, quantity, ask->bytes);
+    pair_cost_init(&d->q, m, quantity, ask->bytes);
     if (d->nodes.count > 4096)
         progress_start(&d->progress, d->nodes.count);
     return 0;
@@ -44,7 +44,7 @@ static void close_dense(struct dense *d)
 {
     if (d->progress.live)
         progress_end(&d->progress);
-    quote_free(&d->q);
+    pair_cost_free(&d->q);
     export_nodes_free(&d->nodes);
 }
 
@@ -52,7 +52,7 @@ static double number(struct dense *d, int row, int column)
 {
     if (column == 0 && d->progress.live)
         progress_show(&d->progress, row, "rows");
-    return quote_pair(&d->q, d->nodes.id[row], d->nodes.id[column]);
+    return pair_cost_of(&d->q, d->nodes.id[row], d->nodes.id[column]);
 }
 
 /* --- Matrix Market --- */
@@ -66,7 +66,7 @@ static int count_entries(struct dense *d, long *entries, struct err *err)
     for (int i = 0; i < n->count; i++)
         for (int k = 0; k < n->count; k++) {
             double v = i == k ? 0 : number(d, i, k);
-            if (quote_known(&d->q, v, n->id[i], n->id[k], err) < 0)
+            if (pair_cost_known(&d->q, v, n->id[i], n->id[k], err) < 0)
                 return -1;
             if (isinf(v))
                 return err_data(err,

@@ -5,7 +5,7 @@
 
 #include "cost/blocks.h"
 #include "emit/export/export.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 #include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
@@ -20,7 +20,7 @@ export_writer dense_matrix_market_write, dense_npy_write, dense_tsv_write;
 /* The size that was asked for, else 64 MiB. */
 static inline double export_bytes(const struct export_ask *ask)
 {
-    return ask->bytes > 0 ? ask->bytes : QUOTE_BYTES;
+    return ask->bytes > 0 ? ask->bytes : PAIR_COST_BYTES;
 }
 
 /* --- export_nodes.c --- */

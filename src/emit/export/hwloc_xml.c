@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 enum { HWLOC_XML_MAX = 1024 };
 
@@ -69,13 +69,13 @@ static void put_in_order(struct hwloc_draw *d)
 
 /* --- numbers --- */
 
-static int ask_pair(struct hwloc_draw *d, const struct quote *q, int row, int column, double *v,
+static int ask_pair(struct hwloc_draw *d, const struct pair_cost *q, int row, int column, double *v,
                     struct err *err)
 {
     int a = d->order[row], b = d->order[column];
 
-    *v = quote_pair(q, d->nodes.id[a], d->nodes.id[b]);
-    if (quote_known(q, *v, d->nodes.id[a], d->nodes.id[b], err) < 0)
+    *v = pair_cost_of(q, d->nodes.id[a], d->nodes.id[b]);
+    if (pair_cost_known(q, *v, d->nodes.id[a], d->nodes.id[b], err) < 0)
         return -1;
     if (isinf(*v))
         return err_data(err, "%s does not reach %s: a distance is a whole number", d->nodes.name[a],
@@ -88,9 +88,9 @@ static int read_values(struct hwloc_draw *d, enum quantity quantity, double byte
 {
     int n = d->nodes.count, rc = 0;
     double *v = d->value[quantity] = mem_calloc((size_t)n * (size_t)n, sizeof(double)), most = 0;
-    struct quote q;
+    struct pair_cost q;
 
-    quote_init(&q, d->m, quantity, bytes);
+    pair_cost_init(&q, d->m, quantity, bytes);
     for (int i = 0; i < n && rc == 0; i++)
         for (int k = 0; k < n && rc == 0; k++)
             if (i != k) {
@@ -99,7 +99,7 @@ static int read_values(struct hwloc_draw *d, enum quantity quantity, double byte
             }
     for (int i = 0; i < n && quantity == QUANTITY_BANDWIDTH; i++)
         v[i * n + i] = most;
-    quote_free(&q);
+    pair_cost_free(&q);
     return rc;
 }
 

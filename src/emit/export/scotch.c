@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 enum { SCOTCH_DECO_MAX = 4096 };
 static const double nearest = 10; /* what the smallest distance is called */
@@ -81,7 +81,7 @@ int scotch_tleaf_write(FILE *out, FILE *second, const struct matrix *m,
 /* --- deco 0 --- */
 
 struct deco {
-    const struct quote *q;
+    const struct pair_cost *q;
     const struct export_nodes *nodes;
     int *order;  /* nodes by place */
     long *label; /* number of each node's terminal domain; 1 is the whole, 2k and 2k + 1 are k's */
@@ -139,9 +139,9 @@ static void halve(struct deco *d, int from, int to, long domain)
 static int slower(const struct deco *d, int i, int k, double *sec, struct err *err)
 {
     int a = d->nodes->id[i], b = d->nodes->id[k];
-    double there = quote_pair(d->q, a, b), back = quote_pair(d->q, b, a);
+    double there = pair_cost_of(d->q, a, b), back = pair_cost_of(d->q, b, a);
 
-    if (quote_known(d->q, there, a, b, err) < 0 || quote_known(d->q, back, b, a, err) < 0)
+    if (pair_cost_known(d->q, there, a, b, err) < 0 || pair_cost_known(d->q, back, b, a, err) < 0)
         return -1;
     *sec = fmax(there, back);
     if (isinf(*sec))
@@ -190,13 +190,13 @@ int scotch_deco_write(FILE *out, FILE *second, const struct matrix *m, const str
     const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3};
     enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
     struct export_nodes nodes;
-    struct quote q = {.odd = NULL};
+    struct pair_cost q = {.odd = NULL};
     struct deco d = {.q = &q, .nodes = &nodes};
     int rc = export_nodes_choose(&nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', &limit,
                                  err);
 
     if (rc == 0) {
-        quote_init(&q, m, quantity == QUANTITY_LATENCY ? quantity : QUANTITY_TIME, ask->bytes);
+        pair_cost_init(&q, m, quantity == QUANTITY_LATENCY ? quantity : QUANTITY_TIME, ask->bytes);
         d.order = mem_calloc((size_t)nodes.count, sizeof(*d.order));
         d.label = mem_calloc((size_t)nodes.count, sizeof(*d.label));
         for (int i = 0; i < nodes.count; i++)
@@ -209,7 +209,7 @@ int scotch_deco_write(FILE *out, FILE *second, const struct matrix *m, const str
         export_nodes_put(second, &nodes);
     free(d.order);
     free(d.label);
-    quote_free(&q);
+    pair_cost_free(&q);
     export_nodes_free(&nodes);
     return rc;
 }

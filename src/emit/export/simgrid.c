@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 /* A platform has a route for each pair: more nodes make files of hundreds of megabytes. */
 enum { SIMGRID_NODES_MAX = 2048 };
@@ -39,7 +39,7 @@ struct simgrid_draw {
     FILE *f;
     const struct matrix *m;
     struct export_nodes nodes;
-    struct quote quote[SIZES];
+    struct pair_cost quote[SIZES];
     double *port[2]; /* B/s of each node, without and with NICs; 0: none */
     double *latency; /* distinct ones */
     int latencies;
@@ -56,7 +56,7 @@ static int pair_of(const struct simgrid_draw *d, int a, int b, struct simgrid_pa
     double sec[SIZES];
 
     for (int i = 0; i < SIZES; i++)
-        sec[i] = quote_pair(&d->quote[i], from, to);
+        sec[i] = pair_cost_of(&d->quote[i], from, to);
     p->alpha = sec[0];
     p->Bps = (size[2] - size[1]) / (sec[2] - sec[1]);
     p->nic = tier->nic;
@@ -231,7 +231,7 @@ int simgrid_write(FILE *out, FILE *second, const struct matrix *m, const struct 
     if (rc == 0 && second)
         rc = check_names(&d.nodes, err);
     for (int i = 0; i < SIZES; i++)
-        quote_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
+        pair_cost_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
     d.port[0] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
     d.port[1] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
     if (rc == 0)
@@ -247,7 +247,7 @@ int simgrid_write(FILE *out, FILE *second, const struct matrix *m, const struct 
     if (second && rc == 0)
         export_nodes_put(second, &d.nodes);
     for (int i = 0; i < SIZES; i++)
-        quote_free(&d.quote[i]);
+        pair_cost_free(&d.quote[i]);
     export_nodes_free(&d.nodes);
     free(d.port[0]);
     free(d.port[1]);

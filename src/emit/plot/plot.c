@@ -149,13 +149,13 @@ const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 static int write_pairs(const struct plot_source *s, enum plot_figure figure, const char *dir,
                        struct err *err)
 {
-    struct pairs ps;
+    struct pair_map ps;
     int rc;
 
-    if (pairs_init(&ps, s->matrix, s->points, err) < 0)
+    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
         return -1;
     rc = figure == PLOT_HEAT ? plot_data_heat(&ps, dir, err) : plot_data_dist(&ps, dir, err);
-    pairs_free(&ps);
+    pair_map_free(&ps);
     return rc;
 }
 

@@ -20,14 +20,14 @@ struct run {
     int first, end;
 };
 
-static int coordinate(const struct pairs *ps, int level, int place)
+static int coordinate(const struct pair_map *ps, int level, int place)
 {
     int id = ps->order[place];
 
     return level < 0 ? id : ps->m->topo.endpoint[id].place.at[level];
 }
 
-static int runs_of(const struct pairs *ps, int level, struct run **out)
+static int runs_of(const struct pair_map *ps, int level, struct run **out)
 {
     int count = 0;
 
@@ -40,7 +40,7 @@ static int runs_of(const struct pairs *ps, int level, struct run **out)
     return count;
 }
 
-static bool grouped(const struct pairs *ps, enum level level)
+static bool grouped(const struct pair_map *ps, enum level level)
 {
     const struct topo *t = &ps->m->topo;
 
@@ -48,7 +48,7 @@ static bool grouped(const struct pairs *ps, enum level level)
 }
 
 /* Where lines are drawn: the widest groups that there are. */
-static int line_level(const struct pairs *ps)
+static int line_level(const struct pair_map *ps)
 {
     static const enum level order[] = {LEVEL_RACK, LEVEL_DOMAIN, LEVEL_LEAF, LEVEL_HOST};
 
@@ -58,7 +58,7 @@ static int line_level(const struct pairs *ps)
     return -1;
 }
 
-static int tick_level(const struct pairs *ps)
+static int tick_level(const struct pair_map *ps)
 {
     int lines = line_level(ps);
 
@@ -71,7 +71,7 @@ static int tick_level(const struct pairs *ps)
     return lines;
 }
 
-static void endpoint_name(char *buf, size_t size, const struct pairs *ps, int id)
+static void endpoint_name(char *buf, size_t size, const struct pair_map *ps, int id)
 {
     const struct topo *t = &ps->m->topo;
 
@@ -79,7 +79,8 @@ static void endpoint_name(char *buf, size_t size, const struct pairs *ps, int id
              t->endpoint[id].local);
 }
 
-static void run_name(char *buf, size_t size, const struct pairs *ps, int level, const struct run *r)
+static void run_name(char *buf, size_t size, const struct pair_map *ps, int level,
+                     const struct run *r)
 {
     int at = coordinate(ps, level, r->first);
 
@@ -106,7 +107,7 @@ static size_t common_prefix(char (*name)[256], int n)
     return n > 1 && len > 1 ? len : 0;
 }
 
-static void add_ticks(struct plot_axis *a, const struct pairs *ps, const struct run *run, int n,
+static void add_ticks(struct plot_axis *a, const struct pair_map *ps, const struct run *run, int n,
                       int level, int span, int pixels)
 {
     char(*name)[256] = mem_calloc((size_t)n, sizeof(*name));
@@ -141,7 +142,7 @@ static void add_ticks(struct plot_axis *a, const struct pairs *ps, const struct 
     free(name);
 }
 
-void plot_axis_of(struct plot_axis *a, const struct pairs *ps, int span, int pixels)
+void plot_axis_of(struct plot_axis *a, const struct pair_map *ps, int span, int pixels)
 {
     struct run *run;
     int level = line_level(ps), n;
@@ -252,7 +253,7 @@ static bool belongs(const struct matrix *m, const struct exception *e, int id)
 }
 
 /* The middle of the rows that the part has. */
-static double part_place(const struct pairs *ps, const struct exception *e, int span)
+static double part_place(const struct pair_map *ps, const struct exception *e, int span)
 {
     double sum = 0;
     int n = 0;
@@ -277,7 +278,7 @@ static void add_call(struct found *f, const struct plot_call *c)
     MEM_PUSH(f->call, f->count) = *c;
 }
 
-static void add_exceptions(struct found *f, const struct pairs *ps, int span)
+static void add_exceptions(struct found *f, const struct pair_map *ps, int span)
 {
     static const char *const way[SIDE_COUNT] = {"", " sending", " receiving"};
 
@@ -315,7 +316,7 @@ static bool known(const struct found *f, double from, double to)
 }
 
 /* Runs of rows without any data that no exception names. */
-static void add_silent(struct found *f, const struct pairs *ps, const float *rate, int blocks,
+static void add_silent(struct found *f, const struct pair_map *ps, const float *rate, int blocks,
                        int span)
 {
     const struct topo *t = &ps->m->topo;
@@ -359,7 +360,7 @@ static int by_place(const void *x, const void *y)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-void plot_calls_of(struct plot_calls *c, const struct pairs *ps, const float *rate, int blocks,
+void plot_calls_of(struct plot_calls *c, const struct pair_map *ps, const float *rate, int blocks,
                    int span)
 {
     struct found f = {0};

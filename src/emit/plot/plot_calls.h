@@ -18,7 +18,7 @@ struct plot_axis {
 
 /* Names at the finest level that the picture has room for; lines between racks, else domains,
  * leaves or hosts. */
-void plot_axis_of(struct plot_axis *a, const struct pairs *ps, int span, int pixels);
+void plot_axis_of(struct plot_axis *a, const struct pair_map *ps, int span, int pixels);
 int plot_axis_write(const struct plot_axis *a, const char *dir, struct err *err);
 void plot_axis_free(struct plot_axis *a);
 
@@ -33,7 +33,7 @@ struct plot_calls {
 };
 
 /* The worst exceptions of the matrix and runs of rows without any data. */
-void plot_calls_of(struct plot_calls *c, const struct pairs *ps, const float *rate, int blocks,
+void plot_calls_of(struct plot_calls *c, const struct pair_map *ps, const float *rate, int blocks,
                    int span);
 int plot_calls_write(const struct plot_calls *c, const char *dir, struct err *err);
 

@@ -26,13 +26,13 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cost/matrix.h"
-#include "emit/plot/pairs.h"
+#include "emit/plot/pair_map.h"
 
 /* Each writes its files into the existing folder dir; nothing to draw is EXIT_DATA with the reason.
  */
 int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err);
-int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err);
-int plot_data_dist(const struct pairs *ps, const char *dir, struct err *err);
+int plot_data_heat(const struct pair_map *ps, const char *dir, struct err *err);
+int plot_data_dist(const struct pair_map *ps, const char *dir, struct err *err);
 
 /* --- shared by the three --- */
 

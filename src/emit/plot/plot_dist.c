@@ -34,7 +34,7 @@ struct group {
 };
 
 struct dist {
-    const struct pairs *ps;
+    const struct pair_map *ps;
     struct group group[TIER_MAX];
     int groups;
 };
@@ -42,10 +42,10 @@ struct dist {
 static void add_pair(struct dist *d, int src, int dst, double rate)
 {
     const struct topo *t = &d->ps->m->topo;
-    int tier = pairs_tier(d->ps, src, dst);
+    int tier = pair_map_tier(d->ps, src, dst);
     struct group *g = &d->group[tier];
     int a = t->endpoint[src].place.at[LEVEL_RACK], b = t->endpoint[dst].place.at[LEVEL_RACK];
-    double share = 100 * pairs_share(d->ps, src, dst, rate);
+    double share = 100 * pair_map_share(d->ps, src, dst, rate);
 
     g->tier = tier;
     if (isnan(share)) {
@@ -53,7 +53,7 @@ static void add_pair(struct dist *d, int src, int dst, double rate)
         return;
     }
     MEM_PUSH(g->value, g->count) = (struct value){share, rate / 1e9};
-    g->pairs += src < dst || (d->ps->samples && !pairs_sample(d->ps, dst, src));
+    g->pairs += src < dst || (d->ps->samples && !pair_map_sample(d->ps, dst, src));
     if (a >= 0 && b >= 0)
         (*(a == b ? &g->same_rack : &g->other_rack))++;
 }
@@ -62,7 +62,7 @@ static void add_pair(struct dist *d, int src, int dst, double rate)
  */
 static void add_modelled(struct dist *d)
 {
-    const struct pairs *ps = d->ps;
+    const struct pair_map *ps = d->ps;
 
     for (int i = 0; i < ps->n; i++)
         for (int k = 1; k < ps->n && k <= (ps->n <= ALL_PAIRS_MAX ? ps->n : PARTNERS); k++) {
@@ -71,7 +71,7 @@ static void add_modelled(struct dist *d)
                            : (int)((long)ps->n * (k - PARTNERS / 2) / (PARTNERS / 2 + 1));
             int src = ps->order[i], dst = ps->order[(i + step) % ps->n];
             if (src != dst)
-                add_pair(d, src, dst, pairs_rate(ps, src, dst));
+                add_pair(d, src, dst, pair_map_rate(ps, src, dst));
         }
 }
 
@@ -319,7 +319,7 @@ static int write_meta(const struct dist *d, const char *dir, struct err *err)
     return file_commit(&out, err);
 }
 
-int plot_data_dist(const struct pairs *ps, const char *dir, struct err *err)
+int plot_data_dist(const struct pair_map *ps, const char *dir, struct err *err)
 {
     struct dist *d = mem_calloc(1, sizeof(*d));
     int rc = -1;

@@ -13,7 +13,7 @@
 enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, ROWS_CAP = 4096, MAP_PIXELS = 1200 };
 
 struct heat_map {
-    const struct pairs *ps;
+    const struct pair_map *ps;
     struct heat heat; /* n, special: which endpoints stand for a block */
     int blocks, span;
     float *rate, *share; /* blocks x blocks; GB/s and percent, NAN: no data */
@@ -25,7 +25,7 @@ struct heat_map {
 
 static bool is_special(void *arg, int place)
 {
-    const struct pairs *ps = arg;
+    const struct pair_map *ps = arg;
 
     return ps->special[ps->order[place]];
 }
@@ -42,11 +42,11 @@ static void fill_block(struct heat_map *g, int r, int c, const int *row, int row
             int src = g->ps->order[row[i]], dst = g->ps->order[col[k]];
             if (src == dst)
                 continue;
-            double v = pairs_rate(g->ps, src, dst);
+            double v = pair_map_rate(g->ps, src, dst);
             pairs++;
             missing += isnan(v);
             rate = fminf(rate, (float)(v / 1e9));
-            share = fminf(share, (float)(100 * pairs_share(g->ps, src, dst, v)));
+            share = fminf(share, (float)(100 * pair_map_share(g->ps, src, dst, v)));
         }
     g->pairs += pairs;
     g->missing += missing;
@@ -65,7 +65,7 @@ static void add_samples(struct heat_map *g)
                     (size_t)(g->ps->place[s->dst] / g->span);
         g->rate[at] = fminf(g->rate[at], (float)(s->Bps / 1e9));
         g->share[at] =
-            fminf(g->share[at], (float)(100 * pairs_share(g->ps, s->src, s->dst, s->Bps)));
+            fminf(g->share[at], (float)(100 * pair_map_share(g->ps, s->src, s->dst, s->Bps)));
     }
 }
 
@@ -182,7 +182,7 @@ static bool some_unseen(const struct heat_map *g)
 
 static void subtitle(const struct heat_map *g, FILE *out)
 {
-    const struct pairs *ps = g->ps;
+    const struct pair_map *ps = g->ps;
     char size[UNITS_TEXT], side[PLOT_TEXT];
     double all = (double)ps->n * (ps->n - 1);
 
@@ -268,7 +268,7 @@ static int write_all(const struct heat_map *g, const char *dir, struct err *err)
 /* --- cells --- */
 
 /* How many endpoints in a row share a coordinate, where all such runs are equally long; else 0. */
-static int even_run(const struct pairs *ps, enum level level)
+static int even_run(const struct pair_map *ps, enum level level)
 {
     int run = 0, length = 0;
 
@@ -287,7 +287,7 @@ static int even_run(const struct pairs *ps, enum level level)
 
 /* Endpoints of a cell: a cell never holds parts of two racks (else hosts) where these are of one
  * size, or the border between them would be drawn where it is not. */
-static int span_of(const struct pairs *ps)
+static int span_of(const struct pair_map *ps)
 {
     int least = (ps->n + BLOCKS_MAX - 1) / BLOCKS_MAX;
     int rack = even_run(ps, LEVEL_RACK), host = even_run(ps, LEVEL_HOST);
@@ -299,7 +299,7 @@ static int span_of(const struct pairs *ps)
     return (least + unit - 1) / unit * unit;
 }
 
-int plot_data_heat(const struct pairs *ps, const char *dir, struct err *err)
+int plot_data_heat(const struct pair_map *ps, const char *dir, struct err *err)
 {
     struct heat_map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
     int rc = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/plot/pairs.h"
+#include "emit/plot/pair_map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,22 +12,22 @@
 
 static double rate(void *arg, int row, int col)
 {
-    const struct pairs *ps = arg;
+    const struct pair_map *ps = arg;
 
-    return pairs_rate(ps, ps->order[row], ps->order[col]) / 1e9;
+    return pair_map_rate(ps, ps->order[row], ps->order[col]) / 1e9;
 }
 
 static double share(void *arg, int row, int col)
 {
-    const struct pairs *ps = arg;
+    const struct pair_map *ps = arg;
     int src = ps->order[row], dst = ps->order[col];
 
-    return src == dst ? NAN : 100 * pairs_share(ps, src, dst, pairs_rate(ps, src, dst));
+    return src == dst ? NAN : 100 * pair_map_share(ps, src, dst, pair_map_rate(ps, src, dst));
 }
 
 static const char *label(void *arg, int row)
 {
-    const struct pairs *ps = arg;
+    const struct pair_map *ps = arg;
     const struct topo *t = &ps->m->topo;
     const int *at = t->endpoint[ps->order[row]].place.at;
 
@@ -38,12 +38,12 @@ static const char *label(void *arg, int row)
 
 static bool special(void *arg, int row)
 {
-    const struct pairs *ps = arg;
+    const struct pair_map *ps = arg;
 
     return ps->special[ps->order[row]];
 }
 
-void pairs_print(FILE *out, const struct pairs *ps, int columns, bool colour)
+void pair_map_print(FILE *out, const struct pair_map *ps, int columns, bool colour)
 {
     struct heat h = {.n = ps->n,
                      .value = share,
@@ -68,20 +68,20 @@ void pairs_print(FILE *out, const struct pairs *ps, int columns, bool colour)
     heat_print(out, &h, columns, colour);
 }
 
-static json_t *json_pair(const struct pairs *ps, int src, int dst)
+static json_t *json_pair(const struct pair_map *ps, int src, int dst)
 {
-    const struct tier *t = &ps->m->tier[pairs_tier(ps, src, dst)];
-    double add, Bps = pairs_rate(ps, src, dst), of = pairs_share(ps, src, dst, Bps);
+    const struct tier *t = &ps->m->tier[pair_map_tier(ps, src, dst)];
+    double add, Bps = pair_map_rate(ps, src, dst), of = pair_map_share(ps, src, dst, Bps);
     double factor = matrix_factor(ps->m, src, dst, NULL, &add), lat = t->curve[DIR_ONEWAY].alpha;
 
     return json_pack(
         "{s:i, s:i, s:s, s:o, s:o, s:o, s:f, s:f, s:b}", "src", src, "dst", dst, "tier",
         t->rule.name, "latency_s", lat > 0 ? json_real(lat + add) : json_null(), "Bps",
         Bps > 0 ? json_real(Bps) : json_null(), "of_expected", json_finite(of), "factor", factor,
-        "bytes", ps->bytes, "measured", pairs_sample(ps, src, dst) != NULL);
+        "bytes", ps->bytes, "measured", pair_map_sample(ps, src, dst) != NULL);
 }
 
-json_t *pairs_json(const struct pairs *ps)
+json_t *pair_map_json(const struct pair_map *ps)
 {
     json_t *out = json_array();
 
@@ -114,7 +114,7 @@ static int by_place(const void *x, const void *y, void *arg)
     return a < b ? -1 : a > b;
 }
 
-static void put_in_order(struct pairs *ps)
+static void put_in_order(struct pair_map *ps)
 {
     ps->order = mem_calloc((size_t)ps->n, sizeof(int));
     ps->place = mem_calloc((size_t)ps->n, sizeof(int));
@@ -125,7 +125,7 @@ static void put_in_order(struct pairs *ps)
         ps->place[ps->order[i]] = i;
 }
 
-static void mark_special(struct pairs *ps)
+static void mark_special(struct pair_map *ps)
 {
     ps->special = mem_calloc((size_t)ps->n, sizeof(bool));
     for (int i = 0; i < ps->m->exceptions; i++) {
@@ -205,7 +205,7 @@ static struct pair_sample one_sample(const struct pair_sample *s, int n)
     return out;
 }
 
-static void reduce(struct pairs *ps)
+static void reduce(struct pair_map *ps)
 {
     int kept = 0;
 
@@ -218,7 +218,7 @@ static void reduce(struct pairs *ps)
     ps->samples = kept;
 }
 
-static void collect(struct pairs *ps, const struct points *p, enum op op)
+static void collect(struct pair_map *ps, const struct points *p, enum op op)
 {
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
@@ -234,7 +234,7 @@ static void collect(struct pairs *ps, const struct points *p, enum op op)
     reduce(ps);
 }
 
-static void measured(struct pairs *ps, const struct points *p)
+static void measured(struct pair_map *ps, const struct points *p)
 {
     size_t uni = p ? common_size(p, OP_PAIR_BW) : 0;
     size_t both = p && !uni ? common_size(p, OP_PAIR_BIBW) : 0;
@@ -247,14 +247,14 @@ static void measured(struct pairs *ps, const struct points *p)
 
 /* --- questions --- */
 
-int pairs_tier(const struct pairs *ps, int src, int dst)
+int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {
     const struct topo *t = &ps->m->topo;
 
     return topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
 }
 
-const struct pair_sample *pairs_sample(const struct pairs *ps, int src, int dst)
+const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst)
 {
     int lo = 0, hi = ps->samples;
 
@@ -271,20 +271,20 @@ const struct pair_sample *pairs_sample(const struct pairs *ps, int src, int dst)
     return NULL;
 }
 
-double pairs_rate(const struct pairs *ps, int src, int dst)
+double pair_map_rate(const struct pair_map *ps, int src, int dst)
 {
     if (src == dst)
         return NAN;
-    const struct pair_sample *s = pairs_sample(ps, src, dst);
+    const struct pair_sample *s = pair_map_sample(ps, src, dst);
     if (s)
         return s->Bps;
     double factor = matrix_factor(ps->m, src, dst, NULL, NULL);
-    return factor > 0 ? factor * ps->expected[pairs_tier(ps, src, dst)] : NAN;
+    return factor > 0 ? factor * ps->expected[pair_map_tier(ps, src, dst)] : NAN;
 }
 
-double pairs_share(const struct pairs *ps, int src, int dst, double rate)
+double pair_map_share(const struct pair_map *ps, int src, int dst, double rate)
 {
-    return rate / ps->expected[pairs_tier(ps, src, dst)];
+    return rate / ps->expected[pair_map_tier(ps, src, dst)];
 }
 
 static double tier_rate(const struct tier *t, enum direction dir, double bytes)
@@ -295,7 +295,8 @@ static double tier_rate(const struct tier *t, enum direction dir, double bytes)
     return t->curve[DIR_ONEWAY].points ? bytes / curve_time(&t->curve[DIR_ONEWAY], bytes) : NAN;
 }
 
-int pairs_init(struct pairs *ps, const struct matrix *m, const struct points *p, struct err *err)
+int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
+                  struct err *err)
 {
     bool any = false;
 
@@ -314,11 +315,11 @@ int pairs_init(struct pairs *ps, const struct matrix *m, const struct points *p,
     mark_special(ps);
     if (any)
         return 0;
-    pairs_free(ps);
+    pair_map_free(ps);
     return err_data(err, "no pairs to plot: no tier has a bandwidth curve");
 }
 
-void pairs_free(struct pairs *ps)
+void pair_map_free(struct pair_map *ps)
 {
     if (!ps)
         return;

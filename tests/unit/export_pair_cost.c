@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* export_quote.c - the numbers of exports are the matrix's, and every format copes with every name.
+/* export_pair_cost.c - the numbers of exports are the matrix's, and every format copes with every name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "emit/export/export.h"
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 #include "small.h"
 
 /* One of each part, with sides, an added latency and a dead one. */
@@ -29,22 +29,22 @@ static void faults(struct matrix *m)
 
 static void compare(const struct matrix *m, enum quantity quantity, double bytes)
 {
-    struct quote q;
+    struct pair_cost q;
     struct cost c;
 
-    quote_init(&q, m, quantity, bytes);
+    pair_cost_init(&q, m, quantity, bytes);
     for (int a = 0; a < m->topo.endpoints; a++)
         for (int b = 0; b < m->topo.endpoints; b++) {
             if (a == b)
                 continue;
             matrix_pair(m, a, b, quantity == QUANTITY_LATENCY ? 1 : bytes, &c);
             double want = quantity == QUANTITY_BANDWIDTH ? bytes / c.sec : c.sec;
-            double got = quote_pair(&q, a, b);
+            double got = pair_cost_of(&q, a, b);
             if (got != want)
                 fail_msg("%s of %g bytes, %d -> %d: %g, not %g", quantity_name[quantity], bytes, a,
                          b, got, want);
         }
-    quote_free(&q);
+    pair_cost_free(&q);
 }
 
 static void every_pair_costs_what_the_matrix_says(void **state)
@@ -62,44 +62,44 @@ static void every_pair_costs_what_the_matrix_says(void **state)
 static void dead_and_unknown_pairs_are_told_apart(void **state)
 {
     struct matrix m;
-    struct quote q;
+    struct pair_cost q;
     struct err err;
 
     (void)state;
     faults(&m);
-    quote_init(&q, &m, QUANTITY_BANDWIDTH, 0);
-    assert_true(q.bytes == QUOTE_BYTES);
-    assert_true(quote_pair(&q, 0, 6) == 0);
-    assert_true(quote_pair(&q, 6, 0) > 0);
-    assert_true(isnan(quote_pair(&q, 3, 3)));
-    quote_free(&q);
-    quote_init(&q, &m, QUANTITY_TIME, 1e6);
-    assert_true(isinf(quote_pair(&q, 0, 6)));
-    assert_true(quote_pair(&q, 3, 3) == 0);
-    assert_int_equal(quote_known(&q, NAN, 1, 15, &err), -1);
+    pair_cost_init(&q, &m, QUANTITY_BANDWIDTH, 0);
+    assert_true(q.bytes == PAIR_COST_BYTES);
+    assert_true(pair_cost_of(&q, 0, 6) == 0);
+    assert_true(pair_cost_of(&q, 6, 0) > 0);
+    assert_true(isnan(pair_cost_of(&q, 3, 3)));
+    pair_cost_free(&q);
+    pair_cost_init(&q, &m, QUANTITY_TIME, 1e6);
+    assert_true(isinf(pair_cost_of(&q, 0, 6)));
+    assert_true(pair_cost_of(&q, 3, 3) == 0);
+    assert_int_equal(pair_cost_known(&q, NAN, 1, 15, &err), -1);
     assert_string_equal(err.text,
                         "time from n00:1 to n07:1 is not known: tier fabric was not measured");
-    quote_free(&q);
+    pair_cost_free(&q);
     matrix_free(&m);
 }
 
 static void a_line_is_exact_at_its_size(void **state)
 {
     struct matrix m;
-    struct line l;
+    struct pair_line l;
     struct err err;
 
     (void)state;
     small_matrix(&m);
     for (int t = 0; t < m.tiers; t++) {
-        assert_int_equal(quote_line(&l, &m, t, 1 << 24, &err), 0);
+        assert_int_equal(pair_cost_line(&l, &m, t, 1 << 24, &err), 0);
         double want = matrix_tier_time(&m.tier[t], 1 << 24, 1);
         assert_true(fabs((l.alpha + (1 << 24) / l.Bps) / want - 1) < 1e-12);
         assert_true(fabs(l.alpha / m.tier[t].curve[DIR_ONEWAY].alpha - 1) < 0.01);
     }
     curve_free(&m.tier[1].curve[DIR_ONEWAY]);
     curve_free(&m.tier[1].curve[DIR_UNI]);
-    assert_int_equal(quote_line(&l, &m, 1, 1 << 24, &err), -1);
+    assert_int_equal(pair_cost_line(&l, &m, 1, 1 << 24, &err), -1);
     assert_string_equal(err.text, "tier rack has no latency or no bandwidth: was it measured?");
     matrix_free(&m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/text/quote.h"
+#include "emit/export/pair_cost.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,10 +18,11 @@ enum quantity quantity_find(const char *name, enum quantity otherwise)
     return otherwise;
 }
 
-void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity, double bytes)
+void pair_cost_init(struct pair_cost *q, const struct matrix *m, enum quantity quantity,
+                    double bytes)
 {
-    *q = (struct quote){.m = m, .quantity = quantity};
-    q->bytes = quantity == QUANTITY_LATENCY ? 1 : bytes > 0 ? bytes : QUOTE_BYTES;
+    *q = (struct pair_cost){.m = m, .quantity = quantity};
+    q->bytes = quantity == QUANTITY_LATENCY ? 1 : bytes > 0 ? bytes : PAIR_COST_BYTES;
     q->odd = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*q->odd));
     for (int t = 0; t < m->tiers; t++)
         q->sec[t] = matrix_tier_time(&m->tier[t], q->bytes, 1);
@@ -30,13 +31,13 @@ void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity,
             q->odd[id] |= matrix_touches(m, &m->exception[i], id);
 }
 
-void quote_free(struct quote *q)
+void pair_cost_free(struct pair_cost *q)
 {
     free(q->odd);
     q->odd = NULL;
 }
 
-static double seconds(const struct quote *q, int src, int dst)
+static double seconds(const struct pair_cost *q, int src, int dst)
 {
     const struct topo *t = &q->m->topo;
     struct cost c;
@@ -50,7 +51,7 @@ static double seconds(const struct quote *q, int src, int dst)
     return c.sec;
 }
 
-double quote_pair(const struct quote *q, int src, int dst)
+double pair_cost_of(const struct pair_cost *q, int src, int dst)
 {
     double sec = seconds(q, src, dst);
 
@@ -59,7 +60,7 @@ double quote_pair(const struct quote *q, int src, int dst)
     return src == dst ? NAN : q->bytes / sec;
 }
 
-int quote_known(const struct quote *q, double value, int src, int dst, struct err *err)
+int pair_cost_known(const struct pair_cost *q, double value, int src, int dst, struct err *err)
 {
     const struct topo *t = &q->m->topo;
     const struct endpoint *a = &t->endpoint[src], *b = &t->endpoint[dst];
@@ -72,9 +73,10 @@ int quote_known(const struct quote *q, double value, int src, int dst, struct er
                     t->host[b->place.at[LEVEL_HOST]].name, b->local, t->tier[tier].name);
 }
 
-int quote_line(struct line *l, const struct matrix *m, int tier, double bytes, struct err *err)
+int pair_cost_line(struct pair_line *l, const struct matrix *m, int tier, double bytes,
+                   struct err *err)
 {
-    const double small = 8, large = bytes > small ? bytes : QUOTE_BYTES;
+    const double small = 8, large = bytes > small ? bytes : PAIR_COST_BYTES;
     double t = matrix_tier_time(&m->tier[tier], small, 1);
 
     l->Bps = (large - small) / (matrix_tier_time(&m->tier[tier], large, 1) - t);

@@ -1,9 +1,9 @@
-/* quote.h - what a pair costs, as one number: for exports that ask for every pair.
+/* pair_cost.h - what a pair costs, as one number: for exports that ask for every pair.
  *
  * The numbers are matrix_pair()'s; pairs that no exception touches are looked up by tier, so that a
  * billion of them take seconds. */
-#ifndef RG_QUOTE_H
-#define RG_QUOTE_H
+#ifndef RG_PAIR_COST_H
+#define RG_PAIR_COST_H
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ extern const char *const quantity_unit[QUANTITY_COUNT]; /* "bytes/s", "s", "s" *
 /* NULL: `otherwise`.  Names come from the command line, which has checked them. */
 enum quantity quantity_find(const char *name, enum quantity otherwise);
 
-struct quote {
+struct pair_cost {
     const struct matrix *m;
     enum quantity quantity;
     double bytes;         /* of messages; of latency 1 */
@@ -23,22 +23,24 @@ struct quote {
     bool *odd;            /* by endpoint: an exception may concern it */
 };
 
-enum { QUOTE_BYTES = 64 << 20 }; /* where no size is asked for */
+enum { PAIR_COST_BYTES = 64 << 20 }; /* where no size is asked for */
 
-void quote_init(struct quote *q, const struct matrix *m, enum quantity quantity, double bytes);
-void quote_free(struct quote *q);
+void pair_cost_init(struct pair_cost *q, const struct matrix *m, enum quantity quantity,
+                    double bytes);
+void pair_cost_free(struct pair_cost *q);
 
 /* One way, src -> dst.  Latency and time in s, INFINITY when a part on the way is dead; bandwidth
  * in bytes/s, then 0.  NAN: not known.  src == dst: 0 s, and bandwidth NAN. */
-double quote_pair(const struct quote *q, int src, int dst);
+double pair_cost_of(const struct pair_cost *q, int src, int dst);
 /* NAN is an error (EXIT_DATA) that names both. */
-int quote_known(const struct quote *q, double value, int src, int dst, struct err *err);
+int pair_cost_known(const struct pair_cost *q, double value, int src, int dst, struct err *err);
 
 /* A healthy tier as latency and bandwidth, for programs that add alpha + bytes / Bps: exact at 8
  * bytes and at `bytes`.  EXIT_DATA: the tier has no curve. */
-struct line {
+struct pair_line {
     double alpha, Bps;
 };
-int quote_line(struct line *l, const struct matrix *m, int tier, double bytes, struct err *err);
+int pair_cost_line(struct pair_line *l, const struct matrix *m, int tier, double bytes,
+                   struct err *err);
 
 #endif
