@@ -77,35 +77,42 @@ static bool has_edge(const struct message *m)
     return m->phase == PHASE_FORWARD || m->op != OP_ALL_GATHER;
 }
 
-/* Seconds that messages inside layers are seen in one pass, shared out as the compute is. */
-static double inside(const struct timing *t, const struct traffic *tr, enum phase phase)
+/* Seconds that messages inside layers are seen in one pass of each kind together. */
+static double inside(const struct timing *t, const struct traffic *tr)
 {
-    double share = t->forward / (t->forward + t->backward), sum = 0;
+    double sum = 0;
 
     for (int i = 0; i < tr->messages; i++)
         if (tr->message[i].phase == PHASE_LAYER)
             sum += t->seen[i] / tr->message[i].rounds;
-    return sum * (phase == PHASE_FORWARD ? share : 1 - share);
+    return sum;
 }
 
-/* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`, beside
- * `compute` seconds.  Layers are alike, so the sum over layers of max(exposed c, c - overlap w) is
- * the same over the whole pass. */
-static void window(struct timing *t, const struct traffic *tr, const double *one,
-                   const struct coefficients *c, enum phase phase, double rounds, double passes)
-{
-    double comm = 0, compute = phase == PHASE_FORWARD ? t->forward : t->backward;
+/* The messages of one pass, and what they may hide behind. */
+struct timing_window {
+    int at[TRAFFIC_MAX], n;
+    double compute, inside; /* s of a pass */
+};
 
-    for (int i = 0; i < tr->messages; i++)
-        if (tr->message[i].phase == phase && tr->message[i].rounds >= rounds)
-            comm += t->raw[i] / tr->message[i].rounds;
+/* What is seen in `passes` equal passes of the messages whose `rounds` is at least `rounds`.  Layers
+ * are alike, so the sum over layers of max(exposed c, c - overlap w) is the same over the whole
+ * pass. */
+static void window(struct timing *t, const struct traffic *tr, const struct timing_window *w,
+                   const double *one, const struct coefficients *c, double rounds, double passes)
+{
+    double comm = 0;
+
+    for (int k = 0; k < w->n; k++)
+        if (tr->message[w->at[k]].rounds >= rounds)
+            comm += t->raw[w->at[k]] / tr->message[w->at[k]].rounds;
     if (!(comm > 0) || passes <= 0)
         return;
-    double hides = c->overlap * compute + c->beside * inside(t, tr, phase);
+    double hides = c->overlap * w->compute + c->beside * w->inside;
     double seen = fmax(c->exposed[EXPOSE_WINDOW] * comm, comm - hides) / comm;
-    for (int i = 0; i < tr->messages; i++) {
+    for (int k = 0; k < w->n; k++) {
+        int i = w->at[k];
         const struct message *m = &tr->message[i];
-        if (m->phase != phase || m->rounds < rounds)
+        if (m->rounds < rounds)
             continue;
         double edge = has_edge(m) ? one[i] * (1 - seen) : 0;
         t->seen[i] += passes * (edge + t->raw[i] / m->rounds * seen);
@@ -118,13 +125,22 @@ static bool waits(const struct message *m, const struct recipe *r)
     return !r->prefetch && recipe_gathers_weights(r) && m->op == OP_ALL_GATHER && is_window(m);
 }
 
-/* m-1 microbatches have the messages of every round, the last one has all. */
+/* m-1 microbatches have the messages of every round, the last one has all.  What is seen inside
+ * layers is shared out over the passes as the compute is. */
 static void windows(struct timing *t, const struct traffic *tr, const double *one,
                     const struct coefficients *c, double microbatches, const struct recipe *r)
 {
+    double layers = inside(t, tr), share = t->forward / (t->forward + t->backward);
+
     for (int phase = PHASE_FORWARD; phase <= PHASE_BACKWARD; phase++) {
-        window(t, tr, one, c, (enum phase)phase, 1, 1);
-        window(t, tr, one, c, (enum phase)phase, 2, microbatches - 1);
+        bool forward = phase == PHASE_FORWARD;
+        struct timing_window w = {.compute = forward ? t->forward : t->backward,
+                                  .inside = layers * (forward ? share : 1 - share)};
+        for (int i = 0; i < tr->messages; i++)
+            if ((int)tr->message[i].phase == phase)
+                w.at[w.n++] = i;
+        window(t, tr, &w, one, c, 1, 1);
+        window(t, tr, &w, one, c, 2, microbatches - 1);
     }
     for (int i = 0; i < tr->messages; i++)
         t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
