@@ -38,7 +38,7 @@ NVCC_SM   := $(if $(filter 1,$(CUDA)),$(shell $(CUDA_HOME)/bin/nvcc --list-gpu-c
 CUDA_SM   ?= $(filter $(NVCC_SM),90 100 103 120)
 
 CFLAGS   ?= -O2 -g
-WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes
+WARN     := -std=c11 -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror=switch
 # {0} and {NAME} begin a whole struct; clang alone wants each member named.
 WARN     += $(if $(findstring clang,$(CC)),-Wno-missing-field-initializers)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)

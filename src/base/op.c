@@ -3,55 +3,47 @@
 
 #include <string.h>
 
-/* busbw = algbw * (steps * (n-1)/n when split, else steps); nccl-tests doc/PERFORMANCE.md. */
-static const struct {
-    const char *name, *alias;
-    bool pair, split;
-    int steps;
-} ops[OP_COUNT] = {
-    [OP_ALL_GATHER] = {"all_gather", "allgather", false, true, 1},
-    [OP_REDUCE_SCATTER] = {"reduce_scatter", "reducescatter", false, true, 1},
-    [OP_ALL_TO_ALL] = {"all_to_all", "alltoall", false, true, 1},
-    [OP_ALL_REDUCE] = {"all_reduce", "allreduce", false, true, 2},
-    [OP_BROADCAST] = {"broadcast", "bcast", false, false, 1},
-    [OP_REDUCE] = {"reduce", "red", false, false, 1},
-    [OP_SENDRECV] = {"sendrecv", "send_recv", false, false, 1},
-    [OP_PAIR_LATENCY] = {"pair_latency", "latency", true, false, 1},
-    [OP_PAIR_BW] = {"pair_bw", "bandwidth", true, false, 1},
-    [OP_PAIR_BIBW] = {"pair_bibw", "bibandwidth", true, false, 1},
-};
+#define AS_ROW(ID, name, alias, links, root, share, flow, turns, messages, asked, program, tuner)  \
+    [OP_##ID] = {#name, alias,    OP_##links, OP_##root, OP_##share, FLOW_##flow,                  \
+                 turns, messages, asked,      program,   tuner},
+const struct op_row op_table[OP_COUNT] = {OP_TABLE(AS_ROW)};
 
 const char *op_name(enum op op)
 {
-    return ops[op].name;
+    return op_table[op].name;
 }
 
 int op_find(const char *name)
 {
     for (int i = 0; i < OP_COUNT; i++)
-        if (!strcmp(name, ops[i].name) || !strcmp(name, ops[i].alias))
+        if (!strcmp(name, op_table[i].name) || !strcmp(name, op_table[i].alias))
             return i;
     return -1;
 }
 
 bool op_is_pair(enum op op)
 {
-    return ops[op].pair;
+    return op_table[op].links == OP_PAIR;
 }
 
 bool op_is_rooted(enum op op)
 {
-    return op == OP_BROADCAST || op == OP_REDUCE;
+    return op_table[op].root != OP_NO_ROOT;
+}
+
+bool op_adds(enum op op)
+{
+    return op_table[op].flow == FLOW_SCATTER || op_table[op].flow == FLOW_SUM;
 }
 
 double op_bus_factor(enum op op, int ranks)
 {
-    return ops[op].steps * (ops[op].split ? (double)(ranks - 1) / ranks : 1.0);
+    return op_table[op].turns * (op_table[op].share == OP_WHOLE ? 1 : (double)(ranks - 1) / ranks);
 }
 
 int op_blocks(enum op op, int ranks)
 {
-    return op == OP_ALL_GATHER || op == OP_REDUCE_SCATTER || op == OP_ALL_TO_ALL ? ranks : 1;
+    return op_table[op].share == OP_BLOCKS ? ranks : 1;
 }
 
 int op_fits(enum op op, int ranks, size_t bytes, size_t capacity, struct err *err)

@@ -11,27 +11,100 @@
 
 #include "base/err.h"
 
-enum op {
-    OP_ALL_GATHER,
-    OP_REDUCE_SCATTER,
-    OP_ALL_TO_ALL,
-    OP_ALL_REDUCE,
-    OP_BROADCAST, /* from index 0 of the group */
-    OP_REDUCE,    /* to index 0 */
-    OP_SENDRECV,  /* every rank sends to the next one of the group and receives from the previous */
-    /* Two ranks; members[0] is the source and members[1] the destination. */
-    OP_PAIR_LATENCY, /* ping-pong: half of the round trip */
-    OP_PAIR_BW,      /* one direction, several messages in flight: time per message */
-    OP_PAIR_BIBW,    /* both directions at once: time per message of one direction */
-    OP_COUNT
+/* Over which links the bytes go, which is what prices and slows them. */
+enum op_links {
+    OP_RING,     /* in turns along a ring of the members, or a tree over it */
+    OP_EXCHANGE, /* from each to every other at once */
+    OP_NEXT,     /* from each to the next one */
+    OP_PAIR      /* two ranks; members[0] is the source and members[1] the destination */
 };
 
-enum { OP_PAIR_WINDOW = 4 }; /* ... so many; over MPI as mpi_opts.h says */
+/* Index 0 of the group, where there is one: such a call ends before everybody has begun. */
+enum op_root { OP_NO_ROOT, OP_FROM_ROOT, OP_TO_ROOT };
 
-const char *op_name(enum op op); /* "all_gather" */
-int op_find(const char *name);   /* enum op, or -1; accepts alltoall-like spellings too */
+enum op_share {
+    OP_WHOLE,  /* S goes round whole */
+    OP_PARTS,  /* in parts, of which each rank has one already: (n-1)/n of S a turn */
+    OP_BLOCKS, /* so too, and S is one equal block a rank: a multiple of their number */
+};
+
+/* Who gets what from whom (with OP_TO_ROOT only the root gets it): verify.h has the pieces. */
+enum op_flow {
+    FLOW_GATHER,   /* my block to everybody */
+    FLOW_EXCHANGE, /* a block of its own to each */
+    FLOW_SCATTER,  /* my block of the sum to me */
+    FLOW_SUM,      /* the whole sum to everybody */
+    FLOW_FIRST,    /* from index 0 to the others */
+    FLOW_LEFT,     /* from my left neighbour; in a pair that is the other one */
+};
+
+enum { OP_PAIR_WINDOW = 4 }; /* messages in flight; over MPI as mpi_opts.h says */
+
+/* One row an operation; all that is known of it by its kind stands here, and its call in each
+ * transport is do_NAME() in mpi_ops.c and nccl_ops.c, without which they do not compile.  Cells:
+ *
+ *   ID, name, alias      OP_ID, and how it is written here and elsewhere
+ *   links root share flow   one word of each of the enums above
+ *   turns     busbw = algbw * turns * (n-1)/n where S goes in parts, * turns where it is whole
+ *   messages  of one direction in a sample; of a ping-pong there and back
+ *   asked     measured where nobody says which: what a training step has
+ *   program   of nccl-tests
+ *   tuner     NCCL's word in a tuner's file; NULL: nothing to choose, it is sends and receives
+ *
+ * pair_latency is half of the round trip of a ping-pong; pair_bw, one direction with several
+ * messages in flight, and pair_bibw, both at once, are the time per message of one direction. */
+// clang-format off
+#define OP_COLLECTIVES(ROW)                                                                        \
+    ROW(ALL_GATHER,     all_gather,     "allgather",     RING,     NO_ROOT,   BLOCKS, GATHER,      \
+        1, 1,  true,  "all_gather_perf",      "allgather")                                         \
+    ROW(REDUCE_SCATTER, reduce_scatter, "reducescatter", RING,     NO_ROOT,   BLOCKS, SCATTER,     \
+        1, 1,  true,  "reduce_scatter_perf",  "reducescatter")                                     \
+    ROW(ALL_TO_ALL,     all_to_all,     "alltoall",      EXCHANGE, NO_ROOT,   BLOCKS, EXCHANGE,    \
+        1, 1,  true,  "alltoall_perf",        NULL)                                                \
+    ROW(ALL_REDUCE,     all_reduce,     "allreduce",     RING,     NO_ROOT,   PARTS,  SUM,         \
+        2, 1,  true,  "all_reduce_perf",      "allreduce")                                         \
+    ROW(BROADCAST,      broadcast,      "bcast",         RING,     FROM_ROOT, WHOLE,  FIRST,       \
+        1, 1,  true,  "broadcast_perf",       "broadcast")                                         \
+    ROW(REDUCE,         reduce,         "red",           RING,     TO_ROOT,   WHOLE,  SUM,         \
+        1, 1,  false, "reduce_perf",          "reduce")                                            \
+    ROW(SENDRECV,       sendrecv,       "send_recv",     NEXT,     NO_ROOT,   WHOLE,  LEFT,        \
+        1, 1,  true,  "sendrecv_perf",        NULL)
+#define OP_PAIRS(ROW)                                                                              \
+    ROW(PAIR_LATENCY,   pair_latency,   "latency",       PAIR,     NO_ROOT,   WHOLE,  LEFT,        \
+        1, 2,               true,  NULL,                   NULL)                                   \
+    ROW(PAIR_BW,        pair_bw,        "bandwidth",     PAIR,     NO_ROOT,   WHOLE,  FIRST,       \
+        1, OP_PAIR_WINDOW,  true,  NULL,                   NULL)                                   \
+    ROW(PAIR_BIBW,      pair_bibw,      "bibandwidth",   PAIR,     NO_ROOT,   WHOLE,  LEFT,        \
+        1, OP_PAIR_WINDOW,  true,  NULL,                   NULL)
+// clang-format on
+#define OP_TABLE(ROW) OP_COLLECTIVES(ROW) OP_PAIRS(ROW)
+
+#define OP_ID(ID, ...) OP_##ID,
+enum op { OP_TABLE(OP_ID) OP_COUNT };
+
+struct op_row {
+    const char *name, *alias; /* "all_gather" */
+    enum op_links links;
+    enum op_root root;
+    enum op_share share;
+    enum op_flow flow;
+    int turns, messages;
+    bool asked;
+    const char *program, *tuner;
+};
+extern const struct op_row op_table[OP_COUNT];
+
+/* "all_gather reduce_scatter ... ", and the same with commas: for help and errors. */
+#define OP_WORD(ID, name, ...) #name " "
+#define OP_COMMA(ID, name, ...) #name ","
+#define OP_COLLECTIVE_WORDS OP_COLLECTIVES(OP_WORD)
+#define OP_LIST OP_COLLECTIVES(OP_COMMA) "pair_latency,pair_bw,pair_bibw"
+
+const char *op_name(enum op op);
+int op_find(const char *name); /* enum op, or -1; by name or alias */
 bool op_is_pair(enum op op);
 bool op_is_rooted(enum op op); /* broadcast, reduce: done before everybody has begun */
+bool op_adds(enum op op);      /* a reduction */
 double op_bus_factor(enum op op, int ranks); /* busbw / algbw */
 /* The unit that S must be a multiple of, in elements: ranks for all_gather, reduce_scatter and
  * all_to_all (each rank owns an equal block), 1 for the others. */

@@ -92,10 +92,8 @@ static int parse_op(struct args *a, const char *name, struct err *err)
     a->op = a->kernel ? OP_ALL_TO_ALL : op_find(name);
     if (a->op >= 0 && !op_is_pair((enum op)a->op))
         return 0;
-    return err_usage(err,
-                     "no collective \"%s\"; known: all_gather reduce_scatter all_to_all all_reduce "
-                     "broadcast reduce sendrecv ep_dispatch ep_combine",
-                     name);
+    return err_usage(
+        err, "no collective \"%s\"; known: " OP_COLLECTIVE_WORDS "ep_dispatch ep_combine", name);
 }
 
 static int take_op(void *args, char *name, struct err *err)

@@ -81,18 +81,18 @@ static void find_curves(struct curves_found *f, const struct matrix *m, enum op 
 static double grown(const struct collective *c, int n, bool gpu, double base, double busy,
                     double full)
 {
-    int from = c->shape.ranks, turns = c->op == OP_ALL_REDUCE ? 2 : 1;
+    int from = c->shape.ranks, turns = op_table[c->op].turns;
     double tree = base * log2(n) / log2(from);
 
     if (!gpu)
         return tree + busy;
-    if (c->op == OP_SENDRECV)
+    if (op_table[c->op].links == OP_NEXT)
         return base + busy;
-    if (c->op == OP_ALL_TO_ALL)
+    if (op_table[c->op].links == OP_EXCHANGE)
         return base + (n - from) * PROTOCOL_PEER + busy;
     if (c->shape.domains == 1) /* further hops of the ring */
         return base + protocol_ring(turns * (n - from), INFINITY, full, busy);
-    if (c->op == OP_ALL_REDUCE) /* between domains NCCL takes trees for it */
+    if (turns > 1) /* all_reduce: between domains NCCL takes trees for it */
         return tree + busy;
     return base * (n - 1) / (from - 1) + busy;
 }
@@ -106,10 +106,10 @@ static double rescaled(const struct collective *c, int ranks, bool gpu, double s
     if (ranks >= c->shape.ranks)
         return grown(c, ranks, gpu, base, busy, bytes * c->curve.beta * more);
     double fewer = base * log2(ranks) / log2(c->shape.ranks); /* hops cannot be more than all */
-    bool ring = c->op != OP_ALL_REDUCE && c->op != OP_ALL_TO_ALL && c->op != OP_SENDRECV;
+    bool ring = op_table[c->op].links == OP_RING && op_table[c->op].turns == 1;
     if (gpu && ring && c->shape.domains > 1) /* as it would grow back */
         return base * (ranks - 1) / (c->shape.ranks - 1) + busy;
-    int hops = (c->op == OP_ALL_REDUCE ? 2 : 1) * (c->shape.ranks - ranks);
+    int hops = op_table[c->op].turns * (c->shape.ranks - ranks);
     return fmax(fewer, gpu ? base - hops * PROTOCOL_HOP_LL : fewer) + busy;
 }
 

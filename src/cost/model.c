@@ -93,8 +93,8 @@ static bool member(const struct matrix *m, const struct exception *e, const int 
     case PART_RACK_UPLINKS:
         return has_at(m, ids, n, LEVEL_RACK, e->a) && !all_at(m, ids, n, LEVEL_RACK, e->a);
     default: /* a ring touches neighbours only */
-        return op == OP_ALL_TO_ALL ? has(ids, n, e->a) && has(ids, n, e->b)
-                                   : neighbours(ids, n, e->a, e->b);
+        return op_table[op].links == OP_EXCHANGE ? has(ids, n, e->a) && has(ids, n, e->b)
+                                                 : neighbours(ids, n, e->a, e->b);
     }
 }
 
@@ -345,15 +345,14 @@ double model_time(const struct matrix *m, const struct ways *w, enum op op, doub
 
     if (w->inner_factor <= 0 || w->outer_factor <= 0)
         return INFINITY;
-    if (op == OP_ALL_TO_ALL)
+    if (op_table[op].links == OP_EXCHANGE)
         return all_to_all_time(m, w, bytes);
-    if (op == OP_SENDRECV)
+    if (op_table[op].links == OP_NEXT)
         return sendrecv_time(m, w, bytes);
     double ring = bytes / ring_rate(m, w);
-    if (op_is_rooted(op))
-        return ring_turn(m, w, ring);
-    int turns = op == OP_ALL_REDUCE ? 2 : 1;
-    return turns * ring_turn(m, w, ring * (n - 1) / n);
+    if (op_table[op].share != OP_WHOLE)
+        ring = ring * (n - 1) / n;
+    return op_table[op].turns * ring_turn(m, w, ring);
 }
 
 void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size)
@@ -367,9 +366,9 @@ void model_words(const struct matrix *m, const struct ways *w, enum op op, char 
                  w->shape.domains);
     else
         snprintf(where, sizeof(where), "%s", in ? in : out ? out : "nothing");
-    if (op == OP_ALL_TO_ALL || op == OP_SENDRECV)
+    if (op_table[op].links != OP_RING)
         snprintf(text, size, "modelled: %s over %s",
-                 op == OP_SENDRECV ? "slowest hop" : "pairwise exchange", where);
+                 op_table[op].links == OP_NEXT ? "slowest hop" : "pairwise exchange", where);
     else
         snprintf(text, size, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
 }

@@ -238,14 +238,14 @@ static void group_flows(struct flows *f, const struct message *m, int group)
 {
     int n = m->span.size;
     double bytes = m->count * message_wire_bytes(m, n);
-    bool all = m->op == OP_ALL_TO_ALL, few = n <= ALL_PAIRS_MAX;
+    bool all = op_table[m->op].links == OP_EXCHANGE, few = n <= ALL_PAIRS_MAX;
     int peers = 0, last = all ? n - 1 : 1;
 
     for (int k = 1; k <= last; k = few ? k + 1 : 2 * k)
         peers++;
     for (int i = 0; i < n; i++) {
         int rank = span_rank(&m->span, group, i);
-        if (m->op == OP_SENDRECV && i == n - 1)
+        if (op_table[m->op].links == OP_NEXT && i == n - 1)
             break; /* a pipeline is no ring */
         for (int k = 1; k <= last; k = few ? k + 1 : 2 * k)
             add_flow(f, rank, span_rank(&m->span, group, (i + k) % n), bytes / peers);

@@ -83,11 +83,11 @@ static int take_op(struct message *msg, const char *word, struct err *err)
         msg->label = msg->kernel == EP_DISPATCH ? "ep_dispatch" : "ep_combine";
         op = OP_ALL_TO_ALL;
     } else if (op < 0 || op_is_pair((enum op)op)) {
-        return err_usage(err,
-                         "\"%.80s\" is neither KEY=VALUE nor a collective (known: all_gather "
-                         "reduce_scatter all_to_all all_reduce broadcast reduce sendrecv "
-                         "ep_dispatch ep_combine)",
-                         word);
+        return err_usage(
+            err,
+            "\"%.80s\" is neither KEY=VALUE nor a collective (known: " OP_COLLECTIVE_WORDS
+            "ep_dispatch ep_combine)",
+            word);
     } else {
         msg->label = op_name((enum op)op);
     }

@@ -20,7 +20,8 @@ void plan_defaults(struct plan_opts *o)
     memset(o, 0, sizeof(*o));
     o->min_bytes = 8;
     o->factor = 2;
-    o->ops = ((1u << OP_COUNT) - 1) & ~(1u << OP_REDUCE); /* no training step reduces to one */
+    for (int op = 0; op < OP_COUNT; op++)
+        o->ops |= op_table[op].asked ? 1u << op : 0;
     o->pairs = STAGE_COUNT;
     o->matchings = 8;
     o->epochs = PLAN_EPOCHS;

@@ -77,9 +77,8 @@ static int take_check(void *into, char *text, struct err *err)
 const struct opt probe_options[] = {
     {.help = "What to measure:", .group = 20},
     {"op", 0, "LIST",
-     "only these: all_gather,reduce_scatter,all_to_all,all_reduce,broadcast,"
-     "reduce,sendrecv,pair_latency,pair_bw,pair_bibw; pairs and collectives stand for all "
-     "of their kind (default: all but reduce)",
+     "only these: " OP_LIST "; pairs and collectives stand for all of their kind (default: all but "
+     "reduce)",
      OPT_CALL(take_ops), .group = 20},
     {"minbytes", 'b', "SIZE", "smallest message (default 8)",
      OPT_INTO(struct probe_opts, plan.min_bytes), .group = 20},

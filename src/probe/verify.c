@@ -171,11 +171,6 @@ int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
     return rc ? err_config(err, "RAILGAUGE_FLIP=\"%s\": %s", text, why.text) : 0;
 }
 
-bool flow_adds(enum flow flow)
-{
-    return flow == FLOW_SCATTER || flow == FLOW_SUM || flow == FLOW_ROOT;
-}
-
 /* Bytes of every block in the slice that begins at `at`. */
 static size_t slice_at(const struct verify_moved *m, size_t at)
 {
@@ -207,7 +202,6 @@ struct verify_piece *verify_sent(const struct verify_moved *m, int *count)
     case FLOW_SCATTER:
         return scattered(m, count);
     case FLOW_SUM:
-    case FLOW_ROOT:
         MEM_PUSH(p, *count) = (struct verify_piece){0, m->block, m->self, 0, true};
         break;
     case FLOW_GATHER:
@@ -235,7 +229,7 @@ struct verify_piece *verify_received(const struct verify_moved *m, int *count)
     int from = m->member[m->flow == FLOW_FIRST ? 0 : left];
 
     *count = 0;
-    if (m->self == 0 ? m->flow == FLOW_FIRST : m->flow == FLOW_ROOT)
+    if (m->self == 0 ? m->flow == FLOW_FIRST : m->to_root)
         return NULL;
     switch (m->flow) {
     case FLOW_SCATTER:
@@ -244,7 +238,6 @@ struct verify_piece *verify_received(const struct verify_moved *m, int *count)
                                                         (int)(at / m->slice) * n + m->self, true};
         break;
     case FLOW_SUM:
-    case FLOW_ROOT:
         MEM_PUSH(p, *count) = (struct verify_piece){0, m->block, n - 1, 0, true};
         break;
     case FLOW_GATHER:

@@ -63,19 +63,10 @@ int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
 /* --- who gets what from whom: which pieces a rank fills in before an operation is checked, and
  * which must have arrived afterwards --- */
 
-enum flow {
-    FLOW_GATHER,   /* my block to everybody */
-    FLOW_EXCHANGE, /* a block of its own to each */
-    FLOW_SCATTER,  /* my block of the sum to me */
-    FLOW_SUM,      /* the whole sum to everybody */
-    FLOW_ROOT,     /* the whole sum to index 0 */
-    FLOW_FIRST,    /* from index 0 to the others */
-    FLOW_LEFT,     /* from my left neighbour; in a pair that is the other one */
-};
-
 /* One operation of one member. */
 struct verify_moved {
-    enum flow flow;
+    enum op_flow flow;
+    bool to_root;      /* index 0 alone gets it */
     const int *member; /* endpoint ids */
     int size, self;
     size_t block;  /* bytes that go from one rank to one other, or are added */
@@ -93,6 +84,5 @@ struct verify_piece {
 /* The pieces, which the caller frees; *count may be 0. */
 struct verify_piece *verify_sent(const struct verify_moved *m, int *count);
 struct verify_piece *verify_received(const struct verify_moved *m, int *count);
-bool flow_adds(enum flow flow); /* is it a reduction? */
 
 #endif

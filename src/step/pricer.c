@@ -118,8 +118,9 @@ static struct table *table_of(const struct pricer *p, struct entry *e, const str
     t->route = msg->route;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
     for (int k = 0; k < g->kinds; k++)
-        collective_resolve(&t->quote[k], p->places.matrix, msg->op,
-                           msg->op == OP_ALL_TO_ALL ? &g->kind[k].across : &g->kind[k].ring, false);
+        collective_resolve(
+            &t->quote[k], p->places.matrix, msg->op,
+            op_table[msg->op].links == OP_EXCHANGE ? &g->kind[k].across : &g->kind[k].ring, false);
     return t;
 }
 

@@ -68,16 +68,9 @@ static void add(struct traffic_step *s, const struct message *msg)
 
 double message_wire_bytes(const struct message *m, int n)
 {
-    switch (m->op) {
-    case OP_ALL_GATHER:
-    case OP_REDUCE_SCATTER:
-    case OP_ALL_TO_ALL:
-        return m->bytes * (n - 1) / n;
-    case OP_ALL_REDUCE:
-        return 2 * m->bytes * (n - 1) / n;
-    default:
-        return m->bytes;
-    }
+    double whole = op_table[m->op].turns * m->bytes;
+
+    return op_table[m->op].share == OP_WHOLE ? whole : whole * (n - 1) / n;
 }
 
 static const char sp_formula[] =

@@ -10,7 +10,7 @@
 
 static const int member[] = {7, 3, 5};
 
-static struct verify_moved moves(enum flow flow, int self)
+static struct verify_moved moves(enum op_flow flow, int self)
 {
     return (struct verify_moved){.flow = flow,
                                  .member = member,
@@ -24,7 +24,7 @@ static struct verify_moved moves(enum flow flow, int self)
 /* Whatever is received as (rank, block) was sent as that by the member with this id. */
 static void what_arrives_was_sent_by_somebody(void **state)
 {
-    static const enum flow flows[] = {FLOW_GATHER, FLOW_EXCHANGE, FLOW_FIRST, FLOW_LEFT};
+    static const enum op_flow flows[] = {FLOW_GATHER, FLOW_EXCHANGE, FLOW_FIRST, FLOW_LEFT};
 
     (void)state;
     for (size_t f = 0; f < sizeof(flows) / sizeof(*flows); f++)
@@ -80,8 +80,9 @@ static void only_the_root_of_a_reduce_receives(void **state)
 {
     (void)state;
     for (int me = 0; me < 3; me++) {
-        struct verify_moved m = moves(FLOW_ROOT, me);
+        struct verify_moved m = moves(FLOW_SUM, me);
         int n;
+        m.to_root = true;
         struct verify_piece *p = verify_received(&m, &n);
         assert_int_equal(n, me == 0);
         free(p);
@@ -90,8 +91,8 @@ static void only_the_root_of_a_reduce_receives(void **state)
         assert_true(p[0].sum);
         free(p);
     }
-    assert_true(flow_adds(FLOW_SUM) && flow_adds(FLOW_ROOT) && flow_adds(FLOW_SCATTER));
-    assert_false(flow_adds(FLOW_GATHER) || flow_adds(FLOW_FIRST));
+    assert_true(op_adds(OP_REDUCE) && op_adds(OP_ALL_REDUCE) && op_adds(OP_REDUCE_SCATTER));
+    assert_false(op_adds(OP_ALL_GATHER) || op_adds(OP_BROADCAST));
 }
 
 int main(void)

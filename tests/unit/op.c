@@ -5,8 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
 
 static void every_operation_is_found_by_its_name_and_by_the_usual_spelling(void **state)
 {
@@ -51,12 +56,53 @@ static void pairs_are_told_from_collectives(void **state)
         assert_int_equal(op_is_pair((enum op)i), i >= OP_PAIR_LATENCY);
 }
 
+/* Every name of a kind, in the table's order. */
+static char *joined(bool pairs, const char *before, const char *between, const char *after)
+{
+    char *text = mem_strdup(before);
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (!op_is_pair((enum op)i) || pairs) {
+            char *more = mem_printf("%s%s%s", text, i ? between : "", op_name((enum op)i));
+            free(text);
+            text = more;
+        }
+    char *whole = mem_printf("%s%s", text, after);
+    free(text);
+    return whole;
+}
+
+static void expect(const char *path, char *list)
+{
+    char *text = NULL;
+    struct err err = {0, ""};
+
+    if (file_read(&text, NULL, path, 1 << 24, &err) < 0)
+        fail_msg("%s", err.text);
+    if (!strstr(text, list))
+        fail_msg("%s has no %s", path, list);
+    free(text);
+    free(list);
+}
+
+/* What cannot be made from the table when it is compiled. */
+static void schemas_and_the_manual_have_every_operation(void **state)
+{
+    (void)state;
+    expect("src/schema/matrix.schema.json",
+           joined(false, "\"op\": {\"enum\": [\"", "\", \"", "\"]}"));
+    expect("topo/schema/fabric.schema.json",
+           joined(false, "\"op\": {\"enum\": [\"", "\", \"", "\"]}"));
+    expect("src/railgauge.1", joined(true, ".Cm ", " , ", " .\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_is_found_by_its_name_and_by_the_usual_spelling),
         cmocka_unit_test(bus_factors_are_those_of_nccl_tests),
         cmocka_unit_test(operations_of_equal_blocks_need_sizes_that_divide),
+        cmocka_unit_test(schemas_and_the_manual_have_every_operation),
         cmocka_unit_test(pairs_are_told_from_collectives),
     };
 

@@ -101,7 +101,7 @@ static void take(struct tuner *t, const struct origin *s, const struct plan *pla
     for (int i = 0; i < n; i++) {
         const struct point *p = series[i].first;
         int nodes = nodes_of(s, plan, p);
-        if (op_is_pair(p->op) || p->op == OP_ALL_TO_ALL || p->op == OP_SENDRECV)
+        if (!op_table[p->op].tuner)
             continue;
         if (isnan(series[i].sec)) {
             if (combo >= 0)
@@ -283,12 +283,7 @@ void tuner_print(FILE *out, const struct tuner *t)
     print_refusals(out, t);
 }
 
-/* The plugin's words: by enum op, and by the order of nccl_algo_name and nccl_proto_name. */
-static const char *const csv_op[OP_COUNT] = {[OP_ALL_GATHER] = "allgather",
-                                             [OP_REDUCE_SCATTER] = "reducescatter",
-                                             [OP_ALL_REDUCE] = "allreduce",
-                                             [OP_BROADCAST] = "broadcast",
-                                             [OP_REDUCE] = "reduce"};
+/* The plugin's words, by the order of nccl_algo_name and nccl_proto_name. */
 static const char *const csv_algo[TUNER_ALGOS] = {
     "ring", "tree", "nvls", "nvls_tree", "pat", "collnet_direct", "collnet_chain"};
 static const char *const csv_proto[TUNER_PROTOS] = {"ll", "ll128", "simple"};
@@ -316,7 +311,7 @@ void tuner_csv(FILE *out, const struct tuner *t)
             to = SIZE_MAX;
         if (!last && tuner_best(&t->row[k]) == best)
             continue; /* the next line begins where this one would */
-        fprintf(out, "%s,%zu,%zu,%s,%s,-1,%d,%d,-1,-1\n", csv_op[r->op], from, to,
+        fprintf(out, "%s,%zu,%zu,%s,%s,-1,%d,%d,-1,-1\n", op_table[r->op].tuner, from, to,
                 csv_algo[best / TUNER_PROTOS], csv_proto[best % TUNER_PROTOS], r->nodes, r->ranks);
         from = to + 1;
     }
@@ -336,8 +331,9 @@ static void put_records(FILE *out, const struct tuner *t)
             double us = units_out(FOREIGN_TUNER_LATENCY, r->sec[c]);
             if (isnan(us))
                 continue;
-            fprintf(out, "%s,%zu,%s,%s,-1,%d,%d,-1,-1,%.9g,%.9g,%.9g\n", csv_op[r->op], r->bytes,
-                    csv_algo[c / TUNER_PROTOS], csv_proto[c % TUNER_PROTOS], r->nodes, r->ranks, us,
+            fprintf(out, "%s,%zu,%s,%s,-1,%d,%d,-1,-1,%.9g,%.9g,%.9g\n", op_table[r->op].tuner,
+                    r->bytes, csv_algo[c / TUNER_PROTOS], csv_proto[c % TUNER_PROTOS], r->nodes,
+                    r->ranks, us,
                     units_out(FOREIGN_TUNER_BANDWIDTH,
                               (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[c]),
                     us);

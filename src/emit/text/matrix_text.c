@@ -261,8 +261,7 @@ static void collective_rows(struct table *table, const struct reference *r,
 /* Is this the largest group of one of the four collectives that sharded training lives on? */
 static bool is_brief(const struct matrix *m, const struct collective *c)
 {
-    bool wanted = c->op == OP_ALL_GATHER || c->op == OP_REDUCE_SCATTER || c->op == OP_ALL_TO_ALL ||
-                  c->op == OP_ALL_REDUCE;
+    bool wanted = op_table[c->op].share != OP_WHOLE && !op_is_rooted(c->op);
 
     for (int i = 0; wanted && i < m->collectives; i++)
         wanted = m->collective[i].op != c->op || !m->collective[i].curve.points ||

@@ -8,20 +8,6 @@
 #include "emit/text/epochs.h"
 #include "probe/transport.h"
 
-/* The names that nccl-tests' programs and columns have. */
-static const struct {
-    const char *program, *redop;
-    int root;
-} style[OP_COUNT] = {
-    [OP_ALL_GATHER] = {"all_gather_perf", "none", -1},
-    [OP_REDUCE_SCATTER] = {"reduce_scatter_perf", "sum", -1},
-    [OP_ALL_TO_ALL] = {"alltoall_perf", "none", -1},
-    [OP_ALL_REDUCE] = {"all_reduce_perf", "sum", -1},
-    [OP_BROADCAST] = {"broadcast_perf", "none", 0},
-    [OP_REDUCE] = {"reduce_perf", "sum", 0},
-    [OP_SENDRECV] = {"sendrecv_perf", "none", -1},
-};
-
 /* What nccl-tests calls the types of NCCL. */
 static const char *const type_name[NCCL_DTYPES] = {
     [NCCL_INT8] = "int8",         [NCCL_UINT8] = "uint8",       [NCCL_INT32] = "int32",
@@ -63,15 +49,18 @@ static void print_row(FILE *out, const struct epochs_point *s, const struct nccl
     const struct nccl_opts *o = how->nccl;
     size_t count = s->bytes / (size_t)op_blocks(p->op, p->ranks);
     int type = o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
-    bool reduces = strcmp(style[p->op].redop, "none") != 0;
+    bool reduces = op_adds(p->op);
 
     if (isnan(s->sec)) {
         fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
         return;
     }
     fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, count / nccl_dtype_size(type),
-            type_name[type], reduces && o ? nccl_redop_name[o->redop] : style[p->op].redop,
-            style[p->op].root);
+            type_name[type],
+            !reduces ? "none"
+            : o      ? nccl_redop_name[o->redop]
+                     : "sum",
+            op_is_rooted(p->op) ? 0 : -1);
     for (int half = 0; half < 2; half++)
         if (half == (o && o->in_place))
             print_half(out, s);
@@ -115,7 +104,7 @@ static void print_header(FILE *out, const struct epochs_point *s, int n,
     size_t factor = n > 1 ? s[1].bytes / s[0].bytes : 1;
 
     fprintf(out, "# railgauge %s: measured medians in the layout of nccl-tests\n", RG_VERSION);
-    fprintf(out, "# Collective test starting: %s\n", style[p->op].program);
+    fprintf(out, "# Collective test starting: %s\n", op_table[p->op].program);
     fprintf(out,
             "# nThread 1 nGpus 1 minBytes %zu maxBytes %zu step: %zu(factor) warmup iters: %d "
             "iters: %d agg iters: 1 validation: %d graph: %d\n",
@@ -162,7 +151,7 @@ static void print_table(FILE *out, const struct epochs_point *s, int n, const st
     }
     fprintf(out, "# %-20s : %d %s\n", "Out of bounds values", wrong, wrong ? "FAILED" : "OK");
     fprintf(out, "# %-20s : %g \n", "Avg bus bandwidth", measured ? sum / measured : 0.0);
-    fprintf(out, "#\n# Collective test concluded: %s\n\n", style[p->op].program);
+    fprintf(out, "#\n# Collective test concluded: %s\n\n", op_table[p->op].program);
 }
 
 int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,

@@ -124,18 +124,8 @@ static int do_pair_bibw(struct mpi_ctx *c, const struct mpi_job *j)
     return MPI_Waitall(2 * j->messages, request, MPI_STATUSES_IGNORE);
 }
 
-const struct mpi_op mpi_ops[OP_COUNT] = {
-    [OP_ALL_GATHER] = {do_all_gather, FLOW_GATHER, false},
-    [OP_REDUCE_SCATTER] = {do_reduce_scatter, FLOW_SCATTER, false},
-    [OP_ALL_TO_ALL] = {do_all_to_all, FLOW_EXCHANGE, false},
-    [OP_ALL_REDUCE] = {do_all_reduce, FLOW_SUM, false},
-    [OP_BROADCAST] = {do_broadcast, FLOW_FIRST, false},
-    [OP_REDUCE] = {do_reduce, FLOW_ROOT, false},
-    [OP_SENDRECV] = {do_sendrecv, FLOW_LEFT, false},
-    [OP_PAIR_LATENCY] = {do_pair_latency, FLOW_LEFT, false},
-    [OP_PAIR_BW] = {do_pair_bw, FLOW_FIRST, true},
-    [OP_PAIR_BIBW] = {do_pair_bibw, FLOW_LEFT, true},
-};
+#define AS_CALL(ID, name, ...) [OP_##ID] = do_##name,
+mpi_call *const mpi_ops[OP_COUNT] = {OP_TABLE(AS_CALL)};
 
 /* One element of `bytes` bytes: contiguous chunks and the rest behind them. */
 static int big_type(MPI_Datatype *out, size_t bytes)
@@ -175,25 +165,23 @@ static int *make_counts(const struct mpi_job *j, int ranks)
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,
                  struct err *err)
 {
-    enum flow flow = mpi_ops[op].flow;
+    bool adds = op_adds(op), window = op_table[op].messages == OP_PAIR_WINDOW;
 
     if (op_fits(op, c->size, bytes, c->capacity, err))
         return -1;
     *j = (struct mpi_job){.op = op, .bytes = bytes, .slots = 1, .type = MPI_BYTE};
     j->block = bytes / (size_t)op_blocks(op, c->size);
-    if (flow_adds(flow))
+    if (adds)
         j->block = (j->block + ELEMENT - 1) / ELEMENT * ELEMENT;
     j->slice = MPI_CHUNK / (size_t)c->size / ELEMENT * ELEMENT;
-    j->messages = op == OP_PAIR_LATENCY ? 2 : 1;
-    if (mpi_ops[op].window)
-        j->messages = mpi_opts_window(&c->how, bytes);
-    if (mpi_ops[op].window && bytes <= c->room / (size_t)j->messages) {
+    j->messages = window ? mpi_opts_window(&c->how, bytes) : op_table[op].messages;
+    if (window && bytes <= c->room / (size_t)j->messages) {
         j->slots = j->messages;
         j->stride = bytes;
     }
-    if (op == OP_REDUCE_SCATTER)
+    if (op_table[op].flow == FLOW_SCATTER)
         j->counts = make_counts(j, c->size);
-    j->derived = j->block > MPI_CHUNK && !flow_adds(flow);
+    j->derived = j->block > MPI_CHUNK && !adds;
     j->count = j->derived ? 1 : lesser(j->block, MPI_CHUNK);
     if (!j->derived)
         return 0;
@@ -209,9 +197,10 @@ void mpi_job_free(struct mpi_job *j)
 
 struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
 {
-    enum flow flow = mpi_ops[j->op].flow;
+    enum op_flow flow = op_table[j->op].flow;
 
     return (struct verify_moved){.flow = flow,
+                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
                                  .member = c->member,
                                  .size = c->size,
                                  .self = c->self,

@@ -51,12 +51,9 @@ struct mpi_job {
     int *counts; /* reduce_scatter: of each rank's part of a slice, then of the last slice; owned */
 };
 
-struct mpi_op {
-    int (*once)(struct mpi_ctx *c, const struct mpi_job *j); /* MPI_SUCCESS or an MPI error code */
-    enum flow flow;
-    bool window; /* several messages in flight: mpi_opts_window() */
-};
-extern const struct mpi_op mpi_ops[OP_COUNT];
+/* Once; MPI_SUCCESS or an MPI error code. */
+typedef int mpi_call(struct mpi_ctx *c, const struct mpi_job *j);
+extern mpi_call *const mpi_ops[OP_COUNT];
 
 /* Refuses (EXIT_UNJUDGED) a size that the buffers or the number of ranks do not allow. */
 int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t bytes,

@@ -43,7 +43,7 @@ static int time_rooted(struct mpi_ctx *c, const struct mpi_job *j, int n, double
         code = MPI_Barrier(c->comm);
         start[i] = world_mpi_clock(c->shared);
         if (code == MPI_SUCCESS)
-            code = mpi_ops[j->op].once(c, j);
+            code = mpi_ops[j->op](c, j);
         sec[i] = world_mpi_clock(c->shared);
     }
     if (code == MPI_SUCCESS)
@@ -56,7 +56,7 @@ static int time_rooted(struct mpi_ctx *c, const struct mpi_job *j, int n, double
 
 static int time_collective(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
 {
-    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    mpi_call *const once = mpi_ops[j->op];
     double from = MPI_Wtime(), to;
     int code = MPI_SUCCESS;
 
@@ -85,7 +85,7 @@ static int find_inner(struct mpi_ctx *c, const struct mpi_job *j)
         return MPI_SUCCESS;
     for (int i = 0; i < INNER_TRIES && code == MPI_SUCCESS; i++) {
         from = MPI_Wtime();
-        code = mpi_ops[j->op].once(c, j);
+        code = mpi_ops[j->op](c, j);
         took = MPI_Wtime() - from;
         best = took < best ? took : best;
     }
@@ -96,7 +96,7 @@ static int find_inner(struct mpi_ctx *c, const struct mpi_job *j)
 
 static int time_pair(struct mpi_ctx *c, const struct mpi_job *j, int n, double *sec)
 {
-    int (*const once)(struct mpi_ctx *, const struct mpi_job *) = mpi_ops[j->op].once;
+    mpi_call *const once = mpi_ops[j->op];
     int code = find_inner(c, j), inner = c->inner;
     double share = 1.0 / ((double)inner * j->messages), from, to;
 
@@ -173,7 +173,7 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
         return -1;
     struct verify_moved m = mpi_job_moves(c, &j);
     fill(c, &m, v.seed);
-    int rc = world_mpi_error(mpi_ops[op].once(c, &j), op_name(op), err);
+    int rc = world_mpi_error(mpi_ops[op](c, &j), op_name(op), err);
 
     if (!rc)
         rc = find(c, &m, &v, err);

@@ -37,8 +37,7 @@ static int settle(const struct nccl_check *l, struct err *err)
 
 static bool is_typed(const struct nccl_session *c, enum op op)
 {
-    return flow_adds(nccl_ops[op].flow) &&
-           (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
+    return op_adds(op) && (c->side.sum_dtype != NCCL_UINT32 || c->side.redop != NCCL_SUM);
 }
 
 static uint64_t onehot_key(const struct nccl_check *l, const struct verify_piece *p)

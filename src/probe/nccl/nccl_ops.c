@@ -75,15 +75,17 @@ static int do_sendrecv(const struct nccl_side *c, const struct nccl_job *j)
     return end_group(code);
 }
 
-/* There and back. */
-static int do_ping(const struct nccl_side *c, const struct nccl_job *j)
+static int pass_on(const struct nccl_side *c, const struct nccl_job *j, int sender)
 {
-    return c->self == 0 ? send_to(c, j, 0, 1) : recv_from(c, j, 0, 0);
+    return c->self == sender ? send_to(c, j, 0, 1 - sender) : recv_from(c, j, 0, sender);
 }
 
-static int do_pong(const struct nccl_side *c, const struct nccl_job *j)
+/* There and back. */
+static int do_pair_latency(const struct nccl_side *c, const struct nccl_job *j)
 {
-    return c->self == 0 ? recv_from(c, j, 0, 1) : send_to(c, j, 0, 0);
+    int code = pass_on(c, j, 0);
+
+    return code == NCCL_SUCCESS ? pass_on(c, j, 1) : code;
 }
 
 static int window(const struct nccl_side *c, const struct nccl_job *j, bool sends, bool receives)
@@ -109,26 +111,13 @@ static int do_pair_bibw(const struct nccl_side *c, const struct nccl_job *j)
     return window(c, j, true, true);
 }
 
-const struct nccl_op nccl_ops[OP_COUNT] = {
-    [OP_ALL_GATHER] = {{do_all_gather}, FLOW_GATHER, 1, true},
-    [OP_REDUCE_SCATTER] = {{do_reduce_scatter}, FLOW_SCATTER, 1, true},
-    [OP_ALL_TO_ALL] = {{do_all_to_all}, FLOW_EXCHANGE, 1, false},
-    [OP_ALL_REDUCE] = {{do_all_reduce}, FLOW_SUM, 1, true},
-    [OP_BROADCAST] = {{do_broadcast}, FLOW_FIRST, 1, true},
-    [OP_REDUCE] = {{do_reduce}, FLOW_ROOT, 1, true},
-    [OP_SENDRECV] = {{do_sendrecv}, FLOW_LEFT, 1, false},
-    [OP_PAIR_LATENCY] = {{do_ping, do_pong}, FLOW_LEFT, 2, false},
-    [OP_PAIR_BW] = {{do_pair_bw}, FLOW_FIRST, OP_PAIR_WINDOW, false},
-    [OP_PAIR_BIBW] = {{do_pair_bibw}, FLOW_LEFT, OP_PAIR_WINDOW, false},
-};
+#define AS_CALL(ID, name, ...) [OP_##ID] = do_##name,
+static int (*const nccl_ops[OP_COUNT])(const struct nccl_side *c,
+                                       const struct nccl_job *j) = {OP_TABLE(AS_CALL)};
 
 int nccl_job_put(const struct nccl_side *c, const struct nccl_job *j)
 {
-    int code = NCCL_SUCCESS;
-
-    for (int i = 0; i < 2 && nccl_ops[j->op].call[i] && code == NCCL_SUCCESS; i++)
-        code = nccl_ops[j->op].call[i](c, j);
-    return code;
+    return nccl_ops[j->op](c, j);
 }
 
 /* Where an operation in place begins: one of its two ends is a block of the other. */
@@ -138,28 +127,26 @@ static void place(struct nccl_job *j, const struct nccl_side *c)
 
     j->from = c->send;
     j->to = c->recv;
-    if (!c->in_place || !nccl_ops[j->op].in_place)
+    if (!c->in_place || op_table[j->op].links != OP_RING)
         return;
     j->from = j->to = c->recv;
-    if (j->op == OP_ALL_GATHER)
+    if (op_table[j->op].flow == FLOW_GATHER)
         j->from += mine;
-    if (j->op == OP_REDUCE_SCATTER)
+    if (op_table[j->op].flow == FLOW_SCATTER)
         j->to += mine;
 }
 
 int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, size_t bytes,
                   struct err *err)
 {
-    enum flow flow = nccl_ops[op].flow;
-
     if (op_fits(op, c->size, bytes, c->capacity, err))
         return -1;
     *j = (struct nccl_job){.op = op, .bytes = bytes, .slots = 1};
-    j->dtype = flow_adds(flow) ? c->sum_dtype : c->dtype;
+    j->dtype = op_adds(op) ? c->sum_dtype : c->dtype;
     size_t width = nccl_dtype_size(j->dtype);
     j->count = (bytes / (size_t)op_blocks(op, c->size) + width - 1) / width;
     j->block = j->count * width;
-    if (nccl_ops[op].messages == OP_PAIR_WINDOW && j->block <= c->room / OP_PAIR_WINDOW) {
+    if (op_table[op].messages == OP_PAIR_WINDOW && j->block <= c->room / OP_PAIR_WINDOW) {
         j->slots = OP_PAIR_WINDOW;
         j->stride = j->block;
     }
@@ -183,7 +170,8 @@ void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn)
 
 struct verify_moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j)
 {
-    return (struct verify_moved){.flow = nccl_ops[j->op].flow,
+    return (struct verify_moved){.flow = op_table[j->op].flow,
+                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
                                  .member = c->member,
                                  .size = c->size,
                                  .self = c->self,

@@ -39,16 +39,6 @@ struct nccl_job {
     unsigned char *from, *to; /* where this operation sends from and receives */
 };
 
-struct nccl_op {
-    /* One after the other make the operation once; the second may be NULL.  enum nccl_result. */
-    int (*call[2])(const struct nccl_side *c, const struct nccl_job *j);
-    enum flow flow;
-    int messages;  /* pair ops: one after another in one direction; latency: there and back; else 1
-                    */
-    bool in_place; /* has such a form */
-};
-extern const struct nccl_op nccl_ops[OP_COUNT];
-
 /* Refuses (EXIT_UNJUDGED) a size that the buffers or the number of ranks do not allow. */
 int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, size_t bytes,
                   struct err *err);

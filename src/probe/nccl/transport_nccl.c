@@ -198,7 +198,7 @@ static int timed(struct nccl_session *c, const struct nccl_job *j, int n, double
     c->last_bytes = j->bytes;
     c->last = longest;
     for (int i = 0; i < n; i++)
-        sec[i] /= nccl_ops[j->op].messages;
+        sec[i] /= op_table[j->op].messages;
     return 0;
 }
 
@@ -342,8 +342,7 @@ static int nccl_finish(struct world *w, const char *points, int rc, struct err *
 /* all_to_all and sendrecv are sends and receives: nothing to choose. */
 static bool has_algorithms(const struct round *r)
 {
-    return r->stage == STAGE_COLLECTIVE && !op_is_pair(r->op) && r->op != OP_ALL_TO_ALL &&
-           r->op != OP_SENDRECV;
+    return r->stage == STAGE_COLLECTIVE && op_table[r->op].tuner;
 }
 
 static void copy_round(struct plan *out, const struct round *r)

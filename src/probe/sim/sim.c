@@ -234,9 +234,9 @@ static double moving(const struct links *l, enum op op, int n)
 {
     int g = l->per_domain;
 
-    if (op == OP_ALL_TO_ALL)
+    if (op_table[op].links == OP_EXCHANGE)
         return fmax((g - 1) / l->in_Bps, (n - g) / l->nic_Bps) / n;
-    if (op == OP_SENDRECV)
+    if (op_table[op].links == OP_NEXT)
         return 1 / fmin(l->in_Bps, l->nic_Bps);
     return 1 / fmin(l->in_Bps, l->nic_Bps * g);
 }
@@ -338,9 +338,9 @@ static double flows(struct sim_uplinks *u, const struct topo *t, enum op op,
     const int *ids = g->members;
     double least = INFINITY;
 
-    if (op == OP_ALL_TO_ALL)
+    if (op_table[op].links == OP_EXCHANGE)
         return all_flows(u, t, ids, g->size, fn);
-    if (!op_is_pair(op) && op != OP_SENDRECV)
+    if (op_table[op].links == OP_RING)
         return ring_flows(u, t, ids, g->size, fn);
     int hops = op_is_pair(op) ? op == OP_PAIR_BIBW ? 2 : 1 : g->size;
     for (int i = 0; i < hops; i++)

@@ -25,7 +25,7 @@ static void *side_main(void *arg)
         struct replay_lane *l = &s->lane[k];
         pthread_mutex_unlock(&s->lock);
         double from = log_now();
-        int code = mpi_ops[l->job.op].once(&l->ctx, &l->job);
+        int code = mpi_ops[l->job.op](&l->ctx, &l->job);
         pthread_mutex_lock(&s->lock);
         s->run[k] += log_now() - from;
         s->done++;
@@ -305,7 +305,7 @@ static int act(struct replay_player *p, const struct replay_action *a)
     case REPLAY_BURN:
         return burn(p, a->sec);
     case REPLAY_CALL:
-        return mpi_ops[l->job.op].once(&l->ctx, &l->job);
+        return mpi_ops[l->job.op](&l->ctx, &l->job);
     case REPLAY_START:
         side_start(&p->side, a->message);
         return MPI_SUCCESS;
