@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/host/gpu.h"
-#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A line is "HOST:PID:TID [DEV] NCCL INFO TEXT" (NCCL 2.24 and later can put a time before it; a
- * WARN has "FILE:LINE" before its word).  What a TEXT means is in the
- * table of beginnings; where versions differ, there is a row or an optional word for each. */
+ * WARN has "FILE:LINE" before its word).  What a TEXT means is in the table of beginnings; where
+ * versions differ, there is a row or an optional word for each. */
 #include "topo/nccl/nccl_log.h"
 
 #include <errno.h>

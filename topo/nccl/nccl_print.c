@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/host/gpu.h"
-#include "topo/host/nic.h"
 #include "topo/nccl/nccl_profile.h"
 #include "topo/topo.h"
 
@@ -344,10 +343,8 @@ static void print_texts(FILE *f, const char *title, char *const *list, int count
         fprintf(f, "  and %d more\n", count - TEXTS_SHOWN);
 }
 
-void nccl_print(const struct nccl_profile *p, const struct topo *t, void *stream)
+void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f)
 {
-    FILE *f = stream;
-
     fprintf(f, "%-10s %s, %d rank%s told, %lld log lines", "NCCL",
             p->version[0] ? p->version : "version not said", p->seats, units_s(p->seats), p->lines);
     if (p->dropped)

@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 #include "topo/nccl/nccl_xml.h"
@@ -164,6 +164,6 @@ int nccl_pair_path(const struct nccl_profile *p, int from, int to, double *Bps);
  * the caller frees each and the array.  root: "" or the folder of a recorded machine. */
 char **nccl_env_set(const char *root, int *count);
 
-void nccl_print(const struct nccl_profile *p, const struct topo *t, void *stream); /* FILE * */
+void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f);
 
 #endif

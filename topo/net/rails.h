@@ -7,6 +7,8 @@
 #ifndef RG_RAILS_H
 #define RG_RAILS_H
 
+#include <stdio.h>
+
 #include "topo/host/nic.h"
 #include "topo/topo.h"
 
@@ -21,10 +23,9 @@ void rails_find(struct topo *t);
 char *rails_ib_hca(const struct topo *t, int host, bool rails);
 /* NCCL_SOCKET_IFNAME: "=eno1" for the bootstrap beside RDMA, all compute NICs where TCP is all. */
 char *rails_socket(const struct topo *t, int host);
-/* The part of the picture: uses and values, once for hosts that are alike; stream is a FILE *. */
 /* "compute (sysfs), rail 3 (ibnet)": what is known of that with its sources, the caller frees. */
 char *rails_nic_text(const struct nic *n);
-
-void rails_print(const struct topo *t, void *stream);
+/* The part of topo_print(): uses and values, once for hosts that are alike. */
+void rails_print(const struct topo *t, FILE *f);
 
 #endif

@@ -192,13 +192,12 @@ static char *host_text(const struct rails_host *v)
     return text;
 }
 
-void rails_print(const struct topo *t, void *stream)
+void rails_print(const struct topo *t, FILE *f)
 {
     struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};
     struct topo texts;
     char **names = mem_calloc((size_t)t->hosts + 1, sizeof(*names));
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
-    FILE *f = stream;
 
     topo_init(&texts);
     for (int h = 0; h < t->hosts; h++) {

@@ -43,7 +43,8 @@ struct topograph {
 
 /* --- names --- */
 
-/* A text (or number) of a list or key as a name; NULL after an error. */
+/* A text (or number) of a list or key as a name of `what`; NULL after an error with the line of
+ * `near`. */
 static char *take_name(struct topograph *m, const json_t *value, const json_t *near,
                        const char *what, struct err *err)
 {
