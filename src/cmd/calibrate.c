@@ -1,5 +1,5 @@
-/* calibrate.c - railgauge calibrate: refit the global constants to a table of measured steps. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* calibrate.c - railgauge calibrate: refit the global constants to a table of measured steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/table.h"
 #include "cmd/command.h"
-#include "emit/text/table.h"
 #include "step/score/calibrate.h"
 
 enum { CELL = 24 };
@@ -127,6 +127,8 @@ static void calibrate_text(FILE *out, const struct batch *b, const struct calibr
         fprintf(out, "mean loss %.4f, was %.4f; %ld steps predicted on the way%s\n", k->loss_after,
                 k->loss_before, k->steps, k->cut ? "; stopped by the limit" : "");
 }
+
+/* --- the command --- */
 
 struct args {
     const char *table, *constants, *output;

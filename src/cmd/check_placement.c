@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check_placement.c - railgauge check-placement: at a job's start, are its nodes where its segments
  * need them? */
-/* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -24,6 +24,8 @@
 #include "cmd/input.h"
 #include "place/segments.h"
 #include "topo/groups.h"
+
+/* --- asking the nodes of this job --- */
 
 enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };
 
@@ -135,6 +137,8 @@ static int ask_each_node(char **text, const char *label, double patience, struct
     return rc;
 }
 
+/* --- the answer --- */
+
 static json_t *texts(char *const *text, int count)
 {
     json_t *list = json_array();
@@ -179,6 +183,8 @@ static void placement_text(FILE *out, const struct segments *s, const struct seg
     if (v->order)
         fprintf(out, "  in another order the same nodes make whole segments: %s\n", v->order);
 }
+
+/* --- the command --- */
 
 enum { HOSTS_MAX_BYTES = 64 << 20 };
 

@@ -1,5 +1,5 @@
-/* cost.c - railgauge cost: what one transfer or one collective costs. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost.c - railgauge cost: what one transfer or one collective costs. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +72,8 @@ static void cost_text(FILE *out, const struct cost_answer *a)
         fprintf(out, "  expected of a healthy fabric: %s (%s), this is %.0f %% of that speed\n",
                 units_seconds_text(t[0], a->healthy.sec), a->reference, 100 * share(a));
 }
+
+/* --- the command --- */
 
 struct args {
     const char *ranks, *src, *dst, *word[4];

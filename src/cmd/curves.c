@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* curves.c - railgauge curves: leave points of measured curves out and predict them from the rest.
  */
-/* SPDX-License-Identifier: BSD-3-Clause */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cost/ladder.h"
-#include "emit/text/table.h"
 
 /* What was predicted, the worst first, and how the answer is shown. */
 struct curves {
@@ -161,6 +161,8 @@ static json_t *curves_json(const struct curves *c)
     free(row);
     return out;
 }
+
+/* --- the command --- */
 
 struct args {
     struct curves curves;

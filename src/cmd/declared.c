@@ -1,5 +1,5 @@
-/* declared.c - railgauge declared: what sources declare beside what was measured. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* declared.c - railgauge declared: what sources declare beside what was measured. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* discover.c - railgauge discover: what this machine, a preset or a recorded machine is. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* discover.c - railgauge discover: what this machine, a preset or a recorded machine is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

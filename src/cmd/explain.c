@@ -1,5 +1,5 @@
-/* explain.c - railgauge explain: one pair in words. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* explain.c - railgauge explain: one pair in words. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* export.c - railgauge export: the matrix in formats of other tools. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* export.c - railgauge export: the matrix in formats of other tools. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

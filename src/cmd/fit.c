@@ -1,5 +1,5 @@
-/* fit.c - railgauge fit: topology, plan and points become the cost matrix. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* fit.c - railgauge fit: topology, plan and points become the cost matrix. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

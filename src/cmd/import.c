@@ -1,5 +1,5 @@
-/* import.c - railgauge import: what nccl-tests printed becomes a campaign. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* import.c - railgauge import: what nccl-tests printed becomes a campaign. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>

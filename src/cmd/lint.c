@@ -1,5 +1,5 @@
-/* lint.c - railgauge lint: what is odd about machines before anything is measured. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* lint.c - railgauge lint: what is odd about machines before anything is measured. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

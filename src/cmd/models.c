@@ -1,13 +1,13 @@
-/* models.c - railgauge models: the architectures that predict knows, and what one is made of. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* models.c - railgauge models: the architectures that predict knows, and what one is made of. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "cmd/command.h"
-#include "emit/text/table.h"
 #include "step/model.h"
 
 enum { SEQ_MAX = 1 << 24 };

@@ -1,5 +1,5 @@
-/* nodes.c - railgauge nodes: what a job costs on a list of nodes, and which free ones are best. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* nodes.c - railgauge nodes: what a job costs on a list of nodes, and which free ones are best. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -148,6 +148,8 @@ static void rows_free(struct rows *rows)
 }
 
 enum { COUNT_MAX = 1 << 20 };
+
+/* --- the command --- */
 
 struct args {
     const char *job, *nodes;

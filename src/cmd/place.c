@@ -1,5 +1,5 @@
-/* place.c - railgauge place: which nodes, and which rank where. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* place.c - railgauge place: which nodes, and which rank where. */
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -11,14 +11,16 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "cmd/predict_impl.h"
 #include "emit/export/rank_files.h"
-#include "emit/text/table.h"
 #include "place/place.h"
 #include "step/job.h"
+
+/* --- options --- */
 
 struct place_args {
     struct job_opts job; /* place.nodes: the free ones, from --nodes or --nodes-file */
@@ -149,6 +151,8 @@ static void place_args(struct place_args *a, int argc, char **argv)
     job_defaults(&a->job);
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
+
+/* --- the answer --- */
 
 /* What is shown; nothing is owned. */
 struct place_answer {
@@ -404,6 +408,8 @@ static json_t *place_json(const struct place_answer *a)
     free(nodes);
     return root;
 }
+
+/* --- the command --- */
 
 enum { NODES_MAX = 16 << 20 };
 

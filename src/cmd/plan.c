@@ -1,5 +1,5 @@
-/* plan.c - railgauge plan: topology.json to plan.tsv. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* plan.c - railgauge plan: topology.json to plan.tsv. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* plot.c - railgauge plot: pictures of a campaign, a matrix or predictions. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* plot.c - railgauge plot: pictures of a campaign, a matrix or predictions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +123,8 @@ static int plot_files_print(const struct plot_files *f, struct err *err)
     release(&h);
     return rc;
 }
+
+/* --- the command --- */
 
 struct args {
     const char *path, *out;

@@ -1,5 +1,5 @@
-/* predict.c - railgauge predict: the step time of a model with a layout on a fabric. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* predict.c - railgauge predict: the step time of a model with a layout on a fabric. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

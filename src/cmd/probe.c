@@ -1,5 +1,5 @@
-/* probe.c - railgauge probe: measure a plan; in this process for sim, else as railgauge-probe. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* probe.c - railgauge probe: measure a plan; in this process for sim, else as railgauge-probe. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

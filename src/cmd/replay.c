@@ -1,5 +1,5 @@
-/* replay.c - railgauge replay: start the MPI program that runs a step's messages. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* replay.c - railgauge replay: start the MPI program that runs a step's messages. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* run.c - railgauge run: the whole chain in one campaign directory. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* run.c - railgauge run: the whole chain in one campaign directory. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* seal.c - railgauge seal: make the checksum of files that were changed by hand what it should be.
  */
-/* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/seal.h"
 
 #include <stdio.h>

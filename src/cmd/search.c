@@ -1,5 +1,5 @@
-/* search.c - railgauge search: the best layouts of a model on so many GPUs. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* search.c - railgauge search: the best layouts of a model on so many GPUs. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "emit/text/table.h"
 #include "emit/text/term.h"
 #include "step/job.h"
 #include "step/score/anchor.h"

@@ -1,5 +1,5 @@
-/* show.c - railgauge show: tiers, pairs, collectives, findings and points of a matrix. */
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* show.c - railgauge show: tiers, pairs, collectives, findings and points of a matrix. */
 #include <stdio.h>
 #include <string.h>
 

@@ -8,10 +8,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "emit/export/export_impl.h"
 #include "emit/text/epochs.h"
-#include "emit/text/table.h"
 
 /* What the files of a campaign say together. */
 struct origin {

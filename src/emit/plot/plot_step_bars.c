@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "base/units.h"
 #include "emit/plot/plot_data.h"
 #include "emit/plot/plot_step.h"
-#include "emit/text/table.h"
 
 /* Blues and greens compute, warm colours send, greys wait; inside a family light and dark, so that
  * neighbours differ in lightness too. */

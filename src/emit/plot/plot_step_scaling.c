@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "emit/plot/plot_data.h"
 #include "emit/plot/plot_step.h"
-#include "emit/text/table.h"
 
 static const double most = 1e30;
 

@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/table.h"
 #include "emit/plot/plot_data.h"
 #include "emit/plot/plot_step.h"
-#include "emit/text/table.h"
 
 static const char *const json_column[] = {"id",         "status",      "model",      "hardware",
                                           "release",    "family",      "layout",     "split",

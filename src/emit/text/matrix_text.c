@@ -8,11 +8,11 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "cost/matrix.h"
 #include "cost/reference.h"
 #include "emit/text/shape_group.h"
-#include "emit/text/table.h"
 #include "emit/text/term.h"
 
 json_t *matrix_view_tiers(const struct matrix *m, double bytes)

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "base/table.h"
 #include "base/units.h"
-#include "emit/text/table.h"
 
 struct row {
     const char *label;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emit/text/table.h"
+#include "base/table.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
