@@ -5,7 +5,7 @@
 # make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
-# make readme          the tables of published claims and of --path in README.md anew
+# make tables          the tables of published claims and of --path in jobs/ anew
 # make install         PREFIX=/usr/local DESTDIR=; make uninstall takes it away again
 # make BUILD=DIR …      objects and programs in DIR: sources may be read-only
 # make dist            the sources of this commit as a tar file in the build folder
@@ -220,17 +220,16 @@ lint: $(PAGES)
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
 	$(Q)tests/layers.sh >/dev/null
-	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c README.md Makefile; \
+	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 
-# What was published and what this build says of it, and the table of --path, into the README between
-# their comments.
-readme: all
+# Tables that this build prints, into the pages between their comments.
+tables: all
 	$(Q)$(BUILD)/railgauge discover --list-paths >$(BUILD)/paths.md
-	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' README.md
+	$(Q)sed -i -e '/^<!-- paths -->/,/^<!-- end of paths -->/{//!d}' -e '/^<!-- paths -->/r $(BUILD)/paths.md' jobs/gpus.md
 	$(Q)$(BUILD)/railgauge predict --case all --markdown >$(BUILD)/cases.md || [ $$? = 1 ]
-	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' README.md
+	$(Q)sed -i -e '/^<!-- cases -->/,/^<!-- end of cases -->/{//!d}' -e '/^<!-- cases -->/r $(BUILD)/cases.md' jobs/training/claims.md
 
 # --- install: DESTDIR and PREFIX may have spaces ---
 D       = $(DESTDIR)$(PREFIX)
@@ -278,7 +277,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench bench-gpu fuzz readme install uninstall dist help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench bench-gpu fuzz tables install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# case.bats - published claims and our verdicts: text, JSON, Markdown, exit codes, the README's table.
+# case.bats - published claims and our verdicts: text, JSON, Markdown, exit codes, the table of claims.md.
 
 bats_require_minimum_version 1.5.0
 
@@ -41,9 +41,9 @@ setup() {
 }
 
 # Claim, published figure and verdict exactly; our figure within 5 %.
-@test "the README has the table of the command" {
+@test "claims.md has the table of the command" {
     railgauge predict --case all --markdown >want
-    sed -n '/^<!-- cases/,/^<!-- end of cases/{/^<!--/d;p}' "$top/README.md" >have
+    sed -n '/^<!-- cases/,/^<!-- end of cases/{/^<!--/d;p}' "$top/jobs/training/claims.md" >have
     paste -d '\n' want have | awk -F ' [|] ' '
         NR % 2 { n = split($0, want, FS); next }
         {
@@ -54,7 +54,7 @@ setup() {
                 bad = 1
             }
         }
-        END { exit bad }' || { echo "make readme puts it there"; false; }
+        END { exit bad }' || { echo "make tables puts it there"; false; }
 }
 
 @test "case files and verdicts keep to their schemas" {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
-# readme.bats - what the README says its commands print is what they print.
+# readme.bats - what the README and the pages behind it say their commands print is what they print.
 
 bats_require_minimum_version 1.5.0
 
-# The commands of the README stand in indented lines; a comment behind one may say how it ends ("exit 1",
+# The commands of the pages stand in indented lines; a comment behind one may say how it ends ("exit 1",
 # "1 if ..."; else 0) or what it needs that is not here.
-commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kubectl\|mpirun\) *.*\)/\1/p;s/^    make$/make/p' "$top/README.md"; }
+commands() { sed -n 's/^    \(\(railgauge\|jobs\/\|sh\|make\|export\|sbatch\|kubectl\|mpirun\) *.*\)/\1/p;s/^    make$/make/p' "${pages[@]/#/$top/}"; }
+pages=(README.md jobs/tour.md jobs/gpus.md)
 
 # A copy of what is kept, with this build: as in a fresh clone after make.
 setup_file() {
@@ -45,10 +46,10 @@ setup_file() {
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_FILE_TMPDIR" || return 1
-    readme=$(tr -s '\n ' '  ' <"$top/README.md" | tr -d '*')
+    readme=$(cat "${pages[@]/#/$top/}" | tr -s '\n ' '  ' | tr -d '*')
 }
 
-@test "every command of the README runs as it is written, in order, from a fresh clone" {
+@test "every command of the pages runs as it is written, in order, from a fresh clone" {
     [ "$(wc -l <ran)" -gt 30 ]
     [ "$(grep -c '^railgauge' ran)" -eq "$(commands | grep -c '^railgauge')" ]
 }
@@ -78,7 +79,7 @@ setup() {
 
 # shellcheck disable=SC2154 # declare sets the four
 @test "place: the step, that of the default order, of a random one, and the bound" {
-    read -ra words <<<"$(grep -m1 -o 'place demo/matrix.json .*' "$top/README.md")"
+    read -ra words <<<"$(grep -m1 -o 'place demo/matrix.json .*' "$top/jobs/tour.md")"
     run -0 railgauge "${words[@]:0:6}"
     for row in placed default random bound; do
         declare "$row=$(awk -v r=$row '$1 == r {print $2, $3; exit}' <<<"$output")"

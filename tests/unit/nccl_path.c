@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each path of --path, used as asked and not: what is said, on which ranks, with which exit code.
- * The README has the table as the program prints it. */
+ * jobs/gpus.md has the table as the program prints it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,9 +169,9 @@ static void names(void **state)
     assert_int_equal(err.code, EXIT_USAGE);
 }
 
-static void readme_has_the_table(void **state)
+static void page_has_the_table(void **state)
 {
-    char *readme, *table = NULL;
+    char *page, *table = NULL;
     size_t len, size;
     struct err err = {0};
     FILE *f = open_memstream(&table, &size);
@@ -179,10 +179,10 @@ static void readme_has_the_table(void **state)
     (void)state;
     nccl_path_print(f);
     fclose(f);
-    assert_int_equal(file_read(&readme, &len, "README.md", 1 << 22, &err), 0);
-    if (!strstr(readme, table))
-        fail_msg("README.md has another table of paths: make readme");
-    free(readme);
+    assert_int_equal(file_read(&page, &len, "jobs/gpus.md", 1 << 22, &err), 0);
+    if (!strstr(page, table))
+        fail_msg("jobs/gpus.md has another table of paths: make tables");
+    free(page);
     free(table);
 }
 
@@ -191,7 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path),           cmocka_unit_test(what_p2p_is),
         cmocka_unit_test(nvls_alone),           cmocka_unit_test(names),
-        cmocka_unit_test(readme_has_the_table),
+        cmocka_unit_test(page_has_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ int nccl_path_env(const char *name, const struct nccl_path_var **var, const char
  * measured is of another path).  Nothing could be read back: EXIT_UNJUDGED. */
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,
                     struct err *err);
-/* The table as Markdown, for README.md and railgauge discover --list-paths; FILE *. */
+/* The table as Markdown, for jobs/gpus.md and railgauge discover --list-paths; FILE *. */
 void nccl_path_print(void *stream);
 
 #endif
