@@ -189,8 +189,8 @@ static void page_has_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path),           cmocka_unit_test(what_p2p_is),
-        cmocka_unit_test(nvls_alone),           cmocka_unit_test(names),
+        cmocka_unit_test(every_path),         cmocka_unit_test(what_p2p_is),
+        cmocka_unit_test(nvls_alone),         cmocka_unit_test(names),
         cmocka_unit_test(page_has_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
