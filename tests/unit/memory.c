@@ -354,7 +354,7 @@ static void activations_are_those_of_the_paper(void **state)
     assert_float_equal(memory_states(&mem) / GiB / 45.5625, 1, 0.03);
 }
 
-/* Every published step ran, so it must fit, as batch_unsaid.c reads its row.  The table is not part
+/* Every published step ran, so it must fit, as batch_ask.c reads its row.  The table is not part
  * of this tree. */
 static void what_ran_fits(void **state)
 {
