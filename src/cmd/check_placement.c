@@ -101,7 +101,7 @@ static int take_all(int fd, char **text, double patience, struct err *err)
 }
 
 /* srun starts this program once on each of the job's nodes with --tell; *text is what they print
- * (topo/told.h), the caller frees.  label: variable with a label, or NULL.  No srun, or one that
+ * (topo/host/self_report.h), the caller frees.  label: variable with a label, or NULL.  No srun, or one that
  * fails: EXIT_CONFIG with its exit code (its own words go to stderr); no answer within `patience`
  * seconds: EXIT_UNJUDGED, and srun is ended. */
 static int ask_each_node(char **text, const char *label, double patience, struct err *err)

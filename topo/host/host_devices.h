@@ -6,7 +6,6 @@
 #ifndef RG_HOST_DEVICES_H
 #define RG_HOST_DEVICES_H
 
-#include "topo/host/gpu.h"
 #include "topo/host/nic.h"
 #include "topo/topo.h"
 

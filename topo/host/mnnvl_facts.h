@@ -3,7 +3,6 @@
 #ifndef RG_MNNVL_FACTS_H
 #define RG_MNNVL_FACTS_H
 
-#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 struct mnnvl_facts {

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "topo/host/gpu.h"
 #include "topo/topo.h"
 
 struct nvml;
