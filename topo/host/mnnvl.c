@@ -302,12 +302,7 @@ static void set_verdict(struct mnnvl_host *out, const struct mnnvl_facts *f, int
 
 /* --- what is odd about GPUs, hosts and domains without being a verdict on NVLink --- */
 
-struct odd_list {
-    char ***items;
-    int *count;
-};
-
-__attribute__((format(printf, 2, 3))) static void odd_add(struct odd_list *l, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void odd_add(struct mnnvl *m, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -315,29 +310,29 @@ __attribute__((format(printf, 2, 3))) static void odd_add(struct odd_list *l, co
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    MEM_PUSH(*l->items, *l->count) = mem_strdup(text);
+    MEM_PUSH(m->odd, m->odds) = mem_strdup(text);
 }
 
-static void odd_gpu(struct odd_list *l, const struct topo *t, const struct gpu *g)
+static void odd_gpu(struct mnnvl *m, const struct topo *t, const struct gpu *g)
 {
     const char *host = t->host[g->host].name;
     char slow[96];
 
     nvml_throttle_words(g->throttle, slow, sizeof(slow));
     if (*slow)
-        odd_add(l, "host %s GPU %d: %s", host, g->index, slow);
+        odd_add(m, "host %s GPU %d: %s", host, g->index, slow);
     if (g->pcie_width > 0 && g->pcie_width < g->pcie_width_max)
-        odd_add(l, "host %s GPU %d: PCIe x%d of x%d", host, g->index, g->pcie_width,
+        odd_add(m, "host %s GPU %d: PCIe x%d of x%d", host, g->index, g->pcie_width,
                 g->pcie_width_max);
     if (g->ecc_uncorrected > 0)
-        odd_add(l, "host %s GPU %d: %lld uncorrected memory error%s since the driver was loaded",
+        odd_add(m, "host %s GPU %d: %lld uncorrected memory error%s since the driver was loaded",
                 host, g->index, g->ecc_uncorrected, g->ecc_uncorrected == 1 ? "" : "s");
     if (g->remap == REMAP_PENDING || g->remap == REMAP_FAILED)
-        odd_add(l, "host %s GPU %d: remapping of bad memory rows %s", host, g->index,
+        odd_add(m, "host %s GPU %d: remapping of bad memory rows %s", host, g->index,
                 g->remap == REMAP_FAILED ? "failed" : "waits for a reset");
 }
 
-static void odd_domains(struct odd_list *l, const struct mnnvl_facts *f)
+static void odd_domains(struct mnnvl *m, const struct mnnvl_facts *f)
 {
     int *whole = mem_calloc((size_t)f->domains + 1, sizeof(*whole));
     int *parts = mem_calloc((size_t)f->names.group[LEVEL_RAIL].count + 1, sizeof(*parts));
@@ -354,18 +349,18 @@ static void odd_domains(struct odd_list *l, const struct mnnvl_facts *f)
     }
     for (int d = 0; d < f->domains; d++)
         if (f->domain[d].gpus < whole[d])
-            odd_add(l, "domain %s: %d of %d GPUs are visible", f->names.group[LEVEL_DOMAIN].name[d],
+            odd_add(m, "domain %s: %d of %d GPUs are visible", f->names.group[LEVEL_DOMAIN].name[d],
                     f->domain[d].gpus, whole[d]);
     for (int c = 0; c < f->names.group[LEVEL_RAIL].count; c++)
         if (parts[c] > 1)
-            odd_add(l, "cluster %s is split into %d cliques: NVLink does not join them",
+            odd_add(m, "cluster %s is split into %d cliques: NVLink does not join them",
                     f->names.group[LEVEL_RAIL].name[c], parts[c]);
     free(whole);
     free(parts);
     free(seen);
 }
 
-static void odd_hosts(struct odd_list *l, const struct mnnvl_facts *f)
+static void odd_hosts(struct mnnvl *m, const struct mnnvl_facts *f)
 {
     const struct topo *t = f->t;
     int most = 0;
@@ -374,28 +369,26 @@ static void odd_hosts(struct odd_list *l, const struct mnnvl_facts *f)
         most = f->host[h].gpus > most ? f->host[h].gpus : most;
     for (int h = 0; h < t->hosts; h++)
         if (f->host[h].gpus < most)
-            odd_add(l, "host %s: %d GPUs where others have %d", t->host[h].name, f->host[h].gpus,
+            odd_add(m, "host %s: %d GPUs where others have %d", t->host[h].name, f->host[h].gpus,
                     most);
     for (int i = 1; i < t->gpus; i++)
         if (strcmp(t->gpu[i].driver, t->gpu[0].driver) != 0) {
-            odd_add(l, "drivers differ: %s on %s, %s on %s", t->gpu[0].driver,
+            odd_add(m, "drivers differ: %s on %s, %s on %s", t->gpu[0].driver,
                     t->host[t->gpu[0].host].name, t->gpu[i].driver, t->host[t->gpu[i].host].name);
             break;
         }
 }
 
 /* Sentences about what is odd; how many of them, the last ones, only set hosts beside each other. */
-static int odd_all(const struct mnnvl_facts *f, char ***items, int *count)
+static int odd_all(struct mnnvl *m, const struct mnnvl_facts *f)
 {
-    struct odd_list l = {items, count};
-
     for (int i = 0; i < f->t->gpus; i++)
-        odd_gpu(&l, f->t, &f->t->gpu[i]);
-    odd_domains(&l, f);
-    int own = *count;
+        odd_gpu(m, f->t, &f->t->gpu[i]);
+    odd_domains(m, f);
+    int own = m->odds;
     if (f->t->gpus)
-        odd_hosts(&l, f);
-    return *count - own;
+        odd_hosts(m, f);
+    return m->odds - own;
 }
 
 /* --- all --- */
@@ -467,7 +460,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
         set_verdict(&m->host[i], &f, i, &r, tried[i]);
     }
     free(tried);
-    m->compared = odd_all(&f, &m->odd, &m->odds);
+    m->compared = odd_all(m, &f);
     summarize(m, &f);
     facts_close(&f);
 }
