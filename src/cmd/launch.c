@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
-#include "cmd/hostfile.h"
 #include "probe/watch/watch_listen.h"
+#include "topo/sched/hostfile.h"
 
 char *launch_probe_path(struct err *err)
 {

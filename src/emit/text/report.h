@@ -7,7 +7,9 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "place/place.h"
 #include "probe/gpu/device.h"
+#include "step/predict.h"
 #include "step/replay/replay.h"
 #include "step/replay/replay_mpi.h"
 #include "topo/topo.h"
@@ -30,5 +32,19 @@ int discover_report(FILE *out, const struct topo *t, const struct discover_repor
 void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r);
 json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
                     const struct matrix *m); /* new reference */
+
+/* What railgauge place found; nothing is owned. */
+struct place_answer {
+    const struct placed *placed;
+    const struct matrix *matrix;
+    const struct prediction *now, *before; /* in the order found, in the default one; NULL: traffic,
+                                             or it needs a part of no use */
+    const char *traffic;                   /* file, or NULL */
+    int free_hosts;
+};
+
+void place_text(FILE *out, const struct place_answer *a);
+/* JSON has no infinity: a dead part on the way is null.  New reference. */
+json_t *place_json(const struct place_answer *a);
 
 #endif

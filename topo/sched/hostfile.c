@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/hostfile.h"
+#include "topo/sched/hostfile.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
