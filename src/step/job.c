@@ -288,11 +288,12 @@ struct question job_question(const struct job *j, const struct job_opts *o)
                              .constants = &j->constants};
 }
 
+static const struct opt job_words[] = {{"matrix", OPT_INTO(struct job_opts, matrix)}, {0}};
+
 /* Words as a shell without quotes would split them; the options point into `text`. */
 static int read_words(struct job_opts *o, char *text, struct err *err)
 {
-    static const struct opt words[] = {{"matrix", OPT_INTO(struct job_opts, matrix)}, {0}};
-    static const struct opt_line line = {.words = words, .set = {{.make = job_options}}};
+    static const struct opt_line line = {.words = job_words, .set = {{.make = job_options}}};
     char *save = NULL, **argv = NULL, *whole = mem_strdup(text);
     char program[] = "railgauge: --for-job";
     int argc = 0, rc = 0;

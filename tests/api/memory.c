@@ -58,7 +58,7 @@ static int use(const char *path, char why[256])
     static const int hosts[] = {0, 1, 2, 3};
     struct railgauge *r = NULL;
     struct railgauge_job *job = NULL;
-    struct railgauge_placed placed;
+    struct railgauge_placed placed = {0};
     int best[2], order[64], rc = -1;
     double sec[1];
 

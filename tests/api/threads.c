@@ -23,7 +23,7 @@ static double ask_nodes(int k)
         return -1;
     sec[0] += sec[1] + railgauge_nodes_cost(job, hosts, n, NULL);
     if (k % 100 == 0) {
-        struct railgauge_placed placed;
+        struct railgauge_placed placed = {0};
         int order[256];
         if (railgauge_place(job, hosts, n, n / 2, 0.001, order, 256, &placed, NULL) < 0)
             return -1;

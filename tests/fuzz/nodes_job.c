@@ -39,7 +39,7 @@ static void priced(const char *text)
     double sec = place_job_cost(&j, hosts, 4, &e);
     if (isnan(sec) ? !e.text[0] : !(sec >= 0))
         abort();
-    if (nodes_best(&b, &j, hosts, 4, 2, 3, &e) == 0 &&
+    if (place_job_sets(&b, &j, hosts, 4, 2, 3, 0, &e) == 0 &&
         (b.count < 1 || b.count > 3 || !(b.sec[0] >= 0 && b.sec[0] < INFINITY)))
         abort();
     place_sets_free(&b);

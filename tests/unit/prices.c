@@ -545,7 +545,7 @@ static double elsewhere(const struct asked_job *a, const struct place_step *s, c
 static void by_railgauge_place(const struct asked_job *a, struct railgauge *r)
 {
     struct railgauge_job *job;
-    struct railgauge_placed placed;
+    struct railgauge_placed placed = {0};
     int order[MEMBERS * 8], host[MEMBERS], hosts = 0;
     char why[256];
 
