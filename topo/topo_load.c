@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/seal.h"
 #include "base/units.h"
 #include "topo/groups.h"
 #include "topo/host/mnnvl.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/groups.h"

@@ -110,7 +110,8 @@ int cell_index(const struct topo_table *b, int col, int max, bool null, int *out
     return 0;
 }
 
-int cell_number(const struct topo_table *b, int col, double max, double *out)
+/* > 0; null gives 0 */
+static int cell_number(const struct topo_table *b, int col, double max, double *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
     double x = json_number_value(v);
@@ -124,7 +125,7 @@ int cell_number(const struct topo_table *b, int col, double max, double *out)
     return 0;
 }
 
-int cell_flag(const struct topo_table *b, int col, bool *out)
+static int cell_flag(const struct topo_table *b, int col, bool *out)
 {
     const json_t *v = json_array_get(b->row, (size_t)col);
 
@@ -132,7 +133,8 @@ int cell_flag(const struct topo_table *b, int col, bool *out)
     return json_is_boolean(v) ? 0 : cell_bad(b, col, "not true or false");
 }
 
-int cell_maybe(const struct topo_table *b, int col, int *out)
+/* true, false or null: 1, 0, -1 */
+static int cell_maybe(const struct topo_table *b, int col, int *out)
 {
     bool on = false;
 

@@ -85,10 +85,6 @@ int topo_table_next(struct topo_table *b, int *rc);
 int cell_bad(const struct topo_table *b, int col, const char *what);
 /* A whole number of 0..max-1; where null is allowed it gives -1. */
 int cell_index(const struct topo_table *b, int col, int max, bool null, int *out);
-int cell_number(const struct topo_table *b, int col, double max,
-                double *out); /* > 0; null gives 0 */
-int cell_flag(const struct topo_table *b, int col, bool *out);
-int cell_maybe(const struct topo_table *b, int col, int *out); /* true, false or null: 1, 0, -1 */
 /* *out borrows from the row; null gives NULL. */
 int cell_text(const struct topo_table *b, int col, size_t max, bool null, const char **out);
 /* The same into to[size]; null gives "". */

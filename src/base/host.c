@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/host.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 char *host_self(char *out, size_t size)
 {
@@ -12,5 +17,178 @@ char *host_self(char *out, size_t size)
         snprintf(out, size, "localhost");
     else
         snprintf(out, size, "%s", name);
+    return out;
+}
+
+/* --- lists --- */
+
+enum { NAME_MAX_LEN = 255, DIGITS_MAX = 9 };
+
+struct names {
+    char **name;
+    int count, max;
+};
+
+static int push(struct names *out, const char *name, struct err *err)
+{
+    if (*name == '-')
+        return err_data(err, "host list: \"%.100s\" begins with a dash, as options do", name);
+    size_t len = strlen(name);
+
+    if (!len || len > NAME_MAX_LEN)
+        return err_data(err, "host list: a name of %zu characters (1..%d are allowed)", len,
+                        NAME_MAX_LEN);
+    if (out->count >= out->max)
+        return err_data(err, "host list: more than %d hosts", out->max);
+    MEM_PUSH(out->name, out->count) = mem_strdup(name);
+    return 0;
+}
+
+/* A number of at most DIGITS_MAX digits; returns its width, 0 if there is none. */
+static int digits(const char *s, long *value)
+{
+    int n = 0;
+
+    for (*value = 0; n <= DIGITS_MAX && isdigit((unsigned char)s[n]); n++)
+        *value = *value * 10 + (s[n] - '0');
+    return n > DIGITS_MAX ? 0 : n;
+}
+
+/* `item` is one entry without commas outside brackets; expand its first bracket and recurse. */
+static int expand_item(struct names *out, const char *item, struct err *err)
+{
+    const char *open = strchr(item, '['), *close = open ? strchr(open, ']') : NULL;
+    int rc = 0;
+
+    if (!open)
+        return strchr(item, ']') ? err_data(err, "host list: \"]\" without \"[\" in \"%s\"", item)
+                                 : push(out, item, err);
+    if (!close || close == open + 1)
+        return err_data(err, "host list: \"%s\" has an empty or unclosed bracket", item);
+    for (const char *p = open + 1; p < close && rc == 0; p++) {
+        long lo, hi;
+        int width = digits(p, &lo), more;
+        p += width;
+        hi = lo;
+        if (width && *p == '-') {
+            more = digits(p + 1, &hi);
+            if (!more || hi < lo)
+                return err_data(err, "host list: bad range in \"%s\"", item);
+            p += 1 + more;
+        }
+        if (!width || (*p == ',' ? p + 1 == close : p != close))
+            return err_data(err, "host list: bad range in \"%s\"", item);
+        if (hi - lo >= out->max - out->count) /* said before they are all made */
+            return err_data(err, "host list: more than %d hosts", out->max);
+        for (long i = lo; i <= hi && rc == 0; i++) {
+            char *one = mem_printf("%.*s%0*ld%s", (int)(open - item), item, width, i, close + 1);
+            rc = strlen(one) > NAME_MAX_LEN + 1000 ? err_data(err, "host list: name too long")
+                                                   : expand_item(out, one, err);
+            free(one);
+        }
+    }
+    return rc;
+}
+
+int hostlist_expand(char ***names, int *count, const char *text, struct err *err)
+{
+    return hostlist_expand_max(names, count, text, HOSTLIST_MAX, err);
+}
+
+int hostlist_expand_max(char ***names, int *count, const char *text, int max, struct err *err)
+{
+    struct names out = {NULL, 0, max};
+    int rc = 0, depth = 0;
+    const char *start = text;
+
+    for (const char *p = text; rc == 0; p++) {
+        if (iscntrl((unsigned char)*p) && *p)
+            rc = err_data(err, "host list: control character 0x%02x", (unsigned char)*p);
+        depth += (*p == '[') - (*p == ']');
+        if (depth < 0 || depth > 1 || (!*p && depth))
+            rc = err_data(err, "host list: unbalanced brackets in \"%s\"", text);
+        if (rc == 0 && ((*p == ',' && !depth) || !*p)) {
+            char *item = mem_strndup(start, (size_t)(p - start));
+            rc = expand_item(&out, item, err);
+            free(item);
+            start = p + 1;
+        }
+        if (!*p)
+            break;
+    }
+    if (rc < 0) {
+        hostlist_free(out.name, out.count);
+        return -1;
+    }
+    *names = out.name;
+    *count = out.count;
+    return 0;
+}
+
+void hostlist_free(char **names, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* Split "gb300-007" into prefix "gb300-" and number 7 of width 3; width 0: no number at the end. */
+static size_t stem(const char *name, long *number, int *width)
+{
+    size_t len = strlen(name), at = len;
+
+    while (at > 0 && len - at < DIGITS_MAX && isdigit((unsigned char)name[at - 1]))
+        at--;
+    *width = (int)(len - at);
+    *number = *width ? strtol(name + at, NULL, 10) : -1;
+    return at;
+}
+
+char *hostlist_fold(char *const *names, int count)
+{
+    char *out = mem_strdup("");
+    size_t used = 0, room = 1;
+
+    for (int i = 0, j; i < count; i = j) {
+        long first, last, n;
+        int width, w, ranges = 0;
+        size_t len = stem(names[i], &first, &width);
+        char *body = mem_strdup("");
+        last = first;
+        long lo = first;
+        for (j = i + 1; width && j < count; j++) {
+            if (stem(names[j], &n, &w) != len || w != width || strncmp(names[i], names[j], len))
+                break;
+            if (n != last + 1) {
+                char *more = lo == last
+                                 ? mem_printf("%s%0*ld,", body, width, lo)
+                                 : mem_printf("%s%0*ld-%0*ld,", body, width, lo, width, last);
+                free(body);
+                body = more;
+                ranges++;
+                lo = n;
+            }
+            last = n;
+        }
+        char *item;
+        if (!width || (!ranges && first == last))
+            item = mem_strdup(names[i]);
+        else if (lo == last)
+            item = mem_printf("%.*s[%s%0*ld]", (int)len, names[i], body, width, lo);
+        else
+            item =
+                mem_printf("%.*s[%s%0*ld-%0*ld]", (int)len, names[i], body, width, lo, width, last);
+        size_t add = strlen(item) + 1;
+        while (used + add + 1 > room) {
+            room = room * 2 + add;
+            out = mem_realloc(out, room, 1);
+        }
+        if (used)
+            out[used++] = ',';
+        memcpy(out + used, item, add);
+        used += add - 1;
+        free(item);
+        free(body);
+    }
     return out;
 }

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
-#include "base/seal.h"
 
 #define JSON_MAX_BYTES ((size_t)256 << 20)
 

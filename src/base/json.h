@@ -16,7 +16,7 @@
 void json_memory(void);
 
 /* Load path (at most 256 MiB) and check {"format": format, "version": 1..version}, and the checksum
- * where there is one (seal.h).  The caller json_decref()s *out. */
+ * where there is one (file.h).  The caller json_decref()s *out. */
 int json_open(json_t **out, const char *path, const char *format, int version, struct err *err);
 /* The same from memory; path is for messages. */
 int json_parse(json_t **out, const char *text, size_t len, const char *path, const char *format,
@@ -31,7 +31,7 @@ json_t *json_bytes(double x);  /* the same, rounded to an integer */
  * stream knows).  A number that is whole becomes an integer, in `root` too, and so does every
  * "bytes" and "..._bytes": readers such as jq 1.7 keep 4096.0 apart from 4096. */
 int json_print(FILE *out, json_t *root);
-/* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (seal.h). */
+/* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (file.h). */
 int json_save(json_t *root, const char *path, struct err *err);
 /* The same of text, which is sealed in place. */
 int json_save_text(char *text, size_t len, const char *path, struct err *err);

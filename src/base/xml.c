@@ -19,7 +19,7 @@ struct hidden {
     int length;
 };
 
-int xml_line(const struct xml *x)
+static int xml_line(const struct xml *x)
 {
     const struct hidden *h = x->hidden;
 

@@ -35,7 +35,6 @@ struct xml_reader {
 int xml_read(const struct xml_reader *r, void *user, const char *text, size_t len, const char *path,
              struct err *err);
 void xml_bad(struct xml *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int xml_line(const struct xml *x);
 
 const char *xml_attribute(const char **attributes, const char *name); /* NULL: not there */
 /* A whole number, decimal or 0x...; not there: fallback. */

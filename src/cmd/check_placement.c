@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"

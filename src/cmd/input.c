@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 

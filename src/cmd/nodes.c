@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* seal.c - railgauge seal: make the checksum of files that were changed by hand what it should be.
  */
-#include "base/seal.h"
+#include "base/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "cmd/command.h"
 #include "cost/matrix.h"

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/protocol.h"
 #include "base/units.h"
 #include "cost/collective.h"
+#include "cost/protocol.h"
 
 /* In one TCP fabric of known truth the pair model met a ring's time or missed it by up to a
  * quarter. */

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/seal.h"
 #include "cost/matrix_impl.h"
 
 enum { POINTS_MAX = 4096, LIST_MAX = 1 << 20, EP_MAX = 1024 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 
+#include "base/file.h"
 #include "base/json.h"
-#include "base/seal.h"
 #include "cost/matrix_impl.h"
 
 static void set_text(json_t *object, const char *key, const char *text)

@@ -8,7 +8,7 @@
  *   sendrecv                     the slowest hop
  *
  *   a_in, a_out   latency of a hop inside a domain, between two; on GPUs the hops inside after the
- *                 first cost what base/protocol.h says
+ *                 first cost what cost/protocol.h says
  *   B             min(B_in, nics * B_nic): every NIC of a domain carries its own ring [4]
  *
  * [1] Chan et al. 2007, "Collective communication: theory, practice, and experience"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/protocol.h"
+#include "cost/protocol.h"
 
 static bool same_domain(const struct matrix *m, int a, int b)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/host/nic.h"

@@ -11,7 +11,8 @@
 #include "base/units.h"
 #include "probe/taint.h"
 
-const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
+/* "ci", "time", "count", "failed" */
+static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
 
 #define POINTS_MAX_BYTES ((size_t)8 << 30)
 

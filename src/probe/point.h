@@ -18,7 +18,6 @@
 #include "probe/plan.h"
 
 enum stop { STOP_CI, STOP_TIME, STOP_COUNT, STOP_FAILED };
-extern const char *const stop_name[]; /* "ci", "time", "count", "failed" */
 
 struct point {
     int round, group, epoch;
@@ -52,9 +51,6 @@ struct points {
 };
 
 int points_load(struct points *p, const char *path, struct err *err);
-/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
- * endpoints.  Where they stand may become better known afterwards. */
-unsigned points_topology(const struct topo *t, const char *transport);
 /* Are these points of this topology?  EXIT_DATA with both names. */
 int points_check(const struct points *p, const char *path, const struct topo *t,
                  const char *topology, struct err *err);

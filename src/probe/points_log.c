@@ -58,7 +58,9 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
-unsigned points_topology(const struct topo *t, const char *transport)
+/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
+ * endpoints.  Where they stand may become better known afterwards. */
+static unsigned points_topology(const struct topo *t, const char *transport)
 {
     unsigned crc = file_crc32c(0, transport, strlen(transport));
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 

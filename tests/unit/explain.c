@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/seal.h"
 #include "small.h"
 #include "topo/host/gpu.h"
 #include "topo/host/nic.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* export_k8s_back.c - what is written for Kubernetes and Slurm, read back: the same groups. */
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "topo/groups.h"
 #include "topo/sched/labels.h"
 #include "topo/sched/topograph.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "topo/fabrics/fabric.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/hostlist.h"
+#include "base/host.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

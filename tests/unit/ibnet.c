@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "topo/groups.h"
 #include "topo/host/nic.h"
 #include "topo/net/ibnet.h"

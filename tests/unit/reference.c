@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "campaign.h"
 #include "cost/reference.h"

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/protocol.h"
 #include "base/stats.h"
 #include "cost/ladder.h"
+#include "cost/protocol.h"
 #include "small.h"
 
 static void near(double a, double b, double share)

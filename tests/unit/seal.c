@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/seal.h"
+#include "base/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "cost/matrix.h"
 #include "topo/fabrics/fabric.h"

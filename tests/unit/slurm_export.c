@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "emit/export/export_impl.h"
 #include "small.h"
 

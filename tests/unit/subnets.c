@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "emit/export/export.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/groups.h"
 #include "topo/sched/topograph.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/fabrics/fabric.h"

@@ -139,14 +139,6 @@ struct nic *host_nic(struct topo *t, int host, const char *name, bool rdma, enum
 
 /* --- endpoints --- */
 
-struct endpoint *host_endpoint(struct topo *t, int row)
-{
-    for (int i = 0; i < t->endpoints; i++)
-        if (t->endpoint[i].gpu == row)
-            return &t->endpoint[i];
-    return NULL;
-}
-
 /* An endpoint and a row are the same device when one of them has no address and they have the same
  * number: both count in the order of PCI addresses. */
 static void exchange(struct topo *t, int host)

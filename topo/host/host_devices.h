@@ -30,7 +30,5 @@ int host_find_nic_busid(const struct topo *t, int host, const char *busid);
 /* After rows were added: endpoints for the GPUs of a host that has none, addresses and models that
  * the other side knows, and NVLink domain and rack where they are not known yet. */
 void host_finish(struct topo *t, int host, enum source source);
-/* The endpoint of GPU row i, or NULL. */
-struct endpoint *host_endpoint(struct topo *t, int row);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/host.h"
-#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "topo/host/nic.h"

@@ -16,7 +16,8 @@
 /* --- whose line is it --- */
 enum { LOOK_BACK = 4096 }; /* communicators; a connection of an older one is lost */
 
-int nccl_log_thread(const struct nccl_log *l)
+/* The communicator that is being made in this line's thread; set: comm -1 ends it. */
+static int nccl_log_thread(const struct nccl_log *l)
 {
     for (int i = 0; i < l->threads; i++)
         if (l->thread[i].tid == l->tid)
@@ -60,7 +61,8 @@ int nccl_log_current(const struct nccl_log *l)
     return c >= 0 ? c : l->p->comms - 1;
 }
 
-int nccl_log_comm_of_link(const struct nccl_log *l, int from, int to)
+/* -1 */
+static int nccl_log_comm_of_link(const struct nccl_log *l, int from, int to)
 {
     int c = nccl_log_thread(l);
 

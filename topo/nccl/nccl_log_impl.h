@@ -31,11 +31,9 @@ void nccl_log_collnet(struct nccl_log *l, const char *text); /* after "CollNet "
 void nccl_log_nvls(struct nccl_log *l, const char *text);    /* after "NVLS comm " */
 
 /* The communicator that is being made in this line's thread; set: comm -1 ends it. */
-int nccl_log_thread(const struct nccl_log *l);
 void nccl_log_thread_set(struct nccl_log *l, int comm);
 /* The communicator that a line without a name belongs to; -1: none yet. */
 int nccl_log_current(const struct nccl_log *l);
-int nccl_log_comm_of_link(const struct nccl_log *l, int from, int to);      /* -1 */
 int nccl_log_comm_at(const struct nccl_log *l, unsigned long long address); /* -1 */
 int nccl_log_comm_add(struct nccl_log *l, unsigned long long address, int rank,
                       int ranks); /* -1: full */

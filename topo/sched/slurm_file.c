@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 
 const char *const slurm_kind_name[SLURM_KINDS] = {"tree", "block", "ring", "torus3d", "flat"};

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/yaml.h"
 #include "cost/blocks.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/host/mnnvl.h"

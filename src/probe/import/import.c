@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hostlist.h"
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/host/gpu.h"
 

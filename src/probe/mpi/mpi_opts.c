@@ -16,7 +16,8 @@ int mpi_opts_window(const struct mpi_opts *o, size_t bytes)
     return o->window ? o->window : bytes < MPI_SMALL ? MPI_SMALL_WINDOW : OP_PAIR_WINDOW;
 }
 
-const char *mpi_opts_scatter(const struct mpi_opts *o)
+/* the call's name */
+static const char *mpi_opts_scatter(const struct mpi_opts *o)
 {
     return scatter_call[o->scatter_by_block];
 }

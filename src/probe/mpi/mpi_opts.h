@@ -15,7 +15,6 @@ struct mpi_opts {          /* zero: the defaults */
                             * 2.2 ms, not 0.6) */
 };
 int mpi_opts_window(const struct mpi_opts *o, size_t bytes);
-const char *mpi_opts_scatter(const struct mpi_opts *o); /* the call's name */
 
 /* --window and --reduce-scatter. */
 extern const struct opt mpi_options[];

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-const char *const verdict_kind_name[] = {"none", "dead", "silent", "gpu", "hung", "stalled"};
+/* "none", "dead", ... */
+static const char *const verdict_kind_name[] = {"none", "dead", "silent", "gpu", "hung", "stalled"};
 
 /* Seconds: between two beats, until a death or a symptom is believed (others may follow at once:
  * the launcher ends the rest a second after the first), of silence at most, and that a rank's own

@@ -18,7 +18,6 @@ enum verdict_kind {
     VERDICT_HUNG,
     VERDICT_STALLED
 };
-extern const char *const verdict_kind_name[]; /* "none", "dead", ... */
 
 struct watched {
     bool known; /* said hello at some time */

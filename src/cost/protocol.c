@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "base/protocol.h"
+#include "cost/protocol.h"
 
 #include <math.h>
 #include <stddef.h>
