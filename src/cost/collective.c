@@ -394,6 +394,26 @@ static bool refused(const struct matrix *m, enum op op, const int *ids, int n, s
     return true;
 }
 
+/* The formula and its numbers in words. */
+static void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text,
+                        size_t size)
+{
+    const char *in = w->inner >= 0 ? m->tier[w->inner].rule.name : NULL;
+    const char *out = w->outer >= 0 ? m->tier[w->outer].rule.name : NULL;
+    char where[72];
+
+    if (in && out)
+        snprintf(where, sizeof(where), "%s inside and %s between %d domains", in, out,
+                 w->shape.domains);
+    else
+        snprintf(where, sizeof(where), "%s", in ? in : out ? out : "nothing");
+    if (op_table[op].links != OP_RING)
+        snprintf(text, size, "modelled: %s over %s",
+                 op_table[op].links == OP_NEXT ? "slowest hop" : "pairwise exchange", where);
+    else
+        snprintf(text, size, "modelled: ring over %s, %d NICs a domain", where, w->shape.nics);
+}
+
 static void healthy_cost(const struct collective_quote *q, const struct matrix *m, double bytes,
                          struct cost *out)
 {

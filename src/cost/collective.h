@@ -47,8 +47,6 @@ bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);
 struct ways ways_healthy(const struct ways *w);
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
-/* The formula and its numbers in words. */
-void model_words(const struct matrix *m, const struct ways *w, enum op op, char *text, size_t size);
 
 /* --- expert-parallel kernels (ep.c) --- */
 

@@ -16,6 +16,8 @@ enum { OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
 
 #define AT(field) offsetof(struct job_opts, field)
 
+static const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
+
 const struct job_setting job_setting[] = {
     {"model", 'm', JOB_TEXT, AT(model), NULL, 0, 1, "NAME",
      "a model of jobs/training/models, or a file (default llama3.1-8b)"},
@@ -257,7 +259,9 @@ int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct e
     return 0;
 }
 
-int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
+/* The same where the endpoints are known and nothing is measured yet: `t` takes the place of the
+ * matrix, which stays empty. */
+static int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err)
 {
     if (open_names(j, o, err) < 0 || open_layout(j, o, t, err) < 0)
         return -1;

@@ -58,9 +58,6 @@ struct job {
 /* Load and check all of it; a layout with "auto" fills the endpoints of the matrix or the order.
  * Chooses o->recipe.global_batch where it is 0.  job_free() also after an error. */
 int job_open(struct job *j, struct job_opts *o, struct err *err);
-/* The same where the endpoints are known and nothing is measured yet: `t` takes the place of the
- * matrix, which stays empty. */
-int job_open_on(struct job *j, struct job_opts *o, const struct topo *t, struct err *err);
 /* The same without a layout, for who makes layouts: *ranks is o->gpus, else what the placement or
  * the matrix holds. */
 int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err);

@@ -14,7 +14,8 @@
 
 enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000 };
 
-const char *const mixer_name[MIXER_COUNT] = {"gqa", "mla", "csa", "mamba2", "none"};
+/* "gqa", "mla", "csa", "mamba2", "none" */
+static const char *const mixer_name[MIXER_COUNT] = {"gqa", "mla", "csa", "mamba2", "none"};
 const char *const mlp_name[MLP_COUNT] = {"swiglu", "plain", "none"};
 
 /* A key beside "kind": for which kinds, and whether it may be absent.  All are whole numbers of

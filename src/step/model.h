@@ -18,7 +18,6 @@
 #include "base/err.h"
 
 enum mixer_kind { MIXER_GQA, MIXER_MLA, MIXER_CSA, MIXER_MAMBA2, MIXER_NONE, MIXER_COUNT };
-extern const char *const mixer_name[MIXER_COUNT]; /* "gqa", "mla", "csa", "mamba2", "none" */
 
 struct attention {
     enum mixer_kind kind;

@@ -143,8 +143,6 @@ int placement_load(int **order, int *ranks, const struct topo *t, const char *pa
     return rc;
 }
 
-const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
-
 /* Endpoints by host: those of host h are at[start[h]] .. at[start[h + 1] - 1], in local order. */
 struct index {
     int *start, *at;

@@ -22,7 +22,6 @@ enum spread {
     SPREAD_CYCLIC, /* one rank a node, round and round */
     SPREAD_COUNT
 };
-extern const char *const spread_name[SPREAD_COUNT];
 
 /* As typed; nothing is owned; zeros: rank i is endpoint i. */
 struct placement {

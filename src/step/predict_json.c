@@ -47,6 +47,8 @@ char *predict_exception_text(char *buf, int size, const struct matrix *m, int ex
     return buf;
 }
 
+static const char *const phase_name[PHASE_COUNT] = {"layer", "boundary", "forward", "backward"};
+
 /* JSON has no NaN; an unknown number is null. */
 static json_t *message_json(const struct term *t, const struct matrix *m)
 {

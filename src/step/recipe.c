@@ -13,11 +13,12 @@ const char *const schedule_name[SCHEDULE_COUNT] = {"1f1b", "interleaved", "zb-h1
                                                    "dualpipe"};
 const char *const dtype_name[DTYPE_COUNT] = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"};
 const char *const recompute_name[RECOMPUTE_COUNT] = {"none", "selective", "full"};
-const char *const context_name[CONTEXT_COUNT] = {"ring", "ulysses", "gather"};
-const char *const lora_name[LORA_COUNT] = {"none", "attention", "all"};
+static const char *const context_name[CONTEXT_COUNT] = {"ring", "ulysses", "gather"};
+static const char *const lora_name[LORA_COUNT] = {"none", "attention", "all"};
 const char *const stack_name[STACK_COUNT] = {"megatron", "torchtitan", "eager", "hf"};
-const char *const tp_overlap_name[TP_OVERLAP_COUNT] = {"stack", "on", "off"};
-const char *const dispatch_name[DISPATCH_COUNT] = {"nccl", "kernel"};
+static const char *const tp_overlap_name[TP_OVERLAP_COUNT] = {"stack", "on", "off"};
+/* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
+static const char *const dispatch_name[DISPATCH_COUNT] = {"nccl", "kernel"};
 
 #define AT(field) offsetof(struct recipe, field)
 #define WORDS(names, count) 0, 0, names, count

@@ -49,12 +49,10 @@ extern const char *const recompute_name[RECOMPUTE_COUNT];
  * al. 2023), heads and sequence change places (Jacobs et al. 2023, DeepSpeed Ulysses), or keys and
  * values are gathered (Llama 3, 3.3.2). */
 enum context { CONTEXT_RING, CONTEXT_ULYSSES, CONTEXT_GATHER, CONTEXT_COUNT };
-extern const char *const context_name[CONTEXT_COUNT];
 
 /* Trained beside frozen weights (Hu et al. 2021): adapters on the attention's projections, or on
  * every linear layer. */
 enum lora { LORA_NONE, LORA_ATTENTION, LORA_ALL, LORA_COUNT };
-extern const char *const lora_name[LORA_COUNT];
 
 /* Whose kernels run: constants "stack.NAME" stretch the compute.  hf: Transformers with DeepSpeed
  * or FSDP, as LLaMA-Factory and TRL start it. */
@@ -64,12 +62,9 @@ extern const char *const stack_name[STACK_COUNT];
 /* Are products cut up so that their tp messages run beside their other parts?  stack: as it does
  * where nothing is said (recipe_overlaps_tp). */
 enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_COUNT };
-extern const char *const tp_overlap_name[TP_OVERLAP_COUNT];
 
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
-extern const char *const dispatch_name[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP,
-                                                           HybridEP */
 
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */

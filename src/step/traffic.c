@@ -14,7 +14,6 @@ const enum constant_id exposure_constant[EXPOSE_COUNT] = {
     [EXPOSE_PP] = CONSTANT_EXPOSED_PP_1F1B,
     [EXPOSE_PP_INTERLEAVED] = CONSTANT_EXPOSED_PP_INTERLEAVED,
 };
-const char *const phase_name[PHASE_COUNT] = {"layer", "boundary", "forward", "backward"};
 
 enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
 

@@ -45,7 +45,6 @@ enum phase {
     PHASE_BACKWARD, /* beside the backward pass of a layer, likewise */
     PHASE_COUNT
 };
-extern const char *const phase_name[PHASE_COUNT];
 
 struct message {
     const char *label; /* "fsdp all_gather forward" */

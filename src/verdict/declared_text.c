@@ -11,6 +11,9 @@
 #include "base/mem.h"
 #include "base/units.h"
 
+static const char *const relation_name[RELATIONS] = {"nothing in common", "equal", "finer",
+                                                     "coarser", "crossing"};
+
 enum { SAID = 3, DIFF_GROUPS = 64 }; /* misfits in the sentence; groups in the list */
 
 /* *text grows. */

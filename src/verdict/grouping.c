@@ -8,9 +8,6 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-const char *const relation_name[RELATIONS] = {"nothing in common", "equal", "finer", "coarser",
-                                              "crossing"};
-
 void grouping_free(struct grouping *g)
 {
     free(g->origin);

@@ -31,7 +31,6 @@ enum relation {
     RELATION_CROSSING,
     RELATIONS
 };
-extern const char *const relation_name[RELATIONS]; /* "nothing in common", "equal", ... */
 
 /* A host that a puts elsewhere than b does. */
 struct misfit {

@@ -193,28 +193,4 @@ void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout
 void slurm_layout_sizes(FILE *f, const struct slurm_layout *l); /* "18,36" */
 void slurm_layout_notes(FILE *f, const struct slurm_layout *l);
 
-/* --- slurm_tree.c: switches in layers --- */
-
-enum { SLURM_LAYERS = LEVEL_COUNT + 2 * GROUP_ABOVE_MAX };
-
-/* The leaves first; one root above the last layer when that has several. */
-struct slurm_tree {
-    struct blocks leaf;
-    struct slurm_layer {
-        char **was, **name; /* the topology's, the file's */
-        int count;
-        int *up; /* of each, in the next layer; NULL in the last */
-    } layer[SLURM_LAYERS];
-    int layers;
-    char **left; /* "spine+1 (slurm x.conf): ...": what is known and has no place in a tree */
-    int lefts;
-    char root[24]; /* a name that no other switch has */
-};
-int slurm_tree_make(struct slurm_tree *t, const struct matrix *m, double bytes, struct err *err);
-void slurm_tree_free(struct slurm_tree *t);
-/* Calls put() for each switch from the root down; of children and nodes one is NULL. */
-void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
-                    void (*put)(FILE *f, const char *name, const char *children,
-                                const char *nodes));
-
 #endif

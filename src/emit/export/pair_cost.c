@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emit/export/pair_cost.h"
 
+#include <endian.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
+#include "emit/export/export_impl.h"
 
 const char *const quantity_name[QUANTITY_COUNT] = {"bandwidth", "latency", "time"};
-const char *const quantity_unit[QUANTITY_COUNT] = {"bytes/s", "s", "s"};
 
 enum quantity quantity_find(const char *name, enum quantity otherwise)
 {
@@ -85,4 +89,189 @@ int pair_cost_line(struct pair_line *l, const struct matrix *m, int tier, double
         return err_data(err, "tier %s has no latency or no bandwidth: was it measured?",
                         m->tier[tier].rule.name);
     return 0;
+}
+
+/* --- every pair, written ---
+ *
+ * Every pair's number in the formats of numeric tools: Matrix Market, NumPy, a long
+ * table.
+ *
+ * Rows are sources, columns destinations, in rank order.  Units are SI (bytes/s, s); the table has
+ * the units of people (us, GB/s) in its header.  Without --bytes messages are 64 MiB.
+ * The numbers of `railgauge cost`: bandwidth = bytes / time.  A dead pair takes for ever (inf) and
+ * has bandwidth 0; a pair that is not known is nan, and refused by Matrix Market. */
+
+/* Files of 8 GiB for npy, some GiB of text for the others. */
+enum { DENSE_NPY_MAX = 32768, DENSE_TEXT_MAX = 8192 };
+
+/* A job of writing: nodes chosen, numbers ready. */
+struct dense {
+    struct export_nodes nodes;
+    struct pair_cost q;
+    struct progress progress;
+};
+
+static int open_dense(struct dense *d, const struct matrix *m, const struct export_ask *ask,
+                      const struct export_limit *limit, enum quantity quantity, struct err *err)
+{
+    memset(d, 0, sizeof(*d));
+    if (export_nodes_choose(&d->nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
+                            err) < 0)
+        return -1;
+    pair_cost_init(&d->q, m, quantity, ask->bytes);
+    if (d->nodes.count > 4096)
+        progress_start(&d->progress, d->nodes.count);
+    return 0;
+}
+
+static void close_dense(struct dense *d)
+{
+    if (d->progress.live)
+        progress_end(&d->progress);
+    pair_cost_free(&d->q);
+    export_nodes_free(&d->nodes);
+}
+
+static double number(struct dense *d, int row, int column)
+{
+    if (column == 0 && d->progress.live)
+        progress_show(&d->progress, row, "rows");
+    return pair_cost_of(&d->q, d->nodes.id[row], d->nodes.id[column]);
+}
+
+/* --- Matrix Market --- */
+
+/* How many entries there are, and whether all can be written. */
+static int count_entries(struct dense *d, long *entries, struct err *err)
+{
+    const struct export_nodes *n = &d->nodes;
+
+    *entries = 0;
+    for (int i = 0; i < n->count; i++)
+        for (int k = 0; k < n->count; k++) {
+            double v = i == k ? 0 : number(d, i, k);
+            if (pair_cost_known(&d->q, v, n->id[i], n->id[k], err) < 0)
+                return -1;
+            if (isinf(v))
+                return err_data(err,
+                                "%s does not reach %s: the file cannot hold for ever; "
+                                "--quantity bandwidth can",
+                                n->name[i], n->name[k]);
+            *entries += v > 0;
+        }
+    return 0;
+}
+
+/* "bytes/s", "s", "s" */
+static const char *const quantity_unit[QUANTITY_COUNT] = {"bytes/s", "s", "s"};
+
+/* %%MatrixMarket matrix coordinate real general (math.nist.gov/MatrixMarket/formats.html): pairs of
+ * bandwidth 0 and the diagonal are left out; names in comments.  EXIT_DATA: unknown pairs, and dead
+ * ones unless bandwidth is asked for. */
+int dense_matrix_market_write(FILE *out, FILE *second, const struct matrix *m,
+                              const struct export_ask *ask, struct err *err)
+{
+    const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24};
+    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
+    struct dense d;
+    long entries = 0;
+    int rc = open_dense(&d, m, ask, &limit, quantity, err);
+
+    if (rc == 0)
+        rc = count_entries(&d, &entries, err);
+    if (rc == 0) {
+        fprintf(out,
+                "%%%%MatrixMarket matrix coordinate real general\n"
+                "%% %s in %s of messages of %.0f bytes, row to column; railgauge %s\n",
+                quantity_name[quantity], quantity_unit[quantity], d.q.bytes, RG_VERSION);
+        for (int i = 0; i < d.nodes.count; i++)
+            fprintf(out, "%% %d %s\n", i + 1, d.nodes.name[i]);
+        fprintf(out, "%d %d %ld\n", d.nodes.count, d.nodes.count, entries);
+        for (int i = 0; i < d.nodes.count; i++)
+            for (int k = 0; k < d.nodes.count; k++) {
+                double v = number(&d, i, k);
+                if (i != k && v > 0)
+                    fprintf(out, "%d %d %.9g\n", i + 1, k + 1, v);
+            }
+        if (second)
+            export_nodes_put(second, &d.nodes);
+    }
+    close_dense(&d);
+    return rc;
+}
+
+/* --- NumPy --- */
+
+/* Magic, version, length, dictionary: together a multiple of 64 bytes, ending in a new line. */
+static void put_npy_head(FILE *out, int n)
+{
+    char text[128];
+    int used = snprintf(text, sizeof(text),
+                        "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", n, n);
+    int padded = 128 - 10;
+
+    fwrite("\x93NUMPY\x01\x00", 1, 8, out);
+    fputc(padded & 0xff, out);
+    fputc(padded >> 8, out);
+    fprintf(out, "%s%*s\n", text, padded - used - 1, "");
+}
+
+static void put_double(FILE *out, double v)
+{
+    union {
+        double d;
+        uint64_t u;
+    } x = {v};
+
+    x.u = htole64(x.u);
+    fwrite(&x.u, sizeof(x.u), 1, out);
+}
+
+/* NumPy .npy version 1.0 (numpy/lib/format.py), '<f8', C order.  Diagonal: 0 s, bandwidth nan. */
+int dense_npy_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                    struct err *err)
+{
+    const struct export_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double)};
+    struct dense d;
+    int rc = open_dense(&d, m, ask, &limit, quantity_find(ask->quantity, QUANTITY_BANDWIDTH), err);
+
+    if (rc == 0) {
+        put_npy_head(out, d.nodes.count);
+        for (int i = 0; i < d.nodes.count && !ferror(out); i++)
+            for (int k = 0; k < d.nodes.count; k++)
+                put_double(out, number(&d, i, k));
+        if (second)
+            export_nodes_put(second, &d.nodes);
+    }
+    close_dense(&d);
+    return rc;
+}
+
+/* --- a table --- */
+
+/* src dst op bytes us GB/s; op is "pair", as `railgauge cost --json` calls it. */
+int dense_tsv_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
+                    struct err *err)
+{
+    const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48};
+    struct dense d;
+    int rc = open_dense(&d, m, ask, &limit, QUANTITY_TIME, err);
+
+    (void)second;
+    for (int i = 0; i < d.nodes.count && rc == 0; i++)
+        if (d.nodes.name[i][0] == '#' || d.nodes.name[i][0] == '"')
+            rc = err_data(err, "a line that begins with %c means something else: %s",
+                          d.nodes.name[i][0], d.nodes.name[i]);
+    if (rc == 0)
+        fputs("src\tdst\top\tbytes\tus\tGB/s\n", out);
+    for (int i = 0; rc == 0 && i < d.nodes.count && !ferror(out); i++)
+        for (int k = 0; k < d.nodes.count; k++) {
+            double sec = number(&d, i, k);
+            if (i != k)
+                fprintf(out, "%s\t%s\tpair\t%.0f\t%.9g\t%.9g\n", d.nodes.name[i], d.nodes.name[k],
+                        d.q.bytes, units_out(FOREIGN_TABLE_TIME, sec),
+                        units_out(FOREIGN_TABLE_RATE, d.q.bytes / sec));
+        }
+    close_dense(&d);
+    return rc;
 }

@@ -11,7 +11,6 @@
 
 enum quantity { QUANTITY_BANDWIDTH, QUANTITY_LATENCY, QUANTITY_TIME, QUANTITY_COUNT };
 extern const char *const quantity_name[QUANTITY_COUNT]; /* as --quantity has them */
-extern const char *const quantity_unit[QUANTITY_COUNT]; /* "bytes/s", "s", "s" */
 /* NULL: `otherwise`.  Names come from the command line, which has checked them. */
 enum quantity quantity_find(const char *name, enum quantity otherwise);
 

@@ -128,6 +128,15 @@ static const char *base_name(const char *path)
 
 /* --- a row of a table --- */
 
+/* The row of that id, -1 when there is none. */
+static int batch_find(const struct batch *b, const char *id)
+{
+    for (int i = 0; i < b->rows; i++)
+        if (!strcmp(b->row[i].id, id))
+            return i;
+    return -1;
+}
+
 static int open_row(struct anchor *a, const char *table, const char *id, const struct constants *c,
                     struct err *err)
 {

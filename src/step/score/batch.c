@@ -184,22 +184,6 @@ static void name_family(struct batch_row *r)
     r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
 }
 
-void batch_name_job(struct batch_row *r, const struct layout *l)
-{
-    const struct recipe *q = &r->recipe;
-    const char *plain = recipe_overlaps_tp(q) || l->size[AXIS_TP] == 1 ? "" : ", tp plain";
-
-    r->job = mem_printf(
-        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s%s", r->model,
-        r->preset, r->dtype, r->layout, q->seq, q->global_batch, q->micro_batch, q->stages,
-        strategy_name[q->strategy], recompute_name[q->recompute], stack_name[q->stack], plain,
-        q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
-    r->same = mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
-                         r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
-                         l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
-                         strategy_name[q->strategy], recompute_name[q->recompute], plain);
-}
-
 /* -1: not a question, err says why. */
 static int take_question(struct batch_row *r, const struct tsv *t, int at, struct err *err)
 {
@@ -229,6 +213,12 @@ static int take_value(struct batch_row *r, const struct metric *m, const char *t
         return err_set(err, "value: %s", why.text);
     r->printed *= m->scale;
     return 0;
+}
+
+/* What this metric is instead of the time of a step; NULL: it is none of those. */
+static const char *batch_claim(const json_t *publications, const char *metric)
+{
+    return json_string_value(json_object_get(json_object_get(publications, "claims"), metric));
 }
 
 static void take_row(struct batch_row *r, const struct tsv *t, int at)
@@ -308,12 +298,4 @@ int batch_load(struct batch *b, const char *path, struct err *err)
         take_row(r, &b->table, i);
     }
     return check_ids(b, err);
-}
-
-int batch_find(const struct batch *b, const char *id)
-{
-    for (int i = 0; i < b->rows; i++)
-        if (!strcmp(b->row[i].id, id))
-            return i;
-    return -1;
 }

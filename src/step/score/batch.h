@@ -76,8 +76,6 @@ struct batch {
  * what is wrong with the table; what is wrong with a row is that row's reason. */
 int batch_load(struct batch *b, const char *path, struct err *err);
 void batch_free(struct batch *b);
-/* The row of that id, -1 when there is none. */
-int batch_find(const struct batch *b, const char *id);
 
 /* Loads models, presets and matrices, each once, settles what rows leave unsaid (c says what memory
  * they need), and prices the messages of every row; rows that cannot be asked
@@ -94,7 +92,5 @@ void batch_memory(struct memory *mem, const struct batch_row *r, const struct me
  * stretch 0: no anchor.  NAN with the reason in err. */
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
                      struct err *err);
-/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_ask(). */
-double batch_measured(const struct batch_row *r);
 
 #endif

@@ -252,6 +252,41 @@ static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
 
 /* --- the rows --- */
 
+/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_ask(). */
+static double batch_measured(const struct batch_row *r)
+{
+    struct flops f;
+
+    switch (r->metric) {
+    case METRIC_SECONDS:
+        return r->printed;
+    case METRIC_TOKENS:
+        return r->tokens / (r->printed * r->gpus);
+    case METRIC_FLOPS:
+        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r), &f);
+        return flops_total(&f) * r->tokens / (r->printed * r->gpus);
+    default:
+        return NAN;
+    }
+}
+
+/* r->job and r->same, once nothing is unsaid. */
+static void batch_name_job(struct batch_row *r, const struct layout *l)
+{
+    const struct recipe *q = &r->recipe;
+    const char *plain = recipe_overlaps_tp(q) || l->size[AXIS_TP] == 1 ? "" : ", tp plain";
+
+    r->job = mem_printf(
+        "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s%s", r->model,
+        r->preset, r->dtype, r->layout, q->seq, q->global_batch, q->micro_batch, q->stages,
+        strategy_name[q->strategy], recompute_name[q->recompute], stack_name[q->stack], plain,
+        q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
+    r->same = mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
+                         r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
+                         l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
+                         strategy_name[q->strategy], recompute_name[q->recompute], plain);
+}
+
 static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
 {
     const struct known_model *model = model_of(w, r->model);
@@ -306,23 +341,6 @@ void batch_ask(struct batch *b, const struct constants *c)
 {
     for (int i = 0; i < b->rows; i++)
         batch_ask_row(b, i, c);
-}
-
-double batch_measured(const struct batch_row *r)
-{
-    struct flops f;
-
-    switch (r->metric) {
-    case METRIC_SECONDS:
-        return r->printed;
-    case METRIC_TOKENS:
-        return r->tokens / (r->printed * r->gpus);
-    case METRIC_FLOPS:
-        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r), &f);
-        return flops_total(&f) * r->tokens / (r->printed * r->gpus);
-    default:
-        return NAN;
-    }
 }
 
 struct question batch_question(const struct batch_row *r, const struct constants *c)

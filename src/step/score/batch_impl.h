@@ -10,8 +10,6 @@
  * r->publications.  EXIT_NOINPUT where it is not installed. */
 int publications_load(json_t **out, struct err *err);
 
-/* What this metric is instead of the time of a step; NULL: it is none of those. */
-const char *batch_claim(const json_t *publications, const char *metric);
 /* The settings that the words of row `at` and its source imply; assumptions are remarked.  A dtype
  * of which no word is known is an error. */
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err);
@@ -32,7 +30,5 @@ enum metric_kind { METRIC_SECONDS, METRIC_TOKENS, METRIC_FLOPS };
 const char *batch_cell(const struct tsv *t, int row, const char *column);
 /* Append "text; " to a row's reason. */
 void batch_remark(struct batch_row *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* r->job and r->same, once nothing is unsaid. */
-void batch_name_job(struct batch_row *r, const struct layout *l);
 
 #endif

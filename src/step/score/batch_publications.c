@@ -186,11 +186,6 @@ static json_t *next_of(const struct batch_row *r, size_t *at)
     return NULL;
 }
 
-const char *batch_claim(const json_t *publications, const char *metric)
-{
-    return json_string_value(json_object_get(json_object_get(publications, "claims"), metric));
-}
-
 /* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
 static void take_racks(struct batch_row *r, const json_t *hardware)
 {

@@ -36,7 +36,8 @@ struct calibrate_fit {
     double share, done; /* progress: of this search, of those before */
 };
 
-bool calibrate_takes(const struct batch_row *r)
+/* Does the row take part? */
+static bool calibrate_takes(const struct batch_row *r)
 {
     return r->status == BATCH_PREDICTED && strncmp(r->split, "test", 4) != 0 &&
            r->other_dtype < 0 && !r->odd;

@@ -61,8 +61,6 @@ struct calibration {
 int calibrate(struct calibration *out, const struct batch *b, struct constants *c,
               const struct calibrate_opts *opts, struct err *err);
 void calibration_free(struct calibration *k);
-/* Does the row take part? */
-bool calibrate_takes(const struct batch_row *r);
 
 /* --- the lowest point of a function of some numbers, without derivatives --- *
  *

@@ -13,6 +13,15 @@
 
 enum { LIST_MAX = 64 };
 
+/* or NULL */
+static const struct case_unit *case_unit_find(const char *name)
+{
+    for (const struct case_unit *u = case_unit; u->name; u++)
+        if (!strcmp(u->name, name))
+            return u;
+    return NULL;
+}
+
 static int read_unit(const struct case_unit **out, const char *name, const char *where,
                      struct err *err)
 {
@@ -306,7 +315,8 @@ static int check_combinations(const struct casefile *c, struct err *err)
                                      : 0;
 }
 
-int case_read(struct casefile *c, const struct job_opts *base, struct err *err)
+/* c->root into the rest of c. */
+static int case_read(struct casefile *c, const struct job_opts *base, struct err *err)
 {
     json_t *source, *jobs, *assumed = NULL, *unknown = NULL, *solve = NULL, *claims;
     const char *format;
@@ -348,14 +358,6 @@ const struct case_unit case_unit[] = {
     {"", "", 1, false, false},
     {NULL, NULL, 0, false, false},
 };
-
-const struct case_unit *case_unit_find(const char *name)
-{
-    for (const struct case_unit *u = case_unit; u->name; u++)
-        if (!strcmp(u->name, name))
-            return u;
-    return NULL;
-}
 
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
                const struct job_opts *base, struct err *err)

@@ -181,7 +181,8 @@ static void say_verdict(struct case_claim *k, const struct casefile *c, int comb
 }
 
 /* The sentence of a claim whose figures and verdict are known; s: the first combination. */
-int case_reason(struct case_claim *k, struct case_values *s, int combinations, struct err *err)
+static int case_reason(struct case_claim *k, struct case_values *s, int combinations,
+                       struct err *err)
 {
     const struct casefile *c = s->file;
 
@@ -301,6 +302,22 @@ static int note(struct case_claim *k, struct case_values *s, int combination, bo
     k->inside[combination] = inside(k, ours - half, ours + half);
     k->ours = ours;
     k->off = off(k, ours);
+    return 0;
+}
+
+/* Value i of the unknowns as mixed radix, the first unknown changing fastest. */
+static int case_set_unknowns(struct casefile *c, struct case_job *job, int combination,
+                             struct err *err)
+{
+    memcpy(job, c->job, (size_t)c->jobs * sizeof(*job));
+    for (int u = 0; u < c->unknowns; u++) {
+        const struct case_unknown *x = &c->unknown[u];
+        const char *value = x->value[combination % x->values];
+        combination /= x->values;
+        for (int k = 0; k < c->jobs; k++)
+            if (x->job[k] && job_set(&job[k].opts, x->key, value, err) < 0)
+                return -1;
+    }
     return 0;
 }
 

@@ -316,21 +316,6 @@ int case_value_in(double *out, const char *expression, const struct case_unit *u
     return 0;
 }
 
-/* Value i of the unknowns as mixed radix, the first unknown changing fastest. */
-int case_set_unknowns(struct casefile *c, struct case_job *job, int combination, struct err *err)
-{
-    memcpy(job, c->job, (size_t)c->jobs * sizeof(*job));
-    for (int u = 0; u < c->unknowns; u++) {
-        const struct case_unknown *x = &c->unknown[u];
-        const char *value = x->value[combination % x->values];
-        combination /= x->values;
-        for (int k = 0; k < c->jobs; k++)
-            if (x->job[k] && job_set(&job[k].opts, x->key, value, err) < 0)
-                return -1;
-    }
-    return 0;
-}
-
 char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination)
 {
     size_t used = 0;

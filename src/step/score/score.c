@@ -35,7 +35,7 @@ static const char *value_of(const struct batch_row *r, enum score_by by)
     }
 }
 
-bool score_in(const struct batch_row *r, struct score_cut cut)
+static bool score_in(const struct batch_row *r, struct score_cut cut)
 {
     switch (cut.by) {
     case BY_ALL:

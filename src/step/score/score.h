@@ -23,7 +23,6 @@ struct score_cut {
     enum score_by by;
     const char *value; /* NULL for the first three */
 };
-bool score_in(const struct batch_row *r, struct score_cut cut);
 /* Different values of `by` among the predicted rows, in order of appearance; the caller frees the
  * list (not the texts). */
 const char **score_values(const struct batch *b, enum score_by by, int *count);

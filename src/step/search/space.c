@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 
-const char *const refusal_key[REFUSALS] = {"tp", "cp", "pp", "experts", "batch", "other"};
 const char *const refusal_name[REFUSALS] = {
     [REFUSED_TP] = "tp does not divide heads, width or sequence",
     [REFUSED_CP] = "cp does not divide the sequence",

@@ -73,7 +73,6 @@ enum refusal {
     REFUSED_OTHER,
     REFUSALS
 };
-extern const char *const refusal_key[REFUSALS];  /* "tp" */
 extern const char *const refusal_name[REFUSALS]; /* "tp does not divide heads, ..." */
 
 struct space_count {
