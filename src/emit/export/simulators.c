@@ -147,8 +147,8 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
                                           units_out(FOREIGN_CALCULON_RATE, sheet), "efficiency",
                                           l.Bps / sheet, "size", uniform_tree_within(t->tree, d),
                                           "latency", units_out(FOREIGN_CALCULON_LATENCY, l.alpha),
-                                          "calculon_op", op, "must_be_filled",
-                                          d < t->tree->dims - 1, "processor_usage", 0.0));
+                                          "ops", op, "must_be_filled", d < t->tree->dims - 1,
+                                          "processor_usage", 0.0));
     return 0;
 }
 
