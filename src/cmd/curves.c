@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* curves.c - railgauge curves: leave points of measured curves out and predict them from the rest.
  */
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,88 +77,65 @@ static int rows_of(struct row **rows, const struct curves *c)
     return count;
 }
 
-static const char *percent(char buf[32], double x)
-{
-    if (isnan(x))
-        return "-";
-    snprintf(buf, 32, "%.2f", x);
-    return buf;
-}
+static const struct table_column row_columns[] = {
+    {"system", "system", "text"}, {"op", "op", "text"},
+    {"n", "n", "count"},          {"median_pct", "median", "%.2f"},
+    {"mean_pct", "mean", "%.2f"}, {"p90_pct", "p90", "%.2f"},
+    {"max_pct", "max", "%.2f"},   {0}};
+static const struct table_column worst_columns[] = {{"system", "system", "text"},
+                                                    {"nccl_version", "version", "text"},
+                                                    {"op", "op", "text"},
+                                                    {"ranks", "ranks", "count"},
+                                                    {"bytes", "bytes", "bytes"},
+                                                    {"error_pct", "error %", "%+.1f"},
+                                                    {0}};
 
-static void print_worst(FILE *out, const struct curves *c)
-{
-    struct table t;
-
-    table_init(&t, "lllrrr");
-    table_row(&t, "system", "version", "op", "ranks", "bytes", "error %");
-    for (int i = 0; i < c->worst && i < c->misses; i++) {
-        const struct ladder *l = &c->ladders.ladder[c->miss[i].ladder];
-        char ranks[16], bytes[UNITS_TEXT], error[32];
-        snprintf(ranks, sizeof(ranks), "%d", l->ranks);
-        snprintf(error, sizeof(error), "%+.1f", 100 * c->miss[i].error);
-        units_bytes_text(bytes, c->miss[i].bytes);
-        table_row(&t, l->system, l->version, l->op, ranks, bytes, error);
-    }
-    fputc('\n', out);
-    table_print(out, &t, 0);
-    table_free(&t);
-}
-
-static void curves_text(FILE *out, const struct curves *c)
+static void fill(struct table *rows, struct table *worst, const struct curves *c)
 {
     struct row *row = NULL;
-    int rows = rows_of(&row, c);
-    struct table t;
+    int n = rows_of(&row, c);
 
+    table_open(rows, row_columns);
+    for (const struct row *r = row; r < row + n; r++)
+        table_add(rows, r->system ? r->system : "total", r->op, r->n, r->median, r->mean, r->p90,
+                  r->max);
+    table_open(worst, worst_columns);
+    for (int i = 0; i < c->worst && i < c->misses; i++) {
+        const struct ladder *l = &c->ladders.ladder[c->miss[i].ladder];
+        table_add(worst, l->system, l->version, l->op, l->ranks, c->miss[i].bytes,
+                  100 * c->miss[i].error);
+    }
+    free(row);
+}
+
+static void curves_text(FILE *out, const struct curves *c, const struct table *rows,
+                        const struct table *worst)
+{
     fprintf(out, "%d curves; absolute error in %% of times predicted ", c->ladders.count);
     if (c->every > 1)
         fprintf(out, "from sizes x%g apart\n\n", c->every);
     else
         fprintf(out, "from all other sizes of their curve\n\n");
-    table_init(&t, "llrrrrr");
-    table_row(&t, "system", "op", "n", "median", "mean", "p90", "max");
-    for (int i = 0; i < rows; i++) {
-        char n[16], text[4][32];
-        snprintf(n, sizeof(n), "%d", row[i].n);
-        table_row(&t, row[i].system ? row[i].system : "total", row[i].op, n,
-                  percent(text[0], row[i].median), percent(text[1], row[i].mean),
-                  percent(text[2], row[i].p90), percent(text[3], row[i].max));
+    table_print(out, rows, 0);
+    if (c->worst) {
+        fputc('\n', out);
+        table_print(out, worst, 0);
     }
-    table_print(out, &t, 0);
-    table_free(&t);
-    if (c->worst)
-        print_worst(out, c);
-    free(row);
 }
 
-static json_t *json_row(const struct row *r)
+static void curves_json(FILE *out, const struct curves *c, const struct table *rows,
+                        const struct table *worst)
 {
-    return json_pack("{s:s*, s:s*, s:i, s:o, s:o, s:o, s:o}", "system", r->system, "op", r->op, "n",
-                     r->n, "median_pct", json_finite(r->median), "mean_pct", json_finite(r->mean),
-                     "p90_pct", json_finite(r->p90), "max_pct", json_finite(r->max));
-}
+    size_t last = json_array_size(rows->rows) - 1;
+    json_t *total = json_incref(json_array_get(rows->rows, last));
 
-/* new reference */
-static json_t *curves_json(const struct curves *c)
-{
-    struct row *row = NULL;
-    int rows = rows_of(&row, c);
-    json_t *list = json_array(), *worst = json_array();
-
-    for (int i = 0; i < rows - 1; i++)
-        json_array_append_new(list, json_row(&row[i]));
-    for (int i = 0; i < c->worst && i < c->misses; i++) {
-        const struct ladder *l = &c->ladders.ladder[c->miss[i].ladder];
-        json_array_append_new(worst, json_pack("{s:s, s:s, s:s, s:i, s:f, s:f}", "system",
-                                               l->system, "nccl_version", l->version, "op", l->op,
-                                               "ranks", l->ranks, "bytes", c->miss[i].bytes,
-                                               "error_pct", 100 * c->miss[i].error));
-    }
-    json_t *out = json_pack("{s:s, s:i, s:f, s:o, s:o, s:o}", "file", c->file, "curves",
-                            c->ladders.count, "every", c->every, "rows", list, "total",
-                            json_row(&row[rows - 1]), "worst", worst);
-    free(row);
-    return out;
+    json_array_remove(rows->rows, last);
+    json_object_del(total, "system");
+    json_t *json =
+        json_pack("{s:s, s:i, s:f, s:O, s:o, s:O}", "file", c->file, "curves", c->ladders.count,
+                  "every", c->every, "rows", rows->rows, "total", total, "worst", worst->rows);
+    json_print(out, json);
+    json_decref(json);
 }
 
 /* --- the command --- */
@@ -209,6 +185,7 @@ int cmd_curves(int argc, char **argv)
 {
     struct args a = {0};
     struct curves *c = &a.curves;
+    struct table rows, worst;
     struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
@@ -217,12 +194,10 @@ int cmd_curves(int argc, char **argv)
     ladders_predict(&c->ladders, c->every, &c->miss, &c->misses);
     if (c->misses)
         qsort(c->miss, (size_t)c->misses, sizeof(*c->miss), by_error);
-    json_t *json = a.json ? curves_json(c) : NULL;
-    if (json)
-        json_print(stdout, json);
-    else
-        curves_text(stdout, c);
-    json_decref(json);
+    fill(&rows, &worst, c);
+    (a.json ? curves_json : curves_text)(stdout, c, &rows, &worst);
+    table_free(&rows);
+    table_free(&worst);
     free(c->miss);
     ladders_free(&c->ladders);
     return EXIT_GOOD;

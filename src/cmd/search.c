@@ -122,30 +122,22 @@ static char *recipe_words(char buf[160], const struct recipe *r)
     return buf;
 }
 
-static void add_row(struct table *t, int rank, const struct search_finalist *f)
-{
-    char no[16], sec[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8];
-    char rate[32], mfu[32], bytes[32], recipe[160];
-
-    snprintf(no, sizeof(no), "%d", rank);
-    snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->lo),
-             units_seconds_text(hi, f->hi));
-    snprintf(rate, sizeof(rate), "%.0f", f->tokens_per_gpu);
-    snprintf(bytes, sizeof(bytes), "%.1f GB", f->candidate.bytes / 1e9);
-    snprintf(mfu, sizeof(mfu), "%.1f %%", 100 * f->mfu);
-    table_row(t, no, units_seconds_text(sec, f->sec), range, rate, isfinite(f->mfu) ? mfu : NULL,
-              bytes, f->layout, recipe_words(recipe, &f->candidate.recipe));
-}
-
 static void list(FILE *out, const struct search_finalist *f, int n)
 {
+    static const struct table_column columns[] = {
+        {NULL, "#", "count"},           {NULL, "step", "seconds"}, {NULL, "90 % interval", "text"},
+        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},  {NULL, "memory", "%.1f GB"},
+        {NULL, "layout", "text"},       {NULL, "recipe", "text"},  {0}};
+    char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160];
     struct table t;
 
-    table_init(&t, "rrlrrrll");
-    table_row(&t, "#", "step", "90 % interval", "tokens/s/GPU", "MFU", "memory", "layout",
-              "recipe");
-    for (int i = 0; i < n; i++)
-        add_row(&t, i + 1, &f[i]);
+    table_open(&t, columns);
+    for (int i = 0; i < n; i++, f++) {
+        snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->lo),
+                 units_seconds_text(hi, f->hi));
+        table_add(&t, i + 1, f->sec, range, f->tokens_per_gpu, 100 * f->mfu,
+                  f->candidate.bytes / 1e9, f->layout, recipe_words(recipe, &f->candidate.recipe));
+    }
     table_print(out, &t, 0);
     table_free(&t);
 }

@@ -100,15 +100,24 @@ static json_t *json_findings(const struct show *s, struct err *err)
 
 static int text_points(const struct show *s, struct err *err)
 {
+    struct table t;
+
     (void)err;
-    matrix_text_points(stdout, &s->in.m);
+    matrix_points(&t, &s->in.m);
+    table_print(stdout, &t, 0);
+    table_free(&t);
     return 0;
 }
 
 static json_t *json_points(const struct show *s, struct err *err)
 {
+    struct table t;
+
     (void)err;
-    return matrix_view_points(&s->in.m);
+    matrix_points(&t, &s->in.m);
+    json_t *rows = json_incref(t.rows);
+    table_free(&t);
+    return rows;
 }
 
 /* What NCCL built is in the campaign's topology.json, or in a topology.json by itself. */

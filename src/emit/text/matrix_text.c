@@ -114,31 +114,6 @@ json_t *matrix_view_findings(const struct matrix *m)
     return json_pack("{s:o, s:o}", "exceptions", parts, "findings", findings);
 }
 
-static void view_points(json_t *out, const char *what, const char *which, const struct curve *c)
-{
-    for (int i = 0; i < c->points; i++) {
-        const struct curve_point *p = &c->point[i];
-        json_array_append_new(out, json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:i}", "what", what,
-                                             "which", which, "bytes", p->bytes, "seconds", p->sec,
-                                             "low_seconds", p->lo, "high_seconds", p->hi, "samples",
-                                             p->n));
-    }
-}
-
-json_t *matrix_view_points(const struct matrix *m)
-{
-    json_t *out = json_array();
-    char shape[48];
-
-    for (int i = 0; i < m->tiers; i++)
-        for (int d = 0; d < DIR_COUNT; d++)
-            view_points(out, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
-    for (int i = 0; i < m->collectives; i++)
-        view_points(out, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
-                    &m->collective[i].curve);
-    return out;
-}
-
 json_t *matrix_view(const struct matrix *m, double bytes)
 {
     json_t *levels = json_object();
@@ -150,24 +125,6 @@ json_t *matrix_view(const struct matrix *m, double bytes)
                      m->transport, "levels", levels, "tiers", matrix_view_tiers(m, bytes),
                      "collectives", matrix_view_collectives(m, bytes), "faults",
                      matrix_view_findings(m));
-}
-
-static const char *seconds(char buf[UNITS_TEXT], double s)
-{
-    return s > 0 && isfinite(s) ? units_seconds_text(buf, s) : NULL;
-}
-
-static const char *rate(char buf[UNITS_TEXT], double Bps)
-{
-    return Bps > 0 && isfinite(Bps) ? units_rate_text(buf, Bps) : NULL;
-}
-
-static const char *percent(char buf[UNITS_TEXT], double share)
-{
-    if (!isfinite(share))
-        return NULL;
-    snprintf(buf, UNITS_TEXT, "%.1f %%", 100 * share);
-    return buf;
 }
 
 static double at_size(const struct curve *c, double bytes)
@@ -192,41 +149,34 @@ void matrix_text_head(FILE *out, const struct matrix *m)
 
 void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
 {
-    char t[9][UNITS_TEXT], size[UNITS_TEXT + 8] = "";
+    char text[UNITS_TEXT], size[UNITS_TEXT + 8];
+    const struct table_column columns[] = {{NULL, "tier", "text"},
+                                           {NULL, "pairs", "count"},
+                                           {NULL, "latency", "seconds"},
+                                           {NULL, "spread", "%.1f %%"},
+                                           {NULL, "one way", "rate"},
+                                           {NULL, "both ways", "rate"},
+                                           {NULL, bytes > 0 ? size : NULL, "rate"},
+                                           {NULL, "spread", "%.1f %%"},
+                                           {NULL, "loaded", "%.1f %%"},
+                                           {NULL, "of peak", "%.1f %%"},
+                                           {NULL, "source", "text"},
+                                           {0}};
     struct table table;
 
-    if (bytes > 0)
-        snprintf(size, sizeof(size), "at %s", units_bytes_text(t[0], bytes));
-    table_init(&table, bytes > 0 ? "lrrrrrrrrrl" : "lrrrrrrrrl");
-    if (bytes > 0)
-        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", size,
-                  "spread", "loaded", "of peak", "source");
-    else
-        table_row(&table, "tier", "pairs", "latency", "spread", "one way", "both ways", "spread",
-                  "loaded", "of peak", "source");
+    snprintf(size, sizeof(size), "at %s", units_bytes_text(text, bytes));
+    table_open(&table, columns);
     for (int i = 0; i < m->tiers; i++) {
         const struct tier *x = &m->tier[i];
         double uni = matrix_rate(m, i, DIR_UNI);
         if (!x->pairs && x->basis == BASIS_MEASURED)
             continue; /* a kind of pair that this machine has none of */
-        double bi = x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN;
-        const char *head[6] = {x->rule.name,
-                               t[0],
-                               seconds(t[1], x->curve[DIR_ONEWAY].alpha),
-                               percent(t[8], x->latency_spread > 0 ? x->latency_spread : NAN),
-                               rate(t[2], uni),
-                               rate(t[3], bi)};
-        const char *tail[4] = {percent(t[5], x->pairs ? x->spread : NAN), percent(t[6], x->loaded),
-                               percent(t[7], x->peak_Bps > 0 ? uni / x->peak_Bps : NAN),
-                               x->source ? x->source : basis_name[x->basis]};
-        snprintf(t[0], UNITS_TEXT, "%d", tier_pairs(x));
-        if (bytes > 0)
-            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5],
-                      rate(t[4], at_size(&x->curve[DIR_UNI], bytes)), tail[0], tail[1], tail[2],
-                      tail[3]);
-        else
-            table_row(&table, head[0], head[1], head[2], head[3], head[4], head[5], tail[0],
-                      tail[1], tail[2], tail[3]);
+        table_add(&table, x->rule.name, tier_pairs(x), x->curve[DIR_ONEWAY].alpha,
+                  x->latency_spread > 0 ? 100 * x->latency_spread : NAN, uni,
+                  x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN,
+                  at_size(&x->curve[DIR_UNI], bytes), x->pairs ? 100 * x->spread : NAN,
+                  100 * x->loaded, x->peak_Bps > 0 ? 100 * uni / x->peak_Bps : NAN,
+                  x->source ? x->source : basis_name[x->basis]);
     }
     table_print(out, &table, 0);
     table_free(&table);
@@ -239,7 +189,7 @@ static void collective_rows(struct table *table, const struct reference *r,
     double from = bytes > 0 ? bytes : last->bytes / 256, to = bytes > 0 ? bytes : last->bytes;
     double factor = op_bus_factor(c->op, c->shape.ranks);
     int *ids = shape_group(&r->measured->topo, &c->shape);
-    char shape[48], words[80], t[4][UNITS_TEXT];
+    char shape[48], words[80];
     struct cost want;
 
     bool first = true;
@@ -249,9 +199,9 @@ static void collective_rows(struct table *table, const struct reference *r,
             continue;
         reference_of_curve(r, c, ids, s, &want);
         double share = reference_share(&want, sec);
-        table_row(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "",
-                  units_bytes_text(t[0], s), seconds(t[1], sec), rate(t[2], s * factor / sec),
-                  percent(t[3], share), isnan(share) ? NULL : reference_words(r, &want, words),
+        table_add(table, first ? op_name(c->op) : "", first ? shape_text(shape, &c->shape) : "", s,
+                  sec, s * factor / sec, 100 * share,
+                  isnan(share) ? NULL : reference_words(r, &want, words),
                   first ? basis_name[c->basis] : "");
         first = false;
     }
@@ -271,13 +221,15 @@ static bool is_brief(const struct matrix *m, const struct collective *c)
 
 void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
 {
+    static const struct table_column columns[] = {
+        {NULL, "collective", "text"},  {NULL, "group", "text"},  {NULL, "size", "bytes"},
+        {NULL, "time", "seconds"},     {NULL, "bus", "rate"},    {NULL, "of expected", "%.1f %%"},
+        {NULL, "expected by", "text"}, {NULL, "source", "text"}, {0}};
     struct table table;
     struct reference r;
 
     reference_open(&r, m);
-    table_init(&table, "llrrrrll");
-    table_row(&table, "collective", "group", "size", "time", "bus", "of expected", "expected by",
-              "source");
+    table_open(&table, columns);
     for (int i = 0; i < m->collectives; i++)
         if (m->collective[i].curve.points && (!brief || is_brief(m, &m->collective[i])))
             collective_rows(&table, &r, &m->collective[i], bytes);
@@ -370,30 +322,24 @@ void matrix_text_findings(FILE *out, const struct matrix *m, int most)
 static void point_rows(struct table *table, const char *what, const char *which,
                        const struct curve *c)
 {
-    char t[5][UNITS_TEXT];
-
-    for (int i = 0; i < c->points; i++) {
-        const struct curve_point *p = &c->point[i];
-        snprintf(t[0], UNITS_TEXT, "%.0f", p->bytes);
-        snprintf(t[4], UNITS_TEXT, "%d", p->n);
-        table_row(table, what, which, t[0], seconds(t[1], p->sec), seconds(t[2], p->lo),
-                  seconds(t[3], p->hi), t[4]);
-    }
+    for (const struct curve_point *p = c->point; p < c->point + c->points; p++)
+        table_add(table, what, which, p->bytes, p->sec, p->lo, p->hi, p->n);
 }
 
-void matrix_text_points(FILE *out, const struct matrix *m)
+void matrix_points(struct table *table, const struct matrix *m)
 {
-    struct table table;
+    static const struct table_column columns[] = {
+        {"what", "what", "text"},           {"which", "which", "text"},
+        {"bytes", "bytes", "%.0f"},         {"seconds", "median", "seconds"},
+        {"low_seconds", "from", "seconds"}, {"high_seconds", "to", "seconds"},
+        {"samples", "samples", "count"},    {0}};
     char shape[48];
 
-    table_init(&table, "llrrrrr");
-    table_row(&table, "what", "which", "bytes", "median", "from", "to", "samples");
+    table_open(table, columns);
     for (int i = 0; i < m->tiers; i++)
         for (int d = 0; d < DIR_COUNT; d++)
-            point_rows(&table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
+            point_rows(table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
     for (int i = 0; i < m->collectives; i++)
-        point_rows(&table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
+        point_rows(table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
                    &m->collective[i].curve);
-    table_print(out, &table, 0);
-    table_free(&table);
 }

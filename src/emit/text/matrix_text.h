@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/table.h"
 #include "cost/matrix.h"
 
 /* One line of how many and over what, and an empty one. */
@@ -16,13 +17,13 @@ void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes);
 void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief);
 /* Exceptions and findings; of each at most `most` (0: all), the rest is counted. */
 void matrix_text_findings(FILE *out, const struct matrix *m, int most);
-void matrix_text_points(FILE *out, const struct matrix *m); /* every curve point */
+/* Every curve point, for text and JSON; the caller frees. */
+void matrix_points(struct table *t, const struct matrix *m);
 
 /* The same as JSON; new references. */
 json_t *matrix_view(const struct matrix *m, double bytes); /* the head and all but the points */
 json_t *matrix_view_tiers(const struct matrix *m, double bytes);
 json_t *matrix_view_collectives(const struct matrix *m, double bytes);
 json_t *matrix_view_findings(const struct matrix *m);
-json_t *matrix_view_points(const struct matrix *m);
 
 #endif
