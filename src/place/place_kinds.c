@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "place/place_impl.h"
-#include "step/groups.h"
+#include "step/pricer.h"
 
 /* The number that a value gets among those met before it. */
 static int met(const int *value, int count, int v)

@@ -1,20 +1,49 @@
 /* pricer.h - what a message costs on the slowest group of a span.
  *
- * All groups of a span run at the same time; each span is folded once (groups.h).
- * pricer_message_cost() is
- * exact and has words.  pricer_message() looks up a table per (span, op, kernel): 64 sizes an
- * octave, equally spaced inside it, filled on first use and joined by straight lines.  Powers of
- * two and their 64ths are on the grid, so curves of the usual ladders are met exactly; a kink
- * elsewhere is missed by at most 1/256 of the time (half a step to either side, slope from none to
- * all).
+ * All groups of a span run at the same time; each span is folded once (struct groups).
+ * pricer_message_cost() is exact and has words.  pricer_message() looks up a table per (span, op,
+ * kernel): 64 sizes an octave, equally spaced inside it, filled on first use and joined by straight
+ * lines.  Powers of two and their 64ths are on the grid, so curves of the usual ladders are met
+ * exactly; a kink elsewhere is missed by at most 1/256 of the time (half a step to either side,
+ * slope from none to all).
  *
  * Dispatch and combine by an expert-parallel kernel are priced as matrix_ep() does: at the kernel's
  * own rates where they are known, else as the all_to_all that they replace. */
 #ifndef RG_PRICER_H
 #define RG_PRICER_H
 
-#include "step/groups.h"
+#include <stdint.h>
+
+#include "cost/collective.h"
+#include "step/layout.h"
 #include "step/traffic.h"
+
+/* The groups of an axis under a placement, folded to those that differ.
+ *
+ * 100,000 ranks make 12,500 tp groups that nearly all look alike.  Two groups are alike when
+ * everything that prices them is equal: shape, the ways between members, and the exceptions of the
+ * matrix that slow them; one of each kind is priced, so a slow NIC is never averaged away.
+ *
+ * Folding is O(ranks): first by who is on whose host, domain, leaf, rack, rail and NIC, position by
+ * position, and with which exceptions (a hash); then the few that are left by their ways. */
+struct group_kind {
+    int index;                /* the first group of this kind */
+    int like;                 /* how many groups are of it */
+    struct ways ring, across; /* what neighbours in rank order use, and what all pairs use */
+};
+
+struct groups {
+    struct span span;
+    int total; /* groups */
+    struct group_kind *kind;
+    int kinds;
+};
+
+/* Endpoints of group `index`, in rank order; ids has room for span.size. */
+void groups_ids(const struct groups *g, const int *order, int index, int *ids);
+/* Per endpoint a number made of the exceptions of the matrix that touch it, 0: none; the caller
+ * frees. */
+uint64_t *places_marks(const struct matrix *m);
 
 struct pricer; /* of one thread */
 
@@ -32,11 +61,6 @@ double pricer_message(struct pricer *p, const struct message *msg);
 double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean);
 /* The same exactly, with words; *group: which one rules (-1 for groups of one rank). */
 void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group);
-/* The same of any operation; tokens of a kernel spread evenly. */
-double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
-                   double bytes);
-void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
-                 double bytes, struct cost *out, int *group);
 /* Seconds of one message on a group of these ways, wherever it lies. */
 double pricer_ways(const struct matrix *m, const struct message *msg, const struct ways *ways);
 /* The folded groups of a span of at least two ranks; the pricer keeps them. */

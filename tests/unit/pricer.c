@@ -101,6 +101,21 @@ static void equal_groups_are_of_one_kind(void **state)
     matrix_free(&m);
 }
 
+/* What a message of any operation takes; tokens of a kernel spread evenly. */
+static double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                          double bytes)
+{
+    return pricer_message(
+        p, &(struct message){.span = span, .op = op, .kernel = kernel, .bytes = bytes});
+}
+
+static void pricer_cost(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                        double bytes, struct cost *out, int *group)
+{
+    pricer_message_cost(
+        p, &(struct message){.span = span, .op = op, .kernel = kernel, .bytes = bytes}, out, group);
+}
+
 /* What folding leaves must be what pricing each group by itself gives, also where every group is
  * another. */
 static void folding_does_not_change_the_slowest(void **state)

@@ -308,6 +308,14 @@ static double by_nodes(const struct machine *x, enum op op, int first, int hosts
     return sec;
 }
 
+/* What a message of any operation takes; tokens of a kernel spread evenly. */
+static double pricer_time(struct pricer *p, struct span span, enum op op, enum ep_kernel kernel,
+                          double bytes)
+{
+    return pricer_message(
+        p, &(struct message){.span = span, .op = op, .kernel = kernel, .bytes = bytes});
+}
+
 static double by_pricer(const struct machine *x, enum op op, const int *ids, int n, double bytes)
 {
     struct pricer *p;
