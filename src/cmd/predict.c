@@ -139,11 +139,11 @@ static void head(FILE *out, const struct prediction *p, const struct matrix *m,
     char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], text[RATE_SOURCE + 16];
 
     fprintf(out, "%s, %s, %s, %s: %d of %d endpoints%s%s\n", p->model, p->layout, p->strategy,
-            dtype_name[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
+            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
             m->fabric ? m->fabric : "");
     fprintf(out, "batch %d x %d tokens: %d microbatch%s of %d per pipeline, recompute %s\n\n",
             r->global_batch, r->seq, p->microbatches, p->microbatches == 1 ? "" : "es",
-            r->micro_batch, recompute_name[r->recompute]);
+            r->micro_batch, recipe_name.recompute[r->recompute]);
     fprintf(out, "step %s  (%s .. %s)   %.0f tokens/s per device", units_seconds_text(t, p->sec),
             units_seconds_text(lo, p->lo), units_seconds_text(hi, p->hi), p->tokens_per_gpu);
     if (isfinite(p->mfu))

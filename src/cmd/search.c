@@ -101,7 +101,8 @@ static void head(FILE *out, const struct search *s, const struct job *j)
 
     fprintf(out, "%s on %d of %d endpoints%s%s, batch %d x %d tokens, %s\n", j->model.name,
             s->ranks, j->matrix.topo.endpoints, j->matrix.fabric ? " of " : "",
-            j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq, dtype_name[r->dtype]);
+            j->matrix.fabric ? j->matrix.fabric : "", s->batch, s->seq,
+            recipe_name.dtype[r->dtype]);
     fprintf(out, "%ld layouts and recipes priced in %.2f s\n\n", s->priced, s->sec);
 }
 
@@ -110,15 +111,16 @@ static char *recipe_words(char buf[160], const struct recipe *r)
 {
     static const bool odd[SCHEDULE_COUNT] = {
         [SCHEDULE_ZB_H1] = true, [SCHEDULE_ZB_H2] = true, [SCHEDULE_DUALPIPE] = true};
-    int used = snprintf(buf, 160, "%s", strategy_name[r->strategy]);
+    int used = snprintf(buf, 160, "%s", recipe_name.strategy[r->strategy]);
 
     if (odd[r->schedule])
-        used += snprintf(buf + used, 160 - (size_t)used, ", %s", schedule_name[r->schedule]);
+        used += snprintf(buf + used, 160 - (size_t)used, ", %s", recipe_name.schedule[r->schedule]);
     if (r->stages > 1)
         used += snprintf(buf + used, 160 - (size_t)used, ", %d stages", r->stages);
     used += snprintf(buf + used, 160 - (size_t)used, ", micro batch %d", r->micro_batch);
     if (r->recompute != RECOMPUTE_NONE)
-        snprintf(buf + used, 160 - (size_t)used, ", recompute %s", recompute_name[r->recompute]);
+        snprintf(buf + used, 160 - (size_t)used, ", recompute %s",
+                 recipe_name.recompute[r->recompute]);
     return buf;
 }
 
@@ -218,9 +220,9 @@ static void search_tsv(FILE *out, const struct search *s)
         const struct recipe *r = &f->candidate.recipe;
         fprintf(out, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n",
                 i + 1, f->sec, f->lo, f->hi, f->tokens_per_gpu, f->mfu, f->candidate.bytes,
-                f->front ? "yes" : "no", f->layout, strategy_name[r->strategy],
-                schedule_name[r->schedule], r->stages, r->micro_batch, recompute_name[r->recompute],
-                f->family);
+                f->front ? "yes" : "no", f->layout, recipe_name.strategy[r->strategy],
+                recipe_name.schedule[r->schedule], r->stages, r->micro_batch,
+                recipe_name.recompute[r->recompute], f->family);
     }
 }
 

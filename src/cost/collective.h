@@ -56,7 +56,10 @@ double ep_time(const struct matrix *m, const struct ways *w, double inside, doub
                bool dispatch);
 /* What of `bytes`, spread evenly over the group, stays in the domain of the member that has the
  * fewest others there. */
-double ep_inside(const struct shape *s, double bytes);
+static inline double ep_inside(const struct shape *s, double bytes)
+{
+    return bytes * s->per_domain / s->ranks;
+}
 
 /* --- curves resolved --- */
 

@@ -59,11 +59,6 @@ static double rate_of(const struct matrix *m, bool cross, int n, bool dispatch, 
     return from * pow(to / from, w);
 }
 
-double ep_inside(const struct shape *s, double bytes)
-{
-    return bytes * s->per_domain / s->ranks;
-}
-
 double ep_time(const struct matrix *m, const struct ways *w, double inside, double across,
                bool dispatch)
 {

@@ -205,11 +205,6 @@ double matrix_factor(const struct matrix *m, int src, int dst, int *exception, d
     return factor;
 }
 
-int tier_pairs(const struct tier *t)
-{
-    return t->measured > 0 ? (int)t->measured : t->pairs;
-}
-
 double matrix_rate(const struct matrix *m, int tier, enum direction dir)
 {
     for (int d = dir; d != DIR_ONEWAY; d--)

@@ -205,7 +205,10 @@ double matrix_tier_time(const struct tier *t, double bytes, double factor);
 double matrix_rate(const struct matrix *m, int tier, enum direction dir);
 /* Pairs of the tier whose bandwidth was measured, each once; of a matrix that does not tell, those
  * behind its curves. */
-int tier_pairs(const struct tier *t);
+static inline int tier_pairs(const struct tier *t)
+{
+    return t->measured > 0 ? (int)t->measured : t->pairs;
+}
 
 /* A collective on these endpoints in this order, alone.  The curve of the same (op, shape), of
  * several the one whose ring crosses racks as often and that was as crowded; else between the two

@@ -18,7 +18,13 @@ enum { DIGITS = 8 };
 void host_seats_make(struct host_seats *s, const struct topo *t);
 void host_seats_free(struct host_seats *s);
 /* Seats that a host has for a job: at most per_host, unless that is 0. */
-int host_seats_room(const struct host_seats *s, int host, int per_host);
+static inline int host_seats_room(const struct host_seats *s, int host, int per_host)
+{
+    int has = s->first[host + 1] - s->first[host];
+
+    return per_host > 0 && per_host < has ? per_host : has;
+}
+
 /* Ranks dealt over hosts until there are `ranks`; returns how many were. */
 int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
                     int spread, int ranks, int *order);
@@ -38,7 +44,13 @@ struct pool {
 int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
               int hosts, int per_host, struct err *err);
 void pool_free(struct pool *p);
-int pool_host_seats(const struct pool *p, int host); /* i-th free host */
+
+/* i-th free host */
+static inline int pool_host_seats(const struct pool *p, int host)
+{
+    return p->start[host + 1] - p->start[host];
+}
+
 /* Levels that group free hosts, near ones first; returns how many. */
 int pool_levels(const struct pool *p, int level[LEVEL_COUNT]);
 /* The most peers that a free seat has at this tier or a nearer one. */
@@ -150,8 +162,13 @@ struct placer {
 void placer_open(struct placer *pl, const struct place_ask *ask, struct pool *pool);
 void placer_close(struct placer *pl);
 struct place_sec placer_order(struct placer *pl, const int *order);
-double placer_unit(const struct placer *pl);            /* what an order costs */
-bool placer_may(const struct placer *pl, double share); /* is less than this share spent? */
+double placer_unit(const struct placer *pl); /* what an order costs */
+/* is less than this share spent? */
+static inline bool placer_may(const struct placer *pl, double share)
+{
+    return pl->spent < share * pl->budget;
+}
+
 /* Ranks of a group that makes the order slow, by chance one of several; of a demand: of the busiest
  * endpoint and those that it talks to.  Returns how many. */
 int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *rank);

@@ -32,13 +32,6 @@ void host_seats_free(struct host_seats *s)
     *s = (struct host_seats){NULL, NULL};
 }
 
-int host_seats_room(const struct host_seats *s, int host, int per_host)
-{
-    int has = s->first[host + 1] - s->first[host];
-
-    return per_host > 0 && per_host < has ? per_host : has;
-}
-
 int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
                     int spread, int ranks, int *order)
 {
@@ -60,11 +53,6 @@ int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int 
 }
 
 /* --- free ones --- */
-
-int pool_host_seats(const struct pool *p, int host)
-{
-    return p->start[host + 1] - p->start[host];
-}
 
 /* Of the i-th free host; -1: not known. */
 static int pool_group(const struct pool *p, int host, int level)

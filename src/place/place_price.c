@@ -128,11 +128,6 @@ void placer_close(struct placer *pl)
     *pl = (struct placer){.ask = NULL};
 }
 
-bool placer_may(const struct placer *pl, double share)
-{
-    return pl->spent < share * pl->budget;
-}
-
 static double flow_sec(const struct matrix *m, int src, int dst, double bytes)
 {
     double add = 0, factor = 1;

@@ -86,7 +86,10 @@ unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r
  * pipeline. */
 int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err);
 /* m: microbatches that one pipeline runs per step; after layout_check(). */
-int layout_microbatches(const struct layout *l, const struct recipe *r);
+static inline int layout_microbatches(const struct layout *l, const struct recipe *r)
+{
+    return r->global_batch / (l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch);
+}
 
 /* What one of the pp stages of a pipeline holds, all its chunks together.
  *

@@ -114,7 +114,7 @@ static int check_strategy(const struct layout *l, const struct recipe *r, struct
         return err_usage(err,
                          "%s shards over all data-parallel ranks, and dp_replicate is %d: "
                          "say dp_shard, or hsdp",
-                         strategy_name[r->strategy], replicate);
+                         recipe_name.strategy[r->strategy], replicate);
     return 0;
 }
 
@@ -201,9 +201,4 @@ int layout_check(const struct layout *l, const struct model *m, struct recipe *r
         check_batch(l, r, err) < 0)
         return -1;
     return 0;
-}
-
-int layout_microbatches(const struct layout *l, const struct recipe *r)
-{
-    return r->global_batch / (l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch);
 }

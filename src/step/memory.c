@@ -332,13 +332,3 @@ void memory_of(struct memory *mem, const struct model *m, const struct layout *l
     }
     mem->capacity = capacity;
 }
-
-bool memory_fits(const struct memory *mem)
-{
-    return !(mem->capacity > 0) || mem->total <= mem->capacity;
-}
-
-double memory_states(const struct memory *mem)
-{
-    return mem->weights + mem->gradients + mem->optimizer + mem->adapters;
-}

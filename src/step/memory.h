@@ -48,8 +48,15 @@ void memory_constants_of(struct memory_constants *c, const struct constants *k);
 void memory_of(struct memory *mem, const struct model *m, const struct layout *l,
                const struct recipe *r, double capacity, const struct memory_constants *c);
 /* True also where the capacity is unknown. */
-bool memory_fits(const struct memory *mem);
+static inline bool memory_fits(const struct memory *mem)
+{
+    return !(mem->capacity > 0) || mem->total <= mem->capacity;
+}
+
 /* Weights to optimizer and adapters. */
-double memory_states(const struct memory *mem);
+static inline double memory_states(const struct memory *mem)
+{
+    return mem->weights + mem->gradients + mem->optimizer + mem->adapters;
+}
 
 #endif

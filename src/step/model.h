@@ -144,7 +144,12 @@ void layer_flops(const struct layer *l, int seq, bool causal,
                  struct flops *f); /* of one layer: no head */
 double layer_core_flops(const struct layer *l, int seq, bool causal);
 void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f);
-double flops_total(const struct flops *f); /* linear (with expert) + head + core */
+
+/* linear (with expert) + head + core */
+static inline double flops_total(const struct flops *f)
+{
+    return f->linear + f->head + f->core;
+}
 
 /* How a token's copies spread over an ep group: topk of `experts`, which lie evenly and in order on
  * `ranks`; of `groups` equal groups of experts only groups_max are chosen from (0: any). */

@@ -296,11 +296,6 @@ void mtp_flops(const struct model *m, int seq, bool causal, struct flops *f)
     f->head = n * 6 * h * m->vocab;
 }
 
-double flops_total(const struct flops *f)
-{
-    return f->linear + f->head + f->core;
-}
-
 /* --- how tokens spread over experts --- */
 
 /* None of k distinct experts, drawn from `pool`, is among `part` of them: C(pool - part, k) /

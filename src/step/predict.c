@@ -165,7 +165,7 @@ static void push_bubble(struct prediction *p, const struct question *q, const st
     snprintf(one->source, sizeof(one->source),
              "%s: p = %d stages, v = %d chunks, m = %d microbatches (%s); the slowest stage is the "
              "one %s the output head",
-             schedule_name[q->recipe->schedule], pp, q->recipe->stages, p->microbatches,
+             recipe_name.schedule[q->recipe->schedule], pp, q->recipe->stages, p->microbatches,
              q->recipe->schedule == SCHEDULE_DUALPIPE ? "DeepSeek-V3 2024, table 2"
              : q->recipe->schedule >= SCHEDULE_ZB_H1  ? "Qi et al. 2023, table 2"
                                                       : "Narayanan et al. 2021, 2.2",
@@ -294,7 +294,7 @@ static void figures(struct prediction *p, const struct question *q)
     p->causal = r->causal;
     p->mfu = p->rate.peak > 0 ? p->model_flops / p->sec / p->ranks / p->rate.peak : NAN;
     snprintf(p->model, sizeof(p->model), "%s", q->model->name);
-    snprintf(p->strategy, sizeof(p->strategy), "%s", strategy_name[r->strategy]);
+    snprintf(p->strategy, sizeof(p->strategy), "%s", recipe_name.strategy[r->strategy]);
     layout_text(p->layout, sizeof(p->layout), q->layout);
 }
 
@@ -336,7 +336,7 @@ static void note_gpu(struct prediction *p, const struct question *q)
         predict_note(p,
                      "no efficiency of %s products is known for %.60s (generation %.30s): "
                      "efficiency.default is assumed",
-                     dtype_name[q->recipe->dtype], gpu->name,
+                     recipe_name.dtype[q->recipe->dtype], gpu->name,
                      gpu->generation ? gpu->generation : "not said");
 }
 

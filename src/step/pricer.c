@@ -128,14 +128,6 @@ static uint64_t signature(struct places *p, const struct span *span, int group)
     return sum;
 }
 
-void groups_ids(const struct groups *g, const int *order, int index, int *ids)
-{
-    for (int i = 0; i < g->span.size; i++) {
-        int rank = span_rank(&g->span, index, i);
-        ids[i] = order ? order[rank] : rank;
-    }
-}
-
 static bool ways_equal(const struct ways *a, const struct ways *b)
 {
     const struct shape *s = &a->shape, *t = &b->shape;

@@ -40,7 +40,14 @@ struct groups {
 };
 
 /* Endpoints of group `index`, in rank order; ids has room for span.size. */
-void groups_ids(const struct groups *g, const int *order, int index, int *ids);
+static inline void groups_ids(const struct groups *g, const int *order, int index, int *ids)
+{
+    for (int i = 0; i < g->span.size; i++) {
+        int rank = span_rank(&g->span, index, i);
+        ids[i] = order ? order[rank] : rank;
+    }
+}
+
 /* Per endpoint a number made of the exceptions of the matrix that touch it, 0: none; the caller
  * frees. */
 uint64_t *places_marks(const struct matrix *m);

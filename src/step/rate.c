@@ -220,10 +220,11 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const char *g
     char sheet[PEAK_TEXT];
 
     set_part(r, WORK_CORE, bf16 * a->value / longer, a->error, "%s x %s %.3g / %.3g for %s",
-             peak_text(sheet, gpu, "bf16"), a->name, a->value, longer, stack_name[recipe->stack]);
+             peak_text(sheet, gpu, "bf16"), a->name, a->value, longer,
+             recipe_name.stack[recipe->stack]);
     set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error, "%s x %s %.3g / %.3g for %s",
              peak_text(sheet, gpu, "bf16"), scan->name, scan->value, longer,
-             stack_name[recipe->stack]);
+             recipe_name.stack[recipe->stack]);
 }
 
 /* What the memory rate bounds, and kernels; left out where the rate is not known. */
@@ -234,7 +235,7 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
     const struct constant *operands = constants_get(c, CONSTANT_OPERANDS_SHARE);
     const struct constant *launch = constants_get(c, CONSTANT_LAUNCH_SECONDS);
     double longer = stack_factor(c, false, recipe->stack), tera = r->hbm_Bps / 1e12;
-    const char *stack = stack_name[recipe->stack];
+    const char *stack = recipe_name.stack[recipe->stack];
 
     if (!(r->hbm_Bps > 0))
         return;
@@ -252,7 +253,7 @@ static void from_data_sheet(struct rate *r, const struct question *q, const stru
 {
     const char *generation = gpu->generation ? gpu->generation : "default";
 
-    set_products(r, gpu, generation, dtype_name[q->recipe->dtype], q->constants);
+    set_products(r, gpu, generation, recipe_name.dtype[q->recipe->dtype], q->constants);
     set_core(r, gpu, generation, q->recipe, q->constants);
 }
 
@@ -260,7 +261,7 @@ static void from_data_sheet(struct rate *r, const struct question *q, const stru
  * they lie below them. */
 static void from_products(struct rate *r, const struct question *q)
 {
-    const char *dtype = dtype_name[q->recipe->dtype];
+    const char *dtype = recipe_name.dtype[q->recipe->dtype];
     const struct constant *x = pick(q->constants, "experts", dtype);
 
     if (from_table(r, q, WORK_LINEAR, dtype)) {
@@ -299,15 +300,16 @@ static int no_rate(const struct rate *r, const struct question *q, struct err *e
                        "--fabric NAME or --flops RATE)");
     if (!f)
         return err_set(err, "no %s products were measured for this matrix, and it names no fabric",
-                       r->peak > 0 ? "bf16" : dtype_name[q->recipe->dtype]);
+                       r->peak > 0 ? "bf16" : recipe_name.dtype[q->recipe->dtype]);
     return err_set(err, "no %s peak rate of %s is known in fabric %s",
-                   r->peak > 0 ? "bf16" : dtype_name[q->recipe->dtype], f->gpu.name, f->name);
+                   r->peak > 0 ? "bf16" : recipe_name.dtype[q->recipe->dtype], f->gpu.name,
+                   f->name);
 }
 
 static int from_shares(struct rate *r, const struct question *q, const struct fabric_gpu *gpu,
                        struct err *err)
 {
-    const char *dtype = dtype_name[q->recipe->dtype];
+    const char *dtype = recipe_name.dtype[q->recipe->dtype];
 
     r->peak = peak_of(gpu, dtype);
     if (!(r->peak > 0) || !(peak_of(gpu, "bf16") > 0))
@@ -331,7 +333,7 @@ int rate_of(struct rate *r, const struct question *q, struct err *err)
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
     if (q->fabric) {
-        r->peak = peak_of(&q->fabric->gpu, dtype_name[q->recipe->dtype]);
+        r->peak = peak_of(&q->fabric->gpu, recipe_name.dtype[q->recipe->dtype]);
         r->hbm_Bps = q->fabric->gpu.hbm_Bps.value;
     } else if (measured->alone[ALONE_HBM] > 0) {
         double share = measured->share[ALONE_HBM];
@@ -343,7 +345,7 @@ int rate_of(struct rate *r, const struct question *q, struct err *err)
         return 0;
     }
     if (!q->fabric)
-        stand_in(&own, q->matrix, dtype_name[q->recipe->dtype]);
+        stand_in(&own, q->matrix, recipe_name.dtype[q->recipe->dtype]);
     int rc = from_shares(r, q, q->fabric ? &q->fabric->gpu : &own, err);
     free(own.peak);
     return rc;

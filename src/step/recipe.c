@@ -7,25 +7,24 @@
 
 #include "base/units.h"
 
-const char *const strategy_name[STRATEGY_COUNT] = {"ddp",   "zero1", "zero2",
-                                                   "zero3", "fsdp",  "hsdp"};
-const char *const schedule_name[SCHEDULE_COUNT] = {"1f1b", "interleaved", "zb-h1", "zb-h2",
-                                                   "dualpipe"};
-const char *const dtype_name[DTYPE_COUNT] = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"};
-const char *const recompute_name[RECOMPUTE_COUNT] = {"none", "selective", "full"};
-static const char *const context_name[CONTEXT_COUNT] = {"ring", "ulysses", "gather"};
-static const char *const lora_name[LORA_COUNT] = {"none", "attention", "all"};
-const char *const stack_name[STACK_COUNT] = {"megatron", "torchtitan", "eager", "hf"};
-static const char *const tp_overlap_name[TP_OVERLAP_COUNT] = {"stack", "on", "off"};
-/* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
-static const char *const dispatch_name[DISPATCH_COUNT] = {"nccl", "kernel"};
+const struct recipe_names recipe_name = {
+    .strategy = {"ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp"},
+    .schedule = {"1f1b", "interleaved", "zb-h1", "zb-h2", "dualpipe"},
+    .dtype = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"},
+    .recompute = {"none", "selective", "full"},
+    .context = {"ring", "ulysses", "gather"},
+    .lora = {"none", "attention", "all"},
+    .stack = {"megatron", "torchtitan", "eager", "hf"},
+    .tp_overlap = {"stack", "on", "off"},
+    .dispatch = {"nccl", "kernel"},
+};
 
 #define AT(field) offsetof(struct recipe, field)
 #define WORDS(names, count) 0, 0, names, count
 enum { BATCH_MAX = 1 << 28 };
 
 const struct setting recipe_setting[] = {
-    {"strategy", SETTING_WORD, AT(strategy), WORDS(strategy_name, STRATEGY_COUNT), "NAME",
+    {"strategy", SETTING_WORD, AT(strategy), WORDS(recipe_name.strategy, STRATEGY_COUNT), "NAME",
      "ddp, zero1, zero2, zero3, fsdp, hsdp (default fsdp)"},
     {"batch", SETTING_INT, AT(global_batch), 1, BATCH_MAX, NULL, 0, "N",
      "sequences of a step (default: 1 microbatch a rank, 4 pp with a pipeline)"},
@@ -33,19 +32,19 @@ const struct setting recipe_setting[] = {
      "sequences of a microbatch (default 1)"},
     {"seq", SETTING_INT, AT(seq), 1, BATCH_MAX, NULL, 0, "N",
      "tokens of a sequence (default 8192)"},
-    {"dtype", SETTING_WORD, AT(dtype), WORDS(dtype_name, DTYPE_COUNT), "NAME",
+    {"dtype", SETTING_WORD, AT(dtype), WORDS(recipe_name.dtype, DTYPE_COUNT), "NAME",
      "fp32, bf16, fp8, mxfp8, nvfp4 (default bf16)"},
-    {"recompute", SETTING_WORD, AT(recompute), WORDS(recompute_name, RECOMPUTE_COUNT), "NAME",
-     "none, selective (attention core), full (default none)"},
-    {"schedule", SETTING_WORD, AT(schedule), WORDS(schedule_name, SCHEDULE_COUNT), "NAME",
+    {"recompute", SETTING_WORD, AT(recompute), WORDS(recipe_name.recompute, RECOMPUTE_COUNT),
+     "NAME", "none, selective (attention core), full (default none)"},
+    {"schedule", SETTING_WORD, AT(schedule), WORDS(recipe_name.schedule, SCHEDULE_COUNT), "NAME",
      "1f1b, interleaved, zb-h1, zb-h2, dualpipe (default 1f1b)"},
     {"stages-per-rank", SETTING_INT, AT(stages), 1, 1024, NULL, 0, "V",
      "model chunks a pipeline rank holds; above 1 it implies interleaved"},
-    {"context", SETTING_WORD, AT(context), WORDS(context_name, CONTEXT_COUNT), "NAME",
+    {"context", SETTING_WORD, AT(context), WORDS(recipe_name.context, CONTEXT_COUNT), "NAME",
      "how cp sees the whole sequence: ring, ulysses, gather (default ring)"},
     {"sequence-parallel", SETTING_SWITCH, AT(sequence_parallel), 0, 0, NULL, 0, "on|off",
      "tp shards activations between the products too (default on)"},
-    {"tp-overlap", SETTING_WORD, AT(tp_overlap), WORDS(tp_overlap_name, TP_OVERLAP_COUNT),
+    {"tp-overlap", SETTING_WORD, AT(tp_overlap), WORDS(recipe_name.tp_overlap, TP_OVERLAP_COUNT),
      "on|off|stack", "tp messages beside parts of their products (default stack: on for megatron)"},
     {"prefetch", SETTING_SWITCH, AT(prefetch), 0, 0, NULL, 0, "on|off",
      "fsdp gathers the next layer beside this one's compute (default on)"},
@@ -55,7 +54,7 @@ const struct setting recipe_setting[] = {
      "of a weight on the wire (default 2)"},
     {"grad-bytes", SETTING_DOUBLE, AT(grad_bytes), 0.25, 8, NULL, 0, "B",
      "of a gradient on the wire (default: 4 for fsdp and hsdp, else 2)"},
-    {"dispatch", SETTING_WORD, AT(dispatch), WORDS(dispatch_name, DISPATCH_COUNT), "NAME",
+    {"dispatch", SETTING_WORD, AT(dispatch), WORDS(recipe_name.dispatch, DISPATCH_COUNT), "NAME",
      "who moves tokens to experts: nccl (all_to_all), kernel (default nccl)"},
     {"dispatch-bytes", SETTING_DOUBLE, AT(dispatch_bytes), 0.5, 4, NULL, 0, "B",
      "of an element on its way to an expert: 2, or 1 for fp8 (default 2)"},
@@ -67,11 +66,11 @@ const struct setting recipe_setting[] = {
      "all_to_all of one microbatch beside another's compute (default off)"},
     {"mtp", SETTING_SWITCH, AT(mtp), 0, 0, NULL, 0, "on|off",
      "train the model's multi-token prediction layers too (default off)"},
-    {"lora", SETTING_WORD, AT(lora), WORDS(lora_name, LORA_COUNT), "NAME",
+    {"lora", SETTING_WORD, AT(lora), WORDS(recipe_name.lora, LORA_COUNT), "NAME",
      "frozen weights with adapters on: none, attention, all (default none)"},
     {"lora-rank", SETTING_INT, AT(lora_rank), 1, 65536, NULL, 0, "N",
      "of the adapters (default 16)"},
-    {"stack", SETTING_WORD, AT(stack), WORDS(stack_name, STACK_COUNT), "NAME",
+    {"stack", SETTING_WORD, AT(stack), WORDS(recipe_name.stack, STACK_COUNT), "NAME",
      "whose kernels: megatron, torchtitan, eager, hf (default megatron)"},
     {"causal", SETTING_SWITCH, AT(causal), 0, 0, NULL, 0, "on|off",
      "attention with a causal mask: half its core (default on)"},
@@ -227,28 +226,16 @@ int recipe_check(struct recipe *r, struct err *err)
         r->schedule = SCHEDULE_INTERLEAVED;
     if (r->schedule != SCHEDULE_INTERLEAVED && r->stages > 1)
         return err_usage(err, "%d stages per rank need the interleaved schedule, not %s", r->stages,
-                         schedule_name[r->schedule]);
+                         recipe_name.schedule[r->schedule]);
     if (r->schedule == SCHEDULE_INTERLEAVED && r->stages < 2)
         return err_usage(err, "the interleaved schedule needs at least 2 stages per rank, not %d",
                          r->stages);
     return 0;
 }
 
-double recipe_weight_bytes(const struct recipe *r)
-{
-    return r->weight_bytes > 0 ? r->weight_bytes : 2;
-}
-
 double recipe_grad_bytes(const struct recipe *r)
 {
     return r->grad_bytes > 0 ? r->grad_bytes : habit[r->strategy].grad_bytes;
-}
-
-bool recipe_overlaps_tp(const struct recipe *r)
-{
-    bool habit_of_stack = r->stack == STACK_MEGATRON && r->sequence_parallel;
-
-    return r->tp_overlap == TP_OVERLAP_STACK ? habit_of_stack : r->tp_overlap == TP_OVERLAP_ON;
 }
 
 bool recipe_gathers_weights(const struct recipe *r)

@@ -22,7 +22,6 @@ enum strategy {
     STRATEGY_HSDP,  /* FSDP inside dp_shard, all_reduce over dp_replicate */
     STRATEGY_COUNT
 };
-extern const char *const strategy_name[STRATEGY_COUNT];
 
 /* Bubble of p stages, forward F, backward of inputs B, of weights W (per microbatch):
  * 1f1b (p-1)(F+B+W); interleaved that over v (Narayanan et al. 2021, 2.2); zb-h1 (p-1)(F+B-W),
@@ -36,14 +35,11 @@ enum schedule {
     SCHEDULE_DUALPIPE,
     SCHEDULE_COUNT
 };
-extern const char *const schedule_name[SCHEDULE_COUNT];
 
 /* fp16 computes as bf16 does, mxfp8 as fp8 with other scales; each has constants of its own. */
 enum dtype { DTYPE_FP32, DTYPE_BF16, DTYPE_FP8, DTYPE_MXFP8, DTYPE_NVFP4, DTYPE_COUNT };
-extern const char *const dtype_name[DTYPE_COUNT];
 
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_SELECTIVE, RECOMPUTE_FULL, RECOMPUTE_COUNT };
-extern const char *const recompute_name[RECOMPUTE_COUNT];
 
 /* How attention sees the whole sequence when cp shards it: keys and values travel a ring (Liu et
  * al. 2023), heads and sequence change places (Jacobs et al. 2023, DeepSpeed Ulysses), or keys and
@@ -57,7 +53,6 @@ enum lora { LORA_NONE, LORA_ATTENTION, LORA_ALL, LORA_COUNT };
 /* Whose kernels run: constants "stack.NAME" stretch the compute.  hf: Transformers with DeepSpeed
  * or FSDP, as LLaMA-Factory and TRL start it. */
 enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUNT };
-extern const char *const stack_name[STACK_COUNT];
 
 /* Are products cut up so that their tp messages run beside their other parts?  stack: as it does
  * where nothing is said (recipe_overlaps_tp). */
@@ -65,6 +60,15 @@ enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_CO
 
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
+
+/* The words of the enums, as options and files have them. */
+struct recipe_names {
+    const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
+    const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
+    const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT];
+    const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
+};
+extern const struct recipe_names recipe_name;
 
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
@@ -119,11 +123,20 @@ int recipe_word(const char *what, const char *word, const char *const *names, in
 int recipe_check(struct recipe *r, struct err *err);
 /* Wire bytes per parameter after defaults: weights 2 (bf16); gradients 4 for FSDP and HSDP (fp32
  * reduction, torchtitan's default), 2 for the others (bf16, Megatron-LM recipes). */
-double recipe_weight_bytes(const struct recipe *r);
+static inline double recipe_weight_bytes(const struct recipe *r)
+{
+    return r->weight_bytes > 0 ? r->weight_bytes : 2;
+}
+
 double recipe_grad_bytes(const struct recipe *r);
 bool recipe_gathers_weights(const struct recipe *r); /* ZeRO-3, FSDP, HSDP: before each use */
 /* Megatron-LM's recipes turn it on (tp_comm_overlap) and need sequence parallelism for it;
  * torchtitan's async TP is asked for (enable_async_tensor_parallel). */
-bool recipe_overlaps_tp(const struct recipe *r);
+static inline bool recipe_overlaps_tp(const struct recipe *r)
+{
+    bool habit_of_stack = r->stack == STACK_MEGATRON && r->sequence_parallel;
+
+    return r->tp_overlap == TP_OVERLAP_STACK ? habit_of_stack : r->tp_overlap == TP_OVERLAP_ON;
+}
 
 #endif

@@ -65,13 +65,6 @@ static void add(struct traffic_step *s, const struct message *msg)
     to->span = span;
 }
 
-double message_wire_bytes(const struct message *m, int n)
-{
-    double whole = op_table[m->op].turns * m->bytes;
-
-    return op_table[m->op].share == OP_WHOLE ? whole : whole * (n - 1) / n;
-}
-
 static const char sp_formula[] =
     "s b h 2 / cp; a half of a layer: all_gather before, reduce_scatter after, both again "
     "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)";

@@ -82,7 +82,13 @@ void traffic_of(struct traffic *t, const struct model *m, const struct layout *l
 
 /* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
  * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */
-double message_wire_bytes(const struct message *m, int n);
+static inline double message_wire_bytes(const struct message *m, int n)
+{
+    double whole = op_table[m->op].turns * m->bytes;
+
+    return op_table[m->op].share == OP_WHOLE ? whole : whole * (n - 1) / n;
+}
+
 /* Of those, of an all_to_all, the bytes that leave a domain holding `members` of the group's ranks:
  * S (n - members)/n; by a kernel one copy for each other domain where the token has an expert. */
 double message_crossing_bytes(const struct message *m, int members);

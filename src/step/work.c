@@ -50,13 +50,6 @@ int products_of(struct product out[PRODUCTS_MAX], const struct model *model, dou
     return n;
 }
 
-void product_pass(const struct product *p, int pass, double *m, double *n, double *k)
-{
-    *m = pass == PASS_WEIGHTS ? p->n : p->m;
-    *n = pass == PASS_FORWARD ? p->n : p->k;
-    *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
-}
-
 static void add_shape(struct gemm_shape **list, int *count, enum gemm_dtype dtype,
                       const struct product *p, int pass)
 {

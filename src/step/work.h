@@ -78,7 +78,13 @@ int products_of(struct product out[PRODUCTS_MAX], const struct model *model, dou
 /* The three products that training makes of one: forward (m, n, k), the input's gradient (m, k, n)
  * and the weights' gradient (n, k, m). */
 enum { PASS_FORWARD, PASS_INPUT, PASS_WEIGHTS, PASS_COUNT };
-void product_pass(const struct product *p, int pass, double *m, double *n, double *k);
+
+static inline void product_pass(const struct product *p, int pass, double *m, double *n, double *k)
+{
+    *m = pass == PASS_WEIGHTS ? p->n : p->m;
+    *n = pass == PASS_FORWARD ? p->n : p->k;
+    *k = pass == PASS_FORWARD ? p->k : pass == PASS_INPUT ? p->n : p->m;
+}
 
 /* What to measure for these models ("llama3.1-8b,llama3.1-70b"): tp 1, 2, 4 and 8, microbatches of
  * 8192 tokens in all passes and of 2048 forward, in every dtype (the head bf16 only); each shape

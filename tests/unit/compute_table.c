@@ -544,7 +544,7 @@ static void predictions_take_the_measured_products(void **state)
         measure(&a.matrix, "llama3.1-8b,llama3.1-70b", GEMM_DTYPES);
         if (predict_step(&after, &a.question, &err) < 0)
             fail_msg("%s", err.text);
-        double exact = linear_seconds(&a, dtype_name[want[i].dtype], want[i].tp);
+        double exact = linear_seconds(&a, recipe_name.dtype[want[i].dtype], want[i].tp);
         assert_true(fabs(term(&after, "matrix products") / exact / after.microbatches - 1) < 1e-6);
         assert_true(fabs(term(&before, "matrix products") / exact - 1) > 0.02);
         assert_non_null(strstr(after.rate.source, "measured GEMM"));

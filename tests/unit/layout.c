@@ -507,9 +507,10 @@ static void an_unknown_word_lists_the_known_ones(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(recipe_word("strategy", "zero3", strategy_name, STRATEGY_COUNT, &err),
+    assert_int_equal(recipe_word("strategy", "zero3", recipe_name.strategy, STRATEGY_COUNT, &err),
                      STRATEGY_ZERO3);
-    assert_int_equal(recipe_word("strategy", "zero4", strategy_name, STRATEGY_COUNT, &err), -1);
+    assert_int_equal(recipe_word("strategy", "zero4", recipe_name.strategy, STRATEGY_COUNT, &err),
+                     -1);
     assert_string_equal(
         err.text, "strategy \"zero4\" is not known (known: ddp, zero1, zero2, zero3, fsdp, hsdp)");
 }

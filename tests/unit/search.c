@@ -102,7 +102,7 @@ static void one_layout(struct every *e, const char *text, struct recipe r)
     double sec = exact(e->a, &l, &r);
     e->count++;
     if (sec < e->best[0])
-        snprintf(e->text, sizeof(e->text), "%s %s", text, strategy_name[r.strategy]);
+        snprintf(e->text, sizeof(e->text), "%s %s", text, recipe_name.strategy[r.strategy]);
     for (int i = 0; i < 10; i++)
         if (sec < e->best[i]) {
             memmove(&e->best[i + 1], &e->best[i], (size_t)(9 - i) * sizeof(sec));

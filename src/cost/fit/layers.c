@@ -16,11 +16,6 @@ static const double fastest_nic = 100e9;
 static const double beyond_nic = 1.5; /* times a NIC's rate: more than it carries by any counting */
 static const double nvlink_jump = 2;  /* near / far at least */
 
-const char *clue_name(enum clue c)
-{
-    return c == CLUE_LATENCY ? "latency" : c == CLUE_BANDWIDTH ? "bandwidth" : "nothing";
-}
-
 /* One observation between two units. */
 struct meet {
     int a, b; /* a < b */

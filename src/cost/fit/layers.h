@@ -51,6 +51,11 @@ void layers_free(struct layers *l);
 /* The level that the i-th of `count` layers stands for: racks, then spines; of three the middle one
  * is a leaf, or without NVLink the inner one; hosts that share nothing but leaves are a leaf. */
 enum level layers_level(const struct layers *l, int i);
-const char *clue_name(enum clue c); /* "bandwidth", "latency" */
+
+/* "bandwidth", "latency" */
+static inline const char *clue_name(enum clue c)
+{
+    return c == CLUE_LATENCY ? "latency" : c == CLUE_BANDWIDTH ? "bandwidth" : "nothing";
+}
 
 #endif

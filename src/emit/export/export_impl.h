@@ -84,7 +84,14 @@ int uniform_tree_make(struct uniform_tree *n, const struct matrix *m, const stru
                       const char *format, bool endpoints, bool hosts, struct err *err);
 void uniform_tree_free(struct uniform_tree *n);
 /* Nodes of a group of dimension d: the product of the sizes up to it. */
-int uniform_tree_within(const struct uniform_tree *n, int d);
+static inline int uniform_tree_within(const struct uniform_tree *n, int d)
+{
+    int all = 1;
+
+    for (int i = 0; i <= d; i++)
+        all *= n->dim[i].size;
+    return all;
+}
 
 /* --- k8s.c --- */
 

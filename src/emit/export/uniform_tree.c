@@ -232,12 +232,3 @@ void uniform_tree_free(struct uniform_tree *n)
     export_nodes_free(&n->nodes);
     memset(n, 0, sizeof(*n));
 }
-
-int uniform_tree_within(const struct uniform_tree *n, int d)
-{
-    int all = 1;
-
-    for (int i = 0; i <= d; i++)
-        all *= n->dim[i].size;
-    return all;
-}

@@ -247,13 +247,6 @@ static void measured(struct pair_map *ps, const struct points *p)
 
 /* --- questions --- */
 
-int pair_map_tier(const struct pair_map *ps, int src, int dst)
-{
-    const struct topo *t = &ps->m->topo;
-
-    return topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
-}
-
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst)
 {
     int lo = 0, hi = ps->samples;
@@ -280,11 +273,6 @@ double pair_map_rate(const struct pair_map *ps, int src, int dst)
         return s->Bps;
     double factor = matrix_factor(ps->m, src, dst, NULL, NULL);
     return factor > 0 ? factor * ps->expected[pair_map_tier(ps, src, dst)] : NAN;
-}
-
-double pair_map_share(const struct pair_map *ps, int src, int dst, double rate)
-{
-    return rate / ps->expected[pair_map_tier(ps, src, dst)];
 }
 
 static double tier_rate(const struct tier *t, enum direction dir, double bytes)

@@ -38,11 +38,22 @@ int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct poin
                   struct err *err);
 void pair_map_free(struct pair_map *ps);
 
-int pair_map_tier(const struct pair_map *ps, int src, int dst);
+static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
+{
+    const struct topo *t = &ps->m->topo;
+
+    return topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
+}
+
 /* B/s; NAN: no data (failed, dead part, tier without a curve, src == dst). */
 double pair_map_rate(const struct pair_map *ps, int src, int dst);
-double pair_map_share(const struct pair_map *ps, int src, int dst,
-                      double rate); /* of the expected rate */
+
+/* of the expected rate */
+static inline double pair_map_share(const struct pair_map *ps, int src, int dst, double rate)
+{
+    return rate / ps->expected[pair_map_tier(ps, src, dst)];
+}
+
 /* The measured sample of a pair, or NULL. */
 const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, int dst);
 

@@ -105,13 +105,6 @@ void plot_number(FILE *out, double v)
         fputs("\tNaN", out);
 }
 
-unsigned plot_ink_on(unsigned rgb)
-{
-    unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
-
-    return light < 1280 ? 0xffffff : 0x1a1a1a;
-}
-
 char *plot_count(char buf[PLOT_TEXT], long n, const char *noun)
 {
     char digits[32];

@@ -46,7 +46,13 @@ char *plot_text(char buf[PLOT_TEXT], const char *text, int most);
 /* A tab and v, "NaN" for what is no finite number. */
 void plot_number(FILE *out, double v);
 /* The colour of letters that can be read on this one: white or black. */
-unsigned plot_ink_on(unsigned rgb);
+static inline unsigned plot_ink_on(unsigned rgb)
+{
+    unsigned light = (rgb >> 16 & 255) * 3 + (rgb >> 8 & 255) * 6 + (rgb & 255);
+
+    return light < 1280 ? 0xffffff : 0x1a1a1a;
+}
+
 /* v in the 1-2-5 series: the next one down or up. */
 double plot_nice_down(double v);
 double plot_nice_up(double v);

@@ -44,16 +44,11 @@ int replay_check(const struct recipe *r, struct err *err)
 {
     if (r->schedule != SCHEDULE_1F1B && r->schedule != SCHEDULE_INTERLEAVED)
         return err_usage(err, "schedule %s cannot be replayed (1f1b and interleaved can)",
-                         schedule_name[r->schedule]);
+                         recipe_name.schedule[r->schedule]);
     if (r->ep_overlap)
         return err_usage(err, "ep-overlap cannot be replayed: it hides all_to_all behind another "
                               "microbatch's compute");
     return 0;
-}
-
-struct pipeline replay_pipeline(const struct layout *l, const struct recipe *r)
-{
-    return (struct pipeline){l->size[AXIS_PP], r->stages, layout_microbatches(l, r)};
 }
 
 static struct replay_action *add(struct maker *m, enum replay_kind kind, int message)

@@ -61,7 +61,12 @@ struct replay_step {
 
 /* EXIT_USAGE: a schedule that only the prediction knows. */
 int replay_check(const struct recipe *r, struct err *err);
-struct pipeline replay_pipeline(const struct layout *l, const struct recipe *r);
+
+static inline struct pipeline replay_pipeline(const struct layout *l, const struct recipe *r)
+{
+    return (struct pipeline){l->size[AXIS_PP], r->stages, layout_microbatches(l, r)};
+}
+
 void replay_make(struct replay_plan *p, const struct replay_step *s, int rank);
 void replay_free(struct replay_plan *p);
 

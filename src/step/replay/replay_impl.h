@@ -55,7 +55,10 @@ struct replay_record {
 };
 
 /* The world rank of a rank of the job. */
-int replay_world_rank(const struct replay_run *run, int rank);
+static inline int replay_world_rank(const struct replay_run *run, int rank)
+{
+    return run->order ? run->order[rank] : rank;
+}
 
 /* Collective over the job's ranks; player_close() also after an error, and where rank is -1. */
 int player_open(struct replay_player *p, struct err *err);

@@ -101,11 +101,6 @@ static const struct message *message_at(const struct replay_player *p, int i)
     return &p->run->step->traffic->message[i];
 }
 
-int replay_world_rank(const struct replay_run *run, int rank)
-{
-    return run->order ? run->order[rank] : rank;
-}
-
 /* --- groups and buffers --- */
 
 /* S in whole blocks of whole words. */

@@ -198,10 +198,10 @@ static void settle_recompute(struct batch_row *r, const struct memory *need, int
 
     if (by)
         batch_remark(r, "%.0f GB of %.0f as read: %s, less than recompute %s", gb, of, by,
-                     recompute_name[r->fits_with]);
+                     recipe_name.recompute[r->fits_with]);
     else if (assumed > r->recipe.recompute)
-        batch_remark(r, "recompute %s assumed: without it %.0f GB of %.0f", recompute_name[assumed],
-                     gb, of);
+        batch_remark(r, "recompute %s assumed: without it %.0f GB of %.0f",
+                     recipe_name.recompute[assumed], gb, of);
     else
         batch_remark(r, "%.0f GB of %.0f as read: within the error of that", gb, of);
     if (!by)
@@ -222,8 +222,8 @@ static void fit(struct batch_row *r, const struct model *m, const struct layout 
     r->fits_with = least(&mem, m, l, &r->recipe, capacity, 1, c);
     if (r->fits_with == RECOMPUTE_COUNT && shares_weights(&shared) &&
         (r->fits_with = least(&mem, m, l, &shared, capacity, 1, c)) < RECOMPUTE_COUNT) {
-        batch_remark(r, "fsdp assumed: with %s %.0f GB of %.0f", strategy_name[r->recipe.strategy],
-                     need.total / 1e9, capacity / 1e9);
+        batch_remark(r, "fsdp assumed: with %s %.0f GB of %.0f",
+                     recipe_name.strategy[r->recipe.strategy], need.total / 1e9, capacity / 1e9);
         r->recipe = shared;
         memory_of(&need, m, l, &shared, capacity, c);
     }
@@ -241,13 +241,13 @@ static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
     bool can = false;
 
     for (int i = 0; i < gpu->peaks && r->other_dtype >= 0; i++)
-        can |= !strcmp(gpu->peak[i].dtype, dtype_name[r->other_dtype]);
+        can |= !strcmp(gpu->peak[i].dtype, recipe_name.dtype[r->other_dtype]);
     if (!can || r->other_dtype == r->recipe.dtype)
         r->other_dtype = -1;
     else
         batch_remark(r, "dtype is %s or %s: %s is assumed, and the interval reaches the other",
-                     dtype_name[r->recipe.dtype], dtype_name[r->other_dtype],
-                     dtype_name[r->recipe.dtype]);
+                     recipe_name.dtype[r->recipe.dtype], recipe_name.dtype[r->other_dtype],
+                     recipe_name.dtype[r->recipe.dtype]);
 }
 
 /* --- the rows --- */
@@ -279,12 +279,13 @@ static void batch_name_job(struct batch_row *r, const struct layout *l)
     r->job = mem_printf(
         "%s, %s, %s, %s, seq %d, batch %d x %d, v %d, %s, recompute %s, stack %s%s%s%s", r->model,
         r->preset, r->dtype, r->layout, q->seq, q->global_batch, q->micro_batch, q->stages,
-        strategy_name[q->strategy], recompute_name[q->recompute], stack_name[q->stack], plain,
-        q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
-    r->same = mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
-                         r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
-                         l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
-                         strategy_name[q->strategy], recompute_name[q->recompute], plain);
+        recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute],
+        recipe_name.stack[q->stack], plain, q->mtp ? ", mtp" : "", q->lora ? ", lora" : "");
+    r->same =
+        mem_printf("%s, tp %d, pp %d, cp %d, ep %d, etp %d, v %d, micro %d, seq %d, %s, %s%s",
+                   r->family, l->size[AXIS_TP], l->size[AXIS_PP], l->size[AXIS_CP],
+                   l->size[AXIS_EP], l->size[AXIS_ETP], q->stages, q->micro_batch, q->seq,
+                   recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute], plain);
 }
 
 static int ask(struct batch_row *r, struct batch_world *w, struct err *err)

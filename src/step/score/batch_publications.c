@@ -393,7 +393,7 @@ static int other_dtype(const char *cell)
     if (!slash || !strchr(slash, '?'))
         return -1;
     snprintf(word, sizeof(word), "%.*s", (int)strcspn(slash + 1, "?"), slash + 1);
-    return recipe_word("dtype", word, dtype_name, DTYPE_COUNT, NULL);
+    return recipe_word("dtype", word, recipe_name.dtype, DTYPE_COUNT, NULL);
 }
 
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)

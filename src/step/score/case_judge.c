@@ -396,11 +396,6 @@ int case_judge(struct casefile *c, struct err *err)
     return rc < 0 ? err_wrap(err, "%s", c->path) : 0;
 }
 
-bool case_surprise(const struct case_claim *k)
-{
-    return (k->expect == CASE_EXCLUDED) != (k->verdict == CASE_EXCLUDED) || k->verdict > k->expect;
-}
-
 int case_surprises(const struct casefile *c)
 {
     int n = 0;

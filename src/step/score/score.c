@@ -258,11 +258,6 @@ void score_targets(struct score_target t[SCORE_TARGETS], const struct batch *b)
     memcpy(t, all, sizeof(all));
 }
 
-bool score_met(const struct score_target *t)
-{
-    return t->n > 0 && (t->at_least ? t->figure >= t->target : t->figure <= t->target);
-}
-
 static json_t *row_json(const struct batch *b, int i)
 {
     const struct batch_row *r = &b->row[i];

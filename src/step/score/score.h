@@ -71,7 +71,11 @@ struct score_target {
 };
 enum { SCORE_TARGETS = 10 };
 void score_targets(struct score_target t[SCORE_TARGETS], const struct batch *b);
-bool score_met(const struct score_target *t);
+
+static inline bool score_met(const struct score_target *t)
+{
+    return t->n > 0 && (t->at_least ? t->figure >= t->target : t->figure <= t->target);
+}
 
 /* All of it and every row, format "railgauge-batch"; new reference. */
 json_t *score_json(const struct batch *b);

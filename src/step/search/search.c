@@ -45,7 +45,7 @@ static void family_text(char *buf, size_t size, const struct search_candidate *c
     for (int i = 0; i < FAMILY_AXES; i++)
         if (c->layout.size[family_axis[i]] > 1)
             used += (size_t)snprintf(buf + used, size - used, "%s ", axis_name[family_axis[i]]);
-    snprintf(buf + used, size - used, "%s", strategy_name[c->recipe.strategy]);
+    snprintf(buf + used, size - used, "%s", recipe_name.strategy[c->recipe.strategy]);
 }
 
 static bool candidate_sooner(const struct search_candidate *a, const struct search_candidate *b)

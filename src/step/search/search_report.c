@@ -114,7 +114,7 @@ static void compute_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
 
-    snprintf(buf, size, "recompute %s, micro batch %d", recompute_name[r->recompute],
+    snprintf(buf, size, "recompute %s, micro batch %d", recipe_name.recompute[r->recompute],
              r->micro_batch);
 }
 
@@ -127,10 +127,10 @@ static void state_words(char *buf, size_t size, const struct compared *s)
     if (span.size < 2)
         snprintf(buf, size, "no copies");
     else if (recipe_gathers_weights(r))
-        snprintf(buf, size, "%s of %d, %d time%s a step", strategy_name[r->strategy], span.size,
-                 microbatches, microbatches == 1 ? "" : "s");
+        snprintf(buf, size, "%s of %d, %d time%s a step", recipe_name.strategy[r->strategy],
+                 span.size, microbatches, microbatches == 1 ? "" : "s");
     else
-        snprintf(buf, size, "%s of %d", strategy_name[r->strategy], span.size);
+        snprintf(buf, size, "%s of %d", recipe_name.strategy[r->strategy], span.size);
 }
 
 static void bubble_words(char *buf, size_t size, const struct compared *s)
