@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/table.h"
 
+static const char *const none = NULL;
+
 static void prints(const struct table *t, const char *wanted)
 {
     char *text;
@@ -36,7 +38,7 @@ static void test_cells(void **state)
     (void)state;
     table_open(&t, columns);
     table_add(&t, "é", 12, 1024., 0.5, 2e9, 0.25, 3.);
-    table_add(&t, NULL, 0, NAN, 0., INFINITY, NAN, -1.);
+    table_add(&t, none, 0, NAN, 0., INFINITY, NAN, -1.);
     prints(&t, "name   n   size    time        bus    gain\n"
                "é     12  1 KiB  500 ms  2.00 GB/s  +3.0 %\n"
                "-      0      -       -          -  -1.0 %\n");
@@ -55,7 +57,7 @@ static void test_texts(void **state)
     (void)state;
     table_init(&t, "rl");
     table_row(&t, "a", "long");
-    table_row(&t, NULL, "b");
+    table_row(&t, none, "b");
     table_row(&t, "ccc", "");
     prints(&t, "  a  long\n  -  b\nccc  \n");
     table_free(&t);
