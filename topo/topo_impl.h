@@ -2,13 +2,14 @@
 #ifndef RG_TOPO_IMPL_H
 #define RG_TOPO_IMPL_H
 
+#include <stdio.h>
+
 #include "topo/topo.h"
 #include "topo/topo_table.h"
 
 /* The levels that an endpoint row tells; spines belong to hosts and have a table of their own. */
 enum { LEVEL_PLACES = LEVEL_SPINE };
-enum { HOST_COLUMNS = 5, NIC_COLUMNS = 9, ENDPOINT_COLUMNS = LEVEL_PLACES + 7, TRIAL_COLUMNS = 6 };
-enum { CLAIM_COLUMNS = 5, SPINE_COLUMNS = 3, GPU_COLUMNS = 39 };
+enum { ENDPOINT_COLUMNS = LEVEL_PLACES + 7 };
 enum { TOPO_NAME_MAX = 255 };
 
 /* A row of the table of hosts. */
@@ -17,36 +18,54 @@ struct host_row {
     int sockets, cores;
     double memory_bytes;
 };
-extern const struct topo_column host_columns[HOST_COLUMNS], nic_columns[NIC_COLUMNS],
-    trial_columns[TRIAL_COLUMNS], claim_columns[CLAIM_COLUMNS], spine_columns[SPINE_COLUMNS];
-/* The levels come first, in the order of enum level. */
-extern const struct topo_column endpoint_columns[ENDPOINT_COLUMNS];
 
-/* The table of GPUs (host/gpu.c); files of before it have none. */
-struct gpu;
-extern const struct topo_column gpu_columns[GPU_COLUMNS];
-json_t *gpu_row(const struct gpu *g); /* new reference */
-int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+/* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
+struct topo_distinct {
+    json_t *values;
+    size_t last;
+};
 
-/* What else is known of NICs, a row for each of which something is, and how NICs reach GPU memory
- * (net/net_rows.c); only where there is some. */
-enum { NIC_PORT_COLUMNS = 17, GPUDIRECT_COLUMNS = 2 };
-extern const struct topo_column port_columns[NIC_PORT_COLUMNS],
-    gpudirect_columns[GPUDIRECT_COLUMNS];
-struct nic;
-bool port_told(const struct nic *n);
-json_t *port_row(const struct topo *t, int nic);       /* new reference */
-json_t *gpudirect_row(const struct topo *t, int host); /* new reference */
-int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
-int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err);
+/* Where rows are written. */
+struct topo_writer {
+    FILE *f;
+    const struct topo *t;
+    struct topo_distinct models, sources;
+};
 
-/* Switches, adapters and cables (net/net_rows.c); only where a network was read. */
-struct net_node;
-struct net_cable;
-enum { NET_NODE_COLUMNS = 6, CABLE_COLUMNS = 10 };
-extern const struct topo_column net_node_columns[NET_NODE_COLUMNS], cable_columns[CABLE_COLUMNS];
-json_t *net_node_row(const struct net_node *n); /* new reference */
-json_t *cable_row(const struct net_cable *c);   /* new reference */
+/* A table of topology.json. */
+struct topo_rows {
+    const char *key;
+    const struct topo_column *column;
+    int columns;
+    bool always; /* there without a row, too */
+    /* Of an int of struct topo: how many rows there may be; not used of a network's. */
+    size_t count;
+    json_t *(*row)(struct topo_writer *w, int i); /* new reference; NULL: there is no such row */
+    /* Where it is not topo_load.c that reads them; table: as in the file. */
+    int (*load)(struct topo *t, json_t *table, const char *path, struct err *err);
+};
+
+/* In their order in the file.  Of the columns of endpoints the levels come first, in the order of
+ * enum level. */
+enum {
+    ROWS_HOSTS,
+    ROWS_NICS,
+    ROWS_PORTS,
+    ROWS_GPUDIRECT,
+    ROWS_GPUS,
+    ROWS_TRIALS,
+    ROWS_ENDPOINTS,
+    ROWS_SPINES,
+    ROWS_CLAIMS,
+    ROWS_TABLES
+};
+extern const struct topo_rows *const topo_rows[ROWS_TABLES];
+
+/* GPUs (host/gpu.c); files of before it have none.  What else is known of NICs, a row for each of
+ * which something is, and how NICs reach GPU memory; switches and adapters, and cables, only where a
+ * network was read (net/net_rows.c). */
+extern const struct topo_rows gpu_rows, port_rows, gpudirect_rows, net_node_rows, cable_rows;
+/* Both; NULL: not in the file. */
 int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err);
 
 #endif

@@ -139,9 +139,10 @@ static int load_spine(struct topo *t, int *of, struct topo_table *b)
 static int load_spines(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), rc = 0; /* row << 8 | source */
+    const struct topo_rows *rows = topo_rows[ROWS_SPINES];
     struct topo_table b;
 
-    if (topo_table_open(&b, path, "spines", table, spine_columns, SPINE_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, rows->key, table, rows->column, rows->columns, err) < 0)
         rc = -1;
     while (rc == 0 && topo_table_next(&b, &rc))
         rc = load_spine(t, of, &b);
@@ -296,16 +297,16 @@ static int load_unseen(struct topo *t, json_t *unseen, const char *path, struct 
     return 0;
 }
 
-static int load_rows(struct topo *t, json_t *from, const char *name, const struct topo_column *c,
-                     int columns, int (*load)(struct topo *t, struct topo_table *b),
-                     const char *path, struct err *err)
+static int load_rows(struct topo *t, json_t *from, const struct topo_rows *rows,
+                     int (*load)(struct topo *t, struct topo_table *b), const char *path,
+                     struct err *err)
 {
     struct topo_table b;
     int rc = 0;
 
     if (!from)
         return 0;
-    if (topo_table_open(&b, path, name, from, c, columns, err) < 0)
+    if (topo_table_open(&b, path, rows->key, from, rows->column, rows->columns, err) < 0)
         return -1;
     while (topo_table_next(&b, &rc))
         if (load(t, &b) < 0)
@@ -316,10 +317,11 @@ static int load_rows(struct topo *t, json_t *from, const char *name, const struc
 static int load_endpoints(struct topo *t, json_t *from, const struct words *w, const char *path,
                           struct err *err)
 {
+    const struct topo_rows *rows = topo_rows[ROWS_ENDPOINTS];
     struct topo_table b;
     int rc = 0;
 
-    if (topo_table_open(&b, path, "endpoints", from, endpoint_columns, ENDPOINT_COLUMNS, err) < 0)
+    if (topo_table_open(&b, path, rows->key, from, rows->column, rows->columns, err) < 0)
         return -1;
     while (topo_table_next(&b, &rc))
         if (load_endpoint(t, &b, w) < 0)
@@ -358,18 +360,15 @@ static int load_topo(struct topo *t, json_t *root, const char *path, struct err 
     }
     return load_tiers(t, tiers, path, err) < 0 || load_unseen(t, unseen, path, err) < 0 ||
                    load_levels(t, levels, path, err) < 0 ||
-                   load_rows(t, hosts, "hosts", host_columns, HOST_COLUMNS, load_host, path, err) <
-                       0 ||
-                   load_rows(t, nics, "nics", nic_columns, NIC_COLUMNS, load_nic, path, err) < 0 ||
+                   load_rows(t, hosts, topo_rows[ROWS_HOSTS], load_host, path, err) < 0 ||
+                   load_rows(t, nics, topo_rows[ROWS_NICS], load_nic, path, err) < 0 ||
                    load_endpoints(t, endpoints, &w, path, err) < 0 ||
-                   (ports && port_rows_load(t, ports, path, err) < 0) ||
-                   (gpudirect && gpudirect_rows_load(t, gpudirect, path, err) < 0) ||
-                   (gpus && gpu_rows_load(t, gpus, path, err) < 0) ||
-                   load_rows(t, trials, "trials", trial_columns, TRIAL_COLUMNS, load_trial, path,
-                             err) < 0 ||
+                   (ports && port_rows.load(t, ports, path, err) < 0) ||
+                   (gpudirect && gpudirect_rows.load(t, gpudirect, path, err) < 0) ||
+                   (gpus && gpu_rows.load(t, gpus, path, err) < 0) ||
+                   load_rows(t, trials, topo_rows[ROWS_TRIALS], load_trial, path, err) < 0 ||
                    (spines && load_spines(t, spines, path, err) < 0) ||
-                   load_rows(t, claims, "claims", claim_columns, CLAIM_COLUMNS, load_claim, path,
-                             err) < 0 ||
+                   load_rows(t, claims, topo_rows[ROWS_CLAIMS], load_claim, path, err) < 0 ||
                    net_rows_load(t, net_nodes, cables, path, err) < 0 ||
                    load_nccl(t, nccl, path, err) < 0
                ? -1

@@ -17,14 +17,8 @@
 #include "topo/net/net.h"
 #include "topo/topo_impl.h"
 
-/* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
-struct distinct {
-    json_t *values;
-    size_t last;
-};
-
 /* Takes over value. */
-static size_t distinct_add(struct distinct *d, json_t *value)
+static size_t distinct_add(struct topo_distinct *d, json_t *value)
 {
     size_t n = json_array_size(d->values);
 
@@ -53,11 +47,13 @@ static json_t *text_or_null(const char *s)
 
 /* --- columns --- */
 
+#define COLUMNS(of) (int)(sizeof(of) / sizeof(*(of)))
+
 static const char *const link_layer_name[] = {"unknown", "ethernet", "infiniband"};
 enum { LOCAL_MAX = 65535 };
 
 #define HOST(cell, member, max) TOPO_COLUMN(#member, cell, struct host_row, member, max)
-const struct topo_column host_columns[] = {
+static const struct topo_column host_columns[] = {
     HOST(CELL_NAME, name, sizeof(((struct host_row *)0)->name)),
     TOPO_COLUMN_TEXT("cpu", struct host_row, cpu),
     HOST(CELL_COUNT, sockets, LOCAL_MAX),
@@ -65,7 +61,7 @@ const struct topo_column host_columns[] = {
     HOST(CELL_AMOUNT, memory_bytes, 1e18),
 };
 #define NIC(cell, member, max) TOPO_COLUMN(#member, cell, struct nic, member, max)
-const struct topo_column nic_columns[] = {
+static const struct topo_column nic_columns[] = {
     NIC(CELL_PARENT, host, 0),
     NIC(CELL_NAME, name, sizeof(((struct nic *)0)->name)),
     TOPO_COLUMN_TEXT("busid", struct nic, busid),
@@ -77,77 +73,46 @@ const struct topo_column nic_columns[] = {
     TOPO_COLUMN_WORD("source", struct nic, source, source_name),
 };
 #define TRIAL(cell, member, max) TOPO_COLUMN(#member, cell, struct mnnvl_trial, member, max)
-const struct topo_column trial_columns[] = {
+static const struct topo_column trial_columns[] = {
     TRIAL(CELL_PARENT, host, 0),   TRIAL(CELL_MAYBE, allocate, 0),
     TRIAL(CELL_MAYBE, export, 0),  TRIAL(CELL_MAYBE, import, 0),
     TRIAL(CELL_NUMBER, Bps, 1e15), TOPO_COLUMN_TEXT("why", struct mnnvl_trial, why),
 };
-const struct topo_column endpoint_columns[] = {
+static const struct topo_column endpoint_columns[] = {
     {.name = "host"}, {.name = "domain"}, {.name = "leaf"},  {.name = "rack"},
     {.name = "rail"}, {.name = "local"},  {.name = "kind"},  {.name = "numa"},
     {.name = "nic"},  {.name = "busid"},  {.name = "model"}, {.name = "source"}};
-const struct topo_column claim_columns[] = {{.name = "source"},
-                                            {.name = "level"},
-                                            {.name = "origin"},
-                                            {.name = "group"},
-                                            {.name = "hosts"}};
-const struct topo_column spine_columns[] = {
+static const struct topo_column claim_columns[] = {{.name = "source"},
+                                                   {.name = "level"},
+                                                   {.name = "origin"},
+                                                   {.name = "group"},
+                                                   {.name = "hosts"}};
+static const struct topo_column spine_columns[] = {
     {.name = "name"}, {.name = "source"}, {.name = "hosts"}};
 
 /* --- rows; NULL: there is none --- */
 
-struct writer {
-    FILE *f;
-    const struct topo *t;
-    struct distinct models, sources;
-};
-
-static json_t *host_row(struct writer *w, int i)
+static json_t *host_row(struct topo_writer *w, int i)
 {
     const struct host *h = &w->t->host[i];
     struct host_row r = {.sockets = h->sockets, .cores = h->cores, .memory_bytes = h->memory_bytes};
 
     snprintf(r.name, sizeof(r.name), "%s", h->name);
     snprintf(r.cpu, sizeof(r.cpu), "%s", h->cpu ? h->cpu : "");
-    return topo_row(host_columns, HOST_COLUMNS, &r);
+    return topo_row(host_columns, COLUMNS(host_columns), &r);
 }
 
-static json_t *nic_row(struct writer *w, int i)
+static json_t *nic_row(struct topo_writer *w, int i)
 {
-    return topo_row(nic_columns, NIC_COLUMNS, &w->t->nic[i]);
+    return topo_row(nic_columns, COLUMNS(nic_columns), &w->t->nic[i]);
 }
 
-static json_t *port_or_none(struct writer *w, int i)
+static json_t *trial_row(struct topo_writer *w, int i)
 {
-    return port_told(&w->t->nic[i]) ? port_row(w->t, i) : NULL;
+    return topo_row(trial_columns, COLUMNS(trial_columns), &w->t->trial[i]);
 }
 
-static json_t *gpudirect_or_none(struct writer *w, int i)
-{
-    return w->t->host[i].gdr[0] ? gpudirect_row(w->t, i) : NULL;
-}
-
-static json_t *gpu_json(struct writer *w, int i)
-{
-    return gpu_row(&w->t->gpu[i]);
-}
-
-static json_t *trial_row(struct writer *w, int i)
-{
-    return topo_row(trial_columns, TRIAL_COLUMNS, &w->t->trial[i]);
-}
-
-static json_t *node_json(struct writer *w, int i)
-{
-    return net_node_row(&w->t->net->node[i]);
-}
-
-static json_t *cable_json(struct writer *w, int i)
-{
-    return cable_row(&w->t->net->cable[i]);
-}
-
-static json_t *endpoint_row(struct writer *w, int i)
+static json_t *endpoint_row(struct topo_writer *w, int i)
 {
     const struct endpoint *e = &w->t->endpoint[i];
     json_t *from = json_array(), *row = json_array();
@@ -184,7 +149,7 @@ static json_t *level_json(const struct declared_group *c)
                     : json_string(level_name[c->level]);
 }
 
-static json_t *claim_row(struct writer *w, int i)
+static json_t *claim_row(struct topo_writer *w, int i)
 {
     const struct declared_group *c = &w->t->declared_group[i];
 
@@ -192,7 +157,7 @@ static json_t *claim_row(struct writer *w, int i)
                      hosts_json(c->host, c->hosts));
 }
 
-static json_t *spine_row(struct writer *w, int spine)
+static json_t *spine_row(struct topo_writer *w, int spine)
 {
     const struct topo *t = w->t;
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), n = 0, source = SOURCE_NONE;
@@ -227,75 +192,67 @@ static void put_key(FILE *f, const char *key, json_t *value)
     put(f, value);
 }
 
-static void begin_table(FILE *f, const char *key, const struct topo_column *c, int columns)
+static void begin_table(FILE *f, const struct topo_rows *r)
 {
     json_t *names = json_array();
 
-    for (int i = 0; i < columns; i++)
-        json_array_append_new(names, json_string(c[i].name));
-    fprintf(f, ",\n \"%s\": {\"columns\": ", key);
+    for (int i = 0; i < r->columns; i++)
+        json_array_append_new(names, json_string(r->column[i].name));
+    fprintf(f, ",\n \"%s\": {\"columns\": ", r->key);
     put(f, names);
     fputs(", \"rows\": [", f);
 }
 
 /* One row a line; without a row there is no table, but for those that every file has. */
-static void put_table(struct writer *w, const char *key, const struct topo_column *c, int columns,
-                      bool always, int count, json_t *(*row)(struct writer *w, int i))
+static void put_table(struct topo_writer *w, const struct topo_rows *r, int count)
 {
     int rows = 0;
 
-    if (always)
-        begin_table(w->f, key, c, columns);
+    if (r->always)
+        begin_table(w->f, r);
     for (int i = 0; i < count; i++) {
-        json_t *one = row(w, i);
+        json_t *one = r->row(w, i);
         if (!one)
             continue;
-        if (!rows && !always)
-            begin_table(w->f, key, c, columns);
+        if (!rows && !r->always)
+            begin_table(w->f, r);
         fputs(rows++ ? ",\n  " : "\n  ", w->f);
         put(w->f, one);
     }
-    if (rows || always)
+    if (rows || r->always)
         fputs("]}", w->f);
 }
 
-/* In their order in the file; `count` is where struct topo says how many there may be. */
-static const struct {
-    const char *key;
-    const struct topo_column *column;
-    int columns;
-    bool always;
-    size_t count;
-    json_t *(*row)(struct writer *w, int i);
-} tables[] = {
-    {"hosts", host_columns, HOST_COLUMNS, true, offsetof(struct topo, hosts), host_row},
-    {"nics", nic_columns, NIC_COLUMNS, true, offsetof(struct topo, nics), nic_row},
-    {"ports", port_columns, NIC_PORT_COLUMNS, false, offsetof(struct topo, nics), port_or_none},
-    {"gpudirect", gpudirect_columns, GPUDIRECT_COLUMNS, false, offsetof(struct topo, hosts),
-     gpudirect_or_none},
-    {"gpus", gpu_columns, GPU_COLUMNS, false, offsetof(struct topo, gpus), gpu_json},
-    {"trials", trial_columns, TRIAL_COLUMNS, false, offsetof(struct topo, trials), trial_row},
-    {"endpoints", endpoint_columns, ENDPOINT_COLUMNS, true, offsetof(struct topo, endpoints),
-     endpoint_row},
-    {"spines", spine_columns, SPINE_COLUMNS, false, offsetof(struct topo, group[LEVEL_SPINE].count),
-     spine_row},
-    {"claims", claim_columns, CLAIM_COLUMNS, false, offsetof(struct topo, declared_groups),
-     claim_row},
+#define ROWS(key, noun, always, member)                                                            \
+    &(const struct topo_rows)                                                                      \
+    {                                                                                              \
+        key, noun##_columns, COLUMNS(noun##_columns), always, offsetof(struct topo, member),       \
+            noun##_row, NULL                                                                       \
+    }
+const struct topo_rows *const topo_rows[ROWS_TABLES] = {
+    [ROWS_HOSTS] = ROWS("hosts", host, true, hosts),
+    [ROWS_NICS] = ROWS("nics", nic, true, nics),
+    [ROWS_PORTS] = &port_rows,
+    [ROWS_GPUDIRECT] = &gpudirect_rows,
+    [ROWS_GPUS] = &gpu_rows,
+    [ROWS_TRIALS] = ROWS("trials", trial, false, trials),
+    [ROWS_ENDPOINTS] = ROWS("endpoints", endpoint, true, endpoints),
+    [ROWS_SPINES] = ROWS("spines", spine, false, group[LEVEL_SPINE].count),
+    [ROWS_CLAIMS] = ROWS("claims", claim, false, declared_groups),
 };
 
-static void put_tables(struct writer *w)
+static void put_tables(struct topo_writer *w)
 {
     const struct net *net = w->t->net;
 
-    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+    for (int i = 0; i < ROWS_TABLES; i++) {
         int count;
-        memcpy(&count, (const char *)w->t + tables[i].count, sizeof(count));
-        put_table(w, tables[i].key, tables[i].column, tables[i].columns, tables[i].always, count,
-                  tables[i].row);
+        memcpy(&count, (const char *)w->t + topo_rows[i]->count, sizeof(count));
+        put_table(w, topo_rows[i], count);
     }
     if (net) {
-        put_table(w, "net_nodes", net_node_columns, NET_NODE_COLUMNS, true, net->nodes, node_json);
-        put_table(w, "cables", cable_columns, CABLE_COLUMNS, true, net->cables, cable_json);
+        put_table(w, &net_node_rows, net->nodes);
+        put_table(w, &cable_rows, net->cables);
     }
 }
 
@@ -326,7 +283,7 @@ static json_t *levels_json(const struct topo *t)
 
 static void write_topo(FILE *f, const struct topo *t)
 {
-    struct writer w = {f, t, {json_array(), 0}, {json_array(), 0}};
+    struct topo_writer w = {f, t, {json_array(), 0}, {json_array(), 0}};
     json_t *unseen = json_array();
 
     for (int i = 0; i < t->unseens; i++)

@@ -229,7 +229,8 @@ static void rows_of_gpus_come_back(void **state)
     topo_copy(&c, &b);
     assert_int_equal(c.gpus, 4);
     for (int i = 0; i < 4; i++) {
-        json_t *x = gpu_row(&a.gpu[i]), *y = gpu_row(&c.gpu[i]);
+        json_t *x = gpu_rows.row(&(struct topo_writer){.t = &a}, i);
+        json_t *y = gpu_rows.row(&(struct topo_writer){.t = &c}, i);
         assert_true(json_equal(x, y));
         json_decref(x);
         json_decref(y);

@@ -97,7 +97,7 @@ static const char *const remap_names[] = {"none", "pending", "failed"};
 #define STRING(name) TOPO_COLUMN_TEXT(#name, struct gpu, name)
 
 enum { DOWN_COLUMN = 7, REMOTE_COLUMN = 9, PATH_COLUMN };
-const struct topo_column gpu_columns[] = {
+static const struct topo_column gpu_columns[] = {
     COLUMN(host, CELL_PARENT, 0),
     COLUMN(index, CELL_INDEX, GPU_PEERS),
     STRING(busid),
@@ -138,6 +138,7 @@ const struct topo_column gpu_columns[] = {
     INTEGER(imex_channels, 65535),
     INTEGER(imex_nodes, 65535),
 };
+enum { GPU_COLUMNS = sizeof(gpu_columns) / sizeof(*gpu_columns) };
 /* --- out --- */
 
 static json_t *text_or_null(const char *s)
@@ -178,8 +179,9 @@ static json_t *paths_json(const struct gpu *g)
     return list;
 }
 
-json_t *gpu_row(const struct gpu *g)
+static json_t *gpu_row(struct topo_writer *w, int i)
 {
+    const struct gpu *g = &w->t->gpu[i];
     json_t *row = topo_row(gpu_columns, GPU_COLUMNS, g);
 
     json_array_set_new(row, DOWN_COLUMN, down_json(g));
@@ -255,7 +257,7 @@ static int load_paths(struct gpu *g, const struct topo_table *b, int col)
     return 0;
 }
 
-int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+static int load_gpus(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     struct topo_table b;
     int rc = 0;
@@ -279,3 +281,6 @@ int gpu_rows_load(struct topo *t, json_t *table, const char *path, struct err *e
     }
     return rc;
 }
+
+const struct topo_rows gpu_rows = {
+    "gpus", gpu_columns, GPU_COLUMNS, false, offsetof(struct topo, gpus), gpu_row, load_gpus};

@@ -11,6 +11,7 @@
 #include "topo/net/net.h"
 #include "topo/topo_impl.h"
 
+enum { NIC_PORT_COLUMNS = 17, GPUDIRECT_COLUMNS = 2, NET_NODE_COLUMNS = 6, CABLE_COLUMNS = 10 };
 enum { NUMBER_MAX = 65535, LID_MAX = 65536, RATE_TEXT = 12 };
 
 /* --- ports --- */
@@ -26,7 +27,7 @@ struct port_row {
 enum { LEAF_SOURCE = 9, RAIL_SOURCE = 14, PLANE_SOURCE, USE_SOURCE };
 /* Files of 0.1.0 and before end there; to be read for one release. */
 enum { COLUMNS_BEFORE = RAIL_SOURCE };
-const struct topo_column port_columns[NIC_PORT_COLUMNS] = {
+static const struct topo_column port_columns[NIC_PORT_COLUMNS] = {
     TOPO_COLUMN("nic", CELL_PARENT, struct port_row, nic, 0),
     PORT_TEXT(guid),
     PORT_TEXT(gid),
@@ -46,16 +47,18 @@ const struct topo_column port_columns[NIC_PORT_COLUMNS] = {
     PORT_WORD(use_source, source_name),
 };
 
-bool port_told(const struct nic *n)
+static bool port_told(const struct nic *n)
 {
     return n->gid_index >= 0 || n->rail >= 0 || n->plane >= 0 || n->use != NIC_UNKNOWN ||
            n->leaf_source != SOURCE_NONE || n->guid[0] || n->gid[0] || n->gid_type[0] ||
            n->board[0] || n->netdev[0] || n->leaf[0] || n->leaf_port[0] || n->why[0];
 }
 
-json_t *port_row(const struct topo *t, int nic)
+static json_t *port_row(struct topo_writer *w, int nic)
 {
-    return topo_row(port_columns, NIC_PORT_COLUMNS, &(struct port_row){nic, t->nic[nic]});
+    const struct port_row r = {nic, w->t->nic[nic]};
+
+    return port_told(&r.is) ? topo_row(port_columns, NIC_PORT_COLUMNS, &r) : NULL;
 }
 
 /* What a file of before does not say: a rail or plane followed from the leaf where one is known,
@@ -92,7 +95,7 @@ static int check_sources(const struct topo_table *b, const struct nic *n)
     return 0;
 }
 
-int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+static int load_ports(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     bool before = json_array_size(json_object_get(table, "columns")) == COLUMNS_BEFORE;
     int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1, nic;
@@ -117,17 +120,23 @@ int port_rows_load(struct topo *t, json_t *table, const char *path, struct err *
     return rc;
 }
 
+const struct topo_rows port_rows = {
+    "ports",  port_columns, NIC_PORT_COLUMNS, false, offsetof(struct topo, nics),
+    port_row, load_ports};
+
 /* --- GPUDirect --- */
 
-const struct topo_column gpudirect_columns[GPUDIRECT_COLUMNS] = {{"host", CELL_PARENT, 0, 0, NULL},
-                                                                 {"gdr", CELL_OTHER, 0, 0, NULL}};
+static const struct topo_column gpudirect_columns[GPUDIRECT_COLUMNS] = {
+    {"host", CELL_PARENT, 0, 0, NULL}, {"gdr", CELL_OTHER, 0, 0, NULL}};
 
-json_t *gpudirect_row(const struct topo *t, int host)
+static json_t *gpudirect_row(struct topo_writer *w, int host)
 {
-    return json_pack("[i, s]", host, t->host[host].gdr);
+    const char *gdr = w->t->host[host].gdr;
+
+    return *gdr ? json_pack("[i, s]", host, gdr) : NULL;
 }
 
-int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct err *err)
+static int load_gpudirect(struct topo *t, json_t *table, const char *path, struct err *err)
 {
     struct topo_table b;
     int rc = 0, before = -1;
@@ -148,10 +157,14 @@ int gpudirect_rows_load(struct topo *t, json_t *table, const char *path, struct 
     return rc;
 }
 
+const struct topo_rows gpudirect_rows = {
+    "gpudirect",   gpudirect_columns, GPUDIRECT_COLUMNS, false, offsetof(struct topo, hosts),
+    gpudirect_row, load_gpudirect};
+
 /* --- switches, adapters and cables --- */
 
 enum { NODE_HOST = 4, NODE_DEVICE };
-const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
+static const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
     TOPO_COLUMN_WORD("kind", struct net_node, kind, net_kind_name),
     TOPO_COLUMN("guid", CELL_GUID, struct net_node, guid, 0),
     TOPO_COLUMN_TEXT("name", struct net_node, name),
@@ -160,7 +173,7 @@ const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
     [NODE_DEVICE] = TOPO_COLUMN_TEXT("device", struct net_node, device),
 };
 enum { CABLE_A, CABLE_PORT_A, CABLE_B, CABLE_PORT_B, CABLE_RATE };
-const struct topo_column cable_columns[CABLE_COLUMNS] = {
+static const struct topo_column cable_columns[CABLE_COLUMNS] = {
     TOPO_COLUMN("a", CELL_PARENT, struct net_cable, a, 0),
     TOPO_COLUMN("port_a", CELL_INDEX, struct net_cable, port_a, NET_PORTS + 1),
     TOPO_COLUMN("b", CELL_PARENT, struct net_cable, b, 0),
@@ -173,19 +186,25 @@ const struct topo_column cable_columns[CABLE_COLUMNS] = {
     TOPO_COLUMN("lid_b", CELL_COUNT, struct net_cable, lid_b, LID_MAX),
 };
 
-json_t *net_node_row(const struct net_node *n)
+static json_t *net_node_row(struct topo_writer *w, int i)
 {
-    return topo_row(net_node_columns, NET_NODE_COLUMNS, n);
+    return topo_row(net_node_columns, NET_NODE_COLUMNS, &w->t->net->node[i]);
 }
 
-json_t *cable_row(const struct net_cable *c)
+static json_t *cable_row(struct topo_writer *w, int i)
 {
+    const struct net_cable *c = &w->t->net->cable[i];
     json_t *row = topo_row(cable_columns, CABLE_COLUMNS, c);
 
     if (c->width)
         json_array_set_new(row, CABLE_RATE, json_sprintf("%dx%s", c->width, c->speed));
     return row;
 }
+
+const struct topo_rows net_node_rows = {
+    "net_nodes", net_node_columns, NET_NODE_COLUMNS, true, 0, net_node_row, NULL};
+const struct topo_rows cable_rows = {"cables", cable_columns, CABLE_COLUMNS, true,
+                                     0,        cable_row,     NULL};
 
 /* "4xNDR" */
 static int cell_rate(const struct topo_table *b, int col, struct net_cable *c)
