@@ -408,13 +408,3 @@ int topo_same_read(unsigned *mask, const json_t *from, const char *where, struct
     }
     return 0;
 }
-
-json_t *topo_same_json(unsigned mask)
-{
-    json_t *same = json_array();
-
-    for (int l = 0; l < LEVEL_COUNT; l++)
-        if (mask >> l & 1)
-            json_array_append_new(same, json_string(level_name[l]));
-    return same;
-}

@@ -180,7 +180,6 @@ int topo_parse(struct topo *t, const char *text, size_t len, const char *path, s
 /* "same": ["host", "leaf"] and back, for every file that has tiers. */
 struct json_t;
 int topo_same_read(unsigned *mask, const struct json_t *from, const char *where, struct err *err);
-struct json_t *topo_same_json(unsigned mask); /* new reference */
 /* A name or text that came from outside: 1..max bytes of UTF-8 without control characters. */
 int topo_text_check(const char *text, size_t max, const char *where, struct err *err);
 /* A host's name from outside: 1..255 bytes of text without brackets and commas, which have a meaning

@@ -256,13 +256,24 @@ static void put_tables(struct topo_writer *w)
     }
 }
 
+/* new reference */
+static json_t *same_json(unsigned mask)
+{
+    json_t *same = json_array();
+
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (mask >> l & 1)
+            json_array_append_new(same, json_string(level_name[l]));
+    return same;
+}
+
 static json_t *tiers_json(const struct topo *t)
 {
     json_t *tiers = json_array();
 
     for (int i = 0; i < t->tiers; i++)
         json_array_append_new(tiers, json_pack("{s:s, s:o}", "name", t->tier[i].name, "same",
-                                               topo_same_json(t->tier[i].same)));
+                                               same_json(t->tier[i].same)));
     return tiers;
 }
 

@@ -186,35 +186,6 @@ int stats_levels(const double *v, int n, double noise, double *level)
     return 0;
 }
 
-int stats_line(double *alpha, double *beta, const double *bytes, const double *sec, int n)
-{
-    double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (!(sec[i] > 0))
-            return -1;
-        double w = 1 / (sec[i] * sec[i]);
-        sw += w;
-        sx += w * bytes[i];
-        sy += w * sec[i];
-        sxx += w * bytes[i] * bytes[i];
-        sxy += w * bytes[i] * sec[i];
-    }
-    double det = sw * sxx - sx * sx;
-    if (n < 2 || !(det > 1e-12 * sw * sxx))
-        return -1;
-    *beta = (sw * sxy - sx * sy) / det;
-    *alpha = (sy - *beta * sx) / sw;
-    if (*beta < 0) { /* flat: the best line without a slope */
-        *beta = 0;
-        *alpha = sy / sw;
-    } else if (*alpha < 0) { /* through the origin */
-        *alpha = 0;
-        *beta = sxy / sxx;
-    }
-    return 0;
-}
-
 void rng_seed(struct rng *r, unsigned long long seed)
 {
     for (int i = 0; i < 4; i++) {

@@ -28,10 +28,6 @@ enum { STATS_LEVELS = 5 };
  * for fewer than two; level[] (STATS_LEVELS) gets their medians, ascending. */
 int stats_levels(const double *sorted, int n, double noise, double *level);
 
-/* t = alpha + bytes * beta by least squares on relative error (weights 1/t^2); alpha, beta >= 0.
- * Returns 0, or -1 when fewer than two distinct sizes or a time <= 0. */
-int stats_line(double *alpha, double *beta, const double *bytes, const double *sec, int n);
-
 /* xoshiro256** seeded by splitmix64 (Blackman & Vigna 2018): equal seeds give equal runs anywhere.
  */
 struct rng {

@@ -9,7 +9,6 @@
 #include <strings.h>
 #include <yaml.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 
 /* Words that YAML 1.1 readers take for something else (y and n too). */
@@ -352,19 +351,6 @@ int yaml_parse(struct yaml *y, const char *text, size_t len, const char *path, s
     if (y->lines)
         qsort(y->line, (size_t)y->lines, sizeof(*y->line), by_value);
     return 0;
-}
-
-int yaml_load(struct yaml *y, const char *path, struct err *err)
-{
-    char *text;
-    size_t len;
-
-    *y = (struct yaml){.root = NULL};
-    if (file_read(&text, &len, path, YAML_BYTES, err) < 0)
-        return -1;
-    int rc = yaml_parse(y, text, len, path, err);
-    free(text);
-    return rc;
 }
 
 void yaml_done(struct yaml *y)

@@ -29,9 +29,8 @@ struct yaml {
     char where[320];
 };
 
-/* yaml_done() also after an error (libyaml has a yaml_free() of its own). */
-int yaml_load(struct yaml *y, const char *path, struct err *err);
-/* The same from memory; path is for messages. */
+/* From memory; path is for messages.  yaml_done() also after an error (libyaml has a yaml_free() of
+ * its own). */
 int yaml_parse(struct yaml *y, const char *text, size_t len, const char *path, struct err *err);
 void yaml_done(struct yaml *y);
 

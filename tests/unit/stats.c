@@ -80,36 +80,6 @@ static void the_interval_holds_the_true_median_in_95_of_100_samples(void **state
     assert_true(held <= 0.985 * 4000); /* nor so wide that it says nothing */
 }
 
-static void the_line_gives_back_the_alpha_and_beta_it_was_made_of(void **state)
-{
-    double bytes[20], sec[20], a, b;
-
-    (void)state;
-    for (int i = 0; i < 20; i++) {
-        bytes[i] = ldexp(8, i);
-        sec[i] = 2.5e-6 + bytes[i] / 45e9;
-    }
-    assert_int_equal(stats_line(&a, &b, bytes, sec, 20), 0);
-    assert_float_equal(a * 1e6, 2.5, 1e-9);
-    assert_float_equal(1 / b / 1e9, 45, 1e-6);
-}
-
-static void a_line_never_has_negative_parts_and_needs_two_sizes(void **state)
-{
-    const double x[] = {1, 2, 4}, falling[] = {3, 2, 1}, steep[] = {1, 4, 16};
-    const double same[] = {2, 2, 2}, zero[] = {1, 0, 1};
-    double a, b;
-
-    (void)state;
-    assert_int_equal(stats_line(&a, &b, x, falling, 3), 0);
-    assert_true(b == 0 && a > 0);
-    assert_int_equal(stats_line(&a, &b, x, steep, 3), 0);
-    assert_true(a == 0 && b > 0);
-    assert_int_equal(stats_line(&a, &b, same, steep, 3), -1);
-    assert_int_equal(stats_line(&a, &b, x, zero, 3), -1);
-    assert_int_equal(stats_line(&a, &b, x, steep, 1), -1);
-}
-
 static void summary_has_every_field_in_order(void **state)
 {
     double v[101];
@@ -173,8 +143,6 @@ int main(void)
         cmocka_unit_test(the_mad_of_many_values_is_that_of_few),
         cmocka_unit_test(the_interval_of_the_median_follows_the_published_ranks),
         cmocka_unit_test(the_interval_holds_the_true_median_in_95_of_100_samples),
-        cmocka_unit_test(the_line_gives_back_the_alpha_and_beta_it_was_made_of),
-        cmocka_unit_test(a_line_never_has_negative_parts_and_needs_two_sizes),
         cmocka_unit_test(summary_has_every_field_in_order),
         cmocka_unit_test(the_generator_gives_the_published_numbers),
         cmocka_unit_test(random_numbers_are_spread_as_they_should_be),

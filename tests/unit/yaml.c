@@ -144,26 +144,13 @@ static void test_depth(void **state)
         }
 }
 
-static void test_file(void **state)
-{
-    (void)state;
-    struct yaml y;
-    struct err err;
-
-    assert_int_equal(yaml_load(&y, "/nonexistent/m.yaml", &err), -1);
-    assert_int_equal(err.code, EXIT_NOINPUT);
-    yaml_done(&y);
-    assert_int_equal(yaml_load(&y, "tests/k8s", &err), -1);
-    assert_int_equal(err.code, EXIT_NOINPUT);
-    yaml_done(&y);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_depth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topo/fabrics/fabric.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +9,6 @@
 #include "topo/host/nic.h"
 
 const char *const fabric_kind_name[KIND_COUNT] = {"measured", "stated", "spec", "inferred"};
-
-int fabric_kind_find(const char *name)
-{
-    for (int i = 0; i < KIND_COUNT; i++)
-        if (!strcmp(fabric_kind_name[i], name))
-            return i;
-    return -1;
-}
 
 static void free_number(struct fabric_number *n)
 {
@@ -61,22 +52,6 @@ void fabric_free(struct fabric *f)
     free(f->name);
     free(f->title);
     memset(f, 0, sizeof(*f));
-}
-
-double fabric_collective_time(const struct fabric_collective *c, double bytes)
-{
-    if (!c->points)
-        return c->alpha.value + bytes * op_bus_factor(c->op, c->ranks) / c->busbw.value;
-    const struct fabric_point *p = c->point, *last = p + c->points - 1;
-    if (bytes <= p->bytes)
-        return p->sec;
-    while (p < last && p[1].bytes < bytes)
-        p++;
-    const struct fabric_point *a = p < last ? p : last - 1;
-    double slope = (a[1].sec - a->sec) / (a[1].bytes - a->bytes);
-    if (p < last)
-        return a->sec + (bytes - a->bytes) * slope;
-    return last->sec + (bytes - last->bytes) * fmax(slope, last->sec / last->bytes);
 }
 
 /* --- a preset as a topology --- */

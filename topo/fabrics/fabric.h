@@ -13,7 +13,6 @@
 
 enum fabric_kind { KIND_MEASURED, KIND_STATED, KIND_SPEC, KIND_INFERRED, KIND_COUNT };
 extern const char *const fabric_kind_name[KIND_COUNT];
-int fabric_kind_find(const char *name);
 
 struct fabric_number {
     double value;
@@ -99,10 +98,6 @@ struct fabric {
  * as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
 bool fabric_shipped(const char *name); /* not so: a file of the user's had that name inside */
-/* Seconds of a published collective: linear in bytes between points; the first point's time below
- * it; above the last one further bytes take what those of the last segment took, and no less than
- * the last size's took on average (as curve.h). */
-double fabric_collective_time(const struct fabric_collective *c, double bytes);
 void fabric_free(struct fabric *f);
 /* The shipped preset that has this GPU, by the name that its driver gives it ("NVIDIA H100 80GB
  * HBM3" is the "NVIDIA H100 SXM" of hgx-h100; PCIe cards of that name are other GPUs); NULL: none.

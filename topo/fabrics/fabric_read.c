@@ -26,18 +26,26 @@ struct fabric_reader {
     struct err *err;
 };
 
+static int find_kind(const char *name)
+{
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (!strcmp(fabric_kind_name[i], name))
+            return i;
+    return -1;
+}
+
 /* The kind called `name`, and the source behind `key` with the note (or NULL) in brackets. */
 static int read_cite(const struct fabric_reader *r, enum fabric_kind *kind, char **source,
                      const char *at, const char *name, const char *key, const char *note)
 {
     const char *text = json_string_value(json_object_get(r->sources, key));
 
-    if (fabric_kind_find(name) < 0)
+    if (find_kind(name) < 0)
         return err_data(r->err, "%s: kind \"%s\" is not measured, stated, spec or inferred", at,
                         name);
     if (!text)
         return err_data(r->err, "%s: source \"%s\" is not in \"sources\"", at, key);
-    *kind = fabric_kind_find(name);
+    *kind = find_kind(name);
     *source = note ? mem_printf("%s (%s)", text, note) : mem_strdup(text);
     return 0;
 }

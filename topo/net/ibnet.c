@@ -101,6 +101,18 @@ static int lid_of(const struct ibnd_port_own *p)
     return p->node->type == IBND_SWITCH ? p->node->lid : p->lid;
 }
 
+/* Its rate by what the ends tell: the lower one; where one is silent (0) the other's. */
+static void cable_rate(struct net_cable *c, int width_a, const char *speed_a, int width_b,
+                       const char *speed_b)
+{
+    bool both = width_a && width_b;
+    bool other = both ? net_rate(width_b, speed_b) < net_rate(width_a, speed_a) : width_b > 0;
+
+    c->differ = both && (width_a != width_b || strcmp(speed_a, speed_b) != 0);
+    c->width = other ? width_b : width_a;
+    snprintf(c->speed, sizeof(c->speed), "%s", other ? speed_b : speed_a);
+}
+
 static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_port_own *p,
                      const struct map *place, int at)
 {
@@ -119,7 +131,7 @@ static void add_port(struct net *n, const struct ibnet_api *api, struct ibnd_por
                           .guid_b = o->node->type == IBND_SWITCH ? 0 : o->guid,
                           .lid_a = lid_of(p),
                           .lid_b = lid_of(o)};
-    net_cable_rate(&c, width_of(p->info), speed_of(api, p), width_of(o->info), speed_of(api, o));
+    cable_rate(&c, width_of(p->info), speed_of(api, p), width_of(o->info), speed_of(api, o));
     net_add_cable(n, c);
 }
 
@@ -327,7 +339,7 @@ static void add_cable(struct ibnet_text *x, const struct ibnet_end *e, const str
                                    : o         ? o->lid
                                                : 0};
 
-    net_cable_rate(&c, e->width, e->speed, o ? o->width : 0, o ? o->speed : "");
+    cable_rate(&c, e->width, e->speed, o ? o->width : 0, o ? o->speed : "");
     net_add_cable(x->net, c);
 }
 

@@ -13,8 +13,6 @@
 
 enum { FULLER = 4 }; /* so many times the adapters, on at least as many cables */
 
-const char *const net_kind_name[NET_KINDS] = {"switch", "hca", "aggregation", "router"};
-
 void net_free(struct net *n)
 {
     if (!n)
@@ -52,17 +50,6 @@ double net_rate(int width, const char *speed)
 bool net_width(int width)
 {
     return width == 1 || width == 2 || width == 4 || width == 8 || width == 12;
-}
-
-void net_cable_rate(struct net_cable *c, int width_a, const char *speed_a, int width_b,
-                    const char *speed_b)
-{
-    bool both = width_a && width_b;
-    bool other = both ? net_rate(width_b, speed_b) < net_rate(width_a, speed_a) : width_b > 0;
-
-    c->differ = both && (width_a != width_b || strcmp(speed_a, speed_b) != 0);
-    c->width = other ? width_b : width_a;
-    snprintf(c->speed, sizeof(c->speed), "%s", other ? speed_b : speed_a);
 }
 
 void net_add_cable(struct net *n, struct net_cable c)

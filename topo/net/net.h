@@ -13,7 +13,6 @@
 #include "topo/topo.h"
 
 enum net_kind { NET_SWITCH, NET_HCA, NET_AGGREGATION, NET_ROUTER, NET_KINDS };
-extern const char *const net_kind_name[NET_KINDS]; /* "switch", "hca", "aggregation" (SHARP) ... */
 
 enum { NET_PORTS = 254 }; /* of a node at most; they count from 1 */
 
@@ -54,9 +53,6 @@ struct net *net_copy(const struct net *n);
 double net_rate(int width, const char *speed);
 bool net_width(int width); /* 1, 2, 4, 8 or 12 lanes */
 
-/* Its rate by what the ends tell: the lower one; where one is silent (0) the other's. */
-void net_cable_rate(struct net_cable *c, int width_a, const char *speed_a, int width_b,
-                    const char *speed_b);
 /* Put a cable in order (a <= b), set its rate and append it. */
 void net_add_cable(struct net *n, struct net_cable c);
 int net_count(const struct net *n, enum net_kind kind); /* nodes of a kind */

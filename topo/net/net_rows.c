@@ -164,6 +164,9 @@ const struct topo_rows gpudirect_rows = {
 /* --- switches, adapters and cables --- */
 
 enum { NODE_HOST = 4, NODE_DEVICE };
+/* "switch", "hca", "aggregation" (SHARP) ... */
+static const char *const net_kind_name[NET_KINDS] = {"switch", "hca", "aggregation", "router"};
+
 static const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
     TOPO_COLUMN_WORD("kind", struct net_node, kind, net_kind_name),
     TOPO_COLUMN("guid", CELL_GUID, struct net_node, guid, 0),

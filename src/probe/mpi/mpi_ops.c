@@ -194,18 +194,3 @@ void mpi_job_free(struct mpi_job *j)
         MPI_Type_free(&j->type);
     free(j->counts);
 }
-
-struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
-{
-    enum op_flow flow = op_table[j->op].flow;
-
-    return (struct verify_moved){.flow = flow,
-                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
-                                 .member = c->member,
-                                 .size = c->size,
-                                 .self = c->self,
-                                 .block = j->block,
-                                 .slice = flow == FLOW_SCATTER ? j->slice : j->block,
-                                 .stride = j->stride,
-                                 .slots = j->slots};
-}

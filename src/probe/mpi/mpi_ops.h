@@ -60,7 +60,4 @@ int mpi_job_make(struct mpi_job *j, const struct mpi_ctx *c, enum op op, size_t 
                  struct err *err);
 void mpi_job_free(struct mpi_job *j);
 
-/* What is filled in and what must arrive. */
-struct verify_moved mpi_job_moves(const struct mpi_ctx *c, const struct mpi_job *j);
-
 #endif

@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/mpi/mpi_opts.h"
 
-#include <stdlib.h>
-
-#include "base/json.h"
-#include "base/mem.h"
 #include "base/op.h"
 
-/* By scatter_by_block: the word and the call. */
+/* By scatter_by_block. */
 static const char *const scatter_word[] = {"counts", "block", NULL};
-static const char *const scatter_call[] = {"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"};
 
 int mpi_opts_window(const struct mpi_opts *o, size_t bytes)
 {
     return o->window ? o->window : bytes < MPI_SMALL ? MPI_SMALL_WINDOW : OP_PAIR_WINDOW;
-}
-
-/* the call's name */
-static const char *mpi_opts_scatter(const struct mpi_opts *o)
-{
-    return scatter_call[o->scatter_by_block];
 }
 
 static int take_scatter(void *into, char *word, struct err *err)
@@ -40,14 +29,3 @@ const struct opt mpi_options[] = {
      OPT_CALL(take_scatter), .group = 38},
     {0},
 };
-
-void mpi_opts_note(const struct mpi_opts *o)
-{
-    char *window = o->window ? mem_printf("%d messages", o->window)
-                             : mem_printf("%d messages below %d bytes, else %d", MPI_SMALL_WINDOW,
-                                          MPI_SMALL, OP_PAIR_WINDOW);
-
-    json_provenance_add("pair_window", window);
-    json_provenance_add("reduce_scatter", mpi_opts_scatter(o));
-    free(window);
-}

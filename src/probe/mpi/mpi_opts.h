@@ -18,7 +18,5 @@ int mpi_opts_window(const struct mpi_opts *o, size_t bytes);
 
 /* --window and --reduce-scatter. */
 extern const struct opt mpi_options[];
-/* Into the provenance of every file written from here on. */
-void mpi_opts_note(const struct mpi_opts *o);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "probe/mpi/mpi_ops.h"
@@ -163,6 +164,22 @@ static int find(const struct mpi_ctx *c, const struct verify_moved *m, const str
     return rc;
 }
 
+/* What is filled in and what must arrive. */
+static struct verify_moved job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
+{
+    enum op_flow flow = op_table[j->op].flow;
+
+    return (struct verify_moved){.flow = flow,
+                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
+                                 .member = c->member,
+                                 .size = c->size,
+                                 .self = c->self,
+                                 .block = j->block,
+                                 .slice = flow == FLOW_SCATTER ? j->slice : j->block,
+                                 .stride = j->stride,
+                                 .slots = j->slots};
+}
+
 static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
 {
     struct mpi_ctx *c = ctx;
@@ -171,7 +188,7 @@ static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
 
     if (mpi_job_make(&j, c, op, bytes, err)) /* the same on all members */
         return -1;
-    struct verify_moved m = mpi_job_moves(c, &j);
+    struct verify_moved m = job_moves(c, &j);
     fill(c, &m, v.seed);
     int rc = world_mpi_error(mpi_ops[op](c, &j), op_name(op), err);
 
@@ -287,12 +304,25 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     return 0;
 }
 
+/* Into the provenance of every file written from here on. */
+static void note_opts(const struct mpi_opts *o)
+{
+    char *window = o->window ? mem_printf("%d messages", o->window)
+                             : mem_printf("%d messages below %d bytes, else %d", MPI_SMALL_WINDOW,
+                                          MPI_SMALL, OP_PAIR_WINDOW);
+
+    json_provenance_add("pair_window", window);
+    json_provenance_add("reduce_scatter",
+                        o->scatter_by_block ? "MPI_Reduce_scatter_block" : "MPI_Reduce_scatter");
+    free(window);
+}
+
 static int mpi_start(const struct probe_args *a, struct world *w, struct err *err)
 {
     (void)w;
     (void)err;
     opts = a->mpi;
-    mpi_opts_note(&a->mpi);
+    note_opts(&a->mpi);
     return 0;
 }
 

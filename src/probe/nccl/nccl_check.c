@@ -262,6 +262,19 @@ static int compare(struct nccl_check *l, const struct verify_moved *m, struct er
     return nccl_session_agree(l->c, l->j, l->step, NULL, NULL, err);
 }
 
+static struct verify_moved job_moves(const struct nccl_side *c, const struct nccl_job *j)
+{
+    return (struct verify_moved){.flow = op_table[j->op].flow,
+                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
+                                 .member = c->member,
+                                 .size = c->size,
+                                 .self = c->self,
+                                 .block = j->block,
+                                 .slice = j->block,
+                                 .stride = j->stride,
+                                 .slots = j->slots};
+}
+
 int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
 {
     struct nccl_session *c = ctx;
@@ -280,7 +293,7 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
                            .typed = is_typed(c, op),
                            .step = &step,
                            .wrong = &wrong};
-    struct verify_moved m = nccl_job_moves(&c->side, &j);
+    struct verify_moved m = job_moves(&c->side, &j);
     nccl_readback_mark(c->side.comm);
     watch_enter("check of %s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = move(&l, &m, err);

@@ -168,19 +168,6 @@ void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn)
     j->to += at;
 }
 
-struct verify_moved nccl_job_moves(const struct nccl_side *c, const struct nccl_job *j)
-{
-    return (struct verify_moved){.flow = op_table[j->op].flow,
-                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
-                                 .member = c->member,
-                                 .size = c->size,
-                                 .self = c->self,
-                                 .block = j->block,
-                                 .slice = j->block,
-                                 .stride = j->stride,
-                                 .slots = j->slots};
-}
-
 size_t nccl_job_room(const struct nccl_side *c, size_t bytes)
 {
     size_t room = bytes + 8 * (size_t)c->size; /* blocks are rounded up to whole elements */
