@@ -6,7 +6,9 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/yaml.h"
 #include "topo/groups.h"
+#include "topo/host/host_devices.h"
 #include "topo/nccl/nccl_xml.h"
 #include "topo/net/ibnet.h"
 #include "topo/net/lldp.h"
@@ -19,24 +21,26 @@
 const struct source_file source_file[] = {
     {"ibnet", "FILE|live",
      "ibnetdiscover's text, or \"live[:DEVICE[:PORT]]\": the InfiniBand subnet itself (needs root)",
-     false, ibnet_read},
+     false, 0, NULL, ibnet_read},
     {"labels", "FILE", "labels of Kubernetes nodes: kubectl get nodes -o json (or -o yaml)", false,
-     labels_read},
+     YAML_BYTES, labels_parse, NULL},
     {"slurm", "FILE", "Slurm's topology.conf, topology.yaml or what scontrol show topology prints",
-     false, slurm_read},
-    {"topograph", "FILE", "a model (YAML) or a graph (JSON) of topograph", false, topograph_read},
+     false, 0, NULL, slurm_read},
+    {"topograph", "FILE", "a model (YAML) or a graph (JSON) of topograph", false, YAML_BYTES,
+     topograph_parse, NULL},
     {"hwloc-xml", "[HOST=]FILE", "a host: XML of version 2 that hwloc's lstopo writes", true,
-     hwloc_xml_read},
+     HWLOC_XML_BYTES_MAX, hwloc_xml_parse, NULL},
     {"lldp", "[HOST=]FILE",
      "switches at the other ends: what lldpcli -f keyvalue (json, json0) show neighbors prints, or "
      "live",
-     true, lldp_read},
+     true, 0, NULL, lldp_read},
     {"nccl-topo", "[HOST=]FILE", "a topology file of NCCL or RCCL (NCCL_TOPO_DUMP_FILE)", true,
-     nccl_topo_read},
-    {"smi-xml", "[HOST=]FILE", "GPUs of a host: what nvidia-smi -q -x prints", true, smi_xml_read},
+     NCCL_XML_BYTES_MAX, nccl_topo_parse, NULL},
+    {"smi-xml", "[HOST=]FILE", "GPUs of a host: what nvidia-smi -q -x prints", true,
+     SMI_XML_BYTES_MAX, smi_xml_parse, NULL},
     {"smi-topo", "[HOST=]FILE", "paths between GPUs and NICs: what nvidia-smi topo -m prints", true,
-     smi_topo_read},
-    {NULL, NULL, NULL, false, NULL},
+     SMI_TOPO_BYTES_MAX, smi_topo_parse, NULL},
+    {NULL, NULL, NULL, false, 0, NULL, NULL},
 };
 const int source_files = sizeof(source_file) / sizeof(*source_file) - 1;
 
@@ -77,7 +81,8 @@ int sources_read(struct topo *t, const struct source_file *s, const char *text, 
         return -1;
     if (!*path)
         return err_usage(err, "--%s: no file in \"%s\"", s->name, text);
-    return s->read(t, host, path, err);
+    return s->read ? s->read(t, host, path, err)
+                   : host_read(t, host, path, s->bytes, s->parse, err);
 }
 
 void sources_done(struct topo *t)

@@ -15,7 +15,11 @@ struct source_file {
     const char *arg;  /* "FILE" */
     const char *help;
     bool host; /* speaks of one host: the option takes [HOST=]FILE */
-    /* host: its index in t, -1 for files that speak of many. */
+    /* host: its index in t, -1 for files that speak of many.  A file of at most `bytes` is parsed;
+     * read: where it need not be a file. */
+    size_t bytes;
+    int (*parse)(struct topo *t, int host, const char *text, size_t len, const char *path,
+                 struct err *err);
     int (*read)(struct topo *t, int host, const char *path, struct err *err);
 };
 extern const struct source_file source_file[];
@@ -32,18 +36,15 @@ enum { SMI_XML_BYTES_MAX = 64 << 20, SMI_TOPO_BYTES_MAX = 1 << 20, HWLOC_XML_BYT
 /* nvidia-smi -q -x: GPUs become rows of topo.gpu as from NVML, whose numbers it shows in words. */
 int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                   struct err *err);
-int smi_xml_read(struct topo *t, int host, const char *path, struct err *err);
 /* nvidia-smi topo -m */
 int smi_topo_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                    struct err *err);
-int smi_topo_read(struct topo *t, int host, const char *path, struct err *err);
 /* hwloc's XML of version 2 (lstopo FILE.xml), read by ourselves: hwloc's own import is not made for
  * files of strangers.  Only what a topology needs: packages, cores, memory, GPUs and NICs with their
  * place, NVLinks from the distances "NVLinkBandwidth" (MB/s per direction).  For versions 1 and 3
  * the message says how to write version 2. */
 int hwloc_xml_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                     struct err *err);
-int hwloc_xml_read(struct topo *t, int host, const char *path, struct err *err);
 
 /* What several sources make together: rails and uses of NICs, coordinates from declared groups. */
 void sources_done(struct topo *t);

@@ -56,17 +56,14 @@ static inline void fuzz_topo(fuzz_reader *read, const uint8_t *data, size_t size
     free(text);
 }
 
-typedef int fuzz_claimer(struct topo *t, const char *text, size_t len, const char *path,
-                         struct err *err);
-
 /* A file about many hosts: claims that can be applied.  No NUL follows the text. */
-static inline void fuzz_claims(fuzz_claimer *read, const uint8_t *data, size_t size)
+static inline void fuzz_claims(fuzz_reader *read, const uint8_t *data, size_t size)
 {
     struct topo t;
     struct err e = {0};
 
     topo_init(&t);
-    if (read(&t, (const char *)data, size, "fuzz", &e) < 0) {
+    if (read(&t, -1, (const char *)data, size, "fuzz", &e) < 0) {
         fuzz_refused(e.code, e.text);
     } else {
         groups_add_hosts(&t);

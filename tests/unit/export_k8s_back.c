@@ -39,7 +39,8 @@ static void same_groups(const struct topo *t, const struct topo *back, enum leve
     free(of);
 }
 
-typedef int reader(struct topo *t, const char *text, size_t len, const char *path, struct err *err);
+typedef int reader(struct topo *t, int host, const char *text, size_t len, const char *path,
+                   struct err *err);
 
 static void round_trip(const struct matrix *m, const char *format, const char *release,
                        reader *read, const enum level *level, int levels, bool same_names)
@@ -50,7 +51,7 @@ static void round_trip(const struct matrix *m, const char *format, const char *r
     struct err err = {0, ""};
 
     topo_init(&back);
-    if (read(&back, text, strlen(text), "back", &err) < 0)
+    if (read(&back, -1, text, strlen(text), "back", &err) < 0)
         fail_msg("%s: %s", format, err.text);
     for (int i = 0; i < levels; i++)
         same_groups(&m->topo, &back, level[i], same_names);

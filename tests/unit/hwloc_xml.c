@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 #include "topo/sources.h"
 
@@ -21,7 +22,7 @@ static void read_file(struct topo *t, const char *path)
     struct err err = {0};
 
     topo_init(t);
-    if (hwloc_xml_read(t, topo_add_host(t, "m"), path, &err) < 0)
+    if (host_read(t, topo_add_host(t, "m"), path, HWLOC_XML_BYTES_MAX, hwloc_xml_parse, &err) < 0)
         fail_msg("%s", err.text);
 }
 

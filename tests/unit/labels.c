@@ -12,7 +12,9 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/yaml.h"
 #include "topo/groups.h"
+#include "topo/host/host_devices.h"
 #include "topo/sched/labels.h"
 
 #define SEEDS "tests/fuzz/seeds/labels/"
@@ -107,7 +109,7 @@ static void test_families(void **state)
         struct err err;
         char *path = mem_printf(SEEDS "%s", row[i].file);
         topo_init(&t);
-        assert_int_equal(labels_read(&t, -1, path, &err), 0);
+        assert_int_equal(host_read(&t, -1, path, YAML_BYTES, labels_parse, &err), 0);
         char *is = groups(&t, row[i].level, row[i].origin);
         assert_string_equal(is, row[i].groups);
         free(is);
@@ -132,7 +134,7 @@ static void test_nodes(void **state)
     struct err err;
 
     topo_init(&t);
-    assert_int_equal(labels_read(&t, -1, SEEDS "table.txt", &err), 0);
+    assert_int_equal(host_read(&t, -1, SEEDS "table.txt", YAML_BYTES, labels_parse, &err), 0);
     assert_string_equal(why(&t, "nodes not ready or cordoned"), "2 of 4: n2 (cordoned), n3");
     assert_int_equal(t.hosts, 3); /* n4 has no GPU that is known of */
     assert_int_equal(t.endpoints, 12);
@@ -146,7 +148,7 @@ static void test_nodes(void **state)
     topo_free(&t);
 
     topo_init(&t);
-    assert_int_equal(labels_read(&t, -1, SEEDS "node.yaml", &err), 0);
+    assert_int_equal(host_read(&t, -1, SEEDS "node.yaml", YAML_BYTES, labels_parse, &err), 0);
     assert_int_equal(t.endpoints, 8); /* by capacity */
     assert_string_equal(t.endpoint[7].model, "NVIDIA-H200");
     assert_string_equal(why(&t, "nvidia.com/gpu.clique"),
@@ -173,7 +175,7 @@ static void test_known_hosts(void **state)
     topo_init(&t);
     for (const char *n = "12"; *n; n++)
         topo_add_endpoint(&t, topo_add_host(&t, (char[]){'n', *n, 0}), ENDPOINT_GPU);
-    assert_int_equal(labels_parse(&t, text, sizeof(text) - 1, "nodes.yaml", &err), 0);
+    assert_int_equal(labels_parse(&t, -1, text, sizeof(text) - 1, "nodes.yaml", &err), 0);
     assert_int_equal(t.endpoints, 2);
     char *is = groups(&t, LEVEL_RACK, "node.coreweave.cloud/rack");
     assert_string_equal(is, "r: n[1-2],n3.example.org");

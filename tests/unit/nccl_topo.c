@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/lint/lint.h"
@@ -23,7 +24,7 @@ static void read_file(struct topo *t, const char *path)
     struct err err = {0};
 
     topo_init(t);
-    if (nccl_topo_read(t, topo_add_host(t, "n1"), path, &err) < 0)
+    if (host_read(t, topo_add_host(t, "n1"), path, NCCL_XML_BYTES_MAX, nccl_topo_parse, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -153,7 +154,9 @@ static void files_of_clouds_name_devices_by_address(void **state)
     strcpy(n.name, "mlx5_9");
     strcpy(n.busid, "0102:00:00.0");
     MEM_PUSH(t.nic, t.nics) = n;
-    assert_int_equal(nccl_topo_read(&t, h, "tests/machines/nccl/cloud.xml", &err), 0);
+    assert_int_equal(host_read(&t, h, "tests/machines/nccl/cloud.xml", NCCL_XML_BYTES_MAX,
+                               nccl_topo_parse, &err),
+                     0);
     assert_int_equal(t.nics, 2);
     assert_string_equal(t.nic[t.endpoint[1].nic].name, "mlx5_9");
     topo_free(&t);

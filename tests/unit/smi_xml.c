@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
 #include "topo/host/nvml.h"
@@ -22,7 +23,7 @@ static void read_file(struct topo *t, const char *host, const char *path)
 {
     struct err err = {0};
 
-    if (smi_xml_read(t, topo_add_host(t, host), path, &err) < 0)
+    if (host_read(t, topo_add_host(t, host), path, SMI_XML_BYTES_MAX, smi_xml_parse, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -128,7 +129,8 @@ static void links_that_are_not_told_are_not_said_to_be_missing(void **state)
     assert_string_equal(m.host[0].why, "8 GPUs, NVLinks not told");
     mnnvl_free(&m);
     /* The matrix tells them. */
-    assert_int_equal(smi_topo_read(&t, 0, "tests/machines/smi-topo/hgx-h100-8gpu-8nic.txt", &err),
+    assert_int_equal(host_read(&t, 0, "tests/machines/smi-topo/hgx-h100-8gpu-8nic.txt",
+                               SMI_TOPO_BYTES_MAX, smi_topo_parse, &err),
                      0);
     assert_int_equal(t.gpus, 8);
     assert_int_equal(t.endpoints, 8);

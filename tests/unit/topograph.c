@@ -12,7 +12,9 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/yaml.h"
 #include "topo/groups.h"
+#include "topo/host/host_devices.h"
 #include "topo/sched/topograph.h"
 
 #define SEEDS "tests/fuzz/seeds/topograph/"
@@ -41,7 +43,7 @@ static void read_file(struct topo *t, const char *path)
     struct err err = {0, ""};
 
     topo_init(t);
-    if (topograph_read(t, -1, path, &err) < 0)
+    if (host_read(t, -1, path, YAML_BYTES, topograph_parse, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -89,7 +91,7 @@ static void test_graph(void **state)
     topo_init(&t);
     topo_add_host(&t, "a");
     topo_add_host(&t, "b");
-    assert_int_equal(topograph_read(&t, -1, SEEDS "graph.json", &err), 0);
+    assert_int_equal(host_read(&t, -1, SEEDS "graph.json", YAML_BYTES, topograph_parse, &err), 0);
     check(&t, LEVEL_LEAF, "leaf1: a,b; leaf2: i-c");
     topo_free(&t);
 }

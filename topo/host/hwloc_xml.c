@@ -282,8 +282,3 @@ int hwloc_xml_parse(struct topo *t, int host, const char *text, size_t len, cons
     free(r);
     return rc;
 }
-
-int hwloc_xml_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    return host_read(t, host, path, HWLOC_XML_BYTES_MAX, hwloc_xml_parse, err);
-}

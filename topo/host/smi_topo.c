@@ -391,8 +391,3 @@ int smi_topo_parse(struct topo *t, int host, const char *text, size_t len, const
     free(b);
     return rc;
 }
-
-int smi_topo_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    return host_read(t, host, path, SMI_TOPO_BYTES_MAX, smi_topo_parse, err);
-}

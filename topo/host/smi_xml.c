@@ -335,8 +335,3 @@ int smi_xml_parse(struct topo *t, int host, const char *text, size_t len, const 
     host_finish(t, host, SOURCE_SMI);
     return rc;
 }
-
-int smi_xml_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    return host_read(t, host, path, SMI_XML_BYTES_MAX, smi_xml_parse, err);
-}

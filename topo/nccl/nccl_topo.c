@@ -473,8 +473,3 @@ int nccl_topo_parse(struct topo *t, int host, const char *text, size_t len, cons
     free(r);
     return rc;
 }
-
-int nccl_topo_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    return host_read(t, host, path, NCCL_XML_BYTES_MAX, nccl_topo_parse, err);
-}

@@ -78,9 +78,8 @@ void nccl_paths_free(struct nccl_paths *p);
 enum { NCCL_OWN_XML_NODES = 256, NCCL_OWN_NODES = 640 };
 
 /* Into host, the others of a fused dump into hosts beside it; EXIT_DATA with file, line and reason.
- *  Files that NCCL would not take whole, and PCIe trees that a virtual machine flattened,
- * are said in topo.unseen. */
-int nccl_topo_read(struct topo *t, int host, const char *path, struct err *err);
+ * Files that NCCL would not take whole, and PCIe trees that a virtual machine flattened, are said in
+ * topo.unseen. */
 int nccl_topo_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                     struct err *err);
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -436,11 +435,13 @@ static void finish(struct nodes *n)
                     n->no_clique, n->of_gpus);
 }
 
-int labels_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err)
+int labels_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                 struct err *err)
 {
     struct nodes n = {.t = t, .gpus = t->endpoints == 0};
     int rc;
 
+    (void)host;
     label_facts_begin(&n.facts, t);
     topo_init(&n.seen);
     if (len > 5 && !strncmp(text, "NAME ", 5)) {
@@ -459,18 +460,5 @@ int labels_parse(struct topo *t, const char *text, size_t len, const char *path,
     label_facts_end(&n.facts);
     topo_free(&n.seen);
     free(n.not_ready);
-    return rc;
-}
-
-int labels_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    char *text;
-    size_t len;
-
-    (void)host;
-    if (file_read(&text, &len, path, YAML_BYTES, err) < 0)
-        return -1;
-    int rc = labels_parse(t, text, len, path, err);
-    free(text);
     return rc;
 }

@@ -57,9 +57,9 @@ void label_facts_end(struct label_facts *f);
 const char *label_host(const struct topo *t, int known, const char *name, const json_t *labels,
                        char buf[256]);
 
-/* For the table of sources.  GPUs (nvidia.com/gpu.count, product) become endpoints where t has none
+/* For the table of sources; of no one host.  GPUs (nvidia.com/gpu.count, product) become endpoints where t has none
  * at all. */
-int labels_read(struct topo *t, int host, const char *path, struct err *err);
-int labels_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err);
+int labels_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                 struct err *err);
 
 #endif

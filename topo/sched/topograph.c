@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/yaml.h"
@@ -479,11 +478,13 @@ static int read_graph(struct topo *t, struct yaml *y, struct err *err)
     return rc;
 }
 
-int topograph_parse(struct topo *t, const char *text, size_t len, const char *path, struct err *err)
+int topograph_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
+                    struct err *err)
 {
     struct yaml y;
     int rc = yaml_parse(&y, text, len, path, err);
 
+    (void)host;
     if (rc < 0) {
     } else if (!json_is_object(y.root)) {
         rc = err_data(err, "%s: neither a model nor a graph of topograph", path);
@@ -504,18 +505,5 @@ int topograph_parse(struct topo *t, const char *text, size_t len, const char *pa
                       path);
     }
     yaml_done(&y);
-    return rc;
-}
-
-int topograph_read(struct topo *t, int host, const char *path, struct err *err)
-{
-    char *text;
-    size_t len;
-
-    (void)host;
-    if (file_read(&text, &len, path, YAML_BYTES, err) < 0)
-        return -1;
-    int rc = topograph_parse(t, text, len, path, err);
-    free(text);
     return rc;
 }
