@@ -60,11 +60,6 @@ int mem_guarded(int (*body)(void *), void *arg, struct err *err)
     return failed ? err_io(err, "out of memory") : rc;
 }
 
-void *mem_alloc(size_t size)
-{
-    return must(malloc(size ? size : 1));
-}
-
 void *mem_calloc(size_t n, size_t size)
 {
     return must(calloc(n ? n : 1, size ? size : 1));

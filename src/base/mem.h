@@ -12,7 +12,6 @@
 
 struct err;
 
-void *mem_alloc(size_t size);            /* never NULL */
 void *mem_calloc(size_t n, size_t size); /* zeroed; never NULL; n*size is overflow-checked */
 void *mem_realloc(void *p, size_t n, size_t size); /* never NULL */
 char *mem_strdup(const char *s);

@@ -113,14 +113,6 @@ int host_find_nic(const struct topo *t, int host, const char *name)
     return -1;
 }
 
-int host_find_nic_busid(const struct topo *t, int host, const char *busid)
-{
-    for (int i = 0; i < t->nics; i++)
-        if (t->nic[i].host == host && *busid && !strcmp(t->nic[i].busid, busid))
-            return i;
-    return -1;
-}
-
 struct nic *host_nic(struct topo *t, int host, const char *name, bool rdma, enum source source)
 {
     int i = host_find_nic(t, host, name);

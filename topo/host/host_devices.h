@@ -25,7 +25,6 @@ struct gpu *host_gpu(struct topo *t, int host, int index, const char *busid);
  * sources list what can be used. */
 struct nic *host_nic(struct topo *t, int host, const char *name, bool rdma, enum source source);
 int host_find_nic(const struct topo *t, int host, const char *name); /* index or -1 */
-int host_find_nic_busid(const struct topo *t, int host, const char *busid);
 
 /* After rows were added: endpoints for the GPUs of a host that has none, addresses and models that
  * the other side knows, and NVLink domain and rack where they are not known yet. */

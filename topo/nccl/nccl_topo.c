@@ -78,6 +78,14 @@ static void number(int *to, enum source *source, int told)
     *source = SOURCE_NCCL;
 }
 
+static int host_find_nic_busid(const struct topo *t, int host, const char *busid)
+{
+    for (int i = 0; i < t->nics; i++)
+        if (t->nic[i].host == host && *busid && !strcmp(t->nic[i].busid, busid))
+            return i;
+    return -1;
+}
+
 static void fill_nic(struct fill *f, int i)
 {
     const struct device *d = f->net[i];

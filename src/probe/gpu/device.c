@@ -352,6 +352,12 @@ static int put_product(struct device_bench *b, gpu_stream s, struct err *err)
     return gemm_put(b->job, s, err);
 }
 
+/* 2 m n k */
+static double gemm_flops(const struct gemm_shape *s)
+{
+    return 2.0 * s->m * s->n * s->k;
+}
+
 static int measure_product(struct device_bench *b, struct gemm *g, struct device_row *r,
                            struct err *err)
 {

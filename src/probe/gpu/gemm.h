@@ -23,7 +23,6 @@ struct gemm_shape {
     enum gemm_dtype dtype;
     int m, n, k;
 };
-double gemm_flops(const struct gemm_shape *s); /* 2 m n k */
 /* "bf16:8192x4096x4096,fp8:..."; EXIT_USAGE names the word.  The caller frees *out. */
 int gemm_shapes_parse(struct gemm_shape **out, int *count, const char *text, struct err *err);
 

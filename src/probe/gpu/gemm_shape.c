@@ -10,11 +10,6 @@ enum { DIMENSION_MAX = 1 << 24 };
 
 const char *const gemm_dtype_name[GEMM_DTYPES] = {"bf16", "fp8", "mxfp8", "nvfp4"};
 
-double gemm_flops(const struct gemm_shape *s)
-{
-    return 2.0 * s->m * s->n * s->k;
-}
-
 /* "bf16:8192x4096x4096" */
 static int parse_shape(struct gemm_shape *s, char *text, struct err *err)
 {
