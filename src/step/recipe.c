@@ -83,14 +83,6 @@ const struct setting recipe_setting[] = {
 };
 const int recipe_settings = sizeof(recipe_setting) / sizeof(*recipe_setting);
 
-static const struct {
-    double grad_bytes;
-    bool gathers;
-} habit[STRATEGY_COUNT] = {
-    [STRATEGY_DDP] = {2, false},  [STRATEGY_ZERO1] = {2, false}, [STRATEGY_ZERO2] = {2, false},
-    [STRATEGY_ZERO3] = {2, true}, [STRATEGY_FSDP] = {4, true},   [STRATEGY_HSDP] = {4, true},
-};
-
 void recipe_defaults(struct recipe *r)
 {
     *r = (struct recipe){.strategy = STRATEGY_FSDP,
@@ -231,14 +223,4 @@ int recipe_check(struct recipe *r, struct err *err)
         return err_usage(err, "the interleaved schedule needs at least 2 stages per rank, not %d",
                          r->stages);
     return 0;
-}
-
-double recipe_grad_bytes(const struct recipe *r)
-{
-    return r->grad_bytes > 0 ? r->grad_bytes : habit[r->strategy].grad_bytes;
-}
-
-bool recipe_gathers_weights(const struct recipe *r)
-{
-    return habit[r->strategy].gathers;
 }

@@ -128,8 +128,20 @@ static inline double recipe_weight_bytes(const struct recipe *r)
     return r->weight_bytes > 0 ? r->weight_bytes : 2;
 }
 
-double recipe_grad_bytes(const struct recipe *r);
-bool recipe_gathers_weights(const struct recipe *r); /* ZeRO-3, FSDP, HSDP: before each use */
+static inline double recipe_grad_bytes(const struct recipe *r)
+{
+    bool fp32 = r->strategy == STRATEGY_FSDP || r->strategy == STRATEGY_HSDP;
+
+    return r->grad_bytes > 0 ? r->grad_bytes : fp32 ? 4 : 2;
+}
+
+/* Before each use. */
+static inline bool recipe_gathers_weights(const struct recipe *r)
+{
+    return r->strategy == STRATEGY_ZERO3 || r->strategy == STRATEGY_FSDP ||
+           r->strategy == STRATEGY_HSDP;
+}
+
 /* Megatron-LM's recipes turn it on (tp_comm_overlap) and need sequence parallelism for it;
  * torchtitan's async TP is asked for (enable_async_tensor_parallel). */
 static inline bool recipe_overlaps_tp(const struct recipe *r)

@@ -594,10 +594,10 @@ static void nice_numbers_and_counts(void **state)
     (void)state;
     char buf[PLOT_TEXT];
 
-    assert_float_equal(plot_nice_up(46.9), 50, 1e-9);
-    assert_float_equal(plot_nice_up(0.5), 0.5, 1e-9);
-    assert_float_equal(plot_nice_up(51), 100, 1e-9);
-    assert_float_equal(plot_nice_down(46.9), 20, 1e-9);
+    assert_float_equal(plot_nice(46.9, true), 50, 1e-9);
+    assert_float_equal(plot_nice(0.5, true), 0.5, 1e-9);
+    assert_float_equal(plot_nice(51, true), 100, 1e-9);
+    assert_float_equal(plot_nice(46.9, false), 20, 1e-9);
     assert_string_equal(plot_count(buf, 1, "host"), "1 host");
     assert_string_equal(plot_count(buf, 100000, "rank"), "100,000 ranks");
     assert_string_equal(plot_count(buf, 999, ""), "999");

@@ -170,8 +170,8 @@ static void add_panel(struct busbw_figure *f, enum op op)
     if (!p->lines)
         return;
     /* Five decades are enough; the slow end of small messages may leave the picture. */
-    p->hi = plot_nice_up(p->hi * 1.15);
-    p->lo = plot_nice_down(fmax(p->lo, p->hi / 1e5));
+    p->hi = plot_nice(p->hi * 1.15, true);
+    p->lo = plot_nice(fmax(p->lo, p->hi / 1e5), false);
     f->panels++;
 }
 

@@ -125,7 +125,7 @@ static void add_ticks(struct plot_axis *a, const struct pair_map *ps, const stru
     /* Every k-th name, so that they stay apart. */
     int step = 1;
     while ((double)step * pixels / n < (double)(widest + 1) * CHAR_PIXELS)
-        step = (int)plot_nice_up(step + 1);
+        step = (int)plot_nice(step + 1, true);
     for (int i = 0; i < n; i += step) {
         double mid = (run[i].first + run[i].end) / 2.0 / span - 0.5;
         struct plot_tick *t = &MEM_PUSH(a->tick, a->ticks);

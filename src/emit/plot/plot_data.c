@@ -50,7 +50,7 @@ char *plot_text(char buf[PLOT_TEXT], const char *text, int most)
     return buf;
 }
 
-static double nice_step(double v, bool up)
+double plot_nice(double v, bool up)
 {
     static const double step[] = {1, 2, 5, 10};
 
@@ -64,16 +64,6 @@ static double nice_step(double v, bool up)
             best = fmax(best, step[i]);
     }
     return best * unit;
-}
-
-double plot_nice_down(double v)
-{
-    return nice_step(v, false);
-}
-
-double plot_nice_up(double v)
-{
-    return nice_step(v, true);
 }
 
 void plot_spread(double *y, int n, double gap, double lo, double hi)

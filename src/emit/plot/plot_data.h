@@ -21,6 +21,7 @@
 #ifndef RG_PLOT_DATA_H
 #define RG_PLOT_DATA_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -53,9 +54,8 @@ static inline unsigned plot_ink_on(unsigned rgb)
     return light < 1280 ? 0xffffff : 0x1a1a1a;
 }
 
-/* v in the 1-2-5 series: the next one down or up. */
-double plot_nice_down(double v);
-double plot_nice_up(double v);
+/* v in the 1-2-5 series: the next one up, or down. */
+double plot_nice(double v, bool up);
 /* Move the sorted places y[0..n) apart to at least `gap` inside [lo, hi], each as little as
  * possible. */
 void plot_spread(double *y, int n, double gap, double lo, double hi);

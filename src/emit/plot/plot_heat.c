@@ -113,10 +113,10 @@ static int scale(struct heat_map *g, struct err *err)
     if (!(hi > 0))
         return err_data(err, "no pairs to plot: none of %ld has data", g->pairs);
     g->log = hi / lo > 3;
-    g->hi = g->log ? plot_nice_up(hi) : hi;
-    g->lo = g->log ? plot_nice_down(lo) : lo;
+    g->hi = g->log ? plot_nice(hi, true) : hi;
+    g->lo = g->log ? plot_nice(lo, false) : lo;
     if (!g->log) { /* whole steps, over a third of the scale at least: noise must not fill it */
-        double from = fmin(lo, 0.67 * hi), step = plot_nice_down((hi - from) / 4);
+        double from = fmin(lo, 0.67 * hi), step = plot_nice((hi - from) / 4, false);
         g->hi = ceil(hi / step) * step;
         g->lo = floor(from / step) * step;
     }

@@ -66,9 +66,4 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
 int case_value_in(double *out, const char *expression, const struct case_unit *u,
                   struct case_values *s, struct err *err);
 
-/* Find s->found by halving the logarithm of its range, and set it; v->value is scratch.  1: nothing
- * in the range gives the published figure; err says so. */
-int case_solve_for(struct casefile *c, struct case_job *job, struct case_solve *s,
-                   struct case_values *v, struct err *err);
-
 #endif
