@@ -176,12 +176,6 @@ bool matrix_touches(const struct matrix *m, const struct exception *e, int endpo
     }
 }
 
-int matrix_tier(const struct matrix *m, int src, int dst)
-{
-    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
-                     &m->topo.endpoint[dst].place);
-}
-
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add)
 {
     double factor = 1, add = 0;

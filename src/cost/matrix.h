@@ -193,7 +193,14 @@ void matrix_blame(const struct matrix *m, struct cost *out);
 /* Bandwidth factor of src -> dst in 0..1 (1: as its tier) and, unless NULL, the exception that sets
  * it (-1) and the latency that is added. */
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add);
-int matrix_tier(const struct matrix *m, int src, int dst); /* of two different endpoints */
+
+/* of two different endpoints */
+static inline int matrix_tier(const struct matrix *m, int src, int dst)
+{
+    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
+                     &m->topo.endpoint[dst].place);
+}
+
 /* Does src -> dst, a pair of this tier, cross the part of e? */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
 /* Is this endpoint in the part, or at one end of it? */

@@ -11,11 +11,6 @@
 #include "topo/sched/slurm.h"
 #include "topo/topo.h"
 
-void segments_init(struct segments *s, int size)
-{
-    *s = (struct segments){.size = size};
-}
-
 static void add_node(struct segments *s, const char *node)
 {
     MEM_PUSH(s->node, s->nodes) = mem_strdup(node);

@@ -25,7 +25,11 @@ struct segments {
     int opinions;
 };
 
-void segments_init(struct segments *s, int size);
+static inline void segments_init(struct segments *s, int size)
+{
+    *s = (struct segments){.size = size};
+}
+
 void segments_free(struct segments *s);
 
 /* Nodes in order, then NVML, the label, SLURM_TOPOLOGY_ADDR, as far as a node tells of each.  An

@@ -131,7 +131,8 @@ int placement_parse(int **order, int *ranks, const struct topo *t, char *text, c
     return 0;
 }
 
-int placement_load(int **order, int *ranks, const struct topo *t, const char *path, struct err *err)
+static int placement_load(int **order, int *ranks, const struct topo *t, const char *path,
+                          struct err *err)
 {
     char *text;
     size_t len;

@@ -38,11 +38,8 @@ struct placement {
 int placement_make(int **order, int *given, const struct topo *t, const struct placement *p,
                    int ranks, struct err *err);
 
-/* A hostfile alone.  An unknown host, an endpoint given twice or not there: EXIT_DATA with file,
- * line and the text. */
-int placement_load(int **order, int *ranks, const struct topo *t, const char *path,
-                   struct err *err);
-/* The same from memory; `path` is for messages, text is changed. */
+/* A hostfile alone, from memory; `path` is for messages, text is changed.  An unknown host, an
+ * endpoint given twice or not there: EXIT_DATA with file, line and the text. */
 int placement_parse(int **order, int *ranks, const struct topo *t, char *text, const char *path,
                     struct err *err);
 

@@ -196,10 +196,3 @@ void compared_free(struct compared *c)
     free(c->misfit);
     memset(c, 0, sizeof(*c));
 }
-
-bool compared_differ(const struct compared *c, const struct grouping *a)
-{
-    bool nested = c->relation == RELATION_FINER || c->relation == RELATION_COARSER;
-
-    return c->relation == RELATION_CROSSING || (nested && 2 * c->same >= a->groups);
-}

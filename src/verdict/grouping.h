@@ -56,6 +56,11 @@ void grouping_compare(struct compared *c, const struct grouping *a, const struct
 void compared_free(struct compared *c);
 /* Do they contradict each other?  Crossing ones do.  Nested ones do where most groups are equal and
  * a few are merged or split: those are mistakes, not another level. */
-bool compared_differ(const struct compared *c, const struct grouping *a);
+static inline bool compared_differ(const struct compared *c, const struct grouping *a)
+{
+    bool nested = c->relation == RELATION_FINER || c->relation == RELATION_COARSER;
+
+    return c->relation == RELATION_CROSSING || (nested && 2 * c->same >= a->groups);
+}
 
 #endif

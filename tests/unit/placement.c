@@ -108,7 +108,9 @@ static void a_missing_file_is_no_input(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(placement_load(&order, &ranks, &topo, "/nonexistent/order", &err), -1);
+    assert_int_equal(placement_make(&order, &ranks, &topo,
+                                    &(struct placement){.order = "/nonexistent/order"}, 1, &err),
+                     -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
     assert_non_null(strstr(err.text, "/nonexistent/order"));
 }

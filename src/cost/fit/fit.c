@@ -278,11 +278,6 @@ static void collective_curves(struct fit *f)
 
 /* --- the chain --- */
 
-void fit_defaults(struct fit_opts *o)
-{
-    o->outlier = 0.035;
-}
-
 static int check(const struct topo *t, const struct points *p, struct err *err)
 {
     if (t->endpoints < 2)

@@ -10,7 +10,11 @@
 struct fit_opts {
     double outlier; /* smallest bandwidth loss that becomes an exception, share; default 0.035 */
 };
-void fit_defaults(struct fit_opts *o);
+
+static inline void fit_defaults(struct fit_opts *o)
+{
+    o->outlier = 0.035;
+}
 
 /* The caller frees m with matrix_free(). */
 int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,

@@ -321,12 +321,6 @@ void space_each(const struct space *s, const struct model *m, int part, int part
     free(w.micro);
 }
 
-void space_open(struct recipe *r)
-{
-    r->strategy = r->recompute = r->schedule = -1;
-    r->stages = r->micro_batch = 0;
-}
-
 static void fix(struct space_range *r, int value)
 {
     r->only[0] = value;

@@ -55,7 +55,12 @@ struct space {
 
 /* Make the settings of a recipe open that a search chooses when nobody gives them: strategy,
  * recompute, schedule, stages, micro batch.  Options set them after this. */
-void space_open(struct recipe *r);
+static inline void space_open(struct recipe *r)
+{
+    r->strategy = r->recompute = r->schedule = -1;
+    r->stages = r->micro_batch = 0;
+}
+
 /* base: what is given is fixed, unless a constraint names it; the global batch, if 0, becomes one
  * sequence a rank. */
 void space_init(struct space *s, int ranks, enum mesh_order order, const struct recipe *base);
