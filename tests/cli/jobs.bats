@@ -96,7 +96,7 @@ need_ranks() {
         rm -rf launched railgauge-7
         run --separate-stderr env PATH="$PWD/bin:$PATH" bash "$f" --dry-run
         [ "$status" -eq 0 ] || { echo "$f: $status $output $stderr"; false; }
-        [[ $output == *all_gather* ]]
+        [[ $output == *" rounds, about "*" points, "*" moved, "* ]]
         grep -q -- "^srun -K1 --mpi=pmix --cpus-per-task=12 --cpu-bind=cores .*railgauge-probe" launched || { cat launched; false; }
     done
 }
@@ -207,7 +207,7 @@ for d in yaml.safe_load_all(sys.stdin):
         run --separate-stderr env PATH="$PWD/bin:$PATH" "${words[@]/\/results/$PWD}" --dry-run
         echo "$f: $output $stderr"
         [ "$status" -eq 0 ]
-        [[ $output == *all_gather* ]]
+        [[ $output == *" rounds, about "*" points, "*" moved, "* ]]
         grep -q -- "-x NCCL_" launched
     done
 }
