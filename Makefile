@@ -185,7 +185,7 @@ SUITES     := unit cli mpi ib slurm lab
 SKIPPED = $(abspath $(BUILD))/skipped
 prove = rm -f '$(SKIPPED)' '$(BUILD)/judged'; { RG_SKIPPED='$(SKIPPED)' RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
     RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1) && \
-    touch '$(BUILD)/judged'; } 2>&1 | awk -v skipped='$(SKIPPED)' -f tests/summary.awk; [ -e '$(BUILD)/judged' ]
+    touch '$(BUILD)/judged'; } 2>&1 | perl tests/summary.pl '$(SKIPPED)'; [ -e '$(BUILD)/judged' ]
 
 # TESTS: some files alone, as tests/cli/fit.bats or build/tests/unit/mem
 check: all $(or $(filter $(BUILD)/tests/unit/%,$(TESTS)),$(if $(TESTS),,$(UNIT))) $(FAKE) $(GPU)
