@@ -4,7 +4,7 @@
 # What it finds is printed; the limits are what CONTRIBUTING.md says.
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${RG_BUILD:-build}
-max_files=480 max_folder=35 max_circles=4 max_alone=40 max_public=1200
+max_files=480 max_folder=35 max_circles=0 max_alone=45 max_public=1330
 
 # FILE SYMBOL T|U, of the objects whose source is still there.
 symbols() {
@@ -76,7 +76,7 @@ END {
     if (files > max_files) failed[3] = 1
     print "1..5"
     title[1] = "symbols point down"
-    title[2] = "circles of files: " c ", at most " max_circles " and none across folders"
+    title[2] = "circles of files: " c ", at most " max_circles ", none across folders"
     title[3] = "files: " files ", at most " max_files ", " max_folder " a folder"
     title[4] = "files with one client, beside it: " alone + 0 ", at most " max_alone
     title[5] = "public symbols: " public ", at most " max_public

@@ -102,9 +102,10 @@ setup_file() {
 
 @test "railgauge(3) has every function of the header, with its arguments" {
     missing=
-    for f in $(grep -oE 'railgauge_[a-z_]+\(' src/railgauge.h | tr -d '('); do
+    cc -fpreprocessed -dD -E -P src/railgauge.h >"$BATS_TEST_TMPDIR/header" # without comments
+    for f in $(grep -oE 'railgauge_[a-z_]+\(' "$BATS_TEST_TMPDIR/header" | tr -d '('); do
         # names of the arguments, in the header and in the page
-        have=$(tr -d '\n' <src/railgauge.h | sed -E "s/.*[ *]$f\(([^)]*)\).*/\1/" | tr , '\n' | sed -E 's/(\[256\])?$//; s/.*[ *]//')
+        have=$(tr -d '\n' <"$BATS_TEST_TMPDIR/header" | sed -E "s/.*[ *]$f\(([^)]*)\).*/\1/" | tr , '\n' | sed -E 's/(\[256\])?$//; s/.*[ *]//')
         page=$(sed '/^\.Sh DESCRIPTION/,$d' src/railgauge.3 | sed -n "/^\.F[no] $f\( \|\$\)/,/^\.F[ct]/p" | sed '/^\.F[ct]/d; s/^\.Fa //' |
             grep -oE '"[^"]*"' | sed -E 's/(\[256\])?"$//; s/.*[ *"]//')
         [ "$have" = "$page" ] || missing+=" $f($have | $page)"
