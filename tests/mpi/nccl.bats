@@ -79,7 +79,7 @@ places() {
 @test "each operation begins where the one before ended, within the largest message; graphs hold some" {
     places
     echo "$calls calls, $places places, $reach bytes apart"
-    [ "$calls" -ge 44 ]
+    [ "$calls" -ge 43 ] # 2 to warm up, 40, the check; one more before each batch where they are short
     [ "$places" -eq 16 ]
     [ "$reach" -eq $((1024 - 64)) ]
     places --same-buffer
