@@ -270,6 +270,20 @@ holds() {
     [ -z "$(ls plots)" ]
 }
 
+@test "each sentence stands once, and no cell of a table of words is empty" {
+    need_gnuplot
+    railgauge plot lab --format svg >/dev/null 2>&1
+    railgauge plot step "$top"/tests/golden/plots/steps/two.json -f svg -o lab/plots >/dev/null 2>&1
+    for meta in lab/plots/data/*_meta.tsv; do
+        ! grep -nP '\t$' "$meta" || { echo "$meta"; false; }
+    done
+    for word in title subtitle notes; do
+        while IFS=$'\t' read -r _ text; do
+            [ "$(grep -cF -- "$text<" lab/plots/step.svg)" -le 1 ] || { echo "twice: $text"; false; }
+        done < <(grep "^$word" lab/plots/data/step_meta.tsv)
+    done
+}
+
 @test "--terminal shows what was named, or says where it is" {
     cp "$top/tests/golden/plots/steps/two.json" lab/prediction.json
     run railgauge plot -t lab step

@@ -290,8 +290,9 @@ static void step_title(FILE *out, const struct step_scene *s)
     if (s->bars < s->all->bars)
         fprintf(out, "; the first %d of %d", s->bars, s->all->bars);
     step_notes(notes, s);
-    fprintf(out, "\nnotes\t%s", notes);
     fputc('\n', out);
+    if (*notes) /* of an empty cell gnuplot gives the text of the line before */
+        fprintf(out, "notes\t%s\n", notes);
 }
 
 enum {
