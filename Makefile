@@ -211,6 +211,8 @@ C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests 
 SH_FILES := $(wildcard .ci/run jobs/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets and the Fo of manual pages: not misspelt.
 WORDS    := nd,seach,upto,thi,toom,oom,fo
+# The manual: one page a command, made of one source.
+PAGES := $(BUILD)/man/railgauge.1
 lint: all $(PAGES)
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,performance,portability \
@@ -234,8 +236,6 @@ tables: all
 
 # --- install: DESTDIR and PREFIX may have spaces ---
 D       = $(DESTDIR)$(PREFIX)
-# One page a command, made of one source.
-PAGES   := $(BUILD)/man/railgauge.1
 MAN     := $(wildcard src/*.[1-8])
 MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
 DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/mpirun.sh jobs/python/railgauge.py
