@@ -176,7 +176,7 @@ $(BUILD)/prefix: FORCE
 
 # --- tests: TAP from cmocka programs, bats files and scripts, judged by prove ---
 SUITE_unit := $(UNIT) $(wildcard tests/unit/*.sh)
-SUITE_cli  := $(wildcard tests/layers.sh tests/house.sh tests/cli/*.bats tests/install.bats tests/bad/run.sh)
+SUITE_cli  := $(wildcard tests/walls.sh tests/cli/*.bats tests/install.bats tests/bad/run.sh)
 SUITE_mpi  := $(wildcard tests/mpi/*.bats)
 SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITE_slurm := $(wildcard tests/slurm/*.bats)
@@ -221,8 +221,7 @@ lint: all $(PAGES)
 	$(Q)if command -v $(CLANG) >/dev/null; then $(CLANG) -fsyntax-only -Werror $(compile) -Wno-missing-field-initializers $(MPI_CFLAGS) -DRG_DATADIR='""' \
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
-	$(Q)tests/layers.sh >/dev/null
-	$(Q)RG_BUILD=$(BUILD) tests/house.sh >$(BUILD)/house || { grep -v 'one client:' $(BUILD)/house; exit 1; }
+	$(Q)RG_BUILD=$(BUILD) tests/walls.sh >$(BUILD)/walls || { grep -v 'one client:' $(BUILD)/walls; exit 1; }
 	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
@@ -313,7 +312,7 @@ objects: $(call obj,$(CMD_SRC) $(LIB_SRC) $(if $(MPI_PKG),$(MPI_SRC)))
 
 # --- coverage: an own tree with gcov's counters, the suites over it, a table, floors ---
 # What installs, cross-compiles or starts simulators says nothing about lines; neither do lint-like checks.
-COVER_LEAVE := tests/install.bats tests/layers.sh tests/house.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
+COVER_LEAVE := tests/install.bats tests/walls.sh tests/cli/aarch64.bats tests/cli/jobs.bats tests/mpi/smpi.bats tests/mpi/trixie.bats
 COVER       ?= $(filter-out $(COVER_LEAVE),$(foreach s,unit cli mpi,$(SUITE_$s)))
 COVER_FLOOR ?= src/probe/nccl/transport_nccl.c=90 src/probe/nccl/nccl_session.c=90 src/probe/nccl/nccl_check.c=90 topo/host/nvml*.c=90
 COVER_EXIT  := $(CURDIR)/build-coverage/exit.o

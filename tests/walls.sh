@@ -1,0 +1,113 @@
+#!/bin/sh
+# walls.sh - the walls of the house, as the includes draw them and as the linker sees them (an include check
+# cannot see a function declared in one folder and defined in another): everything points only down, MPI, hwloc
+# and HAVE_* stay in the few files that are allowed to know them, files do not call in circles, folders stay small.
+# What it finds is printed; the limits are what CONTRIBUTING.md says.
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${RG_BUILD:-build}
+max_files=480 max_folder=35 max_circles=0 max_alone=45 max_public=1330
+
+# FILE SYMBOL T|U, of the objects whose source is still there.
+symbols() {
+    [ -d "$BUILD/src" ] || return
+    find "$BUILD/src" "$BUILD/topo" "$BUILD/kernels" -name '*.c.o' | while read -r object; do
+        source=${object#"$BUILD/"}
+        [ ! -e "${source%.o}" ] || echo "$object"
+    done | xargs nm -A | awk -v skip="$BUILD/" '
+        { at = index($0, ".c.o:"); file = substr($0, length(skip) + 1, at + 1 - length(skip)); n = split($0, w, " ") }
+        w[n - 1] ~ /^[TDRBVWC]$/ { print file, w[n], "T" }
+        w[n - 1] == "U" { print file, w[n], "U" }'
+}
+
+# shellcheck disable=SC2046  # file names of this tree have no spaces
+{ find src topo kernels -name '*.[ch]' -o -name '*.cu' | sed 's/$/ - F/'; symbols; } | awk -v build="$BUILD" -v max_files=$max_files \
+    -v max_folder=$max_folder -v max_circles=$max_circles -v max_alone=$max_alone -v max_public=$max_public '
+BEGIN { n = split("base kernels topo probe cost step place verdict emit cmd", order, " "); for (i = 1; i <= n; i++) at[order[i]] = i }
+function folder(file) { sub(/\/[^\/]*$/, "", file); return file }
+# Where a file stands in the order: the C API below everything, the two programs above; "": nowhere.
+function rank(file)
+{
+    if (file == "src/railgauge.h") return 0
+    if (folder(file) == "src") return n + 1
+    sub(/^src\//, "", file); sub(/\/.*/, "", file)
+    return at[file]
+}
+function bad(part, why) { printf "# %s\n", why; failed[part] = 1 }
+function stray(part, why) { bad(part, FILENAME ":" FNR ": " why) }
+
+# --- the sources ---
+sources && /^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, q, "\"")
+    target = q[2] ~ /^(topo|kernels)\// ? q[2] : "src/" q[2]
+    if (q[2] !~ /\// && folder(FILENAME) != "src" && q[2] != "railgauge.h") stray(1, "\"" q[2] "\" is not included by its folder")
+    else if (rank(target) == "") stray(1, "\"" q[2] "\" is in no known layer")
+    else if (rank(target) > rank(FILENAME)) stray(1, "includes upwards: \"" q[2] "\"")
+}
+sources && /^[ \t]*#[ \t]*include[ \t]*<mpi\.h>/ && FILENAME !~ /^(src\/probe\/mpi\/(world_mpi\.c|mpi_[a-z]+\.h)|src\/probe_main\.c|topo\/gather\.[ch])$/ {
+    stray(2, "mpi.h is not for this file")
+}
+sources && /^[ \t]*#[ \t]*include[ \t]*<hwloc/ && FILENAME != "topo/host/hwloc.c" { stray(3, "hwloc is for topo/host/hwloc.c only") }
+sources && /HAVE_[A-Z]/ && FILENAME != "src/probe/transport.c" { stray(4, "HAVE_* is for src/probe/transport.c only") }
+sources { next }
+
+# --- the objects ---
+# Files that neither call nor are called by one that is left are in no circle.
+function trim(    f, g, again, in_, out)
+{
+    do {
+        again = 0
+        for (f in left) {
+            in_ = out = 0
+            for (g in left) { if ((g, f) in edge) in_ = 1; if ((f, g) in edge) out = 1 }
+            if (!in_ || !out) { delete left[f]; again = 1 }
+        }
+    } while (again)
+}
+function circles(    f, g, h, text, across, count)
+{
+    trim()
+    for (f in left) for (g in left) if ((f, g) in edge) reach[f, g] = 1
+    for (h in left) for (f in left) if ((f, h) in reach) for (g in left) if ((h, g) in reach) reach[f, g] = 1
+    for (f in left) {
+        if (f in seen) continue
+        text = f; across = 0
+        for (g in left)
+            if (g != f && (f, g) in reach && (g, f) in reach) { seen[g] = 1; text = text " " g; across += folder(g) != folder(f) }
+        if (text == f) continue
+        count++
+        printf "# circle: %s\n", text
+        if (across) failed[7] = 1
+    }
+    return count + 0
+}
+$3 == "F" { files++; in_folder[folder($1)]++; next }
+$3 == "T" { where[$2] = $1; public++ }
+$3 == "U" { asks[$1 " " $2] }
+END {
+    for (a in asks) {
+        split(a, w, " ")
+        if (!(w[2] in where) || where[w[2]] == w[1]) continue
+        to = where[w[2]]
+        if (rank(to) > rank(w[1])) bad(6, w[1] " -> " to ": " w[2])
+        if (!((w[1], to) in edge)) { edge[w[1], to] = 1; clients[to]++; client[to] = w[1]; left[w[1]]; left[to] }
+    }
+    for (f in clients) if (clients[f] == 1 && folder(client[f]) == folder(f)) { alone++; printf "# one client: %s -> %s\n", f, client[f] }
+    if ((c = circles()) > max_circles) failed[7] = 1
+    for (f in in_folder) if (in_folder[f] > max_folder) bad(5, f ": " in_folder[f] " files")
+    if (files > max_files) failed[5] = 1
+    if (alone > max_alone) failed[8] = 1
+    if (public > max_public) failed[9] = 1
+    tests = split("includes point down|mpi.h stays in the MPI files|hwloc.h stays in topo/host/hwloc.c|HAVE_* stays in the table of transports", title, "|")
+    title[++tests] = "files: " files ", at most " max_files ", " max_folder " a folder"
+    title[++tests] = "symbols point down"
+    title[++tests] = "circles of files: " c ", at most " max_circles ", none across folders"
+    title[++tests] = "files with one client, beside it: " alone + 0 ", at most " max_alone
+    title[++tests] = "public symbols: " public + 0 ", at most " max_public
+    print "1.." tests
+    for (i = 1; i <= tests; i++) {
+        skip = i > 5 && !public ? " # skip nothing is built in " build : ""
+        printf "%sok %d - %s%s\n", failed[i] ? "not " : "", i, title[i], skip
+        sum += failed[i]
+    }
+    exit sum > 0
+}' sources=1 $(find src topo kernels -name '*.[ch]' | sort) sources=0 -
