@@ -316,12 +316,12 @@ static bool shares(unsigned same, const struct place *a, const struct place *b)
     return true;
 }
 
-int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a, const struct place *b)
+int topo_tier(const struct topo *t, int a, int b)
 {
-    for (int i = 0; i < tiers; i++)
-        if (shares(tier[i].same, a, b))
+    for (int i = 0; i < t->tiers; i++)
+        if (shares(t->tier[i].same, &t->endpoint[a].place, &t->endpoint[b].place))
             return i;
-    return tiers - 1;
+    return t->tiers - 1;
 }
 
 /* Does this level join endpoints that no tier so far joins?  Each endpoint is compared with the

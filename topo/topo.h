@@ -164,9 +164,13 @@ int topo_append(struct topo *to, const struct topo *from, struct err *err);
  * verbs. */
 void topo_default_tiers(struct topo *t);
 
-/* The tier of a pair, O(1).  a != b.  A pair that no rule takes is in the last tier. */
-int topo_tier(const struct tier_rule *tier, int tiers, const struct place *a,
-              const struct place *b);
+/* The tier of a pair of endpoints, O(1).  a != b.  A pair that no rule takes is in the last tier. */
+int topo_tier(const struct topo *t, int a, int b);
+/* The group that an endpoint is in at a level; -1: not visible. */
+static inline int topo_at(const struct topo *t, int endpoint, int level)
+{
+    return t->endpoint[endpoint].place.at[level];
+}
 
 #define TOPO_FORMAT "railgauge-topology"
 enum { TOPO_VERSION = 1 };

@@ -167,7 +167,7 @@ static void print_tiers(FILE *f, const struct topo *t)
 
     for (int a = 0; a < t->endpoints && t->endpoints <= PAIRS_COUNTED; a++)
         for (int b = a + 1; b < t->endpoints; b++)
-            pairs[topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place)]++;
+            pairs[topo_tier(t, a, b)]++;
     for (int i = 0; i < t->tiers; i++) {
         fprintf(f, "%-10s %-8s", i ? "" : "tiers", t->tier[i].name);
         if (!t->tier[i].same)

@@ -139,11 +139,11 @@ static void compile_hosts(struct railgauge *r)
     r->first = mem_calloc((size_t)t->hosts + 2, sizeof(*r->first));
     r->device = mem_calloc((size_t)t->endpoints, sizeof(*r->device));
     for (int i = 0; i < t->endpoints; i++)
-        r->first[t->endpoint[i].place.at[LEVEL_HOST] + 2]++;
+        r->first[topo_at(t, i, LEVEL_HOST) + 2]++;
     for (int h = 2; h <= t->hosts + 1; h++)
         r->first[h] += r->first[h - 1];
     for (int i = 0; i < t->endpoints; i++) /* ids ascend, so does the index on the host */
-        r->device[r->first[t->endpoint[i].place.at[LEVEL_HOST] + 1]++] = i;
+        r->device[r->first[topo_at(t, i, LEVEL_HOST) + 1]++] = i;
 }
 
 static void compile(struct railgauge *r)
@@ -251,7 +251,7 @@ const char *railgauge_level(const struct railgauge *r, int id, const char *level
 
     if (l < 0 || id < 0 || id >= t->endpoints)
         return NULL;
-    int at = t->endpoint[id].place.at[l];
+    int at = topo_at(t, id, l);
     if (at < 0)
         return NULL;
     return l == LEVEL_HOST ? t->host[at].name : t->group[l].name[at];

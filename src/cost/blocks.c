@@ -97,11 +97,11 @@ static void ends_make(struct ends *e, const struct topo *t)
     e->id = mem_calloc((size_t)t->endpoints + 1, sizeof(*e->id));
     int *next = mem_calloc((size_t)t->hosts + 1, sizeof(*next));
     for (int i = 0; i < t->endpoints; i++)
-        e->first[t->endpoint[i].place.at[LEVEL_HOST] + 1]++;
+        e->first[topo_at(t, i, LEVEL_HOST) + 1]++;
     for (int h = 0; h < t->hosts; h++)
         next[h] = e->first[h + 1] += e->first[h];
     for (int i = t->endpoints - 1; i >= 0; i--)
-        e->id[--next[t->endpoint[i].place.at[LEVEL_HOST]]] = i;
+        e->id[--next[topo_at(t, i, LEVEL_HOST)]] = i;
     free(next);
 }
 

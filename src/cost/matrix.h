@@ -197,8 +197,7 @@ double matrix_factor(const struct matrix *m, int src, int dst, int *exception, d
 /* of two different endpoints */
 static inline int matrix_tier(const struct matrix *m, int src, int dst)
 {
-    return topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
-                     &m->topo.endpoint[dst].place);
+    return topo_tier(&m->topo, src, dst);
 }
 
 /* Does src -> dst, a pair of this tier, cross the part of e? */

@@ -54,7 +54,7 @@ static bool has(const int *ids, int n, int id)
 static bool has_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
 {
     for (int i = 0; i < n; i++)
-        if (m->topo.endpoint[ids[i]].place.at[level] == at)
+        if (topo_at(&m->topo, ids[i], level) == at)
             return true;
     return false;
 }
@@ -62,7 +62,7 @@ static bool has_at(const struct matrix *m, const int *ids, int n, enum level lev
 static bool all_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
 {
     for (int i = 0; i < n; i++)
-        if (m->topo.endpoint[ids[i]].place.at[level] != at)
+        if (topo_at(&m->topo, ids[i], level) != at)
             return false;
     return true;
 }

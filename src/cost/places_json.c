@@ -201,7 +201,7 @@ static int names_unpack(struct topo *t, enum level level, json_t *names, const c
 
 static int coordinate(const struct topo *t, int id, int level)
 {
-    return t->endpoint[id].place.at[level];
+    return topo_at(t, id, level);
 }
 
 static enum source level_source(const struct topo *t, int level)

@@ -18,12 +18,12 @@ static int domain_of(const struct topo *t, int id)
 
 static int host_of(const struct topo *t, int id)
 {
-    return t->endpoint[id].place.at[LEVEL_HOST];
+    return topo_at(t, id, LEVEL_HOST);
 }
 
 static int rack_of(const struct topo *t, int id)
 {
-    return t->endpoint[id].place.at[LEVEL_RACK];
+    return topo_at(t, id, LEVEL_RACK);
 }
 
 static int nic_of(const struct topo *t, int id)

@@ -171,7 +171,7 @@ static int near_guide(struct moves *w)
 
     for (int i = 0; i < w->placer->pool->seats; i++) {
         int s = (from + i) % w->placer->pool->seats;
-        if (t->endpoint[w->seat[s]].place.at[level] == to->at[level])
+        if (topo_at(t, w->seat[s], level) == to->at[level])
             return s;
     }
     return from;

@@ -71,7 +71,7 @@ static void rack_room(struct room *r, const struct pool *p)
     int *seats = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
 
     for (int i = 0; i < p->seats && most >= 0; i++) {
-        int rack = t->endpoint[p->endpoint[i]].place.at[LEVEL_RACK];
+        int rack = topo_at(t, p->endpoint[i], LEVEL_RACK);
         most = rack < 0 ? -1 : ++seats[rack] > most ? seats[rack] : most;
     }
     r->rack = most > 0 ? most : 0;

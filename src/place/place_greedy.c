@@ -25,8 +25,7 @@ struct greedy {
 /* Seconds a byte takes between two seats of the pool. */
 static double per_byte(const struct matrix *m, int a, int b)
 {
-    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
-                         &m->topo.endpoint[b].place);
+    int tier = matrix_tier(m, a, b);
     double rate = matrix_rate(m, tier, DIR_BI);
 
     return rate > 0 ? 1 / rate : 0;

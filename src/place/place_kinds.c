@@ -41,7 +41,7 @@ static void describe(struct host_kind *k, const struct host_kinds *all, const st
     *k = (struct host_kind){0};
     for (int l = 0; l < LEVEL_COUNT; l++) {
         for (int i = 0; i < n; i++)
-            value[i] = t->endpoint[id[i]].place.at[l];
+            value[i] = topo_at(t, id[i], l);
         if (l != LEVEL_HOST)
             sum = fold(k, sum, value, n, all->base[l]);
     }

@@ -16,12 +16,12 @@ void host_seats_make(struct host_seats *s, const struct topo *t)
     s->first = mem_calloc((size_t)t->hosts + 1, sizeof(int));
     s->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
     for (int i = 0; i < t->endpoints; i++)
-        s->first[t->endpoint[i].place.at[LEVEL_HOST] + 1]++;
+        s->first[topo_at(t, i, LEVEL_HOST) + 1]++;
     for (int h = 0; h < t->hosts; h++)
         s->first[h + 1] += s->first[h];
     memcpy(fill, s->first, (size_t)t->hosts * sizeof(int));
     for (int i = 0; i < t->endpoints; i++)
-        s->endpoint[fill[t->endpoint[i].place.at[LEVEL_HOST]]++] = i;
+        s->endpoint[fill[topo_at(t, i, LEVEL_HOST)]++] = i;
     free(fill);
 }
 
@@ -59,7 +59,7 @@ static int pool_group(const struct pool *p, int host, int level)
 {
     if (p->start[host] == p->start[host + 1])
         return -1;
-    return p->matrix->topo.endpoint[p->endpoint[p->start[host]]].place.at[level];
+    return topo_at(&p->matrix->topo, p->endpoint[p->start[host]], level);
 }
 
 static bool is_pair_of(const struct exception *x, int rack)
@@ -108,12 +108,12 @@ static void mark_slow(struct pool *p)
         int ends[2] = {x->a, x->b};
         for (int e = 0; e < m->topo.endpoints; e++)
             if ((x->part == PART_LEAF || x->part == PART_RACK) && matrix_touches(m, x, e))
-                slow[m->topo.endpoint[e].place.at[LEVEL_HOST]] = true;
+                slow[topo_at(&m->topo, e, LEVEL_HOST)] = true;
         for (int e = 0; e < 2; e++)
             if (x->part == PART_HOST && ends[e] >= 0)
                 slow[ends[e]] = true;
             else if (ends_told && ends[e] >= 0)
-                slow[m->topo.endpoint[ends[e]].place.at[LEVEL_HOST]] = true;
+                slow[topo_at(&m->topo, ends[e], LEVEL_HOST)] = true;
     }
     bool *avoid = racks_to_avoid(m);
     p->slow = mem_calloc((size_t)p->hosts + 1, sizeof(bool));
@@ -231,7 +231,7 @@ void pool_settle(const struct pool *p, int *order, int ranks)
     int *taken = mem_calloc((size_t)p->hosts + 1, sizeof(int));
 
     for (int r = 0; r < ranks; r++) {
-        int i = p->row[p->matrix->topo.endpoint[order[r]].place.at[LEVEL_HOST]];
+        int i = p->row[topo_at(&p->matrix->topo, order[r], LEVEL_HOST)];
         order[r] = p->endpoint[p->start[i] + taken[i]++];
     }
     free(taken);

@@ -134,8 +134,7 @@ static double flow_sec(const struct matrix *m, int src, int dst, double bytes)
 
     if (!(bytes > 0))
         return 0;
-    int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[src].place,
-                         &m->topo.endpoint[dst].place);
+    int tier = matrix_tier(m, src, dst);
     if (m->exceptions)
         factor = matrix_factor(m, src, dst, NULL, &add);
     return matrix_tier_time(&m->tier[tier], bytes, factor) + add;

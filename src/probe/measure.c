@@ -50,7 +50,7 @@ static void note_worst(struct worst_pair *w, const struct topo *t, const struct 
 {
     if (!op_is_pair(p->op) || p->stop == STOP_FAILED)
         return;
-    int tier = topo_tier(t->tier, t->tiers, &t->endpoint[p->src].place, &t->endpoint[p->dst].place);
+    int tier = topo_tier(t, p->src, p->dst);
     double *typical = &w->typical[tier][p->op], sec = p->sec.median;
 
     if (w->bytes[tier][p->op] != p->bytes) { /* another size: start again */

@@ -127,9 +127,7 @@ void retest_plan(struct plan *out, const struct topo *t, const struct points *p)
     for (int i = 0; i < p->count; i++)
         if (parallel(&p->point[i])) {
             const struct point *q = &p->point[i];
-            struct suspect one = {topo_tier(t->tier, t->tiers, &t->endpoint[q->src].place,
-                                            &t->endpoint[q->dst].place),
-                                  q, 0};
+            struct suspect one = {topo_tier(t, q->src, q->dst), q, 0};
             MEM_PUSH(s, n) = one;
         }
     if (n)

@@ -179,8 +179,7 @@ static void match_bucket(struct pairs *out, const struct topo *t, const int *ord
         int a = order[slot[i].position], limit = n < SCAN_MAX ? n : SCAN_MAX;
         for (int k = 0; k < limit && !taken[a]; k++) {
             int j = (i + distance + k) % n, b = order[slot[j].position];
-            if (j == i || taken[b] ||
-                topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place) != tier)
+            if (j == i || taken[b] || topo_tier(t, a, b) != tier)
                 continue;
             taken[a] = taken[b] = 1;
             push(out, a, b);

@@ -213,7 +213,7 @@ static const struct host_layer *layer_of(const struct declared *d, int grouping)
 
 static int host_of(const struct declared *d, int endpoint)
 {
-    return d->topo.endpoint[endpoint].place.at[LEVEL_HOST];
+    return topo_at(&d->topo, endpoint, LEVEL_HOST);
 }
 
 /* Best of host with each host of its measured group: how many are near, and their median. */

@@ -90,8 +90,8 @@ static void odd_peers(struct explain *e, const struct topo *t)
             if (!what[len] || !strcmp(what + len, device) ||
                 (x->nic >= 0 && !strcmp(what + len + 1, t->nic[x->nic].name))) {
                 explain_say(&e->odd, "%s", l.finding[i].text);
-                if (!strcmp(what, host) && t->endpoint[e->src].place.at[LEVEL_HOST] ==
-                                               t->endpoint[e->dst].place.at[LEVEL_HOST])
+                if (!strcmp(what, host) &&
+                    topo_at(t, e->src, LEVEL_HOST) == topo_at(t, e->dst, LEVEL_HOST))
                     break; /* both are on this host: once */
             }
         }
@@ -102,7 +102,7 @@ static void odd_pcie(struct explain *e, const struct topo *t, int endpoint)
 {
     int i = t->endpoint[endpoint].gpu, nic = t->endpoint[endpoint].nic;
     const struct gpu *g = i >= 0 ? &t->gpu[i] : NULL;
-    const char *host = t->host[t->endpoint[endpoint].place.at[LEVEL_HOST]].name;
+    const char *host = t->host[topo_at(t, endpoint, LEVEL_HOST)].name;
     int local = t->endpoint[endpoint].local;
 
     if (g && g->pcie_width > 0 && g->pcie_width < g->pcie_width_max)
@@ -156,7 +156,7 @@ static bool flat_by_driver(const struct topo *t, int host)
 static void odd_host(struct explain *e, const struct topo *t, const struct nccl_profile *p,
                      int endpoint)
 {
-    int host = t->endpoint[endpoint].place.at[LEVEL_HOST];
+    int host = topo_at(t, endpoint, LEVEL_HOST);
 
     if (flat_by_nccl(p, endpoint) || flat_by_driver(t, host))
         explain_say(&e->odd,
@@ -186,8 +186,7 @@ static void odd_rails(struct explain *e, const struct topo *t)
 static void explain_odd(struct explain *e, const struct matrix *m, const struct topo *t,
                         const struct nccl_profile *p)
 {
-    bool inside =
-        t->endpoint[e->src].place.at[LEVEL_HOST] == t->endpoint[e->dst].place.at[LEVEL_HOST];
+    bool inside = topo_at(t, e->src, LEVEL_HOST) == topo_at(t, e->dst, LEVEL_HOST);
 
     odd_exceptions(e, m);
     odd_pcie(e, t, e->src);

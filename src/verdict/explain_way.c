@@ -47,7 +47,7 @@ struct seat {
 static struct seat seat_of(const struct topo *t, int nic, int endpoint)
 {
     struct seat s = {"", ""};
-    int leaf = t->endpoint[endpoint].place.at[LEVEL_LEAF];
+    int leaf = topo_at(t, endpoint, LEVEL_LEAF);
 
     if (nic >= 0 && t->nic[nic].leaf[0]) {
         memcpy(s.leaf, t->nic[nic].leaf, sizeof(s.leaf));
@@ -131,8 +131,7 @@ static void cross(struct explain *e, const struct topo *t, const struct seat *a,
 
     say_leaf(e, a);
     if (x < 0 || y < 0 || !by_spines(e, t->net, x, y)) {
-        int sa = t->endpoint[e->src].place.at[LEVEL_SPINE],
-            sb = t->endpoint[e->dst].place.at[LEVEL_SPINE];
+        int sa = topo_at(t, e->src, LEVEL_SPINE), sb = topo_at(t, e->dst, LEVEL_SPINE);
         explain_hop(e, 0, NULL, "spines%s%s%s",
                     sa < 0 || sb < 0 ? ""
                     : sa == sb       ? " of "
@@ -166,7 +165,7 @@ static void way_between_nics(struct explain *e, const struct topo *t, int from_n
 
 static const char *host_name(const struct topo *t, int endpoint)
 {
-    return t->host[t->endpoint[endpoint].place.at[LEVEL_HOST]].name;
+    return t->host[topo_at(t, endpoint, LEVEL_HOST)].name;
 }
 
 static const char *kind(const struct topo *t, int endpoint)
@@ -237,7 +236,7 @@ static bool nvlinked(const struct topo *t, int a, int b)
 
 static void way_nvlink(struct explain *e, const struct topo *t)
 {
-    int domain = t->endpoint[e->src].place.at[LEVEL_DOMAIN];
+    int domain = topo_at(t, e->src, LEVEL_DOMAIN);
     const struct gpu *g = gpu_of(t, e->src);
     bool switched = !g || !g->remotes || g->remote[0].kind != LINK_END_GPU;
 
@@ -273,7 +272,7 @@ static void way_inside(struct explain *e, const struct topo *t)
 
 static int nic_of(const struct topo *t, int endpoint)
 {
-    int host = t->endpoint[endpoint].place.at[LEVEL_HOST], only = -1, n = 0;
+    int host = topo_at(t, endpoint, LEVEL_HOST), only = -1, n = 0;
 
     if (t->endpoint[endpoint].nic >= 0)
         return t->endpoint[endpoint].nic;

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     topo_copy(&copy, &t);
     for (int i = 0; i + 1 < t.endpoints && i < 64; i++)
-        if (topo_tier(t.tier, t.tiers, &t.endpoint[i].place, &t.endpoint[i + 1].place) < 0)
+        if (topo_tier(&t, i, i + 1) < 0)
             abort();
     topo_default_tiers(&copy);
     topo_print(&copy, null);

@@ -177,10 +177,10 @@ static void eight_racks_of_gb200_have_the_places_they_should(void **state)
         assert_int_equal(t.endpoint[i].source[LEVEL_LEAF], SOURCE_PRESET);
     }
     const struct endpoint *e = t.endpoint;
-    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[71].place), 0);
-    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[72].place), 1);
-    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[73].place), 2);
-    assert_int_equal(topo_tier(t.tier, t.tiers, &e[0].place, &e[4 * 72].place), 2);
+    assert_int_equal(topo_tier(&t, 0, 71), 0);
+    assert_int_equal(topo_tier(&t, 0, 72), 1);
+    assert_int_equal(topo_tier(&t, 0, 73), 2);
+    assert_int_equal(topo_tier(&t, 0, 4 * 72), 2);
     assert_string_equal(t.fabric, "gb200-nvl72");
     topo_free(&t);
     fabric_free(&f);

@@ -152,8 +152,7 @@ static void pairs_are_truth(const struct matrix *m, const struct truth *t, doubl
             r.group = &g;
             r.groups = 1;
             double want = seconds(t, &r, a, b, 262144), add;
-            int tier = topo_tier(m->topo.tier, m->topo.tiers, &m->topo.endpoint[a].place,
-                                 &m->topo.endpoint[b].place);
+            int tier = topo_tier(&m->topo, a, b);
             double got = curve_time(&m->tier[tier].curve[DIR_UNI], 262144) /
                          matrix_factor(m, a, b, NULL, &add);
             if (!(fabs(got / want - 1) < share))

@@ -109,8 +109,7 @@ static void every_endpoint_meets_at_least_k_partners_of_each_tier_it_has(void **
         for (int i = 0; i < p->count; i++) {
             const struct point *q = &p->point[i];
             if (q->op == OP_PAIR_BW && q->stage == STAGE_CLASS && q->src == e)
-                met[topo_tier(b.topo.tier, b.topo.tiers, &b.topo.endpoint[e].place,
-                              &b.topo.endpoint[q->dst].place)]++;
+                met[topo_tier(&b.topo, e, q->dst)]++;
         }
         for (int t = 0; t < b.topo.tiers; t++)
             assert_true(met[t] >= 7);

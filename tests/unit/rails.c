@@ -414,7 +414,7 @@ static void lldp_gives_endpoints_their_leaf(void **state)
     assert_int_equal(t.declared_groups, 2); /* a unit each */
     assert_string_equal(t.declared_group[1].host[0], "n2");
     assert_int_equal(t.declared_group[1].hosts, 2);
-    assert_int_equal(topo_tier(t.tier, t.tiers, &t.endpoint[0].place, &t.endpoint[8].place), 1);
+    assert_int_equal(topo_tier(&t, 0, 8), 1);
     assert_string_equal(t.tier[1].name, "rail");
     topo_free(&t);
 }

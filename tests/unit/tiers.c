@@ -134,7 +134,7 @@ static void wrong(const struct scene *s, const char *what, int a, int b, double 
 
 static int tier_of(const struct topo *t, int a, int b)
 {
-    return topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
+    return topo_tier(t, a, b);
 }
 
 /* Two pairs are in one tier of the matrix where they are in one of the truth. */

@@ -94,7 +94,7 @@ static void make_small(struct topo *t, enum endpoint_kind kind)
 
 static int tier_of(const struct topo *t, int a, int b)
 {
-    return topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
+    return topo_tier(t, a, b);
 }
 
 static void default_tiers_follow_the_levels_that_are_visible(void **state)

@@ -36,14 +36,12 @@ static int by_crowd(const void *a, const void *b)
 /* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */
 static int crowds(const struct fit *f, int tier, struct crowd **out)
 {
-    const struct topo *t = &f->m->topo;
     int n = 0;
 
     *out = NULL;
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        if (!fit_is_crowded(f, p) || topo_tier(t->tier, t->tiers, &t->endpoint[p->src].place,
-                                               &t->endpoint[p->dst].place) != tier)
+        if (!fit_is_crowded(f, p) || matrix_tier(f->m, p->src, p->dst) != tier)
             continue;
         MEM_PUSH(*out, n) = (struct crowd){p->round, p->epoch, fit_rack_pair(f, p->src, p->dst),
                                            p->src,   p->dst,   (double)p->bytes / p->sec.median};
@@ -287,7 +285,7 @@ static void say_shared(struct fit *f)
 
     for (int e = 0; e < t->endpoints; e++)
         if (t->endpoint[e].kind == ENDPOINT_GPU && *t->endpoint[e].busid)
-            u[n++] = (struct user){t->endpoint[e].place.at[LEVEL_HOST], e, t->endpoint[e].busid};
+            u[n++] = (struct user){topo_at(t, e, LEVEL_HOST), e, t->endpoint[e].busid};
     qsort(u, (size_t)n, sizeof(*u), by_gpu);
     for (int i = 0, k; i < n && said < SAID_MAX; i = k) {
         for (k = i + 1; k < n && u[k].host == u[i].host && !strcmp(u[k].busid, u[i].busid); k++)
@@ -324,13 +322,6 @@ static void say_contradictions(struct fit *f)
 /* Pairs whose tier is looked up; more endpoints: evenly chosen ones. */
 enum { LOOKS_MAX = 1 << 24 };
 
-static int tier_of(const struct fit *f, int a, int b)
-{
-    const struct topo *t = &f->m->topo;
-
-    return topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
-}
-
 static void count_possible(struct fit *f)
 {
     const int n = f->m->topo.endpoints, rows = n < LOOKS_MAX / n ? n : LOOKS_MAX / n + 1;
@@ -339,7 +330,7 @@ static void count_possible(struct fit *f)
         int a = (int)((long)i * n / rows);
         for (int b = 0; b < n; b++)
             if (b != a)
-                f->m->tier[tier_of(f, a, b)].possible += 0.5 * n / rows;
+                f->m->tier[matrix_tier(f->m, a, b)].possible += 0.5 * n / rows;
     }
 }
 
@@ -380,7 +371,7 @@ static void count_measured(struct fit *f)
     int n = pairs_seen(f, &pair);
 
     for (int i = 0; i < n; i++) {
-        int a = (int)(pair[i] / ends), b = (int)(pair[i] % ends), tier = tier_of(f, a, b);
+        int a = (int)(pair[i] / ends), b = (int)(pair[i] % ends), tier = matrix_tier(f->m, a, b);
         f->m->tier[tier].measured++;
         met[a * tiers + tier]++;
         met[b * tiers + tier]++;

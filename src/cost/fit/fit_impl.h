@@ -62,7 +62,7 @@ static inline bool fit_is_crowded(const struct fit *f, const struct point *p)
 
 static inline int fit_at(const struct fit *f, int endpoint, enum level level)
 {
-    return f->m->topo.endpoint[endpoint].place.at[level];
+    return topo_at(&f->m->topo, endpoint, level);
 }
 
 /* One number for the two racks of a pair, whichever way; -1: not two racks. */

@@ -94,12 +94,10 @@ static struct edge fold(struct meet *v, int n, const struct finder *f)
 
 static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
 {
-    const struct place *x = &f->t->endpoint[o->src].place, *y = &f->t->endpoint[o->dst].place;
-
-    *a = f->unit[x->at[LEVEL_HOST]];
-    *b = f->unit[y->at[LEVEL_HOST]];
+    *a = f->unit[topo_at(f->t, o->src, LEVEL_HOST)];
+    *b = f->unit[topo_at(f->t, o->dst, LEVEL_HOST)];
     return *a != *b && *a >= 0 && *b >= 0 &&
-           (!f->rest || topo_tier(f->t->tier, f->t->tiers, x, y) == f->t->tiers - 1);
+           (!f->rest || topo_tier(f->t, o->src, o->dst) == f->t->tiers - 1);
 }
 
 static int make_edges(struct edge **out, const struct finder *f)
@@ -247,7 +245,7 @@ static int by_numbers(const void *a, const void *b)
 
 static int host_of(const struct topo *t, int id)
 {
-    return t->endpoint[id].place.at[LEVEL_HOST];
+    return topo_at(t, id, LEVEL_HOST);
 }
 
 /* The region of two hosts; -1: a layer cannot tell. */

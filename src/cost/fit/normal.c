@@ -147,7 +147,7 @@ struct load {
 
 static int leaf_of(const struct topo *t, int id)
 {
-    return t->endpoint[id].place.at[LEVEL_LEAF];
+    return topo_at(t, id, LEVEL_LEAF);
 }
 
 static void rates_below(struct quiet *q, const struct fit *f)
@@ -168,13 +168,12 @@ static void rates_below(struct quiet *q, const struct fit *f)
 static struct lone between(const struct topo *t, int src, int dst, double share)
 {
     enum level level = t->group[LEVEL_RACK].count > 1 ? LEVEL_RACK : LEVEL_LEAF;
-    int a = t->endpoint[src].place.at[level], b = t->endpoint[dst].place.at[level];
+    int a = topo_at(t, src, level), b = topo_at(t, dst, level);
 
-    return (struct lone){
-        a < b ? a : b,
-        a < b ? b : a,
-        share,
-        {t->endpoint[src].place.at[LEVEL_HOST], t->endpoint[dst].place.at[LEVEL_HOST]}};
+    return (struct lone){a < b ? a : b,
+                         a < b ? b : a,
+                         share,
+                         {topo_at(t, src, LEVEL_HOST), topo_at(t, dst, LEVEL_HOST)}};
 }
 
 static int by_ends(const void *a, const void *b)
@@ -250,11 +249,10 @@ static int flows_of(const struct fit *f, int tier, enum way way, const struct qu
         const struct point *p = &f->points->point[i];
         if (!fit_is_crowded(f, p) || p->wrong)
             continue;
-        const struct place *a = &t->endpoint[p->src].place, *b = &t->endpoint[p->dst].place;
         int leaf = leaf_of(t, way == UP ? p->src : p->dst);
         if (leaf_of(t, p->src) < 0 || leaf_of(t, p->dst) < 0 ||
-            leaf_of(t, p->src) == leaf_of(t, p->dst) ||
-            topo_tier(t->tier, t->tiers, a, b) != tier || slow_alone(q, t, p->src, p->dst))
+            leaf_of(t, p->src) == leaf_of(t, p->dst) || topo_tier(t, p->src, p->dst) != tier ||
+            slow_alone(q, t, p->src, p->dst))
             continue;
         double alone = f->normal[tier].alone;
         if (q->below[p->src] > 0 && q->below[p->dst] > 0)
@@ -451,8 +449,7 @@ void fit_normal(struct fit *f)
     const struct topo *t = &f->m->topo;
 
     for (int i = 0; i < f->count; i++)
-        f->obs[i].tier = topo_tier(t->tier, t->tiers, &t->endpoint[f->obs[i].src].place,
-                                   &t->endpoint[f->obs[i].dst].place);
+        f->obs[i].tier = topo_tier(t, f->obs[i].src, f->obs[i].dst);
     for (int tier = 0; tier < t->tiers; tier++)
         find_level(f, tier);
     find_uplinks(f);

@@ -122,8 +122,7 @@ static bool shows(const struct hunt *h, const struct fit_sample *s, double facto
 static int first_time(const struct hunt *h, int mark, int endpoint, bool host)
 {
     const struct topo *t = &h->f->m->topo;
-    int *seen =
-        &h->stamp[1 + (host ? t->endpoint[endpoint].place.at[LEVEL_HOST] : t->hosts + endpoint)];
+    int *seen = &h->stamp[1 + (host ? topo_at(t, endpoint, LEVEL_HOST) : t->hosts + endpoint)];
     int first = *seen != mark;
 
     *seen = mark;
@@ -137,8 +136,7 @@ static int could_meet(const struct hunt *h, int own, bool host, int most)
     int n = 0, mark = ++*h->stamp;
 
     for (int i = 0; i < t->endpoints && n < most; i++)
-        if (i != own &&
-            topo_tier(t->tier, t->tiers, &t->endpoint[own].place, &t->endpoint[i].place) == h->tier)
+        if (i != own && topo_tier(t, own, i) == h->tier)
             n += first_time(h, mark, i, host);
     return n;
 }
@@ -176,8 +174,7 @@ static double elsewhere(const struct hunt *h, const struct element *x, enum leve
         const struct fit_sample *s = &h->f->sample[i];
         if (s->tier == h->tier && s->explained < 0 &&
             (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(t, &x->e, s) &&
-            (t->endpoint[s->src].place.at[level] == at ||
-             t->endpoint[s->dst].place.at[level] == at))
+            (topo_at(t, s->src, level) == at || topo_at(t, s->dst, level) == at))
             h->v[n++] = s->residual;
     }
     stats_sort(h->v, n);
@@ -202,14 +199,14 @@ static int rack_hosts(const struct hunt *h, const struct element *x, int rack, i
 
     for (int i = x->from; i < x->to; i++) {
         const struct fit_sample *s = &h->f->sample[h->index[i]];
-        bool sends = t->endpoint[s->src].place.at[LEVEL_RACK] == rack;
+        bool sends = topo_at(t, s->src, LEVEL_RACK) == rack;
         int own = sends ? s->src : s->dst;
         if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
-            n += !own_doing(h, x, rack, t->endpoint[own].place.at[LEVEL_HOST]);
+            n += !own_doing(h, x, rack, topo_at(t, own, LEVEL_HOST));
     }
     mark = ++*h->stamp;
     for (int i = *all = 0; i < t->endpoints; i++)
-        if (t->endpoint[i].place.at[LEVEL_RACK] == rack)
+        if (topo_at(t, i, LEVEL_RACK) == rack)
             *all += first_time(h, mark, i, true);
     return n;
 }

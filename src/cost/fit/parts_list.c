@@ -20,8 +20,8 @@ bool parts_pass(const struct topo *t, const struct exception *e, const struct fi
                        : e->part == PART_LEAF ? LEVEL_LEAF
                                               : LEVEL_RACK;
     bool single = e->part == PART_ENDPOINT || e->part == PART_PAIR;
-    int x = single ? s->src : t->endpoint[s->src].place.at[level],
-        y = single ? s->dst : t->endpoint[s->dst].place.at[level];
+    int x = single ? s->src : topo_at(t, s->src, level),
+        y = single ? s->dst : topo_at(t, s->dst, level);
 
     if (e->b >= 0)
         return (x == e->a && y == e->b) || (x == e->b && y == e->a);

@@ -73,7 +73,7 @@ static bool same_host(const struct matrix *m, const struct exception *x, const s
     const struct topo *t = &m->topo;
 
     return y->part == PART_ENDPOINT && y->tier == x->tier && y->side == x->side &&
-           t->endpoint[x->a].place.at[LEVEL_HOST] == t->endpoint[y->a].place.at[LEVEL_HOST] &&
+           topo_at(t, x->a, LEVEL_HOST) == topo_at(t, y->a, LEVEL_HOST) &&
            parts_alike(x, y, tolerance);
 }
 
@@ -85,7 +85,7 @@ static int healthy_on_host(const struct fit *f, const struct exception *x)
 
     for (int i = 0; i < t->endpoints; i++) {
         bool fine = false;
-        if (t->endpoint[i].place.at[LEVEL_HOST] != t->endpoint[x->a].place.at[LEVEL_HOST])
+        if (topo_at(t, i, LEVEL_HOST) != topo_at(t, x->a, LEVEL_HOST))
             continue;
         for (int k = 0; k < t->tiers; k++)
             if (x->tier >= 0 ? k == x->tier : f->m->tier[k].nic)
@@ -106,7 +106,7 @@ static void merge_hosts(struct fit *f, double tolerance)
         int found = 0;
         if (x->part != PART_ENDPOINT || into[i] != i)
             continue;
-        int host = m->topo.endpoint[x->a].place.at[LEVEL_HOST], all = m->topo.host[host].endpoints;
+        int host = topo_at(&m->topo, x->a, LEVEL_HOST), all = m->topo.host[host].endpoints;
         for (int k = i; k < m->exceptions; k++)
             found += same_host(m, x, &m->exception[k], tolerance);
         if (all < 2 || 2 * found < all || found < 2 || healthy_on_host(f, x))
@@ -287,13 +287,13 @@ static bool all_share(const struct fit *f, const struct cause *c, const struct e
     for (int i = 0; i < c->n; i++)
         has[f->m->exception[c->index[i]].a] = 1;
     for (int i = 0; i < t->endpoints; i++) {
-        if (t->endpoint[i].place.at[level] != group || !of[i])
+        if (topo_at(t, i, level) != group || !of[i])
             continue;
         measured++;
         slow += has[i];
         fine += !has[i] && of[i] & 2;
-        hosts += has[i] && t->endpoint[i].place.at[LEVEL_HOST] != last;
-        last = has[i] ? t->endpoint[i].place.at[LEVEL_HOST] : last;
+        hosts += has[i] && topo_at(t, i, LEVEL_HOST) != last;
+        last = has[i] ? topo_at(t, i, LEVEL_HOST) : last;
     }
     free(of);
     free(has);
@@ -309,8 +309,8 @@ static double inside(const struct fit *f, const struct exception *e, enum level 
 
     for (int i = 0; i < f->samples; i++) {
         const struct fit_sample *s = &f->sample[i];
-        if (concerns(f, e, s) && t->endpoint[s->src].place.at[level] == group &&
-            t->endpoint[s->dst].place.at[level] == group)
+        if (concerns(f, e, s) && topo_at(t, s->src, level) == group &&
+            topo_at(t, s->dst, level) == group)
             v[n++] = s->residual;
     }
     if (n)
@@ -331,7 +331,7 @@ static void merge_group(struct fit *f, struct cause *c, enum part part, int grou
     c->n = 0;
     for (int i = 0; i < m->exceptions; i++)
         if (into[i] == i && m->exception[i].part == PART_ENDPOINT &&
-            m->topo.endpoint[m->exception[i].a].place.at[level] == group)
+            topo_at(&m->topo, m->exception[i].a, level) == group)
             c->index[c->n++] = i;
     keep_alike(c, m, tolerance);
     if (c->n < LEAF_MIN)
@@ -366,8 +366,8 @@ static int partners(const struct fit *f, const struct exception *e, int rack)
 
     for (int i = 0; i < f->samples; i++) {
         const struct fit_sample *s = &f->sample[i];
-        int x = t->endpoint[s->src].place.at[LEVEL_RACK],
-            y = t->endpoint[s->dst].place.at[LEVEL_RACK], other = x == rack ? y : x;
+        int x = topo_at(t, s->src, LEVEL_RACK), y = topo_at(t, s->dst, LEVEL_RACK),
+            other = x == rack ? y : x;
         if (!concerns(f, e, s) || x == y || x < 0 || y < 0 || (x != rack && y != rack))
             continue;
         n += !met[other];
@@ -432,8 +432,7 @@ static void name_whole(const struct matrix *m, struct exception *e)
             leaf = leaf == -2 || leaf == at[LEVEL_LEAF] ? at[LEVEL_LEAF] : -1;
     }
     for (int i = 0; i < m->topo.endpoints && leaf >= 0; i++)
-        if (m->topo.endpoint[i].place.at[LEVEL_LEAF] == leaf &&
-            m->topo.endpoint[i].place.at[LEVEL_RACK] != rack)
+        if (topo_at(&m->topo, i, LEVEL_LEAF) == leaf && topo_at(&m->topo, i, LEVEL_RACK) != rack)
             leaf = -1;
     e->part = leaf >= 0 ? PART_LEAF : PART_RACK;
     e->a = leaf >= 0 ? leaf : rack;
@@ -457,7 +456,7 @@ static void widen_uplinks(struct fit *f, double tolerance)
         for (int i = 0; i < m->exceptions; i++)
             if (m->exception[i].part == PART_ENDPOINT &&
                 parts_alike(e, &m->exception[i], tolerance) &&
-                m->topo.endpoint[m->exception[i].a].place.at[LEVEL_RACK] == e->a)
+                topo_at(&m->topo, m->exception[i].a, LEVEL_RACK) == e->a)
                 MEM_PUSH(c.index, c.n) = i;
         struct exception whole = *e;
         whole.tier = -1;

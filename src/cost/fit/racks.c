@@ -21,7 +21,7 @@ static const char *const many[LEVEL_COUNT] = {
 
 static int host_of(const struct fit *f, int id)
 {
-    return f->m->topo.endpoint[id].place.at[LEVEL_HOST];
+    return topo_at(&f->m->topo, id, LEVEL_HOST);
 }
 
 /* The hosts of one group, or those that could not be placed (g = -1), folded; the caller frees. */
@@ -94,7 +94,7 @@ static void set_level(struct topo *t, const struct host_layer *l, enum level lev
         topo_add_group(t, level, name);
     }
     for (int i = 0; i < t->endpoints; i++) {
-        int g = l->of[t->endpoint[i].place.at[LEVEL_HOST]];
+        int g = l->of[topo_at(t, i, LEVEL_HOST)];
         t->endpoint[i].place.at[level] = g < 0 ? -1 : g;
         t->endpoint[i].source[level] = g < 0 ? SOURCE_NONE : SOURCE_MEASURED;
     }
@@ -171,7 +171,7 @@ static int *declared(const struct fit *f, enum level level)
     for (int h = 0; h < f->m->topo.hosts; h++)
         rack[h] = -1;
     for (int i = 0; i < f->m->topo.endpoints; i++)
-        rack[host_of(f, i)] = f->m->topo.endpoint[i].place.at[level];
+        rack[host_of(f, i)] = topo_at(&f->m->topo, i, level);
     return rack;
 }
 

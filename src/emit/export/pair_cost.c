@@ -49,8 +49,7 @@ static double seconds(const struct pair_cost *q, int src, int dst)
     if (src == dst)
         return 0;
     if (!q->odd[src] && !q->odd[dst])
-        return q
-            ->sec[topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place)];
+        return q->sec[topo_tier(t, src, dst)];
     matrix_pair(q->m, src, dst, q->bytes, &c);
     return c.sec;
 }
@@ -71,7 +70,7 @@ int pair_cost_known(const struct pair_cost *q, double value, int src, int dst, s
 
     if (!isnan(value))
         return 0;
-    int tier = topo_tier(t->tier, t->tiers, &a->place, &b->place);
+    int tier = topo_tier(t, src, dst);
     return err_data(err, "%s from %s:%d to %s:%d is not known: tier %s was not measured",
                     quantity_name[q->quantity], t->host[a->place.at[LEVEL_HOST]].name, a->local,
                     t->host[b->place.at[LEVEL_HOST]].name, b->local, t->tier[tier].name);

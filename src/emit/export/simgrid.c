@@ -51,8 +51,7 @@ static int pair_of(const struct simgrid_draw *d, int a, int b, struct simgrid_pa
 {
     const struct topo *t = &d->m->topo;
     int from = d->nodes.id[a], to = d->nodes.id[b];
-    const struct tier *tier =
-        &d->m->tier[topo_tier(t->tier, t->tiers, &t->endpoint[from].place, &t->endpoint[to].place)];
+    const struct tier *tier = &d->m->tier[topo_tier(t, from, to)];
     double sec[SIZES];
 
     for (int i = 0; i < SIZES; i++)

@@ -177,9 +177,7 @@ static int add_hosts(struct tree_work *w, struct err *err)
 
     for (int i = 1; i < w->nodes->count; i++)
         if (place(w, i)[LEVEL_HOST] == place(w, i - 1)[LEVEL_HOST])
-            return add_dim(w, 1u << LEVEL_HOST,
-                           topo_tier(t->tier, t->tiers, &t->endpoint[w->nodes->id[i - 1]].place,
-                                     &t->endpoint[w->nodes->id[i]].place),
+            return add_dim(w, 1u << LEVEL_HOST, topo_tier(t, w->nodes->id[i - 1], w->nodes->id[i]),
                            err);
     return 0;
 }

@@ -42,7 +42,7 @@ static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {
     const struct topo *t = &ps->m->topo;
 
-    return topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
+    return topo_tier(t, src, dst);
 }
 
 /* B/s; NAN: no data (failed, dead part, tier without a curve, src == dst). */

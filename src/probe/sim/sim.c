@@ -154,7 +154,7 @@ static int domain_of(const struct topo *t, int id)
 double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share)
 {
     const struct topo *t = s->truth;
-    int tier = topo_tier(t->tier, t->tiers, &t->endpoint[src].place, &t->endpoint[dst].place);
+    int tier = topo_tier(t, src, dst);
     const struct fabric_tier *ft = &s->fabric->tier[tier];
     double alpha = ft->alpha.value, there = share * rate_left(s, src, dst, tier),
            back = share * rate_left(s, dst, src, tier);
@@ -209,7 +209,7 @@ static struct links walk(const struct sim *s, const int *ids, int n, bool faults
 
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
-        int tier = topo_tier(t->tier, t->tiers, &t->endpoint[a].place, &t->endpoint[b].place);
+        int tier = topo_tier(t, a, b);
         double Bps = s->fabric->tier[tier].Bps.value;
         if (faults)
             Bps *= rate_left(s, a, b, tier);
