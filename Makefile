@@ -55,8 +55,7 @@ $(if $(MPI_PKG),,$(info no MPI with hwloc found by $(PKG): railgauge-probe is le
 # One folder per step of the flow, one inside it per noun of many files.
 SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 # The MPI program's own files; everything else builds without MPI.
-MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(wildcard src/probe/mpi/*.c)) \
-    src/probe/nccl/transport_nccl.c src/probe/gpu/transport_copy.c \
+MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(sort $(wildcard src/probe/mpi/*.c src/probe/*/transport_*.c))) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c
 CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
@@ -283,8 +282,8 @@ clean:
 
 # --- the MPI program under SimGrid, from the same sources (tests/mpi/smpi.bats) ---
 # Only what asks for time or sleeps is compiled anew, and the table of transports; the rest is this build's library.
-SMPI_LIB := src/probe/transport.c $(shell grep -lE 'clock_gettime|gettimeofday|nanosleep|usleep' $(filter src/base/% src/probe/%,$(LIB_SRC)))
-$(BUILD)/smpi/librg.a: $(SMPI_LIB:%=$(BUILD)/smpi/%.o)
+SMPI_LIB = src/probe/transport.c $(shell grep -lE 'clock_gettime|gettimeofday|nanosleep|usleep' $(filter src/base/% src/probe/%,$(LIB_SRC)))
+$(BUILD)/smpi/librg.a: $$(patsubst %,$(BUILD)/smpi/%.o,$$(SMPI_LIB))
 	$(Q)$(RM) $@ && $(AR) rcs $@ $^
 $(BUILD)/railgauge-probe-smpi: $(MPI_SRC:%=$(BUILD)/smpi/%.o) $(BUILD)/smpi/librg.a $(LIB)
 	@echo "  LINK $@"

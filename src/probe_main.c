@@ -48,8 +48,9 @@ static int start_discovering(const struct probe_args *a, const struct transport 
 {
     *r = NULL;
     if (a->look)
-        return transport_nccl_start(&a->nccl, r, true, w, err);
-    return t->memory == TRANSPORT_GPU ? gpu_binding_take(w, a->nccl.share_gpu, NULL, err) : 0;
+        return transport_nccl_start(r, true, w, err);
+    return t->memory == TRANSPORT_GPU ? gpu_binding_take(w, nccl_opts_asked.share_gpu, NULL, err)
+                                      : 0;
 }
 
 static int discover(const struct probe_args *a, struct world *w, struct err *err)
@@ -64,11 +65,11 @@ static int discover(const struct probe_args *a, struct world *w, struct err *err
     topo_init(&topo);
     int rc = start_discovering(a, t, w, &r, err);
     if (rc == 0)
-        rc = world_mpi_topo_gather(w, &topo, a->root, a->nccl.share_gpu, err);
+        rc = world_mpi_topo_gather(w, &topo, a->root, nccl_opts_asked.share_gpu, err);
     if (rc == 0 && a->look)
         rc = nccl_readback_build(r, transport_of_gpus(), w, &topo, err);
     if (rc == 0 && !a->root)
-        world_mpi_topo_try(w, &topo, a->nccl.share_gpu);
+        world_mpi_topo_try(w, &topo, nccl_opts_asked.share_gpu);
     if (rc == 0 && w->rank == 0) {
         rc = a->output ? topo_save(&topo, a->output, err) : 0;
         if (rc == 0)
@@ -108,7 +109,7 @@ static int measure_compute(const struct probe_args *a, const struct device_opts 
 {
     const char *path = a->output ? a->output : "compute.tsv";
     struct device_table t = {NULL, 0};
-    int rc = gpu_binding_take(w, a->nccl.share_gpu, NULL, err);
+    int rc = gpu_binding_take(w, nccl_opts_asked.share_gpu, NULL, err);
 
     if (rc == 0)
         rc = device_measure_all(&t, o, w, err);
@@ -193,14 +194,15 @@ static int measure(struct campaign_files *f, const struct transport *tr, const s
 
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
-    if (rc == 0 && tr->calls->sweep && a->nccl.sweep)
+    if (rc == 0 && tr->calls->sweep && nccl_opts_asked.sweep)
         rc = sweep(tr, f, a, w, err);
     if (rc == 0 && tr->calls->learn)
         rc = learn(tr, f, a, w, err);
     if (rc == 0 && a->format && w->rank == 0)
         rc = nccl_tests_print(
             stdout, points_all(f->log), &f->plan, &f->topo,
-            &(struct nccl_tests_how){.warmup = a->probe.measure.warmup, .nccl = &a->nccl}, err);
+            &(struct nccl_tests_how){.warmup = a->probe.measure.warmup, .nccl = &nccl_opts_asked},
+            err);
     return w->agree(w, campaign_files_close(f, rc, err), err);
 }
 
@@ -217,7 +219,7 @@ static int campaign(const struct probe_args *a, struct world *w, struct err *err
     if (rc == 0 && tr->calls->start)
         rc = tr->calls->start(a, w, err);
     if (rc == 0)
-        rc = world_mpi_topo(w, &f.topo, a->topology, a->nccl.share_gpu, err);
+        rc = world_mpi_topo(w, &f.topo, a->topology, nccl_opts_asked.share_gpu, err);
     if (rc == 0)
         rc = campaign_files_plan(&f, a, w, err);
     if (rc == 0 && !a->dry_run) {
@@ -242,7 +244,7 @@ static void choose_auto(struct probe_args *a, struct world *w)
 
     if (!a->transport || strcmp(a->transport, "auto"))
         return;
-    int rc = gpu_binding_take(w, a->nccl.share_gpu, NULL, &why);
+    int rc = gpu_binding_take(w, nccl_opts_asked.share_gpu, NULL, &why);
     if (rc == 0)
         rc = w->agree(w, nccl_load(&why), &why);
     gpu_close();

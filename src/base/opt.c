@@ -26,6 +26,7 @@ const struct opt opt_help[] = {
 /* The line's own rows, then those of each set. */
 struct group {
     struct reading *of;
+    const struct opt_set *set; /* NULL: the line's own */
     const struct opt *rows;
     void *into;
     int first; /* key of its first row */
@@ -34,7 +35,7 @@ struct group {
 
 struct reading {
     const struct opt_line *line;
-    struct group group[OPT_SETS + 1];
+    struct group group[2 * OPT_SETS + 1];
     int groups;
     /* Not NULL: options are handed on and go nowhere. */
     void (*take)(void *to, const char *name, const char *value);
@@ -218,24 +219,37 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static void open_set(struct reading *r, const struct opt_set *s, void *args)
+{
+    assert(r->groups <= 2 * OPT_SETS);
+    r->group[r->groups] = (struct group){r,
+                                         s,
+                                         s->make ? s->make() : s->rows,
+                                         s->into ? s->into : (char *)args + s->at,
+                                         FIRST + r->groups * 2 * OPT_ROWS,
+                                         s->check};
+    r->groups++;
+}
+
 static void open_groups(struct reading *r, const struct opt_line *l, void *args)
 {
     r->line = l;
-    r->group[r->groups++] = (struct group){r, l->options, args, FIRST, l->check};
-    for (const struct opt_set *s = l->set; s->rows || s->make; s++, r->groups++)
-        r->group[r->groups] = (struct group){r, s->make ? s->make() : s->rows, (char *)args + s->at,
-                                             FIRST + r->groups * 2 * OPT_ROWS, s->check};
+    r->group[r->groups++] = (struct group){r, NULL, l->options, args, FIRST, l->check};
+    for (const struct opt_set *s = l->set; s->rows || s->make; s++)
+        open_set(r, s, args);
+    for (const struct opt_set *const *s = l->more ? l->more() : NULL; s && *s; s++)
+        open_set(r, *s, args);
 }
 
 /* argp's tables lie on the heap of this call. */
 static error_t run(struct reading *r, int argc, char **argv, unsigned flags)
 {
     struct argp_option(*options)[OPT_ROWS + 1] = mem_calloc((size_t)r->groups, sizeof(*options));
-    struct argp argp[OPT_SETS + 1];
-    struct argp_child child[OPT_SETS + 1] = {{0}};
+    struct argp argp[2 * OPT_SETS + 1];
+    struct argp_child child[2 * OPT_SETS + 1] = {{0}};
 
     for (int i = 0; i < r->groups; i++) {
-        const struct opt_set *s = i ? &r->line->set[i - 1] : NULL;
+        const struct opt_set *s = r->group[i].set;
         argp[i] = (struct argp){
             argp_options(options[i], &r->group[i]), parse, NULL, NULL, NULL, NULL, NULL};
         if (s)

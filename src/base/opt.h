@@ -72,12 +72,13 @@ struct opt {
 #define OPT_CALL(function) .kind = OPT_IS_CALL, .call = (function)
 #define OPT_NAMED(function) .kind = OPT_IS_NAMED, .named = (function)
 
-enum { OPT_ROWS = 80, OPT_SETS = 10 }; /* at most, in a table; of a line */
+enum { OPT_ROWS = 80, OPT_SETS = 10 }; /* at most, in a table; of a line, and as many more */
 
 /* Rows that several command lines have. */
 struct opt_set {
     const struct opt *rows;
-    size_t at;                       /* of what they fill in the line's arguments */
+    size_t at;                       /* of what they fill in the line's arguments ... */
+    void *into;                      /* ... unless it lies here */
     int group;                       /* where --help shows them, as in struct argp_child */
     const char *title;               /* above them, or NULL */
     const struct opt *(*make)(void); /* instead of rows: these */
@@ -90,6 +91,7 @@ struct opt_line {
     const char *usage, *doc;                   /* args_doc and doc of argp */
     int (*check)(void *args, struct err *err); /* after everything: what cannot be */
     struct opt_set set[OPT_SETS];
+    const struct opt_set *const *(*more)(void); /* these too; NULL ends them */
 };
 
 /* --help, --usage and --version for programs that must not end inside of the parsing: they are

@@ -62,7 +62,7 @@ static struct words option_words(const struct chain *c)
     opt_again(c->line, c->argc, c->argv, probe_options, &w.word, &w.count);
     for (const struct transport *t = transports; t->name; t++)
         for (int i = 0; t->options[i] && (asked ? t == asked : t->automatic); i++)
-            opt_again(c->line, c->argc, c->argv, t->options[i], &w.word, &w.count);
+            opt_again(c->line, c->argc, c->argv, t->options[i]->rows, &w.word, &w.count);
     return w;
 }
 
@@ -122,7 +122,7 @@ static int chain_mpi_compute(struct chain *c, const char *path, const char *last
     MEM_PUSH(w.word, w.count) = mem_printf("--half-width=%.9f", c->probe.measure.half_width);
     if (c->probe.measure.time_cap > 0)
         MEM_PUSH(w.word, w.count) = mem_printf("--time-cap=%.9f", c->probe.measure.time_cap);
-    if (c->nccl.share_gpu)
+    if (nccl_opts_asked.share_gpu)
         MEM_PUSH(w.word, w.count) = mem_strdup("--share-gpu");
     opt_again(c->line, c->argc, c->argv, device_options, &w.word, &w.count);
     if (last)
@@ -193,7 +193,7 @@ int chain_discover(struct chain *c, struct err *err)
                           path,
                           "-t",
                           c->transport,
-                          c->nccl.share_gpu ? "--share-gpu" : NULL,
+                          nccl_opts_asked.share_gpu ? "--share-gpu" : NULL,
                           NULL};
     int rc = 0;
 

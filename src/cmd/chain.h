@@ -8,7 +8,6 @@
 #include "cost/fit/fit.h"
 #include "cost/sim_bed.h"
 #include "probe/gpu/gpu_opts.h"
-#include "probe/mpi/mpi_opts.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"
 #include "step/predict.h"
@@ -22,9 +21,6 @@ struct chain {
     const char *dir;
     const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
     struct probe_opts probe;
-    struct nccl_opts nccl;
-    struct mpi_opts mpi;
-    struct copy_opts copy;
     struct device_choice device;
     bool no_compute;
     const char *model; /* of predictions; its products are measured too */

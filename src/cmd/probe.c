@@ -34,7 +34,8 @@ static const char doc[] =
 static const struct opt_line command = {
     .doc = doc,
     .set = {PROBE_SETS(offsetof(struct args, probe)),
-            {.rows = sim_options, .at = offsetof(struct args, sim), .group = 50}}};
+            {.rows = sim_options, .at = offsetof(struct args, sim), .group = 50}},
+    .more = transport_options};
 
 static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
 {
@@ -47,7 +48,7 @@ static int measure_sim(struct args *a, struct campaign_files *f, struct err *err
     if (rc == 0 && a->probe.format)
         rc = nccl_tests_print(
             stdout, points_all(f->log), &f->plan, &f->topo,
-            &(struct nccl_tests_how){a->probe.probe.measure.warmup, &a->probe.nccl}, err);
+            &(struct nccl_tests_how){a->probe.probe.measure.warmup, &nccl_opts_asked}, err);
     return campaign_files_close(f, rc, err);
 }
 

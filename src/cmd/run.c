@@ -254,13 +254,8 @@ static const struct opt_line command = {
     .options = options,
     .set = {{.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
             {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50},
-            {.rows = mpi_options, .at = offsetof(struct args, chain.mpi), .group = 38},
-            {.rows = nccl_options,
-             .at = offsetof(struct args, chain.nccl),
-             .group = 40,
-             .check = nccl_options_check},
-            {.rows = copy_options, .at = offsetof(struct args, chain.copy), .group = 45},
             {.rows = device_options, .at = offsetof(struct args, chain.device), .group = 46}},
+    .more = transport_options,
     .doc = "Discover, plan, probe, fit, predict and plot; everything lands in one directory."
            "\vExamples:\n"
            "  railgauge run                                 this machine, over MPI\n"
@@ -392,7 +387,7 @@ static int print_format(const struct args *a, struct err *err)
     if (a->format && (rc = points_load(&p, path, err)) == 0) {
         rc = nccl_tests_print(
             stdout, &p, &a->chain.plan, &a->chain.topo,
-            &(struct nccl_tests_how){a->chain.probe.measure.warmup, &a->chain.nccl}, err);
+            &(struct nccl_tests_how){a->chain.probe.measure.warmup, &nccl_opts_asked}, err);
         points_free(&p);
     }
     free(path);
@@ -424,7 +419,6 @@ static void parse(struct args *a, int argc, char **argv)
 {
     *a = (struct args){.chain = {.dir = "campaign", .line = &command, .argc = argc, .argv = argv}};
     probe_opts_defaults(&a->chain.probe);
-    nccl_opts_defaults(&a->chain.nccl);
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 

@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+static int take_share(void *into, const char *name, const char *none, struct err *err)
+{
+    (void)into, (void)name, (void)none, (void)err;
+    nccl_opts_asked.share_gpu = true;
+    return 0;
+}
+
 static const struct opt discover_rows[] = {
     {"output", 'o', "FILE", "write topology.json here (default: only print)",
      OPT_INTO(struct probe_args, output), .group = 1},
@@ -10,8 +17,7 @@ static const struct opt discover_rows[] = {
      OPT_INTO(struct probe_args, root), .group = 1},
     {"transport", 't', "NAME", "nccl: the endpoints are the GPUs that its ranks will use",
      OPT_INTO(struct probe_args, transport), .group = 1},
-    {"share-gpu", 0, NULL, "... of which several may use one",
-     OPT_INTO(struct probe_args, nccl.share_gpu), .group = 1},
+    {"share-gpu", 0, NULL, "... of which several may use one", OPT_NAMED(take_share), .group = 1},
     {"quiet", 'q', NULL, "no picture on the terminal", OPT_INTO(struct probe_args, quiet),
      .group = 1},
     {"json", 0, NULL, "print the verdict on NVLink of each host as JSON",
@@ -106,11 +112,11 @@ const struct opt_line probe_discover_line = {
     .set = {{.rows = opt_help, .at = offsetof(struct probe_args, done), .group = -1}},
 };
 
-const struct opt_line probe_probe_line = {.doc = probe_doc, .set = {PROBE_SETS(0)}};
+const struct opt_line probe_probe_line = {
+    .doc = probe_doc, .set = {PROBE_SETS(0)}, .more = transport_options};
 
 void probe_args_defaults(struct probe_args *a)
 {
     *a = (struct probe_args){.output = NULL};
     probe_opts_defaults(&a->probe);
-    nccl_opts_defaults(&a->nccl);
 }

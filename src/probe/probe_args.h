@@ -3,9 +3,9 @@
 #define RG_PROBE_ARGS_H
 
 #include "probe/gpu/gpu_opts.h"
-#include "probe/mpi/mpi_opts.h"
 #include "probe/nccl/nccl_opts.h"
 #include "probe/probe_opts.h"
+#include "probe/transport.h"
 
 struct probe_args {
     const char *output; /* NULL: the command's default */
@@ -14,9 +14,6 @@ struct probe_args {
     bool json, check, look; /* discover */
     bool done;              /* help or version was asked for: nothing else is to be done */
     struct probe_opts probe;
-    struct nccl_opts nccl;
-    struct mpi_opts mpi;
-    struct copy_opts copy;
     bool compute;      /* what each GPU does alone, instead of a plan */
     const char *model; /* --model: whose products */
     struct device_choice device;
@@ -28,7 +25,8 @@ void probe_args_defaults(struct probe_args *a);
  * MPI_Finalize comes first. */
 extern const struct opt_line probe_discover_line, probe_probe_line;
 
-/* The options of the second, for a command line whose struct probe_args lies at `base`. */
+/* The options of the second, for a command line whose struct probe_args lies at `base`; those of
+ * the transports are transport_options(). */
 extern const struct opt probe_file_options[];
 #define PROBE_SET(base, table, member, place)                                                      \
     {                                                                                              \
@@ -36,12 +34,7 @@ extern const struct opt probe_file_options[];
     }
 #define PROBE_SETS(base)                                                                           \
     {.rows = probe_file_options, .at = (base), .group = 1},                                        \
-        PROBE_SET(base, probe_options, probe, 20), PROBE_SET(base, mpi_options, mpi, 38),          \
-        {.rows = nccl_options,                                                                     \
-         .at = (base) + offsetof(struct probe_args, nccl),                                         \
-         .group = 40,                                                                              \
-         .check = nccl_options_check},                                                             \
-        PROBE_SET(base, copy_options, copy, 45), PROBE_SET(base, device_options, device, 46),      \
+        PROBE_SET(base, probe_options, probe, 20), PROBE_SET(base, device_options, device, 46),    \
         PROBE_SET(base, opt_help, done, 49), PROBE_SET(base, nccl_tests_options, probe, 70)
 
 #endif

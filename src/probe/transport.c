@@ -24,7 +24,7 @@ const struct transport transports[] = {
      .automatic = true,
      .windows = true,
      .patience = 30, /* hosts may be overloaded */
-     .options = {mpi_options},
+     .options = {&mpi_options},
      .calls = &transport_mpi},
     {.name = "nccl",
      .help = "GPU memory through NCCL (NVLink, PCIe, InfiniBand, sockets: as NCCL or --path says)",
@@ -37,7 +37,7 @@ const struct transport transports[] = {
      .typed = true,
      .published = true,
      .patience = 8,
-     .options = {nccl_options},
+     .options = {&nccl_options},
      .calls = &transport_nccl},
     {.name = "copy",
      .help = "copies between the memories of GPUs (NVLink, PCIe), without NCCL",
@@ -47,7 +47,7 @@ const struct transport transports[] = {
      .ranks = true,
      .threads = true,
      .patience = 30,
-     .options = {nccl_options, copy_options}, /* --share-gpu */
+     .options = {&nccl_options, &copy_options}, /* --share-gpu */
      .calls = &transport_copy},
     {.name = "sim",
      .help = "a preset's fabric as a formula, with noise and faults of your choice",
@@ -82,6 +82,21 @@ const struct transport *transport_of_gpus(void)
     while (!t->automatic || t->memory != TRANSPORT_GPU)
         t++;
     return t;
+}
+
+const struct opt_set *const *transport_options(void)
+{
+    static const struct opt_set *all[OPT_SETS + 1];
+    int n = 0;
+
+    for (const struct transport *t = transports; t->name; t++)
+        for (int i = 0, k; t->options[i]; i++) {
+            for (k = 0; k < n && all[k] != t->options[i]; k++)
+                ;
+            all[k] = t->options[i];
+            n += k == n;
+        }
+    return all;
 }
 
 const char *transport_names(char out[TRANSPORT_NAMES], bool all)

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/op.h"
+#include "base/opt.h"
 
 /* The endpoints that run one operation together, in order (members[0] is the source of pair ops).
  */
@@ -25,7 +26,6 @@ struct group {
     int index, epoch; /* of this group in round->group; the campaign's epoch */
 };
 
-struct opt;
 struct plan;
 struct points;
 struct probe_args;
@@ -73,7 +73,8 @@ struct transport {
     bool typed;      /* types and reductions are the user's (nccl_opts.h) */
     bool published;  /* its collectives are those that curves are published of */
     double patience; /* s without movement until a rank hangs, where --hang-after does not say */
-    const struct opt *options[3];        /* tables of its own; NULL ends them */
+    /* Of its own, and where they go; NULL ends them.  Two transports may have the same. */
+    const struct opt_set *options[3];
     const struct transport_calls *calls; /* NULL: this program was built without them */
 };
 
@@ -84,6 +85,8 @@ const struct transport *transport_find(const char *name); /* NULL: no such; name
 const struct transport *transport_solo(void);
 /* What "auto" is where every rank has a GPU and the library. */
 const struct transport *transport_of_gpus(void);
+/* The options of all of them, each set once: for opt_line.more. */
+const struct opt_set *const *transport_options(void);
 /* "mpi, nccl and copy": those that need ranks, or all. */
 enum { TRANSPORT_NAMES = 128 };
 const char *transport_names(char out[TRANSPORT_NAMES], bool all);

@@ -10,7 +10,16 @@
 
 #include <cmocka.h>
 
-static const struct opt_line line = {.set = {{.rows = nccl_options, .check = nccl_options_check}}};
+static const struct nccl_opts defaults = NCCL_OPTS_DEFAULTS;
+
+static const struct opt_set *const *own(void)
+{
+    static const struct opt_set *const sets[] = {&nccl_options, NULL};
+
+    return sets;
+}
+
+static const struct opt_line line = {.more = own};
 
 static int parse(struct nccl_opts *o, char **words, int n)
 {
@@ -18,8 +27,10 @@ static int parse(struct nccl_opts *o, char **words, int n)
 
     for (int i = 0; i < n; i++)
         argv[i + 1] = words[i];
-    nccl_opts_defaults(o);
-    return opt_parse(&line, n + 1, argv, OPT_SILENT, o);
+    nccl_opts_asked = defaults;
+    int rc = opt_parse(&line, n + 1, argv, OPT_SILENT, NULL);
+    *o = nccl_opts_asked;
+    return rc;
 }
 
 static int parse_one(struct nccl_opts *o, const char *word)
@@ -45,7 +56,7 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     (void)state;
     memcpy(argv + 1, given, sizeof(given));
     assert_int_equal(parse(&a, given, GIVEN), 0);
-    opt_again(&line, GIVEN + 1, argv, nccl_options, &words, &n);
+    opt_again(&line, GIVEN + 1, argv, nccl_options.rows, &words, &n);
     assert_int_equal(n, GIVEN);
     assert_int_equal(parse(&b, words, n), 0);
     assert_string_equal(b.path, "ib");
@@ -62,7 +73,7 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     free(words);
     words = NULL;
     n = 0;
-    opt_again(&line, 1, argv, nccl_options, &words, &n);
+    opt_again(&line, 1, argv, nccl_options.rows, &words, &n);
     assert_int_equal(n, 0); /* the rest is left to NCCL */
 }
 
@@ -109,7 +120,7 @@ static void what_an_old_library_would_not_do_is_not_asked_of_it(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
         struct nccl_opts o;
-        nccl_opts_defaults(&o);
+        o = defaults;
         o.algo = asked[i].algo;
         o.proto = asked[i].proto;
         o.sweep = asked[i].sweep;
@@ -131,7 +142,7 @@ static void variables_are_set_in_nccls_spelling_and_taken_back(void **state)
     (void)state;
     unsetenv("NCCL_ALGO");
     unsetenv("NCCL_PROTO");
-    nccl_opts_defaults(&o);
+    o = defaults;
     o.algo = "nvlstree,collnetdirect";
     o.proto = "ll";
     assert_int_equal(nccl_opts_apply(&o, 3, true, &err), 0);
@@ -161,7 +172,7 @@ static void ranks_that_share_a_gpu_look_like_hosts(void **state)
     struct err err = {0, ""};
 
     (void)state;
-    nccl_opts_defaults(&o);
+    o = defaults;
     o.share_gpu = true;
     unsetenv("NCCL_SOCKET_IFNAME");
     assert_int_equal(nccl_opts_apply(&o, 3, false, &err), 0);

@@ -97,10 +97,9 @@ static void in_place_fills_the_other_half_and_types_are_those_asked_for(void **s
 {
     (void)state;
     struct points p = {.transport = "nccl"};
-    struct nccl_opts o;
+    struct nccl_opts o = NCCL_OPTS_DEFAULTS;
     char *column[20];
 
-    nccl_opts_defaults(&o);
     o.in_place = o.dtype_given = true;
     o.dtype = NCCL_FLOAT16;
     o.redop = NCCL_MAX;

@@ -22,7 +22,7 @@ static int take_way(void *into, char *word, struct err *err)
     return (o->way = opt_word(copy_way_name, word, err)) < 0 ? -1 : 0;
 }
 
-const struct opt copy_options[] = {
+static const struct opt copy_rows[] = {
     {.help = "Copies between GPUs (--transport copy):", .group = 45},
     {"copy-engine", 0, "WHO", "ce: the copy engine (default), sm: a kernel", OPT_CALL(take_engine),
      .group = 45},
@@ -32,6 +32,9 @@ const struct opt copy_options[] = {
      OPT_CALL(take_way), .group = 45},
     {0},
 };
+
+struct copy_opts copy_opts_asked;
+const struct opt_set copy_options = {.rows = copy_rows, .into = &copy_opts_asked, .group = 45};
 
 /* --- GPUs on their own --- */
 

@@ -14,7 +14,8 @@ struct copy_opts {
     int engine, way; /* of the enums; default: copy engine, write */
 };
 /* --copy-engine and --copy-way. */
-extern const struct opt copy_options[];
+extern const struct opt_set copy_options;
+extern struct copy_opts copy_opts_asked; /* what they said */
 
 /* Models whose products are measured where nothing else is said. */
 #define DEVICE_MODELS "llama3.1-8b,llama3.1-70b"

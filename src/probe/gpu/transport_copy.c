@@ -12,7 +12,7 @@
 #include "kernels/kernels.h"
 #include "probe/gpu_binding.h"
 #include "probe/mpi/world_mpi.h"
-#include "probe/probe_args.h"
+#include "probe/nccl/nccl_opts.h"
 #include "probe/verify.h"
 #include "probe/watch/watch.h"
 
@@ -162,7 +162,6 @@ static int open_memory(struct copy_memory *m, const struct group *g, size_t byte
 
 enum { MARKS = 257, CHASE_STEPS = 256, CHASE_BYTES = 8 };
 
-static struct copy_opts opts;
 static bool loads; /* every rank has the kernel that follows a chain */
 
 struct copy_ctx {
@@ -195,7 +194,7 @@ static bool chases(enum op op, size_t bytes)
 
 static int mover(enum op op, size_t bytes)
 {
-    return chases(op, bytes) || opts.way == COPY_WRITE ? 0 : 1;
+    return chases(op, bytes) || copy_opts_asked.way == COPY_WRITE ? 0 : 1;
 }
 
 static bool moves(const struct copy_ctx *c, enum op op, size_t bytes)
@@ -211,12 +210,12 @@ static bool receives(const struct copy_ctx *c, enum op op)
 static int put_copy(struct copy_ctx *c, size_t bytes, struct err *err)
 {
     const struct copy_memory *m = &c->memory;
-    bool write = opts.way == COPY_WRITE;
+    bool write = copy_opts_asked.way == COPY_WRITE;
     void *to = arrives(write ? &m->right : &m->own);
     const void *from = sends(m, write ? &m->own : left_of(m));
 
-    return opts.engine == COPY_SM ? kernel_copy(to, from, bytes, c->stream, err)
-                                  : gpu_copy(to, from, bytes, c->stream, err);
+    return copy_opts_asked.engine == COPY_SM ? kernel_copy(to, from, bytes, c->stream, err)
+                                             : gpu_copy(to, from, bytes, c->stream, err);
 }
 
 static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *err)
@@ -380,7 +379,7 @@ static int copy_check(void *ctx, enum op op, size_t bytes, struct err *err)
 
     if (world_mpi_together(c->comm, rc, err))
         return -1;
-    if (ops[op].everybody || c->self == (opts.way == COPY_WRITE ? 0 : 1)) {
+    if (ops[op].everybody || c->self == (copy_opts_asked.way == COPY_WRITE ? 0 : 1)) {
         watch_enter("check of %s of %zu bytes", op_name(op), bytes);
         rc = put_copy(c, bytes, err);
         if (rc == 0)
@@ -415,7 +414,7 @@ static int open_own(struct copy_ctx *c, struct err *err)
 
     if (!gpu_facts())
         return err_config(err, "no GPU was opened");
-    if (opts.engine == COPY_SM && !kernels_there(&why))
+    if (copy_opts_asked.engine == COPY_SM && !kernels_there(&why))
         return err_config(err, "--copy-engine sm needs a kernel: %s", why);
     if (gpu_stream_open(&c->stream, err) < 0 || gpu_clock_open(&c->clock, MARKS, err) < 0)
         return -1;
@@ -465,8 +464,8 @@ static int copy_start(const struct probe_args *a, struct world *w, struct err *e
     struct fabric_handle *each = NULL;
     char text[64];
 
-    opts = a->copy;
-    if (gpu_binding_take(w, a->nccl.share_gpu, NULL, err) < 0 ||
+    (void)a;
+    if (gpu_binding_take(w, nccl_opts_asked.share_gpu, NULL, err) < 0 ||
         fabric_handle_try(w, &each, err) < 0)
         return -1;
     loads = true;
@@ -477,7 +476,8 @@ static int copy_start(const struct probe_args *a, struct world *w, struct err *e
     if (w->rank == 0)
         note_memory(each, w->size);
     free(each);
-    snprintf(text, sizeof(text), "%s, %s", copy_engine_name[opts.engine], copy_way_name[opts.way]);
+    snprintf(text, sizeof(text), "%s, %s", copy_engine_name[copy_opts_asked.engine],
+             copy_way_name[copy_opts_asked.way]);
     json_provenance_add("copy", text);
     return 0;
 }

@@ -20,7 +20,7 @@ static int take_scatter(void *into, char *word, struct err *err)
     return which < 0 ? -1 : 0;
 }
 
-const struct opt mpi_options[] = {
+static const struct opt rows[] = {
     {.help = "Messages over MPI (--transport mpi):", .group = 38},
     {"window", 0, "N", "messages in flight in pair_bw and pair_bibw (default 64 below 64K, else 4)",
      OPT_INT(struct mpi_opts, window, 1, MPI_WINDOW_MAX), .group = 38},
@@ -29,3 +29,6 @@ const struct opt mpi_options[] = {
      OPT_CALL(take_scatter), .group = 38},
     {0},
 };
+
+struct mpi_opts mpi_opts_asked;
+const struct opt_set mpi_options = {.rows = rows, .into = &mpi_opts_asked, .group = 38};

@@ -17,6 +17,7 @@ struct mpi_opts {          /* zero: the defaults */
 int mpi_opts_window(const struct mpi_opts *o, size_t bytes);
 
 /* --window and --reduce-scatter. */
-extern const struct opt mpi_options[];
+extern const struct opt_set mpi_options;
+extern struct mpi_opts mpi_opts_asked; /* what they said */
 
 #endif

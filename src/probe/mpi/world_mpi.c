@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "probe/watch/watch.h"
 
@@ -27,7 +28,6 @@ enum { PINGS = 12, CLOCK_TAG = 7001, ALARM_TAG = 7003 /* and what was raised: tw
 uint64_t world_mpi_clock_id(void)
 {
     char text[128] = "";
-    uint64_t hash = 1469598103934665603u; /* FNV-1a, 64 bits */
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
 
     if (f) {
@@ -40,9 +40,7 @@ uint64_t world_mpi_clock_id(void)
         snprintf(text, sizeof(text), "%ld %.9f", (long)getpid(), log_now());
     else
         (void)!readlink("/proc/self/ns/time", text + used, sizeof(text) - used - 1);
-    for (const char *c = text; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    return hash;
+    return map_text(text);
 }
 
 /* Both sides of one edge of the tree learn whether they share a clock; how many pings does it take?

@@ -14,10 +14,7 @@ const char *const nccl_algo_name[] = {"Ring", "Tree",          "NVLS",         "
 const char *const nccl_proto_name[] = {"LL", "LL128", "Simple", NULL};
 static const char *const register_name[] = {"none", "buffer", "symmetric", NULL};
 
-void nccl_opts_defaults(struct nccl_opts *o)
-{
-    *o = (struct nccl_opts){.dtype = NCCL_UINT8, .redop = NCCL_SUM, .pool = 16};
-}
+struct nccl_opts nccl_opts_asked = NCCL_OPTS_DEFAULTS;
 
 static int find(const char *const *names, const char *word)
 {
@@ -86,7 +83,7 @@ static int take_redop(void *into, char *text, struct err *err)
     return o->redop < 0 ? err_usage(err, "\"%s\" is none of sum, prod, max, min, avg", text) : 0;
 }
 
-const struct opt nccl_options[] = {
+static const struct opt rows[] = {
     {.help = "NCCL (--transport nccl):", .group = 40},
     {"path", 0, "NAME",
      "what must carry the data: nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp; another one is a "
@@ -128,7 +125,7 @@ const struct opt nccl_options[] = {
 
 /* On windows the large collectives run as kernels that know neither algorithm nor protocol (2.28:
  * src/enqueue.cc, ncclPrepareTasks: ncclMakeSymmetricTaskList comes before getAlgoInfo). */
-int nccl_options_check(void *into, struct err *err)
+static int check(void *into, struct err *err)
 {
     const struct nccl_opts *o = into;
 
@@ -144,6 +141,9 @@ int nccl_options_check(void *into, struct err *err)
                               "not with --sweep, --algo, --proto");
     return 0;
 }
+
+const struct opt_set nccl_options = {
+    .rows = rows, .into = &nccl_opts_asked, .group = 40, .check = check};
 
 /* --- the variables that NCCL reads --- */
 
@@ -238,7 +238,7 @@ static int set_path(const char *path, struct err *err)
     return rc;
 }
 
-static const struct nccl_opts *now;
+static const struct nccl_opts *now = &nccl_opts_asked;
 
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err)
 {
@@ -279,12 +279,6 @@ int nccl_opts_check(const struct nccl_opts *o, int version, struct err *err)
 
 const struct nccl_opts *nccl_opts_now(void)
 {
-    static struct nccl_opts defaults;
-
-    if (!now) {
-        nccl_opts_defaults(&defaults);
-        now = &defaults;
-    }
     return now;
 }
 

@@ -26,16 +26,19 @@ struct nccl_opts {
     int pool;       /* --pool N: communicators kept open, default 16 */
 };
 
-void nccl_opts_defaults(struct nccl_opts *o);
-/* The options, into what has the defaults, and what cannot be of all of them. */
-extern const struct opt nccl_options[];
-int nccl_options_check(void *into, struct err *err);
+#define NCCL_OPTS_DEFAULTS                                                                         \
+    {                                                                                              \
+        .dtype = NCCL_UINT8, .redop = NCCL_SUM, .pool = 16                                         \
+    }
+/* The options, and what they said. */
+extern const struct opt_set nccl_options;
+extern struct nccl_opts nccl_opts_asked;
 
 /* The algorithms and protocols of NCCL 2.30 in its own spelling (src/graph/tuning.cc: ncclAlgoStr,
  * ncclProtoStr); NULL ends each list. */
 extern const char *const nccl_algo_name[], *const nccl_proto_name[];
 
-/* What transport_nccl uses from now on (kept by reference).  Sets the NCCL_* variables of path,
+/* What transport_nccl uses from now on (kept by reference) instead of nccl_opts_asked.  Sets the NCCL_* variables of path,
  * algo, proto and share_gpu for rank `rank` of this process before the library looks at them; a
  * variable that the user has set to something else is an error that names both (EXIT_CONFIG).
  * NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in 2.19 to 2.30 initTransportsRank

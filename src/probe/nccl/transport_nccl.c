@@ -287,9 +287,9 @@ static void warn_of_settings(const struct world *w)
     free(list);
 }
 
-int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bool tuning,
-                         struct world *w, struct err *err)
+int transport_nccl_start(struct nccl_readback **r, bool tuning, struct world *w, struct err *err)
 {
+    const struct nccl_opts *o = &nccl_opts_asked;
     bool one_host;
 
     warn_of_settings(w);
@@ -307,13 +307,14 @@ int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bo
 
 static int nccl_start(const struct probe_args *a, struct world *w, struct err *err)
 {
-    return transport_nccl_start(&a->nccl, a->dry_run ? NULL : &readback, false, w, err);
+    return transport_nccl_start(a->dry_run ? NULL : &readback, false, w, err);
 }
 
 static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *t,
                       const struct points *p, struct err *err)
 {
-    return nccl_readback_campaign(readback, w, t, a->nccl.path, p, err);
+    (void)a;
+    return nccl_readback_campaign(readback, w, t, nccl_opts_asked.path, p, err);
 }
 
 /* What connecting cost goes into connections.tsv beside the points, and is told even when the
@@ -422,7 +423,7 @@ static int nccl_sweep(const struct transport *tr, const struct probe_args *a, st
                       const struct topo *topo, const struct plan *plan, const char *points,
                       struct err *err)
 {
-    struct nccl_opts one = a->nccl;
+    struct nccl_opts one = nccl_opts_asked;
     struct measure_opts how = a->probe.measure;
     struct plan some = {NULL, 0};
     int rc;
@@ -439,7 +440,7 @@ static int nccl_sweep(const struct transport *tr, const struct probe_args *a, st
             rc = sweep_pair(tr, &one, w, topo, &some, &how, points, err);
         }
     nccl_conn_close_all();
-    nccl_opts_apply(&a->nccl, w->rank, false, NULL);
+    nccl_opts_apply(&nccl_opts_asked, w->rank, false, NULL);
     plan_free(&some);
     return rc;
 }

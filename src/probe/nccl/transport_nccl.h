@@ -25,6 +25,5 @@
  * asked about a hang, its log is read back from here on (*r; tuning: choices by size too; r NULL:
  * it is not), then the driver, this rank's GPU (gpu_binding.h), NCCL, its variables, and the
  * provenance. */
-int transport_nccl_start(const struct nccl_opts *o, struct nccl_readback **r, bool tuning,
-                         struct world *w, struct err *err);
+int transport_nccl_start(struct nccl_readback **r, bool tuning, struct world *w, struct err *err);
 #endif
