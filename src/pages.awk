@@ -1,19 +1,15 @@
 # pages.awk - the manual of railgauge in pages: railgauge.1 with a list of its commands in place of their sections,
 # and railgauge-COMMAND.1 for each.
 #
-#   awk -v dir=DIR -f src/pages.awk src/main.c src/railgauge.1 src/railgauge.1
+#   awk -v dir=DIR -f src/pages.awk src/cmd/command.h src/railgauge.1 src/railgauge.1
 #
-# What a command is for in one line stands in the table of main.c.  A section of a command may have several headings
+# What a command is for in one line stands in the table of command.h.  A section of a command may have several headings
 # (.Ss railgauge COMMAND ARGUMENTS), one for each form: the first reading makes the synopsis of them.
 
-FILENAME ~ /main\.c$/ {
-    if (match($0, /^ *\{"[a-z-]+", cmd_[a-z_]+, *"/) || match($0, /^ *\{"[a-z-]+", cmd_[a-z_]+,$/)) {
+FILENAME ~ /command\.h$/ {
+    if (match($0, /^ *ROW\([a-z_]+, "/)) {
         split($0, quoted, "\"")
-        name = quoted[2]
-        help[name] = quoted[4]
-    } else if (name != "" && help[name] == "" && /"/) { # on a line of its own
-        split($0, quoted, "\"")
-        help[name] = quoted[2]
+        help[quoted[2]] = quoted[4]
     }
     next
 }
@@ -71,7 +67,7 @@ commands && /^\.Sh / {
     commands = 0
 }
 commands && /^\.Ss railgauge / {
-    if (!($3 in help)) { printf "pages.awk: no command \"%s\" in main.c\n", $3 >"/dev/stderr"; failed = 1; exit 1 }
+    if (!($3 in help)) { printf "pages.awk: no command \"%s\" in command.h\n", $3 >"/dev/stderr"; failed = 1; exit 1 }
     if (!($3 in made)) {
         begin($3)
         printf ".It Xr railgauge-%s 1\n%s.\n", $3, help[$3] >all

@@ -224,19 +224,18 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
     return rc;
 }
 
-int cmd_calibrate(int argc, char **argv)
+int cmd_calibrate(int argc, char **argv, struct err *err)
 {
     struct args a = {.limit = 300};
     struct batch b = {0};
     struct constants c = {0};
-    struct err err = {0, ""};
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = run(&a, &b, &c, &err);
+    int rc = run(&a, &b, &c, err);
     batch_free(&b);
     constants_free(&c);
     for (int i = 0; i < a.onlys; i++)
         free(a.only[i]);
     free(a.only);
-    return rc < 0 ? cmd_fail("calibrate", &err) : EXIT_GOOD;
+    return rc;
 }

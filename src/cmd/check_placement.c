@@ -343,11 +343,10 @@ static int check(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_check_placement(int argc, char **argv)
+int cmd_check_placement(int argc, char **argv, struct err *err)
 {
     struct args a = {.patience = 30};
     const char *rank = getenv("SLURM_PROCID"), *step = getenv("SLURM_STEP_ID");
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.tell)
@@ -355,7 +354,7 @@ int cmd_check_placement(int argc, char **argv)
     /* As a step with many tasks: the first one asks for all. */
     if (!a.hosts && step && rank && strcmp(rank, "0") != 0)
         return EXIT_GOOD;
-    int rc = check(&a, &err);
+    int rc = check(&a, err);
     input_args_free(&a.in);
-    return rc < 0 ? cmd_fail("check-placement", &err) : EXIT_GOOD;
+    return rc;
 }

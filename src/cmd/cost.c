@@ -262,16 +262,15 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
     return 0;
 }
 
-int cmd_cost(int argc, char **argv)
+int cmd_cost(int argc, char **argv, struct err *err)
 {
     struct args a = {.op = -1};
     struct matrix m;
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (matrix_open(&m, a.in.file, a.in.fabric, a.in.racks, &err) < 0)
-        return cmd_fail("cost", &err);
-    int rc = answer(&m, &a, &err);
+    if (matrix_open(&m, a.in.file, a.in.fabric, a.in.racks, err) < 0)
+        return -1;
+    int rc = answer(&m, &a, err);
     matrix_free(&m);
-    return rc < 0 ? cmd_fail("cost", &err) : EXIT_GOOD;
+    return rc;
 }

@@ -181,16 +181,15 @@ static int by_error(const void *a, const void *b)
     return d > 0 ? 1 : d < 0 ? -1 : x->ladder - y->ladder;
 }
 
-int cmd_curves(int argc, char **argv)
+int cmd_curves(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct curves *c = &a.curves;
     struct table rows, worst;
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (ladders_load(&c->ladders, c->file, &err) < 0)
-        return cmd_fail("curves", &err);
+    if (ladders_load(&c->ladders, c->file, err) < 0)
+        return -1;
     ladders_predict(&c->ladders, c->every, &c->miss, &c->misses);
     if (c->misses)
         qsort(c->miss, (size_t)c->misses, sizeof(*c->miss), by_error);

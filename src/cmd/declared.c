@@ -142,22 +142,21 @@ static void print(const struct declared *d, const struct args *a)
     json_decref(json);
 }
 
-int cmd_declared(int argc, char **argv)
+int cmd_declared(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
     struct declared d = {0};
-    struct err err;
 
     input_init(&in);
     topo_init(&d.topo);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = collect(&d, &in, &a, &err);
+    int rc = collect(&d, &in, &a, err);
     if (rc == 0)
         print(&d, &a);
     int code = rc == 0 ? declared_code(&d) : EXIT_USAGE;
     declared_free(&d);
     input_free(&in);
     input_args_free(&a.in);
-    return rc < 0 ? cmd_fail("declared", &err) : code;
+    return rc < 0 ? -1 : code;
 }

@@ -231,10 +231,9 @@ static int exec_probe(const struct args *a, struct err *err)
     return launch_exec(argv, err);
 }
 
-int cmd_discover(int argc, char **argv)
+int cmd_discover(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
-    struct err err;
     struct input in;
 
     input_init(&in);
@@ -244,16 +243,16 @@ int cmd_discover(int argc, char **argv)
         return EXIT_GOOD;
     }
     bool given = a.in.fabric || a.in.file || a.in.sources.count;
-    int rc = a.list  ? list_fabrics(&err)
-             : given ? input_open(&in, &a.in, &ask, &err)
-                     : exec_probe(&a, &err);
+    int rc = a.list  ? list_fabrics(err)
+             : given ? input_open(&in, &a.in, &ask, err)
+                     : exec_probe(&a, err);
     if (rc == 0 && a.in.sources.count)
-        rc = add_sources(&in.t, &a, &err);
+        rc = add_sources(&in.t, &a, err);
     if (rc == 0 && a.out)
-        rc = topo_save(&in.t, a.out, &err);
+        rc = topo_save(&in.t, a.out, err);
     if (rc == 0 && !a.list)
-        rc = discover_report(stdout, &in.t, &a.report, &err);
+        rc = discover_report(stdout, &in.t, &a.report, err);
     input_free(&in);
     input_args_free(&a.in);
-    return rc < 0 ? cmd_fail("discover", &err) : EXIT_GOOD;
+    return rc;
 }

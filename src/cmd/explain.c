@@ -154,16 +154,15 @@ static int explain(struct input *in, const struct args *a, struct err *err)
     return 0;
 }
 
-int cmd_explain(int argc, char **argv)
+int cmd_explain(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     input_init(&in);
-    int rc = explain(&in, &a, &err);
+    int rc = explain(&in, &a, err);
     input_free(&in);
     input_args_free(&a.in);
-    return rc < 0 ? cmd_fail("explain", &err) : EXIT_GOOD;
+    return rc;
 }

@@ -190,7 +190,6 @@ static void warn(const struct matrix *m, const struct args *a)
 {
     char part[256];
 
-    log_setup("railgauge export", LOG_INFO);
     if (*a->ask.left)
         log_warn("%s", *a->ask.left);
     if (a->format->needs != EXPORT_TIERS || m->exceptions == 0)
@@ -199,23 +198,22 @@ static void warn(const struct matrix *m, const struct args *a)
              a->format->name, m->exceptions, matrix_part(m, &m->exception[0], part));
 }
 
-int cmd_export(int argc, char **argv)
+int cmd_export(int argc, char **argv, struct err *err)
 {
     char *left = NULL;
     struct args a = {.ask.left = &left};
     struct input in;
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.list)
         return list_formats();
     input_init(&in);
-    int rc = open_input(&in, &a, &err);
+    int rc = open_input(&in, &a, err);
     if (rc == 0)
-        rc = write_files(&in.m, &a, &err);
+        rc = write_files(&in.m, &a, err);
     if (rc == 0)
         warn(&in.m, &a);
     input_free(&in);
     free(left);
-    return rc < 0 ? cmd_fail("export", &err) : EXIT_GOOD;
+    return rc;
 }

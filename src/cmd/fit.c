@@ -73,29 +73,28 @@ static void find_files(const struct args *a, char *path[5])
     }
 }
 
-int cmd_fit(int argc, char **argv)
+int cmd_fit(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct matrix m;
-    struct err err;
     char *path[5];
 
     fit_defaults(&a.fit);
     matrix_init(&m);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     find_files(&a, path);
-    int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, &err);
+    int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, err);
     if (rc == 0)
-        rc = matrix_save(&m, path[3], &err);
+        rc = matrix_save(&m, path[3], err);
     if (rc == 0 && !a.quiet)
         printf("%s: %d endpoint%s, %d tier%s, %d collective curve%s, %d exception%s, %d "
                "finding%s\n",
                path[3], m.topo.endpoints, units_s(m.topo.endpoints), m.tiers, units_s(m.tiers),
                m.collectives, units_s(m.collectives), m.exceptions, units_s(m.exceptions),
                m.findings, units_s(m.findings));
-    int verdict = a.no_verdict ? EXIT_GOOD : cmd_verdict(&m);
+    int verdict = m.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
     matrix_free(&m);
     for (int i = 0; i < 5; i++)
         free(path[i]);
-    return rc < 0 ? cmd_fail("fit", &err) : verdict;
+    return rc < 0 ? -1 : verdict;
 }

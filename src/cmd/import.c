@@ -149,27 +149,26 @@ static void report(const struct import *im, const struct args *a)
            im->topo.endpoints, im->topo.hosts, im->points);
 }
 
-int cmd_import(int argc, char **argv)
+int cmd_import(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "points.tsv", .import = {.op = -1}};
     struct topo known;
     struct import im = {.points = 0};
-    struct err err = {0, ""};
 
     topo_init(&known);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = a.topology ? topo_load(&known, a.topology, &err) : 0;
+    int rc = a.topology ? topo_load(&known, a.topology, err) : 0;
     if (rc == 0) {
         a.import.topo = a.topology ? &known : NULL;
         import_init(&im, &a.import);
-        rc = read_files(&im, &a, &err);
+        rc = read_files(&im, &a, err);
     }
     if (rc == 0)
-        rc = write_files(&im, &a, &err);
+        rc = write_files(&im, &a, err);
     if (rc == 0 && !a.quiet)
         report(&im, &a);
     import_free(&im);
     topo_free(&known);
     free(a.file);
-    return rc < 0 ? cmd_fail("import", &err) : EXIT_GOOD;
+    return rc;
 }

@@ -107,16 +107,15 @@ static bool comparable(const struct topo *t)
     return t->hosts > 1 || t->gpus > 1 || t->net;
 }
 
-int cmd_lint(int argc, char **argv)
+int cmd_lint(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct lint l = {0};
     struct topo t;
-    struct err err;
 
     topo_init(&t);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = load(&t, &a, &err), code = EXIT_GOOD;
+    int rc = load(&t, &a, err), code = EXIT_GOOD;
     if (rc == 0) {
         lint_hosts(&l, &t);
         lint_net(&l, &t);
@@ -131,5 +130,5 @@ int cmd_lint(int argc, char **argv)
     topo_free(&t);
     free(a.file);
     input_args_free(&a.in);
-    return rc < 0 ? cmd_fail("lint", &err) : code;
+    return rc < 0 ? -1 : code;
 }

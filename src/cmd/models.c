@@ -336,11 +336,10 @@ static int one(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_models(int argc, char **argv)
+int cmd_models(int argc, char **argv, struct err *err)
 {
     struct args a = {.seq = 8192};
-    struct err err = {0};
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    return (a.name ? one(&a, &err) : list(&a, &err)) < 0 ? cmd_fail("models", &err) : EXIT_GOOD;
+    return a.name ? one(&a, err) : list(&a, err);
 }

@@ -246,14 +246,13 @@ static int open_and_answer(struct rows *rows, const struct args *a, struct err *
     return rc;
 }
 
-int cmd_nodes(int argc, char **argv)
+int cmd_nodes(int argc, char **argv, struct err *err)
 {
     struct rows rows = {0};
     struct args a = {0};
-    struct err err = {0, ""};
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = open_and_answer(&rows, &a, &err);
+    int rc = open_and_answer(&rows, &a, err);
     json_t *json = rc == 0 && a.in.json ? rows_json(&rows, a.job) : NULL;
     if (json)
         json_print(stdout, json);
@@ -261,5 +260,5 @@ int cmd_nodes(int argc, char **argv)
         rows_table(stdout, &rows, a.segments);
     json_decref(json);
     rows_free(&rows);
-    return rc < 0 ? cmd_fail("nodes", &err) : EXIT_GOOD;
+    return rc;
 }

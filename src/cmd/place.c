@@ -316,19 +316,18 @@ static int show(const struct placing *p, struct err *err)
     return rc;
 }
 
-int cmd_place(int argc, char **argv)
+int cmd_place(int argc, char **argv, struct err *err)
 {
     struct placing p = {.hosts = 0};
-    struct err err = {0, ""};
 
     place_args(&p.args, argc, argv);
-    int rc = open_job(&p, &err);
+    int rc = open_job(&p, err);
     if (rc == 0)
-        rc = free_hosts(&p, &err);
+        rc = free_hosts(&p, err);
     if (rc == 0)
-        rc = run(&p, &err);
+        rc = run(&p, err);
     if (rc == 0)
-        rc = show(&p, &err);
+        rc = show(&p, err);
     bool fits = memory_fits(&p.now.memory); /* traffic: nothing is known, so it does */
     prediction_free(&p.now);
     prediction_free(&p.before);
@@ -338,5 +337,5 @@ int cmd_place(int argc, char **argv)
     free(p.host);
     free(p.listed);
     free(p.args.write);
-    return rc < 0 ? cmd_fail("place", &err) : fits ? EXIT_GOOD : EXIT_BELOW;
+    return rc < 0 ? -1 : fits ? EXIT_GOOD : EXIT_BELOW;
 }

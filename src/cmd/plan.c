@@ -65,14 +65,13 @@ static int make(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_plan(int argc, char **argv)
+int cmd_plan(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "plan.tsv"};
-    struct err err = {0, ""};
 
     probe_opts_defaults(&a.probe);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = make(&a, &err);
+    int rc = make(&a, err);
     free(a.job);
-    return rc < 0 ? cmd_fail("plan", &err) : EXIT_GOOD;
+    return rc;
 }

@@ -306,19 +306,18 @@ static int draw(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_plot(int argc, char **argv)
+int cmd_plot(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
-    struct err err = {0};
     int rc;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (!a.figures)
         a.figures = PLOT_ALL;
     if (!a.terminal)
-        rc = draw(&a, &err);
+        rc = draw(&a, err);
     else
-        rc = a.of_files ? plot_files_print(&a.files, &err) : print_figures(&a, &err);
+        rc = a.of_files ? plot_files_print(&a.files, err) : print_figures(&a, err);
     free(a.files.path);
-    return rc < 0 ? cmd_fail("plot", &err) : EXIT_GOOD;
+    return rc;
 }

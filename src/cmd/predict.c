@@ -321,22 +321,21 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
     return rc;
 }
 
-int cmd_predict(int argc, char **argv)
+int cmd_predict(int argc, char **argv, struct err *err)
 {
     struct predict_args a;
     struct job j;
-    struct err err = {0, ""};
 
     predict_args(&a, argc, argv);
     if (a.table)
-        return predict_batch(&a, &err) < 0 ? cmd_fail("predict", &err) : EXIT_GOOD;
+        return predict_batch(&a, err);
     if (a.case_count > 0) {
-        int verdict = predict_cases(&a, &err);
+        int verdict = predict_cases(&a, err);
         free(a.cases);
-        return verdict < 0 ? cmd_fail("predict", &err) : verdict;
+        return verdict;
     }
     bool fits = false;
-    int rc = job_open(&j, &a.job, &err) < 0 || answer(&j, &a, &fits, &err) < 0;
+    int rc = job_open(&j, &a.job, err) < 0 || answer(&j, &a, &fits, err) < 0;
     job_free(&j);
-    return rc ? cmd_fail("predict", &err) : fits ? EXIT_GOOD : EXIT_BELOW;
+    return rc ? -1 : fits ? EXIT_GOOD : EXIT_BELOW;
 }

@@ -111,20 +111,17 @@ static int exec_probe(int argc, char **argv, struct err *err)
     return rc;
 }
 
-int cmd_probe(int argc, char **argv)
+int cmd_probe(int argc, char **argv, struct err *err)
 {
     struct args a = {.probe = {.output = NULL}};
-    struct err err = {0, ""};
     int rc = 0;
 
-    if (!is_sim(argc, argv) && !asks_for_help(argc, argv)) {
-        exec_probe(argc, argv, &err);
-        return cmd_fail("probe", &err);
-    }
+    if (!is_sim(argc, argv) && !asks_for_help(argc, argv))
+        return exec_probe(argc, argv, err);
     probe_args_defaults(&a.probe);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (!a.probe.done)
-        rc = run_sim(&a, &err);
+        rc = run_sim(&a, err);
     sim_opts_free(&a.sim);
-    return rc < 0 ? cmd_fail("probe", &err) : EXIT_GOOD;
+    return rc;
 }

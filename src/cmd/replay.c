@@ -87,17 +87,16 @@ static int start(struct args *a, int argc, char **argv, int *code, struct err *e
     return rc;
 }
 
-int cmd_replay(int argc, char **argv)
+int cmd_replay(int argc, char **argv, struct err *err)
 {
     struct args a = {.launch = {.ranks = 0}};
-    struct err err = {0, ""};
     int code = EXIT_GOOD, rc = 0;
 
     replay_defaults(&a.replay);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (!a.replay.done && !a.replay.job.matrix)
-        rc = err_usage(&err, "which matrix.json?");
+        rc = err_usage(err, "which matrix.json?");
     else if (!a.replay.done)
-        rc = start(&a, argc, argv, &code, &err);
-    return rc < 0 ? cmd_fail("replay", &err) : code;
+        rc = start(&a, argc, argv, &code, err);
+    return rc < 0 ? -1 : code;
 }

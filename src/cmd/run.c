@@ -422,24 +422,23 @@ static void parse(struct args *a, int argc, char **argv)
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(int argc, char **argv, struct err *err)
 {
     struct args a;
-    struct err err = {0, ""};
     int rc = 0;
 
     parse(&a, argc, argv);
     if (a.chain.resume) {
-        rc = campaign_recall(&command, &argc, &argv, a.chain.dir, &err);
+        rc = campaign_recall(&command, &argc, &argv, a.chain.dir, err);
         chain_close(&a.chain);
         parse(&a, argc, argv);
     }
     a.chain.model = a.model;
     if (rc == 0)
-        rc = choose_transport(&a.chain, &err);
+        rc = choose_transport(&a.chain, err);
     if (rc == 0)
-        rc = a.dry_run ? chain_dry_run(&a.chain, stdout, &err) : chain(&a, &err);
-    int verdict = a.dry_run || a.no_verdict ? EXIT_GOOD : cmd_verdict(&a.chain.matrix);
+        rc = a.dry_run ? chain_dry_run(&a.chain, stdout, err) : chain(&a, err);
+    int verdict = a.chain.matrix.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
     chain_close(&a.chain);
-    return rc < 0 ? cmd_fail("run", &err) : verdict;
+    return rc < 0 ? -1 : verdict;
 }

@@ -70,15 +70,14 @@ static int seal(const char *path, struct err *err)
     return rc;
 }
 
-int cmd_seal(int argc, char **argv)
+int cmd_seal(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
-    struct err err;
     int rc = 0;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     for (int i = 0; i < a.files && rc == 0; i++)
-        rc = seal(a.file[i], &err);
+        rc = seal(a.file[i], err);
     free(a.file);
-    return rc < 0 ? cmd_fail("seal", &err) : EXIT_GOOD;
+    return rc;
 }

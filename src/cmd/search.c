@@ -362,19 +362,18 @@ static int find(struct search *s, const struct job *j, const struct search_args 
     return search_run(s, &q, &space, a->top, 0, err);
 }
 
-int cmd_search(int argc, char **argv)
+int cmd_search(int argc, char **argv, struct err *err)
 {
     struct search_args a;
     struct search s = {0};
     struct job j;
-    struct err err = {0, ""};
     int ranks;
 
     search_args(&a, argc, argv);
-    int rc = job_open_ranks(&j, &a.job, &ranks, &err) < 0 || find(&s, &j, &a, ranks, &err) < 0 ||
-             answer(&s, &j, &a, &err) < 0;
+    int rc = job_open_ranks(&j, &a.job, &ranks, err) < 0 || find(&s, &j, &a, ranks, err) < 0 ||
+             answer(&s, &j, &a, err) < 0;
     search_free(&s);
     job_free(&j);
     free(a.constraint);
-    return rc ? cmd_fail("search", &err) : EXIT_GOOD;
+    return rc ? -1 : EXIT_GOOD;
 }

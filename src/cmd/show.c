@@ -231,18 +231,17 @@ static int print(const struct show *s, const struct section *what, bool as_json,
     return 0;
 }
 
-int cmd_show(int argc, char **argv)
+int cmd_show(int argc, char **argv, struct err *err)
 {
     struct args a = {.section = &usual};
     struct show s;
-    struct err err;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     s = (struct show){.file = a.in.file, .bytes = (double)a.bytes};
     input_init(&s.in);
-    int rc = input_open(&s.in, &a.in, a.section->ask, &err);
+    int rc = input_open(&s.in, &a.in, a.section->ask, err);
     if (rc == 0)
-        rc = print(&s, a.section, a.in.json, &err);
+        rc = print(&s, a.section, a.in.json, err);
     input_free(&s.in);
-    return rc < 0 ? cmd_fail("show", &err) : EXIT_GOOD;
+    return rc;
 }

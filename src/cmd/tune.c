@@ -47,18 +47,17 @@ static int write_csv(const struct tuner *t, const char *path, struct err *err)
     return rc;
 }
 
-int cmd_tune(int argc, char **argv)
+int cmd_tune(int argc, char **argv, struct err *err)
 {
     struct args a = {NULL, NULL};
-    struct err err = {0, ""};
     struct tuner t;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = tuner_load(&t, a.dir, &err);
+    int rc = tuner_load(&t, a.dir, err);
     if (rc == 0) {
         tuner_print(stdout, &t);
-        rc = a.csv ? write_csv(&t, a.csv, &err) : 0;
+        rc = a.csv ? write_csv(&t, a.csv, err) : 0;
         tuner_free(&t);
     }
-    return rc < 0 ? cmd_fail("tune", &err) : EXIT_GOOD;
+    return rc;
 }
