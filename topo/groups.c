@@ -151,13 +151,13 @@ enum { NOWHERE = -1, SEVERAL = -2 };
 struct work {
     const struct topo *t;
     enum level level;
-    struct topo words; /* LEVEL_LEAF: names of groups */
-    int *of;           /* index into words, NOWHERE */
+    struct names words; /* names of groups */
+    int *of;            /* index into words, NOWHERE */
 };
 
 static int group(struct work *w, const char *name)
 {
-    return topo_add_group(&w->words, LEVEL_LEAF, name);
+    return names_add(&w->words, name);
 }
 
 /* The coordinate of each host: NOWHERE, or SEVERAL. */
@@ -277,7 +277,7 @@ static void take_coordinates(struct work *w)
 /* Numbers and names in the order of the hosts. */
 static int *in_order(struct work *w, char ***name, int *groups)
 {
-    int words = w->words.group[LEVEL_LEAF].count;
+    int words = w->words.count;
     int *to = mem_calloc((size_t)words + 1, sizeof(*to));
 
     *name = NULL;
@@ -286,7 +286,7 @@ static int *in_order(struct work *w, char ***name, int *groups)
         if (w->of[h] < 0)
             continue;
         if (!to[w->of[h]]) {
-            MEM_PUSH(*name, *groups) = mem_strdup(w->words.group[LEVEL_LEAF].name[w->of[h]]);
+            MEM_PUSH(*name, *groups) = mem_strdup(w->words.name[w->of[h]]);
             to[w->of[h]] = *groups;
         }
         w->of[h] = to[w->of[h]] - 1;
@@ -301,7 +301,6 @@ int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *
     int *teller = tellers(t, level), sets;
     struct group_set *s = group_sets_at(t, level, &sets);
 
-    topo_init(&w.words);
     w.of = mem_calloc((size_t)t->hosts + 1, sizeof(*w.of));
     for (int h = 0; h < t->hosts; h++)
         w.of[h] = NOWHERE;
@@ -313,7 +312,7 @@ int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *
     group_sets_free(s, sets);
     free(teller);
     int *of = in_order(&w, name, groups);
-    topo_free(&w.words);
+    names_free(&w.words);
     return of;
 }
 

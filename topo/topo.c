@@ -47,15 +47,6 @@ void topo_init(struct topo *t)
     memset(t, 0, sizeof(*t));
 }
 
-static void free_names(struct topo *t, enum level level)
-{
-    for (int i = 0; i < t->group[level].count; i++)
-        free(t->group[level].name[i]);
-    free(t->group[level].name);
-    map_free(&t->group[level].index);
-    memset(&t->group[level], 0, sizeof(t->group[level]));
-}
-
 void group_free(struct declared_group *g)
 {
     for (int i = 0; i < g->hosts; i++)
@@ -80,7 +71,7 @@ void topo_free(struct topo *t)
     for (int i = 0; i < t->declared_groups; i++)
         group_free(&t->declared_group[i]);
     for (int l = 0; l < LEVEL_COUNT; l++)
-        free_names(t, l);
+        names_free(&t->group[l]);
     free(t->declared_group);
     net_free(t->net);
     free(t->host);
@@ -94,28 +85,9 @@ void topo_free(struct topo *t)
     topo_init(t);
 }
 
-struct wanted_name {
-    char *const *name;
-    const char *text;
-};
-
-static bool is_name(const void *wanted, int value)
-{
-    const struct wanted_name *w = wanted;
-
-    return !strcmp(w->name[value], w->text);
-}
-
 int topo_add_group(struct topo *t, enum level level, const char *name)
 {
-    struct wanted_name w = {t->group[level].name, name};
-    int *at = map_at(&t->group[level].index, map_text(name), is_name, &w);
-
-    if (*at == MAP_NONE) {
-        *at = t->group[level].count;
-        MEM_PUSH(t->group[level].name, t->group[level].count) = mem_strdup(name);
-    }
-    return *at;
+    return names_add(&t->group[level], name);
 }
 
 int topo_add_host(struct topo *t, const char *name)
@@ -130,9 +102,7 @@ int topo_add_host(struct topo *t, const char *name)
 
 int topo_find_host(const struct topo *t, const char *name)
 {
-    struct wanted_name w = {t->group[LEVEL_HOST].name, name};
-
-    return map_find(&t->group[LEVEL_HOST].index, map_text(name), is_name, &w);
+    return names_find(&t->group[LEVEL_HOST], name);
 }
 
 char *topo_host_family(const char *name)
@@ -165,7 +135,7 @@ int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind)
 void topo_clear_level(struct topo *t, enum level level)
 {
     assert(level != LEVEL_HOST);
-    free_names(t, level);
+    names_free(&t->group[level]);
     for (int i = 0; i < t->endpoints; i++) {
         t->endpoint[i].place.at[level] = -1;
         t->endpoint[i].source[level] = SOURCE_NONE;

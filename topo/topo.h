@@ -108,13 +108,9 @@ struct topo {
     struct gpu *gpu;
     int gpus; /* all that the hosts' drivers tell of, whether a rank uses them or not */
     /* Names of the groups at each level, for instance group[LEVEL_RACK].name[3] = "rack-03".
-     * LEVEL_HOST has the host names again so that all levels read alike.  Names are
-     * added and removed through the functions below only, which keep the index of them. */
-    struct {
-        char **name;
-        int count;
-        struct map index;
-    } group[LEVEL_COUNT];
+     * LEVEL_HOST has the host names again so that all levels read alike.  Hosts are added through
+     * topo_add_host() only. */
+    struct names group[LEVEL_COUNT];
     struct tier_rule tier[TIER_MAX];
     int tiers;
     struct declared_group *declared_group;

@@ -283,7 +283,7 @@ static void print_model(FILE *f, const struct mnnvl_facts *a, int row, bool firs
 /* The first GPU of each model that has as many links up as the best of them. */
 static void print_models(FILE *f, const struct mnnvl_facts *a)
 {
-    int models = a->names.group[LEVEL_LEAF].count, shown = 0;
+    int models = a->names.models.count, shown = 0;
 
     for (int m = 0; m < models && shown < MODELS_SHOWN; m++)
         for (int i = 0; i < a->t->gpus; i++)
@@ -303,9 +303,8 @@ static void print_domains(FILE *f, const struct mnnvl_facts *a)
             if (a->host[h].domain == d)
                 names[n++] = a->t->host[h].name;
         char *list = n ? short_list(names, n) : mem_strdup("no host wholly");
-        fprintf(f, "%-10s %s: %d GPU%s, %s\n", d ? "" : "domains",
-                a->names.group[LEVEL_DOMAIN].name[d], a->domain[d].gpus,
-                a->domain[d].gpus == 1 ? "" : "s", list);
+        fprintf(f, "%-10s %s: %d GPU%s, %s\n", d ? "" : "domains", a->names.domains.name[d],
+                a->domain[d].gpus, a->domain[d].gpus == 1 ? "" : "s", list);
         free(list);
     }
     if (a->domains > MODELS_SHOWN)
@@ -315,7 +314,7 @@ static void print_domains(FILE *f, const struct mnnvl_facts *a)
 
 static void print_racks(FILE *f, const struct mnnvl_facts *a)
 {
-    int racks = a->names.group[LEVEL_RACK].count;
+    int racks = a->names.chassis.count;
 
     for (int r = 0; r < racks && r < MODELS_SHOWN; r++) {
         int hosts = 0, low = -1, high = -1;
@@ -329,8 +328,8 @@ static void print_racks(FILE *f, const struct mnnvl_facts *a)
             low = low < 0 || tray < low ? tray : low;
             high = tray > high ? tray : high;
         }
-        fprintf(f, "%-10s chassis %s: %d host%s", r ? "" : "racks",
-                a->names.group[LEVEL_RACK].name[r], hosts, hosts == 1 ? "" : "s");
+        fprintf(f, "%-10s chassis %s: %d host%s", r ? "" : "racks", a->names.chassis.name[r], hosts,
+                hosts == 1 ? "" : "s");
         if (low >= 0 && low < high)
             fprintf(f, ", trays %d-%d", low, high);
         else if (low >= 0)

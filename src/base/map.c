@@ -2,6 +2,7 @@
 #include "base/map.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -80,4 +81,46 @@ uint64_t map_text(const char *text)
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
+}
+
+/* --- names by number --- */
+
+struct wanted {
+    char *const *name;
+    const char *text;
+};
+
+static bool is_name(const void *wanted, int value)
+{
+    const struct wanted *w = wanted;
+
+    return !strcmp(w->name[value], w->text);
+}
+
+int names_add(struct names *n, const char *name)
+{
+    struct wanted w = {n->name, name};
+    int *at = map_at(&n->index, map_text(name), is_name, &w);
+
+    if (*at == MAP_NONE) {
+        *at = n->count;
+        MEM_PUSH(n->name, n->count) = mem_strdup(name);
+    }
+    return *at;
+}
+
+int names_find(const struct names *n, const char *name)
+{
+    struct wanted w = {n->name, name};
+
+    return map_find(&n->index, map_text(name), is_name, &w);
+}
+
+void names_free(struct names *n)
+{
+    for (int i = 0; i < n->count; i++)
+        free(n->name[i]);
+    free(n->name);
+    map_free(&n->index);
+    *n = (struct names){.name = NULL};
 }

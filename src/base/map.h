@@ -1,4 +1,4 @@
-/* map.h - numbers by key: the hash table of this program.
+/* map.h - numbers by key: the hash table of this program; and names by number, on top of it.
  *
  * A value is a number, mostly an index into an array of the caller's; what a key is made of stays
  * there.  Open addressing, linear probing, at most half full; nothing is taken out again.  A struct
@@ -33,5 +33,16 @@ void map_free(struct map *m);
 /* Keys of longer things: one more number into a hash that began anyhow; a text. */
 uint64_t map_mix(uint64_t hash, uint64_t x);
 uint64_t map_text(const char *text);
+
+/* Names by number: each once, in the order in which they came.  A struct names of zeros is empty. */
+struct names {
+    char **name;
+    int count;
+    struct map index;
+};
+
+int names_add(struct names *n, const char *name);        /* its number; a new one has the next */
+int names_find(const struct names *n, const char *name); /* its number, -1: it is not there */
+void names_free(struct names *n);
 
 #endif

@@ -155,8 +155,8 @@ static json_t *names_pack(char *const *name, int count)
     return out;
 }
 
-static int names_add(struct topo *t, enum level level, const char *name, const char *where,
-                     struct err *err)
+static int add_name(struct topo *t, enum level level, const char *name, const char *where,
+                    struct err *err)
 {
     int before = t->group[level].count;
 
@@ -181,7 +181,7 @@ static int names_unpack(struct topo *t, enum level level, json_t *names, const c
         if (hostlist_expand(&name, &count, json_string_value(names), err) < 0)
             return err_wrap(err, "%s", where);
         for (int i = 0; i < count && rc == 0; i++)
-            rc = names_add(t, level, name[i], where, err);
+            rc = add_name(t, level, name[i], where, err);
         hostlist_free(name, count);
         return rc;
     }
@@ -191,7 +191,7 @@ static int names_unpack(struct topo *t, enum level level, json_t *names, const c
         const char *one = json_string_value(json_array_get(names, i));
         if (!one)
             return err_data(err, "%s[%zu] is not a name", where, i);
-        if (names_add(t, level, one, where, err) < 0)
+        if (add_name(t, level, one, where, err) < 0)
             return -1;
     }
     return 0;

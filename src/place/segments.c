@@ -56,13 +56,12 @@ void segment_verdict_free(struct segment_verdict *v)
 static int *number(const struct segments *s, const struct opinion *o, int *blocks)
 {
     int *of = mem_calloc((size_t)s->nodes + 1, sizeof(*of));
-    struct topo names;
+    struct names names = {0};
 
-    topo_init(&names);
     for (int i = 0; i < s->nodes; i++)
-        of[i] = o->block[i] ? topo_add_group(&names, LEVEL_LEAF, o->block[i]) : -1;
-    *blocks = names.group[LEVEL_LEAF].count;
-    topo_free(&names);
+        of[i] = o->block[i] ? names_add(&names, o->block[i]) : -1;
+    *blocks = names.count;
+    names_free(&names);
     return of;
 }
 

@@ -305,19 +305,18 @@ static char *exported(const struct plan *p, const struct matrix *m, const char *
 /* The unit of each host in a file for Slurm and what is above it: up[tier][host]. */
 static int climb(const struct slurm_topology *s, const struct plan *p, int (*up)[HOSTS])
 {
-    struct topo names;
+    struct names names = {0};
     int *parent = mem_calloc((size_t)s->units + 1, sizeof(int)), tiers = 1;
 
-    topo_init(&names);
     for (int u = 0; u < s->units; u++) {
-        topo_add_group(&names, LEVEL_LEAF, s->unit[u].name);
+        names_add(&names, s->unit[u].name);
         parent[u] = -1;
     }
     for (int h = 0; h < p->hosts; h++)
         up[0][h] = -1;
     for (int u = 0; u < s->units; u++) {
         for (int k = 0; k < s->unit[u].children; k++)
-            parent[topo_add_group(&names, LEVEL_LEAF, s->unit[u].child[k])] = u;
+            parent[names_add(&names, s->unit[u].child[k])] = u;
         for (int k = 0; k < s->unit[u].nodes; k++)
             for (int h = 0; h < p->hosts; h++)
                 if (!strcmp(p->host[h].name, s->unit[u].node[k])) {
@@ -333,7 +332,7 @@ static int climb(const struct slurm_topology *s, const struct plan *p, int (*up)
             more = more || up[tiers][h] >= 0;
         }
     }
-    topo_free(&names);
+    names_free(&names);
     free(parent);
     return tiers;
 }

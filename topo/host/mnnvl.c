@@ -168,7 +168,7 @@ static void judge_neighbours(struct reasons *r, const struct gpu *g, const struc
                     g->clique, f->domain[cluster].hosts, fact_clique(f, cluster));
     else if (fact_outnumbered(f, domain, chassis))
         reasons_add(r, NULL, "in cluster %s, %d other hosts of its chassis are in %s", g->cluster,
-                    f->domain[chassis].hosts, f->names.group[LEVEL_DOMAIN].name[chassis]);
+                    f->domain[chassis].hosts, f->names.domains.name[chassis]);
 }
 
 static void judge_trial(struct reasons *r, const struct mnnvl_trial *trial, double usual)
@@ -335,7 +335,7 @@ static void odd_gpu(struct mnnvl *m, const struct topo *t, const struct gpu *g)
 static void odd_domains(struct mnnvl *m, const struct mnnvl_facts *f)
 {
     int *whole = mem_calloc((size_t)f->domains + 1, sizeof(*whole));
-    int *parts = mem_calloc((size_t)f->names.group[LEVEL_RAIL].count + 1, sizeof(*parts));
+    int *parts = mem_calloc((size_t)f->names.clusters.count + 1, sizeof(*parts));
     bool *seen = mem_calloc((size_t)f->domains + 1, sizeof(*seen));
 
     for (int i = 0; i < f->t->gpus; i++) {
@@ -349,12 +349,12 @@ static void odd_domains(struct mnnvl *m, const struct mnnvl_facts *f)
     }
     for (int d = 0; d < f->domains; d++)
         if (f->domain[d].gpus < whole[d])
-            odd_add(m, "domain %s: %d of %d GPUs are visible", f->names.group[LEVEL_DOMAIN].name[d],
+            odd_add(m, "domain %s: %d of %d GPUs are visible", f->names.domains.name[d],
                     f->domain[d].gpus, whole[d]);
-    for (int c = 0; c < f->names.group[LEVEL_RAIL].count; c++)
+    for (int c = 0; c < f->names.clusters.count; c++)
         if (parts[c] > 1)
             odd_add(m, "cluster %s is split into %d cliques: NVLink does not join them",
-                    f->names.group[LEVEL_RAIL].name[c], parts[c]);
+                    f->names.clusters.name[c], parts[c]);
     free(whole);
     free(parts);
     free(seen);

@@ -105,9 +105,9 @@ int fact_whole_domain(const char *model)
 
 /* --- all of them --- */
 
-static int intern(struct mnnvl_facts *f, enum level level, const char *name)
+static int intern(struct names *names, const char *name)
 {
-    return name[0] ? topo_add_group(&f->names, level, name) : -1;
+    return name[0] ? names_add(names, name) : -1;
 }
 
 static void intern_gpus(struct mnnvl_facts *f)
@@ -119,19 +119,19 @@ static void intern_gpus(struct mnnvl_facts *f)
         struct mnnvl_host_facts *h = &f->host[g->host];
         if (!h->gpus++)
             h->first = i;
-        f->gpu_model[i] = topo_add_group(&f->names, LEVEL_LEAF, g->model);
+        f->gpu_model[i] = names_add(&f->names.models, g->model);
         f->gpu_domain[i] = -1;
         if (fact_registered(g) && mnnvl_domain(f->t, i, name, sizeof(name))) {
-            f->gpu_domain[i] = topo_add_group(&f->names, LEVEL_DOMAIN, name);
-            h->cluster = intern(f, LEVEL_RAIL, g->cluster);
+            f->gpu_domain[i] = names_add(&f->names.domains, name);
+            h->cluster = intern(&f->names.clusters, g->cluster);
         } else if (!h->inside) {
             h->inside = mnnvl_domain(f->t, i, name, sizeof(name));
         }
         if (g->chassis[0])
-            h->chassis = intern(f, LEVEL_RACK, g->chassis);
+            h->chassis = intern(&f->names.chassis, g->chassis);
         h->rack = h->rack || g->chassis[0] || fact_whole_domain(g->model);
     }
-    f->domains = f->names.group[LEVEL_DOMAIN].count;
+    f->domains = f->names.domains.count;
 }
 
 static void count_models(struct mnnvl_facts *f)
@@ -190,7 +190,7 @@ static void count_domains(struct mnnvl_facts *f)
 /* A host alone in its cluster, of no rack that is known: H100 boxes register like that. */
 static void find_racks(struct mnnvl_facts *f)
 {
-    int *hosts = mem_calloc((size_t)f->names.group[LEVEL_RAIL].count + 1, sizeof(*hosts));
+    int *hosts = mem_calloc((size_t)f->names.clusters.count + 1, sizeof(*hosts));
 
     for (int h = 0; h < f->t->hosts; h++)
         if (f->host[h].cluster >= 0)
@@ -216,7 +216,6 @@ void facts_open(struct mnnvl_facts *f, const struct topo *t)
 {
     memset(f, 0, sizeof(*f));
     f->t = t;
-    topo_init(&f->names);
     f->host = mem_calloc((size_t)t->hosts + 1, sizeof(*f->host));
     for (int h = 0; h < t->hosts; h++)
         f->host[h].domain = f->host[h].cluster = f->host[h].chassis = -1;
@@ -224,9 +223,9 @@ void facts_open(struct mnnvl_facts *f, const struct topo *t)
     f->gpu_model = minus_ones(t->gpus);
     intern_gpus(f);
     f->domain = mem_calloc((size_t)f->domains + 1, sizeof(*f->domain));
-    f->model = mem_calloc((size_t)f->names.group[LEVEL_LEAF].count + 1, sizeof(*f->model));
-    f->cluster_home = minus_ones(f->names.group[LEVEL_RAIL].count);
-    f->chassis_home = minus_ones(f->names.group[LEVEL_RACK].count);
+    f->model = mem_calloc((size_t)f->names.models.count + 1, sizeof(*f->model));
+    f->cluster_home = minus_ones(f->names.clusters.count);
+    f->chassis_home = minus_ones(f->names.chassis.count);
     count_models(f);
     count_domains(f);
     find_racks(f);
@@ -234,7 +233,10 @@ void facts_open(struct mnnvl_facts *f, const struct topo *t)
 
 void facts_close(struct mnnvl_facts *f)
 {
-    topo_free(&f->names);
+    names_free(&f->names.domains);
+    names_free(&f->names.chassis);
+    names_free(&f->names.clusters);
+    names_free(&f->names.models);
     free(f->host);
     free(f->domain);
     free(f->model);
@@ -251,7 +253,7 @@ bool fact_outnumbered(const struct mnnvl_facts *f, int domain, int home)
 
 const char *fact_clique(const struct mnnvl_facts *f, int domain)
 {
-    const char *dot = strrchr(f->names.group[LEVEL_DOMAIN].name[domain], '.');
+    const char *dot = strrchr(f->names.domains.name[domain], '.');
 
     return dot ? dot + 1 : "";
 }

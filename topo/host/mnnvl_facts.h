@@ -7,8 +7,9 @@
 
 struct mnnvl_facts {
     const struct topo *t;
-    struct topo names; /* only as a table of names: DOMAIN, RACK (chassis), RAIL (cluster), LEAF
-                        * (model) */
+    struct {
+        struct names domains, clusters, chassis, models;
+    } names;
     struct mnnvl_host_facts {
         int first, gpus;      /* rows of topo.gpu */
         int domain;           /* across hosts, of most of its GPUs; -1 */

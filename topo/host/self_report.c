@@ -218,7 +218,7 @@ static int by_rank(const void *x, const void *y)
 /* In order of ranks (several tasks of a node: of its first), each node once. */
 static void arrange(struct self_report *list, int *count)
 {
-    struct topo names; /* interns nodes */
+    struct names names = {0}; /* interns nodes */
     int kept = 0;
     bool ranked = true;
 
@@ -226,14 +226,13 @@ static void arrange(struct self_report *list, int *count)
         ranked = ranked && list[i].rank >= 0;
     if (ranked)
         qsort(list, (size_t)*count, sizeof(*list), by_rank);
-    topo_init(&names);
     for (int i = 0; i < *count; i++)
-        if (topo_add_group(&names, LEVEL_LEAF, list[i].node) == kept)
+        if (names_add(&names, list[i].node) == kept)
             list[kept++] = list[i];
         else
             self_report_free(&list[i]);
     *count = kept;
-    topo_free(&names);
+    names_free(&names);
 }
 
 int self_report_parse(struct self_report **list, int *count, char *text, const char *path,

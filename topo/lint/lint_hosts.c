@@ -62,6 +62,7 @@ static void find_kinds(struct lint_view *v)
 {
     const struct topo *t = v->t;
     const char **model = models(t);
+    struct names cpus = {0};
     struct by_cpu {
         int hosts, with; /* with GPUs */
         const char *model;
@@ -69,7 +70,7 @@ static void find_kinds(struct lint_view *v)
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
 
     for (int h = 0; h < t->hosts; h++) {
-        of[h] = t->host[h].cpu ? topo_add_group(&v->words, LEVEL_DOMAIN, t->host[h].cpu) : -1;
+        of[h] = t->host[h].cpu ? names_add(&cpus, t->host[h].cpu) : -1;
         if (of[h] < 0)
             continue;
         struct by_cpu *c = &cpu[of[h]];
@@ -82,12 +83,12 @@ static void find_kinds(struct lint_view *v)
         bool most = c && 2 * c->with > c->hosts - 1; /* of the other ones */
         const char *like = model[h] ? model[h] : most ? c->model : NULL;
         char *family = topo_host_family(t->host[h].name);
-        v->host[h].kind = topo_add_group(&v->words, LEVEL_RACK,
-                                         like             ? like
-                                         : t->host[h].cpu ? t->host[h].cpu
-                                                          : family);
+        v->host[h].kind = names_add(&v->kinds, like             ? like
+                                               : t->host[h].cpu ? t->host[h].cpu
+                                                                : family);
         free(family);
     }
+    names_free(&cpus);
     free(of);
     free(cpu);
     free(model);
@@ -100,7 +101,6 @@ static void view_open(struct lint_view *v, const struct topo *t)
     v->host = mem_calloc((size_t)t->hosts + 1, sizeof(*v->host));
     v->nic = mem_calloc((size_t)t->nics + 1, sizeof(*v->nic));
     v->named = mem_calloc((size_t)t->gpus + 1, sizeof(*v->named));
-    topo_init(&v->words);
     for (int h = 0; h < t->hosts; h++)
         v->host[h].gpu = -1;
     count_gpus(v);
@@ -110,7 +110,8 @@ static void view_open(struct lint_view *v, const struct topo *t)
 
 static void view_close(struct lint_view *v)
 {
-    topo_free(&v->words);
+    names_free(&v->kinds);
+    names_free(&v->peers);
     free(v->host);
     free(v->nic);
     free(v->named);
@@ -120,7 +121,7 @@ static void view_close(struct lint_view *v)
 
 struct leaves {
     const struct topo *t;
-    const struct topo *words; /* LEVEL_LEAF: switches */
+    const struct names *switches;
 };
 
 static void say_leaf(struct lint *l, const struct lint_seat *s, int leaf, int times, int n,
@@ -132,7 +133,7 @@ static void say_leaf(struct lint *l, const struct lint_seat *s, int leaf, int ti
 
     lint_add(l, "leaf", what, "%s: cabled to %s%s%s where %d of %d hosts have theirs on %s", what,
              c->leaf, *c->leaf_port ? " port " : "", c->leaf_port, times, n,
-             x->words->group[LEVEL_LEAF].name[leaf]);
+             x->switches->name[leaf]);
     free(what);
 }
 
@@ -143,23 +144,22 @@ static void lint_leaves(struct lint *l, const struct lint_view *v)
     struct leaf_seat *at = mem_calloc((size_t)t->nics + 1, sizeof(*at));
     struct lint_seat *seat = mem_calloc((size_t)t->nics + 1, sizeof(*seat));
     struct leaf_groups g;
-    struct topo words; /* LEVEL_LEAF: switches */
+    struct names switches = {0};
     int n = 0;
 
-    topo_init(&words);
     for (int i = 0; i < t->nics; i++) {
         if (!t->nic[i].leaf[0])
             continue;
-        int leaf = topo_add_group(&words, LEVEL_LEAF, t->nic[i].leaf);
+        int leaf = names_add(&switches, t->nic[i].leaf);
         at[n] = (struct leaf_seat){t->nic[i].host, leaf};
         seat[n++] = (struct lint_seat){.leaf = leaf, .device = t->nic[i].name, .id = i};
     }
     leaf_groups_make(&g, at, n);
     for (int i = 0; i < n; i++)
         seat[i].group = g.of_host[at[i].host];
-    lint_seats(l, seat, n, say_leaf, &(struct leaves){t, &words});
+    lint_seats(l, seat, n, say_leaf, &(struct leaves){t, &switches});
     leaf_groups_free(&g);
-    topo_free(&words);
+    names_free(&switches);
     free(seat);
     free(at);
 }

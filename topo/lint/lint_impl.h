@@ -15,9 +15,9 @@ struct lint_view {
         int nic, nics; /* its part of nic[] */
         int hcas, up;  /* NICs with verbs; those that are up */
     } * host;
-    int *nic;          /* rows of topo.nic, host by host */
-    struct topo words; /* interns kinds and peers */
-    bool *named;       /* by row of GPUs: its NVLinks were said to be odd */
+    int *nic; /* rows of topo.nic, host by host */
+    struct names kinds, peers;
+    bool *named; /* by row of GPUs: its NVLinks were said to be odd */
 };
 
 /* Compare peers by each check of its table in turn; appends. */

@@ -439,7 +439,7 @@ static void run_check(const struct run *r)
     for (int i = 0; i < count; i++) {
         char *peers = peers_of(r->v, c->what, i);
         if (peers && value_of(r->v, c, i, x[n].text)) {
-            x[n].peers = topo_add_group(&r->v->words, LEVEL_LEAF, peers);
+            x[n].peers = names_add(&r->v->peers, peers);
             x[n].number = c->words ? 0 : strtod(x[n].text, NULL);
             x[n++].i = i;
         }

@@ -275,7 +275,7 @@ static int by_port_and_line(const void *x, const void *y)
 
 static const char *id_of(const struct ibnet_text *x, int peer)
 {
-    return x->ids.group[LEVEL_LEAF].name[peer];
+    return x->ids.name[peer];
 }
 
 /* What each line says must be possible by itself. */
@@ -388,14 +388,13 @@ int ibnet_parse(struct net **n, const char *text, size_t len, const char *path, 
     char *copy = mem_calloc(len + 1, 1);
 
     memcpy(copy, text, len);
-    topo_init(&x.ids);
     int rc = ibnet_text_read(&x, copy, len) < 0 || check(&x) < 0 || join(&x) < 0 ? -1 : 0;
     if (rc == 0)
         net_tiers(x.net);
     else
         net_free(x.net);
     *n = rc == 0 ? x.net : NULL;
-    topo_free(&x.ids);
+    names_free(&x.ids);
     free(x.node_line);
     free(x.node_of);
     free(x.end);

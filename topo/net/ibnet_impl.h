@@ -91,12 +91,12 @@ struct ibnet_text {
     int line;
     struct err *err;
     struct net *net;
-    int *node_line;  /* where each node's record begins */
-    int lines;       /* of node_line: as many as net->nodes */
-    struct topo ids; /* interns ids: group[LEVEL_LEAF] */
-    int *node_of;    /* by id: index of the node + 1, 0: no record so far */
-    int node_ofs;    /* how many */
-    uint64_t guid;   /* "switchguid=" of the record to come, 0: none */
+    int *node_line; /* where each node's record begins */
+    int lines;      /* of node_line: as many as net->nodes */
+    struct names ids;
+    int *node_of;  /* by id: index of the node + 1, 0: no record so far */
+    int node_ofs;  /* how many */
+    uint64_t guid; /* "switchguid=" of the record to come, 0: none */
     int guid_line;
     long device_id; /* "devid=" */
     struct ibnet_end *end;

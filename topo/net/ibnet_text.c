@@ -171,7 +171,7 @@ static int quoted_id(struct ibnet_text *x, const char **s, int *id)
     if (len < 1 || len > ID_MAX)
         return bad(x, "an id of %d characters where 1..%d are possible", len, ID_MAX);
     snprintf(text, sizeof(text), "%.*s", len, *s + 1);
-    *id = topo_add_group(&x->ids, LEVEL_LEAF, text);
+    *id = names_add(&x->ids, text);
     if (*id == x->node_ofs)
         MEM_PUSH(x->node_of, x->node_ofs) = 0;
     *s = end + 1;
@@ -246,7 +246,7 @@ static int record(struct ibnet_text *x, const struct keyword *k, const char *s)
     s = blanks(s);
     if (quoted_id(x, &s, &id) < 0)
         return -1;
-    const char *text = x->ids.group[LEVEL_LEAF].name[id];
+    const char *text = x->ids.name[id];
     if (x->node_of[id])
         return bad(x, "\"%s\" is there twice, first in line %d", text,
                    x->node_line[x->node_of[id] - 1]);

@@ -271,31 +271,21 @@ static char *short_name(const struct net_node *n)
                                   : mem_strdup(n->name);
 }
 
-struct text_key {
-    const char *text, *const *all;
-};
-
-static bool same_text(const void *wanted, int value)
-{
-    const struct text_key *k = wanted;
-
-    return !strcmp(k->text, k->all[value]);
-}
-
 bool *net_texts_again(const char *const *text, int count)
 {
     bool *again = mem_calloc((size_t)count + 1, sizeof(*again));
-    struct map first = {0};
+    int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* who has a name first */
+    struct names names = {0};
 
     for (int i = 0; i < count; i++) {
-        struct text_key key = {text[i], text};
-        int *at = text[i] ? map_at(&first, map_text(text[i]), same_text, &key) : NULL;
-        if (at && *at == MAP_NONE)
-            *at = i;
-        else if (at)
-            again[i] = again[*at] = true;
+        int had = names.count, n = text[i] ? names_add(&names, text[i]) : -1;
+        if (n == had)
+            first[n] = i;
+        else if (n >= 0)
+            again[i] = again[first[n]] = true;
     }
-    map_free(&first);
+    names_free(&names);
+    free(first);
     return again;
 }
 

@@ -71,25 +71,24 @@ static void give(struct net_node *n, int host, const char *device)
 }
 
 /* "node01" for "node01.cluster.example" */
-static int find_short(const struct topo *names, const int *of, const char *name)
+static int find_short(const struct names *names, const int *of, const char *name)
 {
     char text[65];
 
     snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "."), name);
-    int h = topo_find_host(names, text);
+    int h = names_find(names, text);
     return h >= 0 ? of[h] : -1;
 }
 
 /* Hosts by the part of their names before the first dot; an address has none. */
-static int *short_names(struct topo *names, const struct topo *t)
+static int *short_names(struct names *names, const struct topo *t)
 {
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
 
-    topo_init(names);
     for (int h = 0; h < t->hosts; h++) {
         const char *name = t->host[h].name;
         char *text = mem_printf("%.*s", (int)strcspn(name, "."), name);
-        int at = names->hosts, i = topo_add_host(names, text);
+        int at = names->count, i = names_add(names, text);
         of[i] = i == at ? h : -1; /* two hosts of one name: neither */
         free(text);
     }
@@ -99,7 +98,7 @@ static int *short_names(struct topo *names, const struct topo *t)
 static void give_described(struct net *n, const struct topo *t)
 {
     bool *again = net_described_again(n);
-    struct topo names;
+    struct names names = {0};
     int *of = short_names(&names, t);
 
     for (int i = 0; i < n->nodes; i++) {
@@ -112,7 +111,7 @@ static void give_described(struct net *n, const struct topo *t)
         if (h >= 0)
             give(&n->node[i], h, device);
     }
-    topo_free(&names);
+    names_free(&names);
     free(of);
     free(again);
 }
@@ -211,12 +210,11 @@ static bool claim_tier(struct topo *t, const struct net_view *v, const char *ori
     int *pod = pods(v->net, tier), *of = mem_calloc((size_t)v->groups + 1, sizeof(*of)), first = 0;
     char **name = mem_calloc((size_t)v->groups + 1, sizeof(*name));
     bool any = false;
-    struct topo words;
+    struct names words = {0};
 
-    topo_init(&words);
     for (int g = 0; g < v->groups; g++) {
         char *key = pods_of(v, &v->group[g], pod, tier, &name[g]);
-        of[g] = topo_add_group(&words, LEVEL_LEAF, key);
+        of[g] = names_add(&words, key);
         free(key);
     }
     for (int g = 0, end; g < v->groups; g = end) { /* part by part */
@@ -238,7 +236,7 @@ static bool claim_tier(struct topo *t, const struct net_view *v, const char *ori
     }
     for (int g = 0; g < v->groups; g++)
         free(name[g]);
-    topo_free(&words);
+    names_free(&words);
     free(name);
     free(of);
     free(pod);

@@ -74,7 +74,7 @@ static int by_host(const void *x, const void *y, void *view)
 }
 
 /* The host of an HCA: index, made where it is new; -1: not known. */
-static int host_of(struct net_view *v, const struct topo *t, struct topo *words, int hca,
+static int host_of(struct net_view *v, const struct topo *t, struct names *words, int hca,
                    bool again, char device[32])
 {
     const struct net_node *n = &v->net->node[hca];
@@ -86,7 +86,7 @@ static int host_of(struct net_view *v, const struct topo *t, struct topo *words,
     } else if (again || !net_described(n->name, host, device)) {
         return -1;
     }
-    int h = topo_add_group(words, LEVEL_LEAF, host);
+    int h = names_add(words, host);
     if (h == v->hosts)
         MEM_PUSH(v->host, v->hosts) = (struct net_host){.name = mem_strdup(host)};
     return h;
@@ -98,9 +98,8 @@ static void find_seats(struct net_view *v, const struct topo *t)
     bool *again = net_described_again(n);
     int *host = mem_calloc((size_t)n->nodes + 1, sizeof(*host));
     char(*device)[32] = mem_calloc((size_t)n->nodes + 1, sizeof(*device));
-    struct topo words;
+    struct names words = {0};
 
-    topo_init(&words);
     for (int i = 0; i < n->nodes; i++) {
         host[i] = n->node[i].kind == NET_HCA ? host_of(v, t, &words, i, again[i], device[i]) : -1;
         v->unnamed += n->node[i].kind == NET_HCA && host[i] < 0;
@@ -117,7 +116,7 @@ static void find_seats(struct net_view *v, const struct topo *t)
             memcpy(s.device, device[hca], sizeof(s.device));
             MEM_PUSH(v->seat, v->seats) = s;
         }
-    topo_free(&words);
+    names_free(&words);
     free(device);
     free(host);
     free(again);

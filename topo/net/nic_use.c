@@ -195,9 +195,8 @@ static void other_hosts(struct rails *r, const bool *set)
     enum { COUNTS = 65 };
     const struct topo *t = r->t;
     int *count = mem_calloc((size_t)t->hosts + 1, sizeof(*count)), times[COUNTS] = {0}, most = 0;
-    struct topo compute; /* LEVEL_RACK: families */
+    struct names compute = {0}; /* families */
 
-    topo_init(&compute);
     for (int h = 0; h < t->hosts; h++) {
         struct rails_host v = rails_host(r, h);
         count[h] = told_by_net(&v);
@@ -207,14 +206,14 @@ static void other_hosts(struct rails *r, const bool *set)
     for (int h = 0; h < t->hosts; h++) {
         char *family = topo_host_family(t->host[h].name);
         if (2 * count[h] > most)
-            topo_add_group(&compute, LEVEL_RACK, family);
+            names_add(&compute, family);
         free(family);
     }
-    int families = compute.group[LEVEL_RACK].count;
+    int families = compute.count;
     for (int h = 0; h < t->hosts && times[most] >= 3; h++) {
         char *family = topo_host_family(t->host[h].name);
-        bool other = count[h] > 0 && 2 * count[h] <= most &&
-                     topo_add_group(&compute, LEVEL_RACK, family) >= families;
+        bool other =
+            count[h] > 0 && 2 * count[h] <= most && names_add(&compute, family) >= families;
         free(family);
         struct rails_host v = rails_host(r, h);
         for (int i = 0; i < v.nics && other; i++)
@@ -223,7 +222,7 @@ static void other_hosts(struct rails *r, const bool *set)
                     "%d adapter%s where most hosts have %d, and another name", count[h],
                     units_s(count[h]), most);
     }
-    topo_free(&compute);
+    names_free(&compute);
     free(count);
 }
 

@@ -18,7 +18,7 @@
 static void find_parts(struct rails *r)
 {
     const struct topo *t = r->t;
-    struct topo names;
+    struct names names = {0};
     int *of = NULL, count = 0;
 
     for (int i = 0; i < t->nics; i++)
@@ -27,18 +27,14 @@ static void find_parts(struct rails *r)
         return;
     int parts, *part = net_parts(t->net, &parts);
     char **label = net_labels(t->net);
-    topo_init(&names);
     for (int n = 0; n < t->net->nodes; n++)
-        if (t->net->node[n].kind == NET_SWITCH &&
-            topo_add_group(&names, LEVEL_LEAF, label[n]) == count)
+        if (t->net->node[n].kind == NET_SWITCH && names_add(&names, label[n]) == count)
             MEM_PUSH(of, count) = part[n];
     for (int i = 0; i < t->nics; i++) {
-        int at = t->nic[i].leaf_source == SOURCE_IBNET
-                     ? topo_add_group(&names, LEVEL_LEAF, t->nic[i].leaf)
-                     : count;
+        int at = t->nic[i].leaf_source == SOURCE_IBNET ? names_add(&names, t->nic[i].leaf) : count;
         r->part[i] = at < count ? of[at] : -1;
     }
-    topo_free(&names);
+    names_free(&names);
     hostlist_free(label, t->net->nodes);
     free(part);
     free(of);
@@ -53,7 +49,7 @@ static void find_parts(struct rails *r)
 enum { PLANES = 8, POSITIONS = 64 };
 
 struct leaves {
-    struct topo names;              /* LEVEL_LEAF: names, by plane */
+    struct names names;             /* by plane */
     int (*votes)[POSITIONS], count; /* NICs by position */
     int *plane;                     /* of each leaf */
     int *number;                    /* rail of each leaf; -1 */
@@ -97,19 +93,13 @@ static int plane_by_part(const struct rails *r, int *plane)
     return planes;
 }
 
-static int find_leaf(struct topo *names, const char *leaf)
-{
-    return topo_add_group(names, LEVEL_LEAF, leaf);
-}
-
 /* Ports 1 and 2 of all cards on leaves that never have both. */
 static void plane_by_port(const struct rails *r, int *plane)
 {
-    struct topo names;
+    struct names names = {0};
     int ports[2] = {0, 0}, count = 0, *seen = NULL;
     bool both = false;
 
-    topo_init(&names);
     for (int i = 0; i < r->t->nics && !both; i++) {
         const struct nic *n = &r->t->nic[i];
         int port = port_of(n);
@@ -117,7 +107,7 @@ static void plane_by_port(const struct rails *r, int *plane)
             continue;
         both = n->leaf_source == SOURCE_NONE || port > 2; /* not to be known */
         ports[port == 2]++;
-        int at = find_leaf(&names, n->leaf);
+        int at = names_add(&names, n->leaf);
         if (at == count)
             MEM_PUSH(seen, count) = 0;
         seen[at] |= port;
@@ -126,7 +116,7 @@ static void plane_by_port(const struct rails *r, int *plane)
     for (int i = 0; i < r->t->nics && !both && ports[0] == ports[1]; i++)
         if (counts(&r->t->nic[i]))
             plane[i] = port_of(&r->t->nic[i]) - 1;
-    topo_free(&names);
+    names_free(&names);
     free(seen);
 }
 
@@ -137,7 +127,7 @@ static int leaf_at(struct leaves *l, const struct nic *n, int plane)
     char key[80];
 
     snprintf(key, sizeof(key), "%d %s", plane, n->leaf);
-    int at = find_leaf(&l->names, key);
+    int at = names_add(&l->names, key);
     if (at == l->count) {
         int(*more)[POSITIONS] = mem_calloc(1, sizeof(*more));
         int leaves = l->count;
@@ -219,7 +209,6 @@ static void find_rails(struct rails *r)
     if (plane_by_part(r, plane) < 2)
         plane_by_port(r, plane);
     int *position = positions(r, plane);
-    topo_init(&l.names);
     for (int i = 0; i < t->nics; i++) {
         const struct nic *n = &t->nic[i];
         if (!counts(n) || n->leaf_source == SOURCE_NONE || position[i] >= POSITIONS)
@@ -246,7 +235,7 @@ static void find_rails(struct rails *r)
         }
     }
     say_unseen(r);
-    topo_free(&l.names);
+    names_free(&l.names);
     free(l.votes);
     free(l.plane);
     free(l.number);

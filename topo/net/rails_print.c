@@ -195,18 +195,17 @@ static char *host_text(const struct rails_host *v)
 void rails_print(const struct topo *t, FILE *f)
 {
     struct rails r = {.t = (struct topo *)t, .of = net_nics_of(t, true)};
-    struct topo texts;
+    struct names texts = {0};
     char **names = mem_calloc((size_t)t->hosts + 1, sizeof(*names));
     int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
 
-    topo_init(&texts);
     for (int h = 0; h < t->hosts; h++) {
         struct rails_host v = rails_host(&r, h);
         char *text = host_text(&v);
-        of[h] = *text ? topo_add_group(&texts, LEVEL_LEAF, text) : -1;
+        of[h] = *text ? names_add(&texts, text) : -1;
         free(text);
     }
-    int count = texts.group[LEVEL_LEAF].count;
+    int count = texts.count;
     for (int c = 0; c < count && c < CLASSES_SHOWN; c++) {
         int n = 0;
         for (int h = 0; h < t->hosts; h++)
@@ -218,13 +217,13 @@ void rails_print(const struct topo *t, FILE *f)
             list = mem_printf("%s ... %s (%d)", names[0], names[n - 1], n);
         }
         fprintf(f, "%-10s %s%s%s\n", c ? "" : "NIC use", count > 1 ? list : "",
-                count > 1 ? ": " : "", texts.group[LEVEL_LEAF].name[c]);
+                count > 1 ? ": " : "", texts.name[c]);
         free(list);
     }
     if (count > CLASSES_SHOWN)
         fprintf(f, "%-10s and %d other %s of hosts\n", "", count - CLASSES_SHOWN,
                 units_plural(count - CLASSES_SHOWN, "kind", "kinds"));
-    topo_free(&texts);
+    names_free(&texts);
     net_nics_free(&r.of);
     free(names);
     free(of);

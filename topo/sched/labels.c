@@ -79,7 +79,7 @@ enum { LABEL_RULES = sizeof(label_rule) / sizeof(*label_rule) };
 
 void label_groups_join(struct label_groups *g, const char *group, const char *host)
 {
-    int count = g->names.group[LEVEL_RACK].count, i = topo_add_group(&g->names, LEVEL_RACK, group);
+    int count = g->names.count, i = names_add(&g->names, group);
 
     if (i == count)
         MEM_PUSH(g->of, count) = (struct label_group){NULL, 0};
@@ -90,26 +90,23 @@ void label_groups_join(struct label_groups *g, const char *group, const char *ho
 void label_groups_claim(const struct label_groups *g, struct topo *t, enum source source,
                         enum level level, int above, const char *origin)
 {
-    for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++) {
-        group_add(t, source, level, origin, g->names.group[LEVEL_RACK].name[i], g->of[i].host,
-                  g->of[i].hosts);
+    for (int i = 0; i < g->names.count; i++) {
+        group_add(t, source, level, origin, g->names.name[i], g->of[i].host, g->of[i].hosts);
         t->declared_group[t->declared_groups - 1].above = above;
     }
 }
 
 void label_groups_free(struct label_groups *g)
 {
-    for (int i = 0; i < g->names.group[LEVEL_RACK].count; i++)
+    for (int i = 0; i < g->names.count; i++)
         hostlist_free(g->of[i].host, g->of[i].hosts);
     free(g->of);
-    topo_free(&g->names);
+    names_free(&g->names);
 }
 
 void label_facts_begin(struct label_facts *f, struct topo *t)
 {
     *f = (struct label_facts){t, mem_calloc(LABEL_RULES, sizeof(*f->row)), 0, t->hosts};
-    for (int r = 0; r < LABEL_RULES; r++)
-        topo_init(&f->row[r].names);
 }
 
 void label_facts_end(struct label_facts *f)
@@ -207,9 +204,9 @@ enum { GPUS_MAX = 256, NAMED = 8 };
 struct nodes {
     struct topo *t;
     struct label_facts facts;
-    struct topo seen; /* interns names of nodes */
-    bool gpus;        /* become endpoints */
-    int of_gpus;      /* nodes with GPUs, and how many of them have no clique */
+    struct names seen; /* nodes */
+    bool gpus;         /* become endpoints */
+    int of_gpus;       /* nodes with GPUs, and how many of them have no clique */
     int no_clique;
     char *not_ready; /* "a, b (cordoned)", at most NAMED of them */
     int not_readies;
@@ -265,11 +262,11 @@ static int take_node(struct nodes *n, const struct node_state *s, const char *wh
                      struct err *err)
 {
     char buf[256];
-    int count = n->seen.group[LEVEL_RACK].count;
+    int count = n->seen.count;
 
     if (topo_host_name_check(s->name, where, err) < 0)
         return -1;
-    if (topo_add_group(&n->seen, LEVEL_RACK, s->name) < count)
+    if (names_add(&n->seen, s->name) < count)
         return err_data(err, "%s: node \"%s\" is there twice", where, s->name);
     const char *host = label_host(n->t, n->facts.known, s->name, s->labels, buf);
     if (label_facts_add(&n->facts, host, s->labels, where, err) < 0 ||
@@ -443,7 +440,6 @@ int labels_parse(struct topo *t, int host, const char *text, size_t len, const c
 
     (void)host;
     label_facts_begin(&n.facts, t);
-    topo_init(&n.seen);
     if (len > 5 && !strncmp(text, "NAME ", 5)) {
         char *copy = mem_strndup(text, len);
         rc = take_table(&n, copy, path, err);
@@ -458,7 +454,7 @@ int labels_parse(struct topo *t, int host, const char *text, size_t len, const c
     if (rc == 0)
         finish(&n);
     label_facts_end(&n.facts);
-    topo_free(&n.seen);
+    names_free(&n.seen);
     free(n.not_ready);
     return rc;
 }

@@ -22,9 +22,9 @@
 
 #include "topo/topo.h"
 
-/* Hosts by the names of their groups, in the order in which these appear; names: topo_init(). */
+/* Hosts by the names of their groups, in the order in which these appear; zeros: none. */
 struct label_groups {
-    struct topo names; /* LEVEL_RACK */
+    struct names names;
     struct label_group {
         char **host;
         int hosts;

@@ -75,18 +75,17 @@ void slurm_heights_make(struct slurm_heights *h, const struct slurm_topology *t)
 {
     size_t room = (size_t)t->units + 1;
     int *below = mem_calloc(room, sizeof(int)), *ready = mem_calloc(room, sizeof(int)), n = 0;
-    struct topo names;
+    struct names names = {0};
 
     *h = (struct slurm_heights){t, mem_calloc(room, sizeof(*h->up)), mem_calloc(room, sizeof(int)),
                                 mem_calloc(room, sizeof(int)), 0};
-    topo_init(&names);
     for (int u = 0; u < t->units; u++)
-        topo_add_group(&names, LEVEL_LEAF, t->unit[u].name);
+        names_add(&names, t->unit[u].name);
     for (int u = 0; u < t->units; u++) {
         below[u] = t->unit[u].children;
         h->of[u] = below[u] ? -1 : 0;
         for (int k = 0; k < t->unit[u].children; k++) {
-            int child = topo_add_group(&names, LEVEL_LEAF, t->unit[u].child[k]);
+            int child = names_add(&names, t->unit[u].child[k]);
             MEM_PUSH(h->up[child], h->ups[child]) = u;
         }
         if (!below[u])
@@ -100,7 +99,7 @@ void slurm_heights_make(struct slurm_heights *h, const struct slurm_topology *t)
                 ready[n++] = u;
             }
         }
-    topo_free(&names);
+    names_free(&names);
     free(ready);
     free(below);
 }
@@ -128,13 +127,13 @@ static const char *at(char buf[320], const struct slurm_file *f, int line)
 
 /* Every unit's name once; index of each in `names`. */
 static int check_names(const struct slurm_file *f, const struct slurm_topology *t,
-                       struct topo *names, struct err *err)
+                       struct names *names, struct err *err)
 {
     char where[320];
 
     for (int u = 0; u < t->units; u++) {
         const struct slurm_unit *s = &t->unit[u];
-        if (topo_add_group(names, LEVEL_LEAF, s->name) < u)
+        if (names_add(names, s->name) < u)
             return err_data(err, "%s: %s \"%.80s\" is there twice", at(where, f, s->line),
                             unit_word[t->kind], s->name);
         if (t->kind == SLURM_TREE && strlen(s->name) > SLURM_SWITCH_NAME)
@@ -149,15 +148,14 @@ static int check_names(const struct slurm_file *f, const struct slurm_topology *
  * leaving it to claims, where the first counts. */
 static int check_nodes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
 {
-    struct topo seen; /* interns names */
+    struct names seen = {0};
     char where[320];
     int rc = 0, *in = NULL, count = 0;
 
-    topo_init(&seen);
     for (int u = 0; u < t->units && rc == 0; u++)
         for (int k = 0; k < t->unit[u].nodes && rc == 0; k++) {
             const char *node = t->unit[u].node[k];
-            int id = topo_add_group(&seen, LEVEL_LEAF, node);
+            int id = names_add(&seen, node);
             if (id == count)
                 MEM_PUSH(in, count) = u;
             else if (t->kind != SLURM_TREE || in[id] == u)
@@ -166,7 +164,7 @@ static int check_nodes(const struct slurm_file *f, const struct slurm_topology *
                               t->unit[in[id]].name);
         }
     free(in);
-    topo_free(&seen);
+    names_free(&seen);
     return rc;
 }
 
@@ -188,7 +186,7 @@ static int check_circles(const struct slurm_file *f, const struct slurm_topology
 }
 
 static int check_tree(const struct slurm_file *f, const struct slurm_topology *t,
-                      struct topo *names, struct err *err)
+                      struct names *names, struct err *err)
 {
     char where[320];
 
@@ -198,7 +196,7 @@ static int check_tree(const struct slurm_file *f, const struct slurm_topology *t
             return err_data(err, "%s: switch \"%.80s\" has neither nodes nor switches",
                             at(where, f, s->line), s->name);
         for (int k = 0; k < s->children; k++)
-            if (topo_add_group(names, LEVEL_LEAF, s->child[k]) >= t->units)
+            if (names_add(names, s->child[k]) >= t->units)
                 return err_data(err, "%s: switch \"%.80s\" is above \"%.80s\", which is no switch",
                                 at(where, f, s->line), s->name, s->child[k]);
     }
@@ -220,7 +218,7 @@ static int check_rings(const struct slurm_file *f, const struct slurm_topology *
 static int check_topology(const struct slurm_file *f, const struct slurm_topology *t,
                           struct err *err)
 {
-    struct topo names; /* interns the units' names */
+    struct names names = {0}; /* of units */
     char where[320];
     int rc;
 
@@ -228,7 +226,6 @@ static int check_topology(const struct slurm_file *f, const struct slurm_topolog
         return 0;
     if (!t->units)
         return err_data(err, "%s: no %s in it", at(where, f, t->line), unit_word[t->kind]);
-    topo_init(&names);
     rc = check_names(f, t, &names, err);
     if (rc == 0 && t->kind == SLURM_TREE)
         rc = check_tree(f, t, &names, err);
@@ -236,26 +233,25 @@ static int check_topology(const struct slurm_file *f, const struct slurm_topolog
         rc = check_rings(f, t, err);
     if (rc == 0)
         rc = check_nodes(f, t, err);
-    topo_free(&names);
+    names_free(&names);
     return rc;
 }
 
 int slurm_check(const struct slurm_file *f, struct err *err)
 {
-    struct topo names;
+    struct names names = {0};
     char where[320];
     int rc = 0;
 
     if (!f->topologies)
         return err_data(err, "%s: no block and no switch in it", f->path);
-    topo_init(&names);
     for (int i = 0; i < f->topologies && rc == 0; i++) {
-        if (topo_add_group(&names, LEVEL_LEAF, f->topology[i].name) < i)
+        if (names_add(&names, f->topology[i].name) < i)
             rc = err_data(err, "%s: topology \"%.80s\" is there twice",
                           at(where, f, f->topology[i].line), f->topology[i].name);
         else
             rc = check_topology(f, &f->topology[i], err);
     }
-    topo_free(&names);
+    names_free(&names);
     return rc;
 }

@@ -28,7 +28,7 @@ struct topograph {
     struct topo *t;
     struct yaml *y;
     const char *origin;
-    struct topo names; /* interns: racks are switches, leaves are nodes */
+    struct names switches, node_names;
     struct topograph_switch *vertex;
     struct {
         int at;        /* its switch, -1: none */
@@ -60,7 +60,7 @@ static char *take_name(struct topograph *m, const json_t *value, const json_t *n
 
 static int node_index(struct topograph *m, const char *name)
 {
-    int i = topo_add_group(&m->names, LEVEL_LEAF, name);
+    int i = names_add(&m->node_names, name);
 
     if (i == m->nodes) {
         (void)MEM_PUSH(m->node, m->nodes);
@@ -82,7 +82,7 @@ static void claim_all(struct topograph *m)
     groups_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
     /* Nodes of which nothing is said are hosts all the same, where no others are known. */
     for (int i = 0; !m->known && i < m->nodes; i++)
-        topo_add_host(m->t, m->names.group[LEVEL_LEAF].name[i]);
+        topo_add_host(m->t, m->node_names.name[i]);
 }
 
 static void begin(struct topograph *m, struct topo *t, struct yaml *y)
@@ -91,14 +91,11 @@ static void begin(struct topograph *m, struct topo *t, struct yaml *y)
 
     *m = (struct topograph){.t = t, .y = y, .known = t->hosts};
     m->origin = slash && slash[1] ? slash + 1 : y->path;
-    topo_init(&m->names);
-    for (int p = 0; p < PLACES; p++)
-        topo_init(&m->group[p].names);
 }
 
 static void end(struct topograph *m)
 {
-    for (int i = 0; i < m->names.group[LEVEL_RACK].count; i++)
+    for (int i = 0; i < m->switches.count; i++)
         for (int k = 0; k < 2; k++)
             free(m->vertex[i].note[k]);
     for (int p = 0; p < PLACES; p++)
@@ -108,15 +105,16 @@ static void end(struct topograph *m)
             free(m->node[i].note[k]);
     free(m->node);
     free(m->vertex);
-    topo_free(&m->names);
+    names_free(&m->switches);
+    names_free(&m->node_names);
 }
 
 /* --- simulation models --- */
 
 static int switch_index(struct topograph *m, const char *name)
 {
-    int count = m->names.group[LEVEL_RACK].count;
-    int i = topo_add_group(&m->names, LEVEL_RACK, name);
+    int count = m->switches.count;
+    int i = names_add(&m->switches, name);
 
     if (i == count)
         MEM_PUSH(m->vertex, count) = (struct topograph_switch){-1, {NULL, NULL}};
@@ -125,7 +123,7 @@ static int switch_index(struct topograph *m, const char *name)
 
 static const char *switch_name(const struct topograph *m, int i)
 {
-    return m->names.group[LEVEL_RACK].name[i];
+    return m->switches.name[i];
 }
 
 /* The nodes of a list of ranges; more than TOPOGRAPH_NODES in all are refused. */
@@ -186,7 +184,7 @@ static int attach(struct topograph *m, int node, int sw, const json_t *near, str
 {
     if (m->node[node].at >= 0 && m->node[node].at != sw)
         return err_data(err, "%s: node \"%s\" has two switches, \"%s\" and \"%s\"",
-                        yaml_where(m->y, near), m->names.group[LEVEL_LEAF].name[node],
+                        yaml_where(m->y, near), m->node_names.name[node],
                         switch_name(m, m->node[node].at), switch_name(m, sw));
     m->node[node].at = sw;
     return 0;
@@ -294,7 +292,7 @@ static int take_block(struct topograph *m, const json_t *block, struct err *err)
     if (!json_is_object(block))
         return err_data(err, "%s: a block is not an object", yaml_where(m->y, block));
     if (sw && !json_is_null(sw) && !(json_is_string(sw) && !json_string_length(sw))) {
-        int known = m->names.group[LEVEL_RACK].count;
+        int known = m->switches.count;
         char *name = take_name(m, sw, block, "switch", err);
         if (!name)
             return -1;
@@ -355,7 +353,7 @@ static int take_blocks(struct topograph *m, struct err *err)
 /* What stands on the way up, unless the block said it: nearer switches win. */
 static int place_node(struct topograph *m, int node, struct err *err)
 {
-    const char *name = m->names.group[LEVEL_LEAF].name[node], *note[2];
+    const char *name = m->node_names.name[node], *note[2];
     char buf[256];
     int depth = 0;
 

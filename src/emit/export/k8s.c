@@ -65,25 +65,25 @@ static char *slug(const char *name, bool object)
 }
 
 /* name as it may be written; taken[] interns what others have.  exact: only if it is as it was. */
-static char *fit(struct topo *taken, const char *name, bool object, bool exact)
+static char *fit(struct names *taken, const char *name, bool object, bool exact)
 {
     char *text = slug(name, object);
-    int have = taken->group[LEVEL_RACK].count;
+    int have = taken->count;
     bool good =
         *text && strlen(text) <= (object ? K8S_NAME : K8S_VALUE) && (!exact || !strcmp(text, name));
 
-    if (good && topo_add_group(taken, LEVEL_RACK, text) == have)
+    if (good && names_add(taken, text) == have)
         return text;
     free(text);
     if (exact)
         return NULL;
     text = hashed(name);
-    topo_add_group(taken, LEVEL_RACK, text);
+    names_add(taken, text);
     return text;
 }
 
 /* Names that need no change keep theirs, whatever stands before them. */
-static void fit_all(struct topo *taken, char **out, char *const *name, int count, bool object)
+static void fit_all(struct names *taken, char **out, char *const *name, int count, bool object)
 {
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count; i++)
@@ -107,10 +107,9 @@ static bool rfc1123(const char *name)
 
 static int name_nodes(struct k8s *k, struct err *err)
 {
-    struct topo taken;
+    struct names taken = {0};
     int rc = 0;
 
-    topo_init(&taken);
     k->node = mem_calloc((size_t)k->t->hosts + 1, sizeof(*k->node));
     for (int h = 0; h < k->t->hosts && rc == 0; h++) {
         k->node[h] = mem_strdup(k->t->host[h].name);
@@ -121,11 +120,11 @@ static int name_nodes(struct k8s *k, struct err *err)
                           "host \"%.100s\" cannot be a Kubernetes node: names are RFC 1123 "
                           "subdomains (a-z, 0-9, '-' and '.', at most %d characters)",
                           k->t->host[h].name, K8S_NAME);
-        else if (topo_add_group(&taken, LEVEL_RACK, k->node[h]) != h)
+        else if (names_add(&taken, k->node[h]) != h)
             rc = err_data(err, "two hosts are \"%.100s\" in lower case, as names of nodes are",
                           k->node[h]);
     }
-    topo_free(&taken);
+    names_free(&taken);
     return rc;
 }
 
@@ -143,9 +142,8 @@ int k8s_object_name(const char **name, const char *ask, struct err *err)
 char ***k8s_object_names(const struct k8s *k)
 {
     char ***all = mem_calloc(K8S_LEVELS, sizeof(*all));
-    struct topo taken;
+    struct names taken = {0};
 
-    topo_init(&taken);
     for (int l = 0; l < k->levels; l++) {
         const struct k8s_level *v = &k->level[l];
         all[l] = mem_calloc((size_t)v->groups + 1, sizeof(**all));
@@ -157,7 +155,7 @@ char ***k8s_object_names(const struct k8s *k)
         fit_all(&taken, all[l], longer, v->groups, true);
         hostlist_free(longer, v->groups);
     }
-    topo_free(&taken);
+    names_free(&taken);
     return all;
 }
 
@@ -218,7 +216,7 @@ static int stray(const struct k8s *k, const struct k8s_level *near, const struct
 static void read_level(struct k8s *k, enum level level)
 {
     struct k8s_level v = {.level = level};
-    struct topo taken;
+    struct names taken = {0};
     int at = k->levels;
 
     v.of = groups_of_hosts(k->t, level, &v.name, &v.groups);
@@ -226,10 +224,9 @@ static void read_level(struct k8s *k, enum level level)
         level_free(&v);
         return;
     }
-    topo_init(&taken);
     v.value = mem_calloc((size_t)v.groups + 1, sizeof(*v.value));
     fit_all(&taken, v.value, v.name, v.groups, false);
-    topo_free(&taken);
+    names_free(&taken);
     for (; at > 0 && k->level[at - 1].groups < v.groups; at--)
         k->level[at] = k->level[at - 1];
     k->level[at] = v;
