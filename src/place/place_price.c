@@ -31,12 +31,14 @@ bool place_better(struct place_sec a, struct place_sec b)
 
 int place_step_of(struct place_step *s, const struct question *q, struct err *err)
 {
+    struct step step;
     double peak;
 
     *s = (struct place_step){
         .ranks = q->layout->ranks, .trains = true, .layout = *q->layout, .recipe = *q->recipe};
-    work_of(&s->work, q->model, &s->layout, &s->recipe);
-    traffic_of(&s->traffic, q->model, &s->layout, &s->recipe);
+    step_of(&step, q->model, &s->layout, &s->recipe);
+    work_of(&s->work, &step);
+    traffic_of(&s->traffic, &step);
     return eval_coefficients(&s->coefficients, &peak, q, &s->layout, &s->recipe, err);
 }
 

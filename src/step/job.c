@@ -394,16 +394,19 @@ int job_plan(struct plan *p, const char *words, const struct topo *t, const stru
     struct traffic traffic;
     struct job_opts asked;
     struct job job = {0};
+    struct step step;
     char *text = mem_strdup(words);
 
     plan_fill_auto(&opts, t);
     int rc = read_words(&asked, text, err);
     if (rc == 0) {
         rc = job_open_on(&job, &asked, t, err);
-        if (rc < 0)
+        if (rc < 0) {
             err_wrap(err, "--for-job \"%s\"", words);
-        else
-            traffic_of(&traffic, &job.model, &job.layout, &asked.recipe);
+        } else {
+            step_of(&step, &job.model, &job.layout, &asked.recipe);
+            traffic_of(&traffic, &step);
+        }
         for (int i = 0; rc == 0 && i < traffic.messages; i++)
             add_round(p, &job, &traffic.message[i], t, &opts, o->max_bytes > 0);
         job_free(&job);

@@ -217,10 +217,10 @@ char *axes_text(char buf[AXES_TEXT], unsigned axes)
 
 struct span layout_span(const struct layout *l, unsigned axes)
 {
-    if (!(axes & (axes - 1))) /* one axis, as most groups */
-        for (int i = 0; i < AXIS_COUNT; i++)
-            if (axes == AXIS_BIT(i))
-                return (struct span){l->size[i], l->size[i] > 1 ? l->stride[i] : 1};
+    if (axes && !(axes & (axes - 1))) { /* one axis, as most groups */
+        int axis = __builtin_ctz(axes);
+        return (struct span){l->size[axis], l->size[axis] > 1 ? l->stride[axis] : 1};
+    }
     bool experts = axes & (AXIS_BIT(AXIS_EP) | AXIS_BIT(AXIS_ETP) | AXIS_BIT(AXIS_EDP));
     const enum axis *grid = (experts ? expert_axes : dense_axes)[l->order];
     struct span s = {1, 1};
@@ -275,180 +275,204 @@ unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r
     return sharding(layout_expert_data_axes(l), r);
 }
 
-struct split {
-    int pp, chunks, full, missing; /* layers of a full chunk; what all chunks together lack */
-};
-
-static struct split split_of(const struct layout *l, const struct model *m, const struct recipe *r)
+/* tp shards heads, MLP columns and (with sequence parallelism) the sequence. */
+static int check_tp_heads(const struct layout *l, const struct model *m, const struct attention *a,
+                          struct err *err)
 {
-    int pp = l->size[AXIS_PP], chunks = pp * r->stages;
-    int full = (m->layers + chunks - 1) / chunks;
+    int tp = l->size[AXIS_TP];
 
-    return (struct split){pp, chunks, full, full * chunks - m->layers};
+    if (a->kind == MIXER_NONE)
+        return 0;
+    if (a->heads % tp)
+        return err_usage(err, "tp=%d does not divide the %d heads of %s", tp, a->heads, m->name);
+    if (a->kv_heads && a->kv_heads % tp && tp % a->kv_heads)
+        return err_usage(err, "tp=%d and the %d kv_heads of %s do not divide each other", tp,
+                         a->kv_heads, m->name);
+    if (a->kind == MIXER_MAMBA2 && a->groups % tp)
+        return err_usage(err, "tp=%d does not divide the %d groups of the scans of %s", tp,
+                         a->groups, m->name);
+    return 0;
 }
 
-/* Layers that stage `index` lacks. */
-static int missing(const struct split *s, int index)
+static int check_tp(const struct layout *l, const struct model *m, struct err *err)
 {
-    bool first = index == 0, last = index == s->pp - 1;
+    int tp = l->size[AXIS_TP];
 
-    if (s->missing == 2)
-        return first + last;
-    if (s->missing <= s->full)
-        return last ? s->missing : 0;
-    int lacking = 0; /* the last `missing` chunks one each; stage i has chunks i, i + pp, ... */
-    for (int k = s->chunks - s->missing; k < s->chunks; k++)
-        lacking += k % s->pp == index;
-    return lacking;
-}
-
-void layout_stage(struct pipe_stage *s, const struct layout *l, const struct model *m,
-                  const struct recipe *r, int index)
-{
-    struct split split = split_of(l, m, r);
-
-    *s = (struct pipe_stage){.index = index,
-                             .layers = split.full * r->stages - missing(&split, index),
-                             .first = index == 0,
-                             .last = index == split.pp - 1,
-                             .chunks = split.chunks,
-                             .rest = m->layers};
-    for (int i = 0; split.pp > 1 && i < m->kinds; i++)
-        s->lead += m->layer[i].count < split.chunks ? m->layer[i].count : 0;
-    if (s->lead > split.full)
-        s->lead = 0;
-    s->rest -= s->lead;
-}
-
-double stage_layers(const struct pipe_stage *s, const struct model *m, const struct layer *kind)
-{
-    bool leads = s->lead && kind->count < s->chunks;
-    int rest = s->layers - (s->first ? s->lead : 0);
-
-    if (kind == &m->mtp)
-        return s->last ? kind->count : 0;
-    if (leads)
-        return s->first ? kind->count : 0;
-    return (double)rest * kind->count / s->rest;
-}
-
-/* Active parameters: what a token costs. */
-static double weight_of(const struct pipe_stage *s, const struct model *m, const struct recipe *r)
-{
-    double head = (double)m->hidden * m->vocab, sum = s->last ? head : 0;
-
-    for (int i = 0; i < m->kinds; i++)
-        sum += stage_layers(s, m, &m->layer[i]) * m->layer[i].sums.active;
-    if (r->mtp && s->last && m->mtp.count)
-        sum += m->mtp.count * (m->mtp.sums.active + head);
-    return sum;
-}
-
-void layout_slowest(struct pipe_stage *s, const struct layout *l, const struct model *m,
-                    const struct recipe *r)
-{
-    int pp = l->size[AXIS_PP], at[] = {0, 1, pp / 2, pp - 1};
-    double most = -1;
-
-    layout_stage(s, l, m, r, 0);
-    if (pp == 1)
-        return;
-    for (int i = 0; i < 4; i++) {
-        struct pipe_stage one;
-        layout_stage(&one, l, m, r, at[i]);
-        double weight = weight_of(&one, m, r);
-        if (weight > most * (1 + 1e-12)) {
-            most = weight;
-            *s = one;
-        }
+    for (int i = 0; i < m->kinds; i++) {
+        const struct mlp *p = &m->layer[i].mlp;
+        if (check_tp_heads(l, m, &m->layer[i].attention, err) < 0)
+            return -1;
+        if (p->kind != MLP_NONE && !p->experts && p->ffn % tp)
+            return err_usage(err, "tp=%d does not divide the MLP width %d of %s", tp, p->ffn,
+                             m->name);
+        if (p->shared_ffn % tp)
+            return err_usage(err, "tp=%d does not divide the width %d of the shared experts of %s",
+                             tp, p->shared_ffn, m->name);
     }
+    return 0;
 }
 
-static void append(char *buf, int size, int *used, int layers, int times, bool end)
+/* Heads and sequence change places: in Ulysses' attention, and around every scan. */
+static int check_cp_heads(const struct layout *l, const struct model *m, const struct recipe *r,
+                          struct err *err)
 {
-    if (*used >= size)
-        return;
-    *used += snprintf(buf + *used, (size_t)(size - *used), "%s%d",
-                      !*used ? "stages of "
-                      : end  ? " and "
-                             : ", ",
-                      layers);
-    if (times > 1 && *used < size)
-        *used += snprintf(buf + *used, (size_t)(size - *used), " (%d times)", times);
-}
+    int tp = l->size[AXIS_TP], cp = l->size[AXIS_CP];
 
-char *layout_stages_text(char *buf, int size, const struct layout *l, const struct model *m,
-                         const struct recipe *r)
-{
-    struct split split = split_of(l, m, r);
-    int used = 0;
-
-    buf[0] = '\0';
-    for (int i = 0, next; split.missing && i < split.pp; i = next) {
-        int lacks = missing(&split, i);
-        for (next = i + 1; next < split.pp && missing(&split, next) == lacks;)
-            next++;
-        if (next - i == split.pp)
-            break;
-        append(buf, size, &used, split.full * r->stages - lacks, next - i, next == split.pp);
+    for (int i = 0; i < m->kinds && cp > 1; i++) {
+        const struct attention *a = &m->layer[i].attention;
+        bool scan = a->kind == MIXER_MAMBA2;
+        if (a->kind == MIXER_NONE || (!scan && r->context != CONTEXT_ULYSSES))
+            continue;
+        if (a->heads % (cp * tp))
+            return err_usage(err, "cp=%d x tp=%d does not divide the %d %sheads of %s", cp, tp,
+                             a->heads, scan ? "scan " : "", m->name);
+        if (!scan && a->kv_heads % (cp * tp))
+            return err_usage(err,
+                             "cp=%d x tp=%d does not divide the %d kv_heads of %s, which ulysses "
+                             "shares out",
+                             cp, tp, a->kv_heads, m->name);
     }
-    if (used && used < size)
-        snprintf(buf + used, (size_t)(size - used), " layers");
-    return buf;
+    return 0;
 }
 
-static void hold_kind(struct stage_held *h, const struct recipe *r, const struct layer *kind,
-                      double count)
+static int check_sequence(const struct layout *l, const struct model *m, const struct recipe *r,
+                          struct err *err)
 {
-    const struct layer_sums *one = &kind->sums;
+    int tp = l->size[AXIS_TP], cp = l->size[AXIS_CP];
 
-    h->layers += count;
-    h->expert_layers += kind->mlp.experts ? count : 0;
-    h->expert += count * one->expert;
-    h->dense += count * (one->total - one->expert);
-    if (r->lora)
-        h->lora +=
-            count * r->lora_rank * (one->lora_mixer + (r->lora == LORA_ALL ? one->lora_mlp : 0));
-    if (r->lora == LORA_ALL)
-        h->lora_expert += count * r->lora_rank * one->lora_expert;
+    /* A causal mask is balanced by giving each cp rank one early and one late chunk. */
+    if (cp > 1 && r->seq % (2 * cp))
+        return err_usage(err,
+                         "cp=%d does not divide the sequence of %d tokens into 2 chunks per rank",
+                         cp, r->seq);
+    if (r->sequence_parallel && r->seq / cp % tp)
+        return err_usage(err,
+                         "tp=%d does not divide the %d tokens that sequence parallelism shards", tp,
+                         r->seq / cp);
+    return check_cp_heads(l, m, r, err);
 }
 
-/* Embedding, positions, last norm and head; a tied matrix is in both end stages. */
-static double end_params(const struct model *m, const struct pipe_stage *s)
+/* Chunks need not be equal (layout_stage): embedding and loss may count as a layer each, and any
+ * split can be asked for (Megatron-LM --account-for-embedding-in-pipeline-split,
+ * --pipeline-model-parallel-layout). */
+static int check_pp(const struct layout *l, const struct model *m, const struct recipe *r,
+                    struct err *err)
 {
-    double h = m->hidden, table = h * m->vocab;
+    int pp = l->size[AXIS_PP];
+    long chunks = (long)pp * r->stages;
 
-    return (s->first ? table + h * m->positions : 0) +
-           (s->last ? h + (m->tied && s->first ? 0 : table) : 0);
+    if (pp == 1 && r->stages > 1)
+        return err_usage(err, "%d stages per rank need a pipeline, and pp is 1", r->stages);
+    if (chunks > m->layers + 2L)
+        return err_usage(err,
+                         "pp=%d with %d stages per rank makes %ld chunks, and %s has %d layers, %d "
+                         "with embedding and loss",
+                         pp, r->stages, chunks, m->name, m->layers, m->layers + 2);
+    if (r->schedule == SCHEDULE_DUALPIPE && pp % 2)
+        return err_usage(err, "dualpipe runs two stages a rank from both ends, and pp=%d is odd",
+                         pp);
+    return 0;
 }
 
-void layout_held(struct stage_held *h, const struct pipe_stage *s, const struct layout *l,
-                 const struct model *m, const struct recipe *r)
+static int check_strategy(const struct layout *l, const struct recipe *r, struct err *err)
 {
-    double tp = l->size[AXIS_TP], mp = (double)l->size[AXIS_EP] * l->size[AXIS_ETP];
-    double copies = r->schedule == SCHEDULE_DUALPIPE && l->size[AXIS_PP] > 1 ? 2 : 1;
+    int shard = l->size[AXIS_DP_SHARD], replicate = l->size[AXIS_DP_REPLICATE];
 
-    *h = (struct stage_held){.dense = end_params(m, s)};
-    for (int i = 0; i < m->kinds; i++)
-        hold_kind(h, r, &m->layer[i], stage_layers(s, m, &m->layer[i]));
-    if (r->mtp && s->last && m->mtp.count) {
-        double own = m->mtp_shared ? 1 : m->mtp.count, width = m->hidden;
-        hold_kind(h, r, &m->mtp, own);
-        h->dense += own * (2 * width * width + 3 * width); /* as mtp_params() */
+    if (r->strategy == STRATEGY_DDP && shard > 1)
+        return err_usage(err, "ddp shards nothing, and dp_shard is %d: say dp_replicate=%d", shard,
+                         shard);
+    if (r->strategy == STRATEGY_HSDP && (shard < 2 || replicate < 2))
+        return err_usage(err, "hsdp needs dp_shard and dp_replicate of at least 2, not %d and %d",
+                         shard, replicate);
+    if (r->strategy != STRATEGY_DDP && r->strategy != STRATEGY_HSDP && replicate > 1)
+        return err_usage(err,
+                         "%s shards over all data-parallel ranks, and dp_replicate is %d: "
+                         "say dp_shard, or hsdp",
+                         recipe_name.strategy[r->strategy], replicate);
+    return 0;
+}
+
+/* Interleaved chunks take turns in rounds of pp microbatches (Narayanan et al. 2021, 2.2); DualPipe
+ * feeds both ends for two rounds. */
+static int check_microbatches(int pp, const struct recipe *r, long count, struct err *err)
+{
+    if (r->schedule == SCHEDULE_INTERLEAVED && count % pp)
+        return err_usage(err,
+                         "the interleaved schedule needs a multiple of pp=%d microbatches, and a "
+                         "batch of %d makes %ld",
+                         pp, r->global_batch, count);
+    if (r->schedule == SCHEDULE_DUALPIPE && pp > 1 && (count % 2 || count < 2L * pp))
+        return err_usage(err,
+                         "dualpipe needs an even number of at least 2 pp=%d microbatches, and a "
+                         "batch of %d makes %ld",
+                         2 * pp, r->global_batch, count);
+    return 0;
+}
+
+static int check_batch(const struct layout *l, struct recipe *r, struct err *err)
+{
+    int pp = l->size[AXIS_PP];
+    long unit = (long)l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch;
+
+    if (r->global_batch == 0 && unit * (pp > 1 ? 4L * pp : 1) > 1L << 30)
+        return err_usage(err, "%ld sequences per microbatch round are too many", unit);
+    if (r->global_batch == 0)
+        r->global_batch = (int)(unit * (pp > 1 ? 4L * pp : 1));
+    if (r->global_batch % unit)
+        return err_usage(err,
+                         "a batch of %d is not a multiple of %ld = %d data-parallel ranks x micro "
+                         "batch %d",
+                         r->global_batch, unit, (int)(unit / r->micro_batch), r->micro_batch);
+    return check_microbatches(pp, r, r->global_batch / unit, err);
+}
+
+static int check_experts_of(const struct layout *l, const struct model *m, const struct mlp *p,
+                            struct err *err)
+{
+    int ep = l->size[AXIS_EP], etp = l->size[AXIS_ETP];
+
+    if (p->experts % ep)
+        return err_usage(err, "ep=%d does not divide the %d experts of %s", ep, p->experts,
+                         m->name);
+    if (p->ffn % etp)
+        return err_usage(err, "etp=%d does not divide the width %d of an expert of %s", etp, p->ffn,
+                         m->name);
+    return 0;
+}
+
+static int check_experts(const struct layout *l, const struct model *m, const struct recipe *r,
+                         struct err *err)
+{
+    int tp = l->size[AXIS_TP], etp = l->size[AXIS_ETP];
+    bool any = false;
+
+    for (int i = 0; i < m->kinds; i++) {
+        if (!m->layer[i].mlp.experts)
+            continue;
+        any = true;
+        if (check_experts_of(l, m, &m->layer[i].mlp, err) < 0)
+            return -1;
     }
-    h->dense *= copies / tp;
-    h->lora *= copies / tp;
-    h->expert *= copies / mp;
-    h->lora_expert *= copies / mp;
-    h->layers *= copies;
-    h->expert_layers *= copies;
+    for (int i = AXIS_EP; i <= AXIS_ETP && !any; i++)
+        if (l->size[i] > 1)
+            return err_usage(err, "axis %s shards experts, and %s has none", axis_name[i], m->name);
+    if (l->order == ORDER_TORCHTITAN && etp != 1 && etp != tp)
+        return err_usage(err, "etp=%d: torchtitan shards an expert as tp=%d does or not at all",
+                         etp, tp);
+    if (any && tp > 1 && !r->sequence_parallel && r->stack == STACK_MEGATRON)
+        return err_usage(err,
+                         "tp=%d without sequence parallelism: Megatron-LM trains experts of %s "
+                         "only with it",
+                         tp, m->name);
+    return 0;
 }
 
-double layout_updated(const struct stage_held *h, const struct layout *l, const struct recipe *r)
+int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
 {
-    double dense = layout_span(l, layout_shard_axes(l, r)).size;
-    double expert = layout_span(l, layout_expert_shard_axes(l, r)).size;
-
-    return r->lora ? h->lora / dense + h->lora_expert / expert
-                   : h->dense / dense + h->expert / expert;
+    if (recipe_check(r, err) < 0 || check_experts(l, m, r, err) < 0 ||
+        check_strategy(l, r, err) < 0 || check_tp(l, m, err) < 0 ||
+        check_sequence(l, m, r, err) < 0 || check_pp(l, m, r, err) < 0 ||
+        check_batch(l, r, err) < 0)
+        return -1;
+    return 0;
 }

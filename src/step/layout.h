@@ -91,44 +91,4 @@ static inline int layout_microbatches(const struct layout *l, const struct recip
     return r->global_batch / (l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch);
 }
 
-/* What one of the pp stages of a pipeline holds, all its chunks together.
- *
- * Chunk k of pp v lies in stage k mod pp (Narayanan et al. 2021, 2.2).  Chunks hold ceil(layers /
- * (pp v)) layers; what is then missing: two layers, one of the first chunk and one of the last,
- * where embedding and loss count as layers (Megatron-LM --account-for-embedding-in-pipeline-split
- * and --account-for-loss-in-...); up to a chunk, all of the last one, beside the loss (the layouts
- * of its DeepSeek-V3 recipes, --pipeline-model-parallel-layout); else one each of the last chunks.
- */
-struct pipe_stage {
-    int index, layers; /* layers without multi-token prediction */
-    bool first, last;  /* holds the embedding; the head, and multi-token prediction */
-    int chunks;        /* of all stages together */
-    int lead;          /* layers that open the model and are in the first stage only */
-    int rest;          /* all the others of the model */
-};
-void layout_stage(struct pipe_stage *s, const struct layout *l, const struct model *m,
-                  const struct recipe *r, int index);
-/* Layers of kind m->layer[kind] in the stage.  Kinds that have fewer layers than there are chunks
- * open the model where the first chunk has room for them (the dense layers of DeepSeek-V3); the
- * others are taken to alternate: every stage has its share, which need not be whole. */
-double stage_layers(const struct pipe_stage *s, const struct model *m, const struct layer *kind);
-/* The stage with the most active parameters, head and multi-token prediction included: the
- * slowest one, but for what attention's core differs. */
-void layout_slowest(struct pipe_stage *s, const struct layout *l, const struct model *m,
-                    const struct recipe *r);
-/* Parameters that one rank of a stage holds: dense ones shared out by tp, routed experts by ep etp.
- * DualPipe holds two stages (DeepSeek-V3 2024, table 2). */
-struct stage_held {
-    double dense, expert;         /* without adapters */
-    double lora, lora_expert;     /* adapters, 0 without LoRA */
-    double layers, expert_layers; /* layers in the stage, and those with routed experts */
-};
-void layout_held(struct stage_held *h, const struct pipe_stage *s, const struct layout *l,
-                 const struct model *m, const struct recipe *r);
-/* Of those, trained ones whose optimizer states the rank holds. */
-double layout_updated(const struct stage_held *h, const struct layout *l, const struct recipe *r);
-/* "stages of 15, 16 (6 times) and 15 layers", or "" when all hold as many. */
-char *layout_stages_text(char *buf, int size, const struct layout *l, const struct model *m,
-                         const struct recipe *r);
-
 #endif

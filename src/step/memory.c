@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "step/layout.h"
-
 /* Bytes per token: as wide as `hidden`, which only sequence parallelism shards; inputs of products
  * over tp, which Megatron-LM shards too and gathers again backward (Korthikanti et al.
  * 2022, 4.2.2), and PyTorch keeps whole; inside heads and columns, which tp shards, tokens at
@@ -175,14 +173,15 @@ static const struct habit habit[STRATEGY_COUNT] = {
     [STRATEGY_FSDP] = {4, 8, true, true, true},    [STRATEGY_HSDP] = {4, 8, true, true, true},
 };
 
-/* What is asked, and one stage of it. */
-struct view {
+/* One stage of a step, and what is added up of it. */
+struct stage_sum {
+    const struct step *s;
     const struct model *m;
     const struct layout *l;
     const struct recipe *r;
+    const struct pipe_stage *stage;
     const struct memory_constants *c;
-    struct pipe_stage stage;
-    struct stage_held held;
+    struct memory_stage *out;
 };
 
 /* Frozen weights lie in what products read: one byte for fp8 and fp4 under Megatron-LM (fp8
@@ -195,15 +194,15 @@ static double frozen_bytes(const struct recipe *r)
 }
 
 /* One grid: `params` of the rank, `adapters` beside them, shared out over n ranks. */
-static void add_states(struct memory *mem, const struct view *v, double params, double adapters,
+static void add_states(struct memory *mem, const struct recipe *r, double params, double adapters,
                        int n)
 {
-    const struct habit *h = &habit[v->r->strategy];
+    const struct habit *h = &habit[r->strategy];
     double weights = h->weights ? n : 1, gradients = h->gradients ? n : 1;
-    double states = h->states ? n : 1, gradient = recipe_grad_bytes(v->r);
+    double states = h->states ? n : 1, gradient = recipe_grad_bytes(r);
 
-    if (v->r->lora) {
-        mem->weights += params * frozen_bytes(v->r) / weights;
+    if (r->lora) {
+        mem->weights += params * frozen_bytes(r) / weights;
         mem->adapters +=
             adapters * (h->weight / weights + gradient / gradients + h->optimizer / states);
         return;
@@ -213,41 +212,97 @@ static void add_states(struct memory *mem, const struct view *v, double params, 
     mem->optimizer += params * h->optimizer / states;
 }
 
-static double trained(const struct view *v)
-{
-    return v->r->lora ? v->held.lora + v->held.lora_expert : v->held.dense + v->held.expert;
-}
-
 /* FSDP: this layer's weights whole, with prefetch the next one's too, the head until backward, and
  * one layer's gradients on their way; a pipeline holds whole gradients until its last microbatch,
  * and whole weights unless they are resharded.  ZeRO: buckets. */
-static double gathered_bytes(const struct view *v)
+static double gathered_bytes(const struct stage_sum *v)
 {
-    const struct stage_held *h = &v->held;
-    double layer = (h->dense + h->expert) / fmax(1, h->layers);
+    const struct pipe_stage *h = v->stage;
+    double all = h->dense + h->expert, layers = fmax(1, h->held);
+    double trained = v->s->trained ? all : h->lora + h->lora_expert;
     double weight = recipe_weight_bytes(v->r), gradient = recipe_grad_bytes(v->r);
-    double head = v->stage.last ? (double)v->m->hidden * v->m->vocab / v->l->size[AXIS_TP] : 0;
+    double head = h->last ? (double)v->m->hidden * v->m->vocab / v->l->size[AXIS_TP] : 0;
     bool pipeline = v->l->size[AXIS_PP] > 1;
 
     if (!recipe_gathers_weights(v->r))
         return v->r->strategy == STRATEGY_DDP || v->r->stack == STACK_MEGATRON ? 0 : v->c->bucket;
-    if (layout_span(v->l, layout_shard_axes(v->l, v->r)).size == 1)
+    if (v->s->dense.shards == 1)
         return 0;
-    double weights = layer * (v->r->prefetch ? 2 : 1) * weight + head * weight;
+    double weights = all / layers * (v->r->prefetch ? 2 : 1) * weight + head * weight;
     if (!v->r->reshard)
-        weights = (h->dense + h->expert) * weight;
-    double gradients =
-        pipeline ? trained(v) * gradient : trained(v) / fmax(1, h->layers) * gradient;
-    return weights + gradients;
+        weights = all * weight;
+    return weights + (pipeline ? trained * gradient : trained / layers * gradient);
 }
 
-/* Microbatches whose activations stage i holds, in units of all its layers. */
-static double in_flight(const struct view *v)
+/* Per token: what a microbatch in flight keeps of every layer of the stage; one layer is at work,
+ * with the gradients of what it holds, and when it is recomputed with all of that again. */
+static void add_activations(const struct stage_sum *v, const double *kept, const double *whole)
 {
-    double p = v->l->size[AXIS_PP], i = v->stage.index, chunks = v->r->stages;
-    double m = layout_microbatches(v->l, v->r);
+    const struct recipe *r = v->r;
+    struct memory_stage *out = v->out;
+    double most = 0;
 
-    switch (v->r->schedule) {
+    out->kept = 0;
+    for (int i = 0; i <= v->m->kinds; i++) {
+        double n = v->stage->count[i];
+        if (n <= 0)
+            continue;
+        out->kept += n * kept[i];
+        most = fmax(most, whole[i]);
+    }
+    bool gathers = v->l->size[AXIS_TP] > 1 && r->sequence_parallel && r->stack == STACK_MEGATRON;
+    out->at_work = most * (r->recompute ? 2 : 1);
+    out->whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
+    out->logits =
+        v->stage->last ? (double)v->m->vocab / v->l->size[AXIS_TP] * v->c->logit[r->stack] : 0;
+}
+
+static double comm_bytes(const struct layout *l, const struct memory_constants *c)
+{
+    double sum = l->ranks > 1 ? c->nccl : 0;
+
+    for (int i = 0; i < AXIS_COUNT; i++)
+        sum += l->size[i] > 1 ? c->communicator : 0;
+    return sum;
+}
+
+static void add_stage(const struct stage_sum *v)
+{
+    const struct pipe_stage *h = v->stage;
+    struct memory *mem = &v->out->fixed;
+
+    *mem = (struct memory){.stage = h->index};
+    add_states(mem, v->r, h->dense, h->lora, v->s->dense.shards);
+    add_states(mem, v->r, h->expert, h->lora_expert, v->s->expert.shards);
+    mem->gathered = gathered_bytes(v);
+    mem->comm = comm_bytes(v->l, v->c);
+    mem->context = v->c->context;
+}
+
+void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
+                   const struct memory_constants *c)
+{
+    double kept[MODEL_KINDS_MAX + 1], whole[MODEL_KINDS_MAX + 1];
+
+    for (int i = 0; i <= s->m->kinds; i++) {
+        kept[i] = layer_bytes(s->m, model_kind(s->m, i), s->l, s->r, s->r->recompute);
+        whole[i] = s->r->recompute == RECOMPUTE_NONE
+                       ? kept[i]
+                       : layer_bytes(s->m, model_kind(s->m, i), s->l, s->r, RECOMPUTE_NONE);
+    }
+    for (int i = 0; i < s->stages; i++) {
+        struct stage_sum v = {s, s->m, s->l, s->r, &s->stage[i], c, &out[i]};
+        add_stage(&v);
+        add_activations(&v, kept, whole);
+    }
+}
+
+/* Microbatches whose activations stage i of p holds, in units of all its layers. */
+static double in_flight(const struct step *s, int index)
+{
+    double p = s->l->size[AXIS_PP], i = index, chunks = s->r->stages, m = s->microbatches;
+
+    switch (s->r->schedule) {
     case SCHEDULE_INTERLEAVED:
         return fmin(m * chunks, 2 * (p - i - 1) + (chunks - 1) * p + 1) / chunks;
     case SCHEDULE_ZB_H1:
@@ -261,74 +316,35 @@ static double in_flight(const struct view *v)
     }
 }
 
-/* A microbatch in flight keeps every layer of the stage; one layer is at work, with the gradients
- * of what it holds, and when it is recomputed with all of that again. */
-static double activation_bytes(const struct view *v)
+void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
+                    double capacity, const struct memory_constants *c)
 {
-    const struct recipe *r = v->r;
-    double sum = 0, most = 0, tokens = (double)r->seq * r->micro_batch / v->l->size[AXIS_CP];
-
-    for (int i = 0; i <= v->m->kinds; i++) {
-        const struct layer *kind = i < v->m->kinds ? &v->m->layer[i] : &v->m->mtp;
-        double n = kind == &v->m->mtp && !r->mtp ? 0 : stage_layers(&v->stage, v->m, kind);
-        if (n <= 0)
-            continue;
-        sum += n * layer_bytes(v->m, kind, v->l, r, r->recompute);
-        most = fmax(most, layer_bytes(v->m, kind, v->l, r, RECOMPUTE_NONE));
-    }
-    bool gathers = v->l->size[AXIS_TP] > 1 && r->sequence_parallel && r->stack == STACK_MEGATRON;
-    double whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
-    return tokens * (sum * in_flight(v) + most * (r->recompute ? 2 : 1) + whole);
-}
-
-static double logit_bytes(const struct view *v)
-{
-    double one = v->c->logit[v->r->stack];
-    double tokens = (double)v->r->seq * v->r->micro_batch / v->l->size[AXIS_CP];
-
-    return v->stage.last ? tokens * v->m->vocab / v->l->size[AXIS_TP] * one : 0;
-}
-
-static double comm_bytes(const struct view *v)
-{
-    double sum = v->l->ranks > 1 ? v->c->nccl : 0;
-
-    for (int i = 0; i < AXIS_COUNT; i++)
-        sum += v->l->size[i] > 1 ? v->c->communicator : 0;
-    return sum;
-}
-
-static void stage_memory(struct memory *mem, struct view *v)
-{
-    *mem = (struct memory){.stage = v->stage.index};
-    layout_held(&v->held, &v->stage, v->l, v->m, v->r);
-    add_states(mem, v, v->held.dense, v->held.lora,
-               layout_span(v->l, layout_shard_axes(v->l, v->r)).size);
-    add_states(mem, v, v->held.expert, v->held.lora_expert,
-               layout_span(v->l, layout_expert_shard_axes(v->l, v->r)).size);
-    mem->activations = activation_bytes(v);
-    mem->logits = logit_bytes(v);
-    mem->gathered = gathered_bytes(v);
-    mem->comm = comm_bytes(v);
-    mem->context = v->c->context;
-    mem->fragmentation = v->c->fragmentation * (mem->activations + mem->logits + mem->gathered);
-    mem->total = memory_states(mem) + mem->activations + mem->logits + mem->gathered + mem->comm +
-                 mem->context + mem->fragmentation;
-}
-
-void memory_of(struct memory *mem, const struct model *m, const struct layout *l,
-               const struct recipe *r, double capacity, const struct memory_constants *c)
-{
-    int pp = l->size[AXIS_PP], at[] = {0, 1, pp - 1};
-    struct view v = {.m = m, .l = l, .r = r, .c = c};
-
     *mem = (struct memory){.total = -1};
-    for (int i = 0; i < (pp > 2 ? 3 : pp); i++) {
-        struct memory one;
-        layout_stage(&v.stage, l, m, r, pp > 2 ? at[i] : i);
-        stage_memory(&one, &v);
-        if (one.total > mem->total)
-            *mem = one;
+    for (int i = 0; i < s->stages; i++) {
+        const struct memory_stage *from = &stage[i];
+        const struct memory *f = &from->fixed;
+        double activations = s->tokens * (from->kept * in_flight(s, s->stage[i].index) +
+                                          from->at_work + from->whole);
+        double logits = s->tokens * from->logits;
+        double fragmentation = c->fragmentation * (activations + logits + f->gathered);
+        double total = memory_states(f) + activations + logits + f->gathered + f->comm +
+                       f->context + fragmentation;
+        if (!(total > mem->total))
+            continue;
+        *mem = *f;
+        mem->activations = activations;
+        mem->logits = logits;
+        mem->fragmentation = fragmentation;
+        mem->total = total;
     }
     mem->capacity = capacity;
+}
+
+void memory_of(struct memory *mem, const struct step *s, double capacity,
+               const struct memory_constants *c)
+{
+    struct memory_stage stage[STEP_STAGES];
+
+    memory_stages(stage, s, c);
+    memory_fullest(mem, stage, s, capacity, c);
 }

@@ -16,7 +16,7 @@
 #define RG_MEMORY_H
 
 #include "step/constants.h"
-#include "step/traffic.h"
+#include "step/step.h"
 
 struct memory {
     double weights, gradients, optimizer, adapters; /* model states, B */
@@ -44,9 +44,22 @@ struct memory_constants {
 };
 void memory_constants_of(struct memory_constants *c, const struct constants *k);
 
-/* After layout_check().  capacity: fabric.gpu.memory_bytes, 0 where unknown.  Allocates nothing. */
-void memory_of(struct memory *mem, const struct model *m, const struct layout *l,
-               const struct recipe *r, double capacity, const struct memory_constants *c);
+/* What a stage needs whatever the micro batch is, and what grows with its tokens. */
+struct memory_stage {
+    struct memory fixed; /* without activations, logits and fragmentation */
+    double kept;         /* B a token, of each microbatch in flight */
+    double at_work;      /* of the layer at work */
+    double whole;        /* of an input that sequence parallelism gathers */
+    double logits;
+};
+void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
+                   const struct memory_constants *c);
+/* The stage that needs the most.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
+void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
+                    double capacity, const struct memory_constants *c);
+/* Both.  Allocates nothing. */
+void memory_of(struct memory *mem, const struct step *s, double capacity,
+               const struct memory_constants *c);
 /* True also where the capacity is unknown. */
 static inline bool memory_fits(const struct memory *mem)
 {

@@ -102,6 +102,12 @@ struct model {
     bool mtp_shared;  /* all of them are one layer's weights */
 };
 
+/* Kind i of 0..m->kinds, of which the last is multi-token prediction. */
+static inline const struct layer *model_kind(const struct model *m, int i)
+{
+    return i < m->kinds ? &m->layer[i] : &m->mtp;
+}
+
 /* name: a file (has a '/' or ends in .json) or a shipped model.  model_free() also after an error.
  */
 int model_load(struct model *m, const char *name, struct err *err);

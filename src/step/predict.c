@@ -298,22 +298,21 @@ static void figures(struct prediction *p, const struct question *q)
     layout_text(p->layout, sizeof(p->layout), q->layout);
 }
 
-static void bytes(struct prediction *p, const struct question *q)
+static void bytes(struct prediction *p, const struct question *q, const struct step *s)
 {
     struct memory_constants c;
 
     memory_constants_of(&c, q->constants);
-    memory_of(&p->memory, q->model, q->layout, q->recipe,
-              q->fabric ? q->fabric->gpu.memory_bytes.value : 0, &c);
+    memory_of(&p->memory, s, q->fabric ? q->fabric->gpu.memory_bytes.value : 0, &c);
     if (!(p->memory.capacity > 0))
         predict_note(p, "the memory of these devices is not known: whether it fits is not judged");
 }
 
-static void note_stages(struct prediction *p, const struct question *q)
+static void note_stages(struct prediction *p, const struct step *s)
 {
     char buf[160];
 
-    if (*layout_stages_text(buf, sizeof(buf), q->layout, q->model, q->recipe))
+    if (*step_stages_text(buf, sizeof(buf), s))
         predict_note(p, "layers do not divide evenly: %s; the fullest one sets the pace", buf);
 }
 
@@ -363,6 +362,7 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     double one[TRAFFIC_MAX];
     struct coefficients c;
     struct traffic traffic;
+    struct step step;
     struct timing t;
     struct work w;
 
@@ -372,8 +372,9 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     p->microbatches = layout_microbatches(q->layout, q->recipe);
     if (rate_of(&p->rate, q, err) < 0)
         return -1;
-    work_of(&w, q->model, q->layout, q->recipe);
-    traffic_of(&traffic, q->model, q->layout, q->recipe);
+    step_of(&step, q->model, q->layout, q->recipe);
+    work_of(&w, &step);
+    traffic_of(&traffic, &step);
     note_gpu(p, q);
     stretch *= release(p, q);
     coefficients_of(&c, &p->rate, q->constants, stretch);
@@ -384,9 +385,9 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
         push_terms(p, q, &t, &traffic, messages);
         add_up(p, q);
         figures(p, q);
-        note_stages(p, q);
+        note_stages(p, &step);
         note_frozen(p, q);
-        bytes(p, q);
+        bytes(p, q, &step);
     }
     free(messages);
     return rc;

@@ -190,10 +190,11 @@ enum {
     LAST_OCTAVE = 46, /* 8 B .. 64 TiB; beyond them exactly */
     GRID = ((LAST_OCTAVE - FIRST_OCTAVE) << STEP_BITS) + 1,
     GRID_FROM = (EXPONENT_BIAS + FIRST_OCTAVE) << STEP_BITS,
-    TABLES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
+    CURVES = OP_COUNT + EP_COMBINE, /* ops, and kernels in place of all_to_all */
 };
 
-struct table {
+struct price_curve {
+    const struct groups *groups;
     enum ep_kernel kernel;
     struct routing route;           /* ranks 0: tokens spread evenly */
     struct collective_quote *quote; /* of each kind of group */
@@ -202,7 +203,7 @@ struct table {
 
 struct entry {
     struct groups groups;
-    struct table *table[TABLES];
+    struct price_curve *curve[CURVES];
 };
 
 struct pricer {
@@ -240,10 +241,10 @@ int pricer_open(struct pricer **out, const struct matrix *m, const int *order, i
 
 static void entry_free(struct entry *e)
 {
-    for (int i = 0; i < TABLES; i++) {
-        if (e->table[i])
-            free(e->table[i]->quote);
-        free(e->table[i]);
+    for (int i = 0; i < CURVES; i++) {
+        if (e->curve[i])
+            free(e->curve[i]->quote);
+        free(e->curve[i]);
     }
     groups_free(&e->groups);
     free(e);
@@ -275,16 +276,18 @@ static struct entry *entry_of(struct pricer *p, struct span span)
     return p->entry[*at];
 }
 
-static struct table *table_of(const struct pricer *p, struct entry *e, const struct message *msg)
+static struct price_curve *curve_of(const struct pricer *p, struct entry *e,
+                                    const struct message *msg)
 {
     const struct groups *g = &e->groups;
-    struct table **at =
-        &e->table[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
+    struct price_curve **at =
+        &e->curve[msg->kernel == EP_NONE ? (int)msg->op : OP_COUNT - 1 + (int)msg->kernel];
 
-    struct table *t = *at;
+    struct price_curve *t = *at;
     if (t)
         return t;
     *at = t = mem_calloc(1, sizeof(*t));
+    t->groups = g;
     t->kernel = msg->kernel;
     t->route = msg->route;
     t->quote = mem_calloc((size_t)g->kinds, sizeof(*t->quote));
@@ -331,13 +334,13 @@ double pricer_ways(const struct matrix *m, const struct message *msg, const stru
 }
 
 /* Seconds of the dearest kind, and which one it is. */
-static double slowest(const struct pricer *p, const struct entry *e, const struct table *t,
+static double slowest(const struct pricer *p, const struct price_curve *t,
                       const struct message *msg, int *kind)
 {
     double most = 0;
 
     *kind = 0;
-    for (int k = 0; k < e->groups.kinds; k++) {
+    for (int k = 0; k < t->groups->kinds; k++) {
         double sec = quoted(&t->quote[k], p->places.matrix, msg);
         if (sec <= most)
             continue;
@@ -349,15 +352,15 @@ static double slowest(const struct pricer *p, const struct entry *e, const struc
     return most;
 }
 
-static double fill(const struct pricer *p, const struct entry *e, struct table *t,
-                   const struct message *msg, uint64_t at)
+static double fill(const struct pricer *p, struct price_curve *t, const struct message *msg,
+                   uint64_t at)
 {
     uint64_t bits = (at + GRID_FROM) << REST_BITS;
     struct message one = *msg;
     int kind;
 
     memcpy(&one.bytes, &bits, sizeof(one.bytes));
-    return t->sec[at] = slowest(p, e, t, &one, &kind);
+    return t->sec[at] = slowest(p, t, &one, &kind);
 }
 
 static bool same_route(const struct routing *a, const struct routing *b)
@@ -367,27 +370,35 @@ static bool same_route(const struct routing *a, const struct routing *b)
            a->domains_max == b->domains_max;
 }
 
-double pricer_message(struct pricer *p, const struct message *msg)
+struct price_curve *pricer_curve(struct pricer *p, const struct message *msg)
+{
+    return msg->span.size < 2 ? NULL : curve_of(p, entry_of(p, msg->span), msg);
+}
+
+double pricer_curve_at(struct pricer *p, struct price_curve *t, const struct message *msg)
 {
     uint64_t bits;
     int kind;
 
-    if (msg->span.size < 2)
+    if (!t)
         return 0;
-    struct entry *e = entry_of(p, msg->span);
-    struct table *t = table_of(p, e, msg);
     memcpy(&bits, &msg->bytes, sizeof(bits));
     uint64_t at = (bits >> REST_BITS) - GRID_FROM; /* beyond GRID below the first octave too */
-    /* a table is of one routing, as a model mostly has: another one is priced exactly */
+    /* a curve is of one routing, as a model mostly has: another one is priced exactly */
     if (at >= GRID - 1 || (t->kernel != EP_NONE && !same_route(&t->route, &msg->route)))
-        return slowest(p, e, t, msg, &kind);
+        return slowest(p, t, msg, &kind);
     double a = t->sec[at], b = t->sec[at + 1];
     if (a == 0)
-        a = fill(p, e, t, msg, at);
+        a = fill(p, t, msg, at);
     if (b == 0)
-        b = fill(p, e, t, msg, at + 1);
+        b = fill(p, t, msg, at + 1);
     double share = (double)(int64_t)(bits & ((1ULL << REST_BITS) - 1)) * 0x1p-46;
     return b < INFINITY ? a + share * (b - a) : b;
+}
+
+double pricer_message(struct pricer *p, const struct message *msg)
+{
+    return pricer_curve_at(p, pricer_curve(p, msg), msg);
 }
 
 double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean)
@@ -398,7 +409,7 @@ double pricer_message_mean(struct pricer *p, const struct message *msg, double *
     if (msg->span.size < 2)
         return 0;
     struct entry *e = entry_of(p, msg->span);
-    struct table *t = table_of(p, e, msg);
+    struct price_curve *t = curve_of(p, e, msg);
     for (int k = 0; k < e->groups.kinds; k++) {
         double sec = quoted(&t->quote[k], p->places.matrix, msg);
         *mean += sec * e->groups.kind[k].like / e->groups.total;
@@ -438,7 +449,7 @@ void pricer_message_cost(struct pricer *p, const struct message *msg, struct cos
     }
     struct entry *e = entry_of(p, msg->span);
     int *ids = mem_calloc((size_t)n, sizeof(*ids));
-    double sec = slowest(p, e, table_of(p, e, msg), msg, &kind);
+    double sec = slowest(p, curve_of(p, e, msg), msg, &kind);
     *group = e->groups.kind[kind].index;
     groups_ids(&e->groups, p->places.order, *group, ids);
     if (msg->kernel == EP_NONE)

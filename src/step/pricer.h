@@ -1,7 +1,7 @@
 /* pricer.h - what a message costs on the slowest group of a span.
  *
  * All groups of a span run at the same time; each span is folded once (struct groups).
- * pricer_message_cost() is exact and has words.  pricer_message() looks up a table per (span, op,
+ * pricer_message_cost() is exact and has words.  pricer_message() looks up a curve per (span, op,
  * kernel): 64 sizes an octave, equally spaced inside it, filled on first use and joined by straight
  * lines.  Powers of two and their 64ths are on the grid, so curves of the usual ladders are met
  * exactly; a kink elsewhere is missed by at most 1/256 of the time (half a step to either side,
@@ -63,6 +63,11 @@ void pricer_close(struct pricer *p);
 /* Seconds of one message on its slowest group: NAN when any group's cost is unknown, INFINITY when
  * a part is dead, 0 for groups of one rank.  Within 0.5 % of pricer_message_cost(). */
 double pricer_message(struct pricer *p, const struct message *msg);
+/* The same in two steps, for many sizes of one message: its curve, which the pricer keeps (NULL for
+ * groups of one rank), and the price of msg->bytes on it. */
+struct price_curve;
+struct price_curve *pricer_curve(struct pricer *p, const struct message *msg);
+double pricer_curve_at(struct pricer *p, struct price_curve *c, const struct message *msg);
 /* The same exactly; *mean: of all groups, which tells placements apart whose slowest groups are
  * alike. */
 double pricer_message_mean(struct pricer *p, const struct message *msg, double *mean);

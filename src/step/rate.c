@@ -126,19 +126,19 @@ struct priced {
 
 /* How often the step runs each pass: backward may repeat forward, and frozen weights have no
  * gradients. */
-static double pass_weight(const struct work_step *st, int pass, enum work_part part)
+static double pass_weight(const struct recipe *r, int pass, enum work_part part)
 {
     return pass == PASS_INPUT     ? 1
-           : pass == PASS_WEIGHTS ? st->trained
+           : pass == PASS_WEIGHTS ? r->lora == LORA_NONE
            : part == WORK_HEAD    ? 1
-                                  : 1 + st->again;
+                                  : 1 + work_recomputed(r);
 }
 
-static void price_product(struct priced *sum, const struct question *q, const struct work_step *st,
-                          const struct product *p, const char *dtype)
+static void price_product(struct priced *sum, const struct question *q, const struct product *p,
+                          const char *dtype)
 {
     for (int pass = 0; pass < PASS_COUNT; pass++) {
-        double m, n, k, error, times = p->times * pass_weight(st, pass, p->part);
+        double m, n, k, error, times = p->times * pass_weight(q->recipe, pass, p->part);
         product_pass(p, pass, &m, &n, &k);
         double flops = 2 * m * n * k * times;
         double rate = compute_gemm(&q->matrix->compute, dtype, m, n, k, &error);
@@ -157,16 +157,16 @@ static bool from_table(struct rate *r, const struct question *q, enum work_part 
                        const char *dtype)
 {
     struct priced sum = {.flops = 0};
-    struct work_step st;
     struct product p[PRODUCTS_MAX];
 
     if (!q->layout || !(compute_best(&q->matrix->compute, dtype) > 0))
         return false;
-    work_step(&st, q->model, q->layout, q->recipe);
-    int n = products_of(p, q->model, st.tokens, st.tp);
+    int n = products_of(p, q->model,
+                        (double)q->recipe->seq * q->recipe->micro_batch / q->layout->size[AXIS_CP],
+                        q->layout->size[AXIS_TP]);
     for (int i = 0; i < n; i++)
         if (p[i].part == part)
-            price_product(&sum, q, &st, &p[i], dtype);
+            price_product(&sum, q, &p[i], dtype);
     if (!(sum.sec > 0))
         return false;
     double share = r->peak > 0 && part == WORK_LINEAR ? sum.flops / sum.sec / r->peak : 0;

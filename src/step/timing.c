@@ -23,29 +23,72 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
 }
 
+/* WORK_LAUNCH, the last part, is apart. */
 static double seconds_of(const double *amount, const struct coefficients *c)
 {
     double sum = 0;
 
-    for (int i = 0; i < WORK_PARTS; i++)
+    for (int i = 0; i < WORK_LAUNCH; i++)
         sum += amount[i] * c->unit[i];
-    return sum * c->stretch;
+    return sum;
 }
 
-static double stage_seconds(const struct stage_work *s, const struct coefficients *c)
+static struct stage_pace stage_pace(const struct stage_work *s, const struct coefficients *c)
 {
-    return seconds_of(s->forward, c) + seconds_of(s->backward, c);
+    return (struct stage_pace){.forward = seconds_of(s->forward, c),
+                               .backward = seconds_of(s->backward, c),
+                               .launch_forward = s->forward[WORK_LAUNCH] * c->unit[WORK_LAUNCH],
+                               .launch_backward = s->backward[WORK_LAUNCH] * c->unit[WORK_LAUNCH]};
+}
+
+/* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
+static double weight_seconds(const struct work *w, const struct coefficients *c)
+{
+    const double *f = w->mean.forward;
+
+    return w->weights * (f[WORK_LINEAR] * c->unit[WORK_LINEAR] +
+                         f[WORK_EXPERT] * c->unit[WORK_EXPERT] + f[WORK_HEAD] * c->unit[WORK_HEAD]);
+}
+
+void pace_of(struct pace *p, const struct work *w, const struct coefficients *c)
+{
+    *p = (struct pace){stage_pace(&w->mean, c), stage_pace(&w->other, c), stage_pace(&w->last, c),
+                       weight_seconds(w, c)};
+}
+
+/* Seconds of one microbatch with `times` the tokens. */
+static double forward(const struct stage_pace *p, double times, const struct coefficients *c)
+{
+    return (p->forward * times + p->launch_forward) * c->stretch;
+}
+
+static double backward(const struct stage_pace *p, double times, const struct coefficients *c)
+{
+    return (p->backward * times + p->launch_backward) * c->stretch;
+}
+
+static double both(const struct stage_pace *p, double times, const struct coefficients *c)
+{
+    return forward(p, times, c) + backward(p, times, c);
 }
 
 /* The slowest stage sets the pace. */
-static void compute(struct timing *t, const struct work *w, const struct coefficients *c,
-                    double microbatches)
+static void compute(struct timing *t, const struct pace *p, double times,
+                    const struct coefficients *c, double microbatches)
 {
-    t->last = stage_seconds(&w->last, c) >= stage_seconds(&w->other, c);
+    t->last = both(&p->last, times, c) >= both(&p->other, times, c);
+    const struct stage_pace *s = t->last ? &p->last : &p->other;
+
+    t->forward = forward(s, times, c);
+    t->backward = backward(s, times, c);
+    t->compute = (t->forward + t->backward) * microbatches;
+}
+
+static void parts(struct timing *t, const struct work *w, const struct coefficients *c,
+                  double microbatches)
+{
     const struct stage_work *s = t->last ? &w->last : &w->other;
 
-    t->forward = seconds_of(s->forward, c);
-    t->backward = seconds_of(s->backward, c);
     for (int i = 0; i < WORK_PARTS; i++)
         t->part[i] = (s->forward[i] + s->backward[i]) * c->unit[i] * c->stretch * microbatches;
 }
@@ -146,24 +189,14 @@ static void windows(struct timing *t, const struct traffic *tr, const double *on
         t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
 }
 
-/* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
-static double weight_seconds(const struct work *w, const struct coefficients *c)
-{
-    const double *f = w->mean.forward;
-
-    return w->weights * c->stretch *
-           (f[WORK_LINEAR] * c->unit[WORK_LINEAR] + f[WORK_EXPERT] * c->unit[WORK_EXPERT] +
-            f[WORK_HEAD] * c->unit[WORK_HEAD]);
-}
-
 /* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'
  * gradients W: of (p-1)(F+B+W), h1 leaves (p-1)(F+B-W) and h2 (p-1)(F+B-2W) (Qi et al. 2023, table
  * 2); DualPipe (p/2-1)(F + B+W + B - 2W) (DeepSeek-V3, 2024, table 2). */
-static double bubble(const struct timing *t, const struct work *w, const struct coefficients *c,
-                     double messages, int stages, const struct recipe *r)
+static double bubble(const struct timing *t, double mean, double weights, double messages,
+                     int stages, const struct recipe *r)
 {
-    double slow = t->forward + t->backward + messages, mean = stage_seconds(&w->mean, c) + messages;
-    double weights = weight_seconds(w, c), idle = (stages * mean - slow) / r->stages;
+    double slow = t->forward + t->backward + messages;
+    double idle = (stages * (mean + messages) - slow) / r->stages;
 
     if (stages < 2)
         return 0;
@@ -173,31 +206,41 @@ static double bubble(const struct timing *t, const struct work *w, const struct 
     case SCHEDULE_ZB_H2:
         return fmax(0, idle - 3 * (stages - 1) * weights);
     case SCHEDULE_DUALPIPE:
-        return fmax(0, (stages / 2.0 - 1) * (mean + t->backward - 3 * weights));
+        return fmax(0, (stages / 2.0 - 1) * (mean + messages + t->backward - 3 * weights));
     default:
         return idle;
     }
 }
 
-void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
-               const struct coefficients *c, const struct layout *l, const struct recipe *r)
+void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
+               double times, const struct coefficients *c, const struct layout *l,
+               const struct recipe *r)
 {
     double m = layout_microbatches(l, r);
 
-    compute(t, w, c, m);
+    compute(t, p, times, c, m);
     double messages = shares(t, tr, one, c);
-    t->bubble = bubble(t, w, c, messages / m, l->size[AXIS_PP], r);
+    t->bubble = bubble(t, both(&p->mean, times, c), p->weights * times * c->stretch, messages / m,
+                       l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
     t->optimizer = tr->updated * c->optimizer;
     t->fixed = c->fixed;
     t->eval = r->eval_seconds;
     t->checkpoint = r->checkpoint_seconds;
     t->other = r->fixed_seconds;
-    t->sec = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other;
-    for (int i = 0; i < WORK_PARTS; i++)
-        t->sec += t->part[i];
+    t->sec = t->bubble + t->optimizer + t->fixed + t->eval + t->checkpoint + t->other + t->compute;
     for (int i = 0; i < tr->messages; i++)
         t->sec += t->seen[i];
+}
+
+void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
+               const struct coefficients *c, const struct layout *l, const struct recipe *r)
+{
+    struct pace p;
+
+    pace_of(&p, w, c);
+    timing_at(t, tr, one, &p, 1, c, l, r);
+    parts(t, w, c, layout_microbatches(l, r));
 }
 
 /* --- the stretch of compute that a measured step asks for --- */

@@ -33,17 +33,33 @@ struct coefficients {
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
                      double stretch);
 
+/* Seconds of compute of one microbatch, without the stretch: what grows with its tokens, and
+ * launches of kernels, which do not. */
+struct stage_pace {
+    double forward, backward, launch_forward, launch_backward;
+};
+struct pace {
+    struct stage_pace mean, other, last; /* as struct work's */
+    double weights;                      /* weights' gradients, of the mean stage */
+};
+void pace_of(struct pace *p, const struct work *w, const struct coefficients *c);
+
 struct timing {
-    double sec;                      /* the step: the sum of all below */
-    double part[WORK_PARTS];         /* s of the step in each kind of compute, all microbatches */
-    double forward, backward;        /* s, compute of one microbatch */
-    double bubble, optimizer, fixed; /* s */
-    double eval, checkpoint, other;  /* s, as the recipe gives them */
+    double sec;                                 /* the step: compute, and all below but `raw` */
+    double compute;                             /* s of the step, all microbatches, */
+    double part[WORK_PARTS];                    /* in each kind of it; not of timing_at() */
+    double forward, backward;                   /* s, compute of one microbatch */
+    double bubble, optimizer, fixed;            /* s */
+    double eval, checkpoint, other;             /* s, as the recipe gives them */
     double seen[TRAFFIC_MAX], raw[TRAFFIC_MAX]; /* s of the step per message; raw: nothing hidden */
     bool last; /* the slowest stage is the one with the output head */
 };
 
-/* one[i]: seconds of one message i on its slowest group (pricer.h).  Allocates nothing. */
+/* one[i]: seconds of one message i on its slowest group (pricer.h).  Allocate nothing.  timing_at:
+ * with `times` the tokens that the pace was made for. */
+void timing_at(struct timing *t, const struct traffic *tr, const double *one, const struct pace *p,
+               double times, const struct coefficients *c, const struct layout *l,
+               const struct recipe *r);
 void timing_of(struct timing *t, const struct traffic *tr, const double *one, const struct work *w,
                const struct coefficients *c, const struct layout *l, const struct recipe *r);
 

@@ -17,20 +17,15 @@ const enum constant_id exposure_constant[EXPOSE_COUNT] = {
 
 enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
 
-/* What every message needs to know about the step. */
-struct traffic_step {
+/* The list, and what every message of it needs to know. */
+struct traffic_list {
     struct traffic *t;
+    const struct step *s;
     const struct model *m;
     const struct layout *l;
     const struct recipe *r;
-    double microbatches;
-    double tokens; /* of a microbatch in one rank of cp */
-    int again;     /* 1: forward runs twice, recompute full */
-    struct {
-        const struct layer *layer;
-        double count;            /* in the stage */
-    } kind[MODEL_KINDS_MAX + 1]; /* those of the model that are there, and multi-token prediction */
-    int kinds;
+    const struct pipe_stage *stage;
+    int again; /* 1: forward runs twice, recompute full */
 };
 
 /* The same message of another kind of layers, or when the list runs full one that differs only in
@@ -46,7 +41,7 @@ static struct message *find(struct traffic *t, const struct message *msg)
     return NULL;
 }
 
-static void add(struct traffic_step *s, const struct message *msg)
+static void add(struct traffic_list *s, const struct message *msg)
 {
     struct span span = layout_span(s->l, msg->axes);
 
@@ -70,7 +65,7 @@ static const char sp_formula[] =
     "backward, all_gather once more for weights' gradients (Korthikanti et al. 2022, 4.2.2)";
 static const char ar_formula[] = "s b h 2 / cp, one after each half of a layer and one backward "
                                  "(Shoeybi et al. 2019, 3)";
-static void add_inside(struct traffic_step *s, enum axis axis, enum exposure exposure,
+static void add_inside(struct traffic_list *s, enum axis axis, enum exposure exposure,
                        const char *label, enum op op, double bytes, double count,
                        const char *formula)
 {
@@ -79,18 +74,20 @@ static void add_inside(struct traffic_step *s, enum axis axis, enum exposure exp
                              .exposure = exposure,
                              .op = op,
                              .bytes = bytes,
-                             .count = count * s->microbatches,
+                             .count = count * s->s->microbatches,
                              .phase = PHASE_LAYER,
-                             .rounds = s->microbatches,
+                             .rounds = s->s->microbatches,
+                             .per_token = true,
+                             .per_microbatch = true,
                              .formula = formula});
 }
 
 /* `in` inputs and `out` outputs of that width. */
-static void add_width(struct traffic_step *s, enum exposure e, double width, double in, double out,
+static void add_width(struct traffic_list *s, enum exposure e, double width, double in, double out,
                       const char *gathers, const char *scatters, const char *reduces,
                       const char *formula)
 {
-    double bytes = s->tokens * width * ACTIVATION_BYTES;
+    double bytes = s->s->tokens * width * ACTIVATION_BYTES;
     double forward = 1 + s->again, weights = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
@@ -106,12 +103,11 @@ static void add_width(struct traffic_step *s, enum exposure e, double width, dou
 /* Embedding and head of one microbatch, whose products are not cut up by any stack: the embedding's
  * output is shared out and, unless frozen, its gradient brought together; the head is like the
  * first half of a half. */
-static void add_ends(struct traffic_step *s)
+static void add_ends(struct traffic_list *s)
 {
-    const struct pipe_stage *stage = &s->t->stage;
-    double bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES;
-    double heads = stage->last ? 1 + (s->r->mtp ? s->m->mtp.count : 0) : 0;
-    double first = stage->first, trained = s->r->lora ? 0 : 1;
+    double bytes = s->s->tokens * s->m->hidden * ACTIVATION_BYTES;
+    double heads = s->stage->last ? 1 + (s->r->mtp ? s->m->mtp.count : 0) : 0;
+    double first = s->stage->first, trained = s->r->lora ? 0 : 1;
 
     if (!s->r->sequence_parallel) {
         add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of embedding and head",
@@ -125,8 +121,8 @@ static void add_ends(struct traffic_step *s)
                    OP_REDUCE_SCATTER, bytes, first + heads,
                    "s b h 2 / cp, embedding forward, head backward");
     }
-    add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE, s->tokens * 4,
-               3 * heads,
+    add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE,
+               s->s->tokens * 4, 3 * heads,
                "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
                "core/tensor_parallel/cross_entropy.py)");
 }
@@ -134,16 +130,16 @@ static void add_ends(struct traffic_step *s)
 /* What tensor parallelism does to the sequence.  Each half of a layer (mixer; dense MLP or shared
  * experts) brings the tokens of all tp ranks together before its first product and shares them out
  * after its last: in, out are halves whose input, output is `hidden` wide. */
-static void add_tensor(struct traffic_step *s)
+static void add_tensor(struct traffic_list *s)
 {
     double in = 0, out = 0;
 
     if (s->l->size[AXIS_TP] == 1)
         return;
-    for (int i = 0; i < s->kinds; i++) {
-        const struct attention *a = &s->kind[i].layer->attention;
-        const struct mlp *p = &s->kind[i].layer->mlp;
-        double n = s->kind[i].count;
+    for (int i = 0; i <= s->m->kinds; i++) {
+        const struct attention *a = &model_kind(s->m, i)->attention;
+        const struct mlp *p = &model_kind(s->m, i)->mlp;
+        double n = s->stage->count[i];
         bool wide = p->kind != MLP_NONE && (!p->experts || p->shared_ffn);
         out += n * ((a->kind != MIXER_NONE) + wide);
         in += n * ((a->kind != MIXER_NONE && a->kind != MIXER_MLA) + wide);
@@ -162,19 +158,19 @@ static void add_tensor(struct traffic_step *s)
 
 /* Keys and values of one rank's tokens, or queries and outputs, in bytes.  Latent attention sends
  * them after the projection up from the latent, as Megatron-LM does. */
-static double kv_bytes(const struct traffic_step *s, const struct attention *a)
+static double kv_bytes(const struct traffic_list *s, const struct attention *a)
 {
     int tp = s->l->size[AXIS_TP], v = a->v_dim ? a->v_dim : a->head_dim;
 
     if (a->kind == MIXER_CSA) /* one head is key and value */
-        return s->tokens * a->head_dim * ACTIVATION_BYTES;
+        return s->s->tokens * a->head_dim * ACTIVATION_BYTES;
     double heads = a->kv_heads > tp ? (double)a->kv_heads / tp : 1;
 
-    return s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
+    return s->s->tokens * heads * (a->head_dim + v) * ACTIVATION_BYTES;
 }
 
 /* Windows are not taken advantage of: the implementations move all keys and values. */
-static void add_attention(struct traffic_step *s, const struct attention *a, double n)
+static void add_attention(struct traffic_list *s, const struct attention *a, double n)
 {
     int cp = s->l->size[AXIS_CP], v = a->v_dim ? a->v_dim : a->head_dim;
     double forward = s->r->recompute == RECOMPUTE_NONE ? 1 : 2; /* the core runs again */
@@ -188,7 +184,7 @@ static void add_attention(struct traffic_step *s, const struct attention *a, dou
         break;
     case CONTEXT_ULYSSES:
         add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all of queries and outputs", OP_ALL_TO_ALL,
-                   s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
+                   s->s->tokens * a->heads / s->l->size[AXIS_TP] * (a->head_dim + v) *
                        ACTIVATION_BYTES / 2,
                    2 * (forward + 1) * n,
                    "n d s/cp b 2 / tp each, and their gradients (Jacobs et al. 2023, 3.2)");
@@ -206,10 +202,10 @@ static void add_attention(struct traffic_step *s, const struct attention *a, dou
 }
 
 /* A scan needs every token of a head: heads and sequence change places before and after it. */
-static void add_mamba(struct traffic_step *s, const struct attention *a, double n)
+static void add_mamba(struct traffic_list *s, const struct attention *a, double n)
 {
     double inner = (double)a->heads * a->head_dim;
-    double unit = s->tokens / s->l->size[AXIS_TP] * ACTIVATION_BYTES;
+    double unit = s->s->tokens / s->l->size[AXIS_TP] * ACTIVATION_BYTES;
 
     add_inside(s, AXIS_CP, EXPOSE_CP, "cp all_to_all before the scan", OP_ALL_TO_ALL,
                unit * (2 * inner + 2.0 * a->groups * a->state + a->heads), (2 + s->again) * n,
@@ -219,14 +215,14 @@ static void add_mamba(struct traffic_step *s, const struct attention *a, double 
                "y s/cp b 2 / tp (Megatron-LM core/ssm/mamba_context_parallel.py)");
 }
 
-static void add_context(struct traffic_step *s)
+static void add_context(struct traffic_list *s)
 {
-    for (int i = 0; i < s->kinds && s->l->size[AXIS_CP] > 1; i++) {
-        const struct attention *a = &s->kind[i].layer->attention;
+    for (int i = 0; i <= s->m->kinds && s->l->size[AXIS_CP] > 1; i++) {
+        const struct attention *a = &model_kind(s->m, i)->attention;
         if (a->kind == MIXER_MAMBA2)
-            add_mamba(s, a, s->kind[i].count);
+            add_mamba(s, a, s->stage->count[i]);
         else if (a->kind != MIXER_NONE)
-            add_attention(s, a, s->kind[i].count);
+            add_attention(s, a, s->stage->count[i]);
     }
 }
 
@@ -242,7 +238,7 @@ double message_crossing_bytes(const struct message *m, int members)
     return m->bytes / routing_parts(&m->route, 1) * parts * (n - members) / n;
 }
 
-static void add_ep(struct traffic_step *s, const char *label, enum ep_kernel kernel, double bytes,
+static void add_ep(struct traffic_list *s, const char *label, enum ep_kernel kernel, double bytes,
                    double count, const struct routing *route, const char *formula)
 {
     add(s, &(struct message){.label = label,
@@ -251,16 +247,18 @@ static void add_ep(struct traffic_step *s, const char *label, enum ep_kernel ker
                              .op = OP_ALL_TO_ALL,
                              .kernel = kernel,
                              .bytes = bytes,
-                             .count = count * s->microbatches,
+                             .count = count * s->s->microbatches,
                              .phase = PHASE_LAYER,
-                             .rounds = s->microbatches,
+                             .rounds = s->s->microbatches,
+                             .per_token = true,
+                             .per_microbatch = true,
                              .route = *route,
                              .formula = formula});
 }
 
 /* Tokens of one rank to their experts and back, and their gradients the other way: a gradient
  * travels to experts as a token does, in as many bytes (DeepSeek-V3 2024, 3.3.2). */
-static void add_all_to_all(struct traffic_step *s, const struct mlp *p, double n)
+static void add_all_to_all(struct traffic_list *s, const struct mlp *p, double n)
 {
     struct routing route = {.ranks = s->l->size[AXIS_EP],
                             .experts = p->experts,
@@ -271,7 +269,7 @@ static void add_all_to_all(struct traffic_step *s, const struct mlp *p, double n
     bool kernel = s->r->dispatch == DISPATCH_KERNEL;
     double width = p->latent ? p->latent : s->m->hidden;
     double values =
-        s->tokens / s->l->size[AXIS_TP] * width * (kernel ? routing_parts(&route, 1) : p->topk);
+        s->s->tokens / s->l->size[AXIS_TP] * width * (kernel ? routing_parts(&route, 1) : p->topk);
 
     add_ep(s, "ep dispatch", kernel ? EP_DISPATCH : EP_NONE, values * s->r->dispatch_bytes,
            (2 + s->again) * n, &route,
@@ -287,23 +285,31 @@ static void add_all_to_all(struct traffic_step *s, const struct mlp *p, double n
 }
 
 /* Before an all_to_all of uneven sizes every rank tells how many tokens go to each expert. */
-static void add_counts(struct traffic_step *s, const struct mlp *p, double n)
+static void add_counts(struct traffic_list *s, const struct mlp *p, double n)
 {
-    if (s->r->dispatch == DISPATCH_NCCL)
-        add_inside(s, AXIS_EP, EXPOSE_EP, "ep all_gather of counts", OP_ALL_GATHER,
-                   8.0 * p->experts * s->l->size[AXIS_EP], (1 + s->again) * n,
-                   "8 E ep bytes, forward (Megatron-LM "
-                   "core/transformer/moe/token_dispatcher.py)");
+    if (s->r->dispatch != DISPATCH_NCCL)
+        return;
+    add(s, &(struct message){.label = "ep all_gather of counts",
+                             .axes = AXIS_BIT(AXIS_EP),
+                             .exposure = EXPOSE_EP,
+                             .op = OP_ALL_GATHER,
+                             .bytes = 8.0 * p->experts * s->l->size[AXIS_EP],
+                             .count = (1 + s->again) * n * s->s->microbatches,
+                             .phase = PHASE_LAYER,
+                             .rounds = s->s->microbatches,
+                             .per_microbatch = true,
+                             .formula = "8 E ep bytes, forward (Megatron-LM "
+                                        "core/transformer/moe/token_dispatcher.py)"});
 }
 
 /* An expert's columns lie on etp ranks: each needs all tokens that came to any of them. */
-static void add_expert_tensor(struct traffic_step *s, const struct mlp *p, double n)
+static void add_expert_tensor(struct traffic_list *s, const struct mlp *p, double n)
 {
     static const char formula[] = "s b h topk 2 etp / (tp cp), forward and backward (Megatron-LM "
                                   "core/transformer/moe/token_dispatcher.py)";
     double width = p->latent ? p->latent : s->m->hidden;
-    double bytes =
-        s->tokens / s->l->size[AXIS_TP] * p->topk * width * ACTIVATION_BYTES * s->l->size[AXIS_ETP];
+    double bytes = s->s->tokens / s->l->size[AXIS_TP] * p->topk * width * ACTIVATION_BYTES *
+                   s->l->size[AXIS_ETP];
 
     add_inside(s, AXIS_ETP, EXPOSE_TP_PLAIN, "etp all_gather", OP_ALL_GATHER, bytes,
                (2 + s->again) * n, formula);
@@ -311,25 +317,26 @@ static void add_expert_tensor(struct traffic_step *s, const struct mlp *p, doubl
                (2 + s->again) * n, formula);
 }
 
-static void add_experts(struct traffic_step *s)
+static void add_experts(struct traffic_list *s)
 {
-    for (int i = 0; i < s->kinds; i++) {
-        const struct mlp *p = &s->kind[i].layer->mlp;
-        if (!p->experts)
+    for (int i = 0; i <= s->m->kinds; i++) {
+        const struct mlp *p = &model_kind(s->m, i)->mlp;
+        double n = s->stage->count[i];
+        if (!p->experts || !(n > 0))
             continue;
         if (s->l->size[AXIS_EP] > 1) {
-            add_all_to_all(s, p, s->kind[i].count);
-            add_counts(s, p, s->kind[i].count);
+            add_all_to_all(s, p, n);
+            add_counts(s, p, n);
         }
         if (s->l->size[AXIS_ETP] > 1)
-            add_expert_tensor(s, p, s->kind[i].count);
+            add_expert_tensor(s, p, n);
     }
 }
 
 /* One of the two grids: dense parameters or routed experts. */
 struct half {
     const char *gather_forward, *gather_backward, *gather, *scatter, *reduce, *replicas;
-    unsigned shard, data;
+    const struct step_grid *grid;
     double params;  /* of the rank, adapters included: what is gathered before use */
     double trained; /* what has gradients */
     double layers;
@@ -340,15 +347,16 @@ struct half {
  * (Megatron-LM core/distributed/distributed_data_parallel.py), so that long rings are not all
  * latency.  Embeddings, head and last norm are spread over them: the bytes of a step are exactly
  * Psi times bytes per parameter. */
-static void add_pieces(struct traffic_step *s, const char *label, enum op op, enum phase phase,
+static void add_pieces(struct traffic_list *s, const char *label, enum op op, enum phase phase,
                        unsigned axes, const struct half *half, double params, double bytes,
-                       double rounds, const char *formula)
+                       bool per_microbatch, const char *formula)
 {
-    double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
-    double pieces = fmax(1, half->layers);
+    double pieces = fmax(1, half->layers), rounds = per_microbatch ? s->s->microbatches : 1;
 
-    if (!recipe_gathers_weights(s->r))
+    if (!recipe_gathers_weights(s->r)) {
+        double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
         pieces = fmin(pieces, ceil(params / bucket));
+    }
     add(s, &(struct message){.label = label,
                              .axes = axes,
                              .op = op,
@@ -356,73 +364,74 @@ static void add_pieces(struct traffic_step *s, const char *label, enum op op, en
                              .count = pieces * rounds,
                              .phase = phase,
                              .rounds = rounds,
+                             .per_microbatch = per_microbatch,
                              .formula = formula});
 }
 
-static void add_weights(struct traffic_step *s, const struct half *h)
+static void add_weights(struct traffic_list *s, const struct half *h)
 {
-    double bytes = recipe_weight_bytes(s->r), m = s->microbatches;
+    double bytes = recipe_weight_bytes(s->r);
     bool pipeline = s->l->size[AXIS_PP] > 1;
+    unsigned shard = h->grid->shard;
 
     if (!recipe_gathers_weights(s->r)) {
-        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->trained, bytes, 1,
+        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->trained, bytes, false,
                    "Psi b_p after the optimizer (ZeRO 7.2.1)");
     } else if (s->r->reshard) {
-        add_pieces(s, h->gather_forward, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->params,
-                   bytes, m, "m Psi b_p, resharded after forward (ZeRO 7.2.2, FSDP 3.2)");
-        add_pieces(s, h->gather_backward, OP_ALL_GATHER, PHASE_BACKWARD, h->shard, h, h->params,
-                   bytes, m, "m Psi b_p (ZeRO 7.2.2, FSDP 3.2)");
+        add_pieces(s, h->gather_forward, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->params, bytes,
+                   true, "m Psi b_p, resharded after forward (ZeRO 7.2.2, FSDP 3.2)");
+        add_pieces(s, h->gather_backward, OP_ALL_GATHER, PHASE_BACKWARD, shard, h, h->params, bytes,
+                   true, "m Psi b_p (ZeRO 7.2.2, FSDP 3.2)");
     } else {
-        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, h->shard, h, h->params, bytes,
-                   pipeline ? 1 : m,
+        add_pieces(s, h->gather, OP_ALL_GATHER, PHASE_FORWARD, shard, h, h->params, bytes,
+                   !pipeline,
                    pipeline ? "Psi b_p, kept for all microbatches of a pipeline (FSDP 3.2.1)"
                             : "m Psi b_p, kept until backward (FSDP 3.2.1)");
     }
 }
 
-/* How often a step reduces gradients: ZeRO-2 and 3 keep only a shard of them, so every microbatch;
+/* Are gradients reduced in every microbatch?  ZeRO-2 and 3 keep only a shard of them, so they are;
  * FSDP too (torchtitan train.py accumulates shards), but a pipeline synchronizes the last
  * microbatch only (torch/distributed/pipelining/stage.py). */
-static double reductions(const struct traffic_step *s)
+static bool reduces_always(const struct traffic_list *s)
 {
     bool every = s->r->strategy == STRATEGY_ZERO2 || recipe_gathers_weights(s->r);
     bool pipeline = s->l->size[AXIS_PP] > 1 && recipe_gathers_weights(s->r);
 
-    return every && !pipeline ? s->microbatches : 1;
+    return every && !pipeline;
 }
 
-static void add_gradients(struct traffic_step *s, const struct half *h)
+static void add_gradients(struct traffic_list *s, const struct half *h)
 {
-    double bytes = recipe_grad_bytes(s->r), rounds = reductions(s);
-    double shards = layout_span(s->l, h->shard).size;
+    double bytes = recipe_grad_bytes(s->r);
+    bool always = reduces_always(s);
 
     if (s->r->strategy == STRATEGY_DDP) {
-        add_pieces(s, h->reduce, OP_ALL_REDUCE, PHASE_BACKWARD, h->data, h, h->trained, bytes, 1,
-                   "Psi b_g, 2 Psi b_g on the wire (ZeRO 7.1)");
+        add_pieces(s, h->reduce, OP_ALL_REDUCE, PHASE_BACKWARD, h->grid->data, h, h->trained, bytes,
+                   false, "Psi b_g, 2 Psi b_g on the wire (ZeRO 7.1)");
         return;
     }
-    add_pieces(s, h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->shard, h, h->trained, bytes,
-               rounds, rounds > 1 ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
+    add_pieces(s, h->scatter, OP_REDUCE_SCATTER, PHASE_BACKWARD, h->grid->shard, h, h->trained,
+               bytes, always,
+               always && s->s->microbatches > 1 ? "m Psi b_g (ZeRO 7.2)" : "Psi b_g (ZeRO 7.2.1)");
     if (s->r->strategy == STRATEGY_HSDP)
         add_pieces(s, h->replicas, OP_ALL_REDUCE, PHASE_BACKWARD, AXIS_BIT(AXIS_DP_REPLICATE), h,
-                   h->trained / shards, bytes, rounds,
+                   h->trained / h->grid->shards, bytes, always,
                    "Psi / S b_g over the replicas, as often as the shards (FSDP 3.2.2)");
 }
 
-static void add_state(struct traffic_step *s)
+static void add_state(struct traffic_list *s)
 {
-    const struct stage_held *h = &s->t->held;
-    bool lora = s->r->lora != LORA_NONE;
+    const struct pipe_stage *h = s->stage;
+    bool lora = !s->s->trained;
     const struct half halves[] = {
         {"weights all_gather forward", "weights all_gather backward", "weights all_gather",
          "gradients reduce_scatter", "gradients all_reduce", "gradients all_reduce of shards",
-         layout_shard_axes(s->l, s->r), layout_data_axes(s->l), h->dense + h->lora,
-         lora ? h->lora : h->dense, h->layers},
+         &s->s->dense, h->dense + h->lora, lora ? h->lora : h->dense, h->held},
         {"experts' weights all_gather forward", "experts' weights all_gather backward",
          "experts' weights all_gather", "experts' gradients reduce_scatter",
-         "experts' gradients all_reduce", "experts' gradients all_reduce of shards",
-         layout_expert_shard_axes(s->l, s->r), layout_expert_data_axes(s->l),
-         h->expert + h->lora_expert, lora ? h->lora_expert : h->expert, h->expert_layers}};
+         "experts' gradients all_reduce", "experts' gradients all_reduce of shards", &s->s->expert,
+         h->expert + h->lora_expert, lora ? h->lora_expert : h->expert, h->held_experts}};
 
     for (int i = 0; i < 2; i++)
         if (halves[i].params > 0) {
@@ -433,7 +442,7 @@ static void add_state(struct traffic_step *s)
 
 /* One activation and one gradient per chunk and microbatch; sequence parallelism sends a tp-th of
  * it.  Zero-bubble schedules send the same; DualPipe sends each microbatch one way and hides it. */
-static void add_pipeline(struct traffic_step *s)
+static void add_pipeline(struct traffic_list *s)
 {
     bool hidden = s->r->schedule == SCHEDULE_INTERLEAVED || s->r->schedule == SCHEDULE_DUALPIPE;
     double share = s->r->sequence_parallel ? s->l->size[AXIS_TP] : 1;
@@ -442,49 +451,48 @@ static void add_pipeline(struct traffic_step *s)
                              .axes = AXIS_BIT(AXIS_PP),
                              .exposure = hidden ? EXPOSE_PP_INTERLEAVED : EXPOSE_PP,
                              .op = OP_SENDRECV,
-                             .bytes = s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
-                             .count = 2.0 * s->r->stages * s->microbatches,
+                             .bytes = s->s->tokens * s->m->hidden * ACTIVATION_BYTES / share,
+                             .count = 2.0 * s->r->stages * s->s->microbatches,
                              .phase = PHASE_BOUNDARY,
-                             .rounds = s->microbatches,
+                             .rounds = s->s->microbatches,
+                             .per_token = true,
+                             .per_microbatch = true,
                              .formula = "s b h 2 / (tp cp), 2 v per microbatch (Narayanan et al. "
                                         "2021, 2.2)"});
 }
 
-static void take_layers(struct traffic_step *s)
+void traffic_of(struct traffic *t, const struct step *s)
 {
-    s->kinds = 0;
-    for (int i = 0; i <= s->m->kinds; i++) {
-        const struct layer *layer = i < s->m->kinds ? &s->m->layer[i] : &s->m->mtp;
-        if (layer == &s->m->mtp && !s->r->mtp)
-            continue;
-        double count = stage_layers(&s->t->stage, s->m, layer);
-        if (count > 0) {
-            s->kind[s->kinds].layer = layer;
-            s->kind[s->kinds++].count = count;
-        }
-    }
+    struct traffic_list list = {.t = t,
+                                .s = s,
+                                .m = s->m,
+                                .l = s->l,
+                                .r = s->r,
+                                .stage = &s->stage[s->slowest],
+                                .again = s->r->recompute == RECOMPUTE_FULL};
+
+    t->messages = 0;
+    t->layers = list.stage->layers;
+    t->updated = s->updated;
+    t->tokens = s->tokens;
+    t->microbatches = s->microbatches;
+    add_tensor(&list);
+    add_context(&list);
+    add_experts(&list);
+    add_pipeline(&list);
+    add_state(&list);
 }
 
-void traffic_of(struct traffic *t, const struct model *m, const struct layout *l,
-                const struct recipe *r)
+void traffic_batch(struct traffic *t, const struct step *s)
 {
-    struct traffic_step s;
+    double tokens = s->tokens / t->tokens, microbatches = s->microbatches / t->microbatches;
 
-    s.t = t;
-    s.m = m;
-    s.l = l;
-    s.r = r;
-    s.microbatches = layout_microbatches(l, r);
-    s.tokens = (double)r->seq * r->micro_batch / l->size[AXIS_CP];
-    s.again = r->recompute == RECOMPUTE_FULL;
-    t->messages = 0;
-    layout_slowest(&t->stage, l, m, r);
-    layout_held(&t->held, &t->stage, l, m, r);
-    t->updated = layout_updated(&t->held, l, r);
-    take_layers(&s);
-    add_tensor(&s);
-    add_context(&s);
-    add_experts(&s);
-    add_pipeline(&s);
-    add_state(&s);
+    for (int i = 0; i < t->messages; i++) {
+        struct message *m = &t->message[i];
+        m->bytes *= m->per_token ? tokens : 1;
+        m->count *= m->per_microbatch ? microbatches : 1;
+        m->rounds = m->per_microbatch ? s->microbatches : 1;
+    }
+    t->tokens = s->tokens;
+    t->microbatches = s->microbatches;
 }

@@ -3,7 +3,7 @@
  * A message says which group it runs on (axes), the operation and its size S as op.h counts it, how
  * often per step, and at which point of the step, because that decides what can hide it.  timing.h
  * prices the list; nothing here knows about time.  The rank is one of the slowest pipeline stage
- * (layout_slowest).  Sources, each message repeating its own:
+ * (step.h).  Sources, each message repeating its own:
  *   weights, gradients   ZeRO (Rajbhandari et al. 2020, 7), FSDP (Zhao et al. 2023, 3.2)
  *   tp                   Korthikanti et al. 2022, 4.2.2; Megatron-LM core/tensor_parallel/layers.py
  *   cp                   Liu et al. 2023 (ring), Jacobs et al. 2023 (ulysses), Llama 3 2024, 3.3.2
@@ -16,7 +16,7 @@
 
 #include "base/op.h"
 #include "step/constants.h"
-#include "step/layout.h"
+#include "step/step.h"
 
 enum ep_kernel { EP_NONE, EP_DISPATCH, EP_COMBINE };
 
@@ -59,8 +59,9 @@ struct message {
     enum phase phase;
     double
         rounds; /* of count: per microbatch (m) or once a step (1); count / rounds are in a row */
-    struct routing route; /* all_to_all of ep only, else ranks 0 */
-    const char *formula;  /* in words, with its source */
+    bool per_token, per_microbatch; /* bytes grow with tokens; rounds is m */
+    struct routing route;           /* all_to_all of ep only, else ranks 0 */
+    const char *formula;            /* in words, with its source */
 };
 
 /* 25 labels at most: weights and gradients of dense and expert parameters and of their replicas,
@@ -70,15 +71,15 @@ enum { TRAFFIC_MAX = 40 };
 struct traffic {
     struct message message[TRAFFIC_MAX];
     int messages;
-    struct pipe_stage stage; /* whose rank this is */
-    struct stage_held held;  /* what it holds, */
-    double updated;          /* and of that, parameters whose optimizer states it has */
+    int layers;                  /* of the stage whose rank this is, */
+    double updated;              /* and parameters whose optimizer states it has */
+    double tokens, microbatches; /* as struct step's */
 };
 
-/* After layout_check().  Messages of groups of one rank are left out.  Allocates nothing: a search
- * calls it a million times a second. */
-void traffic_of(struct traffic *t, const struct model *m, const struct layout *l,
-                const struct recipe *r);
+/* Messages of groups of one rank are left out.  Allocates nothing. */
+void traffic_of(struct traffic *t, const struct step *s);
+/* After step_batch(): the list of another micro batch. */
+void traffic_batch(struct traffic *t, const struct step *s);
 
 /* Bytes that one of n ranks sends for one message: S (n-1)/n for all_gather, reduce_scatter,
  * all_to_all, twice that for all_reduce (ring), S for broadcast and sendrecv. */

@@ -113,27 +113,24 @@ static const double operand_bytes[DTYPE_COUNT] = {
     [DTYPE_FP32] = 4, [DTYPE_BF16] = 2, [DTYPE_FP8] = 1, [DTYPE_MXFP8] = 1.03, [DTYPE_NVFP4] = 0.56,
 };
 
-void work_step(struct work_step *st, const struct model *m, const struct layout *l,
-               const struct recipe *r)
-{
-    double tokens = (double)r->seq * r->micro_batch / l->size[AXIS_CP], tp = l->size[AXIS_TP];
-    bool full = r->recompute == RECOMPUTE_FULL, some = r->recompute == RECOMPUTE_SELECTIVE;
-    bool every_second = some && r->stack != STACK_MEGATRON;
+/* What every layer needs to know, of a microbatch on one rank. */
+struct work_rank {
+    const struct step *s;
+    double tp, local;  /* ranks that share its products; tokens whose norms it computes */
+    double element;    /* bytes of a product's operand */
+    double again;      /* how often backward repeats forward's products, */
+    bool again_core;   /* the attention core, */
+    bool again_memory; /* and what lies between */
+};
 
-    *st = (struct work_step){.m = m,
-                             .l = l,
-                             .r = r,
-                             .tokens = tokens,
-                             .tp = tp,
-                             .local = r->sequence_parallel ? tokens / tp : tokens,
-                             .element = operand_bytes[r->dtype],
-                             .again = full           ? 1
-                                      : every_second ? 0.5
-                                                     : 0,
-                             .again_core = full || (some && !every_second),
-                             .again_memory = full || every_second,
-                             .trained = r->lora == LORA_NONE,
-                             .casts = r->dtype >= DTYPE_FP8};
+static bool every_second(const struct recipe *r)
+{
+    return r->recompute == RECOMPUTE_SELECTIVE && r->stack != STACK_MEGATRON;
+}
+
+double work_recomputed(const struct recipe *r)
+{
+    return r->recompute == RECOMPUTE_FULL ? 1 : every_second(r) ? 0.5 : 0;
 }
 
 static void add_work(struct stage_work *s, const struct stage_work *one, double times)
@@ -144,36 +141,36 @@ static void add_work(struct stage_work *s, const struct stage_work *one, double 
     }
 }
 
-static void products(struct stage_work *s, const struct work_step *st, enum work_part part,
+static void products(struct stage_work *s, const struct work_rank *st, enum work_part part,
                      double flops)
 {
     s->forward[part] += flops;
-    s->backward[part] += flops * (1 + st->trained + st->again);
+    s->backward[part] += flops * (1 + st->s->trained + st->again);
 }
 
 /* Tokens of a product [rows x in] [in x out], each matrix read or written once: forward A and C,
  * the input's gradient the same, the weights' gradient both again.  Products of experts wait for
  * them: a token passes topk narrow products, with padding and scores between. */
-static void operands(struct stage_work *s, const struct work_step *st, double rows, double in,
+static void operands(struct stage_work *s, const struct work_rank *st, double rows, double in,
                      double out)
 {
     double e = st->element, forward = rows * (e * in + BF16 * out);
 
     s->forward[WORK_OPERANDS] += forward;
     s->backward[WORK_OPERANDS] +=
-        st->again * forward + rows * (e * out + BF16 * in) + st->trained * e * rows * (in + out);
+        st->again * forward + rows * (e * out + BF16 * in) + st->s->trained * e * rows * (in + out);
 }
 
 /* Each expert's product is a kernel of its own, with two that cast or copy for it (Transformer
  * Engine GroupedLinear); backward one for inputs and one for weights. */
-static void expert_launches(struct stage_work *s, const struct work_step *st, double experts)
+static void expert_launches(struct stage_work *s, const struct work_rank *st, double experts)
 {
     s->forward[WORK_LAUNCH] += 3 * experts;
-    s->backward[WORK_LAUNCH] += 3 * experts * (1 + st->trained + st->again);
+    s->backward[WORK_LAUNCH] += 3 * experts * (1 + st->s->trained + st->again);
 }
 
 /* Elements that are read or written in bf16; backward twice as many. */
-static void between(struct stage_work *s, const struct work_step *st, double elements)
+static void between(struct stage_work *s, const struct work_rank *st, double elements)
 {
     s->forward[WORK_MEMORY] += BF16 * elements;
     s->backward[WORK_MEMORY] += (2 + st->again_memory) * BF16 * elements;
@@ -187,24 +184,25 @@ static const struct {
 } cast[DTYPE_COUNT] = {[DTYPE_FP8] = {2, 2}, [DTYPE_MXFP8] = {1, 2.06}, [DTYPE_NVFP4] = {3, 1.12}};
 
 /* Forward the input, backward the output's gradient. */
-static void casts(struct stage_work *s, const struct work_step *st, double rows, double in,
+static void casts(struct stage_work *s, const struct work_rank *st, double rows, double in,
                   double out)
 {
-    double one =
-        BF16 * cast[st->r->dtype].reads + cast[st->r->dtype].writes * (1 + st->trained) / 2;
+    double one = BF16 * cast[st->s->r->dtype].reads +
+                 cast[st->s->r->dtype].writes * (1 + st->s->trained) / 2;
 
     s->forward[WORK_MEMORY] += one * rows * in;
     s->backward[WORK_MEMORY] += one * rows * (out + st->again * in);
 }
 
 /* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
-static void add_adapter(struct stage_work *s, const struct work_step *st, const struct weight *w,
+static void add_adapter(struct stage_work *s, const struct work_rank *st, const struct weight *w,
                         double rows, double in, double out)
 {
-    bool adapted = w->part == WEIGHT_MIXER || (st->r->lora == LORA_ALL && w->part != WEIGHT_ROUTER);
-    double flops = 2 * rows * st->r->lora_rank * (in + out);
+    bool adapted =
+        w->part == WEIGHT_MIXER || (st->s->r->lora == LORA_ALL && w->part != WEIGHT_ROUTER);
+    double flops = 2 * rows * st->s->r->lora_rank * (in + out);
 
-    if (!adapted || st->r->lora == LORA_NONE)
+    if (!adapted || st->s->r->lora == LORA_NONE)
         return;
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
@@ -215,26 +213,26 @@ static void add_adapter(struct stage_work *s, const struct work_step *st, const 
     }
 }
 
-static void add_weight(struct stage_work *s, const struct work_step *st, const struct weight *w,
+static void add_weight(struct stage_work *s, const struct work_rank *st, const struct weight *w,
                        const struct layer *k)
 {
-    double in = w->in, out = w->out, rows = st->tokens, etp = st->l->size[AXIS_ETP];
+    double in = w->in, out = w->out, rows = st->s->tokens, etp = st->s->l->size[AXIS_ETP];
     bool expert = w->part == WEIGHT_EXPERTS;
 
     products(s, st, expert ? WORK_EXPERT : WORK_LINEAR,
-             2 * st->tokens * w->in * w->out * w->active / st->tp);
+             2 * st->s->tokens * w->in * w->out * w->active / st->tp);
     if (expert) { /* tokens come from all ranks of ep */
-        product_cut(w, k->mlp.latent ? k->mlp.latent : st->m->hidden, etp, &in, &out);
-        rows = st->tokens / st->tp * w->active * etp;
+        product_cut(w, k->mlp.latent ? k->mlp.latent : st->s->m->hidden, etp, &in, &out);
+        rows = st->s->tokens / st->tp * w->active * etp;
         operands(s, st, rows, in, out);
         if (!w->shares_input)
-            expert_launches(s, st, w->copies / st->l->size[AXIS_EP]);
+            expert_launches(s, st, w->copies / st->s->l->size[AXIS_EP]);
     } else if (w->part == WEIGHT_ROUTER) { /* every tensor rank holds it, for its own tokens */
         rows = st->local;
     } else {
-        product_cut(w, st->m->hidden, st->tp, &in, &out);
+        product_cut(w, st->s->m->hidden, st->tp, &in, &out);
     }
-    if (st->casts > 0 && !w->shares_input)
+    if (cast[st->s->r->dtype].reads > 0 && !w->shares_input)
         casts(s, st, rows, in, out);
     add_adapter(s, st, w, rows, in, out);
 }
@@ -287,7 +285,7 @@ static double outer_elements(const struct model *m, const struct layer *k)
 
 /* Kernels of a layer's forward pass in Megatron-LM: a norm, products, rotation, core, residual;
  * routing, sorting, counting and dispatch beside the experts' own. */
-static void add_launches(struct stage_work *s, const struct work_step *st, const struct layer *k)
+static void add_launches(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     double n = (k->attention.kind == MIXER_NONE ? 0 : 7) + (k->mlp.kind == MLP_NONE ? 0
                                                             : k->mlp.experts        ? 40
@@ -297,49 +295,50 @@ static void add_launches(struct stage_work *s, const struct work_step *st, const
     s->backward[WORK_LAUNCH] += n * (2 + st->again_memory);
 }
 
-static void add_core(struct stage_work *s, const struct work_step *st, const struct layer *k)
+static void add_core(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
-    double core = layer_core_flops(k, st->r->seq, st->r->causal);
+    double core = layer_core_flops(k, st->s->r->seq, st->s->r->causal);
 
-    s->forward[part] = core / 3 * st->tokens / st->tp;
+    s->forward[part] = core / 3 * st->s->tokens / st->tp;
     s->backward[part] = s->forward[part] * (2 + st->again_core);
 }
 
-static void layer_work(struct stage_work *s, const struct work_step *st, const struct layer *k)
+static void layer_work(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     memset(s, 0, sizeof(*s));
     for (int i = 0; i < k->weights; i++)
         add_weight(s, st, &k->weight[i], k);
     add_core(s, st, k);
     between(s, st,
-            st->tokens / st->tp * (mixer_elements(&k->attention) + gate_elements(st->m, &k->mlp)));
-    between(s, st, st->local * (outer_elements(st->m, k) + sort_elements(st->m, &k->mlp)));
+            st->s->tokens / st->tp *
+                (mixer_elements(&k->attention) + gate_elements(st->s->m, &k->mlp)));
+    between(s, st, st->local * (outer_elements(st->s->m, k) + sort_elements(st->s->m, &k->mlp)));
     add_launches(s, st, k);
 }
 
 /* Logits and loss over the vocabulary, cut by tp: bf16 written, and fp32 written, read for the
  * maximum and for the sum; backward fp32 read and bf16 written.  Neither recomputed nor cast. */
-static void head_work(struct stage_work *s, const struct work_step *st)
+static void head_work(struct stage_work *s, const struct work_rank *st)
 {
-    double logits = st->tokens * st->m->vocab / st->tp;
-    double flops = 2 * logits * st->m->hidden;
+    double logits = st->s->tokens * st->s->m->vocab / st->tp;
+    double flops = 2 * logits * st->s->m->hidden;
 
     memset(s, 0, sizeof(*s));
     s->forward[WORK_HEAD] = flops;
-    s->backward[WORK_HEAD] = flops * (1 + st->trained);
+    s->backward[WORK_HEAD] = flops * (1 + st->s->trained);
     s->forward[WORK_MEMORY] = logits * (BF16 + 3 * FP32);
     s->backward[WORK_MEMORY] = logits * (FP32 + BF16);
 }
 
 /* A layer, the product that joins two streams, and the head again (DeepSeek-V3, 2024, 2.2). */
-static void mtp_work(struct stage_work *s, const struct work_step *st,
+static void mtp_work(struct stage_work *s, const struct work_rank *st,
                      const struct stage_work *head)
 {
-    double h = st->m->hidden;
+    double h = st->s->m->hidden;
 
-    layer_work(s, st, &st->m->mtp);
-    products(s, st, WORK_LINEAR, 2 * st->tokens * 2 * h * h / st->tp);
+    layer_work(s, st, &st->s->m->mtp);
+    products(s, st, WORK_LINEAR, 2 * st->s->tokens * 2 * h * h / st->tp);
     add_work(s, head, 1);
 }
 
@@ -356,15 +355,15 @@ struct kinds {
 };
 
 static void add_stage(struct stage_work *s, const struct kinds *k, const struct model *m,
-                      const struct recipe *r, const struct pipe_stage *stage)
+                      const struct pipe_stage *stage)
 {
     memset(s, 0, sizeof(*s));
     for (int i = 0; i < m->kinds; i++)
-        add_work(s, &k->layer[i], stage_layers(stage, m, &m->layer[i]));
+        add_work(s, &k->layer[i], stage->count[i]);
     if (stage->last)
         add_work(s, &k->head, 1);
-    if (stage->last && r->mtp)
-        add_work(s, &k->mtp, m->mtp.count);
+    if (stage->count[m->kinds] > 0)
+        add_work(s, &k->mtp, stage->count[m->kinds]);
 }
 
 static void mean_stage(struct stage_work *s, const struct kinds *k, const struct model *m,
@@ -373,7 +372,7 @@ static void mean_stage(struct stage_work *s, const struct kinds *k, const struct
     for (int i = 0; i < m->kinds; i++)
         add_work(s, &k->layer[i], m->layer[i].count / stages);
     add_work(s, &k->head, 1 / stages);
-    if (r->mtp)
+    if (r->mtp && m->mtp.count)
         add_work(s, &k->mtp, m->mtp.count / stages);
 }
 
@@ -385,40 +384,43 @@ static double products_sum(const struct stage_work *s)
 /* The stages that can be the slowest: of those without the head the fullest, and the one with it.
  * DualPipe gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two of the mean,
  * half the microbatches through each. */
-static void add_stages(struct work *w, const struct kinds *k, const struct model *m,
-                       const struct layout *l, const struct recipe *r)
+static void add_stages(struct work *w, const struct kinds *k, const struct step *s)
 {
-    int pp = l->size[AXIS_PP], at[] = {0, 1, pp / 2};
-    struct pipe_stage stage;
-
-    mean_stage(&w->mean, k, m, r, pp);
-    if (r->schedule == SCHEDULE_DUALPIPE || pp == 1) {
+    mean_stage(&w->mean, k, s->m, s->r, s->l->size[AXIS_PP]);
+    if (s->r->schedule == SCHEDULE_DUALPIPE || s->stages == 1) {
         w->other = w->last = w->mean;
         return;
     }
-    layout_stage(&stage, l, m, r, pp - 1);
-    add_stage(&w->last, k, m, r, &stage);
-    for (int i = 0; i < 3 && at[i] < pp - 1; i++) {
-        struct stage_work one;
-        layout_stage(&stage, l, m, r, at[i]);
-        add_stage(&one, k, m, r, &stage);
-        if (products_sum(&one) > products_sum(&w->other))
-            w->other = one;
-    }
+    add_stage(&w->last, k, s->m, &s->stage[s->stages - 1]);
+    add_stage(&w->other, k, s->m, &s->stage[0]);
+    if (s->stages < STEP_STAGES)
+        return;
+    struct stage_work second;
+    add_stage(&second, k, s->m, &s->stage[1]);
+    if (products_sum(&second) > products_sum(&w->other))
+        w->other = second;
 }
 
-void work_of(struct work *w, const struct model *m, const struct layout *l, const struct recipe *r)
+void work_of(struct work *w, const struct step *s)
 {
-    struct work_step st;
+    const struct recipe *r = s->r;
+    double tp = s->l->size[AXIS_TP];
+    struct work_rank st = {.s = s,
+                           .tp = tp,
+                           .local = r->sequence_parallel ? s->tokens / tp : s->tokens,
+                           .element = operand_bytes[r->dtype],
+                           .again = work_recomputed(r),
+                           .again_core = r->recompute == RECOMPUTE_FULL ||
+                                         (r->recompute == RECOMPUTE_SELECTIVE && !every_second(r)),
+                           .again_memory = work_recomputed(r) > 0};
     struct kinds k;
 
     memset(w, 0, sizeof(*w));
-    work_step(&st, m, l, r);
-    for (int i = 0; i < m->kinds; i++)
-        layer_work(&k.layer[i], &st, &m->layer[i]);
+    for (int i = 0; i < s->m->kinds; i++)
+        layer_work(&k.layer[i], &st, &s->m->layer[i]);
     head_work(&k.head, &st);
-    if (r->mtp && m->mtp.count)
+    if (r->mtp && s->m->mtp.count)
         mtp_work(&k.mtp, &st, &k.head);
-    add_stages(w, &k, m, l, r);
-    w->weights = st.trained;
+    add_stages(w, &k, s);
+    w->weights = s->trained;
 }

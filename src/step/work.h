@@ -11,7 +11,7 @@
 #define RG_WORK_H
 
 #include "probe/gpu/gemm.h"
-#include "step/layout.h"
+#include "step/step.h"
 
 enum work_part {
     WORK_LINEAR,   /* products with weights of layers, FLOPs */
@@ -38,24 +38,11 @@ struct work {
     double weights; /* of the forward products, what weights' gradients take: 1, frozen 0 */
 };
 
-/* What every layer needs to know about the step. */
-struct work_step {
-    const struct model *m;
-    const struct layout *l;
-    const struct recipe *r;
-    double tokens;         /* of a microbatch and context rank */
-    double tp, local;      /* ranks that share its products; tokens whose norms a rank computes */
-    double element;        /* bytes of a product's operand */
-    double again;          /* how often backward repeats forward's products, */
-    bool again_core;       /* the attention core, */
-    bool again_memory;     /* and what lies between */
-    double trained, casts; /* 1, or 0: weights' gradients; casts to fp8 or fp4 */
-};
-void work_step(struct work_step *st, const struct model *m, const struct layout *l,
-               const struct recipe *r);
+/* How often backward repeats forward's products, and what lies between them. */
+double work_recomputed(const struct recipe *r);
 
-/* After layout_check().  Allocates nothing. */
-void work_of(struct work *w, const struct model *m, const struct layout *l, const struct recipe *r);
+/* Allocates nothing. */
+void work_of(struct work *w, const struct step *s);
 
 /* --- the matrix products of a model, one by one --- *
  *

@@ -12,21 +12,21 @@
 #include <cmocka.h>
 
 /* 2 s of messages beside compute of 3 s: hidden messages are seen once compute is too short. */
-struct step {
+struct made_step {
     double compute, messages, beside;
     int asked;
 };
 
 static double seconds(void *ctx, double stretch)
 {
-    struct step *s = ctx;
+    struct made_step *s = ctx;
     double compute = s->compute * stretch;
 
     s->asked++;
     return compute + s->messages + fmax(0, s->beside - compute);
 }
 
-static double solve(struct step *s, double measured)
+static double solve(struct made_step *s, double measured)
 {
     double stretch = NAN;
 
@@ -36,7 +36,7 @@ static double solve(struct step *s, double measured)
 
 static void a_line_is_solved_exactly(void **state)
 {
-    struct step s = {3, 2, 0, 0};
+    struct made_step s = {3, 2, 0, 0};
 
     (void)state;
     assert_float_equal(solve(&s, 8), 2, 1e-8);
@@ -46,7 +46,7 @@ static void a_line_is_solved_exactly(void **state)
 
 static void a_kink_is_no_obstacle(void **state)
 {
-    struct step s = {3, 2, 6, 0};
+    struct made_step s = {3, 2, 6, 0};
 
     (void)state;
     /* Below a stretch of 2 the step stays at 8 s: the solution lies on the rising part. */
@@ -57,7 +57,7 @@ static void a_kink_is_no_obstacle(void **state)
 
 static void the_prediction_equals_the_measurement_afterwards(void **state)
 {
-    struct step s = {0.37, 0.01, 0.5, 0};
+    struct made_step s = {0.37, 0.01, 0.5, 0};
 
     (void)state;
     for (double measured = 0.52; measured < 15; measured *= 1.37)
@@ -66,7 +66,7 @@ static void the_prediction_equals_the_measurement_afterwards(void **state)
 
 static void what_compute_cannot_explain_is_refused_with_both_times(void **state)
 {
-    struct step s = {3, 2, 0, 0};
+    struct made_step s = {3, 2, 0, 0};
     struct err err = {0, ""};
     double stretch;
 

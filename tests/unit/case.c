@@ -57,7 +57,7 @@ static struct case_claim alone(const char *lists, const char *value, double publ
     return k;
 }
 
-static double step_of(const char *job)
+static double seconds_of(const char *job)
 {
     char *value = mem_printf("%s.step_s", job);
     double ours = alone("", value, 1, "s").ours;
@@ -68,7 +68,7 @@ static double step_of(const char *job)
 
 static void a_figure_is_reproduced_consistent_or_excluded(void **state)
 {
-    double sec = step_of("a");
+    double sec = seconds_of("a");
     struct case_claim k = alone("", "a.step_s", sec * 1.019, "s");
 
     (void)state;
@@ -98,12 +98,12 @@ static void errors_that_two_jobs_share_cancel(void **state)
 
 static void units_scale_and_percentages_differ_by_points(void **state)
 {
-    double sec = step_of("a");
+    double sec = seconds_of("a");
 
     (void)state;
     assert_float_equal(alone("", "a.step_s", 1, "min").ours, sec / 60, 1e-9);
     struct case_claim k = alone("", "a.step_s / b.step_s", 50, "%");
-    assert_float_equal(k.ours, 100 * sec / step_of("b"), 1e-6);
+    assert_float_equal(k.ours, 100 * sec / seconds_of("b"), 1e-6);
     assert_float_equal(k.off, k.ours - 50, 1e-6);
 }
 
@@ -128,7 +128,7 @@ static void what_does_not_fit_says_what_fills_the_memory(void **state)
 /* What 8192 tokens make true, 2048 do not: either claim holds, never both. */
 static void claims_that_no_one_set_of_unknowns_holds_are_counted(void **state)
 {
-    double sec = step_of("a");
+    double sec = seconds_of("a");
     char *lists = mem_printf(
         "\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 65536], \"why\": \"w\"}], "
         "\"claims\": [{\"claim\": \"x\", \"value\": \"a.step_s\", \"published\": %.9g, "
@@ -178,7 +178,7 @@ static void an_unknown_widens_what_is_consistent(void **state)
 {
     static const char unknown[] = "\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 2048, "
                                   "32768], \"why\": \"w\"}], ";
-    double sec = step_of("a");
+    double sec = seconds_of("a");
     double shorter = alone("\"unknown\": [{\"setting\": \"seq\", \"values\": [2048], \"why\": "
                            "\"w\"}], ",
                            "a.step_s", 1, "s")
@@ -215,7 +215,7 @@ static void a_setting_is_solved_from_one_figure_and_the_others_follow(void **sta
 
 static void an_anchor_is_a_stretch_of_compute(void **state)
 {
-    double sec = step_of("a");
+    double sec = seconds_of("a");
     struct casefile c;
     char *lists = mem_printf(
         "\"solve\": [{\"setting\": \"stretch\", \"jobs\": [\"a\", \"b\"], \"value\": \"a.step_s\", "

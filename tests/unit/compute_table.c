@@ -330,6 +330,7 @@ static void products_are_the_work_of_linear_layers(void **state)
             struct model model;
             struct recipe r;
             struct layout l;
+            struct step step;
             struct work w;
             char text[32];
             double linear = 0, head = 0;
@@ -339,7 +340,8 @@ static void products_are_the_work_of_linear_layers(void **state)
             snprintf(text, sizeof(text), "tp=%d", tp);
             assert_int_equal(layout_parse(&l, text, STRATEGY_FSDP, ORDER_MEGATRON, 0, NULL), 0);
             assert_int_equal(layout_check(&l, &model, &r, NULL), 0);
-            work_of(&w, &model, &l, &r);
+            step_of(&step, &model, &l, &r);
+            work_of(&w, &step);
             int n = products_of(p, &model, r.seq, tp);
             for (int k = 0; k < n; k++)
                 *(p[k].part == WORK_HEAD ? &head : &linear) +=

@@ -30,7 +30,7 @@ static struct job_opts words(const char *const *pair)
 #define WORDS(...) words((const char *const[]){__VA_ARGS__, NULL})
 
 /* Opens the job, predicts it, and returns the step. */
-static double step_of(struct job_opts *o, struct prediction *p, struct job *j)
+static double seconds_of(struct job_opts *o, struct prediction *p, struct job *j)
 {
     struct err err = {0, ""};
 
@@ -46,7 +46,7 @@ static double seconds(struct job_opts *o)
 {
     struct prediction p;
     struct job j;
-    double sec = step_of(o, &p, &j);
+    double sec = seconds_of(o, &p, &j);
 
     prediction_free(&p);
     job_free(&j);
@@ -172,7 +172,7 @@ static void meets(struct exception x, const char *with, const char *without, con
     int found = -1;
 
     bad.matrix = good.matrix = path;
-    double slow = step_of(&bad, &p, &j);
+    double slow = seconds_of(&bad, &p, &j);
     for (int i = 0; i < p.terms; i++)
         if (p.term[i].exception >= 0)
             found = p.term[i].exception;
@@ -182,7 +182,7 @@ static void meets(struct exception x, const char *with, const char *without, con
         fail_msg("\"%s\" does not name %s", text, named);
     prediction_free(&p);
     job_free(&j);
-    double fast = step_of(&good, &p, &j);
+    double fast = seconds_of(&good, &p, &j);
     for (int i = 0; i < p.terms; i++)
         assert_int_equal(p.term[i].exception, -1);
     assert_true(slow > 1.02 * fast);

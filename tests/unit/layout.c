@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/layout.h"
+#include "step/step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -405,13 +405,15 @@ static void published_stages_that_do_not_divide_run_and_say_so(void **state)
         if (layout_check(&l, &m, &r, &err) < 0)
             fail_msg("%s %s: %s", uneven[i].model, uneven[i].text, err.text);
         assert_int_equal(r.stages, uneven[i].v);
-        assert_string_equal(layout_stages_text(buf, sizeof(buf), &l, &m, &r), uneven[i].says);
+        struct step step;
+        step_of(&step, &m, &l, &r);
+        assert_string_equal(step_stages_text(buf, sizeof(buf), &step), uneven[i].says);
         for (int k = 0; k < l.size[AXIS_PP]; k++) {
             struct pipe_stage s;
             double sum = 0;
-            layout_stage(&s, &l, &m, &r, k);
+            step_stage(&s, &step, k);
             for (int j = 0; j < m.kinds; j++)
-                sum += stage_layers(&s, &m, &m.layer[j]);
+                sum += s.count[j];
             assert_float_equal(sum, s.layers, 1e-9);
             layers += s.layers;
         }
@@ -425,7 +427,7 @@ static double layers_of(const char *model, const char *text, int v, bool mtp, in
     struct layout l;
     struct model m;
     struct recipe r;
-    struct pipe_stage s;
+    struct step s;
 
     recipe_defaults(&r);
     r.strategy = STRATEGY_ZERO1;
@@ -434,9 +436,9 @@ static double layers_of(const char *model, const char *text, int v, bool mtp, in
     assert_int_equal(model_load(&m, model, NULL), 0);
     assert_int_equal(layout_parse(&l, text, STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL), 0);
     assert_int_equal(layout_check(&l, &m, &r, NULL), 0);
-    layout_slowest(&s, &l, &m, &r);
-    *index = s.index;
-    double n = stage_layers(&s, &m, &m.layer[kind]);
+    step_of(&s, &m, &l, &r);
+    *index = s.stage[s.slowest].index;
+    double n = s.stage[s.slowest].count[kind];
     model_free(&m);
     return n;
 }

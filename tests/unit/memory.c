@@ -63,6 +63,7 @@ static struct memory make(const char *model, const char *layout, const char *set
     struct model m;
     struct layout l;
     struct recipe r;
+    struct step step;
 
     recipe_defaults(&r);
     set_all(&r, settings);
@@ -70,7 +71,8 @@ static struct memory make(const char *model, const char *layout, const char *set
     if (layout_parse(&l, layout, (enum strategy)r.strategy, ORDER_MEGATRON, 0, &err) < 0 ||
         layout_check(&l, &m, &r, &err) < 0)
         fail_msg("%s %s: %s", model, layout, err.text);
-    memory_of(&mem, &m, &l, &r, capacity, &constants);
+    step_of(&step, &m, &l, &r);
+    memory_of(&mem, &step, capacity, &constants);
     model_free(&m);
     return mem;
 }

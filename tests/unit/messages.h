@@ -14,6 +14,15 @@
 
 static struct model model, scout, oss, deepseek, large;
 
+static inline void list(struct traffic *t, const struct model *m, const struct layout *l,
+                        const struct recipe *r)
+{
+    struct step step;
+
+    step_of(&step, m, l, r);
+    traffic_of(t, &step);
+}
+
 static inline int load(void **state)
 {
     (void)state;
@@ -48,7 +57,7 @@ static inline void make_of(struct traffic *t, struct layout *l, struct recipe *r
         microbatches * l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE] * r->micro_batch;
     if (layout_check(l, m, r, &err) < 0)
         fail_msg("%s: %s", text, err.text);
-    traffic_of(t, m, l, r);
+    list(t, m, l, r);
 }
 
 /* The traffic of llama3.1-8b; batch is in microbatches of one sequence per data-parallel rank. */
@@ -59,7 +68,7 @@ static inline void make(struct traffic *t, struct layout *l, struct recipe *r, c
     assert_int_equal(layout_parse(l, text, strategy, ORDER_MEGATRON, 0, NULL), 0);
     r->global_batch = microbatches * l->size[AXIS_DP_SHARD] * l->size[AXIS_DP_REPLICATE];
     assert_int_equal(layout_check(l, &model, r, NULL), 0);
-    traffic_of(t, &model, l, r);
+    list(t, &model, l, r);
 }
 
 /* Sum of S * count over messages of `op` on `axes` (0: any). */

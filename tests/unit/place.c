@@ -5,7 +5,7 @@
 #include "place_scene.h"
 #include "step/pricer.h"
 
-static double step_of(const struct scene *s, const int *order)
+static double seconds_of(const struct scene *s, const int *order)
 {
     struct question q = s->question;
     struct prediction p;
@@ -42,7 +42,7 @@ static double scattered_ranks(const struct scene *s)
                 MEM_PUSH(seat, seats) = e;
     for (int k = 0; k < 9; k++) {
         rng_shuffle(&rng, seat, seats);
-        sec[k] = step_of(s, seat);
+        sec[k] = seconds_of(s, seat);
     }
     free(seat);
     return stats_median(sec, 9);
@@ -70,8 +70,8 @@ static void eight_clusters_are_never_worse_than_block_order(void **state)
                       "%.3f, bound %.3f; %ld tried in %.2f s; %s\n",
                       clusters[i].name, p.sec, p.in_order, p.random, scattered_ranks(&s), p.bound,
                       p.tried, p.took, p.how);
-        assert_float_equal(p.sec, step_of(&s, p.order), 1e-9 * p.sec);
-        assert_float_equal(p.in_order, step_of(&s, p.given), 1e-9 * p.sec);
+        assert_float_equal(p.sec, seconds_of(&s, p.order), 1e-9 * p.sec);
+        assert_float_equal(p.in_order, seconds_of(&s, p.given), 1e-9 * p.sec);
         assert_true(p.sec <= p.in_order && p.sec < p.random && p.bound <= p.sec);
         assert_true(p.sec * clusters[i].gain <= p.in_order);
         /* Compute and all: scattered ranks take 1.3 times the bound, so the bound is what is left.
@@ -235,7 +235,7 @@ struct brute {
 static void all_orders(struct brute *b, int at, unsigned used)
 {
     if (at == b->nodes) {
-        double sec = step_of(b->scene, b->order);
+        double sec = seconds_of(b->scene, b->order);
         b->best = sec < b->best ? sec : b->best;
         b->tried++;
         return;

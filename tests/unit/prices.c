@@ -412,7 +412,7 @@ static bool open_job(struct job_of *j, struct machine *x)
     return true;
 }
 
-static double step_of(struct job_of *j, const int *order)
+static double seconds_of(struct job_of *j, const int *order)
 {
     struct prediction p;
     struct err err = {0, ""};
@@ -458,7 +458,7 @@ static void no_order_beats_the_bound(void **state)
                 seat[i] = i;
             for (int i = 0; i < 4; i++, met++) {
                 rng_shuffle(&x.rng, seat, x.m.topo.endpoints);
-                beats_no_bound(&x, &p, "an order", step_of(&j, seat));
+                beats_no_bound(&x, &p, "an order", seconds_of(&j, seat));
             }
             free(seat);
             placed_free(&p);

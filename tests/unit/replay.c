@@ -23,6 +23,7 @@ struct bed {
 static void open_bed(struct bed *b, const char *layout, const char *strategy, const char *batch,
                      const char *stages)
 {
+    struct step step;
     struct err err;
 
     memset(b, 0, sizeof(*b));
@@ -38,7 +39,8 @@ static void open_bed(struct bed *b, const char *layout, const char *strategy, co
                      0);
     if (layout_check(&b->layout, &b->model, &b->recipe, &err) < 0)
         fail_msg("%s", err.text);
-    traffic_of(&b->traffic, &b->model, &b->layout, &b->recipe);
+    step_of(&step, &b->model, &b->layout, &b->recipe);
+    traffic_of(&b->traffic, &step);
     b->step = (struct replay_step){&b->traffic, &b->layout, &b->recipe, {1, 2}, {1.5, 3}};
 }
 

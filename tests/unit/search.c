@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/stats.h"
 #include "small.h"
 
 struct asked {
@@ -225,10 +226,12 @@ static double bytes_across(const struct asked *a, const struct search_candidate 
 {
     struct traffic t;
     struct pricer *p;
+    struct step step;
     double sum = 0;
 
     assert_int_equal(pricer_open(&p, &a->matrix, NULL, a->ranks, NULL), 0);
-    traffic_of(&t, &a->model, &c->layout, &c->recipe);
+    step_of(&step, &a->model, &c->layout, &c->recipe);
+    traffic_of(&t, &step);
     for (int i = 0; i < t.messages; i++) {
         const struct message *m = &t.message[i];
         if (pricer_groups(p, m->span)->kind[0].ring.shape.domains > 1)
@@ -287,6 +290,124 @@ static void experts_stay_inside_a_domain(void **state)
     search_free(&inside);
     search_free(&across);
     done(a);
+}
+
+/* --- nothing that a walk keeps from one candidate to the next changes a price --- */
+
+/* Each candidate by itself. */
+struct plain_walk {
+    const struct asked *a;
+    const struct eval *eval; /* for its rates and prices */
+    double sec, bytes;       /* of the fastest */
+    long serial;
+};
+
+static double sec_alone(const struct plain_walk *w, const struct step *step)
+{
+    double one[TRAFFIC_MAX];
+    struct traffic traffic;
+    struct timing t;
+    struct work work;
+
+    work_of(&work, step);
+    traffic_of(&traffic, step);
+    for (int i = 0; i < traffic.messages; i++)
+        one[i] = pricer_message(w->eval->pricer, &traffic.message[i]);
+    timing_of(&t, &traffic, one, &work, &w->eval->coefficients, step->l, step->r);
+    return t.sec;
+}
+
+/* First, second and last stage are all that matter. */
+static void assert_no_stage_is_fuller(const struct step *s)
+{
+    double most = 0;
+
+    for (int i = 0; i < s->stages; i++)
+        most = fmax(most, s->stage[i].dense + s->stage[i].expert);
+    for (int i = 1; i + 1 < s->l->size[AXIS_PP]; i++) {
+        struct pipe_stage one;
+        step_stage(&one, s, i);
+        assert_true(one.layers <= s->stage[1].layers);
+        assert_true(one.dense + one.expert <= most * (1 + 1e-12));
+    }
+}
+
+static bool visit_alone(void *context, const struct layout *l, const struct recipe *r, long serial)
+{
+    struct plain_walk *w = context;
+    struct memory mem;
+    struct step step;
+
+    step_of(&step, &w->a->model, l, r);
+    assert_no_stage_is_fuller(&step);
+    memory_of(&mem, &step, w->eval->capacity, &w->eval->memory);
+    if (!memory_fits(&mem))
+        return false;
+    double sec = sec_alone(w, &step);
+    if (sec < w->sec) {
+        w->sec = sec;
+        w->bytes = mem.total;
+        w->serial = serial;
+    }
+    return true;
+}
+
+static void random_job(struct asked **a, struct rng *rng)
+{
+    static const char *const models[] = {"llama3.1-8b", "qwen3-30b-a3b", "deepseek-v3",
+                                         "nemotron-h-56b", "gpt-oss-120b"};
+    static const char *const constraints[] = {"tp<=8", "pp<=8", "strategy=hsdp|zero1",
+                                              "cp=1",  "ep<=8", "recompute=full"};
+    static const int ranks[] = {6, 8, 12, 16, 32, 48};
+    struct recipe *r;
+
+    *a = ask("hgx-h100", 2, models[rng_below(rng, 5)], ranks[rng_below(rng, 6)]);
+    r = &(*a)->recipe;
+    r->global_batch = (*a)->ranks * (1 + (int)rng_below(rng, 6));
+    r->mtp = rng_below(rng, 2);
+    r->dtype = rng_below(rng, 2) ? DTYPE_FP8 : DTYPE_BF16;
+    r->dispatch = rng_below(rng, 2) ? DISPATCH_KERNEL : DISPATCH_NCCL;
+    r->lora = rng_below(rng, 4) ? LORA_NONE : LORA_ALL;
+    space_init(&(*a)->space, (*a)->ranks, ORDER_MEGATRON, r);
+    constrain(*a, constraints[rng_below(rng, 6)]);
+    if (rng_below(rng, 3) == 0)
+        (*a)->fabric.gpu.memory_bytes.value = 0;
+    if (rng_below(rng, 2))
+        small_exception(&(*a)->matrix, PART_ENDPOINT, 3, -1, -1, 0.3);
+}
+
+static void the_winner_is_that_of_candidates_asked_alone(void **state)
+{
+    int compared = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct space_count count;
+        struct err err = {0, ""};
+        struct search s;
+        struct asked *a;
+        struct eval e;
+        struct rng rng;
+        rng_seed(&rng, seed);
+        random_job(&a, &rng);
+        assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
+        struct plain_walk w = {a, &e, INFINITY, 0, 0};
+        space_each(&a->space, &a->model, 0, 1, visit_alone, &w, &count);
+        int rc = search_run(&s, &a->question, &a->space, 5, 1, &err);
+        assert_int_equal(rc == 0, w.serial > 0);
+        const struct search_candidate *best = NULL;
+        for (int i = 0; i < s.bests; i++)
+            if (!best || s.best[i].candidate.sec < best->sec)
+                best = &s.best[i].candidate;
+        if (best && (fabs(best->sec / w.sec - 1) > 1e-12 || best->bytes != w.bytes))
+            fail_msg("seed %d: %s: %.17g s of candidate %ld, not %.17g s of %ld", (int)seed,
+                     a->model.name, best->sec, best->serial, w.sec, w.serial);
+        compared += best != NULL;
+        search_free(&s);
+        eval_close(&e);
+        done(a);
+    }
+    assert_true(compared > 20);
 }
 
 /* Every candidate that fits, as the search sees it. */
@@ -534,6 +655,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_finds_what_asking_for_every_layout_finds),
         cmocka_unit_test(two_searches_are_the_same),
+        cmocka_unit_test(the_winner_is_that_of_candidates_asked_alone),
         cmocka_unit_test(a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less),
         cmocka_unit_test(experts_stay_inside_a_domain),
         cmocka_unit_test(the_front_is_what_no_other_beats),

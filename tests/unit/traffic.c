@@ -134,13 +134,13 @@ static void assert_all_held(const struct model *m, const char *text, struct reci
     assert_int_equal(layout_check(&l, m, r, NULL), 0);
     model_params(m, &p);
     for (int i = 0; i < l.size[AXIS_PP]; i++) {
-        struct pipe_stage s;
-        struct stage_held h;
-        layout_stage(&s, &l, m, r, i);
-        layout_held(&h, &s, &l, m, r);
+        struct step s;
+        struct pipe_stage h;
+        step_of(&s, m, &l, r);
+        step_stage(&h, &s, i);
         dense += h.dense * l.size[AXIS_TP];
         expert += h.expert * l.size[AXIS_EP] * l.size[AXIS_ETP];
-        layers += h.layers;
+        layers += h.held;
     }
     double extra = r->mtp ? mtp_params(m) : 0;
     double both = r->schedule == SCHEDULE_DUALPIPE ? 2 : 1;
@@ -175,7 +175,7 @@ static void deepseek_on_four_stages_holds_five_billion_expert_parameters(void **
     struct traffic t;
     struct layout l;
     struct recipe r;
-    struct stage_held h;
+    struct step s;
     struct params p;
     double n;
 
@@ -185,14 +185,15 @@ static void deepseek_on_four_stages_holds_five_billion_expert_parameters(void **
     r.seq = 4096;
     r.stages = 4;
     make_of(&t, &l, &r, &deepseek, "pp=4,dp=512,ep=32", 32);
-    layout_held(&h, &t.stage, &l, &deepseek, &r);
+    step_of(&s, &deepseek, &l, &r);
+    const struct pipe_stage h = s.stage[s.slowest];
     assert_float_equal(h.expert, 16 * 256 * 3.0 * 7168 * 2048 / 32, 1);
-    assert_float_equal(h.expert_layers, 16, 0);
+    assert_float_equal(h.held_experts, 16, 0);
     model_params(&deepseek, &p);
     assert_float_equal(p.expert / 32 / 4 / 1e9, 5.1, 0.02);
     assert_float_equal(sum_label(&t, "experts' gradients reduce_scatter", &n) / (h.expert * 2), 1,
                        1e-9);
-    assert_float_equal(layout_updated(&h, &l, &r), h.dense / 512 + h.expert / 16, 1);
+    assert_float_equal(s.updated, h.dense / 512 + h.expert / 16, 1);
     assert_label(&t, "pp sendrecv", 4096.0 * 7168 * 2 * 2 * 4 * 32, 2 * 4 * 32);
 }
 
@@ -261,8 +262,9 @@ static void kept_weights_are_gathered_once(void **state)
     assert_float_equal(sum(&t, OP_ALL_GATHER, 0) / (psi() * 2 * 4), 1, 1e-9);
     /* a pipeline keeps them for the whole step and reduces after its last microbatch */
     make(&t, &l, &r, "pp=2,dp=8", STRATEGY_FSDP, 4);
-    struct stage_held h;
-    layout_held(&h, &t.stage, &l, &model, &r);
+    struct step s;
+    step_of(&s, &model, &l, &r);
+    const struct pipe_stage h = s.stage[s.slowest];
     assert_float_equal(sum_label(&t, "weights all_gather", &n) / (h.dense * 2), 1, 1e-9);
     assert_float_equal(n, 16, 0);
     assert_float_equal(sum_label(&t, "gradients reduce_scatter", &n) / (h.dense * 4), 1, 1e-9);

@@ -18,6 +18,15 @@ struct asked {
     struct traffic traffic;
 };
 
+static void again(struct asked *a)
+{
+    struct step step;
+
+    step_of(&step, &a->model, &a->layout, &a->recipe);
+    work_of(&a->work, &step);
+    traffic_of(&a->traffic, &step);
+}
+
 static void ask(struct asked *a, const char *model, const char *layout)
 {
     recipe_defaults(&a->recipe);
@@ -25,14 +34,7 @@ static void ask(struct asked *a, const char *model, const char *layout)
     assert_int_equal(model_load(&a->model, model, NULL), 0);
     assert_int_equal(layout_parse(&a->layout, layout, STRATEGY_ZERO1, ORDER_MEGATRON, 0, NULL), 0);
     assert_int_equal(layout_check(&a->layout, &a->model, &a->recipe, NULL), 0);
-    work_of(&a->work, &a->model, &a->layout, &a->recipe);
-    traffic_of(&a->traffic, &a->model, &a->layout, &a->recipe);
-}
-
-static void again(struct asked *a)
-{
-    work_of(&a->work, &a->model, &a->layout, &a->recipe);
-    traffic_of(&a->traffic, &a->model, &a->layout, &a->recipe);
+    again(a);
 }
 
 static double sum(const struct stage_work *s, enum work_part part)
@@ -129,6 +131,20 @@ static void recompute_repeats_what_it_says(void **state)
 }
 
 /* Frozen weights have no gradients of their own: 4 of 6 FLOPs. */
+/* Training what the model does not have changes nothing, in no stage. */
+static void a_model_without_further_tokens_has_no_work_for_them(void **state)
+{
+    struct asked with, without;
+
+    (void)state;
+    ask(&with, "llama3.1-8b", "pp=4,dp=2");
+    without = with;
+    with.recipe.mtp = true;
+    again(&with);
+    assert_memory_equal(&with.work, &without.work, sizeof(with.work));
+    model_free(&with.model);
+}
+
 static void frozen_weights_save_a_third(void **state)
 {
     struct asked a;
@@ -205,6 +221,7 @@ int main(void)
         cmocka_unit_test(axes_share_out_products_and_norms),
         cmocka_unit_test(stages_differ_and_their_mean_is_the_model),
         cmocka_unit_test(recompute_repeats_what_it_says),
+        cmocka_unit_test(a_model_without_further_tokens_has_no_work_for_them),
         cmocka_unit_test(frozen_weights_save_a_third),
         cmocka_unit_test(experts_on_more_ranks_start_fewer_kernels_for_the_same_products),
         cmocka_unit_test(narrow_types_are_cast_and_bf16_is_not),

@@ -241,7 +241,7 @@ void replay_make(struct replay_plan *p, const struct replay_step *s, int rank)
 
     memset(p, 0, sizeof(*p));
     m.stage = rank / l->stride[AXIS_PP] % l->size[AXIS_PP];
-    m.layers = (int)lround((double)s->traffic->stage.layers / m.pipe.chunks);
+    m.layers = (int)lround((double)s->traffic->layers / m.pipe.chunks);
     m.layers = m.layers < 1 ? 1 : m.layers;
     m.boundary = -1;
     for (int k = 0; k < s->traffic->messages; k++)

@@ -46,9 +46,11 @@ static double seconds(const double *amount, const struct replay_case *c)
 static void split_compute(struct replay_case *c, const struct question *q)
 {
     int stages = q->layout->size[AXIS_PP];
+    struct step step;
     struct work w;
 
-    work_of(&w, q->model, q->layout, q->recipe);
+    step_of(&step, q->model, q->layout, q->recipe);
+    work_of(&w, &step);
     c->last = (struct replay_compute){seconds(w.last.forward, c), seconds(w.last.backward, c)};
     c->rest = c->last;
     if (stages == 1)
@@ -171,6 +173,8 @@ static int choose_shrink(struct replay_case *c, const struct question *q,
 int replay_case_make(struct replay_case *c, const struct question *q,
                      const struct replay_size *size, struct err *err)
 {
+    struct step step;
+
     memset(c, 0, sizeof(*c));
     if (replay_check(q->recipe, err) < 0 || constants_load(&c->constants, NULL, err) < 0)
         return -1;
@@ -180,7 +184,8 @@ int replay_case_make(struct replay_case *c, const struct question *q,
         size->shrink > 0 ? predict_share(c, q, size->share, err) : choose_shrink(c, q, size, err);
     if (rc < 0)
         return -1;
-    traffic_of(&c->traffic, q->model, q->layout, q->recipe);
+    step_of(&step, q->model, q->layout, q->recipe);
+    traffic_of(&c->traffic, &step);
     for (int i = 0; i < c->traffic.messages; i++)
         c->traffic.message[i].bytes /= c->shrink;
     return 0;

@@ -102,10 +102,12 @@ static int *order_of(const struct batch_row *r, const struct fabric *f)
 static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
 {
     struct pricer *p;
+    struct step step;
     char axes[AXES_TEXT];
 
-    work_of(&a->work, a->model, &a->layout, r);
-    traffic_of(&a->traffic, a->model, &a->layout, r);
+    step_of(&step, a->model, &a->layout, r);
+    work_of(&a->work, &step);
+    traffic_of(&a->traffic, &step);
     if (pricer_open(&p, a->matrix, a->order, a->layout.ranks, err) < 0)
         return -1;
     int rc = 0;
@@ -149,9 +151,11 @@ void batch_memory(struct memory *mem, const struct batch_row *r, const struct me
 {
     const struct batch_asked *a = r->asked;
     struct recipe with = r->recipe;
+    struct step step;
 
+    step_of(&step, a->model, &a->layout, &with);
     with.recompute = r->fits_with < RECOMPUTE_COUNT ? r->fits_with : r->recipe.recompute;
-    memory_of(mem, a->model, &a->layout, &with, capacity_of(r, a), c);
+    memory_of(mem, &step, capacity_of(r, a), c);
 }
 
 /* --- what ran must fit --- */
@@ -168,9 +172,11 @@ static int least(struct memory *mem, const struct model *m, const struct layout 
                  const struct memory_constants *c)
 {
     struct recipe with = *recipe;
+    struct step step;
 
+    step_of(&step, m, l, &with);
     for (; with.recompute < RECOMPUTE_COUNT; with.recompute++) {
-        memory_of(mem, m, l, &with, capacity, c);
+        memory_of(mem, &step, capacity, c);
         if (!(capacity > 0) || mem->total <= capacity * share)
             break;
     }
@@ -217,15 +223,18 @@ static void fit(struct batch_row *r, const struct model *m, const struct layout 
 {
     struct recipe shared = r->recipe;
     struct memory need, mem;
+    struct step step;
 
-    memory_of(&need, m, l, &r->recipe, capacity, c);
+    step_of(&step, m, l, &r->recipe);
+    memory_of(&need, &step, capacity, c);
     r->fits_with = least(&mem, m, l, &r->recipe, capacity, 1, c);
     if (r->fits_with == RECOMPUTE_COUNT && shares_weights(&shared) &&
         (r->fits_with = least(&mem, m, l, &shared, capacity, 1, c)) < RECOMPUTE_COUNT) {
         batch_remark(r, "fsdp assumed: with %s %.0f GB of %.0f",
                      recipe_name.strategy[r->recipe.strategy], need.total / 1e9, capacity / 1e9);
         r->recipe = shared;
-        memory_of(&need, m, l, &shared, capacity, c);
+        step_of(&step, m, l, &r->recipe);
+        memory_of(&need, &step, capacity, c);
     }
     if (r->fits_with == RECOMPUTE_COUNT)
         batch_remark(r, "%.0f GB of %.0f: it does not fit, however it is read", need.total / 1e9,
@@ -381,12 +390,14 @@ static double doubt_of(const struct batch_row *r, const struct constants *c)
     const double z90 = 1.645;
     struct batch_row other = *r;
     struct batch_asked asked = *r->asked;
+    struct step step;
 
     if (r->other_dtype < 0)
         return 0;
     other.asked = &asked;
     other.recipe.dtype = r->other_dtype;
-    work_of(&asked.work, asked.model, &asked.layout, &other.recipe);
+    step_of(&step, asked.model, &asked.layout, &other.recipe);
+    work_of(&asked.work, &step);
     double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
     return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
 }

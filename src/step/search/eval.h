@@ -18,14 +18,24 @@ struct eval {
     double capacity; /* bytes of a GPU, 0: unknown */
 };
 
-/* Everything that one (layout, recipe) comes to. */
+/* Everything that one (layout, recipe) comes to; zero before the first.  What does not depend on the
+ * micro batch is kept until something else changes. */
 struct evaluation {
-    struct work work;
-    struct traffic traffic;
-    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
     struct timing timing;
     struct memory memory;
     bool fits;
+    struct traffic traffic;
+    double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
+    /* kept */
+    struct layout layout;
+    struct recipe recipe;
+    struct step step; /* of these two */
+    struct memory_stage stage[STEP_STAGES];
+    bool listed; /* all below and the traffic are of them: not before one has fitted */
+    struct price_curve *curve[TRAFFIC_MAX];
+    struct work work;
+    struct pace pace;
+    double tokens; /* that work and pace were made for */
 };
 
 /* A pricer for `ranks` ranks, and the rates of base's precision and software. */
@@ -38,9 +48,9 @@ void eval_close(struct eval *e);
 int eval_coefficients(struct coefficients *c, double *peak, const struct question *q,
                       const struct layout *l, const struct recipe *r, struct err *err);
 
-/* After layout_check().  Memory first: what does not fit has no timing.  timing.sec is NAN when a
- * message's cost is unknown, INFINITY when it needs a dead part.  Allocates nothing but what the
- * pricer keeps. */
+/* After layout_check(), with the same e as before.  Memory first: what does not fit has no timing.
+ * timing.sec is NAN when a message's cost is unknown, INFINITY when it needs a dead part.
+ * timing.part is not set.  Allocates nothing but what the pricer keeps. */
 void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
                     const struct recipe *r);
 

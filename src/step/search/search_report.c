@@ -62,8 +62,7 @@ static void take_apart(struct compared *s, struct eval *e, const struct search_c
     s->c = c;
     s->eval = e;
     eval_candidate(&s->v, e, &c->layout, &c->recipe);
-    for (int i = 0; i < WORK_PARTS; i++)
-        s->part[WHY_COMPUTE] += t->part[i];
+    s->part[WHY_COMPUTE] = t->compute;
     for (int i = 0; i < s->v.traffic.messages; i++)
         s->part[part_of(&s->v.traffic.message[i])] += t->seen[i];
     s->part[WHY_BUBBLE] = t->bubble;
