@@ -132,15 +132,16 @@ static void a_special_row_is_looked_at_in_any_sampling(void **state)
     (void)state;
     struct scene s = {50000, 77777, -1};
     struct heat h = {.n = 100000, .value = scene_value, .arg = &s, .special = scene_special};
-    int rows[256], n = heat_rows(&h, 50, 38, rows, 256); /* block 38: rows 76000..77999 */
-    bool found = false;
+    long pairs, missing;
+    double *cell = heat_cells(&h, 50, &pairs, &missing);
 
-    for (int i = 0; i < n; i++) {
-        assert_true(rows[i] >= 76000 && rows[i] < 78000);
-        found |= rows[i] == 77777;
+    for (int block = 0; block < 50; block++) { /* row 77777 is in block 38 */
+        assert_float_equal(cell[38 * 50 + block], 5, 1e-9);
+        assert_true(block == 38 || cell[37 * 50 + block] > 5);
     }
-    assert_true(found);
-    assert_true(n <= HEAT_LOOK / 50 + 2);
+    assert_int_equal(missing, 0);
+    assert_true(pairs < 50L * 50 * 44 * 44);
+    free(cell);
 }
 
 static void colour_uses_half_blocks_and_stays_within_the_width(void **state)

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/tsv.h"
+#include "emit/plot/pair_map.h"
 #include "emit/plot/plot_data.h"
 #include "emit/text/shape_group.h"
 
@@ -175,13 +177,11 @@ static float bin(const struct scene *s, const char *name, int row, int col)
 
 static void draw_pairs(struct scene *s, const struct points *p)
 {
+    const struct plot_source source = {.matrix = &s->m, .points = p};
     struct err err = {0};
-    struct pair_map ps;
 
-    if (pair_map_init(&ps, &s->m, p, &err) < 0 || plot_data_heat(&ps, s->dir, &err) < 0 ||
-        plot_data_dist(&ps, s->dir, &err) < 0)
+    if (plot_data_heat(&source, s->dir, &err) < 0 || plot_data_dist(&source, s->dir, &err) < 0)
         fail_msg("%s", err.text);
-    pair_map_free(&ps);
 }
 
 /* --- pairs --- */
@@ -482,7 +482,7 @@ static void busbw_has_measured_expected_and_peak(void **state)
     for (int i = 0; i < s.m.tiers; i++)
         s.m.tier[i].peak_Bps = 1.25e9;
     collect(&s, OP_ALL_REDUCE, 2, 0.9e9);
-    if (plot_data_busbw(&s.m, s.dir, &err) < 0)
+    if (plot_data_busbw(&(struct plot_source){.matrix = &s.m}, s.dir, &err) < 0)
         fail_msg("%s", err.text);
     table(&t, &s, "busbw.tsv");
     assert_int_equal(t.rows, 6);
@@ -517,7 +517,7 @@ static void labels_at_the_ends_of_lines_never_cover_each_other(void **state)
     scene_open(&s, 16, 1, "node-%d");
     for (int n = 2; n <= 16; n *= 2) /* four lines that end at one place */
         collect(&s, OP_BROADCAST, n, 0.2e9);
-    if (plot_data_busbw(&s.m, s.dir, &err) < 0)
+    if (plot_data_busbw(&(struct plot_source){.matrix = &s.m}, s.dir, &err) < 0)
         fail_msg("%s", err.text);
     table(&t, &s, "busbw_panel.tsv");
     lo = number(&t, 0, "lo_GBps"), hi = number(&t, 0, "hi_GBps");
@@ -539,7 +539,7 @@ static void a_matrix_without_collectives_is_refused_with_a_reason(void **state)
     struct err err = {0};
 
     scene_open(&s, 2, 1, "node-%d");
-    assert_int_equal(plot_data_busbw(&s.m, s.dir, &err), -1);
+    assert_int_equal(plot_data_busbw(&(struct plot_source){.matrix = &s.m}, s.dir, &err), -1);
     assert_string_equal(err.text, "no bus bandwidth to plot: the matrix has no collective");
     assert_int_equal(err.code, EXIT_DATA);
     scene_close(&s);

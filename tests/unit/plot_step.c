@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "emit/plot/plot_step.h"
+#include "emit/plot/plot_data.h"
 
 /* A folder for tables and files; what it may hold is named, so that nothing else is left in it. */
 static char dir[64];
@@ -122,7 +122,7 @@ static void draw(const struct step_bars *b, int top)
 {
     struct err err = {0};
 
-    if (plot_data_step(b, top, dir, &err) < 0)
+    if (plot_data_step(&(struct plot_source){.steps = b, .top = top}, dir, &err) < 0)
         fail_msg("%s", err.text);
 }
 
@@ -375,7 +375,7 @@ static void efficiency_is_relative_to_the_smallest_job_of_the_series(void **stat
     load_scaling(&s, "series\tgpus\ttokens_per_gpu\tlo\thi\tmeasured\n"
                      "a\t128\t90\t80\t95\t76\na\t64\t100\t90\t110\t95\nb\t64\t50\t\t\t-\n"
                      "b\t128\t25\t\t\t30\n");
-    assert_int_equal(plot_data_scaling(&s, dir, &err), 0);
+    assert_int_equal(plot_data_scaling(&(struct plot_source){.scaling = &s}, dir, &err), 0);
     table(&t, "scaling.tsv");
     assert_string_equal(cell(&t, 0, "gpus"), "64"); /* sorted */
     assert_float_equal(number(&t, 1, "efficiency"), 90, 1e-9);
@@ -445,7 +445,7 @@ static void labels_of_lines_that_end_together_stand_apart(void **state)
 
     load_scaling(&s, "series\tgpus\tseconds\na\t8\t1\na\t16\t1\nb\t8\t1\nb\t16\t1\nc\t8\t1\n"
                      "c\t16\t1\n");
-    assert_int_equal(plot_data_scaling(&s, dir, &err), 0);
+    assert_int_equal(plot_data_scaling(&(struct plot_source){.scaling = &s}, dir, &err), 0);
     table(&t, "scaling_label.tsv");
     assert_int_equal(t.rows, 3);
     for (int i = 1; i < t.rows; i++) /* of a range of 34 on 900 pixels */
@@ -475,7 +475,7 @@ static void errors_are_medians_and_an_anchor_does_not_judge_itself(void **state)
     load_score(&t, "id\thardware\tsplit\tmeasured_s\tpredicted_s\tanchored_s\tanchor\n"
                    "a\tH\tcalib\t1\t1.3\t1\ta\nb\tH\ttest_hw\t1\t0.9\t1.05\ta\n"
                    "c\tB\tcalib\t2\t2.1\t\t\nd\tB\tcalib\t3\t\t\t\n");
-    assert_int_equal(plot_data_score(&t, NULL, dir, &err), 0);
+    assert_int_equal(plot_data_score(&(struct plot_source){.score = &t}, dir, &err), 0);
     table(&out, "score_panel.tsv");
     assert_int_equal(out.rows, 2);
     assert_string_equal(cell(&out, 0, "text"), "median error 10.0%, 67% of 3 within 10%");
@@ -508,7 +508,8 @@ static void many_groups_are_five_and_the_others(void **state)
     }
     load_score(&t, text);
     free(text);
-    assert_int_equal(plot_data_score(&t, "team", dir, &err), 0);
+    assert_int_equal(plot_data_score(&(struct plot_source){.score = &t, .by = "team"}, dir, &err),
+                     0);
     table(&out, "score_group.tsv");
     assert_int_equal(out.rows, 6);
     assert_string_equal(cell(&out, 0, "name"), "t0");
@@ -518,7 +519,8 @@ static void many_groups_are_five_and_the_others(void **state)
         points += (int)number(&out, i, "text");
     assert_int_equal(points, 500);
     tsv_free(&out);
-    assert_int_equal(plot_data_score(&t, "nobody", dir, &err), -1);
+    assert_int_equal(plot_data_score(&(struct plot_source){.score = &t, .by = "nobody"}, dir, &err),
+                     -1);
     tsv_free(&t);
 }
 
@@ -533,7 +535,7 @@ static void errors_of_the_whole_step_cancel_in_efficiency_and_those_of_messages_
     struct err err = {0};
     struct tsv t;
 
-    assert_int_equal(plot_data_scaling(&s, dir, &err), 0);
+    assert_int_equal(plot_data_scaling(&(struct plot_source){.scaling = &s}, dir, &err), 0);
     table(&t, "scaling.tsv");
     /* Messages 1.2 times as long: 64 GPUs take 1.02, 512 take 1.04. */
     assert_float_equal(number(&t, 1, "lo"), 90 * 1.02 / 1.04, 0.01);
@@ -551,7 +553,7 @@ static void the_axis_of_a_score_holds_every_ratio(void **state)
     struct tsv t, out;
 
     load_score(&t, "id\tmeasured_s\tpredicted_s\na\t1\t3\nb\t100\t100\nc\t1\t0.9\n");
-    assert_int_equal(plot_data_score(&t, NULL, dir, &err), 0);
+    assert_int_equal(plot_data_score(&(struct plot_source){.score = &t}, dir, &err), 0);
     table(&out, "score_meta.tsv");
     for (int i = 0; i < out.rows; i++) {
         if (!strcmp(out.row[i].cell[0], "ratio_hi"))

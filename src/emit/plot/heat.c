@@ -72,13 +72,15 @@ static int block_first(const struct heat *h, int blocks, int b)
     return first < h->n ? (int)first : h->n;
 }
 
-int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap)
+/* Which rows stand for block b: at most HEAT_LOOK / blocks even samples (at least 4), plus special
+ * ones.  rows[] has room for ROWS_CAP; returns how many. */
+static int rows_of(const struct heat *h, int blocks, int b, int *rows)
 {
     int first = block_first(h, blocks, b), end = block_first(h, blocks, b + 1), count = 0;
     int look = HEAT_LOOK / blocks > 4 ? HEAT_LOOK / blocks : 4;
     int span = end - first, step = (span + look - 1) / look;
 
-    for (int i = first; i < end && count < cap; i++) {
+    for (int i = first; i < end && count < ROWS_CAP; i++) {
         /* The second row too: the first two are neighbours on one host, the closest tier. */
         bool even = (i - first) % step == 0 || i - first == 1;
         if (even || (h->special && h->special(h->arg, i)))
@@ -87,7 +89,8 @@ int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap)
     return count;
 }
 
-static double block_worst(struct grid *g, const int *row, int rows, const int *col, int cols)
+static double block_worst(const struct heat *h, const int *row, int rows, const int *col, int cols,
+                          long *all_pairs, long *all_missing)
 {
     double worst = NAN;
     int missing = 0, pairs = 0;
@@ -96,30 +99,33 @@ static double block_worst(struct grid *g, const int *row, int rows, const int *c
         for (int j = 0; j < cols; j++) {
             if (row[i] == col[j])
                 continue;
-            double v = g->h->value(g->h->arg, row[i], col[j]);
+            double v = h->value(h->arg, row[i], col[j]);
             pairs++;
             missing += isnan(v);
             worst = fmin(worst, v);
         }
-    g->pairs += pairs;
-    g->missing += missing;
+    *all_pairs += pairs;
+    *all_missing += missing;
     /* A block that is mostly without data is shown so: its few values would hide a dead host. */
     return 2 * missing > pairs ? NAN : worst;
 }
 
-static void fill(struct grid *g)
+double *heat_cells(const struct heat *h, int blocks, long *pairs, long *missing)
 {
     int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
+    double *cell = mem_calloc((size_t)blocks * (size_t)blocks, sizeof(*cell));
 
-    for (int r = 0; r < g->blocks; r++) {
-        int nr = heat_rows(g->h, g->blocks, r, rows, ROWS_CAP);
-        for (int c = 0; c < g->blocks; c++) {
-            int nc = heat_rows(g->h, g->blocks, c, cols, ROWS_CAP);
-            g->cell[r * g->blocks + c] = block_worst(g, rows, nr, cols, nc);
+    *pairs = *missing = 0;
+    for (int r = 0; r < blocks; r++) {
+        int nr = rows_of(h, blocks, r, rows);
+        for (int c = 0; c < blocks; c++) {
+            int nc = rows_of(h, blocks, c, cols);
+            cell[r * blocks + c] = block_worst(h, rows, nr, cols, nc, pairs, missing);
         }
     }
     free(rows);
     free(cols);
+    return cell;
 }
 
 static void scale(struct grid *g)
@@ -309,8 +315,7 @@ void heat_print(FILE *out, const struct heat *h, int columns, bool colour)
         return;
     }
     layout(&g, columns);
-    g.cell = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(double));
-    fill(&g);
+    g.cell = heat_cells(h, g.blocks, &g.pairs, &g.missing);
     scale(&g);
     if (g.style == STYLE_NUMBERS) {
         fprintf(out, "%*s    ", g.label_width + 1, "");

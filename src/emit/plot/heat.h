@@ -34,10 +34,9 @@ enum { HEAT_LOOK = 2048 };
 /* columns: width of the terminal (term_columns), at least 40 is assumed; colour: ANSI colours. */
 void heat_print(FILE *out, const struct heat *h, int columns, bool colour);
 
-/* The grid alone: which rows stand for block b when n rows are shown as `blocks`; fills rows[]
- * (room for cap) with distinct ascending row numbers and returns how many.  At most HEAT_LOOK /
- * blocks even samples (at least 4), plus special ones. */
-int heat_rows(const struct heat *h, int blocks, int b, int *rows, int cap);
+/* The cells alone, blocks x blocks of them, the worst value of each; the caller frees.  How many
+ * pairs were looked at, and how many of them have no data. */
+double *heat_cells(const struct heat *h, int blocks, long *pairs, long *missing);
 
 /* Colour at pos 0..1 as 0xRRGGBB. */
 unsigned heat_rgb(enum heat_palette palette, double pos);

@@ -43,29 +43,31 @@ static bool special(void *arg, int row)
     return ps->special[ps->order[row]];
 }
 
+struct heat pair_map_heat(const struct pair_map *ps, enum heat_palette palette)
+{
+    static const struct heat kind[] = {
+        [HEAT_AMOUNT] = {.value = rate, .log = true, .unit = "GB/s", .title = "\nbandwidth"},
+        [HEAT_SHARE] = {.value = share,
+                        .lo = 50,
+                        .hi = 105,
+                        .unit = "%",
+                        .title = "share of expected bandwidth, row sends to column"}};
+    struct heat h = kind[palette];
+
+    h.n = ps->n;
+    h.arg = (void *)ps;
+    h.palette = palette;
+    h.label = label;
+    h.special = special;
+    return h;
+}
+
 void pair_map_print(FILE *out, const struct pair_map *ps, int columns, bool colour)
 {
-    struct heat h = {.n = ps->n,
-                     .value = share,
-                     .arg = (void *)ps,
-                     .lo = 50,
-                     .hi = 105,
-                     .title = "share of expected bandwidth, row sends to column",
-                     .unit = "%",
-                     .label = label,
-                     .palette = HEAT_SHARE,
-                     .special = special};
+    struct heat share_of = pair_map_heat(ps, HEAT_SHARE), rates = pair_map_heat(ps, HEAT_AMOUNT);
 
-    heat_print(out, &h, columns, colour);
-    h = (struct heat){.n = ps->n,
-                      .value = rate,
-                      .arg = (void *)ps,
-                      .log = true,
-                      .unit = "GB/s",
-                      .title = "\nbandwidth",
-                      .label = label,
-                      .special = special};
-    heat_print(out, &h, columns, colour);
+    heat_print(out, &share_of, columns, colour);
+    heat_print(out, &rates, columns, colour);
 }
 
 static json_t *json_pair(const struct pair_map *ps, int src, int dst)

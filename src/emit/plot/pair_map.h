@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "cost/matrix.h"
+#include "emit/plot/heat.h"
 #include "probe/point.h"
 
 struct pair_sample {
@@ -60,6 +61,8 @@ const struct pair_sample *pair_map_sample(const struct pair_map *ps, int src, in
 /* A list of all directed pairs, endpoints by id; new reference. */
 enum { PAIR_MAP_LIST_MAX = 4096 }; /* endpoints; more are too long a list */
 json_t *pair_map_json(const struct pair_map *ps);
+/* The share of expected (percent) or the bandwidth (GB/s) of every pair; *ps must outlive it. */
+struct heat pair_map_heat(const struct pair_map *ps, enum heat_palette palette);
 /* Both maps, share of expected and GB/s, in the terminal (see heat.h). */
 void pair_map_print(FILE *out, const struct pair_map *ps, int columns, bool colour);
 

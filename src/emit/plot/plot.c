@@ -17,7 +17,6 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "emit/plot/plot_data.h"
 
 extern char **environ;
 
@@ -146,35 +145,9 @@ out:
 const char *const plot_name[PLOT_FIGURES] = {"busbw", "heat", "dist", "step", "scaling", "score"};
 const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 
-static int write_pairs(const struct plot_source *s, enum plot_figure figure, const char *dir,
-                       struct err *err)
-{
-    struct pair_map ps;
-    int rc;
-
-    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
-        return -1;
-    rc = figure == PLOT_HEAT ? plot_data_heat(&ps, dir, err) : plot_data_dist(&ps, dir, err);
-    pair_map_free(&ps);
-    return rc;
-}
-
-static int write_tables(const struct plot_source *s, enum plot_figure figure, const char *dir,
-                        struct err *err)
-{
-    switch (figure) {
-    case PLOT_BUSBW:
-        return plot_data_busbw(s->matrix, dir, err);
-    case PLOT_STEP:
-        return plot_data_step(s->steps, s->top, dir, err);
-    case PLOT_SCALING:
-        return plot_data_scaling(s->scaling, dir, err);
-    case PLOT_SCORE:
-        return plot_data_score(s->score, s->by, dir, err);
-    default:
-        return write_pairs(s, figure, dir, err);
-    }
-}
+static plot_writer *const plot_tables[PLOT_FIGURES] = {plot_data_busbw,   plot_data_heat,
+                                                       plot_data_dist,    plot_data_step,
+                                                       plot_data_scaling, plot_data_score};
 
 /* 1: made; 0: skipped with a reason in r; -1: failed. */
 static int make_figure(const struct plot_source *s, const char *out, enum plot_figure figure,
@@ -183,7 +156,7 @@ static int make_figure(const struct plot_source *s, const char *out, enum plot_f
     char *data = file_join(out, "data");
     char *picture = mem_printf("%s/%s.%s", out, plot_name[figure], plot_extension[format]);
     struct err why = {0};
-    int rc = write_tables(s, figure, data, &why);
+    int rc = plot_tables[figure](s, data, &why);
 
     if (rc < 0 && why.code == EXIT_DATA) {
         r->why[figure] = mem_strdup(why.text);

@@ -1,5 +1,5 @@
-/* plot.h - pictures of a campaign, a matrix or predictions: tables from plot_data.h and
- * plot_step.h, drawn by gnuplot.
+/* plot.h - pictures of a campaign, a matrix or predictions: tables from plot_data.h, drawn by
+ * gnuplot.
  *
  * OUT/data gets the tables, OUT/NAME.FORMAT the pictures.  gnuplot is started without a shell,
  * writes to a temporary name, and the picture is renamed into place only when gnuplot succeeded and
@@ -11,9 +11,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "cost/matrix.h"
-#include "emit/plot/plot_step.h"
-#include "probe/point.h"
+#include "emit/plot/plot_data.h"
 
 enum plot_figure {
     PLOT_BUSBW,
@@ -34,17 +32,6 @@ struct plot_result {
     char *file[PLOT_FIGURES]; /* the picture, or NULL */
     char *why[PLOT_FIGURES];  /* why there is none, or NULL */
     bool gnuplot;             /* gnuplot was found */
-};
-
-/* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
-struct plot_source {
-    const struct matrix *matrix; /* busbw, heat, dist */
-    const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
-    const struct step_bars *steps;
-    int top; /* of the steps; 0: STEP_TOP */
-    const struct scaling *scaling;
-    const struct tsv *score;
-    const char *by; /* of the score; NULL: see plot_step.h */
 };
 
 /* The figures whose bits are set, into the folder out (made if absent).  A figure without data is

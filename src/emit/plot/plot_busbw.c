@@ -235,34 +235,33 @@ static char *value_words(char buf[PLOT_TEXT], const struct busbw_figure *f,
 
 /* --- files --- */
 
-static int write_lines(struct busbw_figure *f, const char *dir, struct err *err)
+static void print_line(FILE *out, const struct busbw_figure *f, int panel,
+                       const struct busbw_line *l)
 {
-    struct file_out out;
     char name[48], from[80];
+    double lo, hi;
 
-    if (plot_begin(&out, dir, "busbw.tsv",
-                   "panel\tcolour\top\tshape\tbytes\tbusbw_GBps\tlo_GBps\thi_GBps\texpected_GBps\t"
-                   "peak_GBps\texpected_from",
-                   err) < 0)
-        return -1;
+    for (int i = 0; i < l->sizes; i++) {
+        curve_interval(&l->c->curve, l->size[i], &lo, &hi);
+        fprintf(out, "%d\t%d\t%s\t%s\t%.0f", panel + 1, colour_of(f, &l->c->shape),
+                op_name(l->c->op), shape_text(name, &l->c->shape), l->size[i]);
+        plot_number(out, value_at(l, i));
+        plot_number(out, rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
+        plot_number(out, rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
+        snprintf(from, sizeof(from), "-");
+        plot_number(out, expected_at(f, l, l->size[i], from));
+        plot_number(out, l->peak);
+        fprintf(out, "\t%s\n", from);
+    }
+}
+
+static void put_lines(FILE *out, const void *figure)
+{
+    const struct busbw_figure *f = figure;
+
     for (int p = 0; p < f->panels; p++)
-        for (int k = 0; k < f->panel[p].lines; k++) {
-            struct busbw_line *l = &f->panel[p].line[k];
-            for (int i = 0; i < l->sizes; i++) {
-                double lo, hi;
-                curve_interval(&l->c->curve, l->size[i], &lo, &hi);
-                fprintf(out.stream, "%d\t%d\t%s\t%s\t%.0f", p + 1, colour_of(f, &l->c->shape),
-                        op_name(l->c->op), shape_text(name, &l->c->shape), l->size[i]);
-                plot_number(out.stream, value_at(l, i));
-                plot_number(out.stream, rate(l->c->op, l->c->shape.ranks, l->size[i], hi));
-                plot_number(out.stream, rate(l->c->op, l->c->shape.ranks, l->size[i], lo));
-                snprintf(from, sizeof(from), "-");
-                plot_number(out.stream, expected_at(f, l, l->size[i], from));
-                plot_number(out.stream, l->peak);
-                fprintf(out.stream, "\t%s\n", from);
-            }
-        }
-    return file_commit(&out, err);
+        for (int k = 0; k < f->panel[p].lines; k++)
+            print_line(out, f, p, &f->panel[p].line[k]);
 }
 
 static int by_value(const void *x, const void *y)
@@ -298,19 +297,14 @@ static int tops_of(const struct busbw_panel *p, struct busbw_top *top)
     return kept;
 }
 
-static int write_panels(struct busbw_figure *f, const char *dir, struct err *err)
+static void put_panels(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct busbw_figure *f = figure;
+    struct busbw_top top[LINES];
 
-    if (plot_begin(&out, dir, "busbw_panel.tsv",
-                   "panel\top\tfrom_bytes\tto_bytes\tlo_GBps\thi_GBps\tpeaks", err) < 0)
-        return -1;
-    for (int p = 0; p < f->panels; p++) {
-        struct busbw_top top[LINES];
-        fprintf(out.stream, "%d\t%s\t%.0f\t%.0f\t%g\t%g\t%d\n", p + 1, op_name(f->panel[p].op),
-                f->from, f->to, f->panel[p].lo, f->panel[p].hi, tops_of(&f->panel[p], top));
-    }
-    return file_commit(&out, err);
+    for (int p = 0; p < f->panels; p++)
+        fprintf(out, "%d\t%s\t%.0f\t%.0f\t%g\t%g\t%d\n", p + 1, op_name(f->panel[p].op), f->from,
+                f->to, f->panel[p].lo, f->panel[p].hi, tops_of(&f->panel[p], top));
 }
 
 static int by_end(const void *x, const void *y)
@@ -342,54 +336,54 @@ static void print_labels(FILE *out, const struct busbw_figure *f, int panel)
                 p->lo * exp(at[i] * height));
 }
 
-static void print_peaks(FILE *out, const struct busbw_figure *f, int panel)
+static void put_labels(FILE *out, const void *figure)
 {
+    const struct busbw_figure *f = figure;
+
+    for (int p = 0; p < f->panels; p++)
+        print_labels(out, f, p);
+}
+
+static void put_peaks(FILE *out, const void *figure)
+{
+    const struct busbw_figure *f = figure;
     struct busbw_top top[LINES];
-    int n = tops_of(&f->panel[panel], top);
     char words[PLOT_TEXT] = "";
 
-    for (int i = 0; i < n; i++) {
-        bool one = n > 1 && top[i].lines == 1;
-        if (one)
-            shape_words(words, &top[i].line->c->shape);
-        fprintf(out, "%d\t%g\tpeak%s%s: %.3g GB/s\n", panel + 1, top[i].GBps, one ? " of " : "",
-                one ? words : "", top[i].GBps);
-    }
+    for (int p = 0; p < f->panels; p++)
+        for (int i = 0, n = tops_of(&f->panel[p], top); i < n; i++) {
+            bool one = n > 1 && top[i].lines == 1;
+            if (one)
+                shape_words(words, &top[i].line->c->shape);
+            fprintf(out, "%d\t%g\tpeak%s%s: %.3g GB/s\n", p + 1, top[i].GBps, one ? " of " : "",
+                    one ? words : "", top[i].GBps);
+        }
 }
 
-static int write_words(struct busbw_figure *f, const char *dir, struct err *err)
-{
-    struct file_out out;
+static const struct plot_table tables[] = {
+    {"busbw.tsv",
+     "panel\tcolour\top\tshape\tbytes\tbusbw_GBps\tlo_GBps\thi_GBps\texpected_GBps\tpeak_GBps\t"
+     "expected_from",
+     put_lines},
+    {"busbw_panel.tsv", "panel\top\tfrom_bytes\tto_bytes\tlo_GBps\thi_GBps\tpeaks", put_panels},
+    {"busbw_label.tsv", "panel\tcolour\tlabel\tvalue\tat_GBps", put_labels}, /* at a line's end */
+    {"busbw_peak.tsv", "panel\tGBps\ttext", put_peaks},
+    {NULL, NULL, NULL},
+};
 
-    if (plot_begin(&out, dir, "busbw_label.tsv", "panel\tcolour\tlabel\tvalue\tat_GBps", err) < 0)
-        return -1;
-    for (int p = 0; p < f->panels; p++)
-        print_labels(out.stream, f, p);
-    if (file_commit(&out, err) < 0)
-        return -1;
-    if (plot_begin(&out, dir, "busbw_peak.tsv", "panel\tGBps\ttext", err) < 0)
-        return -1;
-    for (int p = 0; p < f->panels; p++)
-        print_peaks(out.stream, f, p);
-    return file_commit(&out, err);
-}
-
-int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err)
+int plot_data_busbw(const struct plot_source *s, const char *dir, struct err *err)
 {
     struct busbw_figure *f = mem_calloc(1, sizeof(*f));
-    int rc = -1;
 
-    f->m = m;
+    f->m = s->matrix;
     f->from = INFINITY;
-    reference_open(&f->reference, m);
+    reference_open(&f->reference, f->m);
     choose_shapes(f);
     make_ideal(f);
     for (int op = 0; op < OP_COUNT; op++)
         add_panel(f, (enum op)op);
-    if (!f->panels)
-        err_data(err, "no bus bandwidth to plot: the matrix has no collective");
-    else if (write_lines(f, dir, err) == 0 && write_panels(f, dir, err) == 0)
-        rc = write_words(f, dir, err);
+    int rc = f->panels ? plot_tables_write(tables, f, dir, err)
+                       : err_data(err, "no bus bandwidth to plot: the matrix has no collective");
     figure_free(f);
     free(f);
     return rc;

@@ -71,10 +71,8 @@ static int tick_level(const struct pair_map *ps)
     return lines;
 }
 
-static void endpoint_name(char *buf, size_t size, const struct pair_map *ps, int id)
+static void endpoint_name(char *buf, size_t size, const struct topo *t, int id)
 {
-    const struct topo *t = &ps->m->topo;
-
     snprintf(buf, size, "%s:%d", t->host[t->endpoint[id].place.at[LEVEL_HOST]].name,
              t->endpoint[id].local);
 }
@@ -85,7 +83,7 @@ static void run_name(char *buf, size_t size, const struct pair_map *ps, int leve
     int at = coordinate(ps, level, r->first);
 
     if (level < 0)
-        endpoint_name(buf, size, ps, at);
+        endpoint_name(buf, size, &ps->m->topo, at);
     else
         snprintf(buf, size, "%s", at < 0 ? "?" : ps->m->topo.group[level].name[at]);
 }
@@ -162,23 +160,6 @@ void plot_axis_of(struct plot_axis *a, const struct pair_map *ps, int span, int 
     free(run);
 }
 
-int plot_axis_write(const struct plot_axis *a, const char *dir, struct err *err)
-{
-    struct file_out out;
-
-    if (plot_begin(&out, dir, "heat_tick.tsv", "place\tname", err) < 0)
-        return -1;
-    for (int i = 0; i < a->ticks; i++)
-        fprintf(out.stream, "%g\t%s\n", a->tick[i].place, a->tick[i].name);
-    if (file_commit(&out, err) < 0)
-        return -1;
-    if (plot_begin(&out, dir, "heat_line.tsv", "place", err) < 0)
-        return -1;
-    for (int i = 0; i < a->lines; i++)
-        fprintf(out.stream, "%g\n", a->line[i]);
-    return file_commit(&out, err);
-}
-
 void plot_axis_free(struct plot_axis *a)
 {
     free(a->tick);
@@ -205,13 +186,14 @@ static void endpoint_text(char buf[PLOT_TEXT], const struct topo *t, int id, int
         snprintf(buf, PLOT_TEXT, "?");
         return;
     }
-    snprintf(raw, sizeof(raw), "%.255s:%d", t->host[t->endpoint[id].place.at[LEVEL_HOST]].name,
-             t->endpoint[id].local);
+    endpoint_name(raw, sizeof(raw), t, id);
     plot_text(buf, raw, most);
 }
 
 static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct exception *e)
 {
+    static const enum level level[] = {
+        [PART_HOST] = LEVEL_HOST, [PART_LEAF] = LEVEL_LEAF, [PART_RACK] = LEVEL_RACK};
     char a[PLOT_TEXT], b[PLOT_TEXT];
 
     switch (e->part) {
@@ -219,22 +201,15 @@ static void part_text(char buf[PLOT_TEXT], const struct topo *t, const struct ex
         endpoint_text(buf, t, e->a, NAME_CHARS);
         return;
     case PART_HOST:
-        plot_text(buf, group_name(t, LEVEL_HOST, e->a), NAME_CHARS);
+    case PART_LEAF:
+    case PART_RACK:
+        plot_text(buf, group_name(t, level[e->part], e->a), NAME_CHARS);
         return;
     case PART_RACK_PAIR:
-        plot_text(a, group_name(t, LEVEL_RACK, e->a), 11);
-        plot_text(b, group_name(t, LEVEL_RACK, e->b), 11);
-        snprintf(buf, PLOT_TEXT, "%.50s × %.50s", a, b);
-        return;
-    case PART_LEAF:
-        plot_text(buf, group_name(t, LEVEL_LEAF, e->a), NAME_CHARS);
-        return;
-    case PART_RACK:
-        plot_text(buf, group_name(t, LEVEL_RACK, e->a), NAME_CHARS);
-        return;
     case PART_RACK_UPLINKS:
         plot_text(a, group_name(t, LEVEL_RACK, e->a), 11);
-        snprintf(buf, PLOT_TEXT, "%.50s × all", a);
+        plot_text(b, e->part == PART_RACK_PAIR ? group_name(t, LEVEL_RACK, e->b) : "all", 11);
+        snprintf(buf, PLOT_TEXT, "%.50s × %.50s", a, b);
         return;
     default:
         endpoint_text(a, t, e->a, 11);
@@ -383,16 +358,4 @@ void plot_calls_of(struct plot_calls *c, const struct pair_map *ps, const float 
     plot_spread(at, c->count, 0.085 * blocks, -0.5 + 0.03 * blocks, 0.92 * blocks - 0.5);
     for (int i = 0; i < c->count; i++)
         c->call[i].at = at[i];
-}
-
-int plot_calls_write(const struct plot_calls *c, const char *dir, struct err *err)
-{
-    struct file_out out;
-
-    if (plot_begin(&out, dir, "heat_call.tsv", "place\tlabel_place\tname\twhat", err) < 0)
-        return -1;
-    for (int i = 0; i < c->count; i++)
-        fprintf(out.stream, "%g\t%g\t%s\t%s\n", c->call[i].place, c->call[i].at, c->call[i].name,
-                c->call[i].what);
-    return file_commit(&out, err);
 }

@@ -3,6 +3,7 @@
 #ifndef RG_PLOT_CALLS_H
 #define RG_PLOT_CALLS_H
 
+#include "emit/plot/pair_map.h"
 #include "emit/plot/plot_data.h"
 
 struct plot_axis {
@@ -19,7 +20,6 @@ struct plot_axis {
 /* Names at the finest level that the picture has room for; lines between racks, else domains,
  * leaves or hosts. */
 void plot_axis_of(struct plot_axis *a, const struct pair_map *ps, int span, int pixels);
-int plot_axis_write(const struct plot_axis *a, const char *dir, struct err *err);
 void plot_axis_free(struct plot_axis *a);
 
 enum { CALLS_MAX = 10 };
@@ -35,6 +35,5 @@ struct plot_calls {
 /* The worst exceptions of the matrix and runs of rows without any data. */
 void plot_calls_of(struct plot_calls *c, const struct pair_map *ps, const float *rate, int blocks,
                    int span);
-int plot_calls_write(const struct plot_calls *c, const char *dir, struct err *err);
 
 #endif

@@ -5,16 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-int plot_begin(struct file_out *f, const char *dir, const char *name, const char *header,
-               struct err *err)
+#include "base/file.h"
+
+static int write_table(const struct plot_table *t, const void *figure, const char *dir,
+                       struct err *err)
 {
-    char *path = file_join(dir, name);
-    int rc = file_begin(f, path, err);
+    char *path = file_join(dir, t->name);
+    struct file_out out;
+    int rc = file_begin(&out, path, err);
 
     free(path);
-    if (rc == 0 && header)
-        fprintf(f->stream, "%s\n", header);
-    return rc;
+    if (rc < 0)
+        return -1;
+    if (t->header)
+        fprintf(out.stream, "%s\n", t->header);
+    t->put(out.stream, figure);
+    return file_commit(&out, err);
+}
+
+int plot_tables_write(const struct plot_table *table, const void *figure, const char *dir,
+                      struct err *err)
+{
+    for (; table->name; table++)
+        if (write_table(table, figure, dir, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* Bytes of a UTF-8 text that hold `most` characters. */

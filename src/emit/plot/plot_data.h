@@ -1,22 +1,11 @@
-/* plot_data.h - the tables that the scripts in plots/ draw: TSV with a header line, and two square
+/* plot_data.h - the tables that the scripts in plots/ draw: TSV with a header line, and square
  * matrices of 32-bit floats (gnuplot's "binary matrix": the count, the column places, then each row
- * with its place first).  Everything that needs a decision (order, ranges, which lines are drawn,
- * where labels go so that none cover each other) is decided here; the scripts only draw.
+ * with its place first).
  *
- *   busbw.tsv          series op shape bytes busbw_GBps lo_GBps hi_GBps expected_GBps peak_GBps
- *                      expected_from
- *   busbw_panel.tsv    panel op from_bytes to_bytes lo_GBps hi_GBps peaks
- *   busbw_label.tsv    panel colour label value at_GBps   (one a line: what is written at its end)
- *   busbw_peak.tsv     panel GBps text
- *   heat_GBps.bin, heat_share.bin   rows send, columns receive; NaN: no data; share in percent
- *   heat_seen.bin      1: some pair of the cell was measured, or none was at all; 0: the cost
- * matrix heat_meta.tsv      key value heat_tick.tsv      place name;  heat_line.tsv  place;
- * heat_cell.tsv  the numbers of small tables heat_call.tsv      from to name what   (parts that
- * stand out: place, place of the label) dist.tsv           series tier share_percent GBps pairs
- * aside   (a row stands for that many pairs; aside: where its dot stands, NaN where there is an
- * outline instead) dist_tier.tsv      one row a tier: quantiles of the share;  dist_density.tsv its
- * outline dist_meta.tsv      key value Text cells have no tab, control character, double quote or
- * backslash: gnuplot would read those.
+ * Everything that needs a decision (order, ranges, which lines are drawn, where labels go so that
+ * none cover each other) is decided here; the scripts only draw.  Which tables a figure has, with
+ * their columns, stands at the end of its file; NAME_meta.tsv has keys and values.  Text cells have
+ * no tab, control character, double quote or backslash: gnuplot would read those.
  */
 #ifndef RG_PLOT_DATA_H
 #define RG_PLOT_DATA_H
@@ -25,21 +14,39 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/file.h"
+#include "base/tsv.h"
 #include "cost/matrix.h"
-#include "emit/plot/pair_map.h"
+#include "emit/plot/plot_step.h"
+#include "probe/point.h"
 
-/* Each writes its files into the existing folder dir; nothing to draw is EXIT_DATA with the reason.
+/* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
+struct plot_source {
+    const struct matrix *matrix; /* busbw, heat, dist */
+    const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
+    const struct step_bars *steps;
+    int top; /* of the steps; 0: STEP_TOP */
+    const struct scaling *scaling;
+    const struct tsv *score;
+    const char *
+        by; /* column by which the score is coloured; NULL: hardware, else family, else all are alike */
+};
+
+/* The tables of a figure into the existing folder dir; nothing to draw is EXIT_DATA with the reason.
  */
-int plot_data_busbw(const struct matrix *m, const char *dir, struct err *err);
-int plot_data_heat(const struct pair_map *ps, const char *dir, struct err *err);
-int plot_data_dist(const struct pair_map *ps, const char *dir, struct err *err);
+typedef int plot_writer(const struct plot_source *s, const char *dir, struct err *err);
+plot_writer plot_data_busbw, plot_data_heat, plot_data_dist;
+plot_writer plot_data_step, plot_data_scaling, plot_data_score;
 
-/* --- shared by the three --- */
+/* --- shared by the figures --- */
 
-/* Begin dir/name and print the header line. */
-int plot_begin(struct file_out *f, const char *dir, const char *name, const char *header,
-               struct err *err);
+struct plot_table {
+    const char *name, *header; /* NULL: a matrix has none */
+    void (*put)(FILE *out, const void *figure);
+};
+/* One table after the other, up to the one without a name. */
+int plot_tables_write(const struct plot_table *table, const void *figure, const char *dir,
+                      struct err *err);
+
 /* Text made safe for a cell, in a buffer of the caller's; cut to `most` characters with an
  * ellipsis. */
 enum { PLOT_TEXT = 128 };

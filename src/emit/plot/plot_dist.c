@@ -7,13 +7,14 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "emit/plot/heat.h"
+#include "emit/plot/pair_map.h"
 #include "emit/plot/plot_data.h"
 
 enum {
     TIERS_MAX = 6,
     TAIL_ROWS = 1000,
     BODY_ROWS = 3000,
+    ROWS_MAX = TAIL_ROWS + BODY_ROWS + 2,
     ALL_PAIRS_MAX = 512,
     PARTNERS = 64,
     DOTS_MAX = 40 /* pairs that are drawn one by one: a density of so few says more than they do */
@@ -31,6 +32,12 @@ struct group {
     int count, missing;        /* directions */
     int pairs;                 /* each once, as the tables count them */
     int same_rack, other_rack; /* pairs */
+};
+
+/* A table row stands for n sorted values, value[i + n / 2] for their share. */
+struct row {
+    double share;
+    int n;
 };
 
 struct dist {
@@ -119,14 +126,8 @@ static double quantile(const struct group *g, double q)
     return g->value[k].share + (at - k) * (g->value[k + 1].share - g->value[k].share);
 }
 
-/* A table row stands for n sorted values, value[i + n / 2] for their share. */
-struct row {
-    double share;
-    int n;
-};
-
 /* The slow tail in full, the rest in runs of equal length shown by their middle. */
-static int rows_of(const struct group *g, struct row *row)
+static int rows_of(const struct group *g, struct row row[ROWS_MAX])
 {
     int body = g->count > TAIL_ROWS ? g->count - TAIL_ROWS : 0;
     int run = body > BODY_ROWS ? (body + BODY_ROWS - 1) / BODY_ROWS : 1, rows = 0;
@@ -153,16 +154,20 @@ static double dot_aside(const struct group *g, const struct row *row, int i)
     return width * ((k + 1) / 2) * (k % 2 ? 1 : -1);
 }
 
-static void print_values(FILE *out, const struct dist *d, int index, const struct row *row,
-                         int rows)
+static void put_values(FILE *out, const void *figure)
 {
-    const struct group *g = &d->group[index];
+    const struct dist *d = figure;
+    struct row row[ROWS_MAX];
 
-    for (int i = 0, at = 0; i < rows; at += row[i++].n) {
-        fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", index + 1, d->ps->m->tier[g->tier].rule.name,
-                row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
-        plot_number(out, dot_aside(g, row, i));
-        putc('\n', out);
+    for (int k = 0; k < d->groups; k++) {
+        const struct group *g = &d->group[k];
+        int rows = rows_of(g, row);
+        for (int i = 0, at = 0; i < rows; at += row[i++].n) {
+            fprintf(out, "%d\t%s\t%.5g\t%.5g\t%d", k + 1, d->ps->m->tier[g->tier].rule.name,
+                    row[i].share, g->value[at + row[i].n / 2].rate, row[i].n);
+            plot_number(out, dot_aside(g, row, i));
+            putc('\n', out);
+        }
     }
 }
 
@@ -182,11 +187,11 @@ static double bandwidth(const struct group *g)
 
 /* The density's outline, its highest point 1: a normal kernel on every row, from the smallest share
  * to the largest, since nothing was measured beyond. */
-static void print_density(FILE *out, const struct dist *d, int index, const struct row *row,
-                          int rows)
+static void print_density(FILE *out, const struct group *g, int series)
 {
     enum { STEPS = 400 };
-    const struct group *g = &d->group[index];
+    struct row row[ROWS_MAX];
+    int rows = rows_of(g, row);
     double h = bandwidth(g), from = quantile(g, 0), to = quantile(g, 1);
     double density[STEPS + 1], most = 0;
 
@@ -203,8 +208,15 @@ static void print_density(FILE *out, const struct dist *d, int index, const stru
         most = fmax(most, sum);
     }
     for (int k = 0; k <= STEPS; k++)
-        fprintf(out, "%d\t%.5g\t%.4f\n", index + 1, from + (to - from) * k / STEPS,
-                density[k] / most);
+        fprintf(out, "%d\t%.5g\t%.4f\n", series, from + (to - from) * k / STEPS, density[k] / most);
+}
+
+static void put_densities(FILE *out, const void *figure)
+{
+    const struct dist *d = figure;
+
+    for (int i = 0; i < d->groups; i++)
+        print_density(out, &d->group[i], i + 1);
 }
 
 static const char *where(const struct group *g)
@@ -241,43 +253,12 @@ static void print_tier(FILE *out, const struct dist *d, int index)
     fprintf(out, "\t%d\n", g->count);
 }
 
-static int write_values(const struct dist *d, const char *dir, struct err *err)
+static void put_tiers(FILE *out, const void *figure)
 {
-    struct row *row = mem_calloc(TAIL_ROWS + BODY_ROWS + 2, sizeof(*row));
-    struct file_out out = {0}, density = {0};
-    int rc = -1;
+    const struct dist *d = figure;
 
-    if (plot_begin(&out, dir, "dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs\taside", err) <
-            0 ||
-        plot_begin(&density, dir, "dist_density.tsv", "series\tshare_percent\tdensity", err) < 0)
-        goto out;
-    for (int i = 0; i < d->groups; i++) {
-        int rows = rows_of(&d->group[i], row);
-        print_values(out.stream, d, i, row, rows);
-        print_density(density.stream, d, i, row, rows);
-    }
-    if (file_commit(&out, err) == 0)
-        rc = file_commit(&density, err);
-out:
-    file_abort(&out);
-    file_abort(&density);
-    free(row);
-    return rc;
-}
-
-static int write_tiers(const struct dist *d, const char *dir, struct err *err)
-{
-    struct file_out out;
-
-    if (plot_begin(
-            &out, dir, "dist_tier.tsv",
-            "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\t"
-            "q3\tp95\tmax\tpairs",
-            err) < 0)
-        return -1;
     for (int i = 0; i < d->groups; i++)
-        print_tier(out.stream, d, i);
-    return file_commit(&out, err);
+        print_tier(out, d, i);
 }
 
 static void print_words(FILE *out, const struct dist *d)
@@ -296,9 +277,9 @@ static void print_words(FILE *out, const struct dist *d)
             d->ps->samples ? "" : "; from the cost matrix, nothing measured");
 }
 
-static int write_meta(const struct dist *d, const char *dir, struct err *err)
+static void put_meta(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct dist *d = figure;
     double lo = 100, hi = 100;
     int most = 1;
 
@@ -311,31 +292,40 @@ static int write_meta(const struct dist *d, const char *dir, struct err *err)
     lo = fmax(0, fmin(80, 10 * floor((lo - 3) / 10)));
     hi = fmin(200, fmax(105, 5 * ceil(hi / 5)));
     double rare = pow(10, floor(log10(1.0 / most)));
-    if (plot_begin(&out, dir, "dist_meta.tsv", "key\tvalue", err) < 0)
-        return -1;
-    print_words(out.stream, d);
-    fprintf(out.stream, "tiers\t%d\nlo\t%g\nhi\t%g\nrare\t%.6f\naccept\t%g\ndots\t%d\n", d->groups,
-            lo, hi, fmax(1e-6, fmin(0.1, rare)), accept_share, DOTS_MAX);
-    return file_commit(&out, err);
+    print_words(out, d);
+    fprintf(out, "tiers\t%d\nlo\t%g\nhi\t%g\nrare\t%.6f\naccept\t%g\ndots\t%d\n", d->groups, lo, hi,
+            fmax(1e-6, fmin(0.1, rare)), accept_share, DOTS_MAX);
 }
 
-int plot_data_dist(const struct pair_map *ps, const char *dir, struct err *err)
-{
-    struct dist *d = mem_calloc(1, sizeof(*d));
-    int rc = -1;
+static const struct plot_table tables[] = {
+    /* A row stands for that many pairs; aside: where its dot stands, NaN beside an outline. */
+    {"dist.tsv", "series\ttier\tshare_percent\tGBps\tpairs\taside", put_values},
+    {"dist_density.tsv", "series\tshare_percent\tdensity", put_densities},
+    {"dist_tier.tsv",
+     "series\ttier\twhere\tcount\tbelow\tmedian_GBps\tworst_GBps\tmin\tp5\tq1\tmedian\tq3\t"
+     "p95\tmax\tpairs",
+     put_tiers},
+    {"dist_meta.tsv", "key\tvalue", put_meta},
+    {NULL, NULL, NULL},
+};
 
-    d->ps = ps;
-    for (int i = 0; i < ps->samples; i++)
-        add_pair(d, ps->sample[i].src, ps->sample[i].dst, ps->sample[i].Bps);
-    if (!ps->samples)
-        add_modelled(d);
-    settle(d);
-    if (!d->groups)
-        err_data(err, "no pairs to plot: none of %d measured pairs has data", ps->samples);
-    else if (write_values(d, dir, err) == 0 && write_tiers(d, dir, err) == 0)
-        rc = write_meta(d, dir, err);
-    for (int i = 0; i < d->groups; i++)
-        free(d->group[i].value);
-    free(d);
+int plot_data_dist(const struct plot_source *s, const char *dir, struct err *err)
+{
+    struct pair_map ps;
+
+    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
+        return -1;
+    struct dist d = {.ps = &ps};
+    for (int i = 0; i < ps.samples; i++)
+        add_pair(&d, ps.sample[i].src, ps.sample[i].dst, ps.sample[i].Bps);
+    if (!ps.samples)
+        add_modelled(&d);
+    settle(&d);
+    int rc = d.groups ? plot_tables_write(tables, &d, dir, err)
+                      : err_data(err, "no pairs to plot: none of %d measured pairs has data",
+                                 ps.samples);
+    for (int i = 0; i < d.groups; i++)
+        free(d.group[i].value);
+    pair_map_free(&ps);
     return rc;
 }

@@ -10,50 +10,42 @@
 #include "emit/plot/plot_calls.h"
 #include "emit/plot/plot_data.h"
 
-enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, ROWS_CAP = 4096, MAP_PIXELS = 1200 };
+enum { BLOCKS_MAX = 1024, NUMBERS_MAX = 12, MAP_PIXELS = 1200 };
 
 struct heat_map {
     const struct pair_map *ps;
-    struct heat heat; /* n, special: which endpoints stand for a block */
     int blocks, span;
-    float *rate, *share; /* blocks x blocks; GB/s and percent, NAN: no data */
+    float *rate, *share; /* blocks x blocks, the worst of each; GB/s and percent, NAN: no data */
     float *seen;         /* 1: measured (or nothing was at all), 0: from the cost matrix */
     long pairs, missing;
     double lo, hi;
     bool log;
+    struct plot_axis axis;
+    struct plot_calls calls;
 };
 
-static bool is_special(void *arg, int place)
+static size_t cells_of(const struct heat_map *g)
 {
-    const struct pair_map *ps = arg;
-
-    return ps->special[ps->order[place]];
+    return (size_t)g->blocks * (size_t)g->blocks;
 }
 
-/* The worst of the block (r, c): the smallest rate and the smallest share. */
-static void fill_block(struct heat_map *g, int r, int c, const int *row, int rows, const int *col,
-                       int cols)
+static float *cells(struct heat_map *g, enum heat_palette palette)
 {
-    float rate = NAN, share = NAN;
-    int missing = 0, pairs = 0;
+    struct heat heat = pair_map_heat(g->ps, palette);
+    float *out = mem_calloc(cells_of(g), sizeof(*out));
 
-    for (int i = 0; i < rows; i++)
-        for (int k = 0; k < cols; k++) {
-            int src = g->ps->order[row[i]], dst = g->ps->order[col[k]];
-            if (src == dst)
-                continue;
-            double v = pair_map_rate(g->ps, src, dst);
-            pairs++;
-            missing += isnan(v);
-            rate = fminf(rate, (float)(v / 1e9));
-            share = fminf(share, (float)(100 * pair_map_share(g->ps, src, dst, v)));
-        }
-    g->pairs += pairs;
-    g->missing += missing;
-    if (2 * missing > pairs) /* mostly without data: must not hide behind the few that have some */
-        rate = share = NAN;
-    g->rate[(size_t)r * (size_t)g->blocks + (size_t)c] = rate;
-    g->share[(size_t)r * (size_t)g->blocks + (size_t)c] = share;
+    heat.span = g->span;
+    double *cell = heat_cells(&heat, g->blocks, &g->pairs, &g->missing);
+    for (size_t i = 0; i < cells_of(g); i++)
+        out[i] = (float)cell[i];
+    free(cell);
+    return out;
+}
+
+static size_t cell_of(const struct heat_map *g, const struct pair_sample *s)
+{
+    return (size_t)(g->ps->place[s->src] / g->span) * (size_t)g->blocks +
+           (size_t)(g->ps->place[s->dst] / g->span);
 }
 
 /* Sampling looks at few pairs of a large block; what was measured is looked at in full. */
@@ -61,51 +53,27 @@ static void add_samples(struct heat_map *g)
 {
     for (int i = 0; i < g->ps->samples; i++) {
         const struct pair_sample *s = &g->ps->sample[i];
-        size_t at = (size_t)(g->ps->place[s->src] / g->span) * (size_t)g->blocks +
-                    (size_t)(g->ps->place[s->dst] / g->span);
-        g->rate[at] = fminf(g->rate[at], (float)(s->Bps / 1e9));
-        g->share[at] =
-            fminf(g->share[at], (float)(100 * pair_map_share(g->ps, s->src, s->dst, s->Bps)));
+        double share = pair_map_share(g->ps, s->src, s->dst, s->Bps);
+        float *at = &g->rate[cell_of(g, s)], *of = &g->share[cell_of(g, s)];
+        *at = fminf(*at, (float)(s->Bps / 1e9));
+        *of = fminf(*of, (float)(100 * share));
     }
 }
 
 /* Cells of which no pair was measured; where no pair was, there is nothing to tell apart. */
 static void mark_seen(struct heat_map *g)
 {
-    size_t cells = (size_t)g->blocks * (size_t)g->blocks;
-
-    for (size_t i = 0; i < cells; i++)
+    for (size_t i = 0; i < cells_of(g); i++)
         g->seen[i] = !g->ps->samples || isnan(g->rate[i]);
-    for (int i = 0; i < g->ps->samples; i++) {
-        const struct pair_sample *s = &g->ps->sample[i];
-        g->seen[(size_t)(g->ps->place[s->src] / g->span) * (size_t)g->blocks +
-                (size_t)(g->ps->place[s->dst] / g->span)] = 1;
-    }
-}
-
-static void fill(struct heat_map *g)
-{
-    int *rows = mem_calloc(ROWS_CAP, sizeof(int)), *cols = mem_calloc(ROWS_CAP, sizeof(int));
-
-    for (int r = 0; r < g->blocks; r++) {
-        int nr = heat_rows(&g->heat, g->blocks, r, rows, ROWS_CAP);
-        for (int c = 0; c < g->blocks; c++) {
-            int nc = heat_rows(&g->heat, g->blocks, c, cols, ROWS_CAP);
-            fill_block(g, r, c, rows, nr, cols, nc);
-        }
-    }
-    if (g->ps->n > HEAT_LOOK)
-        add_samples(g);
-    mark_seen(g);
-    free(rows);
-    free(cols);
+    for (int i = 0; i < g->ps->samples; i++)
+        g->seen[cell_of(g, &g->ps->sample[i])] = 1;
 }
 
 static int scale(struct heat_map *g, struct err *err)
 {
     double lo = INFINITY, hi = 0;
 
-    for (size_t i = 0; i < (size_t)g->blocks * (size_t)g->blocks; i++)
+    for (size_t i = 0; i < cells_of(g); i++)
         if (!isnan(g->rate[i])) {
             lo = fmin(lo, g->rate[i]);
             hi = fmax(hi, g->rate[i]);
@@ -125,56 +93,93 @@ static int scale(struct heat_map *g, struct err *err)
 
 /* --- files --- */
 
-static int write_matrix(const struct heat_map *g, const float *v, const char *dir, const char *name,
-                        struct err *err)
+static void put_matrix(FILE *out, const struct heat_map *g, const float *v)
 {
-    struct file_out out;
     float head = (float)g->blocks;
 
-    if (plot_begin(&out, dir, name, NULL, err) < 0)
-        return -1;
-    fwrite(&head, sizeof(head), 1, out.stream);
+    fwrite(&head, sizeof(head), 1, out);
     for (int i = 0; i < g->blocks; i++) {
         float place = (float)i;
-        fwrite(&place, sizeof(place), 1, out.stream);
+        fwrite(&place, sizeof(place), 1, out);
     }
     for (int r = 0; r < g->blocks; r++) {
         float place = (float)r;
-        fwrite(&place, sizeof(place), 1, out.stream);
-        fwrite(v + (size_t)r * (size_t)g->blocks, sizeof(*v), (size_t)g->blocks, out.stream);
+        fwrite(&place, sizeof(place), 1, out);
+        fwrite(v + (size_t)r * (size_t)g->blocks, sizeof(*v), (size_t)g->blocks, out);
     }
-    return file_commit(&out, err);
+}
+
+static void put_rates(FILE *out, const void *figure)
+{
+    const struct heat_map *g = figure;
+
+    put_matrix(out, g, g->rate);
+}
+
+static void put_shares(FILE *out, const void *figure)
+{
+    const struct heat_map *g = figure;
+
+    put_matrix(out, g, g->share);
+}
+
+static void put_seen(FILE *out, const void *figure)
+{
+    const struct heat_map *g = figure;
+
+    put_matrix(out, g, g->seen);
 }
 
 /* Numbers in the cells of small tables; the colours follow the palettes of heat.gp. */
-static int write_cells(const struct heat_map *g, const char *dir, struct err *err)
+static void put_cells(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct heat_map *g = figure;
     char text[HEAT_NUMBER];
 
-    if (plot_begin(&out, dir, "heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share",
-                   err) < 0)
-        return -1;
     for (int i = 0; g->ps->n <= NUMBERS_MAX && i < g->blocks * g->blocks; i++) {
+        int column = i % g->blocks, row = i / g->blocks;
         double v = g->rate[i], s = g->share[i];
         if (isnan(v)) {
-            if (i / g->blocks != i % g->blocks)
-                fprintf(out.stream, "%d\t%d\tno data\tno data\t%u\t%u\n", i % g->blocks,
-                        i / g->blocks, 0xffffffu, 0xffffffu);
+            if (row != column)
+                fprintf(out, "%d\t%d\tno data\tno data\t%u\t%u\n", column, row, 0xffffffu,
+                        0xffffffu);
             continue;
         }
         double at = g->log ? log(v / g->lo) / log(g->hi / g->lo) : (v - g->lo) / (g->hi - g->lo);
-        fprintf(out.stream, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", i % g->blocks, i / g->blocks,
-                heat_number(text, v), s, plot_ink_on(heat_rgb(HEAT_AMOUNT, at)),
-                s < 78 ? 0xffffffu : 0x1a1a1au);
+        fprintf(out, "%d\t%d\t%s\t%.0f%%\t%u\t%u\n", column, row, heat_number(text, v), s,
+                plot_ink_on(heat_rgb(HEAT_AMOUNT, at)), s < 78 ? 0xffffffu : 0x1a1a1au);
     }
-    return file_commit(&out, err);
+}
+
+static void put_ticks(FILE *out, const void *figure)
+{
+    const struct plot_axis *a = &((const struct heat_map *)figure)->axis;
+
+    for (int i = 0; i < a->ticks; i++)
+        fprintf(out, "%g\t%s\n", a->tick[i].place, a->tick[i].name);
+}
+
+static void put_lines(FILE *out, const void *figure)
+{
+    const struct plot_axis *a = &((const struct heat_map *)figure)->axis;
+
+    for (int i = 0; i < a->lines; i++)
+        fprintf(out, "%g\n", a->line[i]);
+}
+
+static void put_calls(FILE *out, const void *figure)
+{
+    const struct plot_calls *c = &((const struct heat_map *)figure)->calls;
+
+    for (int i = 0; i < c->count; i++)
+        fprintf(out, "%g\t%g\t%s\t%s\n", c->call[i].place, c->call[i].at, c->call[i].name,
+                c->call[i].what);
 }
 
 /* Cells that come from the cost matrix are drawn pale. */
 static bool some_unseen(const struct heat_map *g)
 {
-    for (size_t i = 0; i < (size_t)g->blocks * (size_t)g->blocks; i++)
+    for (size_t i = 0; i < cells_of(g); i++)
         if (!(g->seen[i] > 0))
             return true;
     return false;
@@ -229,40 +234,19 @@ static void write_title(const struct heat_map *g, const struct plot_calls *calls
     putc('\n', out);
 }
 
-static int write_meta(const struct heat_map *g, const struct plot_axis *axis,
-                      const struct plot_calls *calls, const char *dir, struct err *err)
+static void put_meta(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct heat_map *g = figure;
     int cell = MAP_PIXELS / g->blocks;
 
-    if (plot_begin(&out, dir, "heat_meta.tsv", "key\tvalue", err) < 0)
-        return -1;
-    write_title(g, calls, out.stream);
-    subtitle(g, out.stream);
-    fprintf(
-        out.stream,
-        "blocks\t%d\nspan\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\nlog\t%d\n",
-        g->blocks, g->span, cell > 0 ? cell : 1, axis->title, g->lo, g->hi, g->log);
-    fprintf(out.stream, "missing\t%ld\ncells\t%d\nlines\t%d\ncalls\t%d\nmore\t%d\n", g->missing,
-            g->ps->n <= NUMBERS_MAX, axis->lines, calls->count, calls->more);
-    return file_commit(&out, err);
-}
-
-static int write_all(const struct heat_map *g, const char *dir, struct err *err)
-{
-    struct plot_axis axis;
-    struct plot_calls calls;
-    int rc = -1;
-
-    plot_axis_of(&axis, g->ps, g->span, MAP_PIXELS);
-    plot_calls_of(&calls, g->ps, g->rate, g->blocks, g->span);
-    if (write_matrix(g, g->rate, dir, "heat_GBps.bin", err) == 0 &&
-        write_matrix(g, g->share, dir, "heat_share.bin", err) == 0 &&
-        write_matrix(g, g->seen, dir, "heat_seen.bin", err) == 0 && write_cells(g, dir, err) == 0 &&
-        plot_axis_write(&axis, dir, err) == 0 && plot_calls_write(&calls, dir, err) == 0)
-        rc = write_meta(g, &axis, &calls, dir, err);
-    plot_axis_free(&axis);
-    return rc;
+    write_title(g, &g->calls, out);
+    subtitle(g, out);
+    fprintf(out,
+            "blocks\t%d\nspan\t%d\ncell_pixels\t%d\naxis\t%s\nlo_GBps\t%.6f\nhi_GBps\t%.6f\n"
+            "log\t%d\n",
+            g->blocks, g->span, cell > 0 ? cell : 1, g->axis.title, g->lo, g->hi, g->log);
+    fprintf(out, "missing\t%ld\ncells\t%d\nlines\t%d\ncalls\t%d\nmore\t%d\n", g->missing,
+            g->ps->n <= NUMBERS_MAX, g->axis.lines, g->calls.count, g->calls.more);
 }
 
 /* --- cells --- */
@@ -299,21 +283,42 @@ static int span_of(const struct pair_map *ps)
     return (least + unit - 1) / unit * unit;
 }
 
-int plot_data_heat(const struct pair_map *ps, const char *dir, struct err *err)
-{
-    struct heat_map g = {.ps = ps, .heat = {.n = ps->n, .arg = (void *)ps, .special = is_special}};
-    int rc = -1;
+static const struct plot_table tables[] = {
+    {"heat_GBps.bin", NULL, put_rates}, /* rows send, columns receive */
+    {"heat_share.bin", NULL, put_shares},
+    {"heat_seen.bin", NULL, put_seen},
+    {"heat_cell.tsv", "column\trow\tGBps\tshare\tink_GBps\tink_share", put_cells},
+    {"heat_tick.tsv", "place\tname", put_ticks},
+    {"heat_line.tsv", "place", put_lines},
+    {"heat_call.tsv", "place\tlabel_place\tname\twhat", put_calls}, /* parts that stand out */
+    {"heat_meta.tsv", "key\tvalue", put_meta},
+    {NULL, NULL, NULL},
+};
 
-    g.span = g.heat.span = span_of(ps);
-    g.blocks = (ps->n + g.span - 1) / g.span;
-    g.rate = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
-    g.share = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
-    g.seen = mem_calloc((size_t)g.blocks * (size_t)g.blocks, sizeof(float));
-    fill(&g);
-    if (scale(&g, err) == 0)
-        rc = write_all(&g, dir, err);
+int plot_data_heat(const struct plot_source *s, const char *dir, struct err *err)
+{
+    struct pair_map ps;
+
+    if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
+        return -1;
+    struct heat_map g = {.ps = &ps, .span = span_of(&ps)};
+    g.blocks = (ps.n + g.span - 1) / g.span;
+    g.share = cells(&g, HEAT_SHARE);
+    g.rate = cells(&g, HEAT_AMOUNT);
+    g.seen = mem_calloc(cells_of(&g), sizeof(float));
+    if (ps.n > HEAT_LOOK)
+        add_samples(&g);
+    mark_seen(&g);
+    int rc = scale(&g, err);
+    if (rc == 0) {
+        plot_axis_of(&g.axis, &ps, g.span, MAP_PIXELS);
+        plot_calls_of(&g.calls, &ps, g.rate, g.blocks, g.span);
+        rc = plot_tables_write(tables, &g, dir, err);
+        plot_axis_free(&g.axis);
+    }
     free(g.rate);
     free(g.share);
     free(g.seen);
+    pair_map_free(&ps);
     return rc;
 }

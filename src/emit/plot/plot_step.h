@@ -1,22 +1,5 @@
 /* plot_step.h - predicted steps as pictures: their parts side by side, their scaling, their error.
- *
- * Tables for plots/step.gp, scaling.gp and score.gp, as plot_data.h has them for the others; the
- * ones named like the picture hold the numbers that are drawn, NaN where there is none:
- *
- *   step.tsv         row label detail model layout ranks step_s lo_s hi_s measured_s hidden_s
- *                    tokens_per_s_per_gpu mfu
- *   step_part.tsv    row part name from_s to_s rgb ink text at_s
- *   step_key.tsv     part name rgb line at   (legend: line and pixels from the left)
- *   step_text.tsv    row label detail speed time
- *   scaling.tsv      line series gpus tokens_per_s_per_gpu efficiency lo hi measured   (the last
- *                    four in percent of the series' smallest job, lo and hi without the errors
- *                    that both share)
- *   scaling_label.tsv  line series value at
- *   scaling_tick.tsv   gpus text
- *   score.tsv        panel id colour group test measured_s predicted_s   (panel 2: with an anchor)
- *   score_group.tsv  panel colour name text
- *   score_panel.tsv  panel title text points
- *   step_meta.tsv, scaling_meta.tsv, score_meta.tsv   key value */
+ * What is drawn of them stands in plot_data.h. */
 #ifndef RG_PLOT_STEP_H
 #define RG_PLOT_STEP_H
 
@@ -85,9 +68,7 @@ bool step_is_json(const char *path);
 
 enum { STEP_TOP = 20, STEP_TOP_MAX = 60 };
 
-/* The first `top` bars in their order (0: STEP_TOP) into step*.tsv. */
-int plot_data_step(const struct step_bars *b, int top, const char *dir, struct err *err);
-/* The same in a terminal. */
+/* The first `top` bars in their order (0: STEP_TOP) in a terminal. */
 int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, struct err *err);
 
 /* --- scaling: speed of a GPU against how many there are --- */
@@ -122,15 +103,12 @@ int scaling_load(struct scaling *s, const char *path, struct err *err);
 int scaling_of_steps(struct scaling *s, const struct step_bars *b, struct err *err);
 void scaling_free(struct scaling *s);
 
-int plot_data_scaling(const struct scaling *s, const char *dir, struct err *err);
 int plot_text_scaling(FILE *out, const struct scaling *s, struct err *err);
 
 /* --- score: predicted against measured --- */
 
 /* The table of `railgauge predict --batch`, or its JSON. */
 int score_table_load(struct tsv *t, const char *path, struct err *err);
-/* Points are coloured by column `by`; NULL: hardware, else family, else all are alike. */
-int plot_data_score(const struct tsv *t, const char *by, const char *dir, struct err *err);
 int plot_text_score(FILE *out, const struct tsv *t, const char *by, struct err *err);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "emit/plot/plot_data.h"
-#include "emit/plot/plot_step.h"
 
 /* Blues and greens compute, warm colours send, greys wait; inside a family light and dark, so that
  * neighbours differ in lightness too. */
@@ -30,7 +29,6 @@ struct step_scene {
     bool shown[STEP_PARTS];
     bool same_model, same_ranks, same_how, measured, intervals, hidden;
     double to; /* s, end of the axis */
-    int key_lines;
 };
 
 /* Which bars cannot be told apart, and what was made equal; "" where neither. */
@@ -214,15 +212,13 @@ static const char *devices(char buf[PLOT_TEXT], const struct step_bar *b)
 }
 
 /* Words of one bar, "" where there is nothing to say. */
-static void step_label(char out[PLOT_TEXT], const struct step_bar *b)
+static char *step_label(char out[PLOT_TEXT], const struct step_bar *b)
 {
-    const char *label = b->given ? b->given : *b->layout ? b->layout : "one GPU";
-
-    plot_text(out, label, LABEL_CHARS);
+    return plot_text(out, b->given ? b->given : *b->layout ? b->layout : "one GPU", LABEL_CHARS);
 }
 
 /* What the bars do not have in common. */
-static void step_detail(char out[PLOT_TEXT], const struct step_scene *s, const struct step_bar *b)
+static char *step_detail(char out[PLOT_TEXT], const struct step_scene *s, const struct step_bar *b)
 {
     char all[PLOT_TEXT] = "", count[PLOT_TEXT];
 
@@ -234,25 +230,24 @@ static void step_detail(char out[PLOT_TEXT], const struct step_scene *s, const s
         join(all, devices(count, b));
     if (!s->same_how)
         join(all, b->how);
-    plot_text(out, all, LABEL_CHARS);
+    return plot_text(out, all, LABEL_CHARS);
 }
 
 /* "7.45 s, measured ..." */
-static void step_time(char out[PLOT_TEXT], const struct step_bar *b)
+static char *step_time(char out[PLOT_TEXT], const struct step_bar *b)
 {
-    char sec[UNITS_TEXT], measured[UNITS_TEXT];
+    char measured[UNITS_TEXT];
+    size_t n = strlen(units_seconds_text(out, b->sec / step_times(b)));
 
-    units_seconds_text(sec, b->sec / step_times(b));
-    if (isnan(b->measured))
-        snprintf(out, PLOT_TEXT, "%s", sec);
-    else
-        snprintf(out, PLOT_TEXT, "%s, measured %s: %+.1f%%", sec,
+    if (!isnan(b->measured))
+        snprintf(out + n, PLOT_TEXT - n, ", measured %s: %+.1f%%",
                  units_seconds_text(measured, b->measured / step_times(b)),
                  100 * (b->sec / b->measured - 1));
+    return out;
 }
 
 /* "714 tokens/s/GPU, MFU 41%" */
-static void step_speed(char out[PLOT_TEXT], const struct step_bar *b)
+static char *step_speed(char out[PLOT_TEXT], const struct step_bar *b)
 {
     char rate[PLOT_TEXT], mfu[32];
 
@@ -267,6 +262,7 @@ static void step_speed(char out[PLOT_TEXT], const struct step_bar *b)
     snprintf(mfu, sizeof(mfu), "MFU %.0f%%", 100 * b->mfu);
     if (!isnan(b->mfu))
         join(out, mfu);
+    return out;
 }
 
 /* Lines of the table of words: title and subtitle. */
@@ -303,22 +299,23 @@ enum {
 
 /* --- tables --- */
 
-static void print_bar(FILE *out, const struct step_scene *s, int i)
+static void put_bars(FILE *out, const void *figure)
 {
-    const struct step_bar *b = &s->bar[i];
-    const double number[] = {b->ranks,          b->sec, b->lo, b->hi, b->measured, b->hidden,
-                             b->tokens_per_gpu, b->mfu};
+    const struct step_scene *s = figure;
     char text[PLOT_TEXT];
 
-    step_label(text, b);
-    fprintf(out, "%d\t%s", i + 1, text);
-    step_detail(text, s, b);
-    fprintf(out, "\t%s", text);
-    fprintf(out, "\t%s", plot_text(text, b->model, 100));
-    fprintf(out, "\t%s", plot_text(text, b->layout, 100));
-    for (size_t k = 0; k < sizeof(number) / sizeof(*number); k++)
-        plot_number(out, number[k]);
-    fputc('\n', out);
+    for (int i = 0; i < s->bars; i++) {
+        const struct step_bar *b = &s->bar[i];
+        const double number[] = {b->ranks,          b->sec, b->lo, b->hi, b->measured, b->hidden,
+                                 b->tokens_per_gpu, b->mfu};
+        fprintf(out, "%d\t%s", i + 1, step_label(text, b));
+        fprintf(out, "\t%s", step_detail(text, s, b));
+        fprintf(out, "\t%s", plot_text(text, b->model, 100));
+        fprintf(out, "\t%s", plot_text(text, b->layout, 100));
+        for (size_t k = 0; k < sizeof(number) / sizeof(*number); k++)
+            plot_number(out, number[k]);
+        fputc('\n', out);
+    }
 }
 
 /* Where the share of a part can stand without being crossed by the interval or the measured mark;
@@ -357,32 +354,24 @@ static void print_parts(FILE *out, const struct step_scene *s, int i)
     }
 }
 
-/* gnuplot takes an empty last cell for the one of the row before: empty ones are in the middle. */
-static int write_bars(const struct step_scene *s, const char *dir, struct err *err)
+static void put_parts(FILE *out, const void *figure)
 {
-    static const char *const table[][2] = {
-        {"step.tsv", "row\tlabel\tdetail\tmodel\tlayout\tranks\tstep_s\tlo_s\thi_s\tmeasured_s\t"
-                     "hidden_s\ttokens_per_s_per_gpu\tmfu"},
-        {"step_part.tsv", "row\tpart\tname\tfrom_s\tto_s\trgb\tink\ttext\tat_s"},
-        {"step_text.tsv", "row\tlabel\tdetail\tspeed\ttime"}};
-    struct file_out out[3] = {{0}};
-    char label[PLOT_TEXT], detail[PLOT_TEXT], time[PLOT_TEXT], speed[PLOT_TEXT];
-    int rc = 0;
+    const struct step_scene *s = figure;
 
-    for (int i = 0; i < 3 && rc == 0; i++)
-        rc = plot_begin(&out[i], dir, table[i][0], table[i][1], err);
-    for (int i = 0; i < s->bars && rc == 0; i++) {
+    for (int i = 0; i < s->bars; i++)
+        print_parts(out, s, i);
+}
+
+static void put_texts(FILE *out, const void *figure)
+{
+    const struct step_scene *s = figure;
+    char label[PLOT_TEXT], detail[PLOT_TEXT], time[PLOT_TEXT], speed[PLOT_TEXT];
+
+    for (int i = 0; i < s->bars; i++) {
         const struct step_bar *b = &s->bar[i];
-        print_bar(out[0].stream, s, i);
-        print_parts(out[1].stream, s, i);
-        step_label(label, b), step_detail(detail, s, b), step_time(time, b), step_speed(speed, b);
-        fprintf(out[2].stream, "%d\t%s\t%s\t%s\t%s\n", i + 1, label, detail, speed, time);
+        fprintf(out, "%d\t%s\t%s\t%s\t%s\n", i + 1, step_label(label, b), step_detail(detail, s, b),
+                step_speed(speed, b), step_time(time, b));
     }
-    for (int i = 0; i < 3 && rc == 0; i++)
-        rc = file_commit(&out[i], err);
-    for (int i = 0; i < 3; i++)
-        file_abort(&out[i]);
-    return rc;
 }
 
 /* About as wide as DejaVu Sans sets it in the labels' size. */
@@ -399,26 +388,23 @@ static int pixels_of(const char *text)
 /* Of the longest label. */
 static int widest(const struct step_scene *s)
 {
-    char label[PLOT_TEXT], detail[PLOT_TEXT];
+    char text[PLOT_TEXT];
     int most = 1;
 
     for (int i = 0; i < s->bars; i++) {
-        step_label(label, &s->bar[i]);
-        step_detail(detail, s, &s->bar[i]);
-        most = pixels_of(label) * 11 / 10 > most ? pixels_of(label) * 11 / 10 : most; /* bold */
-        most = pixels_of(detail) > most ? pixels_of(detail) : most;
+        int bold = pixels_of(step_label(text, &s->bar[i])) * 11 / 10;
+        int plain = pixels_of(step_detail(text, s, &s->bar[i]));
+        most = bold > most ? bold : most;
+        most = plain > most ? plain : most;
     }
     return most;
 }
 
-/* The legend fills lines as wide as labels and bars together. */
-static int write_key(struct step_scene *s, const char *dir, struct err *err)
+/* The legend fills lines as wide as labels and bars together; out may be NULL.  How many lines. */
+static int print_key(FILE *out, const struct step_scene *s)
 {
     int room = AREA_PIXELS + widest(s), at = 0, line = 0;
-    struct file_out out;
 
-    if (plot_begin(&out, dir, "step_key.tsv", "part\tname\trgb\tline\tat", err) < 0)
-        return -1;
     for (int p = 0; p < STEP_WHOLE; p++) {
         if (!s->shown[p])
             continue;
@@ -427,48 +413,63 @@ static int write_key(struct step_scene *s, const char *dir, struct err *err)
             at = 0;
             line++;
         }
-        fprintf(out.stream, "%d\t%s\t%u\t%d\t%d\n", p + 1, step_look[p].name, step_look[p].rgb,
-                line, at);
+        if (out)
+            fprintf(out, "%d\t%s\t%u\t%d\t%d\n", p + 1, step_look[p].name, step_look[p].rgb, line,
+                    at);
         at += width;
     }
-    s->key_lines = at ? line + 1 : 0;
-    return file_commit(&out, err);
+    return at ? line + 1 : 0;
 }
 
-static int write_meta(const struct step_scene *s, const char *dir, struct err *err)
+static void put_key(FILE *out, const void *figure)
 {
-    struct file_out out;
-    bool minutes = s->to > 300, small = s->to < 1;
+    print_key(out, figure);
+}
 
-    if (plot_begin(&out, dir, "step_meta.tsv", "key\tvalue", err) < 0)
-        return -1;
-    step_title(out.stream, s);
-    fprintf(out.stream, "bars\t%d\nto_s\t%.6g\nscale\t%.6g\nunit\t%s\n", s->bars, s->to,
+static void put_meta(FILE *out, const void *figure)
+{
+    const struct step_scene *s = figure;
+    bool minutes = s->to > 300, small = s->to < 1;
+    char tokens[PLOT_TEXT];
+
+    step_title(out, s);
+    fprintf(out, "bars\t%d\nto_s\t%.6g\nscale\t%.6g\nunit\t%s\n", s->bars, s->to,
             minutes ? 1 / 60.
             : small ? 1e3
                     : 1,
             minutes ? "minutes"
             : small ? "ms"
                     : "s");
-    char tokens[PLOT_TEXT];
     if (isnan(s->tokens))
-        fputs("axis\ttime of a step\n", out.stream);
+        fputs("axis\ttime of a step\n", out);
     else
-        fprintf(out.stream, "axis\ttime for %.60s of a GPU\n",
+        fprintf(out, "axis\ttime for %.60s of a GPU\n",
                 plot_count(tokens, lround(s->tokens), "token"));
-    fprintf(out.stream, "label_pixels\t%d\narea_pixels\t%d\nkey_lines\t%d\nmeasured\t%d\n",
-            widest(s), AREA_PIXELS, s->key_lines, s->measured);
-    return file_commit(&out, err);
+    fprintf(out, "label_pixels\t%d\narea_pixels\t%d\nkey_lines\t%d\nmeasured\t%d\n", widest(s),
+            AREA_PIXELS, print_key(NULL, s), s->measured);
 }
 
-int plot_data_step(const struct step_bars *b, int top, const char *dir, struct err *err)
+/* gnuplot takes an empty last cell for the one of the row before: empty ones are in the middle. */
+static const struct plot_table tables[] = {
+    /* The numbers that are drawn, NaN where there is none. */
+    {"step.tsv",
+     "row\tlabel\tdetail\tmodel\tlayout\tranks\tstep_s\tlo_s\thi_s\tmeasured_s\thidden_s\t"
+     "tokens_per_s_per_gpu\tmfu",
+     put_bars},
+    {"step_part.tsv", "row\tpart\tname\tfrom_s\tto_s\trgb\tink\ttext\tat_s", put_parts},
+    {"step_text.tsv", "row\tlabel\tdetail\tspeed\ttime", put_texts},
+    {"step_key.tsv", "part\tname\trgb\tline\tat", put_key}, /* legend: line, pixels from the left */
+    {"step_meta.tsv", "key\tvalue", put_meta},
+    {NULL, NULL, NULL},
+};
+
+int plot_data_step(const struct plot_source *from, const char *dir, struct err *err)
 {
     struct step_scene s;
 
-    if (step_scene_of(&s, b, top, err) < 0 || write_bars(&s, dir, err) < 0 ||
-        write_key(&s, dir, err) < 0)
+    if (step_scene_of(&s, from->steps, from->top, err) < 0)
         return -1;
-    return write_meta(&s, dir, err);
+    return plot_tables_write(tables, &s, dir, err);
 }
 
 /* --- terminal --- */
@@ -502,14 +503,12 @@ int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, s
     table_row(&t, "layout", "step", "interval", "tokens/s/GPU", "█ computes ▒ sends ░ waits");
     for (int i = 0; i < s.bars; i++) {
         const struct step_bar *one = &s.bar[i];
-        step_label(label, one);
-        step_time(time, one);
         snprintf(range, sizeof(range), "%s .. %s",
                  units_seconds_text(lo, one->lo / step_times(one)),
                  units_seconds_text(hi, one->hi / step_times(one)));
         plot_count(speed, isnan(one->tokens_per_gpu) ? 0 : lround(one->tokens_per_gpu), "");
         strip(bar, sizeof(bar), &s, i, width < 20 ? 20 : width > 100 ? 100 : width);
-        table_row(&t, label, time, isnan(one->lo) ? NULL : range,
+        table_row(&t, step_label(label, one), step_time(time, one), isnan(one->lo) ? NULL : range,
                   isnan(one->tokens_per_gpu) ? NULL : speed, bar);
     }
     table_print(out, &t, 0);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/table.h"
 #include "emit/plot/plot_data.h"
-#include "emit/plot/plot_step.h"
 
 static const double most = 1e30;
 
@@ -137,11 +137,8 @@ static char *without_dp(const char *layout)
     char *copy = mem_strdup(layout), *rest = copy, *word, *out = mem_strdup("");
 
     while ((word = strsep(&rest, ",")))
-        if (*word && strncmp(word, "dp", 2) != 0) {
-            char *longer = mem_printf("%s%s%s", out, *out ? "," : "", word);
-            free(out);
-            out = longer;
-        }
+        if (*word && strncmp(word, "dp", 2) != 0)
+            out = mem_append(out, "%s%s", *out ? "," : "", word);
     free(copy);
     return out;
 }
@@ -279,31 +276,23 @@ static void print_percent(FILE *out, double v)
         fputs("\tNaN", out);
 }
 
-static int write_lines(const struct scaling *s, const char *dir, struct err *err)
+static void put_lines(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct scaling *s = figure;
     char name[PLOT_TEXT];
 
-    if (plot_begin(&out, dir, "scaling.tsv",
-                   "line\tseries\tgpus\ttokens_per_s_per_gpu\tefficiency\tlo\thi\tmeasured",
-                   err) < 0)
-        return -1;
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < s->series[i].points; k++) {
             const struct scaling_series *one = &s->series[i];
             const struct scaling_point *p = &one->point[k];
-            fprintf(out.stream, "%d\t%s\t%.0f", i + 1, plot_text(name, one->name, 100), p->gpus);
-            if (s->tokens)
-                fprintf(out.stream, "\t%.6g", p->value);
-            else
-                fputs("\tNaN", out.stream);
-            print_percent(out.stream, efficiency(one, p->value, false));
-            print_percent(out.stream, ratio_end(one, p, -1));
-            print_percent(out.stream, ratio_end(one, p, 1));
-            print_percent(out.stream, efficiency(one, p->measured, true));
-            fputc('\n', out.stream);
+            fprintf(out, "%d\t%s\t%.0f", i + 1, plot_text(name, one->name, 100), p->gpus);
+            plot_number(out, s->tokens ? p->value : NAN);
+            print_percent(out, efficiency(one, p->value, false));
+            print_percent(out, ratio_end(one, p, -1));
+            print_percent(out, ratio_end(one, p, 1));
+            print_percent(out, efficiency(one, p->measured, true));
+            fputc('\n', out);
         }
-    return file_commit(&out, err);
 }
 
 static const struct scaling_point *last(const struct scaling_series *one)
@@ -324,13 +313,13 @@ static void end_words(char out[PLOT_TEXT], const struct scaling *s,
 }
 
 /* Labels beside the right border, in the order of the lines' ends, apart from each other. */
-static int write_labels(const struct scaling *s, const struct range *r, const char *dir,
-                        struct err *err)
+static void put_labels(FILE *out, const void *figure)
 {
-    double at[SCALING_SERIES_MAX], scale = (r->hi - r->lo) / AREA_H_PIXELS;
+    const struct scaling *s = figure;
+    struct range r = range_of(s);
+    double at[SCALING_SERIES_MAX], scale = (r.hi - r.lo) / AREA_H_PIXELS;
     int order[SCALING_SERIES_MAX];
     char name[PLOT_TEXT], words[PLOT_TEXT];
-    struct file_out out;
 
     for (int i = 0; i < s->count; i++) {
         double v = efficiency(&s->series[i], last(&s->series[i])->value, false);
@@ -342,55 +331,42 @@ static int write_labels(const struct scaling *s, const struct range *r, const ch
         at[k] = v;
         order[k] = i;
     }
-    plot_spread(at, s->count, LABEL_PIXELS * scale, r->lo + LABEL_PIXELS / 2. * scale,
-                r->hi - LABEL_PIXELS / 2. * scale);
-    if (plot_begin(&out, dir, "scaling_label.tsv", "line\tseries\tvalue\tat", err) < 0)
-        return -1;
+    plot_spread(at, s->count, LABEL_PIXELS * scale, r.lo + LABEL_PIXELS / 2. * scale,
+                r.hi - LABEL_PIXELS / 2. * scale);
     for (int i = 0; i < s->count; i++) {
         const struct scaling_series *one = &s->series[order[i]];
         end_words(words, s, one);
-        fprintf(out.stream, "%d\t%s\t%s\t%.4f\n", order[i] + 1,
-                plot_text(name, one->name, NAME_CHARS), words, at[i]);
+        fprintf(out, "%d\t%s\t%s\t%.4f\n", order[i] + 1, plot_text(name, one->name, NAME_CHARS),
+                words, at[i]);
     }
-    return file_commit(&out, err);
-}
-
-static int by_number(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
 }
 
 /* The sizes that there are, those too near another left out. */
-static int write_ticks(const struct scaling *s, const struct range *r, const char *dir,
-                       struct err *err)
+static void put_ticks(FILE *out, const void *figure)
 {
-    double *v = NULL, apart = log(r->to / r->from) * 0.055, before = 0;
-    struct file_out out;
+    const struct scaling *s = figure;
+    struct range r = range_of(s);
+    double *v = NULL, apart = log(r.to / r.from) * 0.055, before = 0;
     char text[PLOT_TEXT];
     int n = 0;
 
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < s->series[i].points; k++)
             MEM_PUSH(v, n) = s->series[i].point[k].gpus;
-    if (v)
-        qsort(v, (size_t)n, sizeof(*v), by_number);
-    int rc = plot_begin(&out, dir, "scaling_tick.tsv", "gpus\ttext", err);
-    for (int i = 0; rc == 0 && v && i < n; i++) {
+    stats_sort(v, n);
+    for (int i = 0; i < n; i++) {
         if (before > 0 && log(v[i] / before) < apart)
             continue;
-        fprintf(out.stream, "%.0f\t%s\n", v[i], plot_count(text, (long)v[i], ""));
+        fprintf(out, "%.0f\t%s\n", v[i], plot_count(text, (long)v[i], ""));
         before = v[i];
     }
     free(v);
-    return rc == 0 ? file_commit(&out, err) : rc;
 }
 
-static int write_meta(const struct scaling *s, const struct range *r, const char *dir,
-                      struct err *err)
+static void put_meta(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct scaling *s = figure;
+    struct range r = range_of(s);
     bool measured = false, intervals = false;
 
     for (int i = 0; i < s->count; i++)
@@ -398,27 +374,31 @@ static int write_meta(const struct scaling *s, const struct range *r, const char
             measured |= !isnan(s->series[i].point[k].measured);
             intervals |= !isnan(s->series[i].point[k].lo) && s->series[i].points > 1;
         }
-    if (plot_begin(&out, dir, "scaling_meta.tsv", "key\tvalue", err) < 0)
-        return -1;
-    fprintf(out.stream, "title\tScaling efficiency\n");
-    fprintf(
-        out.stream, "subtitle\t%s, relative to the smallest job of each line%s%s; dashed: ideal\n",
-        s->tokens ? "tokens/s of a GPU" : "speed of a GPU, its batch the same at any size",
-        intervals ? "; shade: interval of the ratio" : "", measured ? "; diamond: measured" : "");
-    fprintf(out.stream, "series\t%d\nfrom\t%g\nto\t%g\nlo\t%g\nhi\t%g\n", s->count, r->from, r->to,
-            r->lo, r->hi);
-    return file_commit(&out, err);
+    fprintf(out, "title\tScaling efficiency\n");
+    fprintf(out, "subtitle\t%s, relative to the smallest job of each line%s%s; dashed: ideal\n",
+            s->tokens ? "tokens/s of a GPU" : "speed of a GPU, its batch the same at any size",
+            intervals ? "; shade: interval of the ratio" : "",
+            measured ? "; diamond: measured" : "");
+    fprintf(out, "series\t%d\nfrom\t%g\nto\t%g\nlo\t%g\nhi\t%g\n", s->count, r.from, r.to, r.lo,
+            r.hi);
 }
 
-int plot_data_scaling(const struct scaling *s, const char *dir, struct err *err)
+static const struct plot_table tables[] = {
+    /* The last four are percent of the series' smallest job; lo and hi without the errors that both
+     * share. */
+    {"scaling.tsv", "line\tseries\tgpus\ttokens_per_s_per_gpu\tefficiency\tlo\thi\tmeasured",
+     put_lines},
+    {"scaling_label.tsv", "line\tseries\tvalue\tat", put_labels},
+    {"scaling_tick.tsv", "gpus\ttext", put_ticks},
+    {"scaling_meta.tsv", "key\tvalue", put_meta},
+    {NULL, NULL, NULL},
+};
+
+int plot_data_scaling(const struct plot_source *s, const char *dir, struct err *err)
 {
-    if (!s->count)
+    if (!s->scaling->count)
         return err_data(err, "no series to draw");
-    struct range r = range_of(s);
-    if (write_lines(s, dir, err) < 0 || write_labels(s, &r, dir, err) < 0 ||
-        write_ticks(s, &r, dir, err) < 0)
-        return -1;
-    return write_meta(s, &r, dir, err);
+    return plot_tables_write(tables, s->scaling, dir, err);
 }
 
 int plot_text_scaling(FILE *out, const struct scaling *s, struct err *err)

@@ -11,7 +11,6 @@
 #include "base/stats.h"
 #include "base/table.h"
 #include "emit/plot/plot_data.h"
-#include "emit/plot/plot_step.h"
 
 static const char *const json_column[] = {"id",         "status",      "model",      "hardware",
                                           "release",    "family",      "layout",     "split",
@@ -264,84 +263,82 @@ static void name_of(char out[PLOT_TEXT], const struct scatter *s, int colour)
 
 /* --- tables --- */
 
-static int write_points(const struct scatter *s, const char *dir, struct err *err)
+static void put_points(FILE *out, const void *figure)
 {
-    struct file_out out;
+    const struct scatter *s = figure;
     char id[PLOT_TEXT], group[PLOT_TEXT];
 
-    if (plot_begin(&out, dir, "score.tsv",
-                   "panel\tid\tcolour\tgroup\ttest\tmeasured_s\tpredicted_s", err) < 0)
-        return -1;
     for (int i = 0; i < s->points; i++) {
         const struct score_dot *p = &s->point[i];
         bool test = !strncmp(cell(s, p->row, s->test_column), "test_", 5);
-        fprintf(out.stream, "%d\t%s\t%d\t%s\t%d\t%.6g\t%.6g\n", p->panel + 1,
+        fprintf(out, "%d\t%s\t%d\t%s\t%d\t%.6g\t%.6g\n", p->panel + 1,
                 plot_text(id, cell(s, p->row, s->id), 100), colour_of(s, p->group) + 1,
                 plot_text(group, s->group[p->group].name, 100), test, p->measured, p->predicted);
     }
-    return file_commit(&out, err);
 }
 
-static int write_groups(const struct scatter *s, const char *dir, struct err *err)
+static void put_groups(FILE *out, const void *figure)
 {
-    struct file_out out = {0}, panel = {0};
+    const struct scatter *s = figure;
     char name[PLOT_TEXT];
-    int rc = -1;
 
-    if (plot_begin(&out, dir, "score_group.tsv", "panel\tcolour\tname\ttext", err) < 0 ||
-        plot_begin(&panel, dir, "score_panel.tsv", "panel\ttitle\ttext\tpoints", err) < 0)
-        goto out;
-    for (int p = 0; p < s->panels; p++) {
-        struct figure all = figure_of(s, p, -1);
-        fprintf(panel.stream, "%d\t%s\tmedian error %.1f%%, %.0f%% of %d within 10%%\t%d\n", p + 1,
-                panel_title[p], 100 * all.median, 100. * all.near / all.n, all.n, all.n);
+    for (int p = 0; p < s->panels; p++)
         for (int c = 0; c < colours_of(s); c++) {
             struct figure f = figure_of(s, p, c);
             name_of(name, s, c);
             if (f.n)
-                fprintf(out.stream, "%d\t%d\t%s\t%d, median %.1f%%\n", p + 1, c + 1, name, f.n,
+                fprintf(out, "%d\t%d\t%s\t%d, median %.1f%%\n", p + 1, c + 1, name, f.n,
                         100 * f.median);
         }
-    }
-    rc = file_commit(&out, err) < 0 || file_commit(&panel, err) < 0 ? -1 : 0;
-out:
-    file_abort(&out);
-    file_abort(&panel);
-    return rc;
 }
 
-static int write_meta(const struct scatter *s, const char *dir, struct err *err)
+static void put_panels(FILE *out, const void *figure)
 {
+    const struct scatter *s = figure;
+
+    for (int p = 0; p < s->panels; p++) {
+        struct figure all = figure_of(s, p, -1);
+        fprintf(out, "%d\t%s\tmedian error %.1f%%, %.0f%% of %d within 10%%\t%d\n", p + 1,
+                panel_title[p], 100 * all.median, 100. * all.near / all.n, all.n, all.n);
+    }
+}
+
+static void put_meta(FILE *out, const void *figure)
+{
+    const struct scatter *s = figure;
     struct figure all = figure_of(s, 0, -1);
-    struct file_out out;
     char count[PLOT_TEXT];
 
-    if (plot_begin(&out, dir, "score_meta.tsv", "key\tvalue", err) < 0)
-        return -1;
-    fprintf(out.stream, "title\tPredicted against measured: %s, median error %.1f%%\n",
+    fprintf(out, "title\tPredicted against measured: %s, median error %.1f%%\n",
             plot_count(count, all.n, "step"), 100 * all.median);
-    fprintf(out.stream,
+    fprintf(out,
             "subtitle\tpredicted / measured: 1 is right, above is too slow; shade: within 10%%%s",
             s->tests ? "; triangles: test rows, never fitted" : "");
     if (s->left_out)
-        fprintf(out.stream, "; %s without one of both left out",
-                plot_count(count, s->left_out, "row"));
-    fprintf(out.stream,
+        fprintf(out, "; %s without one of both left out", plot_count(count, s->left_out, "row"));
+    fprintf(out,
             "\npanels\t%d\ncolours\t%d\nothers\t%d\ntests\t%d\nlo\t%.6g\nhi\t%.6g\n"
             "ratio_lo\t%.6g\nratio_hi\t%.6g\n",
             s->panels, colours_of(s), s->groups > COLOURS, s->tests, s->lo, s->hi, s->ratio_lo,
             s->ratio_hi);
-    return file_commit(&out, err);
 }
 
-int plot_data_score(const struct tsv *t, const char *by, const char *dir, struct err *err)
+static const struct plot_table tables[] = {
+    /* panel 2: with an anchor */
+    {"score.tsv", "panel\tid\tcolour\tgroup\ttest\tmeasured_s\tpredicted_s", put_points},
+    {"score_group.tsv", "panel\tcolour\tname\ttext", put_groups},
+    {"score_panel.tsv", "panel\ttitle\ttext\tpoints", put_panels},
+    {"score_meta.tsv", "key\tvalue", put_meta},
+    {NULL, NULL, NULL},
+};
+
+int plot_data_score(const struct plot_source *from, const char *dir, struct err *err)
 {
     struct scatter s;
-    int rc = scatter_of(&s, t, by, err);
+    int rc = scatter_of(&s, from->score, from->by, err);
 
-    if (rc == 0 && (write_points(&s, dir, err) < 0 || write_groups(&s, dir, err) < 0 ||
-                    write_meta(&s, dir, err) < 0))
-        rc = -1;
+    if (rc == 0)
+        rc = plot_tables_write(tables, &s, dir, err);
     scatter_free(&s);
     return rc;
 }
