@@ -12,66 +12,9 @@ struct cuda_api cuda;
 
 enum { OLDEST = 12000 };
 
-/* The functions and what the driver calls them: cuda.h maps some names to a later version of the
- * function by a macro, and the unversioned symbol is then the one of an older CUDA. */
-#define PLAIN(name) VERSION(name, "")
-#define VERSION(name, suffix)                                                                      \
-    {                                                                                              \
-        "cu" #name suffix, offsetof(struct cuda_api, name), LIBRARY_NEEDED                         \
-    }
-static const struct library_call functions[] = {
-    PLAIN(Init),
-    PLAIN(DriverGetVersion),
-    PLAIN(GetErrorName),
-    PLAIN(GetErrorString),
-    PLAIN(DeviceGetCount),
-    PLAIN(DeviceGet),
-    PLAIN(DeviceGetName),
-    VERSION(DeviceGetUuid, "_v2"),
-    PLAIN(DeviceGetPCIBusId),
-    VERSION(DeviceTotalMem, "_v2"),
-    PLAIN(DeviceGetAttribute),
-    PLAIN(DevicePrimaryCtxRetain),
-    VERSION(DevicePrimaryCtxRelease, "_v2"),
-    PLAIN(CtxSetCurrent),
-    PLAIN(CtxGetStreamPriorityRange),
-    VERSION(MemAlloc, "_v2"),
-    VERSION(MemFree, "_v2"),
-    PLAIN(MemHostAlloc),
-    PLAIN(MemFreeHost),
-    PLAIN(IpcGetMemHandle),
-    VERSION(IpcOpenMemHandle, "_v2"),
-    PLAIN(IpcCloseMemHandle),
-    PLAIN(MemGetAllocationGranularity),
-    PLAIN(MemCreate),
-    PLAIN(MemRelease),
-    PLAIN(MemAddressReserve),
-    PLAIN(MemAddressFree),
-    PLAIN(MemMap),
-    PLAIN(MemUnmap),
-    PLAIN(MemSetAccess),
-    PLAIN(MemExportToShareableHandle),
-    PLAIN(MemImportFromShareableHandle),
-    PLAIN(StreamCreateWithPriority),
-    VERSION(StreamDestroy, "_v2"),
-    PLAIN(StreamQuery),
-    PLAIN(EventCreate),
-    VERSION(EventDestroy, "_v2"),
-    PLAIN(EventRecordWithFlags),
-    PLAIN(EventElapsedTime),
-    VERSION(StreamBeginCapture, "_v2"),
-    PLAIN(StreamEndCapture),
-    PLAIN(GraphInstantiateWithFlags),
-    PLAIN(GraphLaunch),
-    PLAIN(GraphExecDestroy),
-    PLAIN(GraphDestroy),
-    PLAIN(MemcpyAsync),
-    PLAIN(MemsetD8Async),
-    PLAIN(ModuleLoadData),
-    PLAIN(ModuleUnload),
-    PLAIN(ModuleGetFunction),
-    PLAIN(LaunchKernel),
-};
+#define ROW(name, suffix, arguments)                                                               \
+    {"cu" #name suffix, offsetof(struct cuda_api, name), LIBRARY_NEEDED},
+static const struct library_call functions[] = {CUDA_CALLS(ROW)};
 
 static int resolve(struct cuda_api *api, void *library, struct err *err)
 {

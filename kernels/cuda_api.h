@@ -99,67 +99,76 @@ struct cuda_uuid {
     unsigned char bytes[16];
 };
 
+/* Each function: what the driver calls it behind "cu", with the suffix of the version of it that
+ * cuda.h means by that name, and its arguments. */
+// clang-format off
+#define CUDA_CALLS(CALL)                                                                           \
+    CALL(Init, "", (unsigned flags))                                                               \
+    CALL(DriverGetVersion, "", (int *version))                                                     \
+    CALL(GetErrorName, "", (int result, const char **name))                                        \
+    CALL(GetErrorString, "", (int result, const char **words))                                     \
+    CALL(DeviceGetCount, "", (int *count))                                                         \
+    CALL(DeviceGet, "", (cuda_device *device, int ordinal))                                        \
+    CALL(DeviceGetName, "", (char *name, int size, cuda_device device))                            \
+    CALL(DeviceGetUuid, "_v2", (struct cuda_uuid *uuid, cuda_device device))                       \
+    CALL(DeviceGetPCIBusId, "", (char *busid, int size, cuda_device device))                       \
+    CALL(DeviceTotalMem, "_v2", (size_t *bytes, cuda_device device))                               \
+    CALL(DeviceGetAttribute, "", (int *value, int attribute, cuda_device device))                  \
+    CALL(DevicePrimaryCtxRetain, "", (cuda_context *context, cuda_device device))                  \
+    CALL(DevicePrimaryCtxRelease, "_v2", (cuda_device device))                                     \
+    CALL(CtxSetCurrent, "", (cuda_context context))                                                \
+    CALL(CtxGetStreamPriorityRange, "", (int *least, int *greatest))                               \
+    CALL(MemAlloc, "_v2", (cuda_ptr *at, size_t bytes))                                            \
+    CALL(MemFree, "_v2", (cuda_ptr at))                                                            \
+    CALL(MemHostAlloc, "", (void **at, size_t bytes, unsigned flags))                              \
+    CALL(MemFreeHost, "", (void *at))                                                              \
+    CALL(IpcGetMemHandle, "", (struct cuda_handle *handle, cuda_ptr at))                           \
+    CALL(IpcOpenMemHandle, "_v2", (cuda_ptr *at, struct cuda_handle handle, unsigned flags))       \
+    CALL(IpcCloseMemHandle, "", (cuda_ptr at))                                                     \
+    CALL(MemGetAllocationGranularity, "", (size_t *bytes,                                          \
+         const struct cuda_allocation_prop *prop, int option))                                     \
+    CALL(MemCreate, "", (cuda_allocation *allocation, size_t bytes,                                \
+         const struct cuda_allocation_prop *prop, unsigned long long flags))                       \
+    CALL(MemRelease, "", (cuda_allocation allocation))                                             \
+    CALL(MemAddressReserve, "", (cuda_ptr *at, size_t bytes, size_t alignment, cuda_ptr wish,      \
+         unsigned long long flags))                                                                \
+    CALL(MemAddressFree, "", (cuda_ptr at, size_t bytes))                                          \
+    CALL(MemMap, "", (cuda_ptr at, size_t bytes, size_t offset, cuda_allocation allocation,        \
+         unsigned long long flags))                                                                \
+    CALL(MemUnmap, "", (cuda_ptr at, size_t bytes))                                                \
+    CALL(MemSetAccess, "", (cuda_ptr at, size_t bytes, const struct cuda_access *access,           \
+         size_t count))                                                                            \
+    CALL(MemExportToShareableHandle, "", (void *handle, cuda_allocation allocation, int type,      \
+         unsigned long long flags))                                                                \
+    CALL(MemImportFromShareableHandle, "", (cuda_allocation *allocation, void *handle, int type))  \
+    CALL(StreamCreateWithPriority, "", (gpu_stream *stream, unsigned flags, int priority))         \
+    CALL(StreamDestroy, "_v2", (gpu_stream stream))                                                \
+    CALL(StreamQuery, "", (gpu_stream stream))                                                     \
+    CALL(EventCreate, "", (cuda_event *event, unsigned flags))                                     \
+    CALL(EventDestroy, "_v2", (cuda_event event))                                                  \
+    CALL(EventRecordWithFlags, "", (cuda_event event, gpu_stream stream, unsigned flags))          \
+    CALL(EventElapsedTime, "", (float *milliseconds, cuda_event from, cuda_event to))              \
+    CALL(StreamBeginCapture, "_v2", (gpu_stream stream, int mode))                                 \
+    CALL(StreamEndCapture, "", (gpu_stream stream, cuda_graph *graph))                             \
+    CALL(GraphInstantiateWithFlags, "", (cuda_graph_exec *exec, cuda_graph graph,                  \
+         unsigned long long flags))                                                                \
+    CALL(GraphLaunch, "", (cuda_graph_exec exec, gpu_stream stream))                               \
+    CALL(GraphExecDestroy, "", (cuda_graph_exec exec))                                             \
+    CALL(GraphDestroy, "", (cuda_graph graph))                                                     \
+    CALL(MemcpyAsync, "", (cuda_ptr to, cuda_ptr from, size_t bytes, gpu_stream stream))           \
+    CALL(MemsetD8Async, "", (cuda_ptr at, unsigned char value, size_t bytes, gpu_stream stream))   \
+    CALL(ModuleLoadData, "", (cuda_module *module, const void *image))                             \
+    CALL(ModuleUnload, "", (cuda_module module))                                                   \
+    CALL(ModuleGetFunction, "", (cuda_function *function, cuda_module module, const char *name))   \
+    CALL(LaunchKernel, "", (cuda_function function, unsigned grid_x, unsigned grid_y,              \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,   \
+         gpu_stream stream, void **arguments, void **extra))
+// clang-format on
+
 struct cuda_api {
     int version; /* 13000; 0: not loaded */
-    int (*Init)(unsigned flags);
-    int (*DriverGetVersion)(int *version);
-    int (*GetErrorName)(int result, const char **name);
-    int (*GetErrorString)(int result, const char **words);
-    int (*DeviceGetCount)(int *count);
-    int (*DeviceGet)(cuda_device *device, int ordinal);
-    int (*DeviceGetName)(char *name, int size, cuda_device device);
-    int (*DeviceGetUuid)(struct cuda_uuid *uuid, cuda_device device);
-    int (*DeviceGetPCIBusId)(char *busid, int size, cuda_device device);
-    int (*DeviceTotalMem)(size_t *bytes, cuda_device device);
-    int (*DeviceGetAttribute)(int *value, int attribute, cuda_device device);
-    int (*DevicePrimaryCtxRetain)(cuda_context *context, cuda_device device);
-    int (*DevicePrimaryCtxRelease)(cuda_device device);
-    int (*CtxSetCurrent)(cuda_context context);
-    int (*CtxGetStreamPriorityRange)(int *least, int *greatest);
-    int (*MemAlloc)(cuda_ptr *at, size_t bytes);
-    int (*MemFree)(cuda_ptr at);
-    int (*MemHostAlloc)(void **at, size_t bytes, unsigned flags);
-    int (*MemFreeHost)(void *at);
-    int (*IpcGetMemHandle)(struct cuda_handle *handle, cuda_ptr at);
-    int (*IpcOpenMemHandle)(cuda_ptr *at, struct cuda_handle handle, unsigned flags);
-    int (*IpcCloseMemHandle)(cuda_ptr at);
-    int (*MemGetAllocationGranularity)(size_t *bytes, const struct cuda_allocation_prop *prop,
-                                       int option);
-    int (*MemCreate)(cuda_allocation *allocation, size_t bytes,
-                     const struct cuda_allocation_prop *prop, unsigned long long flags);
-    int (*MemRelease)(cuda_allocation allocation);
-    int (*MemAddressReserve)(cuda_ptr *at, size_t bytes, size_t alignment, cuda_ptr wish,
-                             unsigned long long flags);
-    int (*MemAddressFree)(cuda_ptr at, size_t bytes);
-    int (*MemMap)(cuda_ptr at, size_t bytes, size_t offset, cuda_allocation allocation,
-                  unsigned long long flags);
-    int (*MemUnmap)(cuda_ptr at, size_t bytes);
-    int (*MemSetAccess)(cuda_ptr at, size_t bytes, const struct cuda_access *access, size_t count);
-    int (*MemExportToShareableHandle)(void *handle, cuda_allocation allocation, int type,
-                                      unsigned long long flags);
-    int (*MemImportFromShareableHandle)(cuda_allocation *allocation, void *handle, int type);
-    int (*StreamCreateWithPriority)(gpu_stream *stream, unsigned flags, int priority);
-    int (*StreamDestroy)(gpu_stream stream);
-    int (*StreamQuery)(gpu_stream stream);
-    int (*EventCreate)(cuda_event *event, unsigned flags);
-    int (*EventDestroy)(cuda_event event);
-    int (*EventRecordWithFlags)(cuda_event event, gpu_stream stream, unsigned flags);
-    int (*EventElapsedTime)(float *milliseconds, cuda_event from, cuda_event to);
-    int (*StreamBeginCapture)(gpu_stream stream, int mode);
-    int (*StreamEndCapture)(gpu_stream stream, cuda_graph *graph);
-    int (*GraphInstantiateWithFlags)(cuda_graph_exec *exec, cuda_graph graph,
-                                     unsigned long long flags);
-    int (*GraphLaunch)(cuda_graph_exec exec, gpu_stream stream);
-    int (*GraphExecDestroy)(cuda_graph_exec exec);
-    int (*GraphDestroy)(cuda_graph graph);
-    int (*MemcpyAsync)(cuda_ptr to, cuda_ptr from, size_t bytes, gpu_stream stream);
-    int (*MemsetD8Async)(cuda_ptr at, unsigned char value, size_t bytes, gpu_stream stream);
-    int (*ModuleLoadData)(cuda_module *module, const void *image);
-    int (*ModuleUnload)(cuda_module module);
-    int (*ModuleGetFunction)(cuda_function *function, cuda_module module, const char *name);
-    int (*LaunchKernel)(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                        gpu_stream stream, void **arguments, void **extra);
+#define CUDA_MEMBER(name, suffix, arguments) int(*name) arguments;
+    CUDA_CALLS(CUDA_MEMBER)
 };
 extern struct cuda_api cuda;
 

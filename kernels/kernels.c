@@ -14,31 +14,23 @@
 /* From image.S, in programs that were linked with it. */
 extern const unsigned char kernels_image[] __attribute__((weak));
 
-enum kernel {
-    PRESET,
-    FILL,
-    FIND,
-    FILL_ONEHOT,
-    FIND_ONEHOT,
-    COPY,
-    COPY_BYTES,
-    READ,
-    CHAIN,
-    CHASE,
-    LOAD,
-    KERNELS
-};
-static const char *const names[KERNELS] = {[PRESET] = "rg_preset",
-                                           [FILL] = "rg_fill",
-                                           [FIND] = "rg_find",
-                                           [FILL_ONEHOT] = "rg_fill_onehot",
-                                           [FIND_ONEHOT] = "rg_find_onehot",
-                                           [COPY] = "rg_copy",
-                                           [COPY_BYTES] = "rg_copy_bytes",
-                                           [READ] = "rg_read",
-                                           [CHAIN] = "rg_chain",
-                                           [CHASE] = "rg_chase",
-                                           [LOAD] = "rg_load"};
+/* Each kernel of kernels.cu, which is called rg_NAME there. */
+#define KERNEL_LIST(K)                                                                             \
+    K(PRESET, preset)                                                                              \
+    K(FILL, fill)                                                                                  \
+    K(FIND, find)                                                                                  \
+    K(FILL_ONEHOT, fill_onehot)                                                                    \
+    K(FIND_ONEHOT, find_onehot)                                                                    \
+    K(COPY, copy)                                                                                  \
+    K(COPY_BYTES, copy_bytes)                                                                      \
+    K(READ, read)                                                                                  \
+    K(CHAIN, chain)                                                                                \
+    K(CHASE, chase)                                                                                \
+    K(LOAD, load)
+#define KERNEL_ID(ID, name) ID,
+#define KERNEL_NAME(ID, name) "rg_" #name,
+enum kernel { KERNEL_LIST(KERNEL_ID) KERNELS };
+static const char *const names[KERNELS] = {KERNEL_LIST(KERNEL_NAME)};
 
 static struct {
     cuda_module module; /* NULL: not loaded, because ... */

@@ -13,47 +13,13 @@ struct nccl_api nccl;
 
 enum {
     OLDEST = 21900, /* ncclMemAlloc and ncclCommRegister came with it */
-    NEWEST = 22899, /* the last version whose ncclConfig_t this program knows whole */
-    NEEDED = LIBRARY_NEEDED
+    NEWEST = 22899  /* the last version whose ncclConfig_t this program knows whole */
 };
 
-/* The functions: what the library calls it, where it goes, and the version that brought it (nccl.h
- * of the tagged releases).  A library's own word on its version decides: a symbol that is newer
- * than that is not used even where it exists, since previews export what they do not yet keep. */
-#define FUNCTION(name, since)                                                                      \
-    {                                                                                              \
-        "nccl" #name, offsetof(struct nccl_api, name), since                                       \
-    }
-static const struct library_call functions[] = {
-    FUNCTION(GetUniqueId, NEEDED),
-    FUNCTION(CommInitRankConfig, NEEDED),
-    FUNCTION(CommFinalize, NEEDED),
-    FUNCTION(CommDestroy, NEEDED),
-    FUNCTION(CommAbort, NEEDED),
-    FUNCTION(CommGetAsyncError, NEEDED),
-    FUNCTION(GetErrorString, NEEDED),
-    FUNCTION(GetLastError, NEEDED),
-    FUNCTION(AllReduce, NEEDED),
-    FUNCTION(AllGather, NEEDED),
-    FUNCTION(ReduceScatter, NEEDED),
-    FUNCTION(Broadcast, NEEDED),
-    FUNCTION(Reduce, NEEDED),
-    FUNCTION(Send, NEEDED),
-    FUNCTION(Recv, NEEDED),
-    FUNCTION(GroupStart, NEEDED),
-    FUNCTION(GroupEnd, NEEDED),
-    FUNCTION(MemAlloc, 21900),
-    FUNCTION(MemFree, 21900),
-    FUNCTION(CommRegister, 21900),
-    FUNCTION(CommDeregister, 21900),
-    FUNCTION(CommWindowRegister, 22700),
-    FUNCTION(CommWindowDeregister, 22700),
-    FUNCTION(AlltoAll, 22800),
-    FUNCTION(Gather, 22800),
-    FUNCTION(Scatter, 22800),
-};
-
-static const struct library_call version_call = FUNCTION(GetVersion, NEEDED);
+#define ROW(name, since, ...) {"nccl" #name, offsetof(struct nccl_api, name), since},
+static const struct library_call functions[] = {NCCL_CALLS(ROW)};
+static const struct library_call version_call = {
+    "ncclGetVersion", offsetof(struct nccl_api, GetVersion), LIBRARY_NEEDED};
 
 static int read_version(struct nccl_api *api, void *library, struct err *err)
 {

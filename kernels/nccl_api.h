@@ -62,47 +62,57 @@ struct nccl_config {
 };
 enum { NCCL_UNDEF_INT = INT_MIN };
 
+/* Each function: what the library calls it behind "nccl", the version that brought it (nccl.h of the
+ * tagged releases; 0: all have it), what it returns and its arguments.  A library's own word on its
+ * version decides: a symbol that is newer than that is not used even where it exists, since previews
+ * export what they do not yet keep.  Window flag 1: symmetric. */
+// clang-format off
+#define NCCL_CALLS(CALL)                                                                           \
+    CALL(GetUniqueId, 0, int, (struct nccl_id *id))                                                \
+    CALL(CommInitRankConfig, 0, int, (nccl_comm *c, int n, struct nccl_id id, int rank,            \
+         struct nccl_config *config))                                                              \
+    CALL(CommFinalize, 0, int, (nccl_comm c))                                                      \
+    CALL(CommDestroy, 0, int, (nccl_comm c))                                                       \
+    CALL(CommAbort, 0, int, (nccl_comm c))                                                         \
+    CALL(CommGetAsyncError, 0, int, (nccl_comm c, int *result))                                    \
+    CALL(GetErrorString, 0, const char *, (int result))                                            \
+    CALL(GetLastError, 0, const char *, (nccl_comm c))                                             \
+    CALL(AllReduce, 0, int, (const void *send, void *recv, size_t count, int dtype, int redop,     \
+         nccl_comm c, gpu_stream s))                                                               \
+    CALL(AllGather, 0, int, (const void *send, void *recv, size_t count, int dtype, nccl_comm c,   \
+         gpu_stream s))                                                                            \
+    CALL(ReduceScatter, 0, int, (const void *send, void *recv, size_t count, int dtype,            \
+         int redop, nccl_comm c, gpu_stream s))                                                    \
+    CALL(Broadcast, 0, int, (const void *send, void *recv, size_t count, int dtype, int root,      \
+         nccl_comm c, gpu_stream s))                                                               \
+    CALL(Reduce, 0, int, (const void *send, void *recv, size_t count, int dtype, int redop,        \
+         int root, nccl_comm c, gpu_stream s))                                                     \
+    CALL(Send, 0, int, (const void *send, size_t count, int dtype, int peer, nccl_comm c,          \
+         gpu_stream s))                                                                            \
+    CALL(Recv, 0, int, (void *recv, size_t count, int dtype, int peer, nccl_comm c, gpu_stream s)) \
+    CALL(GroupStart, 0, int, (void))                                                               \
+    CALL(GroupEnd, 0, int, (void))                                                                 \
+    CALL(MemAlloc, 21900, int, (void **at, size_t bytes))                                          \
+    CALL(MemFree, 21900, int, (void *at))                                                          \
+    CALL(CommRegister, 21900, int, (nccl_comm c, void *at, size_t bytes, void **handle))           \
+    CALL(CommDeregister, 21900, int, (nccl_comm c, void *handle))                                  \
+    CALL(CommWindowRegister, 22700, int, (nccl_comm c, void *at, size_t bytes, nccl_window *w,     \
+         int flags))                                                                               \
+    CALL(CommWindowDeregister, 22700, int, (nccl_comm c, nccl_window w))                           \
+    CALL(AlltoAll, 22800, int, (const void *send, void *recv, size_t count, int dtype,             \
+         nccl_comm c, gpu_stream s))                                                               \
+    CALL(Gather, 22800, int, (const void *send, void *recv, size_t count, int dtype, int root,     \
+         nccl_comm c, gpu_stream s))                                                               \
+    CALL(Scatter, 22800, int, (const void *send, void *recv, size_t count, int dtype, int root,    \
+         nccl_comm c, gpu_stream s))
+// clang-format on
+
 struct nccl_api {
     int version; /* 22809; 0: not loaded */
     char path[256];
     int (*GetVersion)(int *version);
-    int (*GetUniqueId)(struct nccl_id *id);
-    int (*CommInitRankConfig)(nccl_comm *c, int n, struct nccl_id id, int rank,
-                              struct nccl_config *config);
-    int (*CommFinalize)(nccl_comm c);
-    int (*CommDestroy)(nccl_comm c);
-    int (*CommAbort)(nccl_comm c);
-    int (*CommGetAsyncError)(nccl_comm c, int *result);
-    const char *(*GetErrorString)(int result);
-    const char *(*GetLastError)(nccl_comm c);
-    int (*AllReduce)(const void *send, void *recv, size_t count, int dtype, int redop, nccl_comm c,
-                     gpu_stream s);
-    int (*AllGather)(const void *send, void *recv, size_t count, int dtype, nccl_comm c,
-                     gpu_stream s);
-    int (*ReduceScatter)(const void *send, void *recv, size_t count, int dtype, int redop,
-                         nccl_comm c, gpu_stream s);
-    int (*Broadcast)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
-                     gpu_stream s);
-    int (*Reduce)(const void *send, void *recv, size_t count, int dtype, int redop, int root,
-                  nccl_comm c, gpu_stream s);
-    int (*Send)(const void *send, size_t count, int dtype, int peer, nccl_comm c, gpu_stream s);
-    int (*Recv)(void *recv, size_t count, int dtype, int peer, nccl_comm c, gpu_stream s);
-    int (*GroupStart)(void);
-    int (*GroupEnd)(void);
-    /* NULL where the library is older */
-    int (*AlltoAll)(const void *send, void *recv, size_t count, int dtype, nccl_comm c,
-                    gpu_stream s); /* 2.28, as Gather and Scatter */
-    int (*Gather)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
-                  gpu_stream s);
-    int (*Scatter)(const void *send, void *recv, size_t count, int dtype, int root, nccl_comm c,
-                   gpu_stream s);
-    int (*MemAlloc)(void **at, size_t bytes); /* 2.19 */
-    int (*MemFree)(void *at);
-    int (*CommRegister)(nccl_comm c, void *at, size_t bytes, void **handle); /* 2.19 */
-    int (*CommDeregister)(nccl_comm c, void *handle);
-    int (*CommWindowRegister)(nccl_comm c, void *at, size_t bytes, nccl_window *w,
-                              int flags); /* 2.27; flag 1: symmetric */
-    int (*CommWindowDeregister)(nccl_comm c, nccl_window w);
+#define NCCL_MEMBER(name, since, type, arguments) type(*name) arguments;
+    NCCL_CALLS(NCCL_MEMBER) /* NULL where the library is older */
 };
 extern struct nccl_api nccl;
 

@@ -1,4 +1,4 @@
-/* cublaslt_api.h - the functions of libcublasLt that railgauge calls, loaded when first needed.
+/* cublaslt_api.h - the functions of libcublasLt that gemm.c calls, loaded when first needed.
  *
  * Own declarations after the documentation of cuBLASLt and cublasLt.h of CUDA 13 (numbers of
  * enumerators; structures by size): the program is built without CUDA and runs with the library of
@@ -56,39 +56,44 @@ struct cublaslt_found { /* cublasLtMatmulHeuristicResult_t */
     int reserved[4];
 };
 
+/* Each function: what the library calls it behind "cublasLt", what it returns and its arguments.
+ * GetVersion: 130100 = 13.1.0. */
+// clang-format off
+#define CUBLASLT_CALLS(CALL)                                                                       \
+    CALL(GetVersion, size_t, (void))                                                               \
+    CALL(GetStatusName, const char *, (int status))                                                \
+    CALL(Create, int, (cublaslt_handle *out))                                                      \
+    CALL(Destroy, int, (cublaslt_handle h))                                                        \
+    CALL(MatmulDescCreate, int, (cublaslt_desc *out, int compute, int scale))                      \
+    CALL(MatmulDescDestroy, int, (cublaslt_desc d))                                                \
+    CALL(MatmulDescSetAttribute, int, (cublaslt_desc d, int attribute, const void *value,          \
+         size_t size))                                                                             \
+    CALL(MatrixLayoutCreate, int, (cublaslt_layout *out, int type, uint64_t rows, uint64_t cols,   \
+         int64_t ld))                                                                              \
+    CALL(MatrixLayoutDestroy, int, (cublaslt_layout l))                                            \
+    CALL(MatmulPreferenceCreate, int, (cublaslt_preference *out))                                  \
+    CALL(MatmulPreferenceDestroy, int, (cublaslt_preference p))                                    \
+    CALL(MatmulPreferenceSetAttribute, int, (cublaslt_preference p, int attribute,                 \
+         const void *value, size_t size))                                                          \
+    CALL(MatmulAlgoGetHeuristic, int, (cublaslt_handle h, cublaslt_desc d, cublaslt_layout a,      \
+         cublaslt_layout b, cublaslt_layout c, cublaslt_layout out, cublaslt_preference p,         \
+         int asked, struct cublaslt_found *found, int *count))                                     \
+    CALL(Matmul, int, (cublaslt_handle h, cublaslt_desc d, const void *alpha, const void *a,       \
+         cublaslt_layout a_layout, const void *b, cublaslt_layout b_layout, const void *beta,      \
+         const void *c, cublaslt_layout c_layout, void *out, cublaslt_layout out_layout,           \
+         const struct cublaslt_algo *algo, void *workspace, size_t workspace_bytes,                \
+         gpu_stream stream))
+// clang-format on
+
 struct cublaslt_api {
-    char path[32];              /* "libcublasLt.so.13" */
-    size_t (*GetVersion)(void); /* 130100 = 13.1.0 */
-    const char *(*GetStatusName)(int status);
-    int (*Create)(cublaslt_handle *out);
-    int (*Destroy)(cublaslt_handle h);
-    int (*MatmulDescCreate)(cublaslt_desc *out, int compute, int scale);
-    int (*MatmulDescDestroy)(cublaslt_desc d);
-    int (*MatmulDescSetAttribute)(cublaslt_desc d, int attribute, const void *value, size_t size);
-    int (*MatrixLayoutCreate)(cublaslt_layout *out, int type, uint64_t rows, uint64_t cols,
-                              int64_t ld);
-    int (*MatrixLayoutDestroy)(cublaslt_layout l);
-    int (*MatmulPreferenceCreate)(cublaslt_preference *out);
-    int (*MatmulPreferenceDestroy)(cublaslt_preference p);
-    int (*MatmulPreferenceSetAttribute)(cublaslt_preference p, int attribute, const void *value,
-                                        size_t size);
-    int (*MatmulAlgoGetHeuristic)(cublaslt_handle h, cublaslt_desc d, cublaslt_layout a,
-                                  cublaslt_layout b, cublaslt_layout c, cublaslt_layout out,
-                                  cublaslt_preference p, int asked, struct cublaslt_found *found,
-                                  int *count);
-    int (*Matmul)(cublaslt_handle h, cublaslt_desc d, const void *alpha, const void *a,
-                  cublaslt_layout a_layout, const void *b, cublaslt_layout b_layout,
-                  const void *beta, const void *c, cublaslt_layout c_layout, void *out,
-                  cublaslt_layout out_layout, const struct cublaslt_algo *algo, void *workspace,
-                  size_t workspace_bytes, gpu_stream stream);
+    char path[32]; /* "libcublasLt.so.13" */
+#define CUBLASLT_MEMBER(name, type, arguments) type(*name) arguments;
+    CUBLASLT_CALLS(CUBLASLT_MEMBER)
 };
 
-extern struct cublaslt_api cublaslt; /* valid after cublaslt_load() */
-
-/* Load libcublasLt.so.13, else .12, once a process; it is never unloaded.  EXIT_CONFIG: what the
- * dynamic linker says about each. */
+/* gemm.c: load libcublasLt.so.13, else .12, once a process; it is never unloaded.  EXIT_CONFIG:
+ * what the dynamic linker says about each. */
+extern struct cublaslt_api cublaslt;
 int cublaslt_load(struct err *err);
-/* "what: CUBLAS_STATUS_NOT_SUPPORTED"; 0 when status is 0.  EXIT_IO. */
-int cublaslt_check(int status, const char *what, struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "base/mem.h"
 #include "probe/gpu/cublaslt_api.h"
 
@@ -43,6 +44,34 @@ struct gemm_job {
 
 /* --- the library --- */
 
+#define ROW(name, type, arguments)                                                                 \
+    {"cublasLt" #name, offsetof(struct cublaslt_api, name), LIBRARY_NEEDED},
+static const struct library_call functions[] = {CUBLASLT_CALLS(ROW)};
+struct cublaslt_api cublaslt;
+
+int cublaslt_load(struct err *err)
+{
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+    const char *name;
+
+    if (cublaslt.path[0])
+        return 0;
+    void *library = library_open(names, "no cuBLASLt", &name, err);
+    if (!library || library_resolve(&cublaslt, library, functions,
+                                    sizeof(functions) / sizeof(*functions), 0, name, err) < 0)
+        return -1;
+    snprintf(cublaslt.path, sizeof(cublaslt.path), "%s", name);
+    return 0;
+}
+
+/* "what: CUBLAS_STATUS_NOT_SUPPORTED" */
+static int check(int status, const char *what, struct err *err)
+{
+    if (status == CUBLASLT_SUCCESS)
+        return 0;
+    return err_io(err, "%s: %s (%d)", what, cublaslt.GetStatusName(status), status);
+}
+
 int gemm_open(struct gemm **out, struct err *err)
 {
     if (cublaslt_load(err) < 0)
@@ -52,7 +81,7 @@ int gemm_open(struct gemm **out, struct err *err)
     g->version = (int)cublaslt.GetVersion();
     snprintf(g->name, sizeof(g->name), "%s, %d.%d.%d", cublaslt.path, g->version / 10000,
              g->version / 100 % 100, g->version % 100);
-    if (cublaslt_check(cublaslt.Create(&g->handle), "cublasLtCreate", err) < 0 ||
+    if (check(cublaslt.Create(&g->handle), "cublasLtCreate", err) < 0 ||
         gpu_alloc(&g->workspace, GPU_PLAIN, WORKSPACE, err) < 0 ||
         gpu_alloc(&g->block, GPU_PINNED, BLOCK, err) < 0) {
         gemm_close(g);
@@ -198,8 +227,8 @@ static int fill_scales(struct gemm *g, int operand, const struct gemm_kind *kind
 
 static int set_flag(cublaslt_desc d, int attribute, const void *value, size_t size, struct err *err)
 {
-    return cublaslt_check(cublaslt.MatmulDescSetAttribute(d, attribute, value, size),
-                          "cublasLtMatmulDescSetAttribute", err);
+    return check(cublaslt.MatmulDescSetAttribute(d, attribute, value, size),
+                 "cublasLtMatmulDescSetAttribute", err);
 }
 
 /* The heuristics refuse modes whose pointers are not there yet. */
@@ -225,8 +254,8 @@ static int describe(struct gemm_job *j, const struct gemm_shape *s, struct err *
     uint64_t m = (uint64_t)s->m, n = (uint64_t)s->n, k = (uint64_t)s->k;
     const int8_t fast = 1;
 
-    if (cublaslt_check(cublaslt.MatmulDescCreate(&j->desc, CUBLASLT_COMPUTE_32F, CUBLASLT_R_32F),
-                       "cublasLtMatmulDescCreate", err) < 0 ||
+    if (check(cublaslt.MatmulDescCreate(&j->desc, CUBLASLT_COMPUTE_32F, CUBLASLT_R_32F),
+              "cublasLtMatmulDescCreate", err) < 0 ||
         set_flag(j->desc, CUBLASLT_DESC_TRANSA, &transposed, sizeof(transposed), err) < 0 ||
         set_flag(j->desc, CUBLASLT_DESC_TRANSB, &plain, sizeof(plain), err) < 0 ||
         (s->dtype == GEMM_FP8 &&
@@ -236,7 +265,7 @@ static int describe(struct gemm_job *j, const struct gemm_shape *s, struct err *
     int a = cublaslt.MatrixLayoutCreate(&j->a, kind->type, k, n, s->k);
     int b = cublaslt.MatrixLayoutCreate(&j->b, kind->type, k, m, s->k);
     int c = cublaslt.MatrixLayoutCreate(&j->c, CUBLASLT_R_16BF, n, m, s->n);
-    return cublaslt_check(a ? a : b ? b : c, "cublasLtMatrixLayoutCreate", err);
+    return check(a ? a : b ? b : c, "cublasLtMatrixLayoutCreate", err);
 }
 
 static int choose(struct gemm_job *j, const struct gemm_shape *s, struct err *err)
@@ -313,11 +342,10 @@ int gemm_put(struct gemm_job *j, gpu_stream stream, struct err *err)
     const float one = 1, zero = 0;
     struct gemm *g = j->g;
 
-    return cublaslt_check(cublaslt.Matmul(g->handle, j->desc, &one, g->operand[0].at, j->a,
-                                          g->operand[1].at, j->b, &zero, g->product.at, j->c,
-                                          g->product.at, j->c, &j->found.algo, g->workspace.at,
-                                          WORKSPACE, stream),
-                          "cublasLtMatmul", err);
+    return check(cublaslt.Matmul(g->handle, j->desc, &one, g->operand[0].at, j->a, g->operand[1].at,
+                                 j->b, &zero, g->product.at, j->c, g->product.at, j->c,
+                                 &j->found.algo, g->workspace.at, WORKSPACE, stream),
+                 "cublasLtMatmul", err);
 }
 
 void gemm_finish(struct gemm_job *j)
