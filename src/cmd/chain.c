@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "cost/fit/fit.h"
+#include "probe/campaign_files.h"
 #include "step/compute.h"
 #include "step/job.h"
 
@@ -278,7 +279,7 @@ static int look_for_trouble(struct chain *c, const char *path, int rc, struct er
 
     if (points_load(&p, path, rc < 0 ? &why : err) < 0)
         return -1;
-    c->trouble = points_failed(&p) ? points_trouble(&p) : NULL;
+    c->trouble = campaign_files_failed(&p) ? campaign_files_trouble(&p) : NULL;
     points_free(&p);
     return c->trouble ? 0 : rc;
 }

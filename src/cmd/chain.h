@@ -37,7 +37,7 @@ struct chain {
     struct matrix matrix;
     struct prediction predicted[CHAIN_LAYOUTS];
     int predictions;
-    char *trouble; /* points_trouble(); the end is EXIT_UNJUDGED */
+    char *trouble; /* campaign_files_trouble(); the end is EXIT_UNJUDGED */
 };
 
 /* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already

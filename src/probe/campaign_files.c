@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
+#include "probe/taint.h"
 #include "probe/watch/watch.h"
 
 int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,
@@ -88,10 +89,41 @@ void campaign_files_catch_signals(void)
     sigaction(SIGUSR1, &act, NULL); /* what schedulers send before the end */
 }
 
+char *campaign_files_trouble(const struct points *all)
+{
+    int wrong = 0, failed = 0, tainted = 0;
+    const char *first = NULL, *taint = NULL;
+
+    for (int i = 0; i < all->count; i++) {
+        const struct point *p = &all->point[i];
+        bool bad = p->wrong || p->stop == STOP_FAILED;
+        wrong += p->wrong;
+        failed += p->stop == STOP_FAILED;
+        tainted += taint_is(p);
+        first = !first && bad ? p->note : first;
+        taint = !taint && taint_is(p) ? p->note : taint;
+    }
+    char *text = first ? mem_printf("data were wrong in %d of %d points and %d failed; first: %s",
+                                    wrong, all->count, failed, first)
+                       : NULL;
+    if (taint)
+        text = mem_append(text, "%s%d of %d points are tainted; first: %s", first ? "; " : "",
+                          tainted, all->count, taint);
+    return text;
+}
+
+bool campaign_files_failed(const struct points *all)
+{
+    for (int i = 0; i < all->count; i++)
+        if (all->point[i].wrong || all->point[i].stop == STOP_FAILED)
+            return true;
+    return false;
+}
+
 int campaign_files_close(struct campaign_files *f, int rc, struct err *err)
 {
-    char *trouble = f->log ? points_trouble(points_all(f->log)) : NULL;
-    bool failed = trouble && points_failed(points_all(f->log));
+    char *trouble = f->log ? campaign_files_trouble(points_all(f->log)) : NULL;
+    bool failed = trouble && campaign_files_failed(points_all(f->log));
 
     if (points_close(f->log, rc < 0 ? NULL : err) < 0)
         rc = -1;

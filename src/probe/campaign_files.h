@@ -22,6 +22,13 @@ int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, st
 int campaign_files_open(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         const char *transport, struct err *err);
 
+/* "data were wrong in 2 of 40 points and 1 failed; first: pair_bw of ...", and what is tainted;
+ * NULL when all went well.  The caller frees. */
+char *campaign_files_trouble(const struct points *all);
+/* Did points fail, or were data wrong?  Such a campaign ends with EXIT_UNJUDGED, whatever the
+ * transport. */
+bool campaign_files_failed(const struct points *all);
+
 /* Close the log after a campaign that ended with rc; local.  Points that failed or held wrong data
  * become its error (-1) unless it has one, tainted ones a warning: "points.tsv: data were wrong in
  * 2 of 40 points ...". */

@@ -19,8 +19,7 @@
 /* What a rank tells rank 0 about one size. */
 struct campaign_record {
     int state; /* 0: took no part, 1: member, 2: first member, whose numbers count */
-    char taint[TAINT_TEXT];
-    struct taint_port_said port;
+    struct taint_said taint;
     struct point point;
 };
 
@@ -90,24 +89,11 @@ static void campaign_log_add(struct campaign_log *l, const struct round *r, stru
     note_worst(&l->worst, l->topo, r, p);
 }
 
-/* Whose GPU suffered meanwhile, or which port; a point that failed or is wrong has its own words.
- */
-static void merge_taint(const struct campaign_log *l, const struct plan_group *pg,
-                        struct taint_port *ports, struct point *p)
-{
-    for (int i = 0; i < pg->size && !p->note[0]; i++)
-        if (l->inbox[pg->members[i]].taint[0])
-            taint_note(p, l->topo, pg->members[i], l->inbox[pg->members[i]].taint);
-    if (!p->note[0])
-        taint_port_mark(ports, p, pg->members, pg->size);
-}
-
 /* All of the inbox: the first member's record of each group, with the words of the member that saw
  * the trouble, or whose GPU or port suffered. */
-static void campaign_log_merge(struct campaign_log *l, const struct round *r,
-                               struct taint_port *ports)
+static void campaign_log_merge(struct campaign_log *l, const struct round *r, struct taint *taint)
 {
-    taint_port_hear(ports, &l->inbox->port, sizeof(*l->inbox));
+    taint_hear(taint, &l->inbox->taint, sizeof(*l->inbox));
     for (int rank = 0; rank < l->ranks; rank++) {
         if (l->inbox[rank].state != 2)
             continue;
@@ -119,7 +105,7 @@ static void campaign_log_merge(struct campaign_log *l, const struct round *r,
                 memcpy(p.note, other->point.note, sizeof(p.note));
         }
         if (p.stop != STOP_FAILED && !p.wrong)
-            merge_taint(l, pg, ports, &p);
+            taint_mark(taint, &p, pg->members, pg->size);
         campaign_log_add(l, r, &p);
     }
 }
@@ -213,6 +199,16 @@ static int injected_fault(int rank, int point, struct err *err)
 
 volatile sig_atomic_t measure_stop;
 
+/* A size that is in the log: round, group, epoch, bytes. */
+struct done_size {
+    double key[4];
+};
+
+static int by_key(const void *a, const void *b)
+{
+    return stats_order(a, b, 4);
+}
+
 /* A campaign in progress on one rank. */
 struct campaign {
     struct world *world;
@@ -220,17 +216,18 @@ struct campaign {
     struct measure_opts opts; /* with the time cap filled in */
     struct campaign_log log;
     struct sampler sampler;
-    struct point_key *done; /* what the log held at the start, on every rank */
+    struct done_size *done; /* what the log held at the start, on every rank; sorted */
     int dones;
     double started;
-    struct taint *taint; /* this rank's GPU is watched; NULL: none */
-    struct taint_port *ports;
+    struct taint *taint;
     int struck; /* points that this rank has begun */
 };
 
 static bool is_done(const struct campaign *c, const struct round *r, int g, int epoch, size_t bytes)
 {
-    return point_key_find(c->done, c->dones, r->id, g, epoch, bytes);
+    struct done_size d = {{r->id, g, epoch, (double)bytes}};
+
+    return c->dones && bsearch(&d, c->done, (size_t)c->dones, sizeof(d), by_key);
 }
 
 /* Verification happens once per size: in the first epoch of the round. */
@@ -313,20 +310,19 @@ static int rank_size(struct campaign *c, const struct round *r, int mine, int ep
     size_t bytes = mine < 0 ? 0 : plan_size(r, r->group[mine].size, step);
     int rc = 0;
 
-    taint_port_begin(c->ports);
-    if (bytes && !is_done(c, r, mine, epoch, bytes)) {
-        taint_begin(c->taint);
+    bool measures = bytes && !is_done(c, r, mine, epoch, bytes);
+    taint_begin(c->taint, measures);
+    if (measures) {
         rc = measure_group(c, r, mine, epoch, bytes, &rec.point, err);
-        taint_end(c->taint, rec.taint);
         rec.state = r->group[mine].members[0] == c->world->rank ? 2 : 1;
     }
-    if (taint_port_end(c->ports, &rec.port, err) < 0 ||
+    if (taint_end(c->taint, &rec.taint, err) < 0 ||
         c->world->gather(c->world, &rec, sizeof(rec), c->log.inbox, err) < 0)
         return -1;
     if (watch_verdict_now(err) < 0) /* what is kept was said: nothing comes later */
         return -1;
     if (c->log.points)
-        campaign_log_merge(&c->log, r, c->ports);
+        campaign_log_merge(&c->log, r, c->taint);
     return rc;
 }
 
@@ -415,14 +411,17 @@ static int share_done(struct campaign *c, struct err *err)
 {
     size_t len = 0;
     void *data = NULL;
-    const struct point_key *keys;
 
     if (c->log.points) {
-        keys = points_keys(c->log.points, &c->dones);
-        len = (size_t)c->dones * sizeof(*keys);
-        c->done = mem_calloc((size_t)c->dones + 1, sizeof(*keys));
-        if (len)
-            memcpy(c->done, keys, len);
+        const struct points *all = points_all(c->log.points);
+        for (int i = 0; i < all->count; i++) {
+            const struct point *p = &all->point[i];
+            MEM_PUSH(c->done, c->dones) =
+                (struct done_size){{p->round, p->group, p->epoch, (double)p->bytes}};
+        }
+        if (c->dones)
+            qsort(c->done, (size_t)c->dones, sizeof(*c->done), by_key);
+        len = (size_t)c->dones * sizeof(*c->done);
         data = c->done;
     }
     if (c->world->share(c->world, &data, &len, err) < 0)
@@ -466,8 +465,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
                          .topo = topo,
                          .opts = *o,
                          .sampler = {.world = w, .transport = tr},
-                         .started = log_now(),
-                         .taint = taint_watch(w, topo)};
+                         .started = log_now()};
     struct plan again = {NULL, 0};
     int rc = -1;
 
@@ -476,7 +474,7 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
     campaign_log_open(&c.log, log, topo, plan, w->size);
     watch_leave();
     campaign_log_tell_kept(&c.log);
-    if (taint_port_open(&c.ports, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
+    if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest) {
@@ -485,12 +483,9 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
             rc = measure_rounds(&c, &again, err);
     }
     if (rc == 0)
-        rc = taint_report(c.taint, w, topo, err);
-    if (rc == 0)
-        rc = taint_port_report(c.ports, err);
+        rc = taint_report(c.taint, err);
 out:
     taint_close(c.taint);
-    taint_port_close(c.ports);
     sample_free(&c.sampler);
     progress_end(&c.log.progress);
     free(c.log.inbox);

@@ -1,136 +1,161 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/point.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
-#include "probe/taint.h"
-
-/* "ci", "time", "count", "failed" */
-static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
+#include "topo/topo.h"
 
 #define POINTS_MAX_BYTES ((size_t)8 << 30)
 
-static const char *const columns[] = {
-    "round",   "group",   "epoch",    "stage",  "op",     "ranks",   "src",    "dst",     "flows",
-    "bytes",   "n",       "sec",      "sec_lo", "sec_hi", "sec_min", "sec_p5", "sec_p95", "sec_max",
-    "sec_mad", "slowest", "skew_sec", "late",   "stop",   "check",   "note",   "crc32c",
+static const char *const stop_name[] = {"ci", "time", "count", "failed", NULL};
+static const char *const check_name[] = {"no", "ok", "wrong", NULL};
+
+/* --- the columns of a row, for its reader and its writer --- */
+
+enum kind { INT, WORD, OP, BYTES, SEC, SHORT, CHECK, NOTE, CRC };
+enum { MANY = 1 << 30, RANKS = -1, ENDPOINT = -2 }; /* most; RANKS and ENDPOINT: as there are */
+
+#define AT(member) .at = offsetof(struct point, member)
+static const struct column {
+    const char *name;
+    enum kind kind;
+    size_t at;
+    int least, most; /* INT */
+    const char *const *words;
+} columns[] = {
+    {"round", INT, AT(round), .most = MANY},
+    {"group", INT, AT(group), .most = MANY},
+    {"epoch", INT, AT(epoch), .most = PLAN_EPOCHS - 1},
+    {"stage", WORD, AT(stage), .words = stage_name},
+    {"op", OP, AT(op)},
+    {"ranks", INT, AT(ranks), .least = 2, .most = RANKS},
+    {"src", INT, AT(src), .most = ENDPOINT},
+    {"dst", INT, AT(dst), .most = ENDPOINT},
+    {"flows", INT, AT(flows), .least = 1, .most = RANKS},
+    {"bytes", BYTES, AT(bytes)},
+    {"n", INT, AT(sec.n), .most = MANY},
+    {"sec", SEC, AT(sec.median)},
+    {"sec_lo", SEC, AT(sec.lo)},
+    {"sec_hi", SEC, AT(sec.hi)},
+    {"sec_min", SEC, AT(sec.min)},
+    {"sec_p5", SEC, AT(sec.p5)},
+    {"sec_p95", SEC, AT(sec.p95)},
+    {"sec_max", SEC, AT(sec.max)},
+    {"sec_mad", SHORT, AT(sec.mad)},
+    {"slowest", INT, AT(slowest), .least = -1, .most = ENDPOINT},
+    {"skew_sec", SHORT, AT(skew)},
+    {"late", INT, AT(late), .least = -1, .most = ENDPOINT},
+    {"stop", WORD, AT(stop), .words = stop_name},
+    {"check", CHECK, AT(checked)},
+    {"note", NOTE, AT(note)},
+    {"crc32c", .kind = CRC},
 };
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-static const char *const check_name[] = {"no", "ok", "wrong", NULL};
-
-static int word(const char *const *names, const char *text)
+static int read_word(int *out, const char *const *names, const char *text, struct err *err)
 {
     for (int i = 0; names[i]; i++)
-        if (!strcmp(names[i], text))
-            return i;
-    return -1;
+        if (!strcmp(names[i], text)) {
+            *out = i;
+            return 0;
+        }
+    return err_data(err, "\"%s\" is not a known word", text);
 }
 
-/* One row being read: the cells, and where the first problem was. */
-struct cells {
-    char *cell[COLUMNS];
-    int at; /* next column */
-    struct err why;
-    int bad; /* column of the first problem, -1: none */
-};
-
-static int next_int(struct cells *c, int min, int max)
+static int read_cell(const struct column *c, struct point *p, const char *text, int endpoints,
+                     struct err *err)
 {
-    int v = 0;
+    void *at = (char *)p + c->at;
+    int most = c->most < 0 ? endpoints + 1 + c->most : c->most, word = 0;
 
-    if (c->bad < 0 && units_int(&v, c->cell[c->at], min, max, &c->why) < 0)
-        c->bad = c->at;
-    c->at++;
-    return v;
-}
-
-static double next_sec(struct cells *c)
-{
-    double v = NAN;
-
-    if (strcmp(c->cell[c->at], "nan") && c->bad < 0 &&
-        units_double(&v, c->cell[c->at], 0, 1e9, &c->why) < 0)
-        c->bad = c->at;
-    c->at++;
-    return v;
-}
-
-static int next_word(struct cells *c, const char *const *names)
-{
-    int v = word(names, c->cell[c->at]);
-
-    if (v < 0 && c->bad < 0) {
-        err_data(&c->why, "\"%s\" is not a known word", c->cell[c->at]);
-        c->bad = c->at;
+    switch (c->kind) {
+    case INT:
+        return units_int(at, text, c->least, most, err);
+    case WORD:
+        return read_word(at, c->words, text, err);
+    case OP:
+        *(int *)at = op_find(text);
+        return *(int *)at < 0 ? err_data(err, "\"%s\" is not an operation", text) : 0;
+    case BYTES:
+        return units_bytes(at, text, err);
+    case SEC:
+    case SHORT:
+        *(double *)at = NAN;
+        return strcmp(text, "nan") ? units_double(at, text, 0, 1e9, err) : 0;
+    case CHECK:
+        if (read_word(&word, check_name, text, err) < 0)
+            return -1;
+        p->checked = word > 0;
+        p->wrong = word == 2;
+        return 0;
+    case NOTE:
+        snprintf(at, sizeof(p->note), "%s", text);
+        return 0;
+    case CRC:
+        break;
     }
-    c->at++;
-    return v < 0 ? 0 : v;
+    return 0;
 }
 
-static int next_op(struct cells *c)
+static int format_cell(char *buf, size_t room, const struct column *c, const struct point *p)
 {
-    int v = op_find(c->cell[c->at]);
+    const void *at = (const char *)p + c->at;
 
-    if (v < 0 && c->bad < 0) {
-        err_data(&c->why, "\"%s\" is not an operation", c->cell[c->at]);
-        c->bad = c->at;
+    switch (c->kind) {
+    case INT:
+        return snprintf(buf, room, "%d\t", *(const int *)at);
+    case WORD:
+        return snprintf(buf, room, "%s\t", c->words[*(const int *)at]);
+    case OP:
+        return snprintf(buf, room, "%s\t", op_name(p->op));
+    case BYTES:
+        return snprintf(buf, room, "%zu\t", p->bytes);
+    case SEC:
+        return snprintf(buf, room, "%.7g\t", *(const double *)at);
+    case SHORT:
+        return snprintf(buf, room, "%.3g\t", fabs(*(const double *)at));
+    case CHECK:
+        return snprintf(buf, room, "%s\t", check_name[p->checked ? 1 + p->wrong : 0]);
+    case NOTE:
+        return snprintf(buf, room, "%s\t", p->note);
+    case CRC:
+        break;
     }
-    c->at++;
-    return v < 0 ? 0 : v;
+    return 0;
 }
 
-static void read_cells(struct point *p, struct cells *c, int endpoints)
+enum { POINT_TEXT = 768 }; /* room for one row */
+
+/* Its length, newline included. */
+static size_t format_row(char buf[POINT_TEXT], const struct point *p)
 {
-    size_t bytes = 0;
+    size_t n = 0;
 
-    p->round = next_int(c, 0, 1 << 30);
-    p->group = next_int(c, 0, 1 << 30);
-    p->epoch = next_int(c, 0, PLAN_EPOCHS - 1);
-    p->stage = (enum stage)next_word(c, stage_name);
-    p->op = (enum op)next_op(c);
-    p->ranks = next_int(c, 2, endpoints);
-    p->src = next_int(c, 0, endpoints - 1);
-    p->dst = next_int(c, 0, endpoints - 1);
-    p->flows = next_int(c, 1, endpoints);
-    if (c->bad < 0 && units_bytes(&bytes, c->cell[c->at], &c->why) < 0)
-        c->bad = c->at;
-    c->at++;
-    p->bytes = bytes;
-    p->sec.n = next_int(c, 0, 1 << 30);
-    p->sec.median = next_sec(c);
-    p->sec.lo = next_sec(c);
-    p->sec.hi = next_sec(c);
-    p->sec.min = next_sec(c);
-    p->sec.p5 = next_sec(c);
-    p->sec.p95 = next_sec(c);
-    p->sec.max = next_sec(c);
-    p->sec.mad = next_sec(c);
-    p->slowest = next_int(c, -1, endpoints - 1);
-    p->skew = next_sec(c);
-    p->late = next_int(c, -1, endpoints - 1);
-    p->stop = (enum stop)next_word(c, stop_name);
-    int check = next_word(c, check_name);
-    p->checked = check > 0;
-    p->wrong = check == 2;
-    snprintf(p->note, sizeof(p->note), "%s", c->cell[c->at]);
-    if (c->bad < 0 && p->stop != STOP_FAILED && !(p->sec.median > 0)) {
-        c->bad = 11;
-        err_data(&c->why, "time %g is not positive", p->sec.median);
-    }
+    for (int i = 0; i < COLUMNS; i++)
+        n += (size_t)format_cell(buf + n, POINT_TEXT - n, &columns[i], p);
+    return n + (size_t)snprintf(buf + n, POINT_TEXT - n, "%08x\n", file_crc32c(0, buf, n));
 }
+
+/* --- reading --- */
 
 /* Parse one row without its newline; text is cut up. */
 static int parse_row(struct point *p, const char *path, int line, char *text, int endpoints,
                      struct err *err)
 {
-    struct cells c = {.bad = -1};
+    char *cell[COLUMNS];
+    struct err why;
     int n = 0;
 
     for (char *next = text; next; n++) {
@@ -139,14 +164,17 @@ static int parse_row(struct point *p, const char *path, int line, char *text, in
         if (next)
             *next++ = '\0';
         if (n < COLUMNS)
-            c.cell[n] = here;
+            cell[n] = here;
     }
     if (n != COLUMNS)
         return err_data(err, "%s:%d: %d columns where %d are needed", path, line, n, COLUMNS);
     memset(p, 0, sizeof(*p));
-    read_cells(p, &c, endpoints);
-    if (c.bad >= 0)
-        return err_data(err, "%s:%d: column %s: %s", path, line, columns[c.bad], c.why.text);
+    for (int i = 0; i < COLUMNS; i++)
+        if (read_cell(&columns[i], p, cell[i], endpoints, &why) < 0)
+            return err_data(err, "%s:%d: column %s: %s", path, line, columns[i].name, why.text);
+    if (p->stop != STOP_FAILED && !(p->sec.median > 0))
+        return err_data(err, "%s:%d: column sec: time %g is not positive", path, line,
+                        p->sec.median);
     return 0;
 }
 
@@ -184,67 +212,68 @@ static int parse_header(const char *path, int line, const char *text, struct err
     const char *at = text;
 
     for (int i = 0; i < COLUMNS; i++) {
-        size_t n = strlen(columns[i]);
-        if (strncmp(at, columns[i], n) || at[n] != (i + 1 < COLUMNS ? '\t' : '\0'))
+        size_t n = strlen(columns[i].name);
+        if (strncmp(at, columns[i].name, n) || at[n] != (i + 1 < COLUMNS ? '\t' : '\0'))
             return err_data(err, "%s:%d: column %d of the header is not \"%s\"", path, line, i + 1,
-                            columns[i]);
+                            columns[i].name);
         at += n + 1;
     }
     return 0;
 }
 
+/* Was the last line cut short when it was written? */
+static bool is_torn(int line, const char *text, size_t len, bool header)
+{
+    return tsv_clean("", line, text, len, NULL) < 0 ||
+           (header && *text != '#' && !row_whole(text, len));
+}
+
+static int parse_line(struct points *p, const char *path, int line, char *text, size_t len,
+                      bool *header, struct err *err)
+{
+    struct point one;
+
+    if (tsv_clean(path, line, text, len, err) < 0)
+        return -1;
+    if (line == 1)
+        return parse_head(p, path, text, err);
+    if (*text == '#')
+        return 0; /* provenance, for people */
+    if (!*header) {
+        *header = true;
+        return parse_header(path, line, text, err);
+    }
+    if (!row_whole(text, len))
+        return err_data(err, "%s:%d: CRC does not match the row", path, line);
+    if (parse_row(&one, path, line, text, p->endpoints, err) < 0)
+        return -1;
+    MEM_PUSH(p->point, p->count) = one;
+    return 0;
+}
+
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err)
 {
-    int line = 0, header = 0;
-    char *end = text + len;
+    char *end = text + len, *next;
+    bool header = false;
+    int line = 0, rc = 0;
 
     memset(p, 0, sizeof(*p));
-    for (char *here = text; here < end;) {
-        char *nl = memchr(here, '\n', (size_t)(end - here)), *next = nl ? nl + 1 : end;
+    for (char *here = text; here < end && rc == 0; here = next) {
+        char *nl = memchr(here, '\n', (size_t)(end - here));
+        size_t used = (size_t)((nl ? nl : end) - here);
+        next = nl ? nl + 1 : end;
         line++;
-        if (!nl) {
+        here[used] = '\0';
+        if (!nl || (next == end && is_torn(line, here, used, header)))
             p->torn = (int)(end - here);
-            break;
-        }
-        *nl = '\0';
-        if (tsv_clean(path, line, here, (size_t)(nl - here), next < end ? err : NULL) < 0) {
-            if (next < end)
-                goto fail;
-            p->torn = (int)(end - here);
-            break;
-        }
-        if (line == 1) {
-            if (parse_head(p, path, here, err) < 0)
-                goto fail;
-        } else if (*here == '#') {
-            /* provenance, for people */
-        } else if (!header) {
-            if (parse_header(path, line, here, err) < 0)
-                goto fail;
-            header = 1;
-        } else if (!row_whole(here, (size_t)(nl - here))) {
-            if (next < end) {
-                err_data(err, "%s:%d: CRC does not match the row", path, line);
-                goto fail;
-            }
-            p->torn = (int)(end - here);
-            break;
-        } else {
-            struct point one;
-            if (parse_row(&one, path, line, here, p->endpoints, err) < 0)
-                goto fail;
-            MEM_PUSH(p->point, p->count) = one;
-        }
-        here = next;
+        else
+            rc = parse_line(p, path, line, here, used, &header, err);
     }
-    if (line == 0 || (line == 1 && p->torn)) {
-        err_data(err, "%s: no header", path);
-        goto fail;
-    }
-    return 0;
-fail:
-    points_free(p);
-    return -1;
+    if (rc == 0 && (line == 0 || (line == 1 && p->torn)))
+        rc = err_data(err, "%s: no header", path);
+    if (rc < 0)
+        points_free(p);
+    return rc;
 }
 
 int points_load(struct points *p, const char *path, struct err *err)
@@ -266,76 +295,194 @@ void points_free(struct points *p)
     memset(p, 0, sizeof(*p));
 }
 
-void point_write_header(FILE *out)
-{
-    for (int i = 0; i < COLUMNS; i++)
-        fprintf(out, "%s%c", columns[i], i + 1 < COLUMNS ? '\t' : '\n');
-}
-
-int point_format(char *buf, size_t room, const struct point *p)
-{
-    const struct summary *s = &p->sec;
-    int n =
-        snprintf(buf, room,
-                 "%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%zu\t%d\t%.7g\t%.7g\t%.7g\t%.7g\t%.7g\t%.7g\t"
-                 "%.7g\t%.3g\t%d\t%.3g\t%d\t%s\t%s\t%s\t",
-                 p->round, p->group, p->epoch, stage_name[p->stage], op_name(p->op), p->ranks,
-                 p->src, p->dst, p->flows, p->bytes, s->n, s->median, s->lo, s->hi, s->min, s->p5,
-                 s->p95, s->max, s->mad, p->slowest, fabs(p->skew), p->late, stop_name[p->stop],
-                 check_name[p->checked ? 1 + p->wrong : 0], p->note);
-    unsigned crc = file_crc32c(0, buf, (size_t)n);
-    return n + snprintf(buf + n, room - (size_t)n, "%08x\n", crc);
-}
-
 void point_describe(struct point *p, const struct round *r, int g, int epoch, size_t bytes)
 {
     const struct plan_group *pg = &r->group[g];
 
-    memset(p, 0, sizeof(*p));
-    p->round = r->id;
-    p->group = g;
-    p->epoch = epoch;
-    p->stage = r->stage;
-    p->op = r->op;
-    p->ranks = pg->size;
-    p->src = pg->members[0];
-    p->dst = pg->members[pg->size - 1];
-    p->flows = r->groups;
-    p->bytes = bytes;
-    p->skew = NAN;
-    p->slowest = p->late = -1;
+    *p = (struct point){.round = r->id,
+                        .group = g,
+                        .epoch = epoch,
+                        .stage = r->stage,
+                        .op = r->op,
+                        .ranks = pg->size,
+                        .src = pg->members[0],
+                        .dst = pg->members[pg->size - 1],
+                        .flows = r->groups,
+                        .bytes = bytes,
+                        .skew = NAN,
+                        .slowest = -1,
+                        .late = -1};
 }
 
-char *points_trouble(const struct points *all)
-{
-    int wrong = 0, failed = 0, tainted = 0;
-    const char *first = NULL, *taint = NULL;
+/* --- appending --- */
 
-    for (int i = 0; i < all->count; i++) {
-        const struct point *p = &all->point[i];
-        bool bad = p->wrong || p->stop == STOP_FAILED;
-        wrong += p->wrong;
-        failed += p->stop == STOP_FAILED;
-        tainted += taint_is(p);
-        first = !first && bad ? p->note : first;
-        taint = !taint && taint_is(p) ? p->note : taint;
+struct points_log {
+    int fd;
+    char *path;
+    struct points all;
+    int written; /* of these */
+};
+
+/* All of it, and on the disk. */
+static int write_text(const struct points_log *log, const char *text, size_t len, struct err *err)
+{
+    while (len) {
+        ssize_t n = write(log->fd, text, len);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            break;
+        text += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
     }
-    if (!first && !taint)
-        return NULL;
-    char *bad = first ? mem_printf("data were wrong in %d of %d points and %d failed; first: %s",
-                                   wrong, all->count, failed, first)
-                      : mem_strdup("");
-    char *text = taint ? mem_printf("%s%s%d of %d points are tainted; first: %s", bad,
-                                    first ? "; " : "", tainted, all->count, taint)
-                       : mem_strdup(bad);
-    free(bad);
-    return text;
+    return !len && fdatasync(log->fd) == 0
+               ? 0
+               : err_io(err, "%s: cannot write: %s", log->path, strerror(errno));
 }
 
-bool points_failed(const struct points *all)
+/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
+ * endpoints.  Where they stand may become better known afterwards. */
+static unsigned points_topology(const struct topo *t, const char *transport)
 {
-    for (int i = 0; i < all->count; i++)
-        if (all->point[i].wrong || all->point[i].stop == STOP_FAILED)
-            return true;
-    return false;
+    unsigned crc = file_crc32c(0, transport, strlen(transport));
+
+    for (int i = 0; i < t->endpoints; i++) {
+        const struct endpoint *e = &t->endpoint[i];
+        char *line = mem_printf("\n%s %s %d", t->host[e->place.at[LEVEL_HOST]].name,
+                                endpoint_kind_name[e->kind], e->local);
+        crc = file_crc32c(crc, line, strlen(line));
+        free(line);
+    }
+    return crc;
+}
+
+int points_check(const struct points *p, const char *path, const struct topo *t,
+                 const char *topology, struct err *err)
+{
+    unsigned crc = points_topology(t, p->transport);
+
+    if (!p->bound || p->topology_crc == crc)
+        return 0;
+    return err_data(err,
+                    "%s was measured on other endpoints or transport (%08x) than those of %s "
+                    "(%08x): the same hosts with the same devices are needed",
+                    path, p->topology_crc, topology, crc);
+}
+
+/* A new file: first line, provenance, header. */
+static int start(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
+                 struct err *err)
+{
+    json_t *made = json_provenance();
+    char *line = json_dumps(made, JSON_COMPACT | JSON_ENSURE_ASCII);
+    char *text =
+        mem_printf("# railgauge-points 1 plan=%08x endpoints=%d transport=%s topology=%08x\n# %s\n",
+                   crc, t->endpoints, transport, points_topology(t, transport), line ? line : "{}");
+
+    for (int i = 0; i < COLUMNS; i++)
+        text = mem_append(text, "%s%c", columns[i].name, i + 1 < COLUMNS ? '\t' : '\n');
+    int rc = write_text(log, text, strlen(text), err);
+    log->all.plan_crc = crc;
+    log->all.endpoints = t->endpoints;
+    snprintf(log->all.transport, sizeof(log->all.transport), "%s", transport);
+    free(text);
+    free(line);
+    json_decref(made);
+    return rc;
+}
+
+/* An old file: it must be of the same plan; cut the torn tail. */
+static int resume(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
+                  off_t size, struct err *err)
+{
+    struct points *p = &log->all;
+
+    if (points_load(p, log->path, err) < 0)
+        return -1;
+    log->written = p->count;
+    if (p->plan_crc != crc || p->endpoints != t->endpoints || strcmp(p->transport, transport))
+        return err_data(
+            err, "%s: belongs to plan %08x of %d endpoints over %s, not to plan %08x of %d over %s",
+            log->path, p->plan_crc, p->endpoints, p->transport, crc, t->endpoints, transport);
+    if (points_check(p, log->path, t, "this topology", err) < 0)
+        return -1;
+    if (p->torn && ftruncate(log->fd, size - p->torn) < 0)
+        return err_io(err, "%s: cannot cut a torn tail: %s", log->path, strerror(errno));
+    return 0;
+}
+
+/* An open-file-description lock: a POSIX one would fall when points_load() closes the file. */
+static int locked(struct points_log *log, struct err *err)
+{
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    if (fcntl(log->fd, F_OFD_SETLK, &l) == 0)
+        return 0;
+    return err_io(err, "%s: another process is writing it (%s)", log->path, strerror(errno));
+}
+
+int points_open(struct points_log **out, const char *path, unsigned crc, const struct topo *t,
+                const char *transport, struct err *err)
+{
+    struct points_log *log = mem_calloc(1, sizeof(*log));
+    struct stat st;
+
+    log->path = mem_strdup(path);
+    log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (log->fd < 0 || fstat(log->fd, &st) < 0) {
+        err_io(err, "%s: %s", path, strerror(errno));
+        goto fail;
+    }
+    if (locked(log, err) < 0)
+        goto fail;
+    if (st.st_size == 0 ? start(log, crc, t, transport, err) < 0
+                        : resume(log, crc, t, transport, st.st_size, err) < 0)
+        goto fail;
+    *out = log;
+    return 0;
+fail:
+    points_close(log, NULL);
+    return -1;
+}
+
+void points_add(struct points_log *log, const struct point *p)
+{
+    MEM_PUSH(log->all.point, log->all.count) = *p;
+}
+
+int points_commit(struct points_log *log, struct err *err)
+{
+    char row[POINT_TEXT], *text;
+    size_t len;
+
+    if (log->written == log->all.count)
+        return 0;
+    FILE *rows = mem_stream(&text, &len);
+    for (int i = log->written; i < log->all.count; i++)
+        fwrite(row, 1, format_row(row, &log->all.point[i]), rows);
+    mem_stream_end(rows);
+    int rc = write_text(log, text, len, err);
+    if (rc == 0)
+        log->written = log->all.count;
+    free(text);
+    return rc;
+}
+
+const struct points *points_all(const struct points_log *log)
+{
+    return &log->all;
+}
+
+int points_close(struct points_log *log, struct err *err)
+{
+    int rc = 0;
+
+    if (!log)
+        return 0;
+    if (log->fd >= 0) {
+        rc = points_commit(log, err);
+        close(log->fd);
+    }
+    points_free(&log->all);
+    free(log->path);
+    free(log);
+    return rc;
 }

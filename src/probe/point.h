@@ -66,29 +66,8 @@ int points_open(struct points_log **log, const char *path, unsigned plan_crc, co
 int points_parse(struct points *p, const char *path, char *text, size_t len, struct err *err);
 void points_add(struct points_log *log, const struct point *p);
 int points_commit(struct points_log *log, struct err *err);
-/* The keys of the points that were in the file when it was opened, sorted, for sharing with the
- * other ranks; owned by the log. */
-struct point_key {
-    int round, group, epoch;
-    size_t bytes;
-};
-const struct point_key *points_keys(const struct points_log *log, int *count);
-bool point_key_find(const struct point_key *sorted, int count, int round, int group, int epoch,
-                    size_t bytes);
 const struct points *
-points_all(const struct points_log *log); /* what was there and what was added */
-/* "data were wrong in 2 of 40 points and 1 failed; first: pair_bw of ...", and what is tainted;
- * NULL when all went well.  The caller frees. */
-char *points_trouble(const struct points *all);
-/* Did points fail, or were data wrong?  Such a campaign ends with EXIT_UNJUDGED, whatever the
- * transport. */
-bool points_failed(const struct points *all);
+points_all(const struct points_log *log);                  /* what was there and what was added */
 int points_close(struct points_log *log, struct err *err); /* commits; log may be NULL */
-
-/* --- the text of a row --- */
-
-enum { POINT_TEXT = 768 }; /* room for one row */
-void point_write_header(FILE *out);
-int point_format(char *buf, size_t room, const struct point *p); /* length, newline included */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/host/nic.h"
 #include "topo/host/nvml.h"
 #include "topo/net/port_counters.h"
@@ -64,72 +65,64 @@ const char *taint_words(const struct point *p)
     return len ? subject + len + 2 : "";
 }
 
-/* --- GPUs --- */
+/* --- what is watched --- */
 
 /* A look costs as much as a small point on a GPU with 18 NVLinks.  Points follow each other
- * closely, so the look that ended one begins the next, unless it is older than this. */
-static const double gpu_fresh = 0.02;
+ * closely, so the look that ended one begins the next, unless it is older than this: writing points
+ * down lies between. */
+static const double gpu_fresh = 0.02, ports_fresh = 0.1;
+
+struct heard_of_host {
+    const struct taint_said *said; /* of the first rank that had something to say of a port */
+    int more;
+};
 
 struct taint {
-    struct nvml *nvml;
-    int gpu;
-    double seen; /* when `last` was taken */
-    int xid;     /* the last one since it was opened */
-    struct nvml_counts first, before, last;
+    struct world *world;
+    const struct topo *topo;
+    bool measures;
+    const struct taint_said *said; /* rank 0: of all ranks, `stride` bytes apart */
+    size_t stride;
+    struct {
+        struct nvml *nvml; /* NULL: not to be seen */
+        int index;
+        double seen; /* when `last` was taken */
+        int xid;     /* the last one since it was opened */
+        struct nvml_counts first, before, last;
+    } gpu;
+    struct {
+        bool any; /* on some rank */
+        struct port_counters **port;
+        int count, most; /* of this rank; of any, before it was asked whether they can be read */
+        double seen;
+        struct heard_of_host *heard; /* rank 0: by host */
+    } ports;
 };
+
+/* --- GPUs --- */
 
 static void look_at_gpu(struct taint *t)
 {
-    nvml_look(t->nvml, t->gpu, &t->last);
-    t->xid = t->last.xid ? t->last.xid : t->xid;
-    t->seen = log_now();
+    nvml_look(t->gpu.nvml, t->gpu.index, &t->gpu.last);
+    t->gpu.xid = t->gpu.last.xid ? t->gpu.last.xid : t->gpu.xid;
+    t->gpu.seen = log_now();
 }
 
-struct taint *taint_open(const char *busid)
+static void open_gpu(struct taint *t)
 {
-    struct taint *t = mem_calloc(1, sizeof(*t));
+    const struct endpoint *e = &t->topo->endpoint[t->world->rank];
 
-    if (nvml_open(&t->nvml, NULL) < 0 || (t->gpu = nvml_find(t->nvml, busid)) < 0) {
-        taint_close(t);
-        return NULL;
+    if (e->kind != ENDPOINT_GPU || !e->busid[0])
+        return;
+    if (nvml_open(&t->gpu.nvml, NULL) < 0 ||
+        (t->gpu.index = nvml_find(t->gpu.nvml, e->busid)) < 0) {
+        nvml_close(t->gpu.nvml);
+        t->gpu.nvml = NULL;
+        return;
     }
-    nvml_watch(t->nvml, t->gpu);
+    nvml_watch(t->gpu.nvml, t->gpu.index);
     look_at_gpu(t);
-    t->first = t->before = t->last;
-    return t;
-}
-
-void taint_close(struct taint *t)
-{
-    if (!t)
-        return;
-    nvml_close(t->nvml);
-    free(t);
-}
-
-void taint_begin(struct taint *t)
-{
-    if (!t)
-        return;
-    if (log_now() - t->seen > gpu_fresh)
-        look_at_gpu(t);
-    t->before = t->last;
-}
-
-bool taint_end(struct taint *t, char text[TAINT_TEXT])
-{
-    *text = '\0';
-    if (!t)
-        return false;
-    look_at_gpu(t);
-    return nvml_harm(&t->before, &t->last, text, TAINT_TEXT);
-}
-
-struct taint *taint_watch(const struct world *w, const struct topo *t)
-{
-    const struct endpoint *e = w->solo ? NULL : &t->endpoint[w->rank];
-
-    return e && e->kind == ENDPOINT_GPU && e->busid[0] ? taint_open(e->busid) : NULL;
+    t->gpu.first = t->gpu.before = t->gpu.last;
 }
 
 static void tell_gpus(const struct topo *t, const char *all, int ranks)
@@ -147,47 +140,26 @@ static void tell_gpus(const struct topo *t, const char *all, int ranks)
         log_warn("during the campaign, %d more endpoints suffered", told - TOLD_MAX);
 }
 
-int taint_report(struct taint *t, struct world *w, const struct topo *topo, struct err *err)
+static int report_gpus(struct taint *t, struct err *err)
 {
+    struct world *w = t->world;
     char mine[TAINT_TEXT] = "", *all = NULL;
 
-    if (w->solo)
-        return 0;
-    if (t) {
-        struct nvml_counts all_along = t->last;
-        all_along.xid = t->xid;
-        nvml_harm(&t->first, &all_along, mine, TAINT_TEXT);
+    if (t->gpu.nvml) {
+        struct nvml_counts all_along = t->gpu.last;
+        all_along.xid = t->gpu.xid;
+        nvml_harm(&t->gpu.first, &all_along, mine, TAINT_TEXT);
     }
     if (w->rank == 0)
         all = mem_calloc((size_t)w->size, TAINT_TEXT);
     int rc = w->gather(w, mine, TAINT_TEXT, all, err);
     if (all && rc == 0)
-        tell_gpus(topo, all, w->size);
+        tell_gpus(t->topo, all, w->size);
     free(all);
     return rc;
 }
 
-/* --- network ports --- */
-
-/* The look that ended a size begins the next, unless it is older than this: writing points down
- * lies between. */
-static const double ports_fresh = 0.1;
-
-struct heard_of_host {
-    const struct taint_port_said *said; /* of the first rank that had something to say */
-    int more;
-};
-
-struct taint_port {
-    struct world *world;
-    const struct topo *topo;
-    struct port_counters **port;
-    int ports, most; /* of this rank; of any, before it was asked whether they can be read */
-    double seen;
-    struct heard_of_host *heard; /* rank 0: by host */
-};
-
-/* --- who looks at what --- */
+/* --- network ports: who looks at what --- */
 
 struct watch_order {
     int rank;
@@ -262,110 +234,77 @@ static int make_orders(struct watch_orders **out, size_t *len, const struct topo
     return rc;
 }
 
-static struct taint_port *open_ports(struct world *w, const struct topo *t,
-                                     const struct watch_orders *o)
+static void take_orders(struct taint *t, const struct watch_orders *o)
 {
-    struct taint_port *p = mem_calloc(1, sizeof(*p));
-
-    p->world = w;
-    p->topo = t;
-    p->most = o->most;
-    p->heard = w->rank == 0 ? mem_calloc((size_t)t->hosts, sizeof(*p->heard)) : NULL;
+    t->ports.any = o->count > 0;
+    t->ports.most = o->most;
+    if (t->ports.any && t->world->rank == 0)
+        t->ports.heard = mem_calloc((size_t)t->topo->hosts, sizeof(*t->ports.heard));
     for (int i = 0; i < o->count; i++) {
         struct port_counters *c =
-            o->one[i].rank == w->rank ? port_counters_open(o->root, &o->one[i].port) : NULL;
+            o->one[i].rank == t->world->rank ? port_counters_open(o->root, &o->one[i].port) : NULL;
         if (c)
-            MEM_PUSH(p->port, p->ports) = c;
+            MEM_PUSH(t->ports.port, t->ports.count) = c;
     }
-    p->seen = log_now();
-    return p;
+    t->ports.seen = log_now();
 }
 
-int taint_port_open(struct taint_port **out, struct world *w, const struct topo *t, struct err *err)
+static int open_ports(struct taint *t, struct err *err)
 {
+    struct world *w = t->world;
     struct watch_orders *o = NULL;
     size_t len = 0;
     int rc = 0;
 
-    *out = NULL;
-    if (w->solo)
-        return 0;
     if (w->rank == 0)
-        rc = make_orders(&o, &len, t, err);
+        rc = make_orders(&o, &len, t->topo, err);
     void *data = o;
     if (w->agree(w, rc, err) < 0 || w->share(w, &data, &len, err) < 0) {
         free(o);
         return -1;
     }
-    o = data;
-    if (o->count)
-        *out = open_ports(w, t, o);
-    free(o);
+    take_orders(t, data);
+    free(data);
     return 0;
 }
 
-void taint_port_close(struct taint_port *t)
+static void look_at_ports(struct taint *t, bool all)
 {
-    if (!t)
-        return;
-    for (int i = 0; i < t->ports; i++)
-        port_counters_close(t->port[i]);
-    free(t->port);
-    free(t->heard);
-    free(t);
+    for (int i = 0; i < t->ports.count; i++)
+        port_counters_look(t->ports.port[i], all);
+    t->ports.seen = log_now();
 }
 
-/* --- one size --- */
-
-static void look_at_ports(struct taint_port *t, bool all)
-{
-    for (int i = 0; i < t->ports; i++)
-        port_counters_look(t->port[i], all);
-    t->seen = log_now();
-}
-
-void taint_port_begin(struct taint_port *t)
-{
-    if (!t)
-        return;
-    if (log_now() - t->seen > ports_fresh)
-        look_at_ports(t, false);
-    for (int i = 0; i < t->ports; i++)
-        port_counters_begin(t->port[i]);
-}
-
-int taint_port_end(struct taint_port *t, struct taint_port_said *said, struct err *err)
+static void say_ports(struct taint *t, struct taint_said *said)
 {
     char words[TAINT_TEXT];
 
-    memset(said, 0, sizeof(*said));
-    if (!t)
-        return 0;
-    if (t->world->agree(t->world, 0, err) < 0)
-        return -1;
     look_at_ports(t, false);
-    for (int i = 0; i < t->ports; i++) {
-        if (!port_counters_harm(t->port[i], words, sizeof(words)))
+    for (int i = 0; i < t->ports.count; i++) {
+        if (!port_counters_harm(t->ports.port[i], words, sizeof(words)))
             continue;
         if (said->port[0]) {
             said->more++;
             continue;
         }
-        snprintf(said->port, sizeof(said->port), "%s", port_counters_name(t->port[i]));
+        snprintf(said->port, sizeof(said->port), "%s", port_counters_name(t->ports.port[i]));
         memcpy(said->words, words, sizeof(said->words));
     }
-    return 0;
 }
 
-void taint_port_hear(struct taint_port *t, const struct taint_port_said *first, size_t stride)
+static const struct taint_said *said_of(const struct taint *t, int rank)
 {
-    if (!t)
-        return;
-    memset(t->heard, 0, sizeof(*t->heard) * (size_t)t->topo->hosts);
+    const void *at = (const char *)t->said + (size_t)rank * t->stride;
+
+    return at;
+}
+
+static void hear_ports(struct taint *t)
+{
+    memset(t->ports.heard, 0, sizeof(*t->ports.heard) * (size_t)t->topo->hosts);
     for (int r = 0; r < t->world->size; r++) {
-        const void *at = (const char *)first + (size_t)r * stride;
-        const struct taint_port_said *said = at;
-        struct heard_of_host *h = &t->heard[host_of(t->topo, r)];
+        const struct taint_said *said = said_of(t, r);
+        struct heard_of_host *h = &t->ports.heard[host_of(t->topo, r)];
         if (!said->port[0])
             continue;
         h->more += said->more + (h->said != NULL);
@@ -373,18 +312,18 @@ void taint_port_hear(struct taint_port *t, const struct taint_port_said *first, 
     }
 }
 
-void taint_port_mark(const struct taint_port *t, struct point *p, const int *members, int n)
+static void mark_ports(const struct taint *t, struct point *p, const int *members, int n)
 {
     const struct heard_of_host *h = NULL;
     bool across = false;
     char words[TAINT_TEXT + 32];
     int host = 0;
 
-    for (int i = 0; t && i < n; i++) {
+    for (int i = 0; i < n; i++) {
         int at = host_of(t->topo, members[i]);
         across = across || at != host_of(t->topo, members[0]);
-        if (!h && t->heard[at].said) {
-            h = &t->heard[at];
+        if (!h && t->ports.heard[at].said) {
+            h = &t->ports.heard[at];
             host = at;
         }
     }
@@ -393,11 +332,9 @@ void taint_port_mark(const struct taint_port *t, struct point *p, const int *mem
     int len = snprintf(words, sizeof(words), "%s", h->said->words);
     if (h->more)
         snprintf(words + len, sizeof(words) - (size_t)len, ", and %d more port%s", h->more,
-                 h->more == 1 ? "" : "s");
+                 units_s(h->more));
     taint_note_port(p, t->topo, host, h->said->port, words);
 }
-
-/* --- the whole campaign --- */
 
 struct total {
     char port[40];
@@ -408,7 +345,7 @@ struct tally {
     int ports, harmed, congested;
 };
 
-static void tell_ports(const struct taint_port *t, const struct total *all, struct tally *n)
+static void tell_ports(const struct taint *t, const struct total *all, struct tally *n)
 {
     for (int r = 0; r < t->world->size; r++) {
         const struct total *one = &all[r];
@@ -424,24 +361,23 @@ static void tell_ports(const struct taint_port *t, const struct total *all, stru
     }
 }
 
-int taint_port_report(struct taint_port *t, struct err *err)
+static int report_ports(struct taint *t, struct err *err)
 {
     struct total mine, *all = NULL;
     struct tally n = {0, 0, 0};
     int rc = 0;
 
-    if (!t)
-        return 0;
     look_at_ports(t, true);
     if (t->world->rank == 0)
         all = mem_calloc((size_t)t->world->size, sizeof(*all));
-    for (int i = 0; i < t->most && rc == 0; i++) {
+    for (int i = 0; i < t->ports.most && rc == 0; i++) {
         memset(&mine, 0, sizeof(mine));
-        if (i < t->ports) {
-            snprintf(mine.port, sizeof(mine.port), "%s", port_counters_name(t->port[i]));
-            port_counters_total(t->port[i], false, mine.harm, sizeof(mine.harm));
-            port_counters_total(t->port[i], true, mine.congestion, sizeof(mine.congestion));
-            port_counters_full(t->port[i], mine.full, sizeof(mine.full));
+        if (i < t->ports.count) {
+            const struct port_counters *c = t->ports.port[i];
+            snprintf(mine.port, sizeof(mine.port), "%s", port_counters_name(c));
+            port_counters_total(c, false, mine.harm, sizeof(mine.harm));
+            port_counters_total(c, true, mine.congestion, sizeof(mine.congestion));
+            port_counters_full(c, mine.full, sizeof(mine.full));
         }
         rc = t->world->gather(t->world, &mine, sizeof(mine), all, err);
         if (rc == 0 && all)
@@ -453,4 +389,88 @@ int taint_port_report(struct taint_port *t, struct err *err)
         log_info("congestion on %d of %d ports", n.congested, n.ports);
     free(all);
     return rc;
+}
+
+/* --- both --- */
+
+int taint_open(struct taint **out, struct world *w, const struct topo *t, struct err *err)
+{
+    *out = NULL;
+    if (w->solo)
+        return 0;
+    *out = mem_calloc(1, sizeof(**out));
+    (*out)->world = w;
+    (*out)->topo = t;
+    open_gpu(*out);
+    return open_ports(*out, err);
+}
+
+void taint_close(struct taint *t)
+{
+    if (!t)
+        return;
+    nvml_close(t->gpu.nvml);
+    for (int i = 0; i < t->ports.count; i++)
+        port_counters_close(t->ports.port[i]);
+    free(t->ports.port);
+    free(t->ports.heard);
+    free(t);
+}
+
+void taint_begin(struct taint *t, bool measures)
+{
+    if (!t)
+        return;
+    if (t->ports.any && log_now() - t->ports.seen > ports_fresh)
+        look_at_ports(t, false);
+    for (int i = 0; i < t->ports.count; i++)
+        port_counters_begin(t->ports.port[i]);
+    t->measures = measures && t->gpu.nvml;
+    if (t->measures && log_now() - t->gpu.seen > gpu_fresh)
+        look_at_gpu(t);
+    t->gpu.before = t->gpu.last;
+}
+
+int taint_end(struct taint *t, struct taint_said *said, struct err *err)
+{
+    memset(said, 0, sizeof(*said));
+    if (!t)
+        return 0;
+    if (t->measures) {
+        look_at_gpu(t);
+        nvml_harm(&t->gpu.before, &t->gpu.last, said->gpu, TAINT_TEXT);
+    }
+    if (!t->ports.any)
+        return 0;
+    if (t->world->agree(t->world, 0, err) < 0)
+        return -1;
+    say_ports(t, said);
+    return 0;
+}
+
+void taint_hear(struct taint *t, const struct taint_said *first, size_t stride)
+{
+    if (!t)
+        return;
+    t->said = first;
+    t->stride = stride;
+    if (t->ports.any)
+        hear_ports(t);
+}
+
+/* A point that failed or is wrong has its own words. */
+void taint_mark(const struct taint *t, struct point *p, const int *members, int n)
+{
+    for (int i = 0; t && i < n && !p->note[0]; i++)
+        if (said_of(t, members[i])->gpu[0])
+            taint_note(p, t->topo, members[i], said_of(t, members[i])->gpu);
+    if (t && t->ports.any && !p->note[0])
+        mark_ports(t, p, members, n);
+}
+
+int taint_report(struct taint *t, struct err *err)
+{
+    if (!t)
+        return 0;
+    return report_gpus(t, err) < 0 ? -1 : t->ports.any ? report_ports(t, err) : 0;
 }

@@ -11,57 +11,43 @@
 
 enum { TAINT_TEXT = 96 };
 
-/* --- this rank's GPU ---
+/* What a rank watches while it measures.
  *
- * NVML is looked at before and after: clocks lowered by heat or the power brake, an Xid, new NVLink
- * errors, PCIe replays, uncorrected memory errors.  Power capping by software is how a GPU under
- * full load works and no taint. */
-struct taint;
-
-/* Watch the GPU with this PCI address from now on; NULL where NVML or the GPU is not to be seen:
- * then nothing is tainted. */
-struct taint *taint_open(const char *busid);
-void taint_close(struct taint *t);
-void taint_begin(struct taint *t);
-/* What happened since taint_begin(); false and "" when nothing did. */
-bool taint_end(struct taint *t, char text[TAINT_TEXT]);
-
-/* The GPU of this rank, as endpoint w->rank of the topology names it; NULL in a world of one
- * process. */
-struct taint *taint_watch(const struct world *w, const struct topo *t);
-/* Collective: rank 0 warns of what happened to any GPU since it is watched, between points, too. */
-int taint_report(struct taint *t, struct world *w, const struct topo *topo, struct err *err);
-
-/* --- network ports ---
+ * Its GPU: NVML is looked at before and after: clocks lowered by heat or the power brake, an Xid,
+ * new NVLink errors, PCIe replays, uncorrected memory errors.  Power capping by software is how a
+ * GPU under full load works and no taint.  Where NVML or the GPU is not to be seen nothing is
+ * tainted.
  *
- * The error counters of port_counters.h before and after each size, of every host once: a host's
- * ports are dealt out to its ranks.  Looked at are the NICs that the topology has for compute (all
- * that are up where it knows of none), and only where a campaign has several hosts.  What a host's
- * port counts taints each group that has this host and another one: which port a message took is
- * not known.  RAILGAUGE_COUNTERS names the folder that holds sys/; "off": nobody looks. */
-struct taint_port;
+ * Network ports: the error counters of port_counters.h before and after each size, of every host
+ * once: a host's ports are dealt out to its ranks.  Looked at are the NICs that the topology has
+ * for compute (all that are up where it knows of none), and only where a campaign has several
+ * hosts.  What a host's port counts taints each group that has this host and another one: which
+ * port a message took is not known.  RAILGAUGE_COUNTERS names the folder that holds sys/; "off":
+ * nobody looks. */
+struct taint; /* NULL in a world of one process: nothing is watched */
 
-/* What one rank's ports tell of one size; sent as bytes between ranks. */
-struct taint_port_said {
-    char port[40]; /* "mlx5_2 port 1"; "": nothing happened */
+/* What one rank tells of one size; sent as bytes between ranks. */
+struct taint_said {
+    char gpu[TAINT_TEXT]; /* "": nothing happened */
+    char port[40];        /* "mlx5_2 port 1"; "": nothing happened */
     char words[TAINT_TEXT];
     int more; /* other ports of this rank with troubles of their own */
 };
 
-/* Collective; the topology is rank 0's.  *out is NULL on every rank where there is nothing to look
- * at, which the others take. */
-int taint_port_open(struct taint_port **out, struct world *w, const struct topo *t,
-                    struct err *err);
-void taint_port_close(struct taint_port *t);
-void taint_port_begin(struct taint_port *t);
+/* Collective.  The endpoint of this rank names its GPU; the ports are rank 0's to deal out. */
+int taint_open(struct taint **out, struct world *w, const struct topo *t, struct err *err);
+void taint_close(struct taint *t);
+/* Before a size; measures: this rank takes part in it. */
+void taint_begin(struct taint *t, bool measures);
 /* Collective: first all ranks wait for the one that measures longest. */
-int taint_port_end(struct taint_port *t, struct taint_port_said *said, struct err *err);
-/* Rank 0, with what each rank said (stride bytes apart), which must stay while points are noted. */
-void taint_port_hear(struct taint_port *t, const struct taint_port_said *first, size_t stride);
-void taint_port_mark(const struct taint_port *t, struct point *p, const int *members, int n);
-/* Collective: rank 0 warns of what happened to any port during the whole campaign, and says where
- * there was congestion. */
-int taint_port_report(struct taint_port *t, struct err *err);
+int taint_end(struct taint *t, struct taint_said *said, struct err *err);
+/* Rank 0, with what each rank said (stride bytes apart), which must stay while points are marked:
+ * the point of these members is tainted when one of them suffered. */
+void taint_hear(struct taint *t, const struct taint_said *first, size_t stride);
+void taint_mark(const struct taint *t, struct point *p, const int *members, int n);
+/* Collective: rank 0 warns of what happened to any GPU and any port during the whole campaign,
+ * between points, too, and says where there was congestion. */
+int taint_report(struct taint *t, struct err *err);
 
 /* --- the note of a point, "tainted: SUBJECT: WORDS" --- */
 /* "tainted: endpoint 5 (node01:2): hardware thermal slowdown" */

@@ -195,10 +195,6 @@ static void a_second_writer_is_refused(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
     assert_int_equal(points_close(log, &err), 0);
     assert_int_equal(points_open(&log, path, 0xabcd, &four, "mpi", &err), 0);
-    int keys;
-    const struct point_key *key = points_keys(log, &keys);
-    assert_true(point_key_find(key, keys, 2, 0, 0, 262144));
-    assert_false(point_key_find(key, keys, 3, 0, 0, 262144));
     assert_int_equal(points_close(log, &err), 0);
 }
 

@@ -90,16 +90,48 @@ static void other_notes_are_none(void **state)
 
 static void without_nvml_nothing_is_watched(void **state)
 {
-    char text[TAINT_TEXT] = "x";
+    struct world w = world_solo;
+    struct point p = {.stop = STOP_CI};
+    struct taint_said said = {.gpu = "x"};
+    struct taint *taint;
+    struct err err;
+    struct topo t;
+    int rank = 0;
 
     (void)state;
+    w.solo = false;
+    topo_init(&t);
+    int id = topo_add_endpoint(&t, topo_add_host(&t, "node01"), ENDPOINT_GPU);
+    strcpy(t.endpoint[id].busid, "0000:01:00.0");
     setenv("RAILGAUGE_NVML", "/nonexistent", 1);
-    struct taint *t = taint_open("0000:01:00.0");
-    assert_null(t);
-    taint_begin(t);
-    assert_false(taint_end(t, text));
-    assert_string_equal(text, "");
-    taint_close(t);
+    assert_int_equal(taint_open(&taint, &w, &t, &err), 0);
+    taint_begin(taint, true);
+    assert_int_equal(taint_end(taint, &said, &err), 0);
+    assert_string_equal(said.gpu, "");
+    taint_hear(taint, &said, sizeof(said));
+    taint_mark(taint, &p, &rank, 1);
+    assert_string_equal(p.note, "");
+    strcpy(said.gpu, "heat");
+    taint_mark(taint, &p, &rank, 1);
+    assert_string_equal(p.note, "tainted: endpoint 0 (node01:0): heat");
+    taint_close(taint);
+    topo_free(&t);
+}
+
+static void a_world_of_one_process_watches_nothing(void **state)
+{
+    struct taint_said said = {.gpu = "x"};
+    struct taint *taint;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(taint_open(&taint, &world_solo, NULL, &err), 0);
+    assert_null(taint);
+    taint_begin(taint, true);
+    assert_int_equal(taint_end(taint, &said, &err), 0);
+    assert_string_equal(said.gpu, "");
+    assert_int_equal(taint_report(taint, &err), 0);
+    taint_close(taint);
 }
 
 int main(void)
@@ -109,6 +141,7 @@ int main(void)
         cmocka_unit_test(a_note_names_the_port_and_its_host),
         cmocka_unit_test(other_notes_are_none),
         cmocka_unit_test(without_nvml_nothing_is_watched),
+        cmocka_unit_test(a_world_of_one_process_watches_nothing),
     };
 
     return cmocka_run_group_tests_name("taint", tests, NULL, NULL);
