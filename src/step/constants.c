@@ -96,6 +96,108 @@ static int read_all(struct constants *c, json_t *root, struct err *err)
     return 0;
 }
 
+/* --- open names --- */
+
+static int gpu_find(const struct constants *c, const char *generation, size_t length)
+{
+    int i = 0;
+
+    while (i < c->gpus - 1 &&
+           (strncmp(c->gpu[i].generation, generation, length) != 0 || c->gpu[i].generation[length]))
+        i++;
+    return i;
+}
+
+/* The GPU of all others is the last and has the defaults, with which a new one starts. */
+static struct constants_gpu *gpu_add(struct constants *c, const char *generation, size_t length)
+{
+    int i = gpu_find(c, generation, length);
+
+    if (i == c->gpus - 1) {
+        struct constants_gpu others = c->gpu[i];
+        MEM_PUSH(c->gpu, c->gpus) = others;
+        c->gpu[i].generation = mem_printf("%.*s", (int)length, generation);
+    }
+    return &c->gpu[i];
+}
+
+static int dtype_of(const char *name)
+{
+    return recipe_word("dtype", name, recipe_name.dtype, DTYPE_COUNT, NULL);
+}
+
+static void resolve_one(struct constants *c, int at)
+{
+    const char *kind = c->constant[at].name, *word = strchr(kind, '.') + 1;
+    const char *last = strrchr(word, '.');
+    int dtype = dtype_of(last ? last + 1 : word);
+
+    if (fixed_index(kind) >= 0 || is_release(kind))
+        return;
+    if (!strncmp(kind, "attention.", 10))
+        gpu_add(c, word, strlen(word))->attention = at;
+    else if (!strncmp(kind, "experts.", 8) && dtype >= 0)
+        c->experts[dtype] = at;
+    else if (last && dtype >= 0)
+        gpu_add(c, word, (size_t)(last - word))->efficiency[dtype] = at;
+}
+
+static void resolve(struct constants *c)
+{
+    struct constants_gpu others = {.attention = c->at[CONSTANT_ATTENTION_DEFAULT]};
+
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        others.efficiency[i] = c->at[CONSTANT_EFFICIENCY_DEFAULT];
+        c->experts[i] = c->at[CONSTANT_EXPERTS_DEFAULT];
+    }
+    MEM_PUSH(c->gpu, c->gpus) = others;
+    for (int i = 0; i < c->count; i++)
+        resolve_one(c, i);
+}
+
+static const struct constants_gpu *gpu_of(const struct constants *c, const char *generation)
+{
+    return &c->gpu[generation ? gpu_find(c, generation, strlen(generation)) : c->gpus - 1];
+}
+
+const struct constant *constants_efficiency(const struct constants *c, const char *generation,
+                                            int dtype)
+{
+    return &c->constant[gpu_of(c, generation)->efficiency[dtype]];
+}
+
+const struct constant *constants_attention(const struct constants *c, const char *generation)
+{
+    return &c->constant[gpu_of(c, generation)->attention];
+}
+
+/* Blanks of a release are dashes in the constant's name. */
+static bool is_of_release(const char *constant, const char *name, size_t length, const char *part)
+{
+    size_t i = 0;
+
+    if (!is_release(constant))
+        return false;
+    constant += strlen("release.");
+    while (i < length && constant[i] == (name[i] == ' ' ? '-' : name[i]))
+        i++;
+    return i == length && !strcmp(constant + i, part);
+}
+
+const struct constant *constants_release(const struct constants *c, const char *name, bool experts)
+{
+    size_t length = name ? strlen(name) : 0;
+
+    while (length > 0) {
+        for (int i = 0; i < c->count; i++)
+            if (is_of_release(c->constant[i].name, name, length, experts ? ".experts" : ""))
+                return &c->constant[i];
+        while (length > 0 && name[--length] != '.')
+            ;
+    }
+    return NULL;
+}
+
 int constants_load(struct constants *c, const char *path, struct err *err)
 {
     json_t *root = NULL;
@@ -107,6 +209,8 @@ int constants_load(struct constants *c, const char *path, struct err *err)
     int rc = json_open(&root, c->path, "railgauge-constants", 1, err);
     if (rc == 0)
         rc = read_all(c, root, err);
+    if (rc == 0)
+        resolve(c);
     json_decref(root);
     return rc;
 }
@@ -117,6 +221,9 @@ void constants_free(struct constants *c)
         free(c->constant[i].name);
         free(c->constant[i].source);
     }
+    for (int i = 0; i < c->gpus; i++)
+        free(c->gpu[i].generation);
+    free(c->gpu);
     free(c->constant);
     free(c->path);
     memset(c, 0, sizeof(*c));

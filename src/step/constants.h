@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "step/recipe.h"
 
 /* clang-format off */
 /* What every file must hold: its unit, the range that makes sense, and whether measured steps
@@ -73,10 +74,19 @@ struct constant {
     char *source;
 };
 
+/* Names that are open are looked up once: where the constant of each is, or its default. */
+struct constants_gpu {
+    char *generation;
+    int efficiency[DTYPE_COUNT], attention;
+};
+
 struct constants {
     struct constant *constant;
     int count;
     int at[CONSTANT_COUNT]; /* where each that must be there is */
+    int experts[DTYPE_COUNT];
+    struct constants_gpu *gpu; /* of each generation, then of all others */
+    int gpus;
     char *path;
 };
 
@@ -91,6 +101,18 @@ static inline const struct constant *constants_get(const struct constants *c, en
 {
     return &c->constant[c->at[id]];
 }
+
+/* generation NULL: not known. */
+const struct constant *constants_efficiency(const struct constants *c, const char *generation,
+                                            int dtype);
+const struct constant *constants_attention(const struct constants *c, const char *generation);
+static inline const struct constant *constants_experts(const struct constants *c, int dtype)
+{
+    return &c->constant[c->experts[dtype]];
+}
+/* That of this release, "megatron-bridge 26.04.01", or of the version that it belongs to, 26.04;
+ * experts: of models with routed experts.  NULL: there is none. */
+const struct constant *constants_release(const struct constants *c, const char *name, bool experts);
 
 /* Bounds of a constant that may be fitted to measured steps (calibrate.h); false: one that is not,
  * such as an error, or a size that the method itself gives. */

@@ -12,39 +12,16 @@
 #include "step/predict.h"
 #include "step/work.h"
 
-enum { NAME = 80 };
-
-/* release.NAME + part, of this release or of the version it belongs to. */
-static const struct constant *find(const struct constants *c, const char *name, const char *part)
-{
-    char want[NAME + 32], base[NAME];
-
-    if (!name || !*name || strlen(name) >= sizeof(base))
-        return NULL;
-    snprintf(base, sizeof(base), "%s", name);
-    for (char *s = base; *s; s++)
-        if (*s == ' ')
-            *s = '-';
-    for (char *end = base + strlen(base); end; end = strrchr(base, '.')) {
-        *end = '\0';
-        snprintf(want, sizeof(want), "release.%s%s", base, part);
-        const struct constant *found = constants_find(c, want);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 double rate_release(const struct rate *r, const struct constants *c, const char *name,
                     const struct model *m)
 {
     bool experts = model_has_experts(m);
-    const struct constant *found = find(c, name, experts ? ".experts" : "");
+    const struct constant *found = constants_release(c, name, experts);
 
     if (r->basis == BASIS_MEASURED)
         return 1;
     if (!found && !experts)
-        found = constants_find(c, "release.default");
+        found = constants_release(c, "default", false);
     return found ? found->value : 1;
 }
 
@@ -58,38 +35,18 @@ static double peak_of(const struct fabric_gpu *gpu, const char *dtype)
 
 /* "GB200 bf16 peak 2500 TFLOP/s (data sheet)"; a GPU without a name is stand_in()'s. */
 enum { PEAK_TEXT = 96 };
-static char *peak_text(char buf[PEAK_TEXT], const struct fabric_gpu *gpu, const char *dtype)
+static char *peak_text(char buf[PEAK_TEXT], const struct rate *r, const struct fabric_gpu *gpu,
+                       const char *dtype)
 {
     double tera = peak_of(gpu, dtype) / 1e12;
 
-    if (gpu->name)
+    if (!r->words)
+        *buf = '\0';
+    else if (gpu->name)
         snprintf(buf, PEAK_TEXT, "%.48s %s peak %.0f TFLOP/s (data sheet)", gpu->name, dtype, tera);
     else
         snprintf(buf, PEAK_TEXT, "best measured %s products, %.0f TFLOP/s,", dtype, tera);
     return buf;
-}
-
-/* KIND.WORD, else KIND.default. */
-static const struct constant *pick(const struct constants *c, const char *kind, const char *word)
-{
-    char name[96];
-
-    snprintf(name, sizeof(name), "%s.%s", kind, word);
-    const struct constant *found = constants_find(c, name);
-    if (found)
-        return found;
-    snprintf(name, sizeof(name), "%s.default", kind);
-    return constants_find(c, name);
-}
-
-/* "efficiency.hopper.bf16", else efficiency.default. */
-static const struct constant *efficiency(const struct constants *c, const char *generation,
-                                         const char *dtype)
-{
-    char word[64];
-
-    snprintf(word, sizeof(word), "%s.%s", generation, dtype);
-    return pick(c, "efficiency", word);
 }
 
 static void set_part(struct rate *r, enum work_part part, double rate, double error,
@@ -102,6 +59,8 @@ static void set_part(struct rate *r, enum work_part part, double rate, double er
 
     r->of[part] = rate;
     r->error[part] = error;
+    if (!r->words)
+        return;
     va_start(ap, fmt);
     vsnprintf(r->part_source[part], RATE_SOURCE, fmt, ap);
     va_end(ap);
@@ -171,7 +130,7 @@ static bool from_table(struct rate *r, const struct question *q, enum work_part 
         return false;
     double share = r->peak > 0 && part == WORK_LINEAR ? sum.flops / sum.sec / r->peak : 0;
     char of_peak[48] = "";
-    if (share > 0)
+    if (share > 0 && r->words)
         snprintf(of_peak, sizeof(of_peak), ", %.0f %% of the data sheet", 100 * share);
     set_part(r, part, sum.flops / sum.sec, sum.error / sum.sec,
              "measured GEMM: %s products of these shapes at %.0f TFLOP/s (%.0f to %.0f%s)", dtype,
@@ -179,24 +138,25 @@ static bool from_table(struct rate *r, const struct question *q, enum work_part 
     return true;
 }
 
-static void set_products(struct rate *r, const struct fabric_gpu *gpu, const char *generation,
-                         const char *dtype, const struct constants *c)
+static void set_products(struct rate *r, const struct fabric_gpu *gpu, int kind,
+                         const struct constants *c)
 {
-    const struct constant *e = efficiency(c, generation, dtype);
-    const struct constant *head = efficiency(c, generation, "bf16");
-    const struct constant *x = pick(c, "experts", dtype);
+    const struct constant *e = constants_efficiency(c, gpu->generation, kind);
+    const struct constant *head = constants_efficiency(c, gpu->generation, DTYPE_BF16);
+    const struct constant *x = constants_experts(c, kind);
+    const char *dtype = recipe_name.dtype[kind];
     double bf16 = peak_of(gpu, "bf16");
     char sheet[PEAK_TEXT];
 
-    if (!strcmp(e->name, "efficiency.default"))
+    if (e == constants_get(c, CONSTANT_EFFICIENCY_DEFAULT))
         r->basis = BASIS_ASSUMED;
     set_part(r, WORK_LINEAR, r->peak * e->value, e->error, "%s x %s %.3g",
-             peak_text(sheet, gpu, dtype), e->name, e->value);
+             peak_text(sheet, r, gpu, dtype), e->name, e->value);
     set_part(r, WORK_EXPERT, r->peak * e->value * x->value, hypot(e->error, x->error),
-             "%s x %s %.3g x %s %.3g", peak_text(sheet, gpu, dtype), e->name, e->value, x->name,
+             "%s x %s %.3g x %s %.3g", peak_text(sheet, r, gpu, dtype), e->name, e->value, x->name,
              x->value);
     set_part(r, WORK_HEAD, bf16 * head->value, head->error, "%s x %s %.3g",
-             peak_text(sheet, gpu, "bf16"), head->name, head->value);
+             peak_text(sheet, r, gpu, "bf16"), head->name, head->value);
 }
 
 /* What a stack takes longer; 1 for Megatron, whose steps gave the other constants. */
@@ -211,19 +171,19 @@ static double stack_factor(const struct constants *c, bool core, int stack)
     return stack == STACK_MEGATRON ? 1 : constants_get(c, longer[stack][core])->value;
 }
 
-static void set_core(struct rate *r, const struct fabric_gpu *gpu, const char *generation,
-                     const struct recipe *recipe, const struct constants *c)
+static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct recipe *recipe,
+                     const struct constants *c)
 {
-    const struct constant *a = pick(c, "attention", generation);
+    const struct constant *a = constants_attention(c, gpu->generation);
     const struct constant *scan = constants_get(c, CONSTANT_SCAN_SHARE);
     double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, true, recipe->stack);
     char sheet[PEAK_TEXT];
 
     set_part(r, WORK_CORE, bf16 * a->value / longer, a->error, "%s x %s %.3g / %.3g for %s",
-             peak_text(sheet, gpu, "bf16"), a->name, a->value, longer,
+             peak_text(sheet, r, gpu, "bf16"), a->name, a->value, longer,
              recipe_name.stack[recipe->stack]);
     set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error, "%s x %s %.3g / %.3g for %s",
-             peak_text(sheet, gpu, "bf16"), scan->name, scan->value, longer,
+             peak_text(sheet, r, gpu, "bf16"), scan->name, scan->value, longer,
              recipe_name.stack[recipe->stack]);
 }
 
@@ -251,10 +211,8 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
 /* Peaks of the data sheet times what was fitted to published steps. */
 static void from_data_sheet(struct rate *r, const struct question *q, const struct fabric_gpu *gpu)
 {
-    const char *generation = gpu->generation ? gpu->generation : "default";
-
-    set_products(r, gpu, generation, recipe_name.dtype[q->recipe->dtype], q->constants);
-    set_core(r, gpu, generation, q->recipe, q->constants);
+    set_products(r, gpu, q->recipe->dtype, q->constants);
+    set_core(r, gpu, q->recipe, q->constants);
 }
 
 /* Measured products in place of the linear layers' and the head's; routed experts keep how far
@@ -262,7 +220,7 @@ static void from_data_sheet(struct rate *r, const struct question *q, const stru
 static void from_products(struct rate *r, const struct question *q)
 {
     const char *dtype = recipe_name.dtype[q->recipe->dtype];
-    const struct constant *x = pick(q->constants, "experts", dtype);
+    const struct constant *x = constants_experts(q->constants, q->recipe->dtype);
 
     if (from_table(r, q, WORK_LINEAR, dtype)) {
         r->basis = BASIS_MEASURED;
@@ -319,17 +277,18 @@ static int from_shares(struct rate *r, const struct question *q, const struct fa
         r->peak = 0;
     if (q->matrix->compute.gemms)
         from_products(r, q);
-    snprintf(r->source, sizeof(r->source), "%.110s; attention core at %.0f TFLOP/s",
-             r->part_source[WORK_LINEAR], r->of[WORK_CORE] / 1e12);
+    if (r->words)
+        snprintf(r->source, sizeof(r->source), "%.110s; attention core at %.0f TFLOP/s",
+                 r->part_source[WORK_LINEAR], r->of[WORK_CORE] / 1e12);
     return 0;
 }
 
-int rate_of(struct rate *r, const struct question *q, struct err *err)
+static int make(struct rate *r, const struct question *q, bool words, struct err *err)
 {
     const struct compute_rates *measured = &q->matrix->compute;
     struct fabric_gpu own = {.name = NULL};
 
-    *r = (struct rate){.basis = BASIS_FITTED}; /* data sheet x fitted shares */
+    *r = (struct rate){.basis = BASIS_FITTED, .words = words}; /* data sheet x fitted shares */
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
     if (q->fabric) {
@@ -349,4 +308,14 @@ int rate_of(struct rate *r, const struct question *q, struct err *err)
     int rc = from_shares(r, q, q->fabric ? &q->fabric->gpu : &own, err);
     free(own.peak);
     return rc;
+}
+
+int rate_of(struct rate *r, const struct question *q, struct err *err)
+{
+    return make(r, q, true, err);
+}
+
+int rate_numbers(struct rate *r, const struct question *q, struct err *err)
+{
+    return make(r, q, false, err);
 }

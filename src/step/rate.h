@@ -22,6 +22,7 @@ enum { RATE_SOURCE = 192 };
 struct rate {
     double of[WORK_PARTS];    /* FLOP/s, B/s, kernels/s; INFINITY: takes no time */
     double error[WORK_PARTS]; /* shares, one standard deviation */
+    bool words;               /* is a source said?  These, and the one of all */
     char part_source[WORK_PARTS][RATE_SOURCE];
     double peak;    /* data sheet, FLOP/s of this dtype; 0: unknown */
     double hbm_Bps; /* 0: unknown */
@@ -34,6 +35,8 @@ struct question;
 /* Of the question's matrix, fabric (may be NULL), model, layout, recipe and constants.  Neither a
  * measured rate nor a peak of that dtype: EXIT_UNJUDGED with the reason. */
 int rate_of(struct rate *r, const struct question *q, struct err *err);
+/* The same without sources, for what asks often. */
+int rate_numbers(struct rate *r, const struct question *q, struct err *err);
 
 /* What a release of the training software is worth: a constant of its own.
  *

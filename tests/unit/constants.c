@@ -152,9 +152,40 @@ static void rates_and_exposures_are_fitted_and_errors_are_not(void **state)
     assert_false(constants_fitted("no.such", &min, &max));
 }
 
+/* As by name: of a generation and dtype, else the default. */
+static void open_names_are_found_by_what_they_are_of(void **state)
+{
+    struct constants c;
+
+    (void)state;
+    assert_int_equal(constants_load(&c, NULL, NULL), 0);
+    for (int d = 0; d < DTYPE_COUNT; d++) {
+        static const char *const generations[] = {"hopper", "blackwell", "ampere", "abacus"};
+        char name[64];
+        for (int g = 0; g < 4; g++) {
+            snprintf(name, sizeof(name), "efficiency.%s.%s", generations[g], recipe_name.dtype[d]);
+            const struct constant *want = constants_find(&c, name);
+            assert_ptr_equal(constants_efficiency(&c, generations[g], d),
+                             want ? want : constants_get(&c, CONSTANT_EFFICIENCY_DEFAULT));
+            snprintf(name, sizeof(name), "attention.%s", generations[g]);
+            want = constants_find(&c, name);
+            assert_ptr_equal(constants_attention(&c, generations[g]),
+                             want ? want : constants_get(&c, CONSTANT_ATTENTION_DEFAULT));
+        }
+        snprintf(name, sizeof(name), "experts.%s", recipe_name.dtype[d]);
+        const struct constant *want = constants_find(&c, name);
+        assert_ptr_equal(constants_experts(&c, d),
+                         want ? want : constants_get(&c, CONSTANT_EXPERTS_DEFAULT));
+    }
+    assert_ptr_equal(constants_efficiency(&c, NULL, DTYPE_BF16),
+                     constants_get(&c, CONSTANT_EFFICIENCY_DEFAULT));
+    constants_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(open_names_are_found_by_what_they_are_of),
         cmocka_unit_test(what_is_saved_loads_as_it_was),
         cmocka_unit_test(rates_and_exposures_are_fitted_and_errors_are_not),
         cmocka_unit_test(the_shipped_file_gives_each_constant_a_source_and_an_error),

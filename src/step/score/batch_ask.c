@@ -376,7 +376,7 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     struct rate rate;
     struct timing t;
 
-    if (rate_of(&rate, &q, err) < 0)
+    if (rate_numbers(&rate, &q, err) < 0)
         return NAN;
     coefficients_of(&k, &rate, c,
                     (stretch > 0 ? stretch : 1) * rate_release(&rate, c, r->release, a->model));

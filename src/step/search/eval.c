@@ -12,7 +12,7 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
 
     at.layout = l;
     at.recipe = r;
-    if (rate_of(&rate, &at, err) < 0)
+    if (rate_numbers(&rate, &at, err) < 0)
         return -1;
     *peak = rate.peak;
     coefficients_of(c, &rate, q->constants,
