@@ -1,23 +1,13 @@
-/* topo_impl.h - what the reader and the writer of topology.json agree on: its tables. */
+/* topo_impl.h - the tables of topology.json, each once for its writer and its reader. */
 #ifndef RG_TOPO_IMPL_H
 #define RG_TOPO_IMPL_H
-
-#include <stdio.h>
 
 #include "topo/topo.h"
 #include "topo/topo_table.h"
 
 /* The levels that an endpoint row tells; spines belong to hosts and have a table of their own. */
 enum { LEVEL_PLACES = LEVEL_SPINE };
-enum { ENDPOINT_COLUMNS = LEVEL_PLACES + 7 };
-enum { TOPO_NAME_MAX = 255 };
-
-/* A row of the table of hosts. */
-struct host_row {
-    char name[TOPO_NAME_MAX + 1], cpu[TOPO_NAME_MAX + 1];
-    int sockets, cores;
-    double memory_bytes;
-};
+enum { TOPO_NAME_MAX = 255, TOPO_NUMBER_MAX = 65535 };
 
 /* Distinct values of a column that repeats: models, and the five sources of an endpoint's place. */
 struct topo_distinct {
@@ -25,28 +15,42 @@ struct topo_distinct {
     size_t last;
 };
 
-/* Where rows are written. */
 struct topo_writer {
-    FILE *f;
     const struct topo *t;
     struct topo_distinct models, sources;
 };
 
-/* A table of topology.json. */
+/* What a CELL_PARENT may be the number of: a name of a level, or one of these. */
+enum { OF_NIC = LEVEL_PLACES, OF_MODEL, OF_SOURCES, OF_NODE, OF_COUNT };
+struct topo_reader {
+    struct topo *t;
+    json_t *models, *sources;
+    int rows[OF_COUNT]; /* how many of each are known by now */
+    int *spine;         /* of each host: row << 8 | source, 0: none */
+};
+
+/* A table.  Its rows are the objects of an array of struct topo, or of struct net. */
 struct topo_rows {
     const char *key;
     const struct topo_column *column;
-    int columns;
-    bool always; /* there without a row, too */
-    /* Of an int of struct topo: how many rows there may be; not used of a network's. */
-    size_t count;
-    json_t *(*row)(struct topo_writer *w, int i); /* new reference; NULL: there is no such row */
-    /* Where it is not topo_load.c that reads them; table: as in the file. */
-    int (*load)(struct topo *t, json_t *table, const char *path, struct err *err);
+    int columns,
+        before;   /* before: in files of 0.1.0 and older, to be read for one release; 0: all */
+    bool always;  /* there without a row, too */
+    bool net;     /* of struct net, and there where one was read */
+    size_t count; /* of the int that says how many objects there are */
+    size_t array, size; /* of the pointer to them, and of each */
+    /* Where a row is not just the object's columns.  New reference; NULL: there is no such row. */
+    json_t *(*row)(struct topo_writer *w, int i);
+    int (*load)(struct topo_reader *r, struct topo_table *b); /* the row at hand */
+    int (*end)(struct topo_reader *r,
+               struct topo_table *b); /* NULL: nothing to do after the last */
 };
+#define TOPO_ROWS(name, columns_of, of, member, members)                                           \
+    .key = name, .column = columns_of, .columns = sizeof(columns_of) / sizeof(*(columns_of)),      \
+    .count = offsetof(of, members), .array = offsetof(of, member),                                 \
+    .size = sizeof(*((of *)0)->member)
 
-/* In their order in the file.  Of the columns of endpoints the levels come first, in the order of
- * enum level. */
+/* In their order in the file; a table comes after those that its rows refer to. */
 enum {
     ROWS_HOSTS,
     ROWS_NICS,
@@ -57,15 +61,11 @@ enum {
     ROWS_ENDPOINTS,
     ROWS_SPINES,
     ROWS_CLAIMS,
+    ROWS_NET_NODES,
+    ROWS_CABLES,
     ROWS_TABLES
 };
 extern const struct topo_rows *const topo_rows[ROWS_TABLES];
-
-/* GPUs (host/gpu.c); files of before it have none.  What else is known of NICs, a row for each of
- * which something is, and how NICs reach GPU memory; switches and adapters, and cables, only where a
- * network was read (net/net_rows.c). */
 extern const struct topo_rows gpu_rows, port_rows, gpudirect_rows, net_node_rows, cable_rows;
-/* Both; NULL: not in the file. */
-int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "topo/topo.h"
 
 enum { WHERE = 320 };
@@ -54,7 +55,7 @@ int topo_table_open(struct topo_table *b, const char *path, const char *name, js
 
     snprintf(where, sizeof(where), "%s: %s", path, name);
     *b = (struct topo_table){
-        .path = path, .name = name, .column = column, .columns = columns, .err = err};
+        .path = path, .name = name, .column = column, .columns = columns, .last = -1, .err = err};
     if (json_take(from, where, err, "{s:o, s:o}", "columns", &names, "rows", &b->rows) < 0)
         return -1;
     for (int i = 0; i < columns; i++) {
@@ -91,6 +92,14 @@ int cell_bad(const struct topo_table *b, int col, const char *what)
              b->column[col].name, text ? text : "(none)", what);
     free(text);
     return -1;
+}
+
+int topo_table_rises(struct topo_table *b, int number, const char *what)
+{
+    if (number <= b->last)
+        return cell_bad(b, 0, what);
+    b->last = number;
+    return 0;
 }
 
 int cell_index(const struct topo_table *b, int col, int max, bool null, int *out)
@@ -169,14 +178,18 @@ int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t s
     return 0;
 }
 
+int topo_word(const char *const *words, int count, const json_t *text)
+{
+    for (int i = 0; json_is_string(text) && i < count; i++)
+        if (!strcmp(words[i], json_string_value(text)))
+            return i;
+    return -1;
+}
+
 int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out)
 {
-    const char *text = json_string_value(json_array_get(b->row, (size_t)col));
-
-    for (*out = 0; *out < count; ++*out)
-        if (text && !strcmp(text, names[*out]))
-            return 0;
-    return cell_bad(b, col, "not a known word");
+    *out = topo_word(names, count, json_array_get(b->row, (size_t)col));
+    return *out < 0 ? cell_bad(b, col, "not a known word") : 0;
 }
 
 /* --- rows by their columns, out --- */
@@ -188,6 +201,7 @@ union value {
     bool flag;
     double number;
     uint64_t hex;
+    char *string;
 };
 
 static size_t size_of(enum topo_cell cell)
@@ -204,6 +218,9 @@ static size_t size_of(enum topo_cell cell)
     case CELL_HEX:
     case CELL_GUID:
         return sizeof(uint64_t);
+    case CELL_STRING:
+    case CELL_STRING_OR_NULL:
+        return sizeof(char *);
     case CELL_NAME:
     case CELL_TEXT:
     case CELL_OTHER:
@@ -218,8 +235,16 @@ static json_t *amount_json(double x)
     return x < 9e15 && x == floor(x) ? json_integer((json_int_t)x) : json_real(x);
 }
 
-static json_t *cell_json(const struct topo_column *c, const char *at)
+json_t *topo_text_json(const char *text)
 {
+    json_t *j = text && *text ? json_string(text) : NULL;
+
+    return j ? j : json_null();
+}
+
+static json_t *cell_json(const struct topo_column *c, const char *object)
+{
+    const char *at = object + c->at;
     union value v = {.more = 0};
     json_t *j = NULL; /* null */
 
@@ -256,8 +281,10 @@ static json_t *cell_json(const struct topo_column *c, const char *at)
         break;
     case CELL_NAME:
     case CELL_TEXT:
-        j = *at ? json_string(at) : NULL;
-        break;
+        return topo_text_json(at);
+    case CELL_STRING:
+    case CELL_STRING_OR_NULL:
+        return topo_text_json(v.string);
     case CELL_GUID:
         j = v.hex ? json_sprintf("0x%016" PRIx64, v.hex) : NULL;
         break;
@@ -265,6 +292,7 @@ static json_t *cell_json(const struct topo_column *c, const char *at)
         j = json_sprintf("0x%" PRIx64, v.hex);
         break;
     case CELL_OTHER:
+        j = c->out ? c->out(object) : NULL;
         break;
     }
     return j ? j : json_null();
@@ -275,7 +303,7 @@ json_t *topo_row(const struct topo_column *c, int columns, const void *object)
     json_t *row = json_array();
 
     for (int i = 0; i < columns; i++)
-        json_array_append_new(row, cell_json(&c[i], (const char *)object + c[i].at));
+        json_array_append_new(row, cell_json(&c[i], object));
     return row;
 }
 
@@ -333,11 +361,32 @@ static int cell_long(const struct topo_table *b, int col, bool null, long long *
     return cell_bad(b, col, null ? "not a whole number from 0 or null" : "not a number of bytes");
 }
 
-static int load_cell(const struct topo_table *b, const struct topo_column *c, int col, int parents,
-                     char *at)
+static int cell_string(const struct topo_table *b, int col, size_t max, bool null, char **out)
+{
+    const char *text;
+
+    if (cell_text(b, col, max, null, &text) < 0)
+        return -1;
+    *out = text ? mem_strdup(text) : NULL;
+    return 0;
+}
+
+void topo_row_null(const struct topo_column *c, int columns, void *object)
+{
+    for (int i = 0; i < columns; i++) {
+        bool minus = c[i].cell == CELL_PARENT_OR_NULL || c[i].cell == CELL_INDEX_OR_NULL ||
+                     c[i].cell == CELL_LONG_OR_NULL || c[i].cell == CELL_WORD_OR_NULL ||
+                     c[i].cell == CELL_MAYBE;
+        memset((char *)object + c[i].at, minus ? 0xff : 0, size_of(c[i].cell));
+    }
+}
+
+static int load_cell(const struct topo_table *b, const struct topo_column *c, int col,
+                     const int *parents, char *object)
 {
     bool parent = c->cell == CELL_PARENT || c->cell == CELL_PARENT_OR_NULL;
     bool null = c->cell != CELL_PARENT && c->cell != CELL_INDEX;
+    char *at = object + c->at;
     union value v = {.more = 0};
     int rc = 0;
 
@@ -347,7 +396,7 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
     case CELL_INDEX:
     case CELL_INDEX_OR_NULL:
     case CELL_COUNT:
-        rc = cell_index(b, col, parent ? parents : (int)c->max, null, &v.whole);
+        rc = cell_index(b, col, parent ? parents[(int)c->max] : (int)c->max, null, &v.whole);
         v.whole += c->cell == CELL_COUNT && v.whole < 0;
         break;
     case CELL_BYTES:
@@ -374,6 +423,10 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
     case CELL_NAME:
     case CELL_TEXT:
         return cell_copy(b, col, c->cell == CELL_TEXT, at, (size_t)c->max);
+    case CELL_STRING:
+    case CELL_STRING_OR_NULL:
+        rc = cell_string(b, col, (size_t)c->max, c->cell == CELL_STRING_OR_NULL, &v.string);
+        break;
     case CELL_HEX:
         rc = cell_hex(b, col, &v.hex);
         break;
@@ -381,16 +434,16 @@ static int load_cell(const struct topo_table *b, const struct topo_column *c, in
         rc = cell_guid(b, col, &v.hex);
         break;
     case CELL_OTHER:
-        break;
+        return c->in ? c->in(b, col, object) : 0;
     }
     memcpy(at, &v, size_of(c->cell));
     return rc;
 }
 
-int topo_row_load(const struct topo_table *b, int parents, void *object)
+int topo_row_load(const struct topo_table *b, const int *parents, void *object)
 {
     for (int i = 0; i < b->columns; i++)
-        if (load_cell(b, &b->column[i], i, parents, (char *)object + b->column[i].at) < 0)
+        if (load_cell(b, &b->column[i], i, parents, object) < 0)
             return -1;
     return 0;
 }

@@ -15,7 +15,7 @@ struct topo_table;
 
 /* What a cell holds, by the type of the member. */
 enum topo_cell {
-    CELL_PARENT,         /* int: index of a row of another table */
+    CELL_PARENT, /* int: number of a row of another table; max: of which (topo_row_load()) */
     CELL_PARENT_OR_NULL, /* null: -1 */
     CELL_INDEX,          /* int from 0 */
     CELL_INDEX_OR_NULL,  /* null: -1 */
@@ -30,9 +30,11 @@ enum topo_cell {
     CELL_WORD_OR_NULL,   /* null: -1 */
     CELL_NAME,           /* char [], not empty */
     CELL_TEXT,           /* char []; null: "" */
+    CELL_STRING,         /* char *, owned */
+    CELL_STRING_OR_NULL, /* null: NULL */
     CELL_HEX,            /* uint64_t as "0x1f" */
     CELL_GUID,           /* uint64_t of 16 digits behind 0x; null: 0 */
-    CELL_OTHER           /* the caller's: written as null, not read */
+    CELL_OTHER           /* written and read by the functions of its column, if any */
 };
 
 struct topo_column {
@@ -42,25 +44,32 @@ struct topo_column {
     double
         max; /* the first number too large, of CELL_NUMBER the last possible; bytes of a text; words */
     const char *const *words;
+    /* CELL_OTHER, of the whole object; out: new reference, NULL: null. */
+    json_t *(*out)(const void *object);
+    int (*in)(const struct topo_table *b, int col, void *object);
 };
 #define TOPO_COLUMN(name, cell, of, member, max)                                                   \
     {                                                                                              \
-        name, cell, offsetof(of, member), max, NULL                                                \
+        name, cell, offsetof(of, member), max, NULL, NULL, NULL                                    \
     }
 #define TOPO_COLUMN_TEXT(name, of, member)                                                         \
-    {                                                                                              \
-        name, CELL_TEXT, offsetof(of, member), sizeof(((of *)0)->member), NULL                     \
-    }
+    TOPO_COLUMN(name, CELL_TEXT, of, member, sizeof(((of *)0)->member))
 #define TOPO_COLUMN_WORD(name, of, member, words)                                                  \
     {                                                                                              \
-        name, CELL_WORD, offsetof(of, member), sizeof(words) / sizeof(*(words)), words             \
+        name, CELL_WORD, offsetof(of, member), sizeof(words) / sizeof(*(words)), words, NULL, NULL \
+    }
+#define TOPO_COLUMN_OTHER(name, out, in)                                                           \
+    {                                                                                              \
+        name, CELL_OTHER, 0, 0, NULL, out, in                                                      \
     }
 
 /* --- out --- */
 
 json_t *topo_row(const struct topo_column *c, int columns, const void *object); /* new reference */
-/* parents: how many rows the other table has. */
-int topo_row_load(const struct topo_table *b, int parents, void *object);
+/* What null stands for, in all members that a column speaks of. */
+void topo_row_null(const struct topo_column *c, int columns, void *object);
+/* parents[max of a column]: how many rows the table has that it speaks of. */
+int topo_row_load(const struct topo_table *b, const int *parents, void *object);
 /* {"columns": [...], "rows": []}; *rows is borrowed. */
 json_t *topo_table_json(const struct topo_column *c, int columns, json_t **rows);
 
@@ -73,6 +82,7 @@ struct topo_table {
     int columns;
     json_t *rows, *row;
     size_t at;
+    int last; /* see topo_table_rises(); at first -1 */
     struct err *err;
 };
 
@@ -81,6 +91,8 @@ int topo_table_open(struct topo_table *b, const char *path, const char *name, js
                     const struct topo_column *column, int columns, struct err *err);
 /* The next row into b->row; 0 when there is none, or when *rc is or becomes -1. */
 int topo_table_next(struct topo_table *b, int *rc);
+/* The number in this row's first column is larger than in the row before; else cell_bad(what). */
+int topo_table_rises(struct topo_table *b, int number, const char *what);
 /* "PATH: NAME.rows[17]: COLUMN is VALUE, what"; returns -1. */
 int cell_bad(const struct topo_table *b, int col, const char *what);
 /* A whole number of 0..max-1; where null is allowed it gives -1. */
@@ -90,5 +102,8 @@ int cell_text(const struct topo_table *b, int col, size_t max, bool null, const 
 /* The same into to[size]; null gives "". */
 int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size);
 int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out);
+/* The number of a text among words; -1: it is none of them, or no text. */
+int topo_word(const char *const *words, int count, const json_t *text);
+json_t *topo_text_json(const char *text); /* null for NULL and ""; new reference */
 
 #endif

@@ -274,6 +274,20 @@ static bool type_fits(const json_t *v, char type)
     }
 }
 
+/* A key that must be there unless it is optional, with a value of its type. */
+static int check_key(const json_t *v, const char *where, const char *key, bool optional, char type,
+                     struct err *err)
+{
+    if (!v && !optional)
+        return err_data(err, "%s: key \"%s\" is missing", where, key);
+    if (v && !type_fits(v, type))
+        return err_data(err, "%s: \"%s\" is %s where %s is needed", where, key, type_name(v),
+                        type == 's'   ? "text"
+                        : type == 'b' ? "true or false"
+                                      : "a whole number");
+    return 0;
+}
+
 /* Walk a flat format such as "{s:s, s?i}" with its arguments to the first key that is missing or of
  * another type: jansson says what is wrong, but not always where. */
 static int bad_key(json_t *object, const char *where, const char *fmt, va_list ap, struct err *err)
@@ -284,13 +298,8 @@ static int bad_key(json_t *object, const char *where, const char *fmt, va_list a
         bool optional = f[1] == '?';
         (void)va_arg(ap, void *); /* where the value would go */
         f += 2;
-        if (!v && !optional)
-            return err_data(err, "%s: key \"%s\" is missing", where, key);
-        if (v && !type_fits(v, *f))
-            return err_data(err, "%s: \"%s\" is %s where %s is needed", where, key, type_name(v),
-                            *f == 's'   ? "text"
-                            : *f == 'b' ? "true or false"
-                                        : "a whole number");
+        if (check_key(v, where, key, optional, *f, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -336,6 +345,31 @@ int json_take(json_t *value, const char *where, struct err *err, const char *fmt
         va_end(ap);
         if (!known)
             return err_data(err, "%s: unknown key: %s", where, key);
+    }
+    return 0;
+}
+
+int json_take_keys(json_t *value, const char *where, const struct json_key *key, int keys,
+                   json_t **out, struct err *err)
+{
+    json_t *item;
+    const char *name;
+
+    if (!json_is_object(value))
+        return err_data(err, "%s: %s where an object is needed", where,
+                        value ? type_name(value) : "nothing");
+    for (int i = 0; i < keys; i++) {
+        out[i] = json_object_get(value, key[i].name);
+        if (check_key(out[i], where, key[i].name, key[i].optional, key[i].type, err) < 0)
+            return -1;
+    }
+    json_object_foreach(value, name, item)
+    {
+        int i = 0;
+        while (i < keys && strcmp(key[i].name, name) != 0)
+            i++;
+        if (i == keys)
+            return err_data(err, "%s: unknown key: %s", where, name);
     }
     return 0;
 }

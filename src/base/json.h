@@ -7,6 +7,7 @@
 #define RG_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -39,6 +40,15 @@ int json_save_text(char *text, size_t len, const char *path, struct err *err);
 /* json_unpack_ex of a flat format on `value`, where other keys are errors; `where` such as "m.json:
  * tiers[2]" starts the message. */
 int json_take(json_t *value, const char *where, struct err *err, const char *fmt, ...);
+/* Values by a list of keys, borrowed into out[]; NULL: an optional one is not there.  Other keys are
+ * errors.  type: 's', 'b', 'I' as in a format, 0: any. */
+struct json_key {
+    const char *name;
+    bool optional;
+    char type;
+};
+int json_take_keys(json_t *value, const char *where, const struct json_key *key, int keys,
+                   json_t **out, struct err *err);
 /* A number (integer or real) of an object that must lie in [min, max]; absent: *out stays as it is
  * and 0 is returned when optional, else an error. */
 int json_number(json_t *object, const char *where, const char *key, double min, double max,

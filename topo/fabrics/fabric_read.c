@@ -143,26 +143,25 @@ static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *
         {"hosts_per_rack", 1, 4096, &f->hosts_per_rack},
         {"hosts_per_leaf", 0, 65536, &f->hosts_per_leaf},
         {"default_racks", 1, 4096, &f->default_racks},
-        {"hosts_per_spine", 1, 65536, &f->hosts_per_spine}, /* the one that may be missing */
+        {"hosts_per_spine", 1, 65536, &f->hosts_per_spine}, /* may be missing */
     };
-    enum { COUNTS = sizeof(counts) / sizeof(*counts) };
-    json_t *value[COUNTS] = {NULL}, *share;
+    enum { COUNTS = sizeof(counts) / sizeof(*counts), RAIL = COUNTS, SHARE, NOTE, KEYS };
+    struct json_key key[KEYS] = {[RAIL] = {"rail_optimised", false, 'b'},
+                                 [SHARE].name = "uplink_share",
+                                 [NOTE] = {"note", false, 's'}};
+    json_t *value[KEYS];
     char where[WHERE];
-    const char *note;
-    int rail;
 
     snprintf(where, sizeof(where), "%s: layout", r->path);
-    if (json_take(from, where, r->err, "{s:o, s:o, s:o, s:o, s:o, s:o, s?o, s:b, s:o, s:s}",
-                  counts[0].key, &value[0], counts[1].key, &value[1], counts[2].key, &value[2],
-                  counts[3].key, &value[3], counts[4].key, &value[4], counts[5].key, &value[5],
-                  counts[6].key, &value[6], "rail_optimised", &rail, "uplink_share", &share, "note",
-                  &note) < 0)
+    for (int i = 0; i < COUNTS; i++)
+        key[i] = (struct json_key){counts[i].key, counts[i].out == &f->hosts_per_spine, 0};
+    if (json_take_keys(from, where, key, KEYS, value, r->err) < 0)
         return -1;
     for (int i = 0; i < COUNTS; i++)
         if (value[i] && read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max,
                                  counts[i].out) < 0)
             return -1;
-    f->rail_optimised = rail;
+    f->rail_optimised = json_is_true(value[RAIL]);
     return json_number(from, where, "uplink_share", 1e-3, 1, 0, &f->uplink_share, r->err);
 }
 

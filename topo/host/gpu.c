@@ -9,37 +9,6 @@
 #include "base/mem.h"
 #include "topo/topo_impl.h"
 
-void gpu_init(struct gpu *g)
-{
-    *g = (struct gpu){.links = -1,
-                      .state = -1,
-                      .status = -1,
-                      .clique = -1,
-                      .health = -1,
-                      .summary = -1,
-                      .slot = -1,
-                      .tray = -1,
-                      .node = -1,
-                      .module = -1,
-                      .pcie_gen = -1,
-                      .pcie_gen_max = -1,
-                      .pcie_width = -1,
-                      .pcie_width_max = -1,
-                      .sm_MHz = -1,
-                      .sm_MHz_max = -1,
-                      .throttle = -1,
-                      .ecc_corrected = -1,
-                      .ecc_uncorrected = -1,
-                      .retired_pages = -1,
-                      .remapped_rows = -1,
-                      .pcie_replays = -1,
-                      .link_errors = -1,
-                      .remap = -1,
-                      .recovery = -1,
-                      .imex_channels = -1,
-                      .imex_nodes = -1};
-}
-
 int gpu_links_up(const struct gpu *g)
 {
     return g->links < 0 ? 0 : g->links - __builtin_popcountll(g->down);
@@ -76,7 +45,7 @@ void topo_link_gpus(struct topo *t)
     free(first);
 }
 
-/* --- the table "gpus" of topology.json, both ways, by one list of columns --- */
+/* --- the table "gpus" of topology.json: what is known of a GPU, once for struct, reader and writer --- */
 
 static const char *const end_names[] = {"gpu", "cpu", "switch", "unknown"};
 static const char *const path_names[] = {"self", "PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -86,29 +55,121 @@ static const char *const summary_names[] = {"not supported", "healthy", "unhealt
                                             "limited capacity"};
 static const char *const remap_names[] = {"none", "pending", "failed"};
 
+static json_t *down_json(const void *gpu)
+{
+    const struct gpu *g = gpu;
+    json_t *list = g->counted ? NULL : json_array();
+
+    for (int i = 0; i < GPU_LINKS; i++)
+        if (g->down >> i & 1)
+            json_array_append_new(list, json_integer(i));
+    return list;
+}
+
+static int load_down(const struct topo_table *b, int col, void *gpu)
+{
+    const json_t *list = json_array_get(b->row, (size_t)col);
+    struct gpu *g = gpu;
+
+    g->counted = json_is_null(list);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *v = json_array_get(list, i);
+        json_int_t link = json_is_integer(v) ? json_integer_value(v) : -1;
+        if (link < 0 || link >= GPU_LINKS || (g->down >> link & 1))
+            return cell_bad(b, col, "not numbers of links, each once");
+        g->down |= 1ULL << link;
+    }
+    if (!g->counted &&
+        (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links)))
+        return cell_bad(b, col, "not a list of at most as many links as there are, or null");
+    return 0;
+}
+
+static json_t *remotes_json(const void *gpu)
+{
+    const struct gpu *g = gpu;
+    json_t *list = json_array();
+
+    for (int i = 0; i < g->remotes; i++)
+        json_array_append_new(list,
+                              json_pack("[s, o, i]", end_names[g->remote[i].kind],
+                                        topo_text_json(g->remote[i].busid), g->remote[i].links));
+    return list;
+}
+
+static int load_remotes(const struct topo_table *b, int col, void *gpu)
+{
+    const json_t *list = json_array_get(b->row, (size_t)col);
+    struct gpu *g = gpu;
+
+    if (!json_is_array(list) || json_array_size(list) > GPU_LINKS)
+        return cell_bad(b, col, "not a list of at most 36 ends");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i), *to = json_array_get(row, 1),
+                     *n = json_array_get(row, 2);
+        struct gpu_remote *r = &g->remote[g->remotes++];
+        int kind = topo_word(end_names, 4, json_array_get(row, 0));
+        json_int_t links = json_is_integer(n) ? json_integer_value(n) : 0;
+        const char *busid = json_string_value(to);
+        if (json_array_size(row) != 3 || kind < 0 || links < 1 || links > GPU_LINKS ||
+            (!json_is_null(to) && topo_text_check(busid, sizeof(r->busid) - 1, "", NULL) < 0))
+            return cell_bad(b, col, "with an end that is not [kind, busid, links]");
+        r->kind = (enum link_end)kind;
+        r->links = (int)links;
+        snprintf(r->busid, sizeof(r->busid), "%s", busid ? busid : "");
+    }
+    return 0;
+}
+
+static json_t *paths_json(const void *gpu)
+{
+    const struct gpu *g = gpu;
+    json_t *list = json_array();
+
+    for (int i = 0; i < g->paths; i++)
+        json_array_append_new(list, topo_text_json(g->path[i] < 0 ? NULL : path_names[g->path[i]]));
+    return list;
+}
+
+static int load_paths(const struct topo_table *b, int col, void *gpu)
+{
+    const json_t *list = json_array_get(b->row, (size_t)col);
+    struct gpu *g = gpu;
+
+    if (!json_is_array(list) || json_array_size(list) > GPU_PEERS)
+        return cell_bad(b, col, "not a list of at most 32 paths");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *v = json_array_get(list, i);
+        int path = topo_word(path_names, 6, v);
+        if (path < 0 && !json_is_null(v))
+            return cell_bad(b, col, "with a word that is no path");
+        g->path[g->paths++] = path;
+    }
+    return 0;
+}
+
 #define COLUMN(name, cell, max) TOPO_COLUMN(#name, cell, struct gpu, name, max)
 #define INTEGER(name, max) COLUMN(name, CELL_INDEX_OR_NULL, (max) + 1)
 #define LONG(name) COLUMN(name, CELL_LONG_OR_NULL, 0)
 #define WORDS(name, words)                                                                         \
     {                                                                                              \
 #name, CELL_WORD_OR_NULL, offsetof(struct gpu, name), sizeof(words) / sizeof(*(words)),    \
-            words                                                                                  \
+            words, NULL, NULL                                                                      \
     }
 #define STRING(name) TOPO_COLUMN_TEXT(#name, struct gpu, name)
 
-enum { DOWN_COLUMN = 7, REMOTE_COLUMN = 9, PATH_COLUMN };
 static const struct topo_column gpu_columns[] = {
-    COLUMN(host, CELL_PARENT, 0),
+    COLUMN(host, CELL_PARENT, LEVEL_HOST),
     COLUMN(index, CELL_INDEX, GPU_PEERS),
     STRING(busid),
     STRING(uuid),
     STRING(model),
     STRING(driver),
     INTEGER(links, GPU_LINKS),
-    COLUMN(down, CELL_OTHER, 0),
+    TOPO_COLUMN_OTHER("down", down_json, load_down),
     COLUMN(link_Bps, CELL_NUMBER, 1e15),
-    COLUMN(remote, CELL_OTHER, 0),
-    COLUMN(path, CELL_OTHER, 0),
+    TOPO_COLUMN_OTHER("remote", remotes_json, load_remotes),
+    TOPO_COLUMN_OTHER("path", paths_json, load_paths),
     WORDS(state, state_names),
     INTEGER(status, 9999),
     STRING(cluster),
@@ -139,148 +200,31 @@ static const struct topo_column gpu_columns[] = {
     INTEGER(imex_nodes, 65535),
 };
 enum { GPU_COLUMNS = sizeof(gpu_columns) / sizeof(*gpu_columns) };
-/* --- out --- */
 
-static json_t *text_or_null(const char *s)
+void gpu_init(struct gpu *g)
 {
-    json_t *j = *s ? json_string(s) : NULL;
-
-    return j ? j : json_null();
+    memset(g, 0, sizeof(*g));
+    topo_row_null(gpu_columns, GPU_COLUMNS, g);
 }
 
-static json_t *down_json(const struct gpu *g)
+static int load_gpu(struct topo_reader *r, struct topo_table *b)
 {
-    json_t *list = g->counted ? json_null() : json_array();
+    struct topo *t = r->t;
+    const struct gpu *before = t->gpus ? &t->gpu[t->gpus - 1] : NULL;
+    struct gpu g;
 
-    for (int i = 0; i < GPU_LINKS; i++)
-        if (g->down >> i & 1)
-            json_array_append_new(list, json_integer(i));
-    return list;
-}
-
-static json_t *remotes_json(const struct gpu *g)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < g->remotes; i++)
-        json_array_append_new(list,
-                              json_pack("[s, o, i]", end_names[g->remote[i].kind],
-                                        text_or_null(g->remote[i].busid), g->remote[i].links));
-    return list;
-}
-
-static json_t *paths_json(const struct gpu *g)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < g->paths; i++)
-        json_array_append_new(list,
-                              g->path[i] < 0 ? json_null() : json_string(path_names[g->path[i]]));
-    return list;
-}
-
-static json_t *gpu_row(struct topo_writer *w, int i)
-{
-    const struct gpu *g = &w->t->gpu[i];
-    json_t *row = topo_row(gpu_columns, GPU_COLUMNS, g);
-
-    json_array_set_new(row, DOWN_COLUMN, down_json(g));
-    json_array_set_new(row, REMOTE_COLUMN, remotes_json(g));
-    json_array_set_new(row, PATH_COLUMN, paths_json(g));
-    return row;
-}
-
-/* --- in --- */
-
-static int find_word(const char *const *words, int count, const json_t *v)
-{
-    for (int i = 0; json_is_string(v) && i < count; i++)
-        if (!strcmp(words[i], json_string_value(v)))
-            return i;
-    return -1;
-}
-
-static int load_down(struct gpu *g, const struct topo_table *b, int col)
-{
-    const json_t *list = json_array_get(b->row, (size_t)col);
-
-    g->counted = json_is_null(list);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *v = json_array_get(list, i);
-        json_int_t link = json_is_integer(v) ? json_integer_value(v) : -1;
-        if (link < 0 || link >= GPU_LINKS || (g->down >> link & 1))
-            return cell_bad(b, col, "not numbers of links, each once");
-        g->down |= 1ULL << link;
-    }
-    if (!g->counted &&
-        (!json_is_array(list) || (int)json_array_size(list) > (g->links < 0 ? 0 : g->links)))
-        return cell_bad(b, col, "not a list of at most as many links as there are, or null");
-    return 0;
-}
-
-static int load_remotes(struct gpu *g, const struct topo_table *b, int col)
-{
-    const json_t *list = json_array_get(b->row, (size_t)col);
-
-    if (!json_is_array(list) || json_array_size(list) > GPU_LINKS)
-        return cell_bad(b, col, "not a list of at most 36 ends");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *row = json_array_get(list, i), *to = json_array_get(row, 1),
-                     *n = json_array_get(row, 2);
-        struct gpu_remote *r = &g->remote[g->remotes++];
-        int kind = find_word(end_names, 4, json_array_get(row, 0));
-        json_int_t links = json_is_integer(n) ? json_integer_value(n) : 0;
-        const char *busid = json_string_value(to);
-        if (json_array_size(row) != 3 || kind < 0 || links < 1 || links > GPU_LINKS ||
-            (!json_is_null(to) && topo_text_check(busid, sizeof(r->busid) - 1, "", NULL) < 0))
-            return cell_bad(b, col, "with an end that is not [kind, busid, links]");
-        r->kind = (enum link_end)kind;
-        r->links = (int)links;
-        snprintf(r->busid, sizeof(r->busid), "%s", busid ? busid : "");
-    }
-    return 0;
-}
-
-static int load_paths(struct gpu *g, const struct topo_table *b, int col)
-{
-    const json_t *list = json_array_get(b->row, (size_t)col);
-
-    if (!json_is_array(list) || json_array_size(list) > GPU_PEERS)
-        return cell_bad(b, col, "not a list of at most 32 paths");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *v = json_array_get(list, i);
-        int path = find_word(path_names, 6, v);
-        if (path < 0 && !json_is_null(v))
-            return cell_bad(b, col, "with a word that is no path");
-        g->path[g->paths++] = path;
-    }
-    return 0;
-}
-
-static int load_gpus(struct topo *t, json_t *table, const char *path, struct err *err)
-{
-    struct topo_table b;
-    int rc = 0;
-
-    if (topo_table_open(&b, path, "gpus", table, gpu_columns, GPU_COLUMNS, err) < 0)
+    gpu_init(&g);
+    if (topo_row_load(b, r->rows, &g) < 0)
         return -1;
-    while (topo_table_next(&b, &rc)) {
-        const struct gpu *before = t->gpus ? &t->gpu[t->gpus - 1] : NULL;
-        struct gpu g;
-        gpu_init(&g);
-        if (topo_row_load(&b, t->hosts, &g) < 0)
-            return -1;
-        if (before && before->host > g.host)
-            return cell_bad(&b, 0, "after a row of a later host");
-        if (before && before->host == g.host && before->index >= g.index)
-            return cell_bad(&b, 1, "but the rows of a host count up");
-        if (load_down(&g, &b, DOWN_COLUMN) < 0 || load_remotes(&g, &b, REMOTE_COLUMN) < 0 ||
-            load_paths(&g, &b, PATH_COLUMN) < 0)
-            return -1;
-        MEM_PUSH(t->gpu, t->gpus) = g;
-    }
-    return rc;
+    if (before && before->host > g.host)
+        return cell_bad(b, 0, "after a row of a later host");
+    if (before && before->host == g.host && before->index >= g.index)
+        return cell_bad(b, 1, "but the rows of a host count up");
+    MEM_PUSH(t->gpu, t->gpus) = g;
+    return 0;
 }
 
 const struct topo_rows gpu_rows = {
-    "gpus", gpu_columns, GPU_COLUMNS, false, offsetof(struct topo, gpus), gpu_row, load_gpus};
+    TOPO_ROWS("gpus", gpu_columns, struct topo, gpu, gpus),
+    .load = load_gpu,
+};

@@ -72,7 +72,7 @@ static const struct topo_column comm_column[] = {
     TOPO_COLUMN("p2p", CELL_INDEX_OR_NULL, struct nccl_comm_profile, p2p, SMALL + 1),
     TOPO_COLUMN("p2p_peer", CELL_INDEX_OR_NULL, struct nccl_comm_profile, p2p_peer, SMALL + 1),
     TOPO_COLUMN("complete", CELL_FLAG, struct nccl_comm_profile, complete, 0),
-    [COMM_ENDPOINTS] = {"endpoints", CELL_OTHER, 0, 0, NULL},
+    [COMM_ENDPOINTS] = TOPO_COLUMN_OTHER("endpoints", NULL, NULL),
 };
 static const struct topo_column graph_column[] = {
     TOPO_COLUMN("comm", CELL_PARENT, struct graph_row, comm, 0),
@@ -85,8 +85,8 @@ static const struct topo_column graph_column[] = {
     TOPO_COLUMN_TEXT("type_inter", struct graph_row, is.type_inter),
 };
 static const struct topo_column ring_column[] = {
-    {"comm", CELL_PARENT, 0, 0, NULL},
-    {"ranks", CELL_OTHER, 0, 0, NULL},
+    {.name = "comm", .cell = CELL_PARENT},
+    TOPO_COLUMN_OTHER("ranks", NULL, NULL),
 };
 enum { LINK_FROM = 1, LINK_TO };
 static const struct topo_column link_column[] = {
@@ -109,7 +109,7 @@ static const struct topo_column choice_column[] = {
     TOPO_COLUMN_TEXT("proto", struct nccl_choice, proto),
     TOPO_COLUMN("channels", CELL_INDEX_OR_NULL, struct nccl_choice, channels, SMALL),
 };
-static const struct topo_column dump_column[] = {{"comm", CELL_PARENT_OR_NULL, 0, 0, NULL}};
+static const struct topo_column dump_column[] = {{.name = "comm", .cell = CELL_PARENT_OR_NULL}};
 static const struct topo_column net_column[] = {
     TOPO_COLUMN("dump", CELL_PARENT, struct net_row, dump, 0),
     TOPO_COLUMN("dev", CELL_INDEX, struct net_row, is.dev, SMALL + 1),
@@ -130,7 +130,7 @@ static const struct topo_column gpu_column[] = {
     TOPO_COLUMN_TEXT("busid", struct gpu_row, is.busid),
     TOPO_COLUMN("gdr", CELL_FLAG, struct gpu_row, is.gdr, 0),
     TOPO_COLUMN("nvlinks", CELL_INDEX, struct gpu_row, is.nvlinks, INT32_MAX),
-    [GPU_ROUTES] = {"paths", CELL_OTHER, 0, 0, NULL},
+    [GPU_ROUTES] = TOPO_COLUMN_OTHER("paths", NULL, NULL),
 };
 
 /* A table comes after those that its rows refer to. */
@@ -163,19 +163,12 @@ static json_t *put(json_t *const *rows, int at, const void *object)
     return row;
 }
 
-static json_t *text_or_null(const char *s)
-{
-    json_t *j = *s ? json_string(s) : NULL;
-
-    return j ? j : json_null();
-}
-
 static json_t *texts_json(char *const *list, int count)
 {
     json_t *out = json_array();
 
     for (int i = 0; i < count; i++)
-        json_array_append_new(out, text_or_null(list[i]));
+        json_array_append_new(out, topo_text_json(list[i]));
     return out;
 }
 
@@ -243,7 +236,7 @@ static void put_dumps(json_t *const *rows, const struct nccl_profile *p)
 
 json_t *nccl_profile_json(const struct nccl_profile *p)
 {
-    json_t *out = json_pack("{s:o, s:I, s:I, s:o, s:o, s:o}", "version", text_or_null(p->version),
+    json_t *out = json_pack("{s:o, s:I, s:I, s:o, s:o, s:o}", "version", topo_text_json(p->version),
                             "lines", (json_int_t)p->lines, "dropped", (json_int_t)p->dropped,
                             "findings", texts_json(p->finding, p->findings), "env",
                             texts_json(p->env, p->envs), "warnings", texts_json(p->warn, p->warns));
@@ -382,7 +375,7 @@ static int read_table(struct nccl_profile *p, int at, struct topo_table *b)
         int parents = at == PORTS ? p->seats : at == NETS || at == GPUS ? p->n_paths : p->comms;
         union row r;
         memset(&r, 0, sizeof(r));
-        if (topo_row_load(b, parents, &r) < 0 || take_row(p, at, &r, b) < 0)
+        if (topo_row_load(b, &parents, &r) < 0 || take_row(p, at, &r, b) < 0)
             return -1;
     }
     return rc;
@@ -448,32 +441,35 @@ static int read_texts(char ***list, int *count, json_t *from, const char *where,
 
 static int read_all(struct nccl_profile *p, json_t *from, const char *where, struct err *err)
 {
-    json_t *version, *findings, *env, *warnings, *t[TABLES];
-    json_int_t lines, dropped;
+    enum { VERSION, LINES, DROPPED, FINDINGS, ENV, WARNINGS, TABLE };
+    struct json_key key[TABLE + TABLES] = {[VERSION].name = "version",
+                                           [LINES] = {"lines", false, 'I'},
+                                           [DROPPED] = {"dropped", false, 'I'},
+                                           [FINDINGS].name = "findings",
+                                           [ENV].name = "env",
+                                           [WARNINGS].name = "warnings"};
+    json_t *is[TABLE + TABLES];
     struct topo_table b = {.path = where};
 
-    if (json_take(
-            from, where, err,
-            "{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-            "version", &version, "lines", &lines, "dropped", &dropped, "findings", &findings, "env",
-            &env, "warnings", &warnings, table[0].name, &t[0], table[1].name, &t[1], table[2].name,
-            &t[2], table[3].name, &t[3], table[4].name, &t[4], table[5].name, &t[5], table[6].name,
-            &t[6], table[7].name, &t[7], table[8].name, &t[8], table[9].name, &t[9]) < 0)
+    for (int i = 0; i < TABLES; i++)
+        key[TABLE + i].name = table[i].name;
+    if (json_take_keys(from, where, key, TABLE + TABLES, is, err) < 0)
         return -1;
-    if (!json_is_null(version)) {
-        if (topo_text_check(json_string_value(version), sizeof(p->version) - 1, where, err) < 0)
+    if (!json_is_null(is[VERSION])) {
+        const char *version = json_string_value(is[VERSION]);
+        if (topo_text_check(version, sizeof(p->version) - 1, where, err) < 0)
             return -1;
-        snprintf(p->version, sizeof(p->version), "%s", json_string_value(version));
+        strcpy(p->version, version);
     }
-    p->lines = lines;
-    p->dropped = dropped;
-    if (read_texts(&p->finding, &p->findings, findings, where, "findings", err) < 0 ||
-        read_texts(&p->env, &p->envs, env, where, "env", err) < 0 ||
-        read_texts(&p->warn, &p->warns, warnings, where, "warnings", err) < 0)
+    p->lines = json_integer_value(is[LINES]);
+    p->dropped = json_integer_value(is[DROPPED]);
+    if (read_texts(&p->finding, &p->findings, is[FINDINGS], where, "findings", err) < 0 ||
+        read_texts(&p->env, &p->envs, is[ENV], where, "env", err) < 0 ||
+        read_texts(&p->warn, &p->warns, is[WARNINGS], where, "warnings", err) < 0)
         return -1;
     for (int i = 0; i < TABLES; i++) {
-        if (topo_table_open(&b, where, table[i].name, t[i], table[i].column, table[i].columns,
-                            err) < 0 ||
+        if (topo_table_open(&b, where, table[i].name, is[TABLE + i], table[i].column,
+                            table[i].columns, err) < 0 ||
             read_table(p, i, &b) < 0 || (i == GPUS && read_routes(p, &b) < 0))
             return -1;
     }

@@ -11,8 +11,7 @@
 #include "topo/net/net.h"
 #include "topo/topo_impl.h"
 
-enum { NIC_PORT_COLUMNS = 17, GPUDIRECT_COLUMNS = 2, NET_NODE_COLUMNS = 6, CABLE_COLUMNS = 10 };
-enum { NUMBER_MAX = 65535, LID_MAX = 65536, RATE_TEXT = 12 };
+enum { LID_MAX = 65536, RATE_TEXT = 12 };
 
 /* --- ports --- */
 
@@ -25,21 +24,19 @@ struct port_row {
 #define PORT_WORD(member, words) TOPO_COLUMN_WORD(#member, struct port_row, is.member, words)
 
 enum { LEAF_SOURCE = 9, RAIL_SOURCE = 14, PLANE_SOURCE, USE_SOURCE };
-/* Files of 0.1.0 and before end there; to be read for one release. */
-enum { COLUMNS_BEFORE = RAIL_SOURCE };
-static const struct topo_column port_columns[NIC_PORT_COLUMNS] = {
-    TOPO_COLUMN("nic", CELL_PARENT, struct port_row, nic, 0),
+static const struct topo_column port_columns[] = {
+    TOPO_COLUMN("nic", CELL_PARENT, struct port_row, nic, OF_NIC),
     PORT_TEXT(guid),
     PORT_TEXT(gid),
     PORT_TEXT(gid_type),
-    PORT(CELL_INDEX_OR_NULL, gid_index, NUMBER_MAX),
+    PORT(CELL_INDEX_OR_NULL, gid_index, TOPO_NUMBER_MAX),
     PORT_TEXT(board),
     PORT_TEXT(netdev),
     PORT_TEXT(leaf),
     PORT_TEXT(leaf_port),
     PORT_WORD(leaf_source, source_name),
-    PORT(CELL_INDEX_OR_NULL, rail, NUMBER_MAX),
-    PORT(CELL_INDEX_OR_NULL, plane, NUMBER_MAX),
+    PORT(CELL_INDEX_OR_NULL, rail, TOPO_NUMBER_MAX),
+    PORT(CELL_INDEX_OR_NULL, plane, TOPO_NUMBER_MAX),
     PORT_WORD(use, nic_use_name),
     PORT_TEXT(why),
     PORT_WORD(rail_source, source_name),
@@ -58,7 +55,7 @@ static json_t *port_row(struct topo_writer *w, int nic)
 {
     const struct port_row r = {nic, w->t->nic[nic]};
 
-    return port_told(&r.is) ? topo_row(port_columns, NIC_PORT_COLUMNS, &r) : NULL;
+    return port_told(&r.is) ? topo_row(port_columns, port_rows.columns, &r) : NULL;
 }
 
 /* What a file of before does not say: a rail or plane followed from the leaf where one is known,
@@ -95,39 +92,40 @@ static int check_sources(const struct topo_table *b, const struct nic *n)
     return 0;
 }
 
-static int load_ports(struct topo *t, json_t *table, const char *path, struct err *err)
+static int load_port(struct topo_reader *r, struct topo_table *b)
 {
-    bool before = json_array_size(json_object_get(table, "columns")) == COLUMNS_BEFORE;
-    int columns = before ? COLUMNS_BEFORE : NIC_PORT_COLUMNS, rc = 0, last = -1, nic;
-    struct topo_table b;
+    struct port_row row;
 
-    if (topo_table_open(&b, path, "ports", table, port_columns, columns, err) < 0)
+    if (cell_index(b, 0, r->t->nics, false, &row.nic) < 0 ||
+        topo_table_rises(b, row.nic, "but the rows count up") < 0)
         return -1;
-    while (topo_table_next(&b, &rc)) {
-        if (cell_index(&b, 0, t->nics, false, &nic) < 0)
-            return -1;
-        if (nic <= last)
-            return cell_bad(&b, 0, "but the rows count up");
-        struct port_row r = {.is = t->nic[last = nic]};
-        if (topo_row_load(&b, t->nics, &r) < 0)
-            return -1;
-        if (before)
-            sources_before(&r.is);
-        if (check_sources(&b, &r.is) < 0)
-            return -1;
-        t->nic[nic] = r.is;
-    }
-    return rc;
+    row.is = r->t->nic[row.nic];
+    if (topo_row_load(b, r->rows, &row) < 0)
+        return -1;
+    if (b->columns == port_rows.before)
+        sources_before(&row.is);
+    if (check_sources(b, &row.is) < 0)
+        return -1;
+    r->t->nic[row.nic] = row.is;
+    return 0;
 }
 
 const struct topo_rows port_rows = {
-    "ports",  port_columns, NIC_PORT_COLUMNS, false, offsetof(struct topo, nics),
-    port_row, load_ports};
+    TOPO_ROWS("ports", port_columns, struct topo, nic, nics),
+    .before = RAIL_SOURCE,
+    .row = port_row,
+    .load = load_port,
+};
 
 /* --- GPUDirect --- */
 
-static const struct topo_column gpudirect_columns[GPUDIRECT_COLUMNS] = {
-    {"host", CELL_PARENT, 0, 0, NULL}, {"gdr", CELL_OTHER, 0, 0, NULL}};
+struct gpudirect_row {
+    int host;
+    char gdr[sizeof(((struct host *)0)->gdr)];
+};
+static const struct topo_column gpudirect_columns[] = {
+    TOPO_COLUMN("host", CELL_PARENT, struct gpudirect_row, host, LEVEL_HOST),
+    TOPO_COLUMN("gdr", CELL_NAME, struct gpudirect_row, gdr, sizeof(((struct host *)0)->gdr))};
 
 static json_t *gpudirect_row(struct topo_writer *w, int host)
 {
@@ -136,30 +134,22 @@ static json_t *gpudirect_row(struct topo_writer *w, int host)
     return *gdr ? json_pack("[i, s]", host, gdr) : NULL;
 }
 
-static int load_gpudirect(struct topo *t, json_t *table, const char *path, struct err *err)
+static int load_gpudirect(struct topo_reader *r, struct topo_table *b)
 {
-    struct topo_table b;
-    int rc = 0, before = -1;
+    struct gpudirect_row row;
 
-    if (topo_table_open(&b, path, "gpudirect", table, gpudirect_columns, GPUDIRECT_COLUMNS, err) <
-        0)
+    if (topo_row_load(b, r->rows, &row) < 0 ||
+        topo_table_rises(b, row.host, "but the rows count up") < 0)
         return -1;
-    while (topo_table_next(&b, &rc)) {
-        int host;
-        if (cell_index(&b, 0, t->hosts, false, &host) < 0)
-            return -1;
-        if (host <= before)
-            return cell_bad(&b, 0, "but the rows count up");
-        before = host;
-        if (cell_copy(&b, 1, false, t->host[host].gdr, sizeof(t->host->gdr)) < 0)
-            return -1;
-    }
-    return rc;
+    memcpy(r->t->host[row.host].gdr, row.gdr, sizeof(row.gdr));
+    return 0;
 }
 
 const struct topo_rows gpudirect_rows = {
-    "gpudirect",   gpudirect_columns, GPUDIRECT_COLUMNS, false, offsetof(struct topo, hosts),
-    gpudirect_row, load_gpudirect};
+    TOPO_ROWS("gpudirect", gpudirect_columns, struct topo, host, hosts),
+    .row = gpudirect_row,
+    .load = load_gpudirect,
+};
 
 /* --- switches, adapters and cables --- */
 
@@ -167,51 +157,58 @@ enum { NODE_HOST = 4, NODE_DEVICE };
 /* "switch", "hca", "aggregation" (SHARP) ... */
 static const char *const net_kind_name[NET_KINDS] = {"switch", "hca", "aggregation", "router"};
 
-static const struct topo_column net_node_columns[NET_NODE_COLUMNS] = {
+static const struct topo_column net_node_columns[] = {
     TOPO_COLUMN_WORD("kind", struct net_node, kind, net_kind_name),
     TOPO_COLUMN("guid", CELL_GUID, struct net_node, guid, 0),
     TOPO_COLUMN_TEXT("name", struct net_node, name),
     TOPO_COLUMN("ports", CELL_INDEX, struct net_node, ports, NET_PORTS + 1),
-    [NODE_HOST] = TOPO_COLUMN("host", CELL_PARENT_OR_NULL, struct net_node, host, 0),
+    [NODE_HOST] = TOPO_COLUMN("host", CELL_PARENT_OR_NULL, struct net_node, host, LEVEL_HOST),
     [NODE_DEVICE] = TOPO_COLUMN_TEXT("device", struct net_node, device),
 };
-enum { CABLE_A, CABLE_PORT_A, CABLE_B, CABLE_PORT_B, CABLE_RATE };
-static const struct topo_column cable_columns[CABLE_COLUMNS] = {
-    TOPO_COLUMN("a", CELL_PARENT, struct net_cable, a, 0),
-    TOPO_COLUMN("port_a", CELL_INDEX, struct net_cable, port_a, NET_PORTS + 1),
-    TOPO_COLUMN("b", CELL_PARENT, struct net_cable, b, 0),
-    TOPO_COLUMN("port_b", CELL_INDEX, struct net_cable, port_b, NET_PORTS + 1),
-    [CABLE_RATE] = {"rate", CELL_OTHER, 0, 0, NULL},
-    TOPO_COLUMN("differ", CELL_FLAG, struct net_cable, differ, 0),
-    TOPO_COLUMN("guid_a", CELL_GUID, struct net_cable, guid_a, 0),
-    TOPO_COLUMN("guid_b", CELL_GUID, struct net_cable, guid_b, 0),
-    TOPO_COLUMN("lid_a", CELL_COUNT, struct net_cable, lid_a, LID_MAX),
-    TOPO_COLUMN("lid_b", CELL_COUNT, struct net_cable, lid_b, LID_MAX),
-};
 
-static json_t *net_node_row(struct topo_writer *w, int i)
+static int load_node(struct topo_reader *r, struct topo_table *b)
 {
-    return topo_row(net_node_columns, NET_NODE_COLUMNS, &w->t->net->node[i]);
+    struct net_node n = {.tier = -1};
+
+    if (topo_row_load(b, r->rows, &n) < 0)
+        return -1;
+    if (n.kind != NET_HCA && n.host >= 0)
+        return cell_bad(b, NODE_HOST, "which only an hca has");
+    if (n.host < 0 && *n.device)
+        return cell_bad(b, NODE_DEVICE, "without a host");
+    MEM_PUSH(r->t->net->node, r->t->net->nodes) = n;
+    return 0;
 }
 
-static json_t *cable_row(struct topo_writer *w, int i)
+static int end_nodes(struct topo_reader *r, struct topo_table *b)
 {
-    const struct net_cable *c = &w->t->net->cable[i];
-    json_t *row = topo_row(cable_columns, CABLE_COLUMNS, c);
+    int x, y;
 
-    if (c->width)
-        json_array_set_new(row, CABLE_RATE, json_sprintf("%dx%s", c->width, c->speed));
-    return row;
+    return net_twins(r->t->net, &x, &y)
+               ? err_data(b->err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", b->path, y,
+                          x)
+               : 0;
 }
 
 const struct topo_rows net_node_rows = {
-    "net_nodes", net_node_columns, NET_NODE_COLUMNS, true, 0, net_node_row, NULL};
-const struct topo_rows cable_rows = {"cables", cable_columns, CABLE_COLUMNS, true,
-                                     0,        cable_row,     NULL};
+    TOPO_ROWS("net_nodes", net_node_columns, struct net, node, nodes),
+    .always = true,
+    .net = true,
+    .load = load_node,
+    .end = end_nodes,
+};
 
 /* "4xNDR" */
-static int cell_rate(const struct topo_table *b, int col, struct net_cable *c)
+static json_t *rate_json(const void *cable)
 {
+    const struct net_cable *c = cable;
+
+    return c->width ? json_sprintf("%dx%s", c->width, c->speed) : NULL;
+}
+
+static int load_rate(const struct topo_table *b, int col, void *cable)
+{
+    struct net_cable *c = cable;
     const char *text;
     char *speed;
 
@@ -228,19 +225,20 @@ static int cell_rate(const struct topo_table *b, int col, struct net_cable *c)
     return 0;
 }
 
-static int load_node(struct topo *t, const struct topo_table *b)
-{
-    struct net_node n = {.tier = -1};
-
-    if (topo_row_load(b, t->hosts, &n) < 0)
-        return -1;
-    if (n.kind != NET_HCA && n.host >= 0)
-        return cell_bad(b, NODE_HOST, "which only an hca has");
-    if (n.host < 0 && *n.device)
-        return cell_bad(b, NODE_DEVICE, "without a host");
-    MEM_PUSH(t->net->node, t->net->nodes) = n;
-    return 0;
-}
+#define CABLE(member, cell, max) TOPO_COLUMN(#member, cell, struct net_cable, member, max)
+enum { CABLE_A, CABLE_PORT_A, CABLE_B, CABLE_PORT_B };
+static const struct topo_column cable_columns[] = {
+    [CABLE_A] = CABLE(a, CELL_PARENT, OF_NODE),
+    [CABLE_PORT_A] = CABLE(port_a, CELL_INDEX, NET_PORTS + 1),
+    [CABLE_B] = CABLE(b, CELL_PARENT, OF_NODE),
+    [CABLE_PORT_B] = CABLE(port_b, CELL_INDEX, NET_PORTS + 1),
+    TOPO_COLUMN_OTHER("rate", rate_json, load_rate),
+    CABLE(differ, CELL_FLAG, 0),
+    CABLE(guid_a, CELL_GUID, 0),
+    CABLE(guid_b, CELL_GUID, 0),
+    CABLE(lid_a, CELL_COUNT, LID_MAX),
+    CABLE(lid_b, CELL_COUNT, LID_MAX),
+};
 
 static int check_port(const struct topo_table *b, int col, const struct net_node *n)
 {
@@ -251,12 +249,13 @@ static int check_port(const struct topo_table *b, int col, const struct net_node
     return port ? 0 : cell_bad(b, col, "but ports count from 1");
 }
 
-static int load_cable(struct net *n, const struct topo_table *b)
+static int load_cable(struct topo_reader *r, struct topo_table *b)
 {
+    struct net *n = r->t->net;
     struct net_cable c = {0};
 
-    if (topo_row_load(b, n->nodes, &c) < 0 || check_port(b, CABLE_PORT_A, &n->node[c.a]) < 0 ||
-        check_port(b, CABLE_PORT_B, &n->node[c.b]) < 0 || cell_rate(b, CABLE_RATE, &c) < 0)
+    if (topo_row_load(b, r->rows, &c) < 0 || check_port(b, CABLE_PORT_A, &n->node[c.a]) < 0 ||
+        check_port(b, CABLE_PORT_B, &n->node[c.b]) < 0)
         return -1;
     if (c.a > c.b || (c.a == c.b && c.port_a >= c.port_b))
         return cell_bad(b, CABLE_A, "not before the other end of the cable");
@@ -264,33 +263,20 @@ static int load_cable(struct net *n, const struct topo_table *b)
     return 0;
 }
 
-int net_rows_load(struct topo *t, json_t *nodes, json_t *cables, const char *path, struct err *err)
+static int end_cables(struct topo_reader *r, struct topo_table *b)
 {
-    struct topo_table b;
-    int rc = 0, x, y;
+    int x, y;
 
-    if (!nodes || !cables)
-        return nodes || cables
-                   ? err_data(err, "%s: \"%s\" without \"%s\"", path,
-                              nodes ? "net_nodes" : "cables", nodes ? "cables" : "net_nodes")
-                   : 0;
-    t->net = mem_calloc(1, sizeof(*t->net));
-    if (topo_table_open(&b, path, "net_nodes", nodes, net_node_columns, NET_NODE_COLUMNS, err) < 0)
-        return -1;
-    while (topo_table_next(&b, &rc))
-        rc = load_node(t, &b);
-    if (rc < 0)
-        return -1;
-    if (net_twins(t->net, &x, &y))
-        return err_data(err, "%s: net_nodes.rows[%d]: the GUID of rows[%d] again", path, y, x);
-    if (topo_table_open(&b, path, "cables", cables, cable_columns, CABLE_COLUMNS, err) < 0)
-        return -1;
-    while (topo_table_next(&b, &rc))
-        rc = load_cable(t->net, &b);
-    if (rc < 0)
-        return -1;
-    if (net_clash(t->net, &x, &y))
-        return err_data(err, "%s: cables.rows[%d]: a port of rows[%d] again", path, y, x);
-    net_tiers(t->net);
+    if (net_clash(r->t->net, &x, &y))
+        return err_data(b->err, "%s: cables.rows[%d]: a port of rows[%d] again", b->path, y, x);
+    net_tiers(r->t->net);
     return 0;
 }
+
+const struct topo_rows cable_rows = {
+    TOPO_ROWS("cables", cable_columns, struct net, cable, cables),
+    .always = true,
+    .net = true,
+    .load = load_cable,
+    .end = end_cables,
+};
