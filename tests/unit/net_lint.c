@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_net.c, lint_cables.c - one thing is made odd in a fabric that is right, and that is what is said. */
+/* lint_net.c - one thing is made odd in a fabric that is right, and that is what is said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

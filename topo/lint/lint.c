@@ -90,6 +90,39 @@ bool lint_most(int times, int n)
     return times >= LEAST && 3 * times >= 2 * n;
 }
 
+static int by_kind(const void *x, const void *y)
+{
+    const struct lint_peer *a = x, *b = y;
+
+    for (int i = 0; i < 3; i++)
+        if (a->kind[i] != b->kind[i])
+            return a->kind[i] < b->kind[i] ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+void lint_fewer(struct lint *l, struct lint_peer *p, int n,
+                void (*say)(struct lint *l, const struct lint_peer *odd,
+                            const struct lint_usual *usual, const void *of),
+                const void *of)
+{
+    int *value = mem_calloc((size_t)n + 1, sizeof(*value));
+
+    if (n)
+        qsort(p, (size_t)n, sizeof(*p), by_kind);
+    for (int i = 0, end; i < n; i = end) {
+        struct lint_usual u = {.id = -1};
+        for (end = i; end < n && !memcmp(p[end].kind, p[i].kind, sizeof(p->kind)); end++)
+            value[u.peers++] = p[end].value;
+        u.value = lint_mode(value, u.peers, &u.times);
+        for (int k = i; k < end && u.id < 0; k++)
+            u.id = p[k].value == u.value ? p[k].id : -1;
+        for (int k = i; k < end && lint_most(u.times, u.peers); k++)
+            if (p[k].value < u.value)
+                say(l, &p[k], &u, of);
+    }
+    free(value);
+}
+
 static int by_device(const void *x, const void *y)
 {
     const struct lint_seat *a = x, *b = y;

@@ -23,14 +23,25 @@ struct lint_view {
 /* Compare peers by each check of its table in turn; appends. */
 void lint_peers(struct lint *l, struct lint_view *v);
 
-struct net_view;
-/* Cables, uplink, speed, width, ends; appends. */
-void lint_cables(struct lint *l, const struct net_view *v);
-
 /* The most common of n values; *times is how often.  Values are sorted. */
 int lint_mode(int *value, int n, int *times);
 /* Most are alike: at least three, two thirds of them. */
 bool lint_most(int times, int n);
+
+/* One of several that should be alike: those of a kind are peers. */
+struct lint_peer {
+    int kind[3], value;
+    int id; /* of the caller's */
+};
+struct lint_usual { /* what most peers have */
+    int value, times, peers;
+    int id; /* of one that has it */
+};
+/* say() of each that has less than most of its peers, kind by kind in the order of ids. */
+void lint_fewer(struct lint *l, struct lint_peer *p, int n,
+                void (*say)(struct lint *l, const struct lint_peer *odd,
+                            const struct lint_usual *usual, const void *of),
+                const void *of);
 
 /* An adapter's port at a leaf. */
 struct lint_seat {

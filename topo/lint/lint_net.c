@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lint_net.c - hosts and their adapters in a switched network beside those of their group. */
+/* lint_net.c - a switched network: how many cables join switches, to whom there is none, which are
+ * slower or narrower than their peers; hosts and their adapters beside those of their group. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,271 @@
 #include "base/mem.h"
 #include "topo/lint/lint_impl.h"
 #include "topo/net/net_view.h"
+
+/* --- cables --- */
+
+struct pair { /* two switches of different tiers with cables between them */
+    int low, high;
+    int cable; /* one of them */
+    int cables;
+    int part, tier_low, tier_high;
+};
+
+struct cables {
+    const struct net_view *v;
+    struct pair *pair; /* by their ends */
+    int pairs;
+};
+
+static const char *tier_word(char buf[24], int tier)
+{
+    static const char *const words[] = {"leaf", "spine", "core"};
+
+    if (tier < 3)
+        return words[tier];
+    snprintf(buf, 24, "tier %d", tier);
+    return buf;
+}
+
+static int by_ends(const void *x, const void *y)
+{
+    const struct pair *a = x, *b = y;
+
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    return (a->high > b->high) - (a->high < b->high);
+}
+
+static struct pair *pairs_of(const struct net_view *v, int *count)
+{
+    const struct net *n = v->net;
+    struct pair *p = mem_calloc((size_t)n->cables + 1, sizeof(*p));
+    int all = 0;
+
+    *count = 0;
+    for (int i = 0; i < n->cables; i++) {
+        int a = n->cable[i].a, b = n->cable[i].b;
+        int low = n->node[a].tier < n->node[b].tier ? a : b, high = low == a ? b : a;
+        if (n->node[low].tier >= 0 && n->node[low].tier != n->node[high].tier)
+            p[all++] =
+                (struct pair){low, high, i, 1, v->part[a], n->node[low].tier, n->node[high].tier};
+    }
+    qsort(p, (size_t)all, sizeof(*p), by_ends);
+    for (int i = 0; i < all; i++)
+        if (*count && by_ends(&p[*count - 1], &p[i]) == 0)
+            p[*count - 1].cables++;
+        else
+            p[(*count)++] = p[i];
+    return p;
+}
+
+/* Cables that are there, as "leaf-03[35] - spine-02[32]" of the first. */
+static void say_fewer(struct lint *l, const struct net_view *v, const struct pair *p, int mode,
+                      int times, int pairs)
+{
+    const struct net_cable *c = &v->net->cable[p->cable];
+    char low[24], high[24], a[NET_END], b[NET_END], what[2 * NET_END];
+
+    snprintf(what, sizeof(what), "%.70s - %.70s", v->label[p->low], v->label[p->high]);
+    net_end_text(a, v, p->low, c->a == p->low ? c->port_a : c->port_b);
+    net_end_text(b, v, p->high, c->a == p->high ? c->port_a : c->port_b);
+    lint_add(l, "cables", what,
+             "%s: %d cable%s where %d of %d pairs of %s and %s have %d; there is %s to %s%s", what,
+             p->cables, p->cables == 1 ? "" : "s", times, pairs, tier_word(low, p->tier_low),
+             tier_word(high, p->tier_high), mode, a, b, p->cables > 1 ? " and others" : "");
+}
+
+static void say_few(struct lint *l, const struct lint_peer *odd, const struct lint_usual *u,
+                    const void *of)
+{
+    const struct cables *x = of;
+
+    say_fewer(l, x->v, &x->pair[odd->id], u->value, u->times, u->peers);
+}
+
+static void few_cables(struct lint *l, const struct cables *x)
+{
+    struct lint_peer *peer = mem_calloc((size_t)x->pairs + 1, sizeof(*peer));
+
+    for (int i = 0; i < x->pairs; i++) {
+        const struct pair *p = &x->pair[i];
+        peer[i] = (struct lint_peer){{p->part, p->tier_low, p->tier_high}, p->cables, i};
+    }
+    lint_fewer(l, peer, x->pairs, say_few, x);
+    free(peer);
+}
+
+/* --- neighbours --- */
+
+/* The switches that one is cabled to, one tier up or down. */
+struct steps {
+    int *node, nodes;
+};
+
+static void free_steps(struct steps *s, int nodes)
+{
+    for (int i = 0; i < nodes; i++)
+        free(s[i].node);
+    free(s);
+}
+
+/* Peers of a switch share half of its neighbours.  Of each neighbour of theirs that it lacks: how
+ * many of them have it. */
+static void missing_of(struct lint *l, const struct net_view *v, int x, const struct steps *up,
+                       const struct steps *down, int *shared, int *have)
+{
+    int peers = 0, nodes = v->net->nodes;
+
+    for (int i = 0; i < nodes; i++)
+        shared[i] = have[i] = 0;
+    for (int i = 0; i < up[x].nodes; i++)
+        for (int k = 0; k < down[up[x].node[i]].nodes; k++)
+            shared[down[up[x].node[i]].node[k]]++;
+    for (int y = 0; y < nodes; y++) {
+        if (y == x || 2 * shared[y] < up[x].nodes || !shared[y])
+            continue;
+        peers++;
+        for (int i = 0; i < up[y].nodes; i++)
+            have[up[y].node[i]]++;
+    }
+    for (int i = 0; i < up[x].nodes; i++)
+        have[up[x].node[i]] = 0;
+    for (int s = 0; s < nodes; s++)
+        if (lint_most(have[s], peers))
+            lint_add(
+                l, "uplink", v->label[x],
+                "%.80s: no cable to %.80s, to which %d of %d switches with the same neighbours "
+                "have one",
+                v->label[x], v->label[s], have[s], peers);
+}
+
+static void missing(struct lint *l, const struct cables *x)
+{
+    int nodes = x->v->net->nodes;
+    size_t room = (size_t)nodes + 1;
+    struct steps *up = mem_calloc(room, sizeof(*up)), *down = mem_calloc(room, sizeof(*down));
+    int *shared = mem_calloc(room, sizeof(*shared)), *have = mem_calloc(room, sizeof(*have));
+
+    for (int i = 0; i < x->pairs; i++) {
+        const struct pair *p = &x->pair[i];
+        if (p->tier_high != p->tier_low + 1)
+            continue;
+        MEM_PUSH(up[p->low].node, up[p->low].nodes) = p->high;
+        MEM_PUSH(down[p->high].node, down[p->high].nodes) = p->low;
+    }
+    for (int i = 0; i < nodes; i++)
+        if (up[i].nodes)
+            missing_of(l, x->v, i, up, down, shared, have);
+    free_steps(up, nodes);
+    free_steps(down, nodes);
+    free(have);
+    free(shared);
+}
+
+/* --- rates --- */
+
+enum { ADAPTERS = -1 }; /* instead of a tier: cables of adapters, whose peers are on one leaf */
+
+/* All cables that tell a rate.  Engines for reductions are inside their switch. */
+static struct lint_peer *rates_of(const struct net_view *v, int *count)
+{
+    const struct net *n = v->net;
+    struct lint_peer *p = mem_calloc((size_t)n->cables + 1, sizeof(*p));
+
+    *count = 0;
+    for (int i = 0; i < n->cables; i++) {
+        const struct net_cable *c = &n->cable[i];
+        const struct net_node *a = &n->node[c->a], *b = &n->node[c->b];
+        bool hca = a->kind == NET_HCA || b->kind == NET_HCA;
+        int leaf = a->kind == NET_SWITCH ? c->a : c->b;
+        int low = a->tier < b->tier ? a->tier : b->tier, high = low == a->tier ? b->tier : a->tier;
+        if (c->Bps <= 0 || (!hca && low < 0))
+            continue;
+        p[(*count)++] =
+            (struct lint_peer){{v->part[c->a], hca ? ADAPTERS : low, hca ? leaf : high},
+                               (int)(c->Bps * 8 / 1e6), /* equal rates are equal numbers */
+                               i};
+    }
+    return p;
+}
+
+/* "leaf-03[17] - spine-01[3]" */
+enum { CABLE = 2 * NET_END + 4 };
+static char *cable_text(char buf[CABLE], const struct net_view *v, const struct net_cable *c)
+{
+    char a[NET_END], b[NET_END];
+
+    snprintf(buf, CABLE, "%s - %s", net_end_text(a, v, c->a, c->port_a),
+             net_end_text(b, v, c->b, c->port_b));
+    return buf;
+}
+
+static void say_slow(struct lint *l, const struct lint_peer *odd, const struct lint_usual *u,
+                     const void *of)
+{
+    const struct cables *x = of;
+    const struct net_cable *c = &x->v->net->cable[odd->id], *most = &x->v->net->cable[u->id];
+    bool narrow = c->width < most->width;
+    char what[CABLE];
+
+    lint_add(l, narrow ? "width" : "speed", cable_text(what, x->v, c),
+             "%s: %dx%s where %d of %d %s have %dx%s", what, c->width, c->speed, u->times, u->peers,
+             odd->kind[1] == ADAPTERS ? "adapters on that leaf" : "cables between these tiers",
+             most->width, most->speed);
+}
+
+static void slow_cables(struct lint *l, const struct cables *x)
+{
+    int count;
+    struct lint_peer *peer = rates_of(x->v, &count);
+
+    lint_fewer(l, peer, count, say_slow, x);
+    free(peer);
+}
+
+/* Old simulators turn speeds that they do not know into the first one there was. */
+static void all_first(struct lint *l, const struct net_view *v)
+{
+    int told = 0;
+
+    for (int i = 0; i < v->net->cables; i++) {
+        if (v->net->cable[i].width && strcmp(v->net->cable[i].speed, "SDR") != 0)
+            return;
+        told += v->net->cable[i].width > 0;
+    }
+    if (told >= 3)
+        lint_note(l, "speed", "all cables",
+                  "all %d cables tell SDR, the first speed of InfiniBand: more likely somebody on "
+                  "the way does not know the real one; speeds are not judged",
+                  told);
+}
+
+static void ends_differ(struct lint *l, const struct net_view *v)
+{
+    for (int i = 0; i < v->net->cables; i++) {
+        const struct net_cable *c = &v->net->cable[i];
+        char what[CABLE];
+        if (c->differ)
+            lint_add(l, "ends", cable_text(what, v, c),
+                     "%s: its ends tell different rates; the lower one is %dx%s", what, c->width,
+                     c->speed);
+    }
+}
+
+static void lint_cables(struct lint *l, const struct net_view *v)
+{
+    struct cables x = {.v = v};
+
+    x.pair = pairs_of(v, &x.pairs);
+    few_cables(l, &x);
+    missing(l, &x);
+    slow_cables(l, &x);
+    ends_differ(l, v);
+    all_first(l, v);
+    free(x.pair);
+}
+
+/* --- hosts and their adapters --- */
 
 /* How many of its adapters a host has in this part of the network. */
 static int seats_in(const struct net_view *v, int host, int part)
@@ -152,27 +418,30 @@ static void other_leaf(struct lint *l, const struct net_view *v, const struct ne
     free(s);
 }
 
+static void say_few_leaves(struct lint *l, const struct lint_peer *odd, const struct lint_usual *u,
+                           const void *of)
+{
+    const struct net_view *v = of;
+    const struct net_group *g = &v->group[odd->id];
+
+    lint_add(l, "leaves", g->name,
+             "%.120s: %d lea%s for its %d hosts where %d of %d groups of hosts have %d", g->name,
+             g->leaves, g->leaves == 1 ? "f" : "ves", g->hosts, u->times, u->peers, u->value);
+}
+
 /* Of hosts on leaves: a manager's host on a spine is no group to compare. */
 static void few_leaves(struct lint *l, const struct net_view *v)
 {
-    int *value = mem_calloc((size_t)v->groups + 1, sizeof(*value));
+    struct lint_peer *peer = NULL;
+    int n = 0;
 
-    for (int i = 0, end; i < v->groups; i = end) {
-        int times, n = 0;
-        for (end = i; end < v->groups && v->group[end].part == v->group[i].part; end++)
-            if (v->net->node[v->group[end].leaf[0]].tier == 0)
-                value[n++] = v->group[end].leaves;
-        int mode = lint_mode(value, n, &times);
-        for (int k = i; k < end && lint_most(times, n); k++) {
-            const struct net_group *g = &v->group[k];
-            if (g->leaves < mode && v->net->node[g->leaf[0]].tier == 0)
-                lint_add(l, "leaves", g->name,
-                         "%.120s: %d lea%s for its %d hosts where %d of %d groups of hosts have %d",
-                         g->name, g->leaves, g->leaves == 1 ? "f" : "ves", g->hosts, times, n,
-                         mode);
-        }
+    for (int i = 0; i < v->groups; i++) {
+        const struct net_group *g = &v->group[i];
+        if (v->net->node[g->leaf[0]].tier == 0)
+            MEM_PUSH(peer, n) = (struct lint_peer){{g->part, 0, 0}, g->leaves, i};
     }
-    free(value);
+    lint_fewer(l, peer, n, say_few_leaves, v);
+    free(peer);
 }
 
 static void lint_adapters(struct lint *l, const struct net_view *v)
