@@ -51,14 +51,14 @@ static int take_bytes(void *args, char *text, struct err *err)
 
 static int take_quantity(void *args, char *name, struct err *err)
 {
-    static const char *const known[] = {"bandwidth", "latency", "time"};
     struct args *a = args;
 
-    a->ask.quantity = NULL;
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strcmp(name, known[i]))
-            a->ask.quantity = known[i];
-    return a->ask.quantity ? 0 : err_usage(err, "bandwidth, latency or time, not \"%s\"", name);
+    for (int q = QUANTITY_BANDWIDTH; q < QUANTITY_COUNT; q++)
+        if (!strcmp(name, quantity_name[q])) {
+            a->ask.quantity = (enum quantity)q;
+            return 0;
+        }
+    return err_usage(err, "bandwidth, latency or time, not \"%s\"", name);
 }
 
 static const struct opt options[] = {
@@ -146,7 +146,8 @@ static int write_files(const struct matrix *m, const struct args *a, struct err 
     if (rc == 0 && a->second)
         rc = file_begin(&second, a->second, err);
     if (rc == 0)
-        rc = a->format->write(text ? stdout : out.stream, second.stream, m, &a->ask, err);
+        rc = a->format->write(
+            &(struct export){text ? stdout : out.stream, second.stream, m, &a->ask}, err);
     if (rc == 0 && text && (fflush(stdout) || ferror(stdout)))
         rc = err_io(err, "standard output: %s", strerror(errno));
     if (rc == 0 && !text)

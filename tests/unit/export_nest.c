@@ -13,7 +13,14 @@
 #include "emit/export/export_impl.h"
 #include "small.h"
 
-static const struct export_limit any = {"test", 1, 1 << 20, 0};
+/* A matrix with what is asked of it: AS(&m, {.endpoints = true}). */
+#define AS(matrix, ...)                                                                            \
+    &(struct export)                                                                               \
+    {                                                                                              \
+        .m = (matrix), .ask = &(struct export_ask)__VA_ARGS__                                      \
+    }
+
+static const struct export_limit any = {"test", 1, 1 << 20, 0, ':'};
 
 static void preset(struct matrix *m, const char *name, int racks)
 {
@@ -31,7 +38,7 @@ static char *nest_text(const struct matrix *m, bool endpoints, bool hosts)
     struct uniform_tree n;
     struct err err;
     char *text = mem_strdup("");
-    int rc = uniform_tree_make(&n, m, &(struct export_ask){0}, "any", endpoints, hosts, &err);
+    int rc = uniform_tree_make(&n, AS(m, {.endpoints = endpoints}), "any", hosts, &err);
 
     for (int d = 0; d < n.dims && rc == 0; d++) {
         char *more = mem_printf("%s%s%d %s", text, d ? ", " : "", n.dim[d].size,
@@ -119,8 +126,7 @@ static void order_follows_places(void **state)
     small_matrix(&m);
     for (int id = 0; id < 16; id++)
         m.topo.endpoint[id].place.at[LEVEL_RACK] = id / 2 % 2;
-    assert_int_equal(uniform_tree_make(&n, &m, &(struct export_ask){0}, "any", false, false, &err),
-                     0);
+    assert_int_equal(uniform_tree_make(&n, AS(&m, {0}), "any", false, &err), 0);
     for (int i = 0; i < 8; i++)
         assert_int_equal(n.order[i], i < 4 ? 2 * i : 2 * (i - 4) + 1);
     uniform_tree_free(&n);
@@ -129,20 +135,20 @@ static void order_follows_places(void **state)
 
 static void limits_say_how_large_it_would_be(void **state)
 {
-    const struct export_limit limit = {"npy", 1, 1000, 8};
+    const struct export_limit limit = {"npy", 1, 1000, 8, ':'};
     struct matrix m;
     struct export_nodes nodes;
     struct err err;
 
     (void)state;
     preset(&m, "gb200-nvl72", 20);
-    assert_int_equal(export_nodes_choose(&nodes, &m.topo, true, 0, ':', &limit, &err), -1);
+    assert_int_equal(export_nodes_choose(&nodes, AS(&m, {.endpoints = true}), &limit, &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
     assert_string_equal(err.text, "1440 nodes have 2072160 pairs, as npy 15.8 MiB: more than 1000 "
                                   "nodes are not written; choose --per host, fewer --racks or "
                                   "--hosts-per-rack");
     export_nodes_free(&nodes);
-    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 2, ':', &limit, &err), 0);
+    assert_int_equal(export_nodes_choose(&nodes, AS(&m, {.hosts_per_rack = 2}), &limit, &err), 0);
     assert_int_equal(nodes.count, 40);
     assert_string_equal(nodes.name[3], "r01n01");
     export_nodes_free(&nodes);
@@ -159,7 +165,7 @@ static void a_host_is_its_first_endpoint(void **state)
     (void)state;
     small_matrix(&m);
     m.topo.endpoint[6].local = 2;
-    assert_int_equal(export_nodes_choose(&nodes, &m.topo, false, 0, ':', &any, &err), 0);
+    assert_int_equal(export_nodes_choose(&nodes, AS(&m, {0}), &any, &err), 0);
     assert_int_equal(nodes.count, 8);
     assert_int_equal(nodes.id[3], 6);
     export_nodes_free(&nodes);
@@ -168,14 +174,13 @@ static void a_host_is_its_first_endpoint(void **state)
 
 /* --- Scotch --- */
 
-static char *written(int (*write)(FILE *, FILE *, const struct matrix *, const struct export_ask *,
-                                  struct err *),
-                     const struct matrix *m, struct export_ask ask, struct err *err)
+static char *written(export_writer *write, const struct matrix *m, struct export_ask ask,
+                     struct err *err)
 {
     char *text = NULL;
     size_t len;
     FILE *f = open_memstream(&text, &len);
-    int rc = write(f, NULL, m, &ask, err);
+    int rc = write(&(struct export){f, NULL, m, &ask}, err);
 
     fclose(f);
     if (rc == 0)

@@ -290,7 +290,7 @@ static char *exported(const struct plan *p, const struct matrix *m, const char *
     char *text = NULL;
     FILE *out = open_memstream(&text, length);
     const struct exporter *x = exporter_find(format, &err);
-    int rc = x ? x->write(out, NULL, m, &ask, &err) : -1;
+    int rc = x ? x->write(&(struct export){out, NULL, m, &ask}, &err) : -1;
 
     fclose(out);
     if (rc < 0) { /* one group of all hosts is no tree of labels */

@@ -11,14 +11,15 @@
 #include <stdio.h>
 
 #include "cost/matrix.h"
+#include "emit/export/pair_cost.h"
 
 /* As typed; nothing is owned; zeros are defaults.  A format ignores what it has no use for. */
 struct export_ask {
-    double bytes;         /* size at which one number per pair is taken; 0: 64 MiB */
-    bool endpoints;       /* a node is an endpoint, else a host (its first endpoint) */
-    int hosts_per_rack;   /* only the first ones of each rack; 0: all */
-    const char *quantity; /* "bandwidth", "latency", "time"; NULL: the format's own */
-    const char *release;  /* of the reader: "24.11" for Slurm; NULL: the newest known */
+    double bytes;           /* size at which one number per pair is taken; 0: 64 MiB */
+    bool endpoints;         /* a node is an endpoint, else a host (its first endpoint) */
+    int hosts_per_rack;     /* only the first ones of each rack; 0: all */
+    enum quantity quantity; /* QUANTITY_OWN: the format's */
+    const char *release;    /* of the reader: "24.11" for Slurm; NULL: the newest known */
     const char *name;     /* of the object that is made (Kueue topology, SimGrid zone); NULL: own */
     const char *campaign; /* folder of points.tsv and sweep/, when the input is one; NULL */
     bool partial;         /* write without the hosts that there is no place for */
@@ -30,8 +31,13 @@ struct export_ask {
 enum export_needs { EXPORT_PLACES, EXPORT_TIERS, EXPORT_PAIRS, EXPORT_CAMPAIGN };
 
 /* Streams may fail: the caller checks them.  second is NULL unless asked for. */
-typedef int export_writer(FILE *out, FILE *second, const struct matrix *m,
-                          const struct export_ask *ask, struct err *err);
+struct export
+{
+    FILE *out, *second;
+    const struct matrix *m;
+    const struct export_ask *ask;
+};
+typedef int export_writer(const struct export *e, struct err *err);
 
 struct exporter {
     const char *name; /* "slurm-block" */

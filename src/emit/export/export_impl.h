@@ -18,10 +18,19 @@ export_writer astra_write, calculon_write, aiconfigurator_write, nccl_tuner_writ
 export_writer dense_matrix_market_write, dense_npy_write, dense_tsv_write;
 
 /* The size that was asked for, else 64 MiB. */
-static inline double export_bytes(const struct export_ask *ask)
+static inline double export_bytes(const struct export *e)
 {
-    return ask->bytes > 0 ? ask->bytes : PAIR_COST_BYTES;
+    return e->ask->bytes > 0 ? e->ask->bytes : PAIR_COST_BYTES;
 }
+
+/* What was asked for, else the format's own. */
+static inline enum quantity export_quantity(const struct export *e, enum quantity own)
+{
+    return e->ask->quantity ? e->ask->quantity : own;
+}
+
+/* Characters of names that no format gives a meaning. */
+#define EXPORT_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 /* --- export_nodes.c --- */
 
@@ -36,31 +45,34 @@ struct export_limit {
     const char *format; /* for messages */
     int min, max;
     double pair_bytes; /* of file for each pair; 0: it does not grow with the square */
+    char separator;    /* between host and local index in the name of an endpoint */
 };
 
-/* Every endpoint, or else the first one of each host, named HOST, separator, local index.
- * hosts_per_rack > 0: only the first ones of each rack.  EXIT_USAGE: outside the limit (with the
- * size that it would be), or hosts_per_rack where a rack is not known.  export_nodes_free() also
- * after an error. */
-int export_nodes_choose(struct export_nodes *n, const struct topo *t, bool endpoints,
-                        int hosts_per_rack, char separator, const struct export_limit *limit,
-                        struct err *err);
+/* Every endpoint, or else the first one of each host, of the racks' first hosts_per_rack ones, as
+ * asked.  EXIT_USAGE: outside the limit (with the size that it would be), or hosts_per_rack where a
+ * rack is not known.  export_nodes_free() also after an error. */
+int export_nodes_choose(struct export_nodes *n, const struct export *e,
+                        const struct export_limit *limit, struct err *err);
 void export_nodes_free(struct export_nodes *n);
-/* A name a line. */
-void export_nodes_put(FILE *out, const struct export_nodes *n);
+/* Indices of nodes, sorted by their places at these levels, the first before all; the caller frees.
+ */
+int *export_nodes_order(const struct export_nodes *n, const struct topo *t, const enum level *level,
+                        int levels);
+/* A name a line; nothing where the second file was not asked for. */
+void export_nodes_put(const struct export *e, const struct export_nodes *n);
 
 /* Before a writer writes: hosts with of[] < 0 have no place in the file, because of `why` ("their
  * leaf is not known").  EXIT_UNJUDGED with how many and which unless ask->partial; then it is told
  * in *ask->left. */
-int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
-                    const char *why, struct err *err);
+int export_complete(const struct export *e, const int *of, const char *why, struct err *err);
 
 /* A text as YAML has it, between two that are written as they are. */
 void export_yaml(FILE *out, const char *before, const char *text, const char *after);
 
 /* With the five entities that every XML reader knows, so that simple readers (hwloc's own, without
- * libxml2) understand them.  The text is UTF-8 without control characters, as all names of ours. */
-void export_xml_text(FILE *out, const char *text);
+ * libxml2) understand them.  The text is UTF-8 without control characters, as all names of ours.
+ * The caller frees. */
+char *export_xml(const char *text);
 
 /* --- uniform_tree.c --- */
 
@@ -76,12 +88,11 @@ struct uniform_tree {
     int *order; /* indices into nodes; the last dimension varies slowest */
 };
 
-/* Of endpoints, or else of the hosts' first ones, as ask->hosts_per_rack says; format is for
- * messages of export_nodes_choose().  hosts: the hosts are a dimension of their own where they hold several nodes, also when their tier
- * joins more.  EXIT_DATA: groups differ in size, or nodes are in no group; both are named.
+/* Of nodes as asked; format is for messages of export_nodes_choose().  hosts: the hosts are a
+ * dimension of their own where they hold several nodes, also when their tier joins more.  EXIT_DATA: groups differ in size, or nodes are in no group; both are named.
  * uniform_tree_free() also after an error. */
-int uniform_tree_make(struct uniform_tree *n, const struct matrix *m, const struct export_ask *ask,
-                      const char *format, bool endpoints, bool hosts, struct err *err);
+int uniform_tree_make(struct uniform_tree *n, const struct export *e, const char *format,
+                      bool hosts, struct err *err);
 void uniform_tree_free(struct uniform_tree *n);
 /* Nodes of a group of dimension d: the product of the sizes up to it. */
 static inline int uniform_tree_within(const struct uniform_tree *n, int d)
@@ -103,6 +114,7 @@ struct k8s_level {
     int *of;         /* group of each host, -1: not known */
     char **name;     /* of each group, as the topology calls it */
     char **value;    /* as the value of a label */
+    char **object;   /* as the name of an object, of which all are unique; see k8s_name_objects() */
     int groups;
 };
 
@@ -125,14 +137,11 @@ void k8s_free(struct k8s *k); /* also after an error */
  * nodes that lack one. */
 void k8s_tree(struct k8s *k, bool labels);
 /* export_complete() for hosts without a group at any level that is left; labels: that has one. */
-int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels, struct err *err);
+int k8s_complete(const struct k8s *k, const struct export *e, bool labels, struct err *err);
 
 /* Name of an object: ask or "railgauge".  Not RFC 1123: EXIT_USAGE. */
 int k8s_object_name(const char **name, const char *ask, struct err *err);
-/* Names of groups as names of objects; all of them are unique.  [levels][groups]; the caller frees
- * with k8s_object_names_free() before k8s_free(). */
-char ***k8s_object_names(const struct k8s *k);
-void k8s_object_names_free(const struct k8s *k, char ***names);
+void k8s_name_objects(struct k8s *k);
 
 /* A comment on top: what this is, what to do with it, what was left out. */
 void k8s_comment(FILE *out, const struct k8s *k, const char *what);
@@ -153,28 +162,27 @@ struct slurm_release {
     bool yaml;
     bool any_block; /* short and empty blocks */
 };
-/* NULL: the newest.  EXIT_USAGE: not known, with those that are. */
-const struct slurm_release *slurm_release_find(const char *name, struct err *err);
+/* The one that is asked for, else the newest, before anything is written for it.  EXIT_USAGE: not
+ * known, with those that are, or it reads no topology.yaml; EXIT_DATA: NodeName's characters
+ * (brackets and commas would fold, '=' and blanks end a word). */
+const struct slurm_release *slurm_release_of(const struct export *e, bool yaml, struct err *err);
 
 /* A name that Slurm's lists can fold: a letter, then letters, digits, '_' and '-'. */
 bool slurm_folds(const char *name);
 /* Names that fold; others become block001 ... (word and number).  hostlist_free(). */
 char **slurm_names_make(char *const *name, int count, const char *word);
-/* NodeName's characters; brackets and commas would fold, '=' and blanks end a word: EXIT_DATA. */
-int slurm_check_hosts(const struct topo *t, struct err *err);
 /* Hosts as a list; the caller frees. */
 char *slurm_fold(const struct topo *t, const int *host, int hosts);
 /* export_complete() for hosts that are in no block. */
-int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
-                   struct err *err);
+int slurm_complete(const struct export *e, const struct blocks *b, struct err *err);
 
 /* Lines of comment: any sentence; what this is and from what; what a unit is; that a name is not
  * the topology's; hosts that are in no block. */
 void slurm_comment(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r);
+void slurm_head(const struct export *e, const char *what, const struct slurm_release *r);
 void slurm_groups_from(FILE *f, const struct blocks *b, const char *unit);
 void slurm_renamed(FILE *f, const char *now, const char *was);
-void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b);
+void slurm_left_over(const struct export *e, const struct blocks *b);
 
 /* --- slurm_block.c: blocks in the order of the file --- */
 
@@ -191,13 +199,13 @@ struct slurm_layout {
  * blocks belong together.  hosts_per_rack of ask is the base size.  What the release refuses:
  * EXIT_USAGE with its rule; hosts without a block: slurm_complete().  slurm_layout_free() also
  * after an error. */
-int slurm_layout_make(struct slurm_layout *l, const struct matrix *m, const struct export_ask *ask,
+int slurm_layout_make(struct slurm_layout *l, const struct export *e,
                       const struct slurm_release *release, struct err *err);
 void slurm_layout_free(struct slurm_layout *l);
 /* Calls put() for each block in order; nodes is "" for an empty one. */
-void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout *l,
+void slurm_layout_put(const struct export *e, const struct slurm_layout *l,
                       void (*put)(FILE *f, const char *name, const char *nodes));
-void slurm_layout_sizes(FILE *f, const struct slurm_layout *l); /* "18,36" */
-void slurm_layout_notes(FILE *f, const struct slurm_layout *l);
+/* The notes as comments; returns the sizes as text, "18,36", which the caller frees. */
+char *slurm_layout_notes(const struct export *e, const struct slurm_layout *l);
 
 #endif

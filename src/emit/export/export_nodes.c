@@ -61,22 +61,23 @@ static void add_node(struct export_nodes *n, const struct topo *t, int id, bool 
         endpoints ? mem_printf("%s%c%d", host, separator, e->local) : mem_strdup(host);
 }
 
-int export_nodes_choose(struct export_nodes *n, const struct topo *t, bool endpoints,
-                        int hosts_per_rack, char separator, const struct export_limit *limit,
-                        struct err *err)
+int export_nodes_choose(struct export_nodes *n, const struct export *e,
+                        const struct export_limit *limit, struct err *err)
 {
+    const struct topo *t = &e->m->topo;
     int *in_rack = mem_calloc((size_t)t->hosts + 1, sizeof(*in_rack)), rc = 0;
-    bool *taken = mem_calloc((size_t)t->hosts + 1, sizeof(*taken));
+    int most = e->ask->hosts_per_rack;
+    bool *taken = mem_calloc((size_t)t->hosts + 1, sizeof(*taken)), all = e->ask->endpoints;
 
     memset(n, 0, sizeof(*n));
-    if (hosts_per_rack)
+    if (most)
         rc = count_in_racks(t, in_rack, err);
     for (int i = 0; i < t->endpoints && rc == 0; i++) {
         int host = t->endpoint[i].place.at[LEVEL_HOST];
-        if ((hosts_per_rack && in_rack[host] >= hosts_per_rack) || (!endpoints && taken[host]))
+        if ((most && in_rack[host] >= most) || (!all && taken[host]))
             continue;
         taken[host] = true;
-        add_node(n, t, i, endpoints, separator);
+        add_node(n, t, i, all, limit->separator);
     }
     free(in_rack);
     free(taken);
@@ -92,16 +93,49 @@ void export_nodes_free(struct export_nodes *n)
     memset(n, 0, sizeof(*n));
 }
 
-void export_nodes_put(FILE *out, const struct export_nodes *n)
+struct by_place {
+    const struct export_nodes *nodes;
+    const struct topo *t;
+    const enum level *level;
+    int levels;
+};
+
+static int by_place(const void *a, const void *b, void *arg)
 {
-    for (int i = 0; i < n->count; i++)
-        fprintf(out, "%s\n", n->name[i]);
+    const struct by_place *o = arg;
+    int i = *(const int *)a, k = *(const int *)b;
+    const int *p = o->t->endpoint[o->nodes->id[i]].place.at;
+    const int *q = o->t->endpoint[o->nodes->id[k]].place.at;
+
+    for (int l = 0; l < o->levels; l++)
+        if (p[o->level[l]] != q[o->level[l]])
+            return p[o->level[l]] < q[o->level[l]] ? -1 : 1;
+    return i < k ? -1 : i > k;
 }
 
-int export_complete(const struct export_ask *ask, const struct topo *t, const int *of,
-                    const char *why, struct err *err)
+int *export_nodes_order(const struct export_nodes *n, const struct topo *t, const enum level *level,
+                        int levels)
+{
+    int *order = mem_calloc((size_t)n->count + 1, sizeof(*order));
+
+    for (int i = 0; i < n->count; i++)
+        order[i] = i;
+    qsort_r(order, (size_t)n->count, sizeof(*order), by_place,
+            &(struct by_place){n, t, level, levels});
+    return order;
+}
+
+void export_nodes_put(const struct export *e, const struct export_nodes *n)
+{
+    for (int i = 0; e->second && i < n->count; i++)
+        fprintf(e->second, "%s\n", n->name[i]);
+}
+
+int export_complete(const struct export *e, const int *of, const char *why, struct err *err)
 {
     enum { SHOWN = 120 };
+    const struct export_ask *ask = e->ask;
+    const struct topo *t = &e->m->topo;
     char **name = mem_calloc((size_t)t->hosts + 1, sizeof(*name));
     int names = 0, rc = 0;
 
@@ -131,16 +165,17 @@ void export_yaml(FILE *out, const char *before, const char *text, const char *af
     fputs(after, out);
 }
 
-void export_xml_text(FILE *out, const char *text)
+char *export_xml(const char *text)
 {
     static const char special[] = "&<>\"'";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
+    char *out = mem_strdup("");
 
-    for (; *text; text++) {
-        const char *at = strchr(special, *text);
-        if (at)
-            fputs(entity[at - special], out);
-        else
-            fputc(*text, out);
+    while (*text) {
+        size_t plain = strcspn(text, special);
+        const char *at = text[plain] ? strchr(special, text[plain]) : NULL;
+        out = mem_append(out, "%.*s%s", (int)plain, text, at ? entity[at - special] : "");
+        text += plain + (at != NULL);
     }
+    return out;
 }

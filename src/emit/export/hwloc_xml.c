@@ -31,10 +31,10 @@ struct hwloc_draw {
     FILE *f;
     const struct matrix *m;
     struct export_nodes nodes;
-    int *order;       /* PU -> index into nodes: by rack, then host, then rank */
-    bool racks;       /* every node's rack is known */
-    int objects;      /* so far, for gp_index */
-    double *value[2]; /* [row * count + column], by enum quantity; PUs */
+    int *order;                    /* PU -> index into nodes: by rack, then host, then rank */
+    bool racks;                    /* every node's rack is known */
+    int objects;                   /* so far, for gp_index */
+    double *value[QUANTITY_COUNT]; /* [row * count + column]; PUs */
 };
 
 static const int *place(const struct hwloc_draw *d, int pu)
@@ -42,29 +42,14 @@ static const int *place(const struct hwloc_draw *d, int pu)
     return d->m->topo.endpoint[d->nodes.id[d->order[pu]]].place.at;
 }
 
-static int by_place(const void *a, const void *b, void *arg)
-{
-    const struct hwloc_draw *d = arg;
-    int i = *(const int *)a, k = *(const int *)b;
-    const int *p = d->m->topo.endpoint[d->nodes.id[i]].place.at;
-    const int *q = d->m->topo.endpoint[d->nodes.id[k]].place.at;
-
-    if (d->racks && p[LEVEL_RACK] != q[LEVEL_RACK])
-        return p[LEVEL_RACK] < q[LEVEL_RACK] ? -1 : 1;
-    if (p[LEVEL_HOST] != q[LEVEL_HOST])
-        return p[LEVEL_HOST] < q[LEVEL_HOST] ? -1 : 1;
-    return i < k ? -1 : i > k;
-}
-
 static void put_in_order(struct hwloc_draw *d)
 {
-    d->order = mem_calloc((size_t)d->nodes.count, sizeof(*d->order));
+    static const enum level level[] = {LEVEL_RACK, LEVEL_HOST};
+
     d->racks = true;
-    for (int i = 0; i < d->nodes.count; i++) {
-        d->order[i] = i;
+    for (int i = 0; i < d->nodes.count; i++)
         d->racks &= d->m->topo.endpoint[d->nodes.id[i]].place.at[LEVEL_RACK] >= 0;
-    }
-    qsort_r(d->order, (size_t)d->nodes.count, sizeof(*d->order), by_place, d);
+    d->order = export_nodes_order(&d->nodes, &d->m->topo, level + !d->racks, 1 + d->racks);
 }
 
 /* --- numbers --- */
@@ -133,9 +118,10 @@ static void put_object(struct hwloc_draw *d, const char *type, int os_index, int
 
 static void put_info(struct hwloc_draw *d, const char *name, const char *value)
 {
-    fprintf(d->f, "<info name=\"%s\" value=\"", name);
-    export_xml_text(d->f, value);
-    fputs("\"/>\n", d->f);
+    char *text = export_xml(value);
+
+    fprintf(d->f, "<info name=\"%s\" value=\"%s\"/>\n", name, text);
+    free(text);
 }
 
 /* The first PU after pu that differs at the level. */
@@ -243,34 +229,31 @@ static void put_annotation(FILE *f, const struct hwloc_draw *d, enum quantity qu
 }
 
 /* EXIT_DATA: pairs that are not known or dead; EXIT_USAGE: too many nodes. */
-int hwloc_xml_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                    struct err *err)
+int hwloc_xml_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14};
-    struct hwloc_draw d = {.f = out, .m = m};
-    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
+    const struct export_limit limit = {"hwloc", 2, HWLOC_XML_MAX, 14, ':'};
+    struct hwloc_draw d = {.f = e->out, .m = e->m};
+    enum quantity quantity = export_quantity(e, QUANTITY_BANDWIDTH);
 
     if (quantity == QUANTITY_TIME)
         return err_usage(err, "hwloc knows bandwidth and latency, not time");
-    int rc = export_nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':',
-                                 &limit, err);
-
+    int rc = export_nodes_choose(&d.nodes, e, &limit, err);
     if (rc == 0) {
         put_in_order(&d);
-        rc = read_values(&d, QUANTITY_BANDWIDTH, ask->bytes, err);
+        rc = read_values(&d, QUANTITY_BANDWIDTH, e->ask->bytes, err);
     }
     if (rc == 0)
-        rc = read_values(&d, QUANTITY_LATENCY, ask->bytes, err);
+        rc = read_values(&d, QUANTITY_LATENCY, e->ask->bytes, err);
     if (rc == 0) {
         put_machine(&d);
         put_distances(&d, QUANTITY_BANDWIDTH);
         put_distances(&d, QUANTITY_LATENCY);
-        fputs("</topology>\n", out);
-        if (second)
-            put_annotation(second, &d, quantity);
+        fputs("</topology>\n", e->out);
+        if (e->second)
+            put_annotation(e->second, &d, quantity);
     }
-    free(d.value[0]);
-    free(d.value[1]);
+    free(d.value[QUANTITY_BANDWIDTH]);
+    free(d.value[QUANTITY_LATENCY]);
     free(d.order);
     export_nodes_free(&d.nodes);
     return rc;

@@ -13,26 +13,16 @@
 #include "emit/export/export_impl.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/host.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "base/yaml.h"
 #include "topo/groups.h"
 
 /* --- names --- */
-
-static char *hashed(const char *name)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 1099511628211u;
-    return mem_printf("x%llx", (unsigned long long)h);
-}
 
 static bool allowed(char c, bool object)
 {
@@ -77,7 +67,7 @@ static char *fit(struct names *taken, const char *name, bool object, bool exact)
     free(text);
     if (exact)
         return NULL;
-    text = hashed(name);
+    text = mem_printf("x%llx", (unsigned long long)map_text(name)); /* FNV-1a */
     names_add(taken, text);
     return text;
 }
@@ -139,31 +129,22 @@ int k8s_object_name(const char **name, const char *ask, struct err *err)
                      *name, K8S_NAME);
 }
 
-char ***k8s_object_names(const struct k8s *k)
+void k8s_name_objects(struct k8s *k)
 {
-    char ***all = mem_calloc(K8S_LEVELS, sizeof(*all));
     struct names taken = {0};
 
     for (int l = 0; l < k->levels; l++) {
-        const struct k8s_level *v = &k->level[l];
-        all[l] = mem_calloc((size_t)v->groups + 1, sizeof(**all));
+        struct k8s_level *v = &k->level[l];
         char **longer = mem_calloc((size_t)v->groups + 1, sizeof(*longer));
+        v->object = mem_calloc((size_t)v->groups + 1, sizeof(*v->object));
         for (int g = 0; g < v->groups; g++) /* level and name are unique together */
             longer[g] = mem_printf("%s-%s", level_name[v->level], v->name[g]);
         for (int g = 0; g < v->groups; g++)
-            all[l][g] = fit(&taken, v->name[g], true, true);
-        fit_all(&taken, all[l], longer, v->groups, true);
+            v->object[g] = fit(&taken, v->name[g], true, true);
+        fit_all(&taken, v->object, longer, v->groups, true);
         hostlist_free(longer, v->groups);
     }
     names_free(&taken);
-    return all;
-}
-
-void k8s_object_names_free(const struct k8s *k, char ***names)
-{
-    for (int l = 0; l < k->levels; l++)
-        hostlist_free(names[l], k->level[l].groups);
-    free(names);
 }
 
 /* --- levels --- */
@@ -173,6 +154,8 @@ static void level_free(struct k8s_level *v)
     free(v->of);
     hostlist_free(v->name, v->groups);
     hostlist_free(v->value, v->groups);
+    if (v->object)
+        hostlist_free(v->object, v->groups);
 }
 
 void k8s_free(struct k8s *k)
@@ -320,7 +303,7 @@ void k8s_tree(struct k8s *k, bool labels)
     k->levels = kept;
 }
 
-int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels, struct err *err)
+int k8s_complete(const struct k8s *k, const struct export *e, bool labels, struct err *err)
 {
     int *of = mem_calloc((size_t)k->t->hosts + 1, sizeof(*of));
 
@@ -329,7 +312,7 @@ int k8s_complete(const struct k8s *k, const struct export_ask *ask, bool labels,
         for (int l = 0; l < k->levels && of[h] < 0; l++)
             of[h] = labels && !k->level[l].key ? -1 : k->level[l].of[h];
     }
-    int rc = export_complete(ask, k->t, of, "no place of theirs is known", err);
+    int rc = export_complete(e, of, "no place of theirs is known", err);
     free(of);
     return rc;
 }
@@ -357,8 +340,7 @@ void k8s_list_node(FILE *out, const char *node, const struct k8s_label *label, i
     export_yaml(out, "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: ", node,
                 "\n    labels:\n");
     for (int i = 0; i < labels; i++) {
-        fprintf(out, "      %s: ", label[i].key);
-        yaml_put(out, label[i].value);
-        fputc('\n', out);
+        fprintf(out, "      %s", label[i].key);
+        export_yaml(out, ": ", label[i].value, "\n");
     }
 }

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "base/yaml.h"
 
 /* --- labels ---
  *
@@ -30,30 +29,28 @@ static int labels_of(const struct k8s *k, int h, struct k8s_label label[K8S_LEVE
     return n;
 }
 
-int k8s_labels_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                     struct err *err)
+int k8s_labels_write(const struct export *e, struct err *err)
 {
     struct k8s k;
-    int rc = k8s_make(&k, &m->topo, ask->release, err);
+    int rc = k8s_make(&k, &e->m->topo, e->ask->release, err);
 
-    (void)second;
     if (rc == 0)
-        rc = k8s_complete(&k, ask, true, err);
+        rc = k8s_complete(&k, e, true, err);
     if (rc == 0) {
-        k8s_comment(out, &k,
+        k8s_comment(e->out, &k,
                     "kubectl apply --server-side --field-manager=railgauge -f THIS (makes nodes "
                     "that the cluster lacks)");
         for (int l = 0; l < k.levels; l++)
             if (!k.level[l].key)
-                fprintf(out, "# left out: %s: topograph has no label for it\n",
+                fprintf(e->out, "# left out: %s: topograph has no label for it\n",
                         level_name[k.level[l].level]);
-        k8s_list_begin(out);
+        k8s_list_begin(e->out);
     }
-    for (int h = 0; rc == 0 && h < m->topo.hosts; h++) {
+    for (int h = 0; rc == 0 && h < e->m->topo.hosts; h++) {
         struct k8s_label label[K8S_LEVELS];
         int n = labels_of(&k, h, label);
         if (n)
-            k8s_list_node(out, k.node[h], label, n);
+            k8s_list_node(e->out, k.node[h], label, n);
     }
     k8s_free(&k);
     return rc;
@@ -74,20 +71,18 @@ int k8s_labels_write(FILE *out, FILE *second, const struct matrix *m, const stru
 
 static void put_topology(FILE *out, const struct k8s *k, const char *api, const char *name)
 {
-    fprintf(out, "apiVersion: %s\nkind: Topology\nmetadata:\n  name: ", api);
-    yaml_put(out, name);
-    fputs("\nspec:\n  levels:\n", out);
+    fprintf(out, "apiVersion: %s\nkind: Topology\n", api);
+    export_yaml(out, "metadata:\n  name: ", name, "\nspec:\n  levels:\n");
     for (int l = k->levels - 1; l >= 0; l--)
         fprintf(out, "  - nodeLabel: %s\n", k->level[l].key);
     fputs("  - nodeLabel: kubernetes.io/hostname\n", out);
 }
 
 /* A tree below labels.  k8s_free() also after an error. */
-static int make(struct k8s *k, const struct matrix *m, const struct export_ask *ask,
-                const char **name, struct err *err)
+static int make(struct k8s *k, const struct export *e, const char **name, struct err *err)
 {
-    *k = (struct k8s){.t = &m->topo};
-    if (k8s_object_name(name, ask->name, err) < 0 || k8s_make(k, &m->topo, NULL, err) < 0)
+    *k = (struct k8s){.t = &e->m->topo};
+    if (k8s_object_name(name, e->ask->name, err) < 0 || k8s_make(k, k->t, NULL, err) < 0)
         return -1;
     k8s_tree(k, true);
     if (k->levels)
@@ -133,42 +128,37 @@ static const char *node_label(const struct topo *t)
     return "kubernetes.io/os: linux";
 }
 
-int kueue_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                struct err *err)
+int kueue_write(const struct export *e, struct err *err)
 {
     struct versions api;
     const char *name;
     struct k8s k;
-    int rc = make(&k, m, ask, &name, err);
+    int rc = make(&k, e, &name, err);
 
-    (void)second;
     if (rc == 0)
-        rc = version_of(&api, ask->release, err);
+        rc = version_of(&api, e->ask->release, err);
     if (rc == 0) {
-        k8s_comment(out, &k, "for Kueue; nodes need the labels of export --format k8s-labels");
-        put_topology(out, &k, api.topology, name);
-        fprintf(out, "---\napiVersion: %s\nkind: ResourceFlavor\nmetadata:\n  name: ", api.flavor);
-        yaml_put(out, name);
-        fprintf(out, "\nspec:\n  nodeLabels:\n    %s\n  topologyName: ", node_label(&m->topo));
-        yaml_put(out, name);
-        fputc('\n', out);
+        k8s_comment(e->out, &k, "for Kueue; nodes need the labels of export --format k8s-labels");
+        put_topology(e->out, &k, api.topology, name);
+        fprintf(e->out, "---\napiVersion: %s\nkind: ResourceFlavor\n", api.flavor);
+        export_yaml(e->out, "metadata:\n  name: ", name, "\nspec:\n  nodeLabels:\n    ");
+        fprintf(e->out, "%s\n", node_label(&e->m->topo));
+        export_yaml(e->out, "  topologyName: ", name, "\n");
     }
     k8s_free(&k);
     return rc;
 }
 
-int kai_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-              struct err *err)
+int kai_write(const struct export *e, struct err *err)
 {
     const char *name;
     struct k8s k;
-    int rc = make(&k, m, ask, &name, err);
+    int rc = make(&k, e, &name, err);
 
-    (void)second;
     if (rc == 0) {
-        k8s_comment(out, &k,
+        k8s_comment(e->out, &k,
                     "for KAI-Scheduler; nodes need the labels of export --format k8s-labels");
-        put_topology(out, &k, "kai.scheduler/v1alpha1", name);
+        put_topology(e->out, &k, "kai.scheduler/v1alpha1", name);
     }
     k8s_free(&k);
     return rc;
@@ -185,9 +175,8 @@ int kai_write(FILE *out, FILE *second, const struct matrix *m, const struct expo
 
 static void put_member(FILE *out, const char *type, const char *name)
 {
-    fprintf(out, "  - type: %s\n    selector:\n      exactMatch:\n        name: ", type);
-    yaml_put(out, name);
-    fputc('\n', out);
+    fprintf(out, "  - type: %s\n", type);
+    export_yaml(out, "    selector:\n      exactMatch:\n        name: ", name, "\n");
 }
 
 /* The level whose groups stand for host h among the members of its group at level l: the widest
@@ -199,22 +188,24 @@ static int below(const struct k8s *k, int l, int h)
     return l;
 }
 
-static void put_group(FILE *out, const struct k8s *k, char ***name, int l, int g, const int *host,
-                      int hosts)
+static void put_group(FILE *out, const struct k8s *k, int l, int g, const int *host, int hosts)
 {
-    fprintf(out,
-            "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata:\n  name: ");
-    yaml_put(out, name[l][g]);
-    fprintf(out, "\nspec:\n  tier: %d\n  tierName: %s\n  members:\n", l + 1,
-            level_name[k->level[l].level]);
+    const struct k8s_level *v = &k->level[l];
+
+    export_yaml(out,
+                "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata:\n"
+                "  name: ",
+                v->object[g], "\nspec:\n");
+    fprintf(out, "  tier: %d\n  tierName: %s\n  members:\n", l + 1, level_name[v->level]);
     for (int i = 0; i < hosts; i++) {
         int b = below(k, l, host[i]);
+        const struct k8s_level *inner = &k->level[b < 0 ? 0 : b];
         /* A group below is written at its first host: hosts of a group stand side by side. */
         if (b < 0)
             put_member(out, "Node", k->node[host[i]]);
         else if (!i || below(k, l, host[i - 1]) != b ||
-                 k->level[b].of[host[i - 1]] != k->level[b].of[host[i]])
-            put_member(out, "HyperNode", name[b][k->level[b].of[host[i]]]);
+                 inner->of[host[i - 1]] != inner->of[host[i]])
+            put_member(out, "HyperNode", inner->object[inner->of[host[i]]]);
     }
 }
 
@@ -237,7 +228,7 @@ static int by_groups(const void *x, const void *y, void *order)
     return a < b ? -1 : 1;
 }
 
-static void put_level(FILE *out, const struct k8s *k, char ***name, int l)
+static void put_level(FILE *out, const struct k8s *k, int l)
 {
     int hosts = k->t->hosts, *host = mem_calloc((size_t)hosts + 1, sizeof(*host));
     const int *of = k->level[l].of;
@@ -249,34 +240,29 @@ static void put_level(FILE *out, const struct k8s *k, char ***name, int l)
         for (j = i + 1; j < hosts && of[host[j]] == of[host[i]]; j++)
             ;
         if (of[host[i]] >= 0)
-            put_group(out, k, name, l, of[host[i]], host + i, j - i);
+            put_group(out, k, l, of[host[i]], host + i, j - i);
     }
     free(host);
 }
 
-int volcano_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                  struct err *err)
+int volcano_write(const struct export *e, struct err *err)
 {
     struct k8s k;
+    int rc = k8s_make(&k, &e->m->topo, NULL, err);
 
-    (void)second;
-    int rc = k8s_make(&k, &m->topo, NULL, err);
     if (rc == 0) {
         k8s_tree(&k, false);
         if (!k.levels)
             rc = err_set(err, "no level groups hosts: %s", k.lefts ? k.left[0] : "none is known");
     }
     if (rc == 0)
-        rc = k8s_complete(&k, ask, false, err);
-    if (rc < 0) {
-        k8s_free(&k);
-        return -1;
+        rc = k8s_complete(&k, e, false, err);
+    if (rc == 0) {
+        k8s_comment(e->out, &k, "HyperNodes for Volcano: kubectl apply -f THIS");
+        k8s_name_objects(&k);
+        for (int l = 0; l < k.levels; l++)
+            put_level(e->out, &k, l);
     }
-    k8s_comment(out, &k, "HyperNodes for Volcano: kubectl apply -f THIS");
-    char ***name = k8s_object_names(&k);
-    for (int l = 0; l < k.levels; l++)
-        put_level(out, &k, name, l);
-    k8s_object_names_free(&k, name);
     k8s_free(&k);
-    return 0;
+    return rc;
 }

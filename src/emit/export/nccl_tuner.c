@@ -8,8 +8,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "cost/shape.h"
 #include "emit/export/export_impl.h"
 #include "emit/text/epochs.h"
 
@@ -43,22 +45,16 @@ static int tuner_best(const struct tuner_row *r)
 
 static int nodes_of(const struct origin *s, const struct plan *plan, const struct point *p)
 {
-    const struct plan_group *g;
-    int nodes = 0, i = 0;
+    struct shape shape;
+    int i = 0;
 
     while (i < plan->rounds && plan->round[i].id != p->round)
         i++;
     if (!s->placed || i == plan->rounds || p->group >= plan->round[i].groups)
         return -1;
-    g = &plan->round[i].group[p->group];
-    for (int a = 0; a < g->size; a++) {
-        int b = 0;
-        while (b < a && s->topo.endpoint[g->members[b]].place.at[LEVEL_HOST] !=
-                            s->topo.endpoint[g->members[a]].place.at[LEVEL_HOST])
-            b++;
-        nodes += b == a;
-    }
-    return nodes;
+    const struct plan_group *g = &plan->round[i].group[p->group];
+    shape_of(&shape, &s->topo, g->members, g->size);
+    return shape.nodes;
 }
 
 static struct tuner_row *row_for(struct tuner *t, enum op op, int ranks, int nodes, size_t bytes)
@@ -142,13 +138,8 @@ static int by_row(const void *a, const void *b)
 {
     const struct tuner_row *x = a, *y = b;
 
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->ranks != y->ranks)
-        return x->ranks < y->ranks ? -1 : 1;
-    if (x->nodes != y->nodes)
-        return x->nodes < y->nodes ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    return stats_order((double[]){x->op, x->ranks, x->nodes, (double)x->bytes},
+                       (double[]){y->op, y->ranks, y->nodes, (double)y->bytes}, 4);
 }
 
 static int take_sweep(struct tuner *t, const struct origin *s, const char *dir, struct err *err)
@@ -340,20 +331,18 @@ static void put_records(FILE *out, const struct tuner *t)
         }
 }
 
-int nccl_tuner_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                     struct err *err)
+int nccl_tuner_write(const struct export *e, struct err *err)
 {
     struct tuner t;
 
-    (void)m;
-    if (!ask->campaign)
+    if (!e->ask->campaign)
         return err_usage(err, "nccl-tuner is made from a campaign's folder with a sweep (railgauge "
                               "run --sweep -o DIR), not from a matrix");
-    if (tuner_load(&t, ask->campaign, err) < 0)
+    if (tuner_load(&t, e->ask->campaign, err) < 0)
         return -1;
-    tuner_csv(out, &t);
-    if (second)
-        put_records(second, &t);
+    tuner_csv(e->out, &t);
+    if (e->second)
+        put_records(e->second, &t);
     tuner_free(&t);
     return 0;
 }

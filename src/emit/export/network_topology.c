@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/yaml.h"
+#include "base/stats.h"
 #include "cost/blocks.h"
 
 #define ZONE "topology.kubernetes.io/zone"
@@ -85,13 +85,6 @@ static void find_regions(struct net_costs *n)
         n->region[z] = n->in->of[n->zone.block[z].host[0]];
 }
 
-static int ascending(const void *x, const void *y)
-{
-    const double *a = x, *b = y;
-
-    return (*a > *b) - (*a < *b);
-}
-
 /* The zones of each region. */
 struct region_zones {
     int *zone, zones;
@@ -108,7 +101,7 @@ static double usual(const struct net_costs *n, const struct region_zones *a,
         for (int y = 0; y < b->zones; y++)
             if (isfinite(*zone_sec(n, a->zone[x], b->zone[y])))
                 sec[count++] = *zone_sec(n, a->zone[x], b->zone[y]);
-    qsort(sec, (size_t)count, sizeof(*sec), ascending);
+    stats_sort(sec, count);
     if (count)
         median = sec[count / 2];
     free(sec);
@@ -149,67 +142,40 @@ static void put_cost(FILE *out, const struct net_costs *n, const char *to, doubl
 {
     long cost = lround(COST_MAX * sec / n->longest);
 
-    if (!isfinite(sec))
-        return;
-    fputs("          - destination: ", out);
-    yaml_put(out, to);
-    fprintf(out, "\n            bandwidthCapacity: %.0fM\n            networkCost: %ld\n",
+    export_yaml(out, "          - destination: ", to, "\n");
+    fprintf(out, "            bandwidthCapacity: %.0fM\n            networkCost: %ld\n",
             8 * n->bytes / sec / 1e6, cost > COST_MIN ? cost : COST_MIN);
 }
 
-static void put_key(FILE *out, const char *key)
+/* Between zones of one region, or between regions; NAN: no cost of these two is written. */
+static double seconds(const struct net_costs *n, bool regions, int a, int b)
 {
-    fprintf(out, "    - topologyKey: %s\n      originList:\n", key);
+    double sec =
+        regions ? n->between[(size_t)a * (size_t)n->regions + (size_t)b] : *zone_sec(n, a, b);
+    bool apart = a != b && (regions || n->region[a] == n->region[b]);
+
+    return apart && isfinite(sec) ? sec : NAN;
 }
 
-static void put_origin(FILE *out, const char *from)
+/* A key and an origin stand only where there is a cost: an empty list would be null. */
+static void put_list(FILE *out, const struct net_costs *n, bool regions)
 {
-    export_yaml(out, "      - origin: ", from, "\n        costList:\n");
-}
-
-/* Whether an origin has a cost to anything: an empty list would be null. */
-static bool zone_has(const struct net_costs *n, int a)
-{
-    for (int b = 0; b < n->zone.count; b++)
-        if (a != b && n->region[a] == n->region[b] && isfinite(*zone_sec(n, a, b)))
-            return true;
-    return false;
-}
-
-static void put_zones(FILE *out, const struct net_costs *n)
-{
+    int count = regions ? n->regions : n->zone.count;
+    const char *const *name = regions ? (const char *const *)n->in->value : n->zone_name;
     bool key = false;
 
-    for (int a = 0; a < n->zone.count; a++) {
-        if (!zone_has(n, a))
-            continue;
-        if (!key)
-            put_key(out, ZONE);
-        key = true;
-        put_origin(out, n->zone_name[a]);
-        for (int b = 0; b < n->zone.count; b++)
-            if (a != b && n->region[a] == n->region[b])
-                put_cost(out, n, n->zone_name[b], *zone_sec(n, a, b));
-    }
-}
-
-static void put_regions(FILE *out, const struct net_costs *n)
-{
-    size_t regions = (size_t)n->regions;
-    bool key = false;
-
-    for (int a = 0; a < n->regions; a++) {
+    for (int a = 0; a < count; a++) {
         bool origin = false;
-        for (int b = 0; b < n->regions; b++) {
-            double sec = n->between[(size_t)a * regions + (size_t)b];
-            if (a == b || !isfinite(sec))
+        for (int b = 0; b < count; b++) {
+            double sec = seconds(n, regions, a, b);
+            if (isnan(sec))
                 continue;
             if (!key)
-                put_key(out, REGION);
+                fprintf(out, "    - topologyKey: %s\n      originList:\n", regions ? REGION : ZONE);
             if (!origin)
-                put_origin(out, n->in->value[a]);
+                export_yaml(out, "      - origin: ", name[a], "\n        costList:\n");
             key = origin = true;
-            put_cost(out, n, n->in->value[b], sec);
+            put_cost(out, n, name[b], sec);
         }
     }
 }
@@ -248,11 +214,11 @@ static void put_labels(FILE *out, const struct net_costs *n)
     }
 }
 
-static int make(struct net_costs *n, const struct export_ask *ask, struct err *err)
+static int make(struct net_costs *n, const struct export *e, struct err *err)
 {
     if (k8s_make(&n->k, &n->m->topo, NULL, err) < 0 ||
         blocks_make(&n->zone, n->m, -1, n->bytes, err) < 0 || name_zones(n, err) < 0 ||
-        export_complete(ask, &n->m->topo, n->zone.of, "their zone is not known", err) < 0)
+        export_complete(e, n->zone.of, "their zone is not known", err) < 0)
         return -1;
     find_regions(n);
     if (scale(n, err) < 0 || check_size(n, err) < 0)
@@ -265,28 +231,26 @@ static void put_costs(FILE *out, const struct net_costs *n, const char *name)
 {
     fprintf(out,
             "# for the NetworkOverhead plug-in; a zone is a %s, nodes need the labels of --second\n"
-            "apiVersion: networktopology.diktyo.x-k8s.io/v1alpha1\nkind: NetworkTopology\n"
-            "metadata:\n  name: ",
+            "apiVersion: networktopology.diktyo.x-k8s.io/v1alpha1\nkind: NetworkTopology\n",
             level_name[n->zone.level]);
-    yaml_put(out, name);
-    export_yaml(out, "\n  namespace: default\nspec:\n  configmapName: ", name,
+    export_yaml(out, "metadata:\n  name: ", name, "\n  namespace: default\nspec:\n");
+    export_yaml(out, "  configmapName: ", name,
                 "\n  weights:\n  - name: UserDefined\n    topologyList:\n");
-    put_regions(out, n);
-    put_zones(out, n);
+    if (n->in)
+        put_list(out, n, true);
+    put_list(out, n, false);
 }
 
-int network_topology_write(FILE *out, FILE *second, const struct matrix *m,
-                           const struct export_ask *ask, struct err *err)
+int network_topology_write(const struct export *e, struct err *err)
 {
-    struct net_costs n = {.m = m, .bytes = export_bytes(ask)};
+    struct net_costs n = {.m = e->m, .bytes = export_bytes(e), .k.t = &e->m->topo};
     const char *name;
     int rc = -1;
 
-    n.k.t = &m->topo;
-    if (k8s_object_name(&name, ask->name, err) == 0 && make(&n, ask, err) == 0) {
-        put_costs(out, &n, name);
-        if (second)
-            put_labels(second, &n);
+    if (k8s_object_name(&name, e->ask->name, err) == 0 && make(&n, e, err) == 0) {
+        put_costs(e->out, &n, name);
+        if (e->second)
+            put_labels(e->second, &n);
         rc = 0;
     }
     free(n.region);

@@ -12,15 +12,7 @@
 #include "base/units.h"
 #include "emit/export/export_impl.h"
 
-const char *const quantity_name[QUANTITY_COUNT] = {"bandwidth", "latency", "time"};
-
-enum quantity quantity_find(const char *name, enum quantity otherwise)
-{
-    for (int i = 0; name && i < QUANTITY_COUNT; i++)
-        if (!strcmp(name, quantity_name[i]))
-            return (enum quantity)i;
-    return otherwise;
-}
+const char *const quantity_name[QUANTITY_COUNT] = {NULL, "bandwidth", "latency", "time"};
 
 void pair_cost_init(struct pair_cost *q, const struct matrix *m, enum quantity quantity,
                     double bytes)
@@ -110,14 +102,13 @@ struct dense {
     struct progress progress;
 };
 
-static int open_dense(struct dense *d, const struct matrix *m, const struct export_ask *ask,
-                      const struct export_limit *limit, enum quantity quantity, struct err *err)
+static int open_dense(struct dense *d, const struct export *e, const struct export_limit *limit,
+                      enum quantity quantity, struct err *err)
 {
     memset(d, 0, sizeof(*d));
-    if (export_nodes_choose(&d->nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', limit,
-                            err) < 0)
+    if (export_nodes_choose(&d->nodes, e, limit, err) < 0)
         return -1;
-    pair_cost_init(&d->q, m, quantity, ask->bytes);
+    pair_cost_init(&d->q, e->m, quantity, e->ask->bytes);
     if (d->nodes.count > 4096)
         progress_start(&d->progress, d->nodes.count);
     return 0;
@@ -161,39 +152,36 @@ static int count_entries(struct dense *d, long *entries, struct err *err)
     return 0;
 }
 
-/* "bytes/s", "s", "s" */
-static const char *const quantity_unit[QUANTITY_COUNT] = {"bytes/s", "s", "s"};
+static const char *const quantity_unit[QUANTITY_COUNT] = {NULL, "bytes/s", "s", "s"};
 
 /* %%MatrixMarket matrix coordinate real general (math.nist.gov/MatrixMarket/formats.html): pairs of
  * bandwidth 0 and the diagonal are left out; names in comments.  EXIT_DATA: unknown pairs, and dead
  * ones unless bandwidth is asked for. */
-int dense_matrix_market_write(FILE *out, FILE *second, const struct matrix *m,
-                              const struct export_ask *ask, struct err *err)
+int dense_matrix_market_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24};
-    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_BANDWIDTH);
+    const struct export_limit limit = {"matrix-market", 2, DENSE_TEXT_MAX, 24, ':'};
+    enum quantity quantity = export_quantity(e, QUANTITY_BANDWIDTH);
     struct dense d;
     long entries = 0;
-    int rc = open_dense(&d, m, ask, &limit, quantity, err);
+    int rc = open_dense(&d, e, &limit, quantity, err);
 
     if (rc == 0)
         rc = count_entries(&d, &entries, err);
     if (rc == 0) {
-        fprintf(out,
+        fprintf(e->out,
                 "%%%%MatrixMarket matrix coordinate real general\n"
                 "%% %s in %s of messages of %.0f bytes, row to column; railgauge %s\n",
                 quantity_name[quantity], quantity_unit[quantity], d.q.bytes, RG_VERSION);
         for (int i = 0; i < d.nodes.count; i++)
-            fprintf(out, "%% %d %s\n", i + 1, d.nodes.name[i]);
-        fprintf(out, "%d %d %ld\n", d.nodes.count, d.nodes.count, entries);
+            fprintf(e->out, "%% %d %s\n", i + 1, d.nodes.name[i]);
+        fprintf(e->out, "%d %d %ld\n", d.nodes.count, d.nodes.count, entries);
         for (int i = 0; i < d.nodes.count; i++)
             for (int k = 0; k < d.nodes.count; k++) {
                 double v = number(&d, i, k);
                 if (i != k && v > 0)
-                    fprintf(out, "%d %d %.9g\n", i + 1, k + 1, v);
+                    fprintf(e->out, "%d %d %.9g\n", i + 1, k + 1, v);
             }
-        if (second)
-            export_nodes_put(second, &d.nodes);
+        export_nodes_put(e, &d.nodes);
     }
     close_dense(&d);
     return rc;
@@ -227,20 +215,18 @@ static void put_double(FILE *out, double v)
 }
 
 /* NumPy .npy version 1.0 (numpy/lib/format.py), '<f8', C order.  Diagonal: 0 s, bandwidth nan. */
-int dense_npy_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                    struct err *err)
+int dense_npy_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double)};
+    const struct export_limit limit = {"npy", 1, DENSE_NPY_MAX, sizeof(double), ':'};
     struct dense d;
-    int rc = open_dense(&d, m, ask, &limit, quantity_find(ask->quantity, QUANTITY_BANDWIDTH), err);
+    int rc = open_dense(&d, e, &limit, export_quantity(e, QUANTITY_BANDWIDTH), err);
 
     if (rc == 0) {
-        put_npy_head(out, d.nodes.count);
-        for (int i = 0; i < d.nodes.count && !ferror(out); i++)
+        put_npy_head(e->out, d.nodes.count);
+        for (int i = 0; i < d.nodes.count && !ferror(e->out); i++)
             for (int k = 0; k < d.nodes.count; k++)
-                put_double(out, number(&d, i, k));
-        if (second)
-            export_nodes_put(second, &d.nodes);
+                put_double(e->out, number(&d, i, k));
+        export_nodes_put(e, &d.nodes);
     }
     close_dense(&d);
     return rc;
@@ -249,26 +235,24 @@ int dense_npy_write(FILE *out, FILE *second, const struct matrix *m, const struc
 /* --- a table --- */
 
 /* src dst op bytes us GB/s; op is "pair", as `railgauge cost --json` calls it. */
-int dense_tsv_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                    struct err *err)
+int dense_tsv_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48};
+    const struct export_limit limit = {"tsv", 2, DENSE_TEXT_MAX, 48, ':'};
     struct dense d;
-    int rc = open_dense(&d, m, ask, &limit, QUANTITY_TIME, err);
+    int rc = open_dense(&d, e, &limit, QUANTITY_TIME, err);
 
-    (void)second;
     for (int i = 0; i < d.nodes.count && rc == 0; i++)
         if (d.nodes.name[i][0] == '#' || d.nodes.name[i][0] == '"')
             rc = err_data(err, "a line that begins with %c means something else: %s",
                           d.nodes.name[i][0], d.nodes.name[i]);
     if (rc == 0)
-        fputs("src\tdst\top\tbytes\tus\tGB/s\n", out);
-    for (int i = 0; rc == 0 && i < d.nodes.count && !ferror(out); i++)
+        fputs("src\tdst\top\tbytes\tus\tGB/s\n", e->out);
+    for (int i = 0; rc == 0 && i < d.nodes.count && !ferror(e->out); i++)
         for (int k = 0; k < d.nodes.count; k++) {
             double sec = number(&d, i, k);
             if (i != k)
-                fprintf(out, "%s\t%s\tpair\t%.0f\t%.9g\t%.9g\n", d.nodes.name[i], d.nodes.name[k],
-                        d.q.bytes, units_out(FOREIGN_TABLE_TIME, sec),
+                fprintf(e->out, "%s\t%s\tpair\t%.0f\t%.9g\t%.9g\n", d.nodes.name[i],
+                        d.nodes.name[k], d.q.bytes, units_out(FOREIGN_TABLE_TIME, sec),
                         units_out(FOREIGN_TABLE_RATE, d.q.bytes / sec));
         }
     close_dense(&d);

@@ -9,10 +9,8 @@
 
 #include "cost/matrix.h"
 
-enum quantity { QUANTITY_BANDWIDTH, QUANTITY_LATENCY, QUANTITY_TIME, QUANTITY_COUNT };
-extern const char *const quantity_name[QUANTITY_COUNT]; /* as --quantity has them */
-/* NULL: `otherwise`.  Names come from the command line, which has checked them. */
-enum quantity quantity_find(const char *name, enum quantity otherwise);
+enum quantity { QUANTITY_OWN, QUANTITY_BANDWIDTH, QUANTITY_LATENCY, QUANTITY_TIME, QUANTITY_COUNT };
+extern const char *const quantity_name[QUANTITY_COUNT]; /* as --quantity has them; NULL of own */
 
 struct pair_cost {
     const struct matrix *m;

@@ -7,16 +7,16 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "emit/export/export_impl.h"
 
 /* --- who runs where --- */
 
-/* Ranks of one node, one after another. */
-struct host_run {
-    int host, first, ranks;
-};
-
 struct host_runs {
-    struct host_run *run; /* the caller frees */
+    const struct rank_map *map;
+    struct host_run {
+        const char *node;
+        int ranks; /* one after another */
+    } * run;
     int count;
     int back; /* the first rank that comes back to a node that others followed; -1: none */
 };
@@ -26,72 +26,28 @@ static int host_of(const struct rank_map *s, int rank)
     return s->topo->endpoint[s->order[rank]].place.at[LEVEL_HOST];
 }
 
+static const char *node_of(const struct rank_map *s, int rank)
+{
+    return s->topo->host[host_of(s, rank)].name;
+}
+
 static void runs_of(struct host_runs *v, const struct rank_map *s)
 {
     bool *seen = mem_calloc((size_t)s->topo->hosts + 1, sizeof(bool));
 
-    *v = (struct host_runs){.back = -1};
+    *v = (struct host_runs){.map = s, .back = -1};
     for (int r = 0; r < s->ranks; r++) {
         int host = host_of(s, r);
-        if (v->count && v->run[v->count - 1].host == host) {
+        if (r && host == host_of(s, r - 1)) {
             v->run[v->count - 1].ranks++;
             continue;
         }
         if (seen[host] && v->back < 0)
             v->back = r;
         seen[host] = true;
-        MEM_PUSH(v->run, v->count) = (struct host_run){host, r, 1};
+        MEM_PUSH(v->run, v->count) = (struct host_run){node_of(s, r), 1};
     }
     free(seen);
-}
-
-/* Node names hold letters, digits, '-', '.' and '_' only: everything else means something to some
- * of these formats. */
-static int check_names(const struct rank_map *s, struct err *err)
-{
-    for (int r = 0; r < s->ranks; r++) {
-        const char *name = s->topo->host[host_of(s, r)].name;
-        for (const char *c = name; *c; c++)
-            if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
-                return err_data(err, "node name \"%.80s\": '%c' cannot stand in a rank file", name,
-                                isprint((unsigned char)*c) ? *c : '?');
-    }
-    return 0;
-}
-
-/* Does the k-th rank of every node run on its k-th device? */
-static int check_local(const struct rank_map *s, const char *what, struct err *err)
-{
-    int *next = mem_calloc((size_t)s->topo->hosts + 1, sizeof(int)), rc = 0;
-
-    for (int r = 0; rc == 0 && r < s->ranks; r++) {
-        const struct endpoint *e = &s->topo->endpoint[s->order[r]];
-        int host = host_of(s, r), want = next[host]++;
-        if (e->local != want)
-            rc = err_data(err,
-                          "rank %d is on device %d of node \"%s\", and %s gives it device %d: "
-                          "ranks of a node take its devices in turn",
-                          r, e->local, s->topo->host[host].name, what, want);
-    }
-    free(next);
-    return rc;
-}
-
-/* The nodes, each once and filled before the next. */
-static int runs_whole(struct host_runs *v, const struct rank_map *s, const char *what,
-                      struct err *err)
-{
-    if (check_names(s, err) < 0 || check_local(s, what, err) < 0)
-        return -1;
-    runs_of(v, s);
-    if (v->back < 0)
-        return 0;
-    err_data(err,
-             "rank %d comes back to node \"%s\", and %s fills a node before the next: use rankfile "
-             "or slurm-hostfile",
-             v->back, s->topo->host[host_of(s, v->back)].name, what);
-    free(v->run);
-    return -1;
 }
 
 /* Each node once, in the order in which ranks meet it. */
@@ -155,172 +111,187 @@ int rank_map_segment(const struct rank_map *s)
     return common > 1 ? common : 1;
 }
 
-/* --- the forms --- */
+/* --- what a form cannot say --- */
 
-static int write_order(FILE *out, const struct rank_map *s, struct err *err)
+/* Node names hold letters, digits, '-', '.' and '_' only: everything else means something to some
+ * of these formats. */
+static int check_names(const struct rank_map *s, struct err *err)
 {
-    if (check_names(s, err) < 0)
-        return -1;
-    for (int r = 0; r < s->ranks; r++)
-        fprintf(out, "%s %d\n", s->topo->host[host_of(s, r)].name,
-                s->topo->endpoint[s->order[r]].local);
-    return 0;
-}
-
-/* slot=N is a core, slot=N:* a socket with all of its cores (mpirun(1) of 4.1, "Rankfiles"). */
-static int write_rankfile(FILE *out, const struct rank_map *s, struct err *err)
-{
-    if (check_names(s, err) < 0)
-        return -1;
     for (int r = 0; r < s->ranks; r++) {
-        const struct endpoint *e = &s->topo->endpoint[s->order[r]];
-        bool sockets = e->kind == ENDPOINT_CPU && s->topo->host[host_of(s, r)].sockets > 1;
-        fprintf(out, "rank %d=%s slot=%d%s\n", r, s->topo->host[host_of(s, r)].name, e->local,
-                sockets ? ":*" : "");
+        const char *name = node_of(s, r), *c = name + strspn(name, EXPORT_PLAIN);
+        if (*c)
+            return err_data(err, "node name \"%.80s\": '%c' cannot stand in a rank file", name,
+                            isprint((unsigned char)*c) ? *c : '?');
     }
-    return 0;
-}
-
-static int each_node(FILE *out, const struct rank_map *s, const char *what, const char *form,
-                     struct err *err)
-{
-    struct host_runs v;
-
-    if (runs_whole(&v, s, what, err) < 0)
-        return -1;
-    for (int i = 0; i < v.count; i++)
-        fprintf(out, "%s%s%d\n", s->topo->host[v.run[i].host].name, form, v.run[i].ranks);
-    free(v.run);
-    return 0;
-}
-
-static int write_hostfile(FILE *out, const struct rank_map *s, struct err *err)
-{
-    return each_node(out, s, "a hostfile", " slots=", err);
-}
-
-static int write_mpich(FILE *out, const struct rank_map *s, struct err *err)
-{
-    return each_node(out, s, "a hostfile", ":", err);
-}
-
-static int write_slurm(FILE *out, const struct rank_map *s, struct err *err)
-{
-    if (check_names(s, err) < 0 || check_local(s, "SLURM_HOSTFILE", err) < 0)
-        return -1;
-    for (int r = 0; r < s->ranks; r++)
-        fprintf(out, "%s\n", s->topo->host[host_of(s, r)].name);
-    return 0;
-}
-
-static int write_torchrun(FILE *out, const struct rank_map *s, struct err *err)
-{
-    struct host_runs v;
-    int rc = runs_whole(&v, s, "torchrun", err);
-
-    if (rc < 0)
-        return -1;
-    for (int i = 1; rc == 0 && i < v.count; i++)
-        if (v.run[i].ranks != v.run[0].ranks)
-            rc = err_data(err,
-                          "node \"%s\" has %d ranks and \"%s\" %d: --nproc-per-node is one "
-                          "number",
-                          s->topo->host[v.run[0].host].name, v.run[0].ranks,
-                          s->topo->host[v.run[i].host].name, v.run[i].ranks);
-    if (rc == 0)
-        fputs("node\tnode_rank\tnnodes\tnproc_per_node\n", out);
-    for (int i = 0; rc == 0 && i < v.count; i++)
-        fprintf(out, "%s\t%d\t%d\t%d\n", s->topo->host[v.run[i].host].name, i, v.count,
-                v.run[i].ranks);
-    free(v.run);
-    return rc;
-}
-
-static int write_sbatch(FILE *out, const struct rank_map *s, struct err *err)
-{
-    struct host_runs v;
-    int segment = rank_map_segment(s), most = 0, nodes;
-
-    if (check_names(s, err) < 0)
-        return -1;
-    runs_of(&v, s);
-    for (int i = 0; i < v.count; i++)
-        most = v.run[i].ranks > most ? v.run[i].ranks : most;
-    free(v.run);
-    free(nodes_of(s, &nodes));
-    char *list = rank_map_list(s);
-    fprintf(out, "sbatch --nodes=%d --ntasks=%d", nodes, s->ranks);
-    if (v.back < 0)
-        fprintf(out, " --ntasks-per-node=%d", most);
-    if (segment > 1)
-        fprintf(out, " --segment=%d", segment);
-    fprintf(out, " --nodelist=%s\n", list);
-    free(list);
     return 0;
 }
 
 /* Label values: letters, digits, '-', '_' and '.', 63 at most, a letter or digit at both ends
  * (kubernetes.io, "Labels and Selectors"). */
-static int check_label(const char *name, struct err *err)
+static int check_labels(const struct rank_map *s, struct err *err)
 {
-    size_t n = strlen(name);
-
-    if (n < 1 || n > 63 || !isalnum((unsigned char)name[0]) || !isalnum((unsigned char)name[n - 1]))
-        return err_data(err, "node name \"%.80s\" is no value of a Kubernetes label", name);
+    for (int r = 0; r < s->ranks; r++) {
+        const char *name = node_of(s, r);
+        size_t n = strlen(name);
+        if (n < 1 || n > 63 || !isalnum((unsigned char)name[0]) ||
+            !isalnum((unsigned char)name[n - 1]))
+            return err_data(err, "node name \"%.80s\" is no value of a Kubernetes label", name);
+    }
     return 0;
 }
 
-static int write_kubernetes(FILE *out, const struct rank_map *s, struct err *err)
+/* Does the k-th rank of every node run on its k-th device? */
+static int check_in_turn(const struct rank_map *s, const char *what, struct err *err)
 {
-    int count, rc = check_names(s, err);
-    char **name = nodes_of(s, &count);
+    int *next = mem_calloc((size_t)s->topo->hosts + 1, sizeof(int)), rc = 0;
 
-    for (int i = 0; rc == 0 && i < count; i++)
-        rc = check_label(name[i], err);
-    if (rc == 0)
-        fputs("affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
-              "      nodeSelectorTerms:\n      - matchExpressions:\n"
-              "        - key: kubernetes.io/hostname\n          operator: In\n"
-              "          values:\n",
-              out);
-    for (int i = 0; rc == 0 && i < count; i++)
-        fprintf(out, "          - \"%s\"\n", name[i]);
-    free(name);
+    for (int r = 0; rc == 0 && r < s->ranks; r++) {
+        int local = s->topo->endpoint[s->order[r]].local, want = next[host_of(s, r)]++;
+        if (local != want)
+            rc = err_data(err,
+                          "rank %d is on device %d of node \"%s\", and %s gives it device %d: "
+                          "ranks of a node take its devices in turn",
+                          r, local, node_of(s, r), what, want);
+    }
+    free(next);
     return rc;
 }
 
-static int write_nodes(FILE *out, const struct rank_map *s, struct err *err)
+/* Is each node filled before the next? */
+static int check_whole(const struct host_runs *v, const char *what, struct err *err)
 {
-    if (check_names(s, err) < 0)
-        return -1;
-    char *list = rank_map_list(s);
+    if (v->back < 0)
+        return 0;
+    return err_data(err,
+                    "rank %d comes back to node \"%s\", and %s fills a node before the next: use "
+                    "rankfile or slurm-hostfile",
+                    v->back, node_of(v->map, v->back), what);
+}
+
+static int check_even(const struct host_runs *v, struct err *err)
+{
+    const struct host_run *first = v->run;
+
+    for (int i = 1; i < v->count; i++)
+        if (v->run[i].ranks != first->ranks)
+            return err_data(err,
+                            "node \"%s\" has %d ranks and \"%s\" %d: --nproc-per-node is one "
+                            "number",
+                            first->node, first->ranks, v->run[i].node, v->run[i].ranks);
+    return 0;
+}
+
+/* --- the forms --- */
+
+static void write_order(FILE *out, const struct host_runs *v)
+{
+    for (int r = 0; r < v->map->ranks; r++)
+        fprintf(out, "%s %d\n", node_of(v->map, r), v->map->topo->endpoint[v->map->order[r]].local);
+}
+
+/* slot=N is a core, slot=N:* a socket with all of its cores (mpirun(1) of 4.1, "Rankfiles"). */
+static void write_rankfile(FILE *out, const struct host_runs *v)
+{
+    const struct topo *t = v->map->topo;
+
+    for (int r = 0; r < v->map->ranks; r++) {
+        const struct endpoint *e = &t->endpoint[v->map->order[r]];
+        bool sockets = e->kind == ENDPOINT_CPU && t->host[e->place.at[LEVEL_HOST]].sockets > 1;
+        fprintf(out, "rank %d=%s slot=%d%s\n", r, node_of(v->map, r), e->local,
+                sockets ? ":*" : "");
+    }
+}
+
+static void write_hostfile(FILE *out, const struct host_runs *v)
+{
+    for (int i = 0; i < v->count; i++)
+        fprintf(out, "%s slots=%d\n", v->run[i].node, v->run[i].ranks);
+}
+
+static void write_mpich(FILE *out, const struct host_runs *v)
+{
+    for (int i = 0; i < v->count; i++)
+        fprintf(out, "%s:%d\n", v->run[i].node, v->run[i].ranks);
+}
+
+static void write_slurm(FILE *out, const struct host_runs *v)
+{
+    for (int r = 0; r < v->map->ranks; r++)
+        fprintf(out, "%s\n", node_of(v->map, r));
+}
+
+static void write_torchrun(FILE *out, const struct host_runs *v)
+{
+    fputs("node\tnode_rank\tnnodes\tnproc_per_node\n", out);
+    for (int i = 0; i < v->count; i++)
+        fprintf(out, "%s\t%d\t%d\t%d\n", v->run[i].node, i, v->count, v->run[i].ranks);
+}
+
+static void write_sbatch(FILE *out, const struct host_runs *v)
+{
+    int segment = rank_map_segment(v->map), most = 0, nodes;
+
+    for (int i = 0; i < v->count; i++)
+        most = v->run[i].ranks > most ? v->run[i].ranks : most;
+    free(nodes_of(v->map, &nodes));
+    char *list = rank_map_list(v->map);
+    fprintf(out, "sbatch --nodes=%d --ntasks=%d", nodes, v->map->ranks);
+    if (v->back < 0)
+        fprintf(out, " --ntasks-per-node=%d", most);
+    if (segment > 1)
+        fprintf(out, " --segment=%d", segment);
+    fprintf(out, " --nodelist=%s\n", list);
+    free(list);
+}
+
+static void write_kubernetes(FILE *out, const struct host_runs *v)
+{
+    int count;
+    char **name = nodes_of(v->map, &count);
+
+    fputs("affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
+          "      nodeSelectorTerms:\n      - matchExpressions:\n"
+          "        - key: kubernetes.io/hostname\n          operator: In\n"
+          "          values:\n",
+          out);
+    for (int i = 0; i < count; i++)
+        fprintf(out, "          - \"%s\"\n", name[i]);
+    free(name);
+}
+
+static void write_nodes(FILE *out, const struct host_runs *v)
+{
+    char *list = rank_map_list(v->map);
+
     fprintf(out, "%s\n", list);
     free(list);
-    return 0;
 }
 
 static const struct rank_file rank_files[] = {
     {"order", "node and device of each rank: predict, replay and probe --order FILE", write_order,
-     false, "rank i runs on line i, node and device: railgauge predict ... --order {file}"},
-    {"nodes", "the nodes in rank order, as a host list", write_nodes, true,
-     "railgauge place --nodes-file {file}, or srun --nodelist=$(cat {file})"},
-    {"rankfile", "Open MPI: a line for each rank", write_rankfile, false,
-     "Open MPI 4: mpirun -n {ranks} --rankfile {file}; Open MPI 5: mpirun -n {ranks} --hostfile "
-     "{file} --map-by rankfile:file={file}; a slot is a core, so processes are bound to one each"},
-    {"hostfile", "Open MPI: nodes with slots=N", write_hostfile, false,
-     "mpirun -n {ranks} --hostfile {file} --map-by slot"},
-    {"mpich", "MPICH and Intel MPI: nodes as NODE:N", write_mpich, false,
-     "mpiexec -n {ranks} -f {file}"},
-    {"slurm-hostfile", "Slurm: a node for each task", write_slurm, false,
-     "SLURM_HOSTFILE={file} srun -n {ranks} -m arbitrary, without -N; not with topology/block of "
-     "26.05; inside a job of these nodes (sbatch): a tree of 24.11 starts none"},
-    {"sbatch", "Slurm: sbatch with --segment and --nodelist", write_sbatch, true,
-     "$(cat {file}) JOB asks for these nodes; the order of ranks is slurm-hostfile's"},
-    {"torchrun", "PyTorch: --node-rank of each node, as a table", write_torchrun, false,
-     "torchrun --node-rank $(awk -v n=$(hostname) '$1 == n { print $2 }' {file}), static "
-     "rendezvous: the dynamic one sorts nodes by name"},
-    {"kubernetes", "node affinity of a pod template", write_kubernetes, false,
-     "the affinity of a pod template's spec: kubectl apply"},
+     .use = "rank i runs on line i, node and device: railgauge predict ... --order {file}"},
+    {"nodes", "the nodes in rank order, as a host list", write_nodes, .bare = true,
+     .use = "railgauge place --nodes-file {file}, or srun --nodelist=$(cat {file})"},
+    {"rankfile", "Open MPI: a line for each rank", write_rankfile,
+     .use = "Open MPI 4: mpirun -n {ranks} --rankfile {file}; Open MPI 5: mpirun -n {ranks} "
+            "--hostfile {file} --map-by rankfile:file={file}; a slot is a core, so processes are "
+            "bound to one each"},
+    {"hostfile", "Open MPI: nodes with slots=N", write_hostfile, .in_turn = "a hostfile",
+     .whole = true, .use = "mpirun -n {ranks} --hostfile {file} --map-by slot"},
+    {"mpich", "MPICH and Intel MPI: nodes as NODE:N", write_mpich, .in_turn = "a hostfile",
+     .whole = true, .use = "mpiexec -n {ranks} -f {file}"},
+    {"slurm-hostfile", "Slurm: a node for each task", write_slurm, .in_turn = "SLURM_HOSTFILE",
+     .use = "SLURM_HOSTFILE={file} srun -n {ranks} -m arbitrary, without -N; not with "
+            "topology/block of 26.05; inside a job of these nodes (sbatch): a tree of 24.11 starts "
+            "none"},
+    {"sbatch", "Slurm: sbatch with --segment and --nodelist", write_sbatch, .bare = true,
+     .use = "$(cat {file}) JOB asks for these nodes; the order of ranks is slurm-hostfile's"},
+    {"torchrun", "PyTorch: --node-rank of each node, as a table", write_torchrun,
+     .in_turn = "torchrun", .whole = true, .even = true,
+     .use = "torchrun --node-rank $(awk -v n=$(hostname) '$1 == n { print $2 }' {file}), static "
+            "rendezvous: the dynamic one sorts nodes by name"},
+    {"kubernetes", "node affinity of a pod template", write_kubernetes, .labels = true,
+     .use = "the affinity of a pod template's spec: kubectl apply"},
 };
 enum { RANK_FILES = sizeof(rank_files) / sizeof(*rank_files) };
 
@@ -341,21 +312,37 @@ const struct rank_file *rank_file_find(const char *name, struct err *err)
 
 char *rank_file_use(const struct rank_file *f, const char *path, int ranks)
 {
-    char *text = mem_strdup(""), *number = mem_printf("%d", ranks);
+    char *text = mem_strdup("");
 
     for (const char *at = f->use; *at;) {
         bool file = !strncmp(at, "{file}", 6), count = !strncmp(at, "{ranks}", 7);
         size_t plain = file || count ? 0 : 1 + strcspn(at + 1, "{");
-        char *more = mem_printf("%s%.*s%s", text, (int)plain, at,
-                                file    ? path
-                                : count ? number
-                                        : "");
-        free(text);
-        text = more;
+        if (count)
+            text = mem_append(text, "%d", ranks);
+        else
+            text =
+                mem_append(text, "%.*s", file ? (int)strlen(path) : (int)plain, file ? path : at);
         at += file ? 6 : count ? 7 : plain;
     }
-    free(number);
     return text;
+}
+
+static int write_checked(const struct rank_file *f, FILE *out, const struct rank_map *s,
+                         struct err *err)
+{
+    struct host_runs v;
+
+    if (check_names(s, err) < 0 || (f->labels && check_labels(s, err) < 0) ||
+        (f->in_turn && check_in_turn(s, f->in_turn, err) < 0))
+        return -1;
+    runs_of(&v, s);
+    int rc = f->whole ? check_whole(&v, f->in_turn, err) : 0;
+    if (rc == 0 && f->even)
+        rc = check_even(&v, err);
+    if (rc == 0)
+        f->write(out, &v);
+    free(v.run);
+    return rc;
 }
 
 int rank_file_write(const struct rank_file *f, FILE *out, const struct rank_map *s, struct err *err)
@@ -363,7 +350,7 @@ int rank_file_write(const struct rank_file *f, FILE *out, const struct rank_map 
     char *body, *use = rank_file_use(f, "FILE", s->ranks);
     size_t len;
     FILE *held = mem_stream(&body, &len); /* all of it or nothing */
-    int rc = f->write(held, s, err);
+    int rc = write_checked(f, held, s, err);
 
     mem_stream_end(held);
     if (rc == 0 && !f->bare)

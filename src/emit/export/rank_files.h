@@ -24,12 +24,16 @@ char *rank_map_list(const struct rank_map *s);
  * --segment asks for; 1 where there is no such number. */
 int rank_map_segment(const struct rank_map *s);
 
+struct host_runs;
 struct rank_file {
     const char *name, *help;
-    /* A node's name that the format cannot hold, or an order that it cannot say: EXIT_DATA. */
-    int (*write)(FILE *out, const struct rank_map *s, struct err *err);
-    bool bare;       /* what is written goes into a command whole: no line of comment before it */
+    void (*write)(FILE *out, const struct host_runs *v);
     const char *use; /* the command that reads it, for rank_file_use() */
+    bool bare;       /* what is written goes into a command whole: no line of comment before it */
+    /* What it cannot say is refused. */
+    const char *in_turn; /* its name, where it gives a node's ranks its devices in turn; NULL */
+    bool whole, even;    /* nodes are filled one after the other; have as many ranks each */
+    bool labels;         /* nodes' names are values of Kubernetes' labels */
 };
 
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */

@@ -53,27 +53,25 @@ static int climb(struct rung *rung, const struct uniform_tree *n, const struct m
 }
 
 /* EXIT_DATA: uneven groups (uniform_tree.c), an outer tier that is nearer than an inner one. */
-int scotch_tleaf_write(FILE *out, FILE *second, const struct matrix *m,
-                       const struct export_ask *ask, struct err *err)
+int scotch_tleaf_write(const struct export *e, struct err *err)
 {
-    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
-    double bytes = quantity == QUANTITY_LATENCY ? 1 : export_bytes(ask);
+    bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;
     struct rung rung[TIER_MAX + 1];
     struct uniform_tree tree;
     int rungs = 0;
-    int rc = uniform_tree_make(&tree, m, ask, "tleaf", ask->endpoints, false, err);
+    int rc = uniform_tree_make(&tree, e, "tleaf", false, err);
 
     if (rc == 0)
-        rc = rungs = climb(rung, &tree, m, bytes, err);
+        rc = rungs = climb(rung, &tree, e->m, latency ? 1 : export_bytes(e), err);
     if (rc >= 0) {
-        fprintf(out, "tleaf\n%d", rungs);
+        fprintf(e->out, "tleaf\n%d", rungs);
         for (int r = rungs - 1; r >= 0; r--)
-            fprintf(out, "\t%d %ld", rung[r].size,
+            fprintf(e->out, "\t%d %ld", rung[r].size,
                     rung[r].distance - (r ? rung[r - 1].distance : 0));
-        fputc('\n', out);
+        fputc('\n', e->out);
     }
-    for (int i = 0; second && rc >= 0 && i < tree.nodes.count; i++)
-        fprintf(second, "%s\n", tree.nodes.name[tree.order[i]]);
+    for (int i = 0; e->second && rc >= 0 && i < tree.nodes.count; i++)
+        fprintf(e->second, "%s\n", tree.nodes.name[tree.order[i]]);
     uniform_tree_free(&tree);
     return rc < 0 ? -1 : 0;
 }
@@ -94,17 +92,6 @@ enum { WIDEST = sizeof(widest) / sizeof(*widest) };
 static const int *place(const struct deco *d, int i)
 {
     return d->q->m->topo.endpoint[d->nodes->id[i]].place.at;
-}
-
-static int by_place(const void *a, const void *b, void *arg)
-{
-    const struct deco *d = arg;
-    int i = *(const int *)a, k = *(const int *)b;
-
-    for (int l = 0; l < WIDEST; l++)
-        if (place(d, i)[widest[l]] != place(d, k)[widest[l]])
-            return place(d, i)[widest[l]] < place(d, k)[widest[l]] ? -1 : 1;
-    return i < k ? -1 : i > k;
 }
 
 /* How wide a gap lies before order[i]: WIDEST where spines differ, 0 inside a host. */
@@ -184,29 +171,24 @@ static int put_deco(FILE *out, const struct deco *d, struct err *err)
 }
 
 /* EXIT_DATA: a pair that is not known or dead; EXIT_USAGE: too many nodes. */
-int scotch_deco_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                      struct err *err)
+int scotch_deco_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3};
-    enum quantity quantity = quantity_find(ask->quantity, QUANTITY_TIME);
+    const struct export_limit limit = {"deco", 2, SCOTCH_DECO_MAX, 3, ':'};
+    bool latency = export_quantity(e, QUANTITY_TIME) == QUANTITY_LATENCY;
     struct export_nodes nodes;
     struct pair_cost q = {.odd = NULL};
     struct deco d = {.q = &q, .nodes = &nodes};
-    int rc = export_nodes_choose(&nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, ':', &limit,
-                                 err);
+    int rc = export_nodes_choose(&nodes, e, &limit, err);
 
     if (rc == 0) {
-        pair_cost_init(&q, m, quantity == QUANTITY_LATENCY ? quantity : QUANTITY_TIME, ask->bytes);
-        d.order = mem_calloc((size_t)nodes.count, sizeof(*d.order));
+        pair_cost_init(&q, e->m, latency ? QUANTITY_LATENCY : QUANTITY_TIME, e->ask->bytes);
+        d.order = export_nodes_order(&nodes, &e->m->topo, widest, WIDEST);
         d.label = mem_calloc((size_t)nodes.count, sizeof(*d.label));
-        for (int i = 0; i < nodes.count; i++)
-            d.order[i] = i;
-        qsort_r(d.order, (size_t)nodes.count, sizeof(*d.order), by_place, &d);
         halve(&d, 0, nodes.count, 1);
-        rc = put_deco(out, &d, err);
+        rc = put_deco(e->out, &d, err);
     }
-    if (second && rc == 0)
-        export_nodes_put(second, &nodes);
+    if (rc == 0)
+        export_nodes_put(e, &nodes);
     free(d.order);
     free(d.label);
     pair_cost_free(&q);

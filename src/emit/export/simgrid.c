@@ -10,11 +10,11 @@
  * removal of TCP's window limit, stand in the platform file as well). */
 #include "emit/export/export_impl.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "emit/export/pair_cost.h"
@@ -39,6 +39,7 @@ struct simgrid_draw {
     FILE *f;
     const struct matrix *m;
     struct export_nodes nodes;
+    char **name; /* of each node, as XML has it */
     struct pair_cost quote[SIZES];
     double *port[2]; /* B/s of each node, without and with NICs; 0: none */
     double *latency; /* distinct ones */
@@ -100,21 +101,16 @@ static void put_nodes(struct simgrid_draw *d)
 {
     char text[FOREIGN_TEXT];
 
-    for (int i = 0; i < d->nodes.count; i++) {
-        fputs("    <host id=\"", d->f);
-        export_xml_text(d->f, d->nodes.name[i]);
-        fputs("\" speed=\"1Gf\"/>\n", d->f);
-    }
     for (int i = 0; i < d->nodes.count; i++)
-        for (int k = 0; k < 2; k++) {
-            if (!(d->port[k][i] > 0))
-                continue;
-            fputs("    <link id=\"", d->f);
-            export_xml_text(d->f, d->nodes.name[i]);
-            fprintf(
-                d->f, ":%s\" bandwidth=\"%s\" latency=\"0s\" sharing_policy=\"SPLITDUPLEX\"/>\n",
-                port_name[k], units_foreign_text(text, FOREIGN_SIMGRID_BANDWIDTH, d->port[k][i]));
-        }
+        fprintf(d->f, "    <host id=\"%s\" speed=\"1Gf\"/>\n", d->name[i]);
+    for (int i = 0; i < d->nodes.count; i++)
+        for (int k = 0; k < 2; k++)
+            if (d->port[k][i] > 0)
+                fprintf(d->f,
+                        "    <link id=\"%s:%s\" bandwidth=\"%s\" latency=\"0s\" "
+                        "sharing_policy=\"SPLITDUPLEX\"/>\n",
+                        d->name[i], port_name[k],
+                        units_foreign_text(text, FOREIGN_SIMGRID_BANDWIDTH, d->port[k][i]));
     for (int i = 0; i < d->latencies; i++)
         fprintf(d->f,
                 "    <link id=\"latency:%d\" bandwidth=\"1e18Bps\" latency=\"%s\" "
@@ -125,9 +121,8 @@ static void put_nodes(struct simgrid_draw *d)
 static void put_port(struct simgrid_draw *d, const struct simgrid_pair *p, int node,
                      const char *way)
 {
-    fputs("<link_ctn id=\"", d->f);
-    export_xml_text(d->f, d->nodes.name[node]);
-    fprintf(d->f, ":%s\" direction=\"%s\"/>", port_name[p->nic], way);
+    fprintf(d->f, "<link_ctn id=\"%s:%s\" direction=\"%s\"/>", d->name[node], port_name[p->nic],
+            way);
 }
 
 /* Is the pair slower than what its ports leave it?  Then it has a link of its own. */
@@ -152,11 +147,8 @@ static void put_pair_link(struct simgrid_draw *d, const struct simgrid_pair *p, 
 /* a -> b, and back the same way when `both`. */
 static void put_route(struct simgrid_draw *d, const struct simgrid_pair *p, int a, int b, bool both)
 {
-    fputs("    <route src=\"", d->f);
-    export_xml_text(d->f, d->nodes.name[a]);
-    fputs("\" dst=\"", d->f);
-    export_xml_text(d->f, d->nodes.name[b]);
-    fprintf(d->f, "\" symmetrical=\"%s\">", both ? "YES" : "NO");
+    fprintf(d->f, "    <route src=\"%s\" dst=\"%s\" symmetrical=\"%s\">", d->name[a], d->name[b],
+            both ? "YES" : "NO");
     put_port(d, p, a, "UP");
     fprintf(d->f, "<link_ctn id=\"latency:%d\"/>", latency_index(d, p->alpha));
     if (is_narrow(d, p, a, b))
@@ -208,31 +200,47 @@ static void put_head(struct simgrid_draw *d)
 static int check_names(const struct export_nodes *n, struct err *err)
 {
     for (int i = 0; i < n->count; i++)
-        for (const char *p = n->name[i]; *p; p++)
-            if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
-                return err_data(err,
-                                "smpirun reads names of letters, digits, dot, dash and underscore, "
-                                "not \"%s\"",
-                                n->name[i]);
+        if (n->name[i][strspn(n->name[i], EXPORT_PLAIN)])
+            return err_data(err,
+                            "smpirun reads names of letters, digits, dot, dash and underscore, "
+                            "not \"%s\"",
+                            n->name[i]);
     return 0;
+}
+
+static void open_draw(struct simgrid_draw *d, const struct export *e)
+{
+    d->name = mem_calloc((size_t)d->nodes.count + 1, sizeof(*d->name));
+    for (int i = 0; i < d->nodes.count; i++)
+        d->name[i] = export_xml(d->nodes.name[i]);
+    for (int i = 0; i < SIZES; i++)
+        pair_cost_init(&d->quote[i], e->m, QUANTITY_TIME, size[i]);
+    d->port[0] = mem_calloc((size_t)d->nodes.count + 1, sizeof(double));
+    d->port[1] = mem_calloc((size_t)d->nodes.count + 1, sizeof(double));
+}
+
+static void close_draw(struct simgrid_draw *d)
+{
+    for (int i = 0; i < SIZES; i++)
+        pair_cost_free(&d->quote[i]);
+    hostlist_free(d->name, d->nodes.count);
+    export_nodes_free(&d->nodes);
+    free(d->port[0]);
+    free(d->port[1]);
+    free(d->latency);
 }
 
 /* EXIT_USAGE: too many nodes, fewer than two, or hosts_per_rack without racks; EXIT_DATA: a pair
  * without latency or bandwidth. */
-int simgrid_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                  struct err *err)
+int simgrid_write(const struct export *e, struct err *err)
 {
-    const struct export_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100};
-    struct simgrid_draw d = {.f = out, .m = m};
-    int rc = export_nodes_choose(&d.nodes, &m->topo, ask->endpoints, ask->hosts_per_rack, '-',
-                                 &limit, err);
+    const struct export_limit limit = {"a SimGrid platform", 2, SIMGRID_NODES_MAX, 100, '-'};
+    struct simgrid_draw d = {.f = e->out, .m = e->m};
+    int rc = export_nodes_choose(&d.nodes, e, &limit, err);
 
-    if (rc == 0 && second)
+    if (rc == 0 && e->second)
         rc = check_names(&d.nodes, err);
-    for (int i = 0; i < SIZES; i++)
-        pair_cost_init(&d.quote[i], m, QUANTITY_TIME, size[i]);
-    d.port[0] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
-    d.port[1] = mem_calloc((size_t)d.nodes.count + 1, sizeof(double));
+    open_draw(&d, e);
     if (rc == 0)
         rc = survey(&d, err);
     if (rc == 0) {
@@ -241,15 +249,10 @@ int simgrid_write(FILE *out, FILE *second, const struct matrix *m, const struct 
         rc = put_pairs(&d, put_pair_link, err);
         if (rc == 0)
             rc = put_pairs(&d, put_route, err);
-        fputs("  </zone>\n</platform>\n", out);
+        fputs("  </zone>\n</platform>\n", e->out);
     }
-    if (second && rc == 0)
-        export_nodes_put(second, &d.nodes);
-    for (int i = 0; i < SIZES; i++)
-        pair_cost_free(&d.quote[i]);
-    export_nodes_free(&d.nodes);
-    free(d.port[0]);
-    free(d.port[1]);
-    free(d.latency);
+    if (rc == 0)
+        export_nodes_put(e, &d.nodes);
+    close_draw(&d);
     return rc;
 }

@@ -47,28 +47,37 @@ static void put_head(FILE *out, const struct matrix *m, const struct uniform_tre
     fputs("]\n", out);
 }
 
+/* Its groups are of endpoints, whatever a node is of other formats. */
+static int endpoint_tree(struct uniform_tree *n, const struct export *e, const char *format,
+                         bool hosts, struct err *err)
+{
+    struct export_ask ask = *e->ask;
+    struct export each = *e;
+
+    ask.endpoints = true;
+    each.ask = &ask;
+    return uniform_tree_make(n, &each, format, hosts, err);
+}
+
 /* EXIT_DATA: the machine is no tree of equal groups, or a tier was not measured. */
-int astra_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                struct err *err)
+int astra_write(const struct export *e, struct err *err)
 {
     double count[TIER_MAX + 1], bandwidth[TIER_MAX + 1], latency[TIER_MAX + 1];
-    double bytes = export_bytes(ask);
     struct uniform_tree n;
     struct pair_line l;
-    int rc = uniform_tree_make(&n, m, ask, "astra-sim", true, false, err);
+    int rc = endpoint_tree(&n, e, "astra-sim", false, err);
 
-    (void)second;
     for (int d = 0; d < n.dims && rc == 0; d++) {
-        rc = pair_cost_line(&l, m, n.dim[d].tier, bytes, err);
+        rc = pair_cost_line(&l, e->m, n.dim[d].tier, export_bytes(e), err);
         count[d] = n.dim[d].size;
         bandwidth[d] = units_out(FOREIGN_ASTRA_BANDWIDTH, l.Bps);
         latency[d] = units_out(FOREIGN_ASTRA_LATENCY, l.alpha / LINKS);
     }
     if (rc == 0) {
-        put_head(out, m, &n, bytes);
-        put_list(out, "npus_count", count, n.dims);
-        put_list(out, "bandwidth", bandwidth, n.dims);
-        put_list(out, "latency", latency, n.dims);
+        put_head(e->out, e->m, &n, export_bytes(e));
+        put_list(e->out, "npus_count", count, n.dims);
+        put_list(e->out, "bandwidth", bandwidth, n.dims);
+        put_list(e->out, "latency", latency, n.dims);
     }
     uniform_tree_free(&n);
     return rc;
@@ -153,23 +162,21 @@ static int add_network(json_t *list, const struct calculon_net *t, int d, struct
 }
 
 /* EXIT_DATA: the machine is no tree of equal groups, or a number is not known. */
-int calculon_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                   struct err *err)
+int calculon_write(const struct export *e, struct err *err)
 {
-    struct matrix healthy = *m; /* borrows all from m */
+    struct matrix healthy = *e->m; /* borrows all from it */
     struct uniform_tree tree;
-    struct calculon_net t = {&healthy, &tree, export_bytes(ask)};
+    struct calculon_net t = {&healthy, &tree, export_bytes(e)};
     json_t *list = json_array();
-    int rc = uniform_tree_make(&tree, m, ask, "calculon", true, false, err);
+    int rc = endpoint_tree(&tree, e, "calculon", false, err);
 
-    (void)second;
     healthy.exceptions = 0;
     for (int d = 0; d < tree.dims && rc == 0; d++)
         rc = add_network(list, &t, d, err);
     if (rc == 0) {
         json_t *root = json_pack("{s:O}", "networks", list);
-        json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-        fputc('\n', out);
+        json_dumpf(root, e->out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+        fputc('\n', e->out);
         json_decref(root);
     }
     json_decref(list);
@@ -252,26 +259,24 @@ static void put_gpu(FILE *out, const struct fabric *f)
                 fprintf(out, "  %s: %.0f\n", peak[k].key, f->gpu.peak[i].flops.value);
 }
 
-static int put_system(FILE *out, const struct matrix *m, const struct export_ask *ask,
-                      struct err *err)
+static int put_system(const struct export *e, struct err *err)
 {
-    double bytes = export_bytes(ask);
     struct uniform_tree n;
     struct fabric f = {.name = NULL};
-    int rc = uniform_tree_make(&n, m, ask, "aiconfigurator", true, true, err);
+    int rc = endpoint_tree(&n, e, "aiconfigurator", true, err);
 
     if (rc == 0 && n.dim[0].level != LEVEL_HOST)
         rc = err_data(err, "aiconfigurator describes hosts of several GPUs: here each has one");
     if (rc == 0)
-        rc = matrix_preset(&f, m, NULL, err);
+        rc = matrix_preset(&f, e->m, NULL, err);
     if (rc == 0) {
-        fprintf(out,
+        fprintf(e->out,
                 "# railgauge %s: the network, for messages of %.0f bytes; data_dir, pcie_bw and "
                 "misc are to be added\n",
-                RG_VERSION, bytes);
+                RG_VERSION, export_bytes(e));
         if (f.name)
-            put_gpu(out, &f);
-        rc = put_node(out, m, &n, bytes, err);
+            put_gpu(e->out, &f);
+        rc = put_node(e->out, e->m, &n, export_bytes(e), err);
     }
     if (f.name)
         fabric_free(&f);
@@ -351,10 +356,9 @@ static int put_perf(FILE *out, const struct matrix *m, struct err *err)
 
 /* EXIT_DATA: hosts with one endpoint, no tree of equal groups, tiers that were not measured; with a
  * second file: no collective curve. */
-int aiconfigurator_write(FILE *out, FILE *second, const struct matrix *m,
-                         const struct export_ask *ask, struct err *err)
+int aiconfigurator_write(const struct export *e, struct err *err)
 {
-    if (put_system(out, m, ask, err) < 0)
+    if (put_system(e, err) < 0)
         return -1;
-    return second ? put_perf(second, m, err) : 0;
+    return e->second ? put_perf(e->second, e->m, err) : 0;
 }

@@ -36,7 +36,7 @@ static const struct slurm_release releases[] = {
 };
 enum { RELEASES = sizeof(releases) / sizeof(*releases) };
 
-const struct slurm_release *slurm_release_find(const char *name, struct err *err)
+static const struct slurm_release *find(const char *name, struct err *err)
 {
     if (!name)
         return &releases[RELEASES - 1];
@@ -84,17 +84,27 @@ char **slurm_names_make(char *const *name, int count, const char *word)
     return out;
 }
 
-/* NodeName's characters; brackets and commas would fold, '=' and blanks end a word. */
-int slurm_check_hosts(const struct topo *t, struct err *err)
+const struct slurm_release *slurm_release_of(const struct export *e, bool yaml, struct err *err)
 {
-    for (int h = 0; h < t->hosts; h++)
-        for (const char *p = t->host[h].name; *p; p++)
-            if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
-                return err_data(err,
-                                "host \"%.80s\": a node's name in Slurm has letters, digits, '-', "
-                                "'_' and '.' only",
-                                t->host[h].name);
-    return 0;
+    const struct slurm_release *r = find(e->ask->release, err);
+    const struct topo *t = &e->m->topo;
+
+    if (r && yaml && !r->yaml) {
+        err_usage(err,
+                  "Slurm %s reads no topology.yaml (25.05 was the first): --format slurm-block or "
+                  "slurm-tree",
+                  r->name);
+        return NULL;
+    }
+    for (int h = 0; r && h < t->hosts; h++)
+        if (t->host[h].name[strspn(t->host[h].name, EXPORT_PLAIN)]) {
+            err_data(err,
+                     "host \"%.80s\": a node's name in Slurm has letters, digits, '-', '_' and '.' "
+                     "only",
+                     t->host[h].name);
+            return NULL;
+        }
+    return r;
 }
 
 char *slurm_fold(const struct topo *t, const int *host, int hosts)
@@ -125,15 +135,16 @@ void slurm_comment(FILE *f, const char *fmt, ...)
     free(text);
 }
 
-void slurm_head(FILE *f, const struct matrix *m, const char *what, const struct slurm_release *r)
+void slurm_head(const struct export *e, const char *what, const struct slurm_release *r)
 {
+    const struct matrix *m = e->m;
     const char *preset = m->fabric ? m->fabric : "";
     char *from = !strcmp(m->transport, "preset") ? mem_printf("the preset %.60s", preset)
                  : !strcmp(m->transport, "none")
                      ? mem_strdup("a topology that nobody measured")
                      : mem_printf("a matrix measured over %.20s%s%.60s", m->transport,
                                   *preset ? " of the preset " : "", preset);
-    slurm_comment(f, "%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
+    slurm_comment(e->out, "%s of Slurm %s, by railgauge %s from %s: %d host%s", what, r->name,
                   RG_VERSION, from, m->topo.hosts, units_s(m->topo.hosts));
     free(from);
 }
@@ -150,25 +161,25 @@ void slurm_renamed(FILE *f, const char *now, const char *was)
         slurm_comment(f, "%s: %s", now, was);
 }
 
-int slurm_complete(const struct export_ask *ask, const struct matrix *m, const struct blocks *b,
-                   struct err *err)
+int slurm_complete(const struct export *e, const struct blocks *b, struct err *err)
 {
     char why[64];
 
     snprintf(why, sizeof(why), "their %s is not known", level_name[b->level]);
-    return export_complete(ask, &m->topo, b->of, why, err);
+    return export_complete(e, b->of, why, err);
 }
 
-void slurm_left_over(FILE *f, const struct matrix *m, const struct blocks *b)
+void slurm_left_over(const struct export *e, const struct blocks *b)
 {
-    int *host = mem_calloc((size_t)m->topo.hosts + 1, sizeof(*host)), hosts = 0;
+    const struct topo *t = &e->m->topo;
+    int *host = mem_calloc((size_t)t->hosts + 1, sizeof(*host)), hosts = 0;
 
-    for (int h = 0; h < m->topo.hosts; h++)
+    for (int h = 0; h < t->hosts; h++)
         if (b->of[h] < 0)
             host[hosts++] = h;
     if (hosts) {
-        char *list = slurm_fold(&m->topo, host, hosts);
-        slurm_comment(f, "not in this file, because their %s is not known: %s",
+        char *list = slurm_fold(t, host, hosts);
+        slurm_comment(e->out, "not in this file, because their %s is not known: %s",
                       level_name[b->level], list);
         free(list);
     }

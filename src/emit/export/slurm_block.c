@@ -16,6 +16,7 @@
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/units.h"
 #include "topo/groups.h"
 #include "topo/sched/slurm.h"
@@ -34,13 +35,6 @@ static const double gap = 1.15;
 static double sec(const struct blocks *b, int i, int k)
 {
     return b->sec[(size_t)i * (size_t)b->count + (size_t)k];
-}
-
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return (a > b) - (a < b);
 }
 
 /* Blocks up to `limit` apart, in runs; false unless that is what the blocks are: near inside of
@@ -74,7 +68,7 @@ static void by_time(struct slurm_runs **p, int *parts, const struct blocks *b)
         for (int k = 0; k < i; k++)
             if (isfinite(sec(b, i, k)))
                 v[n++] = sec(b, i, k);
-    qsort(v, (size_t)n, sizeof(*v), by_value);
+    stats_sort(v, n);
     for (int i = 1; i < n && *parts < SLURM_LEVELS - 1; i++) {
         struct slurm_runs one = {.near = v[i - 1], .far = v[i]};
         if (v[i] < gap * v[i - 1])
@@ -346,25 +340,25 @@ static void add_levels(struct slurm_layout *l, const struct matrix *m, double by
 
 /* --- the layout --- */
 
-int slurm_layout_make(struct slurm_layout *l, const struct matrix *m, const struct export_ask *ask,
+int slurm_layout_make(struct slurm_layout *l, const struct export *e,
                       const struct slurm_release *release, struct err *err)
 {
-    double bytes = export_bytes(ask);
+    double bytes = export_bytes(e);
 
     *l = (struct slurm_layout){.slot = NULL};
-    if (blocks_make(&l->blocks, m, -1, bytes, err) < 0)
+    if (blocks_make(&l->blocks, e->m, -1, bytes, err) < 0)
         return -1;
     for (int i = 0; i < l->blocks.count; i++)
         MEM_PUSH(l->slot, l->slots) = i;
-    if (choose_base(l, ask->hosts_per_rack, release, err) < 0)
+    if (choose_base(l, e->ask->hosts_per_rack, release, err) < 0)
         return -1;
-    add_levels(l, m, bytes, release);
+    add_levels(l, e->m, bytes, release);
     int empty = 0;
     for (int s = 0; s < l->slots; s++)
         empty += l->slot[s] < 0;
     if (empty)
         note(l, "%d empty block%s keep%s the others aligned with these sizes", empty,
-             empty == 1 ? "" : "s", empty == 1 ? "s" : "");
+             units_s(empty), empty == 1 ? "s" : "");
     return 0;
 }
 
@@ -390,7 +384,7 @@ static char **block_names(const struct blocks *b)
     return now;
 }
 
-void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout *l,
+void slurm_layout_put(const struct export *e, const struct slurm_layout *l,
                       void (*put)(FILE *f, const char *name, const char *nodes))
 {
     const struct blocks *b = &l->blocks;
@@ -400,17 +394,28 @@ void slurm_layout_put(FILE *f, const struct matrix *m, const struct slurm_layout
     for (int s = 0; s < l->slots; s++) {
         if (l->slot[s] < 0) {
             char *unit = mem_printf("railgauge-empty%d", ++empty);
-            put(f, unit, "");
+            put(e->out, unit, "");
             free(unit);
             continue;
         }
         const struct block *k = &b->block[l->slot[s]];
-        char *nodes = slurm_fold(&m->topo, k->host, k->hosts);
-        slurm_renamed(f, name[l->slot[s]], k->name);
-        put(f, name[l->slot[s]], nodes);
+        char *nodes = slurm_fold(&e->m->topo, k->host, k->hosts);
+        slurm_renamed(e->out, name[l->slot[s]], k->name);
+        put(e->out, name[l->slot[s]], nodes);
         free(nodes);
     }
     hostlist_free(name, b->count);
+}
+
+char *slurm_layout_notes(const struct export *e, const struct slurm_layout *l)
+{
+    char *sizes = mem_strdup("");
+
+    for (int i = 0; i < l->notes; i++)
+        slurm_comment(e->out, "%s", l->note[i]);
+    for (int i = 0; i < l->sizes; i++)
+        sizes = mem_append(sizes, "%s%d", i ? "," : "", l->size[i]);
+    return sizes;
 }
 
 static void put_conf_block(FILE *f, const char *name, const char *nodes)
@@ -418,45 +423,30 @@ static void put_conf_block(FILE *f, const char *name, const char *nodes)
     fprintf(f, *nodes ? "BlockName=%s Nodes=%s\n" : "BlockName=%s\n", name, nodes);
 }
 
-void slurm_layout_sizes(FILE *f, const struct slurm_layout *l)
+int slurm_block_write(const struct export *e, struct err *err)
 {
-    for (int i = 0; i < l->sizes; i++)
-        fprintf(f, "%s%d", i ? "," : "", l->size[i]);
-}
+    const struct slurm_release *release = slurm_release_of(e, false, err);
+    struct slurm_layout l;
 
-void slurm_layout_notes(FILE *f, const struct slurm_layout *l)
-{
-    for (int i = 0; i < l->notes; i++)
-        slurm_comment(f, "%s", l->note[i]);
-}
-
-int slurm_block_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                      struct err *err)
-{
-    const struct slurm_release *release = slurm_release_find(ask->release, err);
-    struct slurm_layout l = {.slot = NULL};
-
-    (void)second;
-    if (!release || slurm_check_hosts(&m->topo, err) < 0)
+    if (!release)
         return -1;
-    int rc = slurm_layout_make(&l, m, ask, release, err);
+    int rc = slurm_layout_make(&l, e, release, err);
     if (rc == 0)
-        rc = slurm_complete(ask, m, &l.blocks, err);
+        rc = slurm_complete(e, &l.blocks, err);
     if (rc == 0) {
-        slurm_head(out, m, "topology.conf for topology/block", release);
-        slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/block");
-        slurm_groups_from(out, &l.blocks, "block");
-        slurm_layout_notes(out, &l);
-        slurm_comment(out,
+        slurm_head(e, "topology.conf for topology/block", release);
+        slurm_comment(e->out, "slurm.conf needs: TopologyPlugin=topology/block");
+        slurm_groups_from(e->out, &l.blocks, "block");
+        char *sizes = slurm_layout_notes(e, &l);
+        slurm_comment(e->out,
                       "A job that measures pairs of nodes needs --segment=1: other jobs stay in a "
                       "block.");
         if (release->yaml)
-            slurm_comment(out, "A flat topology for that beside this one: --format slurm-yaml.");
-        slurm_left_over(out, m, &l.blocks);
-        slurm_layout_put(out, m, &l, put_conf_block);
-        fputs("BlockSizes=", out);
-        slurm_layout_sizes(out, &l);
-        fputc('\n', out);
+            slurm_comment(e->out, "A flat topology for that beside this one: --format slurm-yaml.");
+        slurm_left_over(e, &l.blocks);
+        slurm_layout_put(e, &l, put_conf_block);
+        fprintf(e->out, "BlockSizes=%s\n", sizes);
+        free(sizes);
     }
     slurm_layout_free(&l);
     return rc;

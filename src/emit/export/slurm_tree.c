@@ -230,26 +230,26 @@ static char *below(const struct slurm_layer *l, int up)
 }
 
 /* Calls put() for each switch from the root down; of children and nodes one is NULL. */
-static void slurm_tree_put(FILE *f, const struct matrix *m, const struct slurm_tree *t,
+static void slurm_tree_put(const struct export *e, const struct slurm_tree *t,
                            void (*put)(FILE *f, const char *name, const char *children,
                                        const char *nodes))
 {
     const struct slurm_layer *last = &t->layer[t->layers - 1];
 
     for (int i = 0; i < t->lefts; i++)
-        slurm_comment(f, "%s", t->left[i]);
+        slurm_comment(e->out, "%s", t->left[i]);
     if (last->count > 1) {
         char *all = below(last, -1);
-        put(f, t->root, all, NULL);
+        put(e->out, t->root, all, NULL);
         free(all);
     }
     for (const struct slurm_layer *l = last; l >= t->layer; l--)
         for (int i = 0; i < l->count; i++) {
             const struct block *b = &t->leaf.block[i];
             bool leaf = l == t->layer;
-            char *list = leaf ? slurm_fold(&m->topo, b->host, b->hosts) : below(l - 1, i);
-            slurm_renamed(f, l->name[i], l->was[i]);
-            put(f, l->name[i], leaf ? NULL : list, leaf ? list : NULL);
+            char *list = leaf ? slurm_fold(&e->m->topo, b->host, b->hosts) : below(l - 1, i);
+            slurm_renamed(e->out, l->name[i], l->was[i]);
+            put(e->out, l->name[i], leaf ? NULL : list, leaf ? list : NULL);
             free(list);
         }
 }
@@ -260,23 +260,20 @@ static void put_conf_switch(FILE *f, const char *name, const char *children, con
             nodes ? nodes : children);
 }
 
-int slurm_tree_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                     struct err *err)
+int slurm_tree_write(const struct export *e, struct err *err)
 {
-    const struct slurm_release *release = slurm_release_find(ask->release, err);
+    const struct slurm_release *release = slurm_release_of(e, false, err);
     struct slurm_tree t;
 
-    (void)second;
-    if (!release || slurm_check_hosts(&m->topo, err) < 0 ||
-        slurm_tree_make(&t, m, export_bytes(ask), err) < 0)
+    if (!release || slurm_tree_make(&t, e->m, export_bytes(e), err) < 0)
         return -1;
-    int rc = slurm_complete(ask, m, &t.leaf, err);
+    int rc = slurm_complete(e, &t.leaf, err);
     if (rc == 0) {
-        slurm_head(out, m, "topology.conf for topology/tree", release);
-        slurm_comment(out, "slurm.conf needs: TopologyPlugin=topology/tree");
-        slurm_groups_from(out, &t.leaf, "leaf switch");
-        slurm_left_over(out, m, &t.leaf);
-        slurm_tree_put(out, m, &t, put_conf_switch);
+        slurm_head(e, "topology.conf for topology/tree", release);
+        slurm_comment(e->out, "slurm.conf needs: TopologyPlugin=topology/tree");
+        slurm_groups_from(e->out, &t.leaf, "leaf switch");
+        slurm_left_over(e, &t.leaf);
+        slurm_tree_put(e, &t, put_conf_switch);
     }
     slurm_tree_free(&t);
     return rc;
@@ -296,14 +293,14 @@ static void put_yaml_block(FILE *f, const char *name, const char *nodes)
             name, nodes);
 }
 
-static void put_yaml_blocks(FILE *f, const struct matrix *m, const struct slurm_layout *l)
+static void put_yaml_blocks(const struct export *e, const struct slurm_layout *l)
 {
-    slurm_layout_notes(f, l);
-    slurm_left_over(f, m, &l->blocks);
-    fputs("  block:\n    block_sizes: [", f);
-    slurm_layout_sizes(f, l);
-    fputs("]\n    blocks:\n", f);
-    slurm_layout_put(f, m, l, put_yaml_block);
+    char *sizes = slurm_layout_notes(e, l);
+
+    slurm_left_over(e, &l->blocks);
+    fprintf(e->out, "  block:\n    block_sizes: [%s]\n    blocks:\n", sizes);
+    slurm_layout_put(e, l, put_yaml_block);
+    free(sizes);
 }
 
 static void put_yaml_switch(FILE *f, const char *name, const char *children, const char *nodes)
@@ -312,64 +309,57 @@ static void put_yaml_switch(FILE *f, const char *name, const char *children, con
             nodes ? nodes : children);
 }
 
-static int put_yaml(FILE *f, const struct matrix *m, const struct slurm_layout *l,
-                    const struct export_ask *ask, const struct slurm_release *r, struct err *err)
+static void put_yaml(const struct export *e, const struct slurm_layout *l,
+                     const struct slurm_tree *t, const char *name, const struct slurm_release *r)
 {
-    struct slurm_tree t;
-    const char *name = ask->name ? ask->name : "blocks";
-
-    if (!slurm_folds(name) || !strcmp(name, "tree") || !strcmp(name, "probe"))
-        return err_usage(
-            err,
-            "--name \"%.60s\": a topology is called with letters, digits, '-' and '_', "
-            "%d at most, and neither tree nor probe",
-            name, SLURM_NAME_LONG);
-    if (slurm_tree_make(&t, m, export_bytes(ask), err) < 0)
-        return -1;
-    if (t.layers > 1 && slurm_complete(ask, m, &t.leaf, err) < 0) {
-        slurm_tree_free(&t);
-        return -1;
+    slurm_head(e, "topology.yaml", r);
+    fprintf(e->out, "# slurm.conf: a partition takes another topology than the default one with "
+                    "Topology=NAME;\n# pairs of nodes are best measured in one such as\n"
+                    "#   PartitionName=probe Nodes=ALL Topology=probe\n---\n");
+    put_topology(e->out, name, true);
+    slurm_groups_from(e->out, &l->blocks, "block");
+    put_yaml_blocks(e, l);
+    if (t->layers > 1) { /* else it would be the blocks again */
+        put_topology(e->out, "tree", false);
+        slurm_groups_from(e->out, &t->leaf, "leaf switch");
+        fputs("  tree:\n    switches:\n", e->out);
+        slurm_tree_put(e, t, put_yaml_switch);
     }
-    slurm_head(f, m, "topology.yaml", r);
-    fprintf(f, "# slurm.conf: a partition takes another topology than the default one with "
-               "Topology=NAME;\n# pairs of nodes are best measured in one such as\n"
-               "#   PartitionName=probe Nodes=ALL Topology=probe\n---\n");
-    put_topology(f, name, true);
-    slurm_groups_from(f, &l->blocks, "block");
-    put_yaml_blocks(f, m, l);
-    if (t.layers > 1) { /* else it would be the blocks again */
-        put_topology(f, "tree", false);
-        slurm_groups_from(f, &t.leaf, "leaf switch");
-        fputs("  tree:\n    switches:\n", f);
-        slurm_tree_put(f, m, &t, put_yaml_switch);
-    }
-    put_topology(f, "probe", false);
-    fputs("  flat: true\n", f);
-    slurm_tree_free(&t);
-    return 0;
+    put_topology(e->out, "probe", false);
+    fputs("  flat: true\n", e->out);
 }
 
-int slurm_yaml_write(FILE *out, FILE *second, const struct matrix *m, const struct export_ask *ask,
-                     struct err *err)
+static int check_name(const char *name, struct err *err)
 {
-    const struct slurm_release *release = slurm_release_find(ask->release, err);
-    struct slurm_layout l = {.slot = NULL};
+    if (slurm_folds(name) && strcmp(name, "tree") != 0 && strcmp(name, "probe") != 0)
+        return 0;
+    return err_usage(err,
+                     "--name \"%.60s\": a topology is called with letters, digits, '-' and '_', "
+                     "%d at most, and neither tree nor probe",
+                     name, SLURM_NAME_LONG);
+}
 
-    (void)second;
+int slurm_yaml_write(const struct export *e, struct err *err)
+{
+    const struct slurm_release *release = slurm_release_of(e, true, err);
+    const char *name = e->ask->name ? e->ask->name : "blocks";
+    struct slurm_tree t = {.layers = 0};
+    struct slurm_layout l;
+
     if (!release)
         return -1;
-    if (!release->yaml)
-        return err_usage(err,
-                         "Slurm %s reads no topology.yaml (25.05 was the first): --format "
-                         "slurm-block or slurm-tree",
-                         release->name);
-    int rc = slurm_check_hosts(&m->topo, err);
+    int rc = slurm_layout_make(&l, e, release, err);
     if (rc == 0)
-        rc = slurm_layout_make(&l, m, ask, release, err);
+        rc = slurm_complete(e, &l.blocks, err);
     if (rc == 0)
-        rc = slurm_complete(ask, m, &l.blocks, err);
+        rc = check_name(name, err);
     if (rc == 0)
-        rc = put_yaml(out, m, &l, ask, release, err);
+        rc = slurm_tree_make(&t, e->m, export_bytes(e), err);
+    if (rc == 0 && t.layers > 1)
+        rc = slurm_complete(e, &t.leaf, err);
+    if (rc == 0)
+        put_yaml(e, &l, &t, name, release);
+    slurm_tree_free(&t);
     slurm_layout_free(&l);
     return rc;
 }

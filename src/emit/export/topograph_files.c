@@ -14,7 +14,6 @@
 
 #include "base/host.h"
 #include "base/mem.h"
-#include "base/yaml.h"
 #include "cost/blocks.h"
 #include "topo/groups.h"
 #include "topo/sched/topograph.h"
@@ -114,25 +113,23 @@ static json_t *instance(const struct topograph_groups *g, const struct wide *w, 
                      "labels", labels);
 }
 
-int topograph_graph_write(FILE *out, FILE *second, const struct matrix *m,
-                          const struct export_ask *ask, struct err *err)
+int topograph_graph_write(const struct export *e, struct err *err)
 {
+    const struct topo *t = &e->m->topo;
     struct topograph_groups g;
     struct wide w;
 
-    (void)second;
-    (void)ask;
-    if (groups_make(&g, &m->topo, err) < 0) {
+    if (groups_make(&g, t, err) < 0) {
         groups_free(&g);
         return -1;
     }
     json_t *all = json_array();
-    wide_make(&w, &m->topo);
-    for (int h = 0; h < m->topo.hosts; h++)
+    wide_make(&w, t);
+    for (int h = 0; h < t->hosts; h++)
         json_array_append_new(all, instance(&g, &w, h));
     json_t *root = json_pack("{s:o}", "instances", all);
-    json_dumpf(root, out, JSON_INDENT(1));
-    fputc('\n', out);
+    json_dumpf(root, e->out, JSON_INDENT(1));
+    fputc('\n', e->out);
     json_decref(root);
     wide_free(&w);
     groups_free(&g);
@@ -176,17 +173,15 @@ static void put_switches(FILE *out, const struct topograph_groups *g, const int 
         for (int i = 0; i < g->at[LEAF].count; i++) {
             if (parent[i] != s)
                 continue;
-            if (!any) {
+            if (!any)
                 export_yaml(out, "  ", g->at[SPINE].name[s], ":\n    switches:\n");
-            }
             any = true;
             export_yaml(out, "    - ", g->at[LEAF].name[i], "\n");
         }
     }
     for (int i = 0; i < g->at[LEAF].count; i++) /* others are made by their parents */
-        if (parent[i] < 0) {
+        if (parent[i] < 0)
             export_yaml(out, "  ", g->at[LEAF].name[i], ": {}\n");
-        }
 }
 
 /* Ranges of a list of hosts, one item of the list each: topograph reads one bracket an item. */
@@ -210,15 +205,6 @@ static void put_nodes(FILE *out, char **name, int count)
     free(text);
 }
 
-static void put_note(FILE *out, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    fprintf(out, "    %s: ", key);
-    yaml_put(out, value);
-    fputc('\n', out);
-}
-
 static void put_block(FILE *out, const struct topograph_groups *g, const int *host, int hosts)
 {
     const char *leaf = group_of(g, LEAF, host[0]), *domain = group_of(g, DOMAIN, host[0]);
@@ -226,17 +212,18 @@ static void put_block(FILE *out, const struct topograph_groups *g, const int *ho
     char **name = mem_calloc((size_t)hosts + 1, sizeof(*name));
 
     fputs("- ", out);
-    if (leaf) {
+    if (leaf)
         export_yaml(out, "switch: ", leaf, "\n  ");
-    }
     for (int i = 0; i < hosts; i++)
         name[i] = g->t->host[host[i]].name;
     put_nodes(out, name, hosts);
     free(name);
     if (domain || rack)
         fputs("  annotations:\n", out);
-    put_note(out, TOPOGRAPH_DOMAIN, domain);
-    put_note(out, TOPOGRAPH_SUB_DOMAIN, rack);
+    if (domain)
+        export_yaml(out, "    " TOPOGRAPH_DOMAIN ": ", domain, "\n");
+    if (rack)
+        export_yaml(out, "    " TOPOGRAPH_SUB_DOMAIN ": ", rack, "\n");
 }
 
 /* Hosts in the order of blocks, near blocks side by side; without blocks as they are. */
@@ -296,24 +283,22 @@ static int check_names(const struct topo *t, struct err *err)
     return 0;
 }
 
-int topograph_model_write(FILE *out, FILE *second, const struct matrix *m,
-                          const struct export_ask *ask, struct err *err)
+int topograph_model_write(const struct export *e, struct err *err)
 {
     struct topograph_groups g;
-    int *parent = NULL, rc = groups_make(&g, &m->topo, err);
+    int *parent = NULL, rc = groups_make(&g, &e->m->topo, err);
 
-    (void)second;
     if (rc == 0)
-        rc = check_names(&m->topo, err);
+        rc = check_names(&e->m->topo, err);
     if (rc == 0) {
         parent = mem_calloc((size_t)g.at[LEAF].count + 1, sizeof(*parent));
         rc = parents(&g, parent, err);
     }
     if (rc == 0) {
-        int *order = host_order(m, export_bytes(ask));
-        fputs("# a model of topograph 1.0 and later\n", out);
-        put_switches(out, &g, parent);
-        put_blocks(out, &g, order);
+        int *order = host_order(e->m, export_bytes(e));
+        fputs("# a model of topograph 1.0 and later\n", e->out);
+        put_switches(e->out, &g, parent);
+        put_blocks(e->out, &g, order);
         free(order);
     }
     free(parent);

@@ -193,15 +193,15 @@ static int by_group(const void *a, const void *b, void *arg)
     return i < k ? -1 : i > k;
 }
 
-int uniform_tree_make(struct uniform_tree *n, const struct matrix *m, const struct export_ask *ask,
-                      const char *format, bool endpoints, bool hosts, struct err *err)
+int uniform_tree_make(struct uniform_tree *n, const struct export *e, const char *format,
+                      bool hosts, struct err *err)
 {
-    const struct export_limit limit = {format, 2, 1 << 24, 0};
+    const struct export_limit limit = {format, 2, 1 << 24, 0, ':'};
+    const struct matrix *m = e->m;
     struct tree_work w = {.m = m, .nodes = &n->nodes, .tree = n};
 
     memset(n, 0, sizeof(*n));
-    int rc =
-        export_nodes_choose(&n->nodes, &m->topo, endpoints, ask->hosts_per_rack, ':', &limit, err);
+    int rc = export_nodes_choose(&n->nodes, e, &limit, err);
     if (rc < 0)
         return -1;
     size_t count = (size_t)n->nodes.count;
