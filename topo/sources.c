@@ -25,7 +25,7 @@ const struct source_file source_file[] = {
     {"labels", "FILE", "labels of Kubernetes nodes: kubectl get nodes -o json (or -o yaml)", false,
      YAML_BYTES, labels_parse, NULL},
     {"slurm", "FILE", "Slurm's topology.conf, topology.yaml or what scontrol show topology prints",
-     false, 0, NULL, slurm_read},
+     false, SLURM_BYTES_MAX, slurm_read, NULL},
     {"topograph", "FILE", "a model (YAML) or a graph (JSON) of topograph", false, YAML_BYTES,
      topograph_parse, NULL},
     {"hwloc-xml", "[HOST=]FILE", "a host: XML of version 2 that hwloc's lstopo writes", true,

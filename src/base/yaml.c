@@ -56,16 +56,20 @@ static int by_value(const void *x, const void *y)
     return (a->value > b->value) - (a->value < b->value);
 }
 
-const char *yaml_where(struct yaml *y, const json_t *value)
+int yaml_line(const struct yaml *y, const json_t *value)
 {
-    struct yaml_line key = {value, 0}, *at = NULL;
+    const struct yaml_line key = {value, 0}, *at = NULL;
 
     if (y->lines)
         at = bsearch(&key, y->line, (size_t)y->lines, sizeof(*at), by_value);
-    if (at)
-        snprintf(y->where, sizeof(y->where), "%.300s:%d", y->path, at->line);
-    else
-        snprintf(y->where, sizeof(y->where), "%.300s", y->path);
+    return at ? at->line : 0;
+}
+
+const char *yaml_where(struct yaml *y, const json_t *value)
+{
+    int line = yaml_line(y, value);
+
+    snprintf(y->where, sizeof(y->where), line ? "%.300s:%d" : "%.300s", y->path, line);
     return y->where;
 }
 

@@ -37,6 +37,7 @@ void yaml_done(struct yaml *y);
 /* "m.yaml:12", where the value starts; "m.yaml" when that is not known (JSON; null, true and false
  * are shared values).  In y->where: good until the next call. */
 const char *yaml_where(struct yaml *y, const json_t *value);
+int yaml_line(const struct yaml *y, const json_t *value); /* 0: not known */
 /* A name that may have been written without quotes: of a text the text, of an integer its digits;
  * NULL for everything else.  The caller frees. */
 char *yaml_text(const json_t *value);

@@ -1,48 +1,258 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - a topology file of Slurm in either form and claims from it; the address of a node. */
+/* slurm.c - what must hold across the lines of a topology file of Slurm, and claims from it. */
 #include "topo/sched/slurm.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/host.h"
 #include "base/mem.h"
 #include "topo/groups.h"
 
-enum { FILE_MAX = 64 << 20, SPINE_NAME = 160, ADDR_MAX = 4096, NAMES_MAX = 4096 };
+enum { SPINE_NAME = 160 };
 
-/* The first line that says something starts with a word and '=', or is an Include. */
-static bool is_conf(const char *text, size_t len)
+static const char *const unit_word[SLURM_KINDS] = {"switch", "block", "ring", "torus", ""};
+
+/* --- how high the switches of a tree are: leaves are 0, others one above their highest child --- */
+
+struct heights {
+    const struct slurm_topology *t;
+    int **up, *ups; /* those above each */
+    int *of, top;   /* -1: in a circle, or above one */
+};
+
+/* Each child must be the name of a unit. */
+static void heights_make(struct heights *h, const struct slurm_topology *t)
 {
-    const char *p = text, *end = text + len;
+    size_t room = (size_t)t->units + 1;
+    int *below = mem_calloc(room, sizeof(int)), *ready = mem_calloc(room, sizeof(int)), n = 0;
+    struct names names = {0};
 
-    while (p < end) {
-        while (p < end && isspace((unsigned char)*p))
-            p++;
-        if (p < end && *p != '#')
-            break;
-        while (p < end && *p != '\n')
-            p++;
+    *h = (struct heights){t, mem_calloc(room, sizeof(*h->up)), mem_calloc(room, sizeof(int)),
+                          mem_calloc(room, sizeof(int)), 0};
+    for (int u = 0; u < t->units; u++)
+        names_add(&names, t->unit[u].name);
+    for (int u = 0; u < t->units; u++) {
+        below[u] = t->unit[u].children;
+        h->of[u] = below[u] ? -1 : 0;
+        for (int k = 0; k < t->unit[u].children; k++) {
+            int child = names_add(&names, t->unit[u].child[k]);
+            MEM_PUSH(h->up[child], h->ups[child]) = u;
+        }
+        if (!below[u])
+            ready[n++] = u;
     }
-    if ((size_t)(end - p) > 7 && !strncasecmp(p, "include", 7) && isblank((unsigned char)p[7]))
-        return true;
-    while (p < end && (isalnum((unsigned char)*p) || *p == '_'))
-        p++;
-    while (p < end && isblank((unsigned char)*p))
-        p++;
-    return p == end || *p == '=';
+    for (int i = 0; i < n; i++) /* the last child to come is the highest one */
+        for (int k = 0; k < h->ups[ready[i]]; k++) {
+            int u = h->up[ready[i]][k];
+            if (--below[u] == 0) {
+                h->of[u] = h->top = h->of[ready[i]] + 1;
+                ready[n++] = u;
+            }
+        }
+    names_free(&names);
+    free(ready);
+    free(below);
+}
+
+static void heights_free(struct heights *h)
+{
+    for (int u = 0; u < h->t->units; u++)
+        free(h->up[u]);
+    free(h->up);
+    free(h->ups);
+    free(h->of);
+}
+
+/* --- checks across the lines --- */
+
+/* "topology.conf:12", "topology.yaml:7"; in buf. */
+static const char *at(char buf[320], const struct slurm_file *f, int line)
+{
+    if (line)
+        snprintf(buf, 320, "%.300s:%d", f->path, line);
+    else
+        snprintf(buf, 320, "%.300s", f->path);
+    return buf;
+}
+
+/* Every unit's name once; index of each in `names`. */
+static int check_names(const struct slurm_file *f, const struct slurm_topology *t,
+                       struct names *names, struct err *err)
+{
+    char where[320];
+
+    for (int u = 0; u < t->units; u++) {
+        const struct slurm_unit *s = &t->unit[u];
+        if (names_add(names, s->name) < u)
+            return err_data(err, "%s: %s \"%.80s\" is there twice", at(where, f, s->line),
+                            unit_word[t->kind], s->name);
+        if (t->kind == SLURM_TREE && strlen(s->name) > SLURM_SWITCH_NAME)
+            return err_data(err,
+                            "%s: the switch's name \"%.80s\" has %zu characters, Slurm takes %d",
+                            at(where, f, s->line), s->name, strlen(s->name), SLURM_SWITCH_NAME);
+    }
+    return 0;
+}
+
+/* A node is in one block or ring.  Below two leaf switches Slurm only warns of it: so do we, by
+ * leaving it to claims, where the first counts. */
+static int check_nodes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
+{
+    struct names seen = {0};
+    char where[320];
+    int rc = 0, *in = NULL, count = 0;
+
+    for (int u = 0; u < t->units && rc == 0; u++)
+        for (int k = 0; k < t->unit[u].nodes && rc == 0; k++) {
+            const char *node = t->unit[u].node[k];
+            int id = names_add(&seen, node);
+            if (id == count)
+                MEM_PUSH(in, count) = u;
+            else if (t->kind != SLURM_TREE || in[id] == u)
+                rc = err_data(err, "%s: node \"%.80s\" is in %s \"%.80s\" already",
+                              at(where, f, t->unit[u].line), node, unit_word[t->kind],
+                              t->unit[in[id]].name);
+        }
+    free(in);
+    names_free(&seen);
+    return rc;
+}
+
+/* What is left when those whose children are all placed are taken away, goes in circles. */
+static int check_circles(const struct slurm_file *f, const struct slurm_topology *t,
+                         struct err *err)
+{
+    struct heights h;
+    char where[320];
+    int rc = 0;
+
+    heights_make(&h, t);
+    for (int u = 0; u < t->units && rc == 0; u++)
+        if (h.of[u] < 0)
+            rc = err_data(err, "%s: switch \"%.80s\" is above itself: not a tree",
+                          at(where, f, t->unit[u].line), t->unit[u].name);
+    heights_free(&h);
+    return rc;
+}
+
+static int check_tree(const struct slurm_file *f, const struct slurm_topology *t,
+                      struct names *names, struct err *err)
+{
+    char where[320];
+
+    for (int u = 0; u < t->units; u++) {
+        const struct slurm_unit *s = &t->unit[u];
+        if (!s->nodes && !s->children)
+            return err_data(err, "%s: switch \"%.80s\" has neither nodes nor switches",
+                            at(where, f, s->line), s->name);
+        for (int k = 0; k < s->children; k++)
+            if (names_add(names, s->child[k]) >= t->units)
+                return err_data(err, "%s: switch \"%.80s\" is above \"%.80s\", which is no switch",
+                                at(where, f, s->line), s->name, s->child[k]);
+    }
+    return check_circles(f, t, err);
+}
+
+static int check_rings(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
+{
+    char where[320];
+
+    for (int u = 0; u < t->units; u++)
+        if (t->unit[u].nodes > SLURM_RING_NODES)
+            return err_data(err, "%s: ring \"%.80s\" has %d nodes, Slurm takes %d",
+                            at(where, f, t->unit[u].line), t->unit[u].name, t->unit[u].nodes,
+                            SLURM_RING_NODES);
+    return 0;
+}
+
+/* As Slurm takes them: positive, each the first times a power of two, 2^15 times at most. */
+static int check_sizes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
+{
+    const int *size = t->size;
+    char where[320];
+
+    at(where, f, t->sizes_line);
+    for (int i = 0; i < t->sizes; i++) {
+        int ratio = size[i] > 0 && size[0] > 0 ? size[i] / size[0] : 0;
+        if (size[i] <= 0)
+            return err_data(err, "%s: block size %d is not positive", where, size[i]);
+        if (size[i] % size[0] || (ratio & (ratio - 1)))
+            return err_data(err, "%s: block size %d is not %d times a power of two", where, size[i],
+                            size[0]);
+        if (ratio > 1 << (SLURM_LEVELS - 1))
+            return err_data(err, "%s: block size %d is more than 2^%d times the base size %d",
+                            where, size[i], SLURM_LEVELS - 1, size[0]);
+    }
+    return 0;
+}
+
+static int check_topology(const struct slurm_file *f, const struct slurm_topology *t,
+                          struct err *err)
+{
+    struct names names = {0}; /* of units */
+    char where[320];
+    int rc;
+
+    if (t->kind == SLURM_FLAT)
+        return 0;
+    if (check_sizes(f, t, err) < 0)
+        return -1;
+    if (!t->units)
+        return err_data(err, "%s: no %s in it", at(where, f, t->line), unit_word[t->kind]);
+    rc = check_names(f, t, &names, err);
+    if (rc == 0 && t->kind == SLURM_TREE)
+        rc = check_tree(f, t, &names, err);
+    if (rc == 0 && t->kind == SLURM_RING)
+        rc = check_rings(f, t, err);
+    if (rc == 0)
+        rc = check_nodes(f, t, err);
+    names_free(&names);
+    return rc;
+}
+
+static int check_file(const struct slurm_file *f, struct err *err)
+{
+    struct names names = {0};
+    char where[320];
+    int rc = 0;
+
+    if (!f->topologies)
+        return err_data(err, "%s: no block and no switch in it", f->path);
+    for (int i = 0; i < f->topologies && rc == 0; i++) {
+        if (names_add(&names, f->topology[i].name) < i)
+            rc = err_data(err, "%s: topology \"%.80s\" is there twice",
+                          at(where, f, f->topology[i].line), f->topology[i].name);
+        else
+            rc = check_topology(f, &f->topology[i], err);
+    }
+    names_free(&names);
+    return rc;
+}
+
+void slurm_file_free(struct slurm_file *f)
+{
+    for (int i = 0; i < f->topologies; i++) {
+        struct slurm_topology *t = &f->topology[i];
+        for (int u = 0; u < t->units; u++) {
+            hostlist_free(t->unit[u].node, t->unit[u].nodes);
+            hostlist_free(t->unit[u].child, t->unit[u].children);
+            free(t->unit[u].name);
+        }
+        free(t->unit);
+        free(t->size);
+        free(t->name);
+    }
+    free(f->topology);
+    free(f->path);
+    *f = (struct slurm_file){.path = NULL};
 }
 
 int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *path,
                 struct err *err)
 {
-    *f = (struct slurm_file){.path = mem_strdup(path)};
-    if (is_conf(text, len) ? slurm_conf_parse(f, text, len, err) < 0
-                           : slurm_yaml_parse(f, text, len, err) < 0)
-        return -1;
-    return slurm_check(f, err);
+    return slurm_file_read(f, text, len, path, err) < 0 ? -1 : check_file(f, err);
 }
 
 /* --- claims --- */
@@ -67,7 +277,7 @@ static int by_number(const void *x, const void *y)
 }
 
 /* All switches above a leaf into list[], each once; seen[] holds the mark of those that are. */
-static int all_above(const struct slurm_heights *h, int leaf, int *list, int *seen)
+static int all_above(const struct heights *h, int leaf, int *list, int *seen)
 {
     int n = 0;
 
@@ -85,7 +295,7 @@ static int all_above(const struct slurm_heights *h, int leaf, int *list, int *se
 }
 
 /* group[height]: what a leaf is below at each height, where nothing is that of the height below. */
-static void groups_of(const struct slurm_heights *h, int leaf, int *list, int *seen, char **group)
+static void groups_of(const struct heights *h, int leaf, int *list, int *seen, char **group)
 {
     int n = all_above(h, leaf, list, seen);
     char **name = mem_calloc((size_t)n + 1, sizeof(*name));
@@ -108,9 +318,9 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
     int *list = mem_calloc((size_t)t->units + 1, sizeof(int));
     int *seen = mem_calloc((size_t)t->units + 1, sizeof(int));
     char **group = mem_calloc((size_t)t->units + 1, sizeof(*group));
-    struct slurm_heights h;
+    struct heights h;
 
-    slurm_heights_make(&h, t);
+    heights_make(&h, t);
     if (h.top > 1 + GROUP_ABOVE_MAX) {
         topo_unseen(to, origin, "%d tiers of switches: those above the %dth are not kept",
                     h.top + 1, 2 + GROUP_ABOVE_MAX);
@@ -126,7 +336,7 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
                                 t->unit[u].node[k]);
     }
     groups_drop_whole(to, SOURCE_SLURM, origin);
-    slurm_heights_free(&h);
+    heights_free(&h);
     free(group);
     free(seen);
     free(list);
@@ -177,154 +387,17 @@ static int check_groups(const struct slurm_file *f, struct err *err)
                     slurm_kind_name[f->topology[0].kind]);
 }
 
-int slurm_read(struct topo *t, int host, const char *path, struct err *err)
+int slurm_read(struct topo *t, int host, const char *text, size_t len, const char *path,
+               struct err *err)
 {
-    struct slurm_file f = {.path = NULL};
-    char *text;
-    size_t len;
+    struct slurm_file f;
 
     (void)host;
-    if (file_read(&text, &len, path, FILE_MAX, err) < 0)
-        return -1;
     int rc = slurm_parse(&f, text, len, path, err);
     if (rc == 0)
         rc = check_groups(&f, err);
     if (rc == 0)
         slurm_claims(&f, t);
     slurm_file_free(&f);
-    free(text);
     return rc;
-}
-
-/* --- SLURM_TOPOLOGY_ADDR --- */
-
-void slurm_addr_free(struct slurm_addr *a)
-{
-    for (int i = 0; i < a->parts; i++) {
-        free(a->part[i].kind);
-        free(a->part[i].text);
-        hostlist_free(a->part[i].name, a->part[i].names);
-    }
-    a->parts = 0;
-}
-
-static int take_pattern(struct slurm_addr *a, const char *pattern, struct err *err)
-{
-    for (const char *p = pattern;; p++) {
-        size_t len = strcspn(p, ".");
-        bool known = (len == 4 && !strncmp(p, "node", 4)) ||
-                     (len == 5 && !strncmp(p, "block", 5)) ||
-                     (len == 6 && !strncmp(p, "switch", 6));
-        if (!known)
-            return err_data(err,
-                            "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": \"%.*s\" is not switch, "
-                            "block or node",
-                            pattern, len > 40 ? 40 : (int)len, p);
-        if (a->parts == SLURM_ADDR_PARTS)
-            return err_data(err, "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": more than %d parts",
-                            pattern, SLURM_ADDR_PARTS);
-        a->part[a->parts++].kind = mem_strndup(p, len);
-        bool node = len == 4;
-        p += len;
-        if (node != !*p)
-            return err_data(err, "SLURM_TOPOLOGY_ADDR_PATTERN \"%.80s\": the node is its last part",
-                            pattern);
-        if (!*p)
-            return 0;
-    }
-}
-
-/* Where the next dot outside of brackets is, or the end. */
-static size_t part_end(const char *p, const char *end)
-{
-    int depth = 0;
-    const char *s = p;
-
-    for (; s < end && (depth || *s != '.'); s++)
-        depth += (*s == '[') - (*s == ']');
-    return (size_t)(s - p);
-}
-
-static int dots(const char *p, const char *end)
-{
-    int n = 0;
-
-    for (p += part_end(p, end); p < end; p += part_end(p, end)) {
-        n++;
-        p++;
-    }
-    return n;
-}
-
-static int take_part(struct slurm_addr_part *part, const char *p, size_t len, const char *addr,
-                     struct err *err)
-{
-    struct err why;
-
-    part->text = mem_strndup(p, len);
-    if (strpbrk(part->text, "[]")) {
-        if (hostlist_expand_max(&part->name, &part->names, part->text, NAMES_MAX, &why) < 0)
-            return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": %s", addr, why.text);
-    } else if (len) {
-        MEM_PUSH(part->name, part->names) = mem_strdup(part->text);
-    }
-    if (!len)
-        return err_data(err, "SLURM_TOPOLOGY_ADDR \"%.80s\": the name of a %s is empty", addr,
-                        part->kind);
-    return 0;
-}
-
-/* Where the node's name starts: it may have dots, which its name or the pattern settles. */
-static const char *node_start(const struct slurm_addr *a, const char *addr, const char *end,
-                              const char *node)
-{
-    size_t len = node ? strlen(node) : 0, all = (size_t)(end - addr);
-
-    if (a->parts == 1)
-        return addr;
-    if (len && all > len + 1 && !strcmp(end - len, node) && end[-(ptrdiff_t)len - 1] == '.')
-        return end - len;
-    const char *p = addr;
-    for (int i = 0; i + 1 < a->parts && p < end; i++)
-        p += part_end(p, end) + 1;
-    return p > end ? end : p;
-}
-
-int slurm_addr_parse(struct slurm_addr *a, const char *addr, const char *pattern, const char *node,
-                     struct err *err)
-{
-    const char *end = addr + strlen(addr), *p = addr;
-
-    memset(a, 0, sizeof(*a));
-    if (strlen(addr) > ADDR_MAX || strlen(pattern) > ADDR_MAX)
-        return err_data(err, "SLURM_TOPOLOGY_ADDR of more than %d characters", ADDR_MAX);
-    for (const char *s = addr; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            return err_data(err, "SLURM_TOPOLOGY_ADDR: control character 0x%02x",
-                            (unsigned char)*s);
-    if (take_pattern(a, pattern, err) < 0)
-        return -1;
-    const char *last = node_start(a, addr, end, node);
-    const char *above = last > addr ? last - 1 : addr; /* ends what is above the node */
-    int have = a->parts == 1 ? 1 : dots(addr, above) + 2;
-    /* One part above the node takes all of its dots, several cannot share them out. */
-    if (a->parts == 2 && have > 2)
-        have = 2;
-    if (have != a->parts || last >= end)
-        return err_data(err,
-                        "SLURM_TOPOLOGY_ADDR \"%.80s\" does not fit its pattern \"%.80s\": %d "
-                        "part%s where %d are named",
-                        addr, pattern, dots(addr, end) + 1, dots(addr, end) ? "s" : "", a->parts);
-    for (int i = 0; i + 1 < a->parts; i++) {
-        size_t len = a->parts == 2 ? (size_t)(above - p) : part_end(p, above);
-        if (take_part(&a->part[i], p, len, addr, err) < 0)
-            return -1;
-        p += len + 1;
-    }
-    return take_part(&a->part[a->parts - 1], last, (size_t)(end - last), addr, err);
-}
-
-const struct slurm_addr_part *slurm_addr_above(const struct slurm_addr *a)
-{
-    return a->parts > 1 ? &a->part[a->parts - 2] : NULL;
 }

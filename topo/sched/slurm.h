@@ -44,7 +44,7 @@ struct slurm_topology {
     struct slurm_unit *unit;
     int units;
     int *size; /* BlockSizes, ascending as they must be for the base to be the first */
-    int sizes;
+    int sizes, sizes_line;
     int line;
 };
 
@@ -60,38 +60,18 @@ int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *
                 struct err *err);
 void slurm_file_free(struct slurm_file *f);
 
-/* The same of one form, without the checks across lines. */
-int slurm_conf_parse(struct slurm_file *f, const char *text, size_t len, struct err *err);
-int slurm_yaml_parse(struct slurm_file *f, const char *text, size_t len, struct err *err);
-/* These checks: EXIT_DATA. */
-int slurm_check(const struct slurm_file *f, struct err *err);
-
-/* For both: one more topology or unit, which move with the next one; names from a list. */
-struct slurm_topology *slurm_add(struct slurm_file *f, const char *name, enum slurm_kind kind,
-                                 int line);
-struct slurm_unit *slurm_add_unit(struct slurm_topology *t, const char *name, int line);
-int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list, const char *where,
-                struct err *err);
-/* Sizes of blocks as Slurm takes them: positive, each the first times a power of two, 2^15 times at
- * most.  where: "topology.conf:3"; EXIT_DATA. */
-int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err);
-
-/* How high the switches of a tree are: leaves are 0, others one above their highest child. */
-struct slurm_heights {
-    const struct slurm_topology *t;
-    int **up, *ups; /* those above each */
-    int *of, top;   /* -1: in a circle, or above one */
-};
-/* Each child must be the name of a unit. */
-void slurm_heights_make(struct slurm_heights *h, const struct slurm_topology *t);
-void slurm_heights_free(struct slurm_heights *h);
+/* The same without the checks across lines. */
+int slurm_file_read(struct slurm_file *f, const char *text, size_t len, const char *path,
+                    struct err *err);
 
 /* Claims of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
  * above them spines (a leaf below several: all of these together), as are the tiers above.  origin
  * is the file's name, in topology.yaml with the topology's. */
 void slurm_claims(const struct slurm_file *f, struct topo *t);
 /* The row of topo/sources.c. */
-int slurm_read(struct topo *t, int host, const char *path, struct err *err);
+enum { SLURM_BYTES_MAX = 64 << 20 };
+int slurm_read(struct topo *t, int host, const char *text, size_t len, const char *path,
+               struct err *err);
 
 /* SLURM_TOPOLOGY_ADDR and _PATTERN, which every task of a job gets: where its node
  * is in the topology that is the cluster's default (also in partitions that use another one: seen

@@ -1,51 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm_file.c - the topologies of a file of Slurm, and what must hold across its lines. */
-#include "topo/sched/slurm.h"
-
+/* slurm_file.c - a topology file of Slurm in either form. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/host.h"
 #include "base/mem.h"
+#include "base/tsv.h"
+#include "base/units.h"
+#include "base/yaml.h"
+#include "topo/sched/slurm.h"
 
 const char *const slurm_kind_name[SLURM_KINDS] = {"tree", "block", "ring", "torus3d", "flat"};
-static const char *const unit_word[SLURM_KINDS] = {"switch", "block", "ring", "torus", ""};
 
-struct slurm_topology *slurm_add(struct slurm_file *f, const char *name, enum slurm_kind kind,
-                                 int line)
+static struct slurm_topology *add_topology(struct slurm_file *f, const char *name,
+                                           enum slurm_kind kind, int line)
 {
     MEM_PUSH(f->topology, f->topologies) =
         (struct slurm_topology){.name = mem_strdup(name), .kind = kind, .line = line};
     return &f->topology[f->topologies - 1];
 }
 
-struct slurm_unit *slurm_add_unit(struct slurm_topology *t, const char *name, int line)
+static struct slurm_unit *add_unit(struct slurm_topology *t, const char *name, int line)
 {
     MEM_PUSH(t->unit, t->units) = (struct slurm_unit){.name = mem_strdup(name), .line = line};
     return &t->unit[t->units - 1];
 }
 
-void slurm_file_free(struct slurm_file *f)
-{
-    for (int i = 0; i < f->topologies; i++) {
-        struct slurm_topology *t = &f->topology[i];
-        for (int u = 0; u < t->units; u++) {
-            hostlist_free(t->unit[u].node, t->unit[u].nodes);
-            hostlist_free(t->unit[u].child, t->unit[u].children);
-            free(t->unit[u].name);
-        }
-        free(t->unit);
-        free(t->size);
-        free(t->name);
-    }
-    free(f->topology);
-    free(f->path);
-    *f = (struct slurm_file){.path = NULL};
-}
-
-int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list, const char *where,
-                struct err *err)
+static int take_names(struct slurm_file *f, char ***name, int *count, const char *list,
+                      const char *where, struct err *err)
 {
     if (f->names >= SLURM_NAMES)
         return err_data(err, "%s: more than %d names in one file", where, SLURM_NAMES);
@@ -55,203 +39,454 @@ int slurm_names(struct slurm_file *f, char ***name, int *count, const char *list
     return 0;
 }
 
-int slurm_sizes_check(const int *size, int sizes, const char *where, struct err *err)
+/* --- topology.conf, and what `scontrol show topology` prints --- */
+
+/* Keys that a line may have; those above FIRST_WORD are its first word and say what it is. */
+enum key {
+    NODES,
+    SWITCHES,
+    LINK_SPEED,
+    LEVEL,
+    BLOCK_INDEX,
+    BLOCK_SIZE,
+    FIRST_WORD,
+    SWITCH_NAME = FIRST_WORD,
+    BLOCK_NAME,
+    RING_NAME,
+    BLOCK_SIZES,
+    AGGREGATED,
+    KEYS
+};
+static const char *const key_name[KEYS] = {
+    "Nodes",      "Switches",  "LinkSpeed", "Level",      "BlockIndex",     "BlockSize",
+    "SwitchName", "BlockName", "RingName",  "BlockSizes", "AggregatedBlock"};
+/* Which follow which; Level, BlockIndex and BlockSize are scontrol's. */
+static const unsigned may_follow[KEYS] = {
+    [SWITCH_NAME] = 1 << NODES | 1 << SWITCHES | 1 << LINK_SPEED | 1 << LEVEL,
+    [BLOCK_NAME] = 1 << NODES | 1 << BLOCK_INDEX | 1 << BLOCK_SIZE,
+    [RING_NAME] = 1 << NODES,
+    [AGGREGATED] = 1 << NODES | 1 << BLOCK_INDEX | 1 << BLOCK_SIZE,
+};
+
+struct line {
+    enum key first;
+    char *value[KEYS];
+    char where[320];
+    int number;
+};
+
+static int find_key(const char *p, size_t len)
 {
-    for (int i = 0; i < sizes; i++) {
-        int ratio = size[i] > 0 && size[0] > 0 ? size[i] / size[0] : 0;
-        if (size[i] <= 0)
-            return err_data(err, "%s: block size %d is not positive", where, size[i]);
-        if (size[i] % size[0] || (ratio & (ratio - 1)))
-            return err_data(err, "%s: block size %d is not %d times a power of two", where, size[i],
-                            size[0]);
-        if (ratio > 1 << (SLURM_LEVELS - 1))
-            return err_data(err, "%s: block size %d is more than 2^%d times the base size %d",
-                            where, size[i], SLURM_LEVELS - 1, size[0]);
+    for (int k = 0; k < KEYS; k++)
+        if (strlen(key_name[k]) == len && !strncasecmp(key_name[k], p, len))
+            return k;
+    return -1;
+}
+
+/* One KEY=VALUE; *text moves behind it. */
+static int take_pair(struct line *l, const char **text, bool first, struct err *err)
+{
+    const char *p = *text, *word = p;
+
+    while (isalnum((unsigned char)*p) || *p == '_')
+        p++;
+    size_t len = (size_t)(p - word);
+    p += strspn(p, " \t");
+    if (!len || *p != '=')
+        return err_data(err, "%s: \"%.40s\" is not KEY=VALUE", l->where, word);
+    int key = find_key(word, len);
+    if (key < 0)
+        return err_data(err, "%s: unknown key \"%.*s\"", l->where, len > 40 ? 40 : (int)len, word);
+    if (first && key < FIRST_WORD)
+        return err_data(
+            err, "%s: a line starts with SwitchName, BlockName, RingName or BlockSizes, not %s",
+            l->where, key_name[key]);
+    if (!first && !(may_follow[l->first] >> key & 1))
+        return err_data(err, "%s: %s has no %s", l->where, key_name[l->first], key_name[key]);
+    if (l->value[key])
+        return err_data(err, "%s: %s is there twice", l->where, key_name[key]);
+    p++;
+    p += strspn(p, " \t");
+    bool quoted = *p == '"';
+    p += quoted;
+    len = strcspn(p, quoted ? "\"" : " \t");
+    if (quoted && !p[len])
+        return err_data(err, "%s: %s: the quote is not closed", l->where, key_name[key]);
+    if (!len)
+        return err_data(err, "%s: %s is empty", l->where, key_name[key]);
+    l->value[key] = mem_strndup(p, len);
+    if (first)
+        l->first = (enum key)key;
+    p += len + quoted;
+    if (*p && *p != ' ' && *p != '\t')
+        return err_data(err, "%s: %s: \"%.40s\" after the quote", l->where, key_name[key], p);
+    *text = p + strspn(p, " \t");
+    return 0;
+}
+
+static int take_unit(struct slurm_file *f, struct slurm_topology *t, const struct line *l,
+                     struct err *err)
+{
+    struct slurm_unit *u = add_unit(t, l->value[l->first], l->number);
+    const char *nodes = l->value[NODES];
+
+    if (nodes && l->value[SWITCHES] && !l->value[LEVEL])
+        return err_data(err, "%s: switch \"%.80s\" has both nodes and switches", l->where, u->name);
+    /* scontrol also prints all nodes below higher switches. */
+    if (nodes && !l->value[SWITCHES] &&
+        take_names(f, &u->node, &u->nodes, nodes, l->where, err) < 0)
+        return -1;
+    if (l->value[SWITCHES])
+        return take_names(f, &u->child, &u->children, l->value[SWITCHES], l->where, err);
+    return 0;
+}
+
+static int take_sizes(struct slurm_topology *t, const struct line *l, struct err *err)
+{
+    char *rest = l->value[BLOCK_SIZES], *word;
+    struct err why;
+
+    if (t->sizes)
+        return err_data(err, "%s: BlockSizes is there twice", l->where);
+    t->sizes_line = l->number;
+    while ((word = strsep(&rest, ","))) {
+        int size;
+        if (units_int(&size, word, 1, 1 << 30, &why) < 0)
+            return err_data(err, "%s: BlockSizes: %s", l->where, why.text);
+        MEM_PUSH(t->size, t->sizes) = size;
     }
     return 0;
 }
 
-void slurm_heights_make(struct slurm_heights *h, const struct slurm_topology *t)
+static int take_line(struct slurm_file *f, struct line *l, const char *text, struct err *err)
 {
-    size_t room = (size_t)t->units + 1;
-    int *below = mem_calloc(room, sizeof(int)), *ready = mem_calloc(room, sizeof(int)), n = 0;
-    struct names names = {0};
-
-    *h = (struct slurm_heights){t, mem_calloc(room, sizeof(*h->up)), mem_calloc(room, sizeof(int)),
-                                mem_calloc(room, sizeof(int)), 0};
-    for (int u = 0; u < t->units; u++)
-        names_add(&names, t->unit[u].name);
-    for (int u = 0; u < t->units; u++) {
-        below[u] = t->unit[u].children;
-        h->of[u] = below[u] ? -1 : 0;
-        for (int k = 0; k < t->unit[u].children; k++) {
-            int child = names_add(&names, t->unit[u].child[k]);
-            MEM_PUSH(h->up[child], h->ups[child]) = u;
-        }
-        if (!below[u])
-            ready[n++] = u;
-    }
-    for (int i = 0; i < n; i++) /* the last child to come is the highest one */
-        for (int k = 0; k < h->ups[ready[i]]; k++) {
-            int u = h->up[ready[i]][k];
-            if (--below[u] == 0) {
-                h->of[u] = h->top = h->of[ready[i]] + 1;
-                ready[n++] = u;
-            }
-        }
-    names_free(&names);
-    free(ready);
-    free(below);
-}
-
-void slurm_heights_free(struct slurm_heights *h)
-{
-    for (int u = 0; u < h->t->units; u++)
-        free(h->up[u]);
-    free(h->up);
-    free(h->ups);
-    free(h->of);
-}
-
-/* --- checks across the lines --- */
-
-/* "topology.conf:12", "topology.yaml:7"; in buf. */
-static const char *at(char buf[320], const struct slurm_file *f, int line)
-{
-    if (line)
-        snprintf(buf, 320, "%.300s:%d", f->path, line);
-    else
-        snprintf(buf, 320, "%.300s", f->path);
-    return buf;
-}
-
-/* Every unit's name once; index of each in `names`. */
-static int check_names(const struct slurm_file *f, const struct slurm_topology *t,
-                       struct names *names, struct err *err)
-{
-    char where[320];
-
-    for (int u = 0; u < t->units; u++) {
-        const struct slurm_unit *s = &t->unit[u];
-        if (names_add(names, s->name) < u)
-            return err_data(err, "%s: %s \"%.80s\" is there twice", at(where, f, s->line),
-                            unit_word[t->kind], s->name);
-        if (t->kind == SLURM_TREE && strlen(s->name) > SLURM_SWITCH_NAME)
-            return err_data(err,
-                            "%s: the switch's name \"%.80s\" has %zu characters, Slurm takes %d",
-                            at(where, f, s->line), s->name, strlen(s->name), SLURM_SWITCH_NAME);
-    }
-    return 0;
-}
-
-/* A node is in one block or ring.  Below two leaf switches Slurm only warns of it: so do we, by
- * leaving it to claims, where the first counts. */
-static int check_nodes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
-{
-    struct names seen = {0};
-    char where[320];
-    int rc = 0, *in = NULL, count = 0;
-
-    for (int u = 0; u < t->units && rc == 0; u++)
-        for (int k = 0; k < t->unit[u].nodes && rc == 0; k++) {
-            const char *node = t->unit[u].node[k];
-            int id = names_add(&seen, node);
-            if (id == count)
-                MEM_PUSH(in, count) = u;
-            else if (t->kind != SLURM_TREE || in[id] == u)
-                rc = err_data(err, "%s: node \"%.80s\" is in %s \"%.80s\" already",
-                              at(where, f, t->unit[u].line), node, unit_word[t->kind],
-                              t->unit[in[id]].name);
-        }
-    free(in);
-    names_free(&seen);
-    return rc;
-}
-
-/* What is left when those whose children are all placed are taken away, goes in circles. */
-static int check_circles(const struct slurm_file *f, const struct slurm_topology *t,
-                         struct err *err)
-{
-    struct slurm_heights h;
-    char where[320];
-    int rc = 0;
-
-    slurm_heights_make(&h, t);
-    for (int u = 0; u < t->units && rc == 0; u++)
-        if (h.of[u] < 0)
-            rc = err_data(err, "%s: switch \"%.80s\" is above itself: not a tree",
-                          at(where, f, t->unit[u].line), t->unit[u].name);
-    slurm_heights_free(&h);
-    return rc;
-}
-
-static int check_tree(const struct slurm_file *f, const struct slurm_topology *t,
-                      struct names *names, struct err *err)
-{
-    char where[320];
-
-    for (int u = 0; u < t->units; u++) {
-        const struct slurm_unit *s = &t->unit[u];
-        if (!s->nodes && !s->children)
-            return err_data(err, "%s: switch \"%.80s\" has neither nodes nor switches",
-                            at(where, f, s->line), s->name);
-        for (int k = 0; k < s->children; k++)
-            if (names_add(names, s->child[k]) >= t->units)
-                return err_data(err, "%s: switch \"%.80s\" is above \"%.80s\", which is no switch",
-                                at(where, f, s->line), s->name, s->child[k]);
-    }
-    return check_circles(f, t, err);
-}
-
-static int check_rings(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
-{
-    char where[320];
-
-    for (int u = 0; u < t->units; u++)
-        if (t->unit[u].nodes > SLURM_RING_NODES)
-            return err_data(err, "%s: ring \"%.80s\" has %d nodes, Slurm takes %d",
-                            at(where, f, t->unit[u].line), t->unit[u].name, t->unit[u].nodes,
-                            SLURM_RING_NODES);
-    return 0;
-}
-
-static int check_topology(const struct slurm_file *f, const struct slurm_topology *t,
-                          struct err *err)
-{
-    struct names names = {0}; /* of units */
-    char where[320];
-    int rc;
-
-    if (t->kind == SLURM_FLAT)
-        return 0;
-    if (!t->units)
-        return err_data(err, "%s: no %s in it", at(where, f, t->line), unit_word[t->kind]);
-    rc = check_names(f, t, &names, err);
-    if (rc == 0 && t->kind == SLURM_TREE)
-        rc = check_tree(f, t, &names, err);
-    if (rc == 0 && t->kind == SLURM_RING)
-        rc = check_rings(f, t, err);
-    if (rc == 0)
-        rc = check_nodes(f, t, err);
-    names_free(&names);
-    return rc;
-}
-
-int slurm_check(const struct slurm_file *f, struct err *err)
-{
-    struct names names = {0};
-    char where[320];
-    int rc = 0;
-
+    static const enum slurm_kind kind[KEYS] = {[SWITCH_NAME] = SLURM_TREE,
+                                               [BLOCK_NAME] = SLURM_BLOCK,
+                                               [RING_NAME] = SLURM_RING,
+                                               [BLOCK_SIZES] = SLURM_BLOCK,
+                                               [AGGREGATED] = SLURM_BLOCK};
+    if (!strncasecmp(text, "include", 7) && (text[7] == ' ' || text[7] == '\t'))
+        return err_data(err,
+                        "%s: Include is not followed: give what \"scontrol show topology\" prints, "
+                        "which has all files",
+                        l->where);
+    for (bool first = true; *text; first = false)
+        if (take_pair(l, &text, first, err) < 0)
+            return -1;
     if (!f->topologies)
-        return err_data(err, "%s: no block and no switch in it", f->path);
-    for (int i = 0; i < f->topologies && rc == 0; i++) {
-        if (names_add(&names, f->topology[i].name) < i)
-            rc = err_data(err, "%s: topology \"%.80s\" is there twice",
-                          at(where, f, f->topology[i].line), f->topology[i].name);
-        else
-            rc = check_topology(f, &f->topology[i], err);
+        add_topology(f, "", kind[l->first], 0);
+    struct slurm_topology *t = &f->topology[0];
+    if (t->kind != kind[l->first])
+        return err_data(err, "%s: %s in a file of topology/%s: Slurm has one of them at a time",
+                        l->where, key_name[l->first], slurm_kind_name[t->kind]);
+    if (l->first == AGGREGATED) /* made from the others */
+        return 0;
+    return l->first == BLOCK_SIZES ? take_sizes(t, l, err) : take_unit(f, t, l, err);
+}
+
+/* The next line without comment and continuation; *p moves behind it, *number to its last. */
+static char *next_line(const char **p, const char *end, int *number)
+{
+    char *line = mem_strdup("");
+    size_t len = 0;
+    bool more = true;
+
+    while (more && *p < end) {
+        size_t part = strcspn(*p, "\n");
+        bool comment = false;
+        more = false;
+        ++*number;
+        line = mem_realloc(line, len + part + 2, 1);
+        for (size_t i = 0; i < part && !comment; i++) {
+            char c = (*p)[i];
+            comment = c == '#' && !(i && (*p)[i - 1] == '\\');
+            if (!comment && c != '\r')
+                line[len++] = c;
+        }
+        *p += part + (*p + part < end);
+        while (len && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+            len--;
+        if (len && line[len - 1] == '\\' && !comment) {
+            line[len - 1] = ' ';
+            more = true;
+        }
     }
-    names_free(&names);
+    line[len] = '\0';
+    return line;
+}
+
+static int read_conf(struct slurm_file *f, const char *text, size_t len, struct err *err)
+{
+    const char *p = text, *end = text + len;
+    int number = 0, rc = 0;
+
+    if (strlen(text) != len)
+        return err_data(err, "%s: a byte of 0 at %zu", f->path, strlen(text));
+    while (p < end && rc == 0) {
+        struct line l = {.number = number + 1};
+        char *line = next_line(&p, end, &number);
+        snprintf(l.where, sizeof(l.where), "%.300s:%d", f->path, l.number);
+        rc = tsv_clean(f->path, l.number, line, strlen(line), err);
+        const char *start = line + strspn(line, " \t");
+        if (rc == 0 && *start)
+            rc = take_line(f, &l, start, err);
+        for (int k = 0; k < KEYS; k++)
+            free(l.value[k]);
+        free(line);
+    }
     return rc;
+}
+
+/* --- topology.yaml: a list of topologies --- */
+
+struct reader {
+    struct slurm_file *f;
+    struct yaml y;
+    struct slurm_topology *t;
+};
+
+/* Each kind: key of its list of units, key of a unit's name, what else a unit may have. */
+static const struct {
+    const char *list, *name, *others[5];
+} form[SLURM_KINDS] = {
+    [SLURM_TREE] = {"switches", "switch", {"children", "nodes"}},
+    [SLURM_BLOCK] = {"blocks", "block", {"nodes"}},
+    [SLURM_RING] = {"rings", "ring", {"nodes"}},
+    [SLURM_TORUS] = {"toruses", "name", {"dims", "nodes", "regions", "placements"}},
+};
+
+static const char *where(struct reader *r, const json_t *value)
+{
+    return yaml_where(&r->y, value);
+}
+
+/* A name, short enough to be one and without characters that hide or fold; NULL after an error. */
+static char *take_name(struct reader *r, const json_t *in, const char *key, struct err *err)
+{
+    json_t *value = json_object_get(in, key);
+    char *text = yaml_text(value);
+
+    if (!text)
+        err_data(err, "%s: \"%s\" is %s", where(r, value ? value : in), key,
+                 value ? "no text" : "missing");
+    else if (topo_text_check(text, 255, where(r, value), err) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* A list of names under a key that may be absent or null. */
+static int take_list(struct reader *r, char ***names, int *count, const json_t *in, const char *key,
+                     struct err *err)
+{
+    json_t *value = json_object_get(in, key);
+    char *text = yaml_text(value);
+    int rc = 0;
+
+    if (!value || json_is_null(value))
+        return 0;
+    if (!text)
+        rc = err_data(err, "%s: \"%s\" is no text", where(r, value), key);
+    else if (*text)
+        rc = take_names(r->f, names, count, text, where(r, value), err);
+    free(text);
+    return rc;
+}
+
+static bool known(enum slurm_kind kind, const char *key)
+{
+    for (int i = 0; i < 5 && form[kind].others[i]; i++)
+        if (!strcmp(form[kind].others[i], key))
+            return true;
+    return !strcmp(form[kind].name, key);
+}
+
+static int yaml_unit(struct reader *r, json_t *in, struct err *err)
+{
+    struct slurm_topology *t = r->t;
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(in))
+        return err_data(err, "%s: in \"%s\": not a mapping", where(r, in), form[t->kind].list);
+    json_object_foreach(in, key, item)
+    {
+        if (!known(t->kind, key))
+            return err_data(err, "%s: unknown key \"%.40s\" in \"%s\"", where(r, in), key,
+                            form[t->kind].list);
+    }
+    char *name = take_name(r, in, form[t->kind].name, err);
+    if (!name)
+        return -1;
+    struct slurm_unit *u = add_unit(t, name, yaml_line(&r->y, in));
+    free(name);
+    if (take_list(r, &u->child, &u->children, in, "children", err) < 0 ||
+        take_list(r, &u->node, &u->nodes, in, "nodes", err) < 0)
+        return -1;
+    if (t->kind == SLURM_TREE && u->children && u->nodes)
+        return err_data(err, "%s: switch \"%.80s\" has both nodes and children", where(r, in),
+                        u->name);
+    return 0;
+}
+
+static int yaml_sizes(struct reader *r, json_t *list, struct err *err)
+{
+    size_t i;
+    json_t *item;
+
+    if (!json_is_array(list))
+        return err_data(err, "%s: \"block_sizes\" is not a list", where(r, list));
+    r->t->sizes_line = yaml_line(&r->y, list);
+    json_array_foreach(list, i, item)
+    {
+        json_int_t size = json_integer_value(item);
+        if (!json_is_integer(item) || size < 1 || size > 1 << 30) {
+            char *text = json_dumps(item, JSON_ENCODE_ANY | JSON_COMPACT);
+            err_data(err, "%s: block_sizes: %.40s is not a number of nodes", where(r, item), text);
+            free(text);
+            return -1;
+        }
+        MEM_PUSH(r->t->size, r->t->sizes) = (int)size;
+    }
+    return 0;
+}
+
+/* What is under "tree", "block" ... */
+static int take_body(struct reader *r, json_t *in, struct err *err)
+{
+    enum slurm_kind kind = r->t->kind;
+    const char *key;
+    json_t *value;
+    size_t i;
+
+    if (kind == SLURM_FLAT) { /* true, or a mapping of options about steps */
+        if (!json_is_true(in) && !json_is_object(in))
+            return err_data(err, "%s: topology \"%.80s\": \"flat\" is neither true nor a mapping",
+                            where(r, in), r->t->name);
+        return 0;
+    }
+    if (!json_is_object(in))
+        return err_data(err, "%s: topology \"%.80s\": \"%s\" is not a mapping", where(r, in),
+                        r->t->name, slurm_kind_name[kind]);
+    json_object_foreach(in, key, value)
+    {
+        if (kind == SLURM_BLOCK && !strcmp(key, "block_sizes")) {
+            if (yaml_sizes(r, value, err) < 0)
+                return -1;
+            continue;
+        }
+        if (strcmp(key, form[kind].list))
+            return err_data(err, "%s: unknown key \"%.40s\" in \"%s\"", where(r, in), key,
+                            slurm_kind_name[kind]);
+        if (!json_is_array(value))
+            return err_data(err, "%s: \"%s\" is not a list", where(r, value), key);
+        json_t *unit;
+        json_array_foreach(value, i, unit)
+        {
+            if (yaml_unit(r, unit, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* Which of tree, block ... it is; exactly one. */
+static int which(struct reader *r, json_t *in, const char *name, json_t **body, struct err *err)
+{
+    int found = -1;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(in, key, value)
+    {
+        int kind = SLURM_KINDS - 1;
+        while (kind >= 0 && strcmp(slurm_kind_name[kind], key) != 0)
+            kind--;
+        if (kind < 0 && strcmp(key, "topology") && strcmp(key, "cluster_default"))
+            return err_data(err, "%s: unknown key \"%.40s\" in topology \"%.80s\"", where(r, in),
+                            key, name);
+        if (kind >= 0 && found >= 0)
+            return err_data(err, "%s: topology \"%.80s\" is both \"%s\" and \"%s\"", where(r, in),
+                            name, slurm_kind_name[found], key);
+        if (kind >= 0) {
+            found = kind;
+            *body = value;
+        }
+    }
+    if (found < 0)
+        err_data(err, "%s: topology \"%.80s\" is none of tree, block, ring, torus3d and flat",
+                 where(r, in), name);
+    return found;
+}
+
+static int take_topology(struct reader *r, json_t *in, struct err *err)
+{
+    json_t *body = NULL, *preferred = json_object_get(in, "cluster_default");
+
+    if (!json_is_object(in))
+        return err_data(err, "%s: a topology is a mapping with the key \"topology\"", where(r, in));
+    char *name = take_name(r, in, "topology", err);
+    if (!name)
+        return -1;
+    int kind = which(r, in, name, &body, err);
+    if (kind >= 0)
+        r->t = add_topology(r->f, name, (enum slurm_kind)kind, yaml_line(&r->y, in));
+    free(name);
+    if (kind < 0)
+        return -1;
+    if (preferred && !json_is_boolean(preferred))
+        return err_data(err,
+                        "%s: topology \"%.80s\": \"cluster_default\" is neither true nor false",
+                        where(r, in), r->t->name);
+    r->t->preferred = json_is_true(preferred);
+    return take_body(r, body, err);
+}
+
+static int read_yaml(struct slurm_file *f, const char *text, size_t len, struct err *err)
+{
+    struct reader r = {.f = f};
+    json_t *item;
+    size_t i;
+    int rc = yaml_parse(&r.y, text, len, f->path, err);
+
+    if (rc == 0 && !json_is_array(r.y.root))
+        rc = err_data(err, "%s: neither topology.conf nor a list of topologies",
+                      where(&r, r.y.root));
+    if (rc == 0)
+        json_array_foreach(r.y.root, i, item)
+        {
+            if ((rc = take_topology(&r, item, err)) < 0)
+                break;
+        }
+    yaml_done(&r.y);
+    return rc;
+}
+
+/* The first line that says something starts with a word and '=', or is an Include. */
+static bool is_conf(const char *text, size_t len)
+{
+    const char *p = text, *end = text + len;
+
+    while (p < end) {
+        while (p < end && isspace((unsigned char)*p))
+            p++;
+        if (p < end && *p != '#')
+            break;
+        while (p < end && *p != '\n')
+            p++;
+    }
+    if ((size_t)(end - p) > 7 && !strncasecmp(p, "include", 7) && isblank((unsigned char)p[7]))
+        return true;
+    while (p < end && (isalnum((unsigned char)*p) || *p == '_'))
+        p++;
+    while (p < end && isblank((unsigned char)*p))
+        p++;
+    return p == end || *p == '=';
+}
+
+int slurm_file_read(struct slurm_file *f, const char *text, size_t len, const char *path,
+                    struct err *err)
+{
+    *f = (struct slurm_file){.path = mem_strdup(path)};
+    return is_conf(text, len) ? read_conf(f, text, len, err) : read_yaml(f, text, len, err);
 }
