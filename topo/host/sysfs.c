@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <net/if_arp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +16,19 @@
 #include "base/units.h"
 #include "topo/host/nic.h"
 
-/* The first line of root/path, without its newline and with '?' for control characters; false when
- * there is none. */
-static bool sysfs_line(char *line, int size, const char *root, const char *path)
+/* The first line of a file below root, without its newline and with '?' for control characters;
+ * false when there is none. */
+__attribute__((format(printf, 4, 5))) static bool sysfs_line(char *line, int size, const char *root,
+                                                             const char *fmt, ...)
 {
-    char *full = mem_printf("%s%s", root, path);
-    FILE *f = fopen(full, "re");
+    va_list args;
 
+    va_start(args, fmt);
+    char *path = mem_vprintf(fmt, args), *full = mem_printf("%s%s", root, path);
+    va_end(args);
+    FILE *f = fopen(full, "re");
     free(full);
+    free(path);
     line[0] = '\0';
     if (!f)
         return false;
@@ -88,14 +94,12 @@ static void sysfs_place(struct nic *n, const char *root, const char *class_path)
             sscanf(line, "PCI_SLOT_NAME=%15[0-9a-fA-F:.]", n->busid);
         if (f)
             fclose(f);
-        path = mem_printf("%s%s/numa_node", class_path, up[i]);
         char *end;
-        if (sysfs_line(line, sizeof(line), root, path)) {
+        if (sysfs_line(line, sizeof(line), root, "%s%s/numa_node", class_path, up[i])) {
             long numa = strtol(line, &end, 10);
             if (!*end && numa >= 0 && numa < 65535)
                 n->numa = (int)numa;
         }
-        free(path);
     }
 }
 
@@ -115,17 +119,6 @@ static void sysfs_push(struct topo *t, const struct nic *n)
 
 enum { GIDS_MAX = 256, LINE = 128 };
 
-/* A file of a port: base/key/index. */
-static bool port_line(char *line, const char *root, const char *base, const char *key, int index)
-{
-    char *path =
-        index < 0 ? mem_printf("%s/%s", base, key) : mem_printf("%s/%s/%d", base, key, index);
-    bool there = sysfs_line(line, LINE, root, path);
-
-    free(path);
-    return there;
-}
-
 struct gid {
     bool ipv4, valid;
     int version; /* of RoCE; 0: none */
@@ -138,13 +131,14 @@ static bool read_gid(struct gid *g, const char *root, const char *base, int inde
     char line[LINE];
 
     memset(g, 0, sizeof(*g));
-    if (!port_line(line, root, base, "gids", index) || inet_pton(AF_INET6, line, g->raw) != 1)
+    if (!sysfs_line(line, LINE, root, "%s/gids/%d", base, index) ||
+        inet_pton(AF_INET6, line, g->raw) != 1)
         return false;
     g->ipv4 = !memcmp(g->raw, v4, sizeof(v4));
     /* A link-local address without an interface identifier is as good as none. */
     g->valid = memcmp(g->raw, none, 16) != 0 &&
                !(g->raw[0] == 0xfe && g->raw[1] == 0x80 && !memcmp(g->raw + 8, none, 8));
-    if (port_line(line, root, base, "gid_attrs/types", index))
+    if (sysfs_line(line, LINE, root, "%s/gid_attrs/types/%d", base, index))
         g->version = !strcmp(line, "RoCE v2") ? 2 : !strncmp(line, "IB/RoCE v1", 10) ? 1 : 0;
     return true;
 }
@@ -190,7 +184,7 @@ static void read_gids(struct nic *n, const char *root, const char *base)
     /* The kernel's word for type 0 is "IB/RoCE v1" on both. */
     if (n->layer == LINK_INFINIBAND)
         snprintf(n->gid_type, sizeof(n->gid_type), "IB");
-    else if (port_line(line, root, base, "gid_attrs/types", n->gid_index))
+    else if (sysfs_line(line, LINE, root, "%s/gid_attrs/types/%d", base, n->gid_index))
         snprintf(n->gid_type, sizeof(n->gid_type), "%.11s",
                  strncmp(line, "IB/RoCE v1", 10) != 0 ? line : "RoCE v1");
     /* On InfiniBand an address is the subnet's prefix and the port's GUID. */
@@ -207,7 +201,7 @@ static void read_node_guid(struct nic *n, const char *root, const char *class_pa
     char line[LINE];
     unsigned part[4];
 
-    if (!n->guid[0] && port_line(line, root, class_path, "node_guid", -1) &&
+    if (!n->guid[0] && sysfs_line(line, LINE, root, "%s/node_guid", class_path) &&
         sscanf(line, "%4x:%4x:%4x:%4x", &part[0], &part[1], &part[2], &part[3]) == 4 &&
         (part[0] | part[1] | part[2] | part[3]))
         snprintf(n->guid, sizeof(n->guid), "0x%04x%04x%04x%04x", part[0] & 0xffff, part[1] & 0xffff,
@@ -225,14 +219,13 @@ static void rdma_netdev(struct nic *n, const char *root, const char *class_path,
 
     sysfs_list(&names, &count, root, folder);
     for (int i = 0; i < count && !n->netdev[0]; i++) {
-        char *path = mem_printf("%s/%s/dev_port", folder, names[i]);
-        if (count == 1 || !sysfs_line(line, sizeof(line), root, path) ||
+        if (count == 1 || !sysfs_line(line, LINE, root, "%s/%s/dev_port", folder, names[i]) ||
             strtol(line, NULL, 10) == wanted)
             snprintf(n->netdev, sizeof(n->netdev), "%.15s", names[i]);
-        free(path);
     }
     if (!n->netdev[0] && n->layer == LINK_ETHERNET &&
-        port_line(line, root, base, "gid_attrs/ndevs", n->gid_index < 0 ? 0 : n->gid_index))
+        sysfs_line(line, LINE, root, "%s/gid_attrs/ndevs/%d", base,
+                   n->gid_index < 0 ? 0 : n->gid_index))
         snprintf(n->netdev, sizeof(n->netdev), "%.15s", line);
     hostlist_free(names, count);
     free(folder);
@@ -243,14 +236,14 @@ static void rdma_state(struct nic *n, const char *root, const char *base)
 {
     char line[LINE], *end;
 
-    if (port_line(line, root, base, "rate", -1)) {
+    if (sysfs_line(line, LINE, root, "%s/rate", base)) {
         double gbit = strtod(line, &end);
         n->rate_Bps = !strncmp(end, " Gb/sec", 7) && gbit > 0 && gbit < 1e6
                           ? units_in(FOREIGN_SYSFS_IB, gbit)
                           : 0;
     }
-    n->up = port_line(line, root, base, "state", -1) && !strncmp(line, "4:", 2);
-    if (port_line(line, root, base, "link_layer", -1))
+    n->up = sysfs_line(line, LINE, root, "%s/state", base) && !strncmp(line, "4:", 2);
+    if (sysfs_line(line, LINE, root, "%s/link_layer", base))
         n->layer = !strcmp(line, "InfiniBand") ? LINK_INFINIBAND
                    : !strcmp(line, "Ethernet") ? LINK_ETHERNET
                                                : LINK_UNKNOWN;
@@ -274,7 +267,7 @@ static void rdma_port(struct topo *t, int host, const char *root, const char *de
     read_gids(&n, root, base);
     read_node_guid(&n, root, class_path);
     rdma_netdev(&n, root, class_path, base, port);
-    if (port_line(line, root, class_path, "board_id", -1))
+    if (sysfs_line(line, LINE, root, "%s/board_id", class_path))
         snprintf(n.board, sizeof(n.board), "%.19s", line);
     sysfs_place(&n, root, class_path);
     sysfs_push(t, &n);
@@ -311,12 +304,10 @@ static void read_rdma(struct topo *t, int host, const char *root)
  * others that carry traffic (veth in a container), which count only where nothing else exists. */
 static bool is_port(const char *root, const char *path, bool virtual)
 {
-    char line[32], *type = mem_printf("%s/type", path);
-    bool ethernet =
-        sysfs_line(line, sizeof(line), root, type) && strtol(line, NULL, 10) == ARPHRD_ETHER;
+    char line[32];
 
-    free(type);
-    if (!ethernet || sysfs_exists(root, path, "/device/infiniband"))
+    if (!sysfs_line(line, sizeof(line), root, "%s/type", path) ||
+        strtol(line, NULL, 10) != ARPHRD_ETHER || sysfs_exists(root, path, "/device/infiniband"))
         return false; /* loopback, tunnels, IPoIB; RoCE ports are listed by their RDMA name */
     if (sysfs_exists(root, path, "/device") || sysfs_exists(root, path, "/bonding"))
         return !virtual && !sysfs_exists(root, path, "/bonding_slave");
@@ -326,40 +317,33 @@ static bool is_port(const char *root, const char *path, bool virtual)
 /* Of a bond the first of its ports: that is the one that switches speak to. */
 static void net_netdev(struct nic *n, const char *root, const char *base)
 {
-    char *slaves = mem_printf("%s/bonding/slaves", base), line[256];
+    char line[256];
+    bool bond = sysfs_line(line, sizeof(line), root, "%s/bonding/slaves", base);
 
-    if (sysfs_line(line, sizeof(line), root, slaves)) {
-        line[strcspn(line, " ")] = '\0';
-        snprintf(n->netdev, sizeof(n->netdev), "%.15s", line);
-    } else {
-        snprintf(n->netdev, sizeof(n->netdev), "%.15s", n->name);
-    }
-    free(slaves);
+    line[strcspn(line, " ")] = '\0';
+    snprintf(n->netdev, sizeof(n->netdev), "%.15s", bond ? line : n->name);
 }
 
 static void net_port(struct topo *t, int host, const char *root, const char *name, bool virtual)
 {
     struct nic n;
     char *base = mem_printf("/sys/class/net/%s", name), line[64];
-    char *speed = mem_printf("%s/speed", base), *state = mem_printf("%s/operstate", base);
 
     nic_init(&n, host);
     n.layer = LINK_ETHERNET;
     n.source = SOURCE_SYSFS;
     snprintf(n.name, sizeof(n.name), "%s", name);
     net_netdev(&n, root, base);
-    n.up = sysfs_line(line, sizeof(line), root, state) &&
+    n.up = sysfs_line(line, sizeof(line), root, "%s/operstate", base) &&
            (!strcmp(line, "up") || !strcmp(line, "unknown"));
     /* Mb/s, -1 when unknown; a virtual port's 10000 is a constant of the kernel and no fact. */
-    if (!virtual && sysfs_line(line, sizeof(line), root, speed)) {
+    if (!virtual && sysfs_line(line, sizeof(line), root, "%s/speed", base)) {
         double mbit = strtod(line, NULL);
         n.rate_Bps = mbit > 0 && mbit < 1e9 ? units_in(FOREIGN_SYSFS_NET, mbit) : 0;
     }
     sysfs_place(&n, root, base);
     if (!virtual || (n.up && strncmp(name, "ifb", 3) != 0 && strncmp(name, "dummy", 5) != 0))
         sysfs_push(t, &n);
-    free(state);
-    free(speed);
     free(base);
 }
 
@@ -434,7 +418,7 @@ int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err)
     /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build ..." */
     bool driver = sysfs_line(line, sizeof(line), root, "/proc/driver/nvidia/version");
     for (size_t i = 0; i < sizeof(module) / sizeof(*module) && !h->gdr[0]; i++)
-        if (sysfs_line(version, sizeof(version), root, module[i].path))
+        if (sysfs_line(version, sizeof(version), root, "%s", module[i].path))
             snprintf(h->gdr, sizeof(h->gdr), "%s %.24s", module[i].name, version);
     if (h->gdr[0]) {
         topo_unseen(t, "GPUDirect RDMA",
