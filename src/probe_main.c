@@ -276,14 +276,10 @@ static void start_watch(struct world *w, double hang_after, const struct transpo
 static int report(struct replay_outcome *out, const struct replay_opts *o, struct err *err)
 {
     json_t *json = replay_json(&out->made, &out->result, &out->job.matrix);
-    int rc = o->output ? json_save(json, o->output, err) : 0;
+    int rc = json_answer(json, o->output, o->json, err);
 
-    if (rc == 0 && o->json) {
-        json_print(stdout, json);
-    } else if (rc == 0) {
+    if (rc == 0 && !o->json)
         replay_text(stdout, &out->made, &out->result);
-    }
-    json_decref(json);
     return rc;
 }
 

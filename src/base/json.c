@@ -240,6 +240,16 @@ int json_save(json_t *root, const char *path, struct err *err)
     return rc;
 }
 
+int json_answer(json_t *root, const char *output, bool print, struct err *err)
+{
+    int rc = output ? json_save(root, output, err) : 0;
+
+    if (rc == 0 && print)
+        json_print(stdout, root);
+    json_decref(root);
+    return rc;
+}
+
 int json_save_text(char *text, size_t len, const char *path, struct err *err)
 {
     struct file_out f;

@@ -32,6 +32,9 @@ json_t *json_bytes(double x);  /* the same, rounded to an integer */
  * stream knows).  A number that is whole becomes an integer, in `root` too, and so does every
  * "bytes" and "..._bytes": readers such as jq 1.7 keep 4096.0 apart from 4096. */
 int json_print(FILE *out, json_t *root);
+/* What a command answers: into the file `output` unless that is NULL, on standard output where
+ * `print`.  Takes root over. */
+int json_answer(json_t *root, const char *output, bool print, struct err *err);
 /* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (file.h). */
 int json_save(json_t *root, const char *path, struct err *err);
 /* The same of text, which is sealed in place. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,24 +11,9 @@
 #include "base/mem.h"
 #include "base/units.h"
 
-void table_init(struct table *t, const char *align)
-{
-    *t = (struct table){.columns = (int)strlen(align), .align = mem_strdup(align)};
-}
-
 static void push(struct table *t, const char *text)
 {
-    MEM_PUSH(t->cell, t->cells) = mem_strdup(text ? text : "-");
-}
-
-void table_row(struct table *t, ...)
-{
-    va_list ap;
-
-    va_start(ap, t);
-    for (int i = 0; i < t->columns; i++)
-        push(t, va_arg(ap, const char *));
-    va_end(ap);
+    MEM_PUSH(t->cell, t->cells) = text ? mem_strdup(text) : NULL;
 }
 
 void table_open(struct table *t, const struct table_column *column)
@@ -35,14 +21,16 @@ void table_open(struct table *t, const struct table_column *column)
     *t = (struct table){.column = column, .rows = json_array()};
     for (const struct table_column *c = column; c->unit; c++)
         if (c->head) {
-            MEM_PUSH(t->align, t->columns) = strcmp(c->unit, "text") ? 'r' : 'l';
             push(t, c->head);
+            t->columns++;
         }
 }
 
-static const char *number(char buf[UNITS_TEXT], const char *unit, double x)
+static const char *number(char buf[UNITS_TEXT], const struct table_column *c, double x)
 {
-    if (!isfinite(x))
+    const char *unit = c->unit, *format = strchr(unit, '%');
+
+    if (isnan(x) || (isinf(x) && strcmp(unit, "exact") != 0))
         return NULL;
     if (!strcmp(unit, "bytes"))
         return units_bytes_text(buf, x);
@@ -50,27 +38,45 @@ static const char *number(char buf[UNITS_TEXT], const char *unit, double x)
         return x > 0 ? units_seconds_text(buf, x) : NULL;
     if (!strcmp(unit, "rate"))
         return x > 0 ? units_rate_text(buf, x) : NULL;
-    snprintf(buf, UNITS_TEXT, strcmp(unit, "count") != 0 ? unit : "%.0f", x);
+    snprintf(buf, UNITS_TEXT, format ? format : "%.9g", format > unit ? atof(unit) * x : x);
     return buf;
+}
+
+/* The value as JSON, new reference; *text is what people read of it, in buf where it is made. */
+static json_t *take(const struct table_column *c, va_list *ap, const char **text, char *buf)
+{
+    if (!strncmp(c->unit, "text", 4) || !strcmp(c->unit, "figure")) {
+        *text = va_arg(*ap, const char *);
+        return *text || c->unit[4] != '?' ? json_string(*text) : json_null(); /* NULL of NULL */
+    }
+    if (!strcmp(c->unit, "json"))
+        return va_arg(*ap, json_t *);
+    if (!strcmp(c->unit, "flag")) {
+        bool yes = va_arg(*ap, int);
+        *text = yes ? "yes" : "no";
+        return json_boolean(yes);
+    }
+    if (!strcmp(c->unit, "count")) {
+        int n = va_arg(*ap, int);
+        snprintf(buf, UNITS_TEXT, "%d", n);
+        *text = buf;
+        return json_integer(n);
+    }
+    double x = va_arg(*ap, double);
+    *text = number(buf, c, x);
+    return json_finite(x);
 }
 
 void table_add(struct table *t, ...)
 {
-    json_t *row = json_object(), *value;
+    json_t *row = json_object();
     va_list ap;
 
     va_start(ap, t);
     for (const struct table_column *c = t->column; c->unit; c++) {
         char buf[UNITS_TEXT];
-        const char *text;
-        if (!strcmp(c->unit, "text")) {
-            text = va_arg(ap, const char *);
-            value = json_string(text); /* NULL of NULL */
-        } else {
-            double x = !strcmp(c->unit, "count") ? va_arg(ap, int) : va_arg(ap, double);
-            text = number(buf, c->unit, x);
-            value = json_finite(x);
-        }
+        const char *text = NULL;
+        json_t *value = take(c, &ap, &text, buf);
         if (c->head)
             push(t, text);
         json_object_set_new(row, c->key, value); /* none without key or value */
@@ -89,26 +95,65 @@ static int width(const char *s)
     return n;
 }
 
+/* Names begin below each other; numbers, and texts that are some, end so. */
+static bool is_left(const struct table *t, int at)
+{
+    const struct table_column *c = t->column;
+
+    for (int i = 0; i <= at; i++, c++)
+        while (!c->head)
+            c++;
+    return !strncmp(c[-1].unit, "text", 4) || !strcmp(c[-1].unit, "flag");
+}
+
+static const char *shown(const struct table *t, int i)
+{
+    return t->cell[i] ? t->cell[i] : "-";
+}
+
 void table_print(FILE *out, const struct table *t, int indent)
 {
     int *widest = mem_calloc((size_t)t->columns, sizeof(*widest));
 
     for (int i = 0; i < t->cells; i++) {
-        int w = width(t->cell[i]), *best = &widest[i % t->columns];
+        int w = width(shown(t, i)), *best = &widest[i % t->columns];
         *best = w > *best ? w : *best;
     }
     for (int i = 0; i < t->cells; i++) {
-        int c = i % t->columns, pad = widest[c] - width(t->cell[i]);
-        int last = c == t->columns - 1;
-        fprintf(out, "%*s", c ? 2 : indent, "");
-        if (t->align[c] == 'r')
-            fprintf(out, "%*s%s", pad, "", t->cell[i]);
+        int at = i % t->columns, pad = widest[at] - width(shown(t, i));
+        bool last = at == t->columns - 1;
+        fprintf(out, "%*s", at ? 2 : indent, "");
+        if (is_left(t, at))
+            fprintf(out, "%s%*s", shown(t, i), last ? 0 : pad, "");
         else
-            fprintf(out, "%s%*s", t->cell[i], last ? 0 : pad, "");
+            fprintf(out, "%*s%s", pad, "", shown(t, i));
         if (last)
             fputc('\n', out);
     }
     free(widest);
+}
+
+void table_tsv(FILE *out, const struct table *t)
+{
+    for (int i = 0; i < t->cells; i++)
+        fprintf(out, "%s%c", t->cell[i] ? t->cell[i] : "", (i + 1) % t->columns ? '\t' : '\n');
+}
+
+json_t *table_rows(struct table *t)
+{
+    json_t *rows = json_incref(t->rows);
+
+    table_free(t);
+    return rows;
+}
+
+json_t *table_end(struct table *t, FILE *out)
+{
+    if (!out)
+        return table_rows(t);
+    table_print(out, t, 0);
+    table_free(t);
+    return NULL;
 }
 
 void table_free(struct table *t)
@@ -116,7 +161,6 @@ void table_free(struct table *t)
     for (int i = 0; i < t->cells; i++)
         free(t->cell[i]);
     free(t->cell);
-    free(t->align);
     json_decref(t->rows);
     *t = (struct table){0};
 }

@@ -1,4 +1,4 @@
-/* table.h - rows of typed cells, as aligned columns of text and as JSON. */
+/* table.h - rows of typed cells, said once: aligned columns for people, TSV and JSON for programs. */
 #ifndef RG_TABLE_H
 #define RG_TABLE_H
 
@@ -6,34 +6,37 @@
 #include <stdio.h>
 
 struct table_column {
-    const char *key;  /* in JSON; NULL: only in text */
-    const char *head; /* in text; NULL: not there */
-    const char *unit; /* "text": of const char *; "count": of int; "bytes", "seconds", "rate" or a
-                         format, "%.2f": of double */
+    const char *key;  /* in JSON; NULL: not there */
+    const char *head; /* in text and TSV; NULL: not there */
+    /* What a cell is.  "text", "text?" and, on the right, "figure": const char *; "count": int; "flag": an int
+     * that is true or false; "json": json_t *, taken over, not in text; double: "bytes", "seconds",
+     * "rate", "exact" (nine digits, or inf), a format such as "%.2f", and "100*%.1f %%" of a share
+     * that text has in percent. */
+    const char *unit;
 };
 
 struct table {
     const struct table_column *column;
     int columns; /* of text */
-    char *align; /* a letter each: 'l' or 'r' */
-    char **cell;
+    char **cell; /* NULL: nothing is known; the first row is the heads */
     int cells;
-    json_t *rows; /* array of objects, as table_add() makes them */
+    json_t *rows; /* array of objects */
 };
 
-/* Columns up to {0} live as long as the table; heads are its first line. */
+/* Columns up to {0} live as long as the table. */
 void table_open(struct table *t, const struct table_column *column);
-/* One row, a cell a column.  NULL, what is no number and a time or rate of 0 are "-" in text; in
- * JSON a text that is NULL is left out, and what is no number is null. */
+/* One row, a cell a column.  NULL, what is no number and a time or rate of 0 are "-" in text and
+ * empty in TSV; in JSON a text that is NULL is left out (null of "text?"), and what is no number is null. */
 void table_add(struct table *t, ...);
-/* Rows of text alone, one letter a column: 'l' or 'r'. */
-void table_init(struct table *t, const char *align);
-/* One row: as many strings as there are columns; NULL is shown as "-". */
-void table_row(struct table *t, ...);
 
 /* Columns two spaces apart, `indent` spaces before, nothing after the last column's text.  UTF-8
  * counts by character. */
 void table_print(FILE *out, const struct table *t, int indent);
+void table_tsv(FILE *out, const struct table *t);
+/* Freed; its rows, new reference. */
+json_t *table_rows(struct table *t);
+/* The same; printed on `out` for people, and NULL, unless that is NULL. */
+json_t *table_end(struct table *t, FILE *out);
 void table_free(struct table *t);
 
 #endif

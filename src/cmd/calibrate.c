@@ -12,22 +12,21 @@
 #include "cmd/command.h"
 #include "step/score/calibrate.h"
 
-enum { CELL = 24 };
-
 static void constants_table(FILE *out, const struct calibration *k)
 {
+    static const struct table_column columns[] = {{NULL, "constant", "text"},
+                                                  {NULL, "before", "%.4g"},
+                                                  {NULL, "after", "%.4g"},
+                                                  {NULL, "error, %", "100*%.0f"},
+                                                  {NULL, "rows", "count"},
+                                                  {NULL, "", "text"},
+                                                  {0}};
     struct table t;
-    char v[4][CELL];
 
-    table_init(&t, "lrrrrl");
-    table_row(&t, "constant", "before", "after", "error, %", "rows", "");
+    table_open(&t, columns);
     for (int i = 0; i < k->constants; i++) {
         const struct calibrated *c = &k->constant[i];
-        snprintf(v[0], CELL, "%.4g", c->before);
-        snprintf(v[1], CELL, "%.4g", c->after);
-        snprintf(v[2], CELL, isnan(c->error) ? "-" : "%.0f", 100 * c->error);
-        snprintf(v[3], CELL, "%d", c->rows);
-        table_row(&t, c->name, v[0], v[1], v[2], v[3],
+        table_add(&t, c->name, c->before, c->after, c->error, c->rows,
                   !c->fitted    ? "not fitted: too few rows depend on it"
                   : c->at_bound ? "at its bound"
                                 : "");
@@ -59,25 +58,25 @@ static int errors_of(const struct batch *b, const double *error, const char *mod
 static void residual_row(struct table *t, const struct batch *b, const struct calibration *k,
                          const char *model)
 {
-    char v[5][CELL];
-    double median, bias;
+    double before[2], after[2];
+    int n = errors_of(b, k->before, model, &before[0], &before[1]);
 
-    int n = errors_of(b, k->before, model, &median, &bias);
-    snprintf(v[0], CELL, "%d", n);
-    snprintf(v[1], CELL, "%.1f", median);
-    snprintf(v[2], CELL, "%+.1f", bias);
-    errors_of(b, k->after, model, &median, &bias);
-    snprintf(v[3], CELL, "%.1f", median);
-    snprintf(v[4], CELL, "%+.1f", bias);
-    table_row(t, model ? model : "all", v[0], v[1], v[2], v[3], v[4]);
+    errors_of(b, k->after, model, &after[0], &after[1]);
+    table_add(t, model ? model : "all", n, before[0], before[1], after[0], after[1]);
 }
 
 static void residuals_table(FILE *out, const struct batch *b, const struct calibration *k)
 {
+    static const struct table_column columns[] = {{NULL, "error, %", "text"},
+                                                  {NULL, "rows", "count"},
+                                                  {NULL, "median before", "%.1f"},
+                                                  {NULL, "bias", "%+.1f"},
+                                                  {NULL, "median after", "%.1f"},
+                                                  {NULL, "bias", "%+.1f"},
+                                                  {0}};
     struct table t;
 
-    table_init(&t, "lrrrrr");
-    table_row(&t, "error, %", "rows", "median before", "bias", "median after", "bias");
+    table_open(&t, columns);
     residual_row(&t, b, k, NULL);
     for (int i = 0; i < b->rows; i++) {
         bool first = !isnan(k->before[i]);

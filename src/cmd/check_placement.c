@@ -329,12 +329,10 @@ static int check(const struct args *a, struct err *err)
         rc = read_files(&s, a, err);
     if (rc == 0) {
         segments_judge(&v, &s);
-        json_t *json = a->in.json ? placement_json(&s, &v) : NULL;
-        if (json)
-            json_print(stdout, json);
+        if (a->in.json)
+            json_answer(placement_json(&s, &v), NULL, true, err);
         else if (!a->in.quiet || v.words || v.differs)
             placement_text(stdout, &s, &v);
-        json_decref(json);
         rc = segments_exit(&v, &s, err) ? -1 : 0;
     }
     segment_verdict_free(&v);

@@ -253,12 +253,9 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
         return -1;
     if (isnan(x.cost.sec))
         return err_data(err, "not known: %s", x.cost.source);
-    json_t *json = a->in.json ? cost_json(&x, m) : NULL;
-    if (json)
-        json_print(stdout, json);
-    else
-        cost_text(stdout, &x);
-    json_decref(json);
+    if (a->in.json)
+        return json_answer(cost_json(&x, m), NULL, true, err);
+    cost_text(stdout, &x);
     return 0;
 }
 

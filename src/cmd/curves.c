@@ -123,19 +123,17 @@ static void curves_text(FILE *out, const struct curves *c, const struct table *r
     }
 }
 
-static void curves_json(FILE *out, const struct curves *c, const struct table *rows,
-                        const struct table *worst)
+/* New reference. */
+static json_t *curves_json(const struct curves *c, const struct table *rows,
+                           const struct table *worst)
 {
     size_t last = json_array_size(rows->rows) - 1;
     json_t *total = json_incref(json_array_get(rows->rows, last));
 
     json_array_remove(rows->rows, last);
     json_object_del(total, "system");
-    json_t *json =
-        json_pack("{s:s, s:i, s:f, s:O, s:o, s:O}", "file", c->file, "curves", c->ladders.count,
-                  "every", c->every, "rows", rows->rows, "total", total, "worst", worst->rows);
-    json_print(out, json);
-    json_decref(json);
+    return json_pack("{s:s, s:i, s:f, s:O, s:o, s:O}", "file", c->file, "curves", c->ladders.count,
+                     "every", c->every, "rows", rows->rows, "total", total, "worst", worst->rows);
 }
 
 /* --- the command --- */
@@ -194,7 +192,10 @@ int cmd_curves(int argc, char **argv, struct err *err)
     if (c->misses)
         qsort(c->miss, (size_t)c->misses, sizeof(*c->miss), by_error);
     fill(&rows, &worst, c);
-    (a.json ? curves_json : curves_text)(stdout, c, &rows, &worst);
+    if (a.json)
+        json_answer(curves_json(c, &rows, &worst), NULL, true, err);
+    else
+        curves_text(stdout, c, &rows, &worst);
     table_free(&rows);
     table_free(&worst);
     free(c->miss);

@@ -129,19 +129,6 @@ static void print_text(const struct declared *d)
         puts("nothing to compare: no two groupings of these hosts");
 }
 
-static void print(const struct declared *d, const struct args *a)
-{
-    if (a->in.quiet)
-        return;
-    if (!a->in.json) {
-        print_text(d);
-        return;
-    }
-    json_t *json = declared_json(d);
-    json_print(stdout, json);
-    json_decref(json);
-}
-
 int cmd_declared(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
@@ -152,8 +139,10 @@ int cmd_declared(int argc, char **argv, struct err *err)
     topo_init(&d.topo);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = collect(&d, &in, &a, err);
-    if (rc == 0)
-        print(&d, &a);
+    if (rc == 0 && a.in.json && !a.in.quiet)
+        rc = json_answer(declared_json(&d), NULL, true, err);
+    else if (rc == 0 && !a.in.quiet)
+        print_text(&d);
     int code = rc == 0 ? declared_code(&d) : EXIT_USAGE;
     declared_free(&d);
     input_free(&in);

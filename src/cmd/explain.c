@@ -142,13 +142,10 @@ static int explain(struct input *in, const struct args *a, struct err *err)
         return err_usage(err, "%s and %s are the same endpoint", word[0], word[1]);
     int count = in->has & INPUT_POINTS ? observe(&obs, &in->p, true) : 0;
     explain_pair(&e, &in->m, &in->t, obs, count, src, dst);
-    if (a->in.json) {
-        json_t *json = explain_json(&e, &in->t);
-        json_print(stdout, json);
-        json_decref(json);
-    } else {
+    if (a->in.json)
+        json_answer(explain_json(&e, &in->t), NULL, true, err);
+    else
         print_text(&e);
-    }
     explain_free(&e);
     free(obs);
     return 0;

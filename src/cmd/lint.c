@@ -64,7 +64,7 @@ static int load(struct topo *all, const struct args *a, struct err *err)
     return rc;
 }
 
-static void print_json(const struct lint *l)
+static json_t *lint_json(const struct lint *l)
 {
     json_t *list = json_array();
 
@@ -73,10 +73,8 @@ static void print_json(const struct lint *l)
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "kind", f->kind, "what",
                                               f->what, "text", f->text, "bad", f->bad));
     }
-    json_t *out = json_pack("{s:s, s:i, s:i, s:o}", "format", "railgauge-lint", "version", 1, "bad",
-                            lint_bad(l), "findings", list);
-    json_print(stdout, out);
-    json_decref(out);
+    return json_pack("{s:s, s:i, s:i, s:o}", "format", "railgauge-lint", "version", 1, "bad",
+                     lint_bad(l), "findings", list);
 }
 
 /* Told by the driver, or by name only. */
@@ -122,7 +120,7 @@ int cmd_lint(int argc, char **argv, struct err *err)
         lint_pcie(&l, &t);
         code = lint_bad(&l) ? EXIT_BELOW : comparable(&t) ? EXIT_GOOD : EXIT_UNJUDGED;
         if (a.in.json && !a.in.quiet)
-            print_json(&l);
+            json_answer(lint_json(&l), NULL, true, err);
         else if (!a.in.quiet)
             print_text(&l, &t);
     }

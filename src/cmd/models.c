@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/table.h"
+#include "base/units.h"
 #include "cmd/command.h"
 #include "step/model.h"
 
@@ -91,8 +92,8 @@ static void model_parts(struct model_part part[MODEL_PARTS], const struct model 
     part[EMBEDDING].total = part[EMBEDDING].active = p.embedding - part[HEAD].total;
 }
 
-/* room for any text made below */
-static char *model_count_text(char buf[MODEL_TEXT], double x)
+/* "70.55 B" */
+static char *count_text(char buf[UNITS_TEXT], double x)
 {
     static const struct {
         double unit;
@@ -103,16 +104,16 @@ static char *model_count_text(char buf[MODEL_TEXT], double x)
     while (i < 3 && x < 0.9995 * scale[i].unit)
         i++;
     double y = x / scale[i].unit;
-    snprintf(buf, MODEL_TEXT, x > 0 ? "%.*f %s" : "-", y < 10 ? 2 : 1, y, scale[i].name);
+    snprintf(buf, UNITS_TEXT, x > 0 ? "%.*f %s" : "-", y < 10 ? 2 : 1, y, scale[i].name);
     return buf;
 }
 
 /* in units of 1e9: "51.47", "-" */
-static char *model_flops_text(char buf[MODEL_TEXT], double flops)
+static char *flops_text(char buf[UNITS_TEXT], double flops)
 {
     double g = flops / 1e9;
 
-    snprintf(buf, MODEL_TEXT, flops > 0 ? "%.*f" : "-", g < 100 ? 2 : 1, g);
+    snprintf(buf, UNITS_TEXT, flops > 0 ? "%.*f" : "-", g < 100 ? 2 : 1, g);
     return buf;
 }
 
@@ -172,15 +173,16 @@ static void layer_row(struct table *t, const char *mark, const struct layer *l)
     snprintf(count, sizeof(count), "%s%d", mark, l->count);
     attention_text(mixer, &l->attention);
     mlp_text(mlp, &l->mlp);
-    table_row(t, count, mixer, mlp);
+    table_add(t, count, mixer, mlp);
 }
 
-static void text_layers(FILE *out, const struct model *m)
+static void print_layers(FILE *out, const struct model *m)
 {
+    static const struct table_column columns[] = {
+        {NULL, "layers", "figure"}, {NULL, "mixer", "text"}, {NULL, "mlp", "text"}, {0}};
     struct table t;
 
-    table_init(&t, "rll");
-    table_row(&t, "layers", "mixer", "mlp");
+    table_open(&t, columns);
     for (int i = 0; i < m->kinds; i++)
         layer_row(&t, "", &m->layer[i]);
     if (m->mtp.count)
@@ -189,47 +191,53 @@ static void text_layers(FILE *out, const struct model *m)
     table_free(&t);
 }
 
-static void part_row(struct table *t, const struct model_part *p)
+static void add_part(struct table *t, const struct model_part *p)
 {
-    char total[MODEL_TEXT], active[MODEL_TEXT], flops[MODEL_TEXT];
+    char total[UNITS_TEXT], active[UNITS_TEXT], flops[UNITS_TEXT];
 
-    table_row(t, p->name, model_count_text(total, p->total), model_count_text(active, p->active),
-              model_flops_text(flops, p->flops));
+    table_add(t, p->name, p->total, p->active, p->flops, count_text(total, p->total),
+              count_text(active, p->active), flops_text(flops, p->flops));
 }
 
-static void text_parts(FILE *out, const struct model *m, int seq)
+/* One row a part; for people those that the model has, and their sum. */
+static void parts_table(struct table *t, const struct model *m, int seq, bool people)
 {
+    static const struct table_column columns[] = {
+        {"part", "part", "text"},         {"params", NULL, "exact"},
+        {"active_params", NULL, "exact"}, {"flops_per_token", NULL, "exact"},
+        {NULL, "params", "figure"},       {NULL, "active", "figure"},
+        {NULL, "GFLOP/token", "figure"},  {0}};
     struct model_part part[MODEL_PARTS], sum = {.name = "all"};
-    struct table t;
 
     model_parts(part, m, seq);
-    table_init(&t, "lrrr");
-    table_row(&t, "part", "params", "active", "GFLOP/token");
-    for (int i = 0; i < MODEL_PARTS; i++) {
-        sum.total += part[i].total;
-        sum.active += part[i].active;
-        sum.flops += part[i].flops;
-        if (part[i].total > 0 || part[i].flops > 0)
-            part_row(&t, &part[i]);
+    table_open(t, columns);
+    for (const struct model_part *p = part; p < part + MODEL_PARTS; p++) {
+        sum.total += p->total;
+        sum.active += p->active;
+        sum.flops += p->flops;
+        if (!people || p->total > 0 || p->flops > 0)
+            add_part(t, p);
     }
-    part_row(&t, &sum);
-    table_print(out, &t, 2);
-    table_free(&t);
+    if (people)
+        add_part(t, &sum);
 }
 
 static void model_text(FILE *out, const struct model *m, int seq)
 {
     struct flops full, mtp;
-    char a[MODEL_TEXT], b[MODEL_TEXT];
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    struct table parts;
 
     fprintf(out, "%s (%s): hidden %d, vocabulary %d%s\nfrom %s\n\n", m->title, m->name, m->hidden,
             m->vocab, m->tied ? ", embedding and head are one" : "", m->source);
-    text_layers(out, m);
+    print_layers(out, m);
     fputc('\n', out);
-    text_parts(out, m, seq);
+    parts_table(&parts, m, seq, true);
+    table_print(out, &parts, 2);
+    table_free(&parts);
     model_flops(m, seq, false, &full);
     fprintf(out, "\nsequences of %d tokens, causal mask; without it %s GFLOP/token\n", seq,
-            model_flops_text(a, flops_total(&full)));
+            flops_text(a, flops_total(&full)));
     mtp_flops(m, seq, true, &mtp);
     if (m->mtp.count)
         fprintf(
@@ -237,26 +245,34 @@ static void model_text(FILE *out, const struct model *m, int seq)
             "+%d: trained beside to predict more tokens%s, %s parameters and %s GFLOP/token not "
             "counted above\n",
             m->mtp.count, m->mtp_shared && m->mtp.count > 1 ? " with the same weights" : "",
-            model_count_text(a, mtp_params(m)), model_flops_text(b, flops_total(&mtp)));
+            count_text(a, mtp_params(m)), flops_text(b, flops_total(&mtp)));
 }
 
 /* --- the commands --- */
 
-static json_t *json_parts(const struct model *m, int seq)
-{
-    struct model_part part[MODEL_PARTS];
-    json_t *out = json_array();
+static const struct table_column model_columns[] = {{"name", "name", "text"},
+                                                    {"title", NULL, "text"},
+                                                    {"source", NULL, "text"},
+                                                    {"layers", "layers", "count"},
+                                                    {"hidden", NULL, "count"},
+                                                    {"vocab", NULL, "count"},
+                                                    {"params", NULL, "exact"},
+                                                    {"active_params", NULL, "exact"},
+                                                    {"expert_params", NULL, "exact"},
+                                                    {"seq", NULL, "count"},
+                                                    {"flops_per_token", NULL, "exact"},
+                                                    {"flops_per_token_not_causal", NULL, "exact"},
+                                                    {"mtp_params", NULL, "exact"},
+                                                    {"mtp_flops_per_token", NULL, "exact"},
+                                                    {NULL, "params", "figure"},
+                                                    {NULL, "active", "figure"},
+                                                    {NULL, "GFLOP/token", "figure"},
+                                                    {NULL, "title", "text"},
+                                                    {0}};
 
-    model_parts(part, m, seq);
-    for (int i = 0; i < MODEL_PARTS; i++)
-        json_array_append_new(out, json_pack("{s:s, s:f, s:f, s:f}", "part", part[i].name, "params",
-                                             part[i].total, "active_params", part[i].active,
-                                             "flops_per_token", part[i].flops));
-    return out;
-}
-
-static json_t *json_model(const struct model *m, int seq, bool detail)
+static void add_model(struct table *t, const struct model *m, int seq)
 {
+    char total[UNITS_TEXT], active[UNITS_TEXT], flops[UNITS_TEXT];
     struct params p;
     struct flops f, full, mtp;
 
@@ -264,74 +280,59 @@ static json_t *json_model(const struct model *m, int seq, bool detail)
     model_flops(m, seq, true, &f);
     model_flops(m, seq, false, &full);
     mtp_flops(m, seq, true, &mtp);
-    json_t *out = json_pack(
-        "{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:f}", "name", m->name,
-        "title", m->title, "source", m->source, "layers", m->layers, "hidden", m->hidden, "vocab",
-        m->vocab, "params", p.total, "active_params", p.active, "expert_params", p.expert, "seq",
-        seq, "flops_per_token", flops_total(&f), "flops_per_token_not_causal", flops_total(&full),
-        "mtp_params", mtp_params(m), "mtp_flops_per_token", flops_total(&mtp));
-    if (detail)
-        json_object_set_new(out, "parts", json_parts(m, seq));
-    return out;
-}
-
-static void list_row(struct table *t, const struct model *m, int seq)
-{
-    char layers[24], total[MODEL_TEXT], active[MODEL_TEXT], flops[MODEL_TEXT];
-    struct params p;
-    struct flops f;
-
-    model_params(m, &p);
-    model_flops(m, seq, true, &f);
-    snprintf(layers, sizeof(layers), "%d", m->layers);
-    table_row(t, m->name, layers, model_count_text(total, p.total),
-              model_count_text(active, p.active), model_flops_text(flops, flops_total(&f)),
-              m->title);
+    table_add(t, m->name, m->title, m->source, m->layers, m->hidden, m->vocab, p.total, p.active,
+              p.expert, seq, flops_total(&f), flops_total(&full), mtp_params(m), flops_total(&mtp),
+              count_text(total, p.total), count_text(active, p.active),
+              flops_text(flops, flops_total(&f)), m->title);
 }
 
 static int list(const struct args *a, struct err *err)
 {
     char **name;
     int n = model_names(&name), rc = n ? 0 : err_noinput(err, "no models are installed");
-    json_t *out = json_array();
     struct table t;
 
-    table_init(&t, "lrrrrl");
-    table_row(&t, "name", "layers", "params", "active", "GFLOP/token", "title");
+    table_open(&t, model_columns);
     for (int i = 0; i < n; i++) {
         struct model m = {0};
         if (rc == 0)
             rc = model_load(&m, name[i], err);
-        if (rc == 0) {
-            json_array_append_new(out, json_model(&m, a->seq, false));
-            list_row(&t, &m, a->seq);
-        }
+        if (rc == 0)
+            add_model(&t, &m, a->seq);
         model_free(&m);
         free(name[i]);
     }
     free(name);
-    if (rc == 0 && a->json)
-        json_print(stdout, out);
     if (rc == 0 && !a->json) {
         table_print(stdout, &t, 0);
         printf("\nsequences of %d tokens, causal mask; railgauge models NAME says more\n", a->seq);
     }
-    table_free(&t);
-    json_decref(out);
-    return rc;
+    return json_answer(table_rows(&t), NULL, rc == 0 && a->json, err) < 0 ? -1 : rc;
+}
+
+/* New reference. */
+static json_t *model_json(const struct model *m, int seq)
+{
+    struct table one, parts;
+
+    table_open(&one, model_columns);
+    add_model(&one, m, seq);
+    parts_table(&parts, m, seq, false);
+    json_t *json = json_incref(json_array_get(one.rows, 0));
+    table_free(&one);
+    json_object_set_new(json, "parts", table_rows(&parts));
+    return json;
 }
 
 static int one(const struct args *a, struct err *err)
 {
     struct model m;
     int rc = model_load(&m, a->name, err);
-    json_t *json = rc == 0 && a->json ? json_model(&m, a->seq, true) : NULL;
 
-    if (json)
-        json_print(stdout, json);
+    if (rc == 0 && a->json)
+        rc = json_answer(model_json(&m, a->seq), NULL, true, err);
     else if (rc == 0)
         model_text(stdout, &m, a->seq);
-    json_decref(json);
     model_free(&m);
     return rc;
 }

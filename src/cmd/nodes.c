@@ -9,23 +9,25 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "place/place.h"
 
-/* One answer: a row of the table. */
-struct row {
-    double sec;
-    int segment; /* 0: not asked */
-    char *nodes;
-};
-
+/* The answers; a table of their seconds, segment where that is asked, and nodes. */
 struct rows {
-    struct row *row;
-    int count;
+    struct table table;
+    bool segments;
     bool exact;  /* no other set is better */
     long priced; /* sets; 0: not counted */
 };
+
+static const struct table_column columns[] = {
+    {"seconds", "seconds", "exact"}, {"nodes", "nodes", "text"}, {0}};
+static const struct table_column segment_columns[] = {{"seconds", "seconds", "exact"},
+                                                      {"segment", "segment", "count"},
+                                                      {"nodes", "nodes", "text"},
+                                                      {0}};
 
 /* What is chosen of the free hosts, in words as typed. */
 struct rows_ask {
@@ -40,7 +42,12 @@ static void add(struct rows *rows, const struct topo *t, double sec, int segment
 
     for (int i = 0; i < hosts; i++)
         name[i] = t->host[host[i]].name;
-    MEM_PUSH(rows->row, rows->count) = (struct row){sec, segment, hostlist_fold(name, hosts)};
+    char *nodes = hostlist_fold(name, hosts);
+    if (rows->segments)
+        table_add(&rows->table, sec, segment, nodes);
+    else
+        table_add(&rows->table, sec, nodes);
+    free(nodes);
     free(name);
 }
 
@@ -75,7 +82,7 @@ static int rows_segments(struct rows *rows, const struct place_job *j, const str
         if (a->need % segment == 0 && add_segment(rows, j, a, segment, err) < 0)
             return -1;
     rows->exact = true;
-    return rows->count ? 0 : -1; /* err is of the last one */
+    return json_array_size(rows->table.rows) ? 0 : -1; /* err is of the last one */
 }
 
 static int rows_sets(struct rows *rows, const struct place_job *j, const struct rows_ask *a,
@@ -107,44 +114,6 @@ static int rows_price(struct rows *rows, const struct place_job *j, const int *h
     rows->priced = 1;
     add(rows, &j->matrix.topo, sec, 0, host, hosts);
     return 0;
-}
-
-/* new reference */
-static json_t *rows_json(const struct rows *rows, const char *job)
-{
-    json_t *sets = json_array();
-
-    for (int i = 0; i < rows->count; i++) {
-        const struct row *r = &rows->row[i];
-        json_t *set = json_pack("{s:o, s:s}", "seconds", json_finite(r->sec), "nodes", r->nodes);
-        if (r->segment)
-            json_object_set_new(set, "segment", json_integer(r->segment));
-        json_array_append_new(sets, set);
-    }
-    json_t *out = json_pack("{s:s, s:o, s:b}", "job", job, "sets", sets, "exact", rows->exact);
-    if (rows->priced)
-        json_object_set_new(out, "priced", json_integer(rows->priced));
-    return out;
-}
-
-/* A header and a line per row, with tabs. */
-static void rows_table(FILE *out, const struct rows *rows, bool segments)
-{
-    fputs(segments ? "seconds\tsegment\tnodes\n" : "seconds\tnodes\n", out);
-    for (int i = 0; i < rows->count; i++) {
-        const struct row *r = &rows->row[i];
-        if (segments)
-            fprintf(out, "%.9g\t%d\t%s\n", r->sec, r->segment, r->nodes);
-        else
-            fprintf(out, "%.9g\t%s\n", r->sec, r->nodes);
-    }
-}
-
-static void rows_free(struct rows *rows)
-{
-    for (int i = 0; i < rows->count; i++)
-        free(rows->row[i].nodes);
-    free(rows->row);
 }
 
 enum { COUNT_MAX = 1 << 20 };
@@ -246,19 +215,30 @@ static int open_and_answer(struct rows *rows, const struct args *a, struct err *
     return rc;
 }
 
+/* As JSON, or a header and a line per row, with tabs. */
+static int print(struct rows *rows, const struct args *a, struct err *err)
+{
+    if (!a->in.json) {
+        table_tsv(stdout, &rows->table);
+        return 0;
+    }
+    json_t *json =
+        json_pack("{s:s, s:O, s:b}", "job", a->job, "sets", rows->table.rows, "exact", rows->exact);
+    if (rows->priced)
+        json_object_set_new(json, "priced", json_integer(rows->priced));
+    return json_answer(json, NULL, true, err);
+}
+
 int cmd_nodes(int argc, char **argv, struct err *err)
 {
-    struct rows rows = {0};
     struct args a = {0};
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    struct rows rows = {.segments = a.segments};
+    table_open(&rows.table, a.segments ? segment_columns : columns);
     int rc = open_and_answer(&rows, &a, err);
-    json_t *json = rc == 0 && a.in.json ? rows_json(&rows, a.job) : NULL;
-    if (json)
-        json_print(stdout, json);
-    else if (rc == 0)
-        rows_table(stdout, &rows, a.segments);
-    json_decref(json);
-    rows_free(&rows);
+    if (rc == 0)
+        rc = print(&rows, &a, err);
+    table_free(&rows.table);
     return rc;
 }

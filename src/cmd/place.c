@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "cmd/predict_impl.h"
 #include "emit/export/rank_files.h"
 #include "emit/text/report.h"
 #include "place/place.h"
@@ -297,20 +296,16 @@ static int show(const struct placing *p, struct err *err)
                                   .traffic = a->traffic,
                                   .free_hosts = p->hosts};
     struct rank_map map = {&p->job.matrix.topo, p->placed.order, p->placed.ranks};
-    json_t *json = place_json(&answer);
     FILE *says = a->json ? NULL : stdout; /* prices go beside a form that standard output has */
-    int rc = a->output ? json_save(json, a->output, err) : 0;
+    int rc = json_answer(place_json(&answer), a->output, a->json, err);
 
     for (int i = 0; i < a->writes; i++)
         says = strcmp(a->write[i].path, "-") != 0 ? says : stderr;
-    if (a->json && rc == 0) {
-        json_print(stdout, json);
-    } else if (rc == 0) {
+    if (rc == 0 && !a->json) {
         if (answer.now)
             predict_unfit(says, &answer.now->memory);
         place_text(says, &answer);
     }
-    json_decref(json);
     for (int i = 0; rc == 0 && i < a->writes; i++)
         rc = write_form(&a->write[i], &map, says, err);
     return rc;

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* predict.c - railgauge predict: the step time of a model with a layout on a fabric. */
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/predict_impl.h"
-#include "emit/text/term.h"
-#include "step/predict.h"
+#include "emit/text/report.h"
+#include "step/job.h"
 #include "step/score/anchor.h"
+#include "step/score/batch.h"
+#include "step/score/case.h"
+
+/* What was typed. */
+struct predict_args {
+    struct job_opts job;
+    const char *output, *table; /* table: of --batch */
+    const char *anchor, *save_anchor, *release;
+    double measured;    /* s; 0: not given */
+    const char **cases; /* --case: predict their jobs instead of one from the options */
+    int case_count;
+    bool json, explain, score, markdown;
+};
 
 /* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
 static int take_batch(void *args, char *arg, struct err *err)
@@ -123,162 +135,13 @@ static void predict_args(struct predict_args *a, int argc, char **argv)
     opt_parse(&command, argc, argv, OPT_EXITS, a);
 }
 
-enum { COLUMNS = 99, INDENT = 4 };
-
-static void wrap(FILE *out, int indent, const char *text)
-{
-    char *line = mem_printf("%*s%s", indent, "", text);
-
-    term_wrap(out, line, indent, COLUMNS);
-    free(line);
-}
-
-static void head(FILE *out, const struct prediction *p, const struct matrix *m,
-                 const struct recipe *r)
-{
-    char t[UNITS_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], text[RATE_SOURCE + 16];
-
-    fprintf(out, "%s, %s, %s, %s: %d of %d endpoints%s%s\n", p->model, p->layout, p->strategy,
-            recipe_name.dtype[r->dtype], p->ranks, m->topo.endpoints, m->fabric ? " of " : "",
-            m->fabric ? m->fabric : "");
-    fprintf(out, "batch %d x %d tokens: %d microbatch%s of %d per pipeline, recompute %s\n\n",
-            r->global_batch, r->seq, p->microbatches, p->microbatches == 1 ? "" : "es",
-            r->micro_batch, recipe_name.recompute[r->recompute]);
-    fprintf(out, "step %s  (%s .. %s)   %.0f tokens/s per device", units_seconds_text(t, p->sec),
-            units_seconds_text(lo, p->lo), units_seconds_text(hi, p->hi), p->tokens_per_gpu);
-    if (isfinite(p->mfu))
-        fprintf(out, "   MFU %.1f %% of %.0f TFLOP/s, %s", 100 * p->mfu, p->rate.peak / 1e12,
-                r->causal ? "causal" : "not causal");
-    snprintf(text, sizeof(text), "compute at %s", p->rate.source);
-    fputc('\n', out);
-    wrap(out, 0, text);
-    fputc('\n', out);
-}
-
-static void group_line(FILE *out, const struct term *t, const struct matrix *m)
-{
-    char axes[AXES_TEXT], shape[48], text[640], slow[320], one[UNITS_TEXT];
-
-    snprintf(
-        text, sizeof(text),
-        "%s over %s, %s on %d node%s with %d NIC%s a domain; %d group%s, %d unlike; one takes %s",
-        op_name(t->op), axes_text(axes, t->axes), shape_text(shape, &t->shape), t->shape.nodes,
-        t->shape.nodes == 1 ? "" : "s", t->shape.nics, t->shape.nics == 1 ? "" : "s", t->groups,
-        t->groups == 1 ? "" : "s", t->distinct, units_seconds_text(one, t->one));
-    wrap(out, INDENT, text);
-    snprintf(text, sizeof(text), "bytes: %s", t->formula);
-    wrap(out, INDENT, text);
-    snprintf(text, sizeof(text), "slowest: %s", t->slowest);
-    wrap(out, INDENT, text);
-    if (t->exception < 0)
-        return;
-    snprintf(text, sizeof(text), "because of %s",
-             predict_exception_text(slow, sizeof(slow), m, t->exception));
-    wrap(out, INDENT, text);
-}
-
-/* "memory 61.3 of 80.0 GB: fits, 18.7 GB free", and its parts. */
-static void memory_lines(FILE *out, const struct memory *m, bool explain)
-{
-    double room = (m->capacity - m->total) / 1e9;
-
-    if (m->capacity > 0)
-        fprintf(out, "memory %.1f of %.1f GB: %s, %.1f GB %s\n", m->total / 1e9, m->capacity / 1e9,
-                room >= 0 ? "fits" : "does not fit", fabs(room), room >= 0 ? "free" : "too much");
-    else
-        fprintf(out, "memory %.1f GB\n", m->total / 1e9);
-    for (int i = 0; explain && i < MEMORY_PARTS; i++) {
-        double part = *(const double *)(const void *)((const char *)m + memory_part[i].at);
-        if (part > 0)
-            fprintf(out, "    %8.2f GB %-14s %s\n", part / 1e9, memory_part[i].name,
-                    memory_part[i].what);
-    }
-}
-
-void predict_unfit(FILE *out, const struct memory *m)
-{
-    if (!memory_fits(m))
-        fprintf(out,
-                "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; times are "
-                "those of one that had room\n\n",
-                m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
-}
-
-static void line(FILE *out, const struct term *t, const struct prediction *p)
-{
-    char sec[UNITS_TEXT], hidden[UNITS_TEXT], bytes[UNITS_TEXT];
-
-    fprintf(out, "%-38s %8s %5.1f %% ", t->label, units_seconds_text(sec, t->sec),
-            100 * t->sec / p->sec);
-    if (t->kind == TERM_MESSAGE)
-        fprintf(out, "%8s  %6.0f x %-9s ",
-                t->hidden > 0 ? units_seconds_text(hidden, t->hidden) : "-", t->count,
-                units_bytes_text(bytes, t->bytes));
-    else
-        fprintf(out, "%8s  %18s ", "", "");
-    fprintf(out, "%s\n", basis_name[t->basis]);
-}
-
-/* The slow part of each message that has one, also without --explain: an answer that rests on a bad
- * NIC must say so. */
-static void exceptions(FILE *out, const struct prediction *p, const struct matrix *m)
-{
-    char text[320];
-
-    for (int i = 0; i < p->terms; i++) {
-        const struct term *t = &p->term[i];
-        if (t->kind == TERM_MESSAGE && t->exception >= 0)
-            fprintf(out, "slow: %s, %s: %s\n", t->label, t->slowest,
-                    predict_exception_text(text, sizeof(text), m, t->exception));
-    }
-}
-
-static void note(FILE *out, const char *text)
-{
-    char line[PREDICT_NOTE + 8];
-
-    snprintf(line, sizeof(line), "note: %s", text);
-    wrap(out, 0, line);
-}
-
-/* Total, one line per term, notes; with `explain` each term's source, group and formula below it.
- */
-static void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
-                         const struct recipe *r, bool explain)
-{
-    char exposed[UNITS_TEXT], hidden[UNITS_TEXT];
-
-    predict_unfit(out, &p->memory);
-    head(out, p, m, r);
-    fprintf(out, "%-38s %8s %7s %8s  %18s %s\n", "term", "seen", "share", "hidden",
-            "messages a rank", "numbers");
-    for (int i = 0; i < p->terms; i++) {
-        line(out, &p->term[i], p);
-        if (explain)
-            wrap(out, INDENT, p->term[i].source);
-        if (explain && p->term[i].kind == TERM_MESSAGE)
-            group_line(out, &p->term[i], m);
-    }
-    fprintf(out, "\nmessages: %s seen, %s hidden behind compute\n",
-            units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
-    memory_lines(out, &p->memory, explain);
-    exceptions(out, p, m);
-    for (int i = 0; i < p->notes; i++)
-        note(out, p->note[i]);
-}
-
 static int print(const struct job *j, const struct predict_args *a, struct prediction *p,
                  struct err *err)
 {
-    json_t *json = predict_json(p, &j->matrix);
-    int rc = a->output ? json_save(json, a->output, err) : 0;
+    int rc = json_answer(predict_json(p, &j->matrix), a->output, a->json, err);
 
-    if (rc == 0 && a->json) {
-        json_print(stdout, json);
-    } else if (rc == 0) {
+    if (rc == 0 && !a->json)
         predict_text(stdout, p, &j->matrix, &a->job.recipe, a->explain);
-    }
-    json_decref(json);
     return rc;
 }
 
@@ -320,6 +183,109 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
     prediction_free(&p);
     return rc;
 }
+
+/* --- --batch TABLE --- */
+
+/* Rows as TSV, with --json all of it as JSON, with --score how good the predictions were. */
+static int print_batch(const struct predict_args *a, const struct batch *b, struct err *err)
+{
+    FILE *text = a->json ? NULL : stdout;
+
+    return json_answer(score_report(a->score ? text : NULL, a->score ? NULL : text, b), a->output,
+                       a->json, err);
+}
+
+static int predict_batch(const struct predict_args *a, struct err *err)
+{
+    struct constants c;
+    struct batch b;
+    int rc = batch_load(&b, a->table, err);
+
+    if (rc == 0) {
+        for (int i = 0; i < b.notes; i++)
+            log_info("%s", b.note[i]);
+        rc = constants_load(&c, a->job.constants, err);
+        if (rc == 0) {
+            batch_ask(&b, &c);
+            batch_predict(&b, &c);
+            anchor_batch(&b, &c);
+            rc = print_batch(a, &b, err);
+        }
+        constants_free(&c);
+    }
+    batch_free(&b);
+    return rc;
+}
+
+/* --- --case FILE --- */
+
+/* Names as typed, with "all" in full; the caller frees each and the list. */
+static int expand(char ***names, const struct predict_args *a)
+{
+    int n = 0;
+
+    *names = NULL;
+    for (int i = 0; i < a->case_count; i++) {
+        if (strcmp(a->cases[i], "all") != 0) {
+            MEM_PUSH(*names, n) = mem_strdup(a->cases[i]);
+            continue;
+        }
+        char **shipped;
+        int count = case_names(&shipped);
+        for (int k = 0; k < count; k++)
+            MEM_PUSH(*names, n) = shipped[k];
+        free(shipped);
+    }
+    return n;
+}
+
+static int judge(const char *name, const struct predict_args *a, json_t *list, int *surprises,
+                 struct err *err)
+{
+    struct casefile c;
+    int rc = case_load(&c, name, &a->job, err);
+
+    if (rc == 0)
+        rc = case_judge(&c, err);
+    if (rc == 0) {
+        *surprises += case_surprises(&c);
+        json_array_append_new(list, case_json(&c));
+        if (a->markdown)
+            case_markdown(stdout, &c);
+        else if (!a->json)
+            case_text(stdout, &c);
+    }
+    case_free(&c);
+    return rc;
+}
+
+static int predict_cases(const struct predict_args *a, struct err *err)
+{
+    const struct job_opts *o = &a->job;
+    char **names;
+
+    if (o->matrix || o->fabric || o->layout || o->gpus || o->racks)
+        return err_usage(err, "--case has its own jobs: of the options that say which job, only "
+                              "--constants goes with it");
+    int n = expand(&names, a), rc = 0, surprises = 0;
+    json_t *list = json_array();
+
+    if (a->markdown && !a->json)
+        case_markdown_head(stdout);
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = judge(names[i], a, list, &surprises, err);
+    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-verdicts", "version", 1,
+                             "provenance", json_provenance(), "cases", list);
+    if (rc == 0)
+        rc = json_answer(json_incref(root), a->output, a->json, err);
+    json_decref(root);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return rc < 0 ? -1 : surprises ? EXIT_BELOW : EXIT_GOOD;
+}
+
+/* --- the command --- */
 
 int cmd_predict(int argc, char **argv, struct err *err)
 {

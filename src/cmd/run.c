@@ -337,11 +337,11 @@ static void summarise(const struct chain *c)
     char text[3][UNITS_TEXT];
 
     print_head(c->dir, &c->matrix);
-    matrix_text_tiers(stdout, &c->matrix, 0);
+    matrix_report_tiers(stdout, &c->matrix, 0);
     putchar('\n');
-    matrix_text_findings(stdout, &c->matrix, PARTS_SHOWN);
+    matrix_report_findings(stdout, &c->matrix, PARTS_SHOWN);
     putchar('\n');
-    matrix_text_collectives(stdout, &c->matrix, 0, true);
+    matrix_report_collectives(stdout, &c->matrix, 0, true);
     for (int i = 0; i < c->predictions; i++) {
         const struct prediction *p = &c->predicted[i];
         printf("%s  %-14s %-24s %s  (%s to %s), %.4g tokens/s a device, %.0f%% exposed "

@@ -322,20 +322,14 @@ static int answer(const struct search *s, const struct job *j, const struct sear
     char *command = search_command(a, &s->best[0].candidate);
     json_t *json = search_json(s, j->model.name, command);
     bool tsv = a->tsv && !strcmp(a->tsv, "-");
-    int rc = 0;
+    int rc = a->tsv && !tsv ? write_tsv(s, a->tsv, err) : 0;
 
-    if (a->output)
-        rc = json_save(json, a->output, err);
-    if (rc == 0 && a->tsv && !tsv)
-        rc = write_tsv(s, a->tsv, err);
+    rc = json_answer(json, rc == 0 ? a->output : NULL, rc == 0 && a->json && !tsv, err) < 0 ? -1
+                                                                                            : rc;
     if (rc == 0 && tsv)
         search_tsv(stdout, s);
-    else if (rc == 0 && a->json) {
-        json_print(stdout, json);
-    } else if (rc == 0) {
+    else if (rc == 0 && !a->json)
         search_text(stdout, s, j, command);
-    }
-    json_decref(json);
     free(command);
     return rc;
 }

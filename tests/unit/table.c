@@ -25,40 +25,70 @@ static void prints(const struct table *t, const char *wanted)
     free(text);
 }
 
-/* The same rows as text and as JSON; each column may be in one of them only. */
+/* The same rows as text, TSV and JSON; each column may be in one of them only. */
 static void test_cells(void **state)
 {
-    static const struct table_column columns[] = {
-        {"name", "name", "text"},   {"n", "n", "count"},
-        {"bytes", "size", "bytes"}, {"s", "time", "seconds"},
-        {NULL, "bus", "rate"},      {"share", NULL, "%.1f"},
-        {NULL, "gain", "%+.1f %%"}, {0}};
+    static const struct table_column columns[] = {{"name", "name", "text"},
+                                                  {"of", NULL, "text?"},
+                                                  {"n", "n", "count"},
+                                                  {"bytes", "size", "bytes"},
+                                                  {"s", "time", "seconds"},
+                                                  {NULL, "bus", "rate"},
+                                                  {"share", NULL, "%.1f"},
+                                                  {"gain", "gain", "100*%+.1f %%"},
+                                                  {"odd", "odd", "flag"},
+                                                  {"more", NULL, "json"},
+                                                  {0}};
     struct table t;
 
     (void)state;
     table_open(&t, columns);
-    table_add(&t, "é", 12, 1024., 0.5, 2e9, 0.25, 3.);
-    table_add(&t, none, 0, NAN, 0., INFINITY, NAN, -1.);
-    prints(&t, "name   n   size    time        bus    gain\n"
-               "é     12  1 KiB  500 ms  2.00 GB/s  +3.0 %\n"
-               "-      0      -       -          -  -1.0 %\n");
-    char *json = json_dumps(t.rows, JSON_COMPACT);
-    assert_string_equal(json,
-                        "[{\"name\":\"é\",\"n\":12.0,\"bytes\":1024.0,\"s\":0.5,\"share\":0.25},"
-                        "{\"n\":0.0,\"bytes\":null,\"s\":0.0,\"share\":null}]");
+    table_add(&t, "é", "a", 12, 1024., 0.5, 2e9, 0.25, 0.03, 1, json_true());
+    table_add(&t, none, none, 0, NAN, 0., INFINITY, NAN, -0.01, 0, NULL);
+    prints(&t, "name   n   size    time        bus    gain  odd\n"
+               "é     12  1 KiB  500 ms  2.00 GB/s  +3.0 %  yes\n"
+               "-      0      -       -          -  -1.0 %  no\n");
+    json_t *rows = table_rows(&t);
+    char *json = json_dumps(rows, JSON_COMPACT);
+    assert_string_equal(
+        json, "[{\"name\":\"é\",\"of\":\"a\",\"n\":12,\"bytes\":1024.0,\"s\":0.5,\"share\":0.25,"
+              "\"gain\":0.029999999999999999,\"odd\":true,\"more\":true},{\"of\":null,\"n\":0,"
+              "\"bytes\":null,\"s\":0.0,\"share\":null,\"gain\":-0.01,\"odd\":false}]");
     free(json);
+    json_decref(rows);
+}
+
+/* In TSV what is not known is empty, and a dead part takes for ever. */
+static void test_tsv(void **state)
+{
+    static const struct table_column columns[] = {
+        {"s", "s", "exact"}, {"share", "share", "%.2f"}, {"name", "name", "text"}, {0}};
+    struct table t;
+    char *text;
+    size_t len;
+
+    (void)state;
+    table_open(&t, columns);
+    table_add(&t, 0.1234567891, 0.5, "a");
+    table_add(&t, INFINITY, NAN, none);
+    FILE *out = mem_stream(&text, &len);
+    table_tsv(out, &t);
+    mem_stream_end(out);
+    assert_string_equal(text, "s\tshare\tname\n0.123456789\t0.50\ta\ninf\t\t\n");
+    free(text);
     table_free(&t);
 }
 
 static void test_texts(void **state)
 {
+    static const struct table_column columns[] = {
+        {NULL, "a", "figure"}, {NULL, "long", "text"}, {0}};
     struct table t;
 
     (void)state;
-    table_init(&t, "rl");
-    table_row(&t, "a", "long");
-    table_row(&t, none, "b");
-    table_row(&t, "ccc", "");
+    table_open(&t, columns);
+    table_add(&t, none, "b");
+    table_add(&t, "ccc", "");
     prints(&t, "  a  long\n  -  b\nccc  \n");
     table_free(&t);
 }
@@ -67,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_tsv),
         cmocka_unit_test(test_texts),
     };
 

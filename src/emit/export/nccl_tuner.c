@@ -210,23 +210,20 @@ static char *group_text(char out[48], int ranks, int nodes)
 
 static void print_row(struct table *table, const struct tuner_row *r, bool first)
 {
-    char group[48], size[UNITS_TEXT], time[UNITS_TEXT], bus[UNITS_TEXT], gain[32] = "-", next[64];
+    char group[48], next[64];
     int best = tuner_best(r), second = -1;
 
     for (int i = 0; i < TUNER_COMBOS; i++)
         if (i != best && !isnan(r->sec[i]) && (second < 0 || r->sec[i] < r->sec[second]))
             second = i;
-    if (!isnan(r->own))
-        snprintf(gain, sizeof(gain), "%+.1f %%", 100 * (r->sec[best] / r->own - 1));
     if (second >= 0)
         snprintf(next, sizeof(next), "%s %s %+.1f %%", tuner_algo(second), tuner_proto(second),
                  100 * (r->sec[second] / r->sec[best] - 1));
-    table_row(
-        table, first ? op_name(r->op) : "", first ? group_text(group, r->ranks, r->nodes) : "",
-        units_bytes_text(size, (double)r->bytes), tuner_algo(best), tuner_proto(best),
-        units_seconds_text(time, r->sec[best]),
-        units_rate_text(bus, (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[best]),
-        gain, second >= 0 ? next : "-");
+    table_add(table, first ? op_name(r->op) : "",
+              first ? group_text(group, r->ranks, r->nodes) : "", (double)r->bytes,
+              tuner_algo(best), tuner_proto(best), r->sec[best],
+              (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[best],
+              r->sec[best] / r->own - 1, second >= 0 ? next : NULL);
 }
 
 /* What was refused of each operation, with one of the reasons: they differ in the names of rank,
@@ -261,11 +258,15 @@ static void print_refusals(FILE *out, const struct tuner *t)
 
 void tuner_print(FILE *out, const struct tuner *t)
 {
+    static const struct table_column columns[] = {
+        {NULL, "collective", "text"}, {NULL, "group", "text"},
+        {NULL, "size", "bytes"},      {NULL, "best", "text"},
+        {NULL, "", "text"},           {NULL, "time", "seconds"},
+        {NULL, "bus", "rate"},        {NULL, "to NCCL's own", "100*%+.1f %%"},
+        {NULL, "next", "text"},       {0}};
     struct table table;
 
-    table_init(&table, "llrllrrrl");
-    table_row(&table, "collective", "group", "size", "best", "", "time", "bus", "to NCCL's own",
-              "next");
+    table_open(&table, columns);
     for (int i = 0; i < t->rows; i++)
         if (tuner_best(&t->row[i]) >= 0)
             print_row(&table, &t->row[i], i == 0 || !same_shape(&t->row[i], &t->row[i - 1]));

@@ -493,14 +493,19 @@ int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, s
 {
     char label[PLOT_TEXT], time[PLOT_TEXT], lo[UNITS_TEXT], hi[UNITS_TEXT], range[PLOT_TEXT];
     char bar[400], speed[PLOT_TEXT], note[STEP_NOTES];
+    static const struct table_column heads[] = {{NULL, "layout", "text"},
+                                                {NULL, "step", "text"},
+                                                {NULL, "interval", "text"},
+                                                {NULL, "tokens/s/GPU", "figure"},
+                                                {NULL, "█ computes ▒ sends ░ waits", "text"},
+                                                {0}};
     struct table t;
     struct step_scene s;
 
     if (step_scene_of(&s, b, top, err) < 0)
         return -1;
     int width = columns - widest(&s) / 14 - 60;
-    table_init(&t, "lllrl");
-    table_row(&t, "layout", "step", "interval", "tokens/s/GPU", "█ computes ▒ sends ░ waits");
+    table_open(&t, heads);
     for (int i = 0; i < s.bars; i++) {
         const struct step_bar *one = &s.bar[i];
         snprintf(range, sizeof(range), "%s .. %s",
@@ -508,7 +513,7 @@ int plot_text_step(FILE *out, const struct step_bars *b, int top, int columns, s
                  units_seconds_text(hi, one->hi / step_times(one)));
         plot_count(speed, isnan(one->tokens_per_gpu) ? 0 : lround(one->tokens_per_gpu), "");
         strip(bar, sizeof(bar), &s, i, width < 20 ? 20 : width > 100 ? 100 : width);
-        table_row(&t, step_label(label, one), step_time(time, one), isnan(one->lo) ? NULL : range,
+        table_add(&t, step_label(label, one), step_time(time, one), isnan(one->lo) ? NULL : range,
                   isnan(one->tokens_per_gpu) ? NULL : speed, bar);
     }
     table_print(out, &t, 0);

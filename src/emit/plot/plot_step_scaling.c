@@ -403,23 +403,24 @@ int plot_data_scaling(const struct plot_source *s, const char *dir, struct err *
 
 int plot_text_scaling(FILE *out, const struct scaling *s, struct err *err)
 {
-    char name[PLOT_TEXT], gpus[PLOT_TEXT], rate[PLOT_TEXT], share[32], measured[32];
+    static const struct table_column columns[] = {
+        {NULL, "series", "text"},         {NULL, "GPUs", "figure"},
+        {NULL, "tokens/s/GPU", "figure"}, {NULL, "efficiency", "%.1f %%"},
+        {NULL, "measured", "%.1f %%"},    {0}};
+    char name[PLOT_TEXT], gpus[PLOT_TEXT], rate[PLOT_TEXT];
     struct table t;
 
     if (!s->count)
         return err_data(err, "no series to draw");
-    table_init(&t, "lrrrr");
-    table_row(&t, "series", "GPUs", "tokens/s/GPU", "efficiency", "measured");
+    table_open(&t, columns);
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < s->series[i].points; k++) {
             const struct scaling_series *one = &s->series[i];
             const struct scaling_point *p = &one->point[k];
-            snprintf(share, sizeof(share), "%.1f %%", efficiency(one, p->value, false));
-            snprintf(measured, sizeof(measured), "%.1f %%", efficiency(one, p->measured, true));
             plot_count(rate, s->tokens ? lround(p->value) : 0, "");
-            table_row(&t, k ? "" : plot_text(name, one->name, NAME_CHARS),
-                      plot_count(gpus, (long)p->gpus, ""), s->tokens ? rate : NULL, share,
-                      isnan(p->measured) ? NULL : measured);
+            table_add(&t, k ? "" : plot_text(name, one->name, NAME_CHARS),
+                      plot_count(gpus, (long)p->gpus, ""), s->tokens ? rate : NULL,
+                      efficiency(one, p->value, false), efficiency(one, p->measured, true));
         }
     table_print(out, &t, 0);
     table_free(&t);

@@ -345,7 +345,13 @@ int plot_data_score(const struct plot_source *from, const char *dir, struct err 
 
 int plot_text_score(FILE *out, const struct tsv *t, const char *by, struct err *err)
 {
-    char name[PLOT_TEXT], n[32], median[32], near[32];
+    static const struct table_column columns[] = {{NULL, "predicted", "text"},
+                                                  {NULL, "of", "text"},
+                                                  {NULL, "steps", "count"},
+                                                  {NULL, "median error", "100*%.1f %%"},
+                                                  {NULL, "within 10 %", "100*%.0f %%"},
+                                                  {0}};
+    char name[PLOT_TEXT];
     struct table table;
     struct scatter s;
 
@@ -353,8 +359,7 @@ int plot_text_score(FILE *out, const struct tsv *t, const char *by, struct err *
         scatter_free(&s);
         return -1;
     }
-    table_init(&table, "llrrr");
-    table_row(&table, "predicted", "of", "steps", "median error", "within 10 %");
+    table_open(&table, columns);
     for (int p = 0; p < s.panels; p++)
         for (int c = -1; c < colours_of(&s); c++) {
             struct figure f = figure_of(&s, p, c);
@@ -363,10 +368,8 @@ int plot_text_score(FILE *out, const struct tsv *t, const char *by, struct err *
             snprintf(name, sizeof(name), "all");
             if (c >= 0)
                 name_of(name, &s, c);
-            snprintf(n, sizeof(n), "%d", f.n);
-            snprintf(median, sizeof(median), "%.1f %%", 100 * f.median);
-            snprintf(near, sizeof(near), "%.0f %%", 100. * f.near / f.n);
-            table_row(&table, c < 0 ? panel_title[p] : "", name, n, median, near);
+            table_add(&table, c < 0 ? panel_title[p] : "", name, f.n, f.median,
+                      (double)f.near / f.n);
         }
     table_print(out, &table, 0);
     table_free(&table);

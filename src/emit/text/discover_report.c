@@ -8,16 +8,6 @@
 #include "base/mem.h"
 #include "topo/host/mnnvl.h"
 
-static void print_json(FILE *out, const struct topo *t, const struct mnnvl *m)
-{
-    json_t *root = json_pack("{s:s, s:i, s:i, s:i, s:i, s:o}", "format", "railgauge-discover",
-                             "version", 1, "hosts", t->hosts, "endpoints", t->endpoints, "gpus",
-                             t->gpus, "nvlink", mnnvl_json(m, t));
-
-    json_print(out, root);
-    json_decref(root);
-}
-
 static int check(const struct topo *t, const struct mnnvl *m, struct err *err)
 {
     if (!t->gpus)
@@ -44,7 +34,10 @@ int discover_report(FILE *out, const struct topo *t, const struct discover_repor
 
     mnnvl_judge(&m, t, t->trial, t->trials);
     if (what->json)
-        print_json(out, t, &m);
+        json_answer(json_pack("{s:s, s:i, s:i, s:i, s:i, s:o}", "format", "railgauge-discover",
+                              "version", 1, "hosts", t->hosts, "endpoints", t->endpoints, "gpus",
+                              t->gpus, "nvlink", mnnvl_json(&m, t)),
+                    NULL, true, err);
     else if (!what->quiet)
         topo_print(t, out);
     int rc = what->check ? check(t, &m, err) : 0;

@@ -15,31 +15,56 @@
 #include "emit/text/shape_group.h"
 #include "emit/text/term.h"
 
-json_t *matrix_view_tiers(const struct matrix *m, double bytes)
+static double at_size(const struct curve *c, double bytes)
 {
-    json_t *out = json_array();
+    return c->points ? bytes / curve_time(c, bytes) : NAN;
+}
 
+static double if_positive(double x)
+{
+    return x > 0 ? x : NAN;
+}
+
+json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes)
+{
+    char text[UNITS_TEXT], size[UNITS_TEXT + 8];
+    const bool sized = bytes > 0;
+    const struct table_column columns[] = {
+        {"name", "tier", "text"},
+        {"pairs", "pairs", "count"},
+        {"latency_s", "latency", "seconds"},
+        {"latency_spread", "spread", "100*%.1f %%"},
+        {"Bps", "one way", "rate"},
+        {"both_Bps", "both ways", "rate"},
+        {sized ? "Bps_at_bytes" : NULL, sized ? size : NULL, "rate"},
+        {"spread", "spread", "100*%.1f %%"},
+        {"loaded", "loaded", "100*%.1f %%"},
+        {"peak_Bps", NULL, "rate"},
+        {NULL, "of peak", "100*%.1f %%"},
+        {"nic", NULL, "flag"},
+        {"basis", NULL, "text"},
+        {"coverage", NULL, "json"},
+        {NULL, "source", "text"},
+        {0}};
+    struct table table;
+
+    snprintf(size, sizeof(size), "at %s", units_bytes_text(text, bytes));
+    table_open(&table, columns);
     for (int i = 0; i < m->tiers; i++) {
-        const struct tier *t = &m->tier[i];
-        const struct curve *uni = &t->curve[DIR_UNI];
-        json_t *one = json_pack(
-            "{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:s}", "name", t->rule.name,
-            "pairs", tier_pairs(t), "latency_s",
-            json_finite(t->curve[DIR_ONEWAY].points ? t->curve[DIR_ONEWAY].alpha : NAN), "Bps",
-            json_finite(matrix_rate(m, i, DIR_UNI)), "both_Bps",
-            json_finite(t->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN), "spread",
-            json_finite(t->spread), "latency_spread",
-            json_finite(t->latency_spread > 0 ? t->latency_spread : NAN), "loaded",
-            json_finite(t->loaded), "peak_Bps", json_finite(t->peak_Bps > 0 ? t->peak_Bps : NAN),
-            "nic", t->nic, "basis", basis_name[t->basis]);
-        if (t->possible > 0)
-            json_object_set_new(one, "coverage", coverage_pack(t));
-        if (bytes > 0)
-            json_object_set_new(one, "Bps_at_bytes",
-                                json_finite(uni->points ? bytes / curve_time(uni, bytes) : NAN));
-        json_array_append_new(out, one);
+        const struct tier *x = &m->tier[i];
+        const struct curve *one = &x->curve[DIR_ONEWAY];
+        double uni = matrix_rate(m, i, DIR_UNI), peak = if_positive(x->peak_Bps);
+        if (out && !x->pairs && x->basis == BASIS_MEASURED)
+            continue; /* a kind of pair that this machine has none of */
+        table_add(&table, x->rule.name, tier_pairs(x), one->points ? one->alpha : NAN,
+                  if_positive(x->latency_spread), uni,
+                  x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN,
+                  at_size(&x->curve[DIR_UNI], bytes), out && !x->pairs ? NAN : x->spread, x->loaded,
+                  peak, uni / peak, x->nic, basis_name[x->basis],
+                  x->possible > 0 ? coverage_pack(x) : NULL,
+                  x->source ? x->source : basis_name[x->basis]);
     }
-    return out;
+    return table_end(&table, out);
 }
 
 /* One size: what it takes, and beside it the reference. */
@@ -76,20 +101,7 @@ static json_t *view_collective(const struct reference *r, const struct collectiv
                      "racks", c->shape.racks, "basis", basis_name[c->basis], "sizes", sizes);
 }
 
-json_t *matrix_view_collectives(const struct matrix *m, double bytes)
-{
-    json_t *out = json_array();
-    struct reference r;
-
-    reference_open(&r, m);
-    for (int i = 0; i < m->collectives; i++)
-        if (m->collective[i].curve.points)
-            json_array_append_new(out, view_collective(&r, &m->collective[i], bytes));
-    reference_free(&r);
-    return out;
-}
-
-json_t *matrix_view_findings(const struct matrix *m)
+static json_t *view_findings(const struct matrix *m)
 {
     json_t *parts = json_array(), *findings = json_array();
     char part[256];
@@ -112,74 +124,6 @@ json_t *matrix_view_findings(const struct matrix *m)
         json_array_append_new(findings, json_pack("{s:s, s:s}", "kind", m->finding[i].kind, "text",
                                                   m->finding[i].text));
     return json_pack("{s:o, s:o}", "exceptions", parts, "findings", findings);
-}
-
-json_t *matrix_view(const struct matrix *m, double bytes)
-{
-    json_t *levels = json_object();
-
-    for (int l = 0; l < LEVEL_COUNT; l++)
-        if (m->topo.group[l].count)
-            json_object_set_new(levels, level_name[l], json_integer(m->topo.group[l].count));
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "endpoints", m->topo.endpoints, "transport",
-                     m->transport, "levels", levels, "tiers", matrix_view_tiers(m, bytes),
-                     "collectives", matrix_view_collectives(m, bytes), "faults",
-                     matrix_view_findings(m));
-}
-
-static double at_size(const struct curve *c, double bytes)
-{
-    return c->points ? bytes / curve_time(c, bytes) : NAN;
-}
-
-void matrix_text_head(FILE *out, const struct matrix *m)
-{
-    const struct topo *t = &m->topo;
-
-    fprintf(out, "%d endpoint%s on %d host%s, transport %s%s%s", t->endpoints,
-            units_s(t->endpoints), t->hosts, units_s(t->hosts), m->transport,
-            m->fabric ? ", fabric " : "", m->fabric ? m->fabric : "");
-    for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
-        if (t->group[l].count)
-            fprintf(out, ", %d %s (%s)", t->group[l].count,
-                    units_plural(t->group[l].count, level_name[l], level_many[l]),
-                    source_name[t->endpoint[0].source[l]]);
-    fputs("\n\n", out);
-}
-
-void matrix_text_tiers(FILE *out, const struct matrix *m, double bytes)
-{
-    char text[UNITS_TEXT], size[UNITS_TEXT + 8];
-    const struct table_column columns[] = {{NULL, "tier", "text"},
-                                           {NULL, "pairs", "count"},
-                                           {NULL, "latency", "seconds"},
-                                           {NULL, "spread", "%.1f %%"},
-                                           {NULL, "one way", "rate"},
-                                           {NULL, "both ways", "rate"},
-                                           {NULL, bytes > 0 ? size : NULL, "rate"},
-                                           {NULL, "spread", "%.1f %%"},
-                                           {NULL, "loaded", "%.1f %%"},
-                                           {NULL, "of peak", "%.1f %%"},
-                                           {NULL, "source", "text"},
-                                           {0}};
-    struct table table;
-
-    snprintf(size, sizeof(size), "at %s", units_bytes_text(text, bytes));
-    table_open(&table, columns);
-    for (int i = 0; i < m->tiers; i++) {
-        const struct tier *x = &m->tier[i];
-        double uni = matrix_rate(m, i, DIR_UNI);
-        if (!x->pairs && x->basis == BASIS_MEASURED)
-            continue; /* a kind of pair that this machine has none of */
-        table_add(&table, x->rule.name, tier_pairs(x), x->curve[DIR_ONEWAY].alpha,
-                  x->latency_spread > 0 ? 100 * x->latency_spread : NAN, uni,
-                  x->curve[DIR_BI].points ? matrix_rate(m, i, DIR_BI) : NAN,
-                  at_size(&x->curve[DIR_UNI], bytes), x->pairs ? 100 * x->spread : NAN,
-                  100 * x->loaded, x->peak_Bps > 0 ? 100 * uni / x->peak_Bps : NAN,
-                  x->source ? x->source : basis_name[x->basis]);
-    }
-    table_print(out, &table, 0);
-    table_free(&table);
 }
 
 static void collective_rows(struct table *table, const struct reference *r,
@@ -219,25 +163,33 @@ static bool is_brief(const struct matrix *m, const struct collective *c)
     return wanted;
 }
 
-void matrix_text_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
+json_t *matrix_report_collectives(FILE *out, const struct matrix *m, double bytes, bool brief)
 {
     static const struct table_column columns[] = {
         {NULL, "collective", "text"},  {NULL, "group", "text"},  {NULL, "size", "bytes"},
         {NULL, "time", "seconds"},     {NULL, "bus", "rate"},    {NULL, "of expected", "%.1f %%"},
         {NULL, "expected by", "text"}, {NULL, "source", "text"}, {0}};
+    json_t *list = out ? NULL : json_array();
     struct table table;
     struct reference r;
 
     reference_open(&r, m);
     table_open(&table, columns);
-    for (int i = 0; i < m->collectives; i++)
-        if (m->collective[i].curve.points && (!brief || is_brief(m, &m->collective[i])))
-            collective_rows(&table, &r, &m->collective[i], bytes);
-    table_print(out, &table, 0);
+    for (const struct collective *c = m->collective; c < m->collective + m->collectives; c++) {
+        if (!c->curve.points || (brief && !is_brief(m, c)))
+            continue;
+        if (out)
+            collective_rows(&table, &r, c, bytes);
+        else
+            json_array_append_new(list, view_collective(&r, c, bytes));
+    }
+    if (out)
+        table_print(out, &table, 0);
+    if (out && !m->collectives)
+        fputs("no collective was measured\n", out);
     table_free(&table);
     reference_free(&r);
-    if (!m->collectives)
-        fputs("no collective was measured\n", out);
+    return list;
 }
 
 static void count_rest(FILE *out, int shown, int all)
@@ -248,19 +200,23 @@ static void count_rest(FILE *out, int shown, int all)
 
 static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
+    const struct table_column columns[] = {
+        {NULL, m->exception[0].wrong ? "faulty part" : "slow part", "text"},
+        {NULL, "speed", "figure"},
+        {NULL, "tier", "text"},
+        {NULL, "evidence", "text"},
+        {0}};
     struct table table;
     char part[256], factor[UNITS_TEXT + 1], add[UNITS_TEXT];
 
-    table_init(&table, "lrll");
-    table_row(&table, m->exception[0].wrong ? "faulty part" : "slow part", "speed", "tier",
-              "evidence");
+    table_open(&table, columns);
     for (int i = 0; i < most; i++) {
         const struct exception *e = &m->exception[i];
         if (e->factor == 1 && e->alpha_add > 0)
             snprintf(factor, sizeof(factor), "+%s", units_seconds_text(add, e->alpha_add));
         else
             snprintf(factor, sizeof(factor), "%.2f", e->factor);
-        table_row(&table, matrix_part(m, e, part),
+        table_add(&table, matrix_part(m, e, part),
                   e->factor > 0 ? factor
                   : e->wrong    ? "wrong data"
                                 : "dead",
@@ -299,8 +255,10 @@ static bool said_at_once(const struct matrix *m, const struct finding *f)
     return busy && !strcmp(f->kind, "unstable");
 }
 
-void matrix_text_findings(FILE *out, const struct matrix *m, int most)
+json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
 {
+    if (!out)
+        return view_findings(m);
     int exceptions = most && most < m->exceptions ? most : m->exceptions;
     int findings = 0;
 
@@ -317,6 +275,7 @@ void matrix_text_findings(FILE *out, const struct matrix *m, int most)
             free(line);
         }
     count_rest(out, findings, m->findings);
+    return NULL;
 }
 
 static void point_rows(struct table *table, const char *what, const char *which,
@@ -326,20 +285,60 @@ static void point_rows(struct table *table, const char *what, const char *which,
         table_add(table, what, which, p->bytes, p->sec, p->lo, p->hi, p->n);
 }
 
-void matrix_points(struct table *table, const struct matrix *m)
+json_t *matrix_report_points(FILE *out, const struct matrix *m)
 {
     static const struct table_column columns[] = {
         {"what", "what", "text"},           {"which", "which", "text"},
         {"bytes", "bytes", "%.0f"},         {"seconds", "median", "seconds"},
         {"low_seconds", "from", "seconds"}, {"high_seconds", "to", "seconds"},
         {"samples", "samples", "count"},    {0}};
+    struct table table;
     char shape[48];
 
-    table_open(table, columns);
+    table_open(&table, columns);
     for (int i = 0; i < m->tiers; i++)
         for (int d = 0; d < DIR_COUNT; d++)
-            point_rows(table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
+            point_rows(&table, m->tier[i].rule.name, direction_name[d], &m->tier[i].curve[d]);
     for (int i = 0; i < m->collectives; i++)
-        point_rows(table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
+        point_rows(&table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
                    &m->collective[i].curve);
+    return table_end(&table, out);
+}
+
+static void text_head(FILE *out, const struct matrix *m)
+{
+    const struct topo *t = &m->topo;
+
+    fprintf(out, "%d endpoint%s on %d host%s, transport %s%s%s", t->endpoints,
+            units_s(t->endpoints), t->hosts, units_s(t->hosts), m->transport,
+            m->fabric ? ", fabric " : "", m->fabric ? m->fabric : "");
+    for (int l = LEVEL_DOMAIN; l < LEVEL_COUNT; l++)
+        if (t->group[l].count)
+            fprintf(out, ", %d %s (%s)", t->group[l].count,
+                    units_plural(t->group[l].count, level_name[l], level_many[l]),
+                    source_name[t->endpoint[0].source[l]]);
+    fputs("\n\n", out);
+}
+
+static json_t *view(const struct matrix *m, double bytes)
+{
+    json_t *levels = json_object();
+
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (m->topo.group[l].count)
+            json_object_set_new(levels, level_name[l], json_integer(m->topo.group[l].count));
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "endpoints", m->topo.endpoints, "transport",
+                     m->transport, "levels", levels, "tiers", matrix_report_tiers(NULL, m, bytes),
+                     "collectives", matrix_report_collectives(NULL, m, bytes, false), "faults",
+                     view_findings(m));
+}
+
+json_t *matrix_report(FILE *out, const struct matrix *m, double bytes)
+{
+    if (!out)
+        return view(m, bytes);
+    text_head(out, m);
+    matrix_report_tiers(out, m, bytes);
+    fputc('\n', out);
+    return matrix_report_findings(out, m, 0);
 }

@@ -45,30 +45,32 @@ static void head(FILE *out, const struct place_answer *a)
 static void add_row(struct table *t, const struct place_answer *a, const char *name, double sec,
                     const char *note)
 {
-    char time[UNITS_TEXT], rate[32] = "", gain[48] = "";
+    char time[UNITS_TEXT], gain[48] = "";
     double base = a->placed->in_order;
 
-    if (a->now)
-        snprintf(rate, sizeof(rate), "%.0f", a->now->tokens / sec / a->placed->ranks);
     if (sec < INFINITY && base < INFINITY)
         snprintf(gain, sizeof(gain), "%+.1f %%", 100 * (base / sec - 1));
     const char *step = isinf(sec) ? "never" : units_seconds_text(time, sec);
     if (a->now)
-        table_row(t, name, step, rate, gain, note);
+        table_add(t, name, step, a->now->tokens / sec / a->placed->ranks, gain, note);
     else
-        table_row(t, name, step, gain, note);
+        table_add(t, name, step, gain, note);
 }
 
 static void times(FILE *out, const struct place_answer *a)
 {
+    static const struct table_column columns[] = {
+        {NULL, "order", "text"},        {NULL, "step", "figure"}, {NULL, "tokens/s/GPU", "%.0f"},
+        {NULL, "throughput", "figure"}, {NULL, "", "text"},       {0}};
+    static const struct table_column of_traffic[] = {{NULL, "order", "text"},
+                                                     {NULL, "busiest endpoint", "figure"},
+                                                     {NULL, "throughput", "figure"},
+                                                     {NULL, "", "text"},
+                                                     {0}};
     const struct placed *p = a->placed;
     struct table t;
 
-    table_init(&t, a->now ? "lrrrl" : "lrrl");
-    if (a->now)
-        table_row(&t, "order", "step", "tokens/s/GPU", "throughput", "");
-    else
-        table_row(&t, "order", "busiest endpoint", "throughput", "");
+    table_open(&t, a->now ? columns : of_traffic);
     add_row(&t, a, "placed", p->sec, "");
     add_row(&t, a, "default", p->in_order, "nodes as given, ranks in order");
     add_row(&t, a, "random", p->random, "nodes shuffled, median of 9");
@@ -129,10 +131,14 @@ static bool same_shape(const struct shape *a, const struct shape *b)
 /* A line for each set of axes, and one below where the default order is another matter. */
 static void axes_lines(FILE *out, const struct place_answer *a)
 {
+    static const struct table_column columns[] = {{NULL, "axes", "text"},
+                                                  {NULL, "ranks", "figure"},
+                                                  {NULL, "seen", "figure"},
+                                                  {NULL, "slowest group", "text"},
+                                                  {0}};
     struct table t;
 
-    table_init(&t, "lrrl");
-    table_row(&t, "axes", "ranks", "seen", "slowest group");
+    table_open(&t, columns);
     for (int i = 0; i < a->now->terms; i++) {
         const struct term *x = &a->now->term[i];
         const struct term *old = is_first(a->now, i) ? same_term(a->before, x) : NULL;
@@ -141,10 +147,10 @@ static void axes_lines(FILE *out, const struct place_answer *a)
             continue;
         double seen = seen_of(a->now, x->axes), before = old ? seen_of(a->before, x->axes) : NAN;
         snprintf(ranks, sizeof(ranks), "%d x %d", x->groups, x->shape.ranks);
-        table_row(&t, axes_text(axes, x->axes), ranks, units_seconds_text(sec, seen),
+        table_add(&t, axes_text(axes, x->axes), ranks, units_seconds_text(sec, seen),
                   where_text(at, &x->shape));
         if (old && (!same_shape(&x->shape, &old->shape) || fabs(before - seen) > 1e-6 * seen))
-            table_row(&t, "  default", "", units_seconds_text(sec, before),
+            table_add(&t, "  default", "", units_seconds_text(sec, before),
                       where_text(at, &old->shape));
     }
     fputc('\n', out);

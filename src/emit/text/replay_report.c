@@ -45,12 +45,6 @@ static int make_rows(struct row row[ROWS], const struct replay_case *c,
     return n;
 }
 
-static char *error_text(char buf[16], double predicted, double measured)
-{
-    snprintf(buf, 16, "%+.1f %%", 100 * (predicted / measured - 1));
-    return buf;
-}
-
 static void add_row(struct table *t, const struct row *row, double step)
 {
     char predicted[UNITS_TEXT], measured[UNITS_TEXT], bytes[UNITS_TEXT], error[16] = "";
@@ -64,8 +58,8 @@ static void add_row(struct table *t, const struct row *row, double step)
     if (row->one > 0)
         units_seconds_text(took, row->one);
     if (fmin(row->predicted, row->measured) > 0.01 * step) /* else an error says nothing */
-        error_text(error, row->predicted, row->measured);
-    table_row(t, row->label, units_seconds_text(predicted, row->predicted),
+        snprintf(error, sizeof(error), "%+.1f %%", 100 * (row->predicted / row->measured - 1));
+    table_add(t, row->label, units_seconds_text(predicted, row->predicted),
               units_seconds_text(measured, row->measured), error, count, one, took);
 }
 
@@ -81,6 +75,14 @@ static void range(const struct replay_result *r, double *lo, double *hi)
 
 void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r)
 {
+    static const struct table_column columns[] = {{NULL, "seen", "text"},
+                                                  {NULL, "predicted", "figure"},
+                                                  {NULL, "measured", "figure"},
+                                                  {NULL, "off by", "figure"},
+                                                  {NULL, "messages a rank", "figure"},
+                                                  {NULL, "one", "figure"},
+                                                  {NULL, "took", "figure"},
+                                                  {0}};
     const struct prediction *p = &c->prediction;
     char lo[UNITS_TEXT], hi[UNITS_TEXT];
     struct row row[ROWS];
@@ -94,8 +96,7 @@ void replay_text(FILE *out, const struct replay_case *c, const struct replay_res
             c->shrink, burn_name[r->burn]);
     fprintf(out, "%d steps from %s to %s\n\n", r->steps, units_seconds_text(lo, from),
             units_seconds_text(hi, to));
-    table_init(&table, "lrrrrrr");
-    table_row(&table, "seen", "predicted", "measured", "off by", "messages a rank", "one", "took");
+    table_open(&table, columns);
     for (int i = 0; i < n; i++)
         add_row(&table, &row[i], r->sec);
     add_row(&table, &(struct row){"step", p->sec, r->sec, 0, NULL}, r->sec);

@@ -12,6 +12,8 @@
 #include "step/predict.h"
 #include "step/replay/replay.h"
 #include "step/replay/replay_mpi.h"
+#include "step/score/case.h"
+#include "step/score/score.h"
 #include "topo/topo.h"
 
 /* One line per figure: the slowest, the middle and the fastest device, and the middle's share of
@@ -27,6 +29,23 @@ struct discover_report {
 
 int discover_report(FILE *out, const struct topo *t, const struct discover_report *what,
                     struct err *err);
+
+/* A predicted step: total, one line per term, notes; with `explain` each term's source, group and
+ * formula below it. */
+void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
+                  const struct recipe *r, bool explain);
+/* The line that comes before all others where the job does not fit; nothing where it does. */
+void predict_unfit(FILE *out, const struct memory *m);
+
+/* A table of predicted steps beside measured ones: how good the predictions were as tables on
+ * `score`, each of them as TSV on `tsv` (NULL: not so), and all of it as JSON; new reference. */
+json_t *score_report(FILE *score, FILE *tsv, const struct batch *b);
+
+/* The claims of a publication and what became of them. */
+void case_text(FILE *out, const struct casefile *c);
+/* The same as rows of a Markdown table with the columns claim, published, ours, verdict. */
+void case_markdown_head(FILE *out);
+void case_markdown(FILE *out, const struct casefile *c);
 
 /* A replay beside its prediction. */
 void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r);

@@ -6,8 +6,6 @@
 #ifndef RG_SCORE_H
 #define RG_SCORE_H
 
-#include <jansson.h>
-
 #include "step/score/batch.h"
 
 /* What the prediction had to go by.  SCORE_NAIVE: no model at all, the anchor's tokens/s per GPU;
@@ -76,8 +74,5 @@ static inline bool score_met(const struct score_target *t)
 {
     return t->n > 0 && (t->at_least ? t->figure >= t->target : t->figure <= t->target);
 }
-
-/* All of it and every row, format "railgauge-batch"; new reference. */
-json_t *score_json(const struct batch *b);
 
 #endif
