@@ -291,29 +291,23 @@ void opt_given(const struct opt_line *l, int argc, char **argv,
 /* What is looked for, and where it goes. */
 struct again {
     const char *name;
-    char **words;
-    int count;
+    struct words *words;
 };
 
 static void take_again(void *to, const char *name, const char *value)
 {
-    struct again *a = to;
+    const struct again *a = to;
 
     if (!strcmp(name, a->name))
-        MEM_PUSH(a->words, a->count) =
-            value ? mem_printf("--%s=%s", name, value) : mem_printf("--%s", name);
+        words_add(a->words, "--%s%s%s", name, value ? "=" : "", value ? value : "");
 }
 
 void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
-               char ***words, int *count)
+               struct words *to)
 {
-    struct again a = {NULL, *words, *count};
-
     for (; is_row(rows); rows++)
-        if ((a.name = rows->name))
-            opt_given(l, argc, argv, take_again, &a);
-    *words = a.words;
-    *count = a.count;
+        if (rows->name)
+            opt_given(l, argc, argv, take_again, &(struct again){rows->name, to});
 }
 
 int opt_word(const char *const *names, const char *word, struct err *err)

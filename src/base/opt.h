@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/process.h"
 
 enum opt_kind {
     OPT_IS_FLAG,
@@ -111,10 +112,10 @@ int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how,
  * flag), in order. */
 void opt_given(const struct opt_line *l, int argc, char **argv,
                void (*take)(void *to, const char *name, const char *value), void *to);
-/* Those of one table as words for another program, "--name=value" in the table's order, behind the
- * *count that *words has; the caller frees each and the array. */
+/* Those of one table as words for another program, "--name=value" in the table's order, behind what
+ * `to` has. */
 void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
-               char ***words, int *count);
+               struct words *to);
 
 /* Which of names (NULL ends them), or -1: "x" is neither a nor b, is none of a, b, c. */
 int opt_word(const char *const *names, const char *word, struct err *err);

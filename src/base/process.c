@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,25 @@
 #include "base/mem.h"
 
 extern char **environ;
+
+void words_add(struct words *w, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    MEM_PUSH(w->word, w->count) = mem_vprintf(fmt, ap);
+    va_end(ap);
+    MEM_PUSH(w->word, w->count) = NULL;
+    w->count--;
+}
+
+void words_free(struct words *w)
+{
+    for (int i = 0; i < w->count; i++)
+        free(w->word[i]);
+    free(w->word);
+    *w = (struct words){NULL, 0};
+}
 
 enum { WORDS = 200, CHUNK = 65536 };
 

@@ -1,4 +1,5 @@
-/* process.h - what another program prints, and the signals that end this one. */
+/* process.h - the words that start another program, what it prints, and the signals that end this
+ * one. */
 #ifndef RG_PROCESS_H
 #define RG_PROCESS_H
 
@@ -6,6 +7,14 @@
 #include <stddef.h>
 
 #include "base/err.h"
+
+/* Texts that it owns; word[count] is NULL once there is one. */
+struct words {
+    char **word;
+    int count;
+};
+void words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void words_free(struct words *w);
 
 /* Bounded in bytes and time; no shell. */
 /* Run argv (found through PATH) with nothing to read and keep its output; *text is NUL-terminated

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
+#include "base/units.h"
 #include "cost/fit/fit.h"
 #include "probe/campaign_files.h"
 #include "step/compute.h"
@@ -33,8 +34,8 @@ static int add_way(const struct chain *c, struct err *err)
     return -1;
 }
 
-/* The program with these words (NULL-terminated), called `what` in the error. */
-static int chain_mpi(struct chain *c, const char *const *args, const char *what, struct err *err)
+/* The program with these words, called `what` in the error. */
+static int chain_mpi(struct chain *c, const struct words *args, const char *what, struct err *err)
 {
     int code;
 
@@ -47,91 +48,46 @@ static int chain_mpi(struct chain *c, const char *const *args, const char *what,
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
 
-/* Words that belong to the list. */
-struct words {
-    char **word;
-    int count;
-};
-
-/* All options that were given and that the MPI program may be given with this transport; "auto" may
- * become mpi or nccl. */
-static struct words option_words(const struct chain *c)
+/* "probe" over the transport, then what is fixed (NULL ends it), then all options that were given
+ * and that the MPI program may be given with this transport; "auto" may become mpi or nccl. */
+static struct words probe_words(const struct chain *c, const char *const *fixed)
 {
     const struct transport *asked = transport_find(c->transport);
     struct words w = {NULL, 0};
 
-    opt_again(c->line, c->argc, c->argv, probe_options, &w.word, &w.count);
+    words_add(&w, "probe");
+    words_add(&w, "-t");
+    words_add(&w, "%s", c->transport);
+    for (int i = 0; fixed[i]; i++)
+        words_add(&w, "%s", fixed[i]);
+    opt_again(c->line, c->argc, c->argv, probe_options, &w);
     for (const struct transport *t = transports; t->name; t++)
         for (int i = 0; t->options[i] && (asked ? t == asked : t->automatic); i++)
-            opt_again(c->line, c->argc, c->argv, t->options[i]->rows, &w.word, &w.count);
+            opt_again(c->line, c->argc, c->argv, t->options[i]->rows, &w);
     return w;
 }
 
-static void free_words(struct words *w)
+/* What each GPU does alone, into path. */
+static int mpi_compute(struct chain *c, const char *path, bool dry_run, struct err *err)
 {
-    for (int i = 0; i < w->count; i++)
-        free(w->word[i]);
-    free(w->word);
-}
-
-/* `what` NULL: it is only printed. */
-static int start_probe(struct chain *c, const char *const *fixed, void *stream, const char *what,
-                       struct err *err)
-{
-    struct words w = option_words(c);
-    const char **args = mem_calloc((size_t)w.count + 16, sizeof(*args));
-    int n = 0, rc = 0;
-
-    for (int i = 0; fixed[i]; i++)
-        args[n++] = fixed[i];
-    for (int i = 0; i < w.count; i++)
-        args[n++] = w.word[i];
-    if (stream) {
-        rc = launch_print(&c->launch, args, stream, err);
-        fflush(stream);
-    }
-    if (rc == 0 && what)
-        rc = chain_mpi(c, args, what, err);
-    free_words(&w);
-    free(args);
-    return rc;
-}
-
-/* The same with `fixed` and the measuring options; its command line goes to `stream` first (a FILE,
- * NULL: it does not). */
-static int chain_mpi_probe(struct chain *c, const char *const *fixed, void *stream,
-                           const char *what, struct err *err)
-{
-    return start_probe(c, fixed, stream, what, err);
-}
-
-/* That command line alone; nothing is started. */
-static int chain_mpi_print(struct chain *c, const char *const *fixed, void *stream, struct err *err)
-{
-    return start_probe(c, fixed, stream, NULL, err);
-}
-
-/* What each GPU does alone, into path; `last` is NULL or one more word. */
-static int chain_mpi_compute(struct chain *c, const char *path, const char *last, struct err *err)
-{
-    char *model = mem_printf("%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
-    const char *fixed[] = {"probe", "--compute", "--model", model, "-o", path};
     struct words w = {NULL, 0};
 
-    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-        MEM_PUSH(w.word, w.count) = mem_strdup(fixed[i]);
-    MEM_PUSH(w.word, w.count) = mem_printf("--half-width=%.9f", c->probe.measure.half_width);
+    words_add(&w, "probe");
+    words_add(&w, "--compute");
+    words_add(&w, "--model");
+    words_add(&w, "%s,%s", c->model ? c->model : DEVICE_MODELS, DEVICE_MODELS);
+    words_add(&w, "-o");
+    words_add(&w, "%s", path);
+    words_add(&w, "--half-width=%.9f", c->probe.measure.half_width);
     if (c->probe.measure.time_cap > 0)
-        MEM_PUSH(w.word, w.count) = mem_printf("--time-cap=%.9f", c->probe.measure.time_cap);
+        words_add(&w, "--time-cap=%.9f", c->probe.measure.time_cap);
     if (nccl_opts_asked.share_gpu)
-        MEM_PUSH(w.word, w.count) = mem_strdup("--share-gpu");
-    opt_again(c->line, c->argc, c->argv, device_options, &w.word, &w.count);
-    if (last)
-        MEM_PUSH(w.word, w.count) = mem_strdup(last);
-    MEM_PUSH(w.word, w.count) = NULL;
-    int rc = chain_mpi(c, (const char *const *)w.word, "probe --compute", err);
-    free_words(&w);
-    free(model);
+        words_add(&w, "--share-gpu");
+    opt_again(c->line, c->argc, c->argv, device_options, &w);
+    if (dry_run)
+        words_add(&w, "--dry-run");
+    int rc = chain_mpi(c, &w, "probe --compute", err);
+    words_free(&w);
     return rc;
 }
 
@@ -185,23 +141,33 @@ static int learn_transport(struct chain *c, const char *path, struct err *err)
     return 0;
 }
 
-int chain_discover(struct chain *c, struct err *err)
+static int mpi_discover(struct chain *c, const char *path, struct err *err)
+{
+    struct words w = {NULL, 0};
+
+    words_add(&w, "discover");
+    words_add(&w, "--quiet");
+    words_add(&w, "-o");
+    words_add(&w, "%s", path);
+    words_add(&w, "-t");
+    words_add(&w, "%s", c->transport);
+    if (nccl_opts_asked.share_gpu)
+        words_add(&w, "--share-gpu");
+    int rc = chain_mpi(c, &w, "discover", err);
+    words_free(&w);
+    return rc;
+}
+
+/* topology.json */
+static int discover(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "topology.json");
-    const char *args[] = {"discover",
-                          "--quiet",
-                          "-o",
-                          path,
-                          "-t",
-                          c->transport,
-                          nccl_opts_asked.share_gpu ? "--share-gpu" : NULL,
-                          NULL};
     int rc = 0;
 
     if (is_sim(c))
         rc = sim_bed_open(&c->bed, &c->sim, err);
     if (rc == 0 && !(c->resume && exists(c, "topology.json")))
-        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : chain_mpi(c, args, "discover", err);
+        rc = is_sim(c) ? topo_save(&c->bed.seen, path, err) : mpi_discover(c, path, err);
     if (rc == 0 && !is_sim(c))
         rc = learn_transport(c, path, err);
     if (rc == 0)
@@ -222,7 +188,8 @@ static int make_plan(struct chain *c, const struct topo *t, struct err *err)
     return rc;
 }
 
-int chain_plan(struct chain *c, struct err *err)
+/* plan.tsv */
+static int plan(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "plan.tsv");
     int rc;
@@ -262,10 +229,11 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
 static int probe_mpi(struct chain *c, const char *path, struct err *err)
 {
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
-    const char *fixed[] = {"probe",  "-t", c->transport, "--topology", topology,
-                           "--plan", plan, "-o",         path,         NULL};
-    int rc = chain_mpi_probe(c, fixed, NULL, "probe", err);
+    const char *fixed[] = {"--topology", topology, "--plan", plan, "-o", path, NULL};
+    struct words w = probe_words(c, fixed);
+    int rc = chain_mpi(c, &w, "probe", err);
 
+    words_free(&w);
     free(topology);
     free(plan);
     return rc;
@@ -284,7 +252,8 @@ static int look_for_trouble(struct chain *c, const char *path, int rc, struct er
     return c->trouble ? 0 : rc;
 }
 
-int chain_probe(struct chain *c, struct err *err)
+/* points.tsv */
+static int probe(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
     int rc = is_sim(c) ? probe_sim(c, path, err) : probe_mpi(c, path, err);
@@ -302,10 +271,11 @@ static bool computes(const struct chain *c)
     return !c->no_compute && t && t->memory == TRANSPORT_GPU;
 }
 
-int chain_compute(struct chain *c, struct err *err)
+/* compute.tsv, where ranks have GPUs */
+static int compute(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "compute.tsv");
-    int rc = !computes(c) || exists(c, "compute.tsv") ? 0 : chain_mpi_compute(c, path, NULL, err);
+    int rc = !computes(c) || exists(c, "compute.tsv") ? 0 : mpi_compute(c, path, false, err);
 
     free(path);
     return rc;
@@ -391,7 +361,8 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
     return rc;
 }
 
-int chain_fit(struct chain *c, struct err *err)
+/* matrix.json */
+static int fit(struct chain *c, struct err *err)
 {
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
     char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
@@ -424,13 +395,15 @@ static int tensor_size(const struct topo *t)
     return size;
 }
 
-/* Every layout at the same global batch, one sequence an endpoint, so that the shorter step is the
+/* prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
+ * parallelism inside a host where that divides; what does not divide is left out with a note.
+ * Every layout at the same global batch, one sequence an endpoint, so that the shorter step is the
  * faster layout.  CPUs train nothing unless a model is asked for. */
-int chain_predict(struct chain *c, const char *model, struct err *err)
+static int predict(struct chain *c, struct err *err)
 {
-    if (!model && c->topo.endpoint[0].kind != ENDPOINT_GPU)
+    const char *model = c->model ? c->model : "llama3.1-8b";
+    if (!c->model && c->topo.endpoint[0].kind != ENDPOINT_GPU)
         return 0;
-    model = model ? model : "llama3.1-8b";
     char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
     int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
     json_t *list = json_array();
@@ -462,27 +435,41 @@ int chain_predict(struct chain *c, const char *model, struct err *err)
     return rc;
 }
 
-int chain_dry_run(struct chain *c, void *stream, struct err *err)
+int chain_run(struct chain *c, struct err *err)
 {
-    if (is_sim(c)) {
-        if (sim_bed_open(&c->bed, &c->sim, err) < 0)
-            return -1;
-        if (make_plan(c, &c->bed.seen, err) < 0)
-            return -1;
-        plan_cost_print(stream, &c->plan, &c->bed.seen, &c->probe.measure);
-        return 0;
-    }
-    const char *fixed[] = {"probe", "-t", c->transport, "--dry-run", NULL};
-    if (c->launch.hosts) {
-        if (chain_mpi_print(c, fixed, stream, err) < 0)
-            return -1;
+    if (discover(c, err) < 0 || plan(c, err) < 0)
+        return -1;
+    log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
+             units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
+    return probe(c, err) < 0 || compute(c, err) < 0 || fit(c, err) < 0 ? -1 : predict(c, err);
+}
+
+/* What the plan costs is known when the ranks are started; on other hosts they are not. */
+static int dry_run_mpi(struct chain *c, FILE *out, struct err *err)
+{
+    const char *fixed[] = {"--dry-run", NULL};
+    struct words w = probe_words(c, fixed);
+    int rc = launch_print(&c->launch, &w, out, err);
+
+    fflush(out);
+    if (rc == 0 && c->launch.hosts)
         log_info("nothing is started on other hosts: what the plan costs is known when they are; "
                  "\"railgauge plan TOPOLOGY --dry-run\" says it");
-        return 0;
-    }
-    if (chain_mpi_probe(c, fixed, stream, "dry run", err) < 0)
+    else if (rc == 0)
+        rc = chain_mpi(c, &w, "dry run", err);
+    words_free(&w);
+    return rc < 0 || c->launch.hosts || !computes(c) ? rc
+                                                     : mpi_compute(c, "compute.tsv", true, err);
+}
+
+int chain_dry_run(struct chain *c, FILE *out, struct err *err)
+{
+    if (!is_sim(c))
+        return dry_run_mpi(c, out, err);
+    if (sim_bed_open(&c->bed, &c->sim, err) < 0 || make_plan(c, &c->bed.seen, err) < 0)
         return -1;
-    return computes(c) ? chain_mpi_compute(c, "compute.tsv", "--dry-run", err) : 0;
+    plan_cost_print(out, &c->plan, &c->bed.seen, &c->probe.measure);
+    return 0;
 }
 
 void chain_close(struct chain *c)

@@ -43,20 +43,13 @@ struct chain {
 /* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already
  * holds a campaign unless resume (EXIT_CONFIG). */
 int chain_open(struct chain *c, struct err *err);
-int chain_discover(struct chain *c, struct err *err); /* topology.json */
-int chain_plan(struct chain *c, struct err *err);     /* plan.tsv */
-int chain_probe(struct chain *c, struct err *err);    /* points.tsv */
-int chain_compute(struct chain *c, struct err *err);  /* compute.tsv, where ranks have GPUs */
-int chain_fit(struct chain *c, struct err *err);      /* matrix.json */
-/* prediction.json: the step time of `model` sharded over everything (FSDP), and with tensor
- * parallelism inside a host where that divides.  A layout that does not divide is left out with a
- * note on stderr. */
-int chain_predict(struct chain *c, const char *model, struct err *err);
+/* Every step in turn, each leaving its file: topology.json, plan.tsv, points.tsv, compute.tsv where
+ * ranks have GPUs, matrix.json, prediction.json. */
+int chain_run(struct chain *c, struct err *err);
 void chain_close(struct chain *c);
 
-/* What the plan costs, and the command that would run, without writing anything; stream is a FILE
- * *. */
-int chain_dry_run(struct chain *c, void *stream, struct err *err);
+/* What the plan costs, and the command that would run, without writing anything. */
+int chain_dry_run(struct chain *c, FILE *out, struct err *err);
 
 /* topology.json, plan.tsv and points.tsv must belong together (EXIT_DATA).  Adds what no point
  * tells: what devices do alone, from `compute` (compute.tsv, NULL: not measured), the data-sheet

@@ -213,22 +213,24 @@ static const struct input_ask ask = {INPUT_TOPO, INPUT_TOPO, 0};
 /* This machine is read by the MPI program, which knows hwloc; it also runs without a launcher. */
 static int exec_probe(const struct args *a, struct err *err)
 {
-    char *argv[16] = {NULL, "discover"};
-    int n = 2;
+    struct words w = {NULL, 0};
 
+    words_add(&w, "discover");
     if (a->report.quiet)
-        argv[n++] = "--quiet";
+        words_add(&w, "--quiet");
     if (a->report.json)
-        argv[n++] = "--json";
+        words_add(&w, "--json");
     if (a->report.check)
-        argv[n++] = "--check";
+        words_add(&w, "--check");
     if (a->out)
-        argv[n++] = mem_printf("--output=%s", a->out);
+        words_add(&w, "--output=%s", a->out);
     if (a->root)
-        argv[n++] = mem_printf("--root=%s", a->root);
+        words_add(&w, "--root=%s", a->root);
     if (a->nccl)
-        argv[n++] = "--nccl";
-    return launch_exec(argv, err);
+        words_add(&w, "--nccl");
+    int rc = launch_exec(&w, err);
+    words_free(&w);
+    return rc;
 }
 
 int cmd_discover(int argc, char **argv, struct err *err)

@@ -20,7 +20,9 @@
 #include "probe/watch/watch_listen.h"
 #include "topo/sched/hostfile.h"
 
-char *launch_probe_path(struct err *err)
+/* "railgauge-probe" beside our own executable, else found in PATH; NULL with a message when there
+ * is none.  The caller frees. */
+static char *probe_path(struct err *err)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -46,35 +48,19 @@ char *launch_probe_path(struct err *err)
     return NULL;
 }
 
-int launch_exec(char **argv, struct err *err)
+int launch_exec(const struct words *args, struct err *err)
 {
-    char *program = launch_probe_path(err);
+    char *program = probe_path(err), **argv = mem_calloc((size_t)args->count + 2, sizeof(*argv));
 
-    if (!program)
-        return -1;
     argv[0] = program;
-    execv(program, argv);
-    err_config(err, "%s: %s", program, strerror(errno));
+    memcpy(argv + 1, args->word, (size_t)args->count * sizeof(*argv));
+    if (program) {
+        execv(program, argv);
+        err_config(err, "%s: %s", program, strerror(errno));
+    }
+    free(argv);
     free(program);
     return -1;
-}
-
-/* A growing argument vector that owns its words. */
-struct words {
-    char **word;
-    int count;
-};
-
-static void add(struct words *w, const char *word)
-{
-    MEM_PUSH(w->word, w->count) = mem_strdup(word);
-}
-
-static void free_words(struct words *w)
-{
-    for (int i = 0; i < w->count; i++)
-        free(w->word[i]);
-    free(w->word);
 }
 
 static void add_split(struct words *w, const char *text)
@@ -82,7 +68,7 @@ static void add_split(struct words *w, const char *text)
     char *copy = mem_strdup(text), *save = NULL;
 
     for (char *t = strtok_r(copy, " ", &save); t; t = strtok_r(NULL, " ", &save))
-        add(w, t);
+        words_add(w, "%s", t);
     free(copy);
 }
 
@@ -110,19 +96,16 @@ static bool in_allocation(void)
 static int add_hosts(struct words *w, const char *hosts, int *ranks, struct err *err)
 {
     struct hostfile s;
-    char *list = mem_strdup("");
+    char *list = NULL;
 
     int rc = hostfile_read(&s, hosts, err);
     if (rc == 0)
         rc = hostfile_deal(&s, ranks, err);
-    for (int i = 0; rc == 0 && i < s.hosts; i++) {
-        char *more = mem_printf("%s%s%s:%d", list, i ? "," : "", s.host[i], s.slot[i]);
-        free(list);
-        list = more;
-    }
+    for (int i = 0; rc == 0 && i < s.hosts; i++)
+        list = mem_append(list, "%s%s:%d", i ? "," : "", s.host[i], s.slot[i]);
     if (rc == 0) {
-        add(w, "-H");
-        add(w, list);
+        words_add(w, "-H");
+        words_add(w, "%s", list);
     }
     free(list);
     hostfile_free(&s);
@@ -139,69 +122,55 @@ static bool needs_no_sockets(const struct launch *l)
 /* mpirun of Open MPI.  Ranks may outnumber cores: they yield while they wait and are not bound. */
 static int add_mpirun(struct words *w, const struct launch *l, struct err *err)
 {
-    static const char *const fixed[] = {"--oversubscribe",     "--bind-to", "none", "--mca",
-                                        "mpi_yield_when_idle", "1",         NULL};
     struct words hosts = {NULL, 0};
-    char number[16];
     int ranks = l->hosts || l->ranks ? l->ranks : ranks_here();
 
-    if (l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0) {
-        free_words(&hosts);
+    if (l->hosts && add_hosts(&hosts, l->hosts, &ranks, err) < 0)
         return -1;
-    }
-    add(w, "mpirun");
-    snprintf(number, sizeof(number), "%d", ranks);
-    add(w, "-n");
-    add(w, number);
-    for (int i = 0; fixed[i]; i++)
-        add(w, fixed[i]);
+    words_add(w, "mpirun");
+    words_add(w, "-n");
+    words_add(w, "%d", ranks);
+    add_split(w, "--oversubscribe --bind-to none --mca mpi_yield_when_idle 1");
     if (needs_no_sockets(l))
         add_split(w, "--mca btl ^tcp");
     if (geteuid() == 0)
-        add(w, "--allow-run-as-root");
+        words_add(w, "--allow-run-as-root");
     for (int i = 0; i < hosts.count; i++)
-        add(w, hosts.word[i]);
-    if (l->hosts && l->dir) {
-        add(w, "-x");
-        add(w, "RAILGAUGE_WATCH");
-        add(w, "-x");
-        add(w, "RAILGAUGE_PROGRESS");
-    }
-    free_words(&hosts);
+        words_add(w, "%s", hosts.word[i]);
+    if (l->hosts && l->dir)
+        add_split(w, "-x RAILGAUGE_WATCH -x RAILGAUGE_PROGRESS");
+    words_free(&hosts);
     return 0;
 }
 
-static int make_words(struct words *w, const struct launch *l, const char *const *args,
+static int make_words(struct words *w, const struct launch *l, const struct words *args,
                       struct err *err)
 {
-    char *program = launch_probe_path(err);
+    char *program = probe_path(err);
+    int rc = program ? 0 : -1;
 
-    if (!program)
-        return -1;
-    if (l->command)
+    if (rc == 0 && l->command)
         add_split(w, l->command);
-    else if (add_mpirun(w, l, err) < 0) {
-        free(program);
-        return -1;
-    }
-    add(w, program);
-    for (int i = 0; args[i]; i++)
-        add(w, args[i]);
-    MEM_PUSH(w->word, w->count) = NULL;
+    else if (rc == 0)
+        rc = add_mpirun(w, l, err);
+    if (rc == 0)
+        words_add(w, "%s", program);
+    for (int i = 0; rc == 0 && i < args->count; i++)
+        words_add(w, "%s", args->word[i]);
     free(program);
-    return 0;
+    return rc;
 }
 
-int launch_print(const struct launch *l, const char *const *args, void *stream, struct err *err)
+int launch_print(const struct launch *l, const struct words *args, FILE *out, struct err *err)
 {
     struct words w = {NULL, 0};
     int rc = make_words(&w, l, args, err);
 
-    for (int i = 0; rc == 0 && w.word[i]; i++)
-        fprintf(stream, "%s%s", i ? " " : "", w.word[i]);
+    for (int i = 0; rc == 0 && i < w.count; i++)
+        fprintf(out, "%s%s", i ? " " : "", w.word[i]);
     if (rc == 0)
-        fputc('\n', stream);
-    free_words(&w);
+        fputc('\n', out);
+    words_free(&w);
     return rc;
 }
 
@@ -409,7 +378,7 @@ static int check_files(struct err *err)
                       (unsigned long long)r.rlim_max, FILES);
 }
 
-int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err)
+int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err)
 {
     struct words w = {NULL, 0};
     struct listener *watch = NULL;
@@ -443,6 +412,6 @@ int launch_run(const struct launch *l, const char *const *args, int *code, struc
         rc = stopped ? 0 : judge_end(l, w.word[0], *code, watch && listen_met(watch), err);
 out:
     close_watch(watch);
-    free_words(&w);
+    words_free(&w);
     return rc;
 }

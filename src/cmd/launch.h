@@ -3,11 +3,10 @@
 #ifndef RG_LAUNCH_H
 #define RG_LAUNCH_H
 
-#include "base/err.h"
+#include <stdio.h>
 
-/* "railgauge-probe" beside our own executable, else found in PATH; NULL with a message when there
- * is none. The caller frees. */
-char *launch_probe_path(struct err *err);
+#include "base/err.h"
+#include "base/process.h"
 
 struct launch {
     const char *command; /* --launch: words before the program, instead of mpirun */
@@ -18,8 +17,7 @@ struct launch {
     double hang_after;   /* s, 0: as the ranks' transport has it */
 };
 
-/* Run railgauge-probe with these arguments (NULL-terminated, without argv[0]) under the launcher
- * and wait. *code is its exit code, one of the program's own; a launcher that ends with another is
+/* Run railgauge-probe with these words (without argv[0]) under the launcher and wait. *code is its exit code, one of the program's own; a launcher that ends with another is
  * an error, EXIT_CONFIG before a rank began and EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and
  * SIGQUIT to us end the ranks, and that is EXIT_CUT; our death ends the launcher.  One that stays
  * for 5 s when its ranks have said goodbye is ended.
@@ -27,12 +25,13 @@ struct launch {
  * With l->dir the ranks are watched (probe/watch/watch.h): a rank that hangs or dies makes an error
  * of EXIT_CUT with the verdict's words, after the launcher, its process group and the ranks on this
  * host are gone.  A next attempt without the culprit would begin here: verdict.json names it. */
-int launch_run(const struct launch *l, const char *const *args, int *code, struct err *err);
+int launch_run(const struct launch *l, const struct words *args, int *code, struct err *err);
 
-/* Print the command that launch_run() would start, for --dry-run; stream is a FILE *. */
-int launch_print(const struct launch *l, const char *const *args, void *stream, struct err *err);
+/* Print the command that launch_run() would start, for --dry-run. */
+int launch_print(const struct launch *l, const struct words *args, FILE *out, struct err *err);
 
-/* Replace this process by railgauge-probe; returns only on failure. */
-int launch_exec(char **argv, struct err *err);
+/* Replace this process by railgauge-probe, which is beside our own executable or in PATH, with these
+ * words behind its name; returns only on failure. */
+int launch_exec(const struct words *args, struct err *err);
 
 #endif

@@ -99,15 +99,15 @@ static bool is_sim(int argc, char **argv)
     return sim;
 }
 
-/* argv[0] becomes the program, and its command goes before the options. */
 static int exec_probe(int argc, char **argv, struct err *err)
 {
-    char **words = mem_calloc((size_t)argc + 2, sizeof(*words));
+    struct words w = {NULL, 0};
 
-    words[1] = "probe";
-    memcpy(words + 2, argv + 1, ((size_t)argc - 1) * sizeof(*words));
-    int rc = launch_exec(words, err);
-    free(words);
+    words_add(&w, "probe");
+    for (int i = 1; i < argc; i++)
+        words_add(&w, "%s", argv[i]);
+    int rc = launch_exec(&w, err);
+    words_free(&w);
     return rc;
 }
 

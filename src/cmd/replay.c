@@ -56,34 +56,26 @@ static int count_ranks(int *ranks, struct args *a, struct err *err)
     return rc;
 }
 
-/* The words for the MPI program: "replay", the matrix and all but our own options, behind room for
- * the program's name; NULL-terminated.  The caller frees all but the first two. */
-static char **pass_on(int argc, char **argv, const struct args *a)
+/* The words for the MPI program: "replay", the matrix and all but our own options. */
+static void pass_on(struct words *w, int argc, char **argv, const struct args *a)
 {
-    char **out = NULL;
-    int n = 0;
-
-    MEM_PUSH(out, n) = NULL;
-    MEM_PUSH(out, n) = (char *)"replay";
-    opt_again(&command, argc, argv, replay_options, &out, &n);
-    opt_again(&command, argc, argv, job_options(), &out, &n);
-    MEM_PUSH(out, n) = mem_strdup(a->replay.job.matrix);
-    MEM_PUSH(out, n) = NULL;
-    return out;
+    words_add(w, "replay");
+    opt_again(&command, argc, argv, replay_options, w);
+    opt_again(&command, argc, argv, job_options(), w);
+    words_add(w, "%s", a->replay.job.matrix);
 }
 
 static int start(struct args *a, int argc, char **argv, int *code, struct err *err)
 {
-    char **exec = pass_on(argc, argv, a);
+    struct words w = {NULL, 0};
     int rc = 0;
 
+    pass_on(&w, argc, argv, a);
     if (under_launcher())
-        rc = launch_exec(exec, err);
+        rc = launch_exec(&w, err);
     else if ((rc = count_ranks(&a->launch.ranks, a, err)) == 0)
-        rc = launch_run(&a->launch, (const char *const *)exec + 1, code, err);
-    for (int i = 2; exec[i]; i++)
-        free(exec[i]);
-    free(exec);
+        rc = launch_run(&a->launch, &w, code, err);
+    words_free(&w);
     return rc;
 }
 

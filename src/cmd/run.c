@@ -195,7 +195,6 @@ out:
 struct args {
     struct chain chain;
     bool dry_run, no_plots, no_verdict;
-    const char *model;
     const char *format;
 };
 
@@ -234,7 +233,7 @@ static const struct opt options[] = {
      OPT_INTO(struct args, dry_run), .group = 1},
     {"model", 0, "NAME",
      "predict the step time of this model (default llama3.1-8b on GPUs, none on CPUs)",
-     OPT_INTO(struct args, model), .group = 1},
+     OPT_INTO(struct args, chain.model), .group = 1},
     {"for-job", 0, "WORDS",
      "measure the groups of this job too: options of railgauge predict in one word; may be "
      "repeated",
@@ -400,12 +399,7 @@ static int chain(struct args *a, struct err *err)
 
     if (chain_open(c, err) < 0 ||
         (!c->resume && campaign_save(&command, c->argc, c->argv, c->dir, err) < 0) ||
-        chain_discover(c, err) < 0 || chain_plan(c, err) < 0)
-        return -1;
-    log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
-             units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
-    if (chain_probe(c, err) < 0 || chain_compute(c, err) < 0 || chain_fit(c, err) < 0 ||
-        chain_predict(c, a->model, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
+        chain_run(c, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
     summarise(c);
     if (c->trouble && !c->matrix.exceptions)
@@ -433,7 +427,6 @@ int cmd_run(int argc, char **argv, struct err *err)
         chain_close(&a.chain);
         parse(&a, argc, argv);
     }
-    a.chain.model = a.model;
     if (rc == 0)
         rc = choose_transport(&a.chain, err);
     if (rc == 0)

@@ -49,16 +49,16 @@ static void words_that_are_handed_on_mean_the_same(void **state)
                      (char *)"-dbf16",        (char *)"--redop=max",
                      (char *)"--pool=3",      (char *)"--same-buffer"};
     enum { GIVEN = sizeof(given) / sizeof(*given) };
-    char *argv[GIVEN + 1] = {(char *)"test"}, **words = NULL;
+    char *argv[GIVEN + 1] = {(char *)"test"};
     struct nccl_opts a, b;
-    int n = 0;
+    struct words w = {NULL, 0};
 
     (void)state;
     memcpy(argv + 1, given, sizeof(given));
     assert_int_equal(parse(&a, given, GIVEN), 0);
-    opt_again(&line, GIVEN + 1, argv, nccl_options.rows, &words, &n);
-    assert_int_equal(n, GIVEN);
-    assert_int_equal(parse(&b, words, n), 0);
+    opt_again(&line, GIVEN + 1, argv, nccl_options.rows, &w);
+    assert_int_equal(w.count, GIVEN);
+    assert_int_equal(parse(&b, w.word, w.count), 0);
     assert_string_equal(b.path, "ib");
     assert_string_equal(b.algo, "ring,NVLSTree");
     assert_string_equal(b.proto, "ll128");
@@ -68,13 +68,9 @@ static void words_that_are_handed_on_mean_the_same(void **state)
     assert_int_equal(b.dtype, NCCL_BFLOAT16);
     assert_int_equal(b.redop, NCCL_MAX);
     assert_int_equal(b.pool, 3);
-    for (int i = 0; i < n; i++)
-        free(words[i]);
-    free(words);
-    words = NULL;
-    n = 0;
-    opt_again(&line, 1, argv, nccl_options.rows, &words, &n);
-    assert_int_equal(n, 0); /* the rest is left to NCCL */
+    words_free(&w);
+    opt_again(&line, 1, argv, nccl_options.rows, &w);
+    assert_int_equal(w.count, 0); /* the rest is left to NCCL */
 }
 
 static void what_is_not_known_is_refused(void **state)

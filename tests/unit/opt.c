@@ -150,24 +150,22 @@ static void sets_and_words_for_others(void **state)
         .set = {{.rows = other, .at = sizeof(struct args), .check = check_second}}};
     char program[] = "program", limit[] = "--limit=2ms", name[] = "-n", value[] = "even",
          seed[] = "--seed=18446744073709551615", flag[] = "--no-check", again[] = "--name=odd";
-    char *argv[] = {program, limit, name, value, seed, flag, NULL, NULL}, **words_again = NULL;
-    int count = 0;
+    char *argv[] = {program, limit, name, value, seed, flag, NULL, NULL};
+    struct words w = {NULL, 0};
 
     (void)state;
     assert_int_equal(opt_parse(&l, 6, argv, OPT_SILENT, &a), 0);
     assert_true(a.own.limit == 2e-3 && a.own.seed == 18446744073709551615u && !a.own.check);
     assert_string_equal(a.set.first, "name");
     assert_string_equal(a.set.second, "even");
-    opt_again(&l, 6, argv, options, &words_again, &count);
-    opt_again(&l, 6, argv, other, &words_again, &count);
+    opt_again(&l, 6, argv, options, &w);
+    opt_again(&l, 6, argv, other, &w);
     const char *const want[] = {"--limit=2ms", "--seed=18446744073709551615", "--no-check",
                                 "--limit=2ms", "--name=even"};
-    for (int i = 0; i < count; i++) {
-        assert_string_equal(words_again[i], want[i]);
-        free(words_again[i]);
-    }
-    assert_int_equal(count, 5);
-    free(words_again);
+    assert_int_equal(w.count, 5);
+    for (int i = 0; i < w.count; i++)
+        assert_string_equal(w.word[i], want[i]);
+    words_free(&w);
     argv[6] = again;
     assert_int_not_equal(opt_parse(&l, 7, argv, OPT_SILENT, &a), 0);
 }
