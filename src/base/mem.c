@@ -77,6 +77,15 @@ char *mem_strdup(const char *s)
     return must(strdup(s));
 }
 
+void *mem_dup(const void *p, size_t n, size_t size)
+{
+    void *copy = mem_calloc(n, size);
+
+    if (n)
+        memcpy(copy, p, n * size);
+    return copy;
+}
+
 char *mem_strndup(const char *s, size_t len)
 {
     return must(strndup(s, len));

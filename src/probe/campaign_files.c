@@ -16,24 +16,14 @@
 int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, struct world *w,
                         struct err *err)
 {
-    void *text = NULL;
-    size_t len = 0;
     int rc = 0;
 
-    if (w->rank == 0) {
+    if (w->rank == 0)
         rc = a->plan ? plan_load(&f->plan, a->plan, f->topo.endpoints, err)
                      : plan_make(&f->plan, &f->topo, &a->probe.plan, err);
-        text = rc == 0 ? plan_text(&f->plan) : NULL;
-        len = text ? strlen(text) : 0;
-    }
     rc = w->agree(w, rc, err);
     if (rc == 0)
-        rc = w->share(w, &text, &len, err);
-    if (rc == 0 && w->rank != 0) {
-        rc = plan_parse(&f->plan, "the plan of rank 0", text, f->topo.endpoints, err);
-        text = NULL;
-    }
-    free(text);
+        rc = plan_share(&f->plan, "the plan of rank 0", w, f->topo.endpoints, err);
     return w->agree(w, rc, err);
 }
 

@@ -11,10 +11,26 @@
 #include "base/units.h"
 #include "kernels/gpu.h"
 
-/* What each rank tells the others; bytes between equal programs. */
-struct gpu_binding {
-    char host[64], uuid[48], busid[16];
-};
+int gpu_binding_trade(struct world *w, struct gpu_binding **all, struct err *err)
+{
+    const struct gpu_facts *gpu = gpu_facts();
+    struct gpu_binding mine = {.host = ""};
+    void *each;
+
+    host_self(mine.host, sizeof(mine.host));
+    if (gpu) {
+        snprintf(mine.uuid, sizeof(mine.uuid), "%s", gpu->uuid);
+        snprintf(mine.busid, sizeof(mine.busid), "%s", gpu->busid);
+    }
+    int rc = world_trade(w, &mine, sizeof(mine), &each, err);
+    *all = each;
+    return rc;
+}
+
+bool gpu_binding_same(const struct gpu_binding *a, const struct gpu_binding *b)
+{
+    return !strcmp(a->host, b->host) && !strcmp(a->busid, b->busid) && !strcmp(a->uuid, b->uuid);
+}
 
 /* What the launcher says of the place among the ranks of a host; -1: it says nothing. */
 static int local_by_launcher(void)
@@ -40,25 +56,19 @@ static int local_by_host(const struct gpu_binding *all, int rank)
     return local;
 }
 
-static int open_gpu(int local, struct gpu_binding *mine, struct err *err)
+static int open_gpu(int local, struct err *err)
 {
     int gpus = gpu_count(err);
 
-    if (gpus < 1 || gpu_open(local % gpus, err) < 0)
-        return -1;
-    snprintf(mine->uuid, sizeof(mine->uuid), "%s", gpu_facts()->uuid);
-    snprintf(mine->busid, sizeof(mine->busid), "%s", gpu_facts()->busid);
-    return 0;
+    return gpus < 1 ? -1 : gpu_open(local % gpus, err);
 }
 
-/* The first two ranks on one GPU; by UUID, because the instances of a divided GPU share a bus id.
- */
+/* The first two ranks on one GPU. */
 static bool find_shared(const struct gpu_binding *all, int n, int *a, int *b)
 {
     for (*b = 1; *b < n; ++*b)
         for (*a = 0; *a < *b; ++*a)
-            if (!strcmp(all[*a].host, all[*b].host) && !strcmp(all[*a].busid, all[*b].busid) &&
-                !strcmp(all[*a].uuid, all[*b].uuid))
+            if (gpu_binding_same(&all[*a], &all[*b]))
                 return true;
     return false;
 }
@@ -88,20 +98,18 @@ static int judge_sharing(bool share, const struct gpu_binding *all, int n, struc
 
 int gpu_binding_take(struct world *w, bool share, bool *one_host, struct err *err)
 {
-    struct gpu_binding mine = {.host = ""};
-    void *all;
     int local = local_by_launcher();
+    struct gpu_binding *all;
+    int rc = gpu_binding_trade(w, &all, err);
 
-    host_self(mine.host, sizeof(mine.host));
-    int rc = world_trade(w, &mine, sizeof(mine), &all, err);
     if (rc == 0 && one_host)
         *one_host = same_host(all, w->size);
     if (rc == 0 && local < 0)
         local = local_by_host(all, w->rank);
     free(all);
-    if (rc < 0 || w->agree(w, open_gpu(local, &mine, err), err) < 0)
+    if (rc < 0 || w->agree(w, open_gpu(local, err), err) < 0)
         return -1;
-    rc = world_trade(w, &mine, sizeof(mine), &all, err);
+    rc = gpu_binding_trade(w, &all, err);
     if (rc == 0)
         rc = judge_sharing(share, all, w->size, err);
     free(all);

@@ -355,21 +355,6 @@ static int my_group(const struct round *r, int rank)
     return -1;
 }
 
-/* Rank 0's yes or no to everybody. */
-static int tell(struct campaign *c, int *yes, struct err *err)
-{
-    void *data = yes;
-    size_t len = sizeof(*yes);
-
-    if (c->world->share(c->world, &data, &len, err) < 0)
-        return -1;
-    if (data != yes) {
-        memcpy(yes, data, sizeof(*yes));
-        free(data);
-    }
-    return 0;
-}
-
 static int measure_round(struct campaign *c, const struct round *r, int epoch, struct err *err)
 {
     int mine = c->world->solo ? -1 : my_group(r, c->world->rank), n = plan_steps(r), rc = 0;
@@ -386,7 +371,7 @@ static int measure_round(struct campaign *c, const struct round *r, int epoch, s
             continue;
         int slow = c->log.points && i > 0 &&
                    campaign_log_too_slow(&c->log, r, epoch, bytes, c->opts.max_run);
-        if (i > 0 && (rc = tell(c, &slow, err)) < 0)
+        if (i > 0 && (rc = world_tell(c->world, &slow, sizeof(slow), err)) < 0)
             break;
         if (slow)
             break;
@@ -434,24 +419,9 @@ static int share_done(struct campaign *c, struct err *err)
 /* Rank 0 chooses what to measure again alone; everybody gets the same rounds. */
 static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
 {
-    char *text = NULL;
-    size_t len = 0;
-
-    if (c->log.points) {
-        retest_plan(out, c->topo, points_all(c->log.points));
-        text = out->rounds ? plan_text(out) : mem_strdup("");
-        len = strlen(text) + 1;
-    }
-    void *data = text;
-    if (c->world->share(c->world, &data, &len, err) < 0)
-        return -1;
-    int rc = 0;
     if (c->log.points)
-        free(data);
-    else if (len > 1)
-        rc = plan_parse(out, "retest plan", data, c->topo->endpoints, err);
-    else
-        free(data);
+        retest_plan(out, c->topo, points_all(c->log.points));
+    int rc = plan_share(out, "retest plan", c->world, c->topo->endpoints, err);
     for (int i = 0; i < out->rounds; i++)
         out->round[i].id += first_id;
     return rc;

@@ -270,6 +270,18 @@ int plan_load(struct plan *p, const char *path, int endpoints, struct err *err)
     return plan_parse(p, path, text, endpoints, err);
 }
 
+int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err)
+{
+    void *text = w->rank == 0 && p->rounds ? plan_text(p) : NULL;
+    size_t len = text ? strlen(text) : 0;
+    int rc = w->share(w, &text, &len, err);
+
+    if (rc == 0 && w->rank != 0 && len)
+        return plan_parse(p, what, text, endpoints, err);
+    free(text);
+    return rc;
+}
+
 /* --- what it will cost --- */
 
 #define GUESS_ALPHA 1e-5 /* s */

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/op.h"
+#include "probe/world.h"
 #include "topo/topo.h"
 
 enum { PLAN_EPOCHS = 5 };
@@ -86,6 +87,8 @@ int plan_save(const struct plan *p, const char *path, struct err *err);
 /* The text of plan.tsv from memory and back; parse takes over text, which came from malloc. */
 int plan_parse(struct plan *p, const char *path, char *text, int endpoints, struct err *err);
 char *plan_text(const struct plan *p); /* the caller frees */
+/* Collective: rank 0's plan, which may be empty, to everybody; `what` it is, for messages. */
+int plan_share(struct plan *p, const char *what, struct world *w, int endpoints, struct err *err);
 /* Append one round with room for `groups` groups; the plan owns it. */
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups);
 void plan_free(struct plan *p);

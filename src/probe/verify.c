@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,46 +87,33 @@ static unsigned wanted(int rank, int block, unsigned seed, size_t offset)
     return ((const unsigned char *)&w)[offset % 8];
 }
 
-int verify_block_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int source,
-                      int block, struct err *err)
+void verify_fill_piece(void *buf, const struct verify_piece *p, unsigned seed)
 {
-    return err_set(err,
-                   "%s of %zu bytes: rank %d (host %s): byte %zu (block of rank %d) is 0x%02x, "
-                   "expected 0x%02x",
-                   op_name(v->op), v->bytes, v->rank, v->host, at + off, source, got,
-                   wanted(source, block, v->seed, off));
+    (p->sum ? verify_fill_term : verify_fill)(buf, p->len, p->rank, p->block, seed);
 }
 
-int verify_sum_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int n,
-                    int block, struct err *err)
+int verify_wrong_byte(const struct verify *v, const struct verify_piece *p, size_t off,
+                      unsigned char got, struct err *err)
 {
+    char what[48];
+
+    snprintf(what, sizeof(what), p->sum ? "sum over %d ranks" : "block of rank %d",
+             p->sum ? p->rank + 1 : p->rank);
     return err_set(err,
-                   "%s of %zu bytes: rank %d (host %s): byte %zu (sum over %d ranks) is 0x%02x, "
-                   "expected 0x%02x",
-                   op_name(v->op), v->bytes, v->rank, v->host, at + off, n, got,
-                   wanted(n - 1, block, v->seed, off));
+                   "%s of %zu bytes: rank %d (host %s): byte %zu (%s) is 0x%02x, expected 0x%02x",
+                   op_name(v->op), v->bytes, v->rank, v->host, p->at + off, what, got,
+                   wanted(p->rank, p->block, v->seed, off));
 }
 
-int verify_block(const struct verify *v, const void *recv, size_t at, size_t len, int source,
-                 int block, struct err *err)
+int verify_find_piece(const struct verify *v, const void *recv, const struct verify_piece *p,
+                      struct err *err)
 {
-    const unsigned char *p = (const unsigned char *)recv + at;
+    const unsigned char *at = (const unsigned char *)recv + p->at;
     size_t off;
 
-    if (!verify_find(p, len, source, block, v->seed, &off))
+    if (!verify_find(at, p->len, p->rank, p->block, v->seed, &off))
         return 0;
-    return verify_block_byte(v, at, off, p[off], source, block, err);
-}
-
-int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
-               struct err *err)
-{
-    const unsigned char *p = (const unsigned char *)recv + at;
-    size_t off;
-
-    if (!verify_find(p, len, n - 1, block, v->seed, &off))
-        return 0;
-    return verify_sum_byte(v, at, off, p[off], n, block, err);
+    return verify_wrong_byte(v, p, off, at[off], err);
 }
 
 struct flip {
@@ -169,6 +157,18 @@ int verify_flip(const struct verify *v, void *recv, size_t len, struct err *err)
     }
     free(copy);
     return rc ? err_config(err, "RAILGAUGE_FLIP=\"%s\": %s", text, why.text) : 0;
+}
+
+struct verify_moved verify_moves(enum op op, const int *member, int size, int self, size_t block)
+{
+    return (struct verify_moved){.flow = op_table[op].flow,
+                                 .to_root = op_table[op].root == OP_TO_ROOT,
+                                 .member = member,
+                                 .size = size,
+                                 .self = self,
+                                 .block = block,
+                                 .slice = block,
+                                 .slots = 1};
 }
 
 /* Bytes of every block in the slice that begins at `at`. */

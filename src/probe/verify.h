@@ -39,22 +39,6 @@ struct verify {
     unsigned seed;
 };
 
-/* Compare len bytes at recv + at with what rank `source` filled in as `block`.  A mismatch reads
- * "all_gather of 4096 bytes: rank 2 (host h1): byte 1033 (block of rank 1) is 0x5a, expected 0x52";
- * the byte counts from recv. */
-int verify_block(const struct verify *v, const void *recv, size_t at, size_t len, int source,
-                 int block, struct err *err);
-/* The same for the sum of the terms of n ranks. */
-int verify_sum(const struct verify *v, const void *recv, size_t at, size_t len, int n, int block,
-               struct err *err);
-
-/* The same words for a byte that was found elsewhere (on a GPU): byte `off` of the block, which is
- * `got`; -1. */
-int verify_block_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int source,
-                      int block, struct err *err);
-int verify_sum_byte(const struct verify *v, size_t at, size_t off, unsigned char got, int n,
-                    int block, struct err *err);
-
 /* A hook for tests: RAILGAUGE_FLIP="OP:RANK:OFFSET:BIT[,...]" in the environment flips that bit of
  * that rank's receive buffer after the transfer and before the check, in every check of that op
  * that receives more than OFFSET bytes.  -1: the variable is there but malformed (EXIT_CONFIG). */
@@ -77,12 +61,28 @@ struct verify_moved {
 
 struct verify_piece {
     size_t at, len;
-    int rank, block; /* verify_fill()'s; of a sum: the rank's index and the block of the sum */
+    int rank, block; /* verify_fill()'s; of a sum: the rank's index (received: the last one's) and
+                      * the block of the sum */
     bool sum;
 };
+
+/* What moves in an operation with blocks of so many bytes: slices, strides and slots are one. */
+struct verify_moved verify_moves(enum op op, const int *member, int size, int self, size_t block);
 
 /* The pieces, which the caller frees; *count may be 0. */
 struct verify_piece *verify_sent(const struct verify_moved *m, int *count);
 struct verify_piece *verify_received(const struct verify_moved *m, int *count);
+
+/* Fill in a piece that is sent, at buf. */
+void verify_fill_piece(void *buf, const struct verify_piece *p, unsigned seed);
+/* Compare a received piece, at recv + p->at.  A mismatch reads "all_gather of 4096 bytes: rank 2
+ * (host h1): byte 1033 (block of rank 1) is 0x5a, expected 0x52", of a sum "(sum over 4 ranks)"; the
+ * byte counts from recv. */
+int verify_find_piece(const struct verify *v, const void *recv, const struct verify_piece *p,
+                      struct err *err);
+/* The same words for a byte that was found elsewhere (on a GPU): byte `off` of the piece, which is
+ * `got`; -1. */
+int verify_wrong_byte(const struct verify *v, const struct verify_piece *p, size_t off,
+                      unsigned char got, struct err *err);
 
 #endif

@@ -99,24 +99,32 @@ int world_trade(struct world *w, const void *mine, size_t len, void **all, struc
     return rc;
 }
 
+int world_tell(struct world *w, void *value, size_t bytes, struct err *err)
+{
+    void *data = value;
+    size_t len = bytes;
+
+    if (w->share(w, &data, &len, err) < 0)
+        return -1;
+    if (data != value) {
+        memcpy(value, data, bytes);
+        free(data);
+    }
+    return 0;
+}
+
 enum { PIECE = 1 << 16 };
 #define PART_MAX ((size_t)256 << 20)
 
 /* Everybody's length on rank 0, the longest of them on every rank. */
 static int share_lengths(struct world *w, size_t mine, size_t *len, size_t *most, struct err *err)
 {
-    size_t longest = 0, bytes = sizeof(longest);
-    void *told = &longest;
     int rc = w->gather(w, &mine, sizeof(mine), len, err);
 
+    *most = 0;
     for (int r = 0; w->rank == 0 && r < w->size; r++)
-        longest = len[r] > longest ? len[r] : longest;
-    if (rc == 0)
-        rc = w->share(w, &told, &bytes, err);
-    memcpy(most, told, sizeof(*most));
-    if (told != &longest)
-        free(told);
-    return rc;
+        *most = len[r] > *most ? len[r] : *most;
+    return rc < 0 ? -1 : world_tell(w, most, sizeof(*most), err);
 }
 
 /* gather() takes equal records: piece by piece, the last of each rank filled up. */

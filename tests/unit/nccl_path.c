@@ -156,16 +156,15 @@ static void nvls_alone(void **state)
 
 static void names(void **state)
 {
-    const struct nccl_path_var *var;
-    const char *net;
+    const struct nccl_path *tcp = nccl_path_find("tcp");
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(nccl_path_env("tcp", &var, &net, &err), 0);
-    assert_string_equal(var[0].name, "NCCL_NET");
-    assert_string_equal(var[0].value, "Socket");
-    assert_string_equal(net, "Socket");
-    assert_int_equal(nccl_path_env("carrier", &var, &net, &err), -1);
+    assert_string_equal(tcp->var[0].name, "NCCL_NET");
+    assert_string_equal(tcp->var[0].value, "Socket");
+    assert_string_equal(tcp->net_name, "Socket");
+    assert_null(nccl_path_find("carrier"));
+    assert_int_equal(nccl_path_judge(NULL, NULL, "carrier", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
 }
 

@@ -103,13 +103,14 @@ static void a_mismatch_names_op_size_rank_host_byte_source_and_both_values(void 
     unsigned char recv[4096];
     struct err err = {0, ""};
     char want[256];
+    struct verify_piece piece = {.at = 1024, .len = 1024, .rank = 1};
 
     (void)state;
     verify_fill(recv + 1024, 1024, 1, 0, site.seed);
-    assert_int_equal(verify_block(&site, recv, 1024, 1024, 1, 0, &err), 0);
+    assert_int_equal(verify_find_piece(&site, recv, &piece, &err), 0);
     unsigned good = recv[1033];
     recv[1033] ^= 0x08;
-    assert_int_equal(verify_block(&site, recv, 1024, 1024, 1, 0, &err), -1);
+    assert_int_equal(verify_find_piece(&site, recv, &piece, &err), -1);
     snprintf(want, sizeof(want),
              "all_gather of 4096 bytes: rank 2 (host h1): byte 1033 (block of rank 1) is 0x%02x, "
              "expected 0x%02x",
@@ -123,13 +124,14 @@ static void a_wrong_sum_names_the_number_of_ranks(void **state)
     unsigned char recv[16];
     struct err err = {0, ""};
     char want[256];
+    struct verify_piece piece = {.len = 16, .sum = true};
 
     (void)state;
-    verify_fill_term(recv, 16, 0, 0, 3);
-    assert_int_equal(verify_sum(&v, recv, 0, 16, 1, 0, &err), 0);
+    verify_fill_piece(recv, &piece, 3);
+    assert_int_equal(verify_find_piece(&v, recv, &piece, &err), 0);
     unsigned good = recv[15];
     recv[15] ^= 0x80;
-    assert_int_equal(verify_sum(&v, recv, 0, 16, 1, 0, &err), -1);
+    assert_int_equal(verify_find_piece(&v, recv, &piece, &err), -1);
     snprintf(want, sizeof(want),
              "all_reduce of 16 bytes: rank 0 (host h0): byte 15 (sum over 1 ranks) is 0x%02x, "
              "expected 0x%02x",

@@ -1,39 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "base/mem.h"
 #include "probe/gpu/device.h"
-#include "probe/world.h"
-
-/* Whose GPU is whose; sent as bytes between equal programs. */
-struct device_owner {
-    char host[64], uuid[48], busid[16];
-};
-
-static bool same_gpu(const struct device_owner *a, const struct device_owner *b)
-{
-    return !strcmp(a->host, b->host) && !strcmp(a->uuid, b->uuid) && !strcmp(a->busid, b->busid);
-}
+#include "probe/gpu_binding.h"
 
 /* first[r]: is rank r the first that uses its GPU? */
-static bool *first_users(const struct device_owner *all, int n)
+static bool *first_users(const struct gpu_binding *all, int n)
 {
     bool *first = mem_calloc((size_t)n, sizeof(*first));
 
     for (int r = 0; r < n; r++) {
         first[r] = true;
         for (int k = 0; k < r && first[r]; k++)
-            first[r] = !same_gpu(&all[k], &all[r]);
+            first[r] = !gpu_binding_same(&all[k], &all[r]);
     }
     return first;
 }
 
 /* This rank's turn among the GPUs of its host (-1: another rank measures its GPU), and how many
  * turns the largest host has. */
-static int turn_of(const struct device_owner *all, int n, int rank, int *turns)
+static int turn_of(const struct gpu_binding *all, int n, int rank, int *turns)
 {
     bool *first = first_users(all, n);
     int mine = -1;
@@ -50,21 +38,6 @@ static int turn_of(const struct device_owner *all, int n, int rank, int *turns)
     }
     free(first);
     return mine;
-}
-
-static int learn(struct world *w, struct device_owner *mine, int *turn, int *turns, struct err *err)
-{
-    void *all = NULL;
-
-    memset(mine, 0, sizeof(*mine));
-    host_self(mine->host, sizeof(mine->host));
-    snprintf(mine->uuid, sizeof(mine->uuid), "%s", gpu_facts()->uuid);
-    snprintf(mine->busid, sizeof(mine->busid), "%s", gpu_facts()->busid);
-    int rc = world_trade(w, mine, sizeof(*mine), &all, err);
-    if (rc == 0)
-        *turn = turn_of(all, w->size, w->rank, turns);
-    free(all);
-    return w->agree(w, rc, err);
 }
 
 /* Row by row, so that no message is large; ranks without a turn send nothing that counts. */
@@ -90,14 +63,18 @@ int device_measure_all(struct device_table *t, const struct device_opts *o, stru
                        struct err *err)
 {
     struct device_row *rows = mem_calloc((size_t)device_rows(o), sizeof(*rows));
+    struct gpu_binding *all;
     int turn = -1, turns = 0;
-    struct device_owner mine;
 
     *t = (struct device_table){NULL, 0};
     device_begin(rows, o);
-    int rc = learn(w, &mine, &turn, &turns, err);
-    for (int i = 0; i < device_rows(o); i++)
-        memcpy(rows[i].host, mine.host, sizeof(rows[i].host));
+    int rc = gpu_binding_trade(w, &all, err);
+    if (rc == 0)
+        turn = turn_of(all, w->size, w->rank, &turns);
+    for (int i = 0; rc == 0 && i < device_rows(o); i++)
+        memcpy(rows[i].host, all[w->rank].host, sizeof(rows[i].host));
+    free(all);
+    rc = w->agree(w, rc, err);
     for (int now = 0; now < turns && rc == 0; now++) {
         rc = now == turn ? device_measure(rows, o, DEVICE_HOST_LINK, err) : 0;
         rc = w->agree(w, rc, err);

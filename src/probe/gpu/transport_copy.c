@@ -335,6 +335,7 @@ static int fill(struct copy_ctx *c, size_t bytes, struct err *err)
 
 static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
 {
+    const struct verify_piece all = {.len = v->bytes, .rank = from};
     unsigned char *data = mem_calloc(1, v->bytes);
     int rc = gpu_copy(data, arrives(&c->memory.own), v->bytes, c->stream, err);
 
@@ -343,7 +344,7 @@ static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, st
     if (rc == 0)
         rc = verify_flip(v, data, v->bytes, err);
     if (rc == 0)
-        rc = verify_block(v, data, 0, v->bytes, from, 0, err);
+        rc = verify_find_piece(v, data, &all, err);
     free(data);
     return rc;
 }
@@ -428,8 +429,7 @@ static int copy_open(void **ctx, const struct group *g, size_t max_bytes, struct
     c->comm = g->comm;
     c->self = g->self;
     c->size = g->size;
-    c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
-    memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
+    c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(c->comm, open_own(c, err), err) ||
         open_memory(&c->memory, g, max_bytes, err) < 0) {

@@ -141,8 +141,7 @@ static void fill(struct mpi_ctx *c, const struct verify_moved *m, unsigned seed)
     struct verify_piece *p = verify_sent(m, &n);
 
     for (int i = 0; i < n; i++)
-        (p[i].sum ? verify_fill_term : verify_fill)(c->send + p[i].at, p[i].len, p[i].rank,
-                                                    p[i].block, seed);
+        verify_fill_piece(c->send + p[i].at, &p[i], seed);
     free(p);
 }
 
@@ -155,8 +154,7 @@ static int find(const struct mpi_ctx *c, const struct verify_moved *m, const str
     if (n)
         rc = verify_flip(v, c->recv, p[n - 1].at + p[n - 1].len, err);
     for (int i = 0; i < n && rc == 0; i++)
-        rc = p[i].sum ? verify_sum(v, c->recv, p[i].at, p[i].len, c->size, p[i].block, err)
-                      : verify_block(v, c->recv, p[i].at, p[i].len, p[i].rank, p[i].block, err);
+        rc = verify_find_piece(v, c->recv, &p[i], err);
     free(p);
     return rc;
 }
@@ -164,17 +162,13 @@ static int find(const struct mpi_ctx *c, const struct verify_moved *m, const str
 /* What is filled in and what must arrive. */
 static struct verify_moved job_moves(const struct mpi_ctx *c, const struct mpi_job *j)
 {
-    enum op_flow flow = op_table[j->op].flow;
+    struct verify_moved m = verify_moves(j->op, c->member, c->size, c->self, j->block);
 
-    return (struct verify_moved){.flow = flow,
-                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
-                                 .member = c->member,
-                                 .size = c->size,
-                                 .self = c->self,
-                                 .block = j->block,
-                                 .slice = flow == FLOW_SCATTER ? j->slice : j->block,
-                                 .stride = j->stride,
-                                 .slots = j->slots};
+    if (m.flow == FLOW_SCATTER)
+        m.slice = j->slice;
+    m.stride = j->stride;
+    m.slots = j->slots;
+    return m;
 }
 
 static int mpi_check(void *ctx, enum op op, size_t bytes, struct err *err)
@@ -287,8 +281,7 @@ static int mpi_open(void **ctx, const struct group *g, size_t max_bytes, struct 
     c->how = mpi_opts_asked;
     c->self = g->self;
     c->size = g->size;
-    c->member = mem_calloc((size_t)g->size, sizeof(*c->member));
-    memcpy(c->member, g->members, sizeof(*c->member) * (size_t)g->size);
+    c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
     host_self(c->host, sizeof(c->host));
     if (world_mpi_together(&c->comm, take_buffers(c, max_bytes, err), err)) {
         mpi_close(c);

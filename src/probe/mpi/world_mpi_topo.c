@@ -84,17 +84,11 @@ int world_mpi_topo(struct world *w, struct topo *t, const char *path, bool share
 
 void world_mpi_topo_try(struct world *w, struct topo *t, bool share_gpu)
 {
-    int gpus = w->rank == 0 && w->size > 1 && t->endpoint[0].kind == ENDPOINT_GPU;
+    int wanted = w->rank == 0 && w->size > 1 && t->endpoint[0].kind == ENDPOINT_GPU;
     struct fabric_handle *each = NULL;
-    size_t len = sizeof(gpus);
-    void *data = &gpus;
 
-    if (w->share(w, &data, &len, NULL) < 0)
-        return;
-    int wanted = *(int *)data;
-    if (data != &gpus)
-        free(data);
-    if (!wanted || (!gpu_facts() && gpu_binding_take(w, share_gpu, NULL, NULL) < 0) ||
+    if (world_tell(w, &wanted, sizeof(wanted), NULL) < 0 || !wanted ||
+        (!gpu_facts() && gpu_binding_take(w, share_gpu, NULL, NULL) < 0) ||
         fabric_handle_try(w, &each, NULL) < 0)
         return;
     if (w->rank == 0) {

@@ -79,7 +79,7 @@ static int fill_host(const struct nccl_check *l, const struct verify_piece *p, s
         onehot_fill(copy, elements(l, p), l->j->dtype, p->rank, s->size, onehot_key(l, p),
                     s->redop);
     else
-        (p->sum ? verify_fill_term : verify_fill)(copy, p->len, p->rank, p->block, l->v.seed);
+        verify_fill_piece(copy, p, l->v.seed);
     int rc = gpu_copy(l->j->from + p->at, copy, p->len, s->stream, err);
     if (rc == 0)
         rc = settle(l, err);
@@ -144,10 +144,7 @@ static int tell(const struct nccl_check *l, const struct verify_piece *p, size_t
     *l->wrong = true;
     if (l->typed)
         return tell_element(l, p, off, got, err);
-    return p->sum
-               ? verify_sum_byte(&l->v, p->at, off, (unsigned char)got, l->c->side.size, p->block,
-                                 err)
-               : verify_block_byte(&l->v, p->at, off, (unsigned char)got, p->rank, p->block, err);
+    return verify_wrong_byte(&l->v, p, off, (unsigned char)got, err);
 }
 
 static int find_kernel(const struct nccl_check *l, const struct verify_piece *p, uint64_t *wrong,
@@ -235,8 +232,10 @@ static int find(struct nccl_check *l, const struct verify_moved *m, struct err *
 /* Did half a check go wrong by a fault of the GPU, which no step tells of yet? */
 static void blame(struct nccl_check *l, int rc, const struct err *why)
 {
-    if (rc < 0 && l->step->blame == NCCL_FINE)
-        nccl_wait_fault(l->c->conn, why, l->step);
+    if (rc == 0 || l->step->blame != NCCL_FINE)
+        return;
+    l->step->err = *why;
+    nccl_wait_fault(l->c->conn, l->step);
 }
 
 /* The operation once, after filling in. */
@@ -262,19 +261,6 @@ static int compare(struct nccl_check *l, const struct verify_moved *m, struct er
     return nccl_session_agree(l->c, l->j, l->step, NULL, NULL, err);
 }
 
-static struct verify_moved job_moves(const struct nccl_side *c, const struct nccl_job *j)
-{
-    return (struct verify_moved){.flow = op_table[j->op].flow,
-                                 .to_root = op_table[j->op].root == OP_TO_ROOT,
-                                 .member = c->member,
-                                 .size = c->size,
-                                 .self = c->self,
-                                 .block = j->block,
-                                 .slice = j->block,
-                                 .stride = j->stride,
-                                 .slots = j->slots};
-}
-
 int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
 {
     struct nccl_session *c = ctx;
@@ -293,7 +279,9 @@ int nccl_check(void *ctx, enum op op, size_t bytes, struct err *err)
                            .typed = is_typed(c, op),
                            .step = &step,
                            .wrong = &wrong};
-    struct verify_moved m = job_moves(&c->side, &j);
+    struct verify_moved m = verify_moves(op, c->side.member, c->side.size, c->side.self, j.block);
+    m.stride = j.stride;
+    m.slots = j.slots;
     nccl_readback_mark(c->side.comm);
     watch_enter("check of %s of %zu bytes on %d ranks", op_name(op), bytes, c->side.size);
     int rc = move(&l, &m, err);

@@ -248,17 +248,9 @@ const struct err *nccl_conn_denied(const int *member, int size, int op)
     return NULL;
 }
 
-static int *copy_members(const int *member, int size)
-{
-    int *copy = mem_calloc((size_t)size, sizeof(*copy));
-
-    memcpy(copy, member, sizeof(*copy) * (size_t)size);
-    return copy;
-}
-
 void nccl_conn_deny(const struct nccl_conn *c, enum op op, const struct err *why)
 {
-    deny(copy_members(c->member, c->size), c->size, (int)op, why);
+    deny(mem_dup(c->member, (size_t)c->size, sizeof(*c->member)), c->size, (int)op, why);
 }
 
 /* --- the pool --- */
@@ -407,7 +399,7 @@ static struct nccl_conn *fresh(const struct group *g)
     c->self = g->self;
     c->shared = g->comm;
     c->row = -1;
-    c->member = copy_members(g->members, g->size);
+    c->member = mem_dup(g->members, (size_t)g->size, sizeof(*c->member));
     c->next = pool;
     pool = c;
     pooled++;

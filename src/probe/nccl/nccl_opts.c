@@ -228,12 +228,11 @@ static int set_shared(int rank, bool one_host, struct err *err)
 /* NCCL looks at these once, when it makes the first communicator. */
 static int set_path(const char *path, struct err *err)
 {
-    const struct nccl_path_var *var;
-    int rc = nccl_path_env(path, &var, NULL, err);
     char *why = mem_printf("--path %s", path);
+    int rc = 0;
 
-    for (int i = 0; rc == 0 && var[i].name; i++)
-        rc = set(var[i].name, var[i].value, why, err);
+    for (const struct nccl_path_var *v = nccl_path_find(path)->var; rc == 0 && v->name; v++)
+        rc = set(v->name, v->value, why, err);
     free(why);
     return rc;
 }
@@ -292,36 +291,44 @@ const char *nccl_opts_net(void)
 
 /* --- the options of nccl-tests --- */
 
+/* Of each: its letter, the values that change nothing, each between blanks, and what to say to any
+ * other.  Percentiles (per_iter_timing) are in points.tsv always. */
+// clang-format off
+#define TESTS_OPTIONS(O)                                                                           \
+    O("ngpus", 'g', " 1 ", "there is one rank a GPU here: mpirun -n N")                            \
+    O("nthreads", 0, " 1 ", "there is one rank a GPU here: mpirun -n N")                           \
+    O("stepbytes", 'i', "", "sizes grow by a factor here: -f N")                                   \
+    O("agg_iters", 'm', " 1 ", "each sample is one operation; -n N takes N of them")               \
+    O("run_cycles", 'N', " 1 ", "--epochs N measures everything N times, spread over the "         \
+      "campaign")                                                                                  \
+    O("parallel_init", 'p', " 0 1 ", "")                                                           \
+    O("root", 'r', " 0 ", "the root is the first rank of each group")                              \
+    O("blocking", 'z', " 0 ", "operations are enqueued one after another and timed one by one "    \
+      "on the GPU's clock")                                                                        \
+    O("stream_null", 'y', " 0 ", "every rank has a stream of its own")                             \
+    O("timeout", 'T', "", "ranks that hang are found and named without it; --budget TIME ends "    \
+      "a campaign")                                                                                \
+    O("cudagraph", 'G', " 0 ", "--graph replays a CUDA graph")                                     \
+    O("report_cputime", 'C', " 0 ", "the time of the calling CPU is not measured")                 \
+    O("average", 'a', " 3 ", "a sample is the slowest rank's time: that is -a 3")                  \
+    O("local_register", 'R', " 0 ", "--register buffer is -R 1, --register symmetric "             \
+      "--nccl-mem is -R 2")                                                                        \
+    O("cta_policy", 'x', "", "the CTA policy is the library's: NCCL_CTA_POLICY")                   \
+    O("device_implementation", 'D', " 0 ", "operations are those of the library")                  \
+    O("report_timestamps", 'S', " 0 ", "points.tsv says when it was measured")                     \
+    O("output_file", 'J', "", "points.tsv is made for programs: -o FILE; show --json prints "      \
+      "the matrix")                                                                                \
+    O("memory", 'M', " 0 ", "memory is not reported")                                              \
+    O("unalign", 'u', " 0 ", "buffers are aligned")                                                \
+    O("per_iter_timing", 'I', " 0 1 ", "")                                                         \
+    O("per_iter_skip", 'K', " 0 ", "-w N runs are not counted")
+// clang-format on
+
 static const struct {
-    const char *name;
-    const char *same; /* values that change nothing, each between blanks */
-    const char *why;
+    const char *name, *same, *why;
 } tests_option[] = {
-    {"ngpus", " 1 ", "there is one rank a GPU here: mpirun -n N"},
-    {"nthreads", " 1 ", "there is one rank a GPU here: mpirun -n N"},
-    {"stepbytes", "", "sizes grow by a factor here: -f N"},
-    {"agg_iters", " 1 ", "each sample is one operation; -n N takes N of them"},
-    {"run_cycles", " 1 ", "--epochs N measures everything N times, spread over the campaign"},
-    {"parallel_init", " 0 1 ", ""},
-    {"root", " 0 ", "the root is the first rank of each group"},
-    {"blocking", " 0 ",
-     "operations are enqueued one after another and timed one by one on the GPU's clock"},
-    {"stream_null", " 0 ", "every rank has a stream of its own"},
-    {"timeout", "",
-     "ranks that hang are found and named without it; --budget TIME ends a campaign"},
-    {"cudagraph", " 0 ", "--graph replays a CUDA graph"},
-    {"report_cputime", " 0 ", "the time of the calling CPU is not measured"},
-    {"average", " 3 ", "a sample is the slowest rank's time: that is -a 3"},
-    {"local_register", " 0 ", "--register buffer is -R 1, --register symmetric --nccl-mem is -R 2"},
-    {"cta_policy", "", "the CTA policy is the library's: NCCL_CTA_POLICY"},
-    {"device_implementation", " 0 ", "operations are those of the library"},
-    {"report_timestamps", " 0 ", "points.tsv says when it was measured"},
-    {"output_file", "", "points.tsv is made for programs: -o FILE; show --json prints the matrix"},
-    {"memory", " 0 ", "memory is not reported"},
-    {"unalign", " 0 ", "buffers are aligned"},
-    {"per_iter_timing", " 0 1 ", ""}, /* percentiles are in points.tsv always */
-    {"per_iter_skip", " 0 ", "-w N runs are not counted"},
-};
+#define MEANING(name, letter, same, why) {name, same, why},
+    TESTS_OPTIONS(MEANING)};
 
 static int take_of_tests(void *into, const char *name, const char *value, struct err *err)
 {
@@ -338,35 +345,9 @@ static int take_of_tests(void *into, const char *name, const char *value, struct
                      *tests_option[i].why ? tests_option[i].why : "only 0 and 1 are known");
 }
 
-#define HIDDEN(long, letter)                                                                       \
-    {                                                                                              \
-        long, letter, "VALUE", NULL, OPT_NAMED(take_of_tests), .flags = OPTION_HIDDEN, .group = 70 \
-    }
-const struct opt nccl_tests_options[] = {
-    HIDDEN("ngpus", 'g'),
-    HIDDEN("nthreads", 0),
-    HIDDEN("stepbytes", 'i'),
-    HIDDEN("agg_iters", 'm'),
-    HIDDEN("run_cycles", 'N'),
-    HIDDEN("parallel_init", 'p'),
-    HIDDEN("root", 'r'),
-    HIDDEN("blocking", 'z'),
-    HIDDEN("stream_null", 'y'),
-    HIDDEN("timeout", 'T'),
-    HIDDEN("cudagraph", 'G'),
-    HIDDEN("report_cputime", 'C'),
-    HIDDEN("average", 'a'),
-    HIDDEN("local_register", 'R'),
-    HIDDEN("cta_policy", 'x'),
-    HIDDEN("device_implementation", 'D'),
-    HIDDEN("report_timestamps", 'S'),
-    HIDDEN("output_file", 'J'),
-    HIDDEN("memory", 'M'),
-    HIDDEN("unalign", 'u'),
-    HIDDEN("per_iter_timing", 'I'),
-    HIDDEN("per_iter_skip", 'K'),
-    {0},
-};
+#define HIDDEN(name, letter, same, why)                                                            \
+    {name, letter, "VALUE", NULL, OPT_NAMED(take_of_tests), .flags = OPTION_HIDDEN, .group = 70},
+const struct opt nccl_tests_options[] = {TESTS_OPTIONS(HIDDEN){0}};
 
 const char *nccl_tests_meaning(char letter, const char *word)
 {

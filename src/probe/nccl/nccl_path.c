@@ -97,20 +97,6 @@ const struct nccl_path *nccl_path_find(const char *name)
     return NULL;
 }
 
-int nccl_path_env(const char *name, const struct nccl_path_var **var, const char **net_name,
-                  struct err *err)
-{
-    const struct nccl_path *p = nccl_path_find(name);
-
-    if (!p)
-        return err_usage(
-            err, "no path \"%s\": choose nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp", name);
-    *var = p->var;
-    if (net_name)
-        *net_name = p->net_name;
-    return 0;
-}
-
 void nccl_path_print(void *stream)
 {
     static const char *const spoken[NCCL_VIA_COUNT] = {
@@ -268,10 +254,10 @@ int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const ch
                     struct err *err)
 {
     struct nccl_judge j = {.p = p, .t = t, .asked = nccl_path_find(name)};
-    const struct nccl_path_var *unused;
 
     if (!j.asked)
-        return nccl_path_env(name, &unused, NULL, err);
+        return err_usage(
+            err, "no path \"%s\": choose nvlink, mnnvl, p2p, pcie, shm, ib, roce or tcp", name);
     j.heard = mem_calloc((size_t)t->endpoints + 1, sizeof(bool));
     for (int i = 0; i < p->links; i++) {
         const struct nccl_comm_profile *c = &p->comm[p->link_comm[i]];

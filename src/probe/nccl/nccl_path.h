@@ -28,11 +28,7 @@ struct nccl_path {
 
 extern const struct nccl_path nccl_paths_table[];         /* ends with name NULL */
 const struct nccl_path *nccl_path_find(const char *name); /* NULL: no such path */
-/* The row's variables, for nccl_opts_apply() to set before the library looks at them; EXIT_USAGE
- * for an unknown name. */
-int nccl_path_env(const char *name, const struct nccl_path_var **var, const char **net_name,
-                  struct err *err);
-/* Was it used?  p is the merged profile, t names hosts and NICs.  Asked is not used: EXIT_CONFIG,
+/* Was it used?  p is the merged profile, t names hosts and NICs; EXIT_USAGE for an unknown name.  Asked is not used: EXIT_CONFIG,
  * "asked mnnvl, used NET/IB on ranks 4-7" (the machine does not give what was asked: whatever was
  * measured is of another path).  Nothing could be read back: EXIT_UNJUDGED. */
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/gpu_binding.h"
 #include "probe/nccl/nccl_path.h"
 #include "topo/nccl/nccl_log.h"
 
-enum { SET_MAX = 8, HOST_LEN = 256 };
+enum { SET_MAX = 8 };
 
 enum { LOG, TOPO, GRAPH, FILES };
 
@@ -62,13 +62,10 @@ static int set_file(struct nccl_readback *r, int which, const char *variable, st
 /* Is this the first rank of its host? */
 static int find_leader(struct nccl_readback *r, struct err *err)
 {
-    char mine[HOST_LEN] = "";
-    void *all = NULL;
-    int first = 0;
+    struct gpu_binding *all;
+    int first = 0, rc = gpu_binding_trade(r->w, &all, err);
 
-    host_self(mine, sizeof(mine));
-    int rc = world_trade(r->w, mine, sizeof(mine), &all, err);
-    while (rc == 0 && strcmp((char *)all + (size_t)first * HOST_LEN, mine) != 0)
+    while (rc == 0 && strcmp(all[first].host, all[r->w->rank].host) != 0)
         first++;
     r->dumps = rc == 0 && first == r->w->rank;
     free(all);

@@ -121,11 +121,10 @@ static int register_memory(struct nccl_session *c, struct nccl_step *s)
     struct nccl_registration t = registration_of(c);
     const struct nccl_call call = {"registering memory", register_all, &t, sizeof(t),
                                    registration_late};
-    struct err err;
 
     if (t.symmetric && !nccl.CommWindowRegister) {
-        err_config(&err, "NCCL before 2.27 has no windows (--register symmetric)");
-        return nccl_wait_fault(c->conn, &err, s);
+        err_config(&s->err, "NCCL before 2.27 has no windows (--register symmetric)");
+        return nccl_wait_fault(c->conn, s);
     }
     if (nccl_wait_call(c->conn, &call, nccl_wait_limit(), s) < 0)
         return -1;
@@ -300,12 +299,10 @@ void nccl_session_close(struct nccl_session *c)
 static void fill_side(struct nccl_side *s, const struct group *g, size_t max_bytes)
 {
     const struct nccl_opts *o = nccl_opts_now();
-    int *member = mem_calloc((size_t)g->size, sizeof(*member));
 
-    memcpy(member, g->members, sizeof(*member) * (size_t)g->size);
     *s = (struct nccl_side){.self = g->self,
                             .size = g->size,
-                            .member = member,
+                            .member = mem_dup(g->members, (size_t)g->size, sizeof(*g->members)),
                             .capacity = max_bytes,
                             .dtype = o->dtype,
                             .sum_dtype = o->dtype_given ? o->dtype : NCCL_UINT32,

@@ -84,9 +84,9 @@ int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s)
     return give_up(c, code == NCCL_REMOTE ? NCCL_VICTIM : refused ? NCCL_REFUSED : NCCL_CAUSE, s);
 }
 
-int nccl_wait_fault(struct nccl_conn *c, const struct err *err, struct nccl_step *s)
+int nccl_wait_fault(struct nccl_conn *c, struct nccl_step *s)
 {
-    err_code(&s->err, err->code, "%s: %s", nccl_wait_who(c->member[c->self]), err->text);
+    err_wrap(&s->err, "%s", nccl_wait_who(c->member[c->self]));
     return give_up(c, NCCL_CAUSE, s);
 }
 
@@ -106,10 +106,7 @@ static bool answers(double seconds)
 
 static int silent(struct nccl_conn *c, struct nccl_step *s)
 {
-    struct err err;
-
-    nccl_wait_gpu(c->member[c->self], &err);
-    s->err = err;
+    nccl_wait_gpu(c->member[c->self], &s->err);
     return give_up(c, NCCL_CAUSE, s);
 }
 
@@ -176,11 +173,10 @@ static int comm_state(struct nccl_conn *c, struct nccl_step *s)
 
 static int stream_done(struct nccl_conn *c, void *stream, struct nccl_step *s)
 {
-    struct err err = {0, ""};
-    int done = gpu_done(stream, &err);
+    int done = gpu_done(stream, &s->err);
 
     if (done < 0)
-        return nccl_wait_fault(c, &err, s);
+        return nccl_wait_fault(c, s);
     return comm_state(c, s) < 0 ? -1 : done;
 }
 
@@ -295,11 +291,10 @@ int nccl_wait_call(struct nccl_conn *c, const struct nccl_call *call, double lim
                    struct nccl_step *s)
 {
     struct nccl_thread *g = thread_start(call);
-    struct err err;
 
     if (!g) {
-        err_io(&err, "%s: no thread for it", call->what);
-        return nccl_wait_fault(c, &err, s);
+        err_io(&s->err, "%s: no thread for it", call->what);
+        return nccl_wait_fault(c, s);
     }
     int rc = wait_until(c, call->what, thread_done, g, limit, s);
     if (rc < 0 && !thread_leave(g)) {

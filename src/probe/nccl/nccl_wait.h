@@ -26,8 +26,8 @@ int nccl_wait_stream(struct nccl_conn *c, gpu_stream stream, struct nccl_step *s
 int nccl_wait_alone(gpu_stream stream, double expected, struct err *err);
 /* NCCL said `code`: fill in s and raise the alarm; -1. */
 int nccl_wait_failed(struct nccl_conn *c, int code, struct nccl_step *s);
-/* A fault of the GPU, in err: the same. */
-int nccl_wait_fault(struct nccl_conn *c, const struct err *err, struct nccl_step *s);
+/* A fault of the GPU, in s->err: the same. */
+int nccl_wait_fault(struct nccl_conn *c, struct nccl_step *s);
 /* Has this process's GPU been found dead?  Then -1 with the words. */
 int nccl_wait_gpu(int rank, struct err *err);
 double nccl_wait_limit(void);

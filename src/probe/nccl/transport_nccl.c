@@ -43,7 +43,6 @@ static const double slow_Bps = 25e6;
 
 static int make_marks(struct nccl_session *c, int n, struct nccl_step *s)
 {
-    struct err err;
     int marks = n + 1 > MARKS ? n + 1 : MARKS;
 
     if (c->clock && c->marks > n)
@@ -51,8 +50,8 @@ static int make_marks(struct nccl_session *c, int n, struct nccl_step *s)
     gpu_clock_close(c->clock);
     c->clock = NULL;
     c->marks = marks;
-    if (gpu_clock_open(&c->clock, marks, &err) < 0)
-        return nccl_wait_fault(c->conn, &err, s);
+    if (gpu_clock_open(&c->clock, marks, &s->err) < 0)
+        return nccl_wait_fault(c->conn, s);
     return 0;
 }
 
@@ -72,13 +71,11 @@ static int put_next(struct nccl_session *c, const struct nccl_job *j, int times,
 static int capture(struct nccl_session *c, const struct nccl_job *j, int times,
                    struct gpu_graph **graph, struct nccl_step *s)
 {
-    struct err err;
-
-    if (gpu_graph_begin(c->side.stream, &err) < 0)
-        return nccl_wait_fault(c->conn, &err, s);
+    if (gpu_graph_begin(c->side.stream, &s->err) < 0)
+        return nccl_wait_fault(c->conn, s);
     int rc = put_next(c, j, times, s);
-    if (gpu_graph_end(graph, c->side.stream, &err) < 0 && rc == 0)
-        rc = nccl_wait_fault(c->conn, &err, s);
+    if (gpu_graph_end(graph, c->side.stream, rc < 0 ? NULL : &s->err) < 0 && rc == 0)
+        rc = nccl_wait_fault(c->conn, s);
     return rc;
 }
 
@@ -86,20 +83,16 @@ static int capture(struct nccl_session *c, const struct nccl_job *j, int times,
 static int launch(struct nccl_session *c, const struct nccl_job *j, struct gpu_graph *graph,
                   int times, struct nccl_step *s)
 {
-    struct err err;
-
     if (!graph)
         return put_next(c, j, times, s);
-    if (times && gpu_graph_launch(graph, c->side.stream, &err) < 0)
-        return nccl_wait_fault(c->conn, &err, s);
+    if (times && gpu_graph_launch(graph, c->side.stream, &s->err) < 0)
+        return nccl_wait_fault(c->conn, s);
     return 0;
 }
 
 static int mark(struct nccl_session *c, int i, struct nccl_step *s)
 {
-    struct err err;
-
-    return gpu_mark(c->clock, i, c->side.stream, &err) < 0 ? nccl_wait_fault(c->conn, &err, s) : 0;
+    return gpu_mark(c->clock, i, c->side.stream, &s->err) < 0 ? nccl_wait_fault(c->conn, s) : 0;
 }
 
 /* How a batch is put into the stream; the same on all members, since `last` is. */
@@ -142,7 +135,6 @@ static int run_batch(struct nccl_session *c, const struct nccl_job *j, struct ba
                      struct gpu_graph *graph, int n, double *sec, struct nccl_step *s)
 {
     int rc = make_marks(c, n, s);
-    struct err err;
 
     if (rc == 0)
         rc = launch(c, j, graph, shape.lead, s);
@@ -157,8 +149,8 @@ static int run_batch(struct nccl_session *c, const struct nccl_job *j, struct ba
         rc = mark(c, n, s);
     if (rc == 0)
         rc = finish_slice(c, s);
-    if (rc == 0 && gpu_clock_read(c->clock, n, sec, &err) < 0)
-        rc = nccl_wait_fault(c->conn, &err, s);
+    if (rc == 0 && gpu_clock_read(c->clock, n, sec, &s->err) < 0)
+        rc = nccl_wait_fault(c->conn, s);
     for (int i = 0; i < n && rc == 0; i++)
         sec[i] /= shape.burst;
     return rc;
@@ -355,10 +347,9 @@ static void copy_round(struct plan *out, const struct round *r)
     to->factor = r->factor;
     to->epochs = 1;
     for (int g = 0; g < r->groups; g++) {
-        size_t bytes = sizeof(int) * (size_t)r->group[g].size;
-        to->group[g].size = r->group[g].size;
-        to->group[g].members = mem_calloc((size_t)r->group[g].size, sizeof(int));
-        memcpy(to->group[g].members, r->group[g].members, bytes);
+        const struct plan_group *from = &r->group[g];
+        to->group[g].size = from->size;
+        to->group[g].members = mem_dup(from->members, (size_t)from->size, sizeof(int));
     }
 }
 
