@@ -8,6 +8,7 @@
 #define RG_CUDA_API_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "kernels/gpu.h"
@@ -180,5 +181,21 @@ int cuda_error(struct err *err, int result, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 /* "CUDA_ERROR_NAME: the driver's words" */
 char *cuda_error_text(int result, char buf[160]);
+
+/* --- the GPU that is open (gpu.c) --- */
+
+struct gpu_open {
+    struct gpu_facts facts;
+    cuda_device device;
+    cuda_context context; /* NULL: not open */
+    gpu_stream recording; /* into a graph; NULL: none */
+};
+extern struct gpu_open gpu_now;
+
+/* The driver's address of ours. */
+static inline cuda_ptr gpu_ptr(const void *at)
+{
+    return (cuda_ptr)(uintptr_t)at;
+}
 
 #endif

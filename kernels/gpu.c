@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "kernels/gpu_impl.h"
+#include "kernels/cuda_api.h"
 
 /* --- the GPU that is open --- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels/gpu_impl.h"
+#include "kernels/cuda_api.h"
 #include "kernels/kernels.h"
 
 /* --- does it still answer?  A thread of its own asks, since a GPU that fell off its bus may keep

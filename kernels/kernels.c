@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "kernels/gpu_impl.h"
+#include "kernels/cuda_api.h"
 #include "kernels/kernels_impl.h"
 #include "kernels/pattern.h"
 

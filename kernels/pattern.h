@@ -3,15 +3,19 @@
  * Words: those of verify.h.
  *
  * One-hot: typed patterns for reductions, exact in every type, for every reduction.
- * Each element belongs to one rank of the group.  Its owner puts a value of full entropy there, the
- * others put what the reduction leaves alone (0 for sum and avg, 1 for prod, the least value for
- * max, the greatest for min), so that the result is the owner's value whatever the order of the
- * additions, in fp8 as in double; only avg rounds, and is held to onehot_near().  Floating-point
- * values are normal, between 1/4 and 16, so that nothing overflows or is flushed.
+ * Each element belongs to one rank of the group:
  *
- * Owner and value follow from h = pattern_word() of key k and i.  One definition for the CPU and for
- * kernels: CUDA C++ includes this too.  Types and reductions are those of nccl_api.h.
- * Formats: IEEE 754; bfloat16; OCP 8-bit floating point (E4M3 has no infinity). */
+ *   h          pattern_word() of key k and the element's index: owner and value follow from it
+ *   owner      puts a value of full entropy there; floating-point ones are normal, between 1/4 and
+ *              16, so that nothing overflows or is flushed
+ *   others     put what the reduction leaves alone: 0 for sum and avg, 1 for prod, the least value
+ *              for max, the greatest for min
+ *   result     the owner's value whatever the order of the additions, in fp8 as in double; only avg
+ *              rounds, and is held to onehot_near()
+ *
+ * One definition for the CPU and for kernels: CUDA C++ includes this too.  Types and reductions are
+ * those of nccl_api.h.  Formats: IEEE 754; bfloat16; OCP 8-bit floating point (E4M3 has no
+ * infinity). */
 #ifndef RG_PATTERN_H
 #define RG_PATTERN_H
 

@@ -126,10 +126,9 @@ static int measure_compute(const struct probe_args *a, const struct device_opts 
 static int compute(const struct probe_args *a, struct world *w, struct err *err)
 {
     struct gemm_shape *shape = NULL;
-    struct device_opts o;
+    struct device_opts o = DEVICE_DEFAULTS;
     int count = 0;
 
-    device_defaults(&o);
     o.bytes = a->device.bytes;
     o.half_width = a->probe.measure.half_width;
     if (a->probe.measure.time_cap > 0)

@@ -103,6 +103,9 @@ static int fill(const struct opt *o, void *into, char *arg, struct err *err)
         return units_share(at, arg, err);
     case OPT_IS_REAL:
         return units_double(at, arg, o->lo, o->hi, err);
+    case OPT_IS_WORD:
+        *(int *)at = opt_word(o->words, arg, err);
+        return *(int *)at < 0 ? -1 : 0;
     case OPT_IS_CALL:
         return o->call(into, arg, err);
     case OPT_IS_NAMED:

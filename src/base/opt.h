@@ -34,6 +34,7 @@ enum opt_kind {
     OPT_IS_SECONDS,
     OPT_IS_SHARE,
     OPT_IS_REAL,
+    OPT_IS_WORD,
     OPT_IS_CALL,
     OPT_IS_NAMED,
     OPT_IS_HELP
@@ -46,6 +47,7 @@ struct opt {
     enum opt_kind kind;
     size_t at, count; /* of the value, and of a list's length, in what is filled in; both bytes */
     double lo, hi;    /* of numbers */
+    const char *const *words; /* one of these, as its index; NULL ends them */
     int (*call)(void *into, char *value, struct err *err);
     /* The same where one function takes many rows; its message is said as it is. */
     int (*named)(void *into, const char *name, const char *value, struct err *err);
@@ -70,6 +72,8 @@ struct opt {
     .kind = OPT_IS_REAL, .at = offsetof(type, member), .lo = (min), .hi = (max)
 #define OPT_SECONDS(type, member) .kind = OPT_IS_SECONDS, .at = offsetof(type, member)
 #define OPT_SHARE(type, member) .kind = OPT_IS_SHARE, .at = offsetof(type, member)
+#define OPT_WORD(type, member, list)                                                               \
+    .kind = OPT_IS_WORD, .at = offsetof(type, member), .words = (list)
 #define OPT_CALL(function) .kind = OPT_IS_CALL, .call = (function)
 #define OPT_NAMED(function) .kind = OPT_IS_NAMED, .named = (function)
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "probe/schedule.h"
 #include "probe/watch/watch.h"
 
 /* --- the log: what the ranks tell rank 0 of one size becomes rows of points.tsv --- */
@@ -420,7 +421,7 @@ static int share_done(struct campaign *c, struct err *err)
 static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
 {
     if (c->log.points)
-        retest_plan(out, c->topo, points_all(c->log.points));
+        schedule_retest(out, c->topo, points_all(c->log.points));
     int rc = plan_share(out, "retest plan", c->world, c->topo->endpoints, err);
     for (int i = 0; i < out->rounds; i++)
         out->round[i].id += first_id;

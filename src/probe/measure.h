@@ -1,9 +1,15 @@
 /* measure.h - run a plan on a transport: warm-up, stop rule, epochs, verification, retest, points.
  *
- * Stop rule (Hoefler & Belli, SC'15; Le Boudec 2010): batches of 16, 32, 64 ... until the 95 %
- * nonparametric interval of the median is within half_width of it, or the time cap of the point;
- * the group's first member decides and tells the others.  Every point is measured in several epochs
- * spread over the campaign, because consecutive samples are not independent. */
+ * Stop rule (Hoefler & Belli, SC'15; Le Boudec 2010), of one size of one group in one epoch:
+ *
+ *   samples   in batches of 16, 32, 64 ...; the group's first member decides and tells the others
+ *   ci        until (hi - lo) / 2 <= half_width * median, lo .. hi the 95 % nonparametric interval
+ *             of the median (stats.h)
+ *   time      or until time_cap seconds were spent; of groups that run in parallel all, always
+ *   count     with --iters instead: exactly so many
+ *
+ * Every point is measured in several epochs spread over the campaign, because consecutive samples
+ * are not independent. */
 #ifndef RG_MEASURE_H
 #define RG_MEASURE_H
 

@@ -1,12 +1,9 @@
-/* measure_impl.h - what the files behind measure_plan() share: sample.c measures one point, retest.c
- * chooses what is measured again. */
+/* measure_impl.h - one point, for measure_plan(): the stop rule on one open group (sample.c). */
 #ifndef RG_MEASURE_IMPL_H
 #define RG_MEASURE_IMPL_H
 
 #include "probe/measure.h"
 #include "probe/taint.h"
-
-/* --- sample.c: the stop rule on one open group --- */
 
 /* An open transport on a group, reused while consecutive rounds have the same members. */
 struct sampler {
@@ -36,19 +33,5 @@ void sample_free(struct sampler *s);
  * members could not even agree on that. */
 int sample_point(struct sampler *s, struct point *p, const struct measure_opts *o, bool check,
                  struct err *err);
-
-/* --- retest.c --- */
-
-enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
-
-/* Which pairs of the parallel stages are measured again: out gets rounds of one pair each, stage
- * RETEST, every epoch; none when nothing stands out.
- *
- * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
- * alone tells which.  Chosen are pairs slower than their (op, size, tier) class by
- * max(10 %, 5 * 1.4826 * MAD), and RETEST_PARTNERS pairs of an endpoint whose bandwidths are low in
- * the middle, worst first, at most RETEST_PER_ENDPOINT for one endpoint, and one healthy pair of
- * each class so that "alone" can be compared with "in parallel". */
-void retest_plan(struct plan *out, const struct topo *t, const struct points *p);
 
 #endif

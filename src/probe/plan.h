@@ -112,9 +112,14 @@ double plan_time_cap(const struct plan *p, double asked);
 double plan_max_run(const struct topo *t, double asked);
 
 /* "8 endpoints, 61 rounds, about 3410 points, 1.2 GiB moved, about 12 s to 40 s of measuring\n".
- * The time is a guess: nothing is measured yet (10 us a rank are assumed, and 10 GB/s between CPUs
- * or 100 GB/s between GPUs).  The second time is what the stop rule allows, every size up to its
- * cap; starting ranks, retests and pictures come on top. */
+ * The time is a guess, for nothing is measured yet:
+ *
+ *   one run        10 us * ranks + bytes / rate
+ *   rate           10 GB/s between CPUs, 100 GB/s between GPUs
+ *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up
+ *   second time    every size up to its time cap, as on a busy machine
+ *
+ * Starting ranks, retests and pictures come on top. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 

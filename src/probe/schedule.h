@@ -16,7 +16,10 @@ struct pairs {
 
 /* Round r of the circle method over v[0..n-1]: n-1 rounds (n odd: n rounds, one sits out) meet
  * every pair once.  out is appended to. */
-int schedule_circle_rounds(int n);
+static inline int schedule_circle_rounds(int n)
+{
+    return n - 1 + n % 2;
+}
 void schedule_circle(struct pairs *out, const int *v, int n, int r);
 
 /* Everybody pairs with the one d places further on, alternating blocks of d: a shift as a matching.
@@ -47,5 +50,23 @@ void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order,
 
 /* Endpoint ids by rack, domain, host, index on the host; the caller frees. */
 int *schedule_leaf_order(const struct topo *t);
+
+/* --- what is measured again --- */
+
+enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
+
+/* Which pairs of the parallel stages are measured again: out gets rounds of one pair each, stage
+ * RETEST, every epoch; none when nothing stands out.
+ *
+ * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
+ * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD / median
+ * of its times.  Chosen are, worst first and at most RETEST_PER_ENDPOINT for one endpoint:
+ *
+ *   outliers   pairs slower than the class's median by more than max(10 %, 5 sigma)
+ *   slow ends  RETEST_PARTNERS pairs of an endpoint whose median of n pairs is slower than the
+ *              class's by more than max(3 %, 3 * 1.25 sigma / sqrt(n)), each direction of pair_bw
+ *   healthy    one pair of each class, so that "alone" can be compared with "in parallel" */
+struct points;
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p);
 
 #endif

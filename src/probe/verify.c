@@ -25,37 +25,33 @@ uint64_t verify_key(int rank, int block, unsigned seed)
                     seed);
 }
 
-/* memcpy of 8 bytes is one unaligned load or store: blocks of odd sizes are not aligned. */
-void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed)
+/* W(rank), or with `term` W(rank) - W(rank - 1).  memcpy of 8 bytes is one unaligned load or store:
+ * blocks of odd sizes are not aligned. */
+static inline void fill(void *buf, size_t bytes, int rank, int block, unsigned seed, bool term)
 {
     unsigned char *p = buf;
-    uint64_t k = verify_key(rank, block, seed), w;
-    size_t i, words = bytes / 8;
+    uint64_t k = verify_key(rank, block, seed), before = verify_key(rank - 1, block, seed), w;
 
-    for (i = 0; i < words; i++) {
+    size_t words = bytes / 8;
+
+    for (size_t i = 0; i <= words; i++) {
         w = pattern_word(k, i);
-        memcpy(p + 8 * i, &w, 8);
+        w = term ? pattern_subtract(w, pattern_word(before, i)) : w;
+        if (i < words)
+            memcpy(p + 8 * i, &w, 8);
+        else
+            memcpy(p + 8 * i, &w, bytes % 8);
     }
-    w = pattern_word(k, i);
-    memcpy(p + 8 * i, &w, bytes % 8);
+}
+
+void verify_fill(void *buf, size_t bytes, int rank, int block, unsigned seed)
+{
+    fill(buf, bytes, rank, block, seed, false);
 }
 
 void verify_fill_term(void *buf, size_t bytes, int rank, int block, unsigned seed)
 {
-    unsigned char *p = buf;
-    uint64_t k = verify_key(rank, block, seed), before = verify_key(rank - 1, block, seed), w;
-    size_t i, words = bytes / 8;
-
-    if (rank == 0) {
-        verify_fill(buf, bytes, rank, block, seed);
-        return;
-    }
-    for (i = 0; i < words; i++) {
-        w = pattern_subtract(pattern_word(k, i), pattern_word(before, i));
-        memcpy(p + 8 * i, &w, 8);
-    }
-    w = pattern_subtract(pattern_word(k, i), pattern_word(before, i));
-    memcpy(p + 8 * i, &w, bytes % 8);
+    fill(buf, bytes, rank, block, seed, rank > 0);
 }
 
 bool verify_find(const void *buf, size_t bytes, int rank, int block, unsigned seed, size_t *offset)

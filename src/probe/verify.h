@@ -1,17 +1,24 @@
 /* verify.h - is every received byte the right one?  Patterns and their check, for every transport.
  *
- * The pattern is a function of (rank, block, seed, position): 8-byte word i of a block is m(k +
- * i*g), with k a 64-bit hash of rank, block and seed, g the odd number nearest 2^64/golden ratio
- * and m(x) = x ^ x>>32. Words of one block are all different (g is odd, m is a bijection), so data
- * that is shifted, swapped, stale (another seed) or from another rank is found, as is any flipped
- * bit.  Fill and check cost a few instructions a word: they run at memory speed.
+ * 8-byte word i of a block is m(k + i*g):
+ *
+ *   k      64-bit hash of (rank, block, seed): verify_key()
+ *   g      the odd number nearest 2^64 / golden ratio: PATTERN_GOLDEN
+ *   m(x)   x ^ x >> 32, a bijection
+ *
+ * Words of one block are all different (g is odd, m is a bijection), so data that is shifted,
+ * swapped, stale (another seed) or from another rank is found, as is any flipped bit.  Fill and
+ * check cost a few instructions a word: they run at memory speed.
  *
  * Reductions add uint32 with wrap-around: exact in any order and grouping of the additions, which
  * floating point is not, and as wide as the float that nccl-tests adds (uint8 would fit every size,
- * but the AVX kernels of Open MPI 4.1 saturate 8- and 16-bit sums).  Rank r contributes W(r) -
- * W(r-1), rank 0 contributes W(0), so that the sum over ranks 0..n-1 telescopes to W(n-1): a
- * full-entropy pattern again, whatever n is, and a contribution that is missing or counted twice is
- * found. */
+ * but the AVX kernels of Open MPI 4.1 saturate 8- and 16-bit sums).  W(r) being rank r's pattern:
+ *
+ *   rank 0 contributes     W(0)
+ *   rank r contributes     W(r) - W(r-1)
+ *   the sum of 0 .. n-1    W(n-1): a full-entropy pattern again, whatever n is
+ *
+ * so that a contribution that is missing or counted twice is found. */
 #ifndef RG_VERIFY_H
 #define RG_VERIFY_H
 

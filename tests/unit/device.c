@@ -30,7 +30,7 @@ static struct device_opts opts(void)
 {
     struct device_opts o;
 
-    device_defaults(&o);
+    o = DEVICE_DEFAULTS;
     o.bytes = 1 << 20;
     o.time_cap = 1;
     o.half_width = 0.2;

@@ -33,11 +33,6 @@ struct device_bench {
 /* Put one operation into a stream. */
 typedef int (*put_operation)(struct device_bench *b, gpu_stream s, struct err *err);
 
-void device_defaults(struct device_opts *o)
-{
-    *o = (struct device_opts){.time_cap = 0.1, .half_width = 0.05};
-}
-
 /* --- what goes into the stream; each once --- */
 
 static int put_copy(struct device_bench *b, gpu_stream s, struct err *err)

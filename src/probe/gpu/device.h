@@ -1,33 +1,52 @@
 /* device.h - what one GPU can do alone: memory, the way to its host, launches, matrix products.
  *
- * Rates count what moves: a copy inside the GPU reads and writes, so twice its size (DRAM bytes);
- * host copies count once.  All are medians under the stop rule of measure.h (95 % interval within
- * 5 % of the median, or the time cap), CUDA events around operations of one stream, after a
- * warm-up.  Each goes beside what the hardware allows where that is known: memory clock times bus
- * width from the driver, and PCIe generation times lanes from sysfs after line coding (gen 5 x16:
- * 63.0 GB/s; PCI Express Base Specification 5.0, 4.2). */
+ * All are medians under the stop rule of measure.h (95 % interval within 5 % of the median, or the
+ * time cap), CUDA events around operations of one stream, after a warm-up.  Each goes beside what
+ * the hardware allows where that is known:
+ *
+ *   what            counted                        limit
+ *   device copies   bytes read and written (DRAM)  2 * memory clock * bus width, of the driver
+ *   reads, fills    bytes                          the same
+ *   host copies     bytes, once                    PCIe transfers/s * lanes * line coding, of sysfs
+ *                                                  (gen 5 x16: 63.0 GB/s; PCI Express Base
+ *                                                  Specification 5.0, 4.2)
+ *   products        2 m n k                        none here: data sheets */
 #ifndef RG_DEVICE_H
 #define RG_DEVICE_H
 
 #include "base/err.h"
 #include "probe/gpu/gemm.h"
 
-enum device_kind {
-    DEVICE_HBM_COPY,   /* copy engine, device to device, B/s read and written */
-    DEVICE_HBM_KERNEL, /* multiprocessors, the same */
-    DEVICE_HBM_READ,   /* a kernel that reads, B/s */
-    DEVICE_FILL,       /* the pattern of verify.h written, B/s */
-    DEVICE_CHECK,      /* ... and looked at */
-    DEVICE_H2D,        /* from page-locked host memory, B/s */
-    DEVICE_D2H,
-    DEVICE_H2D_BOTH, /* while the other direction runs too */
-    DEVICE_D2H_BOTH,
-    DEVICE_H2D_BUSY, /* while arithmetic keeps all multiprocessors busy */
-    DEVICE_LOAD,   /* s of a load that waits for the one before, in memory larger than the caches */
-    DEVICE_LAUNCH, /* s of a kernel that copies 16 bytes, in a row of them */
-    DEVICE_GEMM,   /* a matrix product, FLOP/s */
-    DEVICE_KINDS
-};
+/* What is measured: its name in compute.tsv and its unit.
+ *
+ *   hbm_copy       copy engine, device to device, read and written
+ *   hbm_kernel     multiprocessors, the same
+ *   hbm_read       a kernel that reads
+ *   fill, check    the pattern of verify.h written, and looked at
+ *   h2d, d2h       from and to page-locked host memory
+ *   h2d_both ...   while the other direction runs too
+ *   h2d_busy       while arithmetic keeps all multiprocessors busy
+ *   load           a load that waits for the one before, in memory larger than the caches
+ *   launch         a kernel that copies 16 bytes, in a row of them
+ *   gemm           a matrix product */
+// clang-format off
+#define DEVICE_TABLE(ROW)                                                                          \
+    ROW(HBM_COPY,   hbm_copy,   "B/s")                                                             \
+    ROW(HBM_KERNEL, hbm_kernel, "B/s")                                                             \
+    ROW(HBM_READ,   hbm_read,   "B/s")                                                             \
+    ROW(FILL,       fill,       "B/s")                                                             \
+    ROW(CHECK,      check,      "B/s")                                                             \
+    ROW(H2D,        h2d,        "B/s")                                                             \
+    ROW(D2H,        d2h,        "B/s")                                                             \
+    ROW(H2D_BOTH,   h2d_both,   "B/s")                                                             \
+    ROW(D2H_BOTH,   d2h_both,   "B/s")                                                             \
+    ROW(H2D_BUSY,   h2d_busy,   "B/s")                                                             \
+    ROW(LOAD,       load,       "s")                                                               \
+    ROW(LAUNCH,     launch,     "s")                                                               \
+    ROW(GEMM,       gemm,       "FLOP/s")
+// clang-format on
+#define DEVICE_ID(ID, name, unit) DEVICE_##ID,
+enum device_kind { DEVICE_TABLE(DEVICE_ID) DEVICE_KINDS };
 extern const char *const device_kind_name[DEVICE_KINDS]; /* "hbm_copy", ... */
 extern const char *const device_unit[DEVICE_KINDS];      /* "B/s", "s", "FLOP/s" */
 
@@ -51,7 +70,7 @@ struct device_opts {
     const struct gemm_shape *shape;
     int shapes;
 };
-void device_defaults(struct device_opts *o);
+#define DEVICE_DEFAULTS ((struct device_opts){.time_cap = 0.1, .half_width = 0.05})
 /* Rows that device_measure() makes. */
 int device_rows(const struct device_opts *o);
 /* About how long that takes, s; less where the GPU lacks a dtype. */

@@ -15,45 +15,21 @@
 static const char first_line[] = "# railgauge-compute 1";
 enum { ROWS_MAX = 1 << 24, TEXT_MAX = 1 << 30 };
 
-enum device_column {
-    C_ENDPOINT,
-    C_HOST,
-    C_GPU,
-    C_BUSID,
-    C_KIND,
-    C_DTYPE,
-    C_M,
-    C_N,
-    C_K,
-    C_UNIT,
-    C_VALUE,
-    C_LO,
-    C_HI,
-    C_SAMPLES,
-    C_LIMIT,
-    C_NOTE,
-    COLUMNS
-};
-static const char *const columns[COLUMNS] = {
-    "endpoint", "host", "gpu",   "busid", "kind", "dtype",   "m",     "n",
-    "k",        "unit", "value", "lo",    "hi",   "samples", "limit", "note"};
+// clang-format off
+#define COLUMN_TABLE(C)                                                                            \
+    C(ENDPOINT, endpoint) C(HOST, host) C(GPU, gpu) C(BUSID, busid) C(KIND, kind) C(DTYPE, dtype)  \
+    C(M, m) C(N, n) C(K, k) C(UNIT, unit) C(VALUE, value) C(LO, lo) C(HI, hi)                      \
+    C(SAMPLES, samples) C(LIMIT, limit) C(NOTE, note)
+// clang-format on
+#define COLUMN_ID(ID, name) C_##ID,
+#define COLUMN_NAME(ID, name) #name,
+enum device_column { COLUMN_TABLE(COLUMN_ID) COLUMNS };
+static const char *const columns[COLUMNS] = {COLUMN_TABLE(COLUMN_NAME)};
 
-const char *const device_kind_name[DEVICE_KINDS] = {
-    [DEVICE_HBM_COPY] = "hbm_copy", [DEVICE_HBM_KERNEL] = "hbm_kernel",
-    [DEVICE_HBM_READ] = "hbm_read", [DEVICE_FILL] = "fill",
-    [DEVICE_CHECK] = "check",       [DEVICE_H2D] = "h2d",
-    [DEVICE_D2H] = "d2h",           [DEVICE_H2D_BOTH] = "h2d_both",
-    [DEVICE_D2H_BOTH] = "d2h_both", [DEVICE_H2D_BUSY] = "h2d_busy",
-    [DEVICE_LOAD] = "load",         [DEVICE_LAUNCH] = "launch",
-    [DEVICE_GEMM] = "gemm",
-};
-const char *const device_unit[DEVICE_KINDS] = {
-    [DEVICE_HBM_COPY] = "B/s", [DEVICE_HBM_KERNEL] = "B/s", [DEVICE_HBM_READ] = "B/s",
-    [DEVICE_FILL] = "B/s",     [DEVICE_CHECK] = "B/s",      [DEVICE_H2D] = "B/s",
-    [DEVICE_D2H] = "B/s",      [DEVICE_H2D_BOTH] = "B/s",   [DEVICE_D2H_BOTH] = "B/s",
-    [DEVICE_H2D_BUSY] = "B/s", [DEVICE_LOAD] = "s",         [DEVICE_LAUNCH] = "s",
-    [DEVICE_GEMM] = "FLOP/s",
-};
+#define KIND_NAME(ID, name, unit) #name,
+#define KIND_UNIT(ID, name, unit) unit,
+const char *const device_kind_name[DEVICE_KINDS] = {DEVICE_TABLE(KIND_NAME)};
+const char *const device_unit[DEVICE_KINDS] = {DEVICE_TABLE(KIND_UNIT)};
 
 /* Words of others (a driver's, a GPU's name) must not end a cell or a line. */
 static void put_text(FILE *out, const char *text)
@@ -193,15 +169,10 @@ static int by_what(const void *a, const void *b)
 {
     const struct device_row *x = *(struct device_row *const *)a,
                             *y = *(struct device_row *const *)b;
-    const int v[] = {x->endpoint, (int)x->kind, (int)x->shape.dtype,
-                     x->shape.m,  x->shape.n,   x->shape.k};
-    const int w[] = {y->endpoint, (int)y->kind, (int)y->shape.dtype,
-                     y->shape.m,  y->shape.n,   y->shape.k};
+    const double v[] = {x->endpoint, x->kind, x->shape.dtype, x->shape.m, x->shape.n, x->shape.k};
+    const double w[] = {y->endpoint, y->kind, y->shape.dtype, y->shape.m, y->shape.n, y->shape.k};
 
-    for (int i = 0; i < 6; i++)
-        if (v[i] != w[i])
-            return v[i] < w[i] ? -1 : 1;
-    return 0;
+    return stats_order(v, w, 6);
 }
 
 static int check_twice(const struct device_table *t, const char *path, struct err *err)

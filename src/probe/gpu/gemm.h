@@ -1,14 +1,20 @@
 /* gemm.h - how fast this GPU multiplies matrices: cuBLASLt on given shapes.
  *
- * C[m x n] = A[m x k] B[k x n], row major, C in bf16, sums in fp32.  In cuBLASLt's column-major
- * words: D[n x m] = op(B)[n x k] A[k x m] with the first operand transposed, the form that fp8
- * products must have on every GPU that has them (cuBLASLt documentation, cublasLtMatmul, "FP8 data
- * types"; "TN format") and that a linear layer of PyTorch has.  Backward products are measured in
- * that form as well.  The algorithm is the first that the heuristics name, with a workspace of 64
- * MiB.  fp8 is e4m3 with scales of one and fast accumulation; mxfp8 is e4m3 with a UE8M0 scale for
- * each 32 elements along k, nvfp4 is e2m1 with a UE4M3 scale for each 16 and no scale of the whole
- * (cuBLASLt documentation, "16/32-Element 1D Block Scaling for FP8 and FP4 Data Types": cuBLASLt
- * 12.8, compute capability 10.0). */
+ *   C[m x n] = A[m x k] B[k x n]          row major, C in bf16, sums in fp32
+ *   D[n x m] = op(B)[n x k] A[k x m]      the same in cuBLASLt's column-major words
+ *
+ * with the first operand transposed, the form that fp8 products must have on every GPU that has them
+ * (cuBLASLt documentation, cublasLtMatmul, "FP8 data types"; "TN format") and that a linear layer of
+ * PyTorch has.  Backward products are measured in that form as well.  The algorithm is the first that
+ * the heuristics name, with a workspace of 64 MiB.
+ *
+ *   dtype   elements  scales                                 since
+ *   bf16    bf16      none
+ *   fp8     e4m3      one of 1 for each operand, with fast accumulation
+ *   mxfp8   e4m3      a UE8M0 for each 32 elements along k   cuBLASLt 12.8, compute capability 10.0
+ *   nvfp4   e2m1      a UE4M3 for each 16, none of the whole the same
+ *
+ * (cuBLASLt documentation, "16/32-Element 1D Block Scaling for FP8 and FP4 Data Types"). */
 #ifndef RG_GEMM_H
 #define RG_GEMM_H
 

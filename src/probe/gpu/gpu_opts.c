@@ -8,28 +8,14 @@
 const char *const copy_engine_name[] = {"ce", "sm", NULL};
 const char *const copy_way_name[] = {"write", "read", NULL};
 
-static int take_engine(void *into, char *word, struct err *err)
-{
-    struct copy_opts *o = into;
-
-    return (o->engine = opt_word(copy_engine_name, word, err)) < 0 ? -1 : 0;
-}
-
-static int take_way(void *into, char *word, struct err *err)
-{
-    struct copy_opts *o = into;
-
-    return (o->way = opt_word(copy_way_name, word, err)) < 0 ? -1 : 0;
-}
-
 static const struct opt copy_rows[] = {
     {.help = "Copies between GPUs (--transport copy):", .group = 45},
-    {"copy-engine", 0, "WHO", "ce: the copy engine (default), sm: a kernel", OPT_CALL(take_engine),
-     .group = 45},
+    {"copy-engine", 0, "WHO", "ce: the copy engine (default), sm: a kernel",
+     OPT_WORD(struct copy_opts, engine, copy_engine_name), .group = 45},
     {"copy-way", 0, "WAY",
      "write: the sender's GPU writes into the receiver's memory (default); read: the receiver's "
      "reads",
-     OPT_CALL(take_way), .group = 45},
+     OPT_WORD(struct copy_opts, way, copy_way_name), .group = 45},
     {0},
 };
 

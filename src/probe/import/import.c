@@ -106,9 +106,7 @@ static int by_group(const void *a, const void *b)
 {
     const struct recording_rank *x = a, *y = b;
 
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return by_rank(a, b);
+    return x->group == y->group ? by_rank(a, b) : (x->group > y->group) - (x->group < y->group);
 }
 
 /* `ranks` of them in blocks on the hosts, devices from 0. */

@@ -11,22 +11,13 @@ int mpi_opts_window(const struct mpi_opts *o, size_t bytes)
     return o->window ? o->window : bytes < MPI_SMALL ? MPI_SMALL_WINDOW : OP_PAIR_WINDOW;
 }
 
-static int take_scatter(void *into, char *word, struct err *err)
-{
-    struct mpi_opts *o = into;
-    int which = opt_word(scatter_word, word, err);
-
-    o->scatter_by_block = which > 0;
-    return which < 0 ? -1 : 0;
-}
-
 static const struct opt rows[] = {
     {.help = "Messages over MPI (--transport mpi):", .group = 38},
     {"window", 0, "N", "messages in flight in pair_bw and pair_bibw (default 64 below 64K, else 4)",
      OPT_INT(struct mpi_opts, window, 1, MPI_WINDOW_MAX), .group = 38},
     {"reduce-scatter", 0, "CALL",
      "counts: MPI_Reduce_scatter (default), block: MPI_Reduce_scatter_block",
-     OPT_CALL(take_scatter), .group = 38},
+     OPT_WORD(struct mpi_opts, scatter_by_block, scatter_word), .group = 38},
     {0},
 };
 

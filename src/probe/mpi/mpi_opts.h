@@ -8,9 +8,9 @@
  * answer to each window would be half of what is measured. */
 enum { MPI_SMALL = 64 << 10, MPI_SMALL_WINDOW = 64, MPI_WINDOW_MAX = 512 };
 
-struct mpi_opts {          /* zero: the defaults */
-    int window;            /* messages in flight in pair_bw and pair_bibw; 0: by size */
-    bool scatter_by_block; /* reduce_scatter by MPI_Reduce_scatter_block, which in Open MPI 4.1 has
+struct mpi_opts {         /* zero: the defaults */
+    int window;           /* messages in flight in pair_bw and pair_bibw; 0: by size */
+    int scatter_by_block; /* 1: reduce_scatter by MPI_Reduce_scatter_block, which in Open MPI 4.1 has
                             * fewer algorithms than MPI_Reduce_scatter (2 MiB on 2 ranks of a host:
                             * 2.2 ms, not 0.6) */
 };

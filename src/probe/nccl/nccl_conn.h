@@ -12,10 +12,13 @@
  *
  * What connecting costs is kept apart from what moving data costs: seconds of making the
  * communicator and of its first operation (NCCL connects peers lazily), of the slowest member.
- * connections.tsv has a row a communicator: ranks, members, made (how often, evicted ones are made
- * anew), init_s and first_s (ncclCommInitRankConfig and the first operation on the slowest member:
- * the longest of all times it was made), the slowest member of each, and what the first operation
- * was. */
+ * connections.tsv has a row a communicator:
+ *
+ *   ranks, members       "0-7"; a long list is cut with "..."
+ *   made                 how often: evicted ones are made anew
+ *   init_s               ncclCommInitRankConfig on the slowest member, the longest time of all
+ *   first_s              its first operation, the same; first_op, first_bytes: what that was
+ *   init_slowest ...     the slowest member of each */
 #ifndef RG_NCCL_CONN_H
 #define RG_NCCL_CONN_H
 

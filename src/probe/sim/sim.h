@@ -1,9 +1,14 @@
 /* sim.h - a fabric that is a formula: the truth that everything else is tested against.
  *
- * Times come from a preset's tiers (t = alpha + bytes / rate) and its collectives, slowed by
- * injected faults and by what else crosses the uplinks of a leaf, times a lognormal noise
- * exp(sigma * N(0,1)) whose median is 1.  Every draw is a pure function of (seed, round, group,
- * epoch, op, bytes), so a campaign is exactly reproducible. */
+ *   t = alpha + bytes / (Bps * left * share)    seconds of a pair, times exp(sigma * N(0,1))
+ *
+ *   alpha, Bps   s, bytes/s    of the pair's tier, from the preset (topo/fabrics)
+ *   left         0 .. 1        what injected faults leave: the worst that concerns the pair
+ *   share        0 .. 1        what others leave of the uplinks of its leaves
+ *   sigma        share         --noise; lognormal, so that the median stays t
+ *
+ * A collective's part that grows with its size is slowed as its slowest link is.  Every draw is a
+ * pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly reproducible. */
 #ifndef RG_SIM_H
 #define RG_SIM_H
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -214,8 +215,12 @@ static char *agree_where(struct world *w, double hang_after, const char *dir, st
 
 void watch_report(const char *file, char *(*ask)(double sec))
 {
-    if (self.running && verdict_dir)
-        watch_report_set(verdict_dir, file, ask);
+    if (!self.running || !verdict_dir)
+        return;
+    free(self.report.path);
+    self.report.path = file_join(verdict_dir, file);
+    self.report.ask = ask;
+    unlink(self.report.path); /* of an earlier campaign */
 }
 
 void watch_start(struct world *w, double hang_after, const char *dir)
@@ -237,7 +242,6 @@ void watch_start(struct world *w, double hang_after, const char *dir)
 void watch_stop(void)
 {
     watch_thread_end(&self);
-    watch_report_end();
     free(verdict_dir);
     verdict_dir = NULL;
 }

@@ -27,7 +27,15 @@ struct watch_self {
     bool running;
     int fd, wake, rank; /* fd and wake: -1 before and after */
     pthread_t thread;
-    uint64_t still; /* moves when a report was asked for */
+    /* watch_report(): the question and the file of its answer */
+    struct {
+        char *path;
+        char *(*ask)(double sec);
+        uint64_t still; /* moves when it was asked */
+        pthread_t thread;
+        bool started; /* there is a thread to join */
+        _Atomic bool open;
+    } report;
 };
 
 /* A number with one writer: no locked instruction is needed. */
@@ -46,10 +54,5 @@ void watch_thread_wake(const struct watch_self *s);
 bool watch_thread_behind(const struct watch_self *s);
 /* Says goodbye; harmless when nothing was started. */
 void watch_thread_end(struct watch_self *s);
-
-/* See watch_report() in watch.h: the question and its file in the folder `dir`; one of an earlier
- * campaign is removed. */
-void watch_report_set(const char *dir, const char *file, char *(*ask)(double sec));
-void watch_report_end(void); /* waits for the thread that asks; after watch_thread_end() */
 
 #endif

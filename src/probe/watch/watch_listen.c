@@ -210,29 +210,33 @@ static void hear_all(struct listener *l, int polled, double now)
     }
 }
 
+/* A line to rank `only`; -1: to all of them. */
+static void say(struct listener *l, int only, const char *line)
+{
+    for (int i = 0; i < l->clients; i++)
+        if (l->client[i]->rank >= 0 && (only < 0 || l->client[i]->rank == only))
+            send(l->client[i]->fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* The ranks come last: once they know they leave, and the launcher takes with it what was not yet
  * said. */
 static void tell(struct listener *l, double now)
 {
     struct err err = {0, ""};
     char line[WATCH_LINE];
-    int n = snprintf(line, sizeof(line), "verdict %s\n", l->judge.verdict.text);
 
+    snprintf(line, sizeof(line), "verdict %s\n", l->judge.verdict.text);
     l->told = true;
     if (l->dir && judge_save(&l->judge, l->dir, now, &err) < 0)
         log_warn("%s", err.text);
     if (l->speaks)
         log_error("%s", l->judge.verdict.text);
-    for (int i = 0; i < l->clients; i++)
-        if (l->client[i]->rank >= 0)
-            send(l->client[i]->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    say(l, -1, line);
 }
 
 void listen_stop(struct listener *l)
 {
-    for (int i = 0; i < l->clients; i++)
-        if (l->client[i]->rank >= 0)
-            send(l->client[i]->fd, "stop\n", 5, MSG_NOSIGNAL | MSG_DONTWAIT);
+    say(l, -1, "stop\n");
 }
 
 /* Rank 0, once, before a hang becomes a verdict: it may find out more. */
@@ -240,9 +244,8 @@ static void warn_of_hang(struct listener *l, double now)
 {
     bool soon = judge_soon(&l->judge, now);
 
-    for (int i = 0; i < l->clients && soon && !l->warned; i++)
-        if (l->client[i]->rank == 0)
-            send(l->client[i]->fd, "soon\n", 5, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (soon && !l->warned)
+        say(l, 0, "soon\n");
     l->warned = soon;
 }
 

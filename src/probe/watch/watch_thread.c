@@ -159,27 +159,10 @@ static void say_goodbye(struct watch_self *s)
 
 /* --- a question that is asked when a verdict is near, and the file of its answer --- */
 
-static struct {
-    char *path;
-    char *(*ask)(double sec);
-    const struct watch_self *self;
-    pthread_t thread;
-    bool started; /* there is a thread to join */
-    _Atomic bool open;
-} report;
-
-void watch_report_set(const char *dir, const char *file, char *(*ask)(double sec))
-{
-    free(report.path);
-    report.path = file_join(dir, file);
-    report.ask = ask;
-    unlink(report.path);
-}
-
 /* Whatever cannot be written is missing: the verdict is worth more than a word about that. */
-static void save_report(const char *text)
+static void save_report(const char *path, const char *text)
 {
-    FILE *f = fopen(report.path, "we");
+    FILE *f = fopen(path, "we");
 
     if (f) {
         fputs(text, f);
@@ -189,32 +172,31 @@ static void save_report(const char *text)
 
 /* The file is there as soon as the answer is known, so that a verdict finds it and waits for
  * nothing; when the ranks move on it is removed. */
-static void *ask_for_report(void *unused)
+static void *ask_for_report(void *self)
 {
     const struct timespec pause = {0, 20000000};
-    const struct watch_self *s = report.self;
-    char *text = report.ask(report_sec);
+    struct watch_self *s = self;
+    char *text = s->report.ask(report_sec);
 
-    (void)unused;
     if (text)
-        save_report(text);
+        save_report(s->report.path, text);
     while (text && !atomic_load(&s->told)) {
-        if (atomic_load(&s->ending) || atomic_load(&s->moves) != s->still) {
-            unlink(report.path);
+        if (atomic_load(&s->ending) || atomic_load(&s->moves) != s->report.still) {
+            unlink(s->report.path);
             break;
         }
         nanosleep(&pause, NULL);
     }
     free(text);
-    atomic_store(&report.open, false);
+    atomic_store(&s->report.open, false);
     return NULL;
 }
 
-static void join_report(void)
+static void join_report(struct watch_self *s)
 {
-    if (report.started)
-        pthread_join(report.thread, NULL);
-    report.started = false;
+    if (s->report.started)
+        pthread_join(s->report.thread, NULL);
+    s->report.started = false;
 }
 
 /* Signals are for the thread that measures. */
@@ -232,23 +214,14 @@ static int start_deaf(pthread_t *thread, void *(*run)(void *), void *arg)
 /* Unless there is nothing to ask or a question is open. */
 static void start_report(struct watch_self *s)
 {
-    if (!report.ask || atomic_load(&report.open))
+    if (!s->report.ask || atomic_load(&s->report.open))
         return;
-    join_report();
-    s->still = atomic_load(&s->moves);
-    report.self = s;
-    atomic_store(&report.open, true);
-    report.started = start_deaf(&report.thread, ask_for_report, NULL) == 0;
-    if (!report.started)
-        atomic_store(&report.open, false);
-}
-
-void watch_report_end(void)
-{
-    join_report();
-    free(report.path);
-    report.path = NULL;
-    report.ask = NULL;
+    join_report(s);
+    s->report.still = atomic_load(&s->moves);
+    atomic_store(&s->report.open, true);
+    s->report.started = start_deaf(&s->report.thread, ask_for_report, s) == 0;
+    if (!s->report.started)
+        atomic_store(&s->report.open, false);
 }
 
 /* --- hearing --- */
@@ -361,6 +334,10 @@ void watch_thread_end(struct watch_self *s)
         pthread_join(s->thread, NULL);
     }
     s->running = false;
+    join_report(s);
+    free(s->report.path);
+    s->report.path = NULL;
+    s->report.ask = NULL;
     if (s->fd >= 0)
         close(s->fd);
     if (s->wake >= 0)
