@@ -1,6 +1,6 @@
 # make                 build; the MPI program needs an MPI found by pkg-config
 # make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-ib, check-slurm, check-lab: one suite)
-# make check TESTS=tests/cli/fit.bats      some files of them
+# make check TESTS=tests/cli/fit.bats      some files of them; RG_JOBS=N test files at once (two a core)
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
@@ -173,7 +173,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/prefix: FORCE
 	@$(call remember,$(PREFIX))
 
-# --- tests: TAP from cmocka programs, bats files and scripts, judged by prove ---
+# --- tests: TAP from cmocka programs, bats files and scripts, side by side ---
 SUITE_unit := $(UNIT) $(wildcard tests/unit/*.sh)
 SUITE_cli  := $(wildcard tests/walls.sh tests/cli/*.bats tests/install.bats tests/bad/run.sh)
 SUITE_mpi  := $(wildcard tests/mpi/*.bats)
@@ -181,18 +181,16 @@ SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITE_slurm := $(wildcard tests/slurm/*.bats)
 SUITE_ib   := $(wildcard tests/ib/*.bats)
 SUITES     := unit cli mpi ib slurm lab
-SKIPPED = $(abspath $(BUILD))/skipped
-prove = rm -f '$(SKIPPED)' '$(BUILD)/judged'; { RG_SKIPPED='$(SKIPPED)' RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
-    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= prove --timer --failures --comments --exec tests/tap.sh $(1) && \
-    touch '$(BUILD)/judged'; } 2>&1 | perl tests/summary.pl '$(SKIPPED)'; [ -e '$(BUILD)/judged' ]
+suite = RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
+    RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= perl tests/suite.pl $(1)
 
 # TESTS: some files alone, as tests/cli/fit.bats or build/tests/unit/mem
 check: all $(or $(filter $(BUILD)/tests/unit/%,$(TESTS)),$(if $(TESTS),,$(UNIT))) $(FAKE) $(GPU)
-	$(Q)$(call prove,$(or $(TESTS),$(foreach s,$(SUITES),$(SUITE_$s))))
+	$(Q)$(call suite,$(or $(TESTS),$(foreach s,$(SUITES),$(SUITE_$s))))
 check-unit: $(UNIT) $(FAKE)
 check-cli check-mpi check-ib check-slurm check-lab: all $(FAKE) $(GPU)
 $(SUITES:%=check-%): check-%:
-	$(Q)$(if $(strip $(SUITE_$*)),$(call prove,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
+	$(Q)$(if $(strip $(SUITE_$*)),$(call suite,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
 
 bench-gpu: all $(GPU)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' tests/gpu/run.sh --page tests/gpu/results.md
@@ -321,5 +319,5 @@ coverage:
 	+$(Q)$(MAKE) BUILD=build-coverage CFLAGS='-O0 -g --coverage' LDFLAGS='--coverage -Wl,--wrap=_exit $(COVER_EXIT)' covered; \
 	    tests=$$?; tests/coverage.sh build-coverage $(COVER_FLOOR) && exit $$tests
 covered: all $(UNIT) $(FAKE) $(GPU)
-	$(Q)$(call prove,$(COVER))
+	$(Q)$(call suite,$(COVER))
 .PHONY: coverage covered

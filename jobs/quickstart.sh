@@ -27,7 +27,7 @@ fonts-dejavu-core   letters for the pictures
 for_testing='
 libcmocka-dev    C unit tests
 bats             tests of the command line
-perl             prove, which sums up the tests
+perl             runs the tests side by side and sums them up
 jq               tests look into JSON files
 iproute2         the lab builds two racks of network namespaces
 ibsim-utils      an InfiniBand subnet to read, without hardware

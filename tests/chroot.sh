@@ -6,9 +6,10 @@
 #                                                            not while another user has it
 #
 # SUITE is trixie, forky ...; it comes from the mirrors that this machine's apt knows and stays in
-# ${RAILGAUGE_CACHE:-~/.cache/railgauge}/SUITE.  Exit 77 and one line of reason: it cannot be done
-# here.  One user at a time: PID (the caller by default) has it until --leave or its end; others
-# wait CHROOT_WAIT seconds (600).  From bats say --user $$, whose subshells are not the caller.
+# ${RAILGAUGE_CACHE:-~/.cache/railgauge}/SUITE; one that is damaged is built anew.  Exit 77 and one
+# line of reason: it cannot be done here.  One user at a time: PID (the caller by default) has it
+# until --leave or its end; others wait CHROOT_WAIT seconds (600).  From bats say --user $$, whose
+# subshells are not the caller.
 set -eu
 
 cache=${RAILGAUGE_CACHE:-${HOME:-/root}/.cache/railgauge}
@@ -96,6 +97,9 @@ build() {
     mv "$root.new" "$root"
 }
 
+# Is it there, and do its shell, dpkg and apt run?
+whole() { [ -d "$root" ] && chroot "$root" sh -c 'dpkg-query -W dpkg && apt-get -v' >>"$root.log" 2>&1; }
+
 # The packages of those asked that are not installed.
 missing() {
     for p in "$@"; do
@@ -175,7 +179,7 @@ if [ -n "$leave" ]; then
 fi
 command -v debootstrap >/dev/null || skip "no debootstrap here"
 take
-[ -d "$root" ] || build
+whole || { unmount; rm -rf --one-file-system "$root"; build; }
 mounts 2>>"$root.log" || skip "this machine does not allow mounts: $(tail -n 1 "$root.log")"
 echo "127.0.0.1 localhost $(hostname)" >"$root/etc/hosts"
 packages "$@"

@@ -9,7 +9,7 @@ setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 tap() {
     { echo '#!/bin/sh' && printf "echo '%s'\n" "$@"; } >file.sh
     chmod +x file.sh
-    RG_SKIPPED=$PWD/skipped "$BATS_TEST_DIRNAME/../tap.sh" ./file.sh
+    RG_SKIPPED=$PWD/skipped RG_TIMES=$PWD/times "$BATS_TEST_DIRNAME/../tap.sh" ./file.sh
 }
 
 @test "a file of skipped tests is skipped, with its reason; each is listed" {
@@ -26,4 +26,9 @@ tap() {
     rm skipped
     [ "$(tap 1..1 'ok 1 a')" = $'1..1\nok 1 a' ]
     [ ! -s skipped ]
+}
+
+@test "what a file took is told: seconds, CPU seconds of the user and of the system, its name" {
+    tap 1..1 'ok 1 a'
+    grep -qxE '([0-9]+\.[0-9]{3} ){3}\./file\.sh' times
 }

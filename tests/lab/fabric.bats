@@ -90,11 +90,17 @@ pingpong() {
     done
 }
 
+# soonest SRC DST: what else runs on these cores makes messages later and never earlier, so the least of five counts.
+soonest() {
+    local once=(latency 8 40 10)
+    pingpong "${once[@]}" "${once[@]}" "${once[@]}" "${once[@]}" "${once[@]}" "$@" | sort -g | head -n 1
+}
+
 @test "the delay between racks is what the truth says within 40 us" {
     RACKS=2 PER=2 NIC=800 TRUNK=300 DELAY_US=60 lab up
     local near far
-    near=$(pingpong latency 8 40 10 0 1)
-    far=$(pingpong latency 8 40 10 0 2)
+    near=$(soonest 0 1)
+    far=$(soonest 0 2)
     awk -v n="$near" -v f="$far" 'BEGIN {
         us = (f - n) * 1e6
         printf "near %.1f us, far %.1f us, difference %.1f us, truth 60\n", n * 1e6, f * 1e6, us

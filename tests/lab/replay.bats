@@ -51,7 +51,7 @@ measure_curves() {
     local name words args=()
     while read -r name words; do args+=(--for-job "$words"); done < <(cases)
     railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-verdict --no-plots \
-        --op pair_latency,pair_bw --epochs 1 -b 4K -e 1M -f 2 --max-run 300ms --time-cap 120ms --no-check \
+        --op pair_latency,pair_bw --epochs 1 --pair-bytes 64K -b 4K -e 1M -f 2 --max-run 300ms --time-cap 60ms --no-check \
         "${args[@]}" >"$BATS_FILE_TMPDIR/log" 2>&1 || {
         cat "$BATS_FILE_TMPDIR/log"
         return 1
@@ -69,13 +69,13 @@ replay() {
     shift
     rm -f "$out"
     for _ in 1 2 3; do
-        timeout 300 "$BATS_TEST_DIRNAME/lab.sh" mpirun railgauge-probe replay "$campaign/matrix.json" "$@" --steps 3 \
+        timeout 300 "$BATS_TEST_DIRNAME/lab.sh" mpirun railgauge-probe replay "$campaign/matrix.json" "$@" --steps 2 \
             --json -o "$again" </dev/null >/dev/null 2>"$BATS_FILE_TMPDIR/$name.err" || {
             cat "$BATS_FILE_TMPDIR/$name.err"
             return 1
         }
         if [ ! -e "$out" ] || jq -es '.[0].measured_s < .[1].measured_s' "$again" "$out" >/dev/null; then mv "$again" "$out"; fi
-        ! jq -e '.measured_s <= 1.1 * .predicted_s' "$out" >/dev/null || break
+        ! jq -e '.measured_s <= 1.05 * .predicted_s' "$out" >/dev/null || break
     done
     jq -r --arg n "$name" '
         .prediction.compute_s as $w
@@ -84,16 +84,39 @@ replay() {
         | @tsv' "$out" >>"$results"
 }
 
+# replay_all [PATTERN]: the cases whose names it matches, those of ONLY.
 replay_all() {
     local name words like size
     while read -r name words; do
-        [[ $name =~ ${ONLY:-.} ]] || continue
+        [[ $name =~ ${ONLY:-.} && $name =~ ${1:-.} ]] || continue
         like=$BATS_FILE_TMPDIR/${name%-mixed}.json
-        size=(--compute-share 80% --seconds 1.1)
+        size=(--compute-share 80% --seconds 1)
         [[ $name != *-mixed ]] || read -ra size < <(jq -r '"--shrink \(.shrink) --flops \(.flops)"' "$like")
         # shellcheck disable=SC2086 # words of a job
         replay "$name" "${size[@]}" $words || return 1
     done < <(cases)
+}
+
+# Judged cases that are out of bounds: name, error, error of taking turns.
+far_off() {
+    judged | awk -F'\t' -v most="$single_most" -v turns="$turns" '
+        function off(predicted) { return 100 * (predicted / $3 - 1) }
+        { least = $1 ~ turns ? off($5) : $4 }
+        $4 < -most || least > most { printf "%s: %+.1f %%, in turns %+.1f %%\n", $1, $4, least }'
+}
+
+# Groups side by side whose samples did not meet, as a core was away, make a curve too fast, and every replay of it is
+# long then: those curves are measured once more.
+again_with_other_curves() {
+    local names
+    names=$(far_off | cut -d: -f1 | paste -sd'|')
+    [ -n "$names" ] || return 0
+    echo "# measured anew for $names" >&3
+    campaign=$campaign.again
+    measure_curves
+    grep -vE "^($names)"$'\t' "$results" >"$results.kept" || true
+    mv "$results.kept" "$results"
+    replay_all "^($names)\$"
 }
 
 setup_file() {
@@ -106,6 +129,7 @@ setup_file() {
     lab up
     measure_curves
     replay_all
+    again_with_other_curves
 }
 
 setup() {
@@ -136,11 +160,9 @@ teardown_file() {
 }
 
 @test "all of them are within $single_most %, and groups that take turns between never and always meeting" {
-    judged | awk -F'\t' -v most="$single_most" -v turns="$turns" '
-        function off(predicted) { return 100 * (predicted / $3 - 1) }
-        { least = $1 ~ turns ? off($5) : $4 }
-        $4 < -most || least > most { printf "%s: %+.1f %%, in turns %+.1f %%\n", $1, $4, least; bad++ }
-        END { exit NR == 0 || bad > 0 }'
+    [ "$(judged | wc -l)" -gt 0 ]
+    far_off
+    [ -z "$(far_off)" ]
 }
 
 # Measured times closer than 2 % say nothing about which is faster.

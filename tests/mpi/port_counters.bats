@@ -44,7 +44,7 @@ during() {
     shift 2
     RAILGAUGE_FAULT=stop:$rank:$point ranks 4 "$probe" probe --topology two.json "${how[@]}" 2>err.txt &
     while pid=$(stopped) && [ -z "$pid" ]; do
-        kill -0 $! # ends with an error of its own, or within LIMIT
+        kill -0 $! || { cat err.txt; return 1; } # it ended before
         sleep 0.1
     done
     "$@"

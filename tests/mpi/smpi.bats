@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# smpi.bats - the MPI program, compiled from the same sources, under SimGrid: 72 ranks on a platform that
+# smpi.bats - the MPI program, compiled from the same sources, under SimGrid: 36 ranks on a platform that
 # `railgauge export` wrote; the fitted matrix must return the platform's numbers.  Simulated time has no
-# noise, so few samples do.  A caught SIGTERM ends the simulation late: limits kill.
+# noise, so few samples do; every poll of a rank that waits is simulated, so few ranks do, too.  A caught SIGTERM ends the simulation late: limits kill.
 
 bats_require_minimum_version 1.5.0
 
@@ -10,8 +10,8 @@ have_simgrid() { command -v smpicc >/dev/null && command -v smpirun >/dev/null; 
 setup_file() {
     local top
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-    export SMPI_PROBE=$top/build/railgauge-probe-smpi
-    [ -n "${RG_SAN-}" ] || ! have_simgrid || make -s -C "$top" build/railgauge-probe-smpi
+    export SMPI_PROBE=$RG_BUILD/railgauge-probe-smpi
+    [ -n "${RG_SAN-}" ] || ! have_simgrid || make -s -C "$top" BUILD="$RG_BUILD" "$SMPI_PROBE"
 }
 
 setup() {
@@ -40,15 +40,15 @@ preset() {
         "$BATS_TEST_DIRNAME/../../topo/fabrics/gb200-nvl72.json"
 }
 
-@test "4 racks of 18 hosts: the matrix returns latency and bandwidth of both tiers within 2 %" {
-    railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 --hosts-per-rack 18 -o platform.xml --hostfile hosts
-    railgauge discover --fabric gb200-nvl72 --racks 4 -q -o all.json
+@test "2 racks of 18 hosts: the matrix returns latency and bandwidth of both tiers within 2 %" {
+    railgauge export --format simgrid --fabric gb200-nvl72 --racks 2 --hosts-per-rack 18 -o platform.xml --hostfile hosts
+    railgauge discover --fabric gb200-nvl72 --racks 2 -q -o all.json
     # One rank a host: the first GPU of each.
     jq -c '.endpoints.rows |= map(select(.[5] == 0))' all.json >topology.json
     railgauge seal topology.json
     railgauge plan topology.json --pairs class --matchings 1 --op pair_latency,pair_bw --epochs 1 \
         -b 64 -e 4M -f 16 --pair-bytes 256K
-    smpi 72 probe --topology topology.json --plan plan.tsv -n 4 -w 1 --no-check --no-retest
+    smpi 36 probe --topology topology.json --plan plan.tsv -n 4 -w 1 --no-check --no-retest
     railgauge fit -q --no-verdict -o matrix.json topology.json plan.tsv points.tsv
     for tier in mnnvl rail; do
         near "$tier" .oneway.alpha_s "$(preset "$tier" .alpha_s)"
@@ -56,9 +56,9 @@ preset() {
     done
 }
 
-@test "4 racks of 3 hosts are found by measuring, without being told" {
-    railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 --hosts-per-rack 3 -o platform.xml --hostfile hosts
-    smpi 12 probe --op pair_latency,pair_bw --epochs 1 -b 64 -e 1M -f 64 --pair-bytes 256K -n 4 -w 1 --no-check --no-retest
+@test "4 racks of 2 hosts are found by measuring, without being told" {
+    railgauge export --format simgrid --fabric gb200-nvl72 --racks 4 --hosts-per-rack 2 -o platform.xml --hostfile hosts
+    smpi 8 probe --op pair_latency,pair_bw --epochs 1 -b 64 -e 1M -f 64 --pair-bytes 256K -n 4 -w 1 --no-check --no-retest
     [ "$(jq -r '[.hosts.rows[][0]] | join(" ")' topology.json)" = "$(paste -sd' ' hosts)" ]
     [ "$(jq '.levels.rack | length' topology.json)" -eq 0 ]
     railgauge fit -q --no-verdict -o matrix.json topology.json plan.tsv points.tsv
