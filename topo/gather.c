@@ -10,19 +10,11 @@
 
 #include "base/mem.h"
 #include "topo/host/gpu.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 #include "topo/net/rails.h"
 
 /* --- this host --- */
-
-static bool exists(const char *root, const char *path)
-{
-    char *full = mem_printf("%s%s", root, path);
-    bool yes = access(full, F_OK) == 0;
-
-    free(full);
-    return yes;
-}
 
 /* What no source of this machine tells.  Measuring may still find it. */
 static void say_unseen(struct topo *t, const char *root)
@@ -34,7 +26,7 @@ static void say_unseen(struct topo *t, const char *root)
     if (!domain && !t->group[LEVEL_DOMAIN].count)
         topo_unseen(t, "NVLink domain",
                     t->gpus ? "NVML tells of none that is up and registered"
-                    : exists(root, "/proc/driver/nvidia/version")
+                    : host_has_file(root, "/proc/driver/nvidia/version", "")
                         ? "the NVIDIA driver is there, but shows no GPU"
                     : gpu ? "GPUs on PCI, but no NVIDIA driver on this host"
                           : "no NVIDIA driver on this host");
@@ -86,11 +78,11 @@ static int agree(MPI_Comm comm, int rc, struct err *err)
 
 static int numa_of_cpu(int cpu, const char *root)
 {
+    char path[80];
+
     for (int node = 0; node < 1024; node++) {
-        char *path = mem_printf("%s/sys/devices/system/cpu/cpu%d/node%d", root, cpu, node);
-        bool there = access(path, F_OK) == 0;
-        free(path);
-        if (there)
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/node%d", cpu, node);
+        if (host_has_file(root, path, ""))
             return node;
     }
     return -1;
@@ -167,23 +159,12 @@ static int collect(MPI_Comm comm, const char *mine, char **block, const char ***
 }
 
 /* Take over host, NICs and reasons of a one-host topology; its endpoints stay there, as devices. */
-static int merge_host(struct topo *out, const struct topo *one)
+static int merge_host(struct topo *out, const struct topo *one, struct err *err)
 {
-    int host = topo_append_host(out, &one->host[0]);
+    struct topo bare = *one;
 
-    for (int i = 0; i < one->nics; i++) {
-        struct nic n = one->nic[i];
-        n.host = host;
-        MEM_PUSH(out->nic, out->nics) = n;
-    }
-    for (int i = 0; i < one->gpus; i++) {
-        struct gpu g = one->gpu[i];
-        g.host = host;
-        MEM_PUSH(out->gpu, out->gpus) = g;
-    }
-    for (int i = 0; i < one->unseens; i++)
-        topo_unseen(out, one->unseen[i].what, "%s", one->unseen[i].why);
-    return host;
+    bare.endpoints = 0;
+    return topo_append(out, &bare, err);
 }
 
 static bool same_busid(const char *a, const char *b)
@@ -263,7 +244,7 @@ static int assemble(struct topo *out, const struct who *all, int size, const cha
             if (rc == 0 && o->hosts != 1)
                 rc = err_set(err, "rank %d told of %d hosts", r, o->hosts);
             if (rc == 0)
-                merge_host(out, o);
+                rc = merge_host(out, o, err);
         }
         if (rc == 0)
             ranks[topo_add_host(out, all[r].host)]++;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -24,6 +25,15 @@ int host_read(struct topo *t, int host, const char *path, size_t bytes,
     int rc = parse(t, host, text, len, path, err);
     free(text);
     return rc;
+}
+
+bool host_has_file(const char *root, const char *path, const char *more)
+{
+    char *full = mem_printf("%s%s%s", root, path, more);
+    bool yes = access(full, F_OK) == 0;
+
+    free(full);
+    return yes;
 }
 
 bool host_busid(char to[16], const char *from)

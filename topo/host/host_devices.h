@@ -15,6 +15,8 @@ int host_read(struct topo *t, int host, const char *path, size_t bytes,
                            struct err *err),
               struct err *err);
 
+/* Has the machine below root a file or folder of this path with `more` behind it? */
+bool host_has_file(const char *root, const char *path, const char *more);
 /* "00000008:06:00.0" and "0008:06:00.0" as "0008:06:00.0", in lower case; false: no PCI address. */
 bool host_busid(char to[16], const char *from);
 

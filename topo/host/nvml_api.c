@@ -8,48 +8,11 @@
 #include "base/library.h"
 #include "topo/host/nvml.h"
 
-#define CALL(symbol, member, since)                                                                \
-    {                                                                                              \
-#symbol, offsetof(struct nvml_api, member), since                                          \
-    }
-enum { NEEDED = LIBRARY_NEEDED, OPTIONAL = LIBRARY_OPTIONAL };
-
-static const struct library_call calls[] = {
-    CALL(nvmlInit_v2, init, NEEDED),
-    CALL(nvmlShutdown, shutdown, NEEDED),
-    CALL(nvmlDeviceGetCount_v2, count, NEEDED),
-    CALL(nvmlDeviceGetHandleByIndex_v2, device, NEEDED),
-    CALL(nvmlDeviceGetPciInfo_v3, pci, NEEDED),
-    CALL(nvmlDeviceGetName, name, NEEDED),
-    CALL(nvmlErrorString, error, OPTIONAL),
-    CALL(nvmlSystemGetDriverVersion, driver, OPTIONAL),
-    CALL(nvmlDeviceGetUUID, uuid, OPTIONAL),
-    CALL(nvmlDeviceGetModuleId, module, OPTIONAL),
-    CALL(nvmlDeviceGetNvLinkState, link_state, OPTIONAL),
-    CALL(nvmlDeviceGetNvLinkRemoteDeviceType, link_end, OPTIONAL),
-    CALL(nvmlDeviceGetNvLinkRemotePciInfo_v2, link_pci, OPTIONAL),
-    CALL(nvmlDeviceGetTopologyCommonAncestor, ancestor, OPTIONAL),
-    CALL(nvmlDeviceGetGpuFabricInfoV, fabric_v, OPTIONAL),
-    CALL(nvmlDeviceGetGpuFabricInfo, fabric_v1, OPTIONAL),
-    CALL(nvmlDeviceGetPlatformInfo, platform, OPTIONAL),
-    CALL(nvmlDeviceGetFieldValues, fields, OPTIONAL),
-    CALL(nvmlDeviceGetClockInfo, clock, OPTIONAL),
-    CALL(nvmlDeviceGetMaxClockInfo, clock_max, OPTIONAL),
-    CALL(nvmlDeviceGetCurrentClocksEventReasons, throttle, OPTIONAL),
-    CALL(nvmlDeviceGetCurrentClocksThrottleReasons, throttle_old, OPTIONAL),
-    CALL(nvmlDeviceGetTotalEccErrors, ecc, OPTIONAL),
-    CALL(nvmlDeviceGetRetiredPages, retired, OPTIONAL),
-    CALL(nvmlDeviceGetRemappedRows, remapped, OPTIONAL),
-    CALL(nvmlDeviceGetPcieReplayCounter, replays, OPTIONAL),
-    CALL(nvmlDeviceGetCurrPcieLinkGeneration, gen, OPTIONAL),
-    CALL(nvmlDeviceGetMaxPcieLinkGeneration, gen_max, OPTIONAL),
-    CALL(nvmlDeviceGetCurrPcieLinkWidth, width, OPTIONAL),
-    CALL(nvmlDeviceGetMaxPcieLinkWidth, width_max, OPTIONAL),
-    CALL(nvmlEventSetCreate, events_create, OPTIONAL),
-    CALL(nvmlDeviceRegisterEvents, events_register, OPTIONAL),
-    CALL(nvmlEventSetWait_v2, events_wait, OPTIONAL),
-    CALL(nvmlEventSetFree, events_free, OPTIONAL),
-};
+#define NEEDED(member, symbol, takes) {#symbol, offsetof(struct nvml_api, member), LIBRARY_NEEDED},
+#define OPTIONAL(member, symbol, takes)                                                            \
+    {#symbol, offsetof(struct nvml_api, member), LIBRARY_OPTIONAL},
+static const struct library_call calls[] = {NVML_NEEDED(NEEDED) NVML_OPTIONAL(OPTIONAL)
+                                                OPTIONAL(error, nvmlErrorString, )};
 
 int nvml_api_open(struct nvml_api *a, const char *path, struct err *err)
 {
@@ -60,7 +23,8 @@ int nvml_api_open(struct nvml_api *a, const char *path, struct err *err)
     a->library = library_open(names, NULL, &path, err);
     if (!a->library)
         return -1;
-    rc = library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), OPTIONAL, path, err);
+    rc = library_resolve(a, a->library, calls, sizeof(calls) / sizeof(*calls), LIBRARY_OPTIONAL,
+                         path, err);
     if (rc < 0)
         err_wrap(err, "a driver older than R450");
     if (rc == 0) {

@@ -100,45 +100,58 @@ struct nvml_event {
 
 #define NVML_VERSIONED(type, v) ((unsigned)sizeof(type) | (unsigned)(v) << 24)
 
-/* The functions; a member is NULL where the library does not have it, but the first six are there.
- */
+/* Each function once: member of struct nvml_api, symbol, what it takes; all give back a
+ * result.  The members of the optional ones are NULL where the library does not have them. */
+#define NVML_NEEDED(CALL)                                                                          \
+    CALL(init, nvmlInit_v2, (void))                                                                \
+    CALL(shutdown, nvmlShutdown, (void))                                                           \
+    CALL(count, nvmlDeviceGetCount_v2, (unsigned *n))                                              \
+    CALL(device, nvmlDeviceGetHandleByIndex_v2, (unsigned i, nvml_device *d))                      \
+    CALL(pci, nvmlDeviceGetPciInfo_v3, (nvml_device d, struct nvml_pci * pci))                     \
+    CALL(name, nvmlDeviceGetName, (nvml_device d, char *name, unsigned len))
+#define NVML_OPTIONAL(CALL)                                                                        \
+    CALL(driver, nvmlSystemGetDriverVersion, (char *version, unsigned len))                        \
+    CALL(uuid, nvmlDeviceGetUUID, (nvml_device d, char *uuid, unsigned len))                       \
+    CALL(module, nvmlDeviceGetModuleId, (nvml_device d, unsigned *id))                             \
+    CALL(link_state, nvmlDeviceGetNvLinkState, (nvml_device d, unsigned link, int *active))        \
+    CALL(link_end, nvmlDeviceGetNvLinkRemoteDeviceType, (nvml_device d, unsigned link, int *kind)) \
+    CALL(link_pci, nvmlDeviceGetNvLinkRemotePciInfo_v2,                                            \
+         (nvml_device d, unsigned link, struct nvml_pci *pci))                                     \
+    CALL(ancestor, nvmlDeviceGetTopologyCommonAncestor,                                            \
+         (nvml_device a, nvml_device b, int *level))                                               \
+    CALL(fabric_v, nvmlDeviceGetGpuFabricInfoV, (nvml_device d, void *fabric))                     \
+    CALL(fabric_v1, nvmlDeviceGetGpuFabricInfo, (nvml_device d, struct nvml_fabric_v1 * fabric))   \
+    CALL(platform, nvmlDeviceGetPlatformInfo, (nvml_device d, struct nvml_platform * platform))    \
+    CALL(fields, nvmlDeviceGetFieldValues, (nvml_device d, int n, struct nvml_field *fields))      \
+    CALL(clock, nvmlDeviceGetClockInfo, (nvml_device d, int clock, unsigned *MHz))                 \
+    CALL(clock_max, nvmlDeviceGetMaxClockInfo, (nvml_device d, int clock, unsigned *MHz))          \
+    CALL(throttle, nvmlDeviceGetCurrentClocksEventReasons,                                         \
+         (nvml_device d, unsigned long long *reasons))                                             \
+    CALL(throttle_old, nvmlDeviceGetCurrentClocksThrottleReasons,                                  \
+         (nvml_device d, unsigned long long *reasons))                                             \
+    CALL(ecc, nvmlDeviceGetTotalEccErrors,                                                         \
+         (nvml_device d, int kind, int counter, unsigned long long *count))                        \
+    CALL(retired, nvmlDeviceGetRetiredPages,                                                       \
+         (nvml_device d, int cause, unsigned *count, unsigned long long *pages))                   \
+    CALL(remapped, nvmlDeviceGetRemappedRows,                                                      \
+         (nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *pending,            \
+          unsigned *failed))                                                                       \
+    CALL(replays, nvmlDeviceGetPcieReplayCounter, (nvml_device d, unsigned *count))                \
+    CALL(gen, nvmlDeviceGetCurrPcieLinkGeneration, (nvml_device d, unsigned *gen))                 \
+    CALL(gen_max, nvmlDeviceGetMaxPcieLinkGeneration, (nvml_device d, unsigned *gen))              \
+    CALL(width, nvmlDeviceGetCurrPcieLinkWidth, (nvml_device d, unsigned *width))                  \
+    CALL(width_max, nvmlDeviceGetMaxPcieLinkWidth, (nvml_device d, unsigned *width))               \
+    CALL(events_create, nvmlEventSetCreate, (nvml_events * set))                                   \
+    CALL(events_register, nvmlDeviceRegisterEvents,                                                \
+         (nvml_device d, unsigned long long types, nvml_events set))                               \
+    CALL(events_wait, nvmlEventSetWait_v2,                                                         \
+         (nvml_events set, struct nvml_event * event, unsigned timeout_ms))                        \
+    CALL(events_free, nvmlEventSetFree, (nvml_events set))
+#define NVML_MEMBER(member, symbol, takes) int(*member) takes;
 struct nvml_api {
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*count)(unsigned *n);
-    int (*device)(unsigned i, nvml_device *d);
-    int (*pci)(nvml_device d, struct nvml_pci *pci);
-    int (*name)(nvml_device d, char *name, unsigned len);
-    /* --- optional --- */
-    const char *(*error)(int result);
-    int (*driver)(char *version, unsigned len);
-    int (*uuid)(nvml_device d, char *uuid, unsigned len);
-    int (*module)(nvml_device d, unsigned *id);
-    int (*link_state)(nvml_device d, unsigned link, int *active);
-    int (*link_end)(nvml_device d, unsigned link, int *kind);
-    int (*link_pci)(nvml_device d, unsigned link, struct nvml_pci *pci);
-    int (*ancestor)(nvml_device a, nvml_device b, int *level);
-    int (*fabric_v)(nvml_device d, void *fabric);
-    int (*fabric_v1)(nvml_device d, struct nvml_fabric_v1 *fabric);
-    int (*platform)(nvml_device d, struct nvml_platform *platform);
-    int (*fields)(nvml_device d, int n, struct nvml_field *fields);
-    int (*clock)(nvml_device d, int clock, unsigned *MHz);
-    int (*clock_max)(nvml_device d, int clock, unsigned *MHz);
-    int (*throttle)(nvml_device d, unsigned long long *reasons);
-    int (*throttle_old)(nvml_device d, unsigned long long *reasons);
-    int (*ecc)(nvml_device d, int kind, int counter, unsigned long long *count);
-    int (*retired)(nvml_device d, int cause, unsigned *count, unsigned long long *pages);
-    int (*remapped)(nvml_device d, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
-                    unsigned *failed);
-    int (*replays)(nvml_device d, unsigned *count);
-    int (*gen)(nvml_device d, unsigned *gen);
-    int (*gen_max)(nvml_device d, unsigned *gen);
-    int (*width)(nvml_device d, unsigned *width);
-    int (*width_max)(nvml_device d, unsigned *width);
-    int (*events_create)(nvml_events *set);
-    int (*events_register)(nvml_device d, unsigned long long types, nvml_events set);
-    int (*events_wait)(nvml_events set, struct nvml_event *event, unsigned timeout_ms);
-    int (*events_free)(nvml_events set);
+    NVML_NEEDED(NVML_MEMBER)
+    NVML_OPTIONAL(NVML_MEMBER)
+    const char *(*error)(int result); /* optional, too */
     void *library;
 };
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "topo/host/gpu.h"
-#include "topo/host/mnnvl.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/nvml.h"
 
 /* --- the channels that memory shared between hosts needs, as files --- */
@@ -17,8 +17,8 @@
 int nvml_imex_channels(const char *root)
 {
     static const char folder[] = "/dev/nvidia-caps-imex-channels";
-    char *dev = mem_printf("%s/dev", root), *path = mem_printf("%s%s", root, folder);
-    int channels = access(dev, F_OK) == 0 ? 0 : -1;
+    char *path = mem_printf("%s%s", root, folder);
+    int channels = host_has_file(root, "/dev", "") ? 0 : -1;
     DIR *dir = opendir(path);
 
     for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -29,7 +29,6 @@ int nvml_imex_channels(const char *root)
     }
     if (dir)
         closedir(dir);
-    free(dev);
     free(path);
     return channels;
 }
@@ -93,40 +92,6 @@ static void set_endpoints(struct topo *t, int host, int first)
     free(old.endpoint);
 }
 
-/* --- domain and rack --- */
-
-static void put(struct topo *t, int gpu, enum level level, const char *name)
-{
-    int group = topo_add_group(t, level, name);
-
-    for (int i = 0; i < t->endpoints; i++)
-        if (t->endpoint[i].gpu == gpu) {
-            t->endpoint[i].place.at[level] = group;
-            t->endpoint[i].source[level] = SOURCE_NVML;
-        }
-}
-
-static void set_places(struct topo *t, int first)
-{
-    char name[320];
-
-    for (int i = first; i < t->gpus; i++) {
-        if (mnnvl_domain(t, i, name, sizeof(name)))
-            put(t, i, LEVEL_DOMAIN, name);
-        if (t->gpu[i].chassis[0])
-            put(t, i, LEVEL_RACK, t->gpu[i].chassis);
-    }
-}
-
-static bool has_driver(const char *root)
-{
-    char *path = mem_printf("%s/proc/driver/nvidia/version", root);
-    bool yes = access(path, F_OK) == 0;
-
-    free(path);
-    return yes;
-}
-
 static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root)
 {
     int channels = nvml_imex_channels(root), nodes = nvml_imex_nodes(root);
@@ -156,7 +121,7 @@ int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)
 
     named = named && *named ? named : NULL;
     if (*root && !named) {
-        if (has_driver(root))
+        if (host_has_file(root, "/proc/driver/nvidia/version", ""))
             topo_unseen(t, "NVLink domain",
                         "the NVIDIA driver is there, but its library (NVML) is not asked about a "
                         "recorded machine");
@@ -165,7 +130,7 @@ int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)
     if (nvml_open(&n, &why) < 0) {
         if (named)
             return err_code(err, why.code, "%s", why.text);
-        if (has_driver(root))
+        if (host_has_file(root, "/proc/driver/nvidia/version", ""))
             topo_unseen(t, "NVLink domain", "the NVIDIA driver is there, but: %.400s", why.text);
         return 0;
     }
@@ -174,6 +139,6 @@ int topo_read_nvml(struct topo *t, int host, const char *root, struct err *err)
     if (t->gpus == first)
         return 0;
     set_endpoints(t, host, first);
-    set_places(t, first);
+    host_finish(t, host, SOURCE_NVML);
     return 0;
 }

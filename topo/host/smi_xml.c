@@ -112,6 +112,8 @@ static const struct {
 
 enum cell { TEXT, NUMBER, SUM, WORD };
 
+#define VALUE(cell, parent, name, member) parent, name, cell, offsetof(struct gpu, member)
+#define TEXT_OF(member) sizeof(((struct gpu *)0)->member), NULL, 0
 static const struct {
     const char *parent, *name; /* parent "": any */
     enum cell cell;
@@ -120,40 +122,36 @@ static const struct {
     const struct word *words;
     int other; /* WORD: a text that is none of them */
 } value[] = {
-    {"gpu", "product_name", TEXT, offsetof(struct gpu, model), 48, NULL, 0},
-    {"gpu", "uuid", TEXT, offsetof(struct gpu, uuid), 48, NULL, 0},
-    {"gpu", "gpu_recovery_action", WORD, offsetof(struct gpu, recovery), 0, recovery_words, 255},
-    {"", "chassis_serial_number", TEXT, offsetof(struct gpu, chassis), 20, NULL, 0},
-    {"", "slot_number", NUMBER, offsetof(struct gpu, slot), 255, NULL, 0},
-    {"", "tray_index", NUMBER, offsetof(struct gpu, tray), 255, NULL, 0},
-    {"", "host_id", NUMBER, offsetof(struct gpu, node), 255, NULL, 0},
-    {"", "module_id", NUMBER, offsetof(struct gpu, module), 65535, NULL, 0},
-    {"pcie_gen", "max_link_gen", NUMBER, offsetof(struct gpu, pcie_gen_max), 255, NULL, 0},
-    {"pcie_gen", "current_link_gen", NUMBER, offsetof(struct gpu, pcie_gen), 255, NULL, 0},
-    {"link_widths", "max_link_width", NUMBER, offsetof(struct gpu, pcie_width_max), 255, NULL, 0},
-    {"link_widths", "current_link_width", NUMBER, offsetof(struct gpu, pcie_width), 255, NULL, 0},
-    {"pci", "replay_counter", SUM, offsetof(struct gpu, pcie_replays), 0, NULL, 0},
-    {"clocks", "sm_clock", NUMBER, offsetof(struct gpu, sm_MHz), 99999, NULL, 0},
-    {"max_clocks", "sm_clock", NUMBER, offsetof(struct gpu, sm_MHz_max), 99999, NULL, 0},
-    {"fabric", "state", WORD, offsetof(struct gpu, state), 0, state_words, -1},
-    {"fabric", "status", WORD, offsetof(struct gpu, status), 0, status_words, 999},
-    {"fabric", "cliqueId", SUM, offsetof(struct gpu, clique), 0, NULL, 0},
-    {"fabric", "clusterUuid", TEXT, offsetof(struct gpu, cluster), 40, NULL, 0},
-    {"health", "summary", WORD, offsetof(struct gpu, summary), 0, summary_words, -1},
-    {"volatile", "sram_correctable", SUM, offsetof(struct gpu, ecc_corrected), 0, NULL, 0},
-    {"volatile", "dram_correctable", SUM, offsetof(struct gpu, ecc_corrected), 0, NULL, 0},
-    {"volatile", "sram_uncorrectable", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL, 0},
-    {"volatile", "sram_uncorrectable_parity", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL,
-     0},
-    {"volatile", "sram_uncorrectable_secded", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL,
-     0},
-    {"volatile", "dram_uncorrectable", SUM, offsetof(struct gpu, ecc_uncorrected), 0, NULL, 0},
-    {"multiple_single_bit_retirement", "retired_count", SUM, offsetof(struct gpu, retired_pages), 0,
-     NULL, 0},
-    {"double_bit_retirement", "retired_count", SUM, offsetof(struct gpu, retired_pages), 0, NULL,
-     0},
-    {"remapped_rows", "remapped_row_corr", SUM, offsetof(struct gpu, remapped_rows), 0, NULL, 0},
-    {"remapped_rows", "remapped_row_unc", SUM, offsetof(struct gpu, remapped_rows), 0, NULL, 0},
+    {VALUE(TEXT, "gpu", "product_name", model), TEXT_OF(model)},
+    {VALUE(TEXT, "gpu", "uuid", uuid), TEXT_OF(uuid)},
+    {VALUE(WORD, "gpu", "gpu_recovery_action", recovery), 0, recovery_words, 255},
+    {VALUE(TEXT, "", "chassis_serial_number", chassis), TEXT_OF(chassis)},
+    {VALUE(NUMBER, "", "slot_number", slot), 255, NULL, 0},
+    {VALUE(NUMBER, "", "tray_index", tray), 255, NULL, 0},
+    {VALUE(NUMBER, "", "host_id", node), 255, NULL, 0},
+    {VALUE(NUMBER, "", "module_id", module), 65535, NULL, 0},
+    {VALUE(NUMBER, "pcie_gen", "max_link_gen", pcie_gen_max), 255, NULL, 0},
+    {VALUE(NUMBER, "pcie_gen", "current_link_gen", pcie_gen), 255, NULL, 0},
+    {VALUE(NUMBER, "link_widths", "max_link_width", pcie_width_max), 255, NULL, 0},
+    {VALUE(NUMBER, "link_widths", "current_link_width", pcie_width), 255, NULL, 0},
+    {VALUE(SUM, "pci", "replay_counter", pcie_replays), 0, NULL, 0},
+    {VALUE(NUMBER, "clocks", "sm_clock", sm_MHz), 99999, NULL, 0},
+    {VALUE(NUMBER, "max_clocks", "sm_clock", sm_MHz_max), 99999, NULL, 0},
+    {VALUE(WORD, "fabric", "state", state), 0, state_words, -1},
+    {VALUE(WORD, "fabric", "status", status), 0, status_words, 999},
+    {VALUE(SUM, "fabric", "cliqueId", clique), 0, NULL, 0},
+    {VALUE(TEXT, "fabric", "clusterUuid", cluster), TEXT_OF(cluster)},
+    {VALUE(WORD, "health", "summary", summary), 0, summary_words, -1},
+    {VALUE(SUM, "volatile", "sram_correctable", ecc_corrected), 0, NULL, 0},
+    {VALUE(SUM, "volatile", "dram_correctable", ecc_corrected), 0, NULL, 0},
+    {VALUE(SUM, "volatile", "sram_uncorrectable", ecc_uncorrected), 0, NULL, 0},
+    {VALUE(SUM, "volatile", "sram_uncorrectable_parity", ecc_uncorrected), 0, NULL, 0},
+    {VALUE(SUM, "volatile", "sram_uncorrectable_secded", ecc_uncorrected), 0, NULL, 0},
+    {VALUE(SUM, "volatile", "dram_uncorrectable", ecc_uncorrected), 0, NULL, 0},
+    {VALUE(SUM, "multiple_single_bit_retirement", "retired_count", retired_pages), 0, NULL, 0},
+    {VALUE(SUM, "double_bit_retirement", "retired_count", retired_pages), 0, NULL, 0},
+    {VALUE(SUM, "remapped_rows", "remapped_row_corr", remapped_rows), 0, NULL, 0},
+    {VALUE(SUM, "remapped_rows", "remapped_row_unc", remapped_rows), 0, NULL, 0},
 };
 
 /* A whole number with or without a unit; -1: the text is none ("N/A"). */

@@ -14,6 +14,7 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
 
 /* The first line of a file below root, without its newline and with '?' for control characters;
@@ -40,15 +41,6 @@ __attribute__((format(printf, 4, 5))) static bool sysfs_line(char *line, int siz
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
             *c = '?';
     return line[0] != '\0';
-}
-
-static bool sysfs_exists(const char *root, const char *path, const char *more)
-{
-    char *full = mem_printf("%s%s%s", root, path, more);
-    bool yes = access(full, F_OK) == 0;
-
-    free(full);
-    return yes;
 }
 
 static int by_name(const void *a, const void *b)
@@ -284,9 +276,9 @@ static void read_rdma(struct topo *t, int host, const char *root)
         topo_unseen(t, "InfiniBand and RoCE",
                     "no RDMA device on this host (/sys/class/infiniband "
                     "is %s)",
-                    count                                             ? "unreadable"
-                    : sysfs_exists(root, "/sys/class/infiniband", "") ? "empty"
-                                                                      : "not there");
+                    count                                              ? "unreadable"
+                    : host_has_file(root, "/sys/class/infiniband", "") ? "empty"
+                                                                       : "not there");
     for (int i = 0; i < count; i++) {
         char *path = mem_printf("/sys/class/infiniband/%s/ports", devices[i]);
         sysfs_list(&ports, &n, root, path);
@@ -307,11 +299,12 @@ static bool is_port(const char *root, const char *path, bool virtual)
     char line[32];
 
     if (!sysfs_line(line, sizeof(line), root, "%s/type", path) ||
-        strtol(line, NULL, 10) != ARPHRD_ETHER || sysfs_exists(root, path, "/device/infiniband"))
+        strtol(line, NULL, 10) != ARPHRD_ETHER || host_has_file(root, path, "/device/infiniband"))
         return false; /* loopback, tunnels, IPoIB; RoCE ports are listed by their RDMA name */
-    if (sysfs_exists(root, path, "/device") || sysfs_exists(root, path, "/bonding"))
-        return !virtual && !sysfs_exists(root, path, "/bonding_slave");
-    return virtual && !sysfs_exists(root, path, "/bridge") && !sysfs_exists(root, path, "/brport");
+    if (host_has_file(root, path, "/device") || host_has_file(root, path, "/bonding"))
+        return !virtual && !host_has_file(root, path, "/bonding_slave");
+    return virtual && !host_has_file(root, path, "/bridge") &&
+           !host_has_file(root, path, "/brport");
 }
 
 /* Of a bond the first of its ports: that is the one that switches speak to. */

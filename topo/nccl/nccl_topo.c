@@ -30,7 +30,7 @@ struct device {
     bool gpu;
     uint64_t host;
     int cpu, numa, chain[CHAIN], links_of_chain;
-    char busid[16], name[48], guid[24];
+    char busid[16], name[48];
     unsigned pci_device;
     int port, rail, plane;
     long long Mbps;
@@ -369,7 +369,6 @@ static void open_net(struct reader *r, struct xml *x, const char **atts)
     d->port = (int)xml_whole(x, atts, "port", 0, 255, 1);
     d->rail = (int)xml_whole(x, atts, "rail", -1, 65534, -1);
     d->plane = (int)xml_whole(x, atts, "plane", -1, 65534, -1);
-    xml_keep(d->guid, sizeof(d->guid), xml_attribute(atts, "guid"));
 }
 
 static void open_gpu(struct reader *r, struct xml *x)

@@ -74,8 +74,8 @@ void nccl_paths_free(struct nccl_paths *p);
 
 /* --- the facts in such a file, or one of RCCL, about GPUs and NICs (nccl_topo.c) --- */
 
-/* What NCCL itself takes: elements of a rank's file (nccl issue 2160), nodes of a kind. */
-enum { NCCL_OWN_XML_NODES = 256, NCCL_OWN_NODES = 640 };
+/* How many elements of a rank's file NCCL itself takes (nccl issue 2160). */
+enum { NCCL_OWN_XML_NODES = 256 };
 
 /* Into host, the others of a fused dump into hosts beside it; EXIT_DATA with file, line and reason.
  * Files that NCCL would not take whole, and PCIe trees that a virtual machine flattened, are said in
