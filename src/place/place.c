@@ -23,7 +23,7 @@ static const double SETS_SHARE = 0.1; /* of the search's work, for sets of hosts
 /* Hosts in that order, ranks dealt over them. */
 static void deal(const struct placer *pl, const int *host, int hosts, int spread, int *order)
 {
-    host_seats_deal(pl->pool->of, host, hosts, pl->pool->asked, spread, pl->ranks, order);
+    host_slots_deal(pl->pool->of, host, hosts, pl->pool->asked, spread, pl->ranks, order);
 }
 
 static int default_order(struct place_best *b, struct placer *pl, struct err *err)
@@ -338,7 +338,7 @@ static int run_pool(struct placed *out, const struct place_ask *ask, struct pool
 
 /* The cheapest sets of the hosts in this order, and a search on each; better ones are kept in *out,
  * whose bound and default stay. */
-static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_seats *seats,
+static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_slots *seats,
                     const int *host, int hosts, struct err *err)
 {
     struct place_sets sets = {.host = NULL};
@@ -404,12 +404,12 @@ static int run_need(struct placed *out, const struct place_ask *ask, struct pool
 
 int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
 {
-    struct host_seats seats;
+    struct host_slots seats;
     struct pool p;
     double from = log_now();
 
     *out = (struct placed){.order = NULL};
-    host_seats_make(&seats, &ask->matrix->topo);
+    host_slots_make(&seats, &ask->matrix->topo);
     int rc = pool_make(&p, ask->matrix, &seats, ask->host, ask->hosts, ask->per_host, err);
     if (rc == 0)
         rc = ask->need && ask->need < p.hosts ? run_need(out, ask, &p, err)
@@ -421,7 +421,7 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
         out->took = log_now() - from;
     }
     pool_free(&p);
-    host_seats_free(&seats);
+    host_slots_free(&seats);
     return rc;
 }
 

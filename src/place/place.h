@@ -105,11 +105,6 @@ void placed_free(struct placed *p);
 
 enum { PLACE_TEXT_MAX = 64 << 10 };
 
-/* Those of host h are endpoint[first[h]] .. endpoint[first[h + 1] - 1]. */
-struct host_seats {
-    int *first, *endpoint;
-};
-
 /* Read once, then only looked at: threads may share it. */
 struct place_job {
     struct matrix matrix; /* the caller's, with the job's FLOP/s; nothing of it is owned */
@@ -121,7 +116,7 @@ struct place_job {
     struct model model;
     struct constants constants;
     struct fabric fabric;
-    struct host_seats seats;
+    struct host_slots seats;
 };
 
 /* The matrix must outlive the job.  EXIT_USAGE with the word that is wrong; place_job_close() also

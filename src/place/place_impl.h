@@ -15,23 +15,9 @@ enum { DIGITS = 8 };
 
 /* --- place_pool.c: free seats by host, and hosts in rows --- */
 
-void host_seats_make(struct host_seats *s, const struct topo *t);
-void host_seats_free(struct host_seats *s);
-/* Seats that a host has for a job: at most per_host, unless that is 0. */
-static inline int host_seats_room(const struct host_seats *s, int host, int per_host)
-{
-    int has = s->first[host + 1] - s->first[host];
-
-    return per_host > 0 && per_host < has ? per_host : has;
-}
-
-/* Ranks dealt over hosts until there are `ranks`; returns how many were. */
-int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
-                    int spread, int ranks, int *order);
-
 struct pool {
     const struct matrix *matrix;
-    const struct host_seats *of; /* all seats of all hosts */
+    const struct host_slots *of; /* all seats of all hosts */
     int *host, hosts;            /* as given */
     int *start; /* seats of the i-th: endpoint[start[i]] .. endpoint[start[i + 1] - 1] */
     int *endpoint, seats;
@@ -41,7 +27,7 @@ struct pool {
     bool *slow;   /* of each host: a slow part touches it; of a slow pair of racks, one of both */
 };
 /* host NULL: all.  A host that is not there, or twice: EXIT_USAGE.  pool_free() also after that. */
-int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
+int pool_make(struct pool *p, const struct matrix *m, const struct host_slots *of, const int *host,
               int hosts, int per_host, struct err *err);
 void pool_free(struct pool *p);
 

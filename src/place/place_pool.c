@@ -7,53 +7,6 @@
 #include "base/mem.h"
 #include "place/place_impl.h"
 
-/* --- seats of all hosts --- */
-
-void host_seats_make(struct host_seats *s, const struct topo *t)
-{
-    int *fill = mem_calloc((size_t)t->hosts + 1, sizeof(int));
-
-    s->first = mem_calloc((size_t)t->hosts + 1, sizeof(int));
-    s->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
-    for (int i = 0; i < t->endpoints; i++)
-        s->first[topo_at(t, i, LEVEL_HOST) + 1]++;
-    for (int h = 0; h < t->hosts; h++)
-        s->first[h + 1] += s->first[h];
-    memcpy(fill, s->first, (size_t)t->hosts * sizeof(int));
-    for (int i = 0; i < t->endpoints; i++)
-        s->endpoint[fill[topo_at(t, i, LEVEL_HOST)]++] = i;
-    free(fill);
-}
-
-void host_seats_free(struct host_seats *s)
-{
-    free(s->first);
-    free(s->endpoint);
-    *s = (struct host_seats){NULL, NULL};
-}
-
-int host_seats_deal(const struct host_seats *s, const int *host, int hosts, int per_host,
-                    int spread, int ranks, int *order)
-{
-    int n = 0, turns = 1;
-
-    for (int i = 0; i < hosts && spread == SPREAD_CYCLIC; i++) {
-        int room = host_seats_room(s, host[i], per_host);
-        turns = room > turns ? room : turns;
-    }
-    for (int turn = 0; turn < turns; turn++)
-        for (int i = 0; i < hosts; i++) {
-            int room = host_seats_room(s, host[i], per_host);
-            int from = spread == SPREAD_CYCLIC ? turn : 0;
-            int to = spread == SPREAD_CYCLIC && turn + 1 < room ? turn + 1 : room;
-            for (int k = from; k < to && n < ranks; k++)
-                order[n++] = s->endpoint[s->first[host[i]] + k];
-        }
-    return n;
-}
-
-/* --- free ones --- */
-
 /* Of the i-th free host; -1: not known. */
 static int pool_group(const struct pool *p, int host, int level)
 {
@@ -146,7 +99,7 @@ static int take_hosts(struct pool *p, const int *host, int hosts, struct err *er
     return 0;
 }
 
-int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *of, const int *host,
+int pool_make(struct pool *p, const struct matrix *m, const struct host_slots *of, const int *host,
               int hosts, int per_host, struct err *err)
 {
     *p = (struct pool){.matrix = m, .of = of, .asked = per_host};
@@ -154,13 +107,13 @@ int pool_make(struct pool *p, const struct matrix *m, const struct host_seats *o
         return -1;
     p->start = mem_calloc((size_t)p->hosts + 2, sizeof(int));
     for (int i = 0; i < p->hosts; i++) {
-        int room = host_seats_room(of, p->host[i], per_host);
+        int room = host_slots_room(of, p->host[i], per_host);
         p->start[i + 1] = p->start[i] + room;
         p->per_host = room > p->per_host ? room : p->per_host;
     }
     p->seats = p->start[p->hosts];
     p->endpoint = mem_calloc((size_t)p->seats + 1, sizeof(int));
-    host_seats_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->seats, p->endpoint);
+    host_slots_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->seats, p->endpoint);
     mark_slow(p);
     return 0;
 }

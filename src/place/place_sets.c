@@ -51,7 +51,7 @@ static double price(struct sets_search *s, const int *at)
         return NAN;
     for (int i = 0; i < s->need; i++)
         s->ids[i] = p->host[at[i]];
-    host_seats_deal(p->of, s->ids, s->need, p->asked, s->spread, s->step->ranks, s->order);
+    host_slots_deal(p->of, s->ids, s->need, p->asked, s->spread, s->step->ranks, s->order);
     *memo = s->priced;
     MEM_PUSH(s->sec, s->priced) = place_price(s->step, p->matrix, s->order, NULL, &s->why);
     return s->sec[*memo];

@@ -144,36 +144,62 @@ static int placement_load(int **order, int *ranks, const struct topo *t, const c
     return rc;
 }
 
-/* Endpoints by host: those of host h are at[start[h]] .. at[start[h + 1] - 1], in local order. */
-struct index {
-    int *start, *at;
-};
+/* --- endpoints by host --- */
 
-struct row {
-    const struct topo *topo;
-    struct index of;
-    int *host, hosts; /* in the order in which ranks meet them */
-};
-
-static void index_make(struct index *x, const struct topo *t)
+void host_slots_make(struct host_slots *s, const struct topo *t)
 {
     int *fill = mem_calloc((size_t)t->hosts + 1, sizeof(int));
 
-    x->start = mem_calloc((size_t)t->hosts + 1, sizeof(int));
-    x->at = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
+    s->first = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+    s->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
     for (int i = 0; i < t->endpoints; i++)
-        x->start[t->endpoint[i].place.at[LEVEL_HOST] + 1]++;
+        s->first[topo_at(t, i, LEVEL_HOST) + 1]++;
     for (int h = 0; h < t->hosts; h++)
-        x->start[h + 1] += x->start[h];
-    memcpy(fill, x->start, (size_t)t->hosts * sizeof(int));
+        s->first[h + 1] += s->first[h];
+    memcpy(fill, s->first, (size_t)t->hosts * sizeof(int));
     for (int i = 0; i < t->endpoints; i++)
-        x->at[fill[t->endpoint[i].place.at[LEVEL_HOST]]++] = i;
+        s->endpoint[fill[topo_at(t, i, LEVEL_HOST)]++] = i;
     free(fill);
 }
 
+void host_slots_free(struct host_slots *s)
+{
+    free(s->first);
+    free(s->endpoint);
+    *s = (struct host_slots){NULL, NULL};
+}
+
+int host_slots_deal(const struct host_slots *s, const int *host, int hosts, int per_host,
+                    int spread, int ranks, int *order)
+{
+    int n = 0, turns = 1;
+
+    for (int i = 0; i < hosts && spread == SPREAD_CYCLIC; i++) {
+        int room = host_slots_room(s, host[i], per_host);
+        turns = room > turns ? room : turns;
+    }
+    for (int turn = 0; turn < turns; turn++)
+        for (int i = 0; i < hosts; i++) {
+            int room = host_slots_room(s, host[i], per_host);
+            int from = spread == SPREAD_CYCLIC ? turn : 0;
+            int to = spread == SPREAD_CYCLIC && turn + 1 < room ? turn + 1 : room;
+            for (int k = from; k < to && n < ranks; k++)
+                order[n++] = s->endpoint[s->first[host[i]] + k];
+        }
+    return n;
+}
+
+/* --- nodes in a row --- */
+
+struct row {
+    const struct topo *topo;
+    struct host_slots of;
+    int *host, hosts; /* in the order in which ranks meet them */
+};
+
 static int room(const struct row *r, int host)
 {
-    return r->of.start[host + 1] - r->of.start[host];
+    return host_slots_room(&r->of, host, 0);
 }
 
 static int take_list(struct row *r, const char *list, struct err *err)
@@ -217,7 +243,8 @@ struct rack {
 
 static int rack_of(const struct row *r, int host)
 {
-    return room(r, host) ? r->topo->endpoint[r->of.at[r->of.start[host]]].place.at[LEVEL_RACK] : -1;
+    return room(r, host) ? r->topo->endpoint[r->of.endpoint[r->of.first[host]]].place.at[LEVEL_RACK]
+                         : -1;
 }
 
 static int by_rack(struct rack *rack, const struct row *r, struct err *err)
@@ -287,33 +314,13 @@ static void cut(struct row *r, int ranks)
     }
 }
 
-static int *deal(const struct row *r, int spread, int *given)
-{
-    int total = 0, most = 0;
-    int *order = mem_calloc((size_t)r->topo->endpoints + 1, sizeof(int));
-
-    for (int i = 0; i < r->hosts; i++)
-        most = room(r, r->host[i]) > most ? room(r, r->host[i]) : most;
-    if (spread == SPREAD_CYCLIC)
-        for (int k = 0; k < most; k++)
-            for (int i = 0; i < r->hosts; i++)
-                if (k < room(r, r->host[i]))
-                    order[total++] = r->of.at[r->of.start[r->host[i]] + k];
-    if (spread == SPREAD_BLOCK)
-        for (int i = 0; i < r->hosts; i++)
-            for (int k = 0; k < room(r, r->host[i]); k++)
-                order[total++] = r->of.at[r->of.start[r->host[i]] + k];
-    *given = total;
-    return order;
-}
-
 static int deal_nodes(int **order, int *given, const struct topo *t, const struct placement *p,
                       int ranks, struct err *err)
 {
     struct row r = {.topo = t};
     int rc = 0;
 
-    index_make(&r.of, t);
+    host_slots_make(&r.of, t);
     if (p->nodes)
         rc = take_list(&r, p->nodes, err);
     else
@@ -322,11 +329,12 @@ static int deal_nodes(int **order, int *given, const struct topo *t, const struc
         rc = take_segments(&r, p->segment, ranks, err);
     if (rc == 0 && !p->nodes)
         cut(&r, ranks);
-    if (rc == 0)
-        *order = deal(&r, p->spread, given);
+    if (rc == 0) {
+        *order = mem_calloc((size_t)t->endpoints + 1, sizeof(int));
+        *given = host_slots_deal(&r.of, r.host, r.hosts, 0, p->spread, t->endpoints, *order);
+    }
     free(r.host);
-    free(r.of.start);
-    free(r.of.at);
+    host_slots_free(&r.of);
     if (rc == 0 && *given < ranks && p->nodes) {
         rc = err_usage(err, "--nodes: %s has %d endpoints, and the job has %d ranks", p->nodes,
                        *given, ranks);

@@ -43,4 +43,24 @@ int placement_make(int **order, int *given, const struct topo *t, const struct p
 int placement_parse(int **order, int *ranks, const struct topo *t, char *text, const char *path,
                     struct err *err);
 
+/* --- endpoints by host, in local order --- */
+
+/* Those of host h are endpoint[first[h]] .. endpoint[first[h + 1] - 1]. */
+struct host_slots {
+    int *first, *endpoint;
+};
+void host_slots_make(struct host_slots *s, const struct topo *t);
+void host_slots_free(struct host_slots *s);
+/* How many a host has for a job: at most per_host, unless that is 0. */
+static inline int host_slots_room(const struct host_slots *s, int host, int per_host)
+{
+    int has = s->first[host + 1] - s->first[host];
+
+    return per_host > 0 && per_host < has ? per_host : has;
+}
+
+/* Ranks dealt over hosts (enum spread) until there are `ranks`; returns how many were. */
+int host_slots_deal(const struct host_slots *s, const int *host, int hosts, int per_host,
+                    int spread, int ranks, int *order);
+
 #endif

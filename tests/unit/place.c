@@ -179,7 +179,7 @@ static void scotch_keeps_to_the_seats(void **state)
     struct err err = {0, ""};
     struct placer pl;
     struct pool pool;
-    struct host_seats seats;
+    struct host_slots seats;
     struct place_best b = {.how = "none"};
 
     (void)state;
@@ -190,7 +190,7 @@ static void scotch_keeps_to_the_seats(void **state)
     struct place_ask ask = ask_of(&s);
     ask.step = NULL;
     ask.demand = &d;
-    host_seats_make(&seats, &s.matrix.topo);
+    host_slots_make(&seats, &s.matrix.topo);
     assert_int_equal(pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
     placer_open(&pl, &ask, &pool);
     b.ranks = pl.ranks;
@@ -214,7 +214,7 @@ static void scotch_keeps_to_the_seats(void **state)
     map_free(&b.seen);
     placer_close(&pl);
     pool_free(&pool);
-    host_seats_free(&seats);
+    host_slots_free(&seats);
     demand_free(&d);
     close_scene(&s);
     if (!there) {
