@@ -251,21 +251,15 @@ static void put_option(FILE *out, const char *key, const char *value)
     put_word(out, value);
 }
 
-static void put_job(FILE *out, const struct job_opts *o, const struct job_setting *s)
+static void put_job(FILE *out, const struct job_opts *o, const struct argument *a)
 {
-    const void *at = (const char *)o + s->at;
-    char number[32];
-    const char *text = NULL;
+    const void *at = (const char *)o + a->at;
+    char text[64]; /* of a word or a number: what was typed may be longer */
 
-    if (s->kind == JOB_TEXT)
-        text = *(const char *const *)at;
-    else if (s->kind == JOB_WORD && *(const int *)at)
-        text = s->words[*(const int *)at];
-    else if (s->kind == JOB_INT && *(const int *)at)
-        text = (snprintf(number, sizeof(number), "%d", *(const int *)at), number);
-    else if (s->kind == JOB_RATE && *(const double *)at > 0)
-        text = (snprintf(number, sizeof(number), "%.9g", *(const double *)at), number);
-    put_option(out, s->key, text);
+    if (argument_given(o, a))
+        put_option(out, a->key,
+                   a->kind == ARGUMENT_TEXT ? *(const char *const *)at
+                                            : argument_get(text, sizeof(text), o, a));
 }
 
 /* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
@@ -284,19 +278,18 @@ static char *search_command(const struct search_args *a, const struct search_can
         fputc(' ', out);
         put_word(out, o->matrix);
     }
-    for (int i = 0; i < job_settings; i++)
-        if (strcmp(job_setting[i].key, "layout") != 0 && strcmp(job_setting[i].key, "gpus") != 0)
-            put_job(out, o, &job_setting[i]);
+    for (const struct argument *x = job_argument; x->key; x++)
+        if (strcmp(x->key, "layout") != 0 && strcmp(x->key, "gpus") != 0)
+            put_job(out, o, x);
     if (c->layout.ranks > 1)
         fprintf(out, " --layout %s", layout_text(layout, sizeof(layout), &c->layout));
     else
         fputs(" --layout dp=1", out);
-    for (int i = 0; i < recipe_settings; i++) {
-        const struct setting *s = &recipe_setting[i];
-        recipe_get(mine, sizeof(mine), &c->recipe, s);
-        recipe_get(usual, sizeof(usual), &defaults, s);
+    for (const struct argument *x = recipe_argument; x->key; x++) {
+        argument_get(mine, sizeof(mine), &c->recipe, x);
+        argument_get(usual, sizeof(usual), &defaults, x);
         if (strcmp(mine, usual) != 0)
-            fprintf(out, " --%s %s", s->key, mine);
+            fprintf(out, " --%s %s", x->key, mine);
     }
     put_option(out, "anchor", a->anchor);
     put_option(out, "release", a->release);

@@ -19,7 +19,7 @@ static const char *const name_keys[] = {"model", "fabric"};
 static bool one_of(const char *const *keys, size_t n, const char *key)
 {
     for (size_t i = 0; i < n; i++)
-        if (recipe_same_key(keys[i], key))
+        if (argument_is(keys[i], key))
             return true;
     return false;
 }
@@ -47,12 +47,12 @@ static int set_key(struct place_job *j, char *word, struct err *err)
                          word);
     if (ONE_OF(name_keys, word) && set_name(word, value, err) < 0)
         return -1;
-    if (recipe_same_key("per-node", word)) {
+    if (argument_is("per-node", word)) {
         if (units_int(&j->per_node, value, 1, PER_NODE_MAX, &why) < 0)
             return err_usage(err, "per_node: %s", why.text);
         return 0;
     }
-    j->trains |= !recipe_same_key("spread", word);
+    j->trains |= !argument_is("spread", word);
     return job_set(&j->opts, word, value, err);
 }
 

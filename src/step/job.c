@@ -13,80 +13,57 @@
 #include "base/units.h"
 
 enum { OPTIONS_MAX = 80, COUNT_MAX = 1 << 28 };
+enum { JOB = 1, MACHINE = 2 }; /* groups of --help */
 
 #define AT(field) offsetof(struct job_opts, field)
 
 static const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
 
-const struct job_setting job_setting[] = {
-    {"model", 'm', JOB_TEXT, AT(model), NULL, 0, 1, "NAME",
-     "a model of jobs/training/models, or a file (default llama3.1-8b)"},
-    {"layout", 0, JOB_TEXT, AT(layout), NULL, 0, 1, "AXES",
+const struct argument job_argument[] = {
+    {"model", ARGUMENT_TEXT, AT(model), 0, 0, NULL, 0, "NAME",
+     "a model of jobs/training/models, or a file (default llama3.1-8b)", .group = JOB,
+     .letter = 'm'},
+    {"layout", ARGUMENT_TEXT, AT(layout), 0, 0, NULL, 0, "AXES",
      "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
-     "auto (default dp=auto)"},
-    {"gpus", 0, JOB_INT, AT(gpus), NULL, 0, 1, "N", "ranks of the layout (default: all endpoints)"},
-    {"accumulation", 0, JOB_INT, AT(accumulation), NULL, 0, 1, "N",
-     "microbatches of a step: the batch is N x micro batch x data-parallel ranks"},
-    {"fabric", 0, JOB_TEXT, AT(fabric), NULL, 0, 2, "NAME",
-     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has"},
-    {"racks", 0, JOB_INT, AT(racks), NULL, 0, 2, "N",
-     "racks of the preset (default: as many as the GPUs need)"},
-    {"order", 0, JOB_TEXT, AT(place.order), NULL, 0, 2, "FILE",
-     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)"},
-    {"nodes", 0, JOB_TEXT, AT(place.nodes), NULL, 0, 2, "LIST",
-     "ranks fill these nodes in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)"},
-    {"segment", 0, JOB_INT, AT(place.segment), NULL, 0, 2, "N",
+     "auto (default dp=auto)",
+     .group = JOB},
+    {"gpus", ARGUMENT_INT, AT(gpus), 1, COUNT_MAX, NULL, 0, "N",
+     "ranks of the layout (default: all endpoints)", .group = JOB},
+    {"accumulation", ARGUMENT_INT, AT(accumulation), 1, COUNT_MAX, NULL, 0, "N",
+     "microbatches of a step: the batch is N x micro batch x data-parallel ranks", .group = JOB},
+    {"fabric", ARGUMENT_TEXT, AT(fabric), 0, 0, NULL, 0, "NAME",
+     "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has", .group = MACHINE},
+    {"racks", ARGUMENT_INT, AT(racks), 1, COUNT_MAX, NULL, 0, "N",
+     "racks of the preset (default: as many as the GPUs need)", .group = MACHINE},
+    {"order", ARGUMENT_TEXT, AT(place.order), 0, 0, NULL, 0, "FILE",
+     "rank to endpoint: a hostfile, or an endpoint per line (default: in order)", .group = MACHINE},
+    {"nodes", ARGUMENT_TEXT, AT(place.nodes), 0, 0, NULL, 0, "LIST",
+     "ranks fill these nodes in turn: \"r00n[00-15],r01n03\" (default: the first of the matrix)",
+     .group = MACHINE},
+    {"segment", ARGUMENT_INT, AT(place.segment), 1, COUNT_MAX, NULL, 0, "N",
      "N nodes of a rack, then N of the next, round the racks: the widest spread that srun "
-     "--segment=N allows"},
-    {"spread", 0, JOB_WORD, AT(place.spread), spread_name, SPREAD_COUNT, 2, "NAME",
-     "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)"},
-    {"mesh-order", 0, JOB_WORD, AT(mesh), order_name, ORDER_COUNT, 2, "NAME",
-     "megatron, torchtitan, tp-pp-dp (default megatron)"},
-    {"flops", 0, JOB_RATE, AT(flops), NULL, 0, 2, "RATE",
-     "FLOP/s that a device reaches, before preset and matrix: 400e12"},
-    {"constants", 0, JOB_TEXT, AT(constants), NULL, 0, 2, "FILE",
-     "instead of jobs/training/constants.json"},
+     "--segment=N allows",
+     .group = MACHINE},
+    {"spread", ARGUMENT_WORD, AT(place.spread), 0, 0, spread_name, SPREAD_COUNT, "NAME",
+     "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)",
+     .group = MACHINE},
+    {"mesh-order", ARGUMENT_WORD, AT(mesh), 0, 0, order_name, ORDER_COUNT, "NAME",
+     "megatron, torchtitan, tp-pp-dp (default megatron)", .group = MACHINE},
+    {"flops", ARGUMENT_DOUBLE, AT(flops), 1, 1e20, NULL, 0, "RATE",
+     "FLOP/s that a device reaches, before preset and matrix: 400e12", .group = MACHINE},
+    {"constants", ARGUMENT_TEXT, AT(constants), 0, 0, NULL, 0, "FILE",
+     "instead of jobs/training/constants.json", .group = MACHINE},
+    {0},
 };
-const int job_settings = sizeof(job_setting) / sizeof(*job_setting);
-
-static int set(struct job_opts *o, const struct job_setting *s, const char *value, struct err *err)
-{
-    void *at = (char *)o + s->at;
-    struct err why;
-    int rc = 0;
-
-    switch (s->kind) {
-    case JOB_TEXT:
-        *(const char **)at = value;
-        break;
-    case JOB_INT:
-        rc = units_int(at, value, 1, COUNT_MAX, &why);
-        break;
-    case JOB_RATE:
-        rc = units_double(at, value, 1, 1e20, &why);
-        break;
-    case JOB_WORD:
-        *(int *)at = recipe_word(s->key, value, s->words, s->count, err);
-        return *(int *)at < 0 ? -1 : 0;
-    }
-    return rc < 0 ? err_usage(err, "%s: %s", s->key, why.text) : 0;
-}
-
 int job_set(struct job_opts *o, const char *key, const char *value, struct err *err)
 {
-    const char *known[OPTIONS_MAX];
+    static const struct argument *const tables[] = {job_argument, recipe_argument};
+    const struct argument *own = argument_find(job_argument, key);
+    const struct argument *of_recipe = argument_find(recipe_argument, key);
 
-    for (int i = 0; i < job_settings; i++)
-        if (recipe_same_key(job_setting[i].key, key))
-            return set(o, &job_setting[i], value, err);
-    for (int i = 0; i < recipe_settings; i++)
-        if (recipe_same_key(recipe_setting[i].key, key))
-            return recipe_set(&o->recipe, key, value, err);
-    for (int i = 0; i < job_settings; i++)
-        known[i] = job_setting[i].key;
-    for (int i = 0; i < recipe_settings; i++)
-        known[job_settings + i] = recipe_setting[i].key;
-    return recipe_word("setting", key, known, job_settings + recipe_settings, err);
+    return own         ? argument_set(o, own, value, err)
+           : of_recipe ? argument_set(&o->recipe, of_recipe, value, err)
+                       : argument_unknown(key, tables, 2, err);
 }
 
 void job_defaults(struct job_opts *o)
@@ -95,7 +72,7 @@ void job_defaults(struct job_opts *o)
     recipe_defaults(&o->recipe);
 }
 
-static int take_setting(void *into, const char *name, const char *value, struct err *err)
+static int take_option(void *into, const char *name, const char *value, struct err *err)
 {
     struct err why = {0, ""};
 
@@ -104,19 +81,16 @@ static int take_setting(void *into, const char *name, const char *value, struct 
 
 const struct opt *job_options(void)
 {
+    static const struct argument *const tables[] = {job_argument, recipe_argument};
     static struct opt rows[OPTIONS_MAX]; /* both tables, and an empty one */
+    int n = 0;
 
-    assert(job_settings + recipe_settings < OPTIONS_MAX);
-    for (int i = 0; i < job_settings; i++) {
-        const struct job_setting *s = &job_setting[i];
-        rows[i] = (struct opt){
-            s->key, s->letter, s->arg, s->help, OPT_NAMED(take_setting), .group = s->group};
-    }
-    for (int i = 0; i < recipe_settings; i++) {
-        const struct setting *s = &recipe_setting[i];
-        rows[job_settings + i] =
-            (struct opt){s->key, 0, s->arg, s->help, OPT_NAMED(take_setting), .group = 3};
-    }
+    for (int t = 0; t < 2; t++)
+        for (const struct argument *a = tables[t]; a->key; a++) {
+            assert(n + 1 < OPTIONS_MAX);
+            rows[n++] = (struct opt){
+                a->key, a->letter, a->arg, a->help, OPT_NAMED(take_option), .group = a->group};
+        }
     return rows;
 }
 

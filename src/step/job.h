@@ -23,25 +23,13 @@ struct job_opts {
 
 void job_defaults(struct job_opts *o);
 
-/* Every word of it is a row of one table (job.c), as those of the recipe are. */
-enum job_kind { JOB_TEXT, JOB_INT, JOB_RATE, JOB_WORD };
-struct job_setting {
-    const char *key;
-    int letter; /* short option, 0: none */
-    enum job_kind kind;
-    size_t at; /* offset in struct job_opts */
-    const char *const *words;
-    int count;
-    int group; /* of --help */
-    const char *arg, *help;
-};
-extern const struct job_setting job_setting[];
-extern const int job_settings;
-/* A row of job_setting or recipe_setting by its key, "mesh-order" or "mesh_order"; a text is kept
+/* Its members but the recipe; an empty row ends the table. */
+extern const struct argument job_argument[];
+/* A row of job_argument or recipe_argument by its key, "mesh-order" or "mesh_order"; a text is kept
  * as it is.  EXIT_USAGE: the message starts with the key, or lists the known ones. */
 int job_set(struct job_opts *o, const char *key, const char *value, struct err *err);
 
-/* The rows of job_setting and of recipe_setting as options, into a struct job_opts that holds the
+/* The rows of job_argument and of recipe_argument as options, into a struct job_opts that holds the
  * defaults; MATRIX is the one word that is no option. */
 const struct opt *job_options(void);
 

@@ -3,8 +3,10 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/units.h"
 
 const struct recipe_names recipe_name = {
@@ -21,67 +23,68 @@ const struct recipe_names recipe_name = {
 
 #define AT(field) offsetof(struct recipe, field)
 #define WORDS(names, count) 0, 0, names, count
-enum { BATCH_MAX = 1 << 28 };
+enum { BATCH_MAX = 1 << 28, RECIPE = 3 /* group of --help */ };
 
-const struct setting recipe_setting[] = {
-    {"strategy", SETTING_WORD, AT(strategy), WORDS(recipe_name.strategy, STRATEGY_COUNT), "NAME",
-     "ddp, zero1, zero2, zero3, fsdp, hsdp (default fsdp)"},
-    {"batch", SETTING_INT, AT(global_batch), 1, BATCH_MAX, NULL, 0, "N",
-     "sequences of a step (default: 1 microbatch a rank, 4 pp with a pipeline)"},
-    {"micro-batch", SETTING_INT, AT(micro_batch), 1, BATCH_MAX, NULL, 0, "N",
-     "sequences of a microbatch (default 1)"},
-    {"seq", SETTING_INT, AT(seq), 1, BATCH_MAX, NULL, 0, "N",
-     "tokens of a sequence (default 8192)"},
-    {"dtype", SETTING_WORD, AT(dtype), WORDS(recipe_name.dtype, DTYPE_COUNT), "NAME",
-     "fp32, bf16, fp8, mxfp8, nvfp4 (default bf16)"},
-    {"recompute", SETTING_WORD, AT(recompute), WORDS(recipe_name.recompute, RECOMPUTE_COUNT),
-     "NAME", "none, selective (attention core), full (default none)"},
-    {"schedule", SETTING_WORD, AT(schedule), WORDS(recipe_name.schedule, SCHEDULE_COUNT), "NAME",
-     "1f1b, interleaved, zb-h1, zb-h2, dualpipe (default 1f1b)"},
-    {"stages-per-rank", SETTING_INT, AT(stages), 1, 1024, NULL, 0, "V",
-     "model chunks a pipeline rank holds; above 1 it implies interleaved"},
-    {"context", SETTING_WORD, AT(context), WORDS(recipe_name.context, CONTEXT_COUNT), "NAME",
-     "how cp sees the whole sequence: ring, ulysses, gather (default ring)"},
-    {"sequence-parallel", SETTING_SWITCH, AT(sequence_parallel), 0, 0, NULL, 0, "on|off",
-     "tp shards activations between the products too (default on)"},
-    {"tp-overlap", SETTING_WORD, AT(tp_overlap), WORDS(recipe_name.tp_overlap, TP_OVERLAP_COUNT),
-     "on|off|stack", "tp messages beside parts of their products (default stack: on for megatron)"},
-    {"prefetch", SETTING_SWITCH, AT(prefetch), 0, 0, NULL, 0, "on|off",
-     "fsdp gathers the next layer beside this one's compute (default on)"},
-    {"reshard", SETTING_SWITCH, AT(reshard), 0, 0, NULL, 0, "on|off",
-     "fsdp drops weights after forward and gathers them again (default on)"},
-    {"weight-bytes", SETTING_DOUBLE, AT(weight_bytes), 0.25, 8, NULL, 0, "B",
-     "of a weight on the wire (default 2)"},
-    {"grad-bytes", SETTING_DOUBLE, AT(grad_bytes), 0.25, 8, NULL, 0, "B",
-     "of a gradient on the wire (default: 4 for fsdp and hsdp, else 2)"},
-    {"dispatch", SETTING_WORD, AT(dispatch), WORDS(recipe_name.dispatch, DISPATCH_COUNT), "NAME",
-     "who moves tokens to experts: nccl (all_to_all), kernel (default nccl)"},
-    {"dispatch-bytes", SETTING_DOUBLE, AT(dispatch_bytes), 0.5, 4, NULL, 0, "B",
-     "of an element on its way to an expert: 2, or 1 for fp8 (default 2)"},
-    {"combine-bytes", SETTING_DOUBLE, AT(combine_bytes), 0.5, 4, NULL, 0, "B",
-     "of an element on its way back (default 2)"},
-    {"route-nodes", SETTING_INT, AT(route_nodes), 1, 1 << 20, NULL, 0, "N",
-     "a token's experts lie in at most N domains (default: as the model routes)"},
-    {"ep-overlap", SETTING_SWITCH, AT(ep_overlap), 0, 0, NULL, 0, "on|off",
-     "all_to_all of one microbatch beside another's compute (default off)"},
-    {"mtp", SETTING_SWITCH, AT(mtp), 0, 0, NULL, 0, "on|off",
-     "train the model's multi-token prediction layers too (default off)"},
-    {"lora", SETTING_WORD, AT(lora), WORDS(recipe_name.lora, LORA_COUNT), "NAME",
-     "frozen weights with adapters on: none, attention, all (default none)"},
-    {"lora-rank", SETTING_INT, AT(lora_rank), 1, 65536, NULL, 0, "N",
-     "of the adapters (default 16)"},
-    {"stack", SETTING_WORD, AT(stack), WORDS(recipe_name.stack, STACK_COUNT), "NAME",
-     "whose kernels: megatron, torchtitan, eager, hf (default megatron)"},
-    {"causal", SETTING_SWITCH, AT(causal), 0, 0, NULL, 0, "on|off",
-     "attention with a causal mask: half its core (default on)"},
-    {"eval-seconds", SETTING_SECONDS, AT(eval_seconds), 0, 1e6, NULL, 0, "TIME",
-     "of evaluation, per step on average"},
-    {"checkpoint-seconds", SETTING_SECONDS, AT(checkpoint_seconds), 0, 1e6, NULL, 0, "TIME",
-     "of checkpoints, per step on average"},
-    {"fixed-seconds", SETTING_SECONDS, AT(fixed_seconds), 0, 1e6, NULL, 0, "TIME",
-     "of anything else, per step"},
+const struct argument recipe_argument[] = {
+    {"strategy", ARGUMENT_WORD, AT(strategy), WORDS(recipe_name.strategy, STRATEGY_COUNT), "NAME",
+     "ddp, zero1, zero2, zero3, fsdp, hsdp (default fsdp)", .group = RECIPE},
+    {"batch", ARGUMENT_INT, AT(global_batch), 1, BATCH_MAX, NULL, 0, "N",
+     "sequences of a step (default: 1 microbatch a rank, 4 pp with a pipeline)", .group = RECIPE},
+    {"micro-batch", ARGUMENT_INT, AT(micro_batch), 1, BATCH_MAX, NULL, 0, "N",
+     "sequences of a microbatch (default 1)", .group = RECIPE},
+    {"seq", ARGUMENT_INT, AT(seq), 1, BATCH_MAX, NULL, 0, "N",
+     "tokens of a sequence (default 8192)", .group = RECIPE},
+    {"dtype", ARGUMENT_WORD, AT(dtype), WORDS(recipe_name.dtype, DTYPE_COUNT), "NAME",
+     "fp32, bf16, fp8, mxfp8, nvfp4 (default bf16)", .group = RECIPE},
+    {"recompute", ARGUMENT_WORD, AT(recompute), WORDS(recipe_name.recompute, RECOMPUTE_COUNT),
+     "NAME", "none, selective (attention core), full (default none)", .group = RECIPE},
+    {"schedule", ARGUMENT_WORD, AT(schedule), WORDS(recipe_name.schedule, SCHEDULE_COUNT), "NAME",
+     "1f1b, interleaved, zb-h1, zb-h2, dualpipe (default 1f1b)", .group = RECIPE},
+    {"stages-per-rank", ARGUMENT_INT, AT(stages), 1, 1024, NULL, 0, "V",
+     "model chunks a pipeline rank holds; above 1 it implies interleaved", .group = RECIPE},
+    {"context", ARGUMENT_WORD, AT(context), WORDS(recipe_name.context, CONTEXT_COUNT), "NAME",
+     "how cp sees the whole sequence: ring, ulysses, gather (default ring)", .group = RECIPE},
+    {"sequence-parallel", ARGUMENT_SWITCH, AT(sequence_parallel), 0, 0, NULL, 0, "on|off",
+     "tp shards activations between the products too (default on)", .group = RECIPE},
+    {"tp-overlap", ARGUMENT_WORD, AT(tp_overlap), WORDS(recipe_name.tp_overlap, TP_OVERLAP_COUNT),
+     "on|off|stack", "tp messages beside parts of their products (default stack: on for megatron)",
+     .group = RECIPE},
+    {"prefetch", ARGUMENT_SWITCH, AT(prefetch), 0, 0, NULL, 0, "on|off",
+     "fsdp gathers the next layer beside this one's compute (default on)", .group = RECIPE},
+    {"reshard", ARGUMENT_SWITCH, AT(reshard), 0, 0, NULL, 0, "on|off",
+     "fsdp drops weights after forward and gathers them again (default on)", .group = RECIPE},
+    {"weight-bytes", ARGUMENT_DOUBLE, AT(weight_bytes), 0.25, 8, NULL, 0, "B",
+     "of a weight on the wire (default 2)", .group = RECIPE},
+    {"grad-bytes", ARGUMENT_DOUBLE, AT(grad_bytes), 0.25, 8, NULL, 0, "B",
+     "of a gradient on the wire (default: 4 for fsdp and hsdp, else 2)", .group = RECIPE},
+    {"dispatch", ARGUMENT_WORD, AT(dispatch), WORDS(recipe_name.dispatch, DISPATCH_COUNT), "NAME",
+     "who moves tokens to experts: nccl (all_to_all), kernel (default nccl)", .group = RECIPE},
+    {"dispatch-bytes", ARGUMENT_DOUBLE, AT(dispatch_bytes), 0.5, 4, NULL, 0, "B",
+     "of an element on its way to an expert: 2, or 1 for fp8 (default 2)", .group = RECIPE},
+    {"combine-bytes", ARGUMENT_DOUBLE, AT(combine_bytes), 0.5, 4, NULL, 0, "B",
+     "of an element on its way back (default 2)", .group = RECIPE},
+    {"route-nodes", ARGUMENT_INT, AT(route_nodes), 1, 1 << 20, NULL, 0, "N",
+     "a token's experts lie in at most N domains (default: as the model routes)", .group = RECIPE},
+    {"ep-overlap", ARGUMENT_SWITCH, AT(ep_overlap), 0, 0, NULL, 0, "on|off",
+     "all_to_all of one microbatch beside another's compute (default off)", .group = RECIPE},
+    {"mtp", ARGUMENT_SWITCH, AT(mtp), 0, 0, NULL, 0, "on|off",
+     "train the model's multi-token prediction layers too (default off)", .group = RECIPE},
+    {"lora", ARGUMENT_WORD, AT(lora), WORDS(recipe_name.lora, LORA_COUNT), "NAME",
+     "frozen weights with adapters on: none, attention, all (default none)", .group = RECIPE},
+    {"lora-rank", ARGUMENT_INT, AT(lora_rank), 1, 65536, NULL, 0, "N",
+     "of the adapters (default 16)", .group = RECIPE},
+    {"stack", ARGUMENT_WORD, AT(stack), WORDS(recipe_name.stack, STACK_COUNT), "NAME",
+     "whose kernels: megatron, torchtitan, eager, hf (default megatron)", .group = RECIPE},
+    {"causal", ARGUMENT_SWITCH, AT(causal), 0, 0, NULL, 0, "on|off",
+     "attention with a causal mask: half its core (default on)", .group = RECIPE},
+    {"eval-seconds", ARGUMENT_SECONDS, AT(eval_seconds), 0, 1e6, NULL, 0, "TIME",
+     "of evaluation, per step on average", .group = RECIPE},
+    {"checkpoint-seconds", ARGUMENT_SECONDS, AT(checkpoint_seconds), 0, 1e6, NULL, 0, "TIME",
+     "of checkpoints, per step on average", .group = RECIPE},
+    {"fixed-seconds", ARGUMENT_SECONDS, AT(fixed_seconds), 0, 1e6, NULL, 0, "TIME",
+     "of anything else, per step", .group = RECIPE},
+    {0},
 };
-const int recipe_settings = sizeof(recipe_setting) / sizeof(*recipe_setting);
 
 void recipe_defaults(struct recipe *r)
 {
@@ -119,8 +122,7 @@ int recipe_word(const char *what, const char *word, const char *const *names, in
     return err_usage(err, "%s \"%s\" is not known (known: %s)", what, word, known);
 }
 
-/* "--micro-batch", "micro_batch" and "micro-batch" are one key. */
-bool recipe_same_key(const char *have, const char *given)
+bool argument_is(const char *have, const char *given)
 {
     while (*given == '-')
         given++;
@@ -130,21 +132,12 @@ bool recipe_same_key(const char *have, const char *given)
     return *have == *given;
 }
 
-static const struct setting *find(const char *key)
+const struct argument *argument_find(const struct argument *table, const char *key)
 {
-    for (int i = 0; i < recipe_settings; i++)
-        if (recipe_same_key(recipe_setting[i].key, key))
-            return &recipe_setting[i];
+    for (const struct argument *a = table; a->key; a++)
+        if (argument_is(a->key, key))
+            return a;
     return NULL;
-}
-
-static int unknown_key(const char *key, struct err *err)
-{
-    const char *names[sizeof(recipe_setting) / sizeof(*recipe_setting)];
-
-    for (int i = 0; i < recipe_settings; i++)
-        names[i] = recipe_setting[i].key;
-    return recipe_word("setting", key, names, recipe_settings, err);
 }
 
 static int set_switch(bool *out, const char *key, const char *value, struct err *err)
@@ -156,53 +149,89 @@ static int set_switch(bool *out, const char *key, const char *value, struct err 
     return i < 0 ? -1 : 0;
 }
 
-int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err)
+int argument_set(void *of, const struct argument *a, const char *value, struct err *err)
 {
-    const struct setting *s = find(key);
+    void *at = (char *)of + a->at;
     struct err why;
     int rc = 0;
 
-    if (!s)
-        return unknown_key(key, err);
-    void *at = (char *)r + s->at;
-    switch (s->kind) {
-    case SETTING_INT:
-        rc = units_int(at, value, (int)s->min, (int)s->max, &why);
+    switch (a->kind) {
+    case ARGUMENT_TEXT:
+        *(const char **)at = value;
         break;
-    case SETTING_DOUBLE:
-        rc = units_double(at, value, s->min, s->max, &why);
+    case ARGUMENT_INT:
+        rc = units_int(at, value, (int)a->min, (int)a->max, &why);
         break;
-    case SETTING_SECONDS:
+    case ARGUMENT_DOUBLE:
+        rc = units_double(at, value, a->min, a->max, &why);
+        break;
+    case ARGUMENT_SECONDS:
         rc = units_seconds(at, value, &why);
         break;
-    case SETTING_SWITCH:
-        return set_switch(at, s->key, value, err);
-    case SETTING_WORD:
-        *(int *)at = recipe_word(s->key, value, s->words, s->count, err);
+    case ARGUMENT_SWITCH:
+        return set_switch(at, a->key, value, err);
+    case ARGUMENT_WORD:
+        *(int *)at = recipe_word(a->key, value, a->words, a->count, err);
         return *(int *)at < 0 ? -1 : 0;
     }
-    return rc < 0 ? err_usage(err, "%s: %s", s->key, why.text) : 0;
+    return rc < 0 ? err_usage(err, "%s: %s", a->key, why.text) : 0;
 }
 
-char *recipe_get(char *buf, int size, const struct recipe *r, const struct setting *s)
+char *argument_get(char *buf, int size, const void *of, const struct argument *a)
 {
-    const void *at = (const char *)r + s->at;
+    const void *at = (const char *)of + a->at;
+    const char *word = "";
 
-    switch (s->kind) {
-    case SETTING_INT:
+    if (a->kind == ARGUMENT_TEXT)
+        word = *(const char *const *)at ? *(const char *const *)at : "";
+    else if (a->kind == ARGUMENT_SWITCH)
+        word = *(const bool *)at ? "on" : "off";
+    else if (a->kind == ARGUMENT_WORD)
+        word = *(const int *)at < 0 ? "any" : a->words[*(const int *)at];
+    if (a->kind == ARGUMENT_INT)
         snprintf(buf, (size_t)size, "%d", *(const int *)at);
-        break;
-    case SETTING_SWITCH:
-        snprintf(buf, (size_t)size, "%s", *(const bool *)at ? "on" : "off");
-        break;
-    case SETTING_WORD:
-        snprintf(buf, (size_t)size, "%s",
-                 *(const int *)at < 0 ? "any" : s->words[*(const int *)at]);
-        break;
-    default:
+    else if (a->kind == ARGUMENT_DOUBLE || a->kind == ARGUMENT_SECONDS)
         snprintf(buf, (size_t)size, "%.9g", *(const double *)at);
-    }
+    else
+        snprintf(buf, (size_t)size, "%s", word);
     return buf;
+}
+
+bool argument_given(const void *of, const struct argument *a)
+{
+    const void *at = (const char *)of + a->at;
+
+    switch (a->kind) {
+    case ARGUMENT_TEXT:
+        return *(const char *const *)at != NULL;
+    case ARGUMENT_SWITCH:
+        return *(const bool *)at;
+    case ARGUMENT_INT:
+    case ARGUMENT_WORD:
+        return *(const int *)at != 0;
+    default:
+        return *(const double *)at > 0;
+    }
+}
+
+int argument_unknown(const char *key, const struct argument *const *tables, int n, struct err *err)
+{
+    const char **known = NULL;
+    int count = 0;
+
+    for (int t = 0; t < n; t++)
+        for (const struct argument *a = tables[t]; a->key; a++)
+            MEM_PUSH(known, count) = a->key;
+    int rc = recipe_word("setting", key, known, count, err);
+    free(known);
+    return rc;
+}
+
+int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err)
+{
+    const struct argument *a = argument_find(recipe_argument, key), *const table = recipe_argument;
+
+    return a ? argument_set(r, a, value, err) : argument_unknown(key, &table, 1, err);
 }
 
 int recipe_check(struct recipe *r, struct err *err)

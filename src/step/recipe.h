@@ -1,8 +1,8 @@
 /* recipe.h - how a step is run apart from its mesh: batch, sequence, precision, recompute,
  * schedule, software.
  *
- * Every setting is a row of one table (recipe.c): command-line options, case files, anchors, batch
- * tables and search constraints all set them by the same key and words. */
+ * Each of them is a row of one table of arguments (recipe.c): command-line options, case files,
+ * anchors, batch tables and search constraints all set them by the same key and words. */
 #ifndef RG_RECIPE_H
 #define RG_RECIPE_H
 
@@ -94,26 +94,43 @@ struct recipe {
 /* bf16, sequence 8192, micro batch 1, no recompute, 1F1B, FSDP, causal, Megatron. */
 void recipe_defaults(struct recipe *r);
 
-/* One setting: a whole number, a number, a switch (on, off), or a word of a list. */
-enum setting_kind { SETTING_INT, SETTING_DOUBLE, SETTING_SECONDS, SETTING_SWITCH, SETTING_WORD };
-struct setting {
+/* --- arguments: what has a key and is a member of a struct, as options and files set it --- */
+
+enum argument_kind {
+    ARGUMENT_TEXT, /* kept as it is */
+    ARGUMENT_INT,
+    ARGUMENT_DOUBLE,
+    ARGUMENT_SECONDS,
+    ARGUMENT_SWITCH, /* on, off */
+    ARGUMENT_WORD    /* of a list */
+};
+struct argument {
     const char *key; /* "micro-batch" */
-    enum setting_kind kind;
-    size_t at; /* offset in struct recipe */
+    enum argument_kind kind;
+    size_t at; /* offset in the struct */
     double min, max;
     const char *const *words;
     int count;
     const char *arg, *help;
+    int group, letter; /* of --help; short option, 0: none */
 };
-extern const struct setting recipe_setting[];
-extern const int recipe_settings;
+/* Of struct recipe; an empty row ends the table. */
+extern const struct argument recipe_argument[];
 
-/* "--stages-per-rank" and "stages_per_rank" are the same key.  EXIT_USAGE: an unknown key lists the
- * known ones, a bad value says what is allowed. */
+/* "--stages-per-rank" and "stages_per_rank" are the same key; `have` as a table spells it. */
+bool argument_is(const char *have, const char *given);
+/* The row of a table; NULL: none has that key. */
+const struct argument *argument_find(const struct argument *table, const char *key);
+/* EXIT_USAGE: a bad value says what is allowed. */
+int argument_set(void *of, const struct argument *a, const char *value, struct err *err);
+/* "any": a word that a search leaves open (-1); "": a text that is not there. */
+char *argument_get(char *buf, int size, const void *of, const struct argument *a);
+/* Anything but no text, zero or the first word? */
+bool argument_given(const void *of, const struct argument *a);
+/* By key.  EXIT_USAGE: an unknown key lists the known ones. */
 int recipe_set(struct recipe *r, const char *key, const char *value, struct err *err);
-bool recipe_same_key(const char *have, const char *given); /* `have` as a table spells it */
-/* "any": a word that a search leaves open (-1). */
-char *recipe_get(char *buf, int size, const struct recipe *r, const struct setting *s);
+/* 'setting "x" is not known' with the keys of all tables; returns -1. */
+int argument_unknown(const char *key, const struct argument *const *tables, int n, struct err *err);
 
 /* The index of `word` among n names, or -1 with 'strategy "x" is not known (known: ...)'. */
 int recipe_word(const char *what, const char *word, const char *const *names, int n,

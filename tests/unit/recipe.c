@@ -9,20 +9,19 @@
 
 #include <cmocka.h>
 
-static void every_setting_takes_its_own_text_back(void **state)
+static void every_argument_takes_its_own_text_back(void **state)
 {
     struct recipe r;
 
     (void)state;
     recipe_defaults(&r);
-    for (int i = 0; i < recipe_settings; i++) {
-        const struct setting *s = &recipe_setting[i];
+    for (const struct argument *s = recipe_argument; s->key; s++) {
         char text[64], again[64];
-        recipe_get(text, sizeof(text), &r, s);
+        argument_get(text, sizeof(text), &r, s);
         if (!strcmp(text, "0")) /* "as the strategy has it" is not something to type */
             continue;
         assert_int_equal(recipe_set(&r, s->key, text, NULL), 0);
-        assert_string_equal(recipe_get(again, sizeof(again), &r, s), text);
+        assert_string_equal(argument_get(again, sizeof(again), &r, s), text);
     }
 }
 
@@ -40,9 +39,8 @@ static void dashes_and_underscores_are_one_key(void **state)
     assert_true(r.ep_overlap);
     r.strategy = -1; /* as a search leaves it */
     char text[16];
-    for (int i = 0; i < recipe_settings; i++)
-        if (!strcmp(recipe_setting[i].key, "strategy"))
-            assert_string_equal(recipe_get(text, sizeof(text), &r, &recipe_setting[i]), "any");
+    const struct argument *strategy = argument_find(recipe_argument, "strategy");
+    assert_string_equal(argument_get(text, sizeof(text), &r, strategy), "any");
     assert_int_equal(recipe_set(&r, "eval-seconds", "660ms", NULL), 0);
     assert_float_equal(r.eval_seconds, 0.66, 1e-12);
 }
@@ -124,7 +122,7 @@ static void stages_mean_interleaved_and_nothing_else(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_setting_takes_its_own_text_back),
+        cmocka_unit_test(every_argument_takes_its_own_text_back),
         cmocka_unit_test(dashes_and_underscores_are_one_key),
         cmocka_unit_test(tensor_messages_are_overlapped_as_the_stack_does),
         cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),

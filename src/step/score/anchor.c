@@ -14,16 +14,8 @@
 
 /* --- does it fit the question? --- */
 
-/* Settings of a recipe that software is made for: an anchor of another one says less. */
+/* Arguments of a recipe that software is made for: an anchor of another one says less. */
 static const char *const of_software[] = {"dtype", "stack", "lora", "recompute"};
-
-static const struct setting *setting_of(const char *key)
-{
-    for (int i = 0; i < recipe_settings; i++)
-        if (!strcmp(recipe_setting[i].key, key))
-            return &recipe_setting[i];
-    return NULL;
-}
 
 /* What differs, in words, "" for nothing; returns how many things do. */
 static int differences(char *buf, size_t size, const struct anchor *a, const struct question *q,
@@ -37,9 +29,9 @@ static int differences(char *buf, size_t size, const struct anchor *a, const str
         used += (size_t)snprintf(buf, size, "model %s", a->model);
     for (size_t i = 0; i < sizeof(of_software) / sizeof(*of_software); i++) {
         char mine[64], its[64];
-        const struct setting *s = setting_of(of_software[i]);
-        recipe_get(its, sizeof(its), &a->recipe, s);
-        recipe_get(mine, sizeof(mine), q->recipe, s);
+        const struct argument *x = argument_find(recipe_argument, of_software[i]);
+        argument_get(its, sizeof(its), &a->recipe, x);
+        argument_get(mine, sizeof(mine), q->recipe, x);
         bool open = !strcmp(mine, "any");
         if (!open && strcmp(its, mine) != 0 && ++n && used < size)
             used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used ? ", " : "",
@@ -256,27 +248,15 @@ static void put(json_t *job, const char *key, const char *text)
     json_object_set_new(job, key, json_string(text));
 }
 
-/* A setting of the job as text; false: as it is by default, or none of the measured step's. */
-static bool job_text(char *buf, int size, const struct job_opts *o, const struct job_setting *s)
+/* Is it said of the measured step, and said anew by nothing below? */
+static bool is_kept(const struct job_opts *o, const struct argument *a)
 {
     static const char *const not_kept[] = {"layout", "gpus", "accumulation", "constants", "order"};
-    const void *at = (const char *)o + s->at;
 
     for (size_t i = 0; i < sizeof(not_kept) / sizeof(*not_kept); i++)
-        if (!strcmp(s->key, not_kept[i]))
+        if (!strcmp(a->key, not_kept[i]))
             return false;
-    switch (s->kind) {
-    case JOB_TEXT:
-        return *(const char *const *)at &&
-               snprintf(buf, (size_t)size, "%s", *(char *const *)at) > 0;
-    case JOB_INT:
-        return *(const int *)at && snprintf(buf, (size_t)size, "%d", *(const int *)at) > 0;
-    case JOB_RATE:
-        return *(const double *)at > 0 &&
-               snprintf(buf, (size_t)size, "%.9g", *(const double *)at) > 0;
-    default:
-        return snprintf(buf, (size_t)size, "%s", s->words[*(const int *)at]) > 0;
-    }
+    return a->kind == ARGUMENT_WORD || argument_given(o, a);
 }
 
 static json_t *job_json(const struct job_opts *o, const struct job *j)
@@ -286,17 +266,16 @@ static json_t *job_json(const struct job_opts *o, const struct job *j)
     json_t *job = json_object();
 
     recipe_defaults(&usual);
-    for (int i = 0; i < job_settings; i++)
-        if (job_text(text, sizeof(text), o, &job_setting[i]))
-            put(job, job_setting[i].key, text);
+    for (const struct argument *a = job_argument; a->key; a++)
+        if (is_kept(o, a))
+            put(job, a->key, argument_get(text, sizeof(text), o, a));
     put(job, "layout", layout_text(text, sizeof(text), &j->layout));
     if (o->place.order)
         put(job, "order", o->place.order);
-    for (int i = 0; i < recipe_settings; i++) {
-        recipe_get(text, sizeof(text), &o->recipe, &recipe_setting[i]);
-        recipe_get(was, sizeof(was), &usual, &recipe_setting[i]);
-        if (strcmp(text, was) != 0)
-            put(job, recipe_setting[i].key, text);
+    for (const struct argument *a = recipe_argument; a->key; a++) {
+        argument_get(text, sizeof(text), &o->recipe, a);
+        if (strcmp(text, argument_get(was, sizeof(was), &usual, a)) != 0)
+            put(job, a->key, text);
     }
     return job;
 }

@@ -27,7 +27,7 @@ static int set_all(struct recipe *r, int *mesh, json_t *settings, struct err *er
         const char *word = json_string_value(value);
         if (!word)
             return err_data(err, "\"%s\" is not a text", key);
-        if (!recipe_same_key("mesh-order", key)) {
+        if (!argument_is("mesh-order", key)) {
             if (recipe_set(r, key, word, err) < 0)
                 return -1;
         } else if ((*mesh = recipe_word("mesh order", word, order_name, ORDER_COUNT, err)) < 0) {

@@ -66,10 +66,9 @@ static int set_word(struct casefile *c, struct job_opts *o, const char *key, con
 
     if (!word)
         return err_data(err, "%s.%s: a text, a number, true or false is needed", where, key);
-    if (!json_is_string(value))
-        for (int i = 0; i < job_settings; i++)
-            if (job_setting[i].kind == JOB_TEXT && recipe_same_key(job_setting[i].key, key))
-                return err_data(err, "%s.%s: not a text", where, key);
+    const struct argument *a = argument_find(job_argument, key);
+    if (a && a->kind == ARGUMENT_TEXT && !json_is_string(value))
+        return err_data(err, "%s.%s: not a text", where, key);
     if (!strcmp(key, "matrix"))
         o->matrix = word;
     else if (job_set(o, key, word, &why) < 0)

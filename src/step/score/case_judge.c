@@ -328,10 +328,9 @@ static bool is_stretch(const struct case_solve *s)
 
 static bool whole(const struct case_solve *s)
 {
-    for (int i = 0; i < recipe_settings; i++)
-        if (recipe_same_key(recipe_setting[i].key, s->key))
-            return recipe_setting[i].kind == SETTING_INT;
-    return !is_stretch(s);
+    const struct argument *a = argument_find(recipe_argument, s->key);
+
+    return a ? a->kind == ARGUMENT_INT : !is_stretch(s);
 }
 
 static int set_solved(struct casefile *c, struct case_job *job, const struct case_solve *s,

@@ -235,24 +235,23 @@ char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct searc
 /* --- JSON --- */
 
 /* JSON has no NaN; an unknown number is null. */
-/* Every setting by its key: numbers and switches as such, words as text. */
+/* Every argument by its key: numbers and switches as such, words as text. */
 static json_t *recipe_json(const struct recipe *r)
 {
     json_t *o = json_object();
 
-    for (int i = 0; i < recipe_settings; i++) {
-        const struct setting *s = &recipe_setting[i];
-        const void *at = (const char *)r + s->at;
+    for (const struct argument *a = recipe_argument; a->key; a++) {
+        const void *at = (const char *)r + a->at;
         json_t *value;
-        if (s->kind == SETTING_INT)
+        if (a->kind == ARGUMENT_INT)
             value = json_integer(*(const int *)at);
-        else if (s->kind == SETTING_SWITCH)
+        else if (a->kind == ARGUMENT_SWITCH)
             value = json_boolean(*(const bool *)at);
-        else if (s->kind == SETTING_WORD)
-            value = json_string(s->words[*(const int *)at]);
+        else if (a->kind == ARGUMENT_WORD)
+            value = json_string(a->words[*(const int *)at]);
         else
             value = json_finite(*(const double *)at);
-        json_object_set_new(o, s->key, value);
+        json_object_set_new(o, a->key, value);
     }
     return o;
 }

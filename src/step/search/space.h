@@ -14,7 +14,7 @@
 
 /* Whole numbers that vary: the axes (enum axis; edp follows), and */
 enum { NUMBER_DP = AXIS_COUNT, NUMBER_MICRO, NUMBER_STAGES, NUMBERS };
-/* Words of recipe_setting[] that may vary. */
+/* Words of recipe_argument[] that may vary. */
 enum {
     CHOICE_STRATEGY,
     CHOICE_RECOMPUTE,
@@ -28,7 +28,7 @@ enum {
     CHOICES
 };
 struct space_choice {
-    const char *key; /* of recipe_setting */
+    const char *key; /* of recipe_argument */
     size_t at;       /* offset in struct recipe */
     bool is_switch;
     unsigned usual; /* words when nothing is given; 0: as the base has it */
@@ -49,7 +49,7 @@ struct space {
     enum mesh_order order;
     struct recipe base;
     struct space_range number[NUMBERS];
-    unsigned choice[CHOICES]; /* bit i: word i of the setting */
+    unsigned choice[CHOICES]; /* bit i: word i */
     bool chosen[CHOICES];     /* by a constraint */
 };
 

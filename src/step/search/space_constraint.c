@@ -27,22 +27,14 @@ struct constraint {
     enum relation relation;
 };
 
-static const struct setting *setting_of(const char *key)
-{
-    for (int i = 0; i < recipe_settings; i++)
-        if (recipe_same_key(recipe_setting[i].key, key))
-            return &recipe_setting[i];
-    return NULL;
-}
-
 static int unknown(const char *key, struct err *err)
 {
     const char *known[NUMBERS + CHOICES];
     int count = 0;
 
-    if (setting_of(key))
+    if (argument_find(recipe_argument, key))
         return err_usage(err, "%s is the same for all layouts of a search: give it as --%s", key,
-                         setting_of(key)->key);
+                         argument_find(recipe_argument, key)->key);
     for (int i = 0; i < NUMBERS; i++)
         if (i != AXIS_EDP)
             known[count++] = key_of(i);
@@ -115,9 +107,9 @@ static int number_term(const struct constraint *t, int number, struct err *err)
 static int choice_term(const struct constraint *t, int choice, struct err *err)
 {
     static const char *const off_on[] = {"off", "on"};
-    const struct setting *set = setting_of(space_choice[choice].key);
-    const char *const *words = set->kind == SETTING_SWITCH ? off_on : set->words;
-    int count = set->kind == SETTING_SWITCH ? 2 : set->count, word = 0;
+    const struct argument *set = argument_find(recipe_argument, space_choice[choice].key);
+    const char *const *words = set->kind == ARGUMENT_SWITCH ? off_on : set->words;
+    int count = set->kind == ARGUMENT_SWITCH ? 2 : set->count, word = 0;
     char *copy = mem_strdup(t->values), *next = copy;
     unsigned mask = 0, all = (1u << count) - 1;
 
@@ -141,10 +133,10 @@ static int choice_term(const struct constraint *t, int choice, struct err *err)
 static int apply(const struct constraint *t, struct err *err)
 {
     for (int i = 0; i < NUMBERS; i++)
-        if (i != AXIS_EDP && recipe_same_key(key_of(i), t->key))
+        if (i != AXIS_EDP && argument_is(key_of(i), t->key))
             return number_term(t, i, err);
     for (int i = 0; i < CHOICES; i++)
-        if (recipe_same_key(space_choice[i].key, t->key))
+        if (argument_is(space_choice[i].key, t->key))
             return choice_term(t, i, err);
     return unknown(t->key, err);
 }
