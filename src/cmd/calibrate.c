@@ -206,7 +206,7 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
         return -1;
     for (int i = 0; i < b->notes; i++)
         log_info("%s", b->note[i]);
-    batch_ask(b, c);
+    batch_resolve(b, c);
     batch_predict(b, c);
     progress_start(&line, 1);
     int rc = calibrate(&k, b, c, &opts, err);

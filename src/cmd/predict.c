@@ -206,7 +206,7 @@ static int predict_batch(const struct predict_args *a, struct err *err)
             log_info("%s", b.note[i]);
         rc = constants_load(&c, a->job.constants, err);
         if (rc == 0) {
-            batch_ask(&b, &c);
+            batch_resolve(&b, &c);
             batch_predict(&b, &c);
             anchor_batch(&b, &c);
             rc = print_batch(a, &b, err);
@@ -246,9 +246,9 @@ static int judge(const char *name, const struct predict_args *a, json_t *list, i
     int rc = case_load(&c, name, &a->job, err);
 
     if (rc == 0)
-        rc = case_judge(&c, err);
+        rc = case_evaluate(&c, err);
     if (rc == 0) {
-        *surprises += case_surprises(&c);
+        *surprises += case_unexpected_claims(&c);
         json_array_append_new(list, case_json(&c));
         if (a->markdown)
             case_markdown(stdout, &c);

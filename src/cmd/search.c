@@ -183,11 +183,12 @@ static void dropped(FILE *out, const struct search *s)
         {s->unfit, "layouts and recipes do not fit in memory"},
         {s->dead, "layouts and recipes need a dead part"},
         {s->unknown, "layouts and recipes need a cost that the matrix does not have"},
-        {s->count.refused_settings, "recipes: stages or micro batch do not divide layers or batch"},
+        {s->count.refused_candidates,
+         "recipes: stages or micro batch do not divide layers or batch"},
     };
 
     fprintf(out, "\ndropped, of %ld meshes and %ld recipes on them\n", s->count.meshes,
-            s->count.settings);
+            s->count.candidates);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (rows[i].count)
             fprintf(out, "%10ld %s\n", rows[i].count, rows[i].why);

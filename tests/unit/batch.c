@@ -46,7 +46,7 @@ static const struct batch_row *row(const char *line)
     snprintf(text, sizeof(text), "%s%s\n", HEAD, line);
     assert_int_equal(load_text(text, NULL), 0);
     assert_int_equal(batch.rows, 1);
-    batch_ask(&batch, &constants);
+    batch_resolve(&batch, &constants);
     return &batch.row[0];
 }
 
@@ -500,7 +500,7 @@ static void the_anchor_is_the_smallest_job_and_is_met(void **state)
     (void)state;
     batch_free(&batch);
     assert_int_equal(load_text(family, NULL), 0);
-    batch_ask(&batch, &constants);
+    batch_resolve(&batch, &constants);
     batch_predict(&batch, &constants);
     anchor_batch(&batch, &constants);
     const struct batch_row *r = batch.row;
@@ -536,7 +536,7 @@ static void of_repeated_measurements_the_middle_one_anchors(void **state)
                          i, rows[i].gpus, rows[i].cp, rows[i].sec);
     batch_free(&batch);
     assert_int_equal(load_text(text, NULL), 0);
-    batch_ask(&batch, &constants);
+    batch_resolve(&batch, &constants);
     batch_predict(&batch, &constants);
     anchor_batch(&batch, &constants);
     for (int i = 0; i < batch.rows; i++)

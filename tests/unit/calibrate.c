@@ -132,7 +132,7 @@ static void load(struct batch *b, const double *seconds, bool test)
     unlink(path);
     struct constants c;
     assert_int_equal(constants_load(&c, NULL, NULL), 0);
-    batch_ask(b, &c);
+    batch_resolve(b, &c);
     constants_free(&c);
     for (int i = 0; i < b->rows; i++)
         if (b->row[i].status != BATCH_PREDICTED)

@@ -28,7 +28,7 @@ static struct casefile judged(const char *lists)
                             "\"source\": {\"publication\": \"p\", \"date\": \"d\"}, " JOBS ", %s}",
                             lists);
 
-    if (case_parse(&c, text, strlen(text), "t.json", NULL, &err) < 0 || case_judge(&c, &err) < 0)
+    if (case_parse(&c, text, strlen(text), "t.json", NULL, &err) < 0 || case_evaluate(&c, &err) < 0)
         fail_msg("%s", err.text);
     free(text);
     return c;
@@ -118,7 +118,7 @@ static void what_does_not_fit_says_what_fills_the_memory(void **state)
                "\"published\": true, \"unit\": \"fits\", \"expect\": \"reproduced\"}, {\"claim\": "
                "\"y\", \"value\": \"40 * a.states_bytes / a.capacity_bytes\", \"published\": true, "
                "\"unit\": \"fits\", \"expect\": \"cannot follow\"}]");
-    assert_int_equal(case_surprises(&c), 0);
+    assert_int_equal(case_unexpected_claims(&c), 0);
     assert_float_equal(c.claim[1].ours, k.ours, 1e-9);
     assert_non_null(strstr(c.claim[1].reason, " GB of "));
     assert_non_null(strstr(c.claim[1].reason, "weights "));
@@ -140,7 +140,7 @@ static void claims_that_no_one_set_of_unknowns_holds_are_counted(void **state)
     struct casefile c = judged(lists);
 
     (void)state;
-    assert_int_equal(case_surprises(&c), 0);
+    assert_int_equal(case_unexpected_claims(&c), 0);
     assert_int_equal(c.held_of, 3);
     assert_int_equal(c.held, 2);
     assert_int_equal(c.held_by, 0);
@@ -160,7 +160,7 @@ static void at_least_is_not_missed_from_above(void **state)
     (void)state;
     assert_int_equal(c.claim[0].verdict, CASE_REPRODUCED);
     assert_int_equal(c.claim[1].verdict, CASE_EXCLUDED);
-    assert_int_equal(case_surprises(&c), 0);
+    assert_int_equal(case_unexpected_claims(&c), 0);
     case_free(&c);
 }
 
@@ -255,11 +255,11 @@ static void the_shipped_cases_keep_their_verdicts(void **state)
     for (int i = 0; i < n; i++) {
         struct casefile c;
         struct err err = {0, ""};
-        if (case_load(&c, names[i], NULL, &err) < 0 || case_judge(&c, &err) < 0)
+        if (case_load(&c, names[i], NULL, &err) < 0 || case_evaluate(&c, &err) < 0)
             fail_msg("%s", err.text);
         for (int k = 0; k < c.claims; k++) {
             const struct case_claim *x = &c.claim[k];
-            if (!case_surprise(x))
+            if (!case_unexpected(x))
                 continue;
             print_message("%s: %s: %s where %s is expected: %s\n", names[i], x->text,
                           case_verdict_name[x->verdict], case_verdict_name[x->expect], x->reason);

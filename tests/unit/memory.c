@@ -356,7 +356,7 @@ static void activations_are_those_of_the_paper(void **state)
     assert_float_equal(memory_states(&mem) / GiB / 45.5625, 1, 0.03);
 }
 
-/* Every published step ran, so it must fit, as batch_ask.c reads its row.  The table is not part
+/* Every published step ran, so it must fit, as batch_predict.c reads its row.  The table is not part
  * of this tree. */
 static void what_ran_fits(void **state)
 {
@@ -373,7 +373,7 @@ static void what_ran_fits(void **state)
     }
     assert_int_equal(constants_load(&all, NULL, NULL), 0);
     assert_int_equal(batch_load(&b, path, NULL), 0);
-    batch_ask(&b, &all);
+    batch_resolve(&b, &all);
     for (int i = 0; i < b.rows; i++) {
         const struct batch_row *r = &b.row[i];
         struct memory mem;

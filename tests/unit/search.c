@@ -177,7 +177,7 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
         every_layout(&e);
         print_message("%s: %ld layouts and recipes, best %s\n", cases[i].fabric, e.count, e.text);
         assert_int_equal(s.priced, e.count);
-        assert_int_equal(s.priced, s.count.settings - s.count.refused_settings);
+        assert_int_equal(s.priced, s.count.candidates - s.count.refused_candidates);
         assert_int_equal(s.bests, 10);
         assert_float_equal(s.best[0].sec / e.best[0], 1, 1e-9);
         for (int k = 0; k < 10; k++) {

@@ -23,8 +23,8 @@ static void claim_text(FILE *out, const struct case_claim *k)
     char said[FIGURE], got[FIGURE];
 
     fprintf(out, "  %s\n    published %s, ours %s: %s%s%s\n    %s\n", k->text, published(said, k),
-            ours(got, k), case_verdict_name[k->verdict], case_surprise(k) ? "; expected: " : "",
-            case_surprise(k) ? case_verdict_name[k->expect] : "", k->reason);
+            ours(got, k), case_verdict_name[k->verdict], case_unexpected(k) ? "; expected: " : "",
+            case_unexpected(k) ? case_verdict_name[k->expect] : "", k->reason);
     if (k->note)
         fprintf(out, "    %s\n", k->note);
 }

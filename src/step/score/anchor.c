@@ -140,7 +140,7 @@ static int open_row(struct anchor *a, const char *table, const char *id, const s
     if (rc == 0 && at < 0)
         rc = err_data(err, "%s: no row has the id \"%s\"", table, id);
     if (rc == 0) {
-        batch_ask_row(&b, at, c);
+        batch_resolve_row(&b, at, c);
         const struct batch_row *r = &b.row[at];
         if (r->status != BATCH_PREDICTED) {
             rc = err_set(err, "anchor %s: %s", a->name, r->reason);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch.c - a table's rows as questions; batch_ask.c answers them. */
+/* batch.c - a table's rows as questions; batch_predict.c answers them. */
 #include "step/score/batch.h"
 
 #include <math.h>

@@ -59,7 +59,7 @@ struct batch_row {
     double stretch, anchored; /* of compute by that anchor; with it */
     int same_anchor;          /* the same within rows of one layout: smallest job; -1 */
     double same_anchored;
-    struct batch_asked *asked; /* batch_ask.c: what the question points to */
+    struct batch_inputs *inputs; /* batch_predict.c: what the question points to */
 };
 
 struct batch {
@@ -69,7 +69,7 @@ struct batch {
     char **note; /* of the table as a whole */
     int notes;
     struct json_t *publications; /* jobs/training/publications.json */
-    struct batch_world *world;
+    struct batch_cache *cache;
 };
 
 /* Reads the table and turns rows into questions; batch_free() also after an error.  EXIT_DATA for
@@ -78,15 +78,15 @@ int batch_load(struct batch *b, const char *path, struct err *err);
 void batch_free(struct batch *b);
 
 /* Loads models, presets and matrices, each once, settles what rows leave unsaid (c says what memory
- * they need), and prices the messages of every row; rows that cannot be asked
+ * they need), and prices the messages of every row; rows that cannot be resolved
  * become misses. */
-void batch_ask(struct batch *b, const struct constants *c);
-void batch_ask_row(struct batch *b, int row, const struct constants *c); /* one of them */
-/* Predicts every row that was asked, without an anchor. */
+void batch_resolve(struct batch *b, const struct constants *c);
+void batch_resolve_row(struct batch *b, int row, const struct constants *c); /* one of them */
+/* Predicts every row that was resolved, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
-/* The question of a row that was asked; it points into b and c. */
+/* The question of a row that was resolved; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
-/* What a row that was asked needs of a GPU, with r->fits_with. */
+/* What a row that was resolved needs of a GPU, with r->fits_with. */
 void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c);
 /* Seconds of a step of that row, as predict_step() has them but without words: some microseconds.
  * stretch 0: no anchor.  NAN with the reason in err. */

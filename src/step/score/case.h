@@ -43,7 +43,7 @@ struct case_job {
     const char *name;
     struct job_opts opts;
     double stretch; /* of an anchor; 0: none */
-    /* case_judge(), at the first value of each unknown: */
+    /* case_evaluate(), at the first value of each unknown: */
     double sec, bytes, capacity; /* of a step; of a GPU's memory; capacity 0: unknown */
     int gpus;
 };
@@ -63,12 +63,12 @@ struct case_solve {
     bool job[CASE_JOBS_MAX];
     const struct case_unit *unit;
     double published, min, max;
-    double found; /* at the first value of each unknown; case_judge() */
+    double found; /* at the first value of each unknown; case_evaluate() */
 };
 
 struct case_reading {
     const char *text, *expression;
-    double value; /* in the claim's unit; case_judge() */
+    double value; /* in the claim's unit; case_evaluate() */
 };
 
 struct case_claim {
@@ -80,7 +80,7 @@ struct case_claim {
     enum verdict_of expect;       /* what the file says; a test of it */
     struct case_reading *reading; /* other things that the published figure may mean */
     int readings;
-    /* case_judge(): */
+    /* case_evaluate(): */
     double ours, lo, hi; /* in units; lo and hi over all values of the unknowns */
     double off;          /* percent or points that ours is above the published figure */
     double nearest;      /* how far off the best combination of unknowns is */
@@ -102,7 +102,7 @@ struct casefile {
     int solves;
     struct case_claim *claim;
     int claims;
-    int held, held_of, held_by; /* case_judge(): claims that the best one combination of unknowns
+    int held, held_of, held_by; /* case_evaluate(): claims that the best one combination of unknowns
                                    holds, of those that any holds, and its number */
     const char **assumed;       /* what this file adds to the publication, in whole sentences */
     int assumes;
@@ -119,14 +119,14 @@ void case_free(struct casefile *c);
 int case_names(char ***names); /* of the shipped cases, sorted; as model_names() */
 
 /* Predict every job for every value of the unknowns and fill the claims in. */
-int case_judge(struct casefile *c, struct err *err);
+int case_evaluate(struct casefile *c, struct err *err);
 /* Is the verdict another than the expected one?  Reproduced where consistent is expected is not. */
-static inline bool case_surprise(const struct case_claim *k)
+static inline bool case_unexpected(const struct case_claim *k)
 {
     return (k->expect == CASE_EXCLUDED) != (k->verdict == CASE_EXCLUDED) || k->verdict > k->expect;
 }
 
-int case_surprises(const struct casefile *c);
+int case_unexpected_claims(const struct casefile *c);
 /* cases.json: one element of its list; new reference. */
 json_t *case_json(const struct casefile *c);
 /* "seq 2048, prefetch off"; combinations are numbered as mixed radix, the first unknown changing

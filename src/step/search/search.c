@@ -241,8 +241,8 @@ static void join(struct search_survey *to, const struct search_survey *from)
     to->count.meshes += from->count.meshes;
     for (int i = 0; i < REFUSALS; i++)
         to->count.refused[i] += from->count.refused[i];
-    to->count.settings += from->count.settings;
-    to->count.refused_settings += from->count.refused_settings;
+    to->count.candidates += from->count.candidates;
+    to->count.refused_candidates += from->count.refused_candidates;
     to->count.larger += from->count.larger;
     to->priced += from->priced;
     to->unfit += from->unfit;
@@ -418,11 +418,11 @@ static int none_runs(const struct search *s, struct err *err)
     for (int i = 1; i < REFUSALS; i++)
         if (s->count.refused[i] > s->count.refused[most])
             most = i;
-    if (s->count.refused_settings)
+    if (s->count.refused_candidates)
         return err_usage(err,
                          "no layout of %d GPUs meets the constraints: of %ld recipes no "
                          "stages and micro batch divide layers and batch",
-                         s->ranks, s->count.refused_settings);
+                         s->ranks, s->count.refused_candidates);
     return err_usage(err,
                      "no layout of %d GPUs divides the model: of %ld most, %ld, are refused "
                      "because %s",

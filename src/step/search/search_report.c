@@ -330,8 +330,8 @@ static json_t *walk_json(const struct search *s)
         json_object_set_new(refused, refusal_key[i], json_integer(s->count.refused[i]));
     return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "meshes",
                      (json_int_t)s->count.meshes, "refused_meshes", refused, "candidates",
-                     (json_int_t)s->count.settings, "refused_settings",
-                     (json_int_t)s->count.refused_settings, "priced", (json_int_t)s->priced,
+                     (json_int_t)s->count.candidates, "refused_settings",
+                     (json_int_t)s->count.refused_candidates, "priced", (json_int_t)s->priced,
                      "do_not_fit", (json_int_t)s->unfit, "dead", (json_int_t)s->dead, "unknown",
                      (json_int_t)s->unknown, "seconds", s->sec);
 }

@@ -48,14 +48,14 @@ static bool allows(const struct space_range *r, int value)
     return r->onlys == 0;
 }
 
-/* The settings of one candidate are whole: check and hand over. */
+/* One candidate is whole: check and hand over. */
 static void candidate(struct space_walk *w)
 {
     struct recipe r = w->recipe;
 
-    w->count->settings++;
+    w->count->candidates++;
     if (layout_check(&w->layout, w->m, &r, NULL) < 0)
-        w->count->refused_settings++;
+        w->count->refused_candidates++;
     else if (w->enough)
         w->count->larger++;
     else
@@ -168,7 +168,7 @@ static enum refusal why_refused(const char *text)
     return REFUSED_OTHER;
 }
 
-/* The mildest settings first: what they cannot do none can. */
+/* The mildest recipe first: what they cannot do none can. */
 static void mesh(struct space_walk *w)
 {
     enum strategy strategy = w->recipe.strategy;

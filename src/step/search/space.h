@@ -83,9 +83,9 @@ extern const char *const refusal_name[REFUSALS]; /* "tp does not divide heads, .
 struct space_count {
     long meshes; /* layouts that were looked at, times strategies */
     long refused[REFUSALS];
-    long settings;         /* (layout, recipe) with a mesh that divides */
-    long refused_settings; /* of them: stages or micro batch do not divide */
-    long larger;           /* of them: not visited, as the visitor refused a smaller micro batch */
+    long candidates;         /* (layout, recipe) with a mesh that divides */
+    long refused_candidates; /* of them: stages or micro batch do not divide */
+    long larger; /* of them: not visited, as the visitor refused a smaller micro batch */
 };
 
 /* Every layout and recipe that layout_check() lets pass, each once, in ascending `serial`, which is

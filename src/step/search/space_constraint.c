@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* space_constraint.c - "tp<=8,pp=1,strategy=fsdp|hsdp": one small grammar over the axes and the
- * settings that vary. */
+ * arguments that vary. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

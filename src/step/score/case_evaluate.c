@@ -436,7 +436,7 @@ static void hold_together(struct casefile *c, int combinations)
     }
 }
 
-int case_judge(struct casefile *c, struct err *err)
+int case_evaluate(struct casefile *c, struct err *err)
 {
     struct case_value *value = mem_calloc((size_t)c->jobs + 1, sizeof(*value));
     struct case_values s = {.file = c, .value = value, .scaled = -1};
@@ -468,11 +468,11 @@ int case_judge(struct casefile *c, struct err *err)
     return rc < 0 ? err_wrap(err, "%s", c->path) : 0;
 }
 
-int case_surprises(const struct casefile *c)
+int case_unexpected_claims(const struct casefile *c)
 {
     int n = 0;
 
     for (int i = 0; i < c->claims; i++)
-        n += case_surprise(&c->claim[i]);
+        n += case_unexpected(&c->claim[i]);
     return n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* batch_ask.c - answers the rows of a table: everything that rows share is loaded once. */
+/* batch_predict.c - loads what the rows of a table name, each once, and predicts them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "step/timing.h"
 
 /* A model, or why it could not be loaded. */
-struct known_model {
+struct cached_model {
     const char *name;
     struct model model;
     struct err err;
 };
 
 /* A preset with so many racks, or why not. */
-struct known_matrix {
+struct cached_matrix {
     const char *preset;
     int racks;
     struct fabric fabric;
@@ -26,14 +26,14 @@ struct known_matrix {
     struct err err;
 };
 
-struct batch_world {
-    struct known_model **model;
-    struct known_matrix **matrix;
+struct batch_cache {
+    struct cached_model **model;
+    struct cached_matrix **matrix;
     int models, matrices;
     struct memory_constants memory;
 };
 
-struct batch_asked {
+struct batch_inputs {
     const struct model *model;
     const struct fabric *fabric;
     const struct matrix *matrix;
@@ -44,16 +44,16 @@ struct batch_asked {
     double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
 };
 
-static const struct known_model *model_of(struct batch_world *w, const char *name)
+static const struct cached_model *model_of(struct batch_cache *c, const char *name)
 {
-    for (int i = 0; i < w->models; i++)
-        if (!strcmp(w->model[i]->name, name))
-            return w->model[i];
-    struct known_model *m = mem_calloc(1, sizeof(*m));
+    for (int i = 0; i < c->models; i++)
+        if (!strcmp(c->model[i]->name, name))
+            return c->model[i];
+    struct cached_model *m = mem_calloc(1, sizeof(*m));
     m->name = name;
     if (model_load(&m->model, name, &m->err) < 0)
         m->err.code = m->err.code ? m->err.code : EXIT_UNJUDGED;
-    MEM_PUSH(w->model, w->models) = m;
+    MEM_PUSH(c->model, c->models) = m;
     return m;
 }
 
@@ -65,24 +65,24 @@ static int racks_for(const struct fabric *f, const struct batch_row *r)
     return (r->gpus + per - 1) / per;
 }
 
-static const struct known_matrix *matrix_of(struct batch_world *w, const struct batch_row *r)
+static const struct cached_matrix *matrix_of(struct batch_cache *c, const struct batch_row *r)
 {
-    struct known_matrix *k = mem_calloc(1, sizeof(*k));
+    struct cached_matrix *k = mem_calloc(1, sizeof(*k));
 
     matrix_init(&k->matrix);
     k->preset = r->preset;
     if (fabric_load(&k->fabric, r->preset, &k->err) == 0)
         k->racks = racks_for(&k->fabric, r);
-    for (int i = 0; i < w->matrices; i++) {
-        if (strcmp(w->matrix[i]->preset, r->preset) != 0 || w->matrix[i]->racks != k->racks)
+    for (int i = 0; i < c->matrices; i++) {
+        if (strcmp(c->matrix[i]->preset, r->preset) != 0 || c->matrix[i]->racks != k->racks)
             continue;
         fabric_free(&k->fabric);
         free(k);
-        return w->matrix[i];
+        return c->matrix[i];
     }
     if (k->racks)
         matrix_from_fabric(&k->matrix, &k->fabric, k->racks, &k->err);
-    MEM_PUSH(w->matrix, w->matrices) = k;
+    MEM_PUSH(c->matrix, c->matrices) = k;
     return k;
 }
 
@@ -99,7 +99,7 @@ static int *order_of(const struct batch_row *r, const struct fabric *f)
     return order;
 }
 
-static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
+static int price(struct batch_inputs *a, const struct recipe *r, struct err *err)
 {
     struct pricer *p;
     struct step step;
@@ -125,8 +125,8 @@ static int price(struct batch_asked *a, const struct recipe *r, struct err *err)
 }
 
 /* Does it divide?  Chunks per stage are often printed of another layout of the same table: without
- * them the row is asked rather than lost. */
-static int check(struct batch_row *r, const struct batch_asked *a, struct err *err)
+ * them the row is resolved rather than lost. */
+static int check(struct batch_row *r, const struct batch_inputs *a, struct err *err)
 {
     struct recipe was = r->recipe;
     struct err why;
@@ -142,14 +142,14 @@ static int check(struct batch_row *r, const struct batch_asked *a, struct err *e
     return 0;
 }
 
-static double capacity_of(const struct batch_row *r, const struct batch_asked *a)
+static double capacity_of(const struct batch_row *r, const struct batch_inputs *a)
 {
     return r->gpu_bytes > 0 ? r->gpu_bytes : a->fabric->gpu.memory_bytes.value;
 }
 
 void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c)
 {
-    const struct batch_asked *a = r->asked;
+    const struct batch_inputs *a = r->inputs;
     struct recipe with = r->recipe;
     struct step step;
 
@@ -261,7 +261,7 @@ static void settle_dtype(struct batch_row *r, const struct fabric_gpu *gpu)
 
 /* --- the rows --- */
 
-/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_ask(). */
+/* Measured seconds of a step, from what was printed; NAN for a claim.  After batch_resolve(). */
 static double batch_measured(const struct batch_row *r)
 {
     struct flops f;
@@ -272,7 +272,7 @@ static double batch_measured(const struct batch_row *r)
     case METRIC_TOKENS:
         return r->tokens / (r->printed * r->gpus);
     case METRIC_FLOPS:
-        model_flops(r->asked->model, r->recipe.seq, batch_counts_causal(r), &f);
+        model_flops(r->inputs->model, r->recipe.seq, batch_counts_causal(r), &f);
         return flops_total(&f) * r->tokens / (r->printed * r->gpus);
     default:
         return NAN;
@@ -297,13 +297,13 @@ static void batch_name_job(struct batch_row *r, const struct layout *l)
                    recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute], plain);
 }
 
-static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
+static int resolve(struct batch_row *r, struct batch_cache *c, struct err *err)
 {
-    const struct known_model *model = model_of(w, r->model);
-    const struct known_matrix *matrix = matrix_of(w, r);
-    struct batch_asked *a = mem_calloc(1, sizeof(*a));
+    const struct cached_model *model = model_of(c, r->model);
+    const struct cached_matrix *matrix = matrix_of(c, r);
+    struct batch_inputs *a = mem_calloc(1, sizeof(*a));
 
-    r->asked = a;
+    r->inputs = a;
     *err = model->err.code ? model->err : matrix->err;
     if (err->code)
         return -1;
@@ -319,7 +319,7 @@ static int ask(struct batch_row *r, struct batch_world *w, struct err *err)
     batch_chunks(r, a->model, &a->layout);
     if (check(r, a, err) < 0)
         return -1;
-    fit(r, a->model, &a->layout, capacity_of(r, a), &w->memory);
+    fit(r, a->model, &a->layout, capacity_of(r, a), &c->memory);
     settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);
     a->order = order_of(r, a->fabric);
@@ -337,25 +337,25 @@ static void miss(struct batch_row *r, const struct err *err)
     batch_remark(r, "%s", err->text);
 }
 
-void batch_ask_row(struct batch *b, int i, const struct constants *c)
+void batch_resolve_row(struct batch *b, int i, const struct constants *c)
 {
     struct err err = {0, ""};
 
-    b->world = b->world ? b->world : mem_calloc(1, sizeof(*b->world));
-    memory_constants_of(&b->world->memory, c);
-    if (b->row[i].status == BATCH_PREDICTED && ask(&b->row[i], b->world, &err) < 0)
+    b->cache = b->cache ? b->cache : mem_calloc(1, sizeof(*b->cache));
+    memory_constants_of(&b->cache->memory, c);
+    if (b->row[i].status == BATCH_PREDICTED && resolve(&b->row[i], b->cache, &err) < 0)
         miss(&b->row[i], &err);
 }
 
-void batch_ask(struct batch *b, const struct constants *c)
+void batch_resolve(struct batch *b, const struct constants *c)
 {
     for (int i = 0; i < b->rows; i++)
-        batch_ask_row(b, i, c);
+        batch_resolve_row(b, i, c);
 }
 
 struct question batch_question(const struct batch_row *r, const struct constants *c)
 {
-    const struct batch_asked *a = r->asked;
+    const struct batch_inputs *a = r->inputs;
 
     return (struct question){.matrix = a->matrix,
                              .fabric = a->fabric,
@@ -370,7 +370,7 @@ struct question batch_question(const struct batch_row *r, const struct constants
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
                      struct err *err)
 {
-    const struct batch_asked *a = r->asked;
+    const struct batch_inputs *a = r->inputs;
     struct question q = batch_question(r, c);
     struct coefficients k;
     struct rate rate;
@@ -389,15 +389,15 @@ static double doubt_of(const struct batch_row *r, const struct constants *c)
 {
     const double z90 = 1.645;
     struct batch_row other = *r;
-    struct batch_asked asked = *r->asked;
+    struct batch_inputs inputs = *r->inputs;
     struct step step;
 
     if (r->other_dtype < 0)
         return 0;
-    other.asked = &asked;
+    other.inputs = &inputs;
     other.recipe.dtype = r->other_dtype;
-    step_of(&step, asked.model, &asked.layout, &other.recipe);
-    work_of(&asked.work, &step);
+    step_of(&step, inputs.model, &inputs.layout, &other.recipe);
+    work_of(&inputs.work, &step);
     double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
     return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
 }
@@ -423,30 +423,30 @@ void batch_predict(struct batch *b, const struct constants *c)
     }
 }
 
-static void world_free(struct batch_world *w)
+static void cache_free(struct batch_cache *c)
 {
-    for (int i = 0; w && i < w->models; i++) {
-        model_free(&w->model[i]->model);
-        free(w->model[i]);
+    if (!c)
+        return;
+    for (int i = 0; i < c->models; i++) {
+        model_free(&c->model[i]->model);
+        free(c->model[i]);
     }
-    for (int i = 0; w && i < w->matrices; i++) {
-        matrix_free(&w->matrix[i]->matrix);
-        fabric_free(&w->matrix[i]->fabric);
-        free(w->matrix[i]);
+    for (int i = 0; i < c->matrices; i++) {
+        matrix_free(&c->matrix[i]->matrix);
+        fabric_free(&c->matrix[i]->fabric);
+        free(c->matrix[i]);
     }
-    if (w) {
-        free(w->model);
-        free(w->matrix);
-    }
-    free(w);
+    free(c->model);
+    free(c->matrix);
+    free(c);
 }
 
 void batch_free(struct batch *b)
 {
     for (int i = 0; i < b->rows; i++) {
-        if (b->row[i].asked)
-            free(b->row[i].asked->order);
-        free(b->row[i].asked);
+        if (b->row[i].inputs)
+            free(b->row[i].inputs->order);
+        free(b->row[i].inputs);
         free(b->row[i].family);
         free(b->row[i].job);
         free(b->row[i].same);
@@ -457,6 +457,6 @@ void batch_free(struct batch *b)
     free(b->row);
     json_decref(b->publications);
     tsv_free(&b->table);
-    world_free(b->world);
+    cache_free(b->cache);
     memset(b, 0, sizeof(*b));
 }
