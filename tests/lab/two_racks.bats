@@ -3,7 +3,7 @@
 
 load chain
 
-: "${RACKS=2}" "${PER=3}" "${NIC=1000}" "${TRUNK=400}" "${DELAY_US=50}" "${DEGRADE=5:300}"
+: "${RACKS=2}" "${PER=4}" "${NIC=1000}" "${TRUNK=400}" "${DELAY_US=50}" "${DEGRADE=5:300}"
 
 setup_file() {
     lab usable >/dev/null 2>&1 || return 0 # each test says why it is skipped
