@@ -197,10 +197,8 @@ static void take_place(struct topo *out, struct endpoint *to, const struct topo 
                        const struct endpoint *from)
 {
     for (int l = LEVEL_HOST + 1; l < LEVEL_COUNT; l++)
-        if (from->place.at[l] >= 0) {
-            to->place.at[l] = topo_add_group(out, l, one->group[l].name[from->place.at[l]]);
-            to->source[l] = from->source[l];
-        }
+        if (from->place.at[l] >= 0)
+            topo_place(out, to, l, one->group[l].name[from->place.at[l]], from->source[l]);
 }
 
 static void add_rank(struct topo *out, int host, const struct topo *one, int first_nic, int ranks,

@@ -94,10 +94,8 @@ void group_sets_free(struct group_set *s, int count)
 
 int *group_set_of(const struct group_set *s, const struct topo *t)
 {
-    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of));
+    int *of = mem_ints(t->hosts, -1);
 
-    for (int h = 0; h < t->hosts; h++)
-        of[h] = -1;
     for (int i = 0; i < s->groups; i++)
         for (int k = 0; k < s->group[i]->hosts; k++) {
             int h = topo_find_host(t, s->group[i]->host[k]);
@@ -163,10 +161,8 @@ static int group(struct work *w, const char *name)
 /* The coordinate of each host: NOWHERE, or SEVERAL. */
 static int *held_by(const struct topo *t, enum level level)
 {
-    int *held = mem_calloc((size_t)t->hosts + 1, sizeof(*held));
+    int *held = mem_ints(t->hosts, NOWHERE);
 
-    for (int h = 0; h < t->hosts; h++)
-        held[h] = NOWHERE;
     for (int i = 0; i < t->endpoints; i++) {
         int at = t->endpoint[i].place.at[level], *h = &held[t->endpoint[i].place.at[LEVEL_HOST]];
         if (at >= 0)
@@ -297,13 +293,10 @@ static int *in_order(struct work *w, char ***name, int *groups)
 
 int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *groups)
 {
-    struct work w = {.t = t, .level = level};
+    struct work w = {.t = t, .level = level, .of = mem_ints(t->hosts, NOWHERE)};
     int *teller = tellers(t, level), sets;
     struct group_set *s = group_sets_at(t, level, &sets);
 
-    w.of = mem_calloc((size_t)t->hosts + 1, sizeof(*w.of));
-    for (int h = 0; h < t->hosts; h++)
-        w.of[h] = NOWHERE;
     for (int i = 0; i < sets; i++)
         take_declared(&w, &s[i], teller);
     take_coordinates(&w);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/groups.h"
 #include "topo/host/gpu.h"
@@ -49,9 +50,7 @@ void topo_init(struct topo *t)
 
 void group_free(struct declared_group *g)
 {
-    for (int i = 0; i < g->hosts; i++)
-        free(g->host[i]);
-    free(g->host);
+    hostlist_free(g->host, g->hosts);
     free(g->origin);
     free(g->name);
 }
@@ -130,6 +129,13 @@ int topo_add_endpoint(struct topo *t, int host, enum endpoint_kind kind)
     e.local = t->host[host].endpoints++;
     MEM_PUSH(t->endpoint, t->endpoints) = e;
     return t->endpoints - 1;
+}
+
+void topo_place(struct topo *t, struct endpoint *e, enum level level, const char *group,
+                enum source source)
+{
+    e->place.at[level] = topo_add_group(t, level, group);
+    e->source[level] = (unsigned char)source;
 }
 
 void topo_clear_level(struct topo *t, enum level level)

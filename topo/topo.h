@@ -137,6 +137,9 @@ int topo_add_group(struct topo *t, enum level level,
                    const char *name); /* index; existing name: same index */
 int topo_add_endpoint(struct topo *t, int host,
                       enum endpoint_kind kind); /* id; fills host, local, -1s */
+/* The endpoint is in the group of this name, as the source tells. */
+void topo_place(struct topo *t, struct endpoint *e, enum level level, const char *group,
+                enum source source);
 /* Forget a level: every endpoint's coordinate becomes -1 and the names go (before measured groups
  * are written in).  Not for LEVEL_HOST. */
 void topo_clear_level(struct topo *t, enum level level);

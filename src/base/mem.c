@@ -72,6 +72,15 @@ void *mem_realloc(void *p, size_t n, size_t size)
     return must(realloc(p, n && size ? n * size : 1));
 }
 
+int *mem_ints(int n, int value)
+{
+    int *v = mem_calloc((size_t)n + 1, sizeof(*v));
+
+    for (int i = 0; i <= n; i++)
+        v[i] = value;
+    return v;
+}
+
 char *mem_strdup(const char *s)
 {
     return must(strdup(s));

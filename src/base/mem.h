@@ -15,6 +15,7 @@ struct err;
 void *mem_calloc(size_t n, size_t size); /* zeroed; never NULL; n*size is overflow-checked */
 void *mem_realloc(void *p, size_t n, size_t size);   /* never NULL */
 void *mem_dup(const void *p, size_t n, size_t size); /* a copy of n of them */
+int *mem_ints(int n, int value);                     /* n + 1 of them, all alike */
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -270,12 +270,14 @@ static int read_group(const struct fabric_reader *r, json_t *from, const char *w
     return 0;
 }
 
-static int read_collective(const struct fabric_reader *r, struct fabric_collective *to, json_t *c,
+static int read_collective(const struct fabric_reader *r, struct fabric *f, json_t *c,
                            const char *where)
 {
+    struct fabric_collective *to = &MEM_PUSH(f->collective, f->collectives);
     json_t *ranks, *domains, *alpha, *busbw, *points = NULL;
     const char *op;
 
+    *to = (struct fabric_collective){0};
     if (json_take(c, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s?o}", "op", &op, "ranks", &ranks,
                   "domains", &domains, "alpha_s", &alpha, "busbw_Bps", &busbw, "points",
                   &points) < 0 ||
@@ -290,27 +292,14 @@ static int read_collective(const struct fabric_reader *r, struct fabric_collecti
     return points ? read_points(r, to, points, where) : 0;
 }
 
-static int read_collectives(const struct fabric_reader *r, struct fabric *f, json_t *from)
-{
-    char where[WHERE];
-
-    if (!json_is_array(from))
-        return err_data(r->err, "%s: \"collectives\" is not a list", r->path);
-    for (size_t i = 0; i < json_array_size(from); i++) {
-        snprintf(where, sizeof(where), "%s: collectives[%zu]", r->path, i);
-        MEM_PUSH(f->collective, f->collectives) = (struct fabric_collective){0};
-        if (read_collective(r, &f->collective[i], json_array_get(from, i), where) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int read_kernel(const struct fabric_reader *r, struct fabric_ep *to, json_t *from,
+static int read_kernel(const struct fabric_reader *r, struct fabric *f, json_t *from,
                        const char *where)
 {
+    struct fabric_ep *to = &MEM_PUSH(f->ep, f->eps);
     json_t *ranks, *domains, *alpha, *dispatch, *combine;
     const char *kernel;
 
+    *to = (struct fabric_ep){0};
     if (json_take(from, where, r->err, "{s:s, s:o, s:o, s:o, s:o, s:o}", "kernel", &kernel, "ranks",
                   &ranks, "domains", &domains, "alpha_s", &alpha, "dispatch_Bps", &dispatch,
                   "combine_Bps", &combine) < 0)
@@ -324,16 +313,17 @@ static int read_kernel(const struct fabric_reader *r, struct fabric_ep *to, json
                : 0;
 }
 
-static int read_ep(const struct fabric_reader *r, struct fabric *f, json_t *from)
+static int read_list(const struct fabric_reader *r, struct fabric *f, json_t *from, const char *key,
+                     int (*read)(const struct fabric_reader *r, struct fabric *f, json_t *from,
+                                 const char *where))
 {
     char where[WHERE];
 
     if (!json_is_array(from))
-        return err_data(r->err, "%s: \"ep_kernels\" is not a list", r->path);
+        return err_data(r->err, "%s: \"%s\" is not a list", r->path, key);
     for (size_t i = 0; i < json_array_size(from); i++) {
-        snprintf(where, sizeof(where), "%s: ep_kernels[%zu]", r->path, i);
-        MEM_PUSH(f->ep, f->eps) = (struct fabric_ep){0};
-        if (read_kernel(r, &f->ep[i], json_array_get(from, i), where) < 0)
+        snprintf(where, sizeof(where), "%s: %s[%zu]", r->path, key, i);
+        if (read(r, f, json_array_get(from, i), where) < 0)
             return -1;
     }
     return 0;
@@ -354,7 +344,8 @@ static int read_fabric(struct fabric *f, json_t *root, const char *path, struct 
     f->title = mem_strdup(title);
     return read_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
                    read_layout(&r, f, layout) < 0 || read_tiers(&r, f, tiers) < 0 ||
-                   read_collectives(&r, f, collectives) < 0 || (ep && read_ep(&r, f, ep) < 0)
+                   read_list(&r, f, collectives, "collectives", read_collective) < 0 ||
+                   (ep && read_list(&r, f, ep, "ep_kernels", read_kernel) < 0)
                ? -1
                : 0;
 }
@@ -402,11 +393,8 @@ static int unknown(const char *name, struct err *err)
         free(all);
         return -1;
     }
-    for (int i = 0; i < count; i++) {
-        char *more = mem_printf("%s%s%s", all, i ? ", " : "", names[i]);
-        free(all);
-        all = more;
-    }
+    for (int i = 0; i < count; i++)
+        all = mem_append(all, "%s%s", i ? ", " : "", names[i]);
     err_usage(err,
               "no fabric \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
               name, all);

@@ -166,8 +166,7 @@ static bool put(struct topo *t, int row, enum level level, const char *name, enu
 
     for (int i = 0; i < t->endpoints; i++)
         if (t->endpoint[i].gpu == row && t->endpoint[i].place.at[level] < 0) {
-            t->endpoint[i].place.at[level] = topo_add_group(t, level, name);
-            t->endpoint[i].source[level] = (unsigned char)source;
+            topo_place(t, &t->endpoint[i], level, name, source);
             changed = true;
         }
     return changed;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -87,9 +88,7 @@ static char *reasons_text(const struct reasons *r, int gpus, bool links)
         if (r->one[i].links && !links)
             continue;
         name_gpus(who, sizeof(who), r->one[i].gpus, gpus);
-        char *longer = mem_printf("%s%s%s%s", all ? all : "", all ? "; " : "", who, r->one[i].text);
-        free(all);
-        all = longer;
+        all = mem_append(all, "%s%s%s", all ? "; " : "", who, r->one[i].text);
     }
     return all;
 }
@@ -471,10 +470,8 @@ void mnnvl_free(struct mnnvl *m)
         free(m->host[i].why);
         free(m->host[i].beside);
     }
-    for (int i = 0; i < m->odds; i++)
-        free(m->odd[i]);
+    hostlist_free(m->odd, m->odds);
     free(m->host);
-    free(m->odd);
     free(m->summary);
     memset(m, 0, sizeof(*m));
 }

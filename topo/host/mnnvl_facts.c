@@ -203,15 +203,6 @@ static void find_racks(struct mnnvl_facts *f)
     free(hosts);
 }
 
-static int *minus_ones(int n)
-{
-    int *v = mem_calloc((size_t)n + 1, sizeof(*v));
-
-    for (int i = 0; i <= n; i++)
-        v[i] = -1;
-    return v;
-}
-
 void facts_open(struct mnnvl_facts *f, const struct topo *t)
 {
     memset(f, 0, sizeof(*f));
@@ -219,13 +210,13 @@ void facts_open(struct mnnvl_facts *f, const struct topo *t)
     f->host = mem_calloc((size_t)t->hosts + 1, sizeof(*f->host));
     for (int h = 0; h < t->hosts; h++)
         f->host[h].domain = f->host[h].cluster = f->host[h].chassis = -1;
-    f->gpu_domain = minus_ones(t->gpus);
-    f->gpu_model = minus_ones(t->gpus);
+    f->gpu_domain = mem_ints(t->gpus, -1);
+    f->gpu_model = mem_ints(t->gpus, -1);
     intern_gpus(f);
     f->domain = mem_calloc((size_t)f->domains + 1, sizeof(*f->domain));
     f->model = mem_calloc((size_t)f->names.models.count + 1, sizeof(*f->model));
-    f->cluster_home = minus_ones(f->names.clusters.count);
-    f->chassis_home = minus_ones(f->names.chassis.count);
+    f->cluster_home = mem_ints(f->names.clusters.count, -1);
+    f->chassis_home = mem_ints(f->names.chassis.count, -1);
     count_models(f);
     count_domains(f);
     find_racks(f);

@@ -91,9 +91,7 @@ static char *nvlink_here(void)
         snprintf(one, sizeof(one), "%s.%lld", g.cluster, g.clique);
         if (told && strstr(told, one))
             continue;
-        char *all = told ? mem_printf("%s+%s", told, one) : mem_strdup(one);
-        free(told);
-        told = all;
+        told = mem_append(told, "%s%s", told ? "+" : "", one);
     }
     nvml_close(n);
     return told;
@@ -122,9 +120,7 @@ char *self_report_line(const struct self_report *t)
     for (int i = 0; i < FIELDS; i++) {
         if (!*field(t, i))
             continue;
-        char *longer = mem_printf("%s %s=%s", line, fields[i].name, *field(t, i));
-        free(line);
-        line = longer;
+        line = mem_append(line, " %s=%s", fields[i].name, *field(t, i));
     }
     return line;
 }

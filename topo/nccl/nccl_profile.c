@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 
 const char *const nccl_via_name[NCCL_VIA_COUNT] = {"P2P",        "P2P/MNNVL",  "SHM",     "NET/IB",
@@ -11,20 +12,13 @@ const char *const nccl_via_name[NCCL_VIA_COUNT] = {"P2P",        "P2P/MNNVL",  "
 const char *const nccl_graph_name[NCCL_GRAPH_COUNT] = {"ring", "tree", "collnet_chain",
                                                        "collnet_direct", "nvls"};
 
-static void free_texts(char **list, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
-}
-
 void nccl_profile_free(struct nccl_profile *p)
 {
     if (!p)
         return;
-    free_texts(p->env, p->envs);
-    free_texts(p->warn, p->warns);
-    free_texts(p->finding, p->findings);
+    hostlist_free(p->env, p->envs);
+    hostlist_free(p->warn, p->warns);
+    hostlist_free(p->finding, p->findings);
     for (int i = 0; i < p->seats; i++)
         free(p->seat[i].nic);
     for (int i = 0; i < p->comms; i++) {
@@ -104,8 +98,7 @@ static int place(struct nccl_profile *all, const struct nccl_comm_profile *one)
     c.rank = -1;
     c.rings = 0;
     c.ring = NULL;
-    c.endpoint = mem_calloc(n + 1, sizeof(int));
-    memset(c.endpoint, -1, n * sizeof(int));
+    c.endpoint = mem_ints(one->ranks, -1);
     c.each = mem_calloc(n * NCCL_GRAPH_COUNT + 1, sizeof(*c.each));
     c.after = mem_calloc(n * NCCL_RINGS_MAX + 1, sizeof(int));
     memset(c.after, -1, n * NCCL_RINGS_MAX * sizeof(int));

@@ -236,10 +236,8 @@ static void join_domain(struct topo *t, const char *name)
     topo_clear_level(t, LEVEL_DOMAIN);
     for (int i = 0; i < t->endpoints; i++) {
         struct endpoint *e = &t->endpoint[i];
-        if (e->gpu < 0 || gpu_links_up(&t->gpu[e->gpu]) == 0)
-            continue;
-        e->place.at[LEVEL_DOMAIN] = topo_add_group(t, LEVEL_DOMAIN, name);
-        e->source[LEVEL_DOMAIN] = SOURCE_NCCL;
+        if (e->gpu >= 0 && gpu_links_up(&t->gpu[e->gpu]) > 0)
+            topo_place(t, e, LEVEL_DOMAIN, name, SOURCE_NCCL);
     }
     topo_default_tiers(t);
 }

@@ -243,9 +243,8 @@ void leaf_groups_make(struct leaf_groups *g, const struct leaf_seat *seat, int s
         g->hosts = seat[i].host >= g->hosts ? seat[i].host + 1 : g->hosts;
         g->leaves = seat[i].leaf >= g->leaves ? seat[i].leaf + 1 : g->leaves;
     }
-    g->of_leaf = mem_calloc((size_t)g->leaves + 1, sizeof(int));
-    g->of_host = mem_calloc((size_t)g->hosts + 1, sizeof(int));
-    memset(g->of_host, -1, (size_t)g->hosts * sizeof(int));
+    g->of_leaf = mem_ints(g->leaves, 0);
+    g->of_host = mem_ints(g->hosts, -1);
     work_open(&w, g, seat, seats);
     struct pair *p = pairs_of(&w, &pairs);
     for (int i = 0; i < pairs; i++) {

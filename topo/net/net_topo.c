@@ -346,7 +346,7 @@ static void tell_seat(struct topo *t, const struct net_nics *b, const struct net
  * were told later give them their adapters; -1: none. */
 static int *groups_of(const struct topo *t, const struct net_view *v)
 {
-    int *of = mem_calloc((size_t)t->hosts + 1, sizeof(*of)), sets;
+    int *of = mem_ints(t->hosts, -1), sets;
     bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
     struct group_set *s = group_sets_at(t, LEVEL_LEAF, &sets);
 
@@ -356,8 +356,6 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
             claimed[h] |= by[h] >= 0;
         free(by);
     }
-    for (int h = 0; h < t->hosts; h++)
-        of[h] = -1;
     for (int g = 0; g < v->groups; g++)
         for (int i = 0; i < v->group[g].hosts; i++) {
             int h = topo_find_host(t, v->host[v->group[g].host[i]].name);
@@ -367,12 +365,6 @@ static int *groups_of(const struct topo *t, const struct net_view *v)
     group_sets_free(s, sets);
     free(claimed);
     return of;
-}
-
-static void set_leaf(struct topo *t, struct endpoint *e, const char *leaf)
-{
-    e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, leaf);
-    e->source[LEVEL_LEAF] = SOURCE_IBNET;
 }
 
 /* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
@@ -386,7 +378,7 @@ static bool tell_endpoints(struct topo *t, const struct net_view *v)
         struct endpoint *e = &t->endpoint[i];
         const struct nic *n = e->nic >= 0 ? &t->nic[e->nic] : NULL;
         if (n && n->leaf_source == SOURCE_IBNET && e->place.at[LEVEL_LEAF] < 0) {
-            set_leaf(t, e, n->leaf);
+            topo_place(t, e, LEVEL_LEAF, n->leaf, SOURCE_IBNET);
             changed = true;
         }
         told[e->place.at[LEVEL_HOST]] |= e->place.at[LEVEL_LEAF] >= 0;
@@ -395,7 +387,7 @@ static bool tell_endpoints(struct topo *t, const struct net_view *v)
         int h = t->endpoint[i].place.at[LEVEL_HOST];
         if (told[h] || of[h] < 0)
             continue;
-        set_leaf(t, &t->endpoint[i], v->group[of[h]].name);
+        topo_place(t, &t->endpoint[i], LEVEL_LEAF, v->group[of[h]].name, SOURCE_IBNET);
         changed = true;
     }
     free(told);

@@ -21,8 +21,6 @@ static void find_parts(struct rails *r)
     struct names names = {0};
     int *of = NULL, count = 0;
 
-    for (int i = 0; i < t->nics; i++)
-        r->part[i] = -1;
     if (!t->net)
         return;
     int parts, *part = net_parts(t->net, &parts);
@@ -201,11 +199,9 @@ static void say_unseen(struct rails *r)
 static void find_rails(struct rails *r)
 {
     struct topo *t = r->t;
-    int *plane = mem_calloc((size_t)t->nics + 1, sizeof(*plane)), rails[PLANES] = {0};
+    int *plane = mem_ints(t->nics, -1), rails[PLANES] = {0};
     struct leaves l = {.count = 0};
 
-    for (int i = 0; i < t->nics; i++)
-        plane[i] = -1;
     if (plane_by_part(r, plane) < 2)
         plane_by_port(r, plane);
     int *position = positions(r, plane);
@@ -319,14 +315,11 @@ static void tell_endpoints(struct topo *t)
     for (int i = 0; i < t->endpoints; i++) {
         struct endpoint *e = &t->endpoint[i];
         const struct nic *n = e->nic < 0 ? NULL : &t->nic[e->nic];
-        if (n && n->leaf_source == SOURCE_LLDP && e->place.at[LEVEL_LEAF] < 0) {
-            e->place.at[LEVEL_LEAF] = topo_add_group(t, LEVEL_LEAF, n->leaf);
-            e->source[LEVEL_LEAF] = SOURCE_LLDP;
-        }
+        if (n && n->leaf_source == SOURCE_LLDP && e->place.at[LEVEL_LEAF] < 0)
+            topo_place(t, e, LEVEL_LEAF, n->leaf, SOURCE_LLDP);
         if (n && n->rail >= 0 && e->place.at[LEVEL_RAIL] < 0) {
             snprintf(name, sizeof(name), "rail-%d", n->rail);
-            e->place.at[LEVEL_RAIL] = topo_add_group(t, LEVEL_RAIL, name);
-            e->source[LEVEL_RAIL] = (unsigned char)n->rail_source;
+            topo_place(t, e, LEVEL_RAIL, name, n->rail_source);
         }
     }
 }
@@ -338,7 +331,7 @@ void rails_find(struct topo *t)
 
     r.of = net_nics_of(t, true);
     r.near = mem_calloc((size_t)t->nics + 1, sizeof(int));
-    r.part = mem_calloc((size_t)t->nics + 1, sizeof(int));
+    r.part = mem_ints(t->nics, -1);
     for (int i = 0; i < t->endpoints; i++)
         if (t->endpoint[i].nic >= 0 && t->endpoint[i].kind == ENDPOINT_GPU)
             r.near[t->endpoint[i].nic]++;
