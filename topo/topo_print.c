@@ -189,7 +189,6 @@ static bool same_nic(const struct nic *a, const struct nic *b)
 
 static void print_nic(FILE *f, const struct topo *t, int i, bool first)
 {
-    static const char *const layer[] = {"unknown link", "Ethernet", "InfiniBand"};
     const struct nic *n = &t->nic[i];
     char **names = mem_calloc((size_t)t->nics, sizeof(*names)), unit[UNITS_TEXT];
     int count = 0, here = 0;
@@ -202,7 +201,7 @@ static void print_nic(FILE *f, const struct topo *t, int i, bool first)
         }
     char *list = short_list(names, here);
     fprintf(f, "%-10s %s: %s%s, %s, %s", first ? "NICs" : "", list,
-            n->layer == LINK_ETHERNET && n->rdma ? "RoCE on " : "", layer[n->layer],
+            n->layer == LINK_ETHERNET && n->rdma ? "RoCE on " : "", nic_layer_text[n->layer],
             n->rate_Bps > 0 ? units_rate_text(unit, n->rate_Bps) : "rate not visible",
             n->up ? "up" : "down");
     if (count > here)

@@ -101,6 +101,7 @@ struct gpu *host_gpu(struct topo *t, int host, int index, const char *busid)
 
 /* --- NICs --- */
 
+const char *const nic_layer_text[3] = {"unknown link", "Ethernet", "InfiniBand"};
 const char *const nic_use_name[NIC_USES] = {"unknown", "compute", "storage", "management"};
 
 void nic_init(struct nic *n, int host)

@@ -6,6 +6,7 @@
 
 /* What a NIC is there for.  Training traffic belongs on compute NICs only. */
 enum nic_use { NIC_UNKNOWN, NIC_COMPUTE, NIC_STORAGE, NIC_MANAGEMENT, NIC_USES };
+extern const char *const nic_layer_text[3];      /* "unknown link", "Ethernet", "InfiniBand" */
 extern const char *const nic_use_name[NIC_USES]; /* "unknown", "compute", ... */
 
 struct nic {

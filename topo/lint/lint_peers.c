@@ -103,9 +103,9 @@ static bool nic_rate(const struct lint_view *v, int i, char text[VALUE_TEXT])
 
 static bool nic_layer(const struct lint_view *v, int i, char text[VALUE_TEXT])
 {
-    static const char *const name[] = {"", "Ethernet", "InfiniBand"};
+    enum link_layer layer = v->t->nic[i].layer;
 
-    return put(text, v->t->nic[i].layer != LINK_UNKNOWN, name[v->t->nic[i].layer]);
+    return put(text, layer != LINK_UNKNOWN, nic_layer_text[layer]);
 }
 
 static bool end_nic(const struct lint_view *v, int i, char text[VALUE_TEXT])

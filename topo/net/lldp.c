@@ -18,8 +18,10 @@
 #include "base/process.h"
 #include "base/xml.h"
 #include "base/yaml.h"
+#include "topo/groups.h"
 #include "topo/host/host_devices.h"
 #include "topo/host/nic.h"
+#include "topo/net/net.h"
 
 /* How the port at the other end is called, the best first. */
 enum port_name { PORT_IFNAME, PORT_LOCAL, PORT_ALIAS, PORT_DESCR, PORT_MAC, PORT_IP, PORT_NAMES };
@@ -388,4 +390,72 @@ int lldp_read(struct topo *t, int host, const char *path, struct err *err)
     rc = lldp_parse(t, host, text, len, path, err);
     free(text);
     return rc;
+}
+
+/* --- hosts that belong together by the leaves that they are cabled to --- */
+
+static int by_text(const void *x, const void *y)
+{
+    return strverscmp(*(char *const *)x, *(char *const *)y);
+}
+
+/* The leaves of a host's NICs, each once, sorted; *count of them, borrowed texts. */
+static char **leaves_of(const struct topo *t, const struct net_nics *of, int host, int *count)
+{
+    char **leaf = NULL;
+    int n = 0, kept = 0;
+
+    for (int i = of->first[host]; i < of->first[host + 1]; i++) {
+        struct nic *nic = &t->nic[of->nic[i]];
+        if (nic->leaf_source == SOURCE_LLDP && (nic->use == NIC_COMPUTE || nic->use == NIC_UNKNOWN))
+            MEM_PUSH(leaf, n) = nic->leaf;
+    }
+    if (n)
+        qsort(leaf, (size_t)n, sizeof(*leaf), by_text);
+    for (int i = 0; i < n; i++)
+        if (!kept || strcmp(leaf[kept - 1], leaf[i]) != 0)
+            leaf[kept++] = leaf[i];
+    *count = kept;
+    return leaf;
+}
+
+/* "leaf-01", "leaf-01+leaf-02", or "leaf-01..leaf-08 (8)" where that is long. */
+static char *set_name(char *const *leaf, int count)
+{
+    size_t length = 0;
+
+    for (int i = 0; i < count; i++)
+        length += strlen(leaf[i]) + 1;
+    if (length > 200)
+        return mem_printf("%s..%s (%d)", leaf[0], leaf[count - 1], count);
+    char *name = mem_strdup(leaf[0]);
+    for (int i = 1; i < count; i++)
+        name = mem_append(name, "+%s", leaf[i]);
+    return name;
+}
+
+void lldp_claim(struct topo *t)
+{
+    struct net_nics of = net_nics_of(t, false);
+    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
+
+    for (int i = 0; i < t->declared_groups; i++)
+        for (int k = 0;
+             k < t->declared_group[i].hosts && t->declared_group[i].source == SOURCE_LLDP; k++) {
+            int h = topo_find_host(t, t->declared_group[i].host[k]);
+            if (h >= 0)
+                claimed[h] = true;
+        }
+    for (int h = 0; h < t->hosts; h++) {
+        int count = 0;
+        char **leaf = claimed[h] ? NULL : leaves_of(t, &of, h, &count);
+        if (count) {
+            char *name = set_name(leaf, count);
+            group_add_host(t, SOURCE_LLDP, LEVEL_LEAF, "lldp", name, t->host[h].name);
+            free(name);
+        }
+        free(leaf);
+    }
+    net_nics_free(&of);
+    free(claimed);
 }

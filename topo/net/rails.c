@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topo/net/rails.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "topo/groups.h"
 #include "topo/host/nic.h"
+#include "topo/net/lldp.h"
 #include "topo/net/rails_impl.h"
 
 /* --- opening --- */
@@ -38,6 +39,227 @@ static void find_parts(struct rails *r)
     free(of);
 }
 
+/* --- compute, storage or management: by what is near GPUs, speed, link and network --- */
+
+/* source: who told that which decides. */
+static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static void put(struct nic *n, enum nic_use use, enum source source, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(n->why, sizeof(n->why), fmt, args);
+    va_end(args);
+    n->use = use;
+    n->use_source = use == NIC_UNKNOWN ? SOURCE_NONE : source;
+}
+
+static bool same_kind(const struct nic *a, const struct nic *b)
+{
+    return a->rdma == b->rdma && a->layer == b->layer && a->rate_Bps == b->rate_Bps;
+}
+
+static bool same_board(const struct nic *a, const struct nic *b)
+{
+    return !a->board[0] || !b->board[0] || !strcmp(a->board, b->board);
+}
+
+/* Of the kinds of RDMA NICs that are up the one that is near most GPUs, then the one with the most
+ * bandwidth together; a NIC of it, or NULL. */
+static const struct nic *compute_kind(const struct rails_host *v)
+{
+    const struct nic *best = NULL;
+    double best_Bps = -1;
+    int best_near = -1;
+
+    for (int i = 0; i < v->nics; i++) {
+        double Bps = 0;
+        int near = 0;
+        if (!rails_nic(v, i)->rdma || !rails_nic(v, i)->up)
+            continue;
+        for (int k = 0; k < v->nics; k++)
+            if (same_kind(rails_nic(v, i), rails_nic(v, k)) && rails_nic(v, k)->up) {
+                near += v->r->near[v->nic[k]];
+                Bps += rails_nic(v, k)->rate_Bps;
+            }
+        if (near > best_near || (near == best_near && Bps > best_Bps)) {
+            best = rails_nic(v, i);
+            best_near = near;
+            best_Bps = Bps;
+        }
+    }
+    return best;
+}
+
+static void rdma_use(struct nic *n, const struct nic *kind, int near)
+{
+    char is[UNITS_TEXT] = "?", other[UNITS_TEXT] = "?";
+
+    if (n->rate_Bps > 0)
+        units_rate_text(is, n->rate_Bps);
+    if (kind->rate_Bps > 0)
+        units_rate_text(other, kind->rate_Bps);
+    if (n->up && same_kind(n, kind))
+        put(n, NIC_COMPUTE, nic_teller(n),
+            near ? "nearest to %d GPU%s" : "of the kind of those near GPUs", near,
+            near == 1 ? "" : "s");
+    else if (!n->up && n->layer == kind->layer && same_board(n, kind))
+        put(n, NIC_COMPUTE, nic_teller(n), "down; of the compute NICs' link and board");
+    else if (n->up && n->layer == kind->layer && near && same_board(n, kind))
+        put(n, NIC_COMPUTE, nic_teller(n), "nearest to a GPU, at %s where others have %s", is,
+            other);
+    else
+        put(n, NIC_STORAGE, nic_teller(n), "%s at %s, compute: %s at %s", nic_layer_text[n->layer],
+            is, nic_layer_text[kind->layer], other);
+}
+
+/* A plain interface of an RDMA NIC's ports (a bond) is there for what that is. */
+static const struct nic *twin(const struct rails_host *v, const struct nic *n)
+{
+    for (int i = 0; i < v->nics; i++)
+        if (rails_nic(v, i)->rdma && n->netdev[0] && !strcmp(rails_nic(v, i)->netdev, n->netdev))
+            return rails_nic(v, i);
+    return NULL;
+}
+
+/* Without RDMA the fastest NICs do everything. */
+static void plain_use(const struct rails_host *v, struct nic *n, double fastest, int up)
+{
+    char unit[UNITS_TEXT];
+
+    if (!n->up)
+        put(n, NIC_UNKNOWN, nic_teller(n), "down");
+    else if (up == 1)
+        put(n, NIC_COMPUTE, nic_teller(n), "the only NIC that is up");
+    else if (fastest <= 0)
+        put(n, NIC_UNKNOWN, nic_teller(n), "no speed of the %d NICs is visible", v->nics);
+    else if (n->rate_Bps == fastest)
+        put(n, NIC_COMPUTE, nic_teller(n), "the fastest of a host without RDMA");
+    else
+        put(n, NIC_MANAGEMENT, nic_teller(n), "slower than %s", units_rate_text(unit, fastest));
+}
+
+/* Compute NICs on a network with fewer NICs of this host than the main one, and near no GPU, are
+ * not on a plane of it. */
+static void other_networks(const struct rails_host *v, const bool *set)
+{
+    enum { PARTS = 64 };
+    int count[PARTS] = {0}, main = -1;
+
+    for (int i = 0; i < v->nics; i++) {
+        int part = v->r->part[v->nic[i]];
+        if (rails_nic(v, i)->use == NIC_COMPUTE && part >= 0 && part < PARTS)
+            count[part]++;
+    }
+    for (int p = 0; p < PARTS; p++)
+        main = count[p] && (main < 0 || count[p] > count[main]) ? p : main;
+    for (int i = 0; i < v->nics; i++) {
+        int nic = v->nic[i], part = v->r->part[nic];
+        if (rails_nic(v, i)->use == NIC_COMPUTE && !set[nic] && part >= 0 && part < PARTS &&
+            count[part] < count[main] && !v->r->near[nic])
+            put(rails_nic(v, i), NIC_STORAGE, SOURCE_IBNET, "on another network than %d others",
+                count[main]);
+    }
+}
+
+static void host_uses(const struct rails_host *v, const bool *set)
+{
+    const struct nic *kind = compute_kind(v);
+    double fastest = 0;
+    int up = 0, rdma = 0;
+
+    for (int i = 0; i < v->nics; i++) {
+        up += rails_nic(v, i)->up;
+        rdma += rails_nic(v, i)->rdma && rails_nic(v, i)->up;
+        if (rails_nic(v, i)->up && rails_nic(v, i)->rate_Bps > fastest)
+            fastest = rails_nic(v, i)->rate_Bps;
+    }
+    for (int i = 0; i < v->nics; i++)
+        if (kind && rails_nic(v, i)->rdma && !set[v->nic[i]])
+            rdma_use(rails_nic(v, i), kind, v->r->near[v->nic[i]]);
+    other_networks(v, set);
+    for (int i = 0; i < v->nics; i++) {
+        struct nic *n = rails_nic(v, i);
+        const struct nic *same = n->rdma ? NULL : twin(v, n);
+        if (set[v->nic[i]] || (n->rdma && kind))
+            continue;
+        if (same)
+            put(n, same->use, same->use_source, "its ports are those of %.31s", same->name);
+        else if (kind)
+            put(n, NIC_MANAGEMENT, nic_teller(n), "no RDMA, beside %d that have it", rdma);
+        else if (!n->rdma)
+            plain_use(v, n, fastest, up);
+    }
+}
+
+/* Compute NICs of a host of which the subnet alone tells; -1: it tells more, or of none. */
+static int told_by_net(const struct rails_host *v)
+{
+    int count = 0;
+
+    for (int i = 0; i < v->nics; i++) {
+        if (rails_nic(v, i)->source != SOURCE_IBNET || v->r->near[v->nic[i]])
+            return -1;
+        count += rails_nic(v, i)->use == NIC_COMPUTE;
+    }
+    return count ? count : -1;
+}
+
+/* Of hosts that the subnet alone tells of, those with at most half of the adapters that most have
+ * are something else (storage, login, UFM), unless one of the same name but for its number has
+ * more: then its adapters are missing. */
+static void other_hosts(struct rails *r, const bool *set)
+{
+    enum { COUNTS = 65 };
+    const struct topo *t = r->t;
+    int *count = mem_calloc((size_t)t->hosts + 1, sizeof(*count)), times[COUNTS] = {0}, most = 0;
+    struct names compute = {0}; /* families */
+
+    for (int h = 0; h < t->hosts; h++) {
+        struct rails_host v = rails_host(r, h);
+        count[h] = told_by_net(&v);
+        if (count[h] > 0 && count[h] < COUNTS && ++times[count[h]] > times[most])
+            most = count[h];
+    }
+    for (int h = 0; h < t->hosts; h++) {
+        char *family = topo_host_family(t->host[h].name);
+        if (2 * count[h] > most)
+            names_add(&compute, family);
+        free(family);
+    }
+    int families = compute.count;
+    for (int h = 0; h < t->hosts && times[most] >= 3; h++) {
+        char *family = topo_host_family(t->host[h].name);
+        bool other =
+            count[h] > 0 && 2 * count[h] <= most && names_add(&compute, family) >= families;
+        free(family);
+        struct rails_host v = rails_host(r, h);
+        for (int i = 0; i < v.nics && other; i++)
+            if (!set[v.nic[i]])
+                put(rails_nic(&v, i), NIC_UNKNOWN, SOURCE_NONE,
+                    "%d adapter%s where most hosts have %d, and another name", count[h],
+                    units_s(count[h]), most);
+    }
+    names_free(&compute);
+    free(count);
+}
+
+static void find_uses(struct rails *r)
+{
+    const struct topo *t = r->t;
+    bool *set = mem_calloc((size_t)t->nics + 1, sizeof(*set));
+
+    for (int i = 0; i < t->nics; i++)
+        set[i] = t->nic[i].use != NIC_UNKNOWN;
+    for (int h = 0; h < t->hosts; h++) {
+        struct rails_host v = rails_host(r, h);
+        host_uses(&v, set);
+    }
+    other_hosts(r, set);
+    free(set);
+}
+
 /* --- planes and rails of compute NICs ---
  *
  * A leaf's number is the position that most of its NICs have on their hosts; leaves with the same
@@ -47,10 +269,11 @@ static void find_parts(struct rails *r)
 enum { PLANES = 8, POSITIONS = 64 };
 
 struct leaves {
-    struct names names;             /* by plane */
-    int (*votes)[POSITIONS], count; /* NICs by position */
-    int *plane;                     /* of each leaf */
-    int *number;                    /* rail of each leaf; -1 */
+    struct names names; /* with their planes */
+    struct leaf {
+        int plane, rail, votes[POSITIONS]; /* NICs by position */
+    } * leaf;
+    int count;
 };
 
 static bool counts(const struct nic *n)
@@ -120,21 +343,15 @@ static void plane_by_port(const struct rails *r, int *plane)
 
 /* --- rails --- */
 
-static int leaf_at(struct leaves *l, const struct nic *n, int plane)
+static struct leaf *leaf_at(struct leaves *l, const struct nic *n, int plane)
 {
     char key[80];
 
     snprintf(key, sizeof(key), "%d %s", plane, n->leaf);
     int at = names_add(&l->names, key);
-    if (at == l->count) {
-        int(*more)[POSITIONS] = mem_calloc(1, sizeof(*more));
-        int leaves = l->count;
-        MEM_PUSH(l->plane, leaves) = plane;
-        MEM_PUSH(l->votes, l->count);
-        memcpy(l->votes[at], more, sizeof(*more));
-        free(more);
-    }
-    return at;
+    if (at == l->count)
+        MEM_PUSH(l->leaf, l->count) = (struct leaf){.plane = plane};
+    return &l->leaf[at];
 }
 
 static int most(const int votes[POSITIONS])
@@ -154,13 +371,13 @@ static int number_leaves(struct leaves *l, int plane)
     int dense[POSITIONS], rails = 0;
 
     for (int i = 0; i < l->count; i++)
-        if (l->plane[i] == plane)
-            used[most(l->votes[i])] = true;
+        if (l->leaf[i].plane == plane)
+            used[most(l->leaf[i].votes)] = true;
     for (int p = 0; p < POSITIONS; p++)
         dense[p] = used[p] ? rails++ : -1;
     for (int i = 0; i < l->count; i++)
-        if (l->plane[i] == plane)
-            l->number[i] = dense[most(l->votes[i])];
+        if (l->leaf[i].plane == plane)
+            l->leaf[i].rail = dense[most(l->leaf[i].votes)];
     return rails;
 }
 
@@ -209,10 +426,8 @@ static void find_rails(struct rails *r)
         const struct nic *n = &t->nic[i];
         if (!counts(n) || n->leaf_source == SOURCE_NONE || position[i] >= POSITIONS)
             continue;
-        int at = leaf_at(&l, n, plane[i] < 0 ? 0 : plane[i]); /* moves l.votes */
-        l.votes[at][position[i]]++;
+        leaf_at(&l, n, plane[i] < 0 ? 0 : plane[i])->votes[position[i]]++;
     }
-    l.number = mem_calloc((size_t)l.count + 1, sizeof(int));
     for (int p = 0; p < PLANES; p++)
         rails[p] = number_leaves(&l, p);
     for (int i = 0; i < t->nics; i++) {
@@ -226,84 +441,15 @@ static void find_rails(struct rails *r)
         }
         if (n->rail < 0 && n->leaf_source != SOURCE_NONE && position[i] < POSITIONS &&
             rails[p] > 1) {
-            n->rail = l.number[leaf_at(&l, n, p)];
+            n->rail = leaf_at(&l, n, p)->rail;
             n->rail_source = n->leaf_source;
         }
     }
     say_unseen(r);
     names_free(&l.names);
-    free(l.votes);
-    free(l.plane);
-    free(l.number);
+    free(l.leaf);
     free(position);
     free(plane);
-}
-
-/* --- leaves by LLDP --- */
-
-static int by_text(const void *x, const void *y)
-{
-    return strverscmp(*(char *const *)x, *(char *const *)y);
-}
-
-/* The leaves of a host's NICs, each once, sorted; *count of them, borrowed texts. */
-static char **leaves_of(const struct rails *r, int host, int *count)
-{
-    char **leaf = NULL;
-    int n = 0, kept = 0;
-
-    for (int i = r->of.first[host]; i < r->of.first[host + 1]; i++) {
-        struct nic *nic = &r->t->nic[r->of.nic[i]];
-        if (nic->leaf_source == SOURCE_LLDP && (nic->use == NIC_COMPUTE || nic->use == NIC_UNKNOWN))
-            MEM_PUSH(leaf, n) = nic->leaf;
-    }
-    if (n)
-        qsort(leaf, (size_t)n, sizeof(*leaf), by_text);
-    for (int i = 0; i < n; i++)
-        if (!kept || strcmp(leaf[kept - 1], leaf[i]) != 0)
-            leaf[kept++] = leaf[i];
-    *count = kept;
-    return leaf;
-}
-
-/* "leaf-01", "leaf-01+leaf-02", or "leaf-01..leaf-08 (8)" where that is long. */
-static char *set_name(char *const *leaf, int count)
-{
-    size_t length = 0;
-
-    for (int i = 0; i < count; i++)
-        length += strlen(leaf[i]) + 1;
-    if (length > 200)
-        return mem_printf("%s..%s (%d)", leaf[0], leaf[count - 1], count);
-    char *name = mem_strdup(leaf[0]);
-    for (int i = 1; i < count; i++)
-        name = mem_append(name, "+%s", leaf[i]);
-    return name;
-}
-
-static void claim_lldp(struct rails *r)
-{
-    struct topo *t = r->t;
-    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
-
-    for (int i = 0; i < t->declared_groups; i++)
-        for (int k = 0;
-             k < t->declared_group[i].hosts && t->declared_group[i].source == SOURCE_LLDP; k++) {
-            int h = topo_find_host(t, t->declared_group[i].host[k]);
-            if (h >= 0)
-                claimed[h] = true;
-        }
-    for (int h = 0; h < t->hosts; h++) {
-        int count = 0;
-        char **leaf = claimed[h] ? NULL : leaves_of(r, h, &count);
-        if (count) {
-            char *name = set_name(leaf, count);
-            group_add_host(t, SOURCE_LLDP, LEVEL_LEAF, "lldp", name, t->host[h].name);
-            free(name);
-        }
-        free(leaf);
-    }
-    free(claimed);
 }
 
 /* --- endpoints --- */
@@ -336,9 +482,9 @@ void rails_find(struct topo *t)
         if (t->endpoint[i].nic >= 0 && t->endpoint[i].kind == ENDPOINT_GPU)
             r.near[t->endpoint[i].nic]++;
     find_parts(&r);
-    nic_uses(&r);
+    find_uses(&r);
     find_rails(&r);
-    claim_lldp(&r);
+    lldp_claim(t);
     tell_endpoints(t);
     if (t->group[LEVEL_LEAF].count > leaves)
         topo_default_tiers(t);

@@ -25,6 +25,9 @@ static inline struct rails_host rails_host(const struct rails *r, int host)
                                r->of.first[host + 1] - r->of.first[host]};
 }
 
-void nic_uses(struct rails *r); /* nic.use and why, with its source */
+static inline struct nic *rails_nic(const struct rails_host *v, int i)
+{
+    return &v->r->t->nic[v->nic[i]];
+}
 
 #endif

@@ -17,18 +17,13 @@ static char *append(char *list, const char *name, const char *place)
     return mem_append(list, "%s%s%s", list ? "," : "=", name, place);
 }
 
-static const struct nic *at(const struct rails_host *v, int i)
-{
-    return &v->r->t->nic[v->nic[i]];
-}
-
 static char *ib_hca(const struct rails_host *v, bool rails)
 {
     char *value = NULL, place[32];
     bool known = true;
 
     for (int i = 0; i < v->nics; i++) {
-        const struct nic *n = at(v, i);
+        const struct nic *n = rails_nic(v, i);
         const char *port = strchr(n->name, ':') ? "" : ":1";
         if (n->use != NIC_COMPUTE || !n->rdma || !n->up)
             continue;
@@ -53,7 +48,7 @@ static char *socket_of(const struct rails_host *v)
     bool rdma = false;
 
     for (int i = 0; i < v->nics; i++) {
-        const struct nic *n = at(v, i);
+        const struct nic *n = rails_nic(v, i);
         rdma = rdma || (n->use == NIC_COMPUTE && n->rdma);
         if (n->use == NIC_MANAGEMENT && n->up && (!best || n->rate_Bps > best->rate_Bps))
             best = n;
@@ -61,7 +56,7 @@ static char *socket_of(const struct rails_host *v)
     if (rdma && best)
         return append(NULL, best->name, "");
     for (int i = 0; i < v->nics; i++) {
-        const struct nic *n = at(v, i);
+        const struct nic *n = rails_nic(v, i);
         const char *name = n->rdma ? n->netdev : n->name;
         if (n->use == NIC_COMPUTE && n->up && *name)
             value = append(value, name, "");
@@ -138,7 +133,7 @@ static char *extend_numbers(char *text, const struct rails_host *v, bool planes)
     enum source *source = mem_calloc((size_t)v->nics + 1, sizeof(*source));
 
     for (int i = 0; i < v->nics; i++) {
-        const struct nic *n = at(v, i);
+        const struct nic *n = rails_nic(v, i);
         int number = planes ? n->plane : n->rail;
         char *name = number < 0 ? NULL : mem_printf("%s-%d", planes ? "plane" : "rail", number);
         source[i] = planes ? n->plane_source : n->rail_source;
@@ -163,7 +158,7 @@ static char *uses_text(const struct rails_host *v)
 
     for (int use = NIC_COMPUTE; use < NIC_USES; use++) {
         for (int i = 0; i < v->nics; i++) {
-            const struct nic *n = at(v, i);
+            const struct nic *n = rails_nic(v, i);
             names[i] = (int)n->use == use ? (char *)n->name : NULL;
             source[i] = n->use_source;
         }
