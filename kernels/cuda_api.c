@@ -25,6 +25,22 @@ static int resolve(struct cuda_api *api, void *library, struct err *err)
     return 0;
 }
 
+/* "CUDA_ERROR_NAME: the driver's words" */
+static char *error_text(int result, char buf[160])
+{
+    const char *name = NULL, *words = NULL;
+
+    if (cuda.GetErrorName && cuda.GetErrorName(result, &name))
+        name = NULL;
+    if (cuda.GetErrorString && cuda.GetErrorString(result, &words))
+        words = NULL;
+    if (name)
+        snprintf(buf, 160, "%s: %s", name, words ? words : "no words for it");
+    else
+        snprintf(buf, 160, "error %d that this driver has no name for", result);
+    return buf;
+}
+
 /* The order of PCI addresses is that of nvidia-smi and of topology.json; the driver's own puts the
  * fastest first. */
 static int start(struct cuda_api *api, struct err *err)
@@ -39,11 +55,11 @@ static int start(struct cuda_api *api, struct err *err)
                           getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES")
                                                          : "not set");
     if (rc)
-        return err_config(err, "the CUDA driver does not start: %s", cuda_error_text(rc, text));
+        return err_config(err, "the CUDA driver does not start: %s", error_text(rc, text));
     rc = api->DriverGetVersion(&api->version);
     if (rc)
         return err_config(err, "the CUDA driver does not say its version: %s",
-                          cuda_error_text(rc, text));
+                          error_text(rc, text));
     if (api->version < OLDEST)
         return err_config(
             err, "the driver offers CUDA %d.%d; %d.%d is the oldest that is supported",
@@ -74,21 +90,6 @@ int cuda_load(struct err *err)
     return rc;
 }
 
-char *cuda_error_text(int result, char buf[160])
-{
-    const char *name = NULL, *words = NULL;
-
-    if (cuda.GetErrorName && cuda.GetErrorName(result, &name))
-        name = NULL;
-    if (cuda.GetErrorString && cuda.GetErrorString(result, &words))
-        words = NULL;
-    if (name)
-        snprintf(buf, 160, "%s: %s", name, words ? words : "no words for it");
-    else
-        snprintf(buf, 160, "error %d that this driver has no name for", result);
-    return buf;
-}
-
 int cuda_error(struct err *err, int result, const char *what, ...)
 {
     char head[256], text[160];
@@ -97,5 +98,5 @@ int cuda_error(struct err *err, int result, const char *what, ...)
     va_start(ap, what);
     vsnprintf(head, sizeof(head), what, ap);
     va_end(ap);
-    return err_io(err, "%s: %s", head, cuda_error_text(result, text));
+    return err_io(err, "%s: %s", head, error_text(result, text));
 }

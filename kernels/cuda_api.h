@@ -179,8 +179,6 @@ int cuda_load(struct err *err);
 /* -1 with "what: CUDA_ERROR_NAME: the driver's words" (EXIT_IO). */
 int cuda_error(struct err *err, int result, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
-/* "CUDA_ERROR_NAME: the driver's words" */
-char *cuda_error_text(int result, char buf[160]);
 
 /* --- the GPU that is open (gpu.c) --- */
 

@@ -19,7 +19,7 @@ const struct gpu_facts *gpu_facts(void)
     return gpu_now.context ? &gpu_now.facts : NULL;
 }
 
-int gpu_enter(struct err *err)
+int gpu_set_current(struct err *err)
 {
     int rc = cuda.CtxSetCurrent(gpu_now.context);
 
@@ -270,7 +270,7 @@ void gpu_stream_close(gpu_stream s)
         cuda.StreamDestroy(s);
 }
 
-int gpu_done(gpu_stream s, struct err *err)
+int gpu_stream_done(gpu_stream s, struct err *err)
 {
     int rc = cuda.StreamQuery(s);
 
@@ -281,13 +281,13 @@ int gpu_done(gpu_stream s, struct err *err)
 
 /* Looks follow each other closely for a millisecond, which no measured operation of interest
  * outlasts by much, and then leave the core to others: 50 us are 5 % of what was waited. */
-int gpu_wait(gpu_stream s, struct err *err)
+int gpu_stream_wait(gpu_stream s, struct err *err)
 {
     struct timespec nap = {0, 50000};
     double start = log_now();
     int done;
 
-    while ((done = gpu_done(s, err)) == 0)
+    while ((done = gpu_stream_done(s, err)) == 0)
         if (log_now() - start > 1e-3)
             nanosleep(&nap, NULL);
     return done < 0 ? -1 : 0;
@@ -327,7 +327,7 @@ void gpu_clock_close(struct gpu_clock *c)
 
 /* Inside a graph a mark is a node of its own, so that every launch of the graph sets it anew; a
  * plain record would only order the nodes and never be done. */
-int gpu_mark(struct gpu_clock *c, int i, gpu_stream s, struct err *err)
+int gpu_clock_record(struct gpu_clock *c, int i, gpu_stream s, struct err *err)
 {
     unsigned flags = s && s == gpu_now.recording ? CUDA_EVENT_EXTERNAL : 0;
     int rc;
@@ -410,14 +410,14 @@ void gpu_graph_free(struct gpu_graph *g)
     free(g);
 }
 
-int gpu_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err)
+int gpu_memcpy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err)
 {
     int rc = bytes ? cuda.MemcpyAsync(gpu_ptr(to), gpu_ptr(from), bytes, s) : CUDA_GOOD;
 
     return rc ? cuda_error(err, rc, "copy of %zu bytes", bytes) : 0;
 }
 
-int gpu_set(void *at, unsigned char value, size_t bytes, gpu_stream s, struct err *err)
+int gpu_memset(void *at, unsigned char value, size_t bytes, gpu_stream s, struct err *err)
 {
     int rc = bytes ? cuda.MemsetD8Async(gpu_ptr(at), value, bytes, s) : CUDA_GOOD;
 

@@ -2,7 +2,7 @@
  *
  * libcuda.so.1 is loaded at run time (own prototypes in cuda_api.h), so the same program starts on
  * a login node and with any driver; what a driver lacks is said, not crashed into.  One GPU a
- * process, one thread (the one that called gpu_open(), and those that say gpu_enter()).  NCCL and
+ * process, one thread (the one that called gpu_open(), and those that say gpu_set_current()).  NCCL and
  * cuBLASLt use the same primary context, and a gpu_stream is the CUstream that they take.
  *
  * Errors: -1 with "what: CUDA_ERROR_NAME: the driver's words"; no driver or no device EXIT_CONFIG,
@@ -34,7 +34,7 @@ int gpu_count(struct err *err);
 /* CUDA_DEVICE_ORDER=PCI_BUS_ID is set before the driver starts unless the user set it. */
 int gpu_open(int device, struct err *err);
 const struct gpu_facts *gpu_facts(void); /* NULL: not open */
-int gpu_enter(struct err *err); /* the calling thread, too, works on this GPU from here on */
+int gpu_set_current(struct err *err); /* the calling thread, too, works on this GPU from here on */
 void gpu_close(void);
 
 /* --- memory --- */
@@ -73,19 +73,21 @@ typedef struct CUstream_st *gpu_stream; /* the driver's own type */
 
 int gpu_stream_open(gpu_stream *out, struct err *err);
 void gpu_stream_close(gpu_stream s);
-int gpu_done(gpu_stream s, struct err *err); /* 1 done, 0 not yet, -1 a fault of the GPU */
-int gpu_wait(gpu_stream s, struct err *err); /* sleeps between looks once a look takes long */
+/* cuStreamQuery: 1 done, 0 not yet, -1 a fault of the GPU. */
+int gpu_stream_done(gpu_stream s, struct err *err);
+/* As cuStreamSynchronize, but sleeps between looks once a look takes long. */
+int gpu_stream_wait(gpu_stream s, struct err *err);
 /* Does the GPU still answer?  A tiny fill on a stream of its own within `seconds`: 1, 0 (no), -1 (a
  * fault).  Any thread may ask, and none waits longer, even where the driver itself does not return.
  */
 int gpu_answers(double seconds, struct err *err);
 
-/* CUDA events: gpu_mark(c, i) puts event i < marks into the stream (or into the graph that is being
- * recorded); gpu_clock_read() after the stream is done gives sec[i] = from event i to i + 1, i < n,
- * n < marks. */
+/* CUDA events: gpu_clock_record(c, i) puts event i < marks into the stream (or into the graph that
+ * is being recorded); gpu_clock_read() after the stream is done gives sec[i] = from event i to
+ * i + 1, i < n, n < marks. */
 struct gpu_clock;
 int gpu_clock_open(struct gpu_clock **out, int marks, struct err *err);
-int gpu_mark(struct gpu_clock *c, int i, gpu_stream s, struct err *err);
+int gpu_clock_record(struct gpu_clock *c, int i, gpu_stream s, struct err *err);
 int gpu_clock_read(struct gpu_clock *c, int n, double *sec, struct err *err);
 void gpu_clock_close(struct gpu_clock *c);
 
@@ -99,7 +101,7 @@ void gpu_graph_free(struct gpu_graph *g);
 /* --- copies (between device, pinned and pageable memory) and fills (of device memory only),
  * asynchronous in the stream, by copy engines; a copy from or to pageable memory may wait inside
  * the call for all that is in the stream --- */
-int gpu_copy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err);
-int gpu_set(void *at, unsigned char value, size_t bytes, gpu_stream s, struct err *err);
+int gpu_memcpy(void *to, const void *from, size_t bytes, gpu_stream s, struct err *err);
+int gpu_memset(void *at, unsigned char value, size_t bytes, gpu_stream s, struct err *err);
 
 #endif

@@ -38,7 +38,8 @@ static void prepare(void)
     pthread_condattr_destroy(&attr);
 }
 
-/* The highest priority: a stream full of long kernels must not look like a GPU that is gone.  The stream and the bytes that gpu_answers() fills are made while all is well: making them may wait
+/* The highest priority: a stream full of long kernels must not look like a GPU that is gone.  The
+ * stream and the bytes that gpu_answers() fills are made while all is well: making them may wait
  * for a GPU that does not answer any more. */
 static int open_asking(struct err *err)
 {
@@ -94,9 +95,9 @@ static int fill_and_wait(struct err *err)
     struct timespec nap = {0, 20000};
     int done;
 
-    if (gpu_enter(err) < 0 || gpu_set(ask.bytes.at, 0, ask.bytes.bytes, ask.stream, err))
+    if (gpu_set_current(err) < 0 || gpu_memset(ask.bytes.at, 0, ask.bytes.bytes, ask.stream, err))
         return -1;
-    while ((done = gpu_done(ask.stream, err)) == 0 && !closing()) {
+    while ((done = gpu_stream_done(ask.stream, err)) == 0 && !closing()) {
         nanosleep(&nap, NULL);
         nap.tv_nsec += nap.tv_nsec < 10000000 ? nap.tv_nsec / 8 : 0;
     }
@@ -150,7 +151,8 @@ int gpu_answers(double seconds, struct err *err)
     return rc;
 }
 
-/* true: the GPU does not answer; nothing was closed and nothing may be.  That is asked first, since memory is not freed before the GPU has done all it has. */
+/* true: the GPU does not answer; nothing was closed and nothing may be.  That is asked first,
+ * since memory is not freed before the GPU has done all it has. */
 static bool close_asking(void)
 {
     pthread_mutex_lock(&ask.lock);

@@ -42,12 +42,12 @@ static struct {
  * of architectures has no code in it: words that send the reader to the build, not to the GPU. */
 static void cannot_load(int rc)
 {
-    char text[160];
+    struct err err;
 
-    snprintf(own.why, sizeof(own.why),
-             "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d: %s",
-             cuda.version / 1000, cuda.version % 1000 / 10, gpu_now.facts.sm,
-             cuda_error_text(rc, text));
+    cuda_error(&err, rc,
+               "the driver (CUDA %d.%d) does not load the GPU kernels of this build for sm_%d",
+               cuda.version / 1000, cuda.version % 1000 / 10, gpu_now.facts.sm);
+    snprintf(own.why, sizeof(own.why), "%.255s", err.text);
 }
 
 static void load(const void *image)

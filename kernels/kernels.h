@@ -30,8 +30,8 @@ int kernel_fill_term(void *buf, size_t bytes, uint64_t k, uint64_t k_before, boo
 int kernel_find(const void *buf, size_t bytes, uint64_t k, uint64_t *wrong, gpu_stream s,
                 struct err *err);
 
-/* The typed patterns of pattern.h: onehot_fill() and onehot_find() on the GPU, with *wrong the index of an
- * element in buf. */
+/* The typed patterns of pattern.h: onehot_fill() and onehot_find() on the GPU, with *wrong the
+ * index of an element in buf. */
 int kernel_fill_onehot(void *buf, size_t elements, int type, int rank, int ranks, uint64_t k,
                        int redop, gpu_stream s, struct err *err);
 int kernel_find_onehot(const void *buf, size_t first, size_t elements, int type, int ranks,

@@ -62,10 +62,10 @@ struct nccl_config {
 };
 enum { NCCL_UNDEF_INT = INT_MIN };
 
-/* Each function: what the library calls it behind "nccl", the version that brought it (nccl.h of the
- * tagged releases; 0: all have it), what it returns and its arguments.  A library's own word on its
- * version decides: a symbol that is newer than that is not used even where it exists, since previews
- * export what they do not yet keep.  Window flag 1: symmetric. */
+/* Each function: what the library calls it behind "nccl", the version that brought it (nccl.h of
+ * the tagged releases; 0: all have it), what it returns and its arguments.  A library's own word
+ * on its version decides: a symbol that is newer than that is not used even where it exists,
+ * since previews export what they do not yet keep.  Window flag 1: symmetric. */
 // clang-format off
 #define NCCL_CALLS(CALL)                                                                           \
     CALL(GetUniqueId, 0, int, (struct nccl_id *id))                                                \

@@ -450,14 +450,16 @@ void points_add(struct points_log *log, const struct point *p)
 
 int points_commit(struct points_log *log, struct err *err)
 {
-    char row[POINT_TEXT], *text;
+    char row[POINT_TEXT] = "", *text;
     size_t len;
 
     if (log->written == log->all.count)
         return 0;
     FILE *rows = mem_stream(&text, &len);
-    for (int i = log->written; i < log->all.count; i++)
-        fwrite(row, 1, format_row(row, &log->all.point[i]), rows);
+    for (int i = log->written; i < log->all.count; i++) {
+        size_t n = format_row(row, &log->all.point[i]);
+        fwrite(row, 1, n, rows);
+    }
     mem_stream_end(rows);
     int rc = write_text(log, text, len, err);
     if (rc == 0)

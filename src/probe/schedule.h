@@ -59,8 +59,8 @@ enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
  * RETEST, every epoch; none when nothing stands out.
  *
  * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
- * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD / median
- * of its times.  Chosen are, worst first and at most RETEST_PER_ENDPOINT for one endpoint:
+ * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD /
+ * median of its times.  Chosen are, worst first and at most RETEST_PER_ENDPOINT for one endpoint:
  *
  *   outliers   pairs slower than the class's median by more than max(10 %, 5 sigma)
  *   slow ends  RETEST_PARTNERS pairs of an endpoint whose median of n pairs is slower than the

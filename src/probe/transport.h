@@ -1,5 +1,5 @@
-/* transport.h - something that can run an operation on a group and say how long it took, and the one
- * table of all that are known.
+/* transport.h - something that can run an operation on a group and say how long it took, and the
+ * one table of all that are known.
  *
  * A transport knows nothing of warm-up, sample counts or output: measure.c decides those.  It owns
  * the clock (MPI_Wtime, CUDA events, a formula).  open(), run() and check() are collective over the

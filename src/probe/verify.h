@@ -83,8 +83,8 @@ struct verify_piece *verify_received(const struct verify_moved *m, int *count);
 /* Fill in a piece that is sent, at buf. */
 void verify_fill_piece(void *buf, const struct verify_piece *p, unsigned seed);
 /* Compare a received piece, at recv + p->at.  A mismatch reads "all_gather of 4096 bytes: rank 2
- * (host h1): byte 1033 (block of rank 1) is 0x5a, expected 0x52", of a sum "(sum over 4 ranks)"; the
- * byte counts from recv. */
+ * (host h1): byte 1033 (block of rank 1) is 0x5a, expected 0x52", of a sum "(sum over 4 ranks)";
+ * the byte counts from recv. */
 int verify_find_piece(const struct verify *v, const void *recv, const struct verify_piece *p,
                       struct err *err);
 /* The same words for a byte that was found elsewhere (on a GPU): byte `off` of the piece, which is

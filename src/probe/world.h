@@ -35,14 +35,14 @@ struct world {
 
 extern struct world world_solo;
 
-/* Collective.  Every rank's record to every rank: *all has size*len bytes; the caller frees it, also
- * after a failure. */
+/* Collective.  Every rank's record to every rank: *all has size*len bytes; the caller frees it,
+ * also after a failure. */
 int world_trade(struct world *w, const void *mine, size_t len, void **all, struct err *err);
 /* Collective.  Rank 0's value of so many bytes to every rank. */
 int world_tell(struct world *w, void *value, size_t bytes, struct err *err);
 /* Collective.  Bytes of any number from every rank to rank 0 (at most 256 MiB of each; what is more
- * is left out): there part[r] are rank r's, len[r] of them and a '\0' behind, the caller frees each.
- * Elsewhere they are not touched. */
+ * is left out): there part[r] are rank r's, len[r] of them and a '\0' behind, the caller frees
+ * each. Elsewhere they are not touched. */
 int world_collect(struct world *w, const void *mine, size_t bytes, char **part, size_t *len,
                   struct err *err);
 

@@ -138,8 +138,9 @@ static int check(struct loop *l, size_t bytes, struct err *err)
     for (size_t i = 0; rc == 0 && i < words; i++)
         host[i] = word(l->rank, i);
     if (rc == 0 &&
-        (gpu_copy(l->send.at + at, host, bytes, l->stream, err) || put(l, bytes, last) ||
-         gpu_copy(host, l->recv.at + at, come * 4, l->stream, err) || gpu_wait(l->stream, err)))
+        (gpu_memcpy(l->send.at + at, host, bytes, l->stream, err) || put(l, bytes, last) ||
+         gpu_memcpy(host, l->recv.at + at, come * 4, l->stream, err) ||
+         gpu_stream_wait(l->stream, err)))
         rc = fail(l, "check", err->text);
     for (size_t i = 0; rc == 0 && i < come; i++)
         if (host[i] != expected(l, i, share))
@@ -176,11 +177,11 @@ static int time_batch(struct loop *l, size_t bytes, int n, double *sec, struct e
     if (l->graph && record(l, bytes, n, &graph, err))
         return fail(l, "graph", err->text);
     meet(l);
-    if (put(l, bytes, n) || gpu_mark(l->clock, 0, l->stream, err))
+    if (put(l, bytes, n) || gpu_clock_record(l->clock, 0, l->stream, err))
         return fail(l, "loop", err->text);
     if (graph ? gpu_graph_launch(graph, l->stream, err) : put_all(l, bytes, n))
         return fail(l, "loop", err->text);
-    if (gpu_mark(l->clock, 1, l->stream, err) || gpu_wait(l->stream, err) ||
+    if (gpu_clock_record(l->clock, 1, l->stream, err) || gpu_stream_wait(l->stream, err) ||
         gpu_clock_read(l->clock, 1, sec, err))
         return fail(l, "loop", err->text);
     gpu_graph_free(graph);
@@ -194,7 +195,7 @@ static int time_size(struct loop *l, size_t bytes, struct err *err)
         return -1;
     if (put_all(l, bytes, WARMUP))
         return -1;
-    if (gpu_wait(l->stream, err))
+    if (gpu_stream_wait(l->stream, err))
         return fail(l, "warm-up", err->text);
     for (int i = 0; i < batches(l); i++)
         if (time_batch(l, bytes, l->iterations / batches(l), &all->sec[l->rank][i], err))

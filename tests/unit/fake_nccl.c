@@ -261,7 +261,7 @@ static void run_gathers(nccl_comm c, bool in_place)
     struct err err = {0};
 
     if (in_place) {
-        CHECK(gpu_copy(recv + mine, send, COUNT, my_stream, &err) == 0);
+        CHECK(gpu_memcpy(recv + mine, send, COUNT, my_stream, &err) == 0);
         send = recv + mine;
     }
     for (int r = 0; r < my_ranks; r++)
@@ -389,7 +389,7 @@ static void replays(void)
     CHECK(gpu_graph_end(&g, my_stream, &err) == 0);
     for (int round = 1; round <= 3; round++) {
         v = round * (my_rank + 1);
-        CHECK(gpu_copy(send, &v, sizeof(v), my_stream, &err) == 0);
+        CHECK(gpu_memcpy(send, &v, sizeof(v), my_stream, &err) == 0);
         CHECK(gpu_graph_launch(g, my_stream, &err) == 0);
         fetch(&sum, recv, sizeof(sum));
         CHECK(sum == round * 3 * 2 * 2); /* (1 + 2), then twice doubled */
@@ -418,7 +418,7 @@ static void memories(void)
     CHECK(nccl.MemAlloc(&at, 1 << 20) == NCCL_SUCCESS && at);
     CHECK(nccl.CommRegister(c, at, 1 << 20, &handle) == NCCL_SUCCESS && handle);
     CHECK(nccl.CommWindowRegister(c, at, 1 << 20, &w, 1) == NCCL_SUCCESS && w);
-    CHECK(gpu_copy(at, &v, sizeof(v), my_stream, &err) == 0);
+    CHECK(gpu_memcpy(at, &v, sizeof(v), my_stream, &err) == 0);
     CHECK(nccl.AllReduce(at, at, 1, NCCL_INT32, NCCL_SUM, c, my_stream) == NCCL_SUCCESS);
     fetch(&v, at, sizeof(v));
     CHECK(v == 3);
@@ -552,7 +552,7 @@ static void corrupted(void)
         CHECK((v != 0) == (my_rank == 1 && i >= 3));
         v = 0;
         struct err err = {0};
-        CHECK(gpu_copy(at, &v, sizeof(v), my_stream, &err) == 0);
+        CHECK(gpu_memcpy(at, &v, sizeof(v), my_stream, &err) == 0);
     }
     CHECK(nccl.CommDestroy(c) == NCCL_SUCCESS);
 }

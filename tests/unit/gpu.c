@@ -265,7 +265,7 @@ static int passed(int fd, struct gpu_buffer *pinned, const struct gpu_buffer *b,
 
     (void)fd;
     CHECK(gpu_stream_open(&s, err) == 0);
-    CHECK(gpu_copy(pinned->at, b->at, b->bytes, s, err) == 0 && gpu_wait(s, err) == 0);
+    CHECK(gpu_memcpy(pinned->at, b->at, b->bytes, s, err) == 0 && gpu_stream_wait(s, err) == 0);
     for (size_t i = 0; i < b->bytes; i++)
         CHECK(pinned->at[i] == value);
     gpu_stream_close(s);
@@ -277,7 +277,7 @@ static int set_all(const struct gpu_buffer *b, unsigned char value, struct err *
     gpu_stream s;
 
     CHECK(gpu_stream_open(&s, err) == 0);
-    CHECK(gpu_set(b->at, value, b->bytes, s, err) == 0 && gpu_wait(s, err) == 0);
+    CHECK(gpu_memset(b->at, value, b->bytes, s, err) == 0 && gpu_stream_wait(s, err) == 0);
     gpu_stream_close(s);
     return 0;
 }
@@ -432,8 +432,9 @@ static int wait_long(void *unused, struct err *err)
     cpu = now(CLOCK_THREAD_CPUTIME_ID);
     wall = now(CLOCK_MONOTONIC);
     CHECK(kernel_load(0.2, 1, s, err) == 0);
-    CHECK(gpu_done(s, err) == 0 || now(CLOCK_MONOTONIC) - wall >= 0.2); /* or we were held up */
-    CHECK(gpu_wait(s, err) == 0 && gpu_done(s, err) == 1);
+    CHECK(gpu_stream_done(s, err) == 0 ||
+          now(CLOCK_MONOTONIC) - wall >= 0.2); /* or we were held up */
+    CHECK(gpu_stream_wait(s, err) == 0 && gpu_stream_done(s, err) == 1);
     CHECK(now(CLOCK_MONOTONIC) - wall >= 0.2);
     CHECK(now(CLOCK_THREAD_CPUTIME_ID) - cpu < 0.1);
     gpu_stream_close(s);
@@ -462,13 +463,13 @@ static int clocks(void *unused, struct err *err)
     CHECK(gpu_clock_read(c, 1, sec, err) == -1 && strstr(err->text, "INVALID_HANDLE"));
     start = now(CLOCK_MONOTONIC);
     for (int i = 0; i < 3; i++)
-        if (gpu_mark(c, i, s, err) || kernel_load(0.02 * (i + 1), 1, s, err))
+        if (gpu_clock_record(c, i, s, err) || kernel_load(0.02 * (i + 1), 1, s, err))
             return -1;
-    CHECK(gpu_mark(c, 3, s, err) == 0 && gpu_mark(c, 4, s, err) == -1);
+    CHECK(gpu_clock_record(c, 3, s, err) == 0 && gpu_clock_record(c, 4, s, err) == -1);
     rc = gpu_clock_read(c, 3, sec, err);
     if (now(CLOCK_MONOTONIC) - start < 0.12) /* the loads' time: else we were held up */
         CHECK(rc == -1 && strstr(err->text, "CUDA_ERROR_NOT_READY"));
-    CHECK(gpu_wait(s, err) == 0 && gpu_clock_read(c, 3, sec, err) == 0);
+    CHECK(gpu_stream_wait(s, err) == 0 && gpu_clock_read(c, 3, sec, err) == 0);
     for (int i = 0; i < 3; i++)
         CHECK(sec[i] >= 0.0199 * (i + 1) && sec[i] < 5);
     CHECK(gpu_clock_read(c, 4, sec, err) == -1 && gpu_clock_read(c, 0, sec, err) == -1);
@@ -498,23 +499,24 @@ static int graphs(void *unused, struct err *err)
         gpu_alloc(&b, GPU_PLAIN, 64, err) || gpu_alloc(&h, GPU_PINNED, 64, err))
         return -1;
     memset(h.at, 7, 64);
-    if (gpu_graph_begin(s, err) || gpu_mark(c, 0, s, err) || gpu_copy(b.at, h.at, 64, s, err) ||
-        gpu_set(b.at, 1, 8, s, err) || gpu_copy(h.at, b.at, 64, s, err) ||
-        kernel_load(0.01, 1, s, err) || gpu_mark(c, 1, s, err))
+    if (gpu_graph_begin(s, err) || gpu_clock_record(c, 0, s, err) ||
+        gpu_memcpy(b.at, h.at, 64, s, err) || gpu_memset(b.at, 1, 8, s, err) ||
+        gpu_memcpy(h.at, b.at, 64, s, err) || kernel_load(0.01, 1, s, err) ||
+        gpu_clock_record(c, 1, s, err))
         return -1;
     CHECK(gpu_alloc(&more, GPU_PLAIN, 64, err) == -1 && strstr(err->text, "CAPTURE_UNSUPPORTED"));
     CHECK(gpu_graph_begin(s, err) == -1 && strstr(err->text, "already"));
     CHECK(gpu_graph_end(&g, s, err) == 0);
-    CHECK(gpu_wait(s, err) == 0 && h.at[0] == 7); /* recorded, not run */
+    CHECK(gpu_stream_wait(s, err) == 0 && h.at[0] == 7); /* recorded, not run */
     for (int i = 0; i < 3; i++) {
         memset(h.at, 7 + i, 64);
-        CHECK(gpu_graph_launch(g, s, err) == 0 && gpu_wait(s, err) == 0);
+        CHECK(gpu_graph_launch(g, s, err) == 0 && gpu_stream_wait(s, err) == 0);
         CHECK(h.at[0] == 1 && h.at[7] == 1 && h.at[8] == 7 + i && h.at[63] == 7 + i);
         CHECK(gpu_clock_read(c, 1, &sec, err) == 0 && sec >= 0.0099 && sec < 5);
     }
     CHECK(gpu_graph_launch(g, s, err) == 0);
     gpu_graph_free(g); /* while it runs */
-    CHECK(gpu_wait(s, err) == 0 && h.at[8] == 9);
+    CHECK(gpu_stream_wait(s, err) == 0 && h.at[8] == 9);
     CHECK(gpu_graph_end(&none, s, err) == -1 && !none);
     gpu_graph_free(NULL);
     gpu_free(&b);
@@ -542,13 +544,14 @@ static int beyond(void *unused, struct err *err)
     if (gpu_open(0, err) || gpu_stream_open(&s, err) || gpu_alloc(&b, GPU_PLAIN, 4096, err) ||
         gpu_alloc(&h, GPU_PINNED, 8192, err))
         return -1;
-    CHECK(gpu_copy(h.at, b.at, 0, s, err) == 0 && gpu_set(NULL, 0, 0, s, err) == 0); /* nothing */
-    CHECK(gpu_set(h.at, 0, 1, s, err) == -1);       /* the host's */
-    CHECK(gpu_copy(h.at, b.at, 8192, s, err) == 0); /* told only later, as by a GPU */
-    CHECK(gpu_wait(s, err) == -1);
+    CHECK(gpu_memcpy(h.at, b.at, 0, s, err) == 0 &&
+          gpu_memset(NULL, 0, 0, s, err) == 0);       /* nothing */
+    CHECK(gpu_memset(h.at, 0, 1, s, err) == -1);      /* the host's */
+    CHECK(gpu_memcpy(h.at, b.at, 8192, s, err) == 0); /* told only later, as by a GPU */
+    CHECK(gpu_stream_wait(s, err) == -1);
     CHECK(!strcmp(err->text, "GPU 0000:1b:00.0: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory "
                              "access was encountered"));
-    CHECK(gpu_done(s, &again) == -1 && !strcmp(again.text, err->text));
+    CHECK(gpu_stream_done(s, &again) == -1 && !strcmp(again.text, err->text));
     CHECK(gpu_answers(5, &again) == -1 && strstr(again.text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
     CHECK(gpu_alloc(&h, GPU_PLAIN, 1, &again) == -1 && strstr(again.text, "ILLEGAL_ADDRESS"));
     gpu_close();
@@ -600,8 +603,8 @@ static int silent(void *unused, struct err *err)
     if (gpu_open(0, err) || gpu_stream_open(&s, err) || gpu_alloc(&b, GPU_PLAIN, 64, err) ||
         gpu_alloc(&h, GPU_PINNED, 64, err))
         return -1;
-    CHECK(gpu_copy(h.at, b.at, 64, s, err) == 0 && gpu_wait(s, err) == 0);
-    CHECK(gpu_copy(h.at, b.at, 64, s, err) == 0);
+    CHECK(gpu_memcpy(h.at, b.at, 64, s, err) == 0 && gpu_stream_wait(s, err) == 0);
+    CHECK(gpu_memcpy(h.at, b.at, 64, s, err) == 0);
     start = now(CLOCK_MONOTONIC);
     CHECK(gpu_answers(0.2, err) == 0);
     CHECK(now(CLOCK_MONOTONIC) - start >= 0.199);
@@ -642,14 +645,14 @@ static int everything(void *unused, struct err *err)
         gpu_alloc(&plain, GPU_PLAIN, 4096, err) || gpu_alloc(&fabric, GPU_FABRIC, 4096, err) ||
         gpu_alloc(&pinned, GPU_PINNED, 4096, err) || gpu_export(&plain, &e, err) ||
         gpu_export(&fabric, &e, err) || gpu_import(&foreign, &e, err) || gpu_graph_begin(s, err) ||
-        gpu_set(plain.at, 1, 4096, s, err) || gpu_graph_end(&g, s, err) || gpu_mark(c, 0, s, err) ||
-        gpu_graph_launch(g, s, err) || gpu_copy(pinned.at, plain.at, 4096, s, err) ||
-        gpu_mark(c, 1, s, err) || gpu_wait(s, err) || gpu_clock_read(c, 1, &sec, err) ||
-        gpu_answers(10, err) < 0)
+        gpu_memset(plain.at, 1, 4096, s, err) || gpu_graph_end(&g, s, err) ||
+        gpu_clock_record(c, 0, s, err) || gpu_graph_launch(g, s, err) ||
+        gpu_memcpy(pinned.at, plain.at, 4096, s, err) || gpu_clock_record(c, 1, s, err) ||
+        gpu_stream_wait(s, err) || gpu_clock_read(c, 1, &sec, err) || gpu_answers(10, err) < 0)
         return -1;
     if (!kernels_there(&why))
         return err_io(err, "%s", why);
-    if (kernel_chain(plain.at, 512, s, err) || gpu_wait(s, err))
+    if (kernel_chain(plain.at, 512, s, err) || gpu_stream_wait(s, err))
         return -1;
     gpu_graph_free(g);
     gpu_free(&plain);

@@ -33,13 +33,13 @@ static void ok(int rc)
 
 static void finish(void)
 {
-    ok(gpu_wait(stream, &why));
+    ok(gpu_stream_wait(stream, &why));
 }
 
 /* The device's first `bytes` bytes in host.at. */
 static void fetch(const struct gpu_buffer *from, size_t bytes)
 {
-    ok(gpu_copy(host.at, from->at, bytes, stream, &why));
+    ok(gpu_memcpy(host.at, from->at, bytes, stream, &why));
     finish();
 }
 
@@ -47,7 +47,7 @@ static void fetch(const struct gpu_buffer *from, size_t bytes)
 static void put(size_t bytes)
 {
     memcpy(host.at, want, bytes);
-    ok(gpu_copy(device.at, host.at, bytes, stream, &why));
+    ok(gpu_memcpy(device.at, host.at, bytes, stream, &why));
 }
 
 static uint64_t *answer(void)
@@ -71,7 +71,7 @@ static void fill_is_that_of_the_cpu_at_every_address(void **state)
     (void)state;
     for (size_t n = 0; n < sizeof(sizes) / sizeof(*sizes); n++)
         for (size_t at = 0; at < 17; at += sizes[n] < 100000 ? 1 : 5) {
-            ok(gpu_set(device.at, 0xEE, at + sizes[n] + EDGE, stream, &why));
+            ok(gpu_memset(device.at, 0xEE, at + sizes[n] + EDGE, stream, &why));
             ok(kernel_fill(device.at + at, sizes[n], verify_key(5, 2, 1), stream, &why));
             verify_fill(want, sizes[n], 5, 2, 1);
             holds(&device, at, sizes[n], 0xEE);
@@ -84,7 +84,7 @@ static void terms_are_those_of_the_cpu(void **state)
     for (size_t n = 0; n < sizeof(sizes) / sizeof(*sizes); n++)
         for (int rank = 0; rank < 3; rank += 2) {
             size_t bytes = sizes[n] / 4 * 4, at = 4 * n;
-            ok(gpu_set(device.at, 0x11, at + bytes + EDGE, stream, &why));
+            ok(gpu_memset(device.at, 0x11, at + bytes + EDGE, stream, &why));
             ok(kernel_fill_term(device.at + at, bytes, verify_key(rank, 1, 9),
                                 verify_key(rank - 1, 1, 9), rank == 0, stream, &why));
             verify_fill_term(want, bytes, rank, 1, 9);
@@ -95,9 +95,9 @@ static void terms_are_those_of_the_cpu(void **state)
 /* Where kernel_find() sees the first wrong byte of `want` put at `at`; ~0: nowhere. */
 static uint64_t found(size_t at, size_t bytes)
 {
-    ok(gpu_set(device.at, 0xEE, at, stream, &why));
+    ok(gpu_memset(device.at, 0xEE, at, stream, &why));
     memcpy(host.at, want, bytes);
-    ok(gpu_copy(device.at + at, host.at, bytes, stream, &why));
+    ok(gpu_memcpy(device.at + at, host.at, bytes, stream, &why));
     *answer() = 0;
     ok(kernel_find(device.at + at, bytes, verify_key(3, 4, 5), answer(), stream, &why));
     finish();
@@ -172,7 +172,7 @@ static void typed_fill_is_that_of_the_cpu(void **state)
     for (int type = 0; type < NCCL_DTYPES; type++)
         for (int redop = 0; redop < NCCL_REDOPS; redop++) {
             size_t width = nccl_dtype_size(type), elements = 10007, at = 24 % (16 * width);
-            ok(gpu_set(device.at, 0xEE, at + elements * width + EDGE, stream, &why));
+            ok(gpu_memset(device.at, 0xEE, at + elements * width + EDGE, stream, &why));
             ok(kernel_fill_onehot(device.at + at, elements, type, 2, 5, 77, redop, stream, &why));
             onehot_fill(want, elements, type, 2, 5, 77, redop);
             holds(&device, at, elements * width, 0xEE);
@@ -184,7 +184,7 @@ static uint64_t found_hot(size_t at, size_t first, size_t elements, int type, in
     size_t width = nccl_dtype_size(type);
 
     memcpy(host.at, want + first * width, elements * width);
-    ok(gpu_copy(device.at + at, host.at, elements * width, stream, &why));
+    ok(gpu_memcpy(device.at + at, host.at, elements * width, stream, &why));
     ok(kernel_find_onehot(device.at + at, first, elements, type, 5, 77, redop, answer(), stream,
                           &why));
     finish();
@@ -223,7 +223,7 @@ static void copies_are_whole_at_every_address(void **state)
             for (size_t i = 0; i < from + sizes[n]; i++)
                 want[i] = (unsigned char)(i * 7 + (i >> 8) + k);
             put(from + sizes[n]);
-            ok(gpu_set(other.at, 0xEE, to + sizes[n] + EDGE, stream, &why));
+            ok(gpu_memset(other.at, 0xEE, to + sizes[n] + EDGE, stream, &why));
             ok(kernel_copy(other.at + to, device.at + from, sizes[n], stream, &why));
             finish();
             memmove(want, want + from, sizes[n]);
@@ -282,9 +282,9 @@ static void a_load_takes_its_time(void **state)
 
     (void)state;
     ok(gpu_clock_open(&c, 2, &why));
-    ok(gpu_mark(c, 0, stream, &why));
+    ok(gpu_clock_record(c, 0, stream, &why));
     ok(kernel_load(0.05, 0, stream, &why));
-    ok(gpu_mark(c, 1, stream, &why));
+    ok(gpu_clock_record(c, 1, stream, &why));
     finish();
     ok(gpu_clock_read(c, 1, &sec, &why));
     gpu_clock_close(c);

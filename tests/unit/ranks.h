@@ -129,7 +129,7 @@ static inline bool done_within(double seconds)
     int done = 0;
 
     for (double end = now() + seconds; !done && now() < end; nap(0.001)) {
-        done = gpu_done(my_stream, &err);
+        done = gpu_stream_done(my_stream, &err);
         CHECK(done >= 0);
     }
     return done;
@@ -145,8 +145,8 @@ static inline void *device(const void *from, size_t bytes)
     gpu_free(b); /* of 64 calls ago */
     CHECK(gpu_alloc(b, GPU_PLAIN, bytes ? bytes : 1, &err) == 0);
     if (from) {
-        CHECK(gpu_copy(b->at, from, bytes, my_stream, &err) == 0);
-        CHECK(gpu_wait(my_stream, &err) == 0);
+        CHECK(gpu_memcpy(b->at, from, bytes, my_stream, &err) == 0);
+        CHECK(gpu_stream_wait(my_stream, &err) == 0);
     }
     return b->at;
 }
@@ -155,8 +155,8 @@ static inline void fetch(void *to, const void *from, size_t bytes)
 {
     struct err err = {0};
 
-    CHECK(gpu_copy(to, from, bytes, my_stream, &err) == 0);
-    CHECK(gpu_wait(my_stream, &err) == 0);
+    CHECK(gpu_memcpy(to, from, bytes, my_stream, &err) == 0);
+    CHECK(gpu_stream_wait(my_stream, &err) == 0);
 }
 
 static inline void ranks_child(int rank, int n, void (*body)(void))

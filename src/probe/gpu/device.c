@@ -37,7 +37,7 @@ typedef int (*put_operation)(struct device_bench *b, gpu_stream s, struct err *e
 
 static int put_copy(struct device_bench *b, gpu_stream s, struct err *err)
 {
-    return gpu_copy(b->to.at, b->from.at, b->bytes, s, err);
+    return gpu_memcpy(b->to.at, b->from.at, b->bytes, s, err);
 }
 
 static int put_kernel_copy(struct device_bench *b, gpu_stream s, struct err *err)
@@ -64,12 +64,12 @@ static int put_check(struct device_bench *b, gpu_stream s, struct err *err)
 
 static int put_h2d(struct device_bench *b, gpu_stream s, struct err *err)
 {
-    return gpu_copy(b->to.at, b->host[0].at, b->host[0].bytes, s, err);
+    return gpu_memcpy(b->to.at, b->host[0].at, b->host[0].bytes, s, err);
 }
 
 static int put_d2h(struct device_bench *b, gpu_stream s, struct err *err)
 {
-    return gpu_copy(b->host[1].at, b->from.at, b->host[1].bytes, s, err);
+    return gpu_memcpy(b->host[1].at, b->from.at, b->host[1].bytes, s, err);
 }
 
 /* For as long as the copy beside it takes when nothing else runs; two of them are beside each. */
@@ -112,7 +112,7 @@ static int check_signal(struct err *err)
 static int batch(struct device_bench *b, put_operation put, put_operation beside, int inner, int n,
                  struct err *err)
 {
-    int rc = gpu_mark(b->clock, 0, b->stream[0], err);
+    int rc = gpu_clock_record(b->clock, 0, b->stream[0], err);
 
     b->sec = mem_realloc(b->sec, (size_t)(b->samples + n), sizeof(*b->sec));
     for (int i = 0; i < n && rc == 0; i++) {
@@ -122,9 +122,10 @@ static int batch(struct device_bench *b, put_operation put, put_operation beside
         for (int k = 0; k < inner && rc == 0; k++)
             rc = put(b, b->stream[0], err);
         if (rc == 0)
-            rc = gpu_mark(b->clock, i + 1, b->stream[0], err);
+            rc = gpu_clock_record(b->clock, i + 1, b->stream[0], err);
     }
-    if (rc < 0 || gpu_wait(b->stream[0], err) < 0 || (beside && gpu_wait(b->stream[1], err) < 0) ||
+    if (rc < 0 || gpu_stream_wait(b->stream[0], err) < 0 ||
+        (beside && gpu_stream_wait(b->stream[1], err) < 0) ||
         gpu_clock_read(b->clock, n, b->sec + b->samples, err) < 0)
         return -1;
     watch_step();
@@ -272,8 +273,8 @@ static void set_limit(struct device_row *r, const struct device_figure *f, doubl
 /* What the kernel left in the word. */
 static int read_word(struct device_bench *b, uint64_t *word, struct err *err)
 {
-    if (gpu_copy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
-        gpu_wait(b->stream[0], err) < 0)
+    if (gpu_memcpy(b->pinned.at, b->word.at, sizeof(*word), b->stream[0], err) < 0 ||
+        gpu_stream_wait(b->stream[0], err) < 0)
         return -1;
     memcpy(word, b->pinned.at, sizeof(*word));
     return 0;
@@ -308,9 +309,9 @@ static int arrived(struct device_bench *b, struct err *err)
 static int make_chain(struct device_bench *b, struct err *err)
 {
     if (kernel_chain(b->from.at, b->bytes / 8, b->stream[0], err) < 0 ||
-        gpu_set(b->to.at, 0, b->bytes, b->stream[0], err) < 0)
+        gpu_memset(b->to.at, 0, b->bytes, b->stream[0], err) < 0)
         return -1;
-    return gpu_wait(b->stream[0], err);
+    return gpu_stream_wait(b->stream[0], err);
 }
 
 static int measure_figure(struct device_bench *b, struct device_row *r,
@@ -344,7 +345,7 @@ static int measure_figure(struct device_bench *b, struct device_row *r,
 
 static int put_product(struct device_bench *b, gpu_stream s, struct err *err)
 {
-    return gemm_put(b->job, s, err);
+    return gemm_enqueue(b->job, s, err);
 }
 
 /* 2 m n k */
@@ -439,9 +440,9 @@ static int open_bench(struct device_bench *b, const struct device_opts *o, struc
     memset(b->host[0].at, 0x5a,
            host); /* touched, and nothing that a page of zeros could stand for */
     memset(b->host[1].at, 0, host);
-    if (gpu_set(b->from.at, 0xa5, b->bytes, b->stream[0], err) < 0)
+    if (gpu_memset(b->from.at, 0xa5, b->bytes, b->stream[0], err) < 0)
         return -1;
-    return gpu_wait(b->stream[0], err);
+    return gpu_stream_wait(b->stream[0], err);
 }
 
 static void close_bench(struct device_bench *b)

@@ -31,10 +31,10 @@ static int put_word(const struct gpu_buffer *b, uint64_t *word, bool read, struc
 
     if (gpu_stream_open(&s, err) < 0)
         return -1;
-    int rc = read ? gpu_copy(word, b->at, sizeof(*word), s, err)
-                  : gpu_copy(b->at, word, sizeof(*word), s, err);
+    int rc = read ? gpu_memcpy(word, b->at, sizeof(*word), s, err)
+                  : gpu_memcpy(b->at, word, sizeof(*word), s, err);
     if (rc == 0)
-        rc = gpu_wait(s, err);
+        rc = gpu_stream_wait(s, err);
     gpu_stream_close(s);
     return rc;
 }

@@ -142,11 +142,11 @@ static int fill(struct gpu_buffer *b, size_t bytes, const struct gpu_buffer *blo
                 struct err *err)
 {
     size_t have = bytes < BLOCK ? bytes : BLOCK;
-    int rc = gpu_copy(b->at, block->at, have, s, err);
+    int rc = gpu_memcpy(b->at, block->at, have, s, err);
 
     while (rc == 0 && have < bytes) {
         size_t more = bytes - have < have ? bytes - have : have;
-        rc = gpu_copy(b->at + have, b->at, more, s, err);
+        rc = gpu_memcpy(b->at + have, b->at, more, s, err);
         have += more;
     }
     return rc;
@@ -176,8 +176,8 @@ static size_t scale_bytes(const struct gemm_kind *kind, size_t rows, size_t k)
     return kind->along ? parts(rows, TILE_ROWS) * tiles_along(kind, k) * TILE : 0;
 }
 
-/* Multiplicative hashing of both, then once more of the upper half with the lower one: the upper bits
- * are as good as random. */
+/* Multiplicative hashing of both, then once more of the upper half with the lower one: the upper
+ * bits are as good as random. */
 static unsigned mix(size_t row, size_t column)
 {
     unsigned mixed = (unsigned)row * 2654435761u ^ (unsigned)column * 2246822519u;
@@ -216,8 +216,8 @@ static int fill_scales(struct gemm *g, int operand, const struct gemm_kind *kind
         for (size_t i = 0; i < n; i++)
             put_tile(g->block.at + i * TILE, operand, kind, (t + i) / along * TILE_ROWS,
                      (t + i) % along * TILE_BLOCKS, rows, blocks);
-        if (gpu_copy(g->scale[operand].at + t * TILE, g->block.at, n * TILE, stream, err) < 0 ||
-            gpu_wait(stream, err) < 0)
+        if (gpu_memcpy(g->scale[operand].at + t * TILE, g->block.at, n * TILE, stream, err) < 0 ||
+            gpu_stream_wait(stream, err) < 0)
             return -1;
     }
     return 0;
@@ -317,7 +317,7 @@ static int fill_operands(struct gemm *g, const struct gemm_shape *s, gpu_stream 
         if (fill(&g->operand[i], (rows[i] * k * (size_t)kind->bits + 7) / 8, &g->block, stream,
                  err) < 0)
             return -1;
-    if (gpu_wait(stream, err) < 0 || fill_scales(g, 0, kind, rows[0], k, stream, err) < 0)
+    if (gpu_stream_wait(stream, err) < 0 || fill_scales(g, 0, kind, rows[0], k, stream, err) < 0)
         return -1;
     return fill_scales(g, 1, kind, rows[1], k, stream, err);
 }
@@ -337,7 +337,7 @@ int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape 
     return 0;
 }
 
-int gemm_put(struct gemm_job *j, gpu_stream stream, struct err *err)
+int gemm_enqueue(struct gemm_job *j, gpu_stream stream, struct err *err)
 {
     const float one = 1, zero = 0;
     struct gemm *g = j->g;
@@ -415,8 +415,8 @@ static int put_operands(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream
         for (int row = 0; row < rows_of[operand]; row++)
             for (int k = 0; k < K; k++)
                 put_value(g->block.at, dtype, (size_t)(row * K + k), value_of(operand, row, k));
-        if (gpu_copy(g->operand[operand].at, g->block.at, bytes, stream, err) < 0 ||
-            gpu_wait(stream, err) < 0)
+        if (gpu_memcpy(g->operand[operand].at, g->block.at, bytes, stream, err) < 0 ||
+            gpu_stream_wait(stream, err) < 0)
             return -1;
     }
     return 0;
@@ -473,13 +473,13 @@ int gemm_verify(struct gemm *g, enum gemm_dtype dtype, gpu_stream stream, struct
     if (rc == 0)
         rc = put_operands(g, dtype, stream, err);
     if (rc == 0) /* no number, lest the right one still be there from another dtype */
-        rc = gpu_set(g->product.at, 0xff, 2 * M * N, stream, err);
+        rc = gpu_memset(g->product.at, 0xff, 2 * M * N, stream, err);
     if (rc == 0)
-        rc = gemm_put(j, stream, err);
+        rc = gemm_enqueue(j, stream, err);
     if (rc == 0)
-        rc = gpu_copy(g->block.at, g->product.at, 2 * M * N, stream, err);
+        rc = gpu_memcpy(g->block.at, g->product.at, 2 * M * N, stream, err);
     if (rc == 0)
-        rc = gpu_wait(stream, err);
+        rc = gpu_stream_wait(stream, err);
     if (rc == 0)
         rc = check_product(g->block.at, dtype, err);
     gemm_finish(j);

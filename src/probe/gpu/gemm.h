@@ -3,10 +3,10 @@
  *   C[m x n] = A[m x k] B[k x n]          row major, C in bf16, sums in fp32
  *   D[n x m] = op(B)[n x k] A[k x m]      the same in cuBLASLt's column-major words
  *
- * with the first operand transposed, the form that fp8 products must have on every GPU that has them
- * (cuBLASLt documentation, cublasLtMatmul, "FP8 data types"; "TN format") and that a linear layer of
- * PyTorch has.  Backward products are measured in that form as well.  The algorithm is the first that
- * the heuristics name, with a workspace of 64 MiB.
+ * with the first operand transposed, the form that fp8 products must have on every GPU that has
+ * them (cuBLASLt documentation, cublasLtMatmul, "FP8 data types"; "TN format") and that a linear
+ * layer of PyTorch has.  Backward products are measured in that form as well.  The algorithm is
+ * the first that the heuristics name, with a workspace of 64 MiB.
  *
  *   dtype   elements  scales                                 since
  *   bf16    bf16      none
@@ -37,14 +37,14 @@ struct gemm; /* the library, a handle and a workspace, in the GPU of gpu_open() 
 int gemm_open(struct gemm **out, struct err *err);
 void gemm_close(struct gemm *g);
 
-/* One product, prepared: gemm_put() puts it into the stream.  Operands hold pseudo-random values:
+/* One product, prepared: gemm_enqueue() puts it into the stream.  Operands hold pseudo-random values:
  * zeros would need less power and let the clock run higher than training does.  One job at a time
  * (they share the buffers of g).  A shape or dtype without an algorithm on this GPU: EXIT_CONFIG.
  */
 struct gemm_job;
 int gemm_prepare(struct gemm_job **out, struct gemm *g, const struct gemm_shape *s,
                  gpu_stream stream, struct err *err);
-int gemm_put(struct gemm_job *j, gpu_stream stream, struct err *err);
+int gemm_enqueue(struct gemm_job *j, gpu_stream stream, struct err *err);
 void gemm_finish(struct gemm_job *j);
 
 /* Is a small product right, scales of blocks and all?  Every element against sums

@@ -138,7 +138,8 @@ static int one_host(const struct group *g, bool *yes, char other[64], struct err
 }
 
 /* Collective over the group, whose members fail together: EXIT_CONFIG says what was tried on whom
- * and why it failed.  FABRIC handles first: within a host they are as good, and what an MNNVL job would use. */
+ * and why it failed.  FABRIC handles first: within a host they are as good, and what an MNNVL job
+ * would use. */
 static int open_memory(struct copy_memory *m, const struct group *g, size_t bytes, struct err *err)
 {
     struct err fabric = {0, ""}, ipc = {0, ""};
@@ -215,7 +216,7 @@ static int put_copy(struct copy_ctx *c, size_t bytes, struct err *err)
     const void *from = sends(m, write ? &m->own : left_of(m));
 
     return copy_opts_asked.engine == COPY_SM ? kernel_copy(to, from, bytes, c->stream, err)
-                                             : gpu_copy(to, from, bytes, c->stream, err);
+                                             : gpu_memcpy(to, from, bytes, c->stream, err);
 }
 
 static int put_sample(struct copy_ctx *c, enum op op, size_t bytes, struct err *err)
@@ -238,13 +239,13 @@ static int time_samples(struct copy_ctx *c, enum op op, size_t bytes, int n, dou
 
     for (int done = 0, now; done < n; done += now) {
         now = n - done < MARKS - 1 ? n - done : MARKS - 1;
-        int rc = gpu_mark(c->clock, 0, c->stream, err);
+        int rc = gpu_clock_record(c->clock, 0, c->stream, err);
         for (int i = 0; i < now && rc == 0; i++) {
             rc = put_sample(c, op, bytes, err);
             if (rc == 0)
-                rc = gpu_mark(c->clock, i + 1, c->stream, err);
+                rc = gpu_clock_record(c->clock, i + 1, c->stream, err);
         }
-        if (rc < 0 || gpu_wait(c->stream, err) < 0 ||
+        if (rc < 0 || gpu_stream_wait(c->stream, err) < 0 ||
             gpu_clock_read(c->clock, now, sec + done, err) < 0)
             return -1;
         watch_step();
@@ -268,11 +269,8 @@ static int spread_samples(struct copy_ctx *c, int from, int n, double *sec, stru
 
 static int refuse(enum op op, struct err *err)
 {
-    return err_config(
-        err,
-        "transport copy has no %s: it copies between two GPUs (pair_latency, pair_bw, "
-        "pair_bibw, sendrecv)",
-        op_name(op));
+    return err_config(err, "transport copy has no %s: %s", op_name(op),
+                      transport_find("copy")->only);
 }
 
 /* A chain of 8-byte indices in everybody's memory, once a session. */
@@ -283,7 +281,7 @@ static int make_chain(struct copy_ctx *c, struct err *err)
     if (kernel_chain(chain(&c->memory, &c->memory.own), COPY_CHAIN / 8, c->stream, err) < 0)
         return -1;
     c->chain = true;
-    return gpu_wait(c->stream, err);
+    return gpu_stream_wait(c->stream, err);
 }
 
 static int copy_run(void *ctx, enum op op, size_t bytes, int n, double *sec, struct err *err)
@@ -312,9 +310,9 @@ static int fill_by_host(struct copy_ctx *c, size_t bytes, int rank, struct err *
     unsigned char *data = mem_calloc(1, bytes);
 
     verify_fill(data, bytes, rank, 0, c->checks);
-    int rc = gpu_copy(sends(&c->memory, &c->memory.own), data, bytes, c->stream, err);
+    int rc = gpu_memcpy(sends(&c->memory, &c->memory.own), data, bytes, c->stream, err);
     if (rc == 0)
-        rc = gpu_wait(c->stream, err);
+        rc = gpu_stream_wait(c->stream, err);
     free(data);
     return rc;
 }
@@ -323,24 +321,24 @@ static int fill(struct copy_ctx *c, size_t bytes, struct err *err)
 {
     int rank = c->member[c->self];
 
-    if (gpu_set(arrives(&c->memory.own), 0xee, bytes, c->stream, err) < 0)
+    if (gpu_memset(arrives(&c->memory.own), 0xee, bytes, c->stream, err) < 0)
         return -1;
     if (!kernels_there(NULL))
         return fill_by_host(c, bytes, rank, err);
     if (kernel_fill(sends(&c->memory, &c->memory.own), bytes, verify_key(rank, 0, c->checks),
                     c->stream, err) < 0)
         return -1;
-    return gpu_wait(c->stream, err);
+    return gpu_stream_wait(c->stream, err);
 }
 
 static int find_on_host(struct copy_ctx *c, const struct verify *v, int from, struct err *err)
 {
     const struct verify_piece all = {.len = v->bytes, .rank = from};
     unsigned char *data = mem_calloc(1, v->bytes);
-    int rc = gpu_copy(data, arrives(&c->memory.own), v->bytes, c->stream, err);
+    int rc = gpu_memcpy(data, arrives(&c->memory.own), v->bytes, c->stream, err);
 
     if (rc == 0)
-        rc = gpu_wait(c->stream, err);
+        rc = gpu_stream_wait(c->stream, err);
     if (rc == 0)
         rc = verify_flip(v, data, v->bytes, err);
     if (rc == 0)
@@ -358,7 +356,7 @@ static int find(struct copy_ctx *c, const struct verify *v, int from, struct err
         return find_on_host(c, v, from, err);
     if (kernel_find(arrives(&c->memory.own), v->bytes, verify_key(from, 0, v->seed),
                     (uint64_t *)(void *)c->word.at, c->stream, err) < 0 ||
-        gpu_wait(c->stream, err) < 0)
+        gpu_stream_wait(c->stream, err) < 0)
         return -1;
     memcpy(&wrong, c->word.at, sizeof(wrong));
     if (wrong == UINT64_MAX)
@@ -384,7 +382,7 @@ static int copy_check(void *ctx, enum op op, size_t bytes, struct err *err)
         watch_enter("check of %s of %zu bytes", op_name(op), bytes);
         rc = put_copy(c, bytes, err);
         if (rc == 0)
-            rc = gpu_wait(c->stream, err);
+            rc = gpu_stream_wait(c->stream, err);
         watch_leave();
     }
     if (world_mpi_together(c->comm, rc, err))

@@ -11,8 +11,8 @@
 
 enum { NOTE = 64 };
 
-/* --- the ranks of a table as groups of endpoints.  A rank is its host's device: the endpoint of the
- * given topology, which must have it, or else one that is made when it is first met --- */
+/* --- the ranks of a table as groups of endpoints.  A rank is its host's device: the endpoint of
+ * the given topology, which must have it, or else one that is made when it is first met --- */
 
 enum { DEVICES_MAX = 1024 };
 

@@ -171,6 +171,12 @@ static int wait_awake(MPI_Request *request)
     return MPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
+/* A call that begins something, and then its end. */
+static int asleep(int code, MPI_Request *request)
+{
+    return code == MPI_SUCCESS ? wait_asleep(request) : code;
+}
+
 /* Everybody learns the lowest rank that failed and its err; returns that rank, -1 when none failed,
  * -2 when MPI itself did. */
 static int failed_rank(MPI_Comm comm, int rc, struct err *err, int (*wait)(MPI_Request *))
@@ -222,10 +228,8 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
     struct world_mpi *m = w->ctx;
     uint64_t n = w->rank == 0 ? *len : 0;
     MPI_Request request;
-    int rc = 0, code = MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request);
+    int rc = 0, code = asleep(MPI_Ibcast(&n, 1, MPI_UINT64_T, 0, m->comm, &request), &request);
 
-    if (code == MPI_SUCCESS)
-        code = wait_asleep(&request);
     if (code != MPI_SUCCESS)
         return world_mpi_error(code, "sharing a buffer", err);
     if (w->rank != 0) {
@@ -238,9 +242,8 @@ static int share(struct world *w, void **data, size_t *len, struct err *err)
         goto out;
     for (uint64_t at = 0; at < n && code == MPI_SUCCESS; at += PIECE) {
         int piece = n - at < PIECE ? (int)(n - at) : PIECE;
-        code = MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request);
-        if (code == MPI_SUCCESS)
-            code = wait_asleep(&request);
+        code =
+            asleep(MPI_Ibcast((char *)*data + at, piece, MPI_BYTE, 0, m->comm, &request), &request);
     }
     if (code != MPI_SUCCESS) {
         world_mpi_error(code, "sharing a buffer", err);
@@ -262,13 +265,12 @@ static int gather(struct world *w, const void *mine, size_t len, void *out, stru
 {
     struct world_mpi *m = w->ctx;
     MPI_Request request;
-    int code;
 
     if (len > PIECE)
         return err_set(err, "cannot gather records of %zu bytes, at most %d", len, (int)PIECE);
-    code = MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request);
-    if (code == MPI_SUCCESS)
-        code = wait_asleep(&request);
+    int code =
+        asleep(MPI_Igather(mine, (int)len, MPI_BYTE, out, (int)len, MPI_BYTE, 0, m->comm, &request),
+               &request);
     return world_mpi_error(code, "gathering from all ranks", err);
 }
 

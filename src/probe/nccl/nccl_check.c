@@ -80,7 +80,7 @@ static int fill_host(const struct nccl_check *l, const struct verify_piece *p, s
                     s->redop);
     else
         verify_fill_piece(copy, p, l->v.seed);
-    int rc = gpu_copy(l->j->from + p->at, copy, p->len, s->stream, err);
+    int rc = gpu_memcpy(l->j->from + p->at, copy, p->len, s->stream, err);
     if (rc == 0)
         rc = settle(l, err);
     free(copy);
@@ -107,7 +107,8 @@ static unsigned char *fetch(const struct nccl_check *l, size_t at, size_t len, s
 
     if (!copy)
         err_io(err, "no memory for %zu received bytes", len);
-    else if (gpu_copy(copy, l->j->to + at, len, l->c->side.stream, err) == 0 && settle(l, err) == 0)
+    else if (gpu_memcpy(copy, l->j->to + at, len, l->c->side.stream, err) == 0 &&
+             settle(l, err) == 0)
         return copy;
     free(copy);
     return NULL;
@@ -207,7 +208,7 @@ static int flip(const struct nccl_check *l, struct err *err)
     int rc = copy ? verify_flip(&l->v, copy, len, err) : -1;
     *l->wrong = copy && rc < 0; /* the variable is malformed: the check's fault, not the GPU's */
     if (rc == 0)
-        rc = gpu_copy(l->j->to, copy, len, l->c->side.stream, err);
+        rc = gpu_memcpy(l->j->to, copy, len, l->c->side.stream, err);
     if (rc == 0)
         rc = settle(l, err);
     free(copy);
@@ -246,7 +247,7 @@ static int move(struct nccl_check *l, const struct verify_moved *m, struct err *
     int rc = fill(l, m, &why);
 
     blame(l, rc, &why);
-    if (rc == 0 && nccl_session_put(c, l->j, l->step) == 0)
+    if (rc == 0 && nccl_session_enqueue(c, l->j, l->step) == 0)
         nccl_wait_stream(c->conn, c->side.stream, l->step);
     watch_step();
     return nccl_session_agree(c, l->j, l->step, NULL, NULL, err);

@@ -164,24 +164,15 @@ struct nccl_told {
     double sec;
 };
 
-static int worst_of(const struct nccl_told *all, int n)
+/* Who is nearest to the cause, or was slowest. */
+static int first_of(const struct nccl_told *all, int n, bool slowest)
 {
-    int worst = 0;
+    int first = 0;
 
     for (int i = 1; i < n; i++)
-        if (all[i].blame > all[worst].blame)
-            worst = i;
-    return worst;
-}
-
-static int slowest_of(const struct nccl_told *all, int n)
-{
-    int slow = 0;
-
-    for (int i = 1; i < n; i++)
-        if (all[i].sec > all[slow].sec)
-            slow = i;
-    return slow;
+        if (slowest ? all[i].sec > all[first].sec : all[i].blame > all[first].blame)
+            first = i;
+    return first;
 }
 
 /* The words of member `who` to all, and every alarm taken in. */
@@ -213,7 +204,7 @@ int nccl_conn_agree(struct nccl_conn *c, struct nccl_step *s, double *longest, i
     int rc = world_mpi_trade(c->shared, &mine, sizeof(mine), all, err);
 
     if (rc == 0) {
-        int who = worst_of(all, c->size), slow = slowest_of(all, c->size);
+        int who = first_of(all, c->size, false), slow = first_of(all, c->size, true);
         if (longest)
             *longest = all[slow].sec;
         if (slowest)

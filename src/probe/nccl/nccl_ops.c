@@ -115,7 +115,7 @@ static int do_pair_bibw(const struct nccl_side *c, const struct nccl_job *j)
 static int (*const nccl_ops[OP_COUNT])(const struct nccl_side *c,
                                        const struct nccl_job *j) = {OP_TABLE(AS_CALL)};
 
-int nccl_job_put(const struct nccl_side *c, const struct nccl_job *j)
+int nccl_job_enqueue(const struct nccl_side *c, const struct nccl_job *j)
 {
     return nccl_ops[j->op](c, j);
 }

@@ -47,7 +47,7 @@ int nccl_job_make(struct nccl_job *j, const struct nccl_side *c, enum op op, siz
  * messages are not those that the caches still hold.  The same on all ranks of the same turn. */
 void nccl_job_turn(struct nccl_job *j, const struct nccl_side *c, unsigned turn);
 /* Into the stream, once: an enum nccl_result. */
-int nccl_job_put(const struct nccl_side *c, const struct nccl_job *j);
+int nccl_job_enqueue(const struct nccl_side *c, const struct nccl_job *j);
 /* Bytes that each buffer needs for operations up to S = bytes. */
 size_t nccl_job_room(const struct nccl_side *c, size_t bytes);
 

@@ -38,15 +38,16 @@ extern struct nccl_opts nccl_opts_asked;
  * ncclProtoStr); NULL ends each list. */
 extern const char *const nccl_algo_name[], *const nccl_proto_name[];
 
-/* What transport_nccl uses from now on (kept by reference) instead of nccl_opts_asked.  Sets the NCCL_* variables of path,
- * algo, proto and share_gpu for rank `rank` of this process before the library looks at them; a
- * variable that the user has set to something else is an error that names both (EXIT_CONFIG).
- * NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in 2.19 to 2.30 initTransportsRank
- * (src/init.cc) calls ncclTopoTuneModel (src/graph/tuning.cc), whose ncclGetEnv (src/misc/param.cc)
- * is getenv without a cache, unlike NCCL_PARAM's.  (src/enqueue.cc asks later only for its words of
- * refusal and, with a CTA policy, whether they are set.)  So later calls with another algo or proto
- * count for the communicators made after them.  one_host: all ranks are here, so that ranks which
- * share a GPU may talk over the loopback. */
+/* What transport_nccl uses from now on (kept by reference) instead of nccl_opts_asked.  Sets the
+ * NCCL_* variables of path, algo, proto and share_gpu for rank `rank` of this process before the
+ * library looks at them; a variable that the user has set to something else is an error that
+ * names both (EXIT_CONFIG). NCCL_ALGO and NCCL_PROTO are read anew for every communicator: in
+ * 2.19 to 2.30 initTransportsRank (src/init.cc) calls ncclTopoTuneModel (src/graph/tuning.cc),
+ * whose ncclGetEnv (src/misc/param.cc) is getenv without a cache, unlike NCCL_PARAM's.
+ * (src/enqueue.cc asks later only for its words of refusal and, with a CTA policy, whether they
+ * are set.)  So later calls with another algo or proto count for the communicators made after
+ * them.  one_host: all ranks are here, so that ranks which share a GPU may talk over the
+ * loopback. */
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err);
 const struct nccl_opts *nccl_opts_now(void);
 /* Does NCCL of this version do what is asked, or refuse it?  Up to 2.23 it takes Ring and says
@@ -61,8 +62,8 @@ const char *nccl_opts_net(void);
 /* The options of nccl-tests that railgauge has not: -b -e -f -n -w -c -d mean the same there and
  * here.  Each of the others is accepted with the value that says what is done here anyway, and
  * refused with any other: the message names the option to use instead.  Facts: NVIDIA nccl-tests
- * 2.19.6, README.md and src/common.cu.  They fill in nothing and are hidden from --help, which has a line
- * on it: the manual has the list. */
+ * 2.19.6, README.md and src/common.cu.  They fill in nothing and are hidden from --help, which
+ * has a line on it: the manual has the list. */
 extern const struct opt nccl_tests_options[];
 /* What nccl-tests' user means by this word after -t or -o, or NULL: "-t 1" are threads there. */
 const char *nccl_tests_meaning(char letter, const char *word);

@@ -128,8 +128,8 @@ void nccl_path_print(void *stream)
     }
 }
 
-/* --- was it used?  Every connection that a rank told of is compared with the row; those that do not
- * fit are put together by what was used instead, and by ranks. --- */
+/* --- was it used?  Every connection that a rank told of is compared with the row; those that do
+ * not fit are put together by what was used instead, and by ranks. --- */
 
 enum { USES_MAX = 8, USE_LEN = 40, LIST_LEN = 120 };
 

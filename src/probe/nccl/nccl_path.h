@@ -28,9 +28,10 @@ struct nccl_path {
 
 extern const struct nccl_path nccl_paths_table[];         /* ends with name NULL */
 const struct nccl_path *nccl_path_find(const char *name); /* NULL: no such path */
-/* Was it used?  p is the merged profile, t names hosts and NICs; EXIT_USAGE for an unknown name.  Asked is not used: EXIT_CONFIG,
- * "asked mnnvl, used NET/IB on ranks 4-7" (the machine does not give what was asked: whatever was
- * measured is of another path).  Nothing could be read back: EXIT_UNJUDGED. */
+/* Was it used?  p is the merged profile, t names hosts and NICs; EXIT_USAGE for an unknown name.
+ * Asked is not used: EXIT_CONFIG, "asked mnnvl, used NET/IB on ranks 4-7" (the machine does not
+ * give what was asked: whatever was measured is of another path).  Nothing could be read back:
+ * EXIT_UNJUDGED. */
 int nccl_path_judge(const struct nccl_profile *p, const struct topo *t, const char *name,
                     struct err *err);
 /* The table as Markdown, for jobs/gpus.md and railgauge discover --list-paths; FILE *. */

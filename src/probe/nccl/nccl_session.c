@@ -41,7 +41,7 @@ static int take_memory(struct nccl_session *c, struct err *err)
         if (rc < 0)
             return err_wrap(err, "a buffer of %s", units_bytes_text(need, (double)c->side.room));
         /* No page is touched for the first time while the clock runs. */
-        if (gpu_set(c->buffer[i].at, 0, c->side.room, c->side.stream, err) < 0)
+        if (gpu_memset(c->buffer[i].at, 0, c->side.room, c->side.stream, err) < 0)
             return -1;
     }
     c->side.send = c->buffer[NCCL_SEND].at;
@@ -220,9 +220,9 @@ void nccl_session_turn(struct nccl_session *c, struct nccl_job *j)
         nccl_job_turn(j, &c->side, c->turn++);
 }
 
-int nccl_session_put(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s)
+int nccl_session_enqueue(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s)
 {
-    int code = nccl_job_put(&c->side, j);
+    int code = nccl_job_enqueue(&c->side, j);
 
     if (code != NCCL_SUCCESS)
         return nccl_wait_failed(c->conn, code, s);
@@ -240,7 +240,7 @@ static int call_first(void *arg)
 {
     const struct nccl_first *f = arg;
 
-    return nccl_job_put(&f->side, &f->job);
+    return nccl_job_enqueue(&f->side, &f->job);
 }
 
 static nccl_comm first_late(void *arg)
@@ -287,7 +287,7 @@ void nccl_session_close(struct nccl_session *c)
         return;
     /* What the GPU still works on must not be taken from under it, and freeing waits for it. */
     bool quiet = !c->inside && nccl_wait_gpu(c->side.member[c->side.self], &err) == 0 &&
-                 (!c->side.stream || gpu_done(c->side.stream, &err) == 1);
+                 (!c->side.stream || gpu_stream_done(c->side.stream, &err) == 1);
     drop_memory(c, quiet);
     gpu_clock_close(c->clock);
     if (quiet)

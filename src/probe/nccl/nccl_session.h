@@ -42,7 +42,7 @@ int nccl_session_ready(struct nccl_session *c, enum op op, struct err *err);
 /* The first operation connects the peers: it is timed apart, and not by the GPU. */
 int nccl_session_first(struct nccl_session *c, const struct nccl_job *j, struct err *err);
 /* Put one operation into the stream, once. */
-int nccl_session_put(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s);
+int nccl_session_enqueue(struct nccl_session *c, const struct nccl_job *j, struct nccl_step *s);
 /* The next place in the buffers; the same on all members. */
 void nccl_session_turn(struct nccl_session *c, struct nccl_job *j);
 /* All members: how did it go?  When not well, the communicator is lost. */

@@ -173,7 +173,7 @@ static int comm_state(struct nccl_conn *c, struct nccl_step *s)
 
 static int stream_done(struct nccl_conn *c, void *stream, struct nccl_step *s)
 {
-    int done = gpu_done(stream, &s->err);
+    int done = gpu_stream_done(stream, &s->err);
 
     if (done < 0)
         return nccl_wait_fault(c, s);
@@ -191,7 +191,7 @@ int nccl_wait_alone(gpu_stream stream, double expected, struct err *err)
     struct nccl_waiting w = {.from = log_now()};
     int done;
 
-    while ((done = gpu_done(stream, err)) == 0) {
+    while ((done = gpu_stream_done(stream, err)) == 0) {
         double waited = log_now() - w.from;
         if (watch_verdict(err) < 0)
             return -1;
@@ -234,7 +234,7 @@ static void *thread_work(void *arg)
     struct nccl_thread *g = arg;
     int both = BOTH;
 
-    g->code = gpu_enter(NULL) < 0 ? NCCL_UNHANDLED_CUDA : g->call.call(g->arg);
+    g->code = gpu_set_current(NULL) < 0 ? NCCL_UNHANDLED_CUDA : g->call.call(g->arg);
     if (!atomic_compare_exchange_strong(&g->owner, &both, RETURNED))
         thread_end(g);
     return NULL;

@@ -61,7 +61,7 @@ static int put_next(struct nccl_session *c, const struct nccl_job *j, int times,
     for (int i = 0; i < times; i++) {
         struct nccl_job next = *j;
         nccl_session_turn(c, &next);
-        if (nccl_session_put(c, &next, s) < 0)
+        if (nccl_session_enqueue(c, &next, s) < 0)
             return -1;
     }
     return 0;
@@ -92,7 +92,8 @@ static int launch(struct nccl_session *c, const struct nccl_job *j, struct gpu_g
 
 static int mark(struct nccl_session *c, int i, struct nccl_step *s)
 {
-    return gpu_mark(c->clock, i, c->side.stream, &s->err) < 0 ? nccl_wait_fault(c->conn, s) : 0;
+    return gpu_clock_record(c->clock, i, c->side.stream, &s->err) < 0 ? nccl_wait_fault(c->conn, s)
+                                                                      : 0;
 }
 
 /* How a batch is put into the stream; the same on all members, since `last` is. */
@@ -327,10 +328,10 @@ static int nccl_finish(struct world *w, const char *points, int rc, struct err *
     return rc < 0 ? rc : end;
 }
 
-/* --- --sweep: the plan's collectives that NCCL has algorithms for, once more with each algorithm and
- * protocol, into sweep/ALGO-PROTO.tsv beside the points; what NCCL refuses is in the file as a failed
- * point with its reason.  sweep/plan.tsv is what was measured.  Files that are there already are
- * continued --- */
+/* --- --sweep: the plan's collectives that NCCL has algorithms for, once more with each algorithm
+ * and protocol, into sweep/ALGO-PROTO.tsv beside the points; what NCCL refuses is in the file as
+ * a failed point with its reason.  sweep/plan.tsv is what was measured.  Files that are there
+ * already are continued --- */
 
 /* all_to_all and sendrecv are sends and receives: nothing to choose. */
 static bool has_algorithms(const struct round *r)

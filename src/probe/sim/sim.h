@@ -8,7 +8,8 @@
  *   sigma        share         --noise; lognormal, so that the median stays t
  *
  * A collective's part that grows with its size is slowed as its slowest link is.  Every draw is a
- * pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly reproducible. */
+ * pure function of (seed, round, group, epoch, op, bytes), so a campaign is exactly reproducible.
+ * */
 #ifndef RG_SIM_H
 #define RG_SIM_H
 

@@ -44,8 +44,8 @@ static inline void watch_put(_Atomic uint64_t *number, uint64_t value)
     atomic_store_explicit(number, value, memory_order_relaxed);
 }
 
-/* Connects, says hello with the token of `where` and starts the thread.  watch_thread_end() also after an
- * error. */
+/* Connects, says hello with the token of `where` and starts the thread.  watch_thread_end() also
+ * after an error. */
 int watch_thread_start(struct watch_self *s, const struct watch_where *where,
                        struct watch_hello *hello, struct err *err);
 /* Let the thread look at once; allowed in a signal handler. */
