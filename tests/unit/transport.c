@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "probe/gpu/gpu_opts.h"
 #include "probe/measure.h"
+#include "probe/mpi/mpi_opts.h"
 #include "probe/transport.h"
 #include "topo/fabrics/fabric.h"
 
@@ -136,12 +138,32 @@ static void rows_say_what_they_are(void **state)
     assert_null(transports[0].calls); /* MPI's are not linked into this program */
 }
 
+static void options_of_all_rows_are_there_once_and_lie_with_the_transport(void **state)
+{
+    static const struct opt_line line = {.more = transport_options};
+    char *block[] = {(char *)"test", (char *)"--reduce-scatter=block", (char *)"--copy-way=read"};
+    char *bad[] = {(char *)"test", (char *)"--reduce-scatter=both"};
+    const struct opt_set *const *sets = transport_options();
+    int n = 0;
+
+    (void)state;
+    for (; sets[n]; n++)
+        for (int k = 0; k < n; k++)
+            assert_ptr_not_equal(sets[k], sets[n]);
+    assert_int_equal(n, 3); /* copy has nccl's as well */
+    assert_int_equal(opt_parse(&line, 3, block, OPT_SILENT, NULL), 0);
+    assert_int_equal(mpi_opts_asked.scatter_by_block, 1);
+    assert_int_equal(copy_opts_asked.way, COPY_READ);
+    assert_int_equal(opt_parse(&line, 2, bad, OPT_SILENT, NULL), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_campaign_over_a_new_row),
         cmocka_unit_test(what_a_row_has_not_is_left_out_or_refused),
         cmocka_unit_test(rows_say_what_they_are),
+        cmocka_unit_test(options_of_all_rows_are_there_once_and_lie_with_the_transport),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
