@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -222,6 +223,14 @@ char *file_join(const char *dir, const char *name)
     size_t n = strlen(dir);
 
     return mem_printf("%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
+}
+
+char *file_beside(const char *path, const char *name)
+{
+    char *copy = mem_strdup(path), *beside = file_join(dirname(copy), name);
+
+    free(copy);
+    return beside;
 }
 
 int file_mkdir(const char *path, struct err *err)

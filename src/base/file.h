@@ -28,6 +28,8 @@ int file_commit(struct file_out *f, struct err *err);
 void file_abort(struct file_out *f);
 
 char *file_join(const char *dir, const char *name); /* the caller frees */
+/* `name` in the folder that holds the file `path`; the caller frees. */
+char *file_beside(const char *path, const char *name);
 /* With parents; existing is fine.  The umask decides, but others than owner and group get nothing
  * of the folder itself: files in it name hosts, serial numbers and commands. */
 int file_mkdir(const char *path, struct err *err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/campaign_files.h"
 
-#include <libgen.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,23 +28,21 @@ int campaign_files_plan(struct campaign_files *f, const struct probe_args *a, st
 
 int campaign_files_save_topology(const struct campaign_files *f, struct err *err)
 {
-    char *copy = mem_strdup(f->output), *path = file_join(dirname(copy), "topology.json");
+    char *path = file_beside(f->output, "topology.json");
     int rc = topo_save(&f->topo, path, err);
 
     free(path);
-    free(copy);
     return rc;
 }
 
 static int save_inputs(const struct campaign_files *f, const struct probe_args *a, struct err *err)
 {
-    char *copy = mem_strdup(f->output), *plan = file_join(dirname(copy), "plan.tsv");
+    char *plan = file_beside(f->output, "plan.tsv");
     int rc = a->topology ? 0 : campaign_files_save_topology(f, err);
 
     if (rc == 0 && !a->plan)
         rc = plan_save(&f->plan, plan, err);
     free(plan);
-    free(copy);
     return rc;
 }
 

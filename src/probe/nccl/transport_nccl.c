@@ -3,7 +3,6 @@
  * so: transport_nccl.h. */
 #include "probe/nccl/transport_nccl.h"
 
-#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,15 +313,13 @@ static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *
  * campaign was cut short. */
 static int nccl_finish(struct world *w, const char *points, int rc, struct err *err)
 {
-    char *copy = mem_strdup(points), *path = file_join(dirname(copy), "connections.tsv");
-    char *words = NULL;
+    char *path = file_beside(points, "connections.tsv"), *words = NULL;
     int end = nccl_conn_finish(w, path, &words, rc < 0 ? NULL : err);
 
     if (words && *words)
         log_info("%s", words);
     free(words);
     free(path);
-    free(copy);
     nccl_readback_close(readback);
     readback = NULL;
     return rc < 0 ? rc : end;
@@ -354,19 +351,9 @@ static void copy_round(struct plan *out, const struct round *r)
     }
 }
 
-static char *path_in_sweep(const char *points, const char *name)
-{
-    char *copy = mem_strdup(points), *dir = file_join(dirname(copy), "sweep");
-    char *path = name ? file_join(dir, name) : mem_strdup(dir);
-
-    free(dir);
-    free(copy);
-    return path;
-}
-
 static int save_sweep_plan(const struct plan *p, const char *points, struct err *err)
 {
-    char *dir = path_in_sweep(points, NULL), *path = path_in_sweep(points, "plan.tsv");
+    char *dir = file_beside(points, "sweep"), *path = file_join(dir, "plan.tsv");
     int rc = file_mkdir(dir, err);
 
     if (rc == 0)
@@ -398,7 +385,8 @@ static int sweep_pair(const struct transport *tr, const struct nccl_opts *o, str
                       const struct topo *topo, struct plan *plan, const struct measure_opts *m,
                       const char *points, struct err *err)
 {
-    char *name = mem_printf("%s-%s.tsv", o->algo, o->proto), *path = path_in_sweep(points, name);
+    char *name = mem_printf("sweep/%s-%s.tsv", o->algo, o->proto),
+         *path = file_beside(points, name);
 
     if (w->rank == 0)
         log_info("sweep: %s with %s", o->algo, o->proto);
