@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/watch/watch_wire.h"
 
 enum { LINE = 256 };
 
@@ -33,31 +34,13 @@ static bool ready(const struct ras_talk *t, short event)
     return left > 0 && poll(&p, 1, (int)(1e3 * left) + 1) > 0;
 }
 
-static int connect_one(const struct addrinfo *a, double end)
-{
-    struct ras_talk t = {.end = end};
-    int why = 0;
-    socklen_t len = sizeof(why);
-
-    t.fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (t.fd < 0)
-        return -1;
-    if (connect(t.fd, a->ai_addr, a->ai_addrlen) == 0)
-        return t.fd;
-    if (errno == EINPROGRESS && ready(&t, POLLOUT) &&
-        getsockopt(t.fd, SOL_SOCKET, SO_ERROR, &why, &len) == 0 && !why)
-        return t.fd;
-    close(t.fd);
-    return -1;
-}
-
 /* "host:port" or "[IPv6]:port". */
 static int connect_to(const char *address, double end)
 {
     const struct addrinfo how = {.ai_socktype = SOCK_STREAM};
     const char *port = strrchr(address, ':');
     struct addrinfo *all;
-    int fd = -1;
+    int fd = -1, why;
 
     if (!port || port == address)
         return -1;
@@ -65,7 +48,7 @@ static int connect_to(const char *address, double end)
     char *host = mem_printf("%.*s", (int)(port - address) - 2 * bracket, address + bracket);
     if (getaddrinfo(host, port + 1, &how, &all) == 0) {
         for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
-            fd = connect_one(a, end);
+            fd = wire_open(a, end - log_now(), &why);
         freeaddrinfo(all);
     }
     free(host);

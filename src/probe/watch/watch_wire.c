@@ -220,31 +220,37 @@ static int finish_connect(int fd, double sec)
     int why = 0;
     socklen_t len = sizeof(why);
 
-    if (poll(&p, 1, (int)(1e3 * sec)) <= 0)
+    if (poll(&p, 1, sec > 0 ? (int)(1e3 * sec) + 1 : 0) <= 0)
         return ETIMEDOUT;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &len);
     return why;
 }
 
+int wire_open(const struct addrinfo *a, double sec, int *why)
+{
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    *why = fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0 ? errno : 0;
+    if (fd >= 0 && *why == EINPROGRESS)
+        *why = finish_connect(fd, sec);
+    if (fd >= 0 && *why)
+        close(fd);
+    return *why ? -1 : fd;
+}
+
 int wire_connect(const struct watch_where *w, double sec, struct err *err)
 {
     struct addrinfo *a;
-    int on = 1;
+    int on = 1, why;
 
     if (resolve(w->address, w->port, AI_NUMERICHOST | AI_NUMERICSERV, SOCK_STREAM, &a, err) < 0)
         return -1;
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why = 0;
-    if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0)
-        why = errno;
-    if (fd >= 0 && why == EINPROGRESS)
-        why = finish_connect(fd, sec);
+    int fd = wire_open(a, sec, &why);
     freeaddrinfo(a);
-    if (!why) {
+    if (fd >= 0) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
         return fd;
     }
-    if (fd >= 0)
-        close(fd);
     return err_io(err, "no connection to %s:%s: %s", w->address, w->port, strerror(why));
 }
 

@@ -86,6 +86,9 @@ enum { WATCH_WHERE = 128 }; /* room for "ADDRESS:PORT:TOKEN" */
  * where it is, with a token that nobody can guess (128 bits of getrandom).  -1 with EXIT_CONFIG. */
 int wire_bind(const char *address, char where[WATCH_WHERE], struct err *err);
 
+/* A connection to a within `sec`, not blocking; -1 with its errno. */
+struct addrinfo;
+int wire_open(const struct addrinfo *a, double sec, int *why);
 /* A connection there within `sec`, not blocking from then on; -1 with the reason. */
 int wire_connect(const struct watch_where *w, double sec, struct err *err);
 
