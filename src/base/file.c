@@ -301,6 +301,17 @@ char *file_data(const char *name)
     return found ? found : readable(file_join(RG_DATADIR, name));
 }
 
+char *file_data_named(const char *folder, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json")))
+        return mem_strdup(name);
+    char *file = mem_printf("%s/%s.json", folder, name), *path = file_data(file);
+    free(file);
+    return path;
+}
+
 int file_data_names(const char *folder, char ***names)
 {
     char *dir = file_data(folder), *pattern = mem_printf("%s/*.json", dir ? dir : "");

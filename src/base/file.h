@@ -41,6 +41,9 @@ uint32_t file_crc32c(uint32_t crc, const void *data, size_t len);
  * source tree, else PREFIX/share/railgauge.  Returns "DIR/name" if it is readable, else NULL;
  * caller frees. */
 char *file_data(const char *name);
+/* What a user names: a file as it is, where it has a "/" or ends in ".json", else FOLDER/NAME.json of
+ * the data; NULL: there is none.  The caller frees. */
+char *file_data_named(const char *folder, const char *name);
 /* The names of a folder's NAME.json, sorted; returns how many.  The caller frees each and the list.
  */
 int file_data_names(const char *folder, char ***names);

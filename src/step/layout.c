@@ -246,33 +246,22 @@ static unsigned longer(const struct layout *l, unsigned axes)
     return axes;
 }
 
-static unsigned sharding(unsigned axes, const struct recipe *r)
-{
-    if (r->strategy == STRATEGY_DDP)
-        return 0;
-    return r->strategy == STRATEGY_HSDP ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
-}
-
-unsigned layout_data_axes(const struct layout *l)
-{
-    return longer(l, AXIS_BIT(AXIS_CP) | AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_DP_REPLICATE));
-}
-
-unsigned layout_shard_axes(const struct layout *l, const struct recipe *r)
-{
-    return sharding(layout_data_axes(l), r);
-}
-
-unsigned layout_expert_data_axes(const struct layout *l)
+unsigned layout_data_axes(const struct layout *l, bool experts)
 {
     bool apart = l->stride[AXIS_DP_REPLICATE] >= l->stride[AXIS_EDP] * l->size[AXIS_EDP];
 
-    return longer(l, AXIS_BIT(AXIS_EDP) | (apart ? AXIS_BIT(AXIS_DP_REPLICATE) : 0));
+    if (experts)
+        return longer(l, AXIS_BIT(AXIS_EDP) | (apart ? AXIS_BIT(AXIS_DP_REPLICATE) : 0));
+    return longer(l, AXIS_BIT(AXIS_CP) | AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_DP_REPLICATE));
 }
 
-unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r)
+unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool experts)
 {
-    return sharding(layout_expert_data_axes(l), r);
+    unsigned axes = layout_data_axes(l, experts);
+
+    if (r->strategy == STRATEGY_DDP)
+        return 0;
+    return r->strategy == STRATEGY_HSDP ? axes & ~AXIS_BIT(AXIS_DP_REPLICATE) : axes;
 }
 
 /* tp shards heads, MLP columns and (with sequence parallelism) the sequence. */

@@ -73,13 +73,10 @@ static inline int span_rank(const struct span *s, int group, int i)
 }
 char *axes_text(char buf[AXES_TEXT], unsigned axes); /* "dp_shard x cp" */
 
-/* Axes whose ranks hold the same dense weights or shards of them, and of those the ones that
- * shard. */
-unsigned layout_data_axes(const struct layout *l);
-unsigned layout_shard_axes(const struct layout *l, const struct recipe *r);
-/* The same of routed experts' weights: edp, with dp_replicate where that is an axis of its own. */
-unsigned layout_expert_data_axes(const struct layout *l);
-unsigned layout_expert_shard_axes(const struct layout *l, const struct recipe *r);
+/* Axes whose ranks hold the same weights or shards of them, and of those the ones that shard; of
+ * dense weights, or of routed experts': edp, with dp_replicate where that is an axis of its own. */
+unsigned layout_data_axes(const struct layout *l, bool experts);
+unsigned layout_shard_axes(const struct layout *l, const struct recipe *r, bool experts);
 
 /* Does this model run on this mesh?  Each refusal names the axis and the reason.  Chooses
  * r->global_batch when it is 0: one microbatch per data-parallel rank, 4 pp of them with a

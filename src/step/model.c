@@ -250,46 +250,28 @@ static int read_mlp(struct mlp *p, json_t *object, const char *where, struct err
     return check_experts(p, object, where, err);
 }
 
-/* mixer and mlp are what json_take() found under "attention" and "mlp". */
-static int read_layer(struct layer *l, json_t *object, json_t *mixer, json_t *mlp,
-                      const char *where, struct err *err)
+/* A kind of layers.  shared: that key may be there too; NULL: it may not. */
+static int read_layer(struct layer *l, json_t *object, const char *where, bool *shared,
+                      struct err *err)
 {
-    char *mixer_where = mem_printf("%s.attention", where), *mlp_where = mem_printf("%s.mlp", where);
+    const struct json_key key[] = {{.name = "count"},
+                                   {.name = "attention"},
+                                   {.name = "mlp"},
+                                   {.name = "shared", .optional = true, .type = 'b'}};
+    json_t *is[4] = {NULL};
 
+    if (json_take_keys(object, where, key, shared ? 4 : 3, is, err) < 0)
+        return -1;
+    char *mixer_where = mem_printf("%s.attention", where), *mlp_where = mem_printf("%s.mlp", where);
     int bad = read_int(object, where, "count", 1, MODEL_LAYERS_MAX, false, &l->count, err) < 0 ||
-              read_attention(&l->attention, mixer, mixer_where, err) < 0 ||
-              read_mlp(&l->mlp, mlp, mlp_where, err) < 0;
+              read_attention(&l->attention, is[1], mixer_where, err) < 0 ||
+              read_mlp(&l->mlp, is[2], mlp_where, err) < 0;
     free(mixer_where);
     free(mlp_where);
     if (!bad && l->attention.kind == MIXER_NONE && l->mlp.kind == MLP_NONE)
         bad = err_data(err, "%s: neither \"attention\" nor \"mlp\": a layer of nothing", where);
-    return bad ? -1 : 0;
-}
-
-static int read_kind_of_layer(struct layer *l, json_t *object, const char *where, struct err *err)
-{
-    json_t *count, *mixer, *mlp;
-
-    if (json_take(object, where, err, "{s:o, s:o, s:o}", "count", &count, "attention", &mixer,
-                  "mlp", &mlp) < 0)
-        return -1;
-    return read_layer(l, object, mixer, mlp, where, err);
-}
-
-/* Fills mtp and mtp_shared of m; object NULL: none. */
-static int read_mtp(struct model *m, json_t *object, const char *path, struct err *err)
-{
-    json_t *count, *mixer, *mlp;
-    int shared = 0;
-
-    if (!object)
-        return 0;
-    char *where = mem_printf("%s: mtp", path);
-    int bad = json_take(object, where, err, "{s:o, s?b, s:o, s:o}", "count", &count, "shared",
-                        &shared, "attention", &mixer, "mlp", &mlp) < 0 ||
-              read_layer(&m->mtp, object, mixer, mlp, where, err) < 0;
-    free(where);
-    m->mtp_shared = shared;
+    if (shared)
+        *shared = json_is_true(is[3]);
     return bad ? -1 : 0;
 }
 
@@ -304,7 +286,7 @@ static int read_layers(struct model *m, json_t *list, const char *path, struct e
     m->kinds = (int)n;
     for (int i = 0; i < m->kinds; i++) {
         char *where = mem_printf("%s: layers[%d]", path, i);
-        int rc = read_kind_of_layer(&m->layer[i], json_array_get(list, (size_t)i), where, err);
+        int rc = read_layer(&m->layer[i], json_array_get(list, (size_t)i), where, NULL, err);
         free(where);
         if (rc < 0)
             return -1;
@@ -335,41 +317,31 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
         read_int(root, path, "positions", 1, MODEL_DIM_MAX, true, &m->positions, err) < 0 ||
         read_layers(m, layers, path, err) < 0)
         return -1;
-    return read_mtp(m, mtp, path, err);
+    char *where = mem_printf("%s: mtp", path);
+    int rc = mtp ? read_layer(&m->mtp, mtp, where, &m->mtp_shared, err) : 0;
+    free(where);
+    return rc;
 }
+
+static const char folder[] = "jobs/training/models";
 
 int model_names(char ***names)
 {
-    return file_data_names("jobs/training/models", names);
-}
-
-static char *model_path(const char *name, struct err *err)
-{
-    size_t n = strlen(name);
-
-    if (strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json")))
-        return mem_strdup(name);
-    char *file = mem_printf("jobs/training/models/%s.json", name);
-    char *path = file_data(file);
-    free(file);
-    if (!path)
-        err_usage(
-            err,
-            "no model \"%s\"; \"railgauge models\" lists the shipped ones; or give a file with "
-            "a \"/\" or \".json\" in its name",
-            name);
-    return path;
+    return file_data_names(folder, names);
 }
 
 int model_load(struct model *m, const char *name, struct err *err)
 {
+    char *path = file_data_named(folder, name);
     json_t *root = NULL;
-    char *path;
 
     memset(m, 0, sizeof(*m));
-    path = model_path(name, err);
     if (!path)
-        return -1;
+        return err_usage(
+            err,
+            "no model \"%s\"; \"railgauge models\" lists the shipped ones; or give a file with "
+            "a \"/\" or \".json\" in its name",
+            name);
     int rc = json_open(&root, path, "railgauge-model", 1, err);
     if (rc == 0)
         rc = read_model(m, root, path, err);

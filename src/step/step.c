@@ -147,16 +147,21 @@ void step_batch(struct step *s, const struct recipe *r)
     s->microbatches = layout_microbatches(s->l, r);
 }
 
+static struct step_grid grid_of(const struct layout *l, const struct recipe *r, bool experts)
+{
+    unsigned shard = layout_shard_axes(l, r, experts);
+
+    return (struct step_grid){layout_data_axes(l, experts), shard, layout_span(l, shard).size};
+}
+
 void step_of(struct step *s, const struct model *m, const struct layout *l, const struct recipe *r)
 {
     s->m = m;
     s->l = l;
     step_batch(s, r);
     s->trained = r->lora == LORA_NONE;
-    s->dense = (struct step_grid){layout_data_axes(l), layout_shard_axes(l, r), 0};
-    s->dense.shards = layout_span(l, s->dense.shard).size;
-    s->expert = (struct step_grid){layout_expert_data_axes(l), layout_expert_shard_axes(l, r), 0};
-    s->expert.shards = layout_span(l, s->expert.shard).size;
+    s->dense = grid_of(l, r, false);
+    s->expert = grid_of(l, r, true);
     make_stages(s);
     const struct pipe_stage *one = &s->stage[s->slowest];
     s->updated = r->lora ? one->lora / s->dense.shards + one->lora_expert / s->expert.shards

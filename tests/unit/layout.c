@@ -177,15 +177,15 @@ static void experts_have_a_grid_of_their_own(void **state)
     assert_group(&l, AXIS_BIT(AXIS_PP), 3, (const int[]){3, 19});
     struct recipe r;
     recipe_defaults(&r);
-    assert_int_equal(layout_expert_shard_axes(&l, &r), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(layout_shard_axes(&l, &r, true), AXIS_BIT(AXIS_EDP));
     assert_int_equal(layout_parse(&l, "dp_replicate=2,dp_shard=8,ep=4", STRATEGY_HSDP,
                                   ORDER_TORCHTITAN, 0, NULL),
                      0);
     r.strategy = STRATEGY_HSDP;
-    assert_int_equal(layout_expert_data_axes(&l), AXIS_BIT(AXIS_EDP) | AXIS_BIT(AXIS_DP_REPLICATE));
-    assert_int_equal(layout_expert_shard_axes(&l, &r), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(layout_data_axes(&l, true), AXIS_BIT(AXIS_EDP) | AXIS_BIT(AXIS_DP_REPLICATE));
+    assert_int_equal(layout_shard_axes(&l, &r, true), AXIS_BIT(AXIS_EDP));
     assert_int_equal(layout_parse(&l, "dp=8,ep=4", STRATEGY_DDP, ORDER_MEGATRON, 0, NULL), 0);
-    assert_int_equal(layout_expert_data_axes(&l), AXIS_BIT(AXIS_EDP));
+    assert_int_equal(layout_data_axes(&l, true), AXIS_BIT(AXIS_EDP));
     assert_int_equal(l.size[AXIS_EDP], 2);
 }
 
@@ -200,8 +200,8 @@ static void fsdp_shards_over_cp_as_well(void **state)
                                   ORDER_TORCHTITAN, 0, NULL),
                      0);
     r.strategy = STRATEGY_HSDP;
-    assert_int_equal(layout_shard_axes(&l, &r), AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_CP));
-    assert_int_equal(layout_span(&l, layout_data_axes(&l)).size, 16);
+    assert_int_equal(layout_shard_axes(&l, &r, false), AXIS_BIT(AXIS_DP_SHARD) | AXIS_BIT(AXIS_CP));
+    assert_int_equal(layout_span(&l, layout_data_axes(&l, false)).size, 16);
 }
 
 /* Layouts that parse and do not fit: llama3.1-8b has 32 layers, 32 heads, 8 kv_heads, ffn 14336. */

@@ -403,20 +403,6 @@ static int unknown(const char *name, struct err *err)
     return -1;
 }
 
-/* The file behind a name; NULL with a message. */
-static char *locate(const char *name, struct err *err)
-{
-    size_t len = strlen(name);
-
-    if (strchr(name, '/') || (len > 5 && !strcmp(name + len - 5, ".json")))
-        return mem_strdup(name);
-    char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
-    free(relative);
-    if (!path)
-        unknown(name, err);
-    return path;
-}
-
 bool fabric_shipped(const char *name)
 {
     char *relative = mem_printf("topo/fabrics/%s.json", name), *path = file_data(relative);
@@ -429,11 +415,11 @@ bool fabric_shipped(const char *name)
 
 int fabric_load(struct fabric *f, const char *name, struct err *err)
 {
-    char *path = locate(name, err);
+    char *path = file_data_named("topo/fabrics", name);
     json_t *root = NULL;
 
     memset(f, 0, sizeof(*f));
-    int rc = path ? json_open(&root, path, "railgauge-fabric", VERSION, err) : -1;
+    int rc = path ? json_open(&root, path, "railgauge-fabric", VERSION, err) : unknown(name, err);
     if (rc == 0)
         rc = read_fabric(f, root, path, err);
     if (rc < 0)

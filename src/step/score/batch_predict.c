@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "step/pricer.h"
 #include "step/score/batch_impl.h"
+#include "step/search/eval.h"
 #include "step/timing.h"
 
 /* A model, or why it could not be loaded. */
@@ -373,13 +374,12 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     const struct batch_inputs *a = r->inputs;
     struct question q = batch_question(r, c);
     struct coefficients k;
-    struct rate rate;
     struct timing t;
+    double peak;
 
-    if (rate_numbers(&rate, &q, err) < 0)
+    q.stretch = stretch;
+    if (eval_coefficients(&k, &peak, &q, q.layout, q.recipe, err) < 0)
         return NAN;
-    coefficients_of(&k, &rate, c,
-                    (stretch > 0 ? stretch : 1) * rate_release(&rate, c, r->release, a->model));
     timing_of(&t, &a->traffic, a->one, &a->work, &k, &a->layout, &r->recipe);
     return t.sec;
 }

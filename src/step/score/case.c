@@ -13,10 +13,25 @@
 
 enum { LIST_MAX = 64 };
 
+static const struct case_unit units[] = {
+    {"s", " s", 1, false, false},
+    {"min", " min", 60, false, false},
+    {"h", " h", 3600, false, false},
+    {"%", " %", 0.01, true, false},
+    {"x", "x", 1, false, false},
+    {"GB", " GB", 1e9, false, false},
+    {"GB/s", " GB/s", 1e9, false, false},
+    {"tokens/s", " tokens/s", 1, false, false},
+    {"TFLOP/s", " TFLOP/s", 1e12, false, false},
+    {"fits", "", 1, false, true},
+    {"", "", 1, false, false},
+    {NULL, NULL, 0, false, false},
+};
+
 /* or NULL */
-static const struct case_unit *case_unit_find(const char *name)
+static const struct case_unit *unit_find(const char *name)
 {
-    for (const struct case_unit *u = case_unit; u->name; u++)
+    for (const struct case_unit *u = units; u->name; u++)
         if (!strcmp(u->name, name))
             return u;
     return NULL;
@@ -29,10 +44,10 @@ static int read_unit(const struct case_unit **out, const char *name, const char 
     struct err why;
     int n = 0;
 
-    *out = case_unit_find(name);
+    *out = unit_find(name);
     if (*out)
         return 0;
-    for (const struct case_unit *u = case_unit; u->name; u++)
+    for (const struct case_unit *u = units; u->name; u++)
         if (*u->name)
             names[n++] = u->name;
     recipe_word("unit", name, names, n, &why);
@@ -343,21 +358,6 @@ static int case_read(struct casefile *c, const struct job_opts *base, struct err
 
 const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "cannot follow"};
 
-const struct case_unit case_unit[] = {
-    {"s", " s", 1, false, false},
-    {"min", " min", 60, false, false},
-    {"h", " h", 3600, false, false},
-    {"%", " %", 0.01, true, false},
-    {"x", "x", 1, false, false},
-    {"GB", " GB", 1e9, false, false},
-    {"GB/s", " GB/s", 1e9, false, false},
-    {"tokens/s", " tokens/s", 1, false, false},
-    {"TFLOP/s", " TFLOP/s", 1e12, false, false},
-    {"fits", "", 1, false, true},
-    {"", "", 1, false, false},
-    {NULL, NULL, 0, false, false},
-};
-
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
                const struct job_opts *base, struct err *err)
 {
@@ -374,25 +374,15 @@ int case_names(char ***names)
 
 int case_load(struct casefile *c, const char *name, const struct job_opts *base, struct err *err)
 {
-    size_t n = strlen(name);
-    char *path = NULL;
-
-    *c = (struct casefile){0};
-    if (strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".json"))) {
-        path = mem_strdup(name);
-    } else {
-        char *file = mem_printf("jobs/training/cases/%s.json", name);
-        path = file_data(file);
-        free(file);
-    }
-    if (!path)
+    *c = (struct casefile){.path = file_data_named("jobs/training/cases", name)};
+    if (!c->path)
         return err_usage(err,
                          "no case \"%s\" in jobs/training/cases; or give a file with a \"/\" "
                          "or \".json\" in its name",
                          name);
-    int rc = json_open(&c->root, path, "railgauge-case", 1, err);
-    c->path = path;
-    return rc < 0 ? -1 : case_read(c, base, err);
+    if (json_open(&c->root, c->path, "railgauge-case", 1, err) < 0)
+        return -1;
+    return case_read(c, base, err);
 }
 
 void case_free(struct casefile *c)

@@ -34,7 +34,6 @@ struct case_unit {
     bool points;               /* deviations are differences, not ratios */
     bool fits;                 /* true or false: is the expression at most 1? */
 };
-extern const struct case_unit case_unit[];
 
 enum { CASE_JOBS_MAX = 64, CASE_UNKNOWNS_MAX = 4, CASE_VALUES_MAX = 16, CASE_CLAIMS_MAX = 128 };
 enum { CASE_REASON = 1400, CASE_COMBINATIONS_MAX = 256, CASE_COMBINATION = 160 };

@@ -264,20 +264,15 @@ static void errors(struct case_value *v, const struct prediction *p)
 static void fill(struct case_value *v, const struct prediction *p, const struct job *j,
                  const struct job_opts *o)
 {
-    struct memory_constants k;
-    struct step step;
-
     *v = (struct case_value){.sec = p->sec,
                              .exposed = p->exposed,
                              .tokens = p->tokens,
                              .flops = p->model_flops,
                              .peak = p->rate.peak,
                              .eval = o->recipe.eval_seconds,
+                             .memory = p->memory,
                              .gpus = p->ranks};
     errors(v, p);
-    memory_constants_of(&k, &j->constants);
-    step_of(&step, &j->model, &j->layout, &o->recipe);
-    memory_of(&v->memory, &step, j->fabric.name ? j->fabric.gpu.memory_bytes.value : 0, &k);
     v->own_error = constants_get(&j->constants, CONSTANT_ERROR_ANCHORED)->value;
     weights(v, &j->model, &o->recipe);
     snprintf(v->rate, sizeof(v->rate), "%s", p->rate.source);

@@ -120,7 +120,7 @@ static void compute_words(char *buf, size_t size, const struct compared *s)
 static void state_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
-    struct span span = layout_span(&s->c->layout, layout_data_axes(&s->c->layout));
+    struct span span = layout_span(&s->c->layout, layout_data_axes(&s->c->layout, false));
     int microbatches = layout_microbatches(&s->c->layout, r);
 
     if (span.size < 2)
@@ -149,7 +149,7 @@ static void shard_words(char *buf, size_t size, const struct compared *s)
     const struct layout *l = &s->c->layout;
 
     snprintf(buf, size, "states shared by %d",
-             layout_span(l, layout_shard_axes(l, &s->c->recipe)).size);
+             layout_span(l, layout_shard_axes(l, &s->c->recipe, false)).size);
 }
 
 static const struct {
