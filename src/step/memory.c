@@ -163,11 +163,11 @@ void memory_constants_of(struct memory_constants *c, const struct constants *k)
 }
 
 /* Bytes per parameter, and whether data-parallel ranks share them out. */
-struct habit {
+struct state_bytes {
     double weight, optimizer;
     bool weights, gradients, states; /* sharded */
 };
-static const struct habit habit[STRATEGY_COUNT] = {
+static const struct state_bytes state_bytes[STRATEGY_COUNT] = {
     [STRATEGY_DDP] = {2, 12, false, false, false}, [STRATEGY_ZERO1] = {2, 12, false, false, true},
     [STRATEGY_ZERO2] = {2, 12, false, true, true}, [STRATEGY_ZERO3] = {2, 12, true, true, true},
     [STRATEGY_FSDP] = {4, 8, true, true, true},    [STRATEGY_HSDP] = {4, 8, true, true, true},
@@ -197,7 +197,7 @@ static double frozen_bytes(const struct recipe *r)
 static void add_states(struct memory *mem, const struct recipe *r, double params, double adapters,
                        int n)
 {
-    const struct habit *h = &habit[r->strategy];
+    const struct state_bytes *h = &state_bytes[r->strategy];
     double weights = h->weights ? n : 1, gradients = h->gradients ? n : 1;
     double states = h->states ? n : 1, gradient = recipe_grad_bytes(r);
 

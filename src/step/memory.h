@@ -1,17 +1,27 @@
 /* memory.h - bytes of one GPU: does a layout fit?
  *
- * States per parameter: bf16 weights 2, gradients 2 or 4, Adam with fp32 master weights 12
- * (Rajbhandari et al. 2020, 3.1; Megatron-LM training/theoretical_memory_usage.py: 6 + 12/dp), each
- * over the ranks that the strategy shards it by; FSDP shards fp32 weights 4, gradients 4 and
- * moments 8 (torchtitan). Frozen weights have neither gradients nor moments; adapters have 16.
+ * States, bytes per parameter, each over the ranks that the strategy shards it by:
+ *
+ *                      weights  gradients  optimizer
+ *   ddp, zero-1 to 3   2        2 or 4     12         Adam with fp32 master weights (Rajbhandari et
+ *                                                     al. 2020, 3.1; Megatron-LM
+ *                                                     training/theoretical_memory_usage.py)
+ *   fsdp, hsdp         4        4          8          fp32 weights and moments (torchtitan)
+ *   frozen             1 or 2   -          -          adapters beside them have 16 (Hu et al. 2021)
  *
  * Activations: what backward needs of each layer, attention being a flash kernel (Korthikanti et
  * al. 2022, 4, without dropout and scores; its inputs, output and the inputs of every product), for
- * the microbatches that are in flight on the stage: p - i of 1F1B, (2(p-i-1) + (v-1)p + 1)/v
- * interleaved (Narayanan et al. 2021, 2.2), p and 2p-1 of zb-h1 and zb-h2 (Qi et al. 2023, table
- * 2), p+1 of DualPipe (DeepSeek-V3 2024, table 2).  Full recompute keeps the input of each layer,
- * and all of one. torchtitan's selective recompute keeps every other product.  Assumed: experts get
- * equal shares. Not modelled: moments below fp32, offloading, CUDA graphs. */
+ * the microbatches in flight on stage i of p, v chunks each, of m:
+ *
+ *   1f1b         min(m, p - i)
+ *   interleaved  min(m v, 2(p-i-1) + (v-1)p + 1) / v   Narayanan et al. 2021, 2.2
+ *   zb-h1        min(m, p)                             Qi et al. 2023, table 2
+ *   zb-h2        min(m, 2p - 1)                        the same
+ *   dualpipe     min(m, p + 1)                         DeepSeek-V3 2024, table 2
+ *
+ * Full recompute keeps the input of each layer, and all of one; torchtitan's selective recompute
+ * keeps every other product.  Assumed: experts get equal shares.  Not modelled: moments below fp32,
+ * offloading, CUDA graphs. */
 #ifndef RG_MEMORY_H
 #define RG_MEMORY_H
 

@@ -3,13 +3,23 @@
  * jobs/training/models/NAME.json lists kinds of layers with counts.  A layer is a mixer (attention
  * or state space) and an MLP (dense or experts), each with a norm before it; either may be "none".
  * Each "kind" is a row of the tables in model.c (keys) and model_params.c (matrices).
- * Formulas: grouped-query attention h*d*(2n + 2k); latent attention (DeepSeek-V2, 2024, 2.1);
- * compressed sparse attention (DeepSeek-V4; Megatron-Bridge training/utils/flop_utils.py);
- * SwiGLU 3*h*f, else 2*h*f; experts E times that, a router E*h, shared experts beside; Mamba-2
- * (Dao and Gu 2024).  Training FLOPs are 6 per matmul parameter that a token meets (Kaplan et al.
- * 2020, 2.1) plus the attention core 12*n*d per key that a token sees (Narayanan et al. 2021,
- * appendix; Megatron-LM num_floating_point_operations).  Left out, being below 0.1 %: norms of
- * queries and keys, attention sinks, biases of norms and of expert selection. */
+ *
+ *   parameters, h hidden, d a head, n heads, k of them with keys, f width of an MLP, E experts
+ *   gqa         h d (2n + 2k)
+ *   mla         latents instead of keys and values     DeepSeek-V2 2024, 2.1
+ *   csa         compressed sparse attention            DeepSeek-V4; Megatron-Bridge
+ *                                                      training/utils/flop_utils.py
+ *   mamba2      gate, scan and convolution             Dao and Gu 2024
+ *   swiglu      3 h f; plain 2 h f
+ *   experts     E times that, a router E h, shared experts beside
+ *
+ *   training FLOPs of a token
+ *   products    6 per parameter that it meets          Kaplan et al. 2020, 2.1
+ *   attention   12 n d per key that it sees            Narayanan et al. 2021, appendix; Megatron-LM
+ *                                                      num_floating_point_operations
+ *
+ * Left out, being below 0.1 %: norms of queries and keys, attention sinks, biases of norms and of
+ * expert selection. */
 #ifndef RG_MODEL_H
 #define RG_MODEL_H
 

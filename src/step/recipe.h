@@ -23,10 +23,15 @@ enum strategy {
     STRATEGY_COUNT
 };
 
-/* Bubble of p stages, forward F, backward of inputs B, of weights W (per microbatch):
- * 1f1b (p-1)(F+B+W); interleaved that over v (Narayanan et al. 2021, 2.2); zb-h1 (p-1)(F+B-W),
- * zb-h2 (p-1)(F+B-2W) (Qi et al. 2023, table 2); dualpipe (p/2-1)(F + B+W + B - 2W)
- * with the two directions beside each other (DeepSeek-V3, 2024, table 2). */
+/* Bubble of p stages with v chunks each; forward F, backward of inputs B and of weights W, of one
+ * microbatch:
+ *
+ *   1f1b         (p-1) (F+B+W)
+ *   interleaved  (p-1) (F+B+W) / v              Narayanan et al. 2021, 2.2
+ *   zb-h1        (p-1) (F+B-W)                  Qi et al. 2023, table 2
+ *   zb-h2        (p-1) (F+B-2W)                 the same
+ *   dualpipe     (p/2-1) (F + B+W + B - 2W)     both directions beside each other; DeepSeek-V3 2024,
+ *                                               table 2 */
 enum schedule {
     SCHEDULE_1F1B,
     SCHEDULE_INTERLEAVED,
@@ -163,9 +168,9 @@ static inline bool recipe_gathers_weights(const struct recipe *r)
  * torchtitan's async TP is asked for (enable_async_tensor_parallel). */
 static inline bool recipe_overlaps_tp(const struct recipe *r)
 {
-    bool habit_of_stack = r->stack == STACK_MEGATRON && r->sequence_parallel;
+    bool by_default = r->stack == STACK_MEGATRON && r->sequence_parallel;
 
-    return r->tp_overlap == TP_OVERLAP_STACK ? habit_of_stack : r->tp_overlap == TP_OVERLAP_ON;
+    return r->tp_overlap == TP_OVERLAP_STACK ? by_default : r->tp_overlap == TP_OVERLAP_ON;
 }
 
 #endif

@@ -3,14 +3,19 @@
  *
  *   T = T_mb m + bubble + exposed(data parallel) + optimizer + fixed
  *
- * m microbatches, p stages, v chunks per stage (Narayanan et al. 2021, 2.2); T_mb is compute and
- * seen messages of a microbatch on the slowest stage, T_mean on the mean one: when stages are equal
- * this is T_mb (m + (p-1)/v).  Messages inside layers and between stages keep a calibrated share
- * of their time.  Data-parallel messages run beside the layers: of L in a row, the first all_gather
- * of a forward pass and the last reduction of a backward pass have nothing to hide behind; the
- * others are seen for max(exposed.dp c, c - overlap.dp w - overlap.layer i), c being the messages
- * of a pass, w its compute and i what is seen inside its layers (prefetch one layer ahead: Zhao et
- * al. 2023, 3.3). */
+ *   m, p, v    microbatches, stages, chunks per stage (Narayanan et al. 2021, 2.2)
+ *   T_mb       compute and seen messages of a microbatch on the slowest stage; T_mean on the mean
+ *              one: when stages are equal, T_mb m + bubble is T_mb (m + (p-1)/v)
+ *   bubble     recipe.h, enum schedule
+ *   exposed    messages inside layers and between stages keep a calibrated share of their time;
+ *              data-parallel ones run beside the layers, one layer ahead (Zhao et al. 2023, 3.3): of
+ *              L in a row, the first all_gather of a forward pass and the last reduction of a
+ *              backward pass have nothing to hide behind, the others are seen for
+ *
+ *                  max(exposed.dp c, c - overlap.dp w - overlap.layer i)
+ *
+ *              of a pass: c its messages, w its compute, i what is seen inside its layers
+ *   optimizer  bytes of the parameters whose states a rank holds, over the memory rate */
 #ifndef RG_TIMING_H
 #define RG_TIMING_H
 

@@ -334,7 +334,7 @@ static void add_experts(struct traffic_list *s)
 }
 
 /* One of the two grids: dense parameters or routed experts. */
-struct half {
+struct state_grid {
     const char *gather_forward, *gather_backward, *gather, *scatter, *reduce, *replicas;
     const struct step_grid *grid;
     double params;  /* of the rank, adapters included: what is gathered before use */
@@ -348,10 +348,10 @@ struct half {
  * latency.  Embeddings, head and last norm are spread over them: the bytes of a step are exactly
  * Psi times bytes per parameter. */
 static void add_pieces(struct traffic_list *s, const char *label, enum op op, enum phase phase,
-                       unsigned axes, const struct half *half, double params, double bytes,
+                       unsigned axes, const struct state_grid *grid, double params, double bytes,
                        bool per_microbatch, const char *formula)
 {
-    double pieces = fmax(1, half->layers), rounds = per_microbatch ? s->s->microbatches : 1;
+    double pieces = fmax(1, grid->layers), rounds = per_microbatch ? s->s->microbatches : 1;
 
     if (!recipe_gathers_weights(s->r)) {
         double bucket = fmax(40e6, 1e6 * layout_span(s->l, axes).size);
@@ -368,7 +368,7 @@ static void add_pieces(struct traffic_list *s, const char *label, enum op op, en
                              .formula = formula});
 }
 
-static void add_weights(struct traffic_list *s, const struct half *h)
+static void add_weights(struct traffic_list *s, const struct state_grid *h)
 {
     double bytes = recipe_weight_bytes(s->r);
     bool pipeline = s->l->size[AXIS_PP] > 1;
@@ -401,7 +401,7 @@ static bool reduces_always(const struct traffic_list *s)
     return every && !pipeline;
 }
 
-static void add_gradients(struct traffic_list *s, const struct half *h)
+static void add_gradients(struct traffic_list *s, const struct state_grid *h)
 {
     double bytes = recipe_grad_bytes(s->r);
     bool always = reduces_always(s);
@@ -424,7 +424,7 @@ static void add_state(struct traffic_list *s)
 {
     const struct pipe_stage *h = s->stage;
     bool lora = !s->s->trained;
-    const struct half halves[] = {
+    const struct state_grid grids[] = {
         {"weights all_gather forward", "weights all_gather backward", "weights all_gather",
          "gradients reduce_scatter", "gradients all_reduce", "gradients all_reduce of shards",
          &s->s->dense, h->dense + h->lora, lora ? h->lora : h->dense, h->held},
@@ -434,9 +434,9 @@ static void add_state(struct traffic_list *s)
          h->expert + h->lora_expert, lora ? h->lora_expert : h->expert, h->held_experts}};
 
     for (int i = 0; i < 2; i++)
-        if (halves[i].params > 0) {
-            add_weights(s, &halves[i]);
-            add_gradients(s, &halves[i]);
+        if (grids[i].params > 0) {
+            add_weights(s, &grids[i]);
+            add_gradients(s, &grids[i]);
         }
 }
 

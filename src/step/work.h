@@ -2,11 +2,16 @@
  * one microbatch.
  *
  * Nothing here knows about time: timing.h divides by rates.  Forward FLOPs are 2 per multiply-add;
- * backward twice that, without the half that makes weights' gradients where weights are frozen
- * (Hu et al. 2021).  Recomputing repeats forward (full), the attention core (selective: Korthikanti
- * et al. 2022, 5), or with torchtitan's per-operation policy every second product and what lies
- * between (torchtitan distributed/activation_checkpoint.py).  Bytes are counted operation by
- * operation: what a norm, a gate or a cast reads and writes if nothing stays in cache. */
+ * backward is, of the forward's products,
+ *
+ *   inputs' gradient   1
+ *   weights' gradient  1, frozen 0                  Hu et al. 2021
+ *   recomputed         1 full; 0 selective (the attention core once more: Korthikanti et al. 2022,
+ *                      5); 1/2 selective of torchtitan, with what lies between
+ *                      (torchtitan distributed/activation_checkpoint.py)
+ *
+ * Bytes are counted operation by operation: what a norm, a gate or a cast reads and writes if
+ * nothing stays in cache. */
 #ifndef RG_WORK_H
 #define RG_WORK_H
 
