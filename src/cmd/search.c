@@ -135,10 +135,11 @@ static void list(FILE *out, const struct search_finalist *f, int n)
 
     table_open(&t, columns);
     for (int i = 0; i < n; i++, f++) {
-        snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->lo),
-                 units_seconds_text(hi, f->hi));
-        table_add(&t, i + 1, f->sec, range, f->tokens_per_gpu, 100 * f->mfu,
-                  f->candidate.bytes / 1e9, f->layout, recipe_words(recipe, &f->candidate.recipe));
+        snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->step.lo),
+                 units_seconds_text(hi, f->step.hi));
+        table_add(&t, i + 1, f->step.sec, range, f->step.tokens_per_gpu, 100 * f->step.mfu,
+                  f->candidate.bytes / 1e9, f->step.layout,
+                  recipe_words(recipe, &f->candidate.recipe));
     }
     table_print(out, &t, 0);
     table_free(&t);
@@ -152,9 +153,10 @@ static void why(FILE *out, const struct search *s)
         fprintf(out, "\nwhy the first wins\n");
     for (int i = 0; i < s->whys; i++) {
         const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        char *line = mem_printf(
-            "  %s%s (%s, +%.1f %%): %s", i < next ? "over the next" : "over the best of ",
-            i < next ? "" : f->family, f->layout, 100 * (f->sec / s->best[0].sec - 1), s->why[i]);
+        char *line =
+            mem_printf("  %s%s (%s, +%.1f %%): %s",
+                       i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
+                       f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1), s->why[i]);
         term_wrap(out, line, 6, term_columns(out));
         free(line);
     }
@@ -165,7 +167,7 @@ static void front(FILE *out, const struct search *s)
 {
     int shown = 0;
 
-    while (shown < s->fronts && s->front[shown].sec <= 2 * s->best[0].sec)
+    while (shown < s->fronts && s->front[shown].step.sec <= 2 * s->best[0].step.sec)
         shown++;
     fprintf(out, "\nmemory against time: no other is both faster and smaller\n");
     list(out, s->front, shown);
@@ -220,10 +222,10 @@ static void search_tsv(FILE *out, const struct search *s)
         const struct search_finalist *f = &s->best[i];
         const struct recipe *r = &f->candidate.recipe;
         fprintf(out, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n",
-                i + 1, f->sec, f->lo, f->hi, f->tokens_per_gpu, f->mfu, f->candidate.bytes,
-                f->front ? "yes" : "no", f->layout, recipe_name.strategy[r->strategy],
-                recipe_name.schedule[r->schedule], r->stages, r->micro_batch,
-                recipe_name.recompute[r->recompute], f->family);
+                i + 1, f->step.sec, f->step.lo, f->step.hi, f->step.tokens_per_gpu, f->step.mfu,
+                f->candidate.bytes, f->front ? "yes" : "no", f->step.layout,
+                recipe_name.strategy[r->strategy], recipe_name.schedule[r->schedule], r->stages,
+                r->micro_batch, recipe_name.recompute[r->recompute], f->family);
     }
 }
 

@@ -143,24 +143,13 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
     {"fragmentation", "of the allocator", AT(fragmentation)},
 };
 
-void memory_constants_of(struct memory_constants *c, const struct constants *k)
-{
-    static const enum constant_id logit[STACK_COUNT] = {
-        [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
-        [STACK_TORCHTITAN] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
-        [STACK_EAGER] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
-        [STACK_HF] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
-    };
-
-    *c = (struct memory_constants){
-        .nccl = constants_get(k, CONSTANT_MEMORY_NCCL_BYTES)->value,
-        .communicator = constants_get(k, CONSTANT_MEMORY_COMMUNICATOR_BYTES)->value,
-        .context = constants_get(k, CONSTANT_MEMORY_CONTEXT_BYTES)->value,
-        .fragmentation = constants_get(k, CONSTANT_MEMORY_FRAGMENTATION)->value,
-        .bucket = constants_get(k, CONSTANT_MEMORY_BUCKET_BYTES)->value};
-    for (int i = 0; i < STACK_COUNT; i++)
-        c->logit[i] = constants_get(k, logit[i])->value;
-}
+/* Of a logit at the peak of the loss. */
+static const enum constant_id logit_bytes[STACK_COUNT] = {
+    [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
+    [STACK_TORCHTITAN] = CONSTANT_MEMORY_LOGIT_BYTES_COMPILED,
+    [STACK_EAGER] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
+    [STACK_HF] = CONSTANT_MEMORY_LOGIT_BYTES_EAGER,
+};
 
 /* Bytes per parameter, and whether data-parallel ranks share them out. */
 struct state_bytes {
@@ -180,7 +169,7 @@ struct stage_sum {
     const struct layout *l;
     const struct recipe *r;
     const struct pipe_stage *stage;
-    const struct memory_constants *c;
+    const struct constants *c;
     struct memory_stage *out;
 };
 
@@ -225,7 +214,9 @@ static double gathered_bytes(const struct stage_sum *v)
     bool pipeline = v->l->size[AXIS_PP] > 1;
 
     if (!recipe_gathers_weights(v->r))
-        return v->r->strategy == STRATEGY_DDP || v->r->stack == STACK_MEGATRON ? 0 : v->c->bucket;
+        return v->r->strategy == STRATEGY_DDP || v->r->stack == STACK_MEGATRON
+                   ? 0
+                   : constants_get(v->c, CONSTANT_MEMORY_BUCKET_BYTES)->value;
     if (v->s->dense.shards == 1)
         return 0;
     double weights = all / layers * (v->r->prefetch ? 2 : 1) * weight + head * weight;
@@ -253,16 +244,18 @@ static void add_activations(const struct stage_sum *v, const double *kept, const
     bool gathers = v->l->size[AXIS_TP] > 1 && r->sequence_parallel && r->stack == STACK_MEGATRON;
     out->at_work = most * (r->recompute ? 2 : 1);
     out->whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
-    out->logits =
-        v->stage->last ? (double)v->m->vocab / v->l->size[AXIS_TP] * v->c->logit[r->stack] : 0;
+    out->logits = v->stage->last ? (double)v->m->vocab / v->l->size[AXIS_TP] *
+                                       constants_get(v->c, logit_bytes[r->stack])->value
+                                 : 0;
 }
 
-static double comm_bytes(const struct layout *l, const struct memory_constants *c)
+static double comm_bytes(const struct layout *l, const struct constants *c)
 {
-    double sum = l->ranks > 1 ? c->nccl : 0;
+    double sum = l->ranks > 1 ? constants_get(c, CONSTANT_MEMORY_NCCL_BYTES)->value : 0;
+    double communicator = constants_get(c, CONSTANT_MEMORY_COMMUNICATOR_BYTES)->value;
 
     for (int i = 0; i < AXIS_COUNT; i++)
-        sum += l->size[i] > 1 ? c->communicator : 0;
+        sum += l->size[i] > 1 ? communicator : 0;
     return sum;
 }
 
@@ -276,11 +269,11 @@ static void add_stage(const struct stage_sum *v)
     add_states(mem, v->r, h->expert, h->lora_expert, v->s->expert.shards);
     mem->gathered = gathered_bytes(v);
     mem->comm = comm_bytes(v->l, v->c);
-    mem->context = v->c->context;
+    mem->context = constants_get(v->c, CONSTANT_MEMORY_CONTEXT_BYTES)->value;
 }
 
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
-                   const struct memory_constants *c)
+                   const struct constants *c)
 {
     double kept[MODEL_KINDS_MAX + 1], whole[MODEL_KINDS_MAX + 1];
 
@@ -317,8 +310,10 @@ static double in_flight(const struct step *s, int index)
 }
 
 void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
-                    double capacity, const struct memory_constants *c)
+                    double capacity, const struct constants *c)
 {
+    double lost = constants_get(c, CONSTANT_MEMORY_FRAGMENTATION)->value;
+
     *mem = (struct memory){.total = -1};
     for (int i = 0; i < s->stages; i++) {
         const struct memory_stage *from = &stage[i];
@@ -326,7 +321,7 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
         double activations = s->tokens * (from->kept * in_flight(s, s->stage[i].index) +
                                           from->at_work + from->whole);
         double logits = s->tokens * from->logits;
-        double fragmentation = c->fragmentation * (activations + logits + f->gathered);
+        double fragmentation = lost * (activations + logits + f->gathered);
         double total = memory_states(f) + activations + logits + f->gathered + f->comm +
                        f->context + fragmentation;
         if (!(total > mem->total))
@@ -340,8 +335,7 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
     mem->capacity = capacity;
 }
 
-void memory_of(struct memory *mem, const struct step *s, double capacity,
-               const struct memory_constants *c)
+void memory_of(struct memory *mem, const struct step *s, double capacity, const struct constants *c)
 {
     struct memory_stage stage[STEP_STAGES];
 

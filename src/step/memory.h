@@ -45,15 +45,6 @@ struct memory_part {
 };
 extern const struct memory_part memory_part[MEMORY_PARTS];
 
-struct memory_constants {
-    double logit[STACK_COUNT]; /* B per logit at the peak of the loss */
-    double nccl, communicator; /* B, once and for each group that a rank is in */
-    double context;            /* B */
-    double fragmentation;      /* share of activations, logits and gathered layers */
-    double bucket;             /* B of ZeRO-1 to 3's buckets (DeepSpeed) */
-};
-void memory_constants_of(struct memory_constants *c, const struct constants *k);
-
 /* What a stage needs whatever the micro batch is, and what grows with its tokens. */
 struct memory_stage {
     struct memory fixed; /* without activations, logits and fragmentation */
@@ -63,13 +54,13 @@ struct memory_stage {
     double logits;
 };
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
-                   const struct memory_constants *c);
+                   const struct constants *c);
 /* The stage that needs the most.  capacity: fabric.gpu.memory_bytes, 0 where unknown. */
 void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
-                    double capacity, const struct memory_constants *c);
+                    double capacity, const struct constants *c);
 /* Both.  Allocates nothing. */
 void memory_of(struct memory *mem, const struct step *s, double capacity,
-               const struct memory_constants *c);
+               const struct constants *c);
 /* True also where the capacity is unknown. */
 static inline bool memory_fits(const struct memory *mem)
 {

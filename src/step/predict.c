@@ -300,10 +300,7 @@ static void figures(struct prediction *p, const struct question *q)
 
 static void bytes(struct prediction *p, const struct question *q, const struct step *s)
 {
-    struct memory_constants c;
-
-    memory_constants_of(&c, q->constants);
-    memory_of(&p->memory, s, q->fabric ? q->fabric->gpu.memory_bytes.value : 0, &c);
+    memory_of(&p->memory, s, q->fabric ? q->fabric->gpu.memory_bytes.value : 0, q->constants);
     if (!(p->memory.capacity > 0))
         predict_note(p, "the memory of these devices is not known: whether it fits is not judged");
 }

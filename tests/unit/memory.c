@@ -17,17 +17,19 @@
 #include "topo/fabrics/fabric.h"
 
 static const double GiB = 1073741824.0;
-static struct memory_constants constants;
+static struct constants constants;
 
 static int load(void **state)
 {
-    struct constants all;
-
     (void)state;
-    int rc = constants_load(&all, NULL, NULL);
-    memory_constants_of(&constants, &all);
-    constants_free(&all);
-    return rc;
+    return constants_load(&constants, NULL, NULL);
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    constants_free(&constants);
+    return 0;
 }
 
 /* settings: "key=value key=value" */
@@ -363,7 +365,6 @@ static void what_ran_fits(void **state)
     const char *env = getenv("RAILGAUGE_STEPS");
     const char *path = env ? env : "../shared/datasets/measured_steps.tsv";
     int fit = 0, not = 0, otherwise = 0;
-    struct constants all;
     struct batch b;
 
     (void)state;
@@ -371,9 +372,8 @@ static void what_ran_fits(void **state)
         print_message("skipped: no table of published steps (RAILGAUGE_STEPS)\n");
         skip();
     }
-    assert_int_equal(constants_load(&all, NULL, NULL), 0);
     assert_int_equal(batch_load(&b, path, NULL), 0);
-    batch_resolve(&b, &all);
+    batch_resolve(&b, &constants);
     for (int i = 0; i < b.rows; i++) {
         const struct batch_row *r = &b.row[i];
         struct memory mem;
@@ -389,7 +389,6 @@ static void what_ran_fits(void **state)
     print_message("%d of %d published steps fit, %d are not read as the table has them\n", fit,
                   fit + not, otherwise);
     batch_free(&b);
-    constants_free(&all);
     assert_true(fit > 100);
     assert_int_equal(not, 0);
     assert_in_range(otherwise, 1, fit / 10);
@@ -410,5 +409,5 @@ int main(void)
         cmocka_unit_test(activations_are_those_of_the_paper),
         cmocka_unit_test(what_ran_fits),
     };
-    return cmocka_run_group_tests(tests, load, NULL);
+    return cmocka_run_group_tests(tests, load, unload);
 }

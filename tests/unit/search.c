@@ -179,13 +179,14 @@ static void it_finds_what_asking_for_every_layout_finds(void **state)
         assert_int_equal(s.priced, e.count);
         assert_int_equal(s.priced, s.count.candidates - s.count.refused_candidates);
         assert_int_equal(s.bests, 10);
-        assert_float_equal(s.best[0].sec / e.best[0], 1, 1e-9);
+        assert_float_equal(s.best[0].step.sec / e.best[0], 1, 1e-9);
         for (int k = 0; k < 10; k++) {
-            assert_float_equal(s.best[k].sec / e.best[k], 1, 0.005);
-            assert_float_equal(s.best[k].candidate.sec / s.best[k].sec, 1, 0.005);
+            assert_float_equal(s.best[k].step.sec / e.best[k], 1, 0.005);
+            assert_float_equal(s.best[k].candidate.sec / s.best[k].step.sec, 1, 0.005);
             assert_float_equal(exact(a, &s.best[k].candidate.layout, &s.best[k].candidate.recipe),
-                               s.best[k].sec, 0);
-            assert_true(s.best[k].lo < s.best[k].sec && s.best[k].sec < s.best[k].hi);
+                               s.best[k].step.sec, 0);
+            assert_true(s.best[k].step.lo < s.best[k].step.sec &&
+                        s.best[k].step.sec < s.best[k].step.hi);
         }
         search_free(&s);
         done(a);
@@ -211,8 +212,8 @@ static void two_searches_are_the_same(void **state)
     assert_int_equal(s.rivals, t.rivals);
     for (int i = 0; i < 50; i++) {
         assert_int_equal(s.best[i].candidate.serial, t.best[i].candidate.serial);
-        assert_string_equal(s.best[i].layout, t.best[i].layout);
-        assert_true(i == 0 || s.best[i - 1].sec <= s.best[i].sec);
+        assert_string_equal(s.best[i].step.layout, t.best[i].step.layout);
+        assert_true(i == 0 || s.best[i - 1].step.sec <= s.best[i].step.sec);
     }
     for (int i = 0; i < s.whys; i++)
         assert_string_equal(s.why[i], t.why[i]);
@@ -253,12 +254,12 @@ static void a_slow_nic_moves_the_winner_to_layouts_that_cross_nodes_less(void **
     small_exception(&a->matrix, PART_ENDPOINT, 3, -1, -1, 0.02);
     run(&bad, a, 1);
     const struct search_candidate *was = &good.best[0].candidate, *is = &bad.best[0].candidate;
-    print_message("%s %s, then %s %s\n", good.best[0].layout, good.best[0].family,
-                  bad.best[0].layout, bad.best[0].family);
-    assert_string_not_equal(good.best[0].layout, bad.best[0].layout);
+    print_message("%s %s, then %s %s\n", good.best[0].step.layout, good.best[0].family,
+                  bad.best[0].step.layout, bad.best[0].family);
+    assert_string_not_equal(good.best[0].step.layout, bad.best[0].step.layout);
     assert_true(bytes_across(a, is) < 0.5 * bytes_across(a, was));
-    assert_true(bad.best[0].sec < exact(a, &was->layout, &was->recipe));
-    assert_true(good.best[0].sec < bad.best[0].sec);
+    assert_true(bad.best[0].step.sec < exact(a, &was->layout, &was->recipe));
+    assert_true(good.best[0].step.sec < bad.best[0].step.sec);
     search_free(&good);
     search_free(&bad);
     done(a);
@@ -279,8 +280,8 @@ static void experts_stay_inside_a_domain(void **state)
     assert_int_equal(inside.best[0].candidate.layout.size[AXIS_EP], 8);
     constrain(a, "ep>8");
     run(&across, a, 1);
-    print_message("%s, else %s\n", inside.best[0].layout, across.best[0].layout);
-    assert_true(across.best[0].sec > 1.05 * inside.best[0].sec);
+    print_message("%s, else %s\n", inside.best[0].step.layout, across.best[0].step.layout);
+    assert_true(across.best[0].step.sec > 1.05 * inside.best[0].step.sec);
     assert_int_equal(eval_open(&e, &a->question, &a->space.base, a->ranks, NULL), 0);
     search_compare(why, &e, &inside.best[0].candidate, &across.best[0].candidate);
     print_message("%s\n", why);
@@ -340,7 +341,7 @@ static bool visit_alone(void *context, const struct layout *l, const struct reci
 
     step_of(&step, &w->a->model, l, r);
     assert_no_stage_is_fuller(&step);
-    memory_of(&mem, &step, w->eval->capacity, &w->eval->memory);
+    memory_of(&mem, &step, w->eval->capacity, &w->a->constants);
     if (!memory_fits(&mem))
         return false;
     double sec = sec_alone(w, &step);
@@ -518,7 +519,7 @@ static void the_winner_is_compared_with_every_other_family(void **state)
     assert_int_equal(s.whys, s.rivals + 1);
     for (int i = 0; i < s.rivals; i++) {
         assert_string_not_equal(s.rival[i].family, s.best[0].family);
-        assert_true(s.rival[i].sec >= s.best[0].sec);
+        assert_true(s.rival[i].step.sec >= s.best[0].step.sec);
         assert_non_null(strstr(s.why[i + 1], " less "));
         for (int k = 0; k < i; k++)
             assert_string_not_equal(s.rival[i].family, s.rival[k].family);

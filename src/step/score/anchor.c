@@ -306,8 +306,7 @@ static double seconds_with(void *ctx, double stretch)
     return batch_seconds(s->row, s->constants, stretch, NULL);
 }
 
-/* Negative: a is the better anchor. */
-static int smaller(const struct batch_row *a, const struct batch_row *b)
+int anchor_order(const struct batch_row *a, const struct batch_row *b)
 {
     bool a_test = !strncmp(a->split, "test", 4), b_test = !strncmp(b->split, "test", 4);
 
@@ -321,11 +320,6 @@ static int smaller(const struct batch_row *a, const struct batch_row *b)
 static const char *key_of(const struct batch_row *r, bool same_layout)
 {
     return same_layout ? r->same : r->family;
-}
-
-bool anchor_smaller(const struct batch_row *a, const struct batch_row *b)
-{
-    return smaller(a, b) < 0;
 }
 
 double anchor_stretch(const struct batch_row *r, const struct constants *c)
@@ -346,7 +340,7 @@ static int *smallest(const struct batch *b, int i, bool same_layout, int *count)
         const struct batch_row *r = &b->row[k];
         if (r->status != BATCH_PREDICTED || strcmp(key_of(r, same_layout), key) != 0)
             continue;
-        int order = n ? smaller(r, &b->row[at[0]]) : 0;
+        int order = n ? anchor_order(r, &b->row[at[0]]) : 0;
         if (order < 0)
             n = 0;
         if (order <= 0)

@@ -46,8 +46,8 @@ void anchor_notes(struct prediction *p, const struct anchor *a, const struct que
  * takes no part in the choice. */
 void anchor_batch(struct batch *b, const struct constants *c);
 
-/* Is `a` the better anchor of the two, by that order? */
-bool anchor_smaller(const struct batch_row *a, const struct batch_row *b);
+/* Negative: a is the better anchor of the two, by that order. */
+int anchor_order(const struct batch_row *a, const struct batch_row *b);
 /* Of compute, so that the row is predicted as it was measured; NAN when compute cannot do that. */
 double anchor_stretch(const struct batch_row *r, const struct constants *c);
 

@@ -87,7 +87,7 @@ void batch_predict(struct batch *b, const struct constants *c);
 /* The question of a row that was resolved; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
 /* What a row that was resolved needs of a GPU, with r->fits_with. */
-void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c);
+void batch_memory(struct memory *mem, const struct batch_row *r, const struct constants *c);
 /* Seconds of a step of that row, as predict_step() has them but without words: some microseconds.
  * stretch 0: no anchor.  NAN with the reason in err. */
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,

@@ -31,7 +31,6 @@ struct batch_cache {
     struct cached_model **model;
     struct cached_matrix **matrix;
     int models, matrices;
-    struct memory_constants memory;
 };
 
 struct batch_inputs {
@@ -148,7 +147,7 @@ static double capacity_of(const struct batch_row *r, const struct batch_inputs *
     return r->gpu_bytes > 0 ? r->gpu_bytes : a->fabric->gpu.memory_bytes.value;
 }
 
-void batch_memory(struct memory *mem, const struct batch_row *r, const struct memory_constants *c)
+void batch_memory(struct memory *mem, const struct batch_row *r, const struct constants *c)
 {
     const struct batch_inputs *a = r->inputs;
     struct recipe with = r->recipe;
@@ -170,7 +169,7 @@ static const double memory_trust = 1.25;
  * RECOMPUTE_COUNT: none does. */
 static int least(struct memory *mem, const struct model *m, const struct layout *l,
                  const struct recipe *recipe, double capacity, double share,
-                 const struct memory_constants *c)
+                 const struct constants *c)
 {
     struct recipe with = *recipe;
     struct step step;
@@ -220,7 +219,7 @@ static void settle_recompute(struct batch_row *r, const struct memory *need, int
  * with it too, unless the source is known to save memory at less cost, or memory_of() may err by
  * that much.  What is assumed is remarked.  After layout_check. */
 static void fit(struct batch_row *r, const struct model *m, const struct layout *l, double capacity,
-                const struct memory_constants *c)
+                const struct constants *c)
 {
     struct recipe shared = r->recipe;
     struct memory need, mem;
@@ -298,7 +297,8 @@ static void batch_name_job(struct batch_row *r, const struct layout *l)
                    recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute], plain);
 }
 
-static int resolve(struct batch_row *r, struct batch_cache *c, struct err *err)
+static int resolve(struct batch_row *r, struct batch_cache *c, const struct constants *k,
+                   struct err *err)
 {
     const struct cached_model *model = model_of(c, r->model);
     const struct cached_matrix *matrix = matrix_of(c, r);
@@ -320,7 +320,7 @@ static int resolve(struct batch_row *r, struct batch_cache *c, struct err *err)
     batch_chunks(r, a->model, &a->layout);
     if (check(r, a, err) < 0)
         return -1;
-    fit(r, a->model, &a->layout, capacity_of(r, a), &c->memory);
+    fit(r, a->model, &a->layout, capacity_of(r, a), k);
     settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);
     a->order = order_of(r, a->fabric);
@@ -343,8 +343,7 @@ void batch_resolve_row(struct batch *b, int i, const struct constants *c)
     struct err err = {0, ""};
 
     b->cache = b->cache ? b->cache : mem_calloc(1, sizeof(*b->cache));
-    memory_constants_of(&b->cache->memory, c);
-    if (b->row[i].status == BATCH_PREDICTED && resolve(&b->row[i], b->cache, &err) < 0)
+    if (b->row[i].status == BATCH_PREDICTED && resolve(&b->row[i], b->cache, c, &err) < 0)
         miss(&b->row[i], &err);
 }
 

@@ -250,25 +250,27 @@ void batch_release(struct batch_row *r)
     }
 }
 
-bool batch_counts_causal(const struct batch_row *r)
+/* What the row's source says under that key; "": nothing. */
+static const char *said(const struct batch_row *r, const char *key)
 {
-    const json_t *one;
+    const json_t *one, *text = NULL;
     size_t at = 0;
 
-    while ((one = next_of(r, &at)) != NULL)
-        if (!strcmp(text_of(one, "flops"), "full"))
-            return false;
-    return true;
+    while (!text && (one = next_of(r, &at)) != NULL)
+        text = json_object_get(one, key);
+    return text ? json_string_value(text) : "";
+}
+
+bool batch_counts_causal(const struct batch_row *r)
+{
+    return strcmp(said(r, "flops"), "full") != 0;
 }
 
 const char *batch_fits_by(const struct batch_row *r)
 {
-    const json_t *one, *by = NULL;
-    size_t at = 0;
+    const char *by = said(r, "fits_by");
 
-    while (!by && (one = next_of(r, &at)) != NULL)
-        by = json_object_get(one, "fits_by");
-    return json_string_value(by);
+    return *by ? by : NULL;
 }
 
 /* Is `word` in the list?  No list holds all. */

@@ -141,7 +141,7 @@ static void find_anchors(struct calibrate_fit *f)
         int best = i;
         for (int k = f->rows - 1; k >= 0; k--)
             if (!strcmp(f->row[k].row->family, f->row[i].row->family) &&
-                !anchor_smaller(f->row[best].row, f->row[k].row))
+                anchor_order(f->row[best].row, f->row[k].row) >= 0)
                 best = k;
         f->row[i].anchor = best;
         f->out->anchored += f->opts->anchored && best != i;

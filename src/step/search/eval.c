@@ -29,7 +29,6 @@ int eval_open(struct eval *e, const struct question *q, const struct recipe *bas
     e->by_shape = q->matrix->compute.gemms > 0;
     if (eval_coefficients(&e->coefficients, &e->peak, q, NULL, base, err) < 0)
         return -1;
-    memory_constants_of(&e->memory, q->constants);
     e->capacity = q->fabric ? q->fabric->gpu.memory_bytes.value : 0;
     return pricer_open(&e->pricer, q->matrix, q->order, ranks, err);
 }
@@ -95,11 +94,11 @@ void eval_candidate(struct evaluation *v, const struct eval *e, const struct lay
         v->recipe = *r;
         v->listed = false;
         step_of(&v->step, e->question->model, &v->layout, &v->recipe);
-        memory_stages(v->stage, &v->step, &e->memory);
+        memory_stages(v->stage, &v->step, e->question->constants);
     }
     v->recipe.micro_batch = r->micro_batch;
     step_batch(&v->step, &v->recipe);
-    memory_fullest(&v->memory, v->stage, &v->step, e->capacity, &e->memory);
+    memory_fullest(&v->memory, v->stage, &v->step, e->capacity, e->question->constants);
     v->fits = memory_fits(&v->memory);
     if (!v->fits)
         return;

@@ -12,7 +12,6 @@ struct eval {
     const struct question *question; /* layout and recipe are not looked at */
     struct pricer *pricer;
     struct coefficients coefficients;
-    struct memory_constants memory;
     bool by_shape;   /* the matrix has rates of products: coefficients depend on the layout */
     double peak;     /* FLOP/s of the data sheet, 0: unknown */
     double capacity; /* bytes of a GPU, 0: unknown */

@@ -311,36 +311,19 @@ static int survey_space(struct search_survey *s, const struct question *q,
 
 /* --- the best of it asked again --- */
 
-static void take_terms(struct search_finalist *f, const struct prediction *p)
-{
-    for (int i = 0; i < p->terms && f->terms < FINALIST_TERMS; i++) {
-        const struct term *t = &p->term[i];
-        f->term[f->terms++] = (struct search_term){t->kind, t->label, t->axes, t->sec, t->hidden};
-    }
-}
-
 static int finalist(struct search_finalist *f, const struct search_survey *v,
                     const struct search_candidate *c, struct err *err)
 {
     struct question q = *v->eval.question;
-    struct prediction p;
 
     q.layout = &c->layout;
     q.recipe = &c->recipe;
     q.pricer = v->eval.pricer;
     *f = (struct search_finalist){.candidate = *c};
-    int rc = predict_step(&p, &q, err);
-    if (rc == 0) {
-        f->sec = p.sec;
-        f->lo = p.lo;
-        f->hi = p.hi;
-        f->tokens_per_gpu = p.tokens_per_gpu;
-        f->mfu = p.mfu;
-        take_terms(f, &p);
-    }
-    prediction_free(&p);
-    layout_text(f->layout, sizeof(f->layout), &c->layout);
     family_text(f->family, sizeof(f->family), c);
+    int rc = predict_step(&f->step, &q, err);
+    if (rc < 0)
+        prediction_free(&f->step);
     return rc;
 }
 
@@ -349,8 +332,8 @@ static int by_time(const void *x, const void *y)
 {
     const struct search_finalist *a = x, *b = y;
 
-    if (a->sec != b->sec)
-        return a->sec < b->sec ? -1 : 1;
+    if (a->step.sec != b->step.sec)
+        return a->step.sec < b->step.sec ? -1 : 1;
     return (a->candidate.serial > b->candidate.serial) -
            (a->candidate.serial < b->candidate.serial);
 }
@@ -359,10 +342,9 @@ static int finalists(struct search_finalist **out, int *count, const struct sear
                      const struct search_candidate *from, int n, struct err *err)
 {
     *out = mem_calloc((size_t)n, sizeof(**out));
-    for (int i = 0; i < n; i++)
-        if (finalist(&(*out)[i], v, &from[i], err) < 0)
+    for (*count = 0; *count < n; ++*count)
+        if (finalist(&(*out)[*count], v, &from[*count], err) < 0)
             return -1;
-    *count = n;
     qsort(*out, (size_t)n, sizeof(**out), by_time);
     return 0;
 }
@@ -475,11 +457,18 @@ int search_run(struct search *s, const struct question *q, const struct space *s
     return rc;
 }
 
+static void finalists_free(struct search_finalist *f, int n)
+{
+    for (int i = 0; i < n; i++)
+        prediction_free(&f[i].step);
+    free(f);
+}
+
 void search_free(struct search *s)
 {
-    free(s->best);
-    free(s->front);
-    free(s->rival);
+    finalists_free(s->best, s->bests);
+    finalists_free(s->front, s->fronts);
+    finalists_free(s->rival, s->rivals);
     free(s->why);
     memset(s, 0, sizeof(*s));
 }

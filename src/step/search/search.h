@@ -18,27 +18,12 @@ struct search_candidate {
                    */
 };
 
-/* A summand of a step: what struct term says, without its words. */
-struct search_term {
-    enum term_kind kind;
-    const char *label; /* static */
-    unsigned axes;     /* messages only */
-    double sec, hidden;
-};
-
-/* More than the parts of compute, TRAFFIC_MAX messages and the rest of a step.
- */
-enum { FINALIST_TERMS = TRAFFIC_MAX + 24 };
-
 /* A candidate asked again with predict_step(). */
 struct search_finalist {
     struct search_candidate candidate;
-    double sec, lo, hi, tokens_per_gpu, mfu; /* as in struct prediction */
-    bool front;                              /* no other is both faster and smaller */
-    char layout[96];                         /* layout_text() */
-    char family[48];                         /* "tp pp zero1": axes above 1, strategy */
-    struct search_term term[FINALIST_TERMS];
-    int terms;
+    struct prediction step;
+    bool front;      /* no other is both faster and smaller */
+    char family[48]; /* "tp pp zero1": axes above 1, strategy */
 };
 
 enum { SEARCH_THREADS = 16, SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };

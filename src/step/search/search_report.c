@@ -89,26 +89,6 @@ static void axis_words(char *buf, size_t size, const struct compared *s, enum ax
         snprintf(buf, size, "%s=%d over %d domains", axis_name[axis], span.size, domains);
 }
 
-static void tp_words(char *buf, size_t size, const struct compared *s)
-{
-    axis_words(buf, size, s, AXIS_TP);
-}
-
-static void cp_words(char *buf, size_t size, const struct compared *s)
-{
-    axis_words(buf, size, s, AXIS_CP);
-}
-
-static void ep_words(char *buf, size_t size, const struct compared *s)
-{
-    axis_words(buf, size, s, AXIS_EP);
-}
-
-static void pp_words(char *buf, size_t size, const struct compared *s)
-{
-    axis_words(buf, size, s, AXIS_PP);
-}
-
 static void compute_words(char *buf, size_t size, const struct compared *s)
 {
     const struct recipe *r = &s->c->recipe;
@@ -154,14 +134,27 @@ static void shard_words(char *buf, size_t size, const struct compared *s)
 
 static const struct {
     const char *name;
-    void (*words)(char *buf, size_t size, const struct compared *s);
+    void (*words)(char *buf, size_t size, const struct compared *s); /* NULL: those of the axis */
+    enum axis axis;
 } parts[WHY_PARTS] = {
-    [WHY_COMPUTE] = {"compute", compute_words},   [WHY_TP] = {"tp messages", tp_words},
-    [WHY_CP] = {"cp messages", cp_words},         [WHY_EP] = {"all_to_all", ep_words},
-    [WHY_PP] = {"pp messages", pp_words},         [WHY_WEIGHTS] = {"weights", state_words},
-    [WHY_GRADIENTS] = {"gradients", state_words}, [WHY_BUBBLE] = {"bubble", bubble_words},
-    [WHY_OPTIMIZER] = {"optimizer", shard_words},
+    [WHY_COMPUTE] = {"compute", .words = compute_words},
+    [WHY_TP] = {"tp messages", .axis = AXIS_TP},
+    [WHY_CP] = {"cp messages", .axis = AXIS_CP},
+    [WHY_EP] = {"all_to_all", .axis = AXIS_EP},
+    [WHY_PP] = {"pp messages", .axis = AXIS_PP},
+    [WHY_WEIGHTS] = {"weights", .words = state_words},
+    [WHY_GRADIENTS] = {"gradients", .words = state_words},
+    [WHY_BUBBLE] = {"bubble", .words = bubble_words},
+    [WHY_OPTIMIZER] = {"optimizer", .words = shard_words},
 };
+
+static void part_words(char *buf, size_t size, const struct compared *s, enum why_part p)
+{
+    if (parts[p].words)
+        parts[p].words(buf, size, s);
+    else
+        axis_words(buf, size, s, parts[p].axis);
+}
 
 static void say(char *buf, size_t *used, const char *text)
 {
@@ -176,8 +169,8 @@ static void say_part(char *buf, size_t *used, const struct compared *a, const st
     char mine[80], theirs[80], text[280], sec[UNITS_TEXT];
     double more = a->part[p] - b->part[p];
 
-    parts[p].words(mine, sizeof(mine), a);
-    parts[p].words(theirs, sizeof(theirs), b);
+    part_words(mine, sizeof(mine), a, p);
+    part_words(theirs, sizeof(theirs), b, p);
     units_seconds_text(sec, fabs(more));
     if (strcmp(mine, theirs) != 0)
         snprintf(text, sizeof(text), "%s%s %s %s (%s; there %s)", joint, sec,
@@ -234,7 +227,6 @@ char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct searc
 
 /* --- JSON --- */
 
-/* JSON has no NaN; an unknown number is null. */
 /* Every argument by its key: numbers and switches as such, words as text. */
 static json_t *recipe_json(const struct recipe *r)
 {
@@ -271,8 +263,8 @@ static json_t *terms_json(const struct search_finalist *f)
     json_t *list = json_array();
     char axes[AXES_TEXT];
 
-    for (int i = 0; i < f->terms; i++) {
-        const struct search_term *t = &f->term[i];
+    for (int i = 0; i < f->step.terms; i++) {
+        const struct term *t = &f->step.term[i];
         json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "kind", term_name[t->kind], "label", t->label,
                               "s", json_finite(t->sec), "hidden_s", json_finite(t->hidden));
         if (t->kind == TERM_MESSAGE)
@@ -287,13 +279,13 @@ static json_t *finalist_json(const struct search_finalist *f)
     const struct search_candidate *c = &f->candidate;
 
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
-                     "layout", f->layout, "axes", axes_json(&c->layout), "mesh_order",
+                     "layout", f->step.layout, "axes", axes_json(&c->layout), "mesh_order",
                      order_name[c->layout.order], "family", f->family, "step_s",
-                     json_finite(f->sec), "lo_s", json_finite(f->lo), "hi_s", json_finite(f->hi),
-                     "table_step_s", json_finite(c->sec), "tokens_per_s_per_gpu",
-                     json_finite(f->tokens_per_gpu), "mfu", json_finite(f->mfu), "memory_bytes",
-                     json_finite(c->bytes), "front", f->front, "recipe", recipe_json(&c->recipe),
-                     "terms", terms_json(f));
+                     json_finite(f->step.sec), "lo_s", json_finite(f->step.lo), "hi_s",
+                     json_finite(f->step.hi), "table_step_s", json_finite(c->sec),
+                     "tokens_per_s_per_gpu", json_finite(f->step.tokens_per_gpu), "mfu",
+                     json_finite(f->step.mfu), "memory_bytes", json_finite(c->bytes), "front",
+                     f->front, "recipe", recipe_json(&c->recipe), "terms", terms_json(f));
 }
 
 static json_t *list_json(const struct search_finalist *f, int n)
@@ -312,9 +304,10 @@ static json_t *why_json(const struct search *s)
 
     for (int i = 0; i < s->whys; i++) {
         const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:s}", "against", f->layout, "family", f->family,
-                            "slower_s", json_finite(f->sec - s->best[0].sec), "text", s->why[i]));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s}", "against", f->step.layout,
+                                              "family", f->family, "slower_s",
+                                              json_finite(f->step.sec - s->best[0].step.sec),
+                                              "text", s->why[i]));
     }
     return list;
 }
