@@ -9,13 +9,44 @@
 #include "topo/groups.h"
 #include "topo/sched/slurm.h"
 
-/* One per row of export.c.  What each format refuses stands in its file. */
-export_writer slurm_block_write, slurm_tree_write, slurm_yaml_write;
-export_writer k8s_labels_write, kueue_write, kai_write, volcano_write, network_topology_write;
-export_writer topograph_graph_write, topograph_model_write;
-export_writer scotch_tleaf_write, scotch_deco_write, simgrid_write, hwloc_xml_write;
-export_writer astra_write, calculon_write, aiconfigurator_write, nccl_tuner_write;
-export_writer dense_matrix_market_write, dense_npy_write, dense_tsv_write;
+/* ROW(x, name, help, needs, second): x_write() writes the format, see struct exporter; in the order
+ * in which they are listed.  What each format refuses stands in its file. */
+// clang-format off
+#define EXPORTERS(ROW)                                                                              \
+    ROW(slurm_block, "slurm-block", "topology.conf of topology/block", PLACES, NULL)                \
+    ROW(slurm_tree, "slurm-tree", "topology.conf of topology/tree", PLACES, NULL)                   \
+    ROW(slurm_yaml, "slurm-yaml", "topology.yaml: blocks, the tree and a flat one for measuring",   \
+        PLACES, NULL)                                                                               \
+    ROW(k8s_labels, "k8s-labels", "labels of Kubernetes nodes for kubectl apply", PLACES, NULL)     \
+    ROW(kueue, "kueue", "Topology and ResourceFlavor of Kueue", PLACES, NULL)                       \
+    ROW(kai, "kai", "Topology of KAI-Scheduler", PLACES, NULL)                                      \
+    ROW(volcano, "volcano", "HyperNodes of Volcano", PLACES, NULL)                                  \
+    ROW(network_topology, "network-topology", "costs between zones for scheduler-plugins",          \
+        PAIRS, "the labels of zones and regions for kubectl apply")                                 \
+    ROW(topograph_graph, "topograph", "graph of topograph (JSON)", PLACES, NULL)                    \
+    ROW(topograph_model, "topograph-model", "simulation model of topograph (YAML)", PLACES, NULL)   \
+    ROW(scotch_tleaf, "scotch-tleaf", "a tree of equal groups as a target of Scotch",               \
+        TIERS, "names of the leaves in their order")                                                \
+    ROW(scotch_deco, "scotch-deco", "any machine as a target of Scotch",                            \
+        PAIRS, "names of the terminals in their order")                                             \
+    ROW(simgrid, "simgrid", "a platform file for smpirun", PAIRS, "the nodes' names in rank order") \
+    ROW(astra, "astra-sim", "network of ASTRA-sim's analytical back end", TIERS, NULL)              \
+    ROW(calculon, "calculon", "networks of a system file of Calculon", TIERS, NULL)                 \
+    ROW(aiconfigurator, "aiconfigurator", "node section of a system of NVIDIA aiconfigurator",      \
+        TIERS, "nccl_perf.txt: the collectives' curves")                                            \
+    ROW(nccl_tuner, "nccl-tuner", "configuration of NCCL's example tuner, from a campaign",         \
+        CAMPAIGN, "input of its optimize_config.py")                                                \
+    ROW(hwloc_xml, "hwloc", "topology XML of hwloc 2 with distances",                               \
+        PAIRS, "distances as text for hwloc-annotate")                                              \
+    ROW(dense_matrix_market, "matrix-market", "coordinate matrix for SciPy, MATLAB, Julia",         \
+        PAIRS, "the nodes' names in rank order")                                                    \
+    ROW(dense_tsv, "tsv", "a line per pair: src dst op bytes us GB/s", PAIRS, NULL)                 \
+    ROW(dense_npy, "npy", "array of NumPy", PAIRS, "the nodes' names in rank order")
+// clang-format on
+
+#define EXPORT_PROTOTYPE(x, name, help, needs, second) export_writer x##_write;
+EXPORTERS(EXPORT_PROTOTYPE)
+#undef EXPORT_PROTOTYPE
 
 /* The size that was asked for, else 64 MiB. */
 static inline double export_bytes(const struct export *e)
