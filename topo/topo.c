@@ -21,9 +21,8 @@ const char *const level_name[LEVEL_COUNT] = {"host", "domain", "leaf", "rack", "
 const char *const level_many[LEVEL_COUNT] = {"hosts", "domains", "leaves",
                                              "racks", "rails",   "spines"};
 const char *const endpoint_kind_name[2] = {"cpu", "gpu"};
-const char *const source_name[SOURCE_COUNT] = {
-    "none",  "hwloc", "sysfs",      "nvml", "mpi",   "preset", "measured", "user",
-    "ibnet", "lldp",  "nvidia-smi", "nccl", "slurm", "label",  "topograph"};
+#define SOURCE_NAME(x, name) name,
+const char *const source_name[SOURCE_COUNT] = {SOURCES(SOURCE_NAME)};
 
 static int find_name(const char *const *names, int count, const char *name)
 {

@@ -31,25 +31,29 @@ extern const char *const level_name[LEVEL_COUNT]; /* "host", "domain", "leaf", "
 extern const char *const level_many[LEVEL_COUNT]; /* "hosts", ..., "leaves" */
 int level_find(const char *name);                 /* enum level or -1 */
 
-/* Where a fact came from. */
-enum source {
-    SOURCE_NONE, /* not visible */
-    SOURCE_HWLOC,
-    SOURCE_SYSFS,
-    SOURCE_NVML,     /* the NVIDIA driver's management library */
-    SOURCE_MPI,      /* told by the launcher: rank order, host name */
-    SOURCE_PRESET,   /* topo/fabrics */
-    SOURCE_MEASURED, /* found by clustering measured pairs */
-    SOURCE_USER,     /* an option or a file of the user's */
-    SOURCE_IBNET,    /* the subnet, as its switches answer: libibnetdisc or ibnetdiscover's text */
-    SOURCE_LLDP,     /* what Ethernet switches announce */
-    SOURCE_SMI,      /* nvidia-smi's text or XML */
-    SOURCE_NCCL,     /* a topology file of NCCL */
-    SOURCE_SLURM,    /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */
-    SOURCE_LABEL,    /* labels of Kubernetes nodes */
-    SOURCE_TOPOGRAPH,
-    SOURCE_COUNT
-};
+/* Where a fact came from: ROW(SOURCE_x, name in files).  Both schemas have the names, too. */
+// clang-format off
+#define SOURCES(ROW)                                                                                \
+    ROW(NONE, "none")           /* not visible */                                                   \
+    ROW(HWLOC, "hwloc")                                                                             \
+    ROW(SYSFS, "sysfs")                                                                             \
+    ROW(NVML, "nvml")           /* the NVIDIA driver's management library */                        \
+    ROW(MPI, "mpi")             /* told by the launcher: rank order, host name */                   \
+    ROW(PRESET, "preset")       /* topo/fabrics */                                                  \
+    ROW(MEASURED, "measured")   /* found by clustering measured pairs */                            \
+    ROW(USER, "user")           /* an option or a file of the user's */                             \
+    ROW(IBNET, "ibnet")         /* the subnet, as its switches answer: libibnetdisc or              \
+                                   ibnetdiscover's text */                                          \
+    ROW(LLDP, "lldp")           /* what Ethernet switches announce */                               \
+    ROW(SMI, "nvidia-smi")      /* its text or XML */                                               \
+    ROW(NCCL, "nccl")           /* a topology file of NCCL */                                       \
+    ROW(SLURM, "slurm")         /* topology.conf, topology.yaml, SLURM_TOPOLOGY_ADDR */             \
+    ROW(LABEL, "label")         /* labels of Kubernetes nodes */                                    \
+    ROW(TOPOGRAPH, "topograph")
+// clang-format on
+#define SOURCE_ENUM(x, name) SOURCE_##x,
+enum source { SOURCES(SOURCE_ENUM) SOURCE_COUNT };
+#undef SOURCE_ENUM
 extern const char *const source_name[SOURCE_COUNT];
 int source_find(const char *name);
 

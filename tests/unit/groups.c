@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
+#include "base/mem.h"
 #include "topo/fabrics/fabric.h"
 #include "topo/groups.h"
 
@@ -113,11 +115,32 @@ static void test_host_groups(void **state)
     topo_free(&t);
 }
 
+/* What cannot be made from the table when it is compiled. */
+static void test_schemas_have_every_source(void **state)
+{
+    static const char *const schema[] = {"topo/schema/topology.schema.json",
+                                         "src/schema/matrix.schema.json"};
+    char *list = mem_strdup("\"source\": {\"enum\": ["), *text;
+
+    (void)state;
+    for (int i = 0; i < SOURCE_COUNT; i++)
+        list = mem_append(list, "%s\"%s\"", i ? ", " : "", source_name[i]);
+    list = mem_append(list, "]}");
+    for (size_t i = 0; i < sizeof(schema) / sizeof(*schema); i++) {
+        assert_int_equal(file_read(&text, NULL, schema[i], 1 << 24, NULL), 0);
+        if (!strstr(text, list))
+            fail_msg("%s has no %s", schema[i], list);
+        free(text);
+    }
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_applied_and_saved),
         cmocka_unit_test(test_host_groups),
+        cmocka_unit_test(test_schemas_have_every_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
