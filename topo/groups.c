@@ -247,16 +247,16 @@ static char *name_of(const struct work *w, const struct leaf_groups *g, int numb
 static void take_coordinates(struct work *w)
 {
     const struct topo *t = w->t;
-    struct leaf_seat *seat = NULL;
+    struct leaf_link *port = NULL;
     struct leaf_groups g;
-    int seats = 0;
+    int ports = 0;
 
     for (int i = 0; i < t->endpoints; i++) {
         const int *at = t->endpoint[i].place.at;
         if (at[w->level] >= 0 && w->of[at[LEVEL_HOST]] == NOWHERE)
-            MEM_PUSH(seat, seats) = (struct leaf_seat){at[LEVEL_HOST], at[w->level]};
+            MEM_PUSH(port, ports) = (struct leaf_link){at[LEVEL_HOST], at[w->level]};
     }
-    leaf_groups_make(&g, seat, seats);
+    leaf_groups_make(&g, port, ports);
     char **name = mem_calloc((size_t)g.groups + 1, sizeof(*name));
     for (int i = 0; i < g.groups; i++)
         name[i] = name_of(w, &g, i);
@@ -266,7 +266,7 @@ static void take_coordinates(struct work *w)
     for (int i = 0; i < g.groups; i++)
         free(name[i]);
     free(name);
-    free(seat);
+    free(port);
     leaf_groups_free(&g);
 }
 

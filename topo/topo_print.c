@@ -377,7 +377,7 @@ static void print_gpus(FILE *f, const struct topo *t)
 
     if (!t->gpus)
         return;
-    facts_open(&a, t);
+    mnnvl_facts_open(&a, t);
     mnnvl_judge(&m, t, t->trial, t->trials);
     print_models(f, &a);
     print_domains(f, &a);
@@ -385,7 +385,7 @@ static void print_gpus(FILE *f, const struct topo *t)
     print_verdicts(f, t, &m);
     print_odd(f, &m);
     mnnvl_free(&m);
-    facts_close(&a);
+    mnnvl_facts_close(&a);
 }
 
 /* --- all --- */

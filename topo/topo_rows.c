@@ -246,11 +246,11 @@ static int load_level(const struct topo_table *b, int col, void *group)
 enum { SPINE_HOSTS = 2 };
 static const struct topo_column spine_columns[] = {
     GROUP("name", name), GROUP_SOURCE, TOPO_COLUMN_OTHER("hosts", hosts_json, load_hosts)};
-static const struct topo_column claim_columns[] = {
+static const struct topo_column group_columns[] = {
     GROUP_SOURCE, TOPO_COLUMN_OTHER("level", level_json, load_level), GROUP("origin", origin),
     GROUP("group", name), TOPO_COLUMN_OTHER("hosts", hosts_json, load_hosts)};
 
-static int load_claim(struct topo_reader *r, struct topo_table *b)
+static int load_group(struct topo_reader *r, struct topo_table *b)
 {
     struct declared_group g = {.source = SOURCE_NONE};
 
@@ -337,8 +337,8 @@ const struct topo_rows *const topo_rows[ROWS_TABLES] = {
                              .row = endpoint_row, .load = load_endpoint},
     [ROWS_SPINES] = TABLE{ROWS("spines", spine, group[LEVEL_SPINE].name, group[LEVEL_SPINE].count),
                           .row = spine_row, .load = load_spine, .end = end_spines},
-    [ROWS_CLAIMS] =
-        TABLE{ROWS("claims", claim, declared_group, declared_groups), .load = load_claim},
+    [ROWS_GROUPS] =
+        TABLE{ROWS("claims", group, declared_group, declared_groups), .load = load_group},
     [ROWS_NET_NODES] = &net_node_rows,
     [ROWS_CABLES] = &cable_rows,
 };

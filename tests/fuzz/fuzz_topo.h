@@ -56,8 +56,8 @@ static inline void fuzz_topo(fuzz_reader *read, const uint8_t *data, size_t size
     free(text);
 }
 
-/* A file about many hosts: claims that can be applied.  No NUL follows the text. */
-static inline void fuzz_claims(fuzz_reader *read, const uint8_t *data, size_t size)
+/* A file about many hosts: declared groups that can be applied.  No NUL follows the text. */
+static inline void fuzz_declared(fuzz_reader *read, const uint8_t *data, size_t size)
 {
     struct topo t;
     struct err e = {0};

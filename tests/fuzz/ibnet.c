@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     topo_init(&t);
     t.net = n;
-    net_claim(&t, n, "fuzz");
+    net_declare(&t, n, "fuzz");
     groups_add_hosts(&t);
     net_apply(&t);
     groups_apply(&t);

@@ -5,6 +5,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_claims(labels_parse, data, size);
+    fuzz_declared(labels_parse, data, size);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.conf, what scontrol prints, and topology.yaml, which are told apart by their text: what
- * was read becomes claims that can be applied. */
+ * was read becomes declared groups that can be applied. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -5,6 +5,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_claims(topograph_parse, data, size);
+    fuzz_declared(topograph_parse, data, size);
     return 0;
 }

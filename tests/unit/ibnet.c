@@ -490,7 +490,7 @@ static void unconnected_subnets_are_told_apart(void **state)
     assert_int_equal(part[node_of(n, "b")], 0); /* the one with more adapters */
     assert_int_equal(part[node_of(n, "a")], 1);
     topo_init(&t);
-    net_claim(&t, n, "dump");
+    net_declare(&t, n, "dump");
     assert_int_equal(t.declared_groups, 2);
     assert_string_equal(t.declared_group[0].origin, "dump");
     assert_string_equal(t.declared_group[0].name, "b");
@@ -515,7 +515,7 @@ static void pods_are_claimed_as_spines(void **state)
     (void)state;
     assert_int_equal(n->node[node_of(n, "core")].tier, 2);
     topo_init(&t);
-    net_claim(&t, n, "dump");
+    net_declare(&t, n, "dump");
     assert_int_equal(t.declared_groups, 5);
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n2"), "l2");
     assert_string_equal(claimed(&t, LEVEL_SPINE, "n1"), "s1");
@@ -545,7 +545,7 @@ static void odd_hosts_stay_in_their_group(void **state)
 
     (void)state;
     topo_init(&t);
-    net_claim(&t, n, "dump");
+    net_declare(&t, n, "dump");
     assert_int_equal(t.declared_groups, 2);
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n1"), claimed(&t, LEVEL_LEAF, "n2"));
     assert_string_equal(claimed(&t, LEVEL_LEAF, "n1"), claimed(&t, LEVEL_LEAF, "n3"));

@@ -50,7 +50,7 @@ static void version_2_19(void **state)
 {
     struct nccl_profile p = read_log("tests/golden/nccl/2.19.log");
     const struct nccl_comm_profile *c = &p.comm[0];
-    const struct nccl_seat *s = &p.seat[0];
+    const struct nccl_rank *s = &p.rank[0];
 
     (void)state;
     assert_string_equal(p.version, "2.19.4+cuda12.2");
@@ -100,9 +100,9 @@ static void version_2_22(void **state)
 
     (void)state;
     assert_string_equal(p.version, "2.22.3+cuda12.6");
-    assert_string_equal(p.seat[0].net, "AWS Libfabric");
-    assert_string_equal(p.seat[0].busid, "0000:ca:00.0");
-    assert_int_equal(p.seat[0].nvls, 1);
+    assert_string_equal(p.rank[0].net, "AWS Libfabric");
+    assert_string_equal(p.rank[0].busid, "0000:ca:00.0");
+    assert_int_equal(p.rank[0].nvls, 1);
     assert_int_equal(c->nodes, 2);
     assert_int_equal(c->local, 8);
     assert_int_equal(c->mnnvl, 0);
@@ -131,9 +131,9 @@ static void version_2_28(void **state)
 
     (void)state;
     assert_string_equal(p.version, "2.28.9+cuda13.0");
-    assert_int_equal(p.seat[0].nics, 4);
-    assert_string_equal(p.seat[0].nic[2].name, "mlx5_3:1/IB");
-    assert_string_equal(p.seat[0].busid, "0009:01:00.0");
+    assert_int_equal(p.rank[0].nics, 4);
+    assert_string_equal(p.rank[0].nic[2].name, "mlx5_3:1/IB");
+    assert_string_equal(p.rank[0].busid, "0009:01:00.0");
     assert_int_equal(p.comms, 2);
     assert_int_equal(p.comm[0].mnnvl, 1);
     assert_int_equal(p.comm[0].nodes, 2);
@@ -163,9 +163,9 @@ static void version_2_30(void **state)
 
     (void)state;
     assert_string_equal(p.version, "2.30.7+cuda13.1");
-    assert_string_equal(p.seat[0].net, "Socket");
-    assert_string_equal(p.seat[0].nic[1].name, "eth1:fe80::1%eth1<0>");
-    assert_int_equal(p.seat[0].nvls, 0);
+    assert_string_equal(p.rank[0].net, "Socket");
+    assert_string_equal(p.rank[0].nic[1].name, "eth1:fe80::1%eth1<0>");
+    assert_int_equal(p.rank[0].nvls, 0);
     assert_int_equal(p.comm[0].mnnvl, 0);
     check_link(&p, 0, 0, 0, 1, NCCL_VIA_SHM, -1, -1, false, 1);
     check_link(&p, 1, 0, 0, 2, NCCL_VIA_NET_SOCKET, 1, -1, false, 1);
@@ -225,7 +225,7 @@ static void strange_lines(void **state)
         assert_int_equal(p.comms, 0);
         assert_int_equal(p.links, 0);
         assert_int_equal(p.choices, 0);
-        assert_int_equal(p.seat[0].nics, 0);
+        assert_int_equal(p.rank[0].nics, 0);
         nccl_profile_free(&p);
     }
     static const char begin[] = "h:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 - Init START\n";

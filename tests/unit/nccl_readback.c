@@ -64,8 +64,8 @@ static void a_log_is_read_back(void **state)
     assert_int_equal(nccl_readback_collect(r, &p, &t, &err), 0);
     assert_string_equal(p.version, "2.19.4+cuda12.2");
     assert_int_equal(p.links, 4);
-    assert_int_equal(p.seats, 1);
-    assert_int_equal(p.seat[0].endpoint, 0);
+    assert_int_equal(p.ranks, 1);
+    assert_int_equal(p.rank[0].endpoint, 0);
     assert_int_equal(p.n_paths, 1);
     assert_int_equal(p.paths[0].gpus, 8);
     assert_int_equal(p.paths_comm[0], 0);

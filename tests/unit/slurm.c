@@ -26,7 +26,7 @@ static char *claims(const char *text, const char *path)
     if (rc < 0)
         print_message("# %s\n", err.text);
     assert_int_equal(rc, 0);
-    slurm_claims(&f, &t);
+    slurm_declare(&f, &t);
     for (int i = 0; i < t.declared_groups; i++) {
         const struct declared_group *c = &t.declared_group[i];
         assert_int_equal(c->source, SOURCE_SLURM);
@@ -154,7 +154,7 @@ static void two_leaves(void **state)
     (void)state;
     topo_init(&t);
     assert_int_equal(slurm_parse(&f, text, strlen(text), "t", &err), 0);
-    slurm_claims(&f, &t);
+    slurm_declare(&f, &t);
     groups_add_hosts(&t);
     struct group_set *s = group_sets(&t, &count);
     int *of = group_set_of(s, &t);

@@ -112,7 +112,7 @@ static void judge_fabric(struct reasons *r, const struct gpu *g, bool rack)
     if (g->status)
         reasons_add(r, g, "fabric registration completed with an error: %s",
                     nvml_result_word(g->status));
-    else if (rack && fact_zero_cluster(g))
+    else if (rack && mnnvl_zero_cluster(g))
         reasons_add(r, g, "cluster UUID is zero: in no domain");
     nvml_health_words(g->health, text, sizeof(text), &told);
     if (*text)
@@ -162,10 +162,10 @@ static void judge_neighbours(struct reasons *r, const struct gpu *g, const struc
     }
     int cluster = h->cluster < 0 ? -1 : f->cluster_home[h->cluster];
     int chassis = h->chassis < 0 ? -1 : f->chassis_home[h->chassis];
-    if (fact_outnumbered(f, domain, cluster))
+    if (mnnvl_outnumbered(f, domain, cluster))
         reasons_add(r, NULL, "in clique %lld, %d other hosts of its cluster are in clique %s",
-                    g->clique, f->domain[cluster].hosts, fact_clique(f, cluster));
-    else if (fact_outnumbered(f, domain, chassis))
+                    g->clique, f->domain[cluster].hosts, mnnvl_clique(f, cluster));
+    else if (mnnvl_outnumbered(f, domain, chassis))
         reasons_add(r, NULL, "in cluster %s, %d other hosts of its chassis are in %s", g->cluster,
                     f->domain[chassis].hosts, f->names.domains.name[chassis]);
 }
@@ -249,7 +249,7 @@ static char *good_text(const struct gpu *g, int gpus, const struct mnnvl_trial *
 /* How it was concluded that the domain is the host. */
 static char *inside_text(const struct gpu *g, int gpus)
 {
-    const char *why = fact_registered(g)
+    const char *why = mnnvl_registered(g)
                           ? "the cluster that it is registered in has no other host here"
                       : g->state == FABRIC_COMPLETED ? "the fabric is registered without a cluster"
                       : g->state == FABRIC_NONE      ? "a fabric across hosts is not supported"
@@ -341,7 +341,7 @@ static void odd_domains(struct mnnvl *m, const struct mnnvl_facts *f)
         int d = f->gpu_domain[i];
         if (d < 0)
             continue;
-        whole[d] = fact_whole_domain(f->t->gpu[i].model);
+        whole[d] = mnnvl_whole_domain(f->t->gpu[i].model);
         if (!seen[d] && f->host[f->t->gpu[i].host].cluster >= 0)
             parts[f->host[f->t->gpu[i].host].cluster]++;
         seen[d] = true;
@@ -449,7 +449,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
     struct mnnvl_facts f;
 
     memset(m, 0, sizeof(*m));
-    facts_open(&f, t);
+    mnnvl_facts_open(&f, t);
     m->host = mem_calloc((size_t)t->hosts + 1, sizeof(*m->host));
     m->hosts = t->hosts;
     for (int i = 0; i < t->hosts; i++) {
@@ -461,7 +461,7 @@ void mnnvl_judge(struct mnnvl *m, const struct topo *t, const struct mnnvl_trial
     free(tried);
     m->compared = odd_all(m, &f);
     summarize(m, &f);
-    facts_close(&f);
+    mnnvl_facts_close(&f);
 }
 
 void mnnvl_free(struct mnnvl *m)

@@ -9,14 +9,14 @@
 #include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 
-bool fact_zero_cluster(const struct gpu *g)
+bool mnnvl_zero_cluster(const struct gpu *g)
 {
     return strspn(g->cluster, "0-") == strlen(g->cluster);
 }
 
-bool fact_registered(const struct gpu *g)
+bool mnnvl_registered(const struct gpu *g)
 {
-    return g->state == FABRIC_COMPLETED && g->status == 0 && !fact_zero_cluster(g);
+    return g->state == FABRIC_COMPLETED && g->status == 0 && !mnnvl_zero_cluster(g);
 }
 
 /* --- the domain of one GPU --- */
@@ -47,7 +47,7 @@ static bool joined(const struct gpu *a, const struct gpu *b)
 static bool unregistered(const struct gpu *g)
 {
     return g->chassis[0] || g->state == FABRIC_NOT_STARTED || g->state == FABRIC_IN_PROGRESS ||
-           (g->state == FABRIC_COMPLETED && g->status != 0) || fact_registered(g);
+           (g->state == FABRIC_COMPLETED && g->status != 0) || mnnvl_registered(g);
 }
 
 /* Marks the rows of i's host that NVLinks join with it; returns how many, i included. */
@@ -73,7 +73,7 @@ bool mnnvl_domain(const struct topo *t, int i, char *name, size_t len)
     int first = i, end = i + 1, lowest = 0;
     bool in[GPU_PEERS] = {false};
 
-    if (fact_registered(g)) {
+    if (mnnvl_registered(g)) {
         snprintf(name, len, "%s.%lld", g->cluster, g->clique);
         return true;
     }
@@ -93,7 +93,7 @@ bool mnnvl_domain(const struct topo *t, int i, char *name, size_t len)
     return n > 1;
 }
 
-int fact_whole_domain(const char *model)
+int mnnvl_whole_domain(const char *model)
 {
     static const char *const racks[] = {"GB200", "GB300"};
 
@@ -121,7 +121,7 @@ static void intern_gpus(struct mnnvl_facts *f)
             h->first = i;
         f->gpu_model[i] = names_add(&f->names.models, g->model);
         f->gpu_domain[i] = -1;
-        if (fact_registered(g) && mnnvl_domain(f->t, i, name, sizeof(name))) {
+        if (mnnvl_registered(g) && mnnvl_domain(f->t, i, name, sizeof(name))) {
             f->gpu_domain[i] = names_add(&f->names.domains, name);
             h->cluster = intern(&f->names.clusters, g->cluster);
         } else if (!h->inside) {
@@ -129,7 +129,7 @@ static void intern_gpus(struct mnnvl_facts *f)
         }
         if (g->chassis[0])
             h->chassis = intern(&f->names.chassis, g->chassis);
-        h->rack = h->rack || g->chassis[0] || fact_whole_domain(g->model);
+        h->rack = h->rack || g->chassis[0] || mnnvl_whole_domain(g->model);
     }
     f->domains = f->names.domains.count;
 }
@@ -203,7 +203,7 @@ static void find_racks(struct mnnvl_facts *f)
     free(hosts);
 }
 
-void facts_open(struct mnnvl_facts *f, const struct topo *t)
+void mnnvl_facts_open(struct mnnvl_facts *f, const struct topo *t)
 {
     memset(f, 0, sizeof(*f));
     f->t = t;
@@ -222,7 +222,7 @@ void facts_open(struct mnnvl_facts *f, const struct topo *t)
     find_racks(f);
 }
 
-void facts_close(struct mnnvl_facts *f)
+void mnnvl_facts_close(struct mnnvl_facts *f)
 {
     names_free(&f->names.domains);
     names_free(&f->names.chassis);
@@ -237,12 +237,12 @@ void facts_close(struct mnnvl_facts *f)
     free(f->chassis_home);
 }
 
-bool fact_outnumbered(const struct mnnvl_facts *f, int domain, int home)
+bool mnnvl_outnumbered(const struct mnnvl_facts *f, int domain, int home)
 {
     return home >= 0 && home != domain && 2 * f->domain[domain].hosts < f->domain[home].hosts;
 }
 
-const char *fact_clique(const struct mnnvl_facts *f, int domain)
+const char *mnnvl_clique(const struct mnnvl_facts *f, int domain)
 {
     const char *dot = strrchr(f->names.domains.name[domain], '.');
 

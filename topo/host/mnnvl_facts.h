@@ -30,16 +30,16 @@ struct mnnvl_facts {
     int *cluster_home, *chassis_home; /* domain with most of its hosts */
 };
 
-void facts_open(struct mnnvl_facts *f, const struct topo *t);
-void facts_close(struct mnnvl_facts *f);
+void mnnvl_facts_open(struct mnnvl_facts *f, const struct topo *t);
+void mnnvl_facts_close(struct mnnvl_facts *f);
 
 /* How many GPUs a whole domain across hosts has, by the name of the product (72 GPUs of an NVL72
  * rack); 0: the product is not made for one. */
-int fact_whole_domain(const char *model);
-bool fact_zero_cluster(const struct gpu *g);
-bool fact_registered(const struct gpu *g); /* in a domain across hosts */
+int mnnvl_whole_domain(const char *model);
+bool mnnvl_zero_cluster(const struct gpu *g);
+bool mnnvl_registered(const struct gpu *g); /* in a domain across hosts */
 /* Is `domain` a small part beside `home`: fewer than half as many hosts? */
-bool fact_outnumbered(const struct mnnvl_facts *f, int domain, int home);
-const char *fact_clique(const struct mnnvl_facts *f, int domain); /* the text after the dot */
+bool mnnvl_outnumbered(const struct mnnvl_facts *f, int domain, int home);
+const char *mnnvl_clique(const struct mnnvl_facts *f, int domain); /* the text after the dot */
 
 #endif

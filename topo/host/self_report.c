@@ -86,7 +86,7 @@ static char *nvlink_here(void)
     for (int i = 0; i < nvml_count(n); i++) {
         struct gpu g;
         char one[80];
-        if (nvml_read(n, i, &g, NULL) < 0 || !fact_registered(&g))
+        if (nvml_read(n, i, &g, NULL) < 0 || !mnnvl_registered(&g))
             continue;
         snprintf(one, sizeof(one), "%s.%lld", g.cluster, g.clique);
         if (told && strstr(told, one))

@@ -1,5 +1,5 @@
-/* told.h - what one node of a job says of its own place, as one line of text, and those lines read
- * again: for checks at a job's start, when nothing is known yet and nobody has privileges.
+/* self_report.h - what one node of a job says of its own place, as one line of text, and those lines
+ * read again: for checks at a job's start, when nothing is known yet and nobody has privileges.
  *
  *   node05 rank=4 addr=rack2.node05 pattern=block.node nvlink=UUID.3 label=su-1
  *

@@ -125,7 +125,7 @@ void lint_fewer(struct lint *l, struct lint_peer *p, int n,
 
 static int by_device(const void *x, const void *y)
 {
-    const struct lint_seat *a = x, *b = y;
+    const struct lint_port *a = x, *b = y;
     int order =
         a->group != b->group ? (a->group > b->group ? 1 : -1) : strcmp(a->device, b->device);
 
@@ -134,8 +134,8 @@ static int by_device(const void *x, const void *y)
     return a->port != b->port ? (a->port > b->port ? 1 : -1) : (a->id > b->id) - (a->id < b->id);
 }
 
-void lint_seats(struct lint *l, struct lint_seat *s, int n,
-                void (*say)(struct lint *l, const struct lint_seat *odd, int leaf, int times, int n,
+void lint_ports(struct lint *l, struct lint_port *s, int n,
+                void (*say)(struct lint *l, const struct lint_port *odd, int leaf, int times, int n,
                             const void *of),
                 const void *of)
 {

@@ -124,7 +124,7 @@ struct leaves {
     const struct names *switches;
 };
 
-static void say_leaf(struct lint *l, const struct lint_seat *s, int leaf, int times, int n,
+static void say_leaf(struct lint *l, const struct lint_port *s, int leaf, int times, int n,
                      const void *of)
 {
     const struct leaves *x = of;
@@ -141,8 +141,8 @@ static void say_leaf(struct lint *l, const struct lint_seat *s, int leaf, int ti
 static void lint_leaves(struct lint *l, const struct lint_view *v)
 {
     const struct topo *t = v->t;
-    struct leaf_seat *at = mem_calloc((size_t)t->nics + 1, sizeof(*at));
-    struct lint_seat *seat = mem_calloc((size_t)t->nics + 1, sizeof(*seat));
+    struct leaf_link *at = mem_calloc((size_t)t->nics + 1, sizeof(*at));
+    struct lint_port *port = mem_calloc((size_t)t->nics + 1, sizeof(*port));
     struct leaf_groups g;
     struct names switches = {0};
     int n = 0;
@@ -151,16 +151,16 @@ static void lint_leaves(struct lint *l, const struct lint_view *v)
         if (!t->nic[i].leaf[0])
             continue;
         int leaf = names_add(&switches, t->nic[i].leaf);
-        at[n] = (struct leaf_seat){t->nic[i].host, leaf};
-        seat[n++] = (struct lint_seat){.leaf = leaf, .device = t->nic[i].name, .id = i};
+        at[n] = (struct leaf_link){t->nic[i].host, leaf};
+        port[n++] = (struct lint_port){.leaf = leaf, .device = t->nic[i].name, .id = i};
     }
     leaf_groups_make(&g, at, n);
     for (int i = 0; i < n; i++)
-        seat[i].group = g.of_host[at[i].host];
-    lint_seats(l, seat, n, say_leaf, &(struct leaves){t, &switches});
+        port[i].group = g.of_host[at[i].host];
+    lint_ports(l, port, n, say_leaf, &(struct leaves){t, &switches});
     leaf_groups_free(&g);
     names_free(&switches);
-    free(seat);
+    free(port);
     free(at);
 }
 

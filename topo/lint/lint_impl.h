@@ -44,7 +44,7 @@ void lint_fewer(struct lint *l, struct lint_peer *p, int n,
                 const void *of);
 
 /* An adapter's port at a leaf. */
-struct lint_seat {
+struct lint_port {
     int group; /* of hosts */
     const char *device;
     int port, leaf;
@@ -52,8 +52,8 @@ struct lint_seat {
 };
 /* Adapters of one name in a group of hosts are on one leaf: say() those that are not, where `times`
  * of n are on `leaf`.  Sorts. */
-void lint_seats(struct lint *l, struct lint_seat *s, int n,
-                void (*say)(struct lint *l, const struct lint_seat *odd, int leaf, int times, int n,
+void lint_ports(struct lint *l, struct lint_port *s, int n,
+                void (*say)(struct lint *l, const struct lint_port *odd, int leaf, int times, int n,
                             const void *of),
                 const void *of);
 

@@ -275,19 +275,19 @@ static void lint_cables(struct lint *l, const struct net_view *v)
 /* --- hosts and their adapters --- */
 
 /* How many of its adapters a host has in this part of the network. */
-static int seats_in(const struct net_view *v, int host, int part)
+static int ports_in(const struct net_view *v, int host, int part)
 {
     int n = 0;
 
-    for (int i = 0; i < v->host[host].seats; i++)
-        n += v->part[v->seat[v->host[host].first + i].leaf] == part;
+    for (int i = 0; i < v->host[host].ports; i++)
+        n += v->part[v->port[v->host[host].first + i].leaf] == part;
     return n;
 }
 
 static bool sits_on(const struct net_view *v, int host, int leaf)
 {
-    for (int i = 0; i < v->host[host].seats; i++)
-        if (v->seat[v->host[host].first + i].leaf == leaf)
+    for (int i = 0; i < v->host[host].ports; i++)
+        if (v->port[v->host[host].first + i].leaf == leaf)
             return true;
     return false;
 }
@@ -299,8 +299,8 @@ static int *strangers(const struct net_view *v)
     bool *named = mem_calloc((size_t)n->nodes + 1, sizeof(*named));
     int *at = mem_calloc((size_t)n->nodes + 1, sizeof(*at));
 
-    for (int i = 0; i < v->seats; i++)
-        named[v->seat[i].hca] = true;
+    for (int i = 0; i < v->ports; i++)
+        named[v->port[i].hca] = true;
     for (int i = 0; i < n->cables; i++) {
         int a = n->cable[i].a, b = n->cable[i].b;
         at[a] += n->node[b].kind == NET_HCA && !named[b];
@@ -334,7 +334,7 @@ static bool same_family(const struct net_view *v, const struct net_group *g, int
 
     for (int i = 0; i < g->hosts && !found; i++) {
         char *other = topo_host_family(v->host[g->host[i]].name);
-        found = seats_in(v, g->host[i], g->part) >= mode && !strcmp(family, other);
+        found = ports_in(v, g->host[i], g->part) >= mode && !strcmp(family, other);
         free(other);
     }
     free(family);
@@ -344,12 +344,12 @@ static bool same_family(const struct net_view *v, const struct net_group *g, int
 /* Its adapters are called as those of its peers: three hosts have one of that name. */
 static bool kin(const struct net_view *v, const struct net_group *g, int host)
 {
-    for (int i = 0; i < v->host[host].seats; i++) {
-        const char *device = v->seat[v->host[host].first + i].device;
+    for (int i = 0; i < v->host[host].ports; i++) {
+        const char *device = v->port[v->host[host].first + i].device;
         int n = 0;
         for (int h = 0; h < g->hosts; h++)
-            for (int k = 0; k < v->host[g->host[h]].seats; k++)
-                n += !strcmp(v->seat[v->host[g->host[h]].first + k].device, device);
+            for (int k = 0; k < v->host[g->host[h]].ports; k++)
+                n += !strcmp(v->port[v->host[g->host[h]].first + k].device, device);
         if (n >= 3)
             return true;
     }
@@ -362,10 +362,10 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
     int *value = mem_calloc((size_t)g->hosts + 1, sizeof(*value)), times;
 
     for (int i = 0; i < g->hosts; i++)
-        value[i] = seats_in(v, g->host[i], g->part);
+        value[i] = ports_in(v, g->host[i], g->part);
     int mode = lint_mode(value, g->hosts, &times);
     for (int i = 0; i < g->hosts && times >= 3 && 2 * times >= g->hosts; i++) {
-        int has = seats_in(v, g->host[i], g->part);
+        int has = ports_in(v, g->host[i], g->part);
         bool others;
         if (has >= mode)
             continue;
@@ -389,11 +389,11 @@ static void few_rails(struct lint *l, const struct net_view *v, const struct net
 
 /* --- the same adapter of every host is on the same leaf --- */
 
-static void say_leaf(struct lint *l, const struct lint_seat *odd, int leaf, int times, int n,
+static void say_leaf(struct lint *l, const struct lint_port *odd, int leaf, int times, int n,
                      const void *of)
 {
     const struct net_view *v = of;
-    const struct net_seat *s = &v->seat[odd->id];
+    const struct net_port *s = &v->port[odd->id];
     char what[128], at[NET_END];
 
     snprintf(what, sizeof(what), "%.64s %.31s", v->host[s->host].name, s->device);
@@ -403,18 +403,18 @@ static void say_leaf(struct lint *l, const struct lint_seat *odd, int leaf, int 
 
 static void other_leaf(struct lint *l, const struct net_view *v, const struct net_group *g)
 {
-    struct lint_seat *s = NULL;
+    struct lint_port *s = NULL;
     int n = 0;
 
     for (int i = 0; i < g->hosts; i++)
-        for (int k = 0; k < v->host[g->host[i]].seats; k++) {
+        for (int k = 0; k < v->host[g->host[i]].ports; k++) {
             int id = v->host[g->host[i]].first + k;
-            const struct net_seat *x = &v->seat[id];
+            const struct net_port *x = &v->port[id];
             if (x->device[0] && v->part[x->leaf] == g->part)
-                MEM_PUSH(s, n) = (struct lint_seat){
+                MEM_PUSH(s, n) = (struct lint_port){
                     .device = x->device, .port = x->port, .leaf = x->leaf, .id = id};
         }
-    lint_seats(l, s, n, say_leaf, v);
+    lint_ports(l, s, n, say_leaf, v);
     free(s);
 }
 

@@ -44,9 +44,9 @@ static int endpoints_of(const struct nccl_profile *p, const struct topo *t)
 {
     int n = t ? t->endpoints : 0;
 
-    for (int i = 0; i < p->seats; i++)
-        if (p->seat[i].endpoint >= n)
-            n = p->seat[i].endpoint + 1;
+    for (int i = 0; i < p->ranks; i++)
+        if (p->rank[i].endpoint >= n)
+            n = p->rank[i].endpoint + 1;
     return n;
 }
 
@@ -145,11 +145,11 @@ static void ring_detours(struct nccl_profile *p, const struct nccl_comm_profile 
 }
 
 /* --- connections --- */
-static const struct nccl_seat *seat_of(const struct nccl_profile *p, int endpoint)
+static const struct nccl_rank *rank_of(const struct nccl_profile *p, int endpoint)
 {
-    for (int i = 0; i < p->seats; i++)
-        if (p->seat[i].endpoint == endpoint)
-            return &p->seat[i];
+    for (int i = 0; i < p->ranks; i++)
+        if (p->rank[i].endpoint == endpoint)
+            return &p->rank[i];
     return NULL;
 }
 
@@ -267,7 +267,7 @@ static void nvls_unused(struct nccl_profile *p, const struct nccl_comm_profile *
     if (c->ranks < 3 || c->nvls != 0)
         return;
     for (int r = 0; r < c->ranks; r++) {
-        const struct nccl_seat *s = seat_of(p, endpoint_of(c, r));
+        const struct nccl_rank *s = rank_of(p, endpoint_of(c, r));
         if (!s || s->nvls != 1)
             return;
     }
@@ -282,9 +282,9 @@ static void silent(struct nccl_profile *p, const struct topo *t)
 
     for (int i = 0; i < n; i++)
         none[i] = true;
-    for (int i = 0; i < p->seats; i++)
-        if (p->seat[i].endpoint >= 0)
-            none[p->seat[i].endpoint] = false;
+    for (int i = 0; i < p->ranks; i++)
+        if (p->rank[i].endpoint >= 0)
+            none[p->rank[i].endpoint] = false;
     for (int i = 0; i < n; i++)
         count += none[i];
     if (count)

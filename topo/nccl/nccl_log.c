@@ -22,30 +22,30 @@ static void log_version(struct nccl_log *l, const char *s)
 
 static void on_network(struct nccl_log *l, const char *s)
 {
-    log_copy(l->p->seat[0].net, sizeof(l->p->seat[0].net), s, strlen(s));
+    log_copy(l->p->rank[0].net, sizeof(l->p->rank[0].net), s, strlen(s));
 }
 
 static void on_assigned(struct nccl_log *l, const char *s) /* 2.26: "X to comm" */
 {
     const char *end = strstr(s, " to comm");
 
-    if (end && !l->p->seat[0].net[0])
-        log_copy(l->p->seat[0].net, sizeof(l->p->seat[0].net), s, (size_t)(end - s));
+    if (end && !l->p->rank[0].net[0])
+        log_copy(l->p->rank[0].net, sizeof(l->p->rank[0].net), s, (size_t)(end - s));
 }
 
 static struct nccl_nic *nic_at(struct nccl_log *l, int number)
 {
-    struct nccl_seat *seat = &l->p->seat[0];
+    struct nccl_rank *rank = &l->p->rank[0];
 
-    for (int i = 0; i < seat->nics; i++)
-        if (seat->nic[i].number == number)
-            return &seat->nic[i];
-    if (seat->nics >= NCCL_NICS_MAX) {
+    for (int i = 0; i < rank->nics; i++)
+        if (rank->nic[i].number == number)
+            return &rank->nic[i];
+    if (rank->nics >= NCCL_NICS_MAX) {
         l->p->dropped++;
         return NULL;
     }
-    MEM_PUSH(seat->nic, seat->nics) = (struct nccl_nic){.number = number, .gdr = -1};
-    return &seat->nic[seat->nics - 1];
+    MEM_PUSH(rank->nic, rank->nics) = (struct nccl_nic){.number = number, .gdr = -1};
+    return &rank->nic[rank->nics - 1];
 }
 
 /* " [0]mlx5_0:1/IB [1]={[1] mlx5_1:1/IB, [2] mlx5_2:1/IB} [RO]; OOB ib0:10.0.0.1<0>": the braces
@@ -109,9 +109,9 @@ static void on_comm(struct nccl_log *l, const char *s)
     if (id)
         m->hash = strtoull(id + 7, NULL, 16);
     const char *bus = strstr(at, " busId ");
-    if (bus && !l->p->seat[0].busid[0]) {
+    if (bus && !l->p->rank[0].busid[0]) {
         unsigned long b = strtoul(bus + 7, NULL, 16); /* domain, bus, device, function: 4 bits */
-        snprintf(l->p->seat[0].busid, sizeof(l->p->seat[0].busid), "%04lx:%02lx:%02lx.%lx",
+        snprintf(l->p->rank[0].busid, sizeof(l->p->rank[0].busid), "%04lx:%02lx:%02lx.%lx",
                  b >> 20 & 0xffff, b >> 12 & 0xff, b >> 4 & 0xff, b & 0xf);
     }
     log_named(at, " nNodes ", NCCL_RANKS_MAX, &m->nodes);
@@ -133,7 +133,7 @@ static void on_mnnvl(struct nccl_log *l, const char *s) /* "1 cliqueId 1 cliqueS
 
 static void on_multicast(struct nccl_log *l, const char *s)
 {
-    l->p->seat[0].nvls = log_starts(s, "available");
+    l->p->rank[0].nvls = log_starts(s, "available");
 }
 
 static void on_ring(struct nccl_log *l, const char *s) /* "00 : 7 -> 0 -> 1" */
@@ -386,7 +386,7 @@ static void begin(struct nccl_log *l, struct nccl_profile *out)
     memset(out, 0, sizeof(*out));
     memset(l, 0, sizeof(*l));
     l->p = out;
-    MEM_PUSH(out->seat, out->seats) = (struct nccl_seat){.endpoint = -1, .nvls = -1};
+    MEM_PUSH(out->rank, out->ranks) = (struct nccl_rank){.endpoint = -1, .nvls = -1};
 }
 
 static void end(struct nccl_log *l)

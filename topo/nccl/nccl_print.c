@@ -13,7 +13,7 @@ enum {
     COMMS_SHOWN = 4,
     RINGS_SHOWN = 4,
     RANKS_SHOWN = 16,
-    SEATS_SHOWN = 4,
+    KINDS_SHOWN = 4,
     TEXTS_SHOWN = 12,
     TABLE_SHOWN = 20
 };
@@ -177,7 +177,7 @@ static void print_links(FILE *f, const struct nccl_profile *p, const struct topo
         }
 }
 
-static bool same_nics(const struct nccl_seat *a, const struct nccl_seat *b)
+static bool same_nics(const struct nccl_rank *a, const struct nccl_rank *b)
 {
     bool same = a->nics == b->nics && !strcmp(a->net, b->net);
 
@@ -186,28 +186,28 @@ static bool same_nics(const struct nccl_seat *a, const struct nccl_seat *b)
     return same;
 }
 
-static void print_seats(FILE *f, const struct nccl_profile *p)
+static void print_ranks(FILE *f, const struct nccl_profile *p)
 {
-    int kind[SEATS_SHOWN + 1], kinds = 0;
+    int kind[KINDS_SHOWN + 1], kinds = 0;
 
-    for (int i = 0; i < p->seats; i++) {
+    for (int i = 0; i < p->ranks; i++) {
         int k = 0, alike = 0;
-        while (k < kinds && !same_nics(&p->seat[kind[k]], &p->seat[i]))
+        while (k < kinds && !same_nics(&p->rank[kind[k]], &p->rank[i]))
             k++;
         if (k < kinds)
             continue;
-        if (kinds == SEATS_SHOWN) {
+        if (kinds == KINDS_SHOWN) {
             fprintf(f, "%-10s and other sets\n", "");
             return;
         }
         kind[kinds++] = i;
-        for (int o = 0; o < p->seats; o++)
-            alike += same_nics(&p->seat[i], &p->seat[o]);
+        for (int o = 0; o < p->ranks; o++)
+            alike += same_nics(&p->rank[i], &p->rank[o]);
         fprintf(f, "%-10s %s:", kinds == 1 ? "network" : "",
-                p->seat[i].net[0] ? p->seat[i].net : "not said");
-        for (int n = 0; n < p->seat[i].nics && n < RANKS_SHOWN; n++)
-            fprintf(f, " %s%s", p->seat[i].nic[n].name,
-                    p->seat[i].nic[n].gdr == 1 ? " (GPUDirect)" : "");
+                p->rank[i].net[0] ? p->rank[i].net : "not said");
+        for (int n = 0; n < p->rank[i].nics && n < RANKS_SHOWN; n++)
+            fprintf(f, " %s%s", p->rank[i].nic[n].name,
+                    p->rank[i].nic[n].gdr == 1 ? " (GPUDirect)" : "");
         fprintf(f, "; %d rank%s\n", alike, units_s(alike));
     }
 }
@@ -346,11 +346,11 @@ static void print_texts(FILE *f, const char *title, char *const *list, int count
 void nccl_print(const struct nccl_profile *p, const struct topo *t, FILE *f)
 {
     fprintf(f, "%-10s %s, %d rank%s told, %lld log lines", "NCCL",
-            p->version[0] ? p->version : "version not said", p->seats, units_s(p->seats), p->lines);
+            p->version[0] ? p->version : "version not said", p->ranks, units_s(p->ranks), p->lines);
     if (p->dropped)
         fprintf(f, " (%lld facts beyond the limits are left out)", p->dropped);
     fputc('\n', f);
-    print_seats(f, p);
+    print_ranks(f, p);
     print_comms(f, p);
     print_links(f, p, t);
     print_choices(f, p);

@@ -19,8 +19,8 @@ void nccl_profile_free(struct nccl_profile *p)
     hostlist_free(p->env, p->envs);
     hostlist_free(p->warn, p->warns);
     hostlist_free(p->finding, p->findings);
-    for (int i = 0; i < p->seats; i++)
-        free(p->seat[i].nic);
+    for (int i = 0; i < p->ranks; i++)
+        free(p->rank[i].nic);
     for (int i = 0; i < p->comms; i++) {
         free(p->comm[i].endpoint);
         free(p->comm[i].ring);
@@ -29,7 +29,7 @@ void nccl_profile_free(struct nccl_profile *p)
     }
     for (int i = 0; i < p->n_paths; i++)
         nccl_paths_free(&p->paths[i]);
-    free(p->seat);
+    free(p->rank);
     free(p->comm);
     free(p->link);
     free(p->link_comm);
@@ -63,9 +63,9 @@ void nccl_profile_index(struct nccl_profile *p)
 {
     int most = -1;
 
-    for (int i = 0; i < p->seats; i++)
-        if (p->seat[i].endpoint > most)
-            most = p->seat[i].endpoint;
+    for (int i = 0; i < p->ranks; i++)
+        if (p->rank[i].endpoint > most)
+            most = p->rank[i].endpoint;
     free(p->where);
     p->wheres = most + 1;
     p->where = mem_calloc((size_t)p->wheres + 1, sizeof(*p->where));
@@ -202,11 +202,11 @@ void nccl_merge(struct nccl_profile *all, struct nccl_profile *one, int endpoint
         all->dropped += !nccl_profile_note(&all->warn, &all->warns, one->warn[i]);
     for (int i = 0; i < one->findings; i++)
         all->dropped += !nccl_profile_note(&all->finding, &all->findings, one->finding[i]);
-    for (int i = 0; i < one->seats; i++) {
-        struct nccl_seat s = one->seat[i];
+    for (int i = 0; i < one->ranks; i++) {
+        struct nccl_rank s = one->rank[i];
         s.endpoint = endpoint;
-        MEM_PUSH(all->seat, all->seats) = s;
-        one->seat[i].nic = NULL; /* moved */
+        MEM_PUSH(all->rank, all->ranks) = s;
+        one->rank[i].nic = NULL; /* moved */
     }
     for (int i = 0; i < one->comms; i++) {
         at[i] = place(all, &one->comm[i]);

@@ -4,7 +4,7 @@
  * rank 0 merges them (nccl_merge()) and judges (nccl_judge()).  Kept in topology.json as "nccl".
  *
  * A rank's own profile and the merged one are the same struct: in a rank's own one there is one
- * seat, each communicator knows this rank only, and links are those that this rank opened; in the
+ * rank, each communicator knows this rank only, and links are those that this rank opened; in the
  * merged one `endpoint` of a communicator says who its ranks are.  Speeds are bytes a second. */
 #ifndef RG_NCCL_PROFILE_H
 #define RG_NCCL_PROFILE_H
@@ -99,7 +99,7 @@ struct nccl_nic { /* as NCCL numbers them on one rank */
 };
 
 /* What one rank said of itself. */
-struct nccl_seat {
+struct nccl_rank {
     int endpoint;
     char net[32]; /* "IB", "Socket", a plugin's name; "": not said */
     char busid[16];
@@ -114,8 +114,8 @@ struct nccl_profile {
     long long dropped; /* facts beyond the limits of nccl_log.h */
     char **env, **warn, **finding;
     int envs, warns, findings;
-    struct nccl_seat *seat;
-    int seats;
+    struct nccl_rank *rank;
+    int ranks;
     struct nccl_comm_profile *comm;
     int comms;
     struct nccl_link *link; /* .comm of link i is link_comm[i] */

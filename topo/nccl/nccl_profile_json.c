@@ -16,7 +16,7 @@ enum { TEXT_LEN = NCCL_LOG_LINE_MAX, WHERE = 320, SMALL = 1 << 16 };
 /* --- the columns; rows that belong to one of another table say to which --- */
 
 struct nic_row {
-    int seat;
+    int rank;
     struct nccl_nic is;
 };
 struct graph_row {
@@ -36,7 +36,7 @@ struct net_row {
     struct nccl_xml_net is;
 };
 union row {
-    struct nccl_seat seat;
+    struct nccl_rank rank;
     struct nic_row nic;
     struct nccl_comm_profile comm;
     struct graph_row graph;
@@ -47,14 +47,14 @@ union row {
     struct net_row net;
 };
 
-static const struct topo_column seat_column[] = {
-    TOPO_COLUMN("endpoint", CELL_INDEX_OR_NULL, struct nccl_seat, endpoint, TABLE_ROWS_MAX),
-    TOPO_COLUMN_TEXT("net", struct nccl_seat, net),
-    TOPO_COLUMN_TEXT("busid", struct nccl_seat, busid),
-    TOPO_COLUMN("nvls", CELL_MAYBE, struct nccl_seat, nvls, 0),
+static const struct topo_column rank_column[] = {
+    TOPO_COLUMN("endpoint", CELL_INDEX_OR_NULL, struct nccl_rank, endpoint, TABLE_ROWS_MAX),
+    TOPO_COLUMN_TEXT("net", struct nccl_rank, net),
+    TOPO_COLUMN_TEXT("busid", struct nccl_rank, busid),
+    TOPO_COLUMN("nvls", CELL_MAYBE, struct nccl_rank, nvls, 0),
 };
 static const struct topo_column port_column[] = {
-    TOPO_COLUMN("seat", CELL_PARENT, struct nic_row, seat, 0),
+    TOPO_COLUMN("seat", CELL_PARENT, struct nic_row, rank, 0),
     TOPO_COLUMN("number", CELL_INDEX_OR_NULL, struct nic_row, is.number, SMALL + 1),
     TOPO_COLUMN_TEXT("name", struct nic_row, is.name),
     TOPO_COLUMN("gdr", CELL_MAYBE, struct nic_row, is.gdr, 0),
@@ -134,7 +134,7 @@ static const struct topo_column gpu_column[] = {
 };
 
 /* A table comes after those that its rows refer to. */
-enum { SEATS, PORTS, COMMS, GRAPHS, RINGS, LINKS, CHOICES, DUMPS, NETS, GPUS, TABLES };
+enum { RANKS, PORTS, COMMS, GRAPHS, RINGS, LINKS, CHOICES, DUMPS, NETS, GPUS, TABLES };
 
 #define TABLE(name, column)                                                                        \
     {                                                                                              \
@@ -145,7 +145,7 @@ static const struct nccl_table {
     const struct topo_column *column;
     int columns;
 } table[TABLES] = {
-    [SEATS] = TABLE("seats", seat_column),       [PORTS] = TABLE("ports", port_column),
+    [RANKS] = TABLE("seats", rank_column),       [PORTS] = TABLE("ports", port_column),
     [COMMS] = TABLE("comms", comm_column),       [GRAPHS] = TABLE("graphs", graph_column),
     [RINGS] = TABLE("rings", ring_column),       [LINKS] = TABLE("links", link_column),
     [CHOICES] = TABLE("choices", choice_column), [DUMPS] = TABLE("dumps", dump_column),
@@ -196,12 +196,12 @@ static json_t *routes_json(const struct nccl_paths *p, int g)
     return out;
 }
 
-static void put_seats(json_t *const *rows, const struct nccl_profile *p)
+static void put_ranks(json_t *const *rows, const struct nccl_profile *p)
 {
-    for (int i = 0; i < p->seats; i++) {
-        put(rows, SEATS, &p->seat[i]);
-        for (int k = 0; k < p->seat[i].nics; k++)
-            put(rows, PORTS, &(struct nic_row){i, p->seat[i].nic[k]});
+    for (int i = 0; i < p->ranks; i++) {
+        put(rows, RANKS, &p->rank[i]);
+        for (int k = 0; k < p->rank[i].nics; k++)
+            put(rows, PORTS, &(struct nic_row){i, p->rank[i].nic[k]});
     }
 }
 
@@ -247,7 +247,7 @@ json_t *nccl_profile_json(const struct nccl_profile *p)
         json_object_set_new(out, table[at].name,
                             topo_table_json(table[at].column, table[at].columns, &rows[at]));
     }
-    put_seats(rows, p);
+    put_ranks(rows, p);
     put_comms(rows, p);
     for (int i = 0; i < p->links; i++)
         put(rows, LINKS, &(struct link_row){p->link_comm[i], p->link[i]});
@@ -337,11 +337,11 @@ static int take_net(struct nccl_paths *d, const struct nccl_xml_net *n, const st
 static int take_row(struct nccl_profile *p, int at, union row *r, const struct topo_table *b)
 {
     switch (at) {
-    case SEATS:
-        MEM_PUSH(p->seat, p->seats) = r->seat;
+    case RANKS:
+        MEM_PUSH(p->rank, p->ranks) = r->rank;
         return 0;
     case PORTS:
-        MEM_PUSH(p->seat[r->nic.seat].nic, p->seat[r->nic.seat].nics) = r->nic.is;
+        MEM_PUSH(p->rank[r->nic.rank].nic, p->rank[r->nic.rank].nics) = r->nic.is;
         return 0;
     case COMMS:
         return take_comm(p, &r->comm, b);
@@ -372,7 +372,7 @@ static int read_table(struct nccl_profile *p, int at, struct topo_table *b)
     int rc = 0;
 
     while (topo_table_next(b, &rc)) {
-        int parents = at == PORTS ? p->seats : at == NETS || at == GPUS ? p->n_paths : p->comms;
+        int parents = at == PORTS ? p->ranks : at == NETS || at == GPUS ? p->n_paths : p->comms;
         union row r;
         memset(&r, 0, sizeof(r));
         if (topo_row_load(b, &parents, &r) < 0 || take_row(p, at, &r, b) < 0)

@@ -452,7 +452,7 @@ int ibnet_read(struct topo *t, int host, const char *path, struct err *err)
     int rc = net_merge(t->net, n, path, err);
     if (rc == 0) {
         net_hosts(n, t);
-        net_claim(t, n, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+        net_declare(t, n, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
     }
     net_free(n);
     return rc;

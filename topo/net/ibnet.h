@@ -16,7 +16,7 @@
 #include "topo/net/net.h"
 
 /* The row of topo/sources.c: path is a file, "live" (the first adapter and port that works),
- * "live:mlx5_0" or "live:mlx5_0:2".  Adds to t->net and claims leaves and spines (net_claim()).
+ * "live:mlx5_0" or "live:mlx5_0:2".  Adds to t->net and declares leaves and spines (net_declare()).
  * EXIT_CONFIG in words: no library, no adapter, no permission. */
 int ibnet_read(struct topo *t, int host, const char *path, struct err *err);
 

@@ -21,8 +21,8 @@ struct pair {
 /* While they are joined: groups are known by their first leaves. */
 struct work {
     struct leaf_groups *g;
-    struct leaf_seat *seat; /* by host and leaf, each once */
-    int seats;
+    struct leaf_link *port; /* by host and leaf, each once */
+    int ports;
     int *leaves; /* of each host */
     int *up;     /* of each leaf: a lower one of its group, or itself */
     struct crowd *crowd;
@@ -30,7 +30,7 @@ struct work {
 
 static int by_host(const void *x, const void *y)
 {
-    const struct leaf_seat *a = x, *b = y;
+    const struct leaf_link *a = x, *b = y;
 
     return a->host != b->host ? (a->host > b->host ? 1 : -1)
                               : (a->leaf > b->leaf) - (a->leaf < b->leaf);
@@ -57,27 +57,27 @@ static int root_of(int *up, int i)
     return i;
 }
 
-static void work_open(struct work *w, struct leaf_groups *g, const struct leaf_seat *seat,
-                      int seats)
+static void work_open(struct work *w, struct leaf_groups *g, const struct leaf_link *port,
+                      int ports)
 {
-    *w = (struct work){.g = g, .seat = mem_calloc((size_t)seats + 1, sizeof(*seat))};
+    *w = (struct work){.g = g, .port = mem_calloc((size_t)ports + 1, sizeof(*port))};
     w->leaves = mem_calloc((size_t)g->hosts + 1, sizeof(int));
     w->up = mem_calloc((size_t)g->leaves + 1, sizeof(int));
     w->crowd = mem_calloc((size_t)g->leaves + 1, sizeof(*w->crowd));
-    for (int i = 0; i < seats; i++)
-        w->seat[i] = seat[i];
-    qsort(w->seat, (size_t)seats, sizeof(*seat), by_host);
-    for (int i = 0; i < seats; i++)
-        if (!w->seats || by_host(&w->seat[w->seats - 1], &w->seat[i]) != 0) {
-            w->seat[w->seats++] = w->seat[i];
-            w->leaves[w->seat[i].host]++;
+    for (int i = 0; i < ports; i++)
+        w->port[i] = port[i];
+    qsort(w->port, (size_t)ports, sizeof(*port), by_host);
+    for (int i = 0; i < ports; i++)
+        if (!w->ports || by_host(&w->port[w->ports - 1], &w->port[i]) != 0) {
+            w->port[w->ports++] = w->port[i];
+            w->leaves[w->port[i].host]++;
         }
     for (int l = 0; l < g->leaves; l++)
         w->up[l] = l;
-    for (int i = 0; i < w->seats; i++) {
-        struct crowd *c = &w->crowd[w->seat[i].leaf];
-        MEM_PUSH(c->host, c->hosts) = w->seat[i].host;
-        c->several += w->leaves[w->seat[i].host] > 1;
+    for (int i = 0; i < w->ports; i++) {
+        struct crowd *c = &w->crowd[w->port[i].leaf];
+        MEM_PUSH(c->host, c->hosts) = w->port[i].host;
+        c->several += w->leaves[w->port[i].host] > 1;
         c->leaves = 1;
     }
 }
@@ -88,19 +88,19 @@ static void work_close(struct work *w)
         free(w->crowd[l].host);
     free(w->crowd);
     free(w->leaves);
-    free(w->seat);
+    free(w->port);
     free(w->up);
 }
 
 /* Leaves that hosts have together, the most common pair first. */
 static struct pair *pairs_of(const struct work *w, int *count)
 {
-    const struct leaf_seat *s = w->seat;
+    const struct leaf_link *s = w->port;
     struct pair *p = NULL;
     int n = 0, kept = 0;
 
-    for (int i = 0; i < w->seats; i++)
-        for (int k = i + 1; k < w->seats && k <= i + NEXT && s[k].host == s[i].host; k++)
+    for (int i = 0; i < w->ports; i++)
+        for (int k = i + 1; k < w->ports && k <= i + NEXT && s[k].host == s[i].host; k++)
             MEM_PUSH(p, n) = (struct pair){s[i].leaf, s[k].leaf, 1};
     if (n)
         qsort(p, (size_t)n, sizeof(*p), by_leaves);
@@ -162,7 +162,7 @@ static void join(struct work *w, int a, int b)
 }
 
 /* The group with most of a host's leaves, s[0 .. n-1]; of several the one with fewer hosts. */
-static int home(struct work *w, const struct leaf_seat *s, int n, int *votes)
+static int home(struct work *w, const struct leaf_link *s, int n, int *votes)
 {
     int best = -1;
 
@@ -185,11 +185,11 @@ static int *settle(struct work *w)
     int *votes = mem_calloc((size_t)w->g->leaves + 1, sizeof(int));
     int *homes = mem_calloc((size_t)w->g->leaves + 1, sizeof(int));
 
-    for (int i = 0, k; i < w->seats; i = k) {
-        for (k = i + 1; k < w->seats && w->seat[k].host == w->seat[i].host; k++)
+    for (int i = 0, k; i < w->ports; i = k) {
+        for (k = i + 1; k < w->ports && w->port[k].host == w->port[i].host; k++)
             ;
-        int root = home(w, w->seat + i, k - i, votes);
-        w->g->of_host[w->seat[i].host] = root;
+        int root = home(w, w->port + i, k - i, votes);
+        w->g->of_host[w->port[i].host] = root;
         homes[root]++;
     }
     free(votes);
@@ -233,19 +233,19 @@ static void number(struct work *w, const int *homes)
     free(to);
 }
 
-void leaf_groups_make(struct leaf_groups *g, const struct leaf_seat *seat, int seats)
+void leaf_groups_make(struct leaf_groups *g, const struct leaf_link *port, int ports)
 {
     struct work w;
     int pairs;
 
     *g = (struct leaf_groups){.leaves = 0};
-    for (int i = 0; i < seats; i++) {
-        g->hosts = seat[i].host >= g->hosts ? seat[i].host + 1 : g->hosts;
-        g->leaves = seat[i].leaf >= g->leaves ? seat[i].leaf + 1 : g->leaves;
+    for (int i = 0; i < ports; i++) {
+        g->hosts = port[i].host >= g->hosts ? port[i].host + 1 : g->hosts;
+        g->leaves = port[i].leaf >= g->leaves ? port[i].leaf + 1 : g->leaves;
     }
     g->of_leaf = mem_ints(g->leaves, 0);
     g->of_host = mem_ints(g->hosts, -1);
-    work_open(&w, g, seat, seats);
+    work_open(&w, g, port, ports);
     struct pair *p = pairs_of(&w, &pairs);
     for (int i = 0; i < pairs; i++) {
         int a = root_of(w.up, p[i].a), b = root_of(w.up, p[i].b);

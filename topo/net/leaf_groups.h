@@ -9,19 +9,19 @@
 #ifndef RG_LEAF_GROUPS_H
 #define RG_LEAF_GROUPS_H
 
-struct leaf_seat {
+struct leaf_link {
     int host, leaf; /* from 0 */
 };
 
 struct leaf_groups {
     int *of_leaf;      /* -1: nobody sits there, or hosts of several groups do */
     int *of_host;      /* -1: it sits nowhere; every group has a host */
-    int leaves, hosts; /* 1 + the highest number of a seat */
+    int leaves, hosts; /* 1 + the highest number of a port */
     int groups;        /* in the order of their first leaves */
 };
 
-/* seat[] may hold a seat twice. */
-void leaf_groups_make(struct leaf_groups *g, const struct leaf_seat *seat, int seats);
+/* port[] may hold a port twice. */
+void leaf_groups_make(struct leaf_groups *g, const struct leaf_link *port, int ports);
 void leaf_groups_free(struct leaf_groups *g);
 
 #endif

@@ -434,21 +434,21 @@ static char *set_name(char *const *leaf, int count)
     return name;
 }
 
-void lldp_claim(struct topo *t)
+void lldp_declare(struct topo *t)
 {
     struct net_nics of = net_nics_of(t, false);
-    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
+    bool *declared = mem_calloc((size_t)t->hosts + 1, sizeof(*declared));
 
     for (int i = 0; i < t->declared_groups; i++)
         for (int k = 0;
              k < t->declared_group[i].hosts && t->declared_group[i].source == SOURCE_LLDP; k++) {
             int h = topo_find_host(t, t->declared_group[i].host[k]);
             if (h >= 0)
-                claimed[h] = true;
+                declared[h] = true;
         }
     for (int h = 0; h < t->hosts; h++) {
         int count = 0;
-        char **leaf = claimed[h] ? NULL : leaves_of(t, &of, h, &count);
+        char **leaf = declared[h] ? NULL : leaves_of(t, &of, h, &count);
         if (count) {
             char *name = set_name(leaf, count);
             group_add_host(t, SOURCE_LLDP, LEVEL_LEAF, "lldp", name, t->host[h].name);
@@ -457,5 +457,5 @@ void lldp_claim(struct topo *t)
         free(leaf);
     }
     net_nics_free(&of);
-    free(claimed);
+    free(declared);
 }

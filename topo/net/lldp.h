@@ -15,8 +15,8 @@ int lldp_read(struct topo *t, int host, const char *path, struct err *err);
 int lldp_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                struct err *err);
 
-/* Claims the leaves of compute NICs, as LLDP told them: hosts with the same ones are one group.  What
- * was claimed before stays. */
-void lldp_claim(struct topo *t);
+/* Declares the leaves of compute NICs, as LLDP told them: hosts with the same ones are one group.
+ * What was declared before stays. */
+void lldp_declare(struct topo *t);
 
 #endif

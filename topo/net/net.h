@@ -93,10 +93,10 @@ void net_nics_free(struct net_nics *n);
  * "node01 mlx5_0".  A description that several HCAs have tells nothing. */
 void net_hosts(struct net *n, const struct topo *t);
 
-/* Claims of n: LEVEL_LEAF, a group of leaves and its hosts; LEVEL_SPINE, groups below the same
- * second-tier switches, and so on above, where there are several.  The part with most hosts is
+/* Declares what n tells: LEVEL_LEAF, a group of leaves and its hosts; LEVEL_SPINE, groups below the
+ * same second-tier switches, and so on above, where there are several.  The part with most hosts is
  * `origin`, others are "ORIGIN subnet 2" ... */
-void net_claim(struct topo *t, const struct net *n, const char *origin);
+void net_declare(struct topo *t, const struct net *n, const char *origin);
 
 /* From t->net, all of SOURCE_IBNET: hosts of HCAs; leaf, leaf_port, GUID and rate of NICs, which
  * are added where the host has none of that device; of endpoints the leaf of their nearest NIC, or

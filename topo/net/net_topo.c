@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_topo.c - which host an adapter is in, what a network claims of hosts, and the leaf of each NIC
- * and endpoint. */
+/* net_topo.c - which host an adapter is in, what a network declares of hosts, and the leaf of each
+ * NIC and endpoint. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,14 +140,14 @@ void net_hosts(struct net *n, const struct topo *t)
     give_described(n, t);
 }
 
-/* --- claims --- */
+/* --- declared groups --- */
 
 static char *part_name(const char *origin, int part)
 {
     return part ? mem_printf("%s subnet %d", origin, part + 1) : mem_strdup(origin);
 }
 
-static void claim_leaves(struct topo *t, const struct net_view *v, const char *origin)
+static void declare_leaves(struct topo *t, const struct net_view *v, const char *origin)
 {
     for (int g = 0; g < v->groups; g++) {
         const struct net_group *x = &v->group[g];
@@ -205,7 +205,7 @@ static char *pods_of(const struct net_view *v, const struct net_group *g, const 
 }
 
 /* Groups of hosts by what joins them up to a tier; false: in each part it joins all. */
-static bool claim_tier(struct topo *t, const struct net_view *v, const char *origin, int tier)
+static bool declare_tier(struct topo *t, const struct net_view *v, const char *origin, int tier)
 {
     int *pod = pods(v->net, tier), *of = mem_calloc((size_t)v->groups + 1, sizeof(*of)), first = 0;
     char **name = mem_calloc((size_t)v->groups + 1, sizeof(*name));
@@ -243,13 +243,13 @@ static bool claim_tier(struct topo *t, const struct net_view *v, const char *ori
     return any;
 }
 
-void net_claim(struct topo *t, const struct net *n, const char *origin)
+void net_declare(struct topo *t, const struct net *n, const char *origin)
 {
     struct net_view v;
 
     net_view_make(&v, n, t);
-    claim_leaves(t, &v, origin);
-    for (int tier = 1; tier <= 1 + GROUP_ABOVE_MAX && claim_tier(t, &v, origin, tier); tier++)
+    declare_leaves(t, &v, origin);
+    for (int tier = 1; tier <= 1 + GROUP_ABOVE_MAX && declare_tier(t, &v, origin, tier); tier++)
         ;
     net_view_free(&v);
 }
@@ -314,8 +314,8 @@ static void tell_nic(struct nic *n, int leaf_port, uint64_t guid, double Bps, co
         n->layer = LINK_INFINIBAND;
 }
 
-static void tell_seat(struct topo *t, const struct net_nics *b, const struct net_view *v,
-                      const struct net_seat *s)
+static void tell_port(struct topo *t, const struct net_nics *b, const struct net_view *v,
+                      const struct net_port *s)
 {
     const struct net_node *hca = &t->net->node[s->hca];
     const struct net_cable *c = &t->net->cable[s->cable];
@@ -342,33 +342,33 @@ static void tell_seat(struct topo *t, const struct net_nics *b, const struct net
     tell_nic(&t->nic[at], s->leaf_port, guid, c->Bps, v->label[s->leaf]);
 }
 
-/* The group of leaves of hosts that nobody claimed when the network was read, because GUIDs that
+/* The group of leaves of hosts that nobody declared when the network was read, because GUIDs that
  * were told later give them their adapters; -1: none. */
 static int *groups_of(const struct topo *t, const struct net_view *v)
 {
     int *of = mem_ints(t->hosts, -1), sets;
-    bool *claimed = mem_calloc((size_t)t->hosts + 1, sizeof(*claimed));
+    bool *declared = mem_calloc((size_t)t->hosts + 1, sizeof(*declared));
     struct group_set *s = group_sets_at(t, LEVEL_LEAF, &sets);
 
     for (int i = 0; i < sets; i++) {
         int *by = group_set_of(&s[i], t);
         for (int h = 0; h < t->hosts && s[i].source == SOURCE_IBNET; h++)
-            claimed[h] |= by[h] >= 0;
+            declared[h] |= by[h] >= 0;
         free(by);
     }
     for (int g = 0; g < v->groups; g++)
         for (int i = 0; i < v->group[g].hosts; i++) {
             int h = topo_find_host(t, v->host[v->group[g].host[i]].name);
-            if (h >= 0 && of[h] < 0 && !claimed[h])
+            if (h >= 0 && of[h] < 0 && !declared[h])
                 of[h] = g;
         }
     group_sets_free(s, sets);
-    free(claimed);
+    free(declared);
     return of;
 }
 
 /* An endpoint is on the leaf of its NIC; where that is known of none of a host, all are on its
- * group of leaves, as groups_apply() does for those that are claimed. */
+ * group of leaves, as groups_apply() does for those that are declared. */
 static bool tell_endpoints(struct topo *t, const struct net_view *v)
 {
     bool *told = mem_calloc((size_t)t->hosts + 1, sizeof(*told)), changed = false;
@@ -404,9 +404,9 @@ void net_apply(struct topo *t)
     net_hosts(t->net, t);
     net_view_make(&v, t->net, t);
     struct net_nics b = net_nics_of(t, false);
-    for (int i = 0; i < v.seats; i++)
-        if (t->net->node[v.seat[i].hca].host >= 0)
-            tell_seat(t, &b, &v, &v.seat[i]);
+    for (int i = 0; i < v.ports; i++)
+        if (t->net->node[v.port[i].hca].host >= 0)
+            tell_port(t, &b, &v, &v.port[i]);
     net_nics_free(&b);
     if (tell_endpoints(t, &v))
         topo_default_tiers(t);

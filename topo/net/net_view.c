@@ -58,11 +58,11 @@ char *net_end_text(char buf[NET_END], const struct net_view *v, int node, int po
     return buf;
 }
 
-/* --- seats and hosts --- */
+/* --- ports and hosts --- */
 
 static int by_host(const void *x, const void *y, void *view)
 {
-    const struct net_seat *a = x, *b = y;
+    const struct net_port *a = x, *b = y;
     const struct net_view *v = view;
     int order = a->host == b->host ? strverscmp(a->device, b->device)
                                    : strverscmp(v->host[a->host].name, v->host[b->host].name);
@@ -92,7 +92,7 @@ static int host_of(struct net_view *v, const struct topo *t, struct names *words
     return h;
 }
 
-static void find_seats(struct net_view *v, const struct topo *t)
+static void find_ports(struct net_view *v, const struct topo *t)
 {
     const struct net *n = v->net;
     bool *again = net_described_again(n);
@@ -110,11 +110,11 @@ static void find_seats(struct net_view *v, const struct topo *t)
             int hca = end ? c->b : c->a, leaf = end ? c->a : c->b;
             if (host[hca] < 0 || n->node[leaf].kind != NET_SWITCH)
                 continue;
-            struct net_seat s = {
+            struct net_port s = {
                 hca,       leaf, end ? c->port_b : c->port_a, end ? c->port_a : c->port_b, i,
                 host[hca], ""};
             memcpy(s.device, device[hca], sizeof(s.device));
-            MEM_PUSH(v->seat, v->seats) = s;
+            MEM_PUSH(v->port, v->ports) = s;
         }
     names_free(&words);
     free(device);
@@ -122,22 +122,22 @@ static void find_seats(struct net_view *v, const struct topo *t)
     free(again);
 }
 
-/* Hosts in the order of their names, each with its seats; those without a cable go. */
-static void sort_seats(struct net_view *v)
+/* Hosts in the order of their names, each with its ports; those without a cable go. */
+static void sort_ports(struct net_view *v)
 {
     struct net_host *old = v->host;
     int olds = v->hosts;
 
-    if (v->seats)
-        qsort_r(v->seat, (size_t)v->seats, sizeof(*v->seat), by_host, v);
+    if (v->ports)
+        qsort_r(v->port, (size_t)v->ports, sizeof(*v->port), by_host, v);
     v->host = NULL;
     v->hosts = 0;
-    for (int i = 0, j; i < v->seats; i = j) {
-        struct net_host h = {old[v->seat[i].host].name, i, 0};
-        int was = v->seat[i].host;
+    for (int i = 0, j; i < v->ports; i = j) {
+        struct net_host h = {old[v->port[i].host].name, i, 0};
+        int was = v->port[i].host;
         old[was].name = NULL;
-        for (j = i; j < v->seats && v->seat[j].host == was; j++, h.seats++)
-            v->seat[j].host = v->hosts;
+        for (j = i; j < v->ports && v->port[j].host == was; j++, h.ports++)
+            v->port[j].host = v->hosts;
         MEM_PUSH(v->host, v->hosts) = h;
     }
     for (int i = 0; i < olds; i++)
@@ -159,23 +159,23 @@ struct member {
     int host, part;
 };
 
-static struct leaf_seat *seats_of(const struct net_view *v, struct member **member, int *members)
+static struct leaf_link *links_of(const struct net_view *v, struct member **member, int *members)
 {
-    struct leaf_seat *seat = mem_calloc((size_t)v->seats + 1, sizeof(*seat));
+    struct leaf_link *port = mem_calloc((size_t)v->ports + 1, sizeof(*port));
 
     *member = NULL;
     *members = 0;
     for (int h = 0; h < v->hosts; h++)
-        for (int i = v->host[h].first, first = *members; i < v->host[h].first + v->host[h].seats;
+        for (int i = v->host[h].first, first = *members; i < v->host[h].first + v->host[h].ports;
              i++) {
-            int leaf = v->seat[i].leaf, k = first;
+            int leaf = v->port[i].leaf, k = first;
             while (k < *members && (*member)[k].part != v->part[leaf])
                 k++;
             if (k == *members)
                 MEM_PUSH(*member, *members) = (struct member){h, v->part[leaf]};
-            seat[i] = (struct leaf_seat){k, leaf};
+            port[i] = (struct leaf_link){k, leaf};
         }
-    return seat;
+    return port;
 }
 
 static void make_groups(struct net_view *v)
@@ -183,9 +183,9 @@ static void make_groups(struct net_view *v)
     struct leaf_groups g;
     struct member *member;
     int members;
-    struct leaf_seat *seat = seats_of(v, &member, &members);
+    struct leaf_link *port = links_of(v, &member, &members);
 
-    leaf_groups_make(&g, seat, v->seats);
+    leaf_groups_make(&g, port, v->ports);
     v->group = mem_calloc((size_t)g.groups + 1, sizeof(*v->group));
     v->groups = g.groups;
     for (int l = 0; l < g.leaves; l++)
@@ -200,7 +200,7 @@ static void make_groups(struct net_view *v)
     }
     leaf_groups_free(&g);
     free(member);
-    free(seat);
+    free(port);
 }
 
 static int by_label(const void *x, const void *y, void *label)
@@ -245,8 +245,8 @@ void net_view_make(struct net_view *v, const struct net *n, const struct topo *t
 {
     *v = (struct net_view){.net = n, .label = net_labels(n)};
     v->part = net_parts(n, &v->parts);
-    find_seats(v, t);
-    sort_seats(v);
+    find_ports(v, t);
+    sort_ports(v);
     find_groups(v);
 }
 
@@ -262,7 +262,7 @@ void net_view_free(struct net_view *v)
     hostlist_free(v->label, v->net->nodes);
     free(v->group);
     free(v->host);
-    free(v->seat);
+    free(v->port);
     free(v->part);
     *v = (struct net_view){0};
 }

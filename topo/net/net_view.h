@@ -1,6 +1,6 @@
 /* net_view.h - hosts, and groups of leaves, as a network alone shows them.
  *
- * A seat is one cabled port of a host's adapter at a switch.  With rails every adapter of a host is
+ * A port is one cabled port of a host's adapter at a switch.  With rails every adapter of a host is
  * on a leaf of its own, and hosts with the same leaves are a group: what schedulers call a leaf.
  * Hosts that miss a leaf of most others, or sit on one of another group by a wrong cable, still
  * belong where most of their leaves are.  Groups are made in each part of the network by itself. */
@@ -11,7 +11,7 @@
 
 #include "topo/net/net.h"
 
-struct net_seat {
+struct net_port {
     int hca, leaf; /* nodes */
     int port, leaf_port;
     int cable;
@@ -21,7 +21,7 @@ struct net_seat {
 
 struct net_host {
     char *name;
-    int first, seats; /* its seats are together */
+    int first, ports; /* its ports are together */
 };
 
 struct net_group {
@@ -35,8 +35,8 @@ struct net_view {
     const struct net *net;
     char **label; /* net_labels() */
     int *part, parts;
-    struct net_seat *seat; /* by host, device and port */
-    int seats;
+    struct net_port *port; /* by host, device and port */
+    int ports;
     struct net_host *host; /* by name */
     int hosts;
     struct net_group *group; /* by part and name */

@@ -484,7 +484,7 @@ void rails_find(struct topo *t)
     find_parts(&r);
     find_uses(&r);
     find_rails(&r);
-    lldp_claim(t);
+    lldp_declare(t);
     tell_endpoints(t);
     if (t->group[LEVEL_LEAF].count > leaves)
         topo_default_tiers(t);

@@ -13,7 +13,7 @@
 #include "topo/topo.h"
 
 /* Fill use, rail and plane of NICs with their sources (what is set stays: the user's truth), of
- * endpoints leaf (from LLDP) and rail where they are not visible, and claim the leaves that LLDP
+ * endpoints leaf (from LLDP) and rail where they are not visible, and declare the leaves that LLDP
  * tells.  After all sources; again is harmless. */
 void rails_find(struct topo *t);
 

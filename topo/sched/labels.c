@@ -87,8 +87,8 @@ void label_groups_join(struct label_groups *g, const char *group, const char *ho
     g->hosts++;
 }
 
-void label_groups_claim(const struct label_groups *g, struct topo *t, enum source source,
-                        enum level level, int above, const char *origin)
+void label_groups_declare(const struct label_groups *g, struct topo *t, enum source source,
+                          enum level level, int above, const char *origin)
 {
     for (int i = 0; i < g->names.count; i++) {
         group_add(t, source, level, origin, g->names.name[i], g->of[i].host, g->of[i].hosts);
@@ -162,7 +162,7 @@ int label_facts_add(struct label_facts *f, const char *host, const json_t *label
     return 0;
 }
 
-int label_facts_claim(struct label_facts *f, enum source source)
+int label_facts_declare(struct label_facts *f, enum source source)
 {
     int told = 0;
 
@@ -176,8 +176,8 @@ int label_facts_claim(struct label_facts *f, enum source source)
             topo_unseen(f->t, origin, "said of %d nodes, no place among switches: not kept",
                         f->row[r].hosts);
         else
-            label_groups_claim(&f->row[r], f->t, source, (enum level)rule->level, rule->above,
-                               origin);
+            label_groups_declare(&f->row[r], f->t, source, (enum level)rule->level, rule->above,
+                                 origin);
     }
     return told;
 }
@@ -419,7 +419,7 @@ static int take_table(struct nodes *n, char *text, const char *path, struct err 
 
 static void finish(struct nodes *n)
 {
-    if (!label_facts_claim(&n->facts, SOURCE_LABEL) && n->facts.hosts)
+    if (!label_facts_declare(&n->facts, SOURCE_LABEL) && n->facts.hosts)
         topo_unseen(n->t, "labels of places", "none of %d nodes has one that is known",
                     n->facts.hosts);
     if (n->not_readies)

@@ -2,7 +2,7 @@
  * looked at yet.
  *
  * Read are `kubectl get nodes -o json` or `-o yaml` (a List, or one Node) and the table that
- * `kubectl get nodes --show-labels` prints.  Each label is a claim of its own whose origin is its
+ * `kubectl get nodes --show-labels` prints.  Each label declares groups of its own whose origin is its
  * key, so that families of labels can disagree.  An absent label says nothing: no gpu.clique is not
  * "a domain of its own".  Where the keys come from:
  *   topograph   NVIDIA/topograph 1.0 pkg/topology/topology.go; names of before pkg/engines/k8s of
@@ -32,8 +32,8 @@ struct label_groups {
     int hosts; /* of all groups */
 };
 void label_groups_join(struct label_groups *g, const char *group, const char *host);
-void label_groups_claim(const struct label_groups *g, struct topo *t, enum source source,
-                        enum level level, int above, const char *origin);
+void label_groups_declare(const struct label_groups *g, struct topo *t, enum source source,
+                          enum level level, int above, const char *origin);
 void label_groups_free(struct label_groups *g);
 
 /* Labels of hosts while they are collected. */
@@ -47,9 +47,9 @@ void label_facts_begin(struct label_facts *f, struct topo *t);
 /* labels: an object of texts, or NULL.  where starts messages ("nodes.json: items[3]"). */
 int label_facts_add(struct label_facts *f, const char *host, const json_t *labels,
                     const char *where, struct err *err);
-/* All as claims of `source`, in the order of the table; what is wider goes to unseen.
+/* All as declared groups of `source`, in the order of the table; what is wider goes to unseen.
  * Returns how many rows had something. */
-int label_facts_claim(struct label_facts *f, enum source source);
+int label_facts_declare(struct label_facts *f, enum source source);
 void label_facts_end(struct label_facts *f);
 
 /* What t calls a node: its name, its kubernetes.io/hostname, or its name up to the first dot where

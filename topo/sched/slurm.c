@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - what must hold across the lines of a topology file of Slurm, and claims from it. */
+/* slurm.c - what must hold across the lines of a topology file of Slurm, and the groups that it declares. */
 #include "topo/sched/slurm.h"
 
 #include <stdio.h>
@@ -97,7 +97,7 @@ static int check_names(const struct slurm_file *f, const struct slurm_topology *
 }
 
 /* A node is in one block or ring.  Below two leaf switches Slurm only warns of it: so do we, by
- * leaving it to claims, where the first counts. */
+ * leaving it to slurm_declare(), where the first counts. */
 static int check_nodes(const struct slurm_file *f, const struct slurm_topology *t, struct err *err)
 {
     struct names seen = {0};
@@ -255,7 +255,7 @@ int slurm_parse(struct slurm_file *f, const char *text, size_t len, const char *
     return slurm_file_read(f, text, len, path, err) < 0 ? -1 : check_file(f, err);
 }
 
-/* --- claims --- */
+/* --- declared groups --- */
 
 /* "spine[1-2]"; many or long ones: "spine1..spine40 (40)". */
 static char *spine_name(char *const *up, int ups)
@@ -313,7 +313,7 @@ static void groups_of(const struct heights *h, int leaf, int *list, int *seen, c
 
 /* What is below the same switches is a spine, or wider by so many tiers: all but a last tier that
  * holds everything. */
-static void claim_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
+static void declare_spines(const struct slurm_topology *t, const char *origin, struct topo *to)
 {
     int *list = mem_calloc((size_t)t->units + 1, sizeof(int));
     int *seen = mem_calloc((size_t)t->units + 1, sizeof(int));
@@ -342,7 +342,7 @@ static void claim_spines(const struct slurm_topology *t, const char *origin, str
     free(list);
 }
 
-static void claim_units(const struct slurm_topology *t, const char *origin, struct topo *to)
+static void declare_units(const struct slurm_topology *t, const char *origin, struct topo *to)
 {
     enum level level = t->kind == SLURM_BLOCK ? LEVEL_DOMAIN : LEVEL_LEAF;
 
@@ -352,7 +352,7 @@ static void claim_units(const struct slurm_topology *t, const char *origin, stru
                       t->unit[u].nodes);
 }
 
-void slurm_claims(const struct slurm_file *f, struct topo *t)
+void slurm_declare(const struct slurm_file *f, struct topo *t)
 {
     const char *slash = strrchr(f->path, '/'), *base = slash ? slash + 1 : f->path;
 
@@ -364,9 +364,9 @@ void slurm_claims(const struct slurm_file *f, struct topo *t)
                 continue;
             char *origin = mem_printf("%s%s%s", base, *s->name ? " " : "", s->name);
             if (s->kind == SLURM_BLOCK || s->kind == SLURM_TREE)
-                claim_units(s, origin, t);
+                declare_units(s, origin, t);
             if (s->kind == SLURM_TREE)
-                claim_spines(s, origin, t);
+                declare_spines(s, origin, t);
             if (s->kind == SLURM_RING || s->kind == SLURM_TORUS)
                 topo_unseen(t, origin, "a %s groups no hosts: it is not read",
                             slurm_kind_name[s->kind]);
@@ -397,7 +397,7 @@ int slurm_read(struct topo *t, int host, const char *text, size_t len, const cha
     if (rc == 0)
         rc = check_groups(&f, err);
     if (rc == 0)
-        slurm_claims(&f, t);
+        slurm_declare(&f, t);
     slurm_file_free(&f);
     return rc;
 }

@@ -64,10 +64,10 @@ void slurm_file_free(struct slurm_file *f);
 int slurm_file_read(struct slurm_file *f, const char *text, size_t len, const char *path,
                     struct err *err);
 
-/* Claims of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
+/* Declares the groups of all topologies of a file: blocks are domains; leaf switches leaves, and what is right
  * above them spines (a leaf below several: all of these together), as are the tiers above.  origin
  * is the file's name, in topology.yaml with the topology's. */
-void slurm_claims(const struct slurm_file *f, struct topo *t);
+void slurm_declare(const struct slurm_file *f, struct topo *t);
 /* The row of topo/sources.c. */
 enum { SLURM_BYTES_MAX = 64 << 20 };
 int slurm_read(struct topo *t, int host, const char *text, size_t len, const char *path,

@@ -70,15 +70,16 @@ static int node_index(struct topograph *m, const char *name)
     return i;
 }
 
-/* --- claims --- */
+/* --- declared groups --- */
 
-static void claim_all(struct topograph *m)
+static void declare_all(struct topograph *m)
 {
     static const enum level level[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
 
     for (int p = 0; p < PLACES; p++)
-        label_groups_claim(&m->group[p], m->t, SOURCE_TOPOGRAPH, level[p < AT_SPINE ? p : AT_SPINE],
-                           p > AT_SPINE ? p - AT_SPINE : 0, m->origin);
+        label_groups_declare(&m->group[p], m->t, SOURCE_TOPOGRAPH,
+                             level[p < AT_SPINE ? p : AT_SPINE], p > AT_SPINE ? p - AT_SPINE : 0,
+                             m->origin);
     groups_drop_whole(m->t, SOURCE_TOPOGRAPH, m->origin);
     /* Nodes of which nothing is said are hosts all the same, where no others are known. */
     for (int i = 0; !m->known && i < m->nodes; i++)
@@ -387,7 +388,7 @@ static int read_model(struct topo *t, struct yaml *y, struct err *err)
     for (int i = 0; i < m.nodes && rc == 0; i++)
         rc = place_node(&m, i, err);
     if (rc == 0)
-        claim_all(&m);
+        declare_all(&m);
     end(&m);
     return rc;
 }
@@ -468,8 +469,8 @@ static int read_graph(struct topo *t, struct yaml *y, struct err *err)
             rc = take_instance(&m, &facts, is, where, err);
     }
     if (rc == 0) {
-        claim_all(&m);
-        label_facts_claim(&facts, SOURCE_TOPOGRAPH);
+        declare_all(&m);
+        label_facts_declare(&facts, SOURCE_TOPOGRAPH);
     }
     label_facts_end(&facts);
     end(&m);

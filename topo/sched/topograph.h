@@ -21,7 +21,7 @@
 #define TOPOGRAPH_SUB_DOMAIN "accelerator.topology.test/sub-domain"
 enum { TOPOGRAPH_NODES = 100000 }; /* of a file that is read */
 
-/* For the table of sources; of no one host.  Claims have the file's name without folders as origin. */
+/* For the table of sources; of no one host.  Declared groups have the file's name without folders as origin. */
 int topograph_parse(struct topo *t, int host, const char *text, size_t len, const char *path,
                     struct err *err);
 

@@ -161,18 +161,18 @@ static void blame_rank(struct nccl_judge *j, const char *used, int rank)
     j->use[i].rank[rank] = true;
 }
 
-static const struct nccl_seat *seat_of(const struct nccl_profile *p, int endpoint)
+static const struct nccl_rank *rank_of(const struct nccl_profile *p, int endpoint)
 {
-    for (int i = 0; i < p->seats; i++)
-        if (p->seat[i].endpoint == endpoint)
-            return &p->seat[i];
+    for (int i = 0; i < p->ranks; i++)
+        if (p->rank[i].endpoint == endpoint)
+            return &p->rank[i];
     return NULL;
 }
 
 /* NCCL writes "mlx5_0:1/RoCE"; where it does not, the topology may know the NIC by its name. */
 static enum link_layer layer_of(const struct nccl_judge *j, int endpoint, int net)
 {
-    const struct nccl_seat *s = seat_of(j->p, endpoint);
+    const struct nccl_rank *s = rank_of(j->p, endpoint);
     const char *name = NULL;
 
     for (int i = 0; s && i < s->nics; i++)
