@@ -42,7 +42,6 @@ const struct source_file source_file[] = {
      SMI_TOPO_BYTES_MAX, smi_topo_parse, NULL},
     {NULL, NULL, NULL, false, 0, NULL, NULL},
 };
-const int source_files = sizeof(source_file) / sizeof(*source_file) - 1;
 
 /* The host that a file speaks of, -1: no name for one; *path is what follows "HOST=". */
 static int which_host(struct topo *t, const char *text, bool another, const char **path,

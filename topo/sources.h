@@ -22,8 +22,7 @@ struct source_file {
                  struct err *err);
     int (*read)(struct topo *t, int host, const char *path, struct err *err);
 };
-extern const struct source_file source_file[];
-extern const int source_files;
+extern const struct source_file source_file[]; /* the last one has no name */
 
 /* One given file.  text is as typed: "FILE" or, where the source speaks of one host, "HOST=FILE";
  * without HOST it is the only host of t, or else the file's name up to the first dot; a host that t

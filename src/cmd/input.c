@@ -59,10 +59,11 @@ const struct opt *input_source_options(void)
 {
     static struct opt rows[OPTIONS_MAX + 1];
 
-    assert(source_files <= OPTIONS_MAX);
-    for (int i = 0; i < source_files; i++)
+    for (int i = 0; source_file[i].name; i++) {
+        assert(i < OPTIONS_MAX);
         rows[i] = (struct opt){source_file[i].name, 0, source_file[i].arg, source_file[i].help,
                                OPT_NAMED(take_source)};
+    }
     return rows;
 }
 

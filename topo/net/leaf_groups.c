@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "topo/net/net.h"
 
 enum { NEXT = 16 }; /* leaves of a host that each of its leaves is paired with */
 
@@ -48,13 +49,6 @@ static int by_times(const void *x, const void *y)
     const struct pair *a = x, *b = y;
 
     return a->times != b->times ? (a->times < b->times ? 1 : -1) : by_leaves(x, y);
-}
-
-static int root_of(int *up, int i)
-{
-    while (up[i] != i)
-        i = up[i] = up[up[i]];
-    return i;
 }
 
 static void work_open(struct work *w, struct leaf_groups *g, const struct leaf_link *port,
@@ -158,7 +152,7 @@ static void join(struct work *w, int a, int b)
     free(y->host);
     *x = all;
     *y = (struct crowd){.host = NULL};
-    w->up[a < b ? b : a] = a < b ? a : b;
+    net_join(w->up, a, b);
 }
 
 /* The group with most of a host's leaves, s[0 .. n-1]; of several the one with fewer hosts. */
@@ -167,15 +161,15 @@ static int home(struct work *w, const struct leaf_link *s, int n, int *votes)
     int best = -1;
 
     for (int i = 0; i < n; i++)
-        votes[root_of(w->up, s[i].leaf)]++;
+        votes[net_root(w->up, s[i].leaf)]++;
     for (int i = 0; i < n; i++) {
-        int r = root_of(w->up, s[i].leaf);
+        int r = net_root(w->up, s[i].leaf);
         if (best < 0 || votes[r] > votes[best] ||
             (votes[r] == votes[best] && w->crowd[r].hosts < w->crowd[best].hosts))
             best = r;
     }
     for (int i = 0; i < n; i++)
-        votes[root_of(w->up, s[i].leaf)] = 0;
+        votes[net_root(w->up, s[i].leaf)] = 0;
     return best;
 }
 
@@ -219,7 +213,7 @@ static void number(struct work *w, const int *homes)
     int *to = mem_calloc((size_t)g->leaves + 1, sizeof(int)); /* root: number + 1 */
 
     for (int l = 0; l < g->leaves; l++) {
-        int root = root_of(w->up, l);
+        int root = net_root(w->up, l);
         if (w->crowd[root].hosts && !homes[root])
             root = adopted(w, &w->crowd[root]);
         else if (!w->crowd[root].hosts)
@@ -248,7 +242,7 @@ void leaf_groups_make(struct leaf_groups *g, const struct leaf_link *port, int p
     work_open(&w, g, port, ports);
     struct pair *p = pairs_of(&w, &pairs);
     for (int i = 0; i < pairs; i++) {
-        int a = root_of(w.up, p[i].a), b = root_of(w.up, p[i].b);
+        int a = net_root(w.up, p[i].a), b = net_root(w.up, p[i].b);
         if (a != b)
             join(&w, a, b);
     }

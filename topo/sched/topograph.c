@@ -30,7 +30,7 @@ struct topograph {
     const char *origin;
     struct names switches, node_names;
     struct topograph_switch *vertex;
-    struct {
+    struct topograph_node {
         int at;        /* its switch, -1: none */
         char *note[2]; /* of its block; owned */
         bool declared; /* by a block */
@@ -62,11 +62,8 @@ static int node_index(struct topograph *m, const char *name)
 {
     int i = names_add(&m->node_names, name);
 
-    if (i == m->nodes) {
-        (void)MEM_PUSH(m->node, m->nodes);
-        memset(&m->node[i], 0, sizeof(*m->node));
-        m->node[i].at = -1;
-    }
+    if (i == m->nodes)
+        MEM_PUSH(m->node, m->nodes) = (struct topograph_node){.at = -1};
     return i;
 }
 
@@ -88,10 +85,9 @@ static void declare_all(struct topograph *m)
 
 static void begin(struct topograph *m, struct topo *t, struct yaml *y)
 {
-    const char *slash = strrchr(y->path, '/');
+    const char *slash = strrchr(y->path, '/'), *base = slash && slash[1] ? slash + 1 : y->path;
 
-    *m = (struct topograph){.t = t, .y = y, .known = t->hosts};
-    m->origin = slash && slash[1] ? slash + 1 : y->path;
+    *m = (struct topograph){.t = t, .y = y, .origin = base, .known = t->hosts};
 }
 
 static void end(struct topograph *m)
@@ -109,8 +105,6 @@ static void end(struct topograph *m)
     names_free(&m->switches);
     names_free(&m->node_names);
 }
-
-/* --- simulation models --- */
 
 static int switch_index(struct topograph *m, const char *name)
 {
@@ -159,7 +153,7 @@ static int expand(struct topograph *m, const json_t *list, const json_t *near, c
     return 0;
 }
 
-/* --- what a model says --- */
+/* --- what a simulation model says --- */
 
 /* domain and sub-domain of "annotations", into note[] where they are there. */
 static int take_annotations(struct topograph *m, const json_t *of, char *note[2], struct err *err)
@@ -220,11 +214,11 @@ static int take_switch_nodes(struct topograph *m, int sw, const json_t *is, stru
 {
     const json_t *list = json_object_get(is, "nodes");
     char **name;
-    int count, rc;
+    int count;
 
     if (!list || json_is_null(list))
         return 0;
-    rc = expand(m, list, is, &name, &count, err);
+    int rc = expand(m, list, is, &name, &count, err);
     for (int i = 0; i < count && rc == 0; i++)
         rc = attach(m, node_index(m, name[i]), sw, list, err);
     hostlist_free(name, count);
@@ -379,10 +373,9 @@ static int place_node(struct topograph *m, int node, struct err *err)
 static int read_model(struct topo *t, struct yaml *y, struct err *err)
 {
     struct topograph m;
-    int rc;
 
     begin(&m, t, y);
-    rc = take_switches(&m, err) < 0 ? -1 : take_blocks(&m, err);
+    int rc = take_switches(&m, err) < 0 ? -1 : take_blocks(&m, err);
     if (rc == 0 && !m.nodes)
         rc = err_data(err, "%s: a model without nodes", y->path);
     for (int i = 0; i < m.nodes && rc == 0; i++)
@@ -403,16 +396,15 @@ static int take_layers(struct topograph *m, const json_t *layers, const char *ho
 
     if (layers && !json_is_array(layers) && !json_is_null(layers))
         return err_data(err, "%s: network_layers is not a list", where);
+    if (json_array_size(layers) > DEPTH)
+        return err_data(err, "%s: more than %d network_layers", where, DEPTH);
     json_array_foreach(layers, i, item)
     {
         char *name = take_name(m, item, item, "network layer", err);
         if (!name)
             return -1;
-        if (i < DEPTH)
-            label_groups_join(&m->group[AT_LEAF + i], name, host);
+        label_groups_join(&m->group[AT_LEAF + i], name, host);
         free(name);
-        if (i >= DEPTH)
-            return err_data(err, "%s: more than %d network_layers", where, DEPTH);
     }
     return 0;
 }
@@ -430,10 +422,9 @@ static int take_instance(struct topograph *m, struct label_facts *facts, const j
         return -1;
     int count = m->nodes, rc = topo_host_name_check(id, where, err);
     labels = json_is_null(labels) ? NULL : labels;
-    if (rc < 0) {
-    } else if (node_index(m, id) < count) {
+    if (rc == 0 && node_index(m, id) < count)
         rc = err_data(err, "%s: instance \"%s\" is there twice", where, id);
-    } else {
+    if (rc == 0) {
         const char *host = label_host(m->t, m->known, id, labels, buf);
         /* Models name the instance of node x "i-x". */
         if (host == id && m->known && !strncmp(id, "i-", 2) && topo_find_host(m->t, id) < 0 &&
