@@ -409,23 +409,35 @@ static void put_folder(const char *path)
     free(full);
 }
 
+static void check_imex(int channels, int nodes)
+{
+    struct topo t;
+    struct err err;
+
+    nvml_close(open_fake("include gb300.txt"));
+    topo_init(&t);
+    assert_int_equal(topo_read_nvml(&t, topo_add_host(&t, "h"), folder, &err), 0);
+    assert_int_equal(t.gpu[0].imex_channels, channels);
+    assert_int_equal(t.gpu[0].imex_nodes, nodes);
+    topo_free(&t);
+}
+
 static void channels_and_nodes_are_counted_below_a_root(void **state)
 {
     (void)state;
-    assert_int_equal(nvml_imex_channels(folder), -1);
-    assert_int_equal(nvml_imex_nodes(folder), -1);
+    check_imex(-1, -1);
     put_folder("/dev");
-    assert_int_equal(nvml_imex_channels(folder), 0);
+    check_imex(0, -1);
     put_folder("/dev/nvidia-caps-imex-channels");
     put_file("/dev/nvidia-caps-imex-channels/channel0", "");
     put_file("/dev/nvidia-caps-imex-channels/channel7", "");
     put_file("/dev/nvidia-caps-imex-channels/other", "");
-    assert_int_equal(nvml_imex_channels(folder), 2);
+    check_imex(2, -1);
     put_folder("/etc");
     put_folder("/etc/nvidia-imex");
     put_file("/etc/nvidia-imex/nodes_config.cfg",
              "# nodes\n10.0.0.1\n  10.0.0.2\n\n \n#10.0.0.3\n");
-    assert_int_equal(nvml_imex_nodes(folder), 2);
+    check_imex(2, 2);
 }
 
 /* --- structures: the sizes that libraries of drivers 550 and 580 check --- */

@@ -20,10 +20,6 @@ int nvml_count(const struct nvml *n);
 /* GPU i in the library's order; host and the facts about IMEX are the caller's.  EXIT_IO: lost. */
 int nvml_read(struct nvml *n, int i, struct gpu *out, struct err *err);
 int nvml_find(struct nvml *n, const char *busid); /* index or -1 */
-/* Below `root`: channels that this user may open (0: none, -1: no /dev there), lines of
- * /etc/nvidia-imex/nodes_config.cfg (-1: no such file). */
-int nvml_imex_channels(const char *root);
-int nvml_imex_nodes(const char *root);
 
 /* --- before and after a measurement --- */
 struct nvml_counts {    /* -1: not told */

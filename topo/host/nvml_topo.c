@@ -14,7 +14,8 @@
 
 /* --- the channels that memory shared between hosts needs, as files --- */
 
-int nvml_imex_channels(const char *root)
+/* Channels that this user may open; 0: none, -1: no /dev there. */
+static int imex_channels(const char *root)
 {
     static const char folder[] = "/dev/nvidia-caps-imex-channels";
     char *path = mem_printf("%s%s", root, folder);
@@ -33,7 +34,8 @@ int nvml_imex_channels(const char *root)
     return channels;
 }
 
-int nvml_imex_nodes(const char *root)
+/* Lines of IMEX's own list of nodes; -1: no such file. */
+static int imex_nodes(const char *root)
 {
     char *path = mem_printf("%s/etc/nvidia-imex/nodes_config.cfg", root), line[512];
     FILE *f = fopen(path, "r");
@@ -94,7 +96,7 @@ static void set_endpoints(struct topo *t, int host, int first)
 
 static void read_gpus(struct topo *t, int host, struct nvml *n, const char *root)
 {
-    int channels = nvml_imex_channels(root), nodes = nvml_imex_nodes(root);
+    int channels = imex_channels(root), nodes = imex_nodes(root);
 
     for (int i = 0; i < nvml_count(n); i++) {
         struct err why;
