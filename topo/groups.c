@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host.h"
 #include "base/mem.h"
 #include "topo/net/leaf_groups.h"
 
@@ -307,6 +308,43 @@ int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *
     int *of = in_order(&w, name, groups);
     names_free(&w.words);
     return of;
+}
+
+char *groups_fold(const struct topo *t, const int *of, int g)
+{
+    char **name = mem_calloc((size_t)t->hosts + 1, sizeof(*name));
+    int n = 0;
+
+    for (int h = 0; h < t->hosts; h++)
+        if (of[h] == g)
+            name[n++] = t->host[h].name;
+    char *text = n ? hostlist_fold(name, n) : mem_strdup("");
+    free(name);
+    return text;
+}
+
+bool groups_nested(const int *x, int groups, const int *y, int n)
+{
+    int *in = mem_calloc((size_t)groups + 1, sizeof(*in)); /* group of y, + 1 */
+    bool good = true;
+
+    for (int i = 0; i < n; i++)
+        if (x[i] >= 0 && y[i] >= 0) {
+            good = good && (!in[x[i]] || in[x[i]] == y[i] + 1);
+            in[x[i]] = y[i] + 1;
+        }
+    free(in);
+    return good;
+}
+
+int groups_shared(const int *of, int n, int groups)
+{
+    int *size = mem_calloc((size_t)groups + 1, sizeof(*size)), several = 0;
+
+    for (int i = 0; i < n; i++)
+        several += of[i] >= 0 && ++size[of[i]] == 2;
+    free(size);
+    return several;
 }
 
 enum source groups_source(const struct topo *t, enum level level)

@@ -67,6 +67,12 @@ int *group_set_of(const struct group_set *s, const struct topo *t);
  * host without a coordinate is where declared groups say.  -1: nobody knows.  name[g] is that of the
  * coordinate or declared group, or "first..last (4)"; free both and each name. */
 int *groups_of_hosts(const struct topo *t, enum level level, char ***name, int *groups);
+/* The hosts of group g (-1: those of none) as a host list, "" of none; the caller frees. */
+char *groups_fold(const struct topo *t, const int *of, int g);
+/* Does every group of x lie inside one of y, of n members?  Who is in none does not count. */
+bool groups_nested(const int *x, int groups, const int *y, int n);
+/* How many groups have several of n members. */
+int groups_shared(const int *of, int n, int groups);
 /* Who told the level: of the first endpoint with a coordinate, else of the first declared groups. */
 enum source groups_source(const struct topo *t, enum level level);
 

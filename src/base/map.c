@@ -124,3 +124,26 @@ void names_free(struct names *n)
     map_free(&n->index);
     *n = (struct names){.name = NULL};
 }
+
+/* --- items by a small key --- */
+
+void lists_make(struct lists *l, const int *key, const int *item, int n, int keys)
+{
+    l->start = mem_calloc((size_t)keys + 2, sizeof(*l->start));
+    l->at = mem_calloc((size_t)n + 1, sizeof(*l->at));
+    for (int i = 0; i < n; i++)
+        if (key[i] >= 0)
+            l->start[key[i] + 2]++;
+    for (int k = 2; k <= keys + 1; k++)
+        l->start[k] += l->start[k - 1];
+    for (int i = 0; i < n; i++)
+        if (key[i] >= 0)
+            l->at[l->start[key[i] + 1]++] = item ? item[i] : i;
+}
+
+void lists_free(struct lists *l)
+{
+    free(l->start);
+    free(l->at);
+    *l = (struct lists){NULL, NULL};
+}

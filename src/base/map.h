@@ -45,4 +45,12 @@ int names_add(struct names *n, const char *name);        /* its number; a new on
 int names_find(const struct names *n, const char *name); /* its number, -1: it is not there */
 void names_free(struct names *n);
 
+/* Items by a small key: those of key k are at[start[k]] .. at[start[k + 1] - 1], in their order. */
+struct lists {
+    int *start, *at;
+};
+/* Item i of n, or item[i], goes to the list of key[i]; -1: to none. */
+void lists_make(struct lists *l, const int *key, const int *item, int n, int keys);
+void lists_free(struct lists *l);
+
 #endif

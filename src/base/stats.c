@@ -23,6 +23,31 @@ int stats_order(const double *x, const double *y, int n)
     return (x[i] > y[i]) - (x[i] < y[i]);
 }
 
+static int by_ints(const int *x, const int *y, int n)
+{
+    while (n > 1 && *x == *y) {
+        x++;
+        y++;
+        n--;
+    }
+    return (*x > *y) - (*x < *y);
+}
+
+int stats_by_int(const void *a, const void *b)
+{
+    return by_ints(a, b, 1);
+}
+
+int stats_by_2ints(const void *a, const void *b)
+{
+    return by_ints(a, b, 2);
+}
+
+int stats_by_3ints(const void *a, const void *b)
+{
+    return by_ints(a, b, 3);
+}
+
 void stats_sort(double *v, int n)
 {
     qsort(v, (size_t)n, sizeof(*v), by_value);

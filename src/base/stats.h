@@ -13,6 +13,10 @@ struct summary {
 void stats_sort(double *v, int n);
 /* As strcmp(), of n numbers each, the first that differ: for qsort(). */
 int stats_order(const double *x, const double *y, int n);
+/* For qsort() and bsearch(): structs that begin with so many ints, by these. */
+int stats_by_int(const void *a, const void *b);
+int stats_by_2ints(const void *a, const void *b);
+int stats_by_3ints(const void *a, const void *b);
 /* v sorted, n >= 1, 0 <= q <= 1; linear between order statistics (type 7 of Hyndman & Fan 1996). */
 double stats_quantile(const double *sorted, int n, double q);
 double stats_median(double *v, int n); /* sorts v */

@@ -228,7 +228,8 @@ static int price_group(struct cost_answer *x, const struct matrix *m, const stru
     enum op op = (enum op)a->op;
 
     if (rc == 0 && a->kernel)
-        matrix_ep(m, ids, x->ranks, (double)a->bytes, !strcmp(a->kernel, "ep_dispatch"), &x->cost);
+        matrix_ep(m, ids, x->ranks, (double)a->bytes, NAN, NAN, !strcmp(a->kernel, "ep_dispatch"),
+                  &x->cost);
     if (rc == 0 && !a->kernel) {
         matrix_collective(m, op, ids, x->ranks, (double)a->bytes, &x->cost);
         of_reference(x, m, op, ids);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "cost/matrix.h"
 
@@ -17,11 +18,6 @@ enum {
     OCTAVES = 50, /* 1 B .. 2^50 B; beyond, the last cell's line goes on */
     CELLS = OCTAVES * 16,
     MANTISSA_SHIFT = 52 - 4,
-};
-
-/* Exceptions that concern item i: list[start[i] .. start[i + 1]). */
-struct lists {
-    int *start, *list;
 };
 
 struct cell {
@@ -37,9 +33,9 @@ struct spot {
 struct railgauge {
     struct matrix m;
     struct spot *spot;
-    struct cell *grid; /* [tier][CELLS] of healthy pairs */
-    struct lists by_endpoint, by_rack;
-    int *first, *device; /* endpoints of host h by index: device[first[h] + gpu] */
+    struct cell *grid;                 /* [tier][CELLS] of healthy pairs */
+    struct lists by_endpoint, by_rack; /* exceptions that concern it */
+    struct lists by_host;              /* its endpoints by index */
 };
 
 static double cell_bytes(int i)
@@ -84,8 +80,8 @@ static int keys_of(const struct railgauge *r, const struct exception *e, int *ke
         return n;
     }
     if (e->part == PART_HOST) {
-        for (int k = r->first[e->a]; k < r->first[e->a + 1]; k++)
-            key[n++] = r->device[k];
+        for (int k = r->by_host.start[e->a]; k < r->by_host.start[e->a + 1]; k++)
+            key[n++] = r->by_host.at[k];
         return n;
     }
     key[n++] = e->a;
@@ -97,27 +93,22 @@ static int keys_of(const struct railgauge *r, const struct exception *e, int *ke
 static void compile_lists(struct railgauge *r, struct lists *l, int items, bool racks)
 {
     const struct matrix *m = &r->m;
-    int *key = mem_calloc((size_t)m->topo.endpoints + 2, sizeof(*key));
+    int *one = mem_calloc((size_t)m->topo.endpoints + 2, sizeof(*one));
+    int *key = NULL, *which = NULL, keys = 0, n = 0;
 
-    l->start = mem_calloc((size_t)items + 2, sizeof(*l->start));
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < m->exceptions; i++) {
-            enum part part = m->exception[i].part;
-            if ((part == PART_RACK_PAIR || part == PART_RACK_UPLINKS) != racks)
-                continue;
-            int n = keys_of(r, &m->exception[i], key);
-            for (int k = 0; k < n; k++)
-                if (pass == 0)
-                    l->start[key[k] + 2]++;
-                else
-                    l->list[l->start[key[k] + 1]++] = i;
+    for (int i = 0; i < m->exceptions; i++) {
+        enum part part = m->exception[i].part;
+        if ((part == PART_RACK_PAIR || part == PART_RACK_UPLINKS) != racks)
+            continue;
+        for (int k = keys_of(r, &m->exception[i], one); k-- > 0;) {
+            MEM_PUSH(key, keys) = one[k];
+            MEM_PUSH(which, n) = i;
         }
-        for (int i = 2; i <= items + 1 && pass == 0; i++)
-            l->start[i] += l->start[i - 1];
-        if (pass == 0)
-            l->list = mem_calloc((size_t)l->start[items + 1], sizeof(*l->list));
     }
+    lists_make(l, key, which, n, items);
+    free(one);
     free(key);
+    free(which);
 }
 
 static bool concerned(const struct lists *l, int item)
@@ -135,15 +126,12 @@ static void mark_odd(struct railgauge *r)
 static void compile_hosts(struct railgauge *r)
 {
     const struct topo *t = &r->m.topo;
+    int *host = mem_calloc((size_t)t->endpoints + 1, sizeof(*host));
 
-    r->first = mem_calloc((size_t)t->hosts + 2, sizeof(*r->first));
-    r->device = mem_calloc((size_t)t->endpoints, sizeof(*r->device));
-    for (int i = 0; i < t->endpoints; i++)
-        r->first[topo_at(t, i, LEVEL_HOST) + 2]++;
-    for (int h = 2; h <= t->hosts + 1; h++)
-        r->first[h] += r->first[h - 1];
     for (int i = 0; i < t->endpoints; i++) /* ids ascend, so does the index on the host */
-        r->device[r->first[topo_at(t, i, LEVEL_HOST) + 1]++] = i;
+        host[i] = topo_at(t, i, LEVEL_HOST);
+    lists_make(&r->by_host, host, NULL, t->endpoints, t->hosts);
+    free(host);
 }
 
 static void compile(struct railgauge *r)
@@ -206,12 +194,9 @@ void railgauge_close(struct railgauge *r)
     matrix_free(&r->m);
     free(r->spot);
     free(r->grid);
-    free(r->by_endpoint.start);
-    free(r->by_endpoint.list);
-    free(r->by_rack.start);
-    free(r->by_rack.list);
-    free(r->first);
-    free(r->device);
+    lists_free(&r->by_endpoint);
+    lists_free(&r->by_rack);
+    lists_free(&r->by_host);
     free(r);
 }
 
@@ -223,10 +208,9 @@ int railgauge_count(const struct railgauge *r)
 int railgauge_find(const struct railgauge *r, const char *host, int gpu)
 {
     int h = topo_find_host(&r->m.topo, host);
+    const int *start = r->by_host.start;
 
-    if (h < 0 || gpu < 0 || gpu >= r->first[h + 1] - r->first[h])
-        return -1;
-    return r->device[r->first[h] + gpu];
+    return h < 0 || gpu < 0 || gpu >= start[h + 1] - start[h] ? -1 : r->by_host.at[start[h] + gpu];
 }
 
 int railgauge_host_count(const struct railgauge *r)
@@ -263,7 +247,7 @@ static void slow_down(const struct railgauge *r, const struct lists *l, int item
     if (item < 0)
         return;
     for (int k = l->start[item]; k < l->start[item + 1]; k++) {
-        const struct exception *e = &r->m.exception[l->list[k]];
+        const struct exception *e = &r->m.exception[l->at[k]];
         if (matrix_crosses(&r->m, e, src, dst, tier)) {
             *factor = fmin(*factor, e->factor);
             *add = fmax(*add, e->alpha_add);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "topo/groups.h"
@@ -35,15 +36,9 @@ static void grouping_free(struct grouping *g)
 /* The level as groups of hosts; false when no two hosts share one (HGX: each host is a domain). */
 static bool look(struct grouping *g, const struct topo *t, int level)
 {
-    bool found = false;
-
     g->level = level;
     g->of = groups_of_hosts(t, (enum level)level, &g->name, &g->groups);
-    int *hosts = mem_calloc((size_t)g->groups + 1, sizeof(*hosts));
-    for (int h = 0; h < t->hosts; h++)
-        found |= g->of[h] >= 0 && ++hosts[g->of[h]] > 1;
-    free(hosts);
-    return found;
+    return groups_shared(g->of, t->hosts, g->groups) > 0;
 }
 
 static int choose(struct grouping *g, const struct topo *t, int level, struct err *err)
@@ -87,35 +82,17 @@ static void fill(struct blocks *b, struct grouping *g, const struct topo *t)
 
 /* --- what lies between them --- */
 
-struct ends { /* endpoints by host: id[first[h]] .. id[first[h + 1] - 1] */
-    int *first, *id;
-};
-
-static void ends_make(struct ends *e, const struct topo *t)
-{
-    e->first = mem_calloc((size_t)t->hosts + 2, sizeof(*e->first));
-    e->id = mem_calloc((size_t)t->endpoints + 1, sizeof(*e->id));
-    int *next = mem_calloc((size_t)t->hosts + 1, sizeof(*next));
-    for (int i = 0; i < t->endpoints; i++)
-        e->first[topo_at(t, i, LEVEL_HOST) + 1]++;
-    for (int h = 0; h < t->hosts; h++)
-        next[h] = e->first[h + 1] += e->first[h];
-    for (int i = t->endpoints - 1; i >= 0; i--)
-        e->id[--next[topo_at(t, i, LEVEL_HOST)]] = i;
-    free(next);
-}
-
 /* Both hosts send to each other at once, from their k-th endpoints (with rails: on one rail). */
-static double host_time(const struct matrix *m, const struct ends *e, int a, int b, int k,
+static double host_time(const struct matrix *m, const struct lists *e, int a, int b, int k,
                         double bytes)
 {
-    int na = e->first[a + 1] - e->first[a], nb = e->first[b + 1] - e->first[b];
+    int na = e->start[a + 1] - e->start[a], nb = e->start[b + 1] - e->start[b];
     int n = na < nb ? na : nb;
     struct cost out, back;
 
     if (!n || !m->tiers)
         return NAN;
-    int x = e->id[e->first[a] + k % n], y = e->id[e->first[b] + k % n];
+    int x = e->at[e->start[a] + k % n], y = e->at[e->start[b] + k % n];
     matrix_pair(m, x, y, bytes, &out);
     matrix_pair(m, y, x, bytes, &back);
     return isnan(out.sec) || isnan(back.sec) ? NAN : fmax(out.sec, back.sec);
@@ -135,7 +112,7 @@ static double usual(double *sec, int n)
 }
 
 /* All pairs of hosts where they are few, else pairs that are spread over both blocks. */
-static double between(const struct matrix *m, const struct ends *e, const struct block *a,
+static double between(const struct matrix *m, const struct lists *e, const struct block *a,
                       const struct block *b, double bytes)
 {
     long long all = (long long)a->hosts * b->hosts;
@@ -154,16 +131,19 @@ static double between(const struct matrix *m, const struct ends *e, const struct
 static void measure(struct blocks *b, const struct matrix *m, double bytes)
 {
     size_t n = (size_t)b->count;
-    struct ends e;
+    int *host = mem_calloc((size_t)m->topo.endpoints + 1, sizeof(*host));
+    struct lists e; /* endpoints by host */
 
-    ends_make(&e, &m->topo);
+    for (int i = 0; i < m->topo.endpoints; i++)
+        host[i] = topo_at(&m->topo, i, LEVEL_HOST);
+    lists_make(&e, host, NULL, m->topo.endpoints, m->topo.hosts);
     b->sec = mem_calloc(n * n + 1, sizeof(*b->sec));
     for (size_t i = 0; i < n; i++)
         for (size_t k = i; k < n; k++)
             b->sec[i * n + k] = b->sec[k * n + i] =
                 between(m, &e, &b->block[i], &b->block[k], bytes);
-    free(e.first);
-    free(e.id);
+    lists_free(&e);
+    free(host);
 }
 
 /* --- near ones become neighbours --- */

@@ -433,8 +433,8 @@ static void healthy_cost(const struct collective_quote *q, const struct matrix *
         say_floor(out);
 }
 
-static void collective_cost(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
-                            double bytes, bool healthy, struct cost *out)
+void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                          double bytes, bool healthy, struct cost *out)
 {
     struct collective_quote q;
     struct ways w;
@@ -453,22 +453,4 @@ static void collective_cost(const struct matrix *m, enum op op, const int *ids, 
     out->hi *= by;
     out->exception = w.exception;
     matrix_blame(m, out);
-}
-
-void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
-                       struct cost *out)
-{
-    collective_cost(m, op, ids, n, 1, bytes, false, out);
-}
-
-void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
-                              int at_once, double bytes, struct cost *out)
-{
-    collective_cost(m, op, ids, n, at_once, bytes, false, out);
-}
-
-void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
-                     double bytes, struct cost *out)
-{
-    collective_cost(m, op, ids, n, at_once, bytes, true, out);
 }

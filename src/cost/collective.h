@@ -44,7 +44,15 @@ void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum
  * so many endpoints. */
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w);
 /* The same ways without slow parts. */
-struct ways ways_healthy(const struct ways *w);
+static inline struct ways ways_healthy(const struct ways *w)
+{
+    struct ways healthy = *w;
+
+    healthy.inner_factor = healthy.outer_factor = 1;
+    healthy.alpha_add = 0;
+    healthy.exception = -1;
+    return healthy;
+}
 /* Seconds; NAN when a tier that is needed has no curve, INFINITY when a part is dead. */
 double model_time(const struct matrix *m, const struct ways *w, enum op op, double bytes);
 
@@ -96,7 +104,7 @@ struct collective_quote {
  * matrix must outlive the quote.  published: measured curves are not looked at. */
 void collective_resolve(struct collective_quote *q, const struct matrix *m, enum op op,
                         const struct ways *ways, bool published);
-/* Seconds: what matrix_collective_beside() says.  NAN when unknown, INFINITY when a part is dead.
+/* Seconds: what matrix_collective_at() says.  NAN when unknown, INFINITY when a part is dead.
  */
 double collective_time(const struct collective_quote *q, const struct matrix *m, double bytes);
 

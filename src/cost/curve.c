@@ -58,14 +58,6 @@ double curve_time(const struct curve *c, double bytes)
     return a->sec + (a[1].sec - a->sec) * ((bytes - a->bytes) / (a[1].bytes - a->bytes));
 }
 
-double curve_end(const struct curve *c, double bytes)
-{
-    if (c->points == 0)
-        return 0;
-    double first = c->point[0].bytes, last = c->point[c->points - 1].bytes;
-    return bytes > last ? last : bytes < first ? first : 0;
-}
-
 double curve_unsure(double end, double bytes, double moving, double slopes)
 {
     double near = fmin(bytes, end) / fmax(bytes, end);

@@ -106,9 +106,8 @@ static void words(const struct matrix *m, const struct ways *w, double bytes, bo
              shape_text(shape, &w->shape), units_bytes_text(size, bytes), rates);
 }
 
-/* inside < 0: spread evenly. */
-static void kernel_cost(const struct matrix *m, const int *ids, int n, double bytes, double inside,
-                        double across, bool dispatch, struct cost *out)
+void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+               double across, bool dispatch, struct cost *out)
 {
     struct ways w;
 
@@ -116,11 +115,11 @@ static void kernel_cost(const struct matrix *m, const int *ids, int n, double by
     if (n < 2 || isnan(out->sec)) /* it said why */
         return;
     ways_of(&w, m, ids, n, OP_ALL_TO_ALL, false);
-    if (inside < 0) {
+    if (isnan(inside)) {
         inside = ep_inside(&w.shape, bytes);
         across = bytes - inside;
     }
-    double sec = ep_time(m, &w, inside, across, dispatch);
+    double sec = ep_time(m, &w, fmax(0, inside), fmax(0, across), dispatch);
     if (isnan(sec)) {
         as_all_to_all(out);
         return;
@@ -133,16 +132,4 @@ static void kernel_cost(const struct matrix *m, const int *ids, int n, double by
     words(m, &w, bytes, dispatch, out);
     if (w.exception >= 0)
         matrix_blame(m, out);
-}
-
-void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
-               struct cost *out)
-{
-    kernel_cost(m, ids, n, bytes, -1, 0, dispatch, out);
-}
-
-void matrix_ep_routed(const struct matrix *m, const int *ids, int n, double bytes, double inside,
-                      double across, bool dispatch, struct cost *out)
-{
-    kernel_cost(m, ids, n, bytes, fmax(0, inside), fmax(0, across), dispatch, out);
 }

@@ -13,6 +13,13 @@ const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
 const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
 const char *const part_name[PART_COUNT] = {"endpoint", "host", "rack_pair",   "pair",
                                            "leaf",     "rack", "rack_uplinks"};
+const int part_level[PART_COUNT] = {[PART_ENDPOINT] = -1,
+                                    [PART_HOST] = LEVEL_HOST,
+                                    [PART_RACK_PAIR] = LEVEL_RACK,
+                                    [PART_PAIR] = -1,
+                                    [PART_LEAF] = LEVEL_LEAF,
+                                    [PART_RACK] = LEVEL_RACK,
+                                    [PART_RACK_UPLINKS] = LEVEL_RACK};
 const char *const side_name[SIDE_COUNT] = {"both", "tx", "rx"};
 
 void matrix_init(struct matrix *m)
@@ -118,62 +125,35 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
     return buf;
 }
 
-/* Does traffic from x (sending) to y cross this part?  forward: side TX counts at x. */
-static bool touches(const struct exception *e, int x, int y)
+int part_count(const struct matrix *m, enum part part)
 {
-    bool tx = e->side != SIDE_RX && x == e->a, rx = e->side != SIDE_TX && y == e->a;
-
-    return tx || rx;
+    return part_level[part] < 0 ? m->topo.endpoints : m->topo.group[part_level[part]].count;
 }
 
-static bool joins(const struct exception *e, int x, int y)
+bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst)
 {
-    bool there = x == e->a && y == e->b, back = x == e->b && y == e->a;
+    int x = part_at(m, e->part, src), y = part_at(m, e->part, dst);
+    bool tx = e->side != SIDE_RX, rx = e->side != SIDE_TX;
 
-    return (there && e->side != SIDE_RX) || (back && e->side != SIDE_TX);
+    if (part_is_two(e->part))
+        return (tx && x == e->a && y == e->b) || (rx && x == e->b && y == e->a);
+    if (e->part == PART_RACK_UPLINKS && (x < 0 || y < 0 || x == y))
+        return false;
+    return (tx && x == e->a) || (rx && y == e->a);
 }
 
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier)
 {
-    const int *s = m->topo.endpoint[src].place.at, *d = m->topo.endpoint[dst].place.at;
-
     if (e->tier >= 0 ? e->tier != tier : !m->tier[tier].nic && e->factor > 0)
         return false;
-    switch (e->part) {
-    case PART_ENDPOINT:
-        return touches(e, src, dst);
-    case PART_HOST:
-        return touches(e, s[LEVEL_HOST], d[LEVEL_HOST]);
-    case PART_RACK_PAIR:
-        return joins(e, s[LEVEL_RACK], d[LEVEL_RACK]);
-    case PART_LEAF:
-        return touches(e, s[LEVEL_LEAF], d[LEVEL_LEAF]);
-    case PART_RACK:
-        return touches(e, s[LEVEL_RACK], d[LEVEL_RACK]);
-    case PART_RACK_UPLINKS:
-        return s[LEVEL_RACK] >= 0 && d[LEVEL_RACK] >= 0 && s[LEVEL_RACK] != d[LEVEL_RACK] &&
-               touches(e, s[LEVEL_RACK], d[LEVEL_RACK]);
-    default:
-        return joins(e, src, dst);
-    }
+    return matrix_passes(m, e, src, dst);
 }
 
 bool matrix_touches(const struct matrix *m, const struct exception *e, int endpoint)
 {
-    const int *at = m->topo.endpoint[endpoint].place.at;
+    int at = part_at(m, e->part, endpoint);
 
-    switch (e->part) {
-    case PART_HOST:
-        return at[LEVEL_HOST] == e->a;
-    case PART_LEAF:
-        return at[LEVEL_LEAF] == e->a;
-    case PART_RACK:
-    case PART_RACK_PAIR:
-    case PART_RACK_UPLINKS:
-        return at[LEVEL_RACK] == e->a || (e->b >= 0 && at[LEVEL_RACK] == e->b);
-    default:
-        return endpoint == e->a || endpoint == e->b;
-    }
+    return at == e->a || (e->b >= 0 && at == e->b);
 }
 
 double matrix_factor(const struct matrix *m, int src, int dst, int *exception, double *alpha_add)

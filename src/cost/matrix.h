@@ -90,6 +90,11 @@ enum part {
     PART_COUNT
 };
 extern const char *const part_name[PART_COUNT];
+extern const int part_level[PART_COUNT]; /* of its groups; -1: it is an endpoint, or two of them */
+static inline bool part_is_two(enum part part)
+{
+    return part == PART_PAIR || part == PART_RACK_PAIR;
+}
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_COUNT };
 extern const char *const side_name[SIDE_COUNT];
 
@@ -200,6 +205,15 @@ static inline int matrix_tier(const struct matrix *m, int src, int dst)
     return topo_tier(&m->topo, src, dst);
 }
 
+/* Where an endpoint is among parts of a kind, as exception.a counts them; -1: not visible. */
+static inline int part_at(const struct matrix *m, enum part part, int endpoint)
+{
+    return part_level[part] < 0 ? endpoint : topo_at(&m->topo, endpoint, part_level[part]);
+}
+int part_count(const struct matrix *m, enum part part); /* how many there are of a kind */
+
+/* Does src -> dst pass the part of e, whatever the tier? */
+bool matrix_passes(const struct matrix *m, const struct exception *e, int src, int dst);
 /* Does src -> dst, a pair of this tier, cross the part of e? */
 bool matrix_crosses(const struct matrix *m, const struct exception *e, int src, int dst, int tier);
 /* Is this endpoint in the part, or at one end of it? */
@@ -216,31 +230,29 @@ static inline int tier_pairs(const struct tier *t)
     return t->measured > 0 ? (int)t->measured : t->pairs;
 }
 
-/* A collective on these endpoints in this order, alone.  The curve of the same (op, shape), of
- * several the one whose ring crosses racks as often and that was as crowded; else between the two
- * nearest measured shapes with the same domains and members per domain pattern; else modelled from
- * the tiers (formulas in model.c with their sources).  Beyond the sizes of the curves: the rule of
- * collective.h.  S as in op.h. */
-void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n, double bytes,
-                       struct cost *out);
-/* The same while `at_once` such groups run side by side: curves measured with as many come first.
- */
-void matrix_collective_beside(const struct matrix *m, enum op op, const int *ids, int n,
-                              int at_once, double bytes, struct cost *out);
-/* What a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
+/* A collective on these endpoints in this order while `at_once` such groups run side by side.  The
+ * curve of the same (op, shape), of several the one whose ring crosses racks as often and that was
+ * as crowded; else between the two nearest measured shapes with the same domains and members per
+ * domain pattern; else modelled from the tiers (formulas in model.c with their sources).  Beyond the
+ * sizes of the curves: the rule of collective.h.  S as in op.h.
+ *
+ * healthy: what a healthy fabric takes, as far as this matrix tells (reference.h asks further): no
  * exceptions, and measured collective curves are not looked at (a measurement is not compared with
  * itself): published curves, else the model over the tiers. */
-void matrix_expected(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
-                     double bytes, struct cost *out);
+void matrix_collective_at(const struct matrix *m, enum op op, const int *ids, int n, int at_once,
+                          double bytes, bool healthy, struct cost *out);
+/* Alone, as it is. */
+static inline void matrix_collective(const struct matrix *m, enum op op, const int *ids, int n,
+                                     double bytes, struct cost *out)
+{
+    matrix_collective_at(m, op, ids, n, 1, bytes, false, out);
+}
 /* Dispatch, or else combine, of an expert-parallel kernel on these endpoints.  bytes: what a rank
- * sends (dispatch) or receives (combine) in all, its own share and every copy counted, spread
- * evenly over the group, as S of all_to_all.  Where no kernel is known that serves the group:
- * all_to_all, and the words say so (BASIS_ASSUMED). */
-void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, bool dispatch,
-               struct cost *out);
-/* The same where routing tells more than an even spread: `inside` bytes that a rank receives over
- * its own domain's links (with kernels that forward: all of them), `across` those that it receives
- * from other domains, each token once a domain.  bytes is for words and for all_to_all. */
-void matrix_ep_routed(const struct matrix *m, const int *ids, int n, double bytes, double inside,
-                      double across, bool dispatch, struct cost *out);
+ * sends (dispatch) or receives (combine) in all, its own share and every copy counted, as S of
+ * all_to_all.  Of these a rank receives `inside` over its own domain's links (with kernels that
+ * forward: all of them) and `across` from other domains, each token once a domain; inside NAN:
+ * spread evenly over the group.  Where no kernel is known that serves the group: all_to_all, and the
+ * words say so (BASIS_ASSUMED). */
+void matrix_ep(const struct matrix *m, const int *ids, int n, double bytes, double inside,
+               double across, bool dispatch, struct cost *out);
 #endif

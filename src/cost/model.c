@@ -43,28 +43,14 @@ static void slower(const struct matrix *m, int *kept, int tier)
         *kept = tier;
 }
 
-static bool has(const int *ids, int n, int id)
+/* How many members are in that part of its kind. */
+static int members_in(const struct matrix *m, enum part part, const int *ids, int n, int at)
 {
-    for (int i = 0; i < n; i++)
-        if (ids[i] == id)
-            return true;
-    return false;
-}
+    int members = 0;
 
-static bool has_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
-{
     for (int i = 0; i < n; i++)
-        if (topo_at(&m->topo, ids[i], level) == at)
-            return true;
-    return false;
-}
-
-static bool all_at(const struct matrix *m, const int *ids, int n, enum level level, int at)
-{
-    for (int i = 0; i < n; i++)
-        if (topo_at(&m->topo, ids[i], level) != at)
-            return false;
-    return true;
+        members += part_at(m, part, ids[i]) == at;
+    return members;
 }
 
 /* Do a and b follow each other in the ring? */
@@ -79,23 +65,12 @@ static bool neighbours(const int *ids, int n, int a, int b)
 static bool member(const struct matrix *m, const struct exception *e, const int *ids, int n,
                    enum op op)
 {
-    switch (e->part) {
-    case PART_ENDPOINT:
-        return has(ids, n, e->a);
-    case PART_HOST:
-        return has_at(m, ids, n, LEVEL_HOST, e->a);
-    case PART_RACK_PAIR:
-        return has_at(m, ids, n, LEVEL_RACK, e->a) && has_at(m, ids, n, LEVEL_RACK, e->b);
-    case PART_LEAF:
-        return has_at(m, ids, n, LEVEL_LEAF, e->a);
-    case PART_RACK:
-        return has_at(m, ids, n, LEVEL_RACK, e->a);
-    case PART_RACK_UPLINKS:
-        return has_at(m, ids, n, LEVEL_RACK, e->a) && !all_at(m, ids, n, LEVEL_RACK, e->a);
-    default: /* a ring touches neighbours only */
-        return op_table[op].links == OP_EXCHANGE ? has(ids, n, e->a) && has(ids, n, e->b)
-                                                 : neighbours(ids, n, e->a, e->b);
-    }
+    if (e->part == PART_PAIR && op_table[op].links != OP_EXCHANGE)
+        return neighbours(ids, n, e->a, e->b); /* a ring touches neighbours only */
+    int a = members_in(m, e->part, ids, n, e->a);
+    if (e->part == PART_RACK_UPLINKS)
+        return a > 0 && a < n;
+    return a > 0 && (!part_is_two(e->part) || members_in(m, e->part, ids, n, e->b) > 0);
 }
 
 static bool concerns(const struct matrix *m, const struct exception *e, int tier)
@@ -184,16 +159,6 @@ void ways_of(struct ways *w, const struct matrix *m, const int *ids, int n, enum
     for (int i = 0; i < m->exceptions && !healthy; i++)
         if (member(m, &m->exception[i], ids, n, op))
             slow_part(w, m, i);
-}
-
-struct ways ways_healthy(const struct ways *w)
-{
-    struct ways healthy = *w;
-
-    healthy.inner_factor = healthy.outer_factor = 1;
-    healthy.alpha_add = 0;
-    healthy.exception = -1;
-    return healthy;
 }
 
 bool ways_near(struct ways *near, const struct matrix *m, const struct ways *w)

@@ -135,7 +135,7 @@ static bool model_judges(const struct reference *r, enum op op, const int *ids, 
         return false;
     if (m->topo.endpoint[ids[0]].kind != ENDPOINT_GPU && w.shape.domains != n)
         return false;
-    matrix_expected(m, op, ids, n, at_once, small_message, &small);
+    matrix_collective_at(m, op, ids, n, at_once, small_message, true, &small);
     return small.sec < (1 - moving) * sec;
 }
 
@@ -145,7 +145,7 @@ void reference_collective(const struct reference *r, enum op op, const int *ids,
     *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
     if (!ids || !r->like.topo.endpoints)
         return;
-    matrix_expected(&r->like, op, ids, n, at_once, bytes, out);
+    matrix_collective_at(&r->like, op, ids, n, at_once, bytes, true, out);
     if (out->basis == BASIS_MODELLED && !r->seen && !model_judges(r, op, ids, n, out->sec, at_once))
         *out = (struct cost){NAN, NAN, NAN, BASIS_ASSUMED, "", -1, 0};
 }

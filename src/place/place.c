@@ -259,12 +259,10 @@ static void improve(struct place_best *b, struct placer *pl)
 
     rng_seed(&w.rng, pl->ask->seed + 1);
     mesh_of(&m, pl);
-    w.seat = mem_calloc(n, sizeof(int));
-    w.tried = mem_calloc(n, sizeof(int));
-    w.rank = mem_calloc(n, sizeof(int));
-    w.position = mem_calloc(n, sizeof(int));
-    w.order = mem_calloc(n, sizeof(int));
-    w.guide = mem_calloc(n, sizeof(int));
+    int **part[] = {&w.seat, &w.tried, &w.rank, &w.position, &w.order, &w.guide};
+    int *room = mem_calloc(sizeof(part) / sizeof(*part) * n, sizeof(int));
+    for (size_t k = 0; k < sizeof(part) / sizeof(*part); k++)
+        *part[k] = room + k * n;
     for (int s = 0; s < pl->ranks; s++)
         w.rank[s] = mesh_rank(&m, b->turn, s);
     sizes_of(&w, &m, b->turn);
@@ -277,12 +275,7 @@ static void improve(struct place_best *b, struct placer *pl)
     snprintf(how, sizeof(how), "%.220s; %ld move%s", b->how, w.moves, w.moves == 1 ? "" : "s");
     if (w.moves)
         snprintf(b->how, sizeof(b->how), "%s", how);
-    free(w.seat);
-    free(w.tried);
-    free(w.rank);
-    free(w.position);
-    free(w.order);
-    free(w.guide);
+    free(room);
 }
 
 /* --- all of it --- */

@@ -58,13 +58,6 @@ struct domain_seat {
     int domain, id;
 };
 
-static int by_domain(const void *a, const void *b)
-{
-    const struct domain_seat *x = a, *y = b;
-
-    return x->domain != y->domain ? x->domain - y->domain : x->id - y->id;
-}
-
 static void rack_room(struct room *r, const struct pool *p)
 {
     const struct topo *t = &p->matrix->topo;
@@ -87,7 +80,7 @@ static void room_of(struct room *r, const struct pool *p)
     *r = (struct room){0};
     for (int i = 0; i < p->seats; i++)
         seat[i] = (struct domain_seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
-    qsort(seat, (size_t)p->seats, sizeof(*seat), by_domain);
+    qsort(seat, (size_t)p->seats, sizeof(*seat), stats_by_2ints);
     for (int i = 0, j; i < p->seats; i = j, r->domains++) {
         struct shape s;
         for (j = i; j < p->seats && seat[j].domain == seat[i].domain; j++)

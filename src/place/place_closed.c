@@ -11,11 +11,6 @@
 
 /* --- ranks as digits --- */
 
-static int by_value(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
 /* Strides at which some group begins or ends: of those a chain in which each divides the next. */
 static void chain(struct mesh *m, const struct traffic *t, int ranks)
 {
@@ -26,7 +21,7 @@ static void chain(struct mesh *m, const struct traffic *t, int ranks)
         edge[n++] = t->message[i].span.stride * t->message[i].span.size;
     }
     edge[n++] = ranks;
-    qsort(edge, (size_t)n, sizeof(*edge), by_value);
+    qsort(edge, (size_t)n, sizeof(*edge), stats_by_int);
     for (int i = 0; i < n; i++) {
         bool end = edge[i] == ranks;
         if (edge[i] <= last || edge[i] % last || ranks % edge[i] ||

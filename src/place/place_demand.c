@@ -223,18 +223,8 @@ void demand_free(struct demand *d)
  * in all. */
 enum { ALL_PAIRS_MAX = 16 };
 
-struct flows {
-    struct flow *flow;
-    int flows;
-};
-
-static void add_flow(struct flows *f, int src, int dst, double bytes)
-{
-    MEM_PUSH(f->flow, f->flows) = (struct flow){src, dst, bytes};
-}
-
 /* The wire bytes of one message of one group, by its pattern. */
-static void group_flows(struct flows *f, const struct message *m, int group)
+static void group_flows(struct demand *d, const struct message *m, int group)
 {
     int n = m->span.size;
     double bytes = m->count * message_wire_bytes(m, n);
@@ -248,20 +238,15 @@ static void group_flows(struct flows *f, const struct message *m, int group)
         if (op_table[m->op].links == OP_NEXT && i == n - 1)
             break; /* a pipeline is no ring */
         for (int k = 1; k <= last; k = few ? k + 1 : 2 * k)
-            add_flow(f, rank, span_rank(&m->span, group, (i + k) % n), bytes / peers);
+            add(d, rank, span_rank(&m->span, group, (i + k) % n), bytes / peers);
     }
 }
 
-static void traffic_flows(struct flows *f, const struct traffic *t, int ranks)
+static void traffic_flows(struct demand *d, const struct traffic *t, int ranks)
 {
     for (int i = 0; i < t->messages; i++)
         for (int g = 0; g < span_groups(&t->message[i].span, ranks); g++)
-            group_flows(f, &t->message[i], g);
-}
-
-static int by_peer(const void *a, const void *b)
-{
-    return ((const struct tie *)a)->peer - ((const struct tie *)b)->peer;
+            group_flows(d, &t->message[i], g);
 }
 
 /* One tie for each peer. */
@@ -269,7 +254,7 @@ static int merge(struct tie *t, int n)
 {
     int kept = 0;
 
-    qsort(t, (size_t)n, sizeof(*t), by_peer);
+    qsort(t, (size_t)n, sizeof(*t), stats_by_int);
     for (int i = 0; i < n; i++)
         if (kept && t[kept - 1].peer == t[i].peer) {
             t[kept - 1].out += t[i].out;
@@ -280,23 +265,23 @@ static int merge(struct tie *t, int n)
     return kept;
 }
 
-static struct ties *by_rank(const struct flow *flow, int flows, int ranks)
+static struct ties *by_rank(const struct demand *d, int ranks)
 {
     struct ties *t = mem_calloc(1, sizeof(*t));
     int *fill = mem_calloc((size_t)ranks + 2, sizeof(int)), at = 0;
 
     t->start = mem_calloc((size_t)ranks + 2, sizeof(int));
-    t->tie = mem_calloc(2 * (size_t)flows + 1, sizeof(*t->tie));
-    for (int i = 0; i < flows; i++)
-        if (flow[i].src != flow[i].dst) {
-            fill[flow[i].src + 1]++;
-            fill[flow[i].dst + 1]++;
+    t->tie = mem_calloc(2 * (size_t)d->flows + 1, sizeof(*t->tie));
+    for (int i = 0; i < d->flows; i++)
+        if (d->flow[i].src != d->flow[i].dst) {
+            fill[d->flow[i].src + 1]++;
+            fill[d->flow[i].dst + 1]++;
         }
     for (int r = 0; r < ranks; r++)
         fill[r + 1] += fill[r];
     memcpy(t->start, fill, ((size_t)ranks + 1) * sizeof(int));
-    for (int i = 0; i < flows; i++) {
-        const struct flow *f = &flow[i];
+    for (int i = 0; i < d->flows; i++) {
+        const struct flow *f = &d->flow[i];
         if (f->src == f->dst)
             continue;
         t->tie[fill[f->src]++] = (struct tie){f->dst, f->bytes, 0};
@@ -315,16 +300,13 @@ static struct ties *by_rank(const struct flow *flow, int flows, int ranks)
 
 const struct ties *placer_ties(struct placer *pl)
 {
-    struct flows f = {0};
+    struct demand d = {0};
 
     if (pl->ties)
         return pl->ties;
-    if (pl->ask->demand) {
-        pl->ties = by_rank(pl->ask->demand->flow, pl->ask->demand->flows, pl->ranks);
-        return pl->ties;
-    }
-    traffic_flows(&f, &pl->step->traffic, pl->ranks);
-    pl->ties = by_rank(f.flow, f.flows, pl->ranks);
-    free(f.flow);
+    if (!pl->ask->demand)
+        traffic_flows(&d, &pl->step->traffic, pl->ranks);
+    pl->ties = by_rank(pl->ask->demand ? pl->ask->demand : &d, pl->ranks);
+    demand_free(&d);
     return pl->ties;
 }

@@ -99,7 +99,15 @@ struct host_kinds {
 void host_kinds_make(struct host_kinds *k, const struct pool *p);
 void host_kinds_free(struct host_kinds *k);
 /* The group of a kind's first endpoint at a level, -1: not known. */
-int host_kinds_group(const struct host_kinds *k, int kind, int level);
+static inline int host_kinds_group(const struct host_kinds *k, int kind, int level)
+{
+    const struct host_kind *one = &k->kind[kind];
+
+    for (int i = 0; i < one->keys; i++)
+        if (one->key[i] >= k->base[level] && one->key[i] < k->base[level + 1])
+            return one->key[i] - k->base[level];
+    return -1;
+}
 
 /* Of sets of `need` positions, ascending.  Equal for sets that cost the same because their hosts lie
  * alike, position by position. */
@@ -108,9 +116,10 @@ uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need);
 double host_kinds_patterns(const struct host_kinds *k, int need, double most);
 /* The next pattern's leftmost set, in the order of positions; false: that was the last. */
 bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need);
-/* The next set of the same pattern; the leftmost one of it. */
+/* The next set of the same pattern. */
 bool host_kinds_next_set(const struct host_kinds *k, int *at, int need);
-void host_kinds_leftmost(const struct host_kinds *k, int *at, int need);
+/* at[from ..] to the leftmost positions of these kinds behind at[from - 1]; false: there are none. */
+bool host_kinds_leftmost(const struct host_kinds *k, int *at, int from, int need);
 
 /* --- place_price.c: what prices orders --- */
 

@@ -137,16 +137,6 @@ void host_kinds_free(struct host_kinds *k)
     *k = (struct host_kinds){0};
 }
 
-int host_kinds_group(const struct host_kinds *k, int kind, int level)
-{
-    const struct host_kind *one = &k->kind[kind];
-
-    for (int i = 0; i < one->keys; i++)
-        if (one->key[i] >= k->base[level] && one->key[i] < k->base[level + 1])
-            return one->key[i] - k->base[level];
-    return -1;
-}
-
 /* --- sets of hosts, by the kinds of their hosts --- */
 
 /* Groups are numbered by level as they are met. */
@@ -215,8 +205,7 @@ bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need)
     return false;
 }
 
-/* at[from..] to the leftmost positions of these kinds behind at[from - 1]. */
-static bool pull_left(const struct host_kinds *k, int *at, int from, int need)
+bool host_kinds_leftmost(const struct host_kinds *k, int *at, int from, int need)
 {
     for (int i = from; i < need; i++) {
         const struct host_kind *one = &k->kind[k->of[at[i]]];
@@ -235,11 +224,6 @@ static bool pull_left(const struct host_kinds *k, int *at, int from, int need)
     return true;
 }
 
-void host_kinds_leftmost(const struct host_kinds *k, int *at, int need)
-{
-    pull_left(k, at, 0, need);
-}
-
 bool host_kinds_next_set(const struct host_kinds *k, int *at, int need)
 {
     for (int d = need - 1; d >= 0; d--) {
@@ -247,7 +231,7 @@ bool host_kinds_next_set(const struct host_kinds *k, int *at, int need)
         if (k->next[at[d]] == k->hosts)
             continue;
         at[d] = k->next[at[d]];
-        if (pull_left(k, at, d + 1, need))
+        if (host_kinds_leftmost(k, at, d + 1, need))
             return true;
         at[d] = saved;
     }

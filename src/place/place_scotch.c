@@ -69,11 +69,6 @@ static double bytes_of(const struct tie *t)
     return t->out + t->in;
 }
 
-static int by_peer(const void *a, const void *b)
-{
-    return ((const struct tie *)a)->peer - ((const struct tie *)b)->peer;
-}
-
 static void graph_of(struct graph *g, const struct ties *t, int ranks)
 {
     double total = 0;
@@ -91,7 +86,8 @@ static void graph_of(struct graph *g, const struct ties *t, int ranks)
             const struct tie me = {.peer = r}, *one = &t->tie[i];
             if (peer < r) /* summed in another order there */
                 one = bsearch(&me, &t->tie[t->start[peer]],
-                              (size_t)(t->start[peer + 1] - t->start[peer]), sizeof(me), by_peer);
+                              (size_t)(t->start[peer + 1] - t->start[peer]), sizeof(me),
+                              stats_by_int);
             g->edge[i] = peer;
             g->weight[i] = 1 + (int)(1e9 * bytes_of(one) / total);
         }

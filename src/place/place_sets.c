@@ -88,13 +88,6 @@ static void keep(struct sets_search *s, const int *at, double sec)
     MEM_PUSH(s->pattern, s->patterns) = (struct pattern){sec, 0, copy};
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Price this set unless its pattern is known; positions need not be in order.  NAN: no price, or
  * none any more (s->priced reached s->budget). */
 static double consider(struct sets_search *s, const int *at)
@@ -102,8 +95,8 @@ static double consider(struct sets_search *s, const int *at)
     uint64_t row = 0;
 
     memcpy(s->row, at, (size_t)s->need * sizeof(*s->row));
-    qsort(s->row, (size_t)s->need, sizeof(*s->row), ascending);
-    host_kinds_leftmost(&s->kinds, s->row, s->need);
+    qsort(s->row, (size_t)s->need, sizeof(*s->row), stats_by_int);
+    host_kinds_leftmost(&s->kinds, s->row, 0, s->need);
     for (int i = 0; i < s->need; i++)
         row = map_mix(row, (uint64_t)(s->kinds.of[s->row[i]] + 1));
     int *known = map_at(&s->known, row, NULL, NULL);

@@ -322,18 +322,6 @@ static void say_all(struct segments *s, const struct topo *t, const char *who, c
     }
 }
 
-/* Do two hosts share a group? */
-static bool groups_hosts(const int *of, int hosts, int groups)
-{
-    int *held = mem_calloc((size_t)groups + 1, sizeof(*held));
-    bool found = false;
-
-    for (int h = 0; h < hosts; h++)
-        found = found || (of[h] >= 0 && ++held[of[h]] > 1);
-    free(held);
-    return found;
-}
-
 /* What the file's coordinates say; which source that is from, or -1. */
 static int from_places(struct segments *s, const struct topo *t, const char *name)
 {
@@ -346,7 +334,7 @@ static int from_places(struct segments *s, const struct topo *t, const char *nam
         if (source < 0)
             continue;
         int *of = groups_of_hosts(t, finest[k], &group, &groups);
-        bool good = groups_hosts(of, t->hosts, groups);
+        bool good = groups_shared(of, t->hosts, groups) > 0;
         if (good) {
             char *who = mem_printf("%s (%s)", name, level_name[finest[k]]);
             say_all(s, t, who, of, group);

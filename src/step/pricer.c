@@ -430,11 +430,11 @@ static void cost_kernel(const struct pricer *p, const struct message *msg, const
 
     shape_of(&s, &m->topo, ids, msg->span.size);
     if (!msg->route.ranks || s.domains == 1) {
-        matrix_ep(m, ids, msg->span.size, msg->bytes, dispatch, out);
+        matrix_ep(m, ids, msg->span.size, msg->bytes, NAN, NAN, dispatch, out);
         return;
     }
     parts_of(msg, &s, &inside, &across);
-    matrix_ep_routed(m, ids, msg->span.size, msg->bytes, inside, across, dispatch, out);
+    matrix_ep(m, ids, msg->span.size, msg->bytes, inside, across, dispatch, out);
 }
 
 void pricer_message_cost(struct pricer *p, const struct message *msg, struct cost *out, int *group)
@@ -453,7 +453,7 @@ void pricer_message_cost(struct pricer *p, const struct message *msg, struct cos
     *group = e->groups.kind[kind].index;
     groups_ids(&e->groups, p->places.order, *group, ids);
     if (msg->kernel == EP_NONE)
-        matrix_collective_beside(m, msg->op, ids, n, e->groups.total, msg->bytes, out);
+        matrix_collective_at(m, msg->op, ids, n, e->groups.total, msg->bytes, false, out);
     else
         cost_kernel(p, msg, ids, out);
     if (sec < INFINITY && sec != out->sec) { /* an all_to_all beside others, for a kernel */

@@ -79,20 +79,6 @@ static void copy_names(struct grouping *g, char *const *name, int groups)
         MEM_PUSH(g->name, g->groups) = mem_strdup(name[i]);
 }
 
-/* A layer's groups are named by their hosts. */
-static char *layer_name(const struct declared *d, const int *of, int g)
-{
-    char **host = mem_calloc((size_t)d->topo.hosts + 1, sizeof(*host));
-    int n = 0;
-
-    for (int h = 0; h < d->topo.hosts; h++)
-        if (of[h] == g)
-            host[n++] = d->topo.host[h].name;
-    char *text = hostlist_fold(host, n);
-    free(host);
-    return text;
-}
-
 void declared_points(struct declared *d, const struct points *p)
 {
     d->count = observe(&d->obs, p, true);
@@ -105,7 +91,7 @@ void declared_points(struct declared *d, const struct points *p)
         g.of = mem_calloc((size_t)d->topo.hosts + 1, sizeof(*g.of));
         memcpy(g.of, l->of, (size_t)d->topo.hosts * sizeof(*g.of));
         for (int k = 0; k < l->groups; k++)
-            MEM_PUSH(g.name, g.groups) = layer_name(d, g.of, k);
+            MEM_PUSH(g.name, g.groups) = groups_fold(&d->topo, g.of, k) /* by their hosts */;
         MEM_PUSH(d->grouping, d->groupings) = g;
     }
     d->measured = d->groupings;

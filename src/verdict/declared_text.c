@@ -2,7 +2,6 @@
 /* declared_text.c - comparisons in words, as a list of differences, as JSON. */
 #include "verdict/declared.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +15,6 @@ static const char *const relation_name[RELATIONS] = {"nothing in common", "equal
 
 enum { SAID = 3, DIFF_GROUPS = 64 }; /* misfits in the sentence; groups in the list */
 
-/* *text grows. */
-__attribute__((format(printf, 2, 3))) static void say(char **text, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    char *more = mem_vprintf(fmt, ap);
-    va_end(ap);
-    char *longer = mem_printf("%s%s", *text ? *text : "", more);
-    free(*text);
-    free(more);
-    *text = longer;
-}
-
 /* What is said of misfit i: "measured with rack1 (9 of 9 pairs at 770 GB/s); swap suspected with
  * node14"; the caller frees. */
 static char *misfit_text(const struct declared *d, const struct comparison *c, int i)
@@ -39,11 +24,12 @@ static char *misfit_text(const struct declared *d, const struct comparison *c, i
     const char *verb = b->source == SOURCE_MEASURED ? "measured" : "there";
     char *text = NULL;
 
-    say(&text, "%s with %.100s", verb, m->with >= 0 ? a->name[m->with] : b->name[m->seen]);
+    text = mem_append(text, "%s with %.100s", verb,
+                      m->with >= 0 ? a->name[m->with] : b->name[m->seen]);
     if (c->evidence[i])
-        say(&text, " (%s)", c->evidence[i]);
+        text = mem_append(text, " (%s)", c->evidence[i]);
     if (m->swap >= 0)
-        say(&text, "; swap suspected with %s", d->topo.host[m->swap].name);
+        text = mem_append(text, "; swap suspected with %s", d->topo.host[m->swap].name);
     return text;
 }
 
@@ -56,12 +42,12 @@ static void say_misfits(char **text, const struct declared *d, const struct comp
         if (m->swap >= 0 && m->swap < m->host) /* the first of the two has said it */
             continue;
         if (said == SAID) {
-            say(text, "; ...");
+            *text = mem_append(*text, "; ...");
             break;
         }
         char *words = misfit_text(d, c, i);
-        say(text, "%s%s holds %s, %s", said++ ? "; " : "", a->name[m->in],
-            d->topo.host[m->host].name, words);
+        *text = mem_append(*text, "%s%s holds %s, %s", said++ ? "; " : "", a->name[m->in],
+                           d->topo.host[m->host].name, words);
         free(words);
     }
 }
@@ -72,23 +58,26 @@ static void say_relation(char **text, const struct declared *d, const struct com
 
     switch (c->how.relation) {
     case RELATION_EQUAL:
-        say(text, "equal: the same %d groups of %d hosts", c->how.same, c->how.hosts);
+        *text =
+            mem_append(*text, "equal: the same %d groups of %d hosts", c->how.same, c->how.hosts);
         break;
     case RELATION_FINER:
-        say(text, "finer: %d group%s, each inside one of %d", a->groups, units_s(a->groups),
-            b->groups);
+        *text = mem_append(*text, "finer: %d group%s, each inside one of %d", a->groups,
+                           units_s(a->groups), b->groups);
         break;
     case RELATION_COARSER:
-        say(text, "coarser: %d groups that hold %d whole ones", a->groups, b->groups);
+        *text =
+            mem_append(*text, "coarser: %d groups that hold %d whole ones", a->groups, b->groups);
         break;
     default:
-        say(text, "crossing: %d of %d hosts %s elsewhere: ", c->how.misfits, c->how.hosts,
-            c->how.misfits == 1 ? "is" : "are");
+        *text = mem_append(*text, "crossing: %d of %d hosts %s elsewhere: ", c->how.misfits,
+                           c->how.hosts, c->how.misfits == 1 ? "is" : "are");
         say_misfits(text, d, c);
         break;
     }
     if (c->differ && c->how.relation != RELATION_CROSSING)
-        say(text, "; %d of them are the same, so the others are mistakes, not another level",
+        *text = mem_append(
+            *text, "; %d of them are the same, so the others are mistakes, not another level",
             c->how.same);
 }
 
@@ -97,7 +86,7 @@ char *declared_sentence(const struct declared *d, const struct comparison *c)
     char *a = grouping_title(&d->grouping[c->a]), *b = grouping_title(&d->grouping[c->b]),
          *text = NULL;
 
-    say(&text, "%s against %s: ", a, b);
+    text = mem_append(text, "%s against %s: ", a, b);
     say_relation(&text, d, c);
     free(a);
     free(b);
@@ -139,18 +128,19 @@ static void diff_group(char **text, const struct declared *d, const struct compa
     const struct grouping *a = &d->grouping[c->a];
     char *both = hosts(d, c, g);
 
-    say(text, "@@ %s @@\n", a->name[g]);
+    *text = mem_append(*text, "@@ %s @@\n", a->name[g]);
     if (both)
-        say(text, " %s\n", both);
+        *text = mem_append(*text, " %s\n", both);
     free(both);
     for (int i = 0; i < c->how.misfits; i++) {
         const struct misfit *m = &c->how.misfit[i];
         if (m->in == g) {
             char *words = misfit_text(d, c, i);
-            say(text, "-%s   %s\n", d->topo.host[m->host].name, words);
+            *text = mem_append(*text, "-%s   %s\n", d->topo.host[m->host].name, words);
             free(words);
         } else if (m->with == g) {
-            say(text, "+%s   declared in %s\n", d->topo.host[m->host].name, a->name[m->in]);
+            *text = mem_append(*text, "+%s   declared in %s\n", d->topo.host[m->host].name,
+                               a->name[m->in]);
         }
     }
 }
@@ -168,12 +158,13 @@ static void diff_nested(char **text, const struct declared *d, const struct comp
         for (int p = 0; p < part->groups; p++)
             for (int h = 0; h < d->topo.hosts; h++)
                 if (part->of[h] == p && whole->of[h] == g && last != p) {
-                    say(&names, "%c%s\n", finer ? '-' : '+', part->name[p]);
+                    names = mem_append(names, "%c%s\n", finer ? '-' : '+', part->name[p]);
                     last = p;
                     parts++;
                 }
         if (parts > 1)
-            say(text, "@@ %d in one @@\n%s%c%s\n", parts, names, finer ? '+' : '-', whole->name[g]);
+            *text = mem_append(*text, "@@ %d in one @@\n%s%c%s\n", parts, names, finer ? '+' : '-',
+                               whole->name[g]);
         free(names);
     }
 }
@@ -184,7 +175,7 @@ char *declared_diff(const struct declared *d, const struct comparison *c)
     char *ta = grouping_title(a), *tb = grouping_title(&d->grouping[c->b]), *text = NULL;
     int shown = 0;
 
-    say(&text, "--- %s\n+++ %s\n", ta, tb);
+    text = mem_append(text, "--- %s\n+++ %s\n", ta, tb);
     free(ta);
     free(tb);
     if (c->how.relation != RELATION_CROSSING)
@@ -195,7 +186,7 @@ char *declared_diff(const struct declared *d, const struct comparison *c)
             shown++;
         }
     if (shown == DIFF_GROUPS)
-        say(&text, "...\n");
+        text = mem_append(text, "...\n");
     return text;
 }
 
@@ -223,15 +214,9 @@ static json_t *grouping_json(const struct declared *d, const struct grouping *g)
     json_t *groups = json_array();
 
     for (int i = 0; i < g->groups; i++) {
-        char **name = mem_calloc((size_t)d->topo.hosts + 1, sizeof(*name));
-        int n = 0;
-        for (int h = 0; h < d->topo.hosts; h++)
-            if (g->of[h] == i)
-                name[n++] = d->topo.host[h].name;
-        char *text = n ? hostlist_fold(name, n) : mem_strdup("");
+        char *text = groups_fold(&d->topo, g->of, i);
         json_array_append_new(groups, json_pack("{s:s, s:s}", "name", g->name[i], "hosts", text));
         free(text);
-        free(name);
     }
     return json_pack("{s:s, s:s, s:s, s:o, s:i}", "source", source_name[g->source], "origin",
                      g->origin, "level", level_name[g->level], "groups", groups, "unknown_hosts",

@@ -39,13 +39,6 @@ struct cells {
     int *a_parts, *b_parts; /* cells of each group */
 };
 
-static int by_groups(const void *a, const void *b)
-{
-    const struct cell *x = a, *y = b;
-
-    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
-}
-
 static void cells_make(struct cells *c, const struct grouping *a, const struct grouping *b, int n)
 {
     struct cell *v = mem_calloc((size_t)n + 1, sizeof(*v));
@@ -62,9 +55,9 @@ static void cells_make(struct cells *c, const struct grouping *a, const struct g
             c->a_size[a->of[h]]++;
             c->b_size[b->of[h]]++;
         }
-    qsort(v, (size_t)c->hosts, sizeof(*v), by_groups);
+    qsort(v, (size_t)c->hosts, sizeof(*v), stats_by_2ints);
     for (int i = 0; i < c->hosts; i++)
-        if (kept && by_groups(&v[kept - 1], &v[i]) == 0) {
+        if (kept && stats_by_2ints(&v[kept - 1], &v[i]) == 0) {
             v[kept - 1].hosts++;
         } else {
             c->a_parts[v[i].a]++;

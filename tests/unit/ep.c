@@ -52,12 +52,12 @@ static void dispatch_and_combine_have_rates_of_their_own(void **state)
 
     (void)state;
     two_hosts(&m);
-    matrix_ep(&m, ids, 8, 300e6, true, &c);
+    matrix_ep(&m, ids, 8, 300e6, NAN, NAN, true, &c);
     near(c.sec, 1.1e-3, 1e-9);
     assert_int_equal(c.basis, BASIS_PRESET);
     assert_non_null(strstr(c.source, "preset DeepEP dispatch 8r 1d x8"));
     assert_true(c.lo < c.sec && c.sec < c.hi);
-    matrix_ep(&m, ids, 8, 300e6, false, &c);
+    matrix_ep(&m, ids, 8, 300e6, NAN, NAN, false, &c);
     near(c.sec, 1.6e-3, 1e-9);
     matrix_free(&m);
 }
@@ -69,7 +69,7 @@ static void between_two_sizes_of_groups_rates_are_interpolated(void **state)
 
     (void)state;
     two_hosts(&m);
-    matrix_ep(&m, ids, 4, 200e6, true, &c); /* half way from 2 to 8 in logs */
+    matrix_ep(&m, ids, 4, 200e6, NAN, NAN, true, &c); /* half way from 2 to 8 in logs */
     near(c.sec, 80e-6 + 200e6 / sqrt(100e9 * 300e9), 1e-9);
     assert_non_null(strstr(c.source, "rates between 2 and 8 ranks"));
     matrix_free(&m);
@@ -83,14 +83,14 @@ static void what_crosses_and_what_stays_run_side_by_side(void **state)
 
     (void)state;
     two_hosts(&m);
-    matrix_ep(&m, ids, 16, 160e6, true, &c); /* half of it crosses */
+    matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c); /* half of it crosses */
     near(c.sec, 150e-6 + 80e6 / 40e9, 1e-9);
     ways_of(&w, &m, ids, 16, OP_ALL_TO_ALL, false);
     near(ep_inside(&w.shape, 160e6), 80e6, 1e-12);
     near(ep_time(&m, &w, 3e9, 1e6, true), 150e-6 + 3e9 / 300e9, 1e-9);
-    matrix_ep_routed(&m, ids, 16, 160e6, 160e6, 20e6, true, &c);
+    matrix_ep(&m, ids, 16, 160e6, 160e6, 20e6, true, &c);
     near(c.sec, 150e-6 + 160e6 / 300e9, 1e-9);
-    matrix_ep_routed(&m, ids, 16, 160e6, 160e6, 40e6, false, &c);
+    matrix_ep(&m, ids, 16, 160e6, 160e6, 40e6, false, &c);
     near(c.sec, 150e-6 + 40e6 / 30e9, 1e-9);
     m.ep[2].Bps[0] = 90e9; /* no kernel is faster than the NIC */
     near(ep_time(&m, &w, 0, 80e6, true), 150e-6 + 80e6 / 49e9, 1e-3);
@@ -105,14 +105,14 @@ static void a_slow_nic_reaches_the_kernel_and_is_named(void **state)
     (void)state;
     two_hosts(&m);
     small_exception(&m, PART_ENDPOINT, 3, -1, 1, 0.5);
-    matrix_ep(&m, ids, 16, 160e6, true, &c);
+    matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c);
     near(c.sec, 150e-6 + 80e6 / 20e9, 1e-9);
     assert_int_equal(c.exception, 0);
     assert_non_null(strstr(c.source, "endpoint 3"));
-    matrix_ep(&m, ids, 8, 300e6, true, &c);
+    matrix_ep(&m, ids, 8, 300e6, NAN, NAN, true, &c);
     near(c.sec, 1.1e-3, 1e-9);
     small_exception(&m, PART_HOST, 1, -1, -1, 0);
-    matrix_ep(&m, ids, 16, 160e6, true, &c);
+    matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c);
     assert_true(isinf(c.sec));
     matrix_free(&m);
 }
@@ -125,14 +125,14 @@ static void without_a_kernel_it_is_all_to_all_and_says_so(void **state)
     (void)state;
     two_hosts(&m);
     m.ep[2].domains = 1; /* none that crosses */
-    matrix_ep(&m, ids, 16, 160e6, true, &c);
+    matrix_ep(&m, ids, 16, 160e6, NAN, NAN, true, &c);
     matrix_collective(&m, OP_ALL_TO_ALL, ids, 16, 160e6, &plain);
     assert_true(c.sec == plain.sec);
     assert_int_equal(c.basis, BASIS_ASSUMED);
     assert_true(!strncmp(c.source, "no EP kernel known, as all_to_all: modelled", 43));
-    matrix_ep(&m, ids, 1, 160e6, true, &c);
+    matrix_ep(&m, ids, 1, 160e6, NAN, NAN, true, &c);
     assert_true(c.sec == 0);
-    matrix_ep(&m, (const int[]){0, 99}, 2, 1e6, true, &c);
+    matrix_ep(&m, (const int[]){0, 99}, 2, 1e6, NAN, NAN, true, &c);
     assert_true(isnan(c.sec) && strstr(c.source, "no endpoint 99"));
     matrix_free(&m);
 }
@@ -163,7 +163,8 @@ static void published_rates_come_back(void **state)
     for (size_t i = 0; i < sizeof(published) / sizeof(*published); i++) {
         assert_int_equal(fabric_load(&f, published[i].fabric, NULL), 0);
         assert_int_equal(matrix_from_fabric(&m, &f, 2, NULL), 0);
-        matrix_ep(&m, all, published[i].ranks, published[i].bytes, published[i].dispatch, &c);
+        matrix_ep(&m, all, published[i].ranks, published[i].bytes, NAN, NAN, published[i].dispatch,
+                  &c);
         near(published[i].bytes / c.sec / 1e9, published[i].GBps, 0.01);
         matrix_free(&m);
         fabric_free(&f);

@@ -176,7 +176,6 @@ static void eight_racks_of_gb200_have_the_places_they_should(void **state)
         assert_int_equal(t.endpoint[i].nic, i);
         assert_int_equal(t.endpoint[i].source[LEVEL_LEAF], SOURCE_PRESET);
     }
-    const struct endpoint *e = t.endpoint;
     assert_int_equal(topo_tier(&t, 0, 71), 0);
     assert_int_equal(topo_tier(&t, 0, 72), 1);
     assert_int_equal(topo_tier(&t, 0, 73), 2);

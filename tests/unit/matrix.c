@@ -156,7 +156,7 @@ static void a_measured_shape_answers_for_itself(void **state)
     matrix_collective(&m, OP_ALL_GATHER, (int[]){0, 2, 8, 10}, 4, 1 << 20, &c);
     assert_int_equal(c.basis, BASIS_MODELLED);
     /* expected does not look at what was measured */
-    matrix_expected(&m, OP_ALL_GATHER, ids, 4, 1, 1e9, &c);
+    matrix_collective_at(&m, OP_ALL_GATHER, ids, 4, 1, 1e9, true, &c);
     assert_int_equal(c.basis, BASIS_MODELLED);
     near(c.sec, 0.75, 0.01);
     matrix_free(&m);
@@ -182,10 +182,10 @@ static void of_curves_of_one_shape_the_likest_answers(void **state)
     near(c.sec, 1, 0.01);
     matrix_collective(&m, OP_ALL_GATHER, mixed, 4, 1e9, &c);
     near(c.sec, 2, 0.01);
-    matrix_collective_beside(&m, OP_ALL_GATHER, aligned, 4, 4, 1e9, &c);
+    matrix_collective_at(&m, OP_ALL_GATHER, aligned, 4, 4, 1e9, false, &c);
     near(c.sec, 3, 0.01);
     assert_non_null(strstr(c.source, ", 4 groups at once"));
-    matrix_collective_beside(&m, OP_ALL_GATHER, aligned, 4, 3, 1e9, &c);
+    matrix_collective_at(&m, OP_ALL_GATHER, aligned, 4, 3, 1e9, false, &c);
     near(c.sec, 3, 0.01);
     matrix_free(&m);
 }

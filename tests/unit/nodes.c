@@ -146,12 +146,12 @@ static void collectives_cost_what_the_matrix_says(void **state)
     open_job(&j, &m, "all_to_all 8M groups of 4; all_reduce 1M x 3 groups of 2 apart 4");
     double most[2] = {0, 0};
     for (int g = 0; g < 2; g++) {
-        matrix_collective_beside(&m, OP_ALL_TO_ALL, ids + 4 * g, 4, 2, 8 << 20, &c);
+        matrix_collective_at(&m, OP_ALL_TO_ALL, ids + 4 * g, 4, 2, 8 << 20, false, &c);
         most[0] = fmax(most[0], c.sec);
     }
     for (int g = 0; g < 4; g++) {
         int pair[] = {ids[g], ids[g + 4]};
-        matrix_collective_beside(&m, OP_ALL_REDUCE, pair, 2, 4, 1 << 20, &c);
+        matrix_collective_at(&m, OP_ALL_REDUCE, pair, 2, 4, 1 << 20, false, &c);
         most[1] = fmax(most[1], c.sec);
     }
     sec = place_job_cost(&j, hosts, 4, &err);

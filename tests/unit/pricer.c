@@ -59,7 +59,7 @@ static double dearest(const struct matrix *m, const int *order, int ranks, struc
             int rank = span_rank(&span, g, i);
             ids[i] = order ? order[rank] : rank;
         }
-        matrix_collective_beside(m, op, ids, span.size, total, bytes, &c);
+        matrix_collective_at(m, op, ids, span.size, total, bytes, false, &c);
         if (isnan(c.sec))
             return NAN;
         most = fmax(most, c.sec);
@@ -264,7 +264,7 @@ static void kernels_have_prices_of_their_own(void **state)
     assert_int_equal(pricer_open(&p, &m, NULL, 64, NULL), 0);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
         for (enum ep_kernel k = EP_DISPATCH; k <= EP_COMBINE; k++) {
-            matrix_ep(&m, ids, 16, sizes[i], k == EP_DISPATCH, &one);
+            matrix_ep(&m, ids, 16, sizes[i], NAN, NAN, k == EP_DISPATCH, &one);
             pricer_cost(p, wide, OP_ALL_TO_ALL, k, sizes[i], &kernel, &group);
             assert_float_equal(kernel.sec, one.sec, 0);
             assert_string_equal(kernel.source, one.source);

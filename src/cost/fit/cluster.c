@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cost/fit/cluster.h"
+#include "cost/fit/cluster_impl.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "topo/groups.h"
 
-enum label { UNKNOWN, NEAR, FAR };
-
-struct clustering {
-    int units, edges;
-    const struct edge *e;
-    enum label *label;
-    int *parent; /* union-find */
-    double *cap;
-    double *v; /* scratch, one per edge */
-};
-
-static const double sigmas = 5;              /* a gap below this many robust deviations is noise */
-static const double level_sigmas = 4.5;      /* the same of levels, where noise is not known */
-static const double contradicted_most = 0.2; /* of the near pairs */
-static const double unclear = 0.1;           /* of the way between two levels, about its middle */
-static const double contradiction = 0.05;    /* far pairs tolerated inside groups, share */
+static const double sigmas = 5;           /* a gap below this many robust deviations is noise */
+static const double contradiction = 0.05; /* far pairs tolerated inside groups, share */
 
 static int root(int *parent, int i)
 {
@@ -116,148 +104,6 @@ static int label_by_bandwidth(struct clustering *w)
     return 1;
 }
 
-/* --- lists by key: those of k are at[start[k]] .. at[start[k + 1] - 1] --- */
-
-struct lists {
-    int *start, *at;
-};
-
-static void lists_open(struct lists *l, int keys, int items)
-{
-    l->start = mem_calloc((size_t)keys + 2, sizeof(*l->start));
-    l->at = mem_calloc((size_t)items + 1, sizeof(*l->at));
-}
-
-/* Between counting, start[k + 2]++, and filling, at[start[k + 1]++] = .... */
-static void lists_sum(struct lists *l, int keys)
-{
-    for (int k = 2; k <= keys + 1; k++)
-        l->start[k] += l->start[k - 1];
-}
-
-static void lists_close(struct lists *l)
-{
-    free(l->start);
-    free(l->at);
-}
-
-/* --- near and far by latency: its levels first, then what the pairs of others say --- */
-
-/* Median over edges that know theirs; what is not known is not 0. */
-static double known_noise(struct clustering *w)
-{
-    int n = 0;
-
-    for (int i = 0; i < w->edges; i++)
-        if (w->e[i].sec > 0 && w->e[i].noise > 0)
-            w->v[n++] = w->e[i].noise;
-    return n ? stats_median(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
-}
-
-static int levels_of(struct clustering *w, double *level)
-{
-    double noise = known_noise(w);
-    int n = 0;
-
-    for (int i = 0; i < w->edges; i++)
-        if (w->e[i].sec > 0)
-            w->v[n++] = log(w->e[i].sec);
-    stats_sort(w->v, n);
-    return stats_levels(w->v, n, noise, level);
-}
-
-/* The edges of each unit. */
-static void look_around(struct lists *a, const struct clustering *w)
-{
-    lists_open(a, w->units, 2 * w->edges);
-    for (int i = 0; i < w->edges; i++) {
-        a->start[w->e[i].a + 2]++;
-        a->start[w->e[i].b + 2]++;
-    }
-    lists_sum(a, w->units);
-    for (int i = 0; i < w->edges; i++) {
-        a->at[a->start[w->e[i].a + 1]++] = i;
-        a->at[a->start[w->e[i].b + 1]++] = i;
-    }
-}
-
-/* Of those that two near units both met: are most near to one of them and far from the other? */
-static int contradicted(const struct clustering *w, const struct lists *a,
-                        const enum label *to_first, int second)
-{
-    int agree = 0, split = 0;
-
-    for (int k = a->start[second]; k < a->start[second + 1]; k++) {
-        const struct edge *e = &w->e[a->at[k]];
-        enum label there = to_first[e->a == second ? e->b : e->a], here = w->label[a->at[k]];
-        agree += here == NEAR && there == NEAR;
-        split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
-    }
-    return split > 2 * agree + 1;
-}
-
-/* How many were dropped, share of the near ones. */
-static double drop_contradicted(struct clustering *w)
-{
-    int near = 0, dropped = 0;
-
-    struct lists a;
-    enum label *row = mem_calloc((size_t)w->units, sizeof(*row));
-    char *drop = mem_calloc((size_t)w->edges + 1, 1);
-
-    look_around(&a, w);
-    for (int u = 0; u < w->units; u++) {
-        memset(row, 0, (size_t)w->units * sizeof(*row));
-        for (int k = a.start[u]; k < a.start[u + 1]; k++) {
-            const struct edge *e = &w->e[a.at[k]];
-            row[e->a == u ? e->b : e->a] = w->label[a.at[k]];
-        }
-        for (int k = a.start[u]; k < a.start[u + 1]; k++)
-            if (w->label[a.at[k]] == NEAR && w->e[a.at[k]].a == u)
-                drop[a.at[k]] = (char)contradicted(w, &a, row, w->e[a.at[k]].b);
-    }
-    for (int i = 0; i < w->edges; i++) {
-        near += w->label[i] == NEAR;
-        dropped += drop[i];
-        if (drop[i])
-            w->label[i] = UNKNOWN;
-    }
-    lists_close(&a);
-    free(row);
-    free(drop);
-    return near ? (double)dropped / near : 0;
-}
-
-/* Who is near to nobody may be slow itself: far pairs of it prove nothing. */
-static void drop_lonely(struct clustering *w)
-{
-    char *near = mem_calloc((size_t)w->units, 1);
-
-    for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == NEAR)
-            near[w->e[i].a] = near[w->e[i].b] = 1;
-    for (int i = 0; i < w->edges; i++)
-        if (!near[w->e[i].a] || !near[w->e[i].b])
-            w->label[i] = UNKNOWN;
-    free(near);
-}
-
-/* Label edges with a latency NEAR or FAR of two levels (logarithms), UNKNOWN about the middle and
- * where others contradict; false when they contradict too many. */
-static int label_by_latency(struct clustering *w, double near, double far)
-{
-    for (int i = 0; i < w->edges; i++) {
-        double x = (log(w->e[i].sec) - near) / (far - near);
-        w->label[i] = isnan(x)            ? UNKNOWN
-                      : x < 0.5 - unclear ? NEAR
-                      : x > 0.5 + unclear ? FAR
-                                          : UNKNOWN;
-    }
-    double dropped = drop_contradicted(w);
-    drop_lonely(w);
-    return dropped < contradicted_most;
-}
-
 /* --- groups of near pairs --- */
 
 static void join(struct clustering *w)
@@ -339,30 +185,23 @@ static double label_median(struct clustering *w, enum label label, enum clue clu
 
 /* --- units that near and far pairs leave over --- */
 
-static bool between(const struct clusters *c, const struct clustering *w, int i, int *a, int *b)
-{
-    *a = c->of[w->e[i].a];
-    *b = c->of[w->e[i].b];
-    return w->label[i] == FAR && *a >= 0 && *b >= 0 && *a != *b;
-}
-
 /* The groups that each has far pairs with. */
 static void find_meetings(struct lists *m, const struct clusters *c, const struct clustering *w)
 {
-    int a, b;
+    int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key)),
+        *item = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*item)), n = 0;
 
-    lists_open(m, c->groups, 2 * w->edges);
-    for (int i = 0; i < w->edges; i++)
-        if (between(c, w, i, &a, &b)) {
-            m->start[a + 2]++;
-            m->start[b + 2]++;
-        }
-    lists_sum(m, c->groups);
-    for (int i = 0; i < w->edges; i++)
-        if (between(c, w, i, &a, &b)) {
-            m->at[m->start[a + 1]++] = b;
-            m->at[m->start[b + 1]++] = a;
-        }
+    for (int i = 0; i < w->edges; i++) {
+        int a = c->of[w->e[i].a], b = c->of[w->e[i].b];
+        if (w->label[i] != FAR || a < 0 || b < 0 || a == b)
+            continue;
+        item[n] = key[n + 1] = b;
+        item[n + 1] = key[n] = a;
+        n += 2;
+    }
+    lists_make(m, key, item, n, c->groups);
+    free(key);
+    free(item);
 }
 
 /* Is there a larger group (of equal ones an earlier one) that g has no far pair with, though one of
@@ -402,7 +241,7 @@ static void leave_parts(struct clusters *c, const struct clustering *w)
             c->unresolved += c->of[i] < 0;
         }
     c->groups = left;
-    lists_close(&m);
+    lists_free(&m);
     free(size);
     free(seen);
     free(id);
@@ -522,28 +361,12 @@ static int by_bandwidth(struct clusters *c, struct clustering *w)
 static int by_latency(struct clusters *c, struct clustering *w)
 {
     double level[STATS_LEVELS];
-    int levels = levels_of(w, level);
+    int levels = cluster_levels(w, level);
 
     for (int k = 0; k + 1 < levels; k++)
-        if (label_by_latency(w, level[k], level[k + 1]) && groups_of_labels(c, w, CLUE_LATENCY))
+        if (cluster_by_latency(w, level[k], level[k + 1]) && groups_of_labels(c, w, CLUE_LATENCY))
             return 1;
     return 0;
-}
-
-/* Does every group of x lie in one of y?  Who is in none does not count. */
-static int nested(const struct clusters *x, const struct clusters *y, int units)
-{
-    int *in = mem_calloc((size_t)x->groups + 1, sizeof(*in)), good = 1;
-
-    for (int i = 0; i < units; i++) {
-        int *at = x->of[i] >= 0 && y->of[i] >= 0 ? &in[x->of[i]] : NULL;
-        if (at && *at && *at != y->of[i] + 1)
-            good = 0;
-        else if (at)
-            *at = y->of[i] + 1;
-    }
-    free(in);
-    return good;
 }
 
 /* Where both clues show groups the inner ones are taken, the outer ones are for the next layer.
@@ -552,8 +375,9 @@ static int nested(const struct clusters *x, const struct clusters *y, int units)
 static int better_by_latency(const struct clusters *bandwidth, const struct clusters *latency,
                              int units)
 {
-    return !nested(bandwidth, latency, units) ||
-           (nested(latency, bandwidth, units) && latency->groups > bandwidth->groups);
+    return !groups_nested(bandwidth->of, bandwidth->groups, latency->of, units) ||
+           (groups_nested(latency->of, latency->groups, bandwidth->of, units) &&
+            latency->groups > bandwidth->groups);
 }
 
 static void start(struct clusters *c, int units)

@@ -105,13 +105,6 @@ struct standing {
     double of;
 };
 
-static int by_endpoint(const void *a, const void *b)
-{
-    const struct standing *x = a, *y = b;
-
-    return (x->endpoint > y->endpoint) - (x->endpoint < y->endpoint);
-}
-
 /* The median share of each endpoint that has figures of this class; returns how many there are. The
  * caller frees *out. */
 static int standings(const struct judge *j, enum class class, struct standing **out)
@@ -123,7 +116,7 @@ static int standings(const struct judge *j, enum class class, struct standing **
     for (int i = 0; i < j->rows; i++)
         if (kinds[j->row[i]->kind].class == class)
             s[n++] = (struct standing){j->row[i]->endpoint, 1, j->of[i]};
-    qsort(s, (size_t)n, sizeof(*s), by_endpoint);
+    qsort(s, (size_t)n, sizeof(*s), stats_by_int);
     for (int i = 0, end; i < n; i = end) {
         for (end = i; end < n && s[end].endpoint == s[i].endpoint; end++)
             room[end - i] = s[end].of;

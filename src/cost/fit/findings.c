@@ -20,18 +20,10 @@ static const double equal_tiers = 0.02;
 /* --- contention: how many pairs of the same two racks ran at once, and what each got --- */
 
 struct crowd {
-    int round, epoch, racks; /* key of the two racks */
+    int racks, round, epoch; /* racks: key of the two */
     int src, dst;
     double Bps;
 };
-
-static int by_crowd(const void *a, const void *b)
-{
-    const struct crowd *x = a, *y = b;
-
-    return stats_order((double[]){x->racks, x->round, x->epoch},
-                       (double[]){y->racks, y->round, y->epoch}, 3);
-}
 
 /* The parallel bandwidth points of one tier that join two racks (or, with no racks, any). */
 static int crowds(const struct fit *f, int tier, struct crowd **out)
@@ -43,11 +35,12 @@ static int crowds(const struct fit *f, int tier, struct crowd **out)
         const struct point *p = &f->points->point[i];
         if (!fit_is_crowded(f, p) || matrix_tier(f->m, p->src, p->dst) != tier)
             continue;
-        MEM_PUSH(*out, n) = (struct crowd){p->round, p->epoch, fit_rack_pair(f, p->src, p->dst),
-                                           p->src,   p->dst,   (double)p->bytes / p->sec.median};
+        MEM_PUSH(*out, n) =
+            (struct crowd){fit_rack_pair(f, p->src, p->dst), p->round, p->epoch, p->src, p->dst,
+                           (double)p->bytes / p->sec.median};
     }
     if (n)
-        qsort(*out, (size_t)n, sizeof(**out), by_crowd);
+        qsort(*out, (size_t)n, sizeof(**out), stats_by_3ints);
     return n;
 }
 
@@ -60,7 +53,7 @@ static void say_contention(struct fit *f, int tier)
 
     for (int i = 0, j; i < n; i = j) { /* the round with most flows between two racks */
         double sum = 0;
-        for (j = i; j < n && by_crowd(&v[i], &v[j]) == 0; j++)
+        for (j = i; j < n && stats_by_3ints(&v[i], &v[j]) == 0; j++)
             sum += v[j].Bps;
         if (j - i > flows || (j - i == flows && sum / (j - i) / normal < share)) {
             flows = j - i;

@@ -145,16 +145,6 @@ struct item {
     const struct obs *o;
 };
 
-static const struct round *round_of(const struct plan *plan, int id, int group)
-{
-    for (int i = 0; i < plan->rounds; i++) {
-        int k = (id + i) % plan->rounds; /* the id is the index unless rounds were added by hand */
-        if (plan->round[k].id == id)
-            return group < plan->round[k].groups ? &plan->round[k] : NULL;
-    }
-    return NULL;
-}
-
 static int curve_of(struct matrix *m, enum op op, const struct ways *w)
 {
     for (int i = 0; i < m->collectives; i++) {
@@ -174,13 +164,11 @@ static int curve_of(struct matrix *m, enum op op, const struct ways *w)
 static struct item make_item(struct fit *f, const struct obs *o, const struct round *r)
 {
     const struct plan_group *g = &r->group[o->dst];
-    struct ways slow, healthy;
+    struct ways slow;
 
     ways_of(&slow, f->m, g->members, g->size, o->op, false);
     slow.at_once = r->groups;
-    healthy = slow;
-    healthy.inner_factor = healthy.outer_factor = 1;
-    healthy.alpha_add = 0;
+    struct ways healthy = ways_healthy(&slow);
     struct item x = {curve_of(f->m, o->op, &slow), slow.exception < 0, 1, o};
     if (!x.clean)
         x.ratio =
@@ -260,7 +248,7 @@ static void collective_curves(struct fit *f)
     int count = observe(&obs, f->points, false), n = 0, lost = 0;
 
     for (int i = 0; i < count; i++) {
-        const struct round *r = round_of(f->plan, obs[i].src, obs[i].dst);
+        const struct round *r = fit_round(f, obs[i].src, obs[i].dst);
         if (!r || r->group[obs[i].dst].size < 2)
             lost++;
         else if (obs[i].sec > 0) {

@@ -4,6 +4,7 @@
 
 #include "cost/fit/fit.h"
 #include "cost/fit/observe.h"
+#include "probe/plan.h"
 
 /* What is normal for a tier at the size of the pair matrix. */
 struct fit_normal {
@@ -47,6 +48,19 @@ void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency 
 void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 
+/* The round of the plan with this id, if it has the group; NULL. */
+static inline const struct round *fit_round(const struct fit *f, int id, int group)
+{
+    const struct plan *plan = f->plan;
+
+    for (int i = 0; i < plan->rounds; i++) {
+        int k = (id + i) % plan->rounds; /* the id is the index unless rounds were added by hand */
+        if (plan->round[k].id == id)
+            return group < plan->round[k].groups ? &plan->round[k] : NULL;
+    }
+    return NULL;
+}
+
 /* Is this an observation of the pair matrix's bandwidth? */
 static inline bool fit_is_bandwidth(const struct fit *f, const struct obs *o)
 {
@@ -82,11 +96,20 @@ static inline int fit_rack_pair(const struct fit *f, int src, int dst)
 /* Factors within this share of the larger one; dead is like dead only. */
 bool parts_alike(const struct exception *x, const struct exception *y, double tolerance);
 /* Fold y into x: factors weighted by evidence. */
-void parts_fold(struct exception *x, const struct exception *y);
+static inline void parts_fold(struct exception *x, const struct exception *y)
+{
+    int n = x->evidence + y->evidence;
+
+    x->factor = (x->factor * x->evidence + y->factor * y->evidence) / n;
+    x->evidence = n;
+}
 /* An unexplained sample nearer to normal than to the factor speaks for the part. */
-bool parts_speaks_for(const struct fit_sample *s, const struct exception *e);
+static inline bool parts_speaks_for(const struct fit_sample *s, const struct exception *e)
+{
+    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
+}
 /* Does this sample pass the exception's side of its endpoint or host, or between its two racks? */
-bool parts_pass(const struct topo *t, const struct exception *e, const struct fit_sample *s);
+bool parts_pass(const struct matrix *m, const struct exception *e, const struct fit_sample *s);
 /* Sort by what is worse, part, place, tier and side. */
 void parts_sort(struct fit *f);
 /* into[i] == i for all; the caller changes some and hands it to parts_keep(), which keeps the

@@ -4,12 +4,17 @@
  * What a tier's pairs scatter by is its latency spread.  A pair that is slower by more than that
  * and more than its own noise, in every epoch and in three or alone in two, adds latency: it, or
  * the endpoint, host or two racks that most of such pairs share.  Pairs that are nearer, and a tier
- * in two heaps without a slow part, are findings. */
+ * in two heaps without a slow part, are findings.
+ *
+ * Before there are tiers, which pairs of hosts are near and which far by their latency. */
+#include "cost/fit/cluster_impl.h"
 #include "cost/fit/fit_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -164,14 +169,6 @@ struct keyed {
     int key, tier, index;
 };
 
-static int by_key(const void *a, const void *b)
-{
-    const struct keyed *x = a, *y = b;
-
-    return stats_order((double[]){x->key, x->tier, x->index}, (double[]){y->key, y->tier, y->index},
-                       3);
-}
-
 static void judge_parts(struct latencies *l, enum part part)
 {
     struct keyed *k = mem_calloc(2 * (size_t)l->n + 1, sizeof(*k));
@@ -183,11 +180,11 @@ static void judge_parts(struct latencies *l, enum part part)
             if (key >= 0)
                 k[n++] = (struct keyed){key, l->v[i].tier, i};
         }
-    qsort(k, (size_t)n, sizeof(*k), by_key);
+    qsort(k, (size_t)n, sizeof(*k), stats_by_3ints);
     for (int i = 0; i < n; i++)
         index[i] = k[i].index;
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && k[j].key == k[i].key && k[j].tier == k[i].tier; j++)
+        for (j = i + 1; j < n && stats_by_2ints(&k[i], &k[j]) == 0; j++)
             ;
         judge(l, part, k[i].key, k[i].tier, index + i, j - i);
     }
@@ -271,4 +268,123 @@ void fit_latency(struct fit *f)
         if (l.pairs[tier])
             say_nearer(&l, tier);
     free(l.v);
+}
+
+/* --- near and far hosts by latency: its levels first, then what the pairs of others say --- */
+
+static const double level_sigmas = 4.5;      /* between levels, where noise is not known */
+static const double contradicted_most = 0.2; /* of the near pairs */
+static const double unclear = 0.1;           /* of the way between two levels, about its middle */
+
+/* Median over edges that know theirs; what is not known is not 0. */
+static double known_noise(struct clustering *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0 && w->e[i].noise > 0)
+            w->v[n++] = w->e[i].noise;
+    return n ? stats_median(w->v, n) : log1p(CLUSTER_GAP) / level_sigmas;
+}
+
+int cluster_levels(struct clustering *w, double *level)
+{
+    double noise = known_noise(w);
+    int n = 0;
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->e[i].sec > 0)
+            w->v[n++] = log(w->e[i].sec);
+    stats_sort(w->v, n);
+    return stats_levels(w->v, n, noise, level);
+}
+
+/* The edges of each unit. */
+static void look_around(struct lists *a, const struct clustering *w)
+{
+    int *key = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*key)),
+        *item = mem_calloc(2 * (size_t)w->edges + 1, sizeof(*item));
+
+    for (int i = 0; i < 2 * w->edges; i++) {
+        key[i] = i % 2 ? w->e[i / 2].b : w->e[i / 2].a;
+        item[i] = i / 2;
+    }
+    lists_make(a, key, item, 2 * w->edges, w->units);
+    free(key);
+    free(item);
+}
+
+/* Of those that two near units both met: are most near to one of them and far from the other? */
+static int contradicted(const struct clustering *w, const struct lists *a,
+                        const enum label *to_first, int second)
+{
+    int agree = 0, split = 0;
+
+    for (int k = a->start[second]; k < a->start[second + 1]; k++) {
+        const struct edge *e = &w->e[a->at[k]];
+        enum label there = to_first[e->a == second ? e->b : e->a], here = w->label[a->at[k]];
+        agree += here == NEAR && there == NEAR;
+        split += (here == NEAR && there == FAR) || (here == FAR && there == NEAR);
+    }
+    return split > 2 * agree + 1;
+}
+
+/* How many were dropped, share of the near ones. */
+static double drop_contradicted(struct clustering *w)
+{
+    int near = 0, dropped = 0;
+
+    struct lists a;
+    enum label *row = mem_calloc((size_t)w->units, sizeof(*row));
+    char *drop = mem_calloc((size_t)w->edges + 1, 1);
+
+    look_around(&a, w);
+    for (int u = 0; u < w->units; u++) {
+        memset(row, 0, (size_t)w->units * sizeof(*row));
+        for (int k = a.start[u]; k < a.start[u + 1]; k++) {
+            const struct edge *e = &w->e[a.at[k]];
+            row[e->a == u ? e->b : e->a] = w->label[a.at[k]];
+        }
+        for (int k = a.start[u]; k < a.start[u + 1]; k++)
+            if (w->label[a.at[k]] == NEAR && w->e[a.at[k]].a == u)
+                drop[a.at[k]] = (char)contradicted(w, &a, row, w->e[a.at[k]].b);
+    }
+    for (int i = 0; i < w->edges; i++) {
+        near += w->label[i] == NEAR;
+        dropped += drop[i];
+        if (drop[i])
+            w->label[i] = UNKNOWN;
+    }
+    lists_free(&a);
+    free(row);
+    free(drop);
+    return near ? (double)dropped / near : 0;
+}
+
+/* Who is near to nobody may be slow itself: far pairs of it prove nothing. */
+static void drop_lonely(struct clustering *w)
+{
+    char *near = mem_calloc((size_t)w->units, 1);
+
+    for (int i = 0; i < w->edges; i++)
+        if (w->label[i] == NEAR)
+            near[w->e[i].a] = near[w->e[i].b] = 1;
+    for (int i = 0; i < w->edges; i++)
+        if (!near[w->e[i].a] || !near[w->e[i].b])
+            w->label[i] = UNKNOWN;
+    free(near);
+}
+
+int cluster_by_latency(struct clustering *w, double near, double far)
+{
+    for (int i = 0; i < w->edges; i++) {
+        double x = (log(w->e[i].sec) - near) / (far - near);
+        w->label[i] = isnan(x)            ? UNKNOWN
+                      : x < 0.5 - unclear ? NEAR
+                      : x > 0.5 + unclear ? FAR
+                                          : UNKNOWN;
+    }
+    double dropped = drop_contradicted(w);
+    drop_lonely(w);
+    return dropped < contradicted_most;
 }

@@ -25,7 +25,7 @@ struct host_layer {
     bool only_leaves; /* only endpoints on the same rail are near: the reach of the leaves */
 };
 
-/* Endpoints of hosts that share a leaf with those of their rail only: see layers.c. */
+/* Endpoints of hosts that share a leaf with those of their rail only: see host_rails.c. */
 struct host_rails {
     int region; /* endpoints of a rail are nearer where layer `region` joins hosts; its count: among
                    all others; -1: there are no rails */
@@ -45,8 +45,10 @@ struct layers {
  * rest: only pairs that no tier but the last joins. */
 void layers_find(struct layers *l, const struct topo *t, const struct obs *o, int count,
                  const int *unit, bool rest);
+/* Fills in l->rails, and which layer is nothing but the reach of leaves; the layers are there. */
+void host_rails_find(struct layers *l, const struct topo *t, const struct obs *o, int count);
 /* The rail of an endpoint; -1: none. */
-int layers_rail(const struct host_rails *r, const struct topo *t, int endpoint);
+int host_rails_of(const struct host_rails *r, const struct topo *t, int endpoint);
 void layers_free(struct layers *l);
 /* The level that the i-th of `count` layers stands for: racks, then spines; of three the middle one
  * is a leaf, or without NVLink the inner one; hosts that share nothing but leaves are a leaf. */

@@ -176,13 +176,6 @@ static struct lone between(const struct topo *t, int src, int dst, double share)
                          {topo_at(t, src, LEVEL_HOST), topo_at(t, dst, LEVEL_HOST)}};
 }
 
-static int by_ends(const void *a, const void *b)
-{
-    const struct lone *x = a, *y = b;
-
-    return stats_order((double[]){x->a, x->b}, (double[]){y->a, y->b}, 2);
-}
-
 static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
 {
     for (int i = 0; i < f->count; i++) {
@@ -193,7 +186,7 @@ static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
         MEM_PUSH(q->lone, q->lones) = between(&f->m->topo, o->src, o->dst, share);
     }
     if (q->lones)
-        qsort(q->lone, (size_t)q->lones, sizeof(*q->lone), by_ends);
+        qsort(q->lone, (size_t)q->lones, sizeof(*q->lone), stats_by_2ints);
 }
 
 /* One host that every slow pair has, among those that are left of the first one's. */
@@ -214,12 +207,12 @@ static bool slow_alone(const struct quiet *q, const struct topo *t, int src, int
 
     while (from < to) {
         int mid = from + (to - from) / 2;
-        if (by_ends(&q->lone[mid], &key) < 0)
+        if (stats_by_2ints(&q->lone[mid], &key) < 0)
             from = mid + 1;
         else
             to = mid;
     }
-    for (int i = from; i < q->lones && by_ends(&q->lone[i], &key) == 0; i++, all++) {
+    for (int i = from; i < q->lones && stats_by_2ints(&q->lone[i], &key) == 0; i++, all++) {
         if (q->lone[i].share >= full)
             continue;
         if (!slow++)
@@ -272,9 +265,7 @@ static void load_leaves(const struct fit *f, int tier, enum way way, const struc
     int n = flows_of(f, tier, way, q, &v);
 
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && v[j].leaf == v[i].leaf && v[j].round == v[i].round &&
-                        v[j].epoch == v[i].epoch;
-             j++)
+        for (j = i + 1; j < n && stats_by_3ints(&v[i], &v[j]) == 0; j++)
             ;
         struct load *l = &load[v[i].leaf];
         double share = v[(i + j) / 2].share; /* the median: they are sorted */

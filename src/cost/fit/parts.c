@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 
@@ -17,10 +18,11 @@ enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, ALONE_MIN = 2, HOSTS_MIN = 2, RACKS_MA
 static const double same_factor = 0.1;   /* factors that differ less belong to one cause */
 static const double false_chance = 1e-3; /* of naming a healthy part of a tier */
 
-/* A part of one tier and the samples that cross it: index[from..to). */
+/* A part of one tier and the samples that cross it. */
 struct element {
     struct exception e;
-    int from, to, split; /* both sides: samples before `split` are sent, the others received */
+    const int *index;
+    int samples;
     double score;
 };
 
@@ -31,7 +33,7 @@ struct hunt {
     int tier;
     double sigma; /* of the healthy, share */
     const bool *known;
-    int *index; /* samples by sender, then by receiver, then by rack pair */
+    struct lists by[3]; /* samples by sender, by receiver, by rack pair */
     struct element *element;
     int elements;
     double *v;  /* scratch */
@@ -50,63 +52,47 @@ static int key_of(const struct fit *f, const struct fit_sample *s, int what)
     return what == 0 ? s->src : what == 1 ? s->dst : rack_key(f, s);
 }
 
-/* Counting sort of the tier's samples by one key into index[at..]; offset[k]..offset[k+1]
- * afterwards. */
-static int sort_by(struct hunt *h, int what, int keys, int at, int **offset)
+static void list_by(struct hunt *h, int what, int keys)
 {
     const struct fit *f = h->f;
-    int *start = mem_calloc((size_t)keys + 2, sizeof(*start)), n = at;
+    int *key = mem_calloc((size_t)f->samples + 1, sizeof(*key));
 
-    for (int i = 0; i < f->samples; i++) {
-        int k = f->sample[i].tier == h->tier ? key_of(f, &f->sample[i], what) : -1;
-        if (k >= 0)
-            start[k + 2]++;
-    }
-    start[0] = start[1] = at;
-    for (int k = 2; k <= keys + 1; k++)
-        start[k] += start[k - 1];
-    for (int i = 0; i < f->samples; i++) {
-        int k = f->sample[i].tier == h->tier ? key_of(f, &f->sample[i], what) : -1;
-        if (k >= 0) {
-            h->index[start[k + 1]++] = i;
-            n++;
-        }
-    }
-    *offset = start;
-    return n;
+    for (int i = 0; i < f->samples; i++)
+        key[i] = f->sample[i].tier == h->tier ? key_of(f, &f->sample[i], what) : -1;
+    lists_make(&h->by[what], key, NULL, f->samples, keys);
+    free(key);
 }
 
-static void add_element(struct hunt *h, struct exception e, int from, int to)
+/* The samples of a key, if there are as many as are asked for. */
+static void add_element(struct hunt *h, struct exception e, int what, int key, int least)
 {
-    if (to - from >= (h->known ? 1 : ELEMENT_MIN)) {
-        e.tier = h->tier;
-        MEM_PUSH(h->element, h->elements) = (struct element){.e = e, .from = from, .to = to};
-    }
+    const struct lists *l = &h->by[what];
+    int n = l->start[key + 1] - l->start[key];
+
+    e.tier = h->tier;
+    if (n >= least)
+        MEM_PUSH(h->element, h->elements) =
+            (struct element){.e = e, .index = l->at + l->start[key], .samples = n};
 }
 
 static void make_elements(struct hunt *h)
 {
-    const struct fit *f = h->f;
-    int n = f->m->topo.endpoints, racks = f->m->topo.group[LEVEL_RACK].count, *by[3] = {NULL};
+    int n = h->f->m->topo.endpoints, racks = h->f->m->topo.group[LEVEL_RACK].count;
     int pairs = racks <= RACKS_MAX ? racks * racks : 0;
-    int sent = sort_by(h, 0, n, 0, &by[0]), received = sort_by(h, 1, n, sent, &by[1]);
 
-    sort_by(h, 2, pairs, received, &by[2]);
-    for (int i = 0; i < n; i++) {
-        struct exception e = {.part = PART_ENDPOINT, .a = i, .b = -1};
-        for (int in = 0; in < 2; in++) {
-            e.side = in ? SIDE_RX : SIDE_TX;
-            if (!h->known || h->known[2 * i + in])
-                add_element(h, e, by[in][i], by[in][i + 1]);
-        }
-    }
-    for (int k = 0; k < pairs && !h->known; k++) {
-        struct exception e = {.part = PART_RACK_PAIR, .a = k / racks, .b = k % racks};
-        if (by[2][k + 1] - by[2][k] >= PARTNERS_MIN)
-            add_element(h, e, by[2][k], by[2][k + 1]);
-    }
     for (int k = 0; k < 3; k++)
-        free(by[k]);
+        list_by(h, k, k == 2 ? pairs : n);
+    for (int i = 0; i < n; i++)
+        for (int in = 0; in < 2; in++)
+            if (!h->known || h->known[2 * i + in])
+                add_element(
+                    h,
+                    (struct exception){
+                        .part = PART_ENDPOINT, .side = in ? SIDE_RX : SIDE_TX, .a = i, .b = -1},
+                    in, i, h->known ? 1 : ELEMENT_MIN);
+    for (int k = 0; k < pairs && !h->known; k++)
+        add_element(h, (struct exception){.part = PART_RACK_PAIR, .a = k / racks, .b = k % racks},
+                    2, k, PARTNERS_MIN);
 }
 
 /* --- is the evidence independent?  Else the cause may as well be what all of it shares. --- */
@@ -146,8 +132,8 @@ static int partners(const struct hunt *h, const struct element *x, bool host, bo
 {
     int n = 0, mark = ++*h->stamp;
 
-    for (int i = x->from; i < x->to; i++) {
-        const struct fit_sample *s = &h->f->sample[h->index[i]];
+    for (int i = 0; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
         if (shows(h, s, x->e.factor) && (s->alone || !alone))
             n += first_time(h, mark, s->src == x->e.a ? s->dst : s->src, host);
     }
@@ -173,7 +159,7 @@ static double elsewhere(const struct hunt *h, const struct element *x, enum leve
     for (int i = 0; i < h->f->samples; i++) {
         const struct fit_sample *s = &h->f->sample[i];
         if (s->tier == h->tier && s->explained < 0 &&
-            (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(t, &x->e, s) &&
+            (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(h->f->m, &x->e, s) &&
             (topo_at(t, s->src, level) == at || topo_at(t, s->dst, level) == at))
             h->v[n++] = s->residual;
     }
@@ -197,8 +183,8 @@ static int rack_hosts(const struct hunt *h, const struct element *x, int rack, i
     const struct topo *t = &h->f->m->topo;
     int n = 0, mark = ++*h->stamp;
 
-    for (int i = x->from; i < x->to; i++) {
-        const struct fit_sample *s = &h->f->sample[h->index[i]];
+    for (int i = 0; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
         bool sends = topo_at(t, s->src, LEVEL_RACK) == rack;
         int own = sends ? s->src : s->dst;
         if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
@@ -257,8 +243,8 @@ static double margin(const struct hunt *h, int n)
 static double left_median(const struct hunt *h, const struct element *x, bool best, int *n)
 {
     *n = 0;
-    for (int i = x->from; i < x->to; i++) {
-        const struct fit_sample *s = &h->f->sample[h->index[i]];
+    for (int i = 0; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
         if (s->explained < 0)
             h->v[(*n)++] = best ? s->best : s->residual;
     }
@@ -271,8 +257,8 @@ static double limit(const struct hunt *h, const struct element *x, int n)
 {
     int alone = 0;
 
-    for (int i = x->from; i < x->to; i++) {
-        const struct fit_sample *s = &h->f->sample[h->index[i]];
+    for (int i = 0; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
         alone += s->alone && shows(h, s, x->e.factor);
     }
     return 1 - (alone ? 1 : 2) * margin(h, n);
@@ -311,9 +297,9 @@ static void accept(struct hunt *h, const struct element *x)
     struct fit *f = h->f;
 
     MEM_PUSH(f->m->exception, f->m->exceptions) = x->e;
-    for (int i = x->from; i < x->to; i++)
-        if (f->sample[h->index[i]].explained < 0)
-            f->sample[h->index[i]].explained = f->m->exceptions - 1;
+    for (int i = 0; i < x->samples; i++)
+        if (f->sample[x->index[i]].explained < 0)
+            f->sample[x->index[i]].explained = f->m->exceptions - 1;
 }
 
 /* One pass: all suspects, the one that explains most first; each is judged again before it is
@@ -345,7 +331,6 @@ static void hunt_open(struct hunt *h, struct fit *f, int tier, const bool *known
     const struct topo *t = &f->m->topo;
 
     *h = (struct hunt){.f = f, .tier = tier, .sigma = f->normal[tier].sigma, .known = known};
-    h->index = mem_calloc(3 * (size_t)f->samples + 1, sizeof(*h->index));
     h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
     h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
     make_elements(h);
@@ -353,7 +338,8 @@ static void hunt_open(struct hunt *h, struct fit *f, int tier, const bool *known
 
 static void hunt_close(struct hunt *h)
 {
-    free(h->index);
+    for (int k = 0; k < 3; k++)
+        lists_free(&h->by[k]);
     free(h->element);
     free(h->v);
     free(h->stamp);
@@ -441,7 +427,7 @@ static bool of_a_part(const struct fit *f, const struct fit_sample *s, int parts
     for (int i = 0; i < parts && !of; i++) {
         struct exception e = f->m->exception[i];
         e.side = SIDE_BOTH;
-        of = e.factor <= (1 + same_factor) * s->residual && parts_pass(&f->m->topo, &e, s);
+        of = e.factor <= (1 + same_factor) * s->residual && parts_pass(f->m, &e, s);
     }
     return of;
 }

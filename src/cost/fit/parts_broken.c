@@ -50,23 +50,16 @@ struct jury {
     struct role *role; /* [2 * endpoint + receives] */
 };
 
-/* Members of a collective's point; NULL: its round is not of the plan. */
-static const struct plan_group *group_of(const struct plan *plan, const struct point *p)
-{
-    for (int i = 0; i < plan->rounds; i++)
-        if (plan->round[i].id == p->round && p->group < plan->round[i].groups)
-            return &plan->round[i].group[p->group];
-    return NULL;
-}
-
 static void jury_open(struct jury *j, struct fit *f)
 {
     *j = (struct jury){.f = f};
     j->role = mem_calloc(2 * (size_t)f->m->topo.endpoints, sizeof(*j->role));
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        const struct plan_group *g = op_is_pair(p->op) || !p->checked ? NULL : group_of(f->plan, p);
-        if (p->checked && (g || op_is_pair(p->op)))
+        bool pair = op_is_pair(p->op);
+        const struct round *r = pair || !p->checked ? NULL : fit_round(f, p->round, p->group);
+        const struct plan_group *g = r ? &r->group[p->group] : NULL;
+        if (p->checked && (g || pair))
             MEM_PUSH(j->witness, j->witnesses) =
                 (struct witness){p, g ? g->members : NULL, g ? g->size : 2, false};
     }

@@ -9,25 +9,13 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-bool parts_speaks_for(const struct fit_sample *s, const struct exception *e)
+bool parts_pass(const struct matrix *m, const struct exception *e, const struct fit_sample *s)
 {
-    return s->explained < 0 && s->residual > (1 + e->factor) / 2;
-}
+    struct exception x = *e;
 
-bool parts_pass(const struct topo *t, const struct exception *e, const struct fit_sample *s)
-{
-    enum level level = e->part == PART_HOST   ? LEVEL_HOST
-                       : e->part == PART_LEAF ? LEVEL_LEAF
-                                              : LEVEL_RACK;
-    bool single = e->part == PART_ENDPOINT || e->part == PART_PAIR;
-    int x = single ? s->src : topo_at(t, s->src, level),
-        y = single ? s->dst : topo_at(t, s->dst, level);
-
-    if (e->b >= 0)
-        return (x == e->a && y == e->b) || (x == e->b && y == e->a);
-    if (e->part == PART_RACK_UPLINKS && (x == y || x < 0 || y < 0))
-        return false;
-    return (e->side != SIDE_RX && x == e->a) || (e->side != SIDE_TX && y == e->a);
+    if (part_is_two(e->part))
+        x.side = SIDE_BOTH;
+    return matrix_passes(m, &x, s->src, s->dst);
 }
 
 bool parts_alike(const struct exception *x, const struct exception *y, double tolerance)
@@ -37,14 +25,6 @@ bool parts_alike(const struct exception *x, const struct exception *y, double to
     if (x->factor <= 0 || y->factor <= 0)
         return x->factor <= 0 && y->factor <= 0;
     return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
-}
-
-void parts_fold(struct exception *x, const struct exception *y)
-{
-    int n = x->evidence + y->evidence;
-
-    x->factor = (x->factor * x->evidence + y->factor * y->evidence) / n;
-    x->evidence = n;
 }
 
 void parts_keep(struct fit *f, int *into)

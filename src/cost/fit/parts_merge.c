@@ -15,31 +15,40 @@ static const double most = 2. / 3;   /* of a rack's partners */
 static const double blamed = 1. / 3; /* of a group's endpoints, the others being behind them */
 static const double likeness = 0.1;  /* of factors */
 
+struct merge {
+    struct fit *f;
+    double tolerance;
+    enum part part; /* what a step makes */
+    int *into;      /* of each exception: the one that it becomes part of */
+    int *index, n;  /* candidates for one part: exceptions that it would explain */
+    double *v;      /* scratch */
+};
+
 /* --- sides, tiers, hosts --- */
 
 /* tx and rx of one endpoint and tier; one way slow stays one way. */
-static void merge_sides(struct fit *f, double tolerance)
+static void merge_sides(struct merge *w)
 {
-    struct matrix *m = f->m;
-    int *into = parts_identity(m);
+    struct matrix *m = w->f->m;
 
     for (int i = 1; i < m->exceptions; i++) {
         struct exception *x = &m->exception[i - 1], *y = &m->exception[i];
         if (x->part == PART_ENDPOINT && y->part == PART_ENDPOINT && x->a == y->a &&
-            x->tier == y->tier && x->side != y->side && parts_alike(x, y, tolerance)) {
+            x->tier == y->tier && x->side != y->side && parts_alike(x, y, w->tolerance)) {
             parts_fold(x, y);
             x->side = SIDE_BOTH;
-            into[i] = i - 1;
+            w->into[i] = i - 1;
             i++;
         }
     }
-    parts_keep(f, into);
 }
 
 /* A side with nothing to judge it by (measured in one direction only, or slow for other reasons) is
  * no acquittal. */
-static void widen_sides(struct fit *f)
+static void widen_sides(struct merge *w)
 {
+    const struct fit *f = w->f;
+
     for (int k = 0; k < f->m->exceptions; k++) {
         struct exception *e = &f->m->exception[k];
         int other = 0;
@@ -96,30 +105,28 @@ static int healthy_on_host(const struct fit *f, const struct exception *x)
 }
 
 /* Half of a host's endpoints or more say the same and none of the others is fine: the host. */
-static void merge_hosts(struct fit *f, double tolerance)
+static void merge_hosts(struct merge *w)
 {
-    struct matrix *m = f->m;
-    int *into = parts_identity(m);
+    struct matrix *m = w->f->m;
 
     for (int i = 0; i < m->exceptions; i++) {
         struct exception *x = &m->exception[i];
         int found = 0;
-        if (x->part != PART_ENDPOINT || into[i] != i)
+        if (x->part != PART_ENDPOINT || w->into[i] != i)
             continue;
         int host = topo_at(&m->topo, x->a, LEVEL_HOST), all = m->topo.host[host].endpoints;
         for (int k = i; k < m->exceptions; k++)
-            found += same_host(m, x, &m->exception[k], tolerance);
-        if (all < 2 || 2 * found < all || found < 2 || healthy_on_host(f, x))
+            found += same_host(m, x, &m->exception[k], w->tolerance);
+        if (all < 2 || 2 * found < all || found < 2 || healthy_on_host(w->f, x))
             continue;
         for (int k = i + 1; k < m->exceptions; k++)
-            if (same_host(m, x, &m->exception[k], tolerance)) {
+            if (same_host(m, x, &m->exception[k], w->tolerance)) {
                 parts_fold(x, &m->exception[k]);
-                into[k] = i;
+                w->into[k] = i;
             }
         x->part = PART_HOST;
         x->a = host;
     }
-    parts_keep(f, into);
 }
 
 /* Has the part a sample in a tier that crosses NICs which speaks for it? */
@@ -127,7 +134,7 @@ static bool part_fine(const struct fit *f, const struct exception *e)
 {
     for (int i = 0; i < f->samples; i++) {
         const struct fit_sample *s = &f->sample[i];
-        if (f->m->tier[s->tier].nic && parts_speaks_for(s, e) && parts_pass(&f->m->topo, e, s))
+        if (f->m->tier[s->tier].nic && parts_speaks_for(s, e) && parts_pass(f->m, e, s))
             return true;
     }
     return false;
@@ -135,10 +142,9 @@ static bool part_fine(const struct fit *f, const struct exception *e)
 
 /* The same factor in every NIC tier that was measured: the NIC, or all that joins two racks.  Other
  * tiers keep their own exception. */
-static void merge_tiers(struct fit *f, double tolerance)
+static void merge_tiers(struct merge *w)
 {
-    struct matrix *m = f->m;
-    int *into = parts_identity(m);
+    struct matrix *m = w->f->m;
 
     for (int i = 0, j; i < m->exceptions; i = j) {
         struct exception *x = NULL;
@@ -150,57 +156,51 @@ static void merge_tiers(struct fit *f, double tolerance)
             struct exception *y = &m->exception[j];
             if (y->tier < 0 || !m->tier[y->tier].nic)
                 continue;
-            same = same && (!x || (parts_alike(x, y, tolerance) && x->side == y->side));
+            same = same && (!x || (parts_alike(x, y, w->tolerance) && x->side == y->side));
             x = x ? x : y;
         }
-        if (!same || !x || part_fine(f, x))
+        if (!same || !x || part_fine(w->f, x))
             continue;
         for (int k = (int)(x - m->exception) + 1; k < j; k++)
             if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
                 parts_fold(x, &m->exception[k]);
-                into[k] = (int)(x - m->exception);
+                w->into[k] = (int)(x - m->exception);
             }
         x->tier = -1;
     }
-    parts_keep(f, into);
 }
 
 /* --- above many parts: a leaf, the uplinks of a rack.  All that hangs on a leaf or leaves a rack is
  * as slow: several of its endpoints were blamed with like factors, and nobody else there is fine; or
  * two in three of a rack's pairs with others --- */
 
-/* Candidates for one part: exceptions that it would explain. */
-struct cause {
-    int *index; /* exceptions */
-    int n;
-    double *v; /* scratch */
-};
-
 /* Those of e[] near the median factor stay; the rest is left as it was. */
-static void keep_alike(struct cause *c, const struct matrix *m, double tolerance)
+static void keep_alike(struct merge *w)
 {
+    const struct matrix *m = w->f->m;
     int n = 0;
 
-    for (int i = 0; i < c->n; i++)
-        c->v[i] = m->exception[c->index[i]].factor;
-    struct exception usual = {.factor = c->n ? stats_median(c->v, c->n) : 0};
-    for (int i = 0; i < c->n; i++)
-        if (parts_alike(&usual, &m->exception[c->index[i]], tolerance))
-            c->index[n++] = c->index[i];
-    c->n = usual.factor > 0 ? n : 0;
+    for (int i = 0; i < w->n; i++)
+        w->v[i] = m->exception[w->index[i]].factor;
+    struct exception usual = {.factor = w->n ? stats_median(w->v, w->n) : 0};
+    for (int i = 0; i < w->n; i++)
+        if (parts_alike(&usual, &m->exception[w->index[i]], w->tolerance))
+            w->index[n++] = w->index[i];
+    w->n = usual.factor > 0 ? n : 0;
 }
 
 /* The tier that most candidates have, and the side that all do. */
-static void common(const struct cause *c, const struct matrix *m, struct exception *e)
+static void common(const struct merge *w, struct exception *e)
 {
+    const struct matrix *m = w->f->m;
     int most_of = 0;
 
-    *e = m->exception[c->index[0]];
-    for (int i = 0; i < c->n; i++) {
-        const struct exception *x = &m->exception[c->index[i]];
+    *e = m->exception[w->index[0]];
+    for (int i = 0; i < w->n; i++) {
+        const struct exception *x = &m->exception[w->index[i]];
         int same = 0;
-        for (int k = 0; k < c->n; k++)
-            same += m->exception[c->index[k]].tier == x->tier;
+        for (int k = 0; k < w->n; k++)
+            same += m->exception[w->index[k]].tier == x->tier;
         if (same > most_of)
             e->tier = x->tier;
         most_of = same > most_of ? same : most_of;
@@ -228,7 +228,7 @@ static void acquit(struct fit *f, int part, int *into)
         if (s->explained < 0 || s->residual > (1 + e->factor) / 2)
             continue;
         slow[s->explained]++;
-        here[s->explained] += concerns(f, e, s) && parts_pass(&m->topo, e, s);
+        here[s->explained] += concerns(f, e, s) && parts_pass(m, e, s);
     }
     for (int i = 0; i < m->exceptions; i++)
         if (i != part && into[i] == i && slow[i] && here[i] == slow[i] &&
@@ -239,25 +239,26 @@ static void acquit(struct fit *f, int part, int *into)
 }
 
 /* Fold the candidates into one exception of this part, whose samples it explains from now on. */
-static void fold(struct fit *f, struct cause *c, struct exception part, int *into)
+static void fold(struct merge *w, struct exception part)
 {
+    struct fit *f = w->f;
     struct matrix *m = f->m;
-    int first = c->index[0];
+    int first = w->index[0];
 
-    for (int i = 1; i < c->n; i++) {
-        parts_fold(&m->exception[first], &m->exception[c->index[i]]);
-        into[c->index[i]] = first;
+    for (int i = 1; i < w->n; i++) {
+        parts_fold(&m->exception[first], &m->exception[w->index[i]]);
+        w->into[w->index[i]] = first;
     }
     part.factor = m->exception[first].factor;
     part.evidence = m->exception[first].evidence;
     m->exception[first] = part;
     for (int i = 0; i < f->samples; i++) {
         struct fit_sample *s = &f->sample[i];
-        if (s->explained < 0 && concerns(f, &part, s) && parts_pass(&m->topo, &part, s) &&
+        if (s->explained < 0 && concerns(f, &part, s) && parts_pass(m, &part, s) &&
             !parts_speaks_for(s, &part))
             s->explained = first;
     }
-    acquit(f, first, into);
+    acquit(f, first, w->into);
 }
 
 /* Who was measured in the tiers of e: bit 1, and who is fine there: bit 2; by endpoint. */
@@ -277,15 +278,15 @@ static char *heard(const struct fit *f, const struct exception *e)
 }
 
 /* Do most endpoints of the group share the fault, and is nobody else of it fine? */
-static bool all_share(const struct fit *f, const struct cause *c, const struct exception *e,
-                      enum level level, int group)
+static bool all_share(const struct merge *w, const struct exception *e, enum level level, int group)
 {
+    const struct fit *f = w->f;
     const struct topo *t = &f->m->topo;
     char *of = heard(f, e), *has = mem_calloc((size_t)t->endpoints + 1, 1);
     int measured = 0, slow = 0, fine = 0, hosts = 0, last = -1;
 
-    for (int i = 0; i < c->n; i++)
-        has[f->m->exception[c->index[i]].a] = 1;
+    for (int i = 0; i < w->n; i++)
+        has[f->m->exception[w->index[i]].a] = 1;
     for (int i = 0; i < t->endpoints; i++) {
         if (topo_at(t, i, level) != group || !of[i])
             continue;
@@ -321,40 +322,37 @@ static double inside(const struct fit *f, const struct exception *e, enum level 
 
 /* Endpoints of one group that all are as slow: its leaf, or what leaves the rack, where pairs
  * within are not slow too. */
-static void merge_group(struct fit *f, struct cause *c, enum part part, int group, int *into,
-                        double tolerance)
+static void merge_group(struct merge *w, int group)
 {
-    struct matrix *m = f->m;
-    enum level level = part == PART_LEAF ? LEVEL_LEAF : LEVEL_RACK;
+    const struct matrix *m = w->f->m;
+    enum level level = (enum level)part_level[w->part];
     struct exception e;
 
-    c->n = 0;
+    w->n = 0;
     for (int i = 0; i < m->exceptions; i++)
-        if (into[i] == i && m->exception[i].part == PART_ENDPOINT &&
+        if (w->into[i] == i && m->exception[i].part == PART_ENDPOINT &&
             topo_at(&m->topo, m->exception[i].a, level) == group)
-            c->index[c->n++] = i;
-    keep_alike(c, m, tolerance);
-    if (c->n < LEAF_MIN)
+            w->index[w->n++] = i;
+    keep_alike(w);
+    if (w->n < LEAF_MIN)
         return;
-    common(c, m, &e);
-    e.factor = m->exception[c->index[0]].factor;
-    double own = inside(f, &e, level, group);
-    if (part == PART_RACK_UPLINKS && own < (1 + e.factor) / 2)
+    common(w, &e);
+    e.factor = m->exception[w->index[0]].factor;
+    double own = inside(w->f, &e, level, group);
+    if (w->part == PART_RACK_UPLINKS && own < (1 + e.factor) / 2)
         return;
-    e.part = part;
+    e.part = w->part;
     e.a = group;
-    if (all_share(f, c, &e, level, group))
-        fold(f, c, e, into);
+    if (all_share(w, &e, level, group))
+        fold(w, e);
 }
 
-static void merge_groups(struct fit *f, struct cause *c, enum part part, double tolerance)
+static void merge_groups(struct merge *w)
 {
-    enum level level = part == PART_LEAF ? LEVEL_LEAF : LEVEL_RACK;
-    int *into = parts_identity(f->m);
+    const struct matrix *m = w->f->m;
 
-    for (int g = 0; g < f->m->topo.group[level].count && f->m->exceptions >= LEAF_MIN; g++)
-        merge_group(f, c, part, g, into, tolerance);
-    parts_keep(f, into);
+    for (int g = 0; g < part_count(m, w->part) && m->exceptions >= LEAF_MIN; g++)
+        merge_group(w, g);
 }
 
 /* How many racks were measured against this one in the tiers of e. */
@@ -378,33 +376,33 @@ static int partners(const struct fit *f, const struct exception *e, int rack)
 }
 
 /* A rack that is slow with two in three of the others or more. */
-static void merge_pairs_of(struct fit *f, struct cause *c, int rack, int *into, double tolerance)
+static void merge_pairs_of(struct merge *w, int rack)
 {
-    struct matrix *m = f->m;
+    const struct matrix *m = w->f->m;
     struct exception e;
 
-    c->n = 0;
+    w->n = 0;
     for (int i = 0; i < m->exceptions; i++)
-        if (into[i] == i && m->exception[i].part == PART_RACK_PAIR &&
+        if (w->into[i] == i && m->exception[i].part == PART_RACK_PAIR &&
             (m->exception[i].a == rack || m->exception[i].b == rack))
-            c->index[c->n++] = i;
-    keep_alike(c, m, tolerance);
-    if (c->n < RACKS_MIN)
+            w->index[w->n++] = i;
+    keep_alike(w);
+    if (w->n < RACKS_MIN)
         return;
-    common(c, m, &e);
+    common(w, &e);
     e.part = PART_RACK_UPLINKS;
     e.side = SIDE_BOTH;
     e.a = rack;
     e.b = -1;
-    if (c->n >= most * partners(f, &e, rack))
-        fold(f, c, e, into);
+    if (w->n >= most * partners(w->f, &e, rack))
+        fold(w, e);
 }
 
 /* The rack in most slow pairs first: its partners have one each. */
-static void merge_rack_pairs(struct fit *f, struct cause *c, double tolerance)
+static void merge_rack_pairs(struct merge *w)
 {
-    struct matrix *m = f->m;
-    int racks = m->topo.group[LEVEL_RACK].count, *into = parts_identity(m);
+    const struct matrix *m = w->f->m;
+    int racks = m->topo.group[LEVEL_RACK].count;
     int *pairs = mem_calloc((size_t)racks + 1, sizeof(*pairs)), top = 0;
 
     for (int i = 0; i < m->exceptions; i++)
@@ -416,8 +414,7 @@ static void merge_rack_pairs(struct fit *f, struct cause *c, double tolerance)
     for (; top >= RACKS_MIN; top--)
         for (int r = 0; r < racks; r++)
             if (pairs[r] == top)
-                merge_pairs_of(f, c, r, into, tolerance);
-    parts_keep(f, into);
+                merge_pairs_of(w, r);
     free(pairs);
 }
 
@@ -439,57 +436,56 @@ static void name_whole(const struct matrix *m, struct exception *e)
 }
 
 /* Where pairs within a rack with slow uplinks are as slow, it is all of the rack. */
-static void widen_uplinks(struct fit *f, double tolerance)
+static void widen_uplinks(struct merge *w)
 {
-    struct matrix *m = f->m;
-    int *into = parts_identity(m);
+    const struct matrix *m = w->f->m;
 
     for (int k = 0; k < m->exceptions; k++) {
-        struct exception *e = &m->exception[k], nic = {.factor = e->factor, .tier = -1};
-        struct cause c = {NULL, 0, NULL};
+        const struct exception *e = &m->exception[k];
+        struct exception nic = {.factor = e->factor, .tier = -1};
         if (e->part != PART_RACK_UPLINKS)
             continue;
-        struct exception own = {.factor = inside(f, &nic, LEVEL_RACK, e->a)};
-        if (isnan(own.factor) || !parts_alike(e, &own, tolerance))
+        struct exception own = {.factor = inside(w->f, &nic, LEVEL_RACK, e->a)};
+        if (isnan(own.factor) || !parts_alike(e, &own, w->tolerance))
             continue;
-        MEM_PUSH(c.index, c.n) = k;
+        w->n = 0;
+        w->index[w->n++] = k;
         for (int i = 0; i < m->exceptions; i++)
             if (m->exception[i].part == PART_ENDPOINT &&
-                parts_alike(e, &m->exception[i], tolerance) &&
+                parts_alike(e, &m->exception[i], w->tolerance) &&
                 topo_at(&m->topo, m->exception[i].a, LEVEL_RACK) == e->a)
-                MEM_PUSH(c.index, c.n) = i;
+                w->index[w->n++] = i;
         struct exception whole = *e;
         whole.tier = -1;
         whole.side = SIDE_BOTH;
         name_whole(m, &whole);
-        fold(f, &c, whole, into);
-        free(c.index);
+        fold(w, whole);
     }
-    parts_keep(f, into);
-}
-
-static void merge_common(struct fit *f, double tolerance)
-{
-    struct cause c = {.index = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*c.index)),
-                      .v = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*c.v))};
-
-    merge_rack_pairs(f, &c, tolerance);
-    merge_groups(f, &c, PART_RACK_UPLINKS, tolerance);
-    widen_uplinks(f, tolerance);
-    merge_groups(f, &c, PART_LEAF, tolerance);
-    merge_groups(f, &c, PART_RACK, tolerance);
-    free(c.index);
-    free(c.v);
 }
 
 /* --- all of them --- */
 
 void parts_merge(struct fit *f, double tolerance)
 {
+    static const struct {
+        void (*step)(struct merge *w);
+        enum part part;
+    } steps[] = {{merge_sides, PART_ENDPOINT},      {widen_sides, PART_ENDPOINT},
+                 {merge_tiers, PART_ENDPOINT},      {merge_rack_pairs, PART_RACK_UPLINKS},
+                 {merge_groups, PART_RACK_UPLINKS}, {widen_uplinks, PART_RACK},
+                 {merge_groups, PART_LEAF},         {merge_groups, PART_RACK},
+                 {merge_hosts, PART_HOST}};
+    struct merge w = {.f = f, .tolerance = tolerance};
+
     parts_sort(f);
-    merge_sides(f, tolerance);
-    widen_sides(f);
-    merge_tiers(f, tolerance);
-    merge_common(f, tolerance);
-    merge_hosts(f, tolerance);
+    w.index = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*w.index));
+    w.v = mem_calloc((size_t)f->m->exceptions + 1, sizeof(*w.v));
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        w.part = steps[i].part;
+        w.into = parts_identity(f->m);
+        steps[i].step(&w);
+        parts_keep(f, w.into);
+    }
+    free(w.index);
+    free(w.v);
 }

@@ -24,20 +24,6 @@ static int host_of(const struct fit *f, int id)
     return topo_at(&f->m->topo, id, LEVEL_HOST);
 }
 
-/* The hosts of one group, or those that could not be placed (g = -1), folded; the caller frees. */
-static char *host_names(const struct fit *f, const struct host_layer *l, int g)
-{
-    char **name = mem_calloc((size_t)f->m->topo.hosts, sizeof(*name));
-    int n = 0;
-
-    for (int h = 0; h < f->m->topo.hosts; h++)
-        if (l->of[h] == g)
-            name[n++] = f->m->topo.host[h].name;
-    char *text = hostlist_fold(name, n);
-    free(name);
-    return text;
-}
-
 /* Hosts that never answered are exceptions already: their group becomes -2. */
 static int set_silent_apart(struct fit *f, struct host_layer *l)
 {
@@ -60,7 +46,7 @@ static void say_unresolved(struct fit *f, struct host_layer *l, enum level level
 {
     if (!set_silent_apart(f, l))
         return;
-    char *names = host_names(f, l, -1);
+    char *names = groups_fold(&f->m->topo, l->of, -1);
     matrix_find(f->m, many[level],
                 "the %s of %s cannot be told: no faster to anybody than what passes between %s, "
                 "and neither latency nor shared traffic sets one %s apart",
@@ -74,7 +60,7 @@ static void say_found(struct fit *f, const struct host_layer *l, enum level leve
                             l->nvlink ? ", each an NVLink domain" : "");
 
     for (int g = 0; g < l->groups && g < SHOWN; g++) {
-        char *names = host_names(f, l, g), *longer;
+        char *names = groups_fold(&f->m->topo, l->of, g), *longer;
         longer = mem_printf("%s%s %.200s", text, g ? ";" : ":", names);
         free(names);
         free(text);
@@ -136,7 +122,7 @@ static void apply_rails(struct fit *f, const struct host_rails *r, const struct 
     if (t->tiers >= TIER_MAX || t->group[LEVEL_LEAF].count)
         return;
     for (int i = 0; i < t->endpoints; i++) {
-        int rail = layers_rail(r, t, i), g = reach ? reach->of[host_of(f, i)] : 0;
+        int rail = host_rails_of(r, t, i), g = reach ? reach->of[host_of(f, i)] : 0;
         if (rail < 0 || g < 0)
             continue;
         snprintf(name, sizeof(name), "leaf-%02d-%d", g, rail);
@@ -175,25 +161,6 @@ static int *declared(const struct fit *f, enum level level)
     return rack;
 }
 
-/* Does every declared rack (or spine) lie inside one measured group?  Several may well measure
- * alike. */
-static bool nested(const struct fit *f, const struct host_layer *c, const int *rack, int racks)
-{
-    const struct topo *t = &f->m->topo;
-    int *group = mem_calloc((size_t)racks + 1, sizeof(*group)); /* + 1 */
-    bool good = true;
-
-    for (int h = 0; h < t->hosts; h++) {
-        if (c->of[h] < 0 || rack[h] < 0)
-            continue;
-        if (group[rack[h]] && group[rack[h]] != c->of[h] + 1)
-            good = false;
-        group[rack[h]] = c->of[h] + 1;
-    }
-    free(group);
-    return good;
-}
-
 /* The hosts whose group mostly belongs to another declared rack (majority: Boyer & Moore 1981). */
 static int misfits(const struct fit *f, const struct host_layer *c, const int *rack, int *first,
                    int *image)
@@ -225,7 +192,7 @@ static void compare(struct fit *f, const struct host_layer *l, enum level level)
     int differ = misfits(f, l, rack, &first, image);
     char *const *name = t->group[level].name;
 
-    if (nested(f, l, rack, racks)) {
+    if (groups_nested(rack, racks, l->of, t->hosts)) { /* several may well measure alike */
         if (l->groups == racks)
             matrix_find(f->m, many[level],
                         "%d %s: measuring finds the same groups of hosts as declared", l->groups,
