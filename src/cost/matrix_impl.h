@@ -5,18 +5,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/json.h"
+#include "cost/json_member.h"
 #include "cost/matrix.h"
 
 /* "m.json: tiers[2].curves.uni": the place of a value in a file, for messages.  Longer places are
  * cut; returns buf. */
-enum { WHERE = 256 };
-__attribute__((format(printf, 2, 3))) static inline char *where_at(char buf[WHERE], const char *fmt,
-                                                                   ...)
+__attribute__((format(printf, 2, 3))) static inline char *where_at(char buf[JSON_WHERE],
+                                                                   const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(buf, WHERE, fmt, ap);
+    vsnprintf(buf, JSON_WHERE, fmt, ap);
     va_end(ap);
     return buf;
 }

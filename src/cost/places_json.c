@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cost/matrix_impl.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/host/nic.h"
-
-/* --- rows --- */
 
 /* The row length for a list whose i-th item belongs to owner[i]: items per owner where owners come
  * in blocks of one size, else 1. */
@@ -27,114 +24,6 @@ static int rows_length(const int *owner, int n)
         if (owner[i] != owner[i - i % row] || (i % row == 0 && i && owner[i] == owner[i - 1]))
             return 1;
     return row;
-}
-
-/* Does row b continue row a after `distance` rows at this step?  Unknown (-1) coordinates do not
- * grow. */
-static bool continues(const int *a, const int *b, int row, long distance, int step)
-{
-    for (int i = 0; i < row; i++)
-        if (b[i] != a[i] + distance * step || (step && (a[i] < 0 || b[i] < 0)))
-            return false;
-    return true;
-}
-
-static json_t *run(const int *first, int row, int rows, int step)
-{
-    json_t *out = json_array(), *values;
-    bool same = true;
-
-    for (int i = 1; i < row; i++)
-        same = same && first[i] == first[0];
-    if (same) {
-        values = json_integer(first[0]);
-    } else {
-        values = json_array();
-        for (int i = 0; i < row; i++)
-            json_array_append_new(values, json_integer(first[i]));
-    }
-    json_array_append_new(out, json_integer(rows));
-    json_array_append_new(out, values);
-    if (step)
-        json_array_append_new(out, json_integer(step));
-    return out;
-}
-
-json_t *rows_pack(const int *v, int n, int row)
-{
-    json_t *out = json_array();
-    int rows = n / row;
-
-    for (int at = 0, len; at < rows; at += len) {
-        const int *first = v + (long)at * row;
-        int step = at + 1 < rows ? first[row] - first[0] : 0;
-        for (len = 1; at + len < rows; len++)
-            if (!continues(first, first + (long)len * row, row, len, step))
-                break;
-        json_array_append_new(out, run(first, row, len, len > 1 ? step : 0));
-    }
-    return out;
-}
-
-/* One integer of a run; message with its place. */
-static int take(json_t *value, long long min, long long max, const char *where, int index,
-                const char *what, long long *out, struct err *err)
-{
-    if (!json_is_integer(value))
-        return err_data(err, "%s[%d]: the %s is not an integer", where, index, what);
-    *out = json_integer_value(value);
-    if (*out < min || *out > max)
-        return err_data(err, "%s[%d]: the %s %lld is outside %lld..%lld", where, index, what, *out,
-                        min, max);
-    return 0;
-}
-
-static int unpack_run(int *v, long left, int row, json_t *list, const char *where, int index,
-                      int min, int max, long *rows, struct err *err)
-{
-    json_t *one = json_array_get(list, (size_t)index), *values = json_array_get(one, 1);
-    size_t parts = json_array_size(one);
-    long long count, step = 0, x;
-
-    if (!json_is_array(one) || parts < 2 || parts > 3)
-        return err_data(err, "%s[%d] is not [rows, values] or [rows, values, step]", where, index);
-    if (take(json_array_get(one, 0), 1, left, where, index, "number of rows", &count, err) < 0)
-        return -1;
-    if (parts == 3 &&
-        take(json_array_get(one, 2), -(1 << 20), 1 << 20, where, index, "step", &step, err) < 0)
-        return -1;
-    if (json_is_array(values) && json_array_size(values) != (size_t)row)
-        return err_data(err, "%s[%d]: %zu values where a row has %d", where, index,
-                        json_array_size(values), row);
-    for (int i = 0; i < row; i++) {
-        json_t *value = json_is_array(values) ? json_array_get(values, (size_t)i) : values;
-        if (take(value, min, max, where, index, "value", &x, err) < 0)
-            return -1;
-        long long last = x + (count - 1) * step;
-        if (last < (step ? 0 : min) || last > max)
-            return err_data(err, "%s[%d]: its last value %lld is outside %d..%d", where, index,
-                            last, min, max);
-        for (long r = 0; r < count; r++)
-            v[r * row + i] = (int)(x + r * step);
-    }
-    *rows = (long)count;
-    return 0;
-}
-
-int rows_unpack(int *v, int n, int row, json_t *list, const char *where, int min, int max,
-                struct err *err)
-{
-    long left = n / row, rows = 0;
-
-    if (!json_is_array(list))
-        return err_data(err, "%s is not a list of runs", where);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (unpack_run(v, left, row, list, where, (int)i, min, max, &rows, err) < 0)
-            return -1;
-        v += rows * row;
-        left -= rows;
-    }
-    return left == 0 ? 0 : err_data(err, "%s: %ld rows are missing", where, left);
 }
 
 /* --- names: one host list, or a list where a name has characters that host lists give a meaning
@@ -199,15 +88,10 @@ static int names_unpack(struct topo *t, enum level level, json_t *names, const c
 
 /* --- coordinates --- */
 
-static int coordinate(const struct topo *t, int id, int level)
-{
-    return topo_at(t, id, level);
-}
-
 static enum source level_source(const struct topo *t, int level)
 {
     for (int i = 0; i < t->endpoints; i++)
-        if (coordinate(t, i, level) >= 0)
+        if (topo_at(t, i, level) >= 0)
             return t->endpoint[i].source[level];
     return SOURCE_NONE;
 }
@@ -215,45 +99,59 @@ static enum source level_source(const struct topo *t, int level)
 static json_t *level_pack(const struct topo *t, int level, int row, int *scratch)
 {
     for (int i = 0; i < t->endpoints; i++)
-        scratch[i] = coordinate(t, i, level);
+        scratch[i] = topo_at(t, i, level);
     return json_pack(
         "{s:o, s:s, s:o}", "names", names_pack(t->group[level].name, t->group[level].count),
         "source", source_name[level_source(t, level)], "at", rows_pack(scratch, t->endpoints, row));
 }
 
+/* "names", "source" and "at" of a level. */
+static int take_level(json_t *value, const char *where, json_t **names, int *source, json_t **runs,
+                      struct err *err)
+{
+    const char *text;
+
+    if (json_take(value, where, err, "{s:o, s:s, s:o}", "names", names, "source", &text, "at",
+                  runs) < 0)
+        return -1;
+    *source = source_find(text);
+    return *source < 0 ? err_data(err, "%s.source: \"%s\" is no source", where, text) : 0;
+}
+
 static int level_unpack(struct topo *t, int level, json_t *value, int row, int *scratch,
                         const char *where, struct err *err)
 {
-    char at[WHERE];
-    const char *source;
+    char at[JSON_WHERE];
     json_t *names, *runs;
+    int source;
 
-    if (json_take(value, where, err, "{s:o, s:s, s:o}", "names", &names, "source", &source, "at",
-                  &runs) < 0)
-        return -1;
-    int from = source_find(source);
-    if (from < 0)
-        return err_data(err, "%s.source: \"%s\" is no source", where, source);
-    where_at(at, "%s.names", where);
-    if (names_unpack(t, level, names, at, err) < 0)
-        return -1;
-    where_at(at, "%s.at", where);
-    if (rows_unpack(scratch, t->endpoints, row, runs, at, -1, t->group[level].count - 1, err) < 0)
+    if (take_level(value, where, &names, &source, &runs, err) < 0 ||
+        names_unpack(t, level, names, where_at(at, "%s.names", where), err) < 0 ||
+        rows_unpack(scratch, t->endpoints, row, runs, where_at(at, "%s.at", where), -1,
+                    t->group[level].count - 1, err) < 0)
         return -1;
     for (int i = 0; i < t->endpoints; i++)
         if (scratch[i] >= 0) {
             t->endpoint[i].place.at[level] = scratch[i];
-            t->endpoint[i].source[level] = (unsigned char)from;
+            t->endpoint[i].source[level] = (unsigned char)source;
         }
     return 0;
 }
 
-static const char *const kind_names[] = {"cpu", "gpu"};
-static const char *const layer_names[] = {"unknown", "ethernet", "infiniband"};
-
 enum { KINDS_MAX = 65536 }; /* different devices or NICs */
 
 /* --- devices: each different one once, then which endpoint has which --- */
+
+static int read_kinds(json_t *kinds, const char *where, json_read_fn *read, void *whole,
+                      struct err *err)
+{
+    char at[JSON_WHERE];
+
+    where_at(at, "%s.kinds", where);
+    if (!json_is_array(kinds) || json_array_size(kinds) > KINDS_MAX)
+        return err_data(err, "%s is not a list of at most %d", at, KINDS_MAX);
+    return json_each(kinds, at, read, whole, err);
+}
 
 /* The index of one in the list, looked for from `from` on, or appended; takes over one. */
 static int kind_index(json_t *list, json_t *one, int from)
@@ -273,7 +171,7 @@ static int kind_index(json_t *list, json_t *one, int from)
 
 static json_t *device_pack(const struct endpoint *e)
 {
-    return json_pack("{s:s, s:s}", "kind", kind_names[e->kind], "model", e->model);
+    return json_pack("{s:s, s:s}", "kind", endpoint_kind_name[e->kind], "model", e->model);
 }
 
 static bool device_same(const struct endpoint *a, const struct endpoint *b)
@@ -292,60 +190,69 @@ static json_t *devices_pack(const struct topo *t, int row, int *scratch)
     return json_pack("{s:o, s:o}", "kinds", list, "at", rows_pack(scratch, t->endpoints, row));
 }
 
-static int name_index(const char *const *names, int count, const char *name)
+struct devices {
+    struct endpoint *kind;
+    int kinds;
+};
+
+static int read_device(void *whole, json_t *value, const char *where, struct err *err)
 {
-    for (int i = 0; i < count; i++)
-        if (!strcmp(names[i], name))
-            return i;
-    return -1;
+    struct devices *d = whole;
+    struct endpoint one = {.kind = ENDPOINT_CPU};
+    const char *kind, *model;
+
+    if (json_take(value, where, err, "{s:s, s:s}", "kind", &kind, "model", &model) < 0)
+        return -1;
+    while (one.kind <= ENDPOINT_GPU && strcmp(endpoint_kind_name[one.kind], kind))
+        one.kind++;
+    if (one.kind > ENDPOINT_GPU || strlen(model) >= sizeof(one.model))
+        return err_data(err, "%s: \"%s\", \"%s\" is no device", where, kind, model);
+    memcpy(one.model, model, strlen(model) + 1);
+    MEM_PUSH(d->kind, d->kinds) = one;
+    return 0;
 }
 
 static int devices_unpack(struct topo *t, json_t *value, int row, int *scratch, const char *where,
                           struct err *err)
 {
-    char at[WHERE];
+    struct devices d = {NULL, 0};
+    char at[JSON_WHERE];
     json_t *kinds, *runs;
-    struct endpoint *kind;
-    int rc = 0;
 
     if (json_take(value, where, err, "{s:o, s:o}", "kinds", &kinds, "at", &runs) < 0)
         return -1;
-    int count = (int)json_array_size(kinds);
-    if (!json_is_array(kinds) || json_array_size(kinds) > KINDS_MAX)
-        return err_data(err, "%s.kinds is not a list of at most %d", where, KINDS_MAX);
-    kind = mem_calloc((size_t)count, sizeof(*kind));
-    for (int i = 0; i < count && rc == 0; i++) {
-        const char *name, *model;
-        where_at(at, "%s.kinds[%d]", where, i);
-        rc = json_take(json_array_get(kinds, (size_t)i), at, err, "{s:s, s:s}", "kind", &name,
-                       "model", &model);
-        int k = rc == 0 ? name_index(kind_names, 2, name) : 0;
-        if (rc == 0 && (k < 0 || strlen(model) >= sizeof(kind->model)))
-            rc = err_data(err, "%s: \"%s\", \"%s\" is no device", at, name, model);
-        if (rc == 0) {
-            kind[i].kind = k;
-            snprintf(kind[i].model, sizeof(kind[i].model), "%s", model);
-        }
-    }
+    int rc = read_kinds(kinds, where, read_device, &d, err);
     if (rc == 0)
         rc = rows_unpack(scratch, t->endpoints, row, runs, where_at(at, "%s.at", where), 0,
-                         count - 1, err);
+                         d.kinds - 1, err);
     for (int i = 0; i < t->endpoints && rc == 0; i++) {
-        t->endpoint[i].kind = kind[scratch[i]].kind;
-        memcpy(t->endpoint[i].model, kind[scratch[i]].model, sizeof(kind->model));
+        t->endpoint[i].kind = d.kind[scratch[i]].kind;
+        memcpy(t->endpoint[i].model, d.kind[scratch[i]].model, sizeof(d.kind->model));
     }
-    free(kind);
+    free(d.kind);
     return rc;
 }
 
 /* --- NICs likewise --- */
 
-static json_t *nic_pack(const struct nic *n)
-{
-    return json_pack("{s:s, s:s, s:f, s:b, s:b, s:i, s:s}", "name", n->name, "layer",
-                     layer_names[n->layer], "rate_Bps", n->rate_Bps, "up", n->up, "rdma", n->rdma,
-                     "numa", n->numa, "source", source_name[n->source]);
-}
+static const char *const layer_name[] = {"unknown", "ethernet", "infiniband"};
+
+struct nic_row {
+    struct nic nic;
+    const char *name;
+};
+
+static const struct json_member nic_members[] = {
+    JSON_ROW("name", LOANED, struct nic_row, name),
+    JSON_ROW("layer", WORD, struct nic_row, nic.layer, JSON_WORDS(layer_name),
+             .what = "link layer"),
+    JSON_ROW("rate_Bps", NUMBER, struct nic_row, nic.rate_Bps, .max = 1e15),
+    JSON_ROW("up", FLAG, struct nic_row, nic.up),
+    JSON_ROW("rdma", FLAG, struct nic_row, nic.rdma),
+    JSON_ROW("numa", INT, struct nic_row, nic.numa),
+    JSON_ROW("source", WORD, struct nic_row, nic.source, JSON_WORDS(source_name), .what = "source"),
+    {.key = NULL},
+};
 
 static json_t *nics_pack(const struct topo *t, int row)
 {
@@ -358,7 +265,9 @@ static json_t *nics_pack(const struct topo *t, int row)
     int per_host = rows_length(v, t->nics);
     json_t *hosts = rows_pack(v, t->nics, per_host);
     for (int i = 0; i < t->nics; i++)
-        v[i] = kind_index(list, nic_pack(&t->nic[i]), i ? v[i - 1] + 1 : 1);
+        v[i] =
+            kind_index(list, json_write(nic_members, &(struct nic_row){t->nic[i], t->nic[i].name}),
+                       i ? v[i - 1] + 1 : 1);
     for (int i = 0; i < t->endpoints; i++)
         nearest[i] = t->endpoint[i].nic;
     json_t *out = json_pack("{s:i, s:i, s:o, s:o, s:o, s:o}", "count", t->nics, "row", per_host,
@@ -369,53 +278,45 @@ static json_t *nics_pack(const struct topo *t, int row)
     return out;
 }
 
-static int nic_unpack(struct nic *n, json_t *value, const char *where, struct err *err)
-{
-    const char *name, *layer, *source;
-    json_t *rate;
-    int up, rdma;
+struct nic_kinds {
+    struct nic *kind;
+    int kinds;
+};
 
-    if (json_take(value, where, err, "{s:s, s:s, s:o, s:b, s:b, s:i, s:s}", "name", &name, "layer",
-                  &layer, "rate_Bps", &rate, "up", &up, "rdma", &rdma, "numa", &n->numa, "source",
-                  &source) < 0 ||
-        json_number(value, where, "rate_Bps", 0, 1e15, 0, &n->rate_Bps, err) < 0)
+static int read_nic(void *whole, json_t *value, const char *where, struct err *err)
+{
+    struct nic_kinds *k = whole;
+    struct nic_row row = {.name = NULL};
+    struct nic *n = &row.nic;
+
+    if (json_read(value, where, nic_members, &row, err) < 0)
         return -1;
-    int l = name_index(layer_names, 3, layer), s = source_find(source);
-    if (l < 0 || s < 0)
-        return err_data(err, "%s: \"%s\" is no %s", where, l < 0 ? layer : source,
-                        l < 0 ? "link layer" : "source");
-    if (strlen(name) >= sizeof(n->name) || n->numa < -1 || n->numa > 65535)
-        return err_data(err, "%s: name \"%s\" or NUMA node %d out of range", where, name, n->numa);
-    snprintf(n->name, sizeof(n->name), "%s", name);
-    n->layer = l;
-    n->source = s;
-    n->up = up;
-    n->rdma = rdma;
+    if (strlen(row.name) >= sizeof(n->name) || n->numa < -1 || n->numa > 65535)
+        return err_data(err, "%s: name \"%s\" or NUMA node %d out of range", where, row.name,
+                        n->numa);
+    memcpy(n->name, row.name, strlen(row.name) + 1);
+    MEM_PUSH(k->kind, k->kinds) = *n;
     return 0;
 }
 
 static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts, int count, int row,
                      const char *where, struct err *err)
 {
-    int kind_count = (int)json_array_size(kinds), rc = 0;
-    struct nic *kind = mem_calloc((size_t)kind_count, sizeof(*kind));
+    struct nic_kinds k = {NULL, 0};
     int *v = mem_calloc((size_t)count, sizeof(*v)), *host = mem_calloc((size_t)count, sizeof(*v));
-    char at[WHERE];
+    char at[JSON_WHERE];
+    int rc = read_kinds(kinds, where, read_nic, &k, err);
 
-    for (int i = 0; i < kind_count && rc == 0; i++) {
-        where_at(at, "%s.kinds[%d]", where, i);
-        rc = nic_unpack(&kind[i], json_array_get(kinds, (size_t)i), at, err);
-    }
     if (rc == 0)
-        rc = rows_unpack(v, count, row, runs, where_at(at, "%s.at", where), 0, kind_count - 1, err);
+        rc = rows_unpack(v, count, row, runs, where_at(at, "%s.at", where), 0, k.kinds - 1, err);
     if (rc == 0)
         rc = rows_unpack(host, count, row, hosts, where_at(at, "%s.host", where), 0, t->hosts - 1,
                          err);
     for (int i = 0; i < count && rc == 0; i++) {
-        MEM_PUSH(t->nic, t->nics) = kind[v[i]];
+        MEM_PUSH(t->nic, t->nics) = k.kind[v[i]];
         t->nic[i].host = host[i];
     }
-    free(kind);
+    free(k.kind);
     free(v);
     free(host);
     return rc;
@@ -424,7 +325,7 @@ static int nics_fill(struct topo *t, json_t *kinds, json_t *runs, json_t *hosts,
 static int nics_unpack(struct topo *t, json_t *value, int row, int *scratch, const char *where,
                        struct err *err)
 {
-    char at[WHERE];
+    char at[JSON_WHERE];
     json_t *kinds, *runs, *hosts, *nearest;
     int count, nic_row;
 
@@ -433,12 +334,9 @@ static int nics_unpack(struct topo *t, json_t *value, int row, int *scratch, con
         return -1;
     if (count < 0 || count > PLACES_MAX || nic_row < 1 || count % nic_row)
         return err_data(err, "%s: %d NICs in rows of %d", where, count, nic_row);
-    if (!json_is_array(kinds) || json_array_size(kinds) > KINDS_MAX)
-        return err_data(err, "%s.kinds is not a list of at most %d", where, KINDS_MAX);
-    if (nics_fill(t, kinds, runs, hosts, count, nic_row, where, err) < 0)
-        return -1;
-    where_at(at, "%s.nearest", where);
-    if (rows_unpack(scratch, t->endpoints, row, nearest, at, -1, count - 1, err) < 0)
+    if (nics_fill(t, kinds, runs, hosts, count, nic_row, where, err) < 0 ||
+        rows_unpack(scratch, t->endpoints, row, nearest, where_at(at, "%s.nearest", where), -1,
+                    count - 1, err) < 0)
         return -1;
     for (int i = 0; i < t->endpoints; i++)
         t->endpoint[i].nic = scratch[i];
@@ -457,21 +355,24 @@ static json_t *unseen_pack(const struct topo *t)
     return out;
 }
 
+static int read_unseen(void *whole, json_t *value, const char *where, struct err *err)
+{
+    const char *what, *why;
+
+    if (json_take(value, where, err, "{s:s, s:s}", "what", &what, "why", &why) < 0)
+        return -1;
+    topo_unseen(whole, what, "%s", why);
+    return 0;
+}
+
 static int unseen_unpack(struct topo *t, json_t *list, const char *where, struct err *err)
 {
-    char at[WHERE];
+    char at[JSON_WHERE];
 
+    where_at(at, "%s.unseen", where);
     if (!json_is_array(list) || json_array_size(list) > 1000)
-        return err_data(err, "%s.unseen is not a list of at most 1000", where);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *what, *why;
-        where_at(at, "%s.unseen[%zu]", where, i);
-        if (json_take(json_array_get(list, i), at, err, "{s:s, s:s}", "what", &what, "why", &why) <
-            0)
-            return -1;
-        topo_unseen(t, what, "%s", why);
-    }
-    return 0;
+        return err_data(err, "%s is not a list of at most 1000", at);
+    return json_each(list, at, read_unseen, t, err);
 }
 
 json_t *places_pack(const struct topo *t)
@@ -480,7 +381,7 @@ json_t *places_pack(const struct topo *t)
     json_t *levels = json_object();
 
     for (int i = 0; i < t->endpoints; i++)
-        scratch[i] = coordinate(t, i, LEVEL_HOST);
+        scratch[i] = topo_at(t, i, LEVEL_HOST);
     int row = rows_length(scratch, t->endpoints);
     for (int l = 0; l < LEVEL_COUNT; l++)
         if (t->group[l].count)
@@ -499,23 +400,19 @@ static int hosts_unpack(struct topo *t, json_t *levels, int count, int row, int 
                         const char *where, struct err *err)
 {
     json_t *host = json_object_get(levels, "host"), *names, *runs;
-    char at[WHERE];
-    const char *source;
+    char at[JSON_WHERE];
+    int source;
 
     where_at(at, "%s.levels.host", where);
     if (!host)
         return err_data(err, "%s is missing", at);
-    if (json_take(host, at, err, "{s:o, s:s, s:o}", "names", &names, "source", &source, "at",
-                  &runs) < 0 ||
+    if (take_level(host, at, &names, &source, &runs, err) < 0 ||
         names_unpack(t, LEVEL_HOST, names, at, err) < 0 ||
         rows_unpack(scratch, count, row, runs, at, 0, t->hosts - 1, err) < 0)
         return -1;
-    int from = source_find(source);
-    if (from < 0)
-        return err_data(err, "%s.source: \"%s\" is no source", at, source);
     for (int i = 0; i < count; i++) {
         topo_add_endpoint(t, scratch[i], ENDPOINT_CPU);
-        t->endpoint[i].source[LEVEL_HOST] = (unsigned char)from;
+        t->endpoint[i].source[LEVEL_HOST] = (unsigned char)source;
     }
     return 0;
 }
@@ -523,7 +420,7 @@ static int hosts_unpack(struct topo *t, json_t *levels, int count, int row, int 
 static int levels_unpack(struct topo *t, json_t *levels, int count, int row, int *scratch,
                          const char *where, struct err *err)
 {
-    char at[WHERE];
+    char at[JSON_WHERE];
     const char *key;
     json_t *value;
 
@@ -544,7 +441,7 @@ static int levels_unpack(struct topo *t, json_t *levels, int count, int row, int
 int places_unpack(struct topo *t, json_t *places, const char *where, struct err *err)
 {
     json_t *levels, *devices, *unseen, *nics = NULL;
-    char at[WHERE];
+    char at[JSON_WHERE];
     int count, row;
 
     topo_init(t);
