@@ -57,7 +57,7 @@ static int add_segment(struct rows *rows, const struct place_job *j, const struc
 {
     const struct topo *t = &j->matrix.topo;
     const struct placement wide = {.nodes = a->free_nodes, .segment = segment};
-    int *order, given, hosts = 0, *host, ranks = a->need * (j->seats.first[1] - j->seats.first[0]);
+    int *order, given, hosts = 0, *host, ranks = a->need * (j->slots.first[1] - j->slots.first[0]);
 
     if (placement_make(&order, &given, t, &wide, ranks, err) < 0)
         return 0;

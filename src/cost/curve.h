@@ -10,11 +10,20 @@
  *   log-log lines             2.8 % (12.6 %)     6.9 %
  *   monotone cubics in logs   2.1 % (12.5 %)     4.7 %
  *
- * Below the first size the time is the first point's.  Above the last one each further byte takes
- * beta, what bytes of the last four octaves took, so that bandwidth rises towards its asymptote;
- * without a summary what a byte of the last size took on average.  (Collectives go on by the slope
- * of the tiers: collective.h.)  The interval widens with the distance from the points.  alpha and
- * beta are a summary only: one straight line misses real NCCL curves by a median of 8.6 %. */
+ *   size                 time                                         interval
+ *   below the first      that of the first point                      widens with the distance
+ *   between two points   linear in bytes                              the wider one of the two
+ *   above the last       t(last) + (bytes - last) * beta              widens with the distance
+ *
+ *   symbol   meaning                                                           unit
+ *   alpha    time of the smallest size                                         s
+ *   beta     what a byte of the last four octaves took: least squares,         s/B
+ *            weighted by n; without a summary t(last) / last
+ *   floor    t(first) - first * beta, at least 0: what does not grow           s
+ *
+ * Above the last size bandwidth so rises towards its asymptote.  (Collectives go on by the slope of
+ * the tiers: collective.h.)  alpha and beta are a summary only: one straight line misses real NCCL
+ * curves by a median of 8.6 %. */
 #ifndef RG_CURVE_H
 #define RG_CURVE_H
 

@@ -47,14 +47,22 @@ void compute_free(struct compute_rates *c);
 json_t *compute_pack(const struct compute_rates *c);
 int compute_unpack(struct compute_rates *c, json_t *value, const char *where, struct err *err);
 
-/* FLOP/s of a product of this shape, 0 when this dtype was not measured, and in *error a share, one
- * standard deviation.
+/* FLOP/s of a product of this shape, 0 when this dtype was not measured.
  *
- * A shape that was measured has its own rate; others lie between their four nearest ones: distance
- * in octaves of m, n and k (how many tiles fill the multiprocessors, and how long a tile's inner
- * loop is, change by factors: NVIDIA, Matrix Multiplication Background User's Guide, tile and wave
- * quantization), weights by the inverse of its square, over logarithms of the rates.  The error
- * holds what devices differ by, what the four differ by, and 2 % an octave to the nearest. */
+ *   rate     exp(sum w ln r / sum w), over the four nearest shapes of the dtype; of a shape that was
+ *            measured its own
+ *   error    sqrt(0.02^2 + spread^2 + var + (0.02 d)^2), a share, one standard deviation
+ *
+ *   symbol   meaning                                                           unit
+ *   r        rate of a measured shape                                          FLOP/s
+ *   d        distance to it over m, n and k: how many tiles fill the           octaves
+ *            multiprocessors, and how long a tile's inner loop is, change
+ *            by factors [NVIDIA, Matrix Multiplication Background User's
+ *            Guide, tile and wave quantization]; in error that of the nearest
+ *   w        its weight, 1 / d^2
+ *   spread   what devices differ by at the nearest shape                       share
+ *   var      what ln r of the four differ by
+ *   0.02     what a clock does from one minute to the next, and an octave */
 double compute_gemm(const struct compute_rates *c, const char *dtype, double m, double n, double k,
                     double *error);
 /* The best measured rate of a dtype; 0: none. */

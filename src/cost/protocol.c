@@ -9,7 +9,7 @@ static const struct {
     double hop;   /* s */
     double share; /* of the ring's rate */
 } protocol[] = {
-    {"LL", PROTOCOL_HOP_LL, 0.25}, /* 141 of 450..900 GB/s and their usual 0.8 */
+    {"LL", PROTOCOL_HOP_LL, 0.25},
     {"LL128", 1.9e-6, 0.92},
     {"Simple", PROTOCOL_HOP_SIMPLE, 1},
 };

@@ -28,7 +28,7 @@ static void deal(const struct placer *pl, const int *host, int hosts, int spread
 
 static int default_order(struct place_best *b, struct placer *pl, struct err *err)
 {
-    const struct pool *p = pl->pool;
+    const struct node_pool *p = pl->pool;
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
 
     b->ranks = pl->ranks;
@@ -50,7 +50,7 @@ static int default_order(struct place_best *b, struct placer *pl, struct err *er
 
 static double random_orders(struct placer *pl)
 {
-    const struct pool *p = pl->pool;
+    const struct node_pool *p = pl->pool;
     int *host = mem_calloc((size_t)p->hosts + 1, sizeof(int));
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     double sec[RANDOM_ORDERS];
@@ -72,12 +72,12 @@ static double random_orders(struct placer *pl)
  * than are needed.  On top of the budget: a small part of it. */
 static void from_sets(struct place_best *b, struct placer *pl)
 {
-    const struct pool *p = pl->pool;
+    const struct node_pool *p = pl->pool;
     int need = (pl->ranks + p->per_host - 1) / p->per_host;
     long patterns = (long)(SETS_SHARE * pl->budget / placer_unit(pl));
     struct place_sets sets;
 
-    if (pl->ask->demand || need >= p->hosts || p->seats != p->hosts * p->per_host || !patterns ||
+    if (pl->ask->demand || need >= p->hosts || p->slots != p->hosts * p->per_host || !patterns ||
         (double)need * p->hosts > SETS_SIZE_MAX)
         return;
     if (place_sets_find(&sets, pl->step, p, pl->ask->spread, need, 1, patterns, NULL) == 0) {
@@ -92,7 +92,7 @@ static void from_sets(struct place_best *b, struct placer *pl)
 
 /* --- moves of whole blocks ---
  *
- * Two change places, one goes to free seats, one is taken out and put in elsewhere.  Half of the
+ * Two change places, one goes to free slots, one is taken out and put in elsewhere.  Half of the
  * moves start at the slowest group; only what is better is kept. */
 
 enum { SIZES = 16, PATIENCE = 4000 };
@@ -101,34 +101,34 @@ struct moves {
     struct place_best *best;
     struct placer *placer;
     struct rng rng;
-    int *seat, *tried; /* all free seats; the first `ranks` are taken, in the order of `rank` */
-    int *rank;         /* of each taken seat */
-    int *position;     /* of each rank among the seats */
+    int *slot, *tried; /* all free slots; the first `ranks` are taken, in the order of `rank` */
+    int *rank;         /* of each taken slot */
+    int *position;     /* of each rank among the slots */
     int *order;
     int size[SIZES], sizes; /* of blocks, ascending */
     int *guide, guides;     /* ranks of the slowest group */
     long moves;
 };
 
-/* Free seats after those that are taken, host by host. */
+/* Free slots after those that are taken, host by host. */
 static void line_up(struct moves *w)
 {
-    const struct pool *p = w->placer->pool;
+    const struct node_pool *p = w->placer->pool;
     int ranks = w->placer->ranks, endpoints = p->matrix->topo.endpoints, n = ranks;
     bool *taken = mem_calloc((size_t)endpoints + 1, sizeof(bool));
 
     for (int s = 0; s < ranks; s++) {
-        w->seat[s] = w->best->order[w->rank[s]];
+        w->slot[s] = w->best->order[w->rank[s]];
         w->position[w->rank[s]] = s;
-        taken[w->seat[s]] = true;
+        taken[w->slot[s]] = true;
     }
-    for (int i = 0; i < p->seats; i++)
+    for (int i = 0; i < p->slots; i++)
         if (!taken[p->endpoint[i]])
-            w->seat[n++] = p->endpoint[i];
+            w->slot[n++] = p->endpoint[i];
     free(taken);
 }
 
-/* Block sizes: a seat, whole hosts, and products of the digits in the order of the best plan. */
+/* Block sizes: a slot, whole hosts, and products of the digits in the order of the best plan. */
 static void sizes_of(struct moves *w, const struct mesh *m, const int *turn)
 {
     int size = 1, per = w->placer->pool->per_host;
@@ -138,11 +138,11 @@ static void sizes_of(struct moves *w, const struct mesh *m, const int *turn)
         w->size[w->sizes++] = per;
     for (int i = 0; i < m->digits && w->sizes < SIZES; i++) {
         size *= m->radix[turn[i]];
-        if (size > 1 && size != per && 2 * size <= w->placer->pool->seats)
+        if (size > 1 && size != per && 2 * size <= w->placer->pool->slots)
             w->size[w->sizes++] = size;
     }
     /* Traffic has no digits: whatever divides the ranks into whole hosts may be a group. */
-    for (size = 2 * per; w->placer->ask->demand && 2 * size <= w->placer->pool->seats; size += per)
+    for (size = 2 * per; w->placer->ask->demand && 2 * size <= w->placer->pool->slots; size += per)
         if (w->placer->ranks % size == 0 && w->sizes < SIZES)
             w->size[w->sizes++] = size;
 }
@@ -155,49 +155,49 @@ static int aligned(struct moves *w, int at, int size)
         step = size; /* groups as they are numbered */
 
     at -= at % step;
-    return at + size <= w->placer->pool->seats ? at : -1;
+    return at + size <= w->placer->pool->slots ? at : -1;
 }
 
-/* A seat of the same box as some other rank of the slowest group. */
+/* A slot of the same box as some other rank of the slowest group. */
 static int near_guide(struct moves *w)
 {
     const struct topo *t = &w->placer->pool->matrix->topo;
     const struct place *to =
-        &t->endpoint[w->seat[w->position[w->guide[rng_below(&w->rng, (unsigned)w->guides)]]]].place;
+        &t->endpoint[w->slot[w->position[w->guide[rng_below(&w->rng, (unsigned)w->guides)]]]].place;
     enum level level = to->at[LEVEL_DOMAIN] >= 0 && rng_below(&w->rng, 2) ? LEVEL_DOMAIN
                        : to->at[LEVEL_RACK] >= 0                          ? LEVEL_RACK
                                                                           : LEVEL_LEAF;
-    int from = (int)rng_below(&w->rng, (unsigned)w->placer->pool->seats);
+    int from = (int)rng_below(&w->rng, (unsigned)w->placer->pool->slots);
 
-    for (int i = 0; i < w->placer->pool->seats; i++) {
-        int s = (from + i) % w->placer->pool->seats;
-        if (topo_at(t, w->seat[s], level) == to->at[level])
+    for (int i = 0; i < w->placer->pool->slots; i++) {
+        int s = (from + i) % w->placer->pool->slots;
+        if (topo_at(t, w->slot[s], level) == to->at[level])
             return s;
     }
     return from;
 }
 
-static void swap_blocks(int *seat, int a, int b, int size)
+static void swap_blocks(int *slot, int a, int b, int size)
 {
     for (int i = 0; i < size; i++) {
-        int keep = seat[a + i];
-        seat[a + i] = seat[b + i];
-        seat[b + i] = keep;
+        int keep = slot[a + i];
+        slot[a + i] = slot[b + i];
+        slot[b + i] = keep;
     }
 }
 
 /* The block at a, put in before what is at b. */
-static void put_in(int *seat, int a, int b, int size)
+static void put_in(int *slot, int a, int b, int size)
 {
     int *block = mem_calloc((size_t)size, sizeof(int));
 
-    memcpy(block, seat + a, (size_t)size * sizeof(int));
+    memcpy(block, slot + a, (size_t)size * sizeof(int));
     if (a < b) {
-        memmove(seat + a, seat + a + size, (size_t)(b - a) * sizeof(int));
-        memcpy(seat + b, block, (size_t)size * sizeof(int));
+        memmove(slot + a, slot + a + size, (size_t)(b - a) * sizeof(int));
+        memcpy(slot + b, block, (size_t)size * sizeof(int));
     } else {
-        memmove(seat + b + size, seat + b, (size_t)(a - b) * sizeof(int));
-        memcpy(seat + b, block, (size_t)size * sizeof(int));
+        memmove(slot + b + size, slot + b, (size_t)(a - b) * sizeof(int));
+        memcpy(slot + b, block, (size_t)size * sizeof(int));
     }
     free(block);
 }
@@ -205,18 +205,18 @@ static void put_in(int *seat, int a, int b, int size)
 /* One move on w->tried; false: it would change nothing. */
 static bool move(struct moves *w)
 {
-    unsigned seats = (unsigned)w->placer->pool->seats;
+    unsigned slots = (unsigned)w->placer->pool->slots;
     int size = w->size[rng_below(&w->rng, (unsigned)w->sizes)];
     bool guided = w->guides && rng_below(&w->rng, 2);
     int a = guided ? w->position[w->guide[rng_below(&w->rng, (unsigned)w->guides)]]
                    : (int)rng_below(&w->rng, (unsigned)w->placer->ranks);
-    int b = guided && rng_below(&w->rng, 2) ? near_guide(w) : (int)rng_below(&w->rng, seats);
+    int b = guided && rng_below(&w->rng, 2) ? near_guide(w) : (int)rng_below(&w->rng, slots);
 
     a = aligned(w, a, size);
     b = aligned(w, b, size);
     if (a < 0 || b < 0 || abs(a - b) < size)
         return false;
-    memcpy(w->tried, w->seat, seats * sizeof(int));
+    memcpy(w->tried, w->slot, slots * sizeof(int));
     if (rng_below(&w->rng, 4))
         swap_blocks(w->tried, a, b, size);
     else
@@ -252,14 +252,14 @@ static void step(struct moves *w, int *idle)
 static void improve(struct place_best *b, struct placer *pl)
 {
     struct moves w = {.best = b, .placer = pl};
-    size_t n = (size_t)pl->pool->seats + 1;
+    size_t n = (size_t)pl->pool->slots + 1;
     struct mesh m;
     char how[256];
     int idle = 0;
 
     rng_seed(&w.rng, pl->ask->seed + 1);
     mesh_of(&m, pl);
-    int **part[] = {&w.seat, &w.tried, &w.rank, &w.position, &w.order, &w.guide};
+    int **part[] = {&w.slot, &w.tried, &w.rank, &w.position, &w.order, &w.guide};
     int *room = mem_calloc(sizeof(part) / sizeof(*part) * n, sizeof(int));
     for (size_t k = 0; k < sizeof(part) / sizeof(*part); k++)
         *part[k] = room + k * n;
@@ -289,30 +289,30 @@ static int search(struct placed *out, struct place_best *b, struct placer *pl, s
     out->in_order = b->sec.most;
     out->bound = placer_bound(pl);
     out->random = random_orders(pl);
-    place_closed(b, pl);
-    place_small(b, pl);
+    place_mesh(b, pl);
+    place_exhaust(b, pl);
     place_greedy(b, pl);
     if (pl->ask->scotch && pl->ranks <= SCOTCH_RANKS)
         place_scotch(b, pl, NULL); /* one more candidate where it is installed */
     from_sets(b, pl);
     improve(b, pl);
-    place_tidy(b, pl);
+    place_normalise(b, pl);
     return 0;
 }
 
 /* On any of the hosts of the pool. */
-static int run_pool(struct placed *out, const struct place_ask *ask, struct pool *p,
+static int run_pool(struct placed *out, const struct place_ask *ask, struct node_pool *p,
                     struct err *err)
 {
     struct place_best b = {.order = NULL};
     struct placer pl;
 
     placer_open(&pl, ask, p);
-    int rc = p->seats >= pl.ranks ? 0
+    int rc = p->slots >= pl.ranks ? 0
                                   : err_usage(err,
                                               "the job has %d ranks and the %d free hosts have "
                                               "room for %d",
-                                              pl.ranks, p->hosts, p->seats);
+                                              pl.ranks, p->hosts, p->slots);
     if (rc == 0)
         rc = search(out, &b, &pl, err);
     if (rc == 0) {
@@ -331,12 +331,12 @@ static int run_pool(struct placed *out, const struct place_ask *ask, struct pool
 
 /* The cheapest sets of the hosts in this order, and a search on each; better ones are kept in *out,
  * whose bound and default stay. */
-static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_slots *seats,
+static int run_sets(struct placed *out, const struct place_ask *ask, const struct host_slots *slots,
                     const int *host, int hosts, struct err *err)
 {
     struct place_sets sets = {.host = NULL};
-    struct pool all = {.matrix = NULL}, p;
-    int rc = pool_make(&all, ask->matrix, seats, host, hosts, ask->per_host, err);
+    struct node_pool all = {.matrix = NULL}, p;
+    int rc = node_pool_make(&all, ask->matrix, slots, host, hosts, ask->per_host, err);
 
     if (rc == 0)
         rc = place_sets_find(&sets, ask->step, &all, ask->spread, ask->need, SETS_TRIED, 0, err);
@@ -346,10 +346,10 @@ static int run_sets(struct placed *out, const struct place_ask *ask, const struc
         struct placed placed = {.order = NULL};
         one.limit = (ask->limit > 0 ? ask->limit : 1) / (2 * SETS_TRIED);
         one.progress = false;
-        rc = pool_make(&p, ask->matrix, seats, set, ask->need, ask->per_host, err);
+        rc = node_pool_make(&p, ask->matrix, slots, set, ask->need, ask->per_host, err);
         if (rc == 0)
             rc = run_pool(&placed, &one, &p, err);
-        pool_free(&p);
+        node_pool_free(&p);
         out->tried += placed.tried;
         if (rc == 0 && (!out->order || placed.sec < out->sec)) {
             int *swap = out->order;
@@ -363,16 +363,16 @@ static int run_sets(struct placed *out, const struct place_ask *ask, const struc
     }
     out->tried += sets.priced;
     place_sets_free(&sets);
-    pool_free(&all);
+    node_pool_free(&all);
     return rc;
 }
 
 /* On `need` of the hosts of the pool: of the cheapest sets with hosts as listed, and with near ones
  * side by side. */
-static int run_need(struct placed *out, const struct place_ask *ask, struct pool *p,
+static int run_need(struct placed *out, const struct place_ask *ask, struct node_pool *p,
                     struct err *err)
 {
-    int level[LEVEL_COUNT] = {-1}, levels = pool_levels(p, level);
+    int level[LEVEL_COUNT] = {-1}, levels = node_pool_levels(p, level);
     int *near = mem_calloc((size_t)p->hosts + 1, sizeof(int));
     struct placer pl;
     struct row row;
@@ -397,13 +397,13 @@ static int run_need(struct placed *out, const struct place_ask *ask, struct pool
 
 int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
 {
-    struct host_slots seats;
-    struct pool p;
+    struct host_slots slots;
+    struct node_pool p;
     double from = log_now();
 
     *out = (struct placed){.order = NULL};
-    host_slots_make(&seats, &ask->matrix->topo);
-    int rc = pool_make(&p, ask->matrix, &seats, ask->host, ask->hosts, ask->per_host, err);
+    host_slots_make(&slots, &ask->matrix->topo);
+    int rc = node_pool_make(&p, ask->matrix, &slots, ask->host, ask->hosts, ask->per_host, err);
     if (rc == 0)
         rc = ask->need && ask->need < p.hosts ? run_need(out, ask, &p, err)
                                               : run_pool(out, ask, &p, err);
@@ -413,8 +413,8 @@ int place_run(struct placed *out, const struct place_ask *ask, struct err *err)
             out->bound = out->bound <= least * (1 + 1e-9) ? least : 0;
         out->took = log_now() - from;
     }
-    pool_free(&p);
-    host_slots_free(&seats);
+    node_pool_free(&p);
+    host_slots_free(&slots);
     return rc;
 }
 

@@ -116,7 +116,7 @@ struct place_job {
     struct model model;
     struct constants constants;
     struct fabric fabric;
-    struct host_slots seats;
+    struct host_slots slots;
 };
 
 /* The matrix must outlive the job.  EXIT_USAGE with the word that is wrong; place_job_close() also

@@ -2,14 +2,20 @@
 /* place_bound.c - a time that no order beats.
  *
  * Of a question.  What a group costs falls with K, the fewest members that it has in a domain where
- * it has any: more of its ring runs inside, and over more NICs.  If every group of axis i has at
- * least K_i members wherever it is, then a rank of a domain of g seats has, along each of several
- * axes at right angles, K_i ranks of its line beside it, so that the domain holds at least their
- * product: K_1 K_2 ... <= g (by induction over the axes), and a line of axis i has at most g over
- * the others' product in any domain, so that it touches some number of domains.  The bound is the
- * least step over all such K, each message on the best group of that K: the fastest tiers that lie
- * inside and between domains, all NICs, the fewest racks, no slow part, and as many groups at once
- * as there are.  It leaves out that racks and leaves are shared too. */
+ * it has any: more of its ring runs inside, and over more NICs.
+ *
+ *   bound     the least step over all K with  K_1 K_2 ... <= g  for axes at right angles
+ *
+ *   symbol    meaning
+ *   K_i       every group of axis i has at least as many members wherever it is; a rank of a domain
+ *             then has, along each of several axes at right angles, K_i ranks of its line beside it
+ *             (by induction over the axes the domain holds at least their product)
+ *   g         slots of a domain; a line of axis i has at most g over the others' product in any
+ *             domain, so that it touches some number of domains
+ *   a message at K   on the best group of that K: the fastest tiers that lie inside and between
+ *             domains, all NICs, the fewest racks, no slow part, as many groups at once as there are
+ *
+ * It leaves out that racks and leaves are shared too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +26,11 @@
 
 enum { SHARES = 20 }; /* values of K that are told apart, of a domain of up to 128 and more */
 
-/* What the free seats allow. */
+/* What the free slots allow. */
 struct room {
-    int seats, nics; /* the most of one domain */
+    int slots, nics; /* the most of one domain */
     int domains;
-    int rack;            /* the most seats of one rack; 0: racks are not known */
+    int rack;            /* the most slots of one rack; 0: racks are not known */
     int reach[TIER_MAX]; /* the most ranks that rings of single members can join over a tier */
 };
 
@@ -45,7 +51,7 @@ struct bound {
     double one[TRAFFIC_MAX], best_one[TRAFFIC_MAX], best;
 };
 
-/* --- the seats --- */
+/* --- the slots --- */
 
 static int domain_of(const struct topo *t, int id)
 {
@@ -54,44 +60,44 @@ static int domain_of(const struct topo *t, int id)
     return at[LEVEL_DOMAIN] >= 0 ? at[LEVEL_DOMAIN] : t->group[LEVEL_DOMAIN].count + at[LEVEL_HOST];
 }
 
-struct domain_seat {
+struct domain_slot {
     int domain, id;
 };
 
-static void rack_room(struct room *r, const struct pool *p)
+static void rack_room(struct room *r, const struct node_pool *p)
 {
     const struct topo *t = &p->matrix->topo;
-    int *seats = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
+    int *slots = mem_calloc((size_t)t->group[LEVEL_RACK].count + 1, sizeof(int)), most = 0;
 
-    for (int i = 0; i < p->seats && most >= 0; i++) {
+    for (int i = 0; i < p->slots && most >= 0; i++) {
         int rack = topo_at(t, p->endpoint[i], LEVEL_RACK);
-        most = rack < 0 ? -1 : ++seats[rack] > most ? seats[rack] : most;
+        most = rack < 0 ? -1 : ++slots[rack] > most ? slots[rack] : most;
     }
     r->rack = most > 0 ? most : 0;
-    free(seats);
+    free(slots);
 }
 
-static void room_of(struct room *r, const struct pool *p)
+static void room_of(struct room *r, const struct node_pool *p)
 {
     const struct topo *t = &p->matrix->topo;
-    struct domain_seat *seat = mem_calloc((size_t)p->seats + 1, sizeof(*seat));
-    int *ids = mem_calloc((size_t)p->seats + 1, sizeof(*ids));
+    struct domain_slot *slot = mem_calloc((size_t)p->slots + 1, sizeof(*slot));
+    int *ids = mem_calloc((size_t)p->slots + 1, sizeof(*ids));
 
     *r = (struct room){0};
-    for (int i = 0; i < p->seats; i++)
-        seat[i] = (struct domain_seat){domain_of(t, p->endpoint[i]), p->endpoint[i]};
-    qsort(seat, (size_t)p->seats, sizeof(*seat), stats_by_2ints);
-    for (int i = 0, j; i < p->seats; i = j, r->domains++) {
+    for (int i = 0; i < p->slots; i++)
+        slot[i] = (struct domain_slot){domain_of(t, p->endpoint[i]), p->endpoint[i]};
+    qsort(slot, (size_t)p->slots, sizeof(*slot), stats_by_2ints);
+    for (int i = 0, j; i < p->slots; i = j, r->domains++) {
         struct shape s;
-        for (j = i; j < p->seats && seat[j].domain == seat[i].domain; j++)
-            ids[j - i] = seat[j].id;
+        for (j = i; j < p->slots && slot[j].domain == slot[i].domain; j++)
+            ids[j - i] = slot[j].id;
         shape_of(&s, t, ids, j - i);
-        r->seats = j - i > r->seats ? j - i : r->seats;
+        r->slots = j - i > r->slots ? j - i : r->slots;
         r->nics = s.nics > r->nics ? s.nics : r->nics;
     }
     rack_room(r, p);
     free(ids);
-    free(seat);
+    free(slot);
 }
 
 static bool between_domains(const struct tier *t)
@@ -119,11 +125,11 @@ static int joins_most(const struct matrix *m, int outer)
 }
 
 /* The ranks that rings over this tier can join at most, where no domain has several in one. */
-static int reach_of(const struct pool *p, const struct matrix *m, int outer)
+static int reach_of(const struct node_pool *p, const struct matrix *m, int outer)
 {
     int tier = between_domains(&m->tier[outer]) ? joins_most(m, outer) : -1;
 
-    return tier < 0 ? p->seats : pool_peers(p, tier) + 1;
+    return tier < 0 ? p->slots : node_pool_peers(p, tier) + 1;
 }
 
 /* --- what a group costs at best --- */
@@ -252,7 +258,7 @@ static struct lines *lines_of(struct bound *b, struct span span)
             return &b->axis[i];
     struct lines *a = &b->axis[b->axes++];
     *a = (struct lines){.span = span};
-    share_out(a, span.size < b->room.seats ? span.size : b->room.seats);
+    share_out(a, span.size < b->room.slots ? span.size : b->room.slots);
     a->chosen = a->count - 1;
     a->least = mem_calloc((size_t)a->count * a->count * (size_t)b->pl->step->traffic.messages,
                           sizeof(double));
@@ -349,7 +355,7 @@ static void take_shares(struct bound *b)
     memcpy(kept, b->one, sizeof(kept));
     for (int i = 0; i < b->axes; i++) {
         const struct lines *a = &b->axis[i];
-        long room = b->room.seats / beside(b, i);
+        long room = b->room.slots / beside(b, i);
         int many = 0;
         while (many < a->count - 1 && a->few[many] < room)
             many++;
@@ -373,7 +379,7 @@ static void choose(struct bound *b, int at)
     }
     struct lines *a = &b->axis[at];
     for (a->chosen = a->count - 1; a->chosen >= 0; a->chosen--) {
-        if (product_of(b, at + 1) > b->room.seats)
+        if (product_of(b, at + 1) > b->room.slots)
             continue;
         set_axis(b, a, a->chosen, a->count - 1);
         if (place_step_sec(b->pl->step, b->one) < b->best)
@@ -446,7 +452,7 @@ static double demand_bound(struct placer *pl)
     int peers[TIER_MAX];
 
     for (int t = 0; t < m->tiers; t++) {
-        peers[t] = pool_peers(pl->pool, t);
+        peers[t] = node_pool_peers(pl->pool, t);
         if (t && peers[t] < peers[t - 1])
             peers[t] = peers[t - 1];
     }

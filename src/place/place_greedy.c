@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_greedy.c - seats filled one after another, each with the rank that has most to do with
+/* place_greedy.c - slots filled one after another, each with the rank that has most to do with
  * those on the same host, then in the same box, then anywhere. */
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct greedy {
     int *order;
 };
 
-/* Seconds a byte takes between two seats of the pool. */
+/* Seconds a byte takes between two slots of the pool. */
 static double per_byte(const struct matrix *m, int a, int b)
 {
     int tier = matrix_tier(m, a, b);
@@ -31,10 +31,10 @@ static double per_byte(const struct matrix *m, int a, int b)
     return rate > 0 ? 1 / rate : 0;
 }
 
-/* What nearness is worth, from the first host that has two seats, two hosts of a box, the ends. */
+/* What nearness is worth, from the first host that has two slots, two hosts of a box, the ends. */
 static void weigh(struct greedy *f)
 {
-    const struct pool *p = f->placer->pool;
+    const struct node_pool *p = f->placer->pool;
     const struct matrix *m = p->matrix;
     const struct row *r = f->row;
     int first = r->host[0], last = r->host[r->hosts - 1];
@@ -80,9 +80,9 @@ static int pick(const struct greedy *f, int box)
     return best;
 }
 
-static void put(struct greedy *f, int rank, int seat)
+static void put(struct greedy *f, int rank, int slot)
 {
-    f->order[rank] = seat;
+    f->order[rank] = slot;
     f->placed[rank] = true;
     for (int i = f->ties->start[rank]; i < f->ties->start[rank + 1]; i++)
         for (int k = 0; k < NEARS; k++)
@@ -94,10 +94,10 @@ static void forget(struct greedy *f, int near)
     memset(f->near[near], 0, (size_t)f->placer->ranks * sizeof(double));
 }
 
-/* Every seat of the row in turn; false: ranks are left. */
+/* Every slot of the row in turn; false: ranks are left. */
 static bool fill_row(struct greedy *f)
 {
-    const struct pool *p = f->placer->pool;
+    const struct node_pool *p = f->placer->pool;
     int left = f->placer->ranks;
 
     for (int b = 0; b < f->row->boxes && left; b++) {
@@ -117,7 +117,7 @@ static bool fill_row(struct greedy *f)
     return left == 0;
 }
 
-/* The same for boxes of `size` seats and hosts of the usual number: order[rank] is its place in the
+/* The same for boxes of `size` slots and hosts of the usual number: order[rank] is its place in the
  * line. */
 static void fill_line(struct greedy *f, int size)
 {
@@ -170,17 +170,17 @@ static void try_line(struct place_best *b, struct placer *pl, const struct row *
 {
     int least = small ? small : size, per = pl->pool->per_host < least ? pl->pool->per_host : 1;
     int block[4] = {size, small, per, 1}, plain[3] = {size, per, 1};
-    int *seat = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    int *slot = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     char words[64];
 
     snprintf(words, sizeof(words), "greedy; blocks of %d inside a %s", size,
              r->level < 0 ? "machine" : level_name[r->level]);
-    if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, seat)) {
+    if (row_fill(r, pl->pool, small ? block : plain, small ? 4 : 3, pl->ranks, small > 0, slot)) {
         for (int rank = 0; rank < pl->ranks; rank++)
-            order[rank] = seat[at[rank]];
+            order[rank] = slot[at[rank]];
         place_try(b, pl, order, words, NULL);
     }
-    free(seat);
+    free(slot);
 }
 
 /* Rows of all kinds; split: blocks that fit nowhere fall into smaller ones of every size. */
@@ -231,7 +231,7 @@ static void lines(struct place_best *b, struct placer *pl, int level, bool split
 
 void place_greedy(struct place_best *b, struct placer *pl)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(pl->pool, level);
+    int level[LEVEL_COUNT], levels = node_pool_levels(pl->pool, level);
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
 
     if (levels == 0)

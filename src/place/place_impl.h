@@ -1,4 +1,4 @@
-/* place_impl.h - what the files of place share: free seats, rows and kinds of hosts, ranks as
+/* place_impl.h - what the files of place share: free slots, rows and classes of hosts, ranks as
  * digits, and a placer that prices orders.
  *
  * Work is counted, not clocked: a search of the same question with the same seed prices the same
@@ -13,42 +13,42 @@
 
 enum { DIGITS = 8 };
 
-/* --- place_pool.c: free seats by host, and hosts in rows --- */
+/* --- place_pool.c: free slots by host, and hosts in rows --- */
 
-struct pool {
+struct node_pool {
     const struct matrix *matrix;
-    const struct host_slots *of; /* all seats of all hosts */
+    const struct host_slots *of; /* all slots of all hosts */
     int *host, hosts;            /* as given */
-    int *start; /* seats of the i-th: endpoint[start[i]] .. endpoint[start[i + 1] - 1] */
-    int *endpoint, seats;
+    int *start; /* slots of the i-th: endpoint[start[i]] .. endpoint[start[i + 1] - 1] */
+    int *endpoint, slots;
     int *row;     /* of each host of the topology: its index here, -1: not free */
     int per_host; /* the most that one has */
     int asked;    /* per_host as it was asked for, 0: all */
     bool *slow;   /* of each host: a slow part touches it; of a slow pair of racks, one of both */
 };
-/* host NULL: all.  A host that is not there, or twice: EXIT_USAGE.  pool_free() also after that. */
-int pool_make(struct pool *p, const struct matrix *m, const struct host_slots *of, const int *host,
-              int hosts, int per_host, struct err *err);
-void pool_free(struct pool *p);
+/* host NULL: all.  A host that is not there, or twice: EXIT_USAGE.  node_pool_free() also after that. */
+int node_pool_make(struct node_pool *p, const struct matrix *m, const struct host_slots *of,
+                   const int *host, int hosts, int per_host, struct err *err);
+void node_pool_free(struct node_pool *p);
 
 /* i-th free host */
-static inline int pool_host_seats(const struct pool *p, int host)
+static inline int node_pool_slots(const struct node_pool *p, int host)
 {
     return p->start[host + 1] - p->start[host];
 }
 
 /* Levels that group free hosts, near ones first; returns how many. */
-int pool_levels(const struct pool *p, int level[LEVEL_COUNT]);
-/* The most peers that a free seat has at this tier or a nearer one. */
-int pool_peers(const struct pool *p, int tier);
-/* Free seats in each group of a level; the caller frees. */
-int *pool_group_seats(const struct pool *p, int level, bool healthy);
-/* Ranks of a host take its seats in ascending order, as launchers deal them. */
-void pool_settle(const struct pool *p, int *order, int ranks);
+int node_pool_levels(const struct node_pool *p, int level[LEVEL_COUNT]);
+/* The most peers that a free slot has at this tier or a nearer one. */
+int node_pool_peers(const struct node_pool *p, int tier);
+/* Free slots in each group of a level; the caller frees. */
+int *node_pool_group_slots(const struct node_pool *p, int level, bool healthy);
+/* Ranks of a host take its slots in ascending order, as launchers deal them. */
+void node_pool_in_slot_order(const struct node_pool *p, int *order, int ranks);
 
 enum row_how {
     ROW_NEAR,   /* near hosts are neighbours */
-    ROW_LARGE,  /* then boxes with the most free seats first */
+    ROW_LARGE,  /* then boxes with the most free slots first */
     ROW_HEALTHY /* the same, and hosts that a slow part touches come last */
 };
 enum { ROW_HOWS = ROW_HEALTHY + 1 };
@@ -61,34 +61,34 @@ struct row {
     int boxes;
 };
 /* within: an outer level and group that hosts must be of; -1: any. */
-void row_make(struct row *r, const struct pool *p, int level, enum row_how how, int within,
+void row_make(struct row *r, const struct node_pool *p, int level, enum row_how how, int within,
               int group);
-int row_seats(const struct row *r, const struct pool *p, int box); /* of a box; -1: of all */
-int row_largest(const struct row *r, const struct pool *p);        /* seats of its largest box */
+int row_slots(const struct row *r, const struct node_pool *p, int box); /* of a box; -1: of all */
+int row_largest(const struct row *r, const struct node_pool *p); /* slots of its largest box */
 void row_free(struct row *r);
-/* seat[0 .. ranks - 1]: blocks of block[0] seats go whole into boxes, in order; what is left of the
+/* slot[0 .. ranks - 1]: blocks of block[0] slots go whole into boxes, in order; what is left of the
  * boxes takes blocks of block[1], and so on; the last is 1.  Each size divides the one before.
  * roomy: what is left is taken where most is left, so that a block that no box holds falls into few
  * parts. */
-bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
-              bool roomy, int *seat);
+bool row_fill(const struct row *r, const struct node_pool *p, const int *block, int blocks,
+              int ranks, bool roomy, int *slot);
 
-/* --- place_kinds.c: free hosts folded to those that differ --- */
+/* --- place_classes.c: free hosts folded to those that differ --- */
 
-struct host_kind {
+struct host_class {
     uint64_t
         inside; /* how its endpoints lie among each other, and the exceptions that touch them */
-    int *key;   /* groups that it is in, level by level; index into host_kinds.label */
+    int *key;   /* groups that it is in, level by level; index into host_classes.label */
     int keys;
     int *at; /* positions in the pool, ascending */
     int count;
 };
 
-struct host_kinds {
-    struct host_kind *kind;
+struct host_classes {
+    struct host_class *class;
     int count, hosts;
-    int *of;                   /* kind of each position */
-    int *prev, *next;          /* the position of the same kind before and after; -1 and `hosts` */
+    int *of;                   /* class of each position */
+    int *prev, *next;          /* the position of the same class before and after; -1 and `hosts` */
     int base[LEVEL_COUNT + 1]; /* keys of level l start at base[l] */
     struct host_label {
         unsigned stamp;
@@ -96,12 +96,12 @@ struct host_kinds {
     } * label; /* scratch */
     unsigned stamp;
 };
-void host_kinds_make(struct host_kinds *k, const struct pool *p);
-void host_kinds_free(struct host_kinds *k);
-/* The group of a kind's first endpoint at a level, -1: not known. */
-static inline int host_kinds_group(const struct host_kinds *k, int kind, int level)
+void host_classes_make(struct host_classes *k, const struct node_pool *p);
+void host_classes_free(struct host_classes *k);
+/* The group of a class's first endpoint at a level, -1: not known. */
+static inline int host_classes_group(const struct host_classes *k, int class, int level)
 {
-    const struct host_kind *one = &k->kind[kind];
+    const struct host_class *one = &k->class[class];
 
     for (int i = 0; i < one->keys; i++)
         if (one->key[i] >= k->base[level] && one->key[i] < k->base[level + 1])
@@ -111,15 +111,15 @@ static inline int host_kinds_group(const struct host_kinds *k, int kind, int lev
 
 /* Of sets of `need` positions, ascending.  Equal for sets that cost the same because their hosts lie
  * alike, position by position. */
-uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need);
+uint64_t host_classes_signature(struct host_classes *k, const int *at, int need);
 /* How many patterns there are; more than `most`: INFINITY. */
-double host_kinds_patterns(const struct host_kinds *k, int need, double most);
+double host_classes_patterns(const struct host_classes *k, int need, double most);
 /* The next pattern's leftmost set, in the order of positions; false: that was the last. */
-bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need);
+bool host_classes_next_pattern(const struct host_classes *k, int *at, int need);
 /* The next set of the same pattern. */
-bool host_kinds_next_set(const struct host_kinds *k, int *at, int need);
-/* at[from ..] to the leftmost positions of these kinds behind at[from - 1]; false: there are none. */
-bool host_kinds_leftmost(const struct host_kinds *k, int *at, int from, int need);
+bool host_classes_next_set(const struct host_classes *k, int *at, int need);
+/* at[from ..] to the leftmost positions of these classes behind at[from - 1]; false: there are none. */
+bool host_classes_leftmost(const struct host_classes *k, int *at, int from, int need);
 
 /* --- place_price.c: what prices orders --- */
 
@@ -143,7 +143,7 @@ struct ties {
 struct placer {
     const struct place_ask *ask;
     const struct place_step *step; /* of a demand: nothing */
-    struct pool *pool;
+    struct node_pool *pool;
     int ranks;
     int spans;                     /* different ones of the traffic */
     double least_one[TRAFFIC_MAX]; /* of each message: its share of the bound */
@@ -154,7 +154,7 @@ struct placer {
     double spent, budget; /* work: a rank looked at in a group, 20 ns or so */
 };
 /* pool: of the free hosts; the caller's. */
-void placer_open(struct placer *pl, const struct place_ask *ask, struct pool *pool);
+void placer_open(struct placer *pl, const struct place_ask *ask, struct node_pool *pool);
 void placer_close(struct placer *pl);
 struct place_sec placer_order(struct placer *pl, const int *order);
 double placer_unit(const struct placer *pl); /* what an order costs */
@@ -169,7 +169,7 @@ static inline bool placer_may(const struct placer *pl, double share)
 int placer_slowest(struct placer *pl, const int *order, struct rng *rng, int *rank);
 
 /* --- place_bound.c --- */
-/* No order is faster; 0: nothing is claimed.  Of a step: of all ways to share the seats of a domain
+/* No order is faster; 0: nothing is claimed.  Of a step: of all ways to share the slots of a domain
  * out among the axes the cheapest one; of a demand: every rank's largest flows to its nearest
  * peers. */
 double placer_bound(struct placer *pl);
@@ -194,7 +194,7 @@ enum place_tried { TRIED_BEFORE, TRIED_WORSE, TRIED_BEST };
 enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, const char *how,
                            struct place_sec *sec);
 
-/* --- place_closed.c: ranks as digits --- */
+/* --- place_mesh.c: ranks as digits --- */
 
 /* rank = sum of digit * stride; the digits of all groups of the traffic. */
 struct mesh {
@@ -203,16 +203,16 @@ struct mesh {
     int digits, ranks;
 };
 void mesh_of(struct mesh *m, const struct placer *pl);
-/* The rank in seat `s` when digit turn[0] turns fastest. */
+/* The rank in slot `s` when digit turn[0] turns fastest. */
 int mesh_rank(const struct mesh *m, const int *turn, int s);
 
 /* --- searches; each keeps what is better in *b --- */
 
-void place_closed(struct place_best *b, struct placer *pl);
-void place_small(struct place_best *b, struct placer *pl); /* all ways, where they are few */
-void place_tidy(struct place_best *b, struct placer *pl);  /* the same, regular */
-/* Seats of the row in turn, each with the rank that has most to do with those nearby; box_of,
- * unless NULL: the box of each rank.  false: some rank found no seat. */
+void place_mesh(struct place_best *b, struct placer *pl);
+void place_exhaust(struct place_best *b, struct placer *pl);   /* all ways, where they are few */
+void place_normalise(struct place_best *b, struct placer *pl); /* the same, regular */
+/* Slots of the row in turn, each with the rank that has most to do with those nearby; box_of,
+ * unless NULL: the box of each rank.  false: some rank found no slot. */
 bool greedy_fill(struct placer *pl, const struct row *row, const int *box_of, int *order);
 void place_greedy(struct place_best *b, struct placer *pl);
 int place_scotch(struct place_best *b, struct placer *pl, struct err *err);
@@ -221,7 +221,7 @@ int place_scotch(struct place_best *b, struct placer *pl, struct err *err);
 
 /* The k cheapest sets of `need` of the pool's hosts, as place.h says; all of them have the same
  * room.  hosts as the topology numbers them. */
-int place_sets_find(struct place_sets *out, const struct place_step *s, const struct pool *p,
+int place_sets_find(struct place_sets *out, const struct place_step *s, const struct node_pool *p,
                     int spread, int need, int k, long patterns, struct err *err);
 
 #endif

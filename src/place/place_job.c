@@ -216,7 +216,7 @@ int place_job_open(struct place_job *j, const struct matrix *m, const char *text
     if (place_job_words(j, text, err) < 0)
         return -1;
     j->matrix = *m;
-    host_slots_make(&j->seats, &m->topo);
+    host_slots_make(&j->slots, &m->topo);
     if (!j->trains)
         return 0;
     if (load_names(j, err) < 0)
@@ -228,7 +228,7 @@ void place_job_close(struct place_job *j)
 {
     free(j->text);
     free(j->flops);
-    host_slots_free(&j->seats);
+    host_slots_free(&j->slots);
     model_free(&j->model);
     constants_free(&j->constants);
     fabric_free(&j->fabric);
@@ -275,7 +275,7 @@ int place_job_step(struct place_step *s, const struct place_job *j, int given, s
 
 static int room_of(const struct place_job *j, int host)
 {
-    return host_slots_room(&j->seats, host, j->per_node);
+    return host_slots_room(&j->slots, host, j->per_node);
 }
 
 static int check_host(const struct place_job *j, const bool *taken, int host, struct err *err)
@@ -284,7 +284,7 @@ static int check_host(const struct place_job *j, const bool *taken, int host, st
 
     if (host < 0 || host >= t->hosts)
         return err_usage(err, "there is no host %d: the matrix has %d, from 0", host, t->hosts);
-    int has = host_slots_room(&j->seats, host, 0);
+    int has = host_slots_room(&j->slots, host, 0);
     if (taken[host])
         return err_usage(err, "host %.200s is listed twice", t->host[host].name);
     if (has < (j->per_node ? j->per_node : 1))
@@ -338,7 +338,7 @@ double place_job_cost(const struct place_job *j, const int *host, int hosts, str
         check_fill(j, &step, host, hosts, given, err) < 0)
         return NAN;
     int *order = mem_calloc((size_t)step.ranks, sizeof(*order));
-    host_slots_deal(&j->seats, host, hosts, j->per_node, j->opts.place.spread, step.ranks, order);
+    host_slots_deal(&j->slots, host, hosts, j->per_node, j->opts.place.spread, step.ranks, order);
     double sec = place_price(&step, &j->matrix, order, NULL, err);
     free(order);
     return sec;
@@ -400,7 +400,7 @@ int place_job_sets(struct place_sets *b, const struct place_job *j, const int *f
                    int need, int k, long patterns, struct err *err)
 {
     struct place_step step;
-    struct pool pool = {.matrix = NULL};
+    struct node_pool pool = {.matrix = NULL};
 
     *b = (struct place_sets){.host = NULL};
     if (check_hosts(j, free_host, frees, err) < 0 || check_need(need, frees, err) < 0)
@@ -412,9 +412,9 @@ int place_job_sets(struct place_sets *b, const struct place_job *j, const int *f
     if (room < 0 || place_job_step(&step, j, need * room, err) < 0 ||
         check_fill(j, &step, free_host, need, need * room, err) < 0)
         return -1;
-    int rc = pool_make(&pool, &j->matrix, &j->seats, free_host, frees, j->per_node, err);
+    int rc = node_pool_make(&pool, &j->matrix, &j->slots, free_host, frees, j->per_node, err);
     if (rc == 0)
         rc = place_sets_find(b, &step, &pool, j->opts.place.spread, need, k, patterns, err);
-    pool_free(&pool);
+    node_pool_free(&pool);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_pool.c - the free seats, by host and group; free hosts in rows, and blocks of ranks filled
+/* place_pool.c - the free slots, by host and group; free hosts in rows, and blocks of ranks filled
  * into them. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "place/place_impl.h"
 
 /* Of the i-th free host; -1: not known. */
-static int pool_group(const struct pool *p, int host, int level)
+static int node_pool_group(const struct node_pool *p, int host, int level)
 {
     if (p->start[host] == p->start[host + 1])
         return -1;
@@ -50,7 +50,7 @@ static bool *racks_to_avoid(const struct matrix *m)
 
 /* Hosts that some exception makes slower than others: its own, its endpoints', a leaf's, a pair's
  * two. */
-static void mark_slow(struct pool *p)
+static void mark_slow(struct node_pool *p)
 {
     const struct matrix *m = p->matrix;
     bool *slow = mem_calloc((size_t)m->topo.hosts + 1, sizeof(bool));
@@ -71,14 +71,14 @@ static void mark_slow(struct pool *p)
     bool *avoid = racks_to_avoid(m);
     p->slow = mem_calloc((size_t)p->hosts + 1, sizeof(bool));
     for (int i = 0; i < p->hosts; i++) {
-        int rack = pool_group(p, i, LEVEL_RACK);
+        int rack = node_pool_group(p, i, LEVEL_RACK);
         p->slow[i] = slow[p->host[i]] || (rack >= 0 && avoid[rack]);
     }
     free(avoid);
     free(slow);
 }
 
-static int take_hosts(struct pool *p, const int *host, int hosts, struct err *err)
+static int take_hosts(struct node_pool *p, const int *host, int hosts, struct err *err)
 {
     const struct topo *t = &p->matrix->topo;
     int count = host ? hosts : t->hosts;
@@ -99,10 +99,10 @@ static int take_hosts(struct pool *p, const int *host, int hosts, struct err *er
     return 0;
 }
 
-int pool_make(struct pool *p, const struct matrix *m, const struct host_slots *of, const int *host,
-              int hosts, int per_host, struct err *err)
+int node_pool_make(struct node_pool *p, const struct matrix *m, const struct host_slots *of,
+                   const int *host, int hosts, int per_host, struct err *err)
 {
-    *p = (struct pool){.matrix = m, .of = of, .asked = per_host};
+    *p = (struct node_pool){.matrix = m, .of = of, .asked = per_host};
     if (take_hosts(p, host, hosts, err) < 0)
         return -1;
     p->start = mem_calloc((size_t)p->hosts + 2, sizeof(int));
@@ -111,14 +111,14 @@ int pool_make(struct pool *p, const struct matrix *m, const struct host_slots *o
         p->start[i + 1] = p->start[i] + room;
         p->per_host = room > p->per_host ? room : p->per_host;
     }
-    p->seats = p->start[p->hosts];
-    p->endpoint = mem_calloc((size_t)p->seats + 1, sizeof(int));
-    host_slots_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->seats, p->endpoint);
+    p->slots = p->start[p->hosts];
+    p->endpoint = mem_calloc((size_t)p->slots + 1, sizeof(int));
+    host_slots_deal(of, p->host, p->hosts, per_host, SPREAD_BLOCK, p->slots, p->endpoint);
     mark_slow(p);
     return 0;
 }
 
-void pool_free(struct pool *p)
+void node_pool_free(struct node_pool *p)
 {
     free(p->host);
     free(p->start);
@@ -129,13 +129,13 @@ void pool_free(struct pool *p)
 }
 
 /* Different groups of the free hosts; 0 where some host's is not visible. */
-static int groups_at(const struct pool *p, int level)
+static int groups_at(const struct node_pool *p, int level)
 {
     int most = p->matrix->topo.group[level].count, groups = 0;
     bool *seen = mem_calloc((size_t)most + 1, sizeof(bool));
 
     for (int i = 0; i < p->hosts; i++) {
-        int g = pool_group(p, i, level);
+        int g = node_pool_group(p, i, level);
         if (g < 0 && p->start[i] < p->start[i + 1]) {
             groups = 0;
             break;
@@ -149,7 +149,7 @@ static int groups_at(const struct pool *p, int level)
     return groups;
 }
 
-int pool_levels(const struct pool *p, int level[LEVEL_COUNT])
+int node_pool_levels(const struct node_pool *p, int level[LEVEL_COUNT])
 {
     static const int asked[] = {LEVEL_DOMAIN, LEVEL_RACK, LEVEL_LEAF, LEVEL_SPINE};
     int count[LEVEL_COUNT] = {0}, n = 0;
@@ -169,17 +169,17 @@ int pool_levels(const struct pool *p, int level[LEVEL_COUNT])
     return n;
 }
 
-int *pool_group_seats(const struct pool *p, int level, bool healthy)
+int *node_pool_group_slots(const struct node_pool *p, int level, bool healthy)
 {
-    int *seats = mem_calloc((size_t)p->matrix->topo.group[level].count + 1, sizeof(int));
+    int *slots = mem_calloc((size_t)p->matrix->topo.group[level].count + 1, sizeof(int));
 
     for (int i = 0; i < p->hosts; i++)
-        if (pool_group(p, i, level) >= 0 && !(healthy && p->slow[i]))
-            seats[pool_group(p, i, level)] += pool_host_seats(p, i);
-    return seats;
+        if (node_pool_group(p, i, level) >= 0 && !(healthy && p->slow[i]))
+            slots[node_pool_group(p, i, level)] += node_pool_slots(p, i);
+    return slots;
 }
 
-void pool_settle(const struct pool *p, int *order, int ranks)
+void node_pool_in_slot_order(const struct node_pool *p, int *order, int ranks)
 {
     int *taken = mem_calloc((size_t)p->hosts + 1, sizeof(int));
 
@@ -199,13 +199,13 @@ static int by_place(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct near_key));
 }
 
-int pool_peers(const struct pool *p, int tier)
+int node_pool_peers(const struct node_pool *p, int tier)
 {
     const struct topo *t = &p->matrix->topo;
-    struct near_key *key = mem_calloc((size_t)p->seats + 1, sizeof(*key));
+    struct near_key *key = mem_calloc((size_t)p->slots + 1, sizeof(*key));
     int n = 0, most = 1, run = 0;
 
-    for (int i = 0; i < p->seats; i++) {
+    for (int i = 0; i < p->slots; i++) {
         const int *at = t->endpoint[p->endpoint[i]].place.at;
         bool known = true;
         for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -242,53 +242,54 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Groups of a level in the order in which the given hosts meet them. */
-static int *met(const struct pool *p, int level)
+static int *met(const struct node_pool *p, int level)
 {
     int *order = mem_calloc((size_t)p->matrix->topo.group[level].count + 1, sizeof(int)), n = 0;
 
     for (int i = 0; i < p->hosts; i++) {
-        int g = pool_group(p, i, level);
+        int g = node_pool_group(p, i, level);
         if (g >= 0 && !order[g])
             order[g] = ++n;
     }
     return order;
 }
 
-static void keys_of(struct host_key *key, const struct pool *p, int level, enum row_how how)
+static void keys_of(struct host_key *key, const struct node_pool *p, int level, enum row_how how)
 {
-    int levels[LEVEL_COUNT], n = pool_levels(p, levels), used = 0;
+    int levels[LEVEL_COUNT], n = node_pool_levels(p, levels), used = 0;
 
     if (how == ROW_HEALTHY)
         for (int i = 0; i < p->hosts; i++)
             key[i].at[used] = p->slow[i];
     used++;
     if (how != ROW_NEAR && level >= 0) {
-        int *seats = pool_group_seats(p, level, how == ROW_HEALTHY);
+        int *slots = node_pool_group_slots(p, level, how == ROW_HEALTHY);
         for (int i = 0; i < p->hosts; i++)
-            key[i].at[used] = pool_group(p, i, level) < 0 ? 0 : -seats[pool_group(p, i, level)];
-        free(seats);
+            key[i].at[used] =
+                node_pool_group(p, i, level) < 0 ? 0 : -slots[node_pool_group(p, i, level)];
+        free(slots);
     }
     used++;
     for (int k = n; k-- > 0; used++) {
         int *order = met(p, levels[k]);
         for (int i = 0; i < p->hosts; i++)
             key[i].at[used] =
-                pool_group(p, i, levels[k]) < 0 ? 0 : order[pool_group(p, i, levels[k])];
+                node_pool_group(p, i, levels[k]) < 0 ? 0 : order[node_pool_group(p, i, levels[k])];
         free(order);
     }
 }
 
-static void cut(struct row *r, const struct pool *p)
+static void cut(struct row *r, const struct node_pool *p)
 {
     r->first = mem_calloc((size_t)r->hosts + 1, sizeof(int));
     for (int i = 0; i < r->hosts; i++)
-        if (i == 0 || (r->level >= 0 && pool_group(p, r->host[i], r->level) !=
-                                            pool_group(p, r->host[i - 1], r->level)))
+        if (i == 0 || (r->level >= 0 && node_pool_group(p, r->host[i], r->level) !=
+                                            node_pool_group(p, r->host[i - 1], r->level)))
             r->first[r->boxes++] = i;
     r->first[r->boxes] = r->hosts;
 }
 
-void row_make(struct row *r, const struct pool *p, int level, enum row_how how, int within,
+void row_make(struct row *r, const struct node_pool *p, int level, enum row_how how, int within,
               int group)
 {
     struct host_key *key = mem_calloc((size_t)p->hosts + 1, sizeof(*key));
@@ -299,28 +300,28 @@ void row_make(struct row *r, const struct pool *p, int level, enum row_how how, 
     keys_of(key, p, level, how);
     qsort(key, (size_t)p->hosts, sizeof(*key), by_key);
     for (int i = 0; i < p->hosts; i++)
-        if (within < 0 || pool_group(p, key[i].host, within) == group)
+        if (within < 0 || node_pool_group(p, key[i].host, within) == group)
             r->host[r->hosts++] = key[i].host;
     free(key);
     cut(r, p);
 }
 
-int row_seats(const struct row *r, const struct pool *p, int box)
+int row_slots(const struct row *r, const struct node_pool *p, int box)
 {
-    int from = box < 0 ? 0 : r->first[box], to = box < 0 ? r->hosts : r->first[box + 1], seats = 0;
+    int from = box < 0 ? 0 : r->first[box], to = box < 0 ? r->hosts : r->first[box + 1], slots = 0;
 
     for (int i = from; i < to; i++)
-        seats += pool_host_seats(p, r->host[i]);
-    return seats;
+        slots += node_pool_slots(p, r->host[i]);
+    return slots;
 }
 
-int row_largest(const struct row *r, const struct pool *p)
+int row_largest(const struct row *r, const struct node_pool *p)
 {
     int most = 0;
 
     for (int b = 0; b < r->boxes; b++) {
-        int seats = row_seats(r, p, b);
-        most = seats > most ? seats : most;
+        int slots = row_slots(r, p, b);
+        most = slots > most ? slots : most;
     }
     return most;
 }
@@ -332,10 +333,10 @@ void row_free(struct row *r)
     memset(r, 0, sizeof(*r));
 }
 
-/* Seats of the row one after another, and where each box begins among them. */
-static int *flatten(const struct row *r, const struct pool *p, int *begin)
+/* Slots of the row one after another, and where each box begins among them. */
+static int *flatten(const struct row *r, const struct node_pool *p, int *begin)
 {
-    int *flat = mem_calloc((size_t)p->seats + 1, sizeof(int)), n = 0;
+    int *flat = mem_calloc((size_t)p->slots + 1, sizeof(int)), n = 0;
 
     for (int b = 0; b < r->boxes; b++) {
         begin[b] = n;
@@ -358,7 +359,7 @@ static int by_room(const void *a, const void *b)
     return x->room != y->room ? y->room - x->room : x->box - y->box;
 }
 
-/* Boxes in order, or the one that has most seats left first. */
+/* Boxes in order, or the one that has most slots left first. */
 static void turn_of(struct box_room *turn, const int *begin, const int *used, int boxes, bool roomy)
 {
     for (int b = 0; b < boxes; b++)
@@ -367,8 +368,8 @@ static void turn_of(struct box_room *turn, const int *begin, const int *used, in
         qsort(turn, (size_t)boxes, sizeof(*turn), by_room);
 }
 
-bool row_fill(const struct row *r, const struct pool *p, const int *block, int blocks, int ranks,
-              bool roomy, int *seat)
+bool row_fill(const struct row *r, const struct node_pool *p, const int *block, int blocks,
+              int ranks, bool roomy, int *slot)
 {
     int *begin = mem_calloc((size_t)r->boxes + 2, sizeof(int));
     int *used = mem_calloc((size_t)r->boxes + 1, sizeof(int));
@@ -381,7 +382,7 @@ bool row_fill(const struct row *r, const struct pool *p, const int *block, int b
             int b = turn[i].box, room = turn[i].room;
             int left = (ranks - next) / block[k];
             int take = (room / block[k] < left ? room / block[k] : left) * block[k];
-            memcpy(seat + next, flat + begin[b] + used[b], (size_t)take * sizeof(int));
+            memcpy(slot + next, flat + begin[b] + used[b], (size_t)take * sizeof(int));
             used[b] += take;
             next += take;
         }

@@ -96,7 +96,7 @@ double place_price(const struct place_step *s, const struct matrix *m, const int
 
 /* --- the placer --- */
 
-void placer_open(struct placer *pl, const struct place_ask *ask, struct pool *pool)
+void placer_open(struct placer *pl, const struct place_ask *ask, struct node_pool *pool)
 {
     static const struct place_step none;
     const struct place_step *s = ask->demand ? &none : ask->step;
@@ -260,7 +260,7 @@ enum place_tried place_try(struct place_best *b, struct placer *pl, int *order, 
 {
     uint64_t hash = 1;
 
-    pool_settle(pl->pool, order, b->ranks);
+    node_pool_in_slot_order(pl->pool, order, b->ranks);
     for (int r = 0; r < b->ranks; r++)
         hash = map_mix(hash, (uint64_t)order[r]);
     int *seen = map_at(&b->seen, hash, NULL, NULL);

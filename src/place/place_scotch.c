@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* place_scotch.c - ranks dealt over boxes by Scotch, where it is installed.
  *
- * The boxes are a complete graph whose vertices weigh as much as they have seats (Scotch and
+ * The boxes are a complete graph whose vertices weigh as much as they have slots (Scotch and
  * libScotch 7.0 User's Guide: SCOTCH_archCmpltw, SCOTCH_graphBuild, SCOTCH_graphMap).  Scotch
- * balances within a tolerance and may put more ranks into a box than it has seats: those that have
+ * balances within a tolerance and may put more ranks into a box than it has slots: those that have
  * the least to do there are moved out.  Own prototypes: only libraries whose SCOTCH_Num is an int
  * are used. */
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void graph_free(struct graph *g)
 }
 
 /* part[rank]: its box; 0, or -1 when Scotch gives up. */
-static int map(const struct scotch *s, const struct graph *g, int ranks, const int *seats,
+static int map(const struct scotch *s, const struct graph *g, int ranks, const int *slots,
                int boxes, unsigned seed, int *part)
 {
     void *graph = s->graph_alloc(), *arch = s->arch_alloc(), *plan = s->strat_alloc();
@@ -112,7 +112,7 @@ static int map(const struct scotch *s, const struct graph *g, int ranks, const i
     s->random_seed((int)(seed & 0x7fffffff));
     s->random_reset();
     int rc =
-        s->arch_cmpltw(arch, boxes, seats) ||
+        s->arch_cmpltw(arch, boxes, slots) ||
         s->graph_build(graph, 0, ranks, g->start, NULL, NULL, NULL, g->edges, g->edge, g->weight) ||
         s->graph_map(graph, arch, plan, part);
     s->graph_exit(graph);
@@ -161,12 +161,12 @@ static void move_out(const struct ties *t, int *part, int ranks, int *room, int 
     room[full]++;
 }
 
-/* No box holds more than it has seats; true unless that cannot be. */
-static bool fit(const struct ties *t, int *part, int ranks, const int *seats, int boxes)
+/* No box holds more than it has slots; true unless that cannot be. */
+static bool fit(const struct ties *t, int *part, int ranks, const int *slots, int boxes)
 {
     int *room = mem_calloc((size_t)boxes + 1, sizeof(int));
 
-    memcpy(room, seats, (size_t)boxes * sizeof(int));
+    memcpy(room, slots, (size_t)boxes * sizeof(int));
     for (int r = 0; r < ranks; r++) {
         if (part[r] < 0 || part[r] >= boxes) {
             free(room);
@@ -182,14 +182,14 @@ static bool fit(const struct ties *t, int *part, int ranks, const int *seats, in
 }
 
 /* As few boxes of the row as hold the ranks; the last one counts only what is needed of it. */
-static int boxes_used(const struct row *r, const struct pool *p, int ranks, int *seats)
+static int boxes_used(const struct row *r, const struct node_pool *p, int ranks, int *slots)
 {
     int n = 0;
 
     for (int left = ranks; left > 0 && n < r->boxes; n++) {
-        seats[n] = row_seats(r, p, n);
-        seats[n] = seats[n] < left ? seats[n] : left;
-        left -= seats[n];
+        slots[n] = row_slots(r, p, n);
+        slots[n] = slots[n] < left ? slots[n] : left;
+        left -= slots[n];
     }
     return n;
 }
@@ -203,23 +203,23 @@ static void try_level(struct place_best *b, struct placer *pl, const struct scot
     struct row r;
 
     row_make(&r, pl->pool, level, ROW_HEALTHY, -1, -1);
-    int *seats = mem_calloc((size_t)r.boxes + 1, sizeof(int));
-    int boxes = boxes_used(&r, pl->pool, pl->ranks, seats);
+    int *slots = mem_calloc((size_t)r.boxes + 1, sizeof(int));
+    int boxes = boxes_used(&r, pl->pool, pl->ranks, slots);
     graph_of(&g, t, pl->ranks);
     pl->spent += 8.0 * g.edges;
-    if (boxes > 1 && map(s, &g, pl->ranks, seats, boxes, pl->ask->seed, part) == 0 &&
-        fit(t, part, pl->ranks, seats, boxes) && greedy_fill(pl, &r, part, order))
+    if (boxes > 1 && map(s, &g, pl->ranks, slots, boxes, pl->ask->seed, part) == 0 &&
+        fit(t, part, pl->ranks, slots, boxes) && greedy_fill(pl, &r, part, order))
         place_try(b, pl, order, "Scotch", NULL);
     graph_free(&g);
     row_free(&r);
-    free(seats);
+    free(slots);
     free(part);
     free(order);
 }
 
 int place_scotch(struct place_best *b, struct placer *pl, struct err *err)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(pl->pool, level);
+    int level[LEVEL_COUNT], levels = node_pool_levels(pl->pool, level);
     struct scotch s;
 
     if (load(&s, err) < 0)

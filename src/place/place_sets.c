@@ -2,8 +2,8 @@
 /* place_sets.c - the cheapest sets of free hosts, ranks in the order in which these are listed.
  *
  * A set is the positions of its hosts in the pool, ascending.  Its pattern is the row of their
- * kinds; of all sets of a pattern the leftmost one stands for it.  Where there are too many patterns
- * to price all: groups filled one after the other, equal shares of groups, and moves from one kind
+ * classes; of all sets of a pattern the leftmost one stands for it.  Where there are too many patterns
+ * to price all: groups filled one after the other, equal shares of groups, and moves from one class
  * of host to another. */
 #include <math.h>
 #include <stdlib.h>
@@ -24,13 +24,13 @@ struct pattern {
 
 struct sets_search {
     const struct place_step *step;
-    const struct pool *pool;
+    const struct node_pool *pool;
     int spread, need;
-    struct host_kinds kinds;
+    struct host_classes classes;
     int level;       /* of blocks: the finest that groups hosts; -1: none does */
     struct map memo; /* signature -> index into sec */
     double *sec;
-    struct map known; /* rows of kinds -> index of the pattern, or NO_PRICE */
+    struct map known; /* rows of classes -> index of the pattern, or NO_PRICE */
     struct pattern *pattern;
     int patterns;
     int *row, *order, *ids; /* scratch: positions, endpoints, hosts */
@@ -42,8 +42,8 @@ enum { NO_PRICE = MAP_NONE - 1 };
 
 static double price(struct sets_search *s, const int *at)
 {
-    const struct pool *p = s->pool;
-    int *memo = map_at(&s->memo, host_kinds_signature(&s->kinds, at, s->need), NULL, NULL);
+    const struct node_pool *p = s->pool;
+    int *memo = map_at(&s->memo, host_classes_signature(&s->classes, at, s->need), NULL, NULL);
 
     if (*memo != MAP_NONE)
         return s->sec[*memo];
@@ -60,22 +60,22 @@ static double price(struct sets_search *s, const int *at)
 /* Free hosts in the blocks of this set that it does not take. */
 static int left_over(struct sets_search *s, const int *at)
 {
-    struct host_kinds *k = &s->kinds;
+    struct host_classes *k = &s->classes;
     int sum = -s->need;
 
     if (s->level < 0)
         return 0;
     k->stamp++;
     for (int i = 0; i < s->need; i++) {
-        int group = host_kinds_group(k, k->of[at[i]], s->level);
+        int group = host_classes_group(k, k->of[at[i]], s->level);
         struct host_label *l = group < 0 ? NULL : &k->label[k->base[s->level] + group];
         if (l && l->stamp == k->stamp)
             continue;
         if (l)
             l->stamp = k->stamp;
         for (int n = 0; n < k->count; n++)
-            if (host_kinds_group(k, n, s->level) == group)
-                sum += k->kind[n].count;
+            if (host_classes_group(k, n, s->level) == group)
+                sum += k->class[n].count;
     }
     return sum;
 }
@@ -96,9 +96,9 @@ static double consider(struct sets_search *s, const int *at)
 
     memcpy(s->row, at, (size_t)s->need * sizeof(*s->row));
     qsort(s->row, (size_t)s->need, sizeof(*s->row), stats_by_int);
-    host_kinds_leftmost(&s->kinds, s->row, 0, s->need);
+    host_classes_leftmost(&s->classes, s->row, 0, s->need);
     for (int i = 0; i < s->need; i++)
-        row = map_mix(row, (uint64_t)(s->kinds.of[s->row[i]] + 1));
+        row = map_mix(row, (uint64_t)(s->classes.of[s->row[i]] + 1));
     int *known = map_at(&s->known, row, NULL, NULL);
     if (*known != MAP_NONE)
         return *known == NO_PRICE ? NAN : s->pattern[*known].sec;
@@ -120,7 +120,7 @@ static void all_patterns(struct sets_search *s)
         double sec = price(s, at);
         if (!isnan(sec))
             keep(s, at, sec);
-    } while (host_kinds_next_pattern(&s->kinds, at, s->need));
+    } while (host_classes_next_pattern(&s->classes, at, s->need));
     free(at);
 }
 
@@ -130,7 +130,7 @@ enum { FINEST = sizeof(finest) / sizeof(*finest) };
 /* The finest level at which every free host has a group and some share one. */
 static int block_level(const struct sets_search *s)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(s->pool, level);
+    int level[LEVEL_COUNT], levels = node_pool_levels(s->pool, level);
 
     for (int i = 0; i < FINEST; i++)
         for (int k = 0; k < levels; k++)
@@ -178,7 +178,7 @@ static void emit_equals(struct place_sets *b, const struct sets_search *s, struc
             if (!from[i].alive)
                 continue;
             emit(b, s, from[i].p);
-            from[i].alive = host_kinds_next_set(&s->kinds, from[i].p->at, s->need);
+            from[i].alive = host_classes_next_set(&s->classes, from[i].p->at, s->need);
             alive += from[i].alive;
         }
     }
@@ -235,7 +235,7 @@ static void groups_make(struct host_groups *c, const struct sets_search *s, int 
     *c = (struct host_groups){0};
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < s->pool->hosts; i++) {
-            int group = host_kinds_group(&s->kinds, s->kinds.of[i], level);
+            int group = host_classes_group(&s->classes, s->classes.of[i], level);
             if (s->pool->slow[i] == (pass == 1))
                 add(&all[group < 0 ? groups : group], i);
         }
@@ -360,16 +360,16 @@ static void fill(struct sets_search *s)
     free(at);
 }
 
-/* One host of kind `to` in place of one of kind `from`; false: there is none. */
+/* One host of class `to` in place of one of class `from`; false: there is none. */
 static bool swap(const struct sets_search *s, const int *at, int from, int to, int *out)
 {
-    const struct host_kind *t = &s->kinds.kind[to];
+    const struct host_class *t = &s->classes.class[to];
     int last = -1, have = 0;
 
     for (int i = 0; i < s->need; i++) {
-        if (s->kinds.of[at[i]] == from)
+        if (s->classes.of[at[i]] == from)
             last = i;
-        have += s->kinds.of[at[i]] == to;
+        have += s->classes.of[at[i]] == to;
     }
     if (last < 0 || have == t->count)
         return false;
@@ -389,12 +389,12 @@ static bool swap(const struct sets_search *s, const int *at, int from, int to, i
 /* Take the first move that helps, until none does. */
 static void improve(struct sets_search *s, int *at, double sec)
 {
-    int *out = mem_calloc((size_t)s->need, sizeof(*out)), kinds = s->kinds.count;
+    int *out = mem_calloc((size_t)s->need, sizeof(*out)), classes = s->classes.count;
 
     for (bool better = true; better;) {
         better = false;
-        for (int from = 0; from < kinds && !better; from++)
-            for (int to = 0; to < kinds && !better && s->priced < s->budget; to++) {
+        for (int from = 0; from < classes && !better; from++)
+            for (int to = 0; to < classes && !better && s->priced < s->budget; to++) {
                 if (to == from || !swap(s, at, from, to, out))
                     continue;
                 double now = consider(s, out);
@@ -442,7 +442,7 @@ static void search_free(struct sets_search *s)
     free(s->row);
     free(s->order);
     free(s->ids);
-    host_kinds_free(&s->kinds);
+    host_classes_free(&s->classes);
 }
 
 static void search(struct sets_search *s, struct place_sets *out, long patterns)
@@ -452,9 +452,9 @@ static void search(struct sets_search *s, struct place_sets *out, long patterns)
     if (patterns > 0)
         most = (double)patterns;
     s->budget = (long)most;
-    host_kinds_make(&s->kinds, s->pool);
+    host_classes_make(&s->classes, s->pool);
     s->level = block_level(s);
-    out->exact = host_kinds_patterns(&s->kinds, s->need, most) <= most;
+    out->exact = host_classes_patterns(&s->classes, s->need, most) <= most;
     if (out->exact) {
         all_patterns(s);
         return;
@@ -463,8 +463,9 @@ static void search(struct sets_search *s, struct place_sets *out, long patterns)
     moves(s);
 }
 
-int place_sets_find(struct place_sets *out, const struct place_step *step, const struct pool *p,
-                    int spread, int need, int k, long patterns, struct err *err)
+int place_sets_find(struct place_sets *out, const struct place_step *step,
+                    const struct node_pool *p, int spread, int need, int k, long patterns,
+                    struct err *err)
 {
     struct sets_search s = {.step = step, .pool = p, .spread = spread, .need = need};
     size_t n = (size_t)need + 1;

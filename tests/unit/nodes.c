@@ -187,7 +187,7 @@ static void a_model_costs_what_predict_says(void **state)
         int order[8];
         open_job(&j, &m, jobs[i]);
         assert_int_equal(place_job_step(&s, &j, 8, &err), 0);
-        host_slots_deal(&j.seats, hosts, 4, j.per_node, j.opts.place.spread, 8, order);
+        host_slots_deal(&j.slots, hosts, 4, j.per_node, j.opts.place.spread, 8, order);
         struct question q = {.matrix = &j.matrix,
                              .model = &j.model,
                              .layout = &s.layout,

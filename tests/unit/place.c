@@ -178,7 +178,7 @@ static void scotch_keeps_to_the_seats(void **state)
     struct demand d;
     struct err err = {0, ""};
     struct placer pl;
-    struct pool pool;
+    struct node_pool pool;
     struct host_slots seats;
     struct place_best b = {.how = "none"};
 
@@ -191,7 +191,7 @@ static void scotch_keeps_to_the_seats(void **state)
     ask.step = NULL;
     ask.demand = &d;
     host_slots_make(&seats, &s.matrix.topo);
-    assert_int_equal(pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
+    assert_int_equal(node_pool_make(&pool, &s.matrix, &seats, s.host, s.hosts, 0, &err), 0);
     placer_open(&pl, &ask, &pool);
     b.ranks = pl.ranks;
     b.order = mem_calloc((size_t)pl.ranks, sizeof(int));
@@ -202,7 +202,7 @@ static void scotch_keeps_to_the_seats(void **state)
         struct placed p = {.order = b.order, .ranks = b.ranks};
         struct rng rng;
         rng_seed(&rng, 2);
-        rng_shuffle(&rng, pool.endpoint, pool.seats);
+        rng_shuffle(&rng, pool.endpoint, pool.slots);
         double scattered = placer_order(&pl, pool.endpoint).mean;
         print_message("Scotch: an endpoint sends for %.2f s, scattered %.2f s\n", b.sec.mean,
                       scattered);
@@ -213,7 +213,7 @@ static void scotch_keeps_to_the_seats(void **state)
     free(b.order);
     map_free(&b.seen);
     placer_close(&pl);
-    pool_free(&pool);
+    node_pool_free(&pool);
     host_slots_free(&seats);
     demand_free(&d);
     close_scene(&s);

@@ -47,7 +47,7 @@ static int crowds(const struct fit *f, int tier, struct crowd **out)
 static void say_contention(struct fit *f, int tier)
 {
     const struct topo *t = &f->m->topo;
-    double normal = f->normal[tier].alone, share = 1;
+    double normal = f->baseline[tier].alone, share = 1;
     struct crowd *v;
     int n = crowds(f, tier, &v), racks = t->group[LEVEL_RACK].count, at = -1, flows = 0;
 
@@ -299,7 +299,7 @@ static void say_contradictions(struct fit *f)
     bool crowd = false;
 
     for (int t = 0; t < f->m->tiers; t++)
-        crowd |= f->normal[t].uplinks;
+        crowd |= f->baseline[t].uplinks;
     for (int i = 0; i < f->m->exceptions; i++)
         crowd |= f->m->exception[i].part == PART_RACK_PAIR;
     if (f->contradictions && !crowd)
@@ -417,7 +417,7 @@ void fit_findings(struct fit *f)
     say_coverage(f);
     say_contradictions(f);
     for (int t = 0; t < f->m->tiers; t++) {
-        if (f->normal[t].contended && !f->normal[t].uplinks)
+        if (f->baseline[t].contended && !f->baseline[t].uplinks)
             say_contention(f, t);
         say_bimodal(f, t);
     }

@@ -332,7 +332,7 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);
     start_tiers(m);
-    fit_normal(&f);
+    fit_baseline(&f);
     fit_parts(&f);
     fit_latency(&f);
     tier_curves(&f);

@@ -7,7 +7,7 @@
 #include "probe/plan.h"
 
 /* What is normal for a tier at the size of the pair matrix. */
-struct fit_normal {
+struct fit_baseline {
     double alone, parallel; /* B/s of healthy pairs; NAN: none measured */
     double sigma;           /* robust standard deviation of healthy residuals */
     double unrest;          /* median over pairs measured alone in several epochs of how far these
@@ -35,14 +35,14 @@ struct fit {
     int count;
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
-    struct fit_normal normal[TIER_MAX];
+    struct fit_baseline baseline[TIER_MAX];
     struct fit_sample *sample;
     int samples;
 };
 
 /* The steps, in their order. */
 void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coordinates */
-void fit_normal(struct fit *f);   /* tier of each observation, what is normal, the samples */
+void fit_baseline(struct fit *f); /* tier of each observation, what is normal, the samples */
 void fit_parts(struct fit *f);    /* exceptions */
 void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency spread */
 void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,

@@ -330,7 +330,7 @@ static void hunt_open(struct hunt *h, struct fit *f, int tier, const bool *known
 {
     const struct topo *t = &f->m->topo;
 
-    *h = (struct hunt){.f = f, .tier = tier, .sigma = f->normal[tier].sigma, .known = known};
+    *h = (struct hunt){.f = f, .tier = tier, .sigma = f->baseline[tier].sigma, .known = known};
     h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
     h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
     make_elements(h);
@@ -363,8 +363,8 @@ static double quietest(const struct fit *f)
     double sigma = NAN;
 
     for (int t = 0; t < f->m->tiers; t++)
-        if (f->normal[t].sigma > 0)
-            sigma = fmin(sigma, f->normal[t].sigma);
+        if (f->baseline[t].sigma > 0)
+            sigma = fmin(sigma, f->baseline[t].sigma);
     return sigma;
 }
 
@@ -412,7 +412,7 @@ static void blame_known(struct fit *f)
  * a healthy pair? */
 static bool bad(const struct fit *f, const struct fit_sample *s)
 {
-    const struct fit_normal *l = &f->normal[s->tier];
+    const struct fit_baseline *l = &f->baseline[s->tier];
 
     if (s->explained >= 0 || (!s->alone && s->residual > 0))
         return false;

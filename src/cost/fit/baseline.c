@@ -93,7 +93,7 @@ static double loaded_share(const struct fit *f, int tier)
 
 static void find_level(struct fit *f, int tier)
 {
-    struct fit_normal *l = &f->normal[tier];
+    struct fit_baseline *l = &f->baseline[tier];
     int alone, parallel;
 
     l->alone = reference(f, tier, true, &alone);
@@ -182,7 +182,7 @@ static void pairs_alone(struct quiet *q, const struct fit *f, int tier)
         const struct obs *o = &f->obs[i];
         if (o->tier != tier || !o->alone || !fit_is_bandwidth(f, o) || !(o->sec > 0))
             continue;
-        double share = o->bytes / o->sec / f->normal[tier].alone;
+        double share = o->bytes / o->sec / f->baseline[tier].alone;
         MEM_PUSH(q->lone, q->lones) = between(&f->m->topo, o->src, o->dst, share);
     }
     if (q->lones)
@@ -247,7 +247,7 @@ static int flows_of(const struct fit *f, int tier, enum way way, const struct qu
             leaf_of(t, p->src) == leaf_of(t, p->dst) || topo_tier(t, p->src, p->dst) != tier ||
             slow_alone(q, t, p->src, p->dst))
             continue;
-        double alone = f->normal[tier].alone;
+        double alone = f->baseline[tier].alone;
         if (q->below[p->src] > 0 && q->below[p->dst] > 0)
             alone = fmin(alone, fmin(q->below[p->src], q->below[p->dst]));
         MEM_PUSH(*out, n) = (struct flow){leaf, p->round, p->epoch,
@@ -323,7 +323,7 @@ static void judge(struct fit *f, int tier, const struct quiet *q, const struct l
 
     if (2 * n > measured) {
         double share = stats_median(v, n);
-        f->normal[tier].contended = f->normal[tier].uplinks = true;
+        f->baseline[tier].contended = f->baseline[tier].uplinks = true;
         f->m->tier[tier].loaded = share;
         say(f, tier, q, share, n, measured, most);
     }
@@ -354,7 +354,7 @@ static void find_uplinks(struct fit *f)
         return;
     rates_below(&q, f);
     for (int tier = 0; tier < f->m->tiers; tier++)
-        if (f->m->tier[tier].nic && f->normal[tier].alone > 0)
+        if (f->m->tier[tier].nic && f->baseline[tier].alone > 0)
             look_at(f, tier, &q);
     free(q.below);
     free(q.lone);
@@ -364,7 +364,7 @@ static void find_uplinks(struct fit *f)
 
 static double residual_of(const struct fit *f, const struct obs *o)
 {
-    const struct fit_normal *l = &f->normal[o->tier];
+    const struct fit_baseline *l = &f->baseline[o->tier];
     double usual = o->alone && !isnan(l->alone) ? l->alone : o->alone ? NAN : l->parallel;
 
     if (o->alone && isnan(usual)) /* only retests ran alone here */
@@ -415,8 +415,8 @@ static void find_sigma(struct fit *f, int tier)
                 v[above++] = v[i] - 1;
         if (above > 1) /* where half of the pairs are slow only the others tell the noise */
             up = 2 * stats_median(v, above);
-        f->normal[tier].sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
-        f->m->tier[tier].spread = f->normal[tier].sigma / 1.4826 / median;
+        f->baseline[tier].sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
+        f->m->tier[tier].spread = f->baseline[tier].sigma / 1.4826 / median;
     }
     free(v);
 }
@@ -431,11 +431,11 @@ static void find_unrest(struct fit *f, int tier)
         if (o->tier == tier && o->alone && o->epochs > 1 && fit_is_bandwidth(f, o))
             v[n++] = o->range;
     }
-    f->normal[tier].unrest = n ? stats_median(v, n) : 0;
+    f->baseline[tier].unrest = n ? stats_median(v, n) : 0;
     free(v);
 }
 
-void fit_normal(struct fit *f)
+void fit_baseline(struct fit *f)
 {
     const struct topo *t = &f->m->topo;
 
@@ -449,7 +449,7 @@ void fit_normal(struct fit *f)
         if (!fit_is_bandwidth(f, o))
             continue;
         o->residual = residual_of(f, o);
-        bool proves = o->alone || !f->normal[o->tier].contended;
+        bool proves = o->alone || !f->baseline[o->tier].contended;
         if (dead(o) || (proves && !isnan(o->residual)))
             add_sample(f, o);
     }

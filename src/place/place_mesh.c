@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_closed.c - the closed form: orders of the mesh's digits (which axis turns fastest) x size of
+/* place_mesh.c - the closed form: orders of the mesh's digits (which axis turns fastest) x size of
  * the blocks that stay whole x rows of hosts. */
 #include <math.h>
 #include <stdio.h>
@@ -139,24 +139,24 @@ static int mesh_turns(const struct mesh *m, int (**turns)[DIGITS], int most)
 enum { TURNS_MAX = 720, KEPT = 4, WITHIN_MAX = 24 };
 
 /* One candidate: which digit turns fastest, which row, and the largest block that is kept whole. */
-struct closed_plan {
+struct mesh_plan {
     const int *turn;
     int whole; /* digits in it: the product of the first `whole` radices */
     int part;  /* times so much of the next one, a divisor of its radix; 1: nothing of it */
     struct place_sec sec;
 };
 
-struct closed {
+struct mesh_search {
     struct place_best *best;
     struct placer *placer;
     struct mesh mesh;
-    int *seat, *order;
-    struct closed_plan kept[KEPT];
+    int *slot, *order;
+    struct mesh_plan kept[KEPT];
     int keeps;
 };
 
 /* Sizes that row_fill() takes: the block, then smaller ones that do not cut hosts, then 1. */
-static int blocks_of(const struct closed *h, const struct closed_plan *p, int block[DIGITS + 3])
+static int blocks_of(const struct mesh_search *h, const struct mesh_plan *p, int block[DIGITS + 3])
 {
     int size[DIGITS + 2] = {1}, per = h->placer->pool->per_host, n = 0, whole = p->whole;
 
@@ -180,7 +180,7 @@ static const char *level_word(int level)
     return level < 0 ? "the machine" : level_name[level];
 }
 
-static void say(char how[256], const struct closed *h, const struct closed_plan *p,
+static void say(char how[256], const struct mesh_search *h, const struct mesh_plan *p,
                 const struct row *r, int size)
 {
     int n = snprintf(how, 256, "ranks ");
@@ -193,7 +193,7 @@ static void say(char how[256], const struct closed *h, const struct closed_plan 
                  level_word(r->level));
 }
 
-static void keep(struct closed *h, struct closed_plan p)
+static void keep(struct mesh_search *h, struct mesh_plan p)
 {
     int at = h->keeps < KEPT ? h->keeps++ : KEPT;
 
@@ -204,15 +204,15 @@ static void keep(struct closed *h, struct closed_plan p)
         h->kept[at] = p;
 }
 
-static void try_plan(struct closed *h, struct closed_plan p, const struct row *r)
+static void try_plan(struct mesh_search *h, struct mesh_plan p, const struct row *r)
 {
     int block[DIGITS + 3], blocks = blocks_of(h, &p, block);
     char how[256];
 
-    if (!row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->seat))
+    if (!row_fill(r, h->placer->pool, block, blocks, h->mesh.ranks, false, h->slot))
         return;
     for (int s = 0; s < h->mesh.ranks; s++)
-        h->order[mesh_rank(&h->mesh, p.turn, s)] = h->seat[s];
+        h->order[mesh_rank(&h->mesh, p.turn, s)] = h->slot[s];
     say(how, h, &p, r, block[0]);
     enum place_tried tried = place_try(h->best, h->placer, h->order, how, &p.sec);
     if (tried == TRIED_BEST)
@@ -233,7 +233,7 @@ static int divisor(int n, int most)
 
 /* All sizes of whole blocks that a box holds, the largest first: an axis that does not fit is cut
  * into equal parts. */
-static void try_turn(struct closed *h, const int *turn, const struct row *r, double share)
+static void try_turn(struct mesh_search *h, const int *turn, const struct row *r, double share)
 {
     int room = row_largest(r, h->placer->pool), size = 1, fits = 0;
 
@@ -244,14 +244,14 @@ static void try_turn(struct closed *h, const int *turn, const struct row *r, dou
     int part = fits < h->mesh.digits ? divisor(h->mesh.radix[turn[fits]], room / size) : 1;
     for (int whole = fits; whole >= 0 && placer_may(h->placer, share); whole--, part = 1) {
         if (part > 1)
-            try_plan(h, (struct closed_plan){turn, whole, part, {0, 0}}, r);
-        try_plan(h, (struct closed_plan){turn, whole, 1, {0, 0}}, r);
+            try_plan(h, (struct mesh_plan){turn, whole, part, {0, 0}}, r);
+        try_plan(h, (struct mesh_plan){turn, whole, 1, {0, 0}}, r);
     }
 }
 
-static void all_turns(struct closed *h, int (*turns)[DIGITS], int n, double share)
+static void all_turns(struct mesh_search *h, int (*turns)[DIGITS], int n, double share)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(h->placer->pool, level);
+    int level[LEVEL_COUNT], levels = node_pool_levels(h->placer->pool, level);
     struct row row[LEVEL_COUNT + 1];
 
     if (levels == 0)
@@ -266,12 +266,12 @@ static void all_turns(struct closed *h, int (*turns)[DIGITS], int n, double shar
 }
 
 /* The plans that did best, on one more row. */
-static void kept_on(struct closed *h, const struct row *r, double share)
+static void kept_on(struct mesh_search *h, const struct row *r, double share)
 {
-    struct closed_plan plan[KEPT];
+    struct mesh_plan plan[KEPT];
     int n = h->keeps;
 
-    if (row_seats(r, h->placer->pool, -1) < h->mesh.ranks)
+    if (row_slots(r, h->placer->pool, -1) < h->mesh.ranks)
         return;
     memcpy(plan, h->kept, sizeof(plan));
     for (int i = 0; i < n && placer_may(h->placer, share); i++)
@@ -279,26 +279,26 @@ static void kept_on(struct closed *h, const struct row *r, double share)
 }
 
 /* Hosts of one group of an outer level only. */
-static void inside_groups(struct closed *h, int inner, int outer, double share)
+static void inside_groups(struct mesh_search *h, int inner, int outer, double share)
 {
     int groups = h->placer->pool->matrix->topo.group[outer].count, tried = 0;
-    int *seats = pool_group_seats(h->placer->pool, outer, false);
+    int *slots = node_pool_group_slots(h->placer->pool, outer, false);
 
     for (int g = 0; g < groups && tried < WITHIN_MAX; g++) {
         struct row r;
-        if (seats[g] < h->mesh.ranks)
+        if (slots[g] < h->mesh.ranks)
             continue;
         row_make(&r, h->placer->pool, inner, ROW_NEAR, outer, g);
         kept_on(h, &r, share);
         row_free(&r);
         tried++;
     }
-    free(seats);
+    free(slots);
 }
 
-static void other_rows(struct closed *h, double share)
+static void other_rows(struct mesh_search *h, double share)
 {
-    int level[LEVEL_COUNT], levels = pool_levels(h->placer->pool, level);
+    int level[LEVEL_COUNT], levels = node_pool_levels(h->placer->pool, level);
 
     for (int k = 0; k < levels; k++)
         for (int how = ROW_LARGE; how < ROW_HOWS; how++) {
@@ -312,18 +312,18 @@ static void other_rows(struct closed *h, double share)
             inside_groups(h, level[k], level[outer], share);
 }
 
-void place_closed(struct place_best *b, struct placer *pl)
+void place_mesh(struct place_best *b, struct placer *pl)
 {
-    struct closed h = {.best = b, .placer = pl};
+    struct mesh_search h = {.best = b, .placer = pl};
     int(*turns)[DIGITS], n;
 
     mesh_of(&h.mesh, pl);
-    h.seat = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
+    h.slot = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     h.order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
     n = mesh_turns(&h.mesh, &turns, TURNS_MAX);
     all_turns(&h, turns, n, 0.3);
     other_rows(&h, 0.4);
     free(turns);
-    free(h.seat);
+    free(h.slot);
     free(h.order);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* place_kinds.c - free hosts folded to those that differ; orders of few of them. */
+/* place_classes.c - free hosts folded to those that differ; orders of few of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int met(const int *value, int count, int v)
 
 /* One coordinate of each endpoint: its inner pattern goes into the hash, each group once into the
  * keys. base -1: it is of no other host. */
-static uint64_t fold(struct host_kind *k, uint64_t sum, const int *value, int n, int base)
+static uint64_t fold(struct host_class *k, uint64_t sum, const int *value, int n, int base)
 {
     for (int i = 0; i < n; i++) {
         bool first = met(value, i, value[i]) == i;
@@ -30,15 +30,15 @@ static uint64_t fold(struct host_kind *k, uint64_t sum, const int *value, int n,
     return sum;
 }
 
-static void describe(struct host_kind *k, const struct host_kinds *all, const struct pool *p,
-                     int host, const uint64_t *mark)
+static void describe(struct host_class *k, const struct host_classes *all,
+                     const struct node_pool *p, int host, const uint64_t *mark)
 {
     const struct topo *t = &p->matrix->topo;
     const int *id = p->endpoint + p->start[host];
-    int n = pool_host_seats(p, host), *value = mem_calloc((size_t)n + 1, sizeof(*value));
+    int n = node_pool_slots(p, host), *value = mem_calloc((size_t)n + 1, sizeof(*value));
     uint64_t sum = map_mix(1, (uint64_t)n);
 
-    *k = (struct host_kind){0};
+    *k = (struct host_class){0};
     for (int l = 0; l < LEVEL_COUNT; l++) {
         for (int i = 0; i < n; i++)
             value[i] = topo_at(t, id[i], l);
@@ -53,13 +53,13 @@ static void describe(struct host_kind *k, const struct host_kinds *all, const st
     free(value);
 }
 
-static bool alike(const struct host_kind *a, const struct host_kind *b)
+static bool alike(const struct host_class *a, const struct host_class *b)
 {
     return a->inside == b->inside && a->keys == b->keys &&
            (a->keys == 0 || !memcmp(a->key, b->key, (size_t)a->keys * sizeof(*a->key)));
 }
 
-static uint64_t hash_of(const struct host_kind *k)
+static uint64_t hash_of(const struct host_class *k)
 {
     uint64_t sum = k->inside;
 
@@ -68,51 +68,51 @@ static uint64_t hash_of(const struct host_kind *k)
     return sum;
 }
 
-struct kind_asked {
-    const struct host_kinds *kinds;
-    const struct host_kind *one;
+struct class_asked {
+    const struct host_classes *classes;
+    const struct host_class *one;
 };
 
-static bool same_kind(const void *asked, int value)
+static bool same_class(const void *asked, int value)
 {
-    const struct kind_asked *a = asked;
+    const struct class_asked *a = asked;
 
-    return alike(&a->kinds->kind[value], a->one);
+    return alike(&a->classes->class[value], a -> one);
 }
 
-/* The kind that is like this one, which is taken over or freed. */
-static int find_kind(struct host_kinds *k, struct map *known, struct host_kind *one)
+/* The class that is like this one, which is taken over or freed. */
+static int find_class(struct host_classes *k, struct map *known, struct host_class *one)
 {
-    int *at = map_at(known, hash_of(one), same_kind, &(struct kind_asked){k, one});
+    int *at = map_at(known, hash_of(one), same_class, &(struct class_asked){k, one});
 
     if (*at == MAP_NONE) {
         *at = k->count;
-        MEM_PUSH(k->kind, k->count) = *one;
+        MEM_PUSH(k->class, k->count) = *one;
     } else {
         free(one->key);
     }
     return *at;
 }
 
-void host_kinds_make(struct host_kinds *k, const struct pool *p)
+void host_classes_make(struct host_classes *k, const struct node_pool *p)
 {
     const struct topo *t = &p->matrix->topo;
     uint64_t *mark = places_marks(p->matrix);
     size_t n = (size_t)p->hosts + 1;
     struct map known = {0};
 
-    *k = (struct host_kinds){.hosts = p->hosts,
-                             .of = mem_calloc(n, sizeof(int)),
-                             .prev = mem_calloc(n, sizeof(int)),
-                             .next = mem_calloc(n, sizeof(int))};
+    *k = (struct host_classes){.hosts = p->hosts,
+                               .of = mem_calloc(n, sizeof(int)),
+                               .prev = mem_calloc(n, sizeof(int)),
+                               .next = mem_calloc(n, sizeof(int))};
     for (int l = 0; l < LEVEL_COUNT; l++)
         k->base[l + 1] = k->base[l] + (l == LEVEL_HOST ? 0 : t->group[l].count);
     k->label = mem_calloc((size_t)k->base[LEVEL_COUNT] + 1, sizeof(*k->label));
     for (int i = 0; i < p->hosts; i++) {
-        struct host_kind one;
+        struct host_class one;
         describe(&one, k, p, i, mark);
-        k->of[i] = find_kind(k, &known, &one);
-        struct host_kind *mine = &k->kind[k->of[i]];
+        k->of[i] = find_class(k, &known, &one);
+        struct host_class *mine = &k->class[k->of[i]];
         k->prev[i] = mine->count ? mine->at[mine->count - 1] : -1;
         k->next[i] = p->hosts;
         if (mine->count)
@@ -123,31 +123,31 @@ void host_kinds_make(struct host_kinds *k, const struct pool *p)
     free(mark);
 }
 
-void host_kinds_free(struct host_kinds *k)
+void host_classes_free(struct host_classes *k)
 {
     for (int i = 0; i < k->count; i++) {
-        free(k->kind[i].key);
-        free(k->kind[i].at);
+        free(k->class[i].key);
+        free(k->class[i].at);
     }
-    free(k->kind);
+    free(k->class);
     free(k->of);
     free(k->prev);
     free(k->next);
     free(k->label);
-    *k = (struct host_kinds){0};
+    *k = (struct host_classes){0};
 }
 
-/* --- sets of hosts, by the kinds of their hosts --- */
+/* --- sets of hosts, by the classes of their hosts --- */
 
 /* Groups are numbered by level as they are met. */
-uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need)
+uint64_t host_classes_signature(struct host_classes *k, const int *at, int need)
 {
     int next[LEVEL_COUNT] = {0};
     uint64_t sum = 0;
 
     k->stamp++;
     for (int i = 0; i < need; i++) {
-        const struct host_kind *one = &k->kind[k->of[at[i]]];
+        const struct host_class *one = &k->class[k->of[at[i]]];
         int level = 0;
         sum = map_mix(sum, one->inside);
         for (int n = 0; n < one->keys; n++) {
@@ -162,9 +162,9 @@ uint64_t host_kinds_signature(struct host_kinds *k, const int *at, int need)
     return sum;
 }
 
-/* Rows of kinds that are part of the free list's row, each counted once: those that end in this
- * kind for the first time are all so far less those that it has ended before. */
-double host_kinds_patterns(const struct host_kinds *k, int need, double most)
+/* Rows of classes that are part of the free list's row, each counted once: those that end in this
+ * class for the first time are all so far less those that it has ended before. */
+double host_classes_patterns(const struct host_classes *k, int need, double most)
 {
     size_t width = (size_t)need + 1;
     double *sofar, *ended;
@@ -190,13 +190,13 @@ double host_kinds_patterns(const struct host_kinds *k, int need, double most)
     return count <= most ? count : INFINITY;
 }
 
-bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need)
+bool host_classes_next_pattern(const struct host_classes *k, int *at, int need)
 {
     for (int d = need - 1; d >= 0; d--) {
         int after = d ? at[d - 1] : -1;
         for (int p = at[d] + 1; p <= k->hosts - (need - d); p++) {
             if (k->prev[p] > after)
-                continue; /* an earlier one of this kind stands for it */
+                continue; /* an earlier one of this class stands for it */
             for (int e = d; e < need; e++)
                 at[e] = p + e - d;
             return true;
@@ -205,10 +205,10 @@ bool host_kinds_next_pattern(const struct host_kinds *k, int *at, int need)
     return false;
 }
 
-bool host_kinds_leftmost(const struct host_kinds *k, int *at, int from, int need)
+bool host_classes_leftmost(const struct host_classes *k, int *at, int from, int need)
 {
     for (int i = from; i < need; i++) {
-        const struct host_kind *one = &k->kind[k->of[at[i]]];
+        const struct host_class *one = &k->class[k->of[at[i]]];
         int after = i ? at[i - 1] : -1, lo = 0, hi = one->count;
         while (lo < hi) {
             int mid = (lo + hi) / 2;
@@ -224,14 +224,14 @@ bool host_kinds_leftmost(const struct host_kinds *k, int *at, int from, int need
     return true;
 }
 
-bool host_kinds_next_set(const struct host_kinds *k, int *at, int need)
+bool host_classes_next_set(const struct host_classes *k, int *at, int need)
 {
     for (int d = need - 1; d >= 0; d--) {
         int saved = at[d];
         if (k->next[at[d]] == k->hosts)
             continue;
         at[d] = k->next[at[d]];
-        if (host_kinds_leftmost(k, at, d + 1, need))
+        if (host_classes_leftmost(k, at, d + 1, need))
             return true;
         at[d] = saved;
     }
@@ -245,24 +245,24 @@ enum { HOSTS_MAX = 64 };
 struct deal {
     struct place_best *best;
     struct placer *placer;
-    struct host_kinds kinds;
-    int *order, *used; /* used: hosts of each kind, as the deal stands */
+    struct host_classes classes;
+    int *order, *used; /* used: hosts of each class, as the deal stands */
 };
 
 /* Ways to deal `ranks` over the hosts, `most` at most. */
 static double ways(struct deal *d, int ranks, double most)
 {
-    const struct pool *p = d->placer->pool;
+    const struct node_pool *p = d->placer->pool;
     double sum = 0;
 
     if (ranks <= 0)
         return 1;
-    for (int k = 0; k < d->kinds.count && sum < most; k++) {
-        const struct host_kind *kind = &d->kinds.kind[k];
-        if (d->used[k] == kind->count)
+    for (int k = 0; k < d->classes.count && sum < most; k++) {
+        const struct host_class *class = &d->classes.class[k];
+        if (d->used[k] == class->count)
             continue;
         d->used[k]++;
-        sum += ways(d, ranks - pool_host_seats(p, kind->at[0]), most - sum);
+        sum += ways(d, ranks - node_pool_slots(p, class->at[0]), most - sum);
         d->used[k]--;
     }
     return sum;
@@ -270,18 +270,18 @@ static double ways(struct deal *d, int ranks, double most)
 
 static void deal(struct deal *d, int rank)
 {
-    const struct pool *p = d->placer->pool;
+    const struct node_pool *p = d->placer->pool;
 
     if (rank >= d->placer->ranks) {
         place_try(d->best, d->placer, d->order, "all ways to deal nodes were tried", NULL);
         return;
     }
-    for (int k = 0; k < d->kinds.count; k++) {
-        const struct host_kind *kind = &d->kinds.kind[k];
+    for (int k = 0; k < d->classes.count; k++) {
+        const struct host_class *class = &d->classes.class[k];
         int n = 0;
-        if (d->used[k] == kind->count)
+        if (d->used[k] == class->count)
             continue;
-        int host = kind->at[d->used[k]++];
+        int host = class->at[d->used[k]++];
         for (int s = p->start[host]; s < p->start[host + 1] && rank + n < d->placer->ranks; s++)
             d->order[rank + n++] = p->endpoint[s];
         deal(d, rank + n);
@@ -289,49 +289,49 @@ static void deal(struct deal *d, int rank)
     }
 }
 
-void place_small(struct place_best *b, struct placer *pl)
+void place_exhaust(struct place_best *b, struct placer *pl)
 {
     struct deal d = {.best = b, .placer = pl};
     double room = (0.5 * pl->budget - pl->spent) / placer_unit(pl);
 
     if (pl->pool->hosts > HOSTS_MAX)
         return;
-    host_kinds_make(&d.kinds, pl->pool);
+    host_classes_make(&d.classes, pl->pool);
     d.order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    d.used = mem_calloc((size_t)d.kinds.count + 1, sizeof(int));
+    d.used = mem_calloc((size_t)d.classes.count + 1, sizeof(int));
     if (ways(&d, pl->ranks, room + 1) <= room)
         deal(&d, 0);
-    host_kinds_free(&d.kinds);
+    host_classes_free(&d.classes);
     free(d.order);
     free(d.used);
 }
 
 /* Of hosts that are alike, those with lower ranks come first. */
-void place_tidy(struct place_best *b, struct placer *pl)
+void place_normalise(struct place_best *b, struct placer *pl)
 {
-    const struct pool *p = pl->pool;
+    const struct node_pool *p = pl->pool;
     const struct endpoint *endpoint = p->matrix->topo.endpoint;
     int *stand_in = mem_calloc((size_t)p->hosts + 1, sizeof(int));
     int *order = mem_calloc((size_t)pl->ranks + 1, sizeof(int));
-    struct host_kinds k;
+    struct host_classes k;
 
-    host_kinds_make(&k, p);
+    host_classes_make(&k, p);
     int *used = mem_calloc((size_t)k.count + 1, sizeof(int));
     for (int i = 0; i < p->hosts; i++)
         stand_in[i] = -1;
     for (int r = 0; r < pl->ranks; r++) {
-        int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], kind = k.of[host];
+        int host = p->row[endpoint[b->order[r]].place.at[LEVEL_HOST]], class = k.of[host];
         if (stand_in[host] < 0)
-            stand_in[host] = k.kind[kind].at[used[kind]++];
-        order[r] = p->endpoint[p->start[stand_in[host]]]; /* settled: any seat of it */
+            stand_in[host] = k.class[class].at[used[class]++];
+        order[r] = p->endpoint[p->start[stand_in[host]]]; /* settled: any slot of it */
     }
-    pool_settle(p, order, pl->ranks);
+    node_pool_in_slot_order(p, order, pl->ranks);
     struct place_sec sec = placer_order(pl, order);
     if (sec.most <= b->sec.most) {
         b->sec = sec;
         memcpy(b->order, order, (size_t)pl->ranks * sizeof(int));
     }
-    host_kinds_free(&k);
+    host_classes_free(&k);
     free(used);
     free(stand_in);
     free(order);
