@@ -172,6 +172,15 @@ json_t *json_bytes(double x)
     return fabs(x) < 9e15 ? json_integer((json_int_t)round(x)) : json_finite(x);
 }
 
+json_t *json_texts(char *const *text, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_string(text[i]));
+    return list;
+}
+
 /* The integer that a number is, or that its nine digits say; else NULL.  Beyond 9e15 not every
  * whole number is a double. */
 static json_t *whole(const json_t *v)

@@ -28,6 +28,7 @@ void json_unsealed(const char *path);
 void json_on_unsealed(void (*tell)(const char *path));
 json_t *json_finite(double x); /* a number, or null where it is none; new reference */
 json_t *json_bytes(double x);  /* the same, rounded to an integer */
+json_t *json_texts(char *const *text, int count); /* a list; new reference */
 /* Indented by 1, nine digits, one trailing newline; 0, or -1 when jansson could not (else the
  * stream knows).  A number that is whole becomes an integer, in `root` too, and so does every
  * "bytes" and "..._bytes": readers such as jq 1.7 keep 4096.0 apart from 4096. */

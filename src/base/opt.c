@@ -72,6 +72,22 @@ static const struct argp_option *argp_options(struct argp_option out[OPT_ROWS + 
     return n ? out : NULL;
 }
 
+/* Which of names (NULL ends them), or -1: "x" is neither a nor b, is none of a, b, c. */
+static int word_of(const char *const *names, const char *word, struct err *err)
+{
+    char all[200] = "";
+    int n = 0;
+
+    for (; names[n]; n++)
+        if (!strcmp(names[n], word))
+            return n;
+    for (int i = 0; n > 2 && i < n; i++)
+        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", names[i]);
+    if (n == 2)
+        return err_usage(err, "\"%s\" is neither %s nor %s", word, names[0], names[1]);
+    return err_usage(err, "\"%s\" is none of %s", word, all);
+}
+
 static int fill(const struct opt *o, void *into, char *arg, struct err *err)
 {
     void *at = (char *)into + o->at, *count = (char *)into + o->count;
@@ -104,7 +120,7 @@ static int fill(const struct opt *o, void *into, char *arg, struct err *err)
     case OPT_IS_REAL:
         return units_double(at, arg, o->lo, o->hi, err);
     case OPT_IS_WORD:
-        *(int *)at = opt_word(o->words, arg, err);
+        *(int *)at = word_of(o->words, arg, err);
         return *(int *)at < 0 ? -1 : 0;
     case OPT_IS_CALL:
         return o->call(into, arg, err);
@@ -311,19 +327,4 @@ void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt
     for (; is_row(rows); rows++)
         if (rows->name)
             opt_given(l, argc, argv, take_again, &(struct again){rows->name, to});
-}
-
-int opt_word(const char *const *names, const char *word, struct err *err)
-{
-    char all[200] = "";
-    int n = 0;
-
-    for (; names[n]; n++)
-        if (!strcmp(names[n], word))
-            return n;
-    for (int i = 0; n > 2 && i < n; i++)
-        snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", names[i]);
-    if (n == 2)
-        return err_usage(err, "\"%s\" is neither %s nor %s", word, names[0], names[1]);
-    return err_usage(err, "\"%s\" is none of %s", word, all);
 }

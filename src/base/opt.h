@@ -121,7 +121,4 @@ void opt_given(const struct opt_line *l, int argc, char **argv,
 void opt_again(const struct opt_line *l, int argc, char **argv, const struct opt *rows,
                struct words *to);
 
-/* Which of names (NULL ends them), or -1: "x" is neither a nor b, is none of a, b, c. */
-int opt_word(const char *const *names, const char *word, struct err *err);
-
 #endif

@@ -139,15 +139,6 @@ static int ask_each_node(char **text, const char *label, double patience, struct
 
 /* --- the answer --- */
 
-static json_t *texts(char *const *text, int count)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_string(text[i]));
-    return list;
-}
-
 /* New reference. */
 static json_t *placement_json(const struct segments *s, const struct segment_verdict *v)
 {
@@ -163,8 +154,8 @@ static json_t *placement_json(const struct segments *s, const struct segment_ver
                                   : "good",
                      "nodes", s->nodes, "segment", s->size, "segments", v->segments, "together",
                      v->together, "split", v->split, "unknown", v->unknown, "sources", who,
-                     "findings", texts(v->word, v->words), "disagreements",
-                     texts(v->differ, v->differs), "better_order", v->order);
+                     "findings", json_texts(v->word, v->words), "disagreements",
+                     json_texts(v->differ, v->differs), "better_order", v->order);
 }
 
 static void placement_text(FILE *out, const struct segments *s, const struct segment_verdict *v)
@@ -211,6 +202,7 @@ static const struct opt options[] = {
     {"patience", 0, "TIME", "how long srun may take (default 30s)",
      OPT_SECONDS(struct args, patience)},
     {"quiet", 'q', NULL, "print nothing when all is well", OPT_INTO(struct args, in.quiet)},
+    INPUT_JSON(struct args, in.json),
     {0},
 };
 
@@ -231,7 +223,7 @@ static int check_args(void *args, struct err *err)
 static const struct opt_line command = {
     .options = options,
     .check = check_args,
-    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in)},
+    .set = {INPUT_SOURCES(struct args, in)},
     .doc = "Check at a job's start, without privileges, that the nodes of each segment share a "
            "block: by SLURM_TOPOLOGY_ADDR, by the NVLink domain that the driver tells, by a label, "
            "by files."

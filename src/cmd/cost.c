@@ -112,6 +112,7 @@ static const struct opt options[] = {
      OPT_INTO(struct args, ranks)},
     {"bytes", 0, "SIZE", "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
      OPT_INTO(struct args, bytes)},
+    INPUT_JSON(struct args, in.json),
     {0},
 };
 
@@ -155,7 +156,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = sort_words,
-    .set = {INPUT_PRESET(struct args, in), INPUT_JSON(struct args, in)},
+    .set = {INPUT_PRESET(struct args, in)},
     .usage = "MATRIX SRC DST BYTES\nMATRIX OP RANKS BYTES\n--fabric NAME [--racks N] ...",
     .doc = "Print what one transfer, or one collective, costs."
            "\vSRC and DST are HOST:INDEX or endpoint ids.  Every answer says which curve or model "

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "cost/ladder.h"
 
 /* What was predicted, the worst first, and how the answer is shown. */
@@ -150,7 +151,7 @@ static const struct opt options[] = {
      OPT_REAL(struct args, curves.every, 1.0001, 1e9)},
     {"worst", 0, "N", "also list the N points that are missed most",
      OPT_INT(struct args, curves.worst, 1, 1000000)},
-    {"json", 0, NULL, "print JSON", OPT_INTO(struct args, json)},
+    INPUT_JSON(struct args, json),
     {0},
 };
 

@@ -18,6 +18,8 @@ struct args {
 static const struct opt options[] = {
     {"topology", 0, "FILE", "also what this topology.json declares, by host name",
      OPT_INTO(struct args, topology)},
+    INPUT_JSON(struct args, in.json),
+    INPUT_QUIET(struct args, in.quiet),
     {0},
 };
 
@@ -36,8 +38,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in),
-            INPUT_QUIET(struct args, in)},
+    .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[MATRIX|DIR]",
     .doc =
         "Compare who belongs together as each source declares it with what was measured, and the "

@@ -32,16 +32,21 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
+static const struct opt options[] = {
+    INPUT_JSON(struct args, in.json),
+    {0},
+};
+
 static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
                                    {"endpoint", OPT_INTO(struct args, word[1])},
                                    {"endpoint", OPT_INTO(struct args, word[2])},
                                    {0}};
 
 static const struct opt_line command = {
+    .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in),
-            INPUT_JSON(struct args, in)},
+    .set = {INPUT_PRESET(struct args, in), INPUT_SOURCES(struct args, in)},
     .usage = "MATRIX|DIR A B\n--fabric NAME [--racks N] A B",
     .doc =
         "Say in words how data gets from one endpoint to another: each hop and what it should "

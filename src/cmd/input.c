@@ -24,13 +24,6 @@ const struct opt input_preset_options[] = {
      OPT_INT(struct input_args, racks, 1, 1 << 20)},
     {0},
 };
-const struct opt input_json_options[] = {
-    {"json", 0, NULL, "print JSON", OPT_INTO(struct input_args, json)}, {0}};
-const struct opt input_quiet_options[] = {{"quiet", 'q', NULL,
-                                           "print nothing: the exit code says it",
-                                           OPT_INTO(struct input_args, quiet)},
-                                          {0}};
-
 int input_preset_check(void *into, struct err *err)
 {
     const struct input_args *a = into;

@@ -30,7 +30,7 @@ struct input_args {
 };
 
 /* Those options for a command line whose struct input_args is this member of its arguments. */
-extern const struct opt input_preset_options[], input_json_options[], input_quiet_options[];
+extern const struct opt input_preset_options[];
 const struct opt *input_source_options(void);
 int input_preset_check(void *into, struct err *err);
 /* --fabric NAME, --racks N */
@@ -43,13 +43,14 @@ int input_preset_check(void *into, struct err *err);
         .make = input_source_options, .at = offsetof(type, member),                                \
         .title = "What others say of the machine:", .group = 1                                     \
     }
+/* Rows of a command's own. */
 #define INPUT_JSON(type, member)                                                                   \
     {                                                                                              \
-        .rows = input_json_options, .at = offsetof(type, member)                                   \
+        "json", 0, NULL, "print JSON", OPT_INTO(type, member)                                      \
     }
 #define INPUT_QUIET(type, member)                                                                  \
     {                                                                                              \
-        .rows = input_quiet_options, .at = offsetof(type, member)                                  \
+        "quiet", 'q', NULL, "print nothing: the exit code says it", OPT_INTO(type, member)         \
     }
 void input_args_free(struct input_args *a);
 /* Read all of them into t, in order; sources_done() is the caller's. */

@@ -25,13 +25,19 @@ static int check(void *args, struct err *err)
                : err_usage(err, "give topology files, or files of others");
 }
 
+static const struct opt options[] = {
+    INPUT_JSON(struct args, in.json),
+    INPUT_QUIET(struct args, in.quiet),
+    {0},
+};
+
 static const struct opt words[] = {{"topology", OPT_LIST(struct args, file, files)}, {0}};
 
 static const struct opt_line command = {
+    .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_SOURCES(struct args, in), INPUT_JSON(struct args, in),
-            INPUT_QUIET(struct args, in)},
+    .set = {INPUT_SOURCES(struct args, in)},
     .usage = "[TOPOLOGY...]",
     .doc = "Name the odd one out among hosts of a kind: GPUs, NVLinks, PCIe, drivers, HCAs, their "
            "speeds and places, memory, cores; and among switches and cables."

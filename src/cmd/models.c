@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "step/model.h"
 
 enum { SEQ_MAX = 1 << 24 };
@@ -22,7 +23,7 @@ struct args {
 static const struct opt options[] = {
     {"seq", 0, "TOKENS", "length of a sequence (default: 8192)",
      OPT_INT(struct args, seq, 1, SEQ_MAX)},
-    {"json", 0, NULL, "print JSON", OPT_INTO(struct args, json)},
+    INPUT_JSON(struct args, json),
     {0},
 };
 

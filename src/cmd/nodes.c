@@ -143,6 +143,7 @@ static const struct opt options[] = {
      "instead of sets: the step for each size of segment, as wide as sbatch --segment may spread "
      "them over the racks",
      OPT_INTO(struct args, segments)},
+    INPUT_JSON(struct args, in.json),
     {0},
 };
 
@@ -171,7 +172,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_PRESET(struct args, in), INPUT_JSON(struct args, in)},
+    .set = {INPUT_PRESET(struct args, in)},
     .usage = "MATRIX",
     .doc = "Print what a step of a job costs on a list of nodes, or the cheapest of the free ones, "
            "for schedulers: a header, then a line per answer, with tabs."

@@ -134,22 +134,14 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-/* Ends the program after --help and on bad usage, as argp does.  The caller frees write. */
-static void place_args(struct place_args *a, int argc, char **argv)
-{
-    const struct opt_line command = {
-        .options = options,
-        .check = check,
-        .words = words,
-        .set = {{.make = job_options, .at = offsetof(struct place_args, job)}},
-        .usage = "[MATRIX]",
-        .doc = doc,
-    };
-
-    *a = (struct place_args){.limit = 1, .seed = 1};
-    job_defaults(&a->job);
-    opt_parse(&command, argc, argv, OPT_EXITS, a);
-}
+static const struct opt_line command = {
+    .options = options,
+    .check = check,
+    .words = words,
+    .set = {JOB_OPTIONS(struct place_args, job)},
+    .usage = "[MATRIX]",
+    .doc = doc,
+};
 
 /* --- the command --- */
 
@@ -313,9 +305,10 @@ static int show(const struct placing *p, struct err *err)
 
 int cmd_place(int argc, char **argv, struct err *err)
 {
-    struct placing p = {.hosts = 0};
+    struct placing p = {.args = {.limit = 1, .seed = 1}};
 
-    place_args(&p.args, argc, argv);
+    job_defaults(&p.args.job);
+    opt_parse(&command, argc, argv, OPT_EXITS, &p.args);
     int rc = open_job(&p, err);
     if (rc == 0)
         rc = free_hosts(&p, err);

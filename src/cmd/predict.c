@@ -118,22 +118,14 @@ static int check(void *args, struct err *err)
     return 0;
 }
 
-/* cases is the caller's to free.  Ends the program after --help and on bad usage, as argp does. */
-static void predict_args(struct predict_args *a, int argc, char **argv)
-{
-    const struct opt_line command = {
-        .options = options,
-        .check = check,
-        .words = words,
-        .set = {{.make = job_options, .at = offsetof(struct predict_args, job)}},
-        .usage = "[MATRIX]",
-        .doc = doc,
-    };
-
-    *a = (struct predict_args){.output = NULL};
-    job_defaults(&a->job);
-    opt_parse(&command, argc, argv, OPT_EXITS, a);
-}
+static const struct opt_line command = {
+    .options = options,
+    .check = check,
+    .words = words,
+    .set = {JOB_OPTIONS(struct predict_args, job)},
+    .usage = "[MATRIX]",
+    .doc = doc,
+};
 
 static int print(const struct job *j, const struct predict_args *a, struct prediction *p,
                  struct err *err)
@@ -289,10 +281,11 @@ static int predict_cases(const struct predict_args *a, struct err *err)
 
 int cmd_predict(int argc, char **argv, struct err *err)
 {
-    struct predict_args a;
+    struct predict_args a = {.output = NULL};
     struct job j;
 
-    predict_args(&a, argc, argv);
+    job_defaults(&a.job);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.table)
         return predict_batch(&a, err);
     if (a.case_count > 0) {

@@ -77,23 +77,14 @@ static int check(void *args, struct err *err)
                      a->job.layout);
 }
 
-/* Ends the program after --help and on bad usage, as argp does.  The caller frees constraint. */
-static void search_args(struct search_args *a, int argc, char **argv)
-{
-    const struct opt_line command = {
-        .options = options,
-        .check = check,
-        .words = words,
-        .set = {{.make = job_options, .at = offsetof(struct search_args, job)}},
-        .usage = "[MATRIX]",
-        .doc = doc,
-    };
-
-    *a = (struct search_args){.top = 10};
-    job_defaults(&a->job);
-    space_open(&a->job.recipe);
-    opt_parse(&command, argc, argv, OPT_EXITS, a);
-}
+static const struct opt_line command = {
+    .options = options,
+    .check = check,
+    .words = words,
+    .set = {JOB_OPTIONS(struct search_args, job)},
+    .usage = "[MATRIX]",
+    .doc = doc,
+};
 
 static void head(FILE *out, const struct search *s, const struct job *j)
 {
@@ -202,14 +193,14 @@ static void dropped(FILE *out, const struct search *s)
 }
 
 /* The best, why the first wins, memory against time, what was dropped, how to repeat it. */
-static void search_text(FILE *out, const struct search *s, const struct job *j, const char *command)
+static void search_text(FILE *out, const struct search *s, const struct job *j, const char *again)
 {
     head(out, s, j);
     list(out, s->best, s->bests);
     why(out, s);
     front(out, s);
     dropped(out, s);
-    fprintf(out, "\nthe first with every term:\n  %s\n", command);
+    fprintf(out, "\nthe first with every term:\n  %s\n", again);
 }
 
 /* The best as a TSV with a header line; bytes and seconds. */
@@ -307,16 +298,14 @@ static int write_tsv(const struct search *s, const char *path, struct err *err)
     if (file_begin(&f, path, err) < 0)
         return -1;
     search_tsv(f.stream, s);
-    int rc = file_commit(&f, err);
-    file_abort(&f);
-    return rc;
+    return file_commit(&f, err);
 }
 
 static int answer(const struct search *s, const struct job *j, const struct search_args *a,
                   struct err *err)
 {
-    char *command = search_command(a, &s->best[0].candidate);
-    json_t *json = search_json(s, j->model.name, command);
+    char *again = search_command(a, &s->best[0].candidate);
+    json_t *json = search_json(s, j->model.name, again);
     bool tsv = a->tsv && !strcmp(a->tsv, "-");
     int rc = a->tsv && !tsv ? write_tsv(s, a->tsv, err) : 0;
 
@@ -325,8 +314,8 @@ static int answer(const struct search *s, const struct job *j, const struct sear
     if (rc == 0 && tsv)
         search_tsv(stdout, s);
     else if (rc == 0 && !a->json)
-        search_text(stdout, s, j, command);
-    free(command);
+        search_text(stdout, s, j, again);
+    free(again);
     return rc;
 }
 
@@ -354,12 +343,14 @@ static int find(struct search *s, const struct job *j, const struct search_args 
 
 int cmd_search(int argc, char **argv, struct err *err)
 {
-    struct search_args a;
+    struct search_args a = {.top = 10};
     struct search s = {0};
     struct job j;
     int ranks;
 
-    search_args(&a, argc, argv);
+    job_defaults(&a.job);
+    space_open(&a.job.recipe);
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = job_open_ranks(&j, &a.job, &ranks, err) < 0 || find(&s, &j, &a, ranks, err) < 0 ||
              answer(&s, &j, &a, err) < 0;
     search_free(&s);

@@ -128,6 +128,7 @@ static int take_section(void *args, char *name, struct err *err)
 static const struct opt options[] = {
     {"bytes", 0, "SIZE", "also, or only, at this message size: 64K, 16M",
      OPT_INTO(struct args, bytes)},
+    INPUT_JSON(struct args, in.json),
     {0},
 };
 
@@ -141,7 +142,6 @@ static const struct opt words[] = {
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .set = {INPUT_JSON(struct args, in)},
     .usage = "MATRIX|DIR [tiers|pairs|collectives|findings|points|nccl]",
     .doc =
         "Print what a cost matrix says; without a section the tiers, slow parts and findings."

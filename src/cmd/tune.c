@@ -42,9 +42,7 @@ static int write_csv(const struct tuner *t, const char *path, struct err *err)
     if (file_begin(&f, path, err) < 0)
         return -1;
     tuner_csv(f.stream, t);
-    int rc = file_commit(&f, err);
-    file_abort(&f);
-    return rc;
+    return file_commit(&f, err);
 }
 
 int cmd_tune(int argc, char **argv, struct err *err)

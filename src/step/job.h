@@ -32,6 +32,11 @@ int job_set(struct job_opts *o, const char *key, const char *value, struct err *
 /* The rows of job_argument and of recipe_argument as options, into a struct job_opts that holds the
  * defaults; MATRIX is the one word that is no option. */
 const struct opt *job_options(void);
+/* The same for a command line whose struct job_opts is this member of its arguments. */
+#define JOB_OPTIONS(type, member)                                                                  \
+    {                                                                                              \
+        .make = job_options, .at = offsetof(type, member)                                          \
+    }
 
 /* Everything that a question points to; owns it. */
 struct job {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "topo/host/gpu.h"
 #include "topo/host/nic.h"
@@ -245,15 +246,6 @@ void explain_free(struct explain *e)
     memset(e, 0, sizeof(*e));
 }
 
-static json_t *texts_json(const struct texts *t)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < t->count; i++)
-        json_array_append_new(list, json_string(t->text[i]));
-    return list;
-}
-
 static json_t *known(double x)
 {
     return x > 0 && isfinite(x) ? json_real(x) : json_null();
@@ -284,5 +276,6 @@ json_t *explain_json(const struct explain *e, const struct topo *t)
                      t->host[b->place.at[LEVEL_HOST]].name, "tier", e->tier ? e->tier : "", "hops",
                      hops, "measured", measured, "Bps", known(e->Bps), "of_narrowest",
                      known(e->share), "inferred", e->inferred, "nccl_Bps", known(e->nccl), "odd",
-                     texts_json(&e->odd), "unseen", texts_json(&e->unseen));
+                     json_texts(e->odd.text, e->odd.count), "unseen",
+                     json_texts(e->unseen.text, e->unseen.count));
 }

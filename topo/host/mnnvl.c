@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/host.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -478,14 +479,12 @@ void mnnvl_free(struct mnnvl *m)
 
 json_t *mnnvl_json(const struct mnnvl *m, const struct topo *t)
 {
-    json_t *hosts = json_array(), *odd = json_array();
+    json_t *hosts = json_array();
 
     for (int i = 0; i < m->hosts; i++)
         json_array_append_new(hosts,
                               json_pack("{s:s, s:s, s:s}", "host", t->host[i].name, "verdict",
                                         mnnvl_word[m->host[i].verdict], "why", m->host[i].why));
-    for (int i = 0; i < m->odds; i++)
-        json_array_append_new(odd, json_string(m->odd[i]));
     return json_pack("{s:s, s:i, s:o, s:o}", "summary", m->summary, "bad", m->bad, "hosts", hosts,
-                     "odd", odd);
+                     "odd", json_texts(m->odd, m->odds));
 }

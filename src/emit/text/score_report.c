@@ -320,12 +320,9 @@ static json_t *counts(FILE *out, const struct batch *b)
 json_t *score_report(FILE *score, FILE *tsv, const struct batch *b)
 {
     enum { WORST = 15 };
-    json_t *notes = json_array(),
-           *json = json_pack("{s:s, s:i, s:o, s:s}", "format", "railgauge-batch", "version", 1,
+    json_t *json = json_pack("{s:s, s:i, s:o, s:s}", "format", "railgauge-batch", "version", 1,
                              "provenance", json_provenance(), "table", b->table.path);
 
-    for (int i = 0; i < b->notes; i++)
-        json_array_append_new(notes, json_string(b->note[i]));
     json_object_set_new(json, "counts", counts(score, b));
     json_object_set_new(json, "targets", targets(score, b));
     json_object_set_new(json, "errors", errors(score, b));
@@ -333,7 +330,7 @@ json_t *score_report(FILE *score, FILE *tsv, const struct batch *b)
         same_layout(score, b);
     json_object_set_new(json, "order", orders(score, b));
     json_object_set_new(json, "best", bests(score, b));
-    json_object_set_new(json, "notes", notes);
+    json_object_set_new(json, "notes", json_texts(b->note, b->notes));
     json_object_set_new(json, "rows", rows(tsv, b));
     if (score) {
         worst(score, b, SCORE_ALONE, WORST);
