@@ -34,7 +34,6 @@
 
 /* --- railgauge-probe discover --- */
 
-/* The GPU of each rank; with --nccl the library too, and its log to be read back. */
 static int no_transport(const char *name, struct err *err)
 {
     char names[TRANSPORT_NAMES];
@@ -43,6 +42,7 @@ static int no_transport(const char *name, struct err *err)
                      transport_names(names, false));
 }
 
+/* The GPU of each rank; with --nccl the library too, and its log to be read back. */
 static int start_discovering(const struct probe_args *a, const struct transport *t, struct world *w,
                              struct nccl_readback **r, struct err *err)
 {

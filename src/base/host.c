@@ -2,6 +2,7 @@
 #include "base/host.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,51 +145,44 @@ static size_t stem(const char *name, long *number, int *width)
     return at;
 }
 
+/* The numbers at the end of names[0 .. count-1], which differ in nothing else: "[01-08,12]". */
+static void put_numbers(FILE *out, char *const *names, int count)
+{
+    long lo, hi, next;
+    int width;
+
+    stem(names[0], &lo, &width);
+    for (int i = 0; i < count; i++) {
+        fprintf(out, "%c%0*ld", i ? ',' : '[', width, lo);
+        for (hi = next = lo; i + 1 < count; i++, hi = next) {
+            stem(names[i + 1], &next, &width);
+            if (next != hi + 1)
+                break;
+        }
+        if (hi > lo)
+            fprintf(out, "-%0*ld", width, hi);
+        lo = next;
+    }
+    fputc(']', out);
+}
+
 char *hostlist_fold(char *const *names, int count)
 {
-    char *out = mem_strdup("");
-    size_t used = 0, room = 1;
+    char *text;
+    size_t size;
+    FILE *out = mem_stream(&text, &size);
 
     for (int i = 0, j; i < count; i = j) {
-        long first, last, n;
-        int width, w, ranges = 0;
-        size_t len = stem(names[i], &first, &width);
-        char *body = mem_strdup("");
-        last = first;
-        long lo = first;
-        for (j = i + 1; width && j < count; j++) {
+        long n;
+        int width, w;
+        size_t len = stem(names[i], &n, &width);
+        for (j = i + 1; width && j < count; j++)
             if (stem(names[j], &n, &w) != len || w != width || strncmp(names[i], names[j], len))
                 break;
-            if (n != last + 1) {
-                char *more = lo == last
-                                 ? mem_printf("%s%0*ld,", body, width, lo)
-                                 : mem_printf("%s%0*ld-%0*ld,", body, width, lo, width, last);
-                free(body);
-                body = more;
-                ranges++;
-                lo = n;
-            }
-            last = n;
-        }
-        char *item;
-        if (!width || (!ranges && first == last))
-            item = mem_strdup(names[i]);
-        else if (lo == last)
-            item = mem_printf("%.*s[%s%0*ld]", (int)len, names[i], body, width, lo);
-        else
-            item =
-                mem_printf("%.*s[%s%0*ld-%0*ld]", (int)len, names[i], body, width, lo, width, last);
-        size_t add = strlen(item) + 1;
-        while (used + add + 1 > room) {
-            room = room * 2 + add;
-            out = mem_realloc(out, room, 1);
-        }
-        if (used)
-            out[used++] = ',';
-        memcpy(out + used, item, add);
-        used += add - 1;
-        free(item);
-        free(body);
+        fprintf(out, "%s%.*s", i ? "," : "", j > i + 1 ? (int)len : INT_MAX, names[i]);
+        if (j > i + 1)
+            put_numbers(out, names + i, j - i);
     }
-    return out;
+    mem_stream_end(out);
+    return text;
 }

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -37,9 +37,9 @@ void words_free(struct words *w)
     *w = (struct words){NULL, 0};
 }
 
-enum { WORDS = 200, CHUNK = 65536 };
+enum { CHUNK = 65536 };
 
-/* Both ends of a program's stdout and stderr. */
+/* Both ends of a program's stdout and stderr; -1: closed. */
 struct pipes {
     int out[2], said[2];
 };
@@ -51,18 +51,22 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-static int start(pid_t *pid, struct pipes *p, const char *const *argv)
+/* errno, or 0. */
+static int start(pid_t *pid, struct pipes *pipes, const struct process *p)
 {
     posix_spawn_file_actions_t fa;
 
+    if (pipe2(pipes->out, O_CLOEXEC) < 0 || (!p->speaks && pipe2(pipes->said, O_CLOEXEC) < 0))
+        return errno;
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, p->out[1], 1);
-    posix_spawn_file_actions_adddup2(&fa, p->said[1], 2);
-    int rc = posix_spawnp(pid, argv[0], &fa, NULL, (char *const *)argv, environ);
+    posix_spawn_file_actions_adddup2(&fa, pipes->out[1], 1);
+    if (!p->speaks)
+        posix_spawn_file_actions_adddup2(&fa, pipes->said[1], 2);
+    int rc = posix_spawnp(pid, p->argv[0], &fa, NULL, (char *const *)p->argv, environ);
     posix_spawn_file_actions_destroy(&fa);
-    close_end(&p->out[1]);
-    close_end(&p->said[1]);
+    close_end(&pipes->out[1]);
+    close_end(&pipes->said[1]);
     return rc;
 }
 
@@ -91,22 +95,23 @@ static double now(void)
 }
 
 /* Both streams until they end; false: time is up, or there is too much. */
-static bool collect(struct pipes *p, char **text, size_t *len, char **said, size_t *words,
-                    size_t max, double until)
+static bool collect(struct process *p, struct pipes *pipes, char **said, double until)
 {
-    while (p->out[0] >= 0 || p->said[0] >= 0) {
-        struct pollfd f[2] = {{p->out[0], POLLIN, 0}, {p->said[0], POLLIN, 0}};
+    size_t words = 0;
+
+    while (pipes->out[0] >= 0 || pipes->said[0] >= 0) {
+        struct pollfd f[2] = {{pipes->out[0], POLLIN, 0}, {pipes->said[0], POLLIN, 0}};
         double left = until - now();
-        if (left <= 0 || *len > max)
+        if (left <= 0 || p->len > p->max)
             return false;
         if (poll(f, 2, (int)(left * 1000) + 1) < 0 && errno != EINTR)
             return false;
-        if (f[0].revents && !take(p->out[0], text, len, max))
-            close_end(&p->out[0]);
-        if (f[1].revents && !take(p->said[0], said, words, WORDS))
-            close_end(&p->said[0]);
+        if (f[0].revents && !take(pipes->out[0], &p->text, &p->len, p->max))
+            close_end(&pipes->out[0]);
+        if (f[1].revents && !take(pipes->said[0], said, &words, sizeof(p->said) - 1))
+            close_end(&pipes->said[0]);
     }
-    return *len <= max;
+    return p->len <= p->max;
 }
 
 static void clean(char *said)
@@ -120,50 +125,52 @@ static void clean(char *said)
             *c = ' ';
 }
 
+void process_run(struct process *p)
+{
+    struct pipes pipes = {{-1, -1}, {-1, -1}};
+    char *said = mem_strdup("");
+    pid_t pid;
+
+    p->text = mem_strdup("");
+    p->len = 0;
+    p->failed = start(&pid, &pipes, p);
+    if (!p->failed) {
+        p->whole = collect(p, &pipes, &said, now() + p->seconds);
+        if (!p->whole)
+            kill(pid, p->end_by);
+        while (waitpid(pid, &p->status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    clean(said);
+    snprintf(p->said, sizeof(p->said), "%s", said);
+    free(said);
+    close_end(&pipes.out[0]);
+    close_end(&pipes.out[1]);
+    close_end(&pipes.said[0]);
+    close_end(&pipes.said[1]);
+}
+
 int process_output(char **text, size_t *len, const char *const *argv, size_t max, double seconds,
                    struct err *err)
 {
-    struct pipes p = {{-1, -1}, {-1, -1}};
-    char *said = mem_strdup("");
-    size_t words = 0;
-    pid_t pid = -1;
-    int status = 0, rc = 0;
+    struct process p = {.argv = argv, .max = max, .seconds = seconds, .end_by = SIGKILL};
+    int rc = 0;
 
-    *text = mem_strdup("");
-    *len = 0;
-    if (pipe2(p.out, O_CLOEXEC) < 0 || pipe2(p.said, O_CLOEXEC) < 0) {
-        rc = err_io(err, "%s: no pipe: %s", argv[0], strerror(errno));
-        goto out;
-    }
-    int failed = start(&pid, &p, argv);
-    if (failed) {
-        rc = err_noinput(err, "%s cannot be started: %s", argv[0], strerror(failed));
-        goto out;
-    }
-    bool whole = collect(&p, text, len, &said, &words, max, now() + seconds);
-    if (!whole)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    clean(said);
-    if (!whole)
-        rc = *len > max ? err_noinput(err, "%s prints more than %zu bytes", argv[0], max)
-                        : err_noinput(err, "%s is not done after %g s", argv[0], seconds);
-    else if (WIFSIGNALED(status))
-        rc = err_noinput(err, "%s was ended by signal %d", argv[0], WTERMSIG(status));
-    else if (WEXITSTATUS(status))
-        rc = err_noinput(err, "%s ends with %d: %.200s", argv[0], WEXITSTATUS(status), said);
-out:
-    close_end(&p.out[0]);
-    close_end(&p.out[1]);
-    close_end(&p.said[0]);
-    close_end(&p.said[1]);
-    free(said);
-    if (rc < 0) {
-        free(*text);
-        *text = NULL;
-        *len = 0;
-    }
+    process_run(&p);
+    if (p.failed)
+        rc = err_noinput(err, "%s cannot be started: %s", argv[0], strerror(p.failed));
+    else if (!p.whole && p.len > max)
+        rc = err_noinput(err, "%s prints more than %zu bytes", argv[0], max);
+    else if (!p.whole)
+        rc = err_noinput(err, "%s is not done after %g s", argv[0], seconds);
+    else if (WIFSIGNALED(p.status))
+        rc = err_noinput(err, "%s was ended by signal %d", argv[0], WTERMSIG(p.status));
+    else if (WEXITSTATUS(p.status))
+        rc = err_noinput(err, "%s ends with %d: %s", argv[0], WEXITSTATUS(p.status), p.said);
+    if (rc < 0)
+        free(p.text);
+    *text = rc < 0 ? NULL : p.text;
+    *len = rc < 0 ? 0 : p.len;
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #define RG_PROCESS_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -16,10 +17,26 @@ struct words {
 void words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void words_free(struct words *w);
 
-/* Bounded in bytes and time; no shell. */
-/* Run argv (found through PATH) with nothing to read and keep its output; *text is NUL-terminated
- * and the caller frees it.  EXIT_NOINPUT: it cannot be started, fails (its last words on stderr are
- * in the sentence), prints more than max bytes, or is not done within `seconds` and was killed. */
+/* A program to run with nothing to read, found through PATH, without a shell; and how it went. */
+struct process {
+    const char *const *argv;
+    size_t max;     /* bytes that it may print */
+    double seconds; /* that it may take */
+    int end_by;     /* the signal for one that prints or takes more */
+    bool speaks;    /* what it says on stderr is for the person, not kept */
+
+    int failed; /* errno: it could not be started; what follows is nothing then */
+    bool whole; /* it was neither late nor printed too much */
+    int status; /* as waitpid() has it */
+    char *text; /* what it printed, NUL-terminated; the caller frees */
+    size_t len;
+    char said[201]; /* its first words on stderr, printable */
+};
+void process_run(struct process *p);
+
+/* The output of argv; *text is NUL-terminated and the caller frees it.  EXIT_NOINPUT: it cannot be
+ * started, fails (its first words on stderr are in the sentence), prints more than max bytes, or is
+ * not done within `seconds` and was killed. */
 int process_output(char **text, size_t *len, const char *const *argv, size_t max, double seconds,
                    struct err *err);
 

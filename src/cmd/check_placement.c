@@ -2,12 +2,9 @@
 /* check_placement.c - railgauge check-placement: at a job's start, are its nodes where its segments
  * need them? */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +15,8 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "place/segments.h"
@@ -29,75 +26,42 @@
 
 enum { TEXT_MAX = 64 << 20, NODES_MAX_DIGITS = 8 };
 
-extern char **environ;
-
 /* srun with its words; options of the command line rule over those in the job's environment. */
-static int start_srun(pid_t *pid, int out, const char *label, const char *nodes, struct err *err)
+static int srun_words(struct words *w, const char *label, const char *nodes, struct err *err)
 {
-    char exe[PATH_MAX] = "", *n = mem_printf("--nodes=%s", nodes);
-    char *tasks = mem_printf("--ntasks=%s", nodes), *named = NULL;
-    char *argv[] = {"srun",
-                    n,
-                    tasks,
-                    "--ntasks-per-node=1",
-                    "--cpus-per-task=1",
-                    "--overlap",
-                    "--mpi=none",
-                    "--distribution=block",
-                    "--kill-on-bad-exit=0",
-                    exe,
-                    "check-placement",
-                    "--tell",
-                    NULL,
-                    NULL};
-    posix_spawn_file_actions_t files;
-    int why;
+    static const char *const fixed[] = {
+        "--ntasks-per-node=1", "--cpus-per-task=1",    "--overlap",
+        "--mpi=none",          "--distribution=block", "--kill-on-bad-exit=0"};
+    char exe[PATH_MAX] = "";
 
-    if (label)
-        argv[sizeof(argv) / sizeof(*argv) - 2] = named = mem_printf("--label=%s", label);
     if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
-        why = errno;
-    else {
-        posix_spawn_file_actions_init(&files);
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-        why = posix_spawnp(pid, argv[0], &files, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&files);
-    }
-    free(named);
-    free(tasks);
-    free(n);
-    return why ? err_config(err, "cannot start srun: %s", strerror(why)) : 0;
+        return err_config(err, "cannot start srun: %s", strerror(errno));
+    words_add(w, "srun");
+    words_add(w, "--nodes=%s", nodes);
+    words_add(w, "--ntasks=%s", nodes);
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+        words_add(w, "%s", fixed[i]);
+    words_add(w, "%s", exe);
+    words_add(w, "check-placement");
+    words_add(w, "--tell");
+    if (label)
+        words_add(w, "--label=%s", label);
+    return 0;
 }
 
-/* All that comes until the other end is closed. */
-static int take_all(int fd, char **text, double patience, struct err *err)
+static int judge_srun(const struct process *p, struct err *err)
 {
-    double end = log_now() + patience;
-    size_t used = 0, room = 4096;
-
-    *text = mem_realloc(NULL, room + 1, 1);
-    for (;;) {
-        double left = end - log_now();
-        struct pollfd p = {fd, POLLIN, 0};
-        int ready = left > 0 ? poll(&p, 1, (int)(left * 1000) + 1) : 0;
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return err_set(err, "srun gave no answer within %g s (--patience)", patience);
-        ssize_t n = read(fd, *text + used, room - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-        if (used > TEXT_MAX)
-            return err_data(err, "srun printed more than %d bytes", TEXT_MAX);
-        if (used == room)
-            *text = mem_realloc(*text, (room *= 2) + 1, 1);
-    }
-    (*text)[used] = '\0';
-    return strlen(*text) == used ? 0 : err_data(err, "srun printed a byte of 0");
+    if (p->failed)
+        return err_config(err, "cannot start srun: %s", strerror(p->failed));
+    if (p->len > p->max)
+        return err_data(err, "srun printed more than %zu bytes", p->max);
+    if (!p->whole)
+        return err_set(err, "srun gave no answer within %g s (--patience)", p->seconds);
+    if (strlen(p->text) != p->len)
+        return err_data(err, "srun printed a byte of 0");
+    if (WIFSIGNALED(p->status))
+        return err_config(err, "srun failed (signal %d)", WTERMSIG(p->status));
+    return p->status ? err_config(err, "srun failed (exit %d)", WEXITSTATUS(p->status)) : 0;
 }
 
 /* srun starts this program once on each of the job's nodes with --tell; *text is what they print
@@ -107,34 +71,20 @@ static int take_all(int fd, char **text, double patience, struct err *err)
 static int ask_each_node(char **text, const char *label, double patience, struct err *err)
 {
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-    int fd[2], status = 0, rc;
-    pid_t pid;
+    struct process p = {.max = TEXT_MAX, .seconds = patience, .end_by = SIGTERM, .speaks = true};
+    struct words w = {NULL, 0};
 
-    *text = NULL;
     if (!nodes || !*nodes || strlen(nodes) > NODES_MAX_DIGITS ||
         strspn(nodes, "0123456789") != strlen(nodes))
         return err_config(err, "SLURM_JOB_NUM_NODES is \"%.40s\", not the job's number of nodes",
                           nodes ? nodes : "");
-    if (pipe2(fd, O_CLOEXEC) < 0)
-        return err_io(err, "pipe: %s", strerror(errno));
-    rc = start_srun(&pid, fd[1], label, nodes, err);
-    close(fd[1]);
-    if (rc == 0) {
-        rc = take_all(fd[0], text, patience, err);
-        if (rc < 0)
-            kill(pid, SIGTERM);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
-        if (rc == 0 && status != 0)
-            rc = err_config(err, "srun failed (%s %d)", WIFEXITED(status) ? "exit" : "signal",
-                            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-    }
-    close(fd[0]);
-    if (rc < 0) {
-        free(*text);
-        *text = NULL;
-    }
-    return rc;
+    if (srun_words(&w, label, nodes, err) < 0)
+        return -1;
+    p.argv = (const char *const *)w.word;
+    process_run(&p);
+    words_free(&w);
+    *text = p.text; /* freed by the caller in any case */
+    return judge_srun(&p, err);
 }
 
 /* --- the answer --- */

@@ -172,11 +172,8 @@ static int read_nodes(char **list, const char *path, struct err *err)
     while ((line = strsep(&rest, "\n")) != NULL) {
         line[strcspn(line, "#")] = '\0';
         for (char *word; (word = strsep(&line, " \t\r")) != NULL;) {
-            if (!*word)
-                continue;
-            char *more = mem_printf("%s%s%s", *list, **list ? "," : "", word);
-            free(*list);
-            *list = more;
+            if (*word)
+                *list = mem_append(*list, "%s%s", **list ? "," : "", word);
         }
     }
     free(text);

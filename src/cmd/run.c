@@ -83,10 +83,8 @@ static char *values_text(const json_t *values)
 
     json_array_foreach(values, k, v)
     {
-        char *more = mem_printf("%s%s%s", text, k ? ", " : "",
-                                json_is_string(v) ? json_string_value(v) : "given");
-        free(text);
-        text = more;
+        const char *value = json_string_value(v);
+        text = mem_append(text, "%s%s", k ? ", " : "", value ? value : "given");
     }
     return text;
 }

@@ -9,6 +9,14 @@
 
 /* What is printed goes to `out`, unless that is NULL; what is returned is the same as JSON. */
 
+static void print(FILE *out, const struct table *t)
+{
+    if (!out)
+        return;
+    table_print(out, t, 0);
+    fputc('\n', out);
+}
+
 /* Errors of one cut: for people all of its predictions in a row, else a row each. */
 static void error_rows(struct table *row, struct table *each, const struct batch *b,
                        struct score_cut cut)
@@ -55,10 +63,7 @@ static void errors_by(FILE *out, struct table *each, const struct batch *b, enum
         error_rows(&t, each, b, (struct score_cut){(enum score_by)i, NULL});
     for (int i = 0; i < n; i++)
         error_rows(&t, each, b, (struct score_cut){by, value[i]});
-    if (out) {
-        table_print(out, &t, 0);
-        fputc('\n', out);
-    }
+    print(out, &t);
     table_free(&t);
     free(value);
 }
@@ -113,10 +118,7 @@ static json_t *targets(FILE *out, const struct batch *b)
                   : met   ? "met"
                           : verdict);
     }
-    if (out) {
-        table_print(out, &table, 0);
-        fputc('\n', out);
-    }
+    print(out, &table);
     return table_rows(&table);
 }
 
@@ -137,8 +139,7 @@ static void same_layout(FILE *out, const struct batch *b)
         if (!isnan(e))
             table_add(&t, r->id, r->gpus, b->row[r->same_anchor].gpus, e, r->measured, r->family);
     }
-    table_print(out, &t, 0);
-    fputc('\n', out);
+    print(out, &t);
     table_free(&t);
 }
 
@@ -207,10 +208,7 @@ static json_t *bests(FILE *out, const struct batch *b)
     for (int i = 0; i < n && i < m; i++)
         table_add(&t, b->row[alone[i].best].id, alone[i].jobs, alone[i].rank, one[i].rank,
                   alone[i].family);
-    if (out) {
-        table_print(out, &t, 0);
-        fputc('\n', out);
-    }
+    print(out, &t);
     table_free(&t);
     free(alone);
     free(one);
