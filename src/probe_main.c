@@ -272,16 +272,6 @@ static void start_watch(struct world *w, double hang_after, const struct transpo
     free(copy);
 }
 
-static int report(struct replay_outcome *out, const struct replay_opts *o, struct err *err)
-{
-    json_t *json = replay_json(&out->made, &out->result, &out->job.matrix);
-    int rc = json_answer(json, o->output, o->json, err);
-
-    if (rc == 0 && !o->json)
-        replay_text(stdout, &out->made, &out->result);
-    return rc;
-}
-
 /* Every rank reads them; only one says what is wrong. */
 static int read_words(const struct opt_line *line, int argc, char **argv, const struct world *w,
                       void *args, struct err *err)
@@ -305,7 +295,7 @@ static int run_replay(int argc, char **argv, struct world *w, struct err *err)
     start_watch(w, 0, transports, o.output);
     int rc = replay_world(&out, &o, w, err);
     if (rc == 0 && w->rank == 0)
-        rc = report(&out, &o, err);
+        rc = replay_report(&out, o.output, o.json, err);
     replay_world_free(&out);
     return w->agree(w, rc, err);
 }

@@ -147,15 +147,6 @@ json_t *table_rows(struct table *t)
     return rows;
 }
 
-json_t *table_end(struct table *t, FILE *out)
-{
-    if (!out)
-        return table_rows(t);
-    table_print(out, t, 0);
-    table_free(t);
-    return NULL;
-}
-
 void table_free(struct table *t)
 {
     for (int i = 0; i < t->cells; i++)

@@ -35,8 +35,6 @@ void table_print(FILE *out, const struct table *t, int indent);
 void table_tsv(FILE *out, const struct table *t);
 /* Freed; its rows, new reference. */
 json_t *table_rows(struct table *t);
-/* The same; printed on `out` for people, and NULL, unless that is NULL. */
-json_t *table_end(struct table *t, FILE *out);
 void table_free(struct table *t);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emit/text/matrix_text.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -14,6 +16,16 @@
 #include "cost/reference.h"
 #include "emit/text/shape_group.h"
 #include "emit/text/term.h"
+
+/* Printed for people, and NULL, or its rows for programs. */
+static json_t *end(struct table *t, FILE *out)
+{
+    if (!out)
+        return table_rows(t);
+    table_print(out, t, 0);
+    table_free(t);
+    return NULL;
+}
 
 static double at_size(const struct curve *c, double bytes)
 {
@@ -64,7 +76,7 @@ json_t *matrix_report_tiers(FILE *out, const struct matrix *m, double bytes)
                   x->possible > 0 ? coverage_pack(x) : NULL,
                   x->source ? x->source : basis_name[x->basis]);
     }
-    return table_end(&table, out);
+    return end(&table, out);
 }
 
 /* One size: what it takes, and beside it the reference. */
@@ -260,6 +272,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
     if (!out)
         return view_findings(m);
     int exceptions = most && most < m->exceptions ? most : m->exceptions;
+    int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
     int findings = 0;
 
     if (m->exceptions)
@@ -271,7 +284,7 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
         if (!most || !said_at_once(m, &m->finding[i])) {
             char *line = mem_printf("%s: %s", m->finding[i].kind, m->finding[i].text);
             fputs(findings++ ? "" : "\n", out);
-            term_line(out, line, 4);
+            term_wrap(out, line, 4, columns);
             free(line);
         }
     count_rest(out, findings, m->findings);
@@ -302,7 +315,7 @@ json_t *matrix_report_points(FILE *out, const struct matrix *m)
     for (int i = 0; i < m->collectives; i++)
         point_rows(&table, op_name(m->collective[i].op), shape_text(shape, &m->collective[i].shape),
                    &m->collective[i].curve);
-    return table_end(&table, out);
+    return end(&table, out);
 }
 
 static void text_head(FILE *out, const struct matrix *m)

@@ -73,7 +73,7 @@ static void range(const struct replay_result *r, double *lo, double *hi)
     }
 }
 
-void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r)
+static void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r)
 {
     static const struct table_column columns[] = {{NULL, "seen", "text"},
                                                   {NULL, "predicted", "figure"},
@@ -116,8 +116,8 @@ static json_t *pack_row(const struct row *row)
     return out;
 }
 
-json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
-                    const struct matrix *m)
+static json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
+                           const struct matrix *m)
 {
     const struct prediction *p = &c->prediction;
     json_t *steps = json_array(), *terms = json_array();
@@ -133,4 +133,14 @@ json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
                      c->shrink, "flops", p->rate.of[WORK_LINEAR], "burn", burn_name[r->burn],
                      "predicted_s", p->sec, "measured_s", r->sec, "error", p->sec / r->sec - 1,
                      "steps_s", steps, "terms", terms, "prediction", predict_json(p, m));
+}
+
+int replay_report(const struct replay_outcome *o, const char *output, bool json, struct err *err)
+{
+    json_t *root = replay_json(&o->made, &o->result, &o->job.matrix);
+    int rc = json_answer(root, output, json, err);
+
+    if (rc == 0 && !json)
+        replay_text(stdout, &o->made, &o->result);
+    return rc;
 }

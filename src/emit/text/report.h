@@ -47,10 +47,9 @@ void case_text(FILE *out, const struct casefile *c);
 void case_markdown_head(FILE *out);
 void case_markdown(FILE *out, const struct casefile *c);
 
-/* A replay beside its prediction. */
-void replay_text(FILE *out, const struct replay_case *c, const struct replay_result *r);
-json_t *replay_json(const struct replay_case *c, const struct replay_result *r,
-                    const struct matrix *m); /* new reference */
+/* A replay beside its prediction, on standard output as text or JSON, and as JSON into `output`
+ * unless that is NULL. */
+int replay_report(const struct replay_outcome *o, const char *output, bool json, struct err *err);
 
 /* What railgauge place found; nothing is owned. */
 struct place_answer {

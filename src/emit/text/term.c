@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emit/text/term.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -39,11 +38,6 @@ void term_wrap(FILE *out, const char *text, int indent, int columns)
         word += blanks + length;
     }
     putc('\n', out);
-}
-
-void term_line(FILE *out, const char *text, int indent)
-{
-    term_wrap(out, text, indent, isatty(fileno(out)) ? term_columns(out) : INT_MAX);
 }
 
 bool term_colour(FILE *out)

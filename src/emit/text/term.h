@@ -9,8 +9,6 @@ int term_columns(FILE *out); /* of the terminal, else $COLUMNS, else 80 */
 /* A paragraph broken at blanks into lines of at most `columns`; all but the first begin with
  * `indent` blanks. */
 void term_wrap(FILE *out, const char *text, int indent, int columns);
-/* The same on a terminal, one whole line elsewhere: programs read lines. */
-void term_line(FILE *out, const char *text, int indent);
 /* A terminal, $NO_COLOR unset or empty (no-color.org), $TERM set and not "dumb". */
 bool term_colour(FILE *out);
 
