@@ -6,7 +6,7 @@ load NAME[1 : strlen(NAME) - strlen('dist.gp')].'style.gp'
 
 META = IN.'/dist_meta.tsv'; OUTLINE = IN.'/dist_density.tsv'; PAIRS = IN.'/dist.tsv'; TIER = IN.'/dist_tier.tsv'
 eval number('tiers', 'K'); eval number('lo', 'LO'); eval number('hi', 'HI'); eval number('rare', 'RARE')
-eval number('accept', 'ACCEPT'); eval number('dots', 'DOTS'); eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE')
+eval number('accept', 'ACCEPT'); eval number('dots', 'DOTS')
 if (!(K >= 1)) { printerr 'no pairs in '.META; exit status 65 }
 K = int(K)
 array PAIRS_OF[K]
@@ -20,8 +20,7 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
-set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+eval HEAD
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA_H)
 set style fill transparent solid 0.35 noborder
 set style textbox opaque noborder fillcolor rgb 'white' margins 0.3,0.2

@@ -9,7 +9,7 @@ eval number('blocks', 'N'); eval number('cell_pixels', 'PX'); eval number('lo_GB
 eval number('hi_GBps', 'HI'); eval number('log', 'LOG'); eval number('missing', 'LOST')
 eval number('calls', 'CALLS'); eval number('span', 'SPAN'); eval number('more', 'MORE')
 if (!(N >= 2) || !(HI > LO)) { printerr 'no pairs in '.META; exit status 65 }
-eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE'); eval text('axis', 'AXIS')
+eval text('axis', 'AXIS')
 eval number('lines', 'LINES'); eval number('cells', 'CELLS')
 WIDE = 1
 stats TICK skip 1 using (WIDE = strlen(strcol(2)) > WIDE ? strlen(strcol(2)) : WIDE, 1) nooutput
@@ -25,8 +25,7 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
-set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+eval HEAD
 set xrange [-0.5 : N - 0.5]; set yrange [N - 0.5 : -0.5]
 unset grid; set border 15 lw 1 lc rgb SOFT; set tics scale 0
 set xtics font F18; set ytics font F18

@@ -7,7 +7,6 @@ META = IN.'/scaling_meta.tsv'; LINES = IN.'/scaling.tsv'; LABELS = IN.'/scaling_
 eval number('series', 'N'); eval number('from', 'FROM'); eval number('to', 'TO')
 eval number('lo', 'LO'); eval number('hi', 'HI')
 if (!(N >= 1)) { printerr 'no series in '.META; exit status 65 }
-eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE')
 N = int(N)
 
 # --- layout, in pixels ---
@@ -16,8 +15,7 @@ WIDTH = LEFT + AREA_W + RIGHT; HEIGHT = TOP + AREA_H + BOTTOM
 eval value('OPEN_'.FORMAT)
 set output OUT
 
-set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
-set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+eval HEAD
 set lmargin at screen sx(LEFT); set rmargin at screen sx(LEFT + AREA_W)
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA_H)
 set logscale x 2

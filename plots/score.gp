@@ -9,7 +9,6 @@ eval number('panels', 'PANELS'); eval number('colours', 'N'); eval number('tests
 eval number('lo', 'LO'); eval number('hi', 'HI')
 eval number('ratio_lo', 'LEAST'); eval number('ratio_hi', 'MOST')
 if (!(PANELS >= 1)) { printerr 'no points in '.META; exit status 65 }
-eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE')
 PANELS = int(PANELS); N = int(N)
 
 # --- layout, in pixels ---
@@ -23,8 +22,7 @@ eval number('others', 'OTHERS')
 colour(k) = OTHERS > 0 && k == N ? '#7b818c' : COLOUR[k]
 SEEN = TESTS > 0 ? 'yes' : ''
 set multiplot
-set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
-set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+eval HEAD
 set logscale xy
 set tmargin at screen sy(TOP); set bmargin at screen sy(TOP + AREA)
 # The list of groups stands above the points.

@@ -9,7 +9,7 @@ eval number('bars', 'N'); eval number('to_s', 'TO'); eval number('scale', 'SCALE
 eval number('label_pixels', 'LABEL_W'); eval number('area_pixels', 'AREA_W')
 eval number('key_lines', 'KEYS'); eval number('measured', 'MEASURED')
 if (!(N >= 1)) { printerr 'no predicted steps in '.META; exit status 65 }
-eval text('title', 'TITLE'); eval text('subtitle', 'SUBTITLE'); eval text('unit', 'UNIT'); eval text('notes', 'NOTES'); eval text('axis', 'AXIS')
+eval text('unit', 'UNIT'); eval text('notes', 'NOTES'); eval text('axis', 'AXIS')
 
 # --- layout, in pixels ---
 SLOT = N <= 3 ? 130 : N <= 10 ? 96 : 76
@@ -22,8 +22,7 @@ eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK
-set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT
+eval HEAD
 if (strlen(NOTES)) { set label 3 plain(NOTES) at screen sx(60), screen sy(156) left font B20 textcolor rgb INK }
 
 # --- the legend: pixels are the coordinates ---

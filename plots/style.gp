@@ -62,6 +62,11 @@ unset key
 text(key, name) = sprintf("%s = ''; stats META skip 1 using (strcol(1) eq '%s' ? (%s = strcol(2), 1) : 1) nooutput", name, key, name)
 number(key, name) = sprintf("%s = NaN; stats META skip 1 using (strcol(1) eq '%s' ? (%s = real(strcol(2)), 1) : 1) nooutput", name, key, name)
 
+# The title and the sentence below it, of META, as labels 1 and 2: `eval HEAD` once the size is known.
+HEAD = text('title', 'TITLE').'; '.text('subtitle', 'SUBTITLE').'; '.\
+    "set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK; ".\
+    "set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT"
+
 # Ticks of a logarithmic axis ('y', 'cb') from LO to HI: whole decades, or 1-2-5 when there are few.
 thousands(v) = v >= 1000 ? sprintf('%d,%03d', int(v) / 1000, int(v) % 1000) : sprintf('%g', v)
 log_ticks(axis) = "do for [e = int(floor(log10(LO))):int(ceil(log10(HI)))] { do for [k in (HI / LO > 150 ? '1' : '1 2 5')] { v = k * 10.0**e; if (v >= LO * 0.999 && v <= HI * 1.001) { set ".axis."tics add (thousands(v) v) } } }"

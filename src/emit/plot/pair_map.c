@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "emit/plot/heat.h"
@@ -147,32 +148,24 @@ static void mark_special(struct pair_map *ps)
 
 /* --- what was measured --- */
 
-static int by_bytes(const void *x, const void *y)
-{
-    size_t a = *(const size_t *)x, b = *(const size_t *)y;
-
-    return a < b ? -1 : a > b;
-}
-
 /* The size that most points of the op have, the larger of equals; 0: none. */
 static size_t common_size(const struct points *p, enum op op)
 {
-    size_t *size = mem_calloc((size_t)p->count + 1, sizeof(*size)), best = 0;
-    int n = 0, most = 0;
+    struct map points = {0};
+    size_t best = 0;
+    int most = 0;
 
-    for (int i = 0; i < p->count; i++)
-        if (p->point[i].op == op)
-            size[n++] = p->point[i].bytes;
-    qsort(size, (size_t)n, sizeof(*size), by_bytes);
-    for (int i = 0, run; i < n; i += run) {
-        for (run = 1; i + run < n && size[i + run] == size[i]; run++)
-            ;
-        if (run >= most) {
-            most = run;
-            best = size[i];
-        }
+    for (int i = 0; i < p->count; i++) {
+        size_t bytes = p->point[i].bytes;
+        if (p->point[i].op != op)
+            continue;
+        int *n = map_at(&points, bytes, NULL, NULL);
+        *n = *n == MAP_NONE ? 1 : *n + 1;
+        if (*n > most || (*n == most && bytes > best))
+            best = bytes;
+        most = *n > most ? *n : most;
     }
-    free(size);
+    map_free(&points);
     return best;
 }
 

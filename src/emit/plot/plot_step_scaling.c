@@ -318,7 +318,7 @@ static void put_labels(FILE *out, const void *figure)
     const struct scaling *s = figure;
     struct range r = range_of(s);
     double at[SCALING_SERIES_MAX], scale = (r.hi - r.lo) / AREA_H_PIXELS;
-    int order[SCALING_SERIES_MAX];
+    int order[SCALING_SERIES_MAX] = {0};
     char name[PLOT_TEXT], words[PLOT_TEXT];
 
     for (int i = 0; i < s->count; i++) {
