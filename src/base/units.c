@@ -118,6 +118,23 @@ int units_seconds(double *out, const char *text, struct err *err)
     return err_usage(err, "\"%s\" is not a duration such as 50us, 2ms, 1.5s or 10m", text);
 }
 
+int units_rate(double *out, const char *text, struct err *err)
+{
+    static const char prefix[] = "kMGT";
+    double v, unit = 1;
+    const char *end = number(&v, text), *p;
+
+    if (end && *end && (p = strchr(prefix, *end))) {
+        unit = pow(1000, (double)(p - prefix + 1));
+        end++;
+    }
+    if (!end || v < 0 || (strcmp(end, "B/s") && strcmp(end, "b/s")))
+        return err_usage(err, "\"%s\" is not a rate such as 45GB/s (bytes) or 360Gb/s (bits)",
+                         text);
+    *out = v * unit / (*end == 'b' ? 8 : 1);
+    return 0;
+}
+
 /* Three significant digits, with the unit of the thousand (or 1024) that fits. */
 static char *scaled(char buf[UNITS_TEXT], double v, double base, const char *const *unit, int n)
 {

@@ -20,6 +20,8 @@ int units_double(double *out, const char *text, double min, double max, struct e
 int units_share(double *out, const char *text, struct err *err); /* "3%" or "0.03", 0..1 */
 int units_seconds(double *out, const char *text,
                   struct err *err); /* "50us", "2ms", "1.5", "10m", "2h" */
+int units_rate(double *out, const char *text,
+               struct err *err); /* "45GB/s", "360Gb/s"; the unit must be there */
 
 enum { UNITS_TEXT = 24 };                                   /* room for any text made below */
 char *units_bytes_text(char buf[UNITS_TEXT], double bytes); /* "256 KiB", "1.5 GiB" */

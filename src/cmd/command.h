@@ -28,6 +28,8 @@
     ROW(search, "search", "the best layouts of a model on so many GPUs")                            \
     ROW(calibrate, "calibrate", "refit the constants of the step model to measured steps")          \
     ROW(plot, "plot", "pictures of a campaign or a matrix")                                         \
+    ROW(accept, "accept", "one verdict of a campaign, against limits and a reference")              \
+    ROW(compare, "compare", "what changed between two campaigns on the same machine")               \
     ROW(lint, "lint", "the odd one out among hosts, GPUs, NICs and cables, before any benchmark")   \
     ROW(explain, "explain", "one pair in words: its way, what it should give, what was measured")   \
     ROW(declared, "declared", "what sources declare of the structure, beside what was measured")    \

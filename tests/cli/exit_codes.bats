@@ -18,6 +18,11 @@ setup_file() {
     local healthy=(--transport sim --no-plots --fabric hgx-h100 --racks 1 --noise 1% --op "pair_bw,pair_latency")
     railgauge run "${healthy[@]}" -o good || return 1
     railgauge run "${healthy[@]}" -o slow --fault slow-gpu=3:0.5 --no-verdict || return 1
+    # Two GPUs over MPI would be as few points as these: of every figure the first row.
+    mkdir few
+    cp good/{topology,matrix}.json few/
+    { head -3 good/points.tsv; awk -F'\t' 'NR > 3 && !seen[$5]++' good/points.tsv; } >few/points.tsv
+    railgauge run --transport sim --no-plots --fabric hgx-b200 --racks 1 --op pair_bw -o other || return 1
     railgauge run "${healthy[@]}" -o dead --fault dead-host=1 --no-verdict || return 1
     mkdir empty lone
     cp "$(command -v railgauge)" lone/ # no railgauge-probe is beside it

@@ -122,6 +122,25 @@ static void shares_and_durations_know_their_units(void **state)
             "\"-1s\" is not a duration such as 50us, 2ms, 1.5s or 10m");
 }
 
+static void rates_are_bytes_or_bits_and_say_which(void **state)
+{
+    double v;
+
+    (void)state;
+    assert_int_equal(units_rate(&v, "45GB/s", NULL), 0);
+    assert_float_equal(v, 45e9, 1);
+    assert_int_equal(units_rate(&v, "360Gb/s", NULL), 0);
+    assert_float_equal(v, 45e9, 1);
+    assert_int_equal(units_rate(&v, "100B/s", NULL), 0);
+    assert_float_equal(v, 100, 1e-9);
+    REFUSES(units_rate(&v, "45", &e),
+            "\"45\" is not a rate such as 45GB/s (bytes) or 360Gb/s (bits)");
+    REFUSES(units_rate(&v, "-1GB/s", &e),
+            "\"-1GB/s\" is not a rate such as 45GB/s (bytes) or 360Gb/s (bits)");
+    REFUSES(units_rate(&v, "45GiB/s", &e),
+            "\"45GiB/s\" is not a rate such as 45GB/s (bytes) or 360Gb/s (bits)");
+}
+
 static void texts_have_three_digits_and_the_unit_that_fits(void **state)
 {
     char b[UNITS_TEXT];
@@ -147,6 +166,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_have_bounds_and_nothing_around_them),
         cmocka_unit_test(numbers_are_decimal_finite_and_bounded),
         cmocka_unit_test(shares_and_durations_know_their_units),
+        cmocka_unit_test(rates_are_bytes_or_bits_and_say_which),
         cmocka_unit_test(texts_have_three_digits_and_the_unit_that_fits),
     };
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compare.c - railgauge compare: what changed between two campaigns on the same machine. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/table.h"
+#include "base/units.h"
+#include "cmd/command.h"
+#include "cmd/input.h"
+#include "verdict/compare.h"
+
+struct args {
+    const char *before, *after, *output;
+    double tolerance;
+    bool all;
+    struct input_args in;
+};
+
+static const struct opt options[] = {
+    {"tolerance", 0, "SHARE", "smaller changes are none, 1%", OPT_SHARE(struct args, tolerance)},
+    {"all", 0, NULL, "also the collectives that are the same", OPT_INTO(struct args, all)},
+    {"output", 'o', "FILE", "write the comparison as JSON here", OPT_INTO(struct args, output)},
+    {0},
+};
+
+static const struct opt words[] = {
+    {"before", .help = "give two campaign directories", OPT_INTO(struct args, before)},
+    {"after", .help = "give two campaign directories", OPT_INTO(struct args, after)},
+    {0},
+};
+
+static const struct opt_line command = {
+    .options = options,
+    .words = words,
+    .set = {INPUT_JSON(struct args, in), INPUT_QUIET(struct args, in)},
+    .usage = "BEFORE AFTER",
+    .doc =
+        "What changed between two campaigns on the same machine: tiers, collectives, parts, "
+        "versions, each with its interval."
+        "\vPoints that measured the same are matched one by one, so that a change of 2 % is seen "
+        "through 3 % of noise; all figures together give a false alarm in fewer than one of a "
+        "thousand comparisons.\n\n"
+        "  railgauge compare last-month today\n"
+        "  railgauge compare last-month today --tolerance 3% --json\n\n" EXIT_CODES(
+            "1 a figure or a part is worse or a part is new, 2 could not judge, ", ""),
+};
+
+static const struct table_column figure_columns[] = {
+    {"change", "change", "text"},  {"what", "figure", "text"},    {NULL, "before", "text"},
+    {NULL, "after", "text"},       {NULL, "speed", "text"},       {NULL, "95 % interval", "text"},
+    {"points", "points", "count"}, {"before", NULL, "%.9g"},      {"after", NULL, "%.9g"},
+    {"unit", NULL, "text"},        {"speed_ratio", NULL, "%.9g"}, {"low", NULL, "%.9g"},
+    {"high", NULL, "%.9g"},        {"p", NULL, "%.9g"},           {0}};
+static const struct table_column part_columns[] = {{"change", "change", "text"},
+                                                   {"what", "part", "text"},
+                                                   {"before", "before", "%.2f"},
+                                                   {"after", "after", "%.2f"},
+                                                   {0}};
+static const struct table_column version_columns[] = {
+    {"what", "version", "text"}, {"before", "before", "text"}, {"after", "after", "text"}, {0}};
+
+static const char *value_text(char buf[UNITS_TEXT], bool rate, double x)
+{
+    return rate ? units_rate_text(buf, x) : units_seconds_text(buf, x);
+}
+
+/* Tiers are few and always shown. */
+static bool is_news(const struct figure_change *f)
+{
+    return f->is == CHANGE_WORSE || f->is == CHANGE_BETTER || f->tier;
+}
+
+static void figures(struct table *t, const struct compare *c, bool all)
+{
+    char before[UNITS_TEXT], after[UNITS_TEXT], change[16], interval[48];
+
+    table_open(t, figure_columns);
+    for (int i = 0; i < c->figures; i++) {
+        const struct figure_change *f = &c->figure[i];
+        if (!all && !is_news(f))
+            continue;
+        snprintf(change, sizeof(change), "%+.1f %%", 100 * (f->ratio - 1));
+        snprintf(interval, sizeof(interval), "%+.1f to %+.1f %%", 100 * (f->lo - 1),
+                 100 * (f->hi - 1));
+        table_add(t, change_name[f->is], f->what, value_text(before, f->rate, f->before),
+                  value_text(after, f->rate, f->after), change, interval, f->points, f->before,
+                  f->after, f->rate ? "Bps" : "s", f->ratio, f->lo, f->hi, f->p);
+    }
+}
+
+static void parts(struct table *t, const struct compare *c)
+{
+    table_open(t, part_columns);
+    for (int i = 0; i < c->parts; i++)
+        table_add(t, part_change_name[c->part[i].is], c->part[i].what, c->part[i].before,
+                  c->part[i].after);
+}
+
+static void versions(struct table *t, const struct compare *c)
+{
+    table_open(t, version_columns);
+    for (int i = 0; i < c->versions; i++)
+        table_add(t, c->version[i].what, c->version[i].before, c->version[i].after);
+}
+
+enum { TABLES = 3 };
+
+static json_t *report(const struct compare *c, const char *line, const struct args *a,
+                      const struct table *t)
+{
+    return json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:f, s:b, s:i, s:i, s:O, s:O, s:O}", "format",
+                     "railgauge-compare", "version", 1, "provenance", json_provenance(), "line",
+                     line, "before", a->before, "after", a->after, "tolerance", a->tolerance,
+                     "worse", compare_code(c) == EXIT_BELOW, "matched", c->matched, "unmatched",
+                     c->unmatched, "figures", t[0].rows, "parts", t[1].rows, "versions", t[2].rows);
+}
+
+static void make(struct table *t, const struct compare *c, bool all)
+{
+    figures(&t[0], c, all);
+    parts(&t[1], c);
+    versions(&t[2], c);
+}
+
+static void print_text(const char *line, const struct table *t)
+{
+    puts(line);
+    for (int i = 0; i < TABLES; i++)
+        if (json_array_size(t[i].rows)) {
+            putchar('\n');
+            table_print(stdout, &t[i], 0);
+        }
+}
+
+static int show(const struct compare *c, const struct args *a, struct err *err)
+{
+    struct table whole[TABLES], news[TABLES];
+    char *line = compare_line(c);
+    int rc = 0;
+
+    make(whole, c, true);
+    make(news, c, a->all);
+    json_t *json = report(c, line, a, whole);
+    if (a->output)
+        rc = json_save(json, a->output, err);
+    if (rc == 0 && a->in.json)
+        json_print(stdout, json);
+    else if (rc == 0 && !a->in.quiet)
+        print_text(line, news);
+    json_decref(json);
+    for (int i = 0; i < TABLES; i++) {
+        table_free(&whole[i]);
+        table_free(&news[i]);
+    }
+    free(line);
+    return rc;
+}
+
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_TOPO | INPUT_POINTS, 0};
+
+static int open_campaign(struct campaign *c, struct input *in, const char *path, struct err *err)
+{
+    const struct input_args one = {.file = path};
+    int rc = input_open(in, &one, &ask, err);
+
+    if (rc == 0 && !in->dir)
+        rc = err_data(err, "%s is not a campaign's directory: points are compared", path);
+    *c = (struct campaign){path, &in->m, &in->t, &in->p};
+    return rc;
+}
+
+int cmd_compare(int argc, char **argv, struct err *err)
+{
+    struct args a = {.tolerance = 0.01};
+    struct input in[2];
+    struct campaign before, after;
+    struct compare c = {0};
+    int code = EXIT_GOOD;
+
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    input_init(&in[0]);
+    input_init(&in[1]);
+    int rc = open_campaign(&before, &in[0], a.before, err);
+    if (rc == 0)
+        rc = open_campaign(&after, &in[1], a.after, err);
+    if (rc == 0)
+        rc = compare_campaigns(&c, &before, &after, a.tolerance, err);
+    if (rc == 0) {
+        code = compare_code(&c);
+        rc = show(&c, &a, err);
+    }
+    compare_free(&c);
+    input_free(&in[0]);
+    input_free(&in[1]);
+    return rc < 0 ? -1 : code;
+}

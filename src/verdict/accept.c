@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "verdict/accept.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "verdict/declared.h"
+
+const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNOWN"};
+
+/* --- one row --- */
+
+/* A figure with its interval. */
+struct figure {
+    double value, lo, hi;
+};
+
+static struct figure exactly(double value)
+{
+    return (struct figure){value, value, value};
+}
+
+static struct accept_row *add_row(struct accept *a, const struct limit *l, char *what)
+{
+    struct accept_row *r = &MEM_PUSH(a->row, a->rows);
+
+    *r = (struct accept_row){.limit = l,
+                             .is = ACCEPT_UNKNOWN,
+                             .what = what,
+                             .value = NAN,
+                             .lo = NAN,
+                             .hi = NAN,
+                             .bound = l->of == LIMIT_ITSELF ? l->bound : NAN,
+                             .of = mem_strdup(""),
+                             .why = mem_strdup("")};
+    return r;
+}
+
+static void explain(struct accept_row *r, char *why)
+{
+    free(r->why);
+    r->why = why;
+}
+
+static void unknown(struct accept *a, const struct limit *l, char *what, char *why)
+{
+    explain(add_row(a, l, what), why);
+}
+
+/* `less` turned round where the check is bounded from above. */
+static bool below(const struct limit_check *c, double x, double bound)
+{
+    return c->least ? x < bound : x > bound;
+}
+
+static void judge(struct accept_row *r, struct figure f)
+{
+    const struct limit_check *c = &limit_check[r->limit->check];
+    double worst = c->least ? f.lo : f.hi, best = c->least ? f.hi : f.lo, warn = r->limit->warn;
+
+    r->value = f.value;
+    r->lo = f.lo;
+    r->hi = f.hi;
+    if (!isfinite(f.value) || !isfinite(r->bound))
+        return;
+    if (r->limit->of != LIMIT_ITSELF)
+        warn *= r->bound / r->limit->bound;
+    if (below(c, best, r->bound))
+        r->is = ACCEPT_FAIL;
+    else if (below(c, worst, r->bound)) {
+        r->is = ACCEPT_WARN;
+        explain(r, mem_strdup("the limit lies inside of the interval: measure longer"));
+    } else if (isfinite(warn) && below(c, f.value, warn)) {
+        r->is = ACCEPT_WARN;
+        explain(r, mem_strdup("close to the limit"));
+    } else
+        r->is = ACCEPT_PASS;
+}
+
+/* A bound that is a share of `whole`, which is that of `name`. */
+static void bound_of(struct accept_row *r, double whole, const char *name)
+{
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    char share[LIMIT_TEXT], text[LIMIT_TEXT];
+
+    r->bound = r->limit->bound * whole;
+    free(r->of);
+    r->of = mem_printf("%s of %s (%s)", limit_value_text(share, LIMIT_SHARE, r->limit->bound), name,
+                       limit_value_text(text, unit, whole));
+}
+
+/* --- checks of the whole campaign --- */
+
+static void count_points(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    const bool wrong = l->check == CHECK_WRONG_DATA;
+    const struct points *p = in->points;
+    int n = 0, looked = 0;
+
+    if (!p) {
+        for (int i = 0; i < in->measured->exceptions; i++)
+            n += in->measured->exception[i].wrong;
+        char *what = mem_strdup(limit_check[l->check].what);
+        if (wrong && n)
+            judge(add_row(a, l, what), exactly(n));
+        else
+            unknown(a, l, what, mem_strdup("a campaign's directory would tell: its points.tsv"));
+        return;
+    }
+    for (int i = 0; i < p->count; i++) {
+        looked += wrong ? p->point[i].checked : 1;
+        n += wrong ? p->point[i].wrong : p->point[i].stop == STOP_FAILED;
+    }
+    struct accept_row *r = add_row(a, l,
+                                   mem_printf("%s, of %d%s", limit_check[l->check].what, looked,
+                                              wrong ? " that were verified" : ""));
+    judge(r, looked ? exactly(n) : exactly(NAN));
+    if (!looked)
+        explain(r, mem_strdup(wrong ? "no data was verified" : "there are no points"));
+}
+
+static void count_dead(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    int dead = 0;
+
+    for (int i = 0; i < in->measured->exceptions; i++)
+        dead += in->measured->exception[i].factor == 0 && !in->measured->exception[i].wrong;
+    judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(dead));
+}
+
+static void count_tainted(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    int n = 0;
+
+    for (int i = 0; i < in->measured->findings; i++)
+        n += !strcmp(in->measured->finding[i].kind, "tainted") ||
+             !strcmp(in->measured->finding[i].kind, "busy");
+    judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(n));
+}
+
+/* Each slow part is a line of its own; where there is none, one line says so. */
+static void slow_parts(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    const struct matrix *m = in->measured;
+    const bool speed = l->check == CHECK_PART_SPEED;
+    int rows = 0;
+    char part[256];
+
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        if (e->factor == 0 || (speed ? e->factor >= 1 : !(e->alpha_add > 0)))
+            continue;
+        struct accept_row *r =
+            add_row(a, l,
+                    mem_printf("%s, %s%s", matrix_part(m, e, part),
+                               speed ? "speed over " : "latency added over ",
+                               e->tier >= 0 ? m->tier[e->tier].rule.name : "all NICs"));
+        judge(r, exactly(speed ? e->factor : e->alpha_add));
+        rows++;
+    }
+    if (!rows)
+        judge(add_row(a, l, mem_printf("%s: no part stands out", limit_check[l->check].what)),
+              exactly(speed ? 1 : 0));
+}
+
+static void misplaced_hosts(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    struct declared d;
+    int misfits = 0, compared = 0;
+
+    declared_init(&d, &in->measured->topo);
+    if (in->points)
+        declared_points(&d, in->points);
+    declared_compare(&d);
+    for (int i = 0; i < d.comparisons; i++)
+        if (d.comparison[i].a < d.measured || d.comparison[i].b < d.measured) {
+            compared++;
+            misfits += d.comparison[i].how.misfits;
+        }
+    char *what = mem_strdup(limit_check[l->check].what);
+    if (compared)
+        judge(add_row(a, l, what), exactly(misfits));
+    else
+        unknown(a, l, what,
+                mem_strdup(d.unmeasured ? d.unmeasured : "nothing is declared of these hosts"));
+    declared_free(&d);
+}
+
+/* --- coverage --- */
+
+/* Marks what both ends of a measured pair are in. */
+struct seen_map {
+    bool *seen;
+    int parts;
+};
+
+static int rack_pair(int a, int b, int racks)
+{
+    return a < 0 || b < 0 || a == b ? -1 : a < b ? a * racks + b : b * racks + a;
+}
+
+/* How many parts of the kind there are, with -1 in place[] for endpoints in none. */
+static void mark_seen(struct seen_map *map, const struct topo *t, enum seen kind, int src, int dst)
+{
+    static const int level[SEEN_COUNT] = {[SEEN_HOST] = LEVEL_HOST, [SEEN_LEAF] = LEVEL_LEAF};
+    const struct place *a = &t->endpoint[src].place, *b = &t->endpoint[dst].place;
+    int x = kind == SEEN_ENDPOINT ? src
+            : kind == SEEN_RACK_PAIR
+                ? rack_pair(a->at[LEVEL_RACK], b->at[LEVEL_RACK], t->group[LEVEL_RACK].count)
+                : a->at[level[kind]];
+    int y = kind == SEEN_ENDPOINT ? dst : kind == SEEN_RACK_PAIR ? x : b->at[level[kind]];
+
+    if (x >= 0)
+        map->seen[x] = true;
+    if (y >= 0)
+        map->seen[y] = true;
+}
+
+/* There are as many as are marked when every pair is. */
+static double count_parts(const struct topo *t, enum seen kind)
+{
+    double racks = t->group[LEVEL_RACK].count;
+
+    return kind == SEEN_ENDPOINT    ? t->endpoints
+           : kind == SEEN_HOST      ? t->hosts
+           : kind == SEEN_RACK_PAIR ? racks * (racks - 1) / 2
+                                    : t->group[LEVEL_LEAF].count;
+}
+
+static struct figure share_of_pairs(const struct matrix *m)
+{
+    double measured = 0, possible = 0;
+
+    for (int i = 0; i < m->tiers; i++) {
+        measured += m->tier[i].measured;
+        possible += m->tier[i].possible;
+    }
+    return exactly(possible > 0 ? measured / possible : NAN);
+}
+
+static struct figure share_of_parts(const struct accept_input *in, enum seen kind)
+{
+    const struct topo *t = &in->measured->topo;
+    double parts = count_parts(t, kind), racks = t->group[LEVEL_RACK].count, marked = 0;
+    size_t room = (size_t)(kind == SEEN_RACK_PAIR ? racks * racks : parts);
+
+    if (!(parts > 0) || !in->points)
+        return exactly(NAN);
+    struct seen_map map = {mem_calloc(room, sizeof(bool)), (int)room};
+    for (int i = 0; i < in->points->count; i++) {
+        const struct point *p = &in->points->point[i];
+        if (p->op == OP_PAIR_BW && p->stop != STOP_FAILED)
+            mark_seen(&map, t, kind, p->src, p->dst);
+    }
+    for (int i = 0; i < map.parts; i++)
+        marked += map.seen[i];
+    free(map.seen);
+    return exactly(marked / parts);
+}
+
+static void coverage(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    enum seen kind = (enum seen)l->part;
+    struct accept_row *r =
+        add_row(a, l, mem_printf("%ss: %s", seen_name[kind], limit_check[l->check].what));
+
+    judge(r, kind == SEEN_PAIR ? share_of_pairs(in->measured) : share_of_parts(in, kind));
+    if (r->is == ACCEPT_UNKNOWN)
+        explain(r, mem_strdup(in->points ? "there are none, or none is known"
+                                         : "a campaign's directory would tell: its points.tsv"));
+}
+
+/* --- tiers --- */
+
+/* Coordinates that two endpoints have in common where they have these. */
+static unsigned implied(unsigned same)
+{
+    if (same & 1u << LEVEL_HOST)
+        same |= 1u << LEVEL_DOMAIN;
+    if (same & 1u << LEVEL_DOMAIN)
+        same |= 1u << LEVEL_RACK;
+    return same;
+}
+
+/* The tier of the same name, else of the same coordinates, else the one that such a pair falls into
+ * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
+ * worse than that. */
+static const struct tier *same_tier(const struct matrix *reference, const struct tier *t)
+{
+    const struct tier *same = NULL, *holds = NULL, *widest = NULL;
+
+    for (int i = 0; reference && i < reference->tiers; i++) {
+        const struct tier *x = &reference->tier[i];
+        if (!strcmp(x->rule.name, t->rule.name))
+            return x;
+        if (x->nic != t->nic)
+            continue;
+        if (x->rule.same == t->rule.same)
+            same = x;
+        widest = x->nic ? x : widest;
+        if (!holds && x->rule.same && !(x->rule.same & ~implied(t->rule.same)))
+            holds = x;
+    }
+    return same ? same : holds ? holds : widest;
+}
+
+static struct figure tier_rate(const struct matrix *m, const struct tier *t)
+{
+    const struct curve *c = &t->curve[DIR_UNI];
+    struct figure f = exactly(matrix_rate(m, (int)(t - m->tier), DIR_UNI));
+
+    if (c->points && c->point[c->points - 1].n) {
+        const struct curve_point *p = &c->point[c->points - 1];
+        f.lo *= p->sec / p->hi;
+        f.hi *= p->sec / p->lo;
+    }
+    return f;
+}
+
+static struct figure tier_latency(const struct matrix *m, const struct tier *t)
+{
+    const struct curve *c = &t->curve[DIR_ONEWAY];
+
+    (void)m;
+    if (!c->points)
+        return exactly(NAN);
+    return c->point->n ? (struct figure){c->alpha, c->point->lo, c->point->hi} : exactly(c->alpha);
+}
+
+static struct figure tier_spread(const struct matrix *m, const struct tier *t)
+{
+    (void)m;
+    return exactly(t->pairs ? t->spread : NAN);
+}
+
+static struct figure tier_loaded(const struct matrix *m, const struct tier *t)
+{
+    (void)m;
+    return exactly(t->loaded);
+}
+
+typedef struct figure tier_figure(const struct matrix *m, const struct tier *t);
+static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = tier_rate,
+                                                     [CHECK_TIER_LATENCY] = tier_latency,
+                                                     [CHECK_TIER_SPREAD] = tier_spread,
+                                                     [CHECK_TIER_LOADED] = tier_loaded};
+
+/* Why there is no bound, or NULL. */
+static char *tier_bound(struct accept_row *r, const struct accept_input *in, const struct tier *t)
+{
+    const struct tier *like = same_tier(in->reference, t);
+
+    if (r->limit->of == LIMIT_OF_DATA_SHEET) {
+        double peak = t->peak_Bps > 0 ? t->peak_Bps : like ? like->peak_Bps : 0;
+        if (peak > 0)
+            bound_of(r, peak, "the data sheet");
+        return peak > 0 ? NULL : mem_strdup("no data sheet is known for this tier");
+    }
+    if (!in->reference)
+        return mem_strdup(in->why);
+    if (!like)
+        return mem_printf("%s has no such tier", in->reference_name);
+    bound_of(r, tier_value[r->limit->check](in->reference, like).value, in->reference_name);
+    return isfinite(r->bound) ? NULL : mem_printf("%s does not tell", in->reference_name);
+}
+
+static void judge_tier(struct accept *a, const struct accept_input *in, const struct limit *l,
+                       const struct tier *t)
+{
+    struct accept_row *r =
+        add_row(a, l, mem_printf("tier %s, %s", t->rule.name, limit_check[l->check].what));
+    char *why = l->of == LIMIT_ITSELF ? NULL : tier_bound(r, in, t);
+
+    judge(r, tier_value[l->check](in->measured, t));
+    if (why)
+        explain(r, why);
+    else if (r->is == ACCEPT_UNKNOWN)
+        explain(r, mem_strdup("not measured"));
+}
+
+static void tiers(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    const struct matrix *m = in->measured;
+    int before = a->rows;
+
+    for (int i = 0; i < m->tiers; i++)
+        if ((l->tier ? !strcmp(l->tier, m->tier[i].rule.name) : m->tier[i].pairs > 0) &&
+            (m->tier[i].pairs || m->tier[i].possible > 0))
+            judge_tier(a, in, l, &m->tier[i]);
+    if (a->rows == before)
+        unknown(a, l,
+                mem_printf("tier %s, %s", l->tier ? l->tier : "*", limit_check[l->check].what),
+                mem_strdup("no pair of it was measured"));
+}
+
+/* --- collectives --- */
+
+static const struct collective *same_collective(const struct matrix *reference,
+                                                const struct collective *c)
+{
+    for (int i = 0; reference && i < reference->collectives; i++) {
+        const struct collective *x = &reference->collective[i];
+        if (x->op == c->op && x->curve.points && shape_equal(&x->shape, &c->shape))
+            return x;
+    }
+    return NULL;
+}
+
+/* Bus bandwidth with its interval. */
+static struct figure busbw(const struct collective *c, double bytes)
+{
+    double rate = bytes * op_bus_factor(c->op, c->shape.ranks), lo, hi;
+
+    curve_interval(&c->curve, bytes, &lo, &hi);
+    return (struct figure){rate / curve_time(&c->curve, bytes), rate / hi, rate / lo};
+}
+
+static double last_size(const struct collective *c)
+{
+    return c->curve.point[c->curve.points - 1].bytes;
+}
+
+static void judge_collective(struct accept *a, const struct accept_input *in, const struct limit *l,
+                             const struct collective *c, const struct collective *like)
+{
+    double bytes = l->bytes > 0 ? l->bytes
+                   : like       ? fmin(last_size(c), last_size(like))
+                                : last_size(c);
+    char shape[48], size[UNITS_TEXT];
+    struct accept_row *r =
+        add_row(a, l,
+                mem_printf("%s %s, %s", op_name(c->op), shape_text(shape, &c->shape),
+                           units_bytes_text(size, bytes)));
+
+    if (curve_end(&c->curve, bytes) != 0) {
+        explain(r, mem_printf("measured only to %s", units_bytes_text(size, last_size(c))));
+        return;
+    }
+    if (like && curve_end(&like->curve, bytes) != 0) {
+        explain(r, mem_printf("%s only goes to %s", in->reference_name,
+                              units_bytes_text(size, last_size(like))));
+        return;
+    }
+    if (like)
+        bound_of(r, busbw(like, bytes).value, in->reference_name);
+    judge(r, busbw(c, bytes));
+}
+
+/* As it was measured: with a slow part in it, not what the fit made of it. */
+static bool asked_for(const struct limit *l, const struct collective *c)
+{
+    return c->curve.points && c->basis == BASIS_MEASURED && (l->op < 0 || l->op == (int)c->op) &&
+           (!l->ranks || l->ranks == c->shape.ranks);
+}
+
+static char *collective_words(const struct limit *l)
+{
+    return l->ranks ? mem_printf("%s of %d ranks",
+                                 l->op < 0 ? "collectives" : op_name((enum op)l->op), l->ranks)
+                    : mem_strdup(l->op < 0 ? "collectives" : op_name((enum op)l->op));
+}
+
+static void collectives(struct accept *a, const struct accept_input *in, const struct limit *l)
+{
+    const struct matrix *m = in->measured;
+    int before = a->rows, asked = 0;
+
+    for (int i = 0; i < m->collectives; i++) {
+        const struct collective *c = &m->collective[i],
+                                *like = l->of == LIMIT_OF_REFERENCE
+                                            ? same_collective(in->reference, c)
+                                            : NULL;
+        if (!asked_for(l, c))
+            continue;
+        asked++;
+        if (like || l->of == LIMIT_ITSELF)
+            judge_collective(a, in, l, c, like);
+    }
+    if (a->rows == before)
+        unknown(a, l, collective_words(l),
+                !asked          ? mem_strdup("not measured, or only with a slow part in the group")
+                : in->reference ? mem_printf("%s has no curve of these groups", in->reference_name)
+                                : mem_strdup(in->why));
+}
+
+/* --- the verdict --- */
+
+static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_input *in,
+                                         const struct limit *l) = {
+    [CHECK_WRONG_DATA] = count_points, [CHECK_FAILED_POINTS] = count_points,
+    [CHECK_DEAD_PARTS] = count_dead,   [CHECK_PART_SPEED] = slow_parts,
+    [CHECK_PART_LATENCY] = slow_parts, [CHECK_TIER_BANDWIDTH] = tiers,
+    [CHECK_TIER_LATENCY] = tiers,      [CHECK_TIER_SPREAD] = tiers,
+    [CHECK_TIER_LOADED] = tiers,       [CHECK_BUSBW] = collectives,
+    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_tainted,
+    [CHECK_SEEN] = coverage,
+};
+
+void accept_judge(struct accept *a, const struct accept_input *in)
+{
+    int counts = 0;
+
+    *a = (struct accept){0};
+    for (int i = 0; i < in->limits->count; i++)
+        judges[in->limits->limit[i].check](a, in, &in->limits->limit[i]);
+    for (int i = 0; i < a->rows; i++) {
+        a->count[a->row[i].is]++;
+        counts += a->row[i].is == ACCEPT_UNKNOWN && !a->row[i].limit->optional;
+    }
+    a->verdict = a->count[ACCEPT_FAIL]    ? ACCEPT_FAIL
+                 : counts || a->rows == 0 ? ACCEPT_UNKNOWN
+                 : a->count[ACCEPT_WARN]  ? ACCEPT_WARN
+                                          : ACCEPT_PASS;
+}
+
+void accept_free(struct accept *a)
+{
+    for (int i = 0; i < a->rows; i++) {
+        free(a->row[i].what);
+        free(a->row[i].of);
+        free(a->row[i].why);
+    }
+    free(a->row);
+    *a = (struct accept){0};
+}
+
+/* The first row that the verdict rests on. */
+static const struct accept_row *reason(const struct accept *a)
+{
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].is == a->verdict && a->verdict != ACCEPT_PASS &&
+            !(a->verdict == ACCEPT_UNKNOWN && a->row[i].limit->optional))
+            return &a->row[i];
+    return NULL;
+}
+
+char *accept_line(const struct accept *a)
+{
+    static const struct {
+        const char *one, *many;
+    } verb[] = {{"passes", "pass"},
+                {"warns", "warn"},
+                {"fails", "fail"},
+                {"could not be judged", "could not be judged"}};
+    const struct accept_row *r = reason(a);
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
+    int n = a->count[a->verdict];
+    char *line = mem_printf("%s: %d of %d checks %s", accept_name[a->verdict], n, a->rows,
+                            units_plural(n, verb[a->verdict].one, verb[a->verdict].many));
+
+    if (!r)
+        return line;
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    if (a->verdict == ACCEPT_UNKNOWN)
+        return mem_append(line, "; %s: %s", r->what, r->why);
+    return mem_append(line, "; %s: %s, limit %s%s%s", r->what,
+                      limit_value_text(value, unit, r->value),
+                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
+}
+
+int accept_code(const struct accept *a)
+{
+    return a->verdict == ACCEPT_FAIL      ? EXIT_BELOW
+           : a->verdict == ACCEPT_UNKNOWN ? EXIT_UNJUDGED
+                                          : EXIT_GOOD;
+}

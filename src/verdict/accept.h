@@ -1,0 +1,54 @@
+/* accept.h - one verdict: what was measured beside what it must reach (limits.h).
+ *
+ * A check is judged by its whole interval: it passes when all of it is on the good side of the bound,
+ * fails when all of it is on the other, and warns where the bound lies inside of it, or between the
+ * bound and `warn`.  What was not measured, or has no figure to be compared with, is unknown, never
+ * good.  Shares of the reference are taken of its tier of the same name, else of the same
+ * coordinates, and of its curve of the same operation and shape at a size that it has: published
+ * figures are not extrapolated. */
+#ifndef RG_ACCEPT_H
+#define RG_ACCEPT_H
+
+#include <stdbool.h>
+
+#include "cost/matrix.h"
+#include "probe/point.h"
+#include "verdict/limits.h"
+
+enum accept_is { ACCEPT_PASS, ACCEPT_WARN, ACCEPT_FAIL, ACCEPT_UNKNOWN, ACCEPT_IS_COUNT };
+extern const char *const accept_name[ACCEPT_IS_COUNT]; /* "PASS", "WARN", "FAIL", "UNKNOWN" */
+
+struct accept_row {
+    const struct limit *limit; /* of the limits that were given, which live as long */
+    enum accept_is is;
+    char *what;           /* "tier rail, bandwidth of a pair" */
+    double value, lo, hi; /* in the unit of its check; NAN: not known */
+    double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */
+    char *of;             /* "90.0 % of gb200-nvl72 (49.2 GB/s)", "" for absolute ones */
+    char *why;            /* of WARN and UNKNOWN, else "" */
+};
+
+struct accept {
+    struct accept_row *row;
+    int rows;
+    int count[ACCEPT_IS_COUNT];
+    enum accept_is verdict; /* FAIL where one fails, else UNKNOWN where one is, else WARN, PASS */
+};
+
+struct accept_input {
+    const struct matrix *measured;
+    const struct points *points;      /* NULL: only the matrix is at hand */
+    const struct matrix *reference;   /* NULL: none is known */
+    const char *reference_name, *why; /* "gb200-nvl72"; why there is none */
+    const struct limits *limits;
+};
+
+/* accept_free() is the caller's. */
+void accept_judge(struct accept *a, const struct accept_input *in);
+void accept_free(struct accept *a);
+/* The verdict in one sentence: how many checks, and the worst of them; the caller frees. */
+char *accept_line(const struct accept *a);
+/* EXIT_GOOD (also with warnings), EXIT_BELOW, EXIT_UNJUDGED */
+int accept_code(const struct accept *a);
+
+#endif

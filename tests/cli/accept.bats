@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# accept.bats - railgauge accept: the verdict of a campaign, its limits, references and exit codes.
+
+bats_require_minimum_version 1.5.0
+
+load rejects
+
+top=$BATS_TEST_DIRNAME/../..
+
+# campaign NAME OPTION...: two racks, 2 % noise.
+campaign() {
+    railgauge run --transport sim --no-plots --racks 2 --noise 2% --no-verdict -o "$@"
+}
+
+setup_file() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+    # The same fabric with every NIC at half its rate, and none of it odd among its peers.
+    jq '.name = "half" | (.tiers[] | select(.nic) | .bandwidth_Bps.value, .bidirectional_Bps.value) /= 2' \
+        "$top/topo/fabrics/gb200-nvl72.json" > half.json
+    campaign good --fabric gb200-nvl72 --sim-seed 1
+    campaign again --fabric gb200-nvl72 --sim-seed 2
+    campaign half --fabric ./half.json
+    campaign slow --fabric gb200-nvl72 --fault slow-nic=17:0.6
+    campaign wrong --fabric gb200-nvl72 --fault corrupt=3
+}
+
+setup() {
+    cd "$BATS_FILE_TMPDIR" || return 1
+}
+
+# limits ROW...: site.json with these rows.
+limits() {
+    local IFS=,
+    echo "{\"format\": \"railgauge-limits\", \"version\": 1, \"title\": \"site\", \"limits\": [$*]}" > site.json
+}
+
+@test "a healthy fabric passes, and what was not compared is not called good" {
+    run -0 railgauge accept good
+    [[ ${lines[0]} == "PASS: "*" checks pass" ]]
+    [[ ${lines[1]} == "good against gb200-nvl72, limits: defaults of railgauge" ]]
+    run -0 railgauge accept good --json
+    [ "$(jq '[.failed, .unknown, .warnings] | add' <<< "$output")" = 0 ]
+    # Published: 836.9 GB/s of all_reduce over 72 GPUs, measured within the noise of it.
+    [ "$(jq '.checks[] | select(.what | startswith("all_reduce 72r")) | .value / 837e9 | . > 0.97 and . < 1.03' <<< "$output")" = true ]
+    run -2 railgauge accept good/matrix.json --json
+    # Without the points nobody knows how many were verified.
+    [ "$(jq -r '.verdict' <<< "$output")" = UNKNOWN ]
+}
+
+@test "the whole fabric at half its rate fails, with the reason in the first line" {
+    run -0 railgauge show half findings
+    [[ $output == "no slow part"* ]]
+    run -1 railgauge accept half --against gb200-nvl72
+    [[ ${lines[0]} == "FAIL: "*"tier rail, bandwidth of a pair: 24."*" GB/s, limit 44.3 GB/s, 90.0 % of gb200-nvl72 (49.2 GB/s)" ]]
+    [[ ${lines[3]} == "FAIL     tier rail"* ]]
+}
+
+@test "one part, wrong data: each its own line" {
+    run -1 railgauge accept slow
+    [[ ${lines[0]} == "FAIL: 1 of "*" checks fails; endpoint 17 (r00n04:1), speed over all NICs: "*" %, limit 90.0 %" ]]
+    run -1 railgauge accept wrong
+    [[ ${lines[0]} == "FAIL: "*"points with wrong data, of "*" that were verified: "*", limit 0" ]]
+}
+
+@test "another campaign as the reference; nothing known is unknown, one of other GPUs is refused" {
+    run -0 railgauge accept again --against good
+    [[ ${lines[1]} == "again against good, "* ]]
+    run -1 railgauge accept half --against good/matrix.json
+    run -0 railgauge accept half --against half
+    # A fabric of no preset, and of GPUs that none has.
+    jq '.gpu.name = "Model T" | .name = "home"' half.json > home.json
+    campaign home --fabric ./home.json
+    run -2 railgauge accept home
+    [[ $output == *"UNKNOWN  tier rail, bandwidth of a pair"*"no preset is known for this machine; --against names one"* ]]
+    rejects accept 65 "--against hgx-h100: that is of NVIDIA H100 SXM, the campaign of NVIDIA GB200" good --against hgx-h100
+    rejects accept 66 "nowhere" good --against ./nowhere.json
+}
+
+@test "limits of a site: bounds with their units, judged by the whole interval" {
+    limits '{"check": "tier-bandwidth", "tier": "rail", "at_least": "360 Gb/s", "source": "contract 4.2"}' \
+        '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "1G", "at_least": "600 GB/s", "warn": "700 GB/s", "source": "contract 4.3"}'
+    run -0 railgauge accept good --limits site.json -o accept.json
+    [[ ${lines[0]} == "WARN: 1 of 2 checks warns; all_reduce 72r 1d x72, 1 GiB: "* ]]
+    [ "$(jq -r '.checks[1] | "\(.limit) \(.unit) \(.source)"' accept.json)" = "45000000000 Bps contract 4.2" ]
+    # Just below and just above what was measured, inside of its interval: neither good nor bad.
+    rate=$(jq '.checks[1].value' accept.json)
+    limits "{\"check\": \"tier-bandwidth\", \"tier\": \"rail\", \"at_least\": \"$(jq -n "$rate * 0.999 / 1e9 * 1000 | round / 1000") GB/s\", \"source\": \"x\"}"
+    run -0 railgauge accept good --limits site.json
+    [[ $output == *"WARN"*"the limit lies inside of the interval"* ]]
+}
+
+@test "a limit whose measurement is missing is unknown and exit 2; an optional one does not count" {
+    limits '{"check": "busbw", "op": "all_reduce", "ranks": 72, "bytes": "64G", "at_least": "600 GB/s", "source": "x"}'
+    run -2 railgauge accept good --limits site.json
+    [[ ${lines[0]} == "UNKNOWN: 1 of 1 checks could not be judged; all_reduce 72r 1d x72, 64 GiB: measured only to 4 GiB" ]]
+    limits '{"check": "tier-bandwidth", "tier": "moon", "at_least": "1 GB/s", "source": "x"}'
+    run -2 railgauge accept good --limits site.json
+    limits '{"check": "tier-bandwidth", "tier": "moon", "at_least": "1 GB/s", "optional": true, "source": "x"}' \
+        '{"check": "dead-parts", "at_most": "0", "source": "x"}'
+    run -0 railgauge accept good --limits site.json
+    limits
+    run -2 railgauge accept good --limits site.json
+}
+
+@test "bad limits are refused with file, row, key and value" {
+    limits '{"check": "speed", "at_least": "1 GB/s", "source": "x"}'
+    rejects accept 65 'site.json: limits[0]: no check "speed"' good --limits site.json
+    limits '{"check": "tier-bandwidth", "at_least": "12 us", "source": "x"}'
+    rejects accept 65 'site.json: limits[0]: at_least: "12 us" is not a rate such as 45 GB/s' good --limits site.json
+    limits '{"check": "tier-bandwidth", "at_least": "450", "source": "x"}'
+    rejects accept 65 '"450" is not a rate' good --limits site.json
+    limits '{"check": "tier-bandwidth", "at_most": "450 GB/s", "source": "x"}'
+    rejects accept 65 'check "tier-bandwidth" needs "at_least" and nothing else' good --limits site.json
+    limits '{"check": "tier-latency", "at_most": "9", "source": "x"}'
+    rejects accept 65 '"9" is not a time such as 12 us' good --limits site.json
+    limits '{"check": "tier-spread", "at_most": "5 %", "of": "reference", "source": "x"}'
+    rejects accept 65 'check "tier-spread" has no share of "reference"' good --limits site.json
+    limits '{"check": "dead-parts", "at_most": "0", "tier": "rail", "source": "x"}'
+    rejects accept 65 'check "dead-parts" has no "tier"' good --limits site.json
+    limits '{"check": "busbw", "op": "allsum", "at_least": "1 GB/s", "source": "x"}'
+    rejects accept 65 'no operation "allsum"' good --limits site.json
+    limits '{"check": "part-speed", "at_least": "90 %", "warn": "80 %", "source": "x"}'
+    rejects accept 65 'warn 80 % lies beyond the bound 90 %' good --limits site.json
+    limits '{"check": "dead-parts", "at_most": "0", "colour": "red", "source": "x"}'
+    rejects accept 65 'colour' good --limits site.json
+    limits '{"check": "dead-parts", "at_most": "0"}'
+    rejects accept 65 'source' good --limits site.json
+    rejects accept 66 'none.json' good --limits none.json
+}
+
+@test "nagios: one line, figures behind the bar, 0 1 2 3" {
+    run -0 railgauge accept good --exit-style nagios
+    [ "${#lines[@]}" -eq 1 ]
+    [[ $output == "RAILGAUGE OK - "*" | "*"'tier rail, bandwidth of a pair'="*";;4.428e+10:"* ]]
+    run -2 railgauge accept half --against gb200-nvl72 --exit-style nagios
+    [[ $output == "RAILGAUGE CRITICAL - "* ]]
+    run -3 railgauge accept good/matrix.json --exit-style nagios
+    limits '{"check": "part-speed", "at_least": "50 %", "warn": "99 %", "source": "x"}'
+    run -1 railgauge accept slow --limits site.json --exit-style nagios
+    [[ $output == "RAILGAUGE WARNING - "* ]]
+}
+
+@test "limits and verdicts keep to their schemas, and every check is listed" {
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    railgauge accept slow -o slow.json -q || [ $? -eq 1 ]
+    railgauge accept good/matrix.json -o matrix.json -q || [ $? -eq 2 ]
+    for f in slow.json matrix.json; do
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/accept.schema.json" $f
+    done
+    for f in "$top"/jobs/limits/*.json; do
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/limits.schema.json" "$f"
+    done
+    run -0 railgauge accept --list-checks
+    [ "$(jq -r '.properties.limits.items.properties.check.enum[]' "$top/src/schema/limits.schema.json")" = "$(awk '{ print $1 }' <<< "$output")" ]
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict/accept.c, verdict/limits.c - a figure's interval beside its limit, and one verdict. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/stats.h"
+#include "small.h"
+#include "verdict/accept.h"
+
+/* The tiers of `m` once more at these shares of its rates. */
+static void scaled(struct matrix *ref, double share)
+{
+    small_matrix(ref);
+    for (int i = 0; i < ref->tiers; i++)
+        for (int d = 0; d < DIR_COUNT; d++) {
+            struct curve *c = &ref->tier[i].curve[d];
+            for (int k = 0; k < c->points; k++)
+                c->point[k].sec /= share;
+            if (c->points)
+                curve_summarise(c);
+        }
+}
+
+static void measured(struct matrix *m)
+{
+    small_matrix(m);
+    for (int i = 0; i < m->tiers; i++)
+        m->tier[i].pairs = 10;
+}
+
+/* The last point's interval is what a rate's interval comes from. */
+static void interval(struct curve *c, double lo, double hi)
+{
+    struct curve_point *p = &c->point[c->points - 1];
+
+    p->n = 10;
+    p->lo = p->sec / hi;
+    p->hi = p->sec / lo;
+}
+
+static struct limit tier_limit(double bound, enum limit_of of)
+{
+    return (struct limit){.check = CHECK_TIER_BANDWIDTH,
+                          .bound = bound,
+                          .warn = NAN,
+                          .of = of,
+                          .tier = (char *)"rack",
+                          .op = -1,
+                          .source = (char *)"test"};
+}
+
+static enum accept_is verdict(const struct matrix *m, const struct matrix *ref, struct limit l)
+{
+    const struct limits limits = {.limit = &l, .count = 1};
+    struct accept a;
+
+    accept_judge(&a, &(struct accept_input){.measured = m,
+                                            .reference = ref,
+                                            .reference_name = "ref",
+                                            .why = "none",
+                                            .limits = &limits});
+    assert_int_equal(a.rows, 1);
+    enum accept_is is = a.verdict;
+    assert_int_equal(is, a.row[0].is);
+    assert_int_equal(accept_code(&a), is == ACCEPT_FAIL      ? EXIT_BELOW
+                                      : is == ACCEPT_UNKNOWN ? EXIT_UNJUDGED
+                                                             : EXIT_GOOD);
+    accept_free(&a);
+    return is;
+}
+
+/* Random intervals around random bounds: the verdict is what the interval's ends say. */
+static void the_whole_interval_judges(void **state)
+{
+    const double rate = 1e9; /* of small_matrix()'s tier "rack" */
+    int seen[ACCEPT_IS_COUNT] = {0};
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 11);
+    for (int i = 0; i < 400; i++) {
+        double lo = 1 - 0.3 * rng_uniform(&rng), hi = 1 + 0.3 * rng_uniform(&rng),
+               share = 0.5 + rng_uniform(&rng);
+        struct matrix m, ref;
+        measured(&m);
+        small_matrix(&ref);
+        interval(&m.tier[1].curve[DIR_UNI], lo, hi);
+        enum accept_is want = lo >= share ? ACCEPT_PASS : hi < share ? ACCEPT_FAIL : ACCEPT_WARN;
+        if (fabs(lo - share) < 1e-4 || fabs(hi - share) < 1e-4)
+            want = ACCEPT_IS_COUNT; /* either is fine */
+        enum accept_is absolute = verdict(&m, NULL, tier_limit(share * rate, LIMIT_ITSELF));
+        enum accept_is relative = verdict(&m, &ref, tier_limit(share, LIMIT_OF_REFERENCE));
+        if (want != ACCEPT_IS_COUNT) {
+            assert_int_equal(absolute, want);
+            assert_int_equal(relative, want);
+            seen[want]++;
+        }
+        matrix_free(&ref);
+        matrix_free(&m);
+    }
+    assert_true(seen[ACCEPT_PASS] > 40 && seen[ACCEPT_FAIL] > 40 && seen[ACCEPT_WARN] > 40);
+}
+
+/* All tiers alike at a share of the reference: no part stands out, the reference tells. */
+static void a_whole_fabric_below_its_reference_fails(void **state)
+{
+    struct matrix m, ref;
+
+    (void)state;
+    for (double share = 0.3; share < 1.3; share += 0.1) {
+        measured(&m);
+        scaled(&ref, 1 / share);
+        enum accept_is is = verdict(&m, &ref, tier_limit(0.9, LIMIT_OF_REFERENCE));
+        assert_int_equal(is, share < 0.9 - 1e-6 ? ACCEPT_FAIL : is);
+        assert_int_equal(is, share > 0.9 + 1e-6 ? ACCEPT_PASS : is);
+        matrix_free(&ref);
+        matrix_free(&m);
+    }
+}
+
+static void what_is_not_known_is_not_good(void **state)
+{
+    struct matrix m, ref;
+
+    (void)state;
+    measured(&m);
+    assert_int_equal(verdict(&m, NULL, tier_limit(0.9, LIMIT_OF_REFERENCE)), ACCEPT_UNKNOWN);
+    assert_int_equal(verdict(&m, NULL, tier_limit(0.9, LIMIT_OF_DATA_SHEET)), ACCEPT_UNKNOWN);
+    m.tier[1].peak_Bps = 1e9;
+    assert_int_equal(verdict(&m, NULL, tier_limit(0.9, LIMIT_OF_DATA_SHEET)), ACCEPT_PASS);
+    matrix_init(&ref);
+    assert_int_equal(verdict(&m, &ref, tier_limit(0.9, LIMIT_OF_REFERENCE)), ACCEPT_UNKNOWN);
+    matrix_free(&ref);
+    matrix_free(&m);
+}
+
+static void a_part_is_judged_by_its_factor(void **state)
+{
+    struct limit l = {.check = CHECK_PART_SPEED, .bound = 0.9, .warn = 0.95, .op = -1};
+    struct matrix m;
+
+    (void)state;
+    measured(&m);
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
+    struct exception *e = small_exception(&m, PART_ENDPOINT, 3, -1, -1, 0.97);
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
+    e->factor = 0.93;
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_WARN);
+    e->factor = 0.6;
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_FAIL);
+    l.check = CHECK_DEAD_PARTS;
+    l.bound = 0;
+    l.warn = NAN;
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
+    e->factor = 0;
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_FAIL);
+    e->wrong = true; /* that is another check's */
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_PASS);
+    matrix_free(&m);
+}
+
+/* Of blind campaigns the names of tiers are guesses. */
+static void tiers_are_matched_by_name_then_by_coordinates(void **state)
+{
+    const unsigned rack = 1u << LEVEL_RACK, host = 1u << LEVEL_HOST, spine = 1u << LEVEL_SPINE;
+    const struct {
+        const char *name;
+        unsigned same;
+        bool nic;
+        enum accept_is
+            is; /* the reference has shm 10, rack 1 and fabric 0.4 GB/s; this one has 1 */
+    } rows[] = {{"rack", spine, true, ACCEPT_PASS},
+                {"leaf", rack, true, ACCEPT_PASS},
+                {"other", spine, true, ACCEPT_PASS},
+                {"nvlink", host, false, ACCEPT_FAIL},
+                {"other", spine, false, ACCEPT_UNKNOWN}};
+    struct matrix m, ref;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        measured(&m);
+        small_matrix(&ref);
+        snprintf(m.tier[1].rule.name, sizeof(m.tier[1].rule.name), "%s", rows[i].name);
+        m.tier[1].rule.same = rows[i].same;
+        m.tier[1].nic = rows[i].nic;
+        struct limit l = tier_limit(0.9, LIMIT_OF_REFERENCE);
+        l.tier = m.tier[1].rule.name;
+        assert_int_equal(verdict(&m, &ref, l), rows[i].is);
+        matrix_free(&ref);
+        matrix_free(&m);
+    }
+}
+
+static void shipped_limits_load(void **state)
+{
+    struct limits l = {0};
+    struct err err;
+    bool seen[CHECK_COUNT] = {false};
+
+    (void)state;
+    assert_int_equal(limits_builtin(&l, NULL, &err), 0);
+    int defaults = l.count;
+    for (int i = 0; i < l.count; i++) {
+        assert_true(l.limit[i].source && *l.limit[i].source);
+        seen[l.limit[i].check] = true;
+    }
+    for (int c = 0; c < CHECK_COUNT; c++)
+        assert_true(seen[c]);
+    limits_free(&l);
+    assert_int_equal(limits_builtin(&l, "gb200-nvl72", &err), 0);
+    assert_true(l.count > defaults);
+    limits_free(&l);
+}
+
+static void bounds_are_text_again(void **state)
+{
+    char buf[LIMIT_TEXT];
+
+    (void)state;
+    assert_string_equal(limit_value_text(buf, LIMIT_RATE, 45e9), "45.0 GB/s");
+    assert_string_equal(limit_value_text(buf, LIMIT_SHARE, 0.9), "90.0 %");
+    assert_string_equal(limit_value_text(buf, LIMIT_TIME, 12e-6), "12.0 us");
+    assert_string_equal(limit_value_text(buf, LIMIT_COUNT, 3), "3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_whole_interval_judges),
+        cmocka_unit_test(a_whole_fabric_below_its_reference_fails),
+        cmocka_unit_test(what_is_not_known_is_not_good),
+        cmocka_unit_test(a_part_is_judged_by_its_factor),
+        cmocka_unit_test(tiers_are_matched_by_name_then_by_coordinates),
+        cmocka_unit_test(shipped_limits_load),
+        cmocka_unit_test(bounds_are_text_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
