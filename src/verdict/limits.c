@@ -13,7 +13,7 @@
 #include "base/opt.h"
 #include "base/units.h"
 
-const char *const limit_of_name[LIMIT_OF_COUNT] = {"itself", "reference", "data-sheet"};
+static const char *const limit_of_name[LIMIT_OF_COUNT] = {"itself", "reference", "data-sheet"};
 const char *const seen_name[SEEN_COUNT] = {"endpoint", "host", "leaf", "rack-pair", "pair"};
 
 enum {

@@ -33,8 +33,8 @@ enum check {
 };
 
 enum limit_unit { LIMIT_COUNT, LIMIT_SHARE, LIMIT_RATE, LIMIT_TIME };
+/* "reference" and "data-sheet" in a file */
 enum limit_of { LIMIT_ITSELF, LIMIT_OF_REFERENCE, LIMIT_OF_DATA_SHEET, LIMIT_OF_COUNT };
-extern const char *const limit_of_name[LIMIT_OF_COUNT]; /* "itself", "reference", "data-sheet" */
 
 /* What a row may name beside its bound. */
 enum limit_key { KEY_TIER = 1, KEY_OP = 2, KEY_RANKS = 4, KEY_BYTES = 8, KEY_PART = 16 };
