@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
-#include "emit/text/term.h"
 #include "verdict/accept.h"
 
 enum style { STYLE_OWN, STYLE_NAGIOS };
@@ -21,18 +20,10 @@ static const char *const style_name[] = {"railgauge", "nagios", NULL};
 
 struct args {
     const char *against, *limits, *output;
-    enum style style;
+    int style; /* enum style */
     bool list;
     struct input_args in;
 };
-
-static int take_style(void *args, char *value, struct err *err)
-{
-    int style = opt_word(style_name, value, err);
-
-    ((struct args *)args)->style = (enum style)style;
-    return style < 0 ? -1 : 0;
-}
 
 static const struct opt options[] = {
     {"against", 0, "PRESET|MATRIX|DIR", "what shares are of; else the preset of the GPUs seen",
@@ -41,9 +32,11 @@ static const struct opt options[] = {
      OPT_INTO(struct args, limits)},
     {"output", 'o', "FILE", "write the verdict as JSON here", OPT_INTO(struct args, output)},
     {"exit-style", 0, "NAME", "railgauge or nagios: 0 1 2 3 and one line with figures",
-     OPT_CALL(take_style)},
+     OPT_WORD(struct args, style, style_name)},
     {"list-checks", 0, NULL, "print the checks that a limits file may have and exit",
      OPT_INTO(struct args, list)},
+    INPUT_JSON(struct args, in.json),
+    INPUT_QUIET(struct args, in.quiet),
     {0},
 };
 
@@ -60,7 +53,6 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_JSON(struct args, in), INPUT_QUIET(struct args, in)},
     .usage = "DIR|MATRIX",
     .doc = "Judge a campaign: each figure with its interval beside its limit, and one verdict."
            "\vA limit whose measurement or reference is missing is UNKNOWN, and the exit code says "
@@ -237,7 +229,7 @@ static int nagios_code(const struct accept *a)
 static void print_text(const struct accept *a, const char *line, const struct args *args,
                        const char *against, const char *title, const struct table *t)
 {
-    term_line(stdout, line, 4);
+    puts(line);
     printf("%s against %s, limits: %s\n\n", args->in.file, against ? against : "no reference",
            args->limits ? args->limits : title);
     table_print(stdout, t, 0);
@@ -250,19 +242,15 @@ static int show(const struct accept *a, const struct args *args, const char *aga
 {
     char *line = accept_line(a);
     struct table t;
-    int rc = 0;
 
     fill(&t, a);
-    json_t *json = report(a, line, args, against, &t);
-    if (args->output)
-        rc = json_save(json, args->output, err);
-    if (rc == 0 && args->style == STYLE_NAGIOS)
+    bool own = args->style == STYLE_OWN;
+    int rc =
+        json_answer(report(a, line, args, against, &t), args->output, own && args->in.json, err);
+    if (rc == 0 && !own)
         print_nagios(a, line);
-    else if (rc == 0 && args->in.json)
-        json_print(stdout, json);
-    else if (rc == 0 && !args->in.quiet)
+    else if (rc == 0 && !args->in.json && !args->in.quiet)
         print_text(a, line, args, against, title, &t);
-    json_decref(json);
     table_free(&t);
     free(line);
     return rc;

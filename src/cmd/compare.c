@@ -21,6 +21,8 @@ static const struct opt options[] = {
     {"tolerance", 0, "SHARE", "smaller changes are none, 1%", OPT_SHARE(struct args, tolerance)},
     {"all", 0, NULL, "also the collectives that are the same", OPT_INTO(struct args, all)},
     {"output", 'o', "FILE", "write the comparison as JSON here", OPT_INTO(struct args, output)},
+    INPUT_JSON(struct args, in.json),
+    INPUT_QUIET(struct args, in.quiet),
     {0},
 };
 
@@ -33,7 +35,6 @@ static const struct opt words[] = {
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .set = {INPUT_JSON(struct args, in), INPUT_QUIET(struct args, in)},
     .usage = "BEFORE AFTER",
     .doc =
         "What changed between two campaigns on the same machine: tiers, collectives, parts, "
@@ -137,18 +138,12 @@ static int show(const struct compare *c, const struct args *a, struct err *err)
 {
     struct table whole[TABLES], news[TABLES];
     char *line = compare_line(c);
-    int rc = 0;
 
     make(whole, c, true);
     make(news, c, a->all);
-    json_t *json = report(c, line, a, whole);
-    if (a->output)
-        rc = json_save(json, a->output, err);
-    if (rc == 0 && a->in.json)
-        json_print(stdout, json);
-    else if (rc == 0 && !a->in.quiet)
+    int rc = json_answer(report(c, line, a, whole), a->output, a->in.json, err);
+    if (rc == 0 && !a->in.json && !a->in.quiet)
         print_text(line, news);
-    json_decref(json);
     for (int i = 0; i < TABLES; i++) {
         table_free(&whole[i]);
         table_free(&news[i]);
