@@ -168,6 +168,7 @@ int cell_text(const struct topo_table *b, int col, size_t max, bool null, const 
                : cell_bad(b, col, "not a text of fitting length without control characters");
 }
 
+/* A text into to[size]; null gives "". */
 static int cell_copy(const struct topo_table *b, int col, bool null, char *to, size_t size)
 {
     const char *text;

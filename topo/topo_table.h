@@ -99,7 +99,6 @@ int cell_bad(const struct topo_table *b, int col, const char *what);
 int cell_index(const struct topo_table *b, int col, int max, bool null, int *out);
 /* *out borrows from the row; null gives NULL. */
 int cell_text(const struct topo_table *b, int col, size_t max, bool null, const char **out);
-/* The same into to[size]; null gives "". */
 int cell_name(const struct topo_table *b, int col, const char *const *names, int count, int *out);
 /* The number of a text among words; -1: it is none of them, or no text. */
 int topo_word(const char *const *words, int count, const json_t *text);

@@ -40,11 +40,12 @@ static void test_cells(void **state)
                                                   {"more", NULL, "json"},
                                                   {0}};
     struct table t;
+    json_t *nothing = NULL;
 
     (void)state;
     table_open(&t, columns);
     table_add(&t, "é", "a", 12, 1024., 0.5, 2e9, 0.25, 0.03, 1, json_true());
-    table_add(&t, none, none, 0, NAN, 0., INFINITY, NAN, -0.01, 0, NULL);
+    table_add(&t, none, none, 0, NAN, 0., INFINITY, NAN, -0.01, 0, nothing);
     prints(&t, "name   n   size    time        bus    gain  odd\n"
                "é     12  1 KiB  500 ms  2.00 GB/s  +3.0 %  yes\n"
                "-      0      -       -          -  -1.0 %  no\n");

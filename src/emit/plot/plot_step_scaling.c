@@ -353,7 +353,8 @@ static void put_ticks(FILE *out, const void *figure)
     for (int i = 0; i < s->count; i++)
         for (int k = 0; k < s->series[i].points; k++)
             MEM_PUSH(v, n) = s->series[i].point[k].gpus;
-    stats_sort(v, n);
+    if (n)
+        stats_sort(v, n);
     for (int i = 0; i < n; i++) {
         if (before > 0 && log(v[i] / before) < apart)
             continue;
