@@ -7,6 +7,7 @@ use TAP::Harness;
 use TAP::Parser::Aggregator;
 
 my @files = @ARGV or die "usage: suite.pl FILE...\n";
+$ENV{RG_BUILD} //= 'build';
 $ENV{RG_TIMES} = "$ENV{RG_BUILD}/times";
 $ENV{RG_SKIPPED} = "$ENV{RG_BUILD}/skipped";
 unlink @ENV{'RG_TIMES', 'RG_SKIPPED'};

@@ -5,7 +5,7 @@
 # file took is a line of the file that RG_TIMES names: seconds, CPU seconds of the user and of the system, its name.
 set -o pipefail
 
-RG_BUILD=${RG_BUILD:-$PWD/build}
+RG_BUILD=$(cd "${RG_BUILD:-build}" && pwd) || exit 1
 export RG_BUILD PATH="$RG_BUILD:$PATH" CMOCKA_MESSAGE_OUTPUT=TAP LC_ALL=C.UTF-8
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 

@@ -8,10 +8,11 @@ bats_require_minimum_version 1.5.0
 have_simgrid() { command -v smpicc >/dev/null && command -v smpirun >/dev/null; }
 
 setup_file() {
-    local top
+    local top build
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-    export SMPI_PROBE=$RG_BUILD/railgauge-probe-smpi
-    [ -n "${RG_SAN-}" ] || ! have_simgrid || make -s -C "$top" BUILD="$RG_BUILD" "$SMPI_PROBE"
+    build=$(cd "${RG_BUILD:-$top/build}" && pwd)
+    export SMPI_PROBE=$build/railgauge-probe-smpi
+    [ -n "${RG_SAN-}" ] || ! have_simgrid || make -s -C "$top" BUILD="$build" "$SMPI_PROBE"
 }
 
 setup() {
