@@ -18,7 +18,8 @@ chain_in_lab() {
     lab_alone
     lab up
     railgauge run -t mpi --launch "$BATS_TEST_DIRNAME/lab.sh mpirun" -o "$campaign" --no-verdict --no-plots \
-        --op pair_latency,pair_bw --pair-bytes 64K --epochs 3 -f 4 -e 1M --time-cap 30ms >"$BATS_FILE_TMPDIR/log" 2>&1 || {
+        --op pair_latency,pair_bw --pair-bytes 64K --epochs 3 -f 4 -e 1M --time-cap 30ms \
+        >"$BATS_FILE_TMPDIR/log" 2>&1 || {
         cat "$BATS_FILE_TMPDIR/log"
         return 1
     }
