@@ -456,7 +456,7 @@ int matrix_load(struct matrix *m, const char *path, struct err *err)
 static int write_section(json_t *out, const struct matrix *m, const struct section *s)
 {
     json_t *list = json_array();
-    int count = *(const int *)((const char *)m + s->count),
+    int count = *(const int *)(const void *)((const char *)m + s->count),
         rc = json_object_set_new(out, s->key, list);
 
     for (int i = 0; i < count && rc == 0; i++)

@@ -33,6 +33,8 @@ whole() {
     matrix=c/matrix.json
     job=(--model llama3.1-8b --layout dp_shard=64 --gpus 64)
     cat >commands <<EOF
+accept c
+compare c c
 cost $matrix 0 8 4K
 cost $matrix all_gather 0-7 4K
 curves $top/tests/bad/curves/good.tsv
