@@ -145,6 +145,41 @@ static int open_reference(struct matrix *ref, char **name, const struct args *a,
 
 /* --- what is printed --- */
 
+/* The first row that the verdict rests on. */
+static const struct accept_row *reason(const struct accept *a)
+{
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].is == a->verdict && a->verdict != ACCEPT_PASS &&
+            !(a->verdict == ACCEPT_UNKNOWN && a->row[i].limit->optional))
+            return &a->row[i];
+    return NULL;
+}
+
+/* The verdict in one sentence: how many checks, and the worst of them; the caller frees. */
+static char *verdict_line(const struct accept *a)
+{
+    static const struct {
+        const char *one, *many;
+    } verb[] = {{"passes", "pass"},
+                {"warns", "warn"},
+                {"fails", "fail"},
+                {"could not be judged", "could not be judged"}};
+    const struct accept_row *r = reason(a);
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
+    int n = a->count[a->verdict];
+    char *line = mem_printf("%s: %d of %d checks %s", accept_name[a->verdict], n, a->rows,
+                            units_plural(n, verb[a->verdict].one, verb[a->verdict].many));
+
+    if (!r)
+        return line;
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    if (a->verdict == ACCEPT_UNKNOWN)
+        return mem_append(line, "; %s: %s", r->what, r->why);
+    return mem_append(line, "; %s: %s, limit %s%s%s", r->what,
+                      limit_value_text(value, unit, r->value),
+                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
+}
+
 static const char *const unit_key[] = {"count", "share", "Bps", "s"};
 
 static char *interval_text(char buf[2 * LIMIT_TEXT + 4], enum limit_unit unit,
@@ -240,7 +275,7 @@ static void print_text(const struct accept *a, const char *line, const struct ar
 static int show(const struct accept *a, const struct args *args, const char *against,
                 const char *title, struct err *err)
 {
-    char *line = accept_line(a);
+    char *line = verdict_line(a);
     struct table t;
 
     fill(&t, a);

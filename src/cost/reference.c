@@ -190,3 +190,42 @@ char *reference_words(const struct reference *r, const struct cost *c, char buf[
                  100 * (c->hi / c->sec - 1));
     return buf;
 }
+
+/* Coordinates that two endpoints have in common where they have these. */
+static unsigned implied(unsigned same)
+{
+    if (same & 1u << LEVEL_HOST)
+        same |= 1u << LEVEL_DOMAIN;
+    if (same & 1u << LEVEL_DOMAIN)
+        same |= 1u << LEVEL_RACK;
+    return same;
+}
+
+const struct tier *reference_tier(const struct matrix *reference, const struct tier *t)
+{
+    const struct tier *same = NULL, *holds = NULL, *widest = NULL;
+
+    for (int i = 0; reference && i < reference->tiers; i++) {
+        const struct tier *x = &reference->tier[i];
+        if (!strcmp(x->rule.name, t->rule.name))
+            return x;
+        if (x->nic != t->nic)
+            continue;
+        if (x->rule.same == t->rule.same)
+            same = x;
+        widest = x->nic ? x : widest;
+        if (!holds && x->rule.same && !(x->rule.same & ~implied(t->rule.same)))
+            holds = x;
+    }
+    return same ? same : holds ? holds : widest;
+}
+
+const struct collective *reference_curve(const struct matrix *reference, const struct collective *c)
+{
+    for (int i = 0; reference && i < reference->collectives; i++) {
+        const struct collective *x = &reference->collective[i];
+        if (x->op == c->op && x->curve.points && shape_equal(&x->shape, &c->shape))
+            return x;
+    }
+    return NULL;
+}

@@ -44,4 +44,14 @@ double reference_share(const struct cost *reference, double sec);
  * within 25 %"; empty where there is none. */
 char *reference_words(const struct reference *r, const struct cost *c, char buf[80]);
 
+/* --- of another matrix, a preset's or another campaign's --- */
+
+/* Its tier of the same name, else of the same coordinates, else the one that such a pair falls into
+ * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
+ * worse than that.  NULL: there is none, or no reference. */
+const struct tier *reference_tier(const struct matrix *reference, const struct tier *t);
+/* Its curve of the same operation and shape, or NULL. */
+const struct collective *reference_curve(const struct matrix *reference,
+                                         const struct collective *c);
+
 #endif

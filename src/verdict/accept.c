@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "cost/reference.h"
 #include "verdict/declared.h"
 
 const char *const accept_name[ACCEPT_IS_COUNT] = {"PASS", "WARN", "FAIL", "UNKNOWN"};
@@ -275,38 +276,6 @@ static void coverage(struct accept *a, const struct accept_input *in, const stru
 
 /* --- tiers --- */
 
-/* Coordinates that two endpoints have in common where they have these. */
-static unsigned implied(unsigned same)
-{
-    if (same & 1u << LEVEL_HOST)
-        same |= 1u << LEVEL_DOMAIN;
-    if (same & 1u << LEVEL_DOMAIN)
-        same |= 1u << LEVEL_RACK;
-    return same;
-}
-
-/* The tier of the same name, else of the same coordinates, else the one that such a pair falls into
- * there (tiers are in the order in which they are tried), else the widest: no pair over NICs may do
- * worse than that. */
-static const struct tier *same_tier(const struct matrix *reference, const struct tier *t)
-{
-    const struct tier *same = NULL, *holds = NULL, *widest = NULL;
-
-    for (int i = 0; reference && i < reference->tiers; i++) {
-        const struct tier *x = &reference->tier[i];
-        if (!strcmp(x->rule.name, t->rule.name))
-            return x;
-        if (x->nic != t->nic)
-            continue;
-        if (x->rule.same == t->rule.same)
-            same = x;
-        widest = x->nic ? x : widest;
-        if (!holds && x->rule.same && !(x->rule.same & ~implied(t->rule.same)))
-            holds = x;
-    }
-    return same ? same : holds ? holds : widest;
-}
-
 static struct figure tier_rate(const struct matrix *m, const struct tier *t)
 {
     const struct curve *c = &t->curve[DIR_UNI];
@@ -351,7 +320,7 @@ static tier_figure *const tier_value[CHECK_COUNT] = {[CHECK_TIER_BANDWIDTH] = ti
 /* Why there is no bound, or NULL. */
 static char *tier_bound(struct accept_row *r, const struct accept_input *in, const struct tier *t)
 {
-    const struct tier *like = same_tier(in->reference, t);
+    const struct tier *like = reference_tier(in->reference, t);
 
     if (r->limit->of == LIMIT_OF_DATA_SHEET) {
         double peak = t->peak_Bps > 0 ? t->peak_Bps : like ? like->peak_Bps : 0;
@@ -397,17 +366,6 @@ static void tiers(struct accept *a, const struct accept_input *in, const struct 
 }
 
 /* --- collectives --- */
-
-static const struct collective *same_collective(const struct matrix *reference,
-                                                const struct collective *c)
-{
-    for (int i = 0; reference && i < reference->collectives; i++) {
-        const struct collective *x = &reference->collective[i];
-        if (x->op == c->op && x->curve.points && shape_equal(&x->shape, &c->shape))
-            return x;
-    }
-    return NULL;
-}
 
 /* Bus bandwidth with its interval. */
 static struct figure busbw(const struct collective *c, double bytes)
@@ -471,7 +429,7 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
     for (int i = 0; i < m->collectives; i++) {
         const struct collective *c = &m->collective[i],
                                 *like = l->of == LIMIT_OF_REFERENCE
-                                            ? same_collective(in->reference, c)
+                                            ? reference_curve(in->reference, c)
                                             : NULL;
         if (!asked_for(l, c))
             continue;
@@ -525,40 +483,6 @@ void accept_free(struct accept *a)
     }
     free(a->row);
     *a = (struct accept){0};
-}
-
-/* The first row that the verdict rests on. */
-static const struct accept_row *reason(const struct accept *a)
-{
-    for (int i = 0; i < a->rows; i++)
-        if (a->row[i].is == a->verdict && a->verdict != ACCEPT_PASS &&
-            !(a->verdict == ACCEPT_UNKNOWN && a->row[i].limit->optional))
-            return &a->row[i];
-    return NULL;
-}
-
-char *accept_line(const struct accept *a)
-{
-    static const struct {
-        const char *one, *many;
-    } verb[] = {{"passes", "pass"},
-                {"warns", "warn"},
-                {"fails", "fail"},
-                {"could not be judged", "could not be judged"}};
-    const struct accept_row *r = reason(a);
-    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
-    int n = a->count[a->verdict];
-    char *line = mem_printf("%s: %d of %d checks %s", accept_name[a->verdict], n, a->rows,
-                            units_plural(n, verb[a->verdict].one, verb[a->verdict].many));
-
-    if (!r)
-        return line;
-    enum limit_unit unit = limit_check[r->limit->check].unit;
-    if (a->verdict == ACCEPT_UNKNOWN)
-        return mem_append(line, "; %s: %s", r->what, r->why);
-    return mem_append(line, "; %s: %s, limit %s%s%s", r->what,
-                      limit_value_text(value, unit, r->value),
-                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
 }
 
 int accept_code(const struct accept *a)

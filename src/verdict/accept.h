@@ -46,8 +46,6 @@ struct accept_input {
 /* accept_free() is the caller's. */
 void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);
-/* The verdict in one sentence: how many checks, and the worst of them; the caller frees. */
-char *accept_line(const struct accept *a);
 /* EXIT_GOOD (also with warnings), EXIT_BELOW, EXIT_UNJUDGED */
 int accept_code(const struct accept *a);
 
