@@ -47,6 +47,8 @@ static const struct opt_line command = {
             "1 a figure or a part is worse or a part is new, 2 could not judge, ", ""),
 };
 
+static const char *const change_name[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};
+
 static const struct table_column figure_columns[] = {
     {"change", "change", "text"},  {"what", "figure", "text"},    {NULL, "before", "text"},
     {NULL, "after", "text"},       {NULL, "speed", "text"},       {NULL, "95 % interval", "text"},

@@ -12,7 +12,6 @@
 #include "topo/host/gpu.h"
 #include "topo/host/nic.h"
 
-const char *const change_name[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};
 const char *const part_change_name[PART_CHANGES] = {"new", "gone", "worse", "better", "same"};
 
 /* --- points that measured the same --- */

@@ -20,7 +20,6 @@
 enum { COMPARE_LEAST = 10 }; /* matched points of a figure that can be judged */
 
 enum change { CHANGE_NONE, CHANGE_WORSE, CHANGE_BETTER, CHANGE_UNSURE, CHANGE_COUNT };
-extern const char *const change_name[CHANGE_COUNT]; /* "same", "worse", "better", "unsure" */
 
 struct figure_change {
     char *what;           /* "tier rail, pair_bw", "all_reduce, 72 ranks, large" */
