@@ -15,6 +15,7 @@ symbols() {
         [ ! -e "${source%.o}" ] || echo "$object"
     done | xargs nm -A | awk -v skip="$BUILD/" '
         { at = index($0, ".c.o:"); file = substr($0, length(skip) + 1, at + 1 - length(skip)); n = split($0, w, " ") }
+        w[n] ~ /^__odr_asan/ { next } # a sanitizer says them of each variable
         w[n - 1] ~ /^[TDRBVWC]$/ { print file, w[n], "T" }
         w[n - 1] == "U" { print file, w[n], "U" }'
 }

@@ -114,10 +114,11 @@ static int check(json_t *now, json_t *then, const char *dir, struct err *err)
     return 0;
 }
 
-/* Those that are not given now go between the program's name and its words. */
+/* Those that are not given now go between the program's name and its words, which are kept until the
+ * program ends. */
 static void put_before(int *argc, char ***argv, json_t *then, json_t *now)
 {
-    char **all = NULL;
+    static char **all;
     int n = 0;
     size_t k;
     const char *name;
@@ -159,8 +160,7 @@ static int check_options(json_t *options, const char *path, struct err *err)
 
 /* The command line *argv with what DIR/campaign.json remembers put before its options; without that
  * file (of an older version) as it is.  An option given now that is not as it was then is refused
- * (EXIT_USAGE, with both), but for those that change no measurement.  The caller keeps *argv until
- * the program ends. */
+ * (EXIT_USAGE, with both), but for those that change no measurement. */
 static int campaign_recall(const struct opt_line *c, int *argc, char ***argv, const char *dir,
                            struct err *err)
 {
