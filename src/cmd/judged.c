@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/judged.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/units.h"
+
+/* --- what shares are of --- */
+
+static int preset_reference(struct matrix *ref, char **name, const char *preset,
+                            const struct matrix *m, struct err *err)
+{
+    struct fabric f;
+    int rc = fabric_load(&f, preset, err);
+
+    if (rc < 0)
+        return -1;
+    int racks = m->topo.hosts / (f.hosts_per_rack > 0 ? f.hosts_per_rack : 1);
+    rc = matrix_from_fabric(ref, &f, racks > 0 ? racks : 1, err);
+    *name = mem_strdup(f.name);
+    fabric_free(&f);
+    return rc;
+}
+
+static bool is_matrix(const char *path)
+{
+    struct stat st;
+    char *text = NULL;
+    size_t len;
+
+    if (stat(path, &st) < 0)
+        return false;
+    if (S_ISDIR(st.st_mode))
+        return true;
+    bool is = file_read(&text, &len, path, (size_t)1 << 28, NULL) == 0 &&
+              strstr(text, "\"" MATRIX_FORMAT "\"");
+    free(text);
+    return is;
+}
+
+/* The GPU of a matrix as its preset calls it, or NULL; the caller frees. */
+static char *gpu_preset(const struct matrix *m)
+{
+    const struct topo *t = &m->topo;
+
+    return t->endpoints && t->endpoint[0].kind == ENDPOINT_GPU && *t->endpoint[0].model
+               ? fabric_of_gpu(t->endpoint[0].model)
+               : NULL;
+}
+
+/* Figures of other GPUs say nothing of these. */
+static int refuse_other(const struct matrix *m, const struct matrix *ref, const char *name,
+                        struct err *err)
+{
+    char *a = gpu_preset(m), *b = gpu_preset(ref);
+    int rc = 0;
+
+    if (a && b && strcmp(m->topo.endpoint[0].model, ref->topo.endpoint[0].model) != 0 &&
+        strcmp(a, b) != 0)
+        rc = err_data(err, "--against %s: that is of %s, the campaign of %s", name,
+                      ref->topo.endpoint[0].model, m->topo.endpoint[0].model);
+    free(a);
+    free(b);
+    return rc;
+}
+
+/* *name stays NULL where nothing is known to compare with. */
+static int open_reference(struct matrix *ref, char **name, const struct judged_args *a,
+                          const struct matrix *m, struct err *err)
+{
+    char *preset = NULL;
+    int rc = 0;
+
+    if (a->against && is_matrix(a->against)) {
+        rc = matrix_load(ref, a->against, err);
+        *name = mem_strdup(a->against);
+    } else if (a->against)
+        rc = preset_reference(ref, name, a->against, m, err);
+    else {
+        preset = m->fabric && fabric_shipped(m->fabric) ? mem_strdup(m->fabric) : gpu_preset(m);
+        rc = preset ? preset_reference(ref, name, preset, m, err) : 0;
+    }
+    free(preset);
+    return rc == 0 && a->against ? refuse_other(m, ref, a->against, err) : rc;
+}
+
+/* --- what is said of it --- */
+
+/* The first row that the verdict rests on. */
+static const struct accept_row *reason(const struct accept *a)
+{
+    for (int i = 0; i < a->rows; i++)
+        if (a->row[i].is == a->verdict && a->verdict != ACCEPT_PASS &&
+            !(a->verdict == ACCEPT_UNKNOWN && a->row[i].limit->optional))
+            return &a->row[i];
+    return NULL;
+}
+
+/* The verdict in one sentence: how many checks, and the worst of them; the caller frees. */
+static char *verdict_line(const struct accept *a)
+{
+    static const struct {
+        const char *one, *many;
+    } verb[] = {{"passes", "pass"},
+                {"warns", "warn"},
+                {"fails", "fail"},
+                {"could not be judged", "could not be judged"}};
+    const struct accept_row *r = reason(a);
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
+    int n = a->count[a->verdict];
+    char *line = mem_printf("%s: %d of %d checks %s", accept_name[a->verdict], n, a->rows,
+                            units_plural(n, verb[a->verdict].one, verb[a->verdict].many));
+
+    if (!r)
+        return line;
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    if (a->verdict == ACCEPT_UNKNOWN)
+        return mem_append(line, "; %s: %s", r->what, r->why);
+    return mem_append(line, "; %s: %s, limit %s%s%s", r->what,
+                      limit_value_text(value, unit, r->value),
+                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
+}
+
+const char *const judged_unit[] = {"count", "share", "Bps", "s"};
+
+static char *interval_text(char buf[2 * LIMIT_TEXT + 4], enum limit_unit unit,
+                           const struct accept_row *r)
+{
+    char lo[LIMIT_TEXT], hi[LIMIT_TEXT];
+
+    if (!isfinite(r->lo) || r->lo == r->hi)
+        return NULL;
+    snprintf(buf, 2 * LIMIT_TEXT + 4, "%s to %s", limit_value_text(lo, unit, r->lo),
+             limit_value_text(hi, unit, r->hi));
+    return buf;
+}
+
+/* What needs a person comes first. */
+static const enum accept_is order[] = {ACCEPT_FAIL, ACCEPT_WARN, ACCEPT_UNKNOWN, ACCEPT_PASS};
+enum { SORTED = sizeof(order) / sizeof(*order) };
+
+void judged_table(struct table *t, const struct accept *a)
+{
+    static const struct table_column columns[] = {
+        {"verdict", "verdict", "text"}, {"check", NULL, "text"},         {"what", "check", "text"},
+        {NULL, "measured", "text"},     {NULL, "95 % interval", "text"}, {NULL, "limit", "text"},
+        {"value", NULL, "%.9g"},        {"low", NULL, "%.9g"},           {"high", NULL, "%.9g"},
+        {"limit", NULL, "%.9g"},        {"unit", NULL, "text"},          {"of", "of", "text"},
+        {"why", "why", "text"},         {"source", NULL, "text"},        {0}};
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT], limit[LIMIT_TEXT + 4];
+    char interval[2 * LIMIT_TEXT + 4];
+
+    table_open(t, columns);
+    for (int i = 0; i < SORTED * a->rows; i++) {
+        const struct accept_row *r = &a->row[i % a->rows];
+        if (r->is != order[i / a->rows])
+            continue;
+        const struct limit_check *c = &limit_check[r->limit->check];
+        snprintf(limit, sizeof(limit), "%s %s",
+                 c->least ? ">=" : "<=", limit_value_text(bound, c->unit, r->bound));
+        table_add(t, accept_name[r->is], c->name, r->what,
+                  isfinite(r->value) ? limit_value_text(value, c->unit, r->value) : NULL,
+                  interval_text(interval, c->unit, r), isfinite(r->bound) ? limit : NULL, r->value,
+                  r->lo, r->hi, r->bound, judged_unit[c->unit], r->of, r->why, r->limit->source);
+    }
+}
+
+/* --- the whole --- */
+
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_POINTS | INPUT_TOPO};
+
+void judged_init(struct judged *j)
+{
+    memset(j, 0, sizeof(*j));
+    input_init(&j->in);
+    matrix_init(&j->reference);
+}
+
+int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
+{
+    if (input_open(&j->in, &a->in, &ask, err) < 0 ||
+        open_reference(&j->reference, &j->against, a, &j->in.m, err) < 0 ||
+        (a->limits ? limits_load(&j->limits, a->limits, err)
+                   : limits_builtin(&j->limits, j->against, err)) < 0)
+        return -1;
+    j->limits_name = a->limits ? a->limits : j->limits.title;
+    accept_judge(&j->accept,
+                 &(struct accept_input){.measured = &j->in.m,
+                                        .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                        .reference = j->against ? &j->reference : NULL,
+                                        .reference_name = j->against,
+                                        .why = "no preset is known for this machine; --against "
+                                               "names one, or another campaign",
+                                        .limits = &j->limits});
+    j->line = verdict_line(&j->accept);
+    return 0;
+}
+
+void judged_free(struct judged *j)
+{
+    accept_free(&j->accept);
+    limits_free(&j->limits);
+    matrix_free(&j->reference);
+    input_free(&j->in);
+    free(j->against);
+    free(j->line);
+    memset(j, 0, sizeof(*j));
+}

@@ -1,0 +1,45 @@
+/* judged.h - a campaign, what it is compared with, and its verdict: what accept says of it and report
+ * draws. */
+#ifndef RG_JUDGED_H
+#define RG_JUDGED_H
+
+#include "base/table.h"
+#include "cmd/input.h"
+#include "verdict/accept.h"
+
+struct judged_args {
+    struct input_args in;
+    const char *against, *limits; /* options; NULL: what goes with the machine */
+};
+
+#define JUDGED_AGAINST(type, member)                                                               \
+    {                                                                                              \
+        "against", 0, "PRESET|MATRIX|DIR", "what shares are of; else the preset of the GPUs seen", \
+            OPT_INTO(type, member.against)                                                         \
+    }
+#define JUDGED_LIMITS(type, member)                                                                \
+    {                                                                                              \
+        "limits", 0, "FILE", "these limits instead of those of railgauge",                         \
+            OPT_INTO(type, member.limits)                                                          \
+    }
+
+struct judged {
+    struct input in; /* matrix and topology; points where they are */
+    struct matrix reference;
+    char *against; /* name of the reference; NULL: none is known */
+    struct limits limits;
+    const char *limits_name; /* the file, else the title of the built-in ones */
+    struct accept accept;
+    char *line; /* the verdict in one sentence: how many checks, and the worst of them */
+};
+
+/* judged_free() in any case, after judged_init(). */
+void judged_init(struct judged *j);
+int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
+void judged_free(struct judged *j);
+
+/* A row a check, what needs a person first. */
+void judged_table(struct table *t, const struct accept *a);
+extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */
+
+#endif
