@@ -109,8 +109,11 @@ struct exception {
     double factor;    /* bandwidth, 1 = as the tier */
     double alpha_add; /* s, added one way */
     int evidence;     /* pairs that show it */
-    char *why;        /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
-    bool wrong;       /* gives wrong data: of no use, factor is 0 */
+    int alone;        /* of them measured while nothing else ran */
+    int partners;  /* different endpoints at the other end; of two parts, at the end with fewer */
+    double lo, hi; /* 95 % interval of factor, from those pairs; 0: not known */
+    char *why;     /* "9 of 9 partners see 0.60 of rail; alone as well: link" */
+    bool wrong;    /* gives wrong data: of no use, factor is 0 */
 };
 
 /* Something worth a sentence that is no exception: declared racks differ from measured ones, trunk

@@ -188,6 +188,17 @@ static bool excuses(const struct bed *b, const struct exception *e, const struct
            sim_concerns(&b->sim, f, e->a, e->b, true);
 }
 
+/* A part that something says is bad has partners, and an interval around its factor. */
+static void evidence_is_told(const struct exception *e)
+{
+    assert_true(e->partners >= 1 && e->partners <= 2 * e->evidence);
+    assert_in_range(e->alone, 0, e->evidence + 1); /* pairs both ways are one evidence */
+    if (e->factor > 0 && e->factor < 1) {
+        assert_true(e->lo > 0 && e->lo <= e->hi);
+        assert_true(e->lo <= e->factor * 1.1 && e->hi >= e->factor / 1.1);
+    }
+}
+
 static void score_bed(const struct bed *b, const struct scene *s, struct score *score, bool loud)
 {
     const struct sim *sim = &b->sim;
@@ -207,6 +218,7 @@ static void score_bed(const struct bed *b, const struct scene *s, struct score *
     for (int i = 0; i < b->m.exceptions; i++) {
         const struct exception *e = &b->m.exception[i];
         bool true_part = false;
+        evidence_is_told(e);
         for (int k = 0; k < sim->faults && !true_part; k++)
             true_part = names(b, e, &sim->fault[k]) || excuses(b, e, &sim->fault[k]);
         if (true_part)

@@ -94,27 +94,64 @@ void parts_sort(struct fit *f)
 
 /* --- sentences --- */
 
-/* How many samples show it, how many of them alone, and how many are all there are. */
-static void count_evidence(const struct fit *f, int k, int *shown, int *alone)
+/* The endpoint is in the part; of two parts, in the first. */
+static bool inside(const struct matrix *m, const struct exception *e, int endpoint)
 {
-    *shown = *alone = 0;
+    return part_at(m, e->part, endpoint) == e->a;
+}
+
+/* Different endpoints at the far ends, and of two parts at the near ones; the fewer. */
+static int count_partners(const struct fit *f, int k)
+{
+    const struct exception *e = &f->m->exception[k];
+    bool *seen = mem_calloc(2 * (size_t)f->m->topo.endpoints, sizeof(*seen));
+    int n[2] = {0, 0};
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if (s->explained != k)
+            continue;
+        bool sends = inside(f->m, e, s->src);
+        int end[2] = {sends ? s->dst : s->src, sends ? s->src : s->dst};
+        for (int j = 0; j < 2; j++) {
+            n[j] += !seen[2 * end[j] + j];
+            seen[2 * end[j] + j] = true;
+        }
+    }
+    free(seen);
+    return part_is_two(e->part) && n[1] < n[0] ? n[1] : n[0];
+}
+
+/* What its samples say of it: how many, alone, with how many others, and how sure the factor is. */
+static int weigh(struct fit *f, int k)
+{
+    struct exception *e = &f->m->exception[k];
+    double *v = mem_calloc((size_t)f->samples + 1, sizeof(*v));
+    int n = 0;
+
     for (int i = 0; i < f->samples; i++)
         if (f->sample[i].explained == k) {
-            ++*shown;
-            *alone += f->sample[i].alone;
+            v[n++] = f->sample[i].residual;
+            e->alone += f->sample[i].alone;
         }
+    e->partners = count_partners(f, k);
+    if (n && e->factor > 0) {
+        stats_sort(v, n);
+        stats_median_ci(v, n, &e->lo, &e->hi);
+    }
+    free(v);
+    return n;
 }
 
 static void explain(struct fit *f, int k)
 {
     struct exception *e = &f->m->exception[k];
+    int shown = weigh(f, k);
+
     if (e->why) /* said where it was found */
         return;
     const char *tier =
         e->tier >= 0 ? f->m->tier[e->tier].rule.name : "every tier that crosses NICs";
-    int shown, alone;
-
-    count_evidence(f, k, &shown, &alone);
     if (e->factor <= 0)
         e->why = mem_printf("no answer in %d of %d pairs", shown, shown);
     else if (e->part == PART_PAIR)
@@ -124,7 +161,7 @@ static void explain(struct fit *f, int k)
             e->factor, tier);
     else
         e->why = mem_printf("%d pairs see %.2f of %s%s", shown, e->factor, tier,
-                            alone ? ", alone as well: no contention" : "");
+                            e->alone ? ", alone as well: no contention" : "");
 }
 
 void parts_explain(struct fit *f)
