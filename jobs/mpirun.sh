@@ -2,11 +2,12 @@
 # mpirun.sh - a campaign over several hosts with Open MPI, the launch line spelled out.
 #
 #   jobs/mpirun.sh HOSTFILE RANKS_PER_HOST [option of railgauge run ...]
-#   jobs/mpirun.sh hosts.txt 8 --full -o campaign                                CPUs: host memory over MPI
-#   NCCL_IB_HCA=mlx5 jobs/mpirun.sh hosts.txt 8 --transport nccl -o campaign     GPUs: one rank each
+#   jobs/mpirun.sh hosts.txt 8 --full                                CPUs: host memory over MPI
+#   NCCL_IB_HCA=mlx5 jobs/mpirun.sh hosts.txt 8 --transport nccl     GPUs: one rank each
 #
 # HOSTFILE has one line a host: "node01 slots=8".  railgauge and railgauge-probe must be at the same
-# place on every host; railgauge itself stays here and needs no MPI.  Results: in the folder of -o.
+# place on every host; railgauge itself stays here and needs no MPI.  Results: in the folder of -o, else where
+# "last" leads.
 set -eu
 
 if [ $# -lt 2 ]; then

@@ -104,7 +104,7 @@ need() {
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     refuse "this system is not Debian or Ubuntu. Install a C compiler, make, pkg-config, jansson, expat, libyaml," \
-        "hwloc, an MPI and gnuplot by its own means, then: make && build/railgauge run -o campaign"
+        "hwloc, an MPI and gnuplot by its own means, then: make && build/railgauge run"
 fi
 
 if [ $task = check ]; then
@@ -127,9 +127,6 @@ if [ $task = check ]; then
     exit
 fi
 
-out=campaign
-[ ! -e $out ] || out=campaign-$(date +%Y%m%d-%H%M%S)
-
 # 1: measured, and a part was named; that is a result, too.
 judged() {
     code=0
@@ -138,13 +135,15 @@ judged() {
 }
 
 say "measuring this machine:"
-judged build/railgauge run -o "$out"
+judged build/railgauge run
+out=$(readlink last) || out=
 say "SIMULATED, nothing of this machine in it: two racks of GB200 NVL72, the NIC of GPU 17 at 60 % of its rate;"
 say "what a campaign says there, and a training step on it:"
-judged build/railgauge run --transport sim --fabric gb200-nvl72 --racks 2 --noise 3% --fault slow-nic=17:0.6 -o "$out-simulated"
+judged build/railgauge run --transport sim --fabric gb200-nvl72 --racks 2 --noise 3% --fault slow-nic=17:0.6
 $dry && exit
-say "measured here: $out; simulated: $out-simulated. In both:"
-for file in "$out-simulated"/*; do
+simulated=$(readlink last)
+say "measured here: $out; simulated: $simulated. In both:"
+for file in "$simulated"/*; do
     printf '  %s\n' "${file##*/}"
 done
 say "look again with:  build/railgauge show $out/matrix.json"

@@ -25,10 +25,10 @@
 /* How to go on, where there is something to go on with and it was not said. */
 static int add_way(const struct chain *c, struct err *err)
 {
-    char *topology = file_join(c->dir, "topology.json");
+    char *topology = file_join(c->dir ? c->dir : "", "topology.json");
     size_t used = strlen(err->text);
 
-    if (!strstr(err->text, "--resume") && access(topology, F_OK) == 0)
+    if (c->dir && !strstr(err->text, "--resume") && access(topology, F_OK) == 0)
         snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
     free(topology);
     return -1;
@@ -43,7 +43,7 @@ static int chain_mpi(struct chain *c, const struct words *args, const char *what
     c->launch.hang_after = c->probe.measure.hang_after;
     if (launch_run(&c->launch, args, &code, err) < 0)
         return add_way(c, err);
-    if (code == EXIT_CUT)
+    if (code == EXIT_CUT && c->dir)
         return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
@@ -111,6 +111,8 @@ int chain_open(struct chain *c, struct err *err)
 {
     if (c->resume && !exists(c, "topology.json"))
         return err_noinput(err, "%s holds no campaign that could be resumed", c->dir);
+    if (!c->dir && !(c->dir = c->made = campaign_files_dir(time(NULL), err)))
+        return -1;
     if (file_mkdir(c->dir, err) < 0)
         return -1;
     c->lock = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -437,7 +439,14 @@ static int predict(struct chain *c, struct err *err)
 
 int chain_run(struct chain *c, struct err *err)
 {
-    if (discover(c, err) < 0 || plan(c, err) < 0)
+    int rc = discover(c, err);
+
+    if (c->made && rc == 0)
+        rc = campaign_files_name_dir(&c->made, &c->topo, err);
+    else if (c->made)
+        campaign_files_drop_dir(c->made);
+    c->dir = c->made ? c->made : c->dir;
+    if (rc < 0 || plan(c, err) < 0)
         return -1;
     log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
@@ -477,6 +486,7 @@ void chain_close(struct chain *c)
     for (int i = 0; i < c->predictions; i++)
         prediction_free(&c->predicted[i]);
     free(c->job);
+    free(c->made);
     free(c->trouble);
     matrix_free(&c->matrix);
     plan_free(&c->plan);

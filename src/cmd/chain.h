@@ -18,7 +18,8 @@ struct chain {
     const struct opt_line *line; /* what was typed: the MPI program is given the same options */
     int argc;
     char **argv;
-    const char *dir;
+    const char *dir;       /* NULL: one of its own is made (campaign_files_dir) */
+    char *made;            /* that one; owned */
     const char *transport; /* "sim", "mpi", "nccl"; "auto": until the ranks say what they have */
     struct probe_opts probe;
     struct device_choice device;
@@ -40,7 +41,7 @@ struct chain {
     char *trouble; /* campaign_files_trouble(); the end is EXIT_UNJUDGED */
 };
 
-/* Make the directory, lock it (EXIT_IO when another run holds it), and refuse one that already
+/* Make the directory, which a campaign without one names after what it measures, lock it (EXIT_IO when another run holds it), and refuse one that already
  * holds a campaign unless resume (EXIT_CONFIG). */
 int chain_open(struct chain *c, struct err *err);
 /* Every step in turn, each leaving its file: topology.json, plan.tsv, points.tsv, compute.tsv where

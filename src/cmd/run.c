@@ -19,6 +19,7 @@
 #include "emit/plot/plot.h"
 #include "emit/text/matrix_text.h"
 #include "emit/text/nccl_tests.h"
+#include "probe/campaign_files.h"
 
 /* --- campaign.json: the options that a campaign was begun with, so that --resume needs no other word,
  * and refuses those that differ --- */
@@ -206,7 +207,8 @@ static int take_format(void *args, char *name, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"output", 'o', "DIR", "campaign directory (default campaign)",
+    {"output", 'o', "DIR",
+     "campaign directory (default campaign-TIME-WHAT, and a link \"last\" to it)",
      OPT_INTO(struct args, chain.dir), .group = 1},
     {"transport", 't', "NAME",
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
@@ -225,8 +227,8 @@ static const struct opt options[] = {
      "listen here to the ranks' word that they are alive (default: the interface that reaches the "
      "hosts)",
      OPT_INTO(struct args, chain.launch.address), .group = 1},
-    {"resume", 0, NULL, "finish the campaign that DIR holds", OPT_INTO(struct args, chain.resume),
-     .group = 1},
+    {"resume", 0, NULL, "finish the campaign that DIR holds, without -o the last one",
+     OPT_INTO(struct args, chain.resume), .group = 1},
     {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
      OPT_INTO(struct args, dry_run), .group = 1},
     {"model", 0, "NAME",
@@ -259,8 +261,8 @@ static const struct opt_line command = {
            "  railgauge run --hosts n[01-18]:4              18 hosts with 4 GPUs each\n"
            "  railgauge run --launch 'srun -N18 -n72'       the same in a job of Slurm\n"
            "  railgauge run --fabric gb200-nvl72 --racks 8 --fault slow-nic=17:0.6 -o sim\n"
-           "  railgauge run --resume -o campaign            measure only what is "
-           "missing\n\n" EXIT_CODES(
+           "  railgauge run --resume                        measure what is missing of the last "
+           "one\n\n" EXIT_CODES(
                "1 a part is named (wrong data, dead, slow; not with --no-verdict), 2 points failed "
                "or data were wrong and no part is named for it, ",
                ", 75 cut short (--resume continues), 78 configuration"),
@@ -409,21 +411,34 @@ static int chain(struct args *a, struct err *err)
 
 static void parse(struct args *a, int argc, char **argv)
 {
-    *a = (struct args){.chain = {.dir = "campaign", .line = &command, .argc = argc, .argv = argv}};
+    *a = (struct args){.chain = {.line = &command, .argc = argc, .argv = argv}};
     probe_opts_defaults(&a->chain.probe);
     opt_parse(&command, argc, argv, OPT_EXITS, a);
+}
+
+/* --resume: with the words that the campaign was begun with; `last` is where it is without -o. */
+static int parse_again(struct args *a, int argc, char **argv, const char *last, struct err *err)
+{
+    const char *dir = a->chain.dir ? a->chain.dir : last;
+    int rc = dir ? campaign_recall(&command, &argc, &argv, dir, err) : -1;
+
+    chain_close(&a->chain);
+    parse(a, argc, argv);
+    if (!a->chain.dir)
+        a->chain.dir = last;
+    return rc;
 }
 
 int cmd_run(int argc, char **argv, struct err *err)
 {
     struct args a;
+    char *last = NULL;
     int rc = 0;
 
     parse(&a, argc, argv);
     if (a.chain.resume) {
-        rc = campaign_recall(&command, &argc, &argv, a.chain.dir, err);
-        chain_close(&a.chain);
-        parse(&a, argc, argv);
+        last = a.chain.dir ? NULL : campaign_files_last_dir(err);
+        rc = parse_again(&a, argc, argv, last, err);
     }
     if (rc == 0)
         rc = choose_transport(&a.chain, err);
@@ -431,5 +446,6 @@ int cmd_run(int argc, char **argv, struct err *err)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, err) : chain(&a, err);
     int verdict = a.chain.matrix.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;
     chain_close(&a.chain);
+    free(last);
     return rc < 0 ? -1 : verdict;
 }

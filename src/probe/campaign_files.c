@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/campaign_files.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -121,4 +127,124 @@ int campaign_files_close(struct campaign_files *f, int rc, struct err *err)
         rc = err_set(err, "%s: %s", f->output, trouble);
     free(trouble);
     return rc;
+}
+
+/* --- the directory of a campaign that was given none --- */
+
+/* Try `stem`, "stem-2" ... until one is not taken; a failure other than that is err's. */
+static char *first_free(const char *stem, int (*take)(const char *path, void *with), void *with,
+                        struct err *err)
+{
+    for (int i = 1; i < 1000; i++) {
+        char *path = i == 1 ? mem_strdup(stem) : mem_printf("%s-%d", stem, i);
+        if (take(path, with) == 0)
+            return path;
+        bool taken = errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR;
+        if (!taken)
+            err_io(err, "%s: cannot make the folder: %s", path, strerror(errno));
+        free(path);
+        if (!taken)
+            return NULL;
+    }
+    err_io(err, "%s and 998 more of that name exist; -o names another folder", stem);
+    return NULL;
+}
+
+static int make_dir(const char *path, void *with)
+{
+    (void)with;
+    return mkdir(path, 0770);
+}
+
+/* One that holds a file is never replaced by rename(2). */
+static int rename_dir(const char *path, void *with)
+{
+    return rename(with, path);
+}
+
+char *campaign_files_dir(time_t now, struct err *err)
+{
+    char stem[64];
+    struct tm tm;
+
+    strftime(stem, sizeof(stem), "campaign-%Y-%m-%dT%H%M", gmtime_r(&now, &tm));
+    return first_free(stem, make_dir, NULL, err);
+}
+
+/* Made beside and renamed, so that there is always one. */
+static void link_last(const char *dir)
+{
+    char *temp = mem_printf("." CAMPAIGN_LAST ".%ld", (long)getpid());
+    struct stat st;
+
+    if (lstat(CAMPAIGN_LAST, &st) == 0 && !S_ISLNK(st.st_mode))
+        log_warn(CAMPAIGN_LAST " is no link and stays as it is; the campaign is %s", dir);
+    else {
+        unlink(temp);
+        if (symlink(dir, temp) < 0 || rename(temp, CAMPAIGN_LAST) < 0) {
+            log_warn(CAMPAIGN_LAST ": no link to %s: %s", dir, strerror(errno));
+            unlink(temp);
+        }
+    }
+    free(temp);
+}
+
+static char *dated_name(const char *dir, const struct topo *t)
+{
+    enum { LONGEST = 80 };
+    const struct names *hosts = &t->group[LEVEL_HOST], *racks = &t->group[LEVEL_RACK], *n = hosts;
+
+    if (racks->count && topo_at(t, 0, LEVEL_RACK) >= 0)
+        n = racks;
+    char *name = mem_printf("%s-%.*s", dir, LONGEST, t->fabric ? t->fabric : n->name[0]);
+    if (!t->fabric && n->count > 1)
+        name = mem_append(name, "+%d", n->count - 1);
+    for (char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("._+-", *s))
+            *s = '-';
+    return name;
+}
+
+int campaign_files_name_dir(char **dir, const struct topo *t, struct err *err)
+{
+    char *stem = dated_name(*dir, t), *path = first_free(stem, rename_dir, *dir, err);
+
+    free(stem);
+    if (!path)
+        return -1;
+    free(*dir);
+    *dir = path;
+    link_last(path);
+    return 0;
+}
+
+char *campaign_files_last_dir(struct err *err)
+{
+    char to[PATH_MAX];
+    ssize_t n = readlink(CAMPAIGN_LAST, to, sizeof(to) - 1);
+
+    if (n < 0) {
+        err_noinput(err, "no campaign to resume: " CAMPAIGN_LAST ": %s; -o names one",
+                    errno == EINVAL ? "it is no link" : strerror(errno));
+        return NULL;
+    }
+    to[n] = '\0';
+    return mem_strdup(to);
+}
+
+void campaign_files_drop_dir(const char *dir)
+{
+    static const char *const results[] = {"topology.json", "verdict.json"};
+
+    for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
+        char *path = file_join(dir, results[i]);
+        bool there = access(path, F_OK) == 0;
+        free(path);
+        if (there)
+            return;
+    }
+    char *options = file_join(dir, "campaign.json");
+    unlink(options);
+    rmdir(dir);
+    free(options);
 }

@@ -1,6 +1,9 @@
-/* campaign_files.h - the files of a campaign: what it works on and where its points go. */
+/* campaign_files.h - the files of a campaign: what it works on, where its points go, and the directory
+ * of one that was given none. */
 #ifndef RG_CAMPAIGN_FILES_H
 #define RG_CAMPAIGN_FILES_H
+
+#include <time.h>
 
 #include "probe/probe_args.h"
 #include "probe/world.h"
@@ -41,5 +44,23 @@ int campaign_files_save_topology(const struct campaign_files *f, struct err *err
 /* SIGTERM, SIGINT and SIGUSR1 set measure_stop.  (mpirun passes SIGUSR1 on to its ranks and waits;
  * on SIGTERM it kills them a second later.) */
 void campaign_files_catch_signals(void);
+
+/* --- "campaign-2026-11-22T1601-rack-03": when it began (UTC) and, once that is known, what was
+ * measured; "last" beside it is a link to the latest.  Nothing that is there is ever replaced: "-2",
+ * "-3" ... are put behind. --- */
+
+#define CAMPAIGN_LAST "last"
+
+/* Make "campaign-TIME" in the current folder; the caller frees.  NULL with EXIT_IO. */
+char *campaign_files_dir(time_t now, struct err *err);
+/* Put behind *dir, which is replaced, what t is, and let "last" be a link to it: the preset of a
+ * simulation, else the rack, or the host where none is declared; "n01+15" is n01 and 15 more.  Other
+ * characters than letters, digits, '.', '_', '+' and '-' become '-'.  A "last" that is no link stays,
+ * with a warning. */
+int campaign_files_name_dir(char **dir, const struct topo *t, struct err *err);
+/* Where "last" leads, without its folder; NULL with EXIT_NOINPUT.  The caller frees. */
+char *campaign_files_last_dir(struct err *err);
+/* Remove a directory in which nothing but campaign.json came to be. */
+void campaign_files_drop_dir(const char *dir);
 
 #endif

@@ -124,6 +124,40 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [ "$(grep -vc '^#' c/points.tsv)" -eq "$rows" ]
 }
 
+@test "without -o a campaign is called by when it began and what it measured, none replaces another, last leads to it" {
+    words=(-t sim --fabric hgx-h100 --racks 1 -b 1M -e 1M --op pairs --no-plots)
+    for _ in 1 2 3; do run -0 railgauge run "${words[@]}"; done
+    [ "$(find . -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 3 ]
+    for d in campaign-*; do
+        [[ $d =~ ^campaign-20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9][0-5][0-9]-hgx-h100(-[23])?$ ]]
+        [ -s "$d/matrix.json" ]
+    done
+    [ -L last ]
+    [ "$(stat -Lc %i last)" = "$(find . -mindepth 1 -maxdepth 1 -type d -printf '%i %T@\n' | sort -k 2n | awk 'END { print $1 }')" ]
+    newest=$(readlink last)
+    truncate -s $(($(stat -c %s last/points.tsv) / 2)) last/points.tsv
+    run -0 railgauge run --resume --no-plots
+    [[ $output == *"$newest: 32 endpoints"* ]]
+    [ "$(find . -mindepth 1 -maxdepth 1 -type d | wc -l)" -eq 3 ]
+    railgauge show last | grep -q '^nvlink '
+}
+
+@test "what is called last and is no link stays; a campaign that finds nothing leaves no folder" {
+    mkdir last
+    run -0 railgauge run -t sim --fabric hgx-h100 --racks 1 -b 1M -e 1M --op pair_bw --no-plots
+    [[ $output == *"last is no link and stays as it is; the campaign is campaign-"* ]]
+    [ ! -L last ]
+    rm -r last campaign-*
+    run -66 railgauge run --resume
+    [[ $output == *"no campaign to resume: last: No such file or directory; -o names one"* ]]
+    run -78 railgauge run -t mpi --launch false
+    [ -z "$(ls -A)" ]
+    printf '#!/bin/sh\nexit 75\n' >cut
+    chmod +x cut
+    run -75 railgauge run -t mpi --launch ./cut
+    [ "$(ls -A)" = cut ]
+}
+
 @test "two runs in one folder: the second is refused" {
     mkdir c
     exec 9<c
