@@ -26,7 +26,10 @@ static char dir[] = "/tmp/rg-blame-XXXXXX";
 static char path[64];
 
 static const char *const fault_name[FAULT_COUNT] = {
-    "slow-link", "slow-nic", "slow-gpu", "slow-host", "slow-racks", "dead-host", "corrupt"};
+    [FAULT_SLOW_LINK] = "slow-link",   [FAULT_SLOW_NIC] = "slow-nic",
+    [FAULT_SLOW_GPU] = "slow-gpu",     [FAULT_SLOW_HOST] = "slow-host",
+    [FAULT_SLOW_RACKS] = "slow-racks", [FAULT_DEAD_HOST] = "dead-host",
+    [FAULT_CORRUPT] = "corrupt"};
 
 struct scene {
     const char *fabric;
@@ -52,7 +55,10 @@ static const struct {
 
 static void random_fault(struct scene *s, char *text, int hosts, int per, struct rng *rng)
 {
-    enum fault_kind kind = (enum fault_kind)rng_below(rng, FAULT_COUNT);
+    static const enum fault_kind kinds[] = {FAULT_SLOW_LINK, FAULT_SLOW_NIC,   FAULT_SLOW_GPU,
+                                            FAULT_SLOW_HOST, FAULT_SLOW_RACKS, FAULT_DEAD_HOST,
+                                            FAULT_CORRUPT};
+    enum fault_kind kind = kinds[rng_below(rng, sizeof(kinds) / sizeof(*kinds))];
     int n = hosts * s->racks, a = (int)rng_below(rng, (unsigned)(n * per)),
         b = (a + 1 + (int)rng_below(rng, (unsigned)(n * per - 1))) % (n * per);
     double factor = 0.3 + 0.6 * rng_uniform(rng);
@@ -259,7 +265,8 @@ static void what_is_named_is_what_was_injected(void **state)
         bed_free(&b);
     }
     for (int k = 0; k < FAULT_COUNT && wanted; k++)
-        print_message("%-10s found %d of %d\n", fault_name[k], score.found[k], score.put[k]);
+        if (score.put[k])
+            print_message("%-10s found %d of %d\n", fault_name[k], score.found[k], score.put[k]);
     if (wanted)
         print_message("%d campaigns, %d false parts\n", score.campaigns, score.false_parts);
     for (size_t k = 0; k < sizeof(sure) / sizeof(*sure); k++) {

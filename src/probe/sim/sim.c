@@ -7,130 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
-#include "base/units.h"
 #include "probe/plan.h"
-
-enum part { ENDPOINT, HOST, RACK };
-
-/* How each fault is written: NAME=A[-B][:F[:side]]. */
-static const struct {
-    const char *name;
-    enum part part;
-    bool two, factor, side;
-} forms[FAULT_COUNT] = {
-    [FAULT_SLOW_LINK] = {"slow-link", ENDPOINT, true, true, false},
-    [FAULT_SLOW_NIC] = {"slow-nic", ENDPOINT, false, true, true},
-    [FAULT_SLOW_GPU] = {"slow-gpu", ENDPOINT, false, true, false},
-    [FAULT_SLOW_HOST] = {"slow-host", HOST, false, true, false},
-    [FAULT_SLOW_RACKS] = {"slow-racks", RACK, true, true, false},
-    [FAULT_DEAD_HOST] = {"dead-host", HOST, false, false, false},
-    [FAULT_CORRUPT] = {"corrupt", ENDPOINT, false, false, false},
-};
-
-/* Racks where there are any, NVLink domains elsewhere. */
-static enum level rack_level(const struct topo *t)
-{
-    return t->group[LEVEL_RACK].count > 1 ? LEVEL_RACK : LEVEL_DOMAIN;
-}
-
-static int find_end(const struct topo *t, enum part part, const char *text, int *out,
-                    struct err *err)
-{
-    static const char *const names[] = {"endpoint", "host", "rack"};
-    int count = part == ENDPOINT ? t->endpoints
-                : part == HOST   ? t->hosts
-                                 : t->group[rack_level(t)].count;
-    struct err why;
-
-    *out = part == HOST ? topo_find_host(t, text) : -1;
-    if (*out >= 0)
-        return 0;
-    if (units_int(out, text, 0, count - 1, &why) < 0)
-        return err_usage(err, "%s %s: %s", names[part], text, why.text);
-    return 0;
-}
-
-/* The next piece of "a-b:f:side" up to one of `ends`; cuts it out of *rest. */
-static char *piece(char **rest, const char *ends)
-{
-    char *here = *rest, *end = here + strcspn(here, ends);
-
-    *rest = *end ? end + 1 : end;
-    *end = '\0';
-    return here;
-}
-
-static int parse_fault(const struct sim *s, struct sim_fault *f, char *text, struct err *err)
-{
-    char *rest = text, *name = piece(&rest, "=");
-    int kind = 0;
-
-    while (kind < FAULT_COUNT && strcmp(forms[kind].name, name))
-        kind++;
-    if (kind == FAULT_COUNT)
-        return err_usage(err,
-                         "no fault \"%s\"; known: slow-link slow-nic slow-gpu slow-host slow-racks "
-                         "dead-host corrupt",
-                         name);
-    *f = (struct sim_fault){.kind = (enum fault_kind)kind, .b = -1, .tx = true, .rx = true};
-    char *a = piece(&rest, forms[kind].two ? "-" : ":");
-    if (find_end(s->truth, forms[kind].part, a, &f->a, err) < 0)
-        return -1;
-    if (forms[kind].two && find_end(s->truth, forms[kind].part, piece(&rest, ":"), &f->b, err) < 0)
-        return -1;
-    if (f->a == f->b)
-        return err_usage(err, "%s: the two ends are the same, %d", name, f->a);
-    if (forms[kind].factor && units_double(&f->factor, piece(&rest, ":"), 1e-6, 1, err) < 0)
-        return err_wrap(err, "factor of %s", name);
-    if (forms[kind].side && *rest) {
-        char *side = piece(&rest, ":");
-        if (strcmp(side, "tx") && strcmp(side, "rx"))
-            return err_usage(err, "side \"%s\" is neither tx nor rx", side);
-        f->tx = side[0] == 't';
-        f->rx = !f->tx;
-    }
-    return *rest ? err_usage(err, "\"%s\" is left over", rest) : 0;
-}
-
-int sim_fault(struct sim *s, const char *text, struct err *err)
-{
-    char *copy = mem_strdup(text);
-    struct sim_fault f;
-    int rc = parse_fault(s, &f, copy, err);
-
-    if (rc < 0)
-        err_wrap(err, "--fault %s", text);
-    else
-        MEM_PUSH(s->fault, s->faults) = f;
-    free(copy);
-    return rc;
-}
-
-static bool between(int x, int y, int a, int b)
-{
-    return (x == a && y == b) || (x == b && y == a);
-}
-
-bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic)
-{
-    const int *x = s->truth->endpoint[src].place.at, *y = s->truth->endpoint[dst].place.at;
-    enum level rack = rack_level(s->truth);
-
-    switch (f->kind) {
-    case FAULT_SLOW_LINK:
-        return between(src, dst, f->a, f->b);
-    case FAULT_SLOW_NIC:
-        return nic && ((f->a == src && f->tx) || (f->a == dst && f->rx));
-    case FAULT_SLOW_GPU:
-        return !nic && (f->a == src || f->a == dst);
-    case FAULT_SLOW_HOST:
-        return x[LEVEL_HOST] == f->a || y[LEVEL_HOST] == f->a;
-    case FAULT_SLOW_RACKS:
-        return between(x[rack], y[rack], f->a, f->b);
-    default:
-        return false;
-    }
-}
 
 /* Rate left (0..1) of src -> dst on this tier. */
 static double rate_left(const struct sim *s, int src, int dst, int tier)
@@ -166,6 +43,60 @@ double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes,
     return alpha / OP_PAIR_WINDOW + bytes / (ft->Bps.value * there);
 }
 
+/* --- flows: what a group moves between domains --- */
+
+/* Asked of the flow from a to b, or of `part` of one. */
+typedef double flow_fn(const void *of, const struct topo *t, int a, int b, double part);
+
+/* A ring leaves the domain that ends before ids[end] over the NICs of all its members there. */
+static double ring_flows(const void *of, const struct topo *t, const int *ids, int n, flow_fn *fn)
+{
+    double least = INFINITY;
+
+    for (int i = 0, run = 0; i < n; i++) {
+        run++;
+        if (domain_of(t, ids[i]) == domain_of(t, ids[(i + 1) % n]))
+            continue;
+        for (int k = 1 - run; k <= 0; k++)
+            least = fmin(least, fn(of, t, ids[i + k], ids[(i + k + run) % n], 1));
+        run = 0;
+    }
+    return least;
+}
+
+/* Everybody sends evenly to all; what leaves a domain goes over the sender's NIC. */
+static double all_flows(const void *of, const struct topo *t, const int *ids, int n, flow_fn *fn)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < n; i++) {
+        int outside = 0;
+        for (int k = 0; k < n; k++)
+            outside += domain_of(t, ids[k]) != domain_of(t, ids[i]);
+        for (int k = 0; k < n; k++)
+            if (domain_of(t, ids[k]) != domain_of(t, ids[i]))
+                least = fmin(least, fn(of, t, ids[i], ids[k], 1.0 / outside));
+    }
+    return least;
+}
+
+static double flows(const void *of, const struct topo *t, enum op op, const struct plan_group *g,
+                    flow_fn *fn)
+{
+    const int *ids = g->members;
+    double least = INFINITY;
+
+    if (op_table[op].links == OP_EXCHANGE)
+        return all_flows(of, t, ids, g->size, fn);
+    if (op_table[op].links == OP_RING)
+        return ring_flows(of, t, ids, g->size, fn);
+    int hops = op_is_pair(op) ? op == OP_PAIR_BIBW ? 2 : 1 : g->size;
+    for (int i = 0; i < hops; i++)
+        if (domain_of(t, ids[i]) != domain_of(t, ids[(i + 1) % g->size]))
+            least = fmin(least, fn(of, t, ids[i], ids[(i + 1) % g->size], 1));
+    return least;
+}
+
 /* --- collectives --- */
 
 /* Collectives on the simulated fabric: what the preset says of a healthy group that runs alone, and
@@ -182,50 +113,73 @@ struct links {
     int per_domain; /* members that leave a domain together: the fewest */
 };
 
-/* What the slowest member's own fault leaves of its traffic between domains. */
-static double member_factor(const struct sim *s, const int *ids, int n)
+static double left_of_flow(const void *of, const struct topo *t, int a, int b, double part)
+{
+    (void)part;
+    return rate_left(of, a, b, topo_tier(t, a, b));
+}
+
+static bool is_end(const struct topo *t, const struct sim_fault *f, int id)
+{
+    int at = f->ids ? id : topo_at(t, id, (int)f->level);
+
+    return f->a < 0 || at == f->a || at == f->b;
+}
+
+/* Does it slow one of the flows when everybody sends to all? */
+static bool slows_exchange(const struct sim *s, const struct sim_fault *f, const int *ids, int n)
+{
+    const struct topo *t = s->truth;
+
+    for (int i = 0; i < n; i++)
+        for (int k = 0; is_end(t, f, ids[i]) && k < n; k++)
+            if (domain_of(t, ids[i]) != domain_of(t, ids[k]) &&
+                (sim_concerns(s, f, ids[i], ids[k], true) ||
+                 sim_concerns(s, f, ids[k], ids[i], true)))
+                return true;
+    return false;
+}
+
+/* What faults leave of the slowest flow between domains. */
+static double flows_left(const struct sim *s, enum op op, const int *ids, int n)
 {
     double worst = 1;
 
-    for (int f = 0; f < s->faults; f++) {
-        const struct sim_fault *x = &s->fault[f];
-        for (int i = 0; i < n; i++) {
-            int host = s->truth->endpoint[ids[i]].place.at[LEVEL_HOST];
-            if ((x->kind == FAULT_SLOW_NIC && ids[i] == x->a) ||
-                (x->kind == FAULT_SLOW_HOST && host == x->a))
-                worst = fmin(worst, x->factor);
-        }
-    }
+    if (op_table[op].links == OP_RING)
+        return fmin(1, ring_flows(s, s->truth, ids, n, left_of_flow));
+    for (int f = 0; f < s->faults && op_table[op].links == OP_EXCHANGE; f++)
+        if (slows_exchange(s, &s->fault[f], ids, n))
+            worst = fmin(worst, s->fault[f].factor);
     return worst;
 }
 
 /* Walk the ring of members once. */
-static struct links walk(const struct sim *s, const int *ids, int n, bool faults)
+static struct links walk(const struct sim *s, enum op op, const int *ids, int n, bool faults)
 {
     const struct topo *t = s->truth;
-    double nics = fmin(1, (double)s->fabric->nics_per_host / s->fabric->gpus_per_host);
+    double nics = fmin(1, (double)s->fabric->nics_per_host / s->fabric->gpus_per_host),
+           healthy = INFINITY;
     struct links l = {INFINITY, INFINITY, n};
     int run = 0;
 
     for (int i = 0; i < n; i++) {
         int a = ids[i], b = ids[(i + 1) % n];
         int tier = topo_tier(t, a, b);
-        double Bps = s->fabric->tier[tier].Bps.value;
-        if (faults)
-            Bps *= rate_left(s, a, b, tier);
+        double Bps = s->fabric->tier[tier].Bps.value, left = faults ? rate_left(s, a, b, tier) : 1;
         run++;
         if (domain_of(t, a) == domain_of(t, b)) {
-            l.in_Bps = fmin(l.in_Bps, Bps);
+            l.in_Bps = fmin(l.in_Bps, Bps * left);
             continue;
         }
-        l.nic_Bps = fmin(l.nic_Bps, Bps);
+        healthy = fmin(healthy, Bps);
+        l.nic_Bps = fmin(l.nic_Bps, Bps * left);
         l.per_domain = run < l.per_domain ? run : l.per_domain;
         run = 0;
     }
+    if (faults)
+        l.nic_Bps = fmin(l.nic_Bps, healthy * flows_left(s, op, ids, n));
     if (l.per_domain > 1)
         l.nic_Bps *= nics; /* which they share */
-    if (faults)
-        l.nic_Bps = fmin(l.nic_Bps, l.nic_Bps * member_factor(s, ids, n));
     return l;
 }
 
@@ -249,104 +203,53 @@ double sim_collective(const struct sim *s, enum op op, const int *ids, int n, do
     if (!s->faults && share >= 1)
         return whole;
     double floor = fmin(whole, s->healthy(s->of, op, ids, n, 8));
-    struct links well = walk(s, ids, n, false), now = walk(s, ids, n, true);
+    struct links well = walk(s, op, ids, n, false), now = walk(s, op, ids, n, true);
     now.nic_Bps *= share;
     return floor + (whole - floor) * moving(&now, op, n) / moving(&well, op, n);
 }
 
 /* --- uplinks --- */
 
-/* Who shares the uplinks of a leaf.  They carry uplink_share of what its endpoints' NICs do, each
- * way; flows that cross leaves at once share them evenly, and one flow alone notices nothing. */
+/* Who shares the uplinks of a leaf (of a rack, where no leaf is known).  They carry uplink_share of
+ * what its endpoints' NICs do, each way, less what is lost of them; flows that cross leaves at once
+ * share them evenly, and one flow alone notices nothing. */
 
-/* What flows up from and down to each leaf in one round, in whole NICs of an endpoint. */
+/* What flows up from and down to each leaf in one round, and what it carries, in whole NICs of an
+ * endpoint. */
 struct sim_uplinks {
     const struct round *round;
     int id;
-    double *up, *down;
-    int *endpoints;
+    enum level level;
+    double *up, *down, *room;
 };
 
-/* The flow from a to b, or `part` of one: counted, or what the uplinks leave of it. */
-typedef double flow_fn(struct sim_uplinks *u, const struct topo *t, int a, int b, double part);
-
-static int leaf_of(const struct topo *t, int id)
+static bool climbs(const struct sim_uplinks *u, const struct topo *t, int a, int b, int *x, int *y)
 {
-    return t->endpoint[id].place.at[LEVEL_LEAF];
+    *x = topo_at(t, a, (int)u->level);
+    *y = topo_at(t, b, (int)u->level);
+    return *x >= 0 && *y >= 0 && *x != *y;
 }
 
-static bool climbs(const struct topo *t, int a, int b)
+static double count_flow(const void *of, const struct topo *t, int a, int b, double part)
 {
-    return leaf_of(t, a) >= 0 && leaf_of(t, b) >= 0 && leaf_of(t, a) != leaf_of(t, b);
-}
+    const struct sim_uplinks *u = of;
+    int x, y;
 
-static double count_flow(struct sim_uplinks *u, const struct topo *t, int a, int b, double part)
-{
-    if (climbs(t, a, b)) {
-        u->up[leaf_of(t, a)] += part;
-        u->down[leaf_of(t, b)] += part;
+    if (climbs(u, t, a, b, &x, &y)) {
+        u->up[x] += part;
+        u->down[y] += part;
     }
     return INFINITY;
 }
 
-static double room_for_flow(struct sim_uplinks *u, const struct topo *t, int a, int b, double part)
+static double room_for_flow(const void *of, const struct topo *t, int a, int b, double part)
 {
-    int x = leaf_of(t, a), y = leaf_of(t, b);
+    const struct sim_uplinks *u = of;
+    int x, y;
 
     (void)part;
-    return climbs(t, a, b) ? fmin(u->endpoints[x] / u->up[x], u->endpoints[y] / u->down[y])
-                           : INFINITY;
-}
-
-/* A ring leaves the domain that ends before ids[end] over the NICs of all its members there. */
-static double ring_flows(struct sim_uplinks *u, const struct topo *t, const int *ids, int n,
-                         flow_fn *fn)
-{
-    double least = INFINITY;
-
-    for (int i = 0, run = 0; i < n; i++) {
-        run++;
-        if (domain_of(t, ids[i]) == domain_of(t, ids[(i + 1) % n]))
-            continue;
-        for (int k = 1 - run; k <= 0; k++)
-            least = fmin(least, fn(u, t, ids[i + k], ids[(i + k + run) % n], 1));
-        run = 0;
-    }
-    return least;
-}
-
-/* Everybody sends evenly to all; what leaves a domain goes over the sender's NIC. */
-static double all_flows(struct sim_uplinks *u, const struct topo *t, const int *ids, int n,
-                        flow_fn *fn)
-{
-    double least = INFINITY;
-
-    for (int i = 0; i < n; i++) {
-        int outside = 0;
-        for (int k = 0; k < n; k++)
-            outside += domain_of(t, ids[k]) != domain_of(t, ids[i]);
-        for (int k = 0; k < n; k++)
-            if (domain_of(t, ids[k]) != domain_of(t, ids[i]))
-                least = fmin(least, fn(u, t, ids[i], ids[k], 1.0 / outside));
-    }
-    return least;
-}
-
-static double flows(struct sim_uplinks *u, const struct topo *t, enum op op,
-                    const struct plan_group *g, flow_fn *fn)
-{
-    const int *ids = g->members;
-    double least = INFINITY;
-
-    if (op_table[op].links == OP_EXCHANGE)
-        return all_flows(u, t, ids, g->size, fn);
-    if (op_table[op].links == OP_RING)
-        return ring_flows(u, t, ids, g->size, fn);
-    int hops = op_is_pair(op) ? op == OP_PAIR_BIBW ? 2 : 1 : g->size;
-    for (int i = 0; i < hops; i++)
-        if (domain_of(t, ids[i]) != domain_of(t, ids[(i + 1) % g->size]))
-            least = fmin(least, fn(u, t, ids[i], ids[(i + 1) % g->size], 1));
-    return least;
+    return climbs(u, t, a, b, &x, &y) ? fmin(u->room[x] / u->up[x], u->room[y] / u->down[y])
+                                      : INFINITY;
 }
 
 static void free_uplinks(struct sim_uplinks *u)
@@ -355,7 +258,7 @@ static void free_uplinks(struct sim_uplinks *u)
         return;
     free(u->up);
     free(u->down);
-    free(u->endpoints);
+    free(u->room);
     free(u);
 }
 
@@ -366,31 +269,59 @@ void sim_free(struct sim *s)
     memset(s, 0, sizeof(*s));
 }
 
-static struct sim_uplinks *count_uplinks(const struct topo *t, const struct round *r)
+/* What is left of the uplinks of a leaf. */
+static double uplinks_left(const struct sim *s, int leaf)
 {
-    size_t leaves = (size_t)t->group[LEVEL_LEAF].count + 1;
+    double left = 1;
+
+    for (int i = 0; i < s->faults; i++)
+        if (s->fault[i].kind == FAULT_LOST_UPLINKS && s->fault[i].a == leaf)
+            left = fmin(left, s->fault[i].factor);
+    return left;
+}
+
+static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round *r)
+{
+    const struct topo *t = s->truth;
+    enum level level = sim_uplink_level(t);
+    int leaves = t->group[level].count;
+    size_t room = (size_t)leaves + 1;
     struct sim_uplinks *u = mem_calloc(1, sizeof(*u));
 
-    *u = (struct sim_uplinks){r, r->id, mem_calloc(leaves, sizeof(double)),
-                              mem_calloc(leaves, sizeof(double)), mem_calloc(leaves, sizeof(int))};
+    *u = (struct sim_uplinks){r,
+                              r->id,
+                              level,
+                              mem_calloc(room, sizeof(double)),
+                              mem_calloc(room, sizeof(double)),
+                              mem_calloc(room, sizeof(double))};
     for (int i = 0; i < t->endpoints; i++)
-        if (leaf_of(t, i) >= 0)
-            u->endpoints[leaf_of(t, i)]++;
+        if (topo_at(t, i, (int)level) >= 0)
+            u->room[topo_at(t, i, (int)level)] += s->fabric->uplink_share;
+    for (int i = 0; i < leaves; i++)
+        u->room[i] *= uplinks_left(s, i);
     for (int i = 0; i < r->groups; i++)
         flows(u, t, r->op, &r->group[i], count_flow);
     return u;
 }
 
+static bool uplinks_are_fewer(const struct sim *s)
+{
+    bool fewer = s->fabric->uplink_share < 1;
+
+    for (int i = 0; i < s->faults && !fewer; i++)
+        fewer = s->fault[i].kind == FAULT_LOST_UPLINKS;
+    return fewer;
+}
+
 double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 {
-    if (s->fabric->uplink_share >= 1 || !r || op == OP_PAIR_LATENCY)
+    if (!r || op == OP_PAIR_LATENCY || !uplinks_are_fewer(s))
         return 1;
     if (!s->uplinks || s->uplinks->round != r || s->uplinks->id != r->id) {
         free_uplinks(s->uplinks);
-        s->uplinks = count_uplinks(s->truth, r);
+        s->uplinks = count_uplinks(s, r);
     }
-    return fmin(1, s->fabric->uplink_share *
-                       flows(s->uplinks, s->truth, op, &r->group[group], room_for_flow));
+    return fmin(1, flows(s->uplinks, s->truth, op, &r->group[group], room_for_flow));
 }
 
 /* --- the transport --- */

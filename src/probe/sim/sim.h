@@ -22,23 +22,40 @@
 #include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
 
+/* Ends are numbers, or names of hosts, leaves and racks. */
 enum fault_kind {
-    FAULT_SLOW_LINK,  /* slow-link=A-B:F      the pair A,B, both directions */
-    FAULT_SLOW_NIC,   /* slow-nic=E:F[:tx|rx] endpoint E on tiers that cross NICs */
-    FAULT_SLOW_GPU,   /* slow-gpu=E:F         endpoint E on tiers that do not (its NVLink port) */
-    FAULT_SLOW_HOST,  /* slow-host=H:F        every endpoint of host H, all tiers */
-    FAULT_SLOW_RACKS, /* slow-racks=A-B:F     between racks A and B (domains when there are no
-                         racks) */
-    FAULT_DEAD_HOST,  /* dead-host=H          no answer from host H */
-    FAULT_CORRUPT,    /* corrupt=E            endpoint E receives wrong data */
+    FAULT_SLOW_LINK,         /* slow-link=A-B:F      the pair A,B, both directions */
+    FAULT_SLOW_CABLE,        /* slow-cable=A-B:F     the same of a pair that meets over NICs */
+    FAULT_SLOW_NIC,          /* slow-nic=E:F[:tx|rx] endpoint E on tiers that cross NICs */
+    FAULT_SLOW_GPU,          /* slow-gpu=E:F         endpoint E on tiers that do not (its NVLink
+                                port) */
+    FAULT_SLOW_HOST,         /* slow-host=H:F        every endpoint of host H, all tiers */
+    FAULT_SLOW_LEAF,         /* slow-leaf=L:F        all that the ports of leaf L carry */
+    FAULT_SLOW_UPLINKS,      /* slow-uplinks=L:F[:tx|rx] each flow that leaves leaf L (tx: up), or
+                                comes down to it; where no leaf is known, rack L */
+    FAULT_LOST_UPLINKS,      /* lost-uplinks=L:F     the same uplinks, F of them left */
+    FAULT_SLOW_RACK,         /* slow-rack=R:F        all that the NICs of rack R carry */
+    FAULT_SLOW_RACK_UPLINKS, /* slow-rack-uplinks=R:F[:tx|rx] what leaves or enters rack R */
+    FAULT_SLOW_RACKS,        /* slow-racks=A-B:F     between racks A and B (domains when there are
+                                no racks) */
+    FAULT_SLOW_FABRIC,       /* slow-fabric=F        every tier that crosses NICs */
+    FAULT_DEAD_HOST,         /* dead-host=H          no answer from host H */
+    FAULT_CORRUPT,           /* corrupt=E            endpoint E receives wrong data */
     FAULT_COUNT
 };
 
+/* Uplinks fail in two ways.  slow-uplinks: every one of them, or the way that flows are spread over
+ * them, is bad, and each flow gets F of its rate, alone as well.  lost-uplinks: cables are down and
+ * flows go over those that are left; one flow alone notices nothing, and a leaf whose NICs all send
+ * out gets F of what they could. */
+
 struct sim_fault {
     enum fault_kind kind;
-    int a, b;      /* endpoint, host or rack; b = -1 when there is one */
-    double factor; /* rate left, 0 < F < 1 */
-    bool tx, rx;   /* slow-nic */
+    enum level level; /* of a and b, unless these are endpoints */
+    bool ids;         /* they are */
+    int a, b;         /* -1: there is none */
+    double factor;    /* what is left of the rate, 0 < F <= 1; of lost uplinks, of their number */
+    bool tx, rx;      /* slow-nic, uplinks */
 };
 
 struct sim {
@@ -55,7 +72,7 @@ struct sim {
     struct sim_uplinks *uplinks; /* of the round that was asked for last */
 };
 
-/* Parse one --fault argument against the truth; hosts by index or name, endpoints by id. */
+/* Parse one --fault argument against the truth. */
 int sim_fault(struct sim *s, const char *text, struct err *err);
 void sim_free(struct sim *s); /* what it allocated itself */
 
@@ -69,6 +86,8 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op);
 
 /* Does this fault slow src -> dst?  nic: the pair's traffic crosses NICs. */
 bool sim_concerns(const struct sim *s, const struct sim_fault *f, int src, int dst, bool nic);
+/* Leaves, or racks where no leaf is known: whose uplinks are meant. */
+enum level sim_uplink_level(const struct topo *t);
 
 /* transport_sim gets its struct sim as group->comm: set world_solo.ctx to it. */
 

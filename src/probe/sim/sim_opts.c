@@ -14,9 +14,10 @@ const struct opt sim_options[] = {
      OPT_SHARE(struct sim_opts, noise), .group = 50},
     {"sim-seed", 0, "N", "seed of the noise", OPT_INTO(struct sim_opts, seed), .group = 50},
     {"fault", 0, "SPEC",
-     "inject a fault, may be repeated: slow-link=A-B:F slow-nic=E:F[:tx|rx] slow-gpu=E:F "
-     "slow-host=H:F "
-     "slow-racks=A-B:F dead-host=H corrupt=E (F: rate left)",
+     "inject a fault, may be repeated: slow-link=A-B:F slow-cable=A-B:F slow-nic=E:F[:tx|rx] "
+     "slow-gpu=E:F slow-host=H:F slow-leaf=L:F slow-uplinks=L:F[:tx|rx] lost-uplinks=L:F "
+     "slow-rack=R:F slow-rack-uplinks=R:F[:tx|rx] slow-racks=A-B:F slow-fabric=F dead-host=H "
+     "corrupt=E (F: rate left; hosts, leaves and racks by number or name)",
      OPT_LIST(struct sim_opts, fault, faults), .group = 50},
     {"blind", 0, NULL, "hide everything but host names from the campaign",
      OPT_INTO(struct sim_opts, blind), .group = 50},
