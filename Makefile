@@ -58,7 +58,7 @@ SRC     := $(wildcard kernels/*.c topo/*.c topo/*/*.c src/*/*.c src/*/*/*.c)
 MPI_SRC := src/probe_main.c $(filter-out %/mpi_opts.c,$(sort $(wildcard src/probe/mpi/*.c src/probe/*/transport_*.c))) \
     src/step/replay/replay_mpi.c src/step/replay/replay_player.c \
     topo/gather.c topo/host/hwloc.c
-CMD_SRC := src/main.c $(wildcard src/cmd/*.c)
+CMD_SRC := src/main.c $(wildcard src/cmd/*.c src/cmd/*/*.c)
 LIB_SRC := $(filter-out $(MPI_SRC) $(CMD_SRC),$(SRC))
 
 obj   = $(patsubst %,$(BUILD)/%.o,$(1))

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/chain.h"
+#include "cmd/campaign/chain.h"
 #include "cmd/command.h"
 
 struct args {

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/campaign/launch.h"
 #include "cmd/command.h"
-#include "cmd/launch.h"
 #include "cost/sim_bed.h"
 #include "emit/text/nccl_tests.h"
 #include "probe/campaign_files.h"

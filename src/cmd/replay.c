@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/campaign/launch.h"
 #include "cmd/command.h"
-#include "cmd/launch.h"
 #include "step/replay/replay.h"
 
 struct args {

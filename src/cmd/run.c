@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
-#include "cmd/chain.h"
+#include "cmd/campaign/chain.h"
 #include "cmd/command.h"
 #include "cost/matrix.h"
 #include "emit/plot/plot.h"

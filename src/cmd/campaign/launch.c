@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cmd/launch.h"
+#include "cmd/campaign/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/launch.h"
+#include "cmd/campaign/launch.h"
 #include "cost/fit/fit.h"
 #include "cost/sim_bed.h"
 #include "probe/gpu/gpu_opts.h"
