@@ -15,9 +15,10 @@
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, struct err *err);
+    enum command_group group;
     const char *help;
 } commands[] = {
-#define ROW(x, name, help) {name, cmd_##x, help},
+#define ROW(x, name, group, help) {name, cmd_##x, COMMAND_##group, help},
     COMMANDS(ROW)
 #undef ROW
 };
@@ -26,10 +27,29 @@ enum { COUNT = sizeof(commands) / sizeof(*commands) };
 
 static void usage(FILE *out)
 {
-    fputs("usage: railgauge COMMAND [OPTION...]\n\ncommands:\n", out);
-    for (int i = 0; i < COUNT; i++)
-        fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].help);
+#define TITLE(x, title) title,
+    static const char *const title[] = {COMMAND_GROUPS(TITLE)};
+#undef TITLE
+
+    fputs("usage: railgauge COMMAND [OPTION...]\n", out);
+    for (int g = 0; g < COMMAND_GROUP_COUNT; g++) {
+        fprintf(out, "\n%s:\n", title[g]);
+        for (int i = 0; i < COUNT; i++)
+            if ((int)commands[i].group == g)
+                fprintf(out, "  %-15s %s\n", commands[i].name, commands[i].help);
+    }
     fputs("\nrailgauge COMMAND --help says more; man railgauge says all.\n", out);
+}
+
+static int unknown(const char *name)
+{
+    struct near near = {.word = name};
+
+    for (int i = 0; i < COUNT; i++)
+        near_try(&near, commands[i].name);
+    fprintf(stderr, "railgauge: no command \"%.60s\"%s; railgauge --help lists them\n", name,
+            near_text(&near));
+    return EXIT_USAGE;
 }
 
 static int dispatch(int argc, char **argv)
@@ -59,8 +79,7 @@ static int dispatch(int argc, char **argv)
                 log_error("%s", err.text);
             return code < 0 ? err.code : code;
         }
-    fprintf(stderr, "railgauge: no command \"%s\"; railgauge --help lists them\n", argv[1]);
-    return EXIT_USAGE;
+    return unknown(argv[1]);
 }
 
 /* At every end, that of argp after --help too: what did not reach standard output is an error. */

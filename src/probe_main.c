@@ -38,8 +38,8 @@ static int no_transport(const char *name, struct err *err)
 {
     char names[TRANSPORT_NAMES];
 
-    return err_usage(err, "no transport \"%s\"; this program has %s", name,
-                     transport_names(names, false));
+    return err_usage(err, "no transport \"%s\"%s; this program has %s", name,
+                     transport_near(&(struct near){.word = name}), transport_names(names, false));
 }
 
 /* The GPU of each rank; with --nccl the library too, and its log to be read back. */

@@ -43,4 +43,23 @@ int err_code(struct err *err, int code, const char *fmt, ...) __attribute__((for
 /* Put "context: " before the text already in err; keeps the code; returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* --- which word was meant by one that is not known ---
+ *
+ *     struct near near = {.word = name};
+ *     for (int i = 0; i < n; i++)
+ *         near_try(&near, known[i]);
+ *     return err_usage(err, "no model \"%s\"%s", name, near_text(&near));
+ *
+ * Near is what some letters more, fewer, other or changed about make it, at most a third of them
+ * (Damerau 1964, Levenshtein 1966; no place is edited twice), in whatever case, and what begins so. */
+struct near {
+    const char *word;
+    char name[64]; /* the nearest so far */
+    int far;       /* how near, in tenths of an edit */
+    char text[100];
+};
+void near_try(struct near *n, const char *name);
+/* " (did you mean "NAME"?)" or "", of n. */
+const char *near_text(struct near *n);
+
 #endif

@@ -331,6 +331,18 @@ int file_data_names(const char *folder, char ***names)
     return n;
 }
 
+void file_data_near(struct near *n, const char *folder)
+{
+    char **names;
+    int count = file_data_names(folder, &names);
+
+    for (int i = 0; i < count; i++) {
+        near_try(n, names[i]);
+        free(names[i]);
+    }
+    free(names);
+}
+
 /* --- the seal --- */
 
 enum { SEAL_DIGITS = sizeof(SEAL_EMPTY) - 1 };

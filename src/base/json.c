@@ -118,6 +118,9 @@ int json_parse(json_t **out, const char *text, size_t len, const char *path, con
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
     if (!root && errno == ENOMEM)
         mem_ended();
+    if (!root && len > 12 && !strncmp(text, "# railgauge-", 12))
+        return err_data(err, "%s: this is %.*s where \"%s\" is needed", path,
+                        (int)strcspn(text + 2, " \n"), text + 2, format);
     if (!root)
         return err_data(err, "%s:%d: %s", path, e.line, e.text);
     const char *f = json_string_value(json_object_get(root, "format"));

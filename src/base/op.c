@@ -21,6 +21,12 @@ int op_find(const char *name)
     return -1;
 }
 
+void op_near(struct near *n)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        near_try(n, op_table[i].name);
+}
+
 bool op_is_pair(enum op op)
 {
     return op_table[op].links == OP_PAIR;

@@ -218,6 +218,63 @@ static error_t end(const struct group *g, bool own, struct argp_state *state)
     return EINVAL;
 }
 
+/* --- options that nobody knows --- */
+
+/* The row of an option as typed, or of the first that begins so; NULL: none. */
+static const struct opt *row_of(const struct reading *r, const char *name, size_t len)
+{
+    for (int g = 0; g < r->groups; g++)
+        for (const struct opt *o = r->group[g].rows; o && is_row(o); o++)
+            if (o->name && !strncmp(o->name, name, len))
+                return o;
+    return NULL;
+}
+
+static const struct opt *row_of_letter(const struct reading *r, char letter)
+{
+    for (int g = 0; g < r->groups; g++)
+        for (const struct opt *o = r->group[g].rows; o && is_row(o); o++)
+            if (o->letter == letter)
+                return o;
+    return NULL;
+}
+
+static bool takes_next(const struct reading *r, const char *word)
+{
+    const struct opt *o = NULL;
+
+    if (!strncmp(word, "--", 2))
+        o = strchr(word, '=') ? NULL : row_of(r, word + 2, strlen(word + 2));
+    else if (word[0] == '-' && word[1] && !word[2])
+        o = row_of_letter(r, word[1]);
+    return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL);
+}
+
+/* getopt_long() only says that it does not know an option: here is which one was meant. */
+static error_t suggest(const struct reading *r, struct argp_state *state)
+{
+    for (int i = 1; i < state->argc && strcmp(state->argv[i], "--") != 0; i++) {
+        const char *word = state->argv[i];
+        char name[64];
+        struct near near = {.word = name};
+        size_t len = strncmp(word, "--", 2) ? 0 : strcspn(word + 2, "=");
+        if (takes_next(r, word))
+            i++;
+        if (len == 0 || len >= sizeof(name) || row_of(r, word + 2, len))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)len, word + 2);
+        for (int g = 0; g < r->groups; g++)
+            for (const struct opt *o = r->group[g].rows; o && is_row(o); o++)
+                near_try(&near, o->name ? o->name : "");
+        if (!*near.name)
+            continue;
+        state->name = state->argv[0]; /* which argp says only after this */
+        argp_error(state, "unrecognized option '--%s' (did you mean --%s?)", name, near.name);
+        return EINVAL;
+    }
+    return 0;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     const struct group *g = state->input;
@@ -228,7 +285,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         for (int i = 1; own && i < r->groups; i++)
             state->child_inputs[i - 1] = &r->group[i];
-        return 0;
+        return own ? suggest(r, state) : 0;
     case ARGP_KEY_ARG:
         return r->take ? 0 : word(r->line->words, g->into, arg, state);
     case ARGP_KEY_END:

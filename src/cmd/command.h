@@ -8,38 +8,49 @@
 
 #include "base/opt.h"
 
-/* ROW(x, name, help): cmd_x() is what is typed as `name`. */
+/* What one wants of them, as railgauge --help groups them. */
+#define COMMAND_GROUPS(ROW)                                                                        \
+    ROW(MEASURE, "measure")                                                                        \
+    ROW(JUDGE, "judge what was measured")                                                          \
+    ROW(PREDICT, "predict and place jobs")                                                         \
+    ROW(HAND, "hand on to other tools")                                                            \
+    ROW(STEPS, "steps of run, one by one, and what they rest on")
+#define COMMAND_GROUP(x, title) COMMAND_##x,
+enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
+#undef COMMAND_GROUP
+
+/* ROW(x, name, group, help): cmd_x() is what is typed as `name`. */
 // clang-format off
-#define COMMANDS(ROW)                                                                               \
-    ROW(run, "run", "the whole chain: discover, plan, probe, fit, predict, plot")                   \
-    ROW(discover, "discover", "write topology.json: what this machine is")                          \
-    ROW(plan, "plan", "write plan.tsv: what will be measured")                                      \
-    ROW(probe, "probe", "write points.tsv: measure the plan")                                       \
-    ROW(import, "import", "points.tsv from what nccl-tests printed")                                \
-    ROW(fit, "fit", "write matrix.json: the cost matrix")                                           \
-    ROW(show, "show", "print tiers, pairs, collectives and findings of a matrix")                   \
-    ROW(cost, "cost", "what one transfer or collective costs")                                      \
-    ROW(nodes, "nodes", "what a job costs on a list of nodes, or the best of the free ones")        \
-    ROW(predict, "predict", "training step time for a model, layout and placement")                 \
-    ROW(place, "place", "nodes and the order of ranks with the shortest step")                      \
-    ROW(check_placement, "check-placement", "are a job's nodes where its segments need them")       \
-    ROW(replay, "replay", "run a step's messages here, beside their prediction")                    \
-    ROW(models, "models", "the model architectures that predict knows")                             \
-    ROW(search, "search", "the best layouts of a model on so many GPUs")                            \
-    ROW(calibrate, "calibrate", "refit the constants of the step model to measured steps")          \
-    ROW(plot, "plot", "pictures of a campaign or a matrix")                                         \
-    ROW(accept, "accept", "one verdict of a campaign, against limits and a reference")              \
-    ROW(compare, "compare", "what changed between two campaigns on the same machine")               \
-    ROW(lint, "lint", "the odd one out among hosts, GPUs, NICs and cables, before any benchmark")   \
-    ROW(explain, "explain", "one pair in words: its way, what it should give, what was measured")   \
-    ROW(declared, "declared", "what sources declare of the structure, beside what was measured")    \
-    ROW(export, "export", "the matrix in formats of other tools")                                   \
-    ROW(tune, "tune", "NCCL's best algorithm and protocol per size, from a sweep")                  \
-    ROW(seal, "seal", "the checksum of files that were changed by hand")                            \
-    ROW(curves, "curves", "how well curves are interpolated, against a table of measured ones")
+#define COMMANDS(ROW)                                                                              \
+    ROW(run, "run", MEASURE, "the whole chain: discover, plan, probe, fit, predict, plot")         \
+    ROW(import, "import", MEASURE, "points.tsv from what nccl-tests printed")                      \
+    ROW(show, "show", JUDGE, "print tiers, pairs, collectives and findings of a matrix")           \
+    ROW(accept, "accept", JUDGE, "one verdict of a campaign, against limits and a reference")      \
+    ROW(compare, "compare", JUDGE, "what changed between two campaigns on the same machine")       \
+    ROW(lint, "lint", JUDGE, "the odd one out among hosts, GPUs, NICs and cables, before any benchmark")\
+    ROW(explain, "explain", JUDGE, "one pair in words: its way, what it should give, what was measured")\
+    ROW(declared, "declared", JUDGE, "what sources declare of the structure, beside what was measured")\
+    ROW(predict, "predict", PREDICT, "training step time for a model, layout and placement")       \
+    ROW(search, "search", PREDICT, "the best layouts of a model on so many GPUs")                  \
+    ROW(place, "place", PREDICT, "nodes and the order of ranks with the shortest step")            \
+    ROW(nodes, "nodes", PREDICT, "what a job costs on a list of nodes, or the best of the free ones")\
+    ROW(cost, "cost", PREDICT, "what one transfer or collective costs")                            \
+    ROW(models, "models", PREDICT, "the model architectures that predict knows")                   \
+    ROW(replay, "replay", PREDICT, "run a step's messages here, beside their prediction")          \
+    ROW(check_placement, "check-placement", PREDICT, "are a job's nodes where its segments need them")\
+    ROW(export, "export", HAND, "the matrix in formats of other tools")                            \
+    ROW(plot, "plot", HAND, "pictures of a campaign or a matrix")                                  \
+    ROW(tune, "tune", HAND, "NCCL's best algorithm and protocol per size, from a sweep")           \
+    ROW(discover, "discover", STEPS, "write topology.json: what this machine is")                  \
+    ROW(plan, "plan", STEPS, "write plan.tsv: what will be measured")                              \
+    ROW(probe, "probe", STEPS, "write points.tsv: measure the plan")                               \
+    ROW(fit, "fit", STEPS, "write matrix.json: the cost matrix")                                   \
+    ROW(calibrate, "calibrate", STEPS, "refit the constants of the step model to measured steps")  \
+    ROW(curves, "curves", STEPS, "how well curves are interpolated, against a table of measured ones")\
+    ROW(seal, "seal", STEPS, "the checksum of files that were changed by hand")
 // clang-format on
 
-#define COMMAND_PROTOTYPE(x, name, help) int cmd_##x(int argc, char **argv, struct err *err);
+#define COMMAND_PROTOTYPE(x, name, group, help) int cmd_##x(int argc, char **argv, struct err *err);
 COMMANDS(COMMAND_PROTOTYPE)
 #undef COMMAND_PROTOTYPE
 

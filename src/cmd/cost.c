@@ -94,8 +94,11 @@ static int parse_op(struct args *a, const char *name, struct err *err)
     a->op = a->kernel ? OP_ALL_TO_ALL : op_find(name);
     if (a->op >= 0 && !op_is_pair((enum op)a->op))
         return 0;
-    return err_usage(
-        err, "no collective \"%s\"; known: " OP_COLLECTIVE_WORDS "ep_dispatch ep_combine", name);
+    struct near near = {.word = name};
+    op_near(&near);
+    return err_usage(err,
+                     "no collective \"%s\"%s; known: " OP_COLLECTIVE_WORDS "ep_dispatch ep_combine",
+                     name, near_text(&near));
 }
 
 static int take_op(void *args, char *name, struct err *err)

@@ -29,12 +29,14 @@ static int take_format(void *args, char *name, struct err *err)
 
 static int take_op(void *args, char *name, struct err *err)
 {
+    struct near near = {.word = name};
     struct args *a = args;
 
     a->import.op = op_find(name);
-    if (a->import.op < 0 || op_is_pair((enum op)a->import.op))
-        return err_usage(err, "no collective \"%s\"", name);
-    return 0;
+    if (a->import.op >= 0 && !op_is_pair((enum op)a->import.op))
+        return 0;
+    op_near(&near);
+    return err_usage(err, "no collective \"%s\"%s", name, near_text(&near));
 }
 
 static const struct opt options[] = {

@@ -198,11 +198,23 @@ int input_open(struct input *in, const struct input_args *a, const struct input_
     return rc;
 }
 
+static int no_host(const struct topo *t, const char *name, struct err *err)
+{
+    struct near near = {.word = name};
+
+    for (int h = 0; h < t->hosts; h++)
+        near_try(&near, t->host[h].name);
+    op_near(&near); /* where commands take either */
+    return err_usage(err, "\"%s\" is no endpoint and no host here%s", name, near_text(&near));
+}
+
 int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err)
 {
     const char *colon = strrchr(text, ':');
     int local = 0, host = topo_find_host(t, text);
 
+    if (host < 0 && !colon && strspn(text, "-0123456789") < strlen(text))
+        return no_host(t, text, err);
     if (host < 0 && !colon)
         return units_int(id, text, 0, t->endpoints - 1, err);
     if (host < 0 && units_int(&local, colon + 1, 0, t->endpoints, err) < 0)

@@ -157,6 +157,7 @@ static int take_format(void *args, char *name, struct err *err)
 /* A first word that names a picture of predictions makes the others files. */
 static int take_word(void *args, char *word, struct err *err)
 {
+    struct near near = {.word = word};
     struct args *a = args;
     int figure = find(plot_name, PLOT_FIGURES, word);
 
@@ -173,8 +174,12 @@ static int take_word(void *args, char *word, struct err *err)
         a->figures |= 1u << figure;
     else if (figure >= 0)
         return err_usage(err, "%s is drawn of files: railgauge plot %s FILE...", word, word);
-    else
-        return err_usage(err, "no picture \"%s\"; there are busbw, heat, dist, step and all", word);
+    else {
+        for (int i = 0; i <= PLOT_STEP; i++)
+            near_try(&near, plot_name[i]);
+        return err_usage(err, "no picture \"%s\"%s; there are busbw, heat, dist, step and all",
+                         word, near_text(&near));
+    }
     return 0;
 }
 

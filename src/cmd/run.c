@@ -280,7 +280,8 @@ static int choose_transport(struct chain *c, struct err *err)
         c->transport = simulated;
     const struct transport *t = transport_find(c->transport);
     if (!t && strcmp(c->transport, "auto"))
-        return err_usage(err, "no transport \"%s\"; known are auto, %s", c->transport,
+        return err_usage(err, "no transport \"%s\"%s; known are auto, %s", c->transport,
+                         transport_near(&(struct near){.word = c->transport}),
                          transport_names(names, true));
     if (c->sim.fabric && (!t || t->ranks))
         return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);

@@ -114,15 +114,18 @@ static const struct section {
 
 static int take_section(void *args, char *name, struct err *err)
 {
+    struct near near = {.word = name};
     struct args *a = args;
 
-    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
         if (!strcmp(name, sections[i].name)) {
             a->section = &sections[i];
             return 0;
         }
-    return err_usage(err, "\"%s\" is not one of: tiers pairs collectives findings points nccl",
-                     name);
+        near_try(&near, sections[i].name);
+    }
+    return err_usage(err, "\"%s\" is not one of: tiers pairs collectives findings points nccl%s",
+                     name, near_text(&near));
 }
 
 static const struct opt options[] = {

@@ -2,9 +2,12 @@
 /* A preset as a matrix: published points become curves, alpha and rate straight lines. */
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cost/matrix.h"
@@ -121,6 +124,50 @@ int matrix_from_fabric(struct matrix *m, const struct fabric *f, int racks, stru
         add_ep(m, &f->ep[i]);
     m->provenance = json_provenance();
     return 0;
+}
+
+/* What people give where a matrix is wanted. */
+static const struct {
+    const char *head, *what;
+} others[] = {
+    {"# railgauge-points ",
+     "a campaign's points: give its directory, or make a matrix of them with railgauge fit"},
+    {"# railgauge-plan ", "the plan of a campaign: give the directory in which it was measured"},
+    {"\"railgauge-topology\"",
+     "a topology, in which nothing is measured: give its campaign's directory or matrix.json"},
+    {"\"railgauge-predictions\"", "predictions: give the matrix.json that they were made from"},
+};
+
+/* What a file is that is no matrix, where its head tells; else err stays as it is. */
+static void refuse_other(const char *path, struct err *err)
+{
+    char head[513];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(head, 1, sizeof(head) - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    head[n] = '\0';
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (strstr(head, others[i].head))
+            err_data(err, "%s is %s", path, others[i].what);
+}
+
+int matrix_load(struct matrix *m, const char *path, struct err *err)
+{
+    struct stat st;
+    bool dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    char *file = dir ? file_join(path, "matrix.json") : mem_strdup(path);
+    json_t *root;
+    int rc = json_open(&root, file, MATRIX_FORMAT, MATRIX_VERSION, err);
+
+    if (rc == 0) {
+        rc = matrix_unpack(m, root, file, err);
+        json_decref(root);
+    } else
+        refuse_other(file, err);
+    free(file);
+    return rc;
 }
 
 int matrix_open(struct matrix *m, const char *path, const char *fabric, int racks, struct err *err)

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -437,22 +436,6 @@ int matrix_parse(struct matrix *m, const char *text, size_t len, const char *pat
         return -1;
     int rc = matrix_unpack(m, root, path, err);
     json_decref(root);
-    return rc;
-}
-
-int matrix_load(struct matrix *m, const char *path, struct err *err)
-{
-    struct stat st;
-    bool dir = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    char *file = dir ? file_join(path, "matrix.json") : mem_strdup(path);
-    json_t *root;
-    int rc = json_open(&root, file, MATRIX_FORMAT, MATRIX_VERSION, err);
-
-    if (rc == 0) {
-        rc = matrix_unpack(m, root, file, err);
-        json_decref(root);
-    }
-    free(file);
     return rc;
 }
 

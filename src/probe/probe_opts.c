@@ -14,6 +14,15 @@ void probe_opts_defaults(struct probe_opts *o)
     o->measure = MEASURE_DEFAULTS;
 }
 
+static int no_operation(const char *name, struct err *err)
+{
+    struct near near = {.word = name};
+
+    op_near(&near);
+    return err_usage(err, "no operation \"%s\"%s%s", name, near_text(&near),
+                     nccl_redop_find(name) >= 0 ? "; a reduction is --redop" : "");
+}
+
 static int take_ops(void *into, char *list, struct err *err)
 {
     unsigned *ops = &((struct probe_opts *)into)->plan.ops;
@@ -29,8 +38,7 @@ static int take_ops(void *into, char *list, struct err *err)
         if (op >= 0)
             *ops |= 1u << op;
         else if (all < 0)
-            rc = err_usage(err, "no operation \"%s\"%s", t,
-                           nccl_redop_find(t) >= 0 ? "; a reduction is --redop" : "");
+            rc = no_operation(t, err);
     }
     free(copy);
     return rc || *ops ? rc : err_usage(err, "no operation in \"%s\"", list);

@@ -84,6 +84,13 @@ const struct transport *transport_of_gpus(void)
     return t;
 }
 
+const char *transport_near(struct near *n)
+{
+    for (const struct transport *t = transports; t->name; t++)
+        near_try(n, t->name);
+    return near_text(n);
+}
+
 const struct opt_set *const *transport_options(void)
 {
     static const struct opt_set *all[OPT_SETS + 1];

@@ -44,17 +44,21 @@ static int parse_item(struct layout *l, char *item, bool *seen, enum strategy st
                       struct err *err)
 {
     char *eq = strchr(item, '=');
+    struct near near = {.word = item};
     struct err why;
 
     if (!eq)
         return err_usage(err, "\"%s\" is not AXIS=SIZE", item);
     *eq = '\0';
     int axis = find_axis(item, strategy);
-    if (axis < 0)
+    if (axis < 0) {
+        for (int i = 0; i < AXIS_COUNT; i++)
+            near_try(&near, axis_name[i]);
         return err_usage(
             err,
-            "axis \"%s\" is not known (known: pp, dp, dp_replicate, dp_shard, cp, tp, ep, etp)",
-            item);
+            "axis \"%s\" is not known%s (known: pp, dp, dp_replicate, dp_shard, cp, tp, ep, etp)",
+            item, near_text(&near));
+    }
     if (seen[axis])
         return err_usage(err, "axis %s is given twice", axis_name[axis]);
     seen[axis] = true;

@@ -333,15 +333,18 @@ int model_names(char ***names)
 int model_load(struct model *m, const char *name, struct err *err)
 {
     char *path = file_data_named(folder, name);
+    struct near near = {.word = name};
     json_t *root = NULL;
 
     memset(m, 0, sizeof(*m));
-    if (!path)
+    if (!path) {
+        file_data_near(&near, folder);
         return err_usage(
             err,
-            "no model \"%s\"; \"railgauge models\" lists the shipped ones; or give a file with "
+            "no model \"%s\"%s; \"railgauge models\" lists the shipped ones; or give a file with "
             "a \"/\" or \".json\" in its name",
-            name);
+            name, near_text(&near));
+    }
     int rc = json_open(&root, path, "railgauge-model", 1, err);
     if (rc == 0)
         rc = read_model(m, root, path, err);

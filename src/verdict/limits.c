@@ -114,13 +114,17 @@ struct row_text {
 
 static int find_check(enum check *out, const char *name, const char *where, struct err *err)
 {
-    for (int i = 0; i < CHECK_COUNT; i++)
+    struct near near = {.word = name};
+
+    for (int i = 0; i < CHECK_COUNT; i++) {
         if (!strcmp(name, limit_check[i].name)) {
             *out = (enum check)i;
             return 0;
         }
-    return err_data(err, "%s: no check \"%s\"; railgauge accept --list-checks prints them", where,
-                    name);
+        near_try(&near, limit_check[i].name);
+    }
+    return err_data(err, "%s: no check \"%s\"%s; railgauge accept --list-checks prints them", where,
+                    name, near_text(&near));
 }
 
 /* A key that this check does not look at would be thought to narrow it. */
@@ -183,12 +187,15 @@ static int read_bounds(struct limit *l, const struct row_text *r, const char *wh
 static int read_narrowing(struct limit *l, const struct row_text *r, const char *where,
                           struct err *err)
 {
+    struct near near = {.word = r->op};
     size_t bytes = 0;
     double ranks = 0;
 
     l->op = r->op ? op_find(r->op) : -1;
-    if (r->op && l->op < 0)
-        return err_data(err, "%s: no operation \"%s\"", where, r->op);
+    if (r->op && l->op < 0) {
+        op_near(&near);
+        return err_data(err, "%s: no operation \"%s\"%s", where, r->op, near_text(&near));
+    }
     if (r->ranks) {
         ranks = json_number_value(r->ranks);
         if (!json_is_integer(r->ranks) || ranks < 2 || ranks > 1e7)

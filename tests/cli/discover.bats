@@ -84,7 +84,7 @@ PY
     run --separate-stderr railgauge discover --fabric gb200
     [ "$status" -eq 64 ]
     [ -z "$output" ]
-    [[ $stderr == 'railgauge discover: no fabric "gb200"; known: gb200-nvl72, gb300-nvl72, '* ]]
+    [[ $stderr == 'railgauge discover: no fabric "gb200" (did you mean "gb200-nvl72"?); known: gb200-nvl72, gb300-nvl72, '* ]]
 }
 
 @test "files that are none of ours are refused by name and line" {

@@ -31,6 +31,62 @@ setup() {
     [ "$stderr" = 'railgauge: no command "mesure"; railgauge --help lists them' ]
 }
 
+@test "help groups the commands by what one wants, each group with some" {
+    run railgauge --help
+    for title in measure "judge what was measured" "predict and place jobs" "hand on to other tools"; do
+        grep -A1 -Fx "$title:" <<<"$output" | grep -qE '^  [a-z]' || { echo "$title"; false; }
+    done
+    [ "$(wc -L <<<"$output")" -le 100 ]
+}
+
+@test "of a word that is not known the one that was meant is said" {
+    cd "$BATS_TEST_TMPDIR"
+    while IFS='|' read -r words meant; do
+        reads "" "$words"
+        [ "$status" -eq 64 ] || { echo "$words: $status $stderr"; false; }
+        [[ $stderr == "railgauge"*"did you mean $meant?"* ]] || { echo "$words: $stderr"; false; }
+    done <<EOF
+perdict|"predict"
+run --nosie 3%|--noise
+predict x --layuot tp=8|--layout
+models llama3-8b|"llama3.1-8b"
+predict --fabric gb200 --model llama3.1-8b|"gb200-nvl72"
+predict --case mlperfv6|"mlperf-v6"
+predict --fabric hgx-h100 --model llama3.1-8b --layout dpshard=8|"dp_shard"
+show $golden teirs|"tiers"
+export -f slurm_blok $golden|"slurm-block"
+place $golden --write rankfle|"rankfile"
+plot $golden heta|"heat"
+plan --op al_gather x|"all_gather"
+cost $golden allgahter 0-3 1M|"all_gather"
+cost $golden m00 n01 1M|"n00"
+import --op allreduc x|"all_reduce"
+run -t simm|"sim"
+run --fabric hgx-h100 --fault slow_nick=1:.5|"slow-nic"
+EOF
+    # What is a value, or the beginning of an option, is no mistake of that kind.
+    run --separate-stderr railgauge export --list --name --nosie
+    [ "$status" -eq 0 ]
+    run --separate-stderr railgauge export --zzzz
+    [[ $stderr != *"did you mean"* ]]
+}
+
+@test "another file of a campaign where a matrix is wanted is called by its name" {
+    cd "$BATS_TEST_TMPDIR"
+    railgauge run --fabric hgx-h100 --racks 1 -b 1M -e 1M --no-plots -o c >/dev/null || [ $? -le 2 ]
+    for c in "show {}" "cost {} 0 1 1M" "predict {}" "nodes {} --need 1 --job all_gather~1M" "export -f tsv {}" "accept {}"; do
+        reads c/points.tsv "$c"
+        [ "$status" -eq 65 ]
+        [[ $stderr == "railgauge ${c%% *}: c/points.tsv is a campaign's points: give its directory"*"railgauge fit" ]] || { echo "$stderr"; false; }
+        reads c/plan.tsv "$c"
+        [[ $stderr == *"c/plan.tsv is the plan of a campaign"* ]] || { echo "$stderr"; false; }
+    done
+    reads c/topology.json "show {}"
+    [[ $stderr == *"c/topology.json is a topology, in which nothing is measured"* ]]
+    reads c/points.tsv "lint {}"
+    [ "$stderr" = 'railgauge lint: c/points.tsv: this is railgauge-points where "railgauge-topology" is needed' ]
+}
+
 @test "version says name and number" {
     run railgauge --version
     [ "$status" -eq 0 ]

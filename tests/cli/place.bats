@@ -145,7 +145,7 @@ PY
     local m=$top/tests/golden/matrix.json t=$top/tests/bad/demand/good.tsv
     refuse 64 "place finds the order of ranks" "$m" --traffic "$t" --segment 2
     refuse 64 "--traffic takes the place of --model and --layout" "$m" --traffic "$t" --layout dp=4
-    refuse 64 'no form "slurm"; known are order, nodes, rankfile' "$m" --traffic "$t" --write slurm
+    refuse 64 'no form "slurm" (did you mean "slurm-hostfile"?); known are order, nodes, rankfile' "$m" --traffic "$t" --write slurm
     refuse 64 'no file after "order="' "$m" --traffic "$t" --write order=
     refuse 64 "only one of --json and --write" "$m" --traffic "$t" --write order --json
     refuse 64 "--nodes and --nodes-file" "$m" --traffic "$t" --nodes n01 --nodes-file x

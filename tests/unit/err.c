@@ -56,6 +56,42 @@ static void a_long_text_is_cut_and_stays_terminated(void **state)
     assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
 }
 
+static const char *meant(const char *word)
+{
+    static const char *const known[] = {"show",        "predict",     "slurm-block", "slurm-tree",
+                                        "llama2-7b",   "llama3.1-8b", "gb200-nvl72", "all_gather",
+                                        "gb300-nvl72", "tp",          "op"};
+    static struct near near;
+
+    near = (struct near){.word = word};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        near_try(&near, known[i]);
+    return near_text(&near);
+}
+
+static void the_word_that_was_meant_is_the_nearest_one(void **state)
+{
+    char letters[100];
+
+    (void)state;
+    assert_string_equal(meant("shwo"), " (did you mean \"show\"?)");
+    assert_string_equal(meant("perdict"), " (did you mean \"predict\"?)");
+    assert_string_equal(meant("slurm_blok"), " (did you mean \"slurm-block\"?)");
+    assert_string_equal(meant("slurm"), " (did you mean \"slurm-block\"?)");
+    assert_string_equal(meant("llama3-8b"), " (did you mean \"llama3.1-8b\"?)");
+    assert_string_equal(meant("GB300-NVL72"), " (did you mean \"gb300-nvl72\"?)");
+    assert_string_equal(meant("gb300"), " (did you mean \"gb300-nvl72\"?)");
+    assert_string_equal(meant("allgather"), " (did you mean \"all_gather\"?)");
+    assert_string_equal(meant("tpp"), " (did you mean \"tp\"?)");
+    assert_string_equal(meant("mesure"), "");
+    assert_string_equal(meant("xy"), "");
+    assert_string_equal(meant("x"), "");
+    assert_string_equal(meant(""), "");
+    memset(letters, 's', sizeof(letters) - 1);
+    letters[sizeof(letters) - 1] = '\0';
+    assert_string_equal(meant(letters), "");
+}
+
 static void an_error_nobody_wants_to_read_is_still_an_error(void **state)
 {
     (void)state;
@@ -70,6 +106,7 @@ int main(void)
         cmocka_unit_test(each_class_of_error_has_its_exit_code),
         cmocka_unit_test(wrapping_puts_the_context_first_and_keeps_the_code),
         cmocka_unit_test(a_long_text_is_cut_and_stays_terminated),
+        cmocka_unit_test(the_word_that_was_meant_is_the_nearest_one),
         cmocka_unit_test(an_error_nobody_wants_to_read_is_still_an_error),
     };
 

@@ -257,7 +257,9 @@ static void an_unknown_preset_is_refused_with_the_known_ones(void **state)
     (void)state;
     assert_int_equal(fabric_load(&f, "gb200", &err), -1);
     assert_int_equal(err.code, EXIT_USAGE);
-    assert_non_null(strstr(err.text, "no fabric \"gb200\"; known: gb200-nvl72, gb300-nvl72"));
+    assert_non_null(
+        strstr(err.text,
+               "no fabric \"gb200\" (did you mean \"gb200-nvl72\"?); known: gb200-nvl72, gb300"));
     assert_int_equal(fabric_load(&f, "/nonexistent/x.json", &err), -1);
     assert_int_equal(err.code, EXIT_NOINPUT);
 }

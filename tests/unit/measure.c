@@ -250,7 +250,8 @@ static void faults_are_parsed_strictly(void **state)
     static const struct {
         const char *text, *message;
     } bad[] = {
-        {"slow-nik=1:0.5", "--fault slow-nik=1:0.5: no fault \"slow-nik\"; known: "},
+        {"slow-nik=1:0.5",
+         "--fault slow-nik=1:0.5: no fault \"slow-nik\" (did you mean \"slow-nic\"?); known: "},
         {"slow-nic=99999:0.5", "endpoint 99999: 99999 is outside 0..143"},
         {"slow-nic=1:1.5", "factor of slow-nic: 1.5 is outside 1e-06..1"},
         {"slow-nic=1:0.5:up", "side \"up\" is neither tx nor rx"},

@@ -386,6 +386,7 @@ int fabric_list(char ***names, int *count, struct err *err)
 /* "no fabric "x"; known: a, b, c" */
 static int unknown(const char *name, struct err *err)
 {
+    struct near near = {.word = name};
     char **names, *all = mem_strdup("");
     int count;
 
@@ -393,11 +394,13 @@ static int unknown(const char *name, struct err *err)
         free(all);
         return -1;
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         all = mem_append(all, "%s%s", i ? ", " : "", names[i]);
+        near_try(&near, names[i]);
+    }
     err_usage(err,
-              "no fabric \"%s\"; known: %s; or give a file with a \"/\" or \".json\" in its name",
-              name, all);
+              "no fabric \"%s\"%s; known: %s; or give a file with a \"/\" or \".json\" in its name",
+              name, near_text(&near), all);
     free(all);
     hostlist_free(names, count);
     return -1;

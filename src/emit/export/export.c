@@ -12,17 +12,19 @@ const int exporter_count = sizeof(exporters) / sizeof(*exporters);
 
 const struct exporter *exporter_find(const char *name, struct err *err)
 {
+    struct near near = {.word = name};
     char known[512] = "";
     size_t used = 0;
 
     for (int i = 0; i < exporter_count; i++) {
         if (!strcmp(exporters[i].name, name))
             return &exporters[i];
+        near_try(&near, exporters[i].name);
         if (used < sizeof(known))
             used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
                                      exporters[i].name);
     }
-    err_usage(err, "no format \"%.60s\"; known: %s", name, known);
+    err_usage(err, "no format \"%.60s\"%s; known: %s", name, near_text(&near), known);
     return NULL;
 }
 

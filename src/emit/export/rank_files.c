@@ -297,16 +297,18 @@ enum { RANK_FILES = sizeof(rank_files) / sizeof(*rank_files) };
 
 const struct rank_file *rank_file_find(const char *name, struct err *err)
 {
+    struct near near = {.word = name};
     char known[256];
     size_t n = 0;
 
     for (int i = 0; i < RANK_FILES; i++) {
         if (!strcmp(rank_files[i].name, name))
             return &rank_files[i];
+        near_try(&near, rank_files[i].name);
         n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "",
                               rank_files[i].name);
     }
-    err_usage(err, "no form \"%s\"; known are %s", name, known);
+    err_usage(err, "no form \"%s\"%s; known are %s", name, near_text(&near), known);
     return NULL;
 }
 

@@ -103,15 +103,17 @@ static int find_two(const struct topo *t, enum end end, char *text, struct sim_f
 
 static int find_kind(const char *name, struct err *err)
 {
+    struct near near = {.word = name};
     char known[512] = "";
     size_t at = 0;
 
     for (int k = 0; k < FAULT_COUNT; k++) {
         if (!strcmp(forms[k].name, name))
             return k;
+        near_try(&near, forms[k].name);
         at += (size_t)snprintf(known + at, sizeof(known) - at, " %s", forms[k].name);
     }
-    return err_usage(err, "no fault \"%s\"; known:%s", name, known);
+    return err_usage(err, "no fault \"%s\"%s; known:%s", name, near_text(&near), known);
 }
 
 /* No cable lies between endpoints that do not meet over NICs. */

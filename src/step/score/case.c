@@ -367,19 +367,25 @@ int case_parse(struct casefile *c, const char *text, size_t len, const char *pat
     return case_read(c, base, err);
 }
 
+static const char folder[] = "jobs/training/cases";
+
 int case_names(char ***names)
 {
-    return file_data_names("jobs/training/cases", names);
+    return file_data_names(folder, names);
 }
 
 int case_load(struct casefile *c, const char *name, const struct job_opts *base, struct err *err)
 {
-    *c = (struct casefile){.path = file_data_named("jobs/training/cases", name)};
-    if (!c->path)
+    struct near near = {.word = name};
+
+    *c = (struct casefile){.path = file_data_named(folder, name)};
+    if (!c->path) {
+        file_data_near(&near, folder);
         return err_usage(err,
-                         "no case \"%s\" in jobs/training/cases; or give a file with a \"/\" "
-                         "or \".json\" in its name",
-                         name);
+                         "no case \"%s\"%s in %s; or give a file with a \"/\" or \".json\" in its "
+                         "name",
+                         name, near_text(&near), folder);
+    }
     if (json_open(&c->root, c->path, "railgauge-case", 1, err) < 0)
         return -1;
     return case_read(c, base, err);
