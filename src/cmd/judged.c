@@ -182,6 +182,15 @@ void judged_init(struct judged *j)
     matrix_init(&j->reference);
 }
 
+struct parts_input judged_parts(const struct judged *j)
+{
+    return (struct parts_input){.m = &j->in.m,
+                                .topo = j->in.t.endpoints ? &j->in.t : NULL,
+                                .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                .reference = j->against ? &j->reference : NULL,
+                                .reference_name = j->against};
+}
+
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
 {
     if (input_open(&j->in, &a->in, &ask, err) < 0 ||
@@ -199,11 +208,13 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                                                "names one, or another campaign",
                                         .limits = &j->limits});
     j->line = verdict_line(&j->accept);
-    return 0;
+    const struct parts_input parts = judged_parts(j);
+    return parts_list(&j->parts, &parts, err);
 }
 
 void judged_free(struct judged *j)
 {
+    parts_free(&j->parts);
     accept_free(&j->accept);
     limits_free(&j->limits);
     matrix_free(&j->reference);

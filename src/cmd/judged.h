@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "cmd/input.h"
 #include "verdict/accept.h"
+#include "verdict/parts.h"
 
 struct judged_args {
     struct input_args in;
@@ -30,6 +31,7 @@ struct judged {
     struct limits limits;
     const char *limits_name; /* the file, else the title of the built-in ones */
     struct accept accept;
+    struct parts parts;
     char *line; /* the verdict in one sentence: how many checks, and the worst of them */
 };
 
@@ -37,6 +39,8 @@ struct judged {
 void judged_init(struct judged *j);
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
 void judged_free(struct judged *j);
+/* What `parts` was made of: for parts_report(). */
+struct parts_input judged_parts(const struct judged *j);
 
 /* A row a check, what needs a person first. */
 void judged_table(struct table *t, const struct accept *a);

@@ -140,7 +140,8 @@ static int take_section(void *args, char *name, struct err *err)
         }
         near_try(&near, sections[i].name);
     }
-    return err_usage(err, "\"%s\" is not one of: tiers pairs collectives findings parts points nccl%s",
+    return err_usage(err,
+                     "\"%s\" is not one of: tiers pairs collectives findings parts points nccl%s",
                      name, near_text(&near));
 }
 

@@ -7,14 +7,9 @@
 
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/units.h"
 #include "cost/reference.h"
 #include "verdict/parts_impl.h"
-
-const char *const part_kind_name[PART_KIND_COUNT] = {"gpu",   "cpu",       "nic",    "host",
-                                                     "cable", "link",      "leaf",   "uplinks",
-                                                     "rack",  "rack-pair", "domain", "fabric"};
-const char *const part_state_name[STATE_COUNT] = {"wrong", "dead", "slow", "late"};
-const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};
 
 /* --- which kind --- */
 
@@ -230,4 +225,103 @@ void parts_free(struct parts *p)
     free(p->row);
     free(p->job);
     *p = (struct parts){0};
+}
+
+/* --- as text and JSON --- */
+
+char *part_speed(const struct part_row *r, char buf[PART_SPEED])
+{
+    char add[UNITS_TEXT];
+
+    if (r->state == STATE_SLOW)
+        snprintf(buf, PART_SPEED, "%.2f", r->factor);
+    else if (r->state == STATE_LATE)
+        snprintf(buf, PART_SPEED, "+%s", units_seconds_text(add, r->alpha_add));
+    else
+        snprintf(buf, PART_SPEED, "%s", r->state == STATE_DEAD ? "dead" : "wrong data");
+    return buf;
+}
+
+char *part_cost(const struct part_row *r, char buf[PART_SPEED])
+{
+    if (isinf(r->cost))
+        snprintf(buf, PART_SPEED, "no step ends");
+    else
+        snprintf(buf, PART_SPEED, isnan(r->cost) ? "%s" : "%s%.1f %%", "+", 100 * r->cost);
+    if (isnan(r->cost))
+        *buf = '\0';
+    return buf;
+}
+
+static void fill(struct table *t, const struct parts *p, const struct topo *topo)
+{
+    static const struct table_column columns[] = {{"name", "part", "text"},
+                                                  {"kind", NULL, "text"},
+                                                  {"state", NULL, "text"},
+                                                  {"side", NULL, "text"},
+                                                  {NULL, "speed", "figure"},
+                                                  {"factor", NULL, "%.4g"},
+                                                  {"factor_low", NULL, "%.4g"},
+                                                  {"factor_high", NULL, "%.4g"},
+                                                  {"alpha_add_s", NULL, "seconds"},
+                                                  {"over", "over", "text"},
+                                                  {NULL, "of a step", "figure"},
+                                                  {"step_share", NULL, "%.4g"},
+                                                  {"pairs", "pairs", "count"},
+                                                  {"alone", "alone", "count"},
+                                                  {"partners", "partners", "count"},
+                                                  {"confidence", "sure", "text"},
+                                                  {"where", "where", "text"},
+                                                  {"missing", NULL, "text"},
+                                                  {"counters", NULL, "text"},
+                                                  {"next", NULL, "text"},
+                                                  {"next_source", NULL, "text"},
+                                                  {"places", NULL, "json"},
+                                                  {0}};
+    char speed[PART_SPEED], cost[PART_SPEED];
+
+    table_open(t, columns);
+    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+        table_add(t, r->name, part_kind_name[r->kind], part_state_name[r->state],
+                  side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
+                  r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
+                  r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where,
+                  r->missing, r->trouble, r->next, r->source, parts_places_json(topo, r));
+}
+
+void parts_print(FILE *out, const struct parts *p, const struct parts_input *in)
+{
+    struct table t;
+
+    fill(&t, p, in->topo ? in->topo : &in->m->topo);
+    table_print(out, &t, 0);
+    table_free(&t);
+    if (p->job)
+        fprintf(out, "of a step: of %s, with this part only\n", p->job);
+}
+
+static json_t *parts_json(const struct parts *p, const struct parts_input *in)
+{
+    struct table t;
+
+    fill(&t, p, in->topo ? in->topo : &in->m->topo);
+    return json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
+}
+
+json_t *parts_report(FILE *out, const struct parts *p, const struct parts_input *in)
+{
+    if (!out)
+        return parts_json(p, in);
+    if (p->rows)
+        parts_print(out, p, in);
+    else
+        fputs("no part stands out from its like\n", out);
+    for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {
+        fprintf(out, "\n%s\n  next: %s\n", r->name, r->next);
+        if (*r->trouble)
+            fprintf(out, "  counters: %s\n", r->trouble);
+        if (*r->missing)
+            fprintf(out, "  not known: %s\n", r->missing);
+    }
+    return NULL;
 }

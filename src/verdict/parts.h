@@ -102,8 +102,10 @@ struct parts_input {
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
-/* Its rows for people on `out` (a table, and of each what to do, what is not known and what counters
- * said), or where that is NULL as JSON; new reference. */
+/* A line a part. */
+void parts_print(FILE *out, const struct parts *p, const struct parts_input *in);
+/* The same and of each what to do, what is not known and what counters said; or where `out` is NULL
+ * all of it as JSON, {"job", "parts"}; new reference. */
 json_t *parts_report(FILE *out, const struct parts *p, const struct parts_input *in);
 /* "0.60", "dead", "wrong data", "+3.0 us" */
 enum { PART_SPEED = 32 };

@@ -12,6 +12,12 @@
 #include "topo/host/nic.h"
 #include "verdict/parts_impl.h"
 
+const char *const part_kind_name[PART_KIND_COUNT] = {"gpu",   "cpu",       "nic",    "host",
+                                                     "cable", "link",      "leaf",   "uplinks",
+                                                     "rack",  "rack-pair", "domain", "fabric"};
+const char *const part_state_name[STATE_COUNT] = {"wrong", "dead", "slow", "late"};
+const char *const confidence_name[CONFIDENCE_COUNT] = {"low", "medium", "high"};
+
 /* --- where --- */
 
 /* The first endpoint of a group at a level; -1: it has none. */
