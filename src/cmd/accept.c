@@ -140,7 +140,7 @@ static void list_checks(void)
                limit_check[i].what, limit_check[i].least ? "at_least" : "at_most");
 }
 
-int cmd_accept(int argc, char **argv, struct err *err)
+static int cmd_accept(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct judged j;
@@ -159,3 +159,5 @@ int cmd_accept(int argc, char **argv, struct err *err)
     judged_free(&j);
     return rc;
 }
+
+const struct command accept_command = {&command, cmd_accept};

@@ -217,7 +217,7 @@ static void warn(const struct matrix *m, const struct args *a)
              a->format->name, m->exceptions, matrix_part(m, &m->exception[0], part));
 }
 
-int cmd_export(int argc, char **argv, struct err *err)
+static int cmd_export(int argc, char **argv, struct err *err)
 {
     char *left = NULL;
     struct args a = {.ask.left = &left};
@@ -237,3 +237,5 @@ int cmd_export(int argc, char **argv, struct err *err)
     free(left);
     return rc;
 }
+
+const struct command export_command = {&command, cmd_export};

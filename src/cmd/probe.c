@@ -111,7 +111,7 @@ static int exec_probe(int argc, char **argv, struct err *err)
     return rc;
 }
 
-int cmd_probe(int argc, char **argv, struct err *err)
+static int cmd_probe(int argc, char **argv, struct err *err)
 {
     struct args a = {.probe = {.output = NULL}};
     int rc = 0;
@@ -125,3 +125,5 @@ int cmd_probe(int argc, char **argv, struct err *err)
     sim_opts_free(&a.sim);
     return rc;
 }
+
+const struct command probe_command = {&command, cmd_probe};

@@ -174,7 +174,7 @@ static const struct opt_line command = {
         "  railgauge show campaign nccl\n\n" EXIT_CODES("", ""),
 };
 
-int cmd_show(int argc, char **argv, struct err *err)
+static int cmd_show(int argc, char **argv, struct err *err)
 {
     struct args a = {.section = &usual};
     struct show s;
@@ -191,3 +191,5 @@ int cmd_show(int argc, char **argv, struct err *err)
     input_free(&s.in);
     return rc;
 }
+
+const struct command show_command = {&command, cmd_show};
