@@ -60,8 +60,7 @@ static const struct opt_line command = {
 static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
-    const struct parts_input in = judged_parts(j);
-    json_t *parts = parts_report(NULL, &j->parts, &in);
+    json_t *parts = parts_report(NULL, &j->parts);
 
     json_t *root =
         json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:O}", "format",
@@ -104,13 +103,12 @@ static int nagios_code(const struct accept *a)
 static void print_text(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
-    const struct parts_input in = judged_parts(j);
 
     puts(j->line);
     printf("%s against %s, limits: %s\n\n", args->of.in.file,
            j->against ? j->against : "no reference", j->limits_name);
     if (j->parts.rows) {
-        parts_print(stdout, &j->parts, &in);
+        parts_print(stdout, &j->parts);
         printf("what to do: railgauge show %s parts\n\n", args->of.in.file);
     }
     table_print(stdout, t, 0);

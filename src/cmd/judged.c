@@ -182,15 +182,6 @@ void judged_init(struct judged *j)
     matrix_init(&j->reference);
 }
 
-struct parts_input judged_parts(const struct judged *j)
-{
-    return (struct parts_input){.m = &j->in.m,
-                                .topo = j->in.t.endpoints ? &j->in.t : NULL,
-                                .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
-                                .reference = j->against ? &j->reference : NULL,
-                                .reference_name = j->against};
-}
-
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
 {
     if (input_open(&j->in, &a->in, &ask, err) < 0 ||
@@ -208,8 +199,13 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                                                "names one, or another campaign",
                                         .limits = &j->limits});
     j->line = verdict_line(&j->accept);
-    const struct parts_input parts = judged_parts(j);
-    return parts_list(&j->parts, &parts, err);
+    return parts_list(&j->parts,
+                      &(struct parts_input){.m = &j->in.m,
+                                            .topo = &j->in.t,
+                                            .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                            .reference = j->against ? &j->reference : NULL,
+                                            .reference_name = j->against},
+                      err);
 }
 
 void judged_free(struct judged *j)

@@ -39,8 +39,6 @@ struct judged {
 void judged_init(struct judged *j);
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
 void judged_free(struct judged *j);
-/* What `parts` was made of: for parts_report(). */
-struct parts_input judged_parts(const struct judged *j);
 
 /* A row a check, what needs a person first. */
 void judged_table(struct table *t, const struct accept *a);

@@ -49,14 +49,13 @@ static int findings(const struct show *s, FILE *out, json_t **json, struct err *
 
 static int parts(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
-    const struct parts_input in = {.m = &s->in.m,
-                                   .topo = s->in.t.endpoints ? &s->in.t : NULL,
-                                   .points = s->in.has & INPUT_POINTS ? &s->in.p : NULL};
+    const struct parts_input in = {
+        .m = &s->in.m, .topo = &s->in.t, .points = s->in.has & INPUT_POINTS ? &s->in.p : NULL};
     struct parts list;
     int rc = parts_list(&list, &in, err);
 
     if (rc == 0)
-        *json = parts_report(out, &list, &in);
+        *json = parts_report(out, &list);
     parts_free(&list);
     return rc;
 }

@@ -126,7 +126,7 @@ static void add_row(struct parts *all, const struct parts_input *in, int first)
     r.hi = e->hi > 0 ? e->hi : NAN;
     r.kind = kind_of(m, e, on);
     r.confidence = confidence_of(&r);
-    parts_place(&r, in->topo, e);
+    parts_place(&r, &all->topo, e);
     r.over = over_words(m, first);
     MEM_PUSH(all->row, all->rows) = r;
 }
@@ -197,22 +197,39 @@ static int by_weight(const void *a, const void *b)
                        (double[]){y->kind != PART_KIND_FABRIC, state_y, -cy, fy, y->exception}, 5);
 }
 
-int parts_list(struct parts *p, const struct parts_input *given, struct err *err)
+static void look_at(struct topo *t, const struct parts_input *in)
 {
-    struct parts_input in = *given;
+    const struct topo *own = in->topo;
 
+    *t = in->m->topo;
+    t->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(*t->endpoint));
+    memcpy(t->endpoint, in->m->topo.endpoint, (size_t)t->endpoints * sizeof(*t->endpoint));
+    if (!own || own->endpoints != t->endpoints)
+        return;
+    t->nic = own->nic;
+    t->nics = own->nics;
+    t->gpu = own->gpu;
+    t->gpus = own->gpus;
+    for (int i = 0; i < t->endpoints; i++) {
+        t->endpoint[i].nic = own->endpoint[i].nic;
+        t->endpoint[i].gpu = own->endpoint[i].gpu;
+    }
+}
+
+int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
+{
     *p = (struct parts){0};
-    in.topo = in.topo ? in.topo : &in.m->topo;
-    add_fabric(p, &in);
-    for (int i = 0; i < in.m->exceptions; i++)
-        if (is_first(in.m, i))
-            add_row(p, &in, i);
-    parts_trouble(p, &in);
-    if (!in.no_cost)
-        parts_price(p, in.m);
+    look_at(&p->topo, in);
+    add_fabric(p, in);
+    for (int i = 0; i < in->m->exceptions; i++)
+        if (is_first(in->m, i))
+            add_row(p, in, i);
+    parts_trouble(p, in);
+    if (!in->no_cost)
+        parts_price(p, in->m);
     if (p->rows)
         qsort(p->row, (size_t)p->rows, sizeof(*p->row), by_weight);
-    return parts_advise(p, &in, err);
+    return parts_advise(p, in, err);
 }
 
 void parts_free(struct parts *p)
@@ -222,6 +239,7 @@ void parts_free(struct parts *p)
         for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
             free(text[i]);
     }
+    free(p->topo.endpoint);
     free(p->row);
     free(p->job);
     *p = (struct parts){0};
@@ -253,7 +271,7 @@ char *part_cost(const struct part_row *r, char buf[PART_SPEED])
     return buf;
 }
 
-static void fill(struct table *t, const struct parts *p, const struct topo *topo)
+static void fill(struct table *t, const struct parts *p)
 {
     static const struct table_column columns[] = {{"name", "part", "text"},
                                                   {"kind", NULL, "text"},
@@ -286,34 +304,34 @@ static void fill(struct table *t, const struct parts *p, const struct topo *topo
                   side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
                   r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
                   r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where,
-                  r->missing, r->trouble, r->next, r->source, parts_places_json(topo, r));
+                  r->missing, r->trouble, r->next, r->source, parts_places_json(&p->topo, r));
 }
 
-void parts_print(FILE *out, const struct parts *p, const struct parts_input *in)
+void parts_print(FILE *out, const struct parts *p)
 {
     struct table t;
 
-    fill(&t, p, in->topo ? in->topo : &in->m->topo);
+    fill(&t, p);
     table_print(out, &t, 0);
     table_free(&t);
     if (p->job)
         fprintf(out, "of a step: of %s, with this part only\n", p->job);
 }
 
-static json_t *parts_json(const struct parts *p, const struct parts_input *in)
+static json_t *parts_json(const struct parts *p)
 {
     struct table t;
 
-    fill(&t, p, in->topo ? in->topo : &in->m->topo);
+    fill(&t, p);
     return json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
 }
 
-json_t *parts_report(FILE *out, const struct parts *p, const struct parts_input *in)
+json_t *parts_report(FILE *out, const struct parts *p)
 {
     if (!out)
-        return parts_json(p, in);
+        return parts_json(p);
     if (p->rows)
-        parts_print(out, p, in);
+        parts_print(out, p);
     else
         fputs("no part stands out from its like\n", out);
     for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {

@@ -83,13 +83,16 @@ struct part_row {
 struct parts {
     struct part_row *row;
     int rows;
+    /* The matrix's, which has what was measured of racks and rails, with the devices of the
+     * campaign's; its endpoints are owned, all else is the input's, which lives as long. */
+    struct topo topo;
     char *job; /* whose step `cost` is of: "llama3.1-70b dp_shard=72,tp=4"; NULL: none could be
                   predicted */
 };
 
 struct parts_input {
     const struct matrix *m;
-    const struct topo *topo;        /* of the campaign, in detail; NULL: that of the matrix */
+    const struct topo *topo; /* of the campaign, for its devices; NULL: as the matrix has them */
     const struct points *points;    /* NULL: none at hand */
     const struct matrix *reference; /* NULL: none */
     const char *reference_name;
@@ -103,10 +106,10 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
 /* A line a part. */
-void parts_print(FILE *out, const struct parts *p, const struct parts_input *in);
+void parts_print(FILE *out, const struct parts *p);
 /* The same and of each what to do, what is not known and what counters said; or where `out` is NULL
  * all of it as JSON, {"job", "parts"}; new reference. */
-json_t *parts_report(FILE *out, const struct parts *p, const struct parts_input *in);
+json_t *parts_report(FILE *out, const struct parts *p);
 /* "0.60", "dead", "wrong data", "+3.0 us" */
 enum { PART_SPEED = 32 };
 char *part_speed(const struct part_row *r, char buf[PART_SPEED]);

@@ -96,19 +96,20 @@ struct repair {
 };
 
 /* What the part carries, in the words of repairs.json; NULL: not known. */
-static const char *link_of(const struct parts_input *in, const struct part_row *r)
+static const char *link_of(const struct parts *p, const struct parts_input *in,
+                           const struct part_row *r)
 {
     int nic = r->places ? r->place[0].nic : -1;
     const struct exception *e = r->exception < 0 ? NULL : &in->m->exception[r->exception];
 
     if (e && e->tier >= 0 && !in->m->tier[e->tier].nic)
-        return in->topo->endpoint[0].kind == ENDPOINT_GPU &&
+        return p->topo.endpoint[0].kind == ENDPOINT_GPU &&
                        strcmp(in->m->tier[e->tier].rule.name, "host") != 0
                    ? "nvlink"
                    : NULL;
-    if (nic < 0 || in->topo->nic[nic].layer == LINK_UNKNOWN)
+    if (nic < 0 || p->topo.nic[nic].layer == LINK_UNKNOWN)
         return NULL;
-    return in->topo->nic[nic].layer == LINK_INFINIBAND ? "infiniband" : "ethernet";
+    return p->topo.nic[nic].layer == LINK_INFINIBAND ? "infiniband" : "ethernet";
 }
 
 static bool fits(const struct repair *x, const struct part_row *r, const char *link)
@@ -185,7 +186,7 @@ static int advise(struct parts *p, const struct parts_input *in, json_t *list, c
     char where[512];
 
     for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
-        const char *link = link_of(in, r);
+        const char *link = link_of(p, in, r);
         for (size_t i = 0; i < json_array_size(list) && !r->next; i++) {
             struct repair x;
             snprintf(where, sizeof(where), "%s: repairs[%zu]", path, i);
@@ -193,7 +194,7 @@ static int advise(struct parts *p, const struct parts_input *in, json_t *list, c
                 return -1;
             if (!fits(&x, r, link))
                 continue;
-            r->next = fill_in(x.next, in->topo, r);
+            r->next = fill_in(x.next, &p->topo, r);
             r->source = mem_strdup(x.source);
         }
         r->next = r->next ? r->next : mem_strdup("");

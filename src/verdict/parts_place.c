@@ -275,7 +275,7 @@ void parts_trouble(struct parts *all, const struct parts_input *in)
     for (struct part_row *r = all->row; r < all->row + all->rows; r++) {
         r->trouble = mem_strdup("");
         for (int i = 0; i < n; i++)
-            if (is_of(in->topo, r, list[i].subject, list[i].len))
+            if (is_of(&all->topo, r, list[i].subject, list[i].len))
                 r->trouble =
                     parts_also(r->trouble, "; ",
                                mem_printf("%.*s: %s, at %d point%s", list[i].len, list[i].subject,

@@ -185,6 +185,35 @@ static void halve(struct matrix *m, int tier)
     curve_summarise(c);
 }
 
+/* Racks that only measuring found are the matrix's; the campaign's topology has the devices. */
+static void what_was_measured_has_its_name(void **state)
+{
+    struct matrix m;
+    struct topo blind;
+    struct nic nic;
+    struct parts p;
+    struct err err;
+
+    (void)state;
+    machine(&m);
+    topo_init(&blind);
+    small_topo(&blind, 2, 4, 2, false, ENDPOINT_GPU);
+    nic_init(&nic, 2);
+    snprintf(nic.name, sizeof(nic.name), "mlx5_1");
+    MEM_PUSH(blind.nic, blind.nics) = nic;
+    blind.endpoint[5].nic = 0;
+    small_exception(&m, PART_RACK_PAIR, 0, 1, -1, 0.5);
+    small_exception(&m, PART_ENDPOINT, 5, -1, -1, 0.6);
+    const struct parts_input in = {.m = &m, .topo = &blind, .no_cost = true};
+    assert_int_equal(parts_list(&p, &in, &err), 0);
+    assert_int_equal(p.rows, 2);
+    assert_string_equal(p.row[0].name, "racks rack-00 and rack-01");
+    assert_string_equal(p.row[1].name, "NIC mlx5_1 of n02 (GPU 1)");
+    parts_free(&p);
+    topo_free(&blind);
+    matrix_free(&m);
+}
+
 /* All pairs alike are no part until there is something to compare with. */
 static void the_whole_fabric_is_seen_beside_a_reference(void **state)
 {
@@ -248,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_part_is_one_line),
         cmocka_unit_test(the_worst_comes_first),
         cmocka_unit_test(places_are_named_or_said_to_be_missing),
+        cmocka_unit_test(what_was_measured_has_its_name),
         cmocka_unit_test(the_whole_fabric_is_seen_beside_a_reference),
         cmocka_unit_test(what_a_part_costs_is_the_step_with_it),
     };
