@@ -181,7 +181,7 @@ static int learn(const struct transport *tr, struct campaign_files *f, const str
 {
     int rc = tr->calls->learn(a, w, &f->topo, f->log ? points_all(f->log) : NULL, err);
 
-    if (w->rank == 0 && f->topo.nccl)
+    if (w->rank == 0 && f->topo.nccl && !a->probe.measure.nics) /* of what is used otherwise */
         campaign_files_save_topology(f, rc < 0 ? NULL : err);
     return rc;
 }
@@ -193,7 +193,7 @@ static int measure(struct campaign_files *f, const struct transport *tr, const s
 
     if (rc == 0)
         rc = measure_plan(w, tr, &f->topo, &f->plan, &a->probe.measure, f->log, err);
-    if (rc == 0 && tr->calls->sweep && nccl_opts_asked.sweep)
+    if (rc == 0 && tr->calls->sweep && nccl_opts_asked.sweep && !a->probe.measure.nics)
         rc = sweep(tr, f, a, w, err);
     if (rc == 0 && tr->calls->learn)
         rc = learn(tr, f, a, w, err);
@@ -325,6 +325,9 @@ static int run_over_transport(const struct probe_command *c, int argc, char **ar
     const struct transport *t = transport_find(args.transport);
     if (transport_limit(&args.probe.plan.ops, t, err) < 0)
         return -1;
+    if (args.probe.measure.nics && !(t ? t : transports)->nics)
+        return err_usage(err, "transport %s has no --nic-pass", (t ? t : transports)->name);
+    args.probe.plan.nics &= t && t->nics && (args.probe.measure.nics || args.dry_run);
     start_watch(w, args.probe.measure.hang_after, t, args.output ? args.output : c->output);
     return c->run(&args, w, err);
 }

@@ -291,17 +291,54 @@ static bool shares(unsigned same, const struct place *a, const struct place *b)
     return true;
 }
 
-int topo_tier(const struct topo *t, int a, int b)
+/* Endpoints that share one of these need no NIC. */
+static const unsigned nvlink_levels = 1u << LEVEL_HOST | 1u << LEVEL_DOMAIN;
+
+/* The first that is open to the two, but for those that ask for a level of `left`. */
+static int tier_of(const struct topo *t, int a, int b, unsigned left)
 {
     for (int i = 0; i < t->tiers; i++)
-        if (shares(t->tier[i].same, &t->endpoint[a].place, &t->endpoint[b].place))
+        if (!(t->tier[i].same & left) &&
+            shares(t->tier[i].same, &t->endpoint[a].place, &t->endpoint[b].place))
             return i;
     return t->tiers - 1;
 }
 
-/* Does this level join endpoints that no tier so far joins?  Each endpoint is compared with the
- * first one of its group: enough to see that a level adds something, in O(n). */
-static bool adds_pairs(const struct topo *t, enum level level)
+int topo_tier(const struct topo *t, int a, int b)
+{
+    return tier_of(t, a, b, 0);
+}
+
+int topo_nic_tier(const struct topo *t, int a, int b)
+{
+    return tier_of(t, a, b, nvlink_levels);
+}
+
+static bool all_in_one(const struct topo *t, enum level level)
+{
+    for (int i = 0; i < t->endpoints; i++)
+        if (topo_at(t, i, level) < 0 || topo_at(t, i, level) != topo_at(t, 0, level))
+            return false;
+    return t->endpoints > 0;
+}
+
+bool topo_hides_nics(const struct topo *t)
+{
+    bool several = false;
+
+    for (int i = 0; i < t->endpoints; i++) {
+        const struct endpoint *e = &t->endpoint[i];
+        if (e->kind != ENDPOINT_GPU || e->nic < 0 || !t->nic[e->nic].rdma)
+            return false;
+        several = several || e->nic != t->endpoint[0].nic;
+    }
+    return several && (all_in_one(t, LEVEL_HOST) || all_in_one(t, LEVEL_DOMAIN));
+}
+
+/* Does this level join endpoints that no tier so far joins, but for those that ask for a level of
+ * `left`?  Each endpoint is compared with the first one of its group: enough to see that a level
+ * adds something, in O(n). */
+static bool adds_pairs(const struct topo *t, enum level level, unsigned left)
 {
     int count = t->group[level].count, found = 0;
     int *first = mem_calloc((size_t)count + 1, sizeof(*first)); /* id + 1 */
@@ -317,7 +354,7 @@ static bool adds_pairs(const struct topo *t, enum level level)
         const struct place *a = &t->endpoint[first[g] - 1].place, *b = &t->endpoint[i].place;
         found = 1;
         for (int k = 0; k < t->tiers; k++)
-            found = found && !shares(t->tier[k].same, a, b);
+            found = found && (t->tier[k].same & left || !shares(t->tier[k].same, a, b));
     }
     free(first);
     return found;
@@ -358,11 +395,12 @@ void topo_default_tiers(struct topo *t)
                  {LEVEL_LEAF, "rail"},
                  {LEVEL_RACK, "rack"},
                  {LEVEL_SPINE, "spine"}};
+    const unsigned left = topo_hides_nics(t) ? nvlink_levels : 0;
 
     memset(t->tier, 0, sizeof(t->tier));
     t->tiers = 0;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-        if (adds_pairs(t, steps[i].level))
+        if (adds_pairs(t, steps[i].level, steps[i].level == LEVEL_LEAF ? left : 0))
             add_tier(t, steps[i].name ? steps[i].name : host_tier(t), 1u << steps[i].level);
     add_tier(t, rest_tier(t), 0);
 }

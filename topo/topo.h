@@ -162,13 +162,23 @@ int topo_append_host(struct topo *to, const struct host *from);
 int topo_append(struct topo *to, const struct topo *from, struct err *err);
 
 /* Fill t->tier from the levels that are visible and that have pairs: same host, same domain, same
- * leaf, same rack, rest.  Names: "shm" (CPUs), "nvlink" or "host" (GPUs) for the host; "mnnvl";
+ * leaf, same rack, rest; same leaf also where topo_hides_nics().  Names: "shm" (CPUs), "nvlink" or "host" (GPUs) for the host; "mnnvl";
  * "rail"; "rack"; the rest is "fabric", or "tcp" where the only NICs seen are Ethernet without
  * verbs. */
 void topo_default_tiers(struct topo *t);
 
 /* The tier of a pair of endpoints, O(1).  a != b.  A pair that no rule takes is in the last tier. */
 int topo_tier(const struct topo *t, int a, int b);
+/* The tier that it would be in without NVLink and without memory that both reach: the first that does
+ * not ask for one host or domain. */
+int topo_nic_tier(const struct topo *t, int a, int b);
+static inline int topo_tier_by(const struct topo *t, int a, int b, bool by_nic)
+{
+    return by_nic ? topo_nic_tier(t, a, b) : topo_tier(t, a, b);
+}
+/* GPUs of one host or of one NVLink domain, each with an RDMA NIC and not all with the same one: no
+ * pair crosses a NIC unless NVLink is left. */
+bool topo_hides_nics(const struct topo *t);
 /* The group that an endpoint is in at a level; -1: not visible. */
 static inline int topo_at(const struct topo *t, int endpoint, int level)
 {

@@ -233,7 +233,7 @@ static int exec_probe(const struct args *a, struct err *err)
     return rc;
 }
 
-static int cmd_discover(int argc, char **argv, struct err *err)
+int cmd_discover(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
@@ -258,5 +258,3 @@ static int cmd_discover(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc;
 }
-
-const struct command discover_command = {&command, cmd_discover};

@@ -65,7 +65,7 @@ static int make(const struct args *a, struct err *err)
     return rc;
 }
 
-static int cmd_plan(int argc, char **argv, struct err *err)
+int cmd_plan(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "plan.tsv"};
 
@@ -75,5 +75,3 @@ static int cmd_plan(int argc, char **argv, struct err *err)
     free(a.job);
     return rc;
 }
-
-const struct command plan_command = {&command, cmd_plan};

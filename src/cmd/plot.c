@@ -311,7 +311,7 @@ static int draw(const struct args *a, struct err *err)
     return rc;
 }
 
-static int cmd_plot(int argc, char **argv, struct err *err)
+int cmd_plot(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     int rc;
@@ -326,5 +326,3 @@ static int cmd_plot(int argc, char **argv, struct err *err)
     free(a.files.path);
     return rc;
 }
-
-const struct command plot_command = {&command, cmd_plot};

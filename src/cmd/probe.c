@@ -39,12 +39,16 @@ static const struct opt_line command = {
 
 static int measure_sim(struct args *a, struct campaign_files *f, struct err *err)
 {
+    struct measure_opts how = a->probe.probe.measure;
     int rc = campaign_files_open(f, &a->probe, &world_solo, transport_solo()->name, err);
 
     campaign_files_catch_signals();
     if (rc == 0)
-        rc = measure_plan(&world_solo, transport_solo(), &f->topo, &f->plan,
-                          &a->probe.probe.measure, f->log, err);
+        rc = measure_plan(&world_solo, transport_solo(), &f->topo, &f->plan, &how, f->log, err);
+    if (rc == 0 && !how.nics && plan_points(&f->plan, true) > 0) {
+        how.nics = true;
+        rc = measure_plan(&world_solo, transport_solo(), &f->topo, &f->plan, &how, f->log, err);
+    }
     if (rc == 0 && a->probe.format)
         rc = nccl_tests_print(
             stdout, points_all(f->log), &f->plan, &f->topo,
@@ -111,7 +115,7 @@ static int exec_probe(int argc, char **argv, struct err *err)
     return rc;
 }
 
-static int cmd_probe(int argc, char **argv, struct err *err)
+int cmd_probe(int argc, char **argv, struct err *err)
 {
     struct args a = {.probe = {.output = NULL}};
     int rc = 0;
@@ -125,5 +129,3 @@ static int cmd_probe(int argc, char **argv, struct err *err)
     sim_opts_free(&a.sim);
     return rc;
 }
-
-const struct command probe_command = {&command, cmd_probe};

@@ -317,9 +317,9 @@ static void print_head(const char *dir, const struct matrix *m)
 /* What a campaign may leave in its directory, in the order of the chain. */
 static void print_files(const char *dir)
 {
-    static const char *const files[] = {"topology.json", "plan.tsv",        "points.tsv",
-                                        "sweep/",        "connections.tsv", "compute.tsv",
-                                        "matrix.json",   "prediction.json", "plots/"};
+    static const char *const files[] = {
+        "topology.json",        "plan.tsv",    "points.tsv",  "sweep/",          "connections.tsv",
+        "connections-nics.tsv", "compute.tsv", "matrix.json", "prediction.json", "plots/"};
 
     printf("\nfiles in %s:", dir);
     for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -430,7 +430,7 @@ static int parse_again(struct args *a, int argc, char **argv, const char *last, 
     return rc;
 }
 
-static int cmd_run(int argc, char **argv, struct err *err)
+int cmd_run(int argc, char **argv, struct err *err)
 {
     struct args a;
     char *last = NULL;
@@ -450,5 +450,3 @@ static int cmd_run(int argc, char **argv, struct err *err)
     free(last);
     return rc < 0 ? -1 : verdict;
 }
-
-const struct command run_command = {&command, cmd_run};

@@ -50,7 +50,7 @@ static void note_worst(struct worst_pair *w, const struct topo *t, const struct 
 {
     if (!op_is_pair(p->op) || p->stop == STOP_FAILED)
         return;
-    int tier = topo_tier(t, p->src, p->dst);
+    int tier = topo_tier_by(t, p->src, p->dst, stage_by_nic(p->stage));
     double *typical = &w->typical[tier][p->op], sec = p->sec.median;
 
     if (w->bytes[tier][p->op] != p->bytes) { /* another size: start again */
@@ -69,13 +69,10 @@ static void note_worst(struct worst_pair *w, const struct topo *t, const struct 
 
 /* On every rank. */
 static void campaign_log_open(struct campaign_log *l, struct points_log *points,
-                              const struct topo *topo, const struct plan *plan, int ranks)
+                              const struct topo *topo, double work, int ranks)
 {
-    *l = (struct campaign_log){.points = points,
-                               .topo = topo,
-                               .ranks = ranks,
-                               .worst = {.share = 1},
-                               .work = plan_points(plan)};
+    *l = (struct campaign_log){
+        .points = points, .topo = topo, .ranks = ranks, .worst = {.share = 1}, .work = work};
     if (!points)
         return;
     l->inbox = mem_calloc((size_t)ranks, sizeof(*l->inbox));
@@ -387,6 +384,7 @@ static int measure_rounds(struct campaign *c, const struct plan *plan, struct er
     for (int epoch = 0; epoch < PLAN_EPOCHS; epoch++)
         for (int i = 0; i < plan->rounds; i++)
             if (plan->round[i].epochs >> epoch & 1 &&
+                stage_by_nic(plan->round[i].stage) == c->opts.nics &&
                 measure_round(c, &plan->round[i], epoch, err) < 0)
                 return -1;
     return 0;
@@ -421,7 +419,7 @@ static int share_done(struct campaign *c, struct err *err)
 static int make_retest(struct campaign *c, struct plan *out, int first_id, struct err *err)
 {
     if (c->log.points)
-        schedule_retest(out, c->topo, points_all(c->log.points));
+        schedule_retest(out, c->topo, points_all(c->log.points), c->opts.nics);
     int rc = plan_share(out, "retest plan", c->world, c->topo->endpoints, err);
     for (int i = 0; i < out->rounds; i++)
         out->round[i].id += first_id;
@@ -442,14 +440,14 @@ int measure_plan(struct world *w, const struct transport *tr, const struct topo 
 
     c.opts.time_cap = plan_time_cap(plan, o->time_cap);
     c.opts.max_run = plan_max_run(topo, o->max_run);
-    campaign_log_open(&c.log, log, topo, plan, w->size);
+    campaign_log_open(&c.log, log, topo, plan_points(plan, o->nics), w->size);
     watch_leave();
     campaign_log_tell_kept(&c.log);
     if (taint_open(&c.taint, w, topo, err) < 0 || w->agree(w, share_done(&c, err), err) < 0)
         goto out;
     rc = measure_rounds(&c, plan, err);
     if (rc == 0 && o->retest) {
-        rc = make_retest(&c, &again, plan->rounds, err);
+        rc = make_retest(&c, &again, plan->rounds + (o->nics ? RETEST_MAX : 0), err);
         if (w->agree(w, rc, err) == 0)
             rc = measure_rounds(&c, &again, err);
     }

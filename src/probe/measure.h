@@ -32,6 +32,7 @@ struct measure_opts {
     double max_run;    /* s: a size whose message is expected to take longer ends the ladder;
                         * 0: 0.1 between CPUs, 1 between GPUs */
     double hang_after; /* s without any movement until a rank is said to hang, 0: by transport */
+    bool nics;         /* the plan's rounds through the NICs, and only those */
     double budget;     /* s for the whole campaign, 0: none; exceeding it ends with EXIT_CUT */
 };
 #define MEASURE_DEFAULTS                                                                           \
@@ -42,7 +43,7 @@ extern volatile sig_atomic_t measure_stop;
 
 /* Collective over w.  log is used on rank 0 only (NULL elsewhere).  `topo` is only read (names for
  * the progress line, tiers for the retest, which GPU each rank watches: taint.h).  Returns 0 when
- * everything in the plan is in the log. */
+ * everything of this pass of the plan (o->nics) is in the log. */
 int measure_plan(struct world *w, const struct transport *tr, const struct topo *topo,
                  struct plan *plan, const struct measure_opts *o, struct points_log *log,
                  struct err *err);

@@ -12,8 +12,9 @@
 #include "probe/measure.h"
 #include "probe/schedule.h"
 
-const char *const stage_name[STAGE_COUNT + 1] = {"class",  "tournament", "shift",  "isolated",
-                                                 "ladder", "collective", "retest", NULL};
+const char *const stage_name[STAGE_COUNT + 1] = {"class",      "tournament", "shift",  "isolated",
+                                                 "ladder",     "collective", "retest", "nic",
+                                                 "nic-ladder", "nic-retest", NULL};
 
 struct round *plan_add(struct plan *p, enum stage stage, enum op op, int groups)
 {
@@ -297,12 +298,13 @@ static double turns(const struct round *r)
     return (double)plan_steps(r) * __builtin_popcount(r->epochs);
 }
 
-double plan_points(const struct plan *p)
+double plan_points(const struct plan *p, bool by_nic)
 {
     double points = 0;
 
     for (int i = 0; i < p->rounds; i++)
-        points += turns(&p->round[i]) * p->round[i].groups;
+        if (stage_by_nic(p->round[i].stage) == by_nic)
+            points += turns(&p->round[i]) * p->round[i].groups;
     return points;
 }
 
@@ -324,40 +326,66 @@ double plan_max_run(const struct topo *t, double asked)
     return t->endpoint[0].kind == ENDPOINT_GPU ? MAX_RUN_GPU : MAX_RUN_CPU;
 }
 
-/* seconds: if nothing disturbs; at_most: every size until its time cap, as on a busy machine. */
-static void guess_cost(const struct plan *p, const struct topo *t, const struct measure_opts *o,
-                       double *seconds, double *at_most, double *bytes)
+struct guess {
+    int rounds;
+    double seconds; /* if nothing disturbs */
+    double at_most; /* every size until its time cap, as on a busy machine */
+    double bytes;
+};
+
+/* What one round takes of `one` seconds a message. */
+static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
+                       double cap, double one, double size)
+{
+    int epochs = __builtin_popcount(r->epochs);
+    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
+
+    g->seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
+    g->at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
+    g->bytes += epochs * runs * size * r->groups * r->group[0].size;
+}
+
+/* Of both passes, or of the one through the NICs. */
+static struct guess guess_cost(const struct plan *p, const struct topo *t,
+                               const struct measure_opts *o, bool nics_only)
 {
     double cap = plan_time_cap(p, o->time_cap), most = plan_max_run(t, o->max_run);
     double rate = t->endpoint[0].kind == ENDPOINT_GPU ? GUESS_BPS_GPU : GUESS_BPS_CPU;
+    struct guess g = {0};
 
-    *seconds = *at_most = *bytes = 0;
     for (int i = 0; i < p->rounds; i++) {
         const struct round *r = &p->round[i];
-        int n = plan_steps(r), epochs = __builtin_popcount(r->epochs), ranks = r->group[0].size;
-        for (int k = 0; k < n; k++) {
-            double size = (double)plan_size(r, ranks, k), one = GUESS_ALPHA * ranks + size / rate;
-            double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
+        if (nics_only && !stage_by_nic(r->stage))
+            continue;
+        g.rounds++;
+        for (int k = 0, n = plan_steps(r); k < n; k++) {
+            double size = (double)plan_size(r, r->group[0].size, k);
+            double one = GUESS_ALPHA * r->group[0].size + size / rate;
             if (one > most)
                 break;
-            *seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
-            *at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
-            *bytes += epochs * runs * size * r->groups * ranks;
+            guess_size(&g, r, o, cap, one, size);
         }
     }
+    return g;
 }
 
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o)
 {
     char moved[UNITS_TEXT], took[UNITS_TEXT], most[UNITS_TEXT];
-    double sec, at_most, bytes;
+    struct guess all = guess_cost(p, t, o, false), nics = guess_cost(p, t, o, true);
 
-    guess_cost(p, t, o, &sec, &at_most, &bytes);
     fprintf(out,
             "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
-            t->endpoints, p->rounds, plan_points(p), units_bytes_text(moved, bytes),
-            units_seconds_text(took, sec), units_seconds_text(most, fmax(sec, at_most)));
+            t->endpoints, p->rounds, plan_points(p, false) + plan_points(p, true),
+            units_bytes_text(moved, all.bytes), units_seconds_text(took, all.seconds),
+            units_seconds_text(most, fmax(all.seconds, all.at_most)));
+    if (nics.rounds)
+        fprintf(out,
+                "%d of the rounds, %s to %s, are a second pass through the NICs, which no pair "
+                "crosses otherwise (--no-nic-pass leaves it out)\n",
+                nics.rounds, units_seconds_text(took, nics.seconds),
+                units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
 }
 
 double plan_exact_seconds(const struct topo *t, size_t bytes)
@@ -366,7 +394,6 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
     const int rounds = schedule_circle_rounds(t->endpoints);
     struct measure_opts o = MEASURE_DEFAULTS;
     struct plan one = {NULL, 0};
-    double sec, at_most, moved;
 
     for (int i = 0; i < 3; i++) {
         struct round *r = plan_add(&one, STAGE_TOURNAMENT, ops[i], 1);
@@ -377,7 +404,7 @@ double plan_exact_seconds(const struct topo *t, size_t bytes)
         r->group[0].size = 2;
     }
     o.time_cap = fmin(0.1, fmax(0.02, 40 / (3.0 * rounds))); /* that of the whole plan */
-    guess_cost(&one, t, &o, &sec, &at_most, &moved);
+    double sec = guess_cost(&one, t, &o, false).seconds;
     plan_free(&one);
     return sec * rounds;
 }

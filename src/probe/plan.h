@@ -27,8 +27,21 @@ enum stage {
     STAGE_LADDER,     /* few pairs per tier over all sizes: the tier's curve */
     STAGE_COLLECTIVE,
     STAGE_RETEST, /* outliers of parallel stages, alone */
+    /* The same with NVLink left, through the NICs: pairs of class matchings or a tournament, the
+     * ladders of their tiers (topo_nic_tier()), outliers alone. */
+    STAGE_NIC,
+    STAGE_NIC_LADDER,
+    STAGE_NIC_RETEST,
     STAGE_COUNT
 };
+static inline bool stage_by_nic(enum stage s)
+{
+    return s == STAGE_NIC || s == STAGE_NIC_LADDER || s == STAGE_NIC_RETEST;
+}
+static inline bool stage_is_retest(enum stage s)
+{
+    return s == STAGE_RETEST || s == STAGE_NIC_RETEST;
+}
 extern const char *const stage_name[STAGE_COUNT + 1]; /* NULL ends it */
 
 struct measure_opts; /* measure.h */
@@ -69,6 +82,7 @@ struct plan_opts {
     int epochs;       /* 1..PLAN_EPOCHS */
     unsigned long long seed;
     bool full; /* ladders on more groups and sizes */
+    bool nics; /* where topo_hides_nics(): rounds through the NICs, for a second pass */
 };
 void plan_defaults(struct plan_opts *o);
 /* What 0 stands for in max_bytes and pair_bytes, for these endpoints. */
@@ -79,6 +93,7 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t);
  * host is visible, one endpoint of every host plays a tournament so that racks can be found by
  * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,
  * and the ladder of the last tier is that of near and far hosts.
+ * Where no pair would cross a NIC and o->nics, rounds of the stages that do.
  * Where leaves are visible, all of a leaf send to another one at once, so that uplinks can be found
  * to be fewer than NICs. */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
@@ -101,8 +116,8 @@ unsigned plan_crc(const struct plan *p); /* ties points.tsv to its plan */
 
 /* --- what it will cost --- */
 
-/* Points of a plan: (group, size, epoch). */
-double plan_points(const struct plan *p);
+/* Points of one pass of a plan: (group, size, epoch); by_nic: of the rounds through the NICs. */
+double plan_points(const struct plan *p, bool by_nic);
 
 /* The time cap in force: `asked`, or for 0 one that lets the campaign take about 40 s, 20..100 ms.
  */
@@ -119,7 +134,8 @@ double plan_max_run(const struct topo *t, double asked);
  *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up
  *   second time    every size up to its time cap, as on a busy machine
  *
- * Starting ranks, retests and pictures come on top. */
+ * Starting ranks, retests and pictures come on top.  A second line tells what of it the pass through
+ * the NICs is. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
 

@@ -26,6 +26,7 @@ void plan_defaults(struct plan_opts *o)
     o->matchings = 8;
     o->epochs = PLAN_EPOCHS;
     o->seed = 1;
+    o->nics = true;
 }
 
 /* Everything the makers below need. */
@@ -181,13 +182,13 @@ static void add_shifts(struct maker *m)
 
 /* Matching k of every tier belongs to epoch k mod E, so that each class sees every part of the
  * campaign. */
-static void add_matchings(struct maker *m)
+static void add_matchings(struct maker *m, enum stage stage)
 {
     for (int k = 0; k < m->o.matchings; k++)
         for (int t = 0; t < m->topo->tiers; t++) {
             struct pairs p = {NULL, 0};
-            schedule_matching(&p, m->topo, m->order, t, &m->rng);
-            add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (k % m->o.epochs));
+            schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), &m->rng);
+            add_matrix_rounds(m, stage, &p, 1u << (k % m->o.epochs));
             free(p.pair);
         }
 }
@@ -229,7 +230,7 @@ static void add_pair_matrix(struct maker *m)
     } else if (s == STAGE_SHIFT) {
         add_shifts(m);
     } else {
-        add_matchings(m);
+        add_matchings(m, STAGE_CLASS);
         if (nothing_above_host(m->topo))
             add_find(m);
     }
@@ -254,7 +255,7 @@ static void pairs_of_all_kinds(struct maker *m, struct pairs *out, int wanted)
 }
 
 /* A few pairs of each tier, alone, over all sizes: the tier's curves. */
-static void add_ladders(struct maker *m)
+static void add_ladders(struct maker *m, enum stage stage)
 {
     const struct topo *t = m->topo;
     int wanted = m->o.full ? 8 : 3;
@@ -264,21 +265,51 @@ static void add_ladders(struct maker *m)
         from = m->o.pair_max;
     for (int tier = 0; tier < t->tiers; tier++) {
         struct pairs p = {NULL, 0};
-        if (tier == t->tiers - 1 && nothing_above_host(t))
+        if (tier == t->tiers - 1 && nothing_above_host(t) && stage == STAGE_LADDER)
             pairs_of_all_kinds(m, &p, wanted);
         if (!p.count)
-            schedule_matching(&p, t, m->order, tier, &m->rng);
+            schedule_matching(&p, t, m->order, tier, stage_by_nic(stage), &m->rng);
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};
-            add_pairs(m, STAGE_LADDER, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max,
+            add_pairs(m, stage, OP_PAIR_LATENCY, &one, false, m->o.min_bytes, m->o.pair_max,
                       m->all_epochs);
-            add_pairs(m, STAGE_LADDER, OP_PAIR_BW, &one, false, from, m->o.pair_max, m->all_epochs);
-            add_pairs(m, STAGE_LADDER, OP_PAIR_BIBW, &one, false, from, m->o.pair_max,
-                      m->all_epochs);
+            add_pairs(m, stage, OP_PAIR_BW, &one, false, from, m->o.pair_max, m->all_epochs);
+            add_pairs(m, stage, OP_PAIR_BIBW, &one, false, from, m->o.pair_max, m->all_epochs);
         }
         free(p.pair);
     }
+}
+
+/* --- through the NICs, where NVLink joins everybody --- */
+
+/* All pairs that have a NIC each, in parallel rounds. */
+static void add_nic_circle(struct maker *m)
+{
+    const struct topo *t = m->topo;
+
+    for (int r = 0; r < schedule_circle_rounds(t->endpoints); r++) {
+        struct pairs p = {NULL, 0};
+        int kept = 0;
+        schedule_circle(&p, m->order, t->endpoints, r);
+        for (int i = 0; i < p.count; i++)
+            if (t->endpoint[p.pair[i][0]].nic != t->endpoint[p.pair[i][1]].nic)
+                memmove(p.pair[kept++], p.pair[i], sizeof(*p.pair));
+        p.count = kept;
+        add_matrix_rounds(m, STAGE_NIC, &p, m->all_epochs);
+        free(p.pair);
+    }
+}
+
+static void add_nics(struct maker *m)
+{
+    if (!m->o.nics || !topo_hides_nics(m->topo))
+        return;
+    if (m->topo->endpoints <= TOURNAMENT_TO)
+        add_nic_circle(m);
+    else
+        add_matchings(m, STAGE_NIC);
+    add_ladders(m, STAGE_NIC_LADDER);
 }
 
 /* --- collectives --- */
@@ -440,8 +471,9 @@ int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, s
     m.order = schedule_leaf_order(t);
     rng_seed(&m.rng, m.o.seed);
     add_pair_matrix(&m);
-    add_ladders(&m);
+    add_ladders(&m, STAGE_LADDER);
     add_all_collectives(&m);
+    add_nics(&m);
     free(m.order);
     return p->rounds ? 0 : err_usage(err, "the chosen operations leave nothing to measure");
 }

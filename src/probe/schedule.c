@@ -168,15 +168,22 @@ static int by_slot(const void *a, const void *b)
 
 enum { SCAN_MAX = 4096 }; /* candidates looked at for one endpoint before it sits out */
 
+/* Do the two meet in this tier?  By their NICs only those that have one each. */
+static bool meets(const struct topo *t, int a, int b, int tier, bool by_nic)
+{
+    return topo_tier_by(t, a, b, by_nic) == tier &&
+           !(by_nic && t->endpoint[a].nic == t->endpoint[b].nic);
+}
+
 /* Pair up one bucket: endpoints that share the tier's coordinates. */
 static void match_bucket(struct pairs *out, const struct topo *t, const int *order, int tier,
-                         const struct slot *slot, int n, int distance, char *taken)
+                         bool by_nic, const struct slot *slot, int n, int distance, char *taken)
 {
     for (int i = 0; i < n; i++) {
         int a = order[slot[i].position], limit = n < SCAN_MAX ? n : SCAN_MAX;
         for (int k = 0; k < limit && !taken[a]; k++) {
             int j = (i + distance + k) % n, b = order[slot[j].position];
-            if (j == i || taken[b] || topo_tier(t, a, b) != tier)
+            if (j == i || taken[b] || !meets(t, a, b, tier, by_nic))
                 continue;
             taken[a] = taken[b] = 1;
             push(out, a, b);
@@ -185,7 +192,7 @@ static void match_bucket(struct pairs *out, const struct topo *t, const int *ord
 }
 
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
-                       struct rng *rng)
+                       bool by_nic, struct rng *rng)
 {
     int n = t->endpoints, used = 0;
     struct slot *slot = mem_calloc((size_t)n, sizeof(*slot));
@@ -210,7 +217,7 @@ void schedule_matching(struct pairs *out, const struct topo *t, const int *order
         for (j = i + 1; j < used && !memcmp(slot[i].key, slot[j].key, sizeof(slot[i].key)); j++)
             ;
         if (j - i > 1)
-            match_bucket(out, t, order, tier, slot + i, j - i,
+            match_bucket(out, t, order, tier, by_nic, slot + i, j - i,
                          1 + (int)rng_below(rng, (unsigned)(j - i - 1)), taken);
     }
     free(slot);
@@ -229,7 +236,7 @@ struct suspect {
 static bool parallel(const struct point *p)
 {
     return op_is_pair(p->op) && p->flows > 1 && p->stop != STOP_FAILED &&
-           p->stage != STAGE_RETEST && p->stage != STAGE_LADDER;
+           !stage_is_retest(p->stage) && p->stage != STAGE_LADDER;
 }
 
 static int by_class(const void *a, const void *b)
@@ -313,7 +320,7 @@ static void judge_ends(struct suspect *s, int n, bool received)
     free(t);
 }
 
-static void add_alone(struct plan *out, const struct point *p)
+static void add_alone(struct plan *out, const struct point *p, enum stage stage)
 {
     for (int i = 0; i < out->rounds; i++) {
         const struct round *r = &out->round[i];
@@ -321,7 +328,7 @@ static void add_alone(struct plan *out, const struct point *p)
             r->group[0].members[1] == p->dst)
             return;
     }
-    struct round *r = plan_add(out, STAGE_RETEST, p->op, 1);
+    struct round *r = plan_add(out, stage, p->op, 1);
     r->first = r->last = p->bytes;
     r->epochs = (1u << PLAN_EPOCHS) - 1;
     r->group[0].members = mem_calloc(2, sizeof(int));
@@ -330,15 +337,15 @@ static void add_alone(struct plan *out, const struct point *p)
     r->group[0].size = 2;
 }
 
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p)
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic)
 {
     struct suspect *s = NULL;
     int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
 
     for (int i = 0; i < p->count; i++)
-        if (parallel(&p->point[i])) {
+        if (parallel(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
             const struct point *q = &p->point[i];
-            struct suspect one = {topo_tier(t, q->src, q->dst), q, 0};
+            struct suspect one = {topo_tier_by(t, q->src, q->dst, by_nic), q, 0};
             MEM_PUSH(s, n) = one;
         }
     if (n)
@@ -360,7 +367,7 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
             continue;
         ++*a;
         ++*b;
-        add_alone(out, s[i].p);
+        add_alone(out, s[i].p, by_nic ? STAGE_NIC_RETEST : STAGE_RETEST);
     }
     free(s);
     free(times);

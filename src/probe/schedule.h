@@ -37,9 +37,9 @@ int schedule_find_rounds(int n);
 void schedule_find(struct pairs *out, const int *v, int n, int r);
 
 /* One matching of tier `tier`: as many disjoint pairs of that tier as a scan in leaf order from a
- * seeded distance finds. */
+ * seeded distance finds.  by_nic: of topo_nic_tier(), two NICs a pair. */
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
-                       struct rng *rng);
+                       bool by_nic, struct rng *rng);
 
 /* Leaves of one rail (where rails are not known, all) two by two in the order of the topology, and
  * everybody on the one with somebody on the other: only so do all NICs of a leaf send up at once,
@@ -65,8 +65,10 @@ enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
  *   outliers   pairs slower than the class's median by more than max(10 %, 5 sigma)
  *   slow ends  RETEST_PARTNERS pairs of an endpoint whose median of n pairs is slower than the
  *              class's by more than max(3 %, 3 * 1.25 sigma / sqrt(n)), each direction of pair_bw
- *   healthy    one pair of each class, so that "alone" can be compared with "in parallel" */
+ *   healthy    one pair of each class, so that "alone" can be compared with "in parallel"
+ *
+ * by_nic: of the pairs that left NVLink (STAGE_NIC_RETEST), else of the others. */
 struct points;
-void schedule_retest(struct plan *out, const struct topo *t, const struct points *p);
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic);
 
 #endif

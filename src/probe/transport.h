@@ -71,6 +71,7 @@ struct transport {
     bool threads;    /* its library has threads of its own: MPI is told of them, may take locks */
     bool windows;    /* pairs have the window of mpi_opts.h, else OP_PAIR_WINDOW messages */
     bool typed;      /* types and reductions are the user's (nccl_opts.h) */
+    bool nics;       /* can be told to leave NVLink, so that every pair crosses its NICs */
     bool published;  /* its collectives are those that curves are published of */
     double patience; /* s without movement until a rank hangs, where --hang-after does not say */
     /* Of its own, and where they go; NULL ends them.  Two transports may have the same. */

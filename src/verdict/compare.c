@@ -69,7 +69,7 @@ static struct match_row *match_rows(const struct points *p, const int *id, int *
     for (int i = 0; i < p->count; i++) {
         const struct point *x = &p->point[i];
         int src = id ? id[x->src] : x->src, dst = id ? id[x->dst] : x->dst;
-        if (x->stop == STOP_FAILED || x->wrong || x->stage == STAGE_RETEST || src < 0 || dst < 0 ||
+        if (x->stop == STOP_FAILED || x->wrong || stage_is_retest(x->stage) || src < 0 || dst < 0 ||
             !(x->sec.median > 0))
             continue;
         MEM_PUSH(row, n) = (struct match_row){
@@ -117,8 +117,10 @@ static bool figure_of(struct figure_key *f, const struct matrix *m, const struct
 {
     bool pair = op_is_pair((enum op)k->op);
 
-    *f = (struct figure_key){k->op, pair ? matrix_tier(m, k->src, k->dst) : -1, pair ? 0 : k->ranks,
-                             k->bytes >= LARGE};
+    int tier =
+        pair ? topo_tier_by(&m->topo, k->src, k->dst, stage_by_nic((enum stage)k->stage)) : -1;
+
+    *f = (struct figure_key){k->op, tier, pair ? 0 : k->ranks, k->bytes >= LARGE};
     if (k->op == OP_PAIR_LATENCY)
         return k->bytes <= SMALL;
     return pair ? f->large : f->large || k->bytes <= SMALL;

@@ -21,7 +21,7 @@ static void take_pair(struct explain *e, const struct obs *obs, int count)
         const struct obs *o = &obs[i];
         bool there = o->src == e->src && o->dst == e->dst,
              back = o->src == e->dst && o->dst == e->src;
-        if (!(there || back) || !(o->sec > 0))
+        if (!(there || back) || o->by_nic || !(o->sec > 0))
             continue;
         MEM_PUSH(e->measured, e->count) = (struct measured){
             o->op, o->bytes, o->sec, o->src, o->dst, o->n, o->epochs, o->alone, false};

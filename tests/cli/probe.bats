@@ -45,7 +45,7 @@ setup() {
 @test "--dry-run prints the cost and writes nothing" {
     run railgauge probe "${small[@]}" --dry-run
     [ "$status" -eq 0 ]
-    [[ $output == "72 endpoints, "*" of measuring" ]]
+    [[ $output == "72 endpoints, "*" of measuring"* ]]
     [ -z "$(ls)" ]
 }
 

@@ -71,6 +71,28 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [[ $output != *"coverage: "* ]]
 }
 
+@test "one rack, where no pair crosses a NIC: a second pass does, is resumed where it was cut, and left out on request" {
+    run -0 sim x --fabric gb200-nvl72 --dry-run
+    [[ $output == *"66 of the rounds, "*" are a second pass through the NICs, which no pair crosses otherwise (--no-nic-pass leaves it out)" ]]
+    local rack=(--fabric gb200-nvl72 --noise 3% --op pairs -f 8 --fault slow-nic=17:0.6)
+    run -1 sim c "${rack[@]}"
+    [[ $output == *$'\nendpoint 17 (r00n04:1)   0.60  all over NICs'* ]]
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.a) \(.tier)"' c/matrix.json)" = "endpoint 17 null" ]
+    [ "$(apart "$(beta c rail)" "$(awk 'BEGIN { print 1 / 49.2e9 }')")" -lt 10 ]
+    railgauge cost c/matrix.json 17 18 64M | grep -q "pair of tier mnnvl" # what goes over NVLink is as it was
+    # cut in the second pass: so many rows are left
+    local first
+    first=$(awk -F'\t' '$4 ~ /^nic/ { print NR; exit }' c/points.tsv)
+    mkdir d
+    cp c/topology.json c/plan.tsv c/campaign.json d/
+    head -n $((first + 700)) c/points.tsv >d/points.tsv
+    run -1 railgauge run --resume -o d --no-plots
+    cmp c/points.tsv d/points.tsv
+    run -0 sim e "${rack[@]}" --no-nic-pass
+    [[ $output != *"endpoint 17"* ]]
+    ! grep -q nic e/plan.tsv
+}
+
 @test "without a fault nothing is named" {
     sim c --fabric hgx-h200 --noise 3% --op pairs
     [ "$(jq '.exceptions | length' c/matrix.json)" -eq 0 ]

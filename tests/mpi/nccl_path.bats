@@ -130,6 +130,59 @@ nccl() {
     [ ! -e c/points.tsv ]
 }
 
+# rack - the topology of a host whose four GPUs have an HCA each, in c: what was discovered, and the HCAs.
+rack() {
+    mkdir -p c
+    fakes mpirun -n 4 --oversubscribe --bind-to none railgauge-probe discover -t nccl -q -o bare.json
+    jq 'del(.checksum) | .nics = {columns: ["host", "name", "busid", "link_layer", "rate_Bps", "up", "rdma", "numa", "source"],
+            rows: [range(4) | [0, "mlx5_\(.)", "0001:0\(.):00.0", "infiniband", 5e10, true, true, null, "user"]]} |
+        (.endpoints.columns | index("nic")) as $n | .endpoints.rows |= [to_entries[] | .key as $k | .value | .[$n] = $k]' bare.json >c/topology.json
+}
+run_rack() {
+    fakes railgauge run --resume -o c -t nccl --ranks 4 --op pair_bw -b 64K -e 64K --pair-bytes 64K -n 2 -w 1 \
+        --epochs 1 --no-retest --no-compute --no-plots --no-verdict "$@"
+}
+
+@test "one host: run starts a second pass through the HCAs, whatever keeps NVLink otherwise" {
+    machine nic\ mlx5_{0..3}:1/IB 'host 0-3 n0' 'clique 0-3'
+    rack
+    export NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1
+    run run_rack --path mnnvl
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(awk -F'\t' '/^[0-9]/ { print $4 ~ /^nic/ ? "nic" : "nvlink" }' c/points.tsv | uniq | xargs)" = "nvlink nic" ]
+    [ "$(nccl 'links.rows | map(.[3]) | unique')" = '["P2P"]' ] # what the first pass built
+    [ -s c/connections.tsv ] && [ -s c/connections-nics.tsv ]
+    [ "$(jq -r '.tiers[-1] | .name, .coverage.measured_pairs' c/matrix.json | xargs)" = "fabric 6" ]
+}
+
+@test "HCAs that NCCL does not take: said, and what NVLink does stands" {
+    machine 'host 0-3 n0'
+    rack
+    run run_rack
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"no pair got an answer through the NICs: rank "*"Failed to initialize any NET plugin"* ]]
+    [ "$(jq -c '[.exceptions, .tiers[0].coverage.measured_pairs]' c/matrix.json)" = '[[],6]' ]
+    rm -r c
+    rack
+    NCCL_NET=AWS run run_rack
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"--path ib wants NCCL_NET=IB, but the environment says NCCL_NET=AWS"*"what NICs carry is not known"* ]]
+    [ "$(jq -r '.tiers[-1].coverage.measured_pairs' c/matrix.json)" = 0 ]
+}
+
+@test "the second pass over something else than HCAs: 78, and nothing of it is fitted" {
+    machine nic\ mlx5_{0..3}:1/IB 'host 0-3 n0' 'via 0-3 0-3 SHM/direct/direct'
+    rack
+    run run_rack
+    echo "$output"
+    [ "$status" -eq 78 ]
+    [[ $output == *"asked ib, used SHM on ranks 0-3"*"--no-nic-pass and another -o leave it out"* ]]
+    [ ! -e c/matrix.json ]
+}
+
 @test "discover --nccl: one communicator, what NCCL built and chose, and what is odd" {
     machine "${ib[@]}" 'ring 0,4,1,5,2,6,3,7' 'algo AllReduce 1M TREE LL'
     run fakes timeout 300 mpirun -n 8 --oversubscribe --bind-to none --mca btl self,tcp \

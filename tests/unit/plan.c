@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "probe/schedule.h"
 #include "topo/fabrics/fabric.h"
+#include "topo/host/nic.h"
 
 static void flat_topo(struct topo *t, int hosts)
 {
@@ -320,6 +321,79 @@ static void gpus_are_measured_at_sizes_that_jobs_send(void **state)
     }
 }
 
+/* Rounds through the NICs of `racks` racks of a preset; each pair's ends have a NIC each. */
+static int nic_rounds(const char *preset, int racks, bool wanted)
+{
+    struct fabric f;
+    struct topo t;
+    struct plan p;
+    struct plan_opts o;
+    struct err err;
+    int rounds = 0;
+
+    plan_defaults(&o);
+    o.nics = wanted;
+    assert_int_equal(fabric_load(&f, preset, &err), 0);
+    assert_int_equal(fabric_topo(&f, racks, false, &t, &err), 0);
+    assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+    for (int i = 0; i < p.rounds; i++) {
+        const struct round *r = &p.round[i];
+        rounds += stage_by_nic(r->stage);
+        for (int g = 0; g < r->groups && stage_by_nic(r->stage); g++) {
+            int a = r->group[g].members[0], b = r->group[g].members[1];
+            assert_true(op_is_pair(r->op) && t.endpoint[a].nic != t.endpoint[b].nic);
+        }
+    }
+    assert_true((plan_points(&p, true) > 0) == (rounds > 0));
+    plan_free(&p);
+    topo_free(&t);
+    fabric_free(&f);
+    return rounds;
+}
+
+static void where_nvlink_joins_everybody_a_second_pass_leaves_it(void **state)
+{
+    (void)state;
+    /* 8 matchings and 3 ladders of 3 operations, over the rail and over all else */
+    assert_int_equal(nic_rounds("gb200-nvl72", 1, true), (8 + 3) * 3 * 2);
+    assert_int_equal(nic_rounds("gb200-nvl72", 1, false), 0);
+    assert_int_equal(nic_rounds("gb200-nvl72", 2, true), 0); /* pairs of two racks cross them */
+    assert_int_equal(nic_rounds("rtxpro6000-100gbe", 1, true), 0);
+}
+
+/* All pairs of a host's eight GPUs; two GPUs of one NIC do not meet through it. */
+static void gpus_of_one_host_meet_through_their_nics(void **state)
+{
+    struct topo t;
+    struct plan p;
+    struct plan_opts o;
+    struct err err;
+    struct nic nic;
+
+    (void)state;
+    for (int per = 1; per <= 8; per *= 2) {
+        int met = 0;
+        flat_topo(&t, 1);
+        for (int i = 1; i < 8; i++)
+            topo_add_endpoint(&t, 0, ENDPOINT_GPU);
+        for (int i = 0; i < 8; i++) {
+            nic_init(&nic, 0);
+            nic.rdma = true;
+            MEM_PUSH(t.nic, t.nics) = nic;
+            t.endpoint[i].kind = ENDPOINT_GPU;
+            t.endpoint[i].nic = i / per;
+        }
+        plan_defaults(&o);
+        assert_int_equal(plan_make(&p, &t, &o, &err), 0);
+        for (int i = 0; i < p.rounds; i++)
+            if (p.round[i].stage == STAGE_NIC && p.round[i].op == OP_PAIR_BW)
+                met += p.round[i].groups;
+        assert_int_equal(met, 2 * (8 * 7 / 2 - 8 / per * (per * (per - 1) / 2)));
+        plan_free(&p);
+        topo_free(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +405,8 @@ int main(void)
         cmocka_unit_test(a_plan_survives_its_text),
         cmocka_unit_test(nonsense_is_refused_with_its_line),
         cmocka_unit_test(gpus_are_measured_at_sizes_that_jobs_send),
+        cmocka_unit_test(where_nvlink_joins_everybody_a_second_pass_leaves_it),
+        cmocka_unit_test(gpus_of_one_host_meet_through_their_nics),
         cmocka_unit_test(sizes_that_make_no_ladder_are_a_usage_error),
     };
 

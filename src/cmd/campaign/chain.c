@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/units.h"
 #include "probe/campaign_files.h"
 #include "step/job.h"
+#include "topo/host/nic.h"
 
 /* --- the steps that the MPI program takes --- */
 
@@ -181,6 +183,8 @@ static int discover(struct chain *c, struct err *err)
 
 static int make_plan(struct chain *c, const struct topo *t, struct err *err)
 {
+    if (!transport_find(c->transport)->nics || (!is_sim(c) && !nccl_opts_on_nvlink()))
+        c->probe.plan.nics = false;
     int rc = plan_make(&c->plan, t, &c->probe.plan, err);
 
     for (int i = 0; rc == 0 && i < c->jobs; i++)
@@ -209,7 +213,8 @@ static void stop(int sig)
 }
 
 /* The simulated campaign runs in this process; a signal ends it after the point in flight. */
-static int probe_sim(struct chain *c, const char *path, struct err *err)
+static int probe_sim(struct chain *c, const char *path, const struct measure_opts *how,
+                     struct err *err)
 {
     struct points_log *log;
     struct signals before;
@@ -218,25 +223,45 @@ static int probe_sim(struct chain *c, const char *path, struct err *err)
     signals_catch(&before, stop);
     int rc = points_open(&log, path, plan_crc(&c->plan), &c->topo, c->transport, err);
     if (rc == 0) {
-        rc = measure_plan(&world_solo, transport_find(c->transport), &c->topo, &c->plan,
-                          &c->probe.measure, log, err);
+        rc = measure_plan(&world_solo, transport_find(c->transport), &c->topo, &c->plan, how, log,
+                          err);
         rc = points_close(log, rc < 0 ? NULL : err) < 0 ? -1 : rc;
     }
     signals_release(&before);
     return rc;
 }
 
-static int probe_mpi(struct chain *c, const char *path, struct err *err)
+/* With NVLink left, the program starts once more: NCCL reads its variables once. */
+static void add_nic_words(struct words *w, const struct chain *c, const struct measure_opts *how)
+{
+    const struct nic *nic = &c->topo.nic[c->topo.endpoint[0].nic];
+
+    words_add(w, "--nic-pass");
+    words_add(w, "--path=%s", nic->layer == LINK_ETHERNET ? "roce" : "ib");
+    if (how->budget > 0)
+        words_add(w, "--budget=%.3f", how->budget);
+}
+
+static int probe_mpi(struct chain *c, const char *path, const struct measure_opts *how,
+                     struct err *err)
 {
     char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
     const char *fixed[] = {"--topology", topology, "--plan", plan, "-o", path, NULL};
     struct words w = probe_words(c, fixed);
-    int rc = chain_mpi(c, &w, "probe", err);
 
+    if (how->nics)
+        add_nic_words(&w, c, how);
+    int rc = chain_mpi(c, &w, how->nics ? "the pass through the NICs" : "probe", err);
     words_free(&w);
     free(topology);
     free(plan);
     return rc;
+}
+
+static int probe_pass(struct chain *c, const char *path, const struct measure_opts *how,
+                      struct err *err)
+{
+    return is_sim(c) ? probe_sim(c, path, how, err) : probe_mpi(c, path, how, err);
 }
 
 /* Points that failed or were wrong end nothing: what was measured is fitted, and run says so. */
@@ -252,13 +277,55 @@ static int look_for_trouble(struct chain *c, const char *path, int rc, struct er
     return c->trouble ? 0 : rc;
 }
 
+static bool has_nic_points(const char *path)
+{
+    struct points p;
+    struct err why;
+    bool has = false;
+
+    if (points_load(&p, path, &why) < 0)
+        return false;
+    for (int i = 0; i < p.count; i++)
+        has = has || stage_by_nic(p.point[i].stage);
+    points_free(&p);
+    return has;
+}
+
+/* Where NVLink joins everybody.  A machine whose NICs NCCL cannot use loses no more than what this
+ * pass would tell; what was measured over something else may not stay. */
+static int probe_nics(struct chain *c, const char *path, double spent, struct err *err)
+{
+    struct measure_opts how = c->probe.measure;
+    struct err why = {0, ""};
+
+    how.nics = true;
+    if (how.budget > 0)
+        how.budget = fmax(1e-3, how.budget - spent);
+    if (probe_pass(c, path, &how, &why) == 0)
+        return 0;
+    bool nothing = why.code == EXIT_CONFIG && !has_nic_points(path);
+    if (nothing || why.code == EXIT_UNJUDGED) {
+        log_warn("%s%s", why.text, nothing ? ": what NICs carry is not known" : "");
+        return 0;
+    }
+    return err_code(err, why.code, "%s%s", why.text,
+                    why.code == EXIT_CONFIG ? "; --no-nic-pass and another -o leave it out" : "");
+}
+
 /* points.tsv */
 static int probe(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
-    int rc = is_sim(c) ? probe_sim(c, path, err) : probe_mpi(c, path, err);
+    double began = log_now();
+    int rc = probe_pass(c, path, &c->probe.measure, err);
+    bool goes_on = rc == 0 || err->code == EXIT_UNJUDGED;
 
-    if (rc == 0 || err->code == EXIT_UNJUDGED)
+    if (goes_on && plan_points(&c->plan, true) > 0 &&
+        probe_nics(c, path, log_now() - began, err) < 0) {
+        goes_on = false;
+        rc = -1;
+    }
+    if (goes_on)
         rc = look_for_trouble(c, path, rc, err);
     free(path);
     return rc;

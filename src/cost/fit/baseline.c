@@ -23,7 +23,7 @@ static double rate(const struct obs *o)
 static bool defines(const struct fit *f, const struct obs *o, int tier, bool alone)
 {
     return o->tier == tier && o->alone == alone && fit_is_bandwidth(f, o) && o->sec > 0 &&
-           (!alone || o->stages & ~(1u << STAGE_RETEST));
+           (!alone || o->stages & ~(1u << STAGE_RETEST | 1u << STAGE_NIC_RETEST));
 }
 
 /* Lower end of the largest cluster of caps (ties: the faster one). */
@@ -244,7 +244,7 @@ static int flows_of(const struct fit *f, int tier, enum way way, const struct qu
             continue;
         int leaf = leaf_of(t, way == UP ? p->src : p->dst);
         if (leaf_of(t, p->src) < 0 || leaf_of(t, p->dst) < 0 ||
-            leaf_of(t, p->src) == leaf_of(t, p->dst) || topo_tier(t, p->src, p->dst) != tier ||
+            leaf_of(t, p->src) == leaf_of(t, p->dst) || fit_tier(f, p) != tier ||
             slow_alone(q, t, p->src, p->dst))
             continue;
         double alone = f->baseline[tier].alone;
@@ -392,7 +392,7 @@ static void add_sample(struct fit *f, const struct obs *o)
 
     if (dead(o))
         s.residual = s.best = 0;
-    if (last && last->src == o->src && last->dst == o->dst)
+    if (last && last->src == o->src && last->dst == o->dst && last->tier == o->tier)
         *last = s;
     else
         MEM_PUSH(f->sample, f->samples) = s;
@@ -440,7 +440,7 @@ void fit_baseline(struct fit *f)
     const struct topo *t = &f->m->topo;
 
     for (int i = 0; i < f->count; i++)
-        f->obs[i].tier = topo_tier(t, f->obs[i].src, f->obs[i].dst);
+        f->obs[i].tier = topo_tier_by(t, f->obs[i].src, f->obs[i].dst, f->obs[i].by_nic);
     for (int tier = 0; tier < t->tiers; tier++)
         find_level(f, tier);
     find_uplinks(f);

@@ -33,7 +33,7 @@ static int crowds(const struct fit *f, int tier, struct crowd **out)
     *out = NULL;
     for (int i = 0; i < f->points->count; i++) {
         const struct point *p = &f->points->point[i];
-        if (!fit_is_crowded(f, p) || matrix_tier(f->m, p->src, p->dst) != tier)
+        if (!fit_is_crowded(f, p) || fit_tier(f, p) != tier)
             continue;
         MEM_PUSH(*out, n) =
             (struct crowd){fit_rack_pair(f, p->src, p->dst), p->round, p->epoch, p->src, p->dst,
@@ -322,8 +322,8 @@ static void count_possible(struct fit *f)
     for (int i = 0; i < rows; i++) {
         int a = (int)((long)i * n / rows);
         for (int b = 0; b < n; b++)
-            if (b != a)
-                f->m->tier[matrix_tier(f->m, a, b)].possible += 0.5 * n / rows;
+            for (int t = 0; t < f->m->tiers && b != a; t++)
+                f->m->tier[t].possible += fit_meets(f, a, b, t) ? 0.5 * n / rows : 0;
     }
 }
 
@@ -334,9 +334,11 @@ static int by_pair(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Pairs of which the bandwidth was measured or nobody answered, each once: lower * n + higher. */
+/* Pairs of which the bandwidth was measured or nobody answered, each once in a tier: (tier * n +
+ * lower) * n + higher. */
 static int pairs_seen(const struct fit *f, long long **out)
 {
+    const long long ends = f->m->topo.endpoints;
     int n = 0;
 
     *out = mem_calloc((size_t)f->count + 1, sizeof(**out));
@@ -344,7 +346,7 @@ static int pairs_seen(const struct fit *f, long long **out)
         const struct obs *o = &f->obs[i];
         long long lo = o->src < o->dst ? o->src : o->dst, hi = o->src < o->dst ? o->dst : o->src;
         if (fit_is_bandwidth(f, o) && (o->epochs || o->failed))
-            (*out)[n++] = lo * f->m->topo.endpoints + hi;
+            (*out)[n++] = (o->tier * ends + lo) * ends + hi;
     }
     qsort(*out, (size_t)n, sizeof(**out), by_pair);
     int kept = 0;
@@ -364,7 +366,8 @@ static void count_measured(struct fit *f)
     int n = pairs_seen(f, &pair);
 
     for (int i = 0; i < n; i++) {
-        int a = (int)(pair[i] / ends), b = (int)(pair[i] % ends), tier = matrix_tier(f->m, a, b);
+        int a = (int)(pair[i] / ends % ends), b = (int)(pair[i] % ends);
+        int tier = (int)(pair[i] / ends / ends);
         f->m->tier[tier].measured++;
         met[a * tiers + tier]++;
         met[b * tiers + tier]++;

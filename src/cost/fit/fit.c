@@ -19,12 +19,15 @@
  * size; at the size of the pair matrix that is the class median over all its pairs --- */
 
 /* No exception on the way, either side. */
-static bool healthy(const struct fit *f, int src, int dst)
+static bool healthy(const struct fit *f, const struct obs *o)
 {
-    double there, back;
+    const struct matrix *m = f->m;
 
-    return matrix_factor(f->m, src, dst, NULL, &there) >= 1 &&
-           matrix_factor(f->m, dst, src, NULL, &back) >= 1 && !(there > 0) && !(back > 0);
+    for (int i = 0; i < m->exceptions; i++)
+        if (matrix_crosses(m, &m->exception[i], o->src, o->dst, o->tier) ||
+            matrix_crosses(m, &m->exception[i], o->dst, o->src, o->tier))
+            return false;
+    return true;
 }
 
 static const double as_good_as_alone = 0.02; /* parallel within this of alone: counted together */
@@ -90,7 +93,7 @@ static void fit_curve(struct fit *f, int tier, enum direction dir, const struct 
 
     for (int i = 0; i < f->count; i++)
         if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
-            healthy(f, f->obs[i].src, f->obs[i].dst))
+            healthy(f, &f->obs[i]))
             o[n++] = &f->obs[i];
     if (n)
         qsort(o, (size_t)n, sizeof(struct obs *), by_size);
@@ -315,6 +318,25 @@ static void peaks_from_nics(struct matrix *m)
             m->tier[i].peak_Bps = rate;
 }
 
+/* Where not one pair got an answer the pass did not work, and says nothing of NICs. */
+static void look_at_nic_pass(struct fit *f)
+{
+    const char *note = NULL;
+    int kept = 0;
+
+    for (int i = 0; i < f->count; i++) {
+        f->by_nic = f->by_nic || (f->obs[i].by_nic && f->obs[i].sec > 0);
+        note = f->obs[i].by_nic && f->obs[i].note ? f->obs[i].note : note;
+    }
+    for (int i = 0; i < f->count; i++)
+        if (f->by_nic || !f->obs[i].by_nic)
+            f->obs[kept++] = f->obs[i];
+    if (kept < f->count)
+        matrix_find(f->m, "unmeasured", "no pair got an answer through the NICs%s%s",
+                    note ? ": " : "", note ? note : "");
+    f->count = kept;
+}
+
 int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
                const struct points *p, const struct fit_opts *o, struct err *err)
 {
@@ -328,6 +350,7 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     m->fabric = t->fabric ? mem_strdup(t->fabric) : NULL;
     m->provenance = json_provenance();
     f.count = observe(&f.obs, p, true);
+    look_at_nic_pass(&f);
     f.bw_bytes = observe_size(f.obs, f.count, OP_PAIR_BW);
     f.lat_bytes = observe_size(f.obs, f.count, OP_PAIR_LATENCY);
     fit_racks(&f);

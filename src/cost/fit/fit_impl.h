@@ -34,6 +34,7 @@ struct fit {
     struct obs *obs; /* of pairs */
     int count;
     double bw_bytes, lat_bytes; /* sizes of the pair matrix; 0: not measured */
+    bool by_nic;                /* the campaign had a pass through the NICs */
     int contradictions;         /* slow pairs between hosts that fast pairs join */
     struct fit_baseline baseline[TIER_MAX];
     struct fit_sample *sample;
@@ -59,6 +60,21 @@ static inline const struct round *fit_round(const struct fit *f, int id, int gro
             return group < plan->round[k].groups ? &plan->round[k] : NULL;
     }
     return NULL;
+}
+
+/* The tier that a point of a pair is of. */
+static inline int fit_tier(const struct fit *f, const struct point *p)
+{
+    return topo_tier_by(&f->m->topo, p->src, p->dst, stage_by_nic(p->stage));
+}
+
+/* Can the two be measured in this tier?  Through the NICs if the campaign had that pass. */
+static inline bool fit_meets(const struct fit *f, int a, int b, int tier)
+{
+    const struct topo *t = &f->m->topo;
+
+    return topo_tier(t, a, b) == tier || (f->by_nic && topo_nic_tier(t, a, b) == tier &&
+                                          t->endpoint[a].nic != t->endpoint[b].nic);
 }
 
 /* Is this an observation of the pair matrix's bandwidth? */

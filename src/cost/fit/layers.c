@@ -90,7 +90,7 @@ static bool counts(const struct finder *f, const struct obs *o, int *a, int *b)
 {
     *a = f->unit[topo_at(f->t, o->src, LEVEL_HOST)];
     *b = f->unit[topo_at(f->t, o->dst, LEVEL_HOST)];
-    return *a != *b && *a >= 0 && *b >= 0 &&
+    return !o->by_nic && *a != *b && *a >= 0 && *b >= 0 &&
            (!f->rest || topo_tier(f->t, o->src, o->dst) == f->t->tiers - 1);
 }
 

@@ -28,6 +28,8 @@ static int compare(const struct point *x, const struct point *y)
     if (!c)
         c = pair ? order(x->dst, y->dst) : order(x->group, y->group);
     if (!c)
+        c = order(stage_by_nic(x->stage), stage_by_nic(y->stage));
+    if (!c)
         c = (x->bytes > y->bytes) - (x->bytes < y->bytes);
     if (!c && pair)
         c = order(alone(x), alone(y));
@@ -49,7 +51,10 @@ static void combine(struct obs *o, const struct point *const *p, int n)
     bool pair = op_is_pair(p[0]->op);
     double small[3][64], *v[3];
 
-    *o = (struct obs){.op = p[0]->op, .bytes = (double)p[0]->bytes, .alone = alone(p[0])};
+    *o = (struct obs){.op = p[0]->op,
+                      .bytes = (double)p[0]->bytes,
+                      .by_nic = stage_by_nic(p[0]->stage),
+                      .alone = alone(p[0])};
     o->src = pair ? p[0]->src : p[0]->round;
     o->dst = pair ? p[0]->dst : p[0]->group;
     o->sec = o->best = o->lo = o->hi = o->residual = NAN;

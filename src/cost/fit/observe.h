@@ -10,6 +10,7 @@ struct obs {
     enum op op;
     int src, dst; /* pairs: endpoints; collectives: round and group in the plan */
     double bytes;
+    bool by_nic;      /* with NVLink left: stage_by_nic() */
     bool alone;       /* flows == 1 */
     double sec;       /* median of the epoch medians; NAN: no epoch succeeded */
     double lo, hi;    /* medians of the epochs' intervals */
@@ -27,7 +28,7 @@ struct obs {
     double residual; /* bandwidth / what is normal for the tier; NAN: not a bandwidth */
 };
 
-/* All pair observations, or all collective ones, sorted by (op, src, dst, bytes, alone).  The
+/* All pair observations, or all collective ones, sorted by (op, src, dst, by_nic, bytes, alone).  The
  * caller frees *out; returns the count. */
 int observe(struct obs **out, const struct points *p, bool pairs);
 /* The size at which most pairs were measured with this op: that of the pair matrix; ties: the

@@ -122,7 +122,7 @@ static int could_meet(const struct hunt *h, int own, bool host, int most)
     int n = 0, mark = ++*h->stamp;
 
     for (int i = 0; i < t->endpoints && n < most; i++)
-        if (i != own && topo_tier(t, own, i) == h->tier)
+        if (i != own && fit_meets(h->f, own, i, h->tier))
             n += first_time(h, mark, i, host);
     return n;
 }
@@ -442,7 +442,8 @@ static void blame_pairs(struct fit *f)
             continue;
         int k = first;
         while (k < f->m->exceptions &&
-               !(f->m->exception[k].a == s->dst && f->m->exception[k].b == s->src))
+               !(f->m->exception[k].a == s->dst && f->m->exception[k].b == s->src &&
+                 f->m->exception[k].tier == s->tier))
             k++;
         s->explained = k;
         if (k < f->m->exceptions) { /* the way back is slow as well */

@@ -129,12 +129,13 @@ static void merge_hosts(struct merge *w)
     }
 }
 
-/* Has the part a sample in a tier that crosses NICs which speaks for it? */
+/* Has the part a sample which speaks for it: in a tier that crosses NICs, of a dead one in any? */
 static bool part_fine(const struct fit *f, const struct exception *e)
 {
     for (int i = 0; i < f->samples; i++) {
         const struct fit_sample *s = &f->sample[i];
-        if (f->m->tier[s->tier].nic && parts_speaks_for(s, e) && parts_pass(f->m, e, s))
+        if ((f->m->tier[s->tier].nic || e->factor == 0) && parts_speaks_for(s, e) &&
+            parts_pass(f->m, e, s))
             return true;
     }
     return false;

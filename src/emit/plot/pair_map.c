@@ -218,8 +218,8 @@ static void collect(struct pair_map *ps, const struct points *p, enum op op)
     for (int i = 0; i < p->count; i++) {
         const struct point *q = &p->point[i];
         struct pair_sample s = {q->src, q->dst, 0, NAN};
-        if (q->op != op || (double)q->bytes != ps->bytes || q->src == q->dst || q->src < 0 ||
-            q->dst < 0 || q->src >= ps->n || q->dst >= ps->n)
+        if (q->op != op || stage_by_nic(q->stage) || (double)q->bytes != ps->bytes ||
+            q->src == q->dst || q->src < 0 || q->dst < 0 || q->src >= ps->n || q->dst >= ps->n)
             continue;
         s.rank = q->stage == STAGE_RETEST || q->stage == STAGE_ISOLATED || q->flows == 1;
         if (q->stop != STOP_FAILED && !q->wrong && q->sec.median > 0)

@@ -281,6 +281,22 @@ const struct nccl_opts *nccl_opts_now(void)
     return now;
 }
 
+bool nccl_opts_on_nvlink(void)
+{
+    const struct nccl_path *p = nccl_path_find(nccl_opts_asked.path);
+
+    return !p || p->within & (1u << NCCL_VIA_P2P | 1u << NCCL_VIA_MNNVL);
+}
+
+void nccl_opts_leave_nvlink(void)
+{
+    const struct nccl_path *p = nccl_path_find(nccl_opts_asked.path);
+
+    for (const struct nccl_path_var *v = p ? p->var : NULL; v && v->name; v++)
+        if (strncmp(v->name, "NCCL_NET", 8) != 0 && strncmp(v->name, "NCCL_IB", 7) != 0)
+            unsetenv(v->name);
+}
+
 const char *nccl_opts_net(void)
 {
     const struct nccl_opts *o = nccl_opts_now();

@@ -50,6 +50,10 @@ extern const char *const nccl_algo_name[], *const nccl_proto_name[];
  * loopback. */
 int nccl_opts_apply(const struct nccl_opts *o, int rank, bool one_host, struct err *err);
 const struct nccl_opts *nccl_opts_now(void);
+/* Does what is asked leave NVLink to be used? */
+bool nccl_opts_on_nvlink(void);
+/* Variables of the user that keep NVLink, or that leave it another way than --path does, go. */
+void nccl_opts_leave_nvlink(void);
 /* Does NCCL of this version do what is asked, or refuse it?  Up to 2.23 it takes Ring and says
  * nothing where no algorithm of NCCL_ALGO can be used (v2.19.3 to v2.23.4: src/graph/tuning.cc,
  * "at least set ring algo available" and ringbdw, the backup of src/enqueue.cc, topoGetAlgoInfo; it

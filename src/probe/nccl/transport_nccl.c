@@ -26,6 +26,7 @@
 extern const struct transport_calls transport_nccl;
 
 static struct nccl_readback *readback; /* of the campaign; NULL: nothing is measured */
+static bool nic_pass;
 
 enum { MARKS = 257, SLICE = 16, BURST_MOST = 16, GRAPH_MOST = 20 };
 
@@ -299,6 +300,11 @@ int transport_nccl_start(struct nccl_readback **r, bool tuning, struct world *w,
 
 static int nccl_start(const struct probe_args *a, struct world *w, struct err *err)
 {
+    nic_pass = a->probe.measure.nics;
+    if (nic_pass && nccl_opts_on_nvlink())
+        return err_usage(err, "--nic-pass needs --path ib or roce");
+    if (nic_pass)
+        nccl_opts_leave_nvlink();
     return transport_nccl_start(a->dry_run ? NULL : &readback, false, w, err);
 }
 
@@ -313,7 +319,8 @@ static int nccl_learn(const struct probe_args *a, struct world *w, struct topo *
  * campaign was cut short. */
 static int nccl_finish(struct world *w, const char *points, int rc, struct err *err)
 {
-    char *path = file_beside(points, "connections.tsv"), *words = NULL;
+    char *path = file_beside(points, nic_pass ? "connections-nics.tsv" : "connections.tsv"),
+         *words = NULL;
     int end = nccl_conn_finish(w, path, &words, rc < 0 ? NULL : err);
 
     if (words && *words)

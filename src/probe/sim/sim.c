@@ -31,7 +31,7 @@ static int domain_of(const struct topo *t, int id)
 double sim_pair(const struct sim *s, enum op op, int src, int dst, double bytes, double share)
 {
     const struct topo *t = s->truth;
-    int tier = topo_tier(t, src, dst);
+    int tier = topo_tier_by(t, src, dst, s->by_nic);
     const struct fabric_tier *ft = &s->fabric->tier[tier];
     double alpha = ft->alpha.value, there = share * rate_left(s, src, dst, tier),
            back = share * rate_left(s, dst, src, tier);
@@ -80,9 +80,11 @@ static double all_flows(const void *of, const struct topo *t, const int *ids, in
     return least;
 }
 
-static double flows(const void *of, const struct topo *t, enum op op, const struct plan_group *g,
-                    flow_fn *fn)
+static double flows(const void *of, const struct topo *t, enum op op, const struct round *r,
+                    int group, flow_fn *fn)
 {
+    const struct plan_group *g = &r->group[group];
+    const bool all = stage_by_nic(r->stage);
     const int *ids = g->members;
     double least = INFINITY;
 
@@ -92,7 +94,7 @@ static double flows(const void *of, const struct topo *t, enum op op, const stru
         return ring_flows(of, t, ids, g->size, fn);
     int hops = op_is_pair(op) ? op == OP_PAIR_BIBW ? 2 : 1 : g->size;
     for (int i = 0; i < hops; i++)
-        if (domain_of(t, ids[i]) != domain_of(t, ids[(i + 1) % g->size]))
+        if (all || domain_of(t, ids[i]) != domain_of(t, ids[(i + 1) % g->size]))
             least = fmin(least, fn(of, t, ids[i], ids[(i + 1) % g->size], 1));
     return least;
 }
@@ -300,7 +302,7 @@ static struct sim_uplinks *count_uplinks(const struct sim *s, const struct round
     for (int i = 0; i < leaves; i++)
         u->room[i] *= uplinks_left(s, i);
     for (int i = 0; i < r->groups; i++)
-        flows(u, t, r->op, &r->group[i], count_flow);
+        flows(u, t, r->op, r, i, count_flow);
     return u;
 }
 
@@ -321,7 +323,7 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op)
         free_uplinks(s->uplinks);
         s->uplinks = count_uplinks(s, r);
     }
-    return fmin(1, flows(s->uplinks, s->truth, op, &r->group[group], room_for_flow));
+    return fmin(1, flows(s->uplinks, s->truth, op, r, group, room_for_flow));
 }
 
 /* --- the transport --- */
@@ -329,7 +331,7 @@ double sim_share(struct sim *s, const struct round *r, int group, enum op op)
 extern const struct transport_calls transport_sim;
 
 struct sim_ctx {
-    const struct sim *sim;
+    struct sim sim; /* borrows all of it */
     struct group group;
     double share;   /* of the uplinks */
     unsigned calls; /* run()s so far: each draws its own numbers */
@@ -358,7 +360,8 @@ static int sim_open(void **out, const struct group *g, size_t max_bytes, struct 
     if (answer(s, g, err) < 0)
         return -1;
     struct sim_ctx *ctx = mem_calloc(1, sizeof(*ctx));
-    ctx->sim = s;
+    ctx->sim = *s;
+    ctx->sim.by_nic = stage_by_nic(g->round->stage);
     ctx->group = *g;
     ctx->share = sim_share(s, g->round, g->index, g->round->op);
     *out = ctx;
@@ -375,7 +378,7 @@ static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct
 {
     struct sim_ctx *ctx = p;
     const struct group *g = &ctx->group;
-    const struct sim *s = ctx->sim;
+    const struct sim *s = &ctx->sim;
     double exact = op_is_pair(op)
                        ? sim_pair(s, op, g->members[0], g->members[1], (double)bytes, ctx->share)
                        : sim_collective(s, op, g->members, g->size, (double)bytes, ctx->share);
@@ -397,7 +400,7 @@ static int sim_run(void *p, enum op op, size_t bytes, int n, double *sec, struct
 static int sim_check(void *p, enum op op, size_t bytes, struct err *err)
 {
     const struct sim_ctx *ctx = p;
-    const struct sim *s = ctx->sim;
+    const struct sim *s = &ctx->sim;
 
     for (int f = 0; f < s->faults; f++)
         for (int i = 0; s->fault[f].kind == FAULT_CORRUPT && i < ctx->group.size; i++)

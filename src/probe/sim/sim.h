@@ -69,6 +69,7 @@ struct sim {
     unsigned long long seed;
     struct sim_fault *fault;
     int faults;
+    bool by_nic;                 /* NVLink is left: pairs are of topo_nic_tier() */
     struct sim_uplinks *uplinks; /* of the round that was asked for last */
 };
 
