@@ -7,8 +7,8 @@
  *
  * Errors: -1 with "what: CUDA_ERROR_NAME: the driver's words"; no driver or no device EXIT_CONFIG,
  * out of memory and everything else EXIT_IO. */
-#ifndef RG_GPU_H
-#define RG_GPU_H
+#ifndef RG_KERNELS_GPU_H
+#define RG_KERNELS_GPU_H
 
 #include <stdbool.h>
 #include <stddef.h>

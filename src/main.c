@@ -14,11 +14,11 @@
 
 static const struct {
     const char *name;
-    int (*run)(int argc, char **argv, struct err *err);
+    const struct command *command;
     enum command_group group;
     const char *help;
 } commands[] = {
-#define ROW(x, name, group, help) {name, cmd_##x, COMMAND_##group, help},
+#define ROW(x, name, group, help) {name, &x##_command, COMMAND_##group, help},
     COMMANDS(ROW)
 #undef ROW
 };
@@ -74,7 +74,7 @@ static int dispatch(int argc, char **argv)
             snprintf(program, sizeof(program), "railgauge %s", commands[i].name);
             argv[1] = program;
             log_setup(program, LOG_INFO);
-            int code = commands[i].run(argc - 1, argv + 1, &err);
+            int code = commands[i].command->run(argc - 1, argv + 1, &err);
             if (code < 0)
                 log_error("%s", err.text);
             return code < 0 ? err.code : code;

@@ -60,13 +60,18 @@ static const struct opt_line command = {
 static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
+    json_t *parts = parts_report(NULL, &j->parts);
 
-    return json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:O}",
-                     "format", "railgauge-accept", "version", 1, "provenance", json_provenance(),
-                     "verdict", accept_name[a->verdict], "line", j->line, "campaign",
-                     args->of.in.file, "against", j->against, "limits_file", args->of.limits,
-                     "passed", a->count[ACCEPT_PASS], "warnings", a->count[ACCEPT_WARN], "failed",
-                     a->count[ACCEPT_FAIL], "unknown", a->count[ACCEPT_UNKNOWN], "checks", t->rows);
+    json_t *root =
+        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:s?, s:s?, s:i, s:i, s:i, s:i, s:O}", "format",
+                  "railgauge-accept", "version", 1, "provenance", json_provenance(), "verdict",
+                  accept_name[a->verdict], "line", j->line, "campaign", args->of.in.file, "against",
+                  j->against, "limits_file", args->of.limits, "passed", a->count[ACCEPT_PASS],
+                  "warnings", a->count[ACCEPT_WARN], "failed", a->count[ACCEPT_FAIL], "unknown",
+                  a->count[ACCEPT_UNKNOWN], "checks", t->rows);
+    json_object_update(root, parts);
+    json_decref(parts);
+    return root;
 }
 
 static const char *nagios_word(const struct accept *a)
@@ -102,6 +107,10 @@ static void print_text(const struct judged *j, const struct args *args, const st
     puts(j->line);
     printf("%s against %s, limits: %s\n\n", args->of.in.file,
            j->against ? j->against : "no reference", j->limits_name);
+    if (j->parts.rows) {
+        parts_print(stdout, &j->parts);
+        printf("what to do: railgauge show %s parts\n\n", args->of.in.file);
+    }
     table_print(stdout, t, 0);
     printf("\n%d pass, %d warn, %d fail, %d unknown\n", a->count[ACCEPT_PASS],
            a->count[ACCEPT_WARN], a->count[ACCEPT_FAIL], a->count[ACCEPT_UNKNOWN]);
@@ -129,7 +138,7 @@ static void list_checks(void)
                limit_check[i].what, limit_check[i].least ? "at_least" : "at_most");
 }
 
-int cmd_accept(int argc, char **argv, struct err *err)
+static int cmd_accept(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct judged j;
@@ -148,3 +157,5 @@ int cmd_accept(int argc, char **argv, struct err *err)
     judged_free(&j);
     return rc;
 }
+
+const struct command accept_command = {&command, cmd_accept};

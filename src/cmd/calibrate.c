@@ -223,7 +223,7 @@ static int run(const struct args *a, struct batch *b, struct constants *c, struc
     return rc;
 }
 
-int cmd_calibrate(int argc, char **argv, struct err *err)
+static int cmd_calibrate(int argc, char **argv, struct err *err)
 {
     struct args a = {.limit = 300};
     struct batch b = {0};
@@ -238,3 +238,5 @@ int cmd_calibrate(int argc, char **argv, struct err *err)
     free(a.only);
     return rc;
 }
+
+const struct command calibrate_command = {&command, cmd_calibrate};

@@ -283,7 +283,7 @@ static int check(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_check_placement(int argc, char **argv, struct err *err)
+static int cmd_check_placement(int argc, char **argv, struct err *err)
 {
     struct args a = {.patience = 30};
     const char *rank = getenv("SLURM_PROCID"), *step = getenv("SLURM_STEP_ID");
@@ -298,3 +298,5 @@ int cmd_check_placement(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc;
 }
+
+const struct command check_placement_command = {&command, cmd_check_placement};

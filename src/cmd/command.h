@@ -1,8 +1,9 @@
 /* command.h - the subcommands: one file and one row each.
  *
  * A command parses its own argv (opt.h; argv[0] is "railgauge NAME" for messages), calls the library
- * and prints.  It returns an exit code of err.h, or -1 with err, which main.c prints.  To add one: a
- * file here, a row below, a section in the man page and a test in tests/cli. */
+ * and prints.  It returns an exit code of err.h, or -1 with err, which main.c prints.  Its file ends
+ * with `const struct command NAME_command = {&its line, its function};`.  To add one: a file here, a
+ * row below, a section in the man page and a test in tests/cli. */
 #ifndef RG_COMMAND_H
 #define RG_COMMAND_H
 
@@ -19,7 +20,7 @@
 enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
 #undef COMMAND_GROUP
 
-/* ROW(x, name, group, help): cmd_x() is what is typed as `name`. */
+/* ROW(x, name, group, help): x_command is what is typed as `name`. */
 // clang-format off
 #define COMMANDS(ROW)                                                                              \
     ROW(run, "run", MEASURE, "the whole chain: discover, plan, probe, fit, predict, plot")         \
@@ -50,7 +51,12 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
     ROW(seal, "seal", STEPS, "the checksum of files that were changed by hand")
 // clang-format on
 
-#define COMMAND_PROTOTYPE(x, name, group, help) int cmd_##x(int argc, char **argv, struct err *err);
+struct command {
+    const struct opt_line *line;
+    int (*run)(int argc, char **argv, struct err *err);
+};
+
+#define COMMAND_PROTOTYPE(x, name, group, help) extern const struct command x##_command;
 COMMANDS(COMMAND_PROTOTYPE)
 #undef COMMAND_PROTOTYPE
 

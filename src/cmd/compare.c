@@ -167,7 +167,7 @@ static int open_campaign(struct campaign *c, struct input *in, const char *path,
     return rc;
 }
 
-int cmd_compare(int argc, char **argv, struct err *err)
+static int cmd_compare(int argc, char **argv, struct err *err)
 {
     struct args a = {.tolerance = 0.01};
     struct input in[2];
@@ -192,3 +192,5 @@ int cmd_compare(int argc, char **argv, struct err *err)
     input_free(&in[1]);
     return rc < 0 ? -1 : code;
 }
+
+const struct command compare_command = {&command, cmd_compare};

@@ -264,7 +264,7 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
     return 0;
 }
 
-int cmd_cost(int argc, char **argv, struct err *err)
+static int cmd_cost(int argc, char **argv, struct err *err)
 {
     struct args a = {.op = -1};
     struct matrix m;
@@ -276,3 +276,5 @@ int cmd_cost(int argc, char **argv, struct err *err)
     matrix_free(&m);
     return rc;
 }
+
+const struct command cost_command = {&command, cmd_cost};

@@ -180,7 +180,7 @@ static int by_error(const void *a, const void *b)
     return d > 0 ? 1 : d < 0 ? -1 : x->ladder - y->ladder;
 }
 
-int cmd_curves(int argc, char **argv, struct err *err)
+static int cmd_curves(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct curves *c = &a.curves;
@@ -203,3 +203,5 @@ int cmd_curves(int argc, char **argv, struct err *err)
     ladders_free(&c->ladders);
     return EXIT_GOOD;
 }
+
+const struct command curves_command = {&command, cmd_curves};

@@ -130,7 +130,7 @@ static void print_text(const struct declared *d)
         puts("nothing to compare: no two groupings of these hosts");
 }
 
-int cmd_declared(int argc, char **argv, struct err *err)
+static int cmd_declared(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
@@ -150,3 +150,5 @@ int cmd_declared(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc < 0 ? -1 : code;
 }
+
+const struct command declared_command = {&command, cmd_declared};

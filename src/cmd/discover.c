@@ -233,7 +233,7 @@ static int exec_probe(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_discover(int argc, char **argv, struct err *err)
+static int cmd_discover(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
@@ -258,3 +258,5 @@ int cmd_discover(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc;
 }
+
+const struct command discover_command = {&command, cmd_discover};

@@ -156,7 +156,7 @@ static int explain(struct input *in, const struct args *a, struct err *err)
     return 0;
 }
 
-int cmd_explain(int argc, char **argv, struct err *err)
+static int cmd_explain(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
@@ -168,3 +168,5 @@ int cmd_explain(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc;
 }
+
+const struct command explain_command = {&command, cmd_explain};

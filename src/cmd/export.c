@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cmd/command.h"
-#include "cmd/input.h"
+#include "cmd/judged.h"
 #include "emit/export/export.h"
 #include "topo/groups.h"
 
@@ -17,7 +17,7 @@ struct args {
     const struct exporter *format;
     const char *out, *second;
     bool list;
-    struct input_args in;
+    struct judged_args of;
     struct export_ask ask;
 };
 
@@ -82,10 +82,12 @@ static const struct opt options[] = {
     {"partial", 0, NULL,
      "write without hosts whose place is not known, and say which (else: exit 2)",
      OPT_INTO(struct args, ask.partial)},
+    JUDGED_AGAINST(struct args, of),
+    JUDGED_LIMITS(struct args, of),
     {0},
 };
 
-static const struct opt words[] = {{"file", OPT_INTO(struct args, in.file)}, {0}};
+static const struct opt words[] = {{"file", OPT_INTO(struct args, of.in.file)}, {0}};
 
 static int check(void *args, struct err *err)
 {
@@ -95,7 +97,7 @@ static int check(void *args, struct err *err)
         return 0;
     if (!a->format)
         return err_usage(err, "--format is needed; --list-formats prints them");
-    if (!a->in.fabric && !a->in.file)
+    if (!a->of.in.fabric && !a->of.in.file)
         return err_usage(err, "give one of MATRIX and --fabric");
     if (a->second && !a->format->second)
         return err_usage(err, "%s is one file: --second has no use", a->format->name);
@@ -106,7 +108,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .set = {INPUT_PRESET(struct args, in)},
+    .set = {INPUT_PRESET(struct args, of.in)},
     .usage = "[MATRIX|CAMPAIGN]",
     .doc = "Write a cost matrix, or a preset, in the format of another tool."
            "\vCAMPAIGN is a folder of railgauge run.  Formats that need places only also take a "
@@ -137,7 +139,7 @@ static int list_formats(void)
 }
 
 /* Both files appear, or neither does. */
-static int write_files(const struct matrix *m, const struct args *a, struct err *err)
+static int write_files(const struct judged *j, const struct args *a, struct err *err)
 {
     struct file_out out = {0}, second = {0};
     bool text = !a->out || !strcmp(a->out, "-");
@@ -146,8 +148,17 @@ static int write_files(const struct matrix *m, const struct args *a, struct err 
     if (rc == 0 && a->second)
         rc = file_begin(&second, a->second, err);
     if (rc == 0)
-        rc = a->format->write(
-            &(struct export){text ? stdout : out.stream, second.stream, m, &a->ask}, err);
+        rc = a->format->write(&(struct export){.out = text ? stdout : out.stream,
+                                               .second = second.stream,
+                                               .m = &j->in.m,
+                                               .ask = &a->ask,
+                                               .topo = &j->in.t,
+                                               .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                               .accept = &j->accept,
+                                               .parts = &j->parts,
+                                               .reference = j->against ? &j->reference : NULL,
+                                               .against = j->against},
+                              err);
     if (rc == 0 && text && (fflush(stdout) || ferror(stdout)))
         rc = err_io(err, "standard output: %s", strerror(errno));
     if (rc == 0 && !text)
@@ -171,14 +182,21 @@ static void keep_wide(struct topo *to, const struct topo *from)
 /* A matrix, or the one of a campaign's folder; where places are enough, a topology as well. */
 static int open_input(struct input *in, struct args *a, struct err *err)
 {
-    const bool places = a->format->needs == EXPORT_PLACES;
+    const enum export_needs needs = a->format->needs;
+    const bool places = needs == EXPORT_PLACES;
     const struct input_ask ask = {.file = INPUT_MATRIX | (places ? INPUT_TOPO : 0),
-                                  .need = a->format->needs == EXPORT_CAMPAIGN ? 0 : INPUT_MATRIX,
-                                  .may = places ? INPUT_TOPO : 0};
+                                  .need = needs == EXPORT_CAMPAIGN ? 0
+                                          : needs == EXPORT_POINTS ? INPUT_MATRIX | INPUT_POINTS
+                                                                   : INPUT_MATRIX,
+                                  .may = places || needs == EXPORT_POINTS ? INPUT_TOPO : 0};
 
-    if (input_open(in, &a->in, &ask, err) < 0)
+    if (input_open(in, &a->of.in, &ask, err) < 0)
         return -1;
-    a->ask.campaign = in->dir ? a->in.file : NULL;
+    if (needs == EXPORT_POINTS && !(in->has & INPUT_POINTS))
+        return err_usage(err,
+                         "%s is made from what was measured: give a campaign's directory, not %s",
+                         a->format->name, a->of.in.fabric ? "a preset" : a->of.in.file);
+    a->ask.campaign = in->dir ? a->of.in.file : NULL;
     if (in->has == INPUT_TOPO)
         export_wrap(&in->m, &in->t);
     else if (in->dir && in->has & INPUT_TOPO) /* what is wider than spines is not in a matrix */
@@ -199,22 +217,25 @@ static void warn(const struct matrix *m, const struct args *a)
              a->format->name, m->exceptions, matrix_part(m, &m->exception[0], part));
 }
 
-int cmd_export(int argc, char **argv, struct err *err)
+static int cmd_export(int argc, char **argv, struct err *err)
 {
     char *left = NULL;
     struct args a = {.ask.left = &left};
-    struct input in;
+    struct judged j;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     if (a.list)
         return list_formats();
-    input_init(&in);
-    int rc = open_input(&in, &a, err);
+    judged_init(&j);
+    int rc = a.format->needs == EXPORT_VERDICT ? judged_open(&j, &a.of, err)
+                                               : open_input(&j.in, &a, err);
     if (rc == 0)
-        rc = write_files(&in.m, &a, err);
+        rc = write_files(&j, &a, err);
     if (rc == 0)
-        warn(&in.m, &a);
-    input_free(&in);
+        warn(&j.in.m, &a);
+    judged_free(&j);
     free(left);
     return rc;
 }
+
+const struct command export_command = {&command, cmd_export};

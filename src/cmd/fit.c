@@ -73,7 +73,7 @@ static void find_files(const struct args *a, char *path[5])
     }
 }
 
-int cmd_fit(int argc, char **argv, struct err *err)
+static int cmd_fit(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct matrix m;
@@ -98,3 +98,5 @@ int cmd_fit(int argc, char **argv, struct err *err)
         free(path[i]);
     return rc < 0 ? -1 : verdict;
 }
+
+const struct command fit_command = {&command, cmd_fit};

@@ -151,7 +151,7 @@ static void report(const struct import *im, const struct args *a)
            im->topo.endpoints, im->topo.hosts, im->points);
 }
 
-int cmd_import(int argc, char **argv, struct err *err)
+static int cmd_import(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "points.tsv", .import = {.op = -1}};
     struct topo known;
@@ -174,3 +174,5 @@ int cmd_import(int argc, char **argv, struct err *err)
     free(a.file);
     return rc;
 }
+
+const struct command import_command = {&command, cmd_import};

@@ -199,11 +199,18 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                                                "names one, or another campaign",
                                         .limits = &j->limits});
     j->line = verdict_line(&j->accept);
-    return 0;
+    return parts_list(&j->parts,
+                      &(struct parts_input){.m = &j->in.m,
+                                            .topo = &j->in.t,
+                                            .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                            .reference = j->against ? &j->reference : NULL,
+                                            .reference_name = j->against},
+                      err);
 }
 
 void judged_free(struct judged *j)
 {
+    parts_free(&j->parts);
     accept_free(&j->accept);
     limits_free(&j->limits);
     matrix_free(&j->reference);

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "cmd/input.h"
 #include "verdict/accept.h"
+#include "verdict/parts.h"
 
 struct judged_args {
     struct input_args in;
@@ -30,6 +31,7 @@ struct judged {
     struct limits limits;
     const char *limits_name; /* the file, else the title of the built-in ones */
     struct accept accept;
+    struct parts parts;
     char *line; /* the verdict in one sentence: how many checks, and the worst of them */
 };
 

@@ -111,7 +111,7 @@ static bool comparable(const struct topo *t)
     return t->hosts > 1 || t->gpus > 1 || t->net;
 }
 
-int cmd_lint(int argc, char **argv, struct err *err)
+static int cmd_lint(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct lint l = {0};
@@ -136,3 +136,5 @@ int cmd_lint(int argc, char **argv, struct err *err)
     input_args_free(&a.in);
     return rc < 0 ? -1 : code;
 }
+
+const struct command lint_command = {&command, cmd_lint};

@@ -338,10 +338,12 @@ static int one(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_models(int argc, char **argv, struct err *err)
+static int cmd_models(int argc, char **argv, struct err *err)
 {
     struct args a = {.seq = 8192};
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     return a.name ? one(&a, err) : list(&a, err);
 }
+
+const struct command models_command = {&command, cmd_models};

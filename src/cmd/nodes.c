@@ -230,7 +230,7 @@ static int print(struct rows *rows, const struct args *a, struct err *err)
     return json_answer(json, NULL, true, err);
 }
 
-int cmd_nodes(int argc, char **argv, struct err *err)
+static int cmd_nodes(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
 
@@ -243,3 +243,5 @@ int cmd_nodes(int argc, char **argv, struct err *err)
     table_free(&rows.table);
     return rc;
 }
+
+const struct command nodes_command = {&command, cmd_nodes};

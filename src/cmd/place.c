@@ -300,7 +300,7 @@ static int show(const struct placing *p, struct err *err)
     return rc;
 }
 
-int cmd_place(int argc, char **argv, struct err *err)
+static int cmd_place(int argc, char **argv, struct err *err)
 {
     struct placing p = {.args = {.limit = 1, .seed = 1}};
 
@@ -324,3 +324,5 @@ int cmd_place(int argc, char **argv, struct err *err)
     free(p.args.write);
     return rc < 0 ? -1 : fits ? EXIT_GOOD : EXIT_BELOW;
 }
+
+const struct command place_command = {&command, cmd_place};

@@ -65,7 +65,7 @@ static int make(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_plan(int argc, char **argv, struct err *err)
+static int cmd_plan(int argc, char **argv, struct err *err)
 {
     struct args a = {.output = "plan.tsv"};
 
@@ -75,3 +75,5 @@ int cmd_plan(int argc, char **argv, struct err *err)
     free(a.job);
     return rc;
 }
+
+const struct command plan_command = {&command, cmd_plan};

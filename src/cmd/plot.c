@@ -311,7 +311,7 @@ static int draw(const struct args *a, struct err *err)
     return rc;
 }
 
-int cmd_plot(int argc, char **argv, struct err *err)
+static int cmd_plot(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     int rc;
@@ -326,3 +326,5 @@ int cmd_plot(int argc, char **argv, struct err *err)
     free(a.files.path);
     return rc;
 }
+
+const struct command plot_command = {&command, cmd_plot};

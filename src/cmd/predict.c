@@ -279,7 +279,7 @@ static int predict_cases(const struct predict_args *a, struct err *err)
 
 /* --- the command --- */
 
-int cmd_predict(int argc, char **argv, struct err *err)
+static int cmd_predict(int argc, char **argv, struct err *err)
 {
     struct predict_args a = {.output = NULL};
     struct job j;
@@ -298,3 +298,5 @@ int cmd_predict(int argc, char **argv, struct err *err)
     job_free(&j);
     return rc ? -1 : fits ? EXIT_GOOD : EXIT_BELOW;
 }
+
+const struct command predict_command = {&command, cmd_predict};

@@ -115,7 +115,7 @@ static int exec_probe(int argc, char **argv, struct err *err)
     return rc;
 }
 
-int cmd_probe(int argc, char **argv, struct err *err)
+static int cmd_probe(int argc, char **argv, struct err *err)
 {
     struct args a = {.probe = {.output = NULL}};
     int rc = 0;
@@ -129,3 +129,5 @@ int cmd_probe(int argc, char **argv, struct err *err)
     sim_opts_free(&a.sim);
     return rc;
 }
+
+const struct command probe_command = {&command, cmd_probe};

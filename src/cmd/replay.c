@@ -79,7 +79,7 @@ static int start(struct args *a, int argc, char **argv, int *code, struct err *e
     return rc;
 }
 
-int cmd_replay(int argc, char **argv, struct err *err)
+static int cmd_replay(int argc, char **argv, struct err *err)
 {
     struct args a = {.launch = {.ranks = 0}};
     int code = EXIT_GOOD, rc = 0;
@@ -92,3 +92,5 @@ int cmd_replay(int argc, char **argv, struct err *err)
         rc = start(&a, argc, argv, &code, err);
     return rc < 0 ? -1 : code;
 }
+
+const struct command replay_command = {&command, cmd_replay};

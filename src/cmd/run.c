@@ -430,7 +430,7 @@ static int parse_again(struct args *a, int argc, char **argv, const char *last, 
     return rc;
 }
 
-int cmd_run(int argc, char **argv, struct err *err)
+static int cmd_run(int argc, char **argv, struct err *err)
 {
     struct args a;
     char *last = NULL;
@@ -450,3 +450,5 @@ int cmd_run(int argc, char **argv, struct err *err)
     free(last);
     return rc < 0 ? -1 : verdict;
 }
+
+const struct command run_command = {&command, cmd_run};

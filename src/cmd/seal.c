@@ -70,7 +70,7 @@ static int seal(const char *path, struct err *err)
     return rc;
 }
 
-int cmd_seal(int argc, char **argv, struct err *err)
+static int cmd_seal(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     int rc = 0;
@@ -81,3 +81,5 @@ int cmd_seal(int argc, char **argv, struct err *err)
     free(a.file);
     return rc;
 }
+
+const struct command seal_command = {&command, cmd_seal};

@@ -258,7 +258,7 @@ static void put_job(FILE *out, const struct job_opts *o, const struct argument *
 
 /* "railgauge predict ..." that gives the candidate's step; words of the shell are quoted.  The
  * caller frees. */
-static char *search_command(const struct search_args *a, const struct search_candidate *c)
+static char *predict_words(const struct search_args *a, const struct search_candidate *c)
 {
     const struct job_opts *o = &a->job;
     char layout[96], mine[64], usual[64], *text;
@@ -304,7 +304,7 @@ static int write_tsv(const struct search *s, const char *path, struct err *err)
 static int answer(const struct search *s, const struct job *j, const struct search_args *a,
                   struct err *err)
 {
-    char *again = search_command(a, &s->best[0].candidate);
+    char *again = predict_words(a, &s->best[0].candidate);
     json_t *json = search_json(s, j->model.name, again);
     bool tsv = a->tsv && !strcmp(a->tsv, "-");
     int rc = a->tsv && !tsv ? write_tsv(s, a->tsv, err) : 0;
@@ -341,7 +341,7 @@ static int find(struct search *s, const struct job *j, const struct search_args 
     return search_run(s, &q, &space, a->top, 0, err);
 }
 
-int cmd_search(int argc, char **argv, struct err *err)
+static int cmd_search(int argc, char **argv, struct err *err)
 {
     struct search_args a = {.top = 10};
     struct search s = {0};
@@ -358,3 +358,5 @@ int cmd_search(int argc, char **argv, struct err *err)
     free(a.constraint);
     return rc ? -1 : EXIT_GOOD;
 }
+
+const struct command search_command = {&command, cmd_search};

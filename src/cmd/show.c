@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show.c - railgauge show: tiers, pairs, collectives, findings and points of a matrix. */
+/* show.c - railgauge show: tiers, pairs, collectives, findings, parts and points of a matrix. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "emit/text/matrix_text.h"
 #include "emit/text/term.h"
 #include "topo/nccl/nccl_profile.h"
+#include "verdict/parts.h"
 
 struct args {
     const struct section *section;
@@ -44,6 +45,19 @@ static int findings(const struct show *s, FILE *out, json_t **json, struct err *
     (void)err;
     *json = matrix_report_findings(out, &s->in.m, 0);
     return 0;
+}
+
+static int parts(const struct show *s, FILE *out, json_t **json, struct err *err)
+{
+    const struct parts_input in = {
+        .m = &s->in.m, .topo = &s->in.t, .points = s->in.has & INPUT_POINTS ? &s->in.p : NULL};
+    struct parts list;
+    int rc = parts_list(&list, &in, err);
+
+    if (rc == 0)
+        *json = parts_report(out, &list);
+    parts_free(&list);
+    return rc;
 }
 
 static int points(const struct show *s, FILE *out, json_t **json, struct err *err)
@@ -109,6 +123,7 @@ static const struct section {
                                                 {"pairs", pairs, &of_matrix},
                                                 {"collectives", collectives, &of_matrix},
                                                 {"findings", findings, &of_matrix},
+                                                {"parts", parts, &of_matrix},
                                                 {"points", points, &of_matrix},
                                                 {"nccl", nccl, &of_topology}};
 
@@ -124,7 +139,8 @@ static int take_section(void *args, char *name, struct err *err)
         }
         near_try(&near, sections[i].name);
     }
-    return err_usage(err, "\"%s\" is not one of: tiers pairs collectives findings points nccl%s",
+    return err_usage(err,
+                     "\"%s\" is not one of: tiers pairs collectives findings parts points nccl%s",
                      name, near_text(&near));
 }
 
@@ -145,18 +161,19 @@ static const struct opt words[] = {
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .usage = "MATRIX|DIR [tiers|pairs|collectives|findings|points|nccl]",
+    .usage = "MATRIX|DIR [tiers|pairs|collectives|findings|parts|points|nccl]",
     .doc =
         "Print what a cost matrix says; without a section the tiers, slow parts and findings."
         "\vOf a campaign directory also the measured pairs are shown, else those of the matrix.\n\n"
         "  railgauge show campaign\n"
+        "  railgauge show campaign parts\n"
         "  railgauge show campaign pairs\n"
         "  railgauge show matrix.json tiers --bytes 1M\n"
         "  railgauge show matrix.json findings --json\n"
         "  railgauge show campaign nccl\n\n" EXIT_CODES("", ""),
 };
 
-int cmd_show(int argc, char **argv, struct err *err)
+static int cmd_show(int argc, char **argv, struct err *err)
 {
     struct args a = {.section = &usual};
     struct show s;
@@ -173,3 +190,5 @@ int cmd_show(int argc, char **argv, struct err *err)
     input_free(&s.in);
     return rc;
 }
+
+const struct command show_command = {&command, cmd_show};

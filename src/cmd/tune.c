@@ -45,7 +45,7 @@ static int write_csv(const struct tuner *t, const char *path, struct err *err)
     return file_commit(&f, err);
 }
 
-int cmd_tune(int argc, char **argv, struct err *err)
+static int cmd_tune(int argc, char **argv, struct err *err)
 {
     struct args a = {NULL, NULL};
     struct tuner t;
@@ -59,3 +59,5 @@ int cmd_tune(int argc, char **argv, struct err *err)
     }
     return rc;
 }
+
+const struct command tune_command = {&command, cmd_tune};

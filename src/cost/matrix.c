@@ -81,8 +81,7 @@ char *matrix_endpoint(const struct matrix *m, int id, char buf[96])
     return buf;
 }
 
-/* Does it concern only what leaves its leaf? */
-static bool beyond_leaf(const struct matrix *m, const struct exception *e)
+bool matrix_beyond(const struct matrix *m, const struct exception *e)
 {
     bool leaves = false;
 
@@ -110,7 +109,7 @@ char *matrix_part(const struct matrix *m, const struct exception *e, char buf[25
                  t->group[LEVEL_RACK].name[e->b]);
         break;
     case PART_LEAF:
-        snprintf(buf, 256, "%s %.100s%s", beyond_leaf(m, e) ? "uplinks of leaf" : "leaf",
+        snprintf(buf, 256, "%s %.100s%s", matrix_beyond(m, e) ? "uplinks of leaf" : "leaf",
                  t->group[LEVEL_LEAF].name[e->a], side[e->side]);
         break;
     case PART_RACK:

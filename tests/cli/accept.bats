@@ -52,7 +52,10 @@ limits() {
     [[ $output == "no slow part"* ]]
     run -1 railgauge accept half --against gb200-nvl72
     [[ ${lines[0]} == "FAIL: "*"tier rail, bandwidth of a pair: 24."*" GB/s, limit 44.3 GB/s, 90.0 % of gb200-nvl72 (49.2 GB/s)" ]]
-    [[ ${lines[3]} == "FAIL     tier rail"* ]]
+    [[ $output == *"the whole fabric, beside gb200-nvl72 "*" 0.50 "* ]]
+    [[ $output == *$'\nFAIL     tier rail'* ]]
+    run -0 railgauge show half parts
+    [[ $output == "no part stands out"* ]]
 }
 
 @test "one part, wrong data: each its own line" {

@@ -294,3 +294,119 @@ PY
     [ "$(sed -n 1p names)" = "a<b&c" ]
     grep -qxF "% 2 it's \"x\"" m.mtx
 }
+
+@test "promtool reads the metrics without a remark; each series is there once and says what show says" {
+    promtool=$(command -v promtool) || skip "no promtool here (package prometheus)"
+    railgauge run --fabric gb200-nvl72 --racks 2 --noise 3% --sim-seed 7 --fault slow-nic=17:0.6 --fault dead-host=r01n03 -b 1M -e 16M -f 16 \
+        --no-plots -o 'c"1' >/dev/null || [ $? -le 2 ]
+    for c in "$matrix" 'c"1'; do
+        for name in "" '--name=a "b" \ c'; do
+            railgauge export -f openmetrics ${name:+"$name"} "$c" -o m.prom
+            remark=$("$promtool" check metrics <m.prom 2>&1) || { echo "$remark"; false; }
+            [ -z "$remark" ] || { echo "$remark"; false; }
+            [ "$(tail -1 m.prom)" = "# EOF" ]
+            [ -z "$(grep -v '^#' m.prom | sed 's/ [^ ]*$//' | sort | uniq -d)" ]
+        done
+    done
+    grep -q '^railgauge_verdict{campaign="a \\"b\\" \\\\ c",verdict="FAIL"} 1$' m.prom
+    railgauge export -f openmetrics 'c"1' -o m.prom
+    railgauge show 'c"1' --json >show.json
+    for tier in mnnvl rail fabric; do
+        got=$(awk -v t="$tier" '$1 == "railgauge_tier_bandwidth_bytes_per_second{tier=\"" t "\"}" { print $2 }' m.prom)
+        want=$(jq --arg t $tier '.tiers[] | select(.name == $t) | .Bps' show.json)
+        awk -v a="$got" -v b="$want" 'BEGIN { exit !(a > 0 && b > 0 && a / b > 0.999 && a / b < 1.001) }' || { echo "$tier: $got, not $want"; false; }
+    done
+    grep -q '^railgauge_part_speed_ratio{kind="nic",.*host="r00n04".* 0\.[56][0-9]*$' m.prom
+    grep -q '^railgauge_part_speed_ratio{kind="host",.*state="dead",host="r01n03".* 0$' m.prom
+    grep -qx 'railgauge_parts{kind="host"} 1' m.prom
+    made=$(awk '/^railgauge_campaign_timestamp_seconds/ { print $2 }' m.prom)
+    [ "$(date -u -d "@$made" +%FT%TZ)" = "$(jq -r .provenance.time_utc 'c"1/matrix.json')" ]
+}
+
+@test "JUnit's XML is well formed, its counts are those of its cases, and a fault is its host's failure" {
+    need xmllint libxml2-utils
+    railgauge run --fabric gb200-nvl72 --racks 2 --noise 3% --sim-seed 7 --fault slow-nic=17:0.6 --fault dead-host=r01n03 -b 1M -e 16M -f 16 \
+        --no-plots -o c >/dev/null || [ $? -le 2 ]
+    railgauge export -f junit c -o j.xml
+    xmllint --noout j.xml
+    railgauge accept c --json >accept.json || [ $? -eq 1 ]
+    python3 - <<'PY'
+import json, xml.etree.ElementTree as tree
+root = tree.parse("j.xml").getroot()
+accept = json.load(open("accept.json"))
+assert root.tag == "testsuites"
+for suite in [root] + list(root):
+    cases = list(suite.iter("testcase"))
+    assert int(suite.get("tests")) == len(cases) > 0
+    for kind in ("failure", "error"):
+        assert int(suite.get(kind + "s")) == sum(c.find(kind) is not None for c in cases), (suite.get("name"), kind)
+    assert int(suite.get("skipped")) == sum(c.find("skipped") is not None for c in cases)
+checks, hosts = root
+names = [(c.get("classname"), c.get("name")) for c in root.iter("testcase")]
+assert len(checks) == len(accept["checks"])
+assert {c.get("name") for c in checks if c.find("failure") is not None} == {c["what"] for c in accept["checks"] if c["verdict"] == "FAIL"}
+bad = {c.get("name"): c.find("failure").get("message") for c in hosts if c.find("failure") is not None}
+assert set(bad) == {"r00n04", "r01n03"}, bad
+assert "NIC" in bad["r00n04"] and "dead" in bad["r01n03"]
+PY
+    # UNKNOWN is an error, or skipped where the limits do not ask for it.
+    railgauge export -f junit "$matrix" -o j.xml
+    [ "$(xmllint --xpath 'string(/testsuites/@errors)' j.xml)" -gt 0 ]
+    [ "$(xmllint --xpath 'count(//testcase/error[@type="UNKNOWN"])' j.xml)" = "$(xmllint --xpath 'string(/testsuites/@errors)' j.xml)" ]
+    # What accept is told, export is told.
+    cat >site.json <<EOF
+{"format": "railgauge-limits", "version": 1, "title": "loose", "limits": [{"check": "part-speed", "at_least": "10 %", "source": "a test"}]}
+EOF
+    railgauge export -f junit "$matrix" --limits site.json -o j.xml
+    [ "$(xmllint --xpath 'string(/testsuites/@failures)' j.xml)" = 0 ]
+}
+
+@test "CSV by the rules of RFC 4180: a row for each measured pair, with the figures of show pairs" {
+    measured=${matrix%/campaign/matrix.json}/measured
+    railgauge export -f csv "$measured" -o p.csv
+    railgauge show "$measured" pairs --json >pairs.json
+    python3 - "$measured" <<'PY'
+import csv, json, sys
+raw = open("p.csv", "rb").read()
+assert raw.count(b"\r\n") == raw.count(b"\n") and raw.endswith(b"\r\n")
+rows = list(csv.DictReader(open("p.csv", newline=""), strict=True))
+pairs = {(p["src"], p["dst"]): p for p in json.load(open("pairs.json")) if p["measured"]}
+assert len(rows) == len(pairs) == 15
+for r in rows:
+    src, dst = (8 * int(r[e + "_host"][-1]) + int(r[e + "_gpu"]) for e in ("src", "dst"))
+    p = pairs[src, dst]
+    assert abs(float(r["bandwidth_GB_per_s"]) * 1e9 / p["Bps"] - 1) < 1e-8
+    assert abs(float(r["share_of_tier"]) / p["of_expected"] - 1) < 1e-8
+    assert r["tier"] == p["tier"] and r["src_nic"] == "eth0" and int(r["message_bytes"]) == p["bytes"] == 4194304
+    assert (src, dst) not in ((3, 9), (0, 8)) or r["measured"] == ("alone" if src else "loaded")
+    assert bool(r["latency_us"]) == (abs(src - dst) == 8)
+PY
+    run railgauge export -f csv "$matrix"
+    [ "$status" -eq 64 ]
+    [[ $output == "railgauge export: csv is made from what was measured: give a campaign's directory, not "* ]]
+    run railgauge export -f csv --fabric hgx-h100
+    [[ $output == *"not a preset" ]]
+}
+
+@test "nccl-tests' JSON comes back through import with the same figures" {
+    measured=${matrix%/campaign/matrix.json}/measured
+    railgauge export -f nccl-tests "$measured" -o r.json
+    jq -e '.version == 2 and (.config.devices | length) == 16 and .config.devices[9].hostname == "r00n01" and .results[0].root == "    -1"
+        and (.results | map(.size)) == [1048576, 4194304] and ([.results[] | .out_of_place | .bus_bw / .alg_bw - 1.875 | fabs < 1e-8] | all)
+        and .out_of_bounds == {count: 0, okay: "true"} and .env == []' r.json
+    mkdir back
+    railgauge import r.json -o back/points.tsv >/dev/null 2>&1
+    want=$(awk -F'\t' '$5 == "all_reduce" { print $10, $12 }' "$measured/points.tsv")
+    got=$(awk -F'\t' '$5 == "all_reduce" { print $10, $12 }' back/points.tsv)
+    [ -n "$want" ]
+    paste -d' ' <(echo "$want") <(echo "$got") | awk '$1 != $3 || $2 / $4 > 1.0001 || $2 / $4 < 0.9999 { bad = 1 } END { exit bad || NR != 2 }'
+    [ "$(railgauge export -f nccl-tests "$measured" --name all_gather | jq '.config.devices | length')" = 8 ]
+    run railgauge export -f nccl-tests "$measured" --name all_to_all
+    [ "$status" -eq 65 ]
+    [[ $output == *"all_to_all was not measured"* ]]
+    run railgauge export -f nccl-tests "$measured" --name allgather
+    [ "$status" -eq 0 ]
+    run railgauge export -f nccl-tests "$measured" --name al_gather
+    [ "$status" -eq 64 ]
+    [[ $output == *'no collective "al_gather" (did you mean "all_gather"?)' ]]
+}

@@ -2,7 +2,8 @@
 # export_golden.bats - every format of a tiny machine, byte by byte, and its numbers against `railgauge cost`.
 #
 # tests/golden/export/campaign/matrix.json: 2 racks of 2 hosts of 2 GPUs; sending of n01:0 is half as fast as it
-# should be.  tests/golden/export/FORMAT and FORMAT.second are what is written from it; with
+# should be.  tests/golden/export/measured: 2 hosts of 8 GPUs of the simulator, where GPU 3 of the first is slow, a
+# few pairs and two collectives of them.  tests/golden/export/FORMAT and FORMAT.second are what is written from it; with
 # UPDATE_GOLDEN=1 they are written anew (look at the difference before you keep it).
 
 bats_require_minimum_version 1.5.0
@@ -18,7 +19,7 @@ same() {
     if LC_ALL=C grep -aq 'railgauge [0-9]' "$1"; then
         sed -i -E 's/railgauge,?[ ,][0-9]+(\.[0-9]+)*/railgauge VERSION/' "$1"
     fi
-    sed -i -E 's/^railgauge,[0-9.]+,/railgauge,VERSION,/' "$1"
+    sed -i -E 's/^railgauge,[0-9.]+,/railgauge,VERSION,/; s/^(railgauge_info.*version=)"[^"]*"/\1"VERSION"/' "$1"
     [ -z "${UPDATE_GOLDEN-}" ] || cp "$1" "$golden/$2"
     cmp "$1" "$golden/$2"
 }
@@ -54,6 +55,11 @@ golden() {
 @test "network-topology" { golden network-topology "$matrix"; }
 @test "topograph" { golden topograph "$matrix"; }
 @test "topograph-model" { golden topograph-model "$matrix"; }
+
+@test "csv" { golden csv "$golden/measured"; }
+@test "nccl-tests" { golden nccl-tests "$golden/measured" --name all_reduce; }
+@test "junit" { golden junit "$matrix"; }
+@test "openmetrics" { golden openmetrics "$matrix" --name 'rack "03"'; }
 
 @test "no format is without its golden file" {
     while read -r format _; do

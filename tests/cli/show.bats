@@ -65,7 +65,7 @@ matrix=tests/golden/matrix.json
 @test "an unknown section, a missing file and no file are told apart" {
     run --separate-stderr railgauge show $matrix peers
     [ "$status" -eq 64 ]
-    [[ $stderr == *'"peers" is not one of: tiers pairs collectives findings points'* ]]
+    [[ $stderr == *'"peers" is not one of: tiers pairs collectives findings parts points'* ]]
     run --separate-stderr railgauge show /nowhere/m.json
     [ "$status" -eq 66 ]
     [ "$stderr" = "railgauge show: /nowhere/m.json: No such file or directory" ]
@@ -85,4 +85,23 @@ matrix=tests/golden/matrix.json
     run railgauge show tests/golden/topology.json nccl
     [ "$status" -eq 65 ]
     [[ $output == *"tests/golden/topology.json has nothing of NCCL"* ]]
+}
+
+@test "parts: a name, a place, a price and a next step of each fault that was injected" {
+    railgauge run --transport sim --fabric gb200-nvl72 --racks 3 --noise 2% --no-plots --no-verdict --fault slow-nic=17:0.6 \
+        --fault slow-host=40:0.7 --fault slow-racks=1-2:0.5 --fault corrupt=33 -o "$BATS_TEST_TMPDIR/c" >/dev/null
+    run railgauge show "$BATS_TEST_TMPDIR/c" parts --json
+    [ "$status" -eq 0 ]
+    [ "$(jq -r '[.parts[].kind] | sort | join(" ")' <<<"$output")" = "gpu host nic rack-pair" ]
+    [ "$(jq -r '.parts[0] | "\(.state) \(.name)"' <<<"$output")" = "wrong GPU 1 of r00n08" ]
+    [ "$(jq -r '.parts[] | select(.kind == "nic").places[0] | "\(.host) \(.device) \(.rack) \(.leaf) \(.nic)"' <<<"$output")" = \
+        "r00n04 1 rack-00 leaf-00-1 mlx5_1" ]
+    # what costs more comes first, each with its interval around what was injected
+    [ "$(jq '[.parts[] | select(.state == "slow") | .step_share] | . == (sort | reverse) and all(. > 0)' <<<"$output")" = true ]
+    [ "$(jq '.parts[] | select(.kind == "nic") | .factor_low <= 0.615 and .factor_high >= 0.585' <<<"$output")" = true ]
+    run railgauge show "$BATS_TEST_TMPDIR/c" parts
+    grep -qE '^NIC mlx5_1 of r00n04 \(GPU 1\) +0\.6' <<<"$output"
+    grep -q '^  next: drain r00n08; ' <<<"$output"
+    run railgauge show $matrix parts
+    grep -q '^host n05 ' <<<"$output"
 }

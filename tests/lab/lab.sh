@@ -8,6 +8,7 @@
 #   lab.sh truth                what a perfect probe finds, TSV: src dst mbit extra_us
 #   lab.sh mpirun ARGS...       Open MPI over the hosts, rank i on host i
 #   lab.sh exec HOST CMD...     a command on host number HOST
+#   lab.sh slow nic|uplink N MBIT   from now on host N's NIC, or rack N's uplink, each direction, has this rate
 #   lab.sh down                 remove all of it; nothing to do is no error
 #
 # Parameters are environment variables; up writes them down, the other commands read what up wrote.
@@ -191,6 +192,24 @@ cmd_mpirun() {
         --mca btl_tcp_rndv_eager_limit "$EAGER" --mca mpi_yield_when_idle 1 "$@"
 }
 
+cmd_slow() {
+    [ $# = 3 ] || die "slow: nic or uplink, which one, and how many Mbit/s?"
+    local N=$2 MBIT=$3 i
+    whole MBIT 10 40000
+    case $1 in
+    nic)
+        whole N 0 $((HOSTS - 1))
+        shape "$LAB-h$N" hsn0 "$MBIT"
+        shape "$FAB" "p$N" "$MBIT"
+        ;;
+    uplink)
+        whole N 0 $((RACKS - 1))
+        for i in up dn; do shape "$FAB" "$i$N" "$MBIT"; done
+        ;;
+    *) die "slow: \"$1\" is neither nic nor uplink" ;;
+    esac
+}
+
 cmd_exec() {
     [[ ${1-} =~ ^[0-9]{1,3}$ ]] && [ "$((10#$1))" -lt "$HOSTS" ] ||
         die "exec: \"${1-}\" is not a host from 0 to $((HOSTS - 1))"
@@ -204,7 +223,7 @@ cmd_exec() {
 case ${1-} in
     usable | up | down) "cmd_$1" ;;
     hosts | truth) need_up && "cmd_$1" ;;
-    mpirun | exec) need_up && "cmd_$1" "${@:2}" ;;
+    mpirun | exec | slow) need_up && "cmd_$1" "${@:2}" ;;
     *)
         sed -n '3,/^set/{s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
         exit 64

@@ -12,6 +12,9 @@
 
 #include "cost/matrix.h"
 #include "emit/export/pair_cost.h"
+#include "probe/point.h"
+#include "verdict/accept.h"
+#include "verdict/parts.h"
 
 /* As typed; nothing is owned; zeros are defaults.  A format ignores what it has no use for. */
 struct export_ask {
@@ -27,8 +30,16 @@ struct export_ask {
 };
 
 /* What the format is made from.  TIERS: the curves of healthy tiers, it has no place for slow parts
- * (the command says so when there are some).  CAMPAIGN: the folder alone, the matrix is empty. */
-enum export_needs { EXPORT_PLACES, EXPORT_TIERS, EXPORT_PAIRS, EXPORT_CAMPAIGN };
+ * (the command says so when there are some).  CAMPAIGN: the folder alone, the matrix is empty.
+ * POINTS: what was measured, of a campaign's folder.  VERDICT: the matrix as accept judges it. */
+enum export_needs {
+    EXPORT_PLACES,
+    EXPORT_TIERS,
+    EXPORT_PAIRS,
+    EXPORT_CAMPAIGN,
+    EXPORT_POINTS,
+    EXPORT_VERDICT
+};
 
 /* Streams may fail: the caller checks them.  second is NULL unless asked for. */
 struct export
@@ -36,6 +47,12 @@ struct export
     FILE *out, *second;
     const struct matrix *m;
     const struct export_ask *ask;
+    const struct topo *topo;     /* in detail where there is a topology.json, else the matrix's */
+    const struct points *points; /* of POINTS and, where they are, of VERDICT; else NULL */
+    const struct accept *accept; /* of VERDICT */
+    const struct parts *parts;   /* of VERDICT */
+    const struct matrix *reference; /* NULL: none is known */
+    const char *against;            /* its name */
 };
 typedef int export_writer(const struct export *e, struct err *err);
 

@@ -41,7 +41,11 @@
     ROW(dense_matrix_market, "matrix-market", "coordinate matrix for SciPy, MATLAB, Julia",         \
         PAIRS, "the nodes' names in rank order")                                                    \
     ROW(dense_tsv, "tsv", "a line per pair: src dst op bytes us GB/s", PAIRS, NULL)                 \
-    ROW(dense_npy, "npy", "array of NumPy", PAIRS, "the nodes' names in rank order")
+    ROW(dense_npy, "npy", "array of NumPy", PAIRS, "the nodes' names in rank order")                 \
+    ROW(csv, "csv", "a line per measured pair with names of hosts and NICs", POINTS, NULL)          \
+    ROW(nccl_json, "nccl-tests", "a collective as nccl-tests -J writes it", POINTS, NULL)           \
+    ROW(junit, "junit", "the verdict as test cases: checks, hosts, parts", VERDICT, NULL)           \
+    ROW(openmetrics, "openmetrics", "the verdict and its figures for Prometheus", VERDICT, NULL)
 // clang-format on
 
 #define EXPORT_PROTOTYPE(x, name, help, needs, second) export_writer x##_write;

@@ -43,24 +43,31 @@ static void print_half(FILE *out, const struct epochs_point *s)
         fprintf(out, "  %6s", "N/A");
 }
 
+static int type_of(const struct epochs_point *s, const struct nccl_opts *o)
+{
+    size_t count = s->bytes / (size_t)op_blocks(s->first->op, s->first->ranks);
+
+    return o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
+}
+
+static const char *redop_of(const struct point *p, const struct nccl_opts *o)
+{
+    return !op_adds(p->op) ? "none" : o ? nccl_redop_name[o->redop] : "sum";
+}
+
 static void print_row(FILE *out, const struct epochs_point *s, const struct nccl_tests_how *how)
 {
     const struct point *p = s->first;
     const struct nccl_opts *o = how->nccl;
     size_t count = s->bytes / (size_t)op_blocks(p->op, p->ranks);
-    int type = o && o->dtype_given ? o->dtype : count % 4 ? NCCL_UINT8 : NCCL_UINT32;
-    bool reduces = op_adds(p->op);
+    int type = type_of(s, o);
 
     if (isnan(s->sec)) {
         fprintf(out, "# %zu bytes: not measured%s%s\n", s->bytes, *p->note ? ": " : "", p->note);
         return;
     }
     fprintf(out, "%12zu  %12zu  %8s  %6s  %6d", s->bytes, count / nccl_dtype_size(type),
-            type_name[type],
-            !reduces ? "none"
-            : o      ? nccl_redop_name[o->redop]
-                     : "sum",
-            op_is_rooted(p->op) ? 0 : -1);
+            type_name[type], redop_of(p, o), op_is_rooted(p->op) ? 0 : -1);
     for (int half = 0; half < 2; half++)
         if (half == (o && o->in_place))
             print_half(out, s);
@@ -178,4 +185,128 @@ int nccl_tests_print(FILE *out, const struct points *p, const struct plan *plan,
     free(s);
     return tables ? 0
                   : err_data(err, "no collective was measured: %d points of pairs only", p->count);
+}
+
+/* --- as JSON --- */
+
+static json_t *half_json(const struct epochs_point *s)
+{
+    const struct point *p = s->first;
+    double rate = s->bytes / s->sec / 1e9;
+
+    return json_pack("{s:f, s:f, s:f, s:o}", "time", s->sec * 1e6, "alg_bw", rate, "bus_bw",
+                     rate * op_bus_factor(p->op, p->ranks), "nwrong",
+                     s->checked ? json_integer(s->wrong) : json_null());
+}
+
+static json_t *row_json(const struct epochs_point *s, const struct nccl_opts *o)
+{
+    const struct point *p = s->first;
+    size_t count = s->bytes / (size_t)op_blocks(p->op, p->ranks);
+    int type = type_of(s, o);
+    bool in_place = o && o->in_place;
+    char root[16];
+
+    snprintf(root, sizeof(root), "%6d", op_is_rooted(p->op) ? 0 : -1);
+    return json_pack("{s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:i, s:n}", "size", (json_int_t)s->bytes,
+                     "count", (json_int_t)(count / nccl_dtype_size(type)), "type", type_name[type],
+                     "redop", redop_of(p, o), "root", root, "out_of_place",
+                     in_place ? json_null() : half_json(s), "in_place",
+                     in_place ? half_json(s) : json_null(), "actual_iterations", s->samples,
+                     "experiment_name");
+}
+
+static json_t *devices_json(const struct plan_group *g, const struct topo *t)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; g && t && i < g->size; i++) {
+        if (g->members[i] < 0 || g->members[i] >= t->endpoints)
+            continue;
+        const struct endpoint *e = &t->endpoint[g->members[i]];
+        json_array_append_new(
+            list, json_pack("{s:i, s:i, s:i, s:s, s:i, s:s%, s:s}", "rank", i, "group", 0, "pid", 0,
+                            "hostname", t->host[e->place.at[LEVEL_HOST]].name, "device", e->local,
+                            "device_hex", e->busid, strcspn(e->busid, "."), "device_info",
+                            *e->model ? e->model : "unknown"));
+    }
+    return list;
+}
+
+static json_t *config_json(const struct epochs_point *s, int n, const struct plan_group *g,
+                           const struct topo *t, const struct nccl_tests_how *how)
+{
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:o, s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:o}",
+                     "nthreads", 1, "ngpus", 1, "minimum_bytes", (json_int_t)s[0].bytes,
+                     "maximum_bytes", (json_int_t)s[n - 1].bytes, "step_factor",
+                     (json_int_t)(n > 1 ? s[1].bytes / s[0].bytes : 2), "warmup_iters",
+                     how->warmup < 0 ? json_null() : json_integer(how->warmup), "iterations",
+                     s[0].samples, "aggregated_iterations", 1, "validation", s[0].checked > 0,
+                     "graph", how->nccl && how->nccl->graph, "blocking_collectives", "false",
+                     "per_iter_timing", "false", "parallel_init", "false", "devices",
+                     devices_json(g, t));
+}
+
+/* The n sizes of one group. */
+static json_t *run_json(const struct epochs_point *s, int n, const struct plan *plan,
+                        const struct topo *topo, const struct nccl_tests_how *how, const char *when)
+{
+    const struct point *p = s[0].first;
+    json_t *results = json_array();
+    double sum = 0;
+    int measured = 0, wrong = 0;
+
+    for (int i = 0; i < n; i++) {
+        wrong += s[i].wrong;
+        if (isnan(s[i].sec))
+            continue;
+        json_array_append_new(results, row_json(&s[i], how->nccl));
+        sum += s[i].bytes / s[i].sec / 1e9 * op_bus_factor(p->op, p->ranks);
+        measured++;
+    }
+    return json_pack(
+        "{s:i, s:s?, s:[s], s:[], s:n, s:o, s:o, s:{s:i, s:s}, s:{s:f, s:s}, s:[], s:s?}",
+        "version", 2, "start_time", when, "args", op_table[p->op].program, "env", "nccl_version",
+        "config", config_json(s, n, group_of(plan, p), topo, how), "results", results,
+        "out_of_bounds", "count", wrong, "okay", wrong ? "false" : "true", "average_bus_bandwidth",
+        "bandwidth", measured ? sum / measured : 0.0, "okay", "unchecked", "errors", "end_time",
+        when);
+}
+
+json_t *nccl_tests_json(const struct points *p, const struct plan *plan, const struct topo *topo,
+                        const struct nccl_tests_how *how, int op, const char *when, struct err *err)
+{
+    const struct transport *t = transport_find(p->transport);
+    struct nccl_tests_how plain = {.warmup = how->warmup};
+    struct epochs_point *s;
+    int count = epochs_merge(&s, p), best = -1, sizes = 0;
+    json_t *out = NULL;
+
+    if (!t || !t->typed)
+        how = &plain;
+    for (int i = 0, n; i < count; i += n) {
+        const struct point *first = s[i].first, *held = best < 0 ? NULL : s[best].first;
+        for (n = 1; i + n < count && s[i + n].first->round == first->round &&
+                    s[i + n].first->group == first->group;
+             n++)
+            ;
+        if (op_is_pair(first->op) || (op >= 0 && (int)first->op != op) ||
+            (held && op < 0 && held->op == OP_ALL_REDUCE && first->op != OP_ALL_REDUCE))
+            continue;
+        bool other = held && op < 0 && held->op != first->op;
+        if (!held || (other ? first->op == OP_ALL_REDUCE : first->ranks > held->ranks)) {
+            best = i;
+            sizes = n;
+        }
+    }
+    if (best >= 0)
+        out = run_json(&s[best], sizes, plan, topo, how, when);
+    else
+        err_data(err, "%s was not measured: %d points of %s",
+                 op >= 0 ? op_name((enum op)op)
+                         : "a "
+                           "collective",
+                 p->count, op >= 0 ? "others" : "pairs only");
+    free(s);
+    return out;
 }

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "verdict/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+#include "cost/reference.h"
+#include "verdict/parts_impl.h"
+
+/* --- which kind --- */
+
+/* Does it show on tiers inside a host or domain, or on those that cross NICs? */
+struct shown {
+    bool inside, nics;
+};
+
+static struct shown shown_on(const struct matrix *m, const struct exception *e)
+{
+    bool nic = e->tier < 0 || m->tier[e->tier].nic;
+
+    return (struct shown){.inside = !nic || e->factor == 0, .nics = nic};
+}
+
+static enum part_kind kind_of(const struct matrix *m, const struct exception *e, struct shown on)
+{
+    switch (e->part) {
+    case PART_ENDPOINT:
+        if (on.nics && !on.inside)
+            return PART_KIND_NIC;
+        return m->topo.endpoint[e->a].kind == ENDPOINT_GPU ? PART_KIND_GPU : PART_KIND_CPU;
+    case PART_HOST:
+        return PART_KIND_HOST;
+    case PART_PAIR:
+        return on.nics ? PART_KIND_CABLE : PART_KIND_LINK;
+    case PART_LEAF:
+        return matrix_beyond(m, e) ? PART_KIND_UPLINKS : PART_KIND_LEAF;
+    case PART_RACK:
+        return on.inside && e->factor > 0 ? PART_KIND_DOMAIN : PART_KIND_RACK;
+    case PART_RACK_UPLINKS:
+        return PART_KIND_UPLINKS;
+    case PART_RACK_PAIR:
+        return PART_KIND_RACK_PAIR;
+    default:
+        return PART_KIND_HOST;
+    }
+}
+
+/* --- rows --- */
+
+static enum part_state state_of(const struct exception *e)
+{
+    return e->wrong         ? STATE_WRONG
+           : e->factor == 0 ? STATE_DEAD
+           : e->factor < 1  ? STATE_SLOW
+                            : STATE_LATE;
+}
+
+static bool same_part(const struct exception *x, const struct exception *y)
+{
+    return x->part == y->part && x->a == y->a && x->b == y->b && x->wrong == y->wrong &&
+           state_of(x) == state_of(y) && x->side == y->side;
+}
+
+static enum confidence confidence_of(const struct part_row *r)
+{
+    bool narrow = r->hi - r->lo <= 0.1 * r->factor;
+
+    if (r->state == STATE_WRONG || r->state == STATE_DEAD)
+        return r->partners >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+    if ((r->partners >= 8 && narrow) || (r->partners >= 3 && r->alone >= 2))
+        return CONFIDENCE_HIGH;
+    return r->partners >= 3 || r->alone ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+/* "all NICs", "mnnvl", "all NICs and mnnvl": where exceptions from `first` on of the same part show. */
+static char *over_words(const struct matrix *m, int first)
+{
+    char *text = mem_strdup("");
+
+    for (int i = first; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        if (same_part(e, &m->exception[first]))
+            text = parts_also(text, " and ",
+                              mem_strdup(e->factor == 0 ? "everything"
+                                         : e->tier < 0  ? "all NICs"
+                                                        : m->tier[e->tier].rule.name));
+    }
+    return text;
+}
+
+static void add_row(struct parts *all, const struct parts_input *in, int first)
+{
+    const struct matrix *m = in->m;
+    const struct exception *e = &m->exception[first];
+    struct shown on = {false, false};
+    struct part_row r = {.state = state_of(e),
+                         .side = e->side,
+                         .exception = first,
+                         .factor = e->factor < 1 ? e->factor : NAN,
+                         .cost = NAN};
+
+    for (int i = first; i < m->exceptions; i++) {
+        const struct exception *x = &m->exception[i];
+        if (!same_part(x, e))
+            continue;
+        struct shown here = shown_on(m, x);
+        on.inside |= here.inside;
+        on.nics |= here.nics;
+        r.exceptions++;
+        r.pairs += x->evidence;
+        r.alone += x->alone;
+        r.alpha_add = fmax(r.alpha_add, x->alpha_add);
+        if (x->partners > r.partners)
+            r.partners = x->partners;
+        if (x->factor < r.factor) {
+            r.factor = x->factor;
+            r.exception = i;
+        }
+    }
+    e = &m->exception[r.exception];
+    r.lo = e->hi > 0 ? e->lo : NAN;
+    r.hi = e->hi > 0 ? e->hi : NAN;
+    r.kind = kind_of(m, e, on);
+    r.confidence = confidence_of(&r);
+    parts_place(&r, &all->topo, e);
+    r.over = over_words(m, first);
+    MEM_PUSH(all->row, all->rows) = r;
+}
+
+static bool is_first(const struct matrix *m, int i)
+{
+    int k = 0;
+
+    while (!same_part(&m->exception[k], &m->exception[i]))
+        k++;
+    return k == i;
+}
+
+/* All tiers that cross NICs, or one of them, or one inside, below the reference alike. */
+static void add_fabric(struct parts *all, const struct parts_input *in)
+{
+    const double enough = in->enough > 0 ? in->enough : 0.9;
+    const struct matrix *m = in->m;
+    int below = 0, nics = 0;
+    double worst = INFINITY;
+    char *over = mem_strdup("");
+
+    for (int i = 0; i < m->tiers && in->reference; i++) {
+        const struct tier *like =
+            m->tier[i].pairs ? reference_tier(in->reference, &m->tier[i]) : NULL;
+        double want =
+            like ? matrix_rate(in->reference, (int)(like - in->reference->tier), DIR_UNI) : NAN;
+        double share = matrix_rate(m, i, DIR_UNI) / want;
+        nics += m->tier[i].nic && !isnan(share);
+        if (!(share < enough))
+            continue;
+        below += m->tier[i].nic;
+        worst = fmin(worst, share);
+        over = parts_also(over, " and ", mem_strdup(m->tier[i].rule.name));
+    }
+    if (!isfinite(worst)) {
+        free(over);
+        return;
+    }
+    struct part_row r = {.kind = PART_KIND_FABRIC,
+                         .state = STATE_SLOW,
+                         .exception = -1,
+                         .factor = worst,
+                         .lo = NAN,
+                         .hi = NAN,
+                         .confidence = CONFIDENCE_HIGH,
+                         .where = mem_strdup(""),
+                         .missing = mem_strdup(""),
+                         .cost = NAN};
+    r.name = below && below == nics
+                 ? mem_printf("the whole fabric, beside %s", in->reference_name)
+                 : mem_printf("all pairs of %s, beside %s", over, in->reference_name);
+    for (int i = 0; i < m->tiers; i++)
+        r.pairs += tier_pairs(&m->tier[i]);
+    r.over = over;
+    MEM_PUSH(all->row, all->rows) = r;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct part_row *x = a, *y = b;
+    double cx = isnan(x->cost) ? -1 : x->cost, cy = isnan(y->cost) ? -1 : y->cost;
+    double fx = isnan(x->factor) ? 1 : x->factor, fy = isnan(y->factor) ? 1 : y->factor;
+    int state_x = x->state < STATE_SLOW ? (int)x->state : STATE_SLOW;
+    int state_y = y->state < STATE_SLOW ? (int)y->state : STATE_SLOW;
+
+    return stats_order((double[]){x->kind != PART_KIND_FABRIC, state_x, -cx, fx, x->exception},
+                       (double[]){y->kind != PART_KIND_FABRIC, state_y, -cy, fy, y->exception}, 5);
+}
+
+static void look_at(struct topo *t, const struct parts_input *in)
+{
+    const struct topo *own = in->topo;
+
+    *t = in->m->topo;
+    t->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(*t->endpoint));
+    memcpy(t->endpoint, in->m->topo.endpoint, (size_t)t->endpoints * sizeof(*t->endpoint));
+    if (!own || own->endpoints != t->endpoints)
+        return;
+    t->nic = own->nic;
+    t->nics = own->nics;
+    t->gpu = own->gpu;
+    t->gpus = own->gpus;
+    for (int i = 0; i < t->endpoints; i++) {
+        t->endpoint[i].nic = own->endpoint[i].nic;
+        t->endpoint[i].gpu = own->endpoint[i].gpu;
+    }
+}
+
+int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
+{
+    *p = (struct parts){0};
+    look_at(&p->topo, in);
+    add_fabric(p, in);
+    for (int i = 0; i < in->m->exceptions; i++)
+        if (is_first(in->m, i))
+            add_row(p, in, i);
+    parts_trouble(p, in);
+    if (!in->no_cost)
+        parts_price(p, in->m);
+    if (p->rows)
+        qsort(p->row, (size_t)p->rows, sizeof(*p->row), by_weight);
+    return parts_advise(p, in, err);
+}
+
+void parts_free(struct parts *p)
+{
+    for (struct part_row *r = p->row; r < p->row + p->rows; r++) {
+        char *text[] = {r->name, r->where, r->missing, r->over, r->trouble, r->next, r->source};
+        for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+            free(text[i]);
+    }
+    free(p->topo.endpoint);
+    free(p->row);
+    free(p->job);
+    *p = (struct parts){0};
+}
+
+/* --- as text and JSON --- */
+
+char *part_speed(const struct part_row *r, char buf[PART_SPEED])
+{
+    char add[UNITS_TEXT];
+
+    if (r->state == STATE_SLOW)
+        snprintf(buf, PART_SPEED, "%.2f", r->factor);
+    else if (r->state == STATE_LATE)
+        snprintf(buf, PART_SPEED, "+%s", units_seconds_text(add, r->alpha_add));
+    else
+        snprintf(buf, PART_SPEED, "%s", r->state == STATE_DEAD ? "dead" : "wrong data");
+    return buf;
+}
+
+char *part_cost(const struct part_row *r, char buf[PART_SPEED])
+{
+    if (isinf(r->cost))
+        snprintf(buf, PART_SPEED, "no step ends");
+    else
+        snprintf(buf, PART_SPEED, isnan(r->cost) ? "%s" : "%s%.1f %%", "+", 100 * r->cost);
+    if (isnan(r->cost))
+        *buf = '\0';
+    return buf;
+}
+
+static void fill(struct table *t, const struct parts *p)
+{
+    static const struct table_column columns[] = {{"name", "part", "text"},
+                                                  {"kind", NULL, "text"},
+                                                  {"state", NULL, "text"},
+                                                  {"side", NULL, "text"},
+                                                  {NULL, "speed", "figure"},
+                                                  {"factor", NULL, "%.4g"},
+                                                  {"factor_low", NULL, "%.4g"},
+                                                  {"factor_high", NULL, "%.4g"},
+                                                  {"alpha_add_s", NULL, "seconds"},
+                                                  {"over", "over", "text"},
+                                                  {NULL, "of a step", "figure"},
+                                                  {"step_share", NULL, "%.4g"},
+                                                  {"pairs", "pairs", "count"},
+                                                  {"alone", "alone", "count"},
+                                                  {"partners", "partners", "count"},
+                                                  {"confidence", "sure", "text"},
+                                                  {"where", "where", "text"},
+                                                  {"missing", NULL, "text"},
+                                                  {"counters", NULL, "text"},
+                                                  {"next", NULL, "text"},
+                                                  {"next_source", NULL, "text"},
+                                                  {"places", NULL, "json"},
+                                                  {0}};
+    char speed[PART_SPEED], cost[PART_SPEED];
+
+    table_open(t, columns);
+    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+        table_add(t, r->name, part_kind_name[r->kind], part_state_name[r->state],
+                  side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
+                  r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
+                  r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where,
+                  r->missing, r->trouble, r->next, r->source, parts_places_json(&p->topo, r));
+}
+
+void parts_print(FILE *out, const struct parts *p)
+{
+    struct table t;
+
+    fill(&t, p);
+    table_print(out, &t, 0);
+    table_free(&t);
+    if (p->job)
+        fprintf(out, "of a step: of %s, with this part only\n", p->job);
+}
+
+static json_t *parts_json(const struct parts *p)
+{
+    struct table t;
+
+    fill(&t, p);
+    return json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
+}
+
+json_t *parts_report(FILE *out, const struct parts *p)
+{
+    if (!out)
+        return parts_json(p);
+    if (p->rows)
+        parts_print(out, p);
+    else
+        fputs("no part stands out from its like\n", out);
+    for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {
+        fprintf(out, "\n%s\n  next: %s\n", r->name, r->next);
+        if (*r->trouble)
+            fprintf(out, "  counters: %s\n", r->trouble);
+        if (*r->missing)
+            fprintf(out, "  not known: %s\n", r->missing);
+    }
+    return NULL;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict/parts.c - exceptions of a matrix become parts with a kind, a name, a place and a next step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/stats.h"
+#include "small.h"
+#include "topo/host/gpu.h"
+#include "topo/host/nic.h"
+#include "verdict/parts.h"
+
+/* 2 racks x 4 hosts x 2 GPUs, leaves and domains as racks are; tiers nvlink, rail, fabric. */
+static void machine(struct matrix *m)
+{
+    char name[32];
+
+    matrix_init(m);
+    m->transport = mem_strdup("sim");
+    small_topo(&m->topo, 2, 4, 2, true, ENDPOINT_GPU);
+    for (int i = 0; i < m->topo.endpoints; i++) {
+        struct place *p = &m->topo.endpoint[i].place;
+        snprintf(name, sizeof(name), "leaf-%d", p->at[LEVEL_RACK]);
+        p->at[LEVEL_LEAF] = topo_add_group(&m->topo, LEVEL_LEAF, name);
+        snprintf(name, sizeof(name), "domain-%d", p->at[LEVEL_RACK]);
+        p->at[LEVEL_DOMAIN] = topo_add_group(&m->topo, LEVEL_DOMAIN, name);
+    }
+    small_tier(m, "nvlink", 1u << LEVEL_DOMAIN, 1e-6, 700e9, false);
+    small_tier(m, "rail", 1u << LEVEL_LEAF, 5e-6, 50e9, true);
+    small_tier(m, "fabric", 0, 6e-6, 50e9, true);
+    for (int i = 0; i < m->tiers; i++)
+        m->tier[i].pairs = 10;
+}
+
+static void list(struct parts *p, const struct matrix *m, const struct matrix *reference)
+{
+    struct err err;
+    const struct parts_input in = {
+        .m = m, .reference = reference, .reference_name = "last month", .no_cost = true};
+
+    assert_int_equal(parts_list(p, &in, &err), 0);
+}
+
+/* The kind of one exception by itself, and a piece of its name. */
+static void is_a(enum part part, int a, int b, int tier, double factor, enum part_kind kind,
+                 const char *name)
+{
+    struct matrix m;
+    struct parts p;
+
+    machine(&m);
+    small_exception(&m, part, a, b, tier, factor);
+    list(&p, &m, NULL);
+    assert_int_equal(p.rows, 1);
+    assert_int_equal(p.row[0].kind, kind);
+    assert_string_equal(p.row[0].name, name);
+    assert_true(*p.row[0].next && *p.row[0].source);
+    assert_null(strchr(p.row[0].next, '{'));
+    parts_free(&p);
+    matrix_free(&m);
+}
+
+static void the_kind_follows_from_part_and_tier(void **state)
+{
+    (void)state;
+    is_a(PART_ENDPOINT, 5, -1, -1, 0.5, PART_KIND_NIC, "NIC of GPU 1 of n02");
+    is_a(PART_ENDPOINT, 5, -1, 1, 0.5, PART_KIND_NIC, "NIC of GPU 1 of n02");
+    is_a(PART_ENDPOINT, 5, -1, 0, 0.5, PART_KIND_GPU, "GPU 1 of n02");
+    is_a(PART_ENDPOINT, 5, -1, -1, 0, PART_KIND_GPU, "GPU 1 of n02");
+    is_a(PART_HOST, 3, -1, -1, 0.5, PART_KIND_HOST, "host n03");
+    is_a(PART_PAIR, 1, 9, 2, 0.5, PART_KIND_CABLE, "path n00:1 and n04:1");
+    is_a(PART_PAIR, 1, 2, 0, 0.5, PART_KIND_LINK, "link n00:1 and n01:0");
+    is_a(PART_LEAF, 1, -1, -1, 0.5, PART_KIND_LEAF, "leaf leaf-1");
+    is_a(PART_LEAF, 1, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of leaf leaf-1");
+    is_a(PART_RACK, 0, -1, -1, 0.5, PART_KIND_RACK, "rack rack-00");
+    is_a(PART_RACK, 0, -1, 0, 0.5, PART_KIND_DOMAIN, "NVLink domain domain-0");
+    is_a(PART_RACK_UPLINKS, 0, -1, 2, 0.5, PART_KIND_UPLINKS, "uplinks of rack rack-00");
+    is_a(PART_RACK_PAIR, 0, 1, -1, 0.5, PART_KIND_RACK_PAIR, "racks rack-00 and rack-01");
+}
+
+/* Whatever tiers show it, a part is one line; another side or state is another. */
+static void a_part_is_one_line(void **state)
+{
+    struct matrix m;
+    struct parts p;
+
+    (void)state;
+    machine(&m);
+    small_exception(&m, PART_HOST, 3, -1, -1, 0.8);
+    small_exception(&m, PART_HOST, 3, -1, 0, 0.7);
+    small_exception(&m, PART_ENDPOINT, 1, -1, -1, 0.5)->side = SIDE_TX;
+    small_exception(&m, PART_ENDPOINT, 1, -1, -1, 0.6)->side = SIDE_RX;
+    small_exception(&m, PART_ENDPOINT, 9, -1, -1, 0)->wrong = true;
+    list(&p, &m, NULL);
+    assert_int_equal(p.rows, 4);
+    assert_int_equal(p.row[0].state, STATE_WRONG);
+    assert_string_equal(p.row[1].name, "NIC of GPU 1 of n00, sending");
+    assert_string_equal(p.row[2].name, "NIC of GPU 1 of n00, receiving");
+    assert_string_equal(p.row[3].over, "all NICs and nvlink");
+    assert_int_equal(p.row[3].exceptions, 2);
+    assert_true(p.row[3].factor == 0.7);
+    parts_free(&p);
+    matrix_free(&m);
+}
+
+/* Random exceptions: what is wrong comes before what is dead, that before what is slow. */
+static void the_worst_comes_first(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 5);
+    for (int k = 0; k < 50; k++) {
+        struct matrix m;
+        struct parts p;
+        machine(&m);
+        for (int i = 0; i < 8; i++) {
+            double u = rng_uniform(&rng);
+            struct exception *e =
+                small_exception(&m, PART_ENDPOINT, 2 * i, -1, -1, u < 0.4 ? 0 : u);
+            e->wrong = u < 0.2;
+        }
+        list(&p, &m, NULL);
+        assert_int_equal(p.rows, 8);
+        for (int i = 1; i < p.rows; i++) {
+            assert_true(p.row[i - 1].state <= p.row[i].state);
+            if (p.row[i].state == STATE_SLOW && p.row[i - 1].state == STATE_SLOW)
+                assert_true(p.row[i - 1].factor <= p.row[i].factor);
+        }
+        parts_free(&p);
+        matrix_free(&m);
+    }
+}
+
+/* Names of devices where the topology has them, else what would tell. */
+static void places_are_named_or_said_to_be_missing(void **state)
+{
+    struct matrix m;
+    struct parts p;
+    struct nic nic;
+    struct gpu gpu;
+
+    (void)state;
+    machine(&m);
+    small_exception(&m, PART_ENDPOINT, 5, -1, -1, 0.5);
+    list(&p, &m, NULL);
+    assert_string_equal(p.row[0].where, "rack-00, leaf-0");
+    assert_non_null(strstr(p.row[0].missing, "switch port (--ibnet or --lldp)"));
+    assert_non_null(strstr(p.row[0].missing, "tray and slot"));
+    parts_free(&p);
+
+    nic_init(&nic, 2);
+    gpu_init(&gpu);
+    nic.layer = LINK_INFINIBAND;
+    snprintf(nic.name, sizeof(nic.name), "mlx5_1");
+    snprintf(nic.leaf, sizeof(nic.leaf), "sw-7");
+    snprintf(nic.leaf_port, sizeof(nic.leaf_port), "1/17");
+    snprintf(gpu.chassis, sizeof(gpu.chassis), "1821325191");
+    gpu.host = 2;
+    gpu.tray = 5;
+    gpu.slot = 9;
+    MEM_PUSH(m.topo.nic, m.topo.nics) = nic;
+    MEM_PUSH(m.topo.gpu, m.topo.gpus) = gpu;
+    m.topo.endpoint[5].nic = m.topo.endpoint[5].gpu = 0;
+    list(&p, &m, NULL);
+    assert_string_equal(p.row[0].name, "NIC mlx5_1 of n02 (GPU 1)");
+    assert_string_equal(p.row[0].where,
+                        "rack-00, tray 5, slot 9, chassis 1821325191, sw-7 port 1/17");
+    assert_string_equal(p.row[0].missing, "");
+    assert_non_null(strstr(p.row[0].next, "mlx5_1 of n02 to sw-7 port 1/17: rate and width"));
+    parts_free(&p);
+    matrix_free(&m);
+}
+
+static void halve(struct matrix *m, int tier)
+{
+    struct curve *c = &m->tier[tier].curve[DIR_UNI];
+
+    for (int k = 0; k < c->points; k++)
+        c->point[k].sec *= 2;
+    curve_summarise(c);
+}
+
+/* Racks that only measuring found are the matrix's; the campaign's topology has the devices. */
+static void what_was_measured_has_its_name(void **state)
+{
+    struct matrix m;
+    struct topo blind;
+    struct nic nic;
+    struct parts p;
+    struct err err;
+
+    (void)state;
+    machine(&m);
+    topo_init(&blind);
+    small_topo(&blind, 2, 4, 2, false, ENDPOINT_GPU);
+    nic_init(&nic, 2);
+    snprintf(nic.name, sizeof(nic.name), "mlx5_1");
+    MEM_PUSH(blind.nic, blind.nics) = nic;
+    blind.endpoint[5].nic = 0;
+    small_exception(&m, PART_RACK_PAIR, 0, 1, -1, 0.5);
+    small_exception(&m, PART_ENDPOINT, 5, -1, -1, 0.6);
+    const struct parts_input in = {.m = &m, .topo = &blind, .no_cost = true};
+    assert_int_equal(parts_list(&p, &in, &err), 0);
+    assert_int_equal(p.rows, 2);
+    assert_string_equal(p.row[0].name, "racks rack-00 and rack-01");
+    assert_string_equal(p.row[1].name, "NIC mlx5_1 of n02 (GPU 1)");
+    parts_free(&p);
+    topo_free(&blind);
+    matrix_free(&m);
+}
+
+/* All pairs alike are no part until there is something to compare with. */
+static void the_whole_fabric_is_seen_beside_a_reference(void **state)
+{
+    struct matrix m, half, rails;
+
+    (void)state;
+    machine(&m);
+    machine(&half);
+    machine(&rails);
+    halve(&half, 1);
+    halve(&half, 2);
+    halve(&rails, 2);
+    struct parts p;
+    list(&p, &half, NULL);
+    assert_int_equal(p.rows, 0);
+    parts_free(&p);
+    list(&p, &half, &m);
+    assert_int_equal(p.rows, 1);
+    assert_int_equal(p.row[0].kind, PART_KIND_FABRIC);
+    assert_string_equal(p.row[0].name, "the whole fabric, beside last month");
+    assert_true(fabs(p.row[0].factor - 0.5) < 0.01);
+    parts_free(&p);
+    list(&p, &rails, &m);
+    assert_string_equal(p.row[0].name, "all pairs of fabric, beside last month");
+    parts_free(&p);
+    list(&p, &m, &half); /* better than the reference */
+    assert_int_equal(p.rows, 0);
+    parts_free(&p);
+    matrix_free(&m);
+    matrix_free(&half);
+    matrix_free(&rails);
+}
+
+/* A slow part makes a step longer, a slower one more so; without it the step is the healthy one. */
+static void what_a_part_costs_is_the_step_with_it(void **state)
+{
+    double last = 0;
+
+    (void)state;
+    for (double factor = 0.9; factor > 0.2; factor -= 0.2) {
+        struct matrix m;
+        struct parts p;
+        struct err err;
+        machine(&m);
+        m.fabric = mem_strdup("gb200-nvl72");
+        small_exception(&m, PART_ENDPOINT, 5, -1, -1, factor);
+        assert_int_equal(parts_list(&p, &(struct parts_input){.m = &m}, &err), 0);
+        assert_non_null(p.job);
+        assert_true(p.row[0].cost >= last - 1e-9);
+        last = p.row[0].cost;
+        parts_free(&p);
+        matrix_free(&m);
+    }
+    assert_true(last > 0.01 && last < 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kind_follows_from_part_and_tier),
+        cmocka_unit_test(a_part_is_one_line),
+        cmocka_unit_test(the_worst_comes_first),
+        cmocka_unit_test(places_are_named_or_said_to_be_missing),
+        cmocka_unit_test(what_was_measured_has_its_name),
+        cmocka_unit_test(the_whole_fabric_is_seen_beside_a_reference),
+        cmocka_unit_test(what_a_part_costs_is_the_step_with_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
