@@ -98,6 +98,32 @@ static void without_delay_it_is_placed_by_what_shared_traffic_leaves(void **stat
     is_truth(&(struct truth){2, 4, 1000, 400, 0, 0.02, 5, 300, 1});
 }
 
+/* Flows that meet others on a trunk at random: whom a unit loses least with says nothing of its rack.
+ * One that has no quick neighbour but the slow one is left out, never put elsewhere. */
+static void what_a_trunk_leaves_by_chance_places_nobody(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 17);
+    for (int k = 0; k < 200; k++) {
+        struct truth t = {3 + k % 3, 2, 800, 400, 0, 0.02, 3, 240, 1};
+        struct clusters c;
+        struct edge *e;
+        int n = edges_of(&t, &e);
+        for (int i = 0; i < n; i++)
+            if (e[i].a / 2 != e[i].b / 2)
+                e[i].shared = 0.5 + 0.4 * rng_uniform(&rng);
+        cluster_units(&c, 2 * t.racks, e, n);
+        for (int i = 0; i < 2 * t.racks; i++)
+            if (c.of[i] >= 0)
+                for (int j = 0; j < i; j++)
+                    assert_true(c.of[j] != c.of[i] || i / 2 == j / 2);
+        cluster_free(&c);
+        free(e);
+    }
+}
+
 static void with_neither_it_is_left_out_and_counted(void **state)
 {
     struct clusters c;
@@ -151,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_degraded_unit_faster_than_the_trunk_stays_in_its_rack),
         cmocka_unit_test(a_unit_slower_than_the_trunk_is_placed_by_latency),
         cmocka_unit_test(without_delay_it_is_placed_by_what_shared_traffic_leaves),
+        cmocka_unit_test(what_a_trunk_leaves_by_chance_places_nobody),
         cmocka_unit_test(with_neither_it_is_left_out_and_counted),
         cmocka_unit_test(racks_are_found_by_latency_when_the_trunk_is_wide),
         cmocka_unit_test(one_rack_is_not_split_by_noise_or_by_a_slow_unit),

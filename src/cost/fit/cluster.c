@@ -269,14 +269,14 @@ static double toward(struct clustering *w, const struct clusters *c, int u, int 
     return n ? stats_median(w->v, n) : NAN;
 }
 
-/* Median latency of the near pairs, in logs; NAN without. */
-static double near_latency(struct clustering *w)
+/* Median of the near pairs, in logs; NAN without. */
+static double near_distance(struct clustering *w, bool latency)
 {
     int n = 0;
 
     for (int i = 0; i < w->edges; i++)
-        if (w->label[i] == NEAR && w->e[i].sec > 0)
-            w->v[n++] = distance(&w->e[i], true);
+        if (w->label[i] == NEAR && !isnan(distance(&w->e[i], latency)))
+            w->v[n++] = distance(&w->e[i], latency);
     return n ? stats_median(w->v, n) : NAN;
 }
 
@@ -303,12 +303,12 @@ static int place(struct clustering *w, const struct clusters *c, int u, bool lat
 }
 
 /* Units without a group go to the one that stands out by latency and is as near as near pairs are,
- * else to the one that stands out by what parallel traffic leaves. */
+ * else to the one that stands out by what parallel traffic leaves, if it leaves them as much as near
+ * pairs: groups far away leave more or less of a trunk as well, by who else is on it. */
 static void place_rest(struct clusters *c, struct clustering *w)
 {
     int *found = mem_calloc((size_t)w->units, sizeof(*found));
-    double near =
-        near_latency(w); /* what traffic takes differs from group to group: no bar there */
+    double near = near_distance(w, true), alone = near_distance(w, false);
 
     for (int u = 0; u < w->units; u++) {
         found[u] = -1;
@@ -316,7 +316,7 @@ static void place_rest(struct clusters *c, struct clustering *w)
             continue;
         found[u] = place(w, c, u, true, near);
         if (found[u] < 0)
-            found[u] = place(w, c, u, false, INFINITY);
+            found[u] = place(w, c, u, false, isnan(alone) ? 0 : alone);
     }
     for (int u = 0; u < w->units; u++)
         if (c->of[u] < 0 && found[u] >= 0) {
