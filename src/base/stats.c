@@ -106,6 +106,130 @@ double stats_sigma(const double *sorted, int n)
     return !n ? 0 : 1.4826 * stats_mad(sorted, n, stats_quantile(sorted, n, 0.5));
 }
 
+/* --- is it more than noise? --- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+
+    return (x > y) - (x < y);
+}
+
+double stats_signed_rank(double *v, int n)
+{
+    double plus = 0;
+
+    if (n < STATS_RANKED)
+        return NAN;
+    qsort(v, (size_t)n, sizeof(*v), by_size);
+    for (int i = 0, j; i < n; i = j) { /* ties share their ranks */
+        for (j = i + 1; j < n && fabs(v[j]) == fabs(v[i]);)
+            j++;
+        for (int k = i; k < j; k++)
+            plus += v[k] > 0 ? (i + j + 1) / 2.0 : v[k] < 0 ? 0 : (i + j + 1) / 4.0;
+    }
+    double mean = n * (n + 1.0) / 4, sd = sqrt(n * (n + 1.0) * (2.0 * n + 1) / 24);
+    return erfc(fmax(0, fabs(plus - mean) - 0.5) / sd / sqrt(2));
+}
+
+void stats_holm(const double *p, int n, double alpha, bool *sure)
+{
+    struct ranked {
+        double p;
+        int at;
+    } *row = mem_calloc((size_t)n + 1, sizeof(*row));
+    int judged = 0;
+
+    memset(sure, 0, (size_t)n * sizeof(*sure));
+    for (int i = 0; i < n; i++)
+        if (!isnan(p[i]))
+            row[judged++] = (struct ranked){p[i], i};
+    if (judged)
+        qsort(row, (size_t)judged, sizeof(*row), by_value); /* p is first */
+    for (int i = 0; i < judged && row[i].p <= alpha / (judged - i); i++)
+        sure[row[i].at] = true;
+    free(row);
+}
+
+enum { TREND_LEAST = 4, TREND_EXACT = 30 };
+
+/* How likely are so many inversions or fewer among n! equally likely orders: their numbers by
+ * MacMahon's recursion. */
+static double few_inversions(int n, int most)
+{
+    enum { INVERSIONS = TREND_EXACT * (TREND_EXACT - 1) / 2 };
+    double share[INVERSIONS + 1] = {1}, next[INVERSIONS + 1], sum = 0;
+
+    for (int m = 2; m <= n; m++) {
+        double run = 0;
+        for (int k = 0; k <= m * (m - 1) / 2; k++) {
+            run += k <= (m - 1) * (m - 2) / 2 ? share[k] : 0;
+            run -= k >= m ? share[k - m] : 0;
+            next[k] = run / m;
+        }
+        memcpy(share, next, ((size_t)(m * (m - 1) / 2) + 1) * sizeof(*share));
+    }
+    for (int k = 0; k <= most; k++)
+        sum += share[k];
+    return sum;
+}
+
+double stats_trend(const double *v, int n)
+{
+    int rises = 0, falls = 0;
+    double tied = 0;
+
+    if (n < TREND_LEAST)
+        return NAN;
+    for (int i = 0; i < n; i++) {
+        int before = 0;
+        for (int j = 0; j < i; j++) {
+            rises += v[i] > v[j];
+            falls += v[i] < v[j];
+            before += v[i] == v[j];
+        }
+        /* t (t - 1) (2t + 5) of t equal values, added up one by one */
+        tied += before * (6.0 * before + 12);
+    }
+    int fewer = rises < falls ? rises : falls;
+    if (rises + falls == n * (n - 1) / 2 && n <= TREND_EXACT)
+        return fmin(1, 2 * few_inversions(n, fewer));
+    double sd = sqrt((n * (n - 1.0) * (2.0 * n + 5) - tied) / 18);
+    return sd > 0 ? erfc(fmax(0, abs(rises - falls) - 1) / sd / sqrt(2)) : 1;
+}
+
+double stats_slope(const double *t, const double *v, int n, double *lo, double *hi)
+{
+    double *slope = mem_calloc((size_t)n * (size_t)n + 1, sizeof(*slope)), median = NAN;
+    int slopes = 0;
+
+    *lo = *hi = NAN;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            if (t[i] != t[j])
+                slope[slopes++] = (v[i] - v[j]) / (t[i] - t[j]);
+    if (slopes) {
+        double half = 1.96 * sqrt(n * (n - 1.0) * (2.0 * n + 5) / 18);
+        int l = (int)floor((slopes - half) / 2), h = (int)ceil((slopes + half) / 2);
+        stats_sort(slope, slopes);
+        median = stats_quantile(slope, slopes, 0.5);
+        *lo = slope[l < 1 ? 0 : l - 1];
+        *hi = slope[h >= slopes ? slopes - 1 : h];
+    }
+    free(slope);
+    return median;
+}
+
+double stats_spread(double *v, int n)
+{
+    static const double few[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+
+    if (n < 2)
+        return 0;
+    stats_sort(v, n);
+    return stats_sigma(v, n) * (n < 10 ? few[n] : n / (n - 0.8));
+}
+
 /* --- levels: segments of the sorted values, cut where the sum of squares is least (the optimal
  * one-dimensional k-means by dynamic programming, Wang & Song 2011, over a histogram); so many of
  * them count as leave each two neighbours further apart than noise --- */

@@ -2,6 +2,8 @@
 #ifndef RG_STATS_H
 #define RG_STATS_H
 
+#include <stdbool.h>
+
 struct summary {
     int n;
     double median;
@@ -26,6 +28,25 @@ double stats_sigma(const double *sorted, int n); /* 1.4826 MAD: a normal's devia
  * to it (Le Boudec, Performance Evaluation, 2010, th. 2.1): for n < 6 that is min and max. */
 void stats_median_ci(const double *sorted, int n, double *lo, double *hi);
 void stats_summary(struct summary *s, double *v, int n); /* sorts v; n >= 1 */
+
+/* --- is it more than noise?  p-values are two-sided; NAN: too few values. --- */
+
+/* Wilcoxon's signed-rank test (1945) of a median of 0: normal approximation with continuity
+ * correction, from STATS_RANKED values on.  Sorts v by size. */
+enum { STATS_RANKED = 10 };
+double stats_signed_rank(double *v, int n);
+/* Holm's step-down procedure (1979): of n p-values the k-th smallest against alpha / (n - k + 1), up
+ * to the first that fails; sure[i]: is that of p[i] among those before?  NAN is none of them. */
+void stats_holm(const double *p, int n, double alpha, bool *sure);
+/* Mann's test (1945) that v rises or falls in its order, from 4 values on: exact without ties up to
+ * 30 values, else the normal approximation with Kendall's correction of ties. */
+double stats_trend(const double *v, int n);
+/* The slope of v over t: the median of those between any two (Theil 1950), with the 95 % interval
+ * of Sen (1968); NAN where no two t differ. */
+double stats_slope(const double *t, const double *v, int n, double *lo, double *hi);
+/* 1.4826 MAD, corrected for few values (Croux & Rousseeuw, COMPSTAT 1992); 0 of fewer than 2.
+ * Sorts v. */
+double stats_spread(double *v, int n);
 
 enum { STATS_LEVELS = 5 };
 /* Levels of v (sorted logarithms) that noise, a standard deviation, does not explain: how many, 0

@@ -135,9 +135,100 @@ static void random_numbers_are_spread_as_they_should_be(void **state)
         assert_int_equal(seen[i], 1);
 }
 
+/* Of 8! orders one only rises and one only falls; of 5! four have one inversion. */
+static void a_trend_has_the_tabulated_probability(void **state)
+{
+    const double up[] = {1, 2, 3, 4, 5, 6, 7, 8}, down[] = {4, 3, 2, 1}, swap[] = {2, 1, 3, 4, 5},
+                 flat[] = {1, 1, 1, 1, 1}, few[] = {1, 2, 3};
+    double mixed[] = {5, 1, 4, 2, 6, 3}, many[40];
+
+    (void)state;
+    assert_float_equal(stats_trend(up, 8), 2.0 / 40320, 1e-12);
+    assert_float_equal(stats_trend(down, 4), 2.0 / 24, 1e-12);
+    assert_float_equal(stats_trend(swap, 5), 2 * (1 + 4) / 120.0, 1e-12);
+    assert_float_equal(stats_trend(mixed, 6), 1, 1e-12);
+    assert_float_equal(stats_trend(flat, 5), 1, 1e-12);
+    assert_true(isnan(stats_trend(few, 3)));
+    for (int i = 0; i < 40; i++)
+        many[i] = i;
+    assert_true(stats_trend(many, 40) < 1e-10);
+    /* A tie: S = 9, var = (5 4 15 - 2 1 9) / 18. */
+    const double tied[] = {1, 2, 2, 3, 4};
+    assert_float_equal(stats_trend(tied, 5), erfc(8 / sqrt(282 / 18.0) / sqrt(2)), 1e-12);
+}
+
+static void a_slope_ignores_one_wild_value(void **state)
+{
+    const double t[] = {0, 1, 2, 3, 4, 5, 6, 7}, v[] = {0, 2, 4, 6, 800, 10, 12, 14};
+    double lo, hi;
+
+    (void)state;
+    assert_float_equal(stats_slope(t, v, 8, &lo, &hi), 2, 1e-12);
+    assert_true(lo <= 2 && 2 <= hi);
+    const double same[] = {1, 1, 1};
+    assert_true(isnan(stats_slope(same, v, 3, &lo, &hi)) && isnan(lo));
+}
+
+/* 8 normal values around a line: the interval holds its slope in 95 of 100. */
+static void the_interval_of_a_slope_holds_it(void **state)
+{
+    struct rng r;
+    int held = 0;
+
+    (void)state;
+    rng_seed(&r, 11);
+    for (int k = 0; k < 4000; k++) {
+        double t[8], v[8], lo, hi;
+        for (int i = 0; i < 8; i++) {
+            t[i] = i;
+            v[i] = 0.5 * i + rng_normal(&r);
+        }
+        stats_slope(t, v, 8, &lo, &hi);
+        held += lo <= 0.5 && 0.5 <= hi;
+    }
+    assert_in_range(held, 3720, 3960);
+}
+
+static void holm_stops_at_the_first_that_fails(void **state)
+{
+    const double p[] = {0.04, 0.001, NAN, 0.03, 0.02};
+    const bool at5[] = {false, true, false, false, false}, all[] = {true, true, false, true, true};
+    bool sure[5];
+
+    (void)state;
+    stats_holm(p, 5, 0.05, sure);
+    assert_memory_equal(sure, at5, sizeof(sure));
+    stats_holm(p, 5, 0.08, sure);
+    assert_memory_equal(sure, all, sizeof(sure));
+    stats_holm(p, 0, 0.05, sure);
+}
+
+/* Few normal values have a deviation of 1 on average. */
+static void the_spread_of_few_values_is_not_too_small(void **state)
+{
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 12);
+    for (int n = 3; n < 12; n += 2) {
+        double v[12], sum = 0;
+        for (int k = 0; k < 4000; k++) {
+            for (int i = 0; i < n; i++)
+                v[i] = 5 + rng_normal(&r);
+            sum += stats_spread(v, n);
+        }
+        assert_float_equal(sum / 4000, 1, 0.06);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trend_has_the_tabulated_probability),
+        cmocka_unit_test(a_slope_ignores_one_wild_value),
+        cmocka_unit_test(the_interval_of_a_slope_holds_it),
+        cmocka_unit_test(holm_stops_at_the_first_that_fails),
+        cmocka_unit_test(the_spread_of_few_values_is_not_too_small),
         cmocka_unit_test(quantiles_are_those_of_type_seven),
         cmocka_unit_test(median_and_mad_ignore_one_wild_value),
         cmocka_unit_test(the_mad_of_many_values_is_that_of_few),
