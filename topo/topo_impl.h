@@ -55,6 +55,7 @@ enum {
     ROWS_HOSTS,
     ROWS_NICS,
     ROWS_PORTS,
+    ROWS_NIC_VERSIONS,
     ROWS_GPUDIRECT,
     ROWS_GPUS,
     ROWS_TRIALS,
@@ -66,6 +67,7 @@ enum {
     ROWS_TABLES
 };
 extern const struct topo_rows *const topo_rows[ROWS_TABLES];
-extern const struct topo_rows gpu_rows, port_rows, gpudirect_rows, net_node_rows, cable_rows;
+extern const struct topo_rows gpu_rows, port_rows, nic_version_rows, gpudirect_rows, net_node_rows,
+    cable_rows;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/units.h"
+#include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "verdict/compare.h"
@@ -55,11 +56,11 @@ static const struct table_column figure_columns[] = {
     {"points", "points", "count"}, {"before", NULL, "%.9g"},      {"after", NULL, "%.9g"},
     {"unit", NULL, "text"},        {"speed_ratio", NULL, "%.9g"}, {"low", NULL, "%.9g"},
     {"high", NULL, "%.9g"},        {"p", NULL, "%.9g"},           {0}};
-static const struct table_column part_columns[] = {{"change", "change", "text"},
-                                                   {"what", "part", "text"},
-                                                   {"before", "before", "%.2f"},
-                                                   {"after", "after", "%.2f"},
-                                                   {0}};
+static const struct table_column part_columns[] = {
+    {"change", "change", "text"}, {"what", "part", "text"},
+    {"kind", NULL, "text"},       {NULL, "before", "figure"},
+    {NULL, "after", "figure"},    {"before", NULL, "%.4g"},
+    {"after", NULL, "%.4g"},      {0}};
 static const struct table_column version_columns[] = {
     {"what", "version", "text"}, {"before", "before", "text"}, {"after", "after", "text"}, {0}};
 
@@ -96,8 +97,9 @@ static void parts(struct table *t, const struct compare *c)
 {
     table_open(t, part_columns);
     for (int i = 0; i < c->parts; i++)
-        table_add(t, part_change_name[c->part[i].is], c->part[i].what, c->part[i].before,
-                  c->part[i].after);
+        table_add(t, part_change_name[c->part[i].is], c->part[i].what,
+                  part_kind_name[c->part[i].kind], c->part[i].before_text, c->part[i].after_text,
+                  c->part[i].before, c->part[i].after);
 }
 
 static void versions(struct table *t, const struct compare *c)
@@ -154,42 +156,23 @@ static int show(const struct compare *c, const struct args *a, struct err *err)
     return rc;
 }
 
-static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_TOPO | INPUT_POINTS, 0};
-
-static int open_campaign(struct campaign *c, struct input *in, const char *path, struct err *err)
-{
-    const struct input_args one = {.file = path};
-    int rc = input_open(in, &one, &ask, err);
-
-    if (rc == 0 && !in->dir)
-        rc = err_data(err, "%s is not a campaign's directory: points are compared", path);
-    *c = (struct campaign){path, &in->m, &in->t, &in->p};
-    return rc;
-}
-
 static int cmd_compare(int argc, char **argv, struct err *err)
 {
     struct args a = {.tolerance = 0.01};
-    struct input in[2];
-    struct campaign before, after;
+    struct campaigns two = {0};
     struct compare c = {0};
     int code = EXIT_GOOD;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    input_init(&in[0]);
-    input_init(&in[1]);
-    int rc = open_campaign(&before, &in[0], a.before, err);
+    int rc = campaigns_open(&two, (const char *const[]){a.before, a.after}, 2, err);
     if (rc == 0)
-        rc = open_campaign(&after, &in[1], a.after, err);
-    if (rc == 0)
-        rc = compare_campaigns(&c, &before, &after, a.tolerance, err);
+        rc = compare_campaigns(&c, &two.campaign[0], &two.campaign[1], a.tolerance, err);
     if (rc == 0) {
         code = compare_code(&c);
         rc = show(&c, &a, err);
     }
     compare_free(&c);
-    input_free(&in[0]);
-    input_free(&in[1]);
+    campaigns_free(&two);
     return rc < 0 ? -1 : code;
 }
 

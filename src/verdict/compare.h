@@ -1,23 +1,22 @@
 /* compare.h - two campaigns on the same machine: which figures changed, by how much, and is that more
  * than noise.
  *
- * A point of one campaign is matched with the point of the other that measured the same thing:
- * operation, the same endpoints by host name and number, size, stage, how many ran beside it, and
- * epoch.  What is compared are the logarithms of their ratios: noise of a pair or of a group stays out
- * of it, as both have it.  A figure is the median of them over a tier or over an operation and size
- * of group, its interval that of stats_median_ci(), its p-value that of Wilcoxon's signed-rank test
- * (1945; normal approximation with continuity correction, from 10 matched points on).  Of all figures
- * at once: Holm's step-down procedure (1979) at COMPARE_ALPHA, so that a comparison of two equal
- * campaigns gives an alarm in fewer than one of 1/COMPARE_ALPHA.  And the change must be larger than
- * the tolerance: machines drift by a little that is real and no fault. */
+ * What is compared are the logarithms of the ratios of a figure's matched points (figure.h).  Its
+ * change is their median, its interval that of stats_median_ci(), its p-value that of
+ * stats_signed_rank(); of all figures at once stats_holm() at COMPARE_ALPHA, so that a comparison of
+ * two equal campaigns gives an alarm in fewer than one of 1/COMPARE_ALPHA.  And the change must be
+ * larger than the tolerance: machines drift by a little that is real and no fault.
+ *
+ * A part (parts.h) that both have is worse or better when its state is, or when its share changed by
+ * more than the tolerance and beyond the intervals of both. */
 #ifndef RG_COMPARE_H
 #define RG_COMPARE_H
 
-#include "cost/matrix.h"
-#include "probe/point.h"
+#include "base/stats.h"
+#include "verdict/figure.h"
+#include "verdict/parts.h"
 
 #define COMPARE_ALPHA 0.001
-enum { COMPARE_LEAST = 10 }; /* matched points of a figure that can be judged */
 
 enum change { CHANGE_NONE, CHANGE_WORSE, CHANGE_BETTER, CHANGE_UNSURE, CHANGE_COUNT };
 
@@ -36,8 +35,10 @@ enum part_change_kind { PART_NEW, PART_GONE, PART_WORSE, PART_BETTER, PART_SAME,
 extern const char *const part_change_name[PART_CHANGES]; /* "new", "gone", "worse", ... */
 
 struct part_change {
-    char *what;           /* "endpoint 17 (r00n04:1), all NICs" */
-    double before, after; /* share of its tier; 1: not odd; 0: dead or wrong */
+    char *what; /* as parts.h names it */
+    enum part_kind kind;
+    double before, after;           /* share of its tier; 1: none is missing; 0: dead or wrong */
+    char *before_text, *after_text; /* "0.60", "dead", "+3 us"; "-": it is no part then */
     enum part_change_kind is;
 };
 
@@ -56,18 +57,20 @@ struct compare {
     int unmatched; /* of the second campaign without one */
 };
 
-struct campaign {
-    const char *path;
-    const struct matrix *matrix;
-    const struct topo *topo;
-    const struct points *points;
-};
-
 /* compare_free() in any case.  tolerance: share, 0.01.  Unlike campaigns are EXIT_DATA with what
- * differs: transport, GPU, nothing measured in both. */
+ * differs: transport, GPU, fabric, nothing measured in both. */
 int compare_campaigns(struct compare *c, const struct campaign *before,
                       const struct campaign *after, double tolerance, struct err *err);
 void compare_free(struct compare *c);
+/* The same part, then and now: worse, better or the same. */
+enum part_change_kind compare_part(const struct part_row *before, const struct part_row *after,
+                                   double tolerance);
+/* The part of one topology among those of another campaign, by its name or else its endpoints; NULL:
+ * it is not there. */
+const struct part_row *compare_find_part(const struct parts *in, const struct topo *t,
+                                         const struct part_row *part, const struct topo *of);
+/* Its parts as they are compared: without what they cost.  parts_free() in any case. */
+int compare_list_parts(struct parts *p, const struct campaign *c, struct err *err);
 /* EXIT_BELOW: a figure or a part is worse, a part is new; EXIT_UNJUDGED: no figure could be judged;
  * else EXIT_GOOD. */
 int compare_code(const struct compare *c);

@@ -54,15 +54,34 @@ setup() {
 
 @test "parts: new, worse, better, gone" {
     run -1 railgauge compare before slow
-    [[ $output == *$'\n'"new     endpoint 17 (r00n04:1), all NICs    1.00   0."* ]]
+    [[ $output == *$'\n'"new     NIC mlx5_1 of r00n04 (GPU 1)       -   0."* ]]
     run -1 railgauge compare slow slower
-    [[ $output == *$'\n'"worse   endpoint 17 (r00n04:1), all NICs    0."* ]]
+    [[ $output == *$'\n'"worse   NIC mlx5_1 of r00n04 (GPU 1)    0."* ]]
     run -0 railgauge compare slower slow
-    [[ $output == *$'\n'"better  endpoint 17"* ]]
+    [[ $output == *$'\n'"better  NIC mlx5_1 of r00n04"* ]]
     run -0 railgauge compare slow before
-    [[ $output == *$'\n'"gone    endpoint 17"* ]]
-    run -0 railgauge compare slow slow
-    [[ $output == *$'\n'"same    endpoint 17"* ]]
+    [[ $output == *$'\n'"gone    NIC mlx5_1 of r00n04"* ]]
+    run -0 railgauge compare slow slow --json
+    [ "$(jq -r '.parts[] | .change, .kind' <<< "$output" | paste -sd' ')" = "same nic" ]
+}
+
+@test "collectives are told by the shape of their groups, as the plan has them" {
+    run -0 railgauge compare before before --all
+    [[ $output == *"same    all_reduce, 144r 2d x72, 2 racks, large "* ]]
+    [[ $output == *"same    all_reduce, 4r 1d x4, large "* ]]
+    cp -r before unplanned
+    rm unplanned/plan.tsv
+    run -0 railgauge compare unplanned unplanned --all
+    [[ $output == *"same    all_reduce, 144 ranks, large "* ]]
+}
+
+@test "firmware and drivers of NICs are versions" {
+    cp -r before old
+    cp -r before new
+    jq -c 'del(.checksum) | .nic_versions = {columns: ["nic", "firmware", "driver"], rows: [range(.nics.rows | length) | [., "28.39.1002", "mlx5_core"]]}' before/topology.json > old/topology.json
+    jq -c '.nic_versions.rows[0][1] = "28.40.1000"' old/topology.json > new/topology.json
+    run -0 railgauge compare old new
+    [[ $output == *$'\n'"NIC firmware  28.39.1002  28.39.1002 on "*", 28.40.1000 on 1" ]]
 }
 
 @test "unlike campaigns are refused with what differs" {

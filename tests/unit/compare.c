@@ -10,7 +10,9 @@
 
 #include "base/stats.h"
 #include "small.h"
+#include "topo/host/nic.h"
 #include "verdict/compare.h"
+#include "verdict/versions.h"
 
 enum { EPOCHS = 3 };
 
@@ -58,7 +60,8 @@ static int changed(struct rng *rng, double noise, int slow, double factor, enum 
     small_matrix(&m);
     measure(&before, &m, rng, noise, -1, 1);
     measure(&after, &m, rng, noise, slow, factor);
-    const struct campaign a = {"a", &m, &m.topo, &before}, b = {"b", &m, &m.topo, &after};
+    const struct campaign a = {.path = "a", .matrix = &m, .topo = &m.topo, .points = &before},
+                          b = {.path = "b", .matrix = &m, .topo = &m.topo, .points = &after};
     assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, &err), 0);
     assert_int_equal(c.matched, before.count);
     assert_int_equal(c.unmatched, 0);
@@ -116,7 +119,8 @@ static void other_machines_are_refused(void **state)
     small_matrix(&other);
     measure(&p, &m, &rng, 0.01, -1, 1);
     measure(&q, &m, &rng, 0.01, -1, 1);
-    const struct campaign a = {"a", &m, &m.topo, &p}, b = {"b", &other, &other.topo, &q};
+    const struct campaign a = {.path = "a", .matrix = &m, .topo = &m.topo, .points = &p},
+                          b = {.path = "b", .matrix = &other, .topo = &other.topo, .points = &q};
     free(other.transport);
     other.transport = mem_strdup("nccl");
     assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, &err), -1);
@@ -161,9 +165,11 @@ static void parts_are_matched_by_name(void **state)
             small_exception(&m, PART_ENDPOINT, 3, -1, 1, rows[i].before);
         if (rows[i].after < 1)
             small_exception(&n, PART_ENDPOINT, 3, -1, 1, rows[i].after);
-        const struct campaign a = {"a", &m, &m.topo, &p}, b = {"b", &n, &n.topo, &q};
+        const struct campaign a = {.path = "a", .matrix = &m, .topo = &m.topo, .points = &p},
+                              b = {.path = "b", .matrix = &n, .topo = &n.topo, .points = &q};
         assert_int_equal(compare_campaigns(&c, &a, &b, 0.01, NULL), 0);
         assert_int_equal(c.parts, 1);
+        assert_string_equal(c.part[0].what, rows[i].after ? "NIC of CPU 1 of n01" : "CPU 1 of n01");
         assert_int_equal(c.part[0].is, rows[i].is);
         compare_free(&c);
         free(p.point);
@@ -173,6 +179,85 @@ static void parts_are_matched_by_name(void **state)
     }
 }
 
+/* Two groups of four with the same first and last member: of one host a pair each, and of one rack. */
+static void collectives_are_told_by_the_shape_of_their_groups(void **state)
+{
+    int halves[] = {0, 1, 6, 7}, spread[] = {0, 2, 4, 7};
+    struct plan_group group[] = {{halves, 4}, {spread, 4}};
+    struct round round = {
+        .id = 7, .stage = STAGE_COLLECTIVE, .op = OP_ALL_REDUCE, .group = group, .groups = 2};
+    const struct plan plan = {&round, 1};
+    struct points p = {0};
+    struct figures f;
+    struct matrix m;
+
+    (void)state;
+    small_matrix(&m);
+    for (int g = 0; g < 2; g++)
+        MEM_PUSH(p.point, p.count) = (struct point){.round = 7,
+                                                    .group = g,
+                                                    .epoch = g,
+                                                    .stage = STAGE_COLLECTIVE,
+                                                    .op = OP_ALL_REDUCE,
+                                                    .ranks = 4,
+                                                    .src = 0,
+                                                    .dst = 7,
+                                                    .flows = 1,
+                                                    .bytes = 4 << 20,
+                                                    .sec.median = 1e-3};
+    struct campaign c[] = {
+        {.path = "a", .matrix = &m, .topo = &m.topo, .points = &p, .plan = &plan},
+        {.path = "b", .matrix = &m, .topo = &m.topo, .points = &p}};
+    figures_match(&f, c, 2);
+    assert_int_equal(f.figures, 2);
+    assert_string_equal(f.figure[0].what, "all_reduce, 4r 4d x1, large");
+    assert_string_equal(f.figure[1].what, "all_reduce, 4r 2d x2, large");
+    figures_free(&f);
+    c[0].plan = NULL;
+    figures_match(&f, c, 2);
+    assert_int_equal(f.figures, 1);
+    assert_string_equal(f.figure[0].what, "all_reduce, 4 ranks, large");
+    assert_int_equal(f.figure[0].points, 2);
+    figures_free(&f);
+    free(p.point);
+    matrix_free(&m);
+}
+
+/* Firmware of one board on some NICs, and a driver that most have. */
+static void versions_say_how_many_have_which(void **state)
+{
+    struct matrix m, n;
+    struct versions v;
+
+    (void)state;
+    small_matrix(&m);
+    small_matrix(&n);
+    for (int i = 0; i < 6; i++) {
+        struct nic one;
+        nic_init(&one, i);
+        snprintf(one.board, sizeof(one.board), "MT_1");
+        snprintf(one.firmware, sizeof(one.firmware), "28.39.1002");
+        snprintf(one.driver, sizeof(one.driver), "mlx5_core");
+        MEM_PUSH(m.topo.nic, m.topo.nics) = one;
+        snprintf(one.firmware, sizeof(one.firmware), i < 2 ? "28.40.1000" : "28.39.1002");
+        MEM_PUSH(n.topo.nic, n.topo.nics) = one;
+    }
+    m.provenance = json_pack("{s:s, s:s}", "mpi", "Open MPI v4.1.4", "host", "a");
+    n.provenance = json_pack("{s:s, s:s}", "mpi", "Open MPI v5.0.3", "host", "b");
+    const struct campaign a = {.matrix = &m, .topo = &m.topo}, b = {.matrix = &n, .topo = &n.topo};
+    versions_list(&v, (const struct campaign *const[]){&a, &b}, 2);
+    assert_int_equal(v.rows, 3);
+    assert_string_equal(v.row[0].what, "NIC driver");
+    assert_string_equal(v.row[0].value[1], "mlx5_core");
+    assert_string_equal(v.row[1].what, "NIC firmware, MT_1");
+    assert_string_equal(v.row[1].value[0], "28.39.1002");
+    assert_string_equal(v.row[1].value[1], "28.39.1002 on 4, 28.40.1000 on 2");
+    assert_string_equal(v.row[2].value[1], "Open MPI v5.0.3");
+    versions_free(&v);
+    matrix_free(&m);
+    matrix_free(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +265,8 @@ int main(void)
         cmocka_unit_test(what_changed_is_found_and_nothing_else),
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(parts_are_matched_by_name),
+        cmocka_unit_test(collectives_are_told_by_the_shape_of_their_groups),
+        cmocka_unit_test(versions_say_how_many_have_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

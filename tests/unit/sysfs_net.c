@@ -130,10 +130,14 @@ static void roce_ports_have_the_address_that_nccl_takes(void **state)
     assert_string_equal(n->gid_type, "RoCE v2");
     assert_string_equal(n->guid, "0x000000fffe000010");
     assert_string_equal(n->board, "MT_0000001093");
+    assert_string_equal(n->firmware, "28.39.1002");
+    assert_string_equal(n->driver, "mlx5_core 24.10-1.1.4");
     assert_string_equal(n->netdev, "ens1np0");
     n = nic(&t, "mlx5_1");
     assert_int_equal(n->gid_index, 2);
     assert_string_equal(n->netdev, "ens2f0np0");
+    assert_string_equal(n->firmware, "");
+    assert_string_equal(n->driver, "");
     n = nic(&t, "mlx5_1:2"); /* its address belongs to a VLAN, switches know the port below it */
     assert_string_equal(n->netdev, "ens2f1np1");
     assert_int_equal(n->gid_index, 2);

@@ -24,6 +24,8 @@ struct nic {
     char gid[40], gid_type[12];   /* what traffic uses: "RoCE v2", "IB" */
     int gid_index;                /* its number in the port's table; -1: not known */
     char board[20];               /* of the card: "MT_0000000838" */
+    char firmware[32];            /* "28.39.1002" */
+    char driver[48];              /* "mlx5_core 24.10-1.1.4"; its name alone: it tells no version */
     char netdev[16];              /* its network interface */
     char leaf[65], leaf_port[32]; /* the switch at the other end and the port there */
     enum source leaf_source;

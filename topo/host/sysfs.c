@@ -71,6 +71,24 @@ static bool sysfs_list(char ***names, int *count, const char *root, const char *
 
 /* --- any device --- */
 
+/* "mlx5_core 24.10-1.1.4": drivers that come with the kernel tell no version of their own. */
+static void sysfs_driver(struct nic *n, const char *root, const char *class_path)
+{
+    char line[128], name[32] = "", version[16];
+    char *path = mem_printf("%s%s/device/uevent", root, class_path);
+    FILE *f = fopen(path, "re");
+
+    free(path);
+    while (f && fgets(line, sizeof(line), f))
+        sscanf(line, "DRIVER=%31[-0-9A-Za-z_]", name);
+    if (f)
+        fclose(f);
+    if (*name && sysfs_line(version, sizeof(version), root, "/sys/module/%s/version", name))
+        snprintf(n->driver, sizeof(n->driver), "%s %s", name, version);
+    else
+        snprintf(n->driver, sizeof(n->driver), "%s", name);
+}
+
 /* PCI address and NUMA node of a device; virtio devices have theirs one folder up. */
 static void sysfs_place(struct nic *n, const char *root, const char *class_path)
 {
@@ -261,6 +279,9 @@ static void rdma_port(struct topo *t, int host, const char *root, const char *de
     rdma_netdev(&n, root, class_path, base, port);
     if (sysfs_line(line, LINE, root, "%s/board_id", class_path))
         snprintf(n.board, sizeof(n.board), "%.19s", line);
+    if (sysfs_line(line, LINE, root, "%s/fw_ver", class_path))
+        snprintf(n.firmware, sizeof(n.firmware), "%.31s", line);
+    sysfs_driver(&n, root, class_path);
     sysfs_place(&n, root, class_path);
     sysfs_push(t, &n);
     free(base);

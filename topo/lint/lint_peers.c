@@ -185,6 +185,8 @@ static const struct lint_check checks[] = {
     {"nic", "Gb/s", NICS, .get = nic_rate, .tolerance = 0.01},
     {"nic", "link layer", NICS, .get = nic_layer, .words = true},
     {"nic", "board", NICS, FIELD(CHARS, nic, board), .words = true, .note = true},
+    {"nic", "firmware", NICS, FIELD(CHARS, nic, firmware), .words = true, .note = true},
+    {"nic", "driver", NICS, FIELD(CHARS, nic, driver), .words = true, .note = true},
     {"nic", "addresses of type", NICS, FIELD(CHARS, nic, gid_type), .words = true},
     {"nic", "NUMA node", NICS, FIELD(INDEX, nic, numa), .words = true},
     {"rails", "rail", NICS, FIELD(INDEX, nic, rail), .words = true},

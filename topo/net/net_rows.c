@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_rows.c - tables of topology.json: "ports" and "gpudirect", what sysfs, switches and others tell
- * of NICs beyond the table "nics" and how NICs reach the memory of GPUs; "net_nodes" and "cables".  A
+/* net_rows.c - tables of topology.json: "ports", "nic_versions" and "gpudirect", what sysfs, switches
+ * and others tell of NICs beyond the table "nics" and how NICs reach the memory of GPUs; "net_nodes" and
+ * "cables".  A
  * cable is one row; what follows from others (tiers, bytes per second) is not written. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,42 @@ const struct topo_rows port_rows = {
     .before = RAIL_SOURCE,
     .row = port_row,
     .load = load_port,
+};
+
+/* --- versions --- */
+
+static const struct topo_column version_columns[] = {
+    TOPO_COLUMN("nic", CELL_PARENT, struct port_row, nic, OF_NIC),
+    PORT_TEXT(firmware),
+    PORT_TEXT(driver),
+};
+
+static json_t *version_row(struct topo_writer *w, int nic)
+{
+    const struct port_row r = {nic, w->t->nic[nic]};
+
+    return *r.is.firmware || *r.is.driver ? topo_row(version_columns, nic_version_rows.columns, &r)
+                                          : NULL;
+}
+
+static int load_version(struct topo_reader *r, struct topo_table *b)
+{
+    struct port_row row;
+
+    if (cell_index(b, 0, r->t->nics, false, &row.nic) < 0 ||
+        topo_table_rises(b, row.nic, "but the rows count up") < 0)
+        return -1;
+    row.is = r->t->nic[row.nic];
+    if (topo_row_load(b, r->rows, &row) < 0)
+        return -1;
+    r->t->nic[row.nic] = row.is;
+    return 0;
+}
+
+const struct topo_rows nic_version_rows = {
+    TOPO_ROWS("nic_versions", version_columns, struct topo, nic, nics),
+    .row = version_row,
+    .load = load_version,
 };
 
 /* --- GPUDirect --- */

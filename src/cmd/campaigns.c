@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cmd/campaigns.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "probe/plan.h"
+
+struct opened_campaign {
+    struct input in;
+    struct plan plan;
+};
+
+/* --- when --- */
+
+static double time_of(json_t *provenance)
+{
+    const char *text = json_string_value(json_object_get(provenance, "time_utc"));
+    struct tm tm = {0};
+    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm) : NULL;
+
+    return end && !*end ? (double)timegm(&tm) : 0;
+}
+
+/* The points' second line is the provenance of their first writer; a matrix may be fitted again. */
+static double begun(const char *dir, const struct matrix *m)
+{
+    char *path = file_join(dir, "points.tsv"), *line = NULL;
+    FILE *f = fopen(path, "re");
+    json_t *told = NULL;
+    size_t size = 0;
+
+    free(path);
+    for (int i = 0; i < 2; i++)
+        if (!f || getline(&line, &size, f) < 0)
+            i = 2;
+        else if (i == 1 && line[0] == '#')
+            told = json_loads(line + 1, 0, NULL);
+    if (f)
+        fclose(f);
+    double when = time_of(told);
+    json_decref(told);
+    free(line);
+    return when > 0 ? when : time_of(m->provenance);
+}
+
+char *campaign_time(char buf[CAMPAIGN_TIME], double when)
+{
+    time_t t = (time_t)when;
+    struct tm tm;
+
+    snprintf(buf, CAMPAIGN_TIME, "-");
+    if (when > 0 && gmtime_r(&t, &tm))
+        strftime(buf, CAMPAIGN_TIME, "%Y-%m-%d %H:%M", &tm);
+    return buf;
+}
+
+/* --- one after the other --- */
+
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_TOPO | INPUT_POINTS, 0};
+
+/* A plan that is not that of the points tells nothing of them. */
+static bool has_plan(struct opened_campaign *o, const char *dir)
+{
+    char *path = file_join(dir, "plan.tsv");
+    bool fits = access(path, R_OK) == 0 &&
+                plan_load(&o->plan, path, o->in.p.endpoints, NULL) == 0 &&
+                plan_crc(&o->plan) == o->in.p.plan_crc;
+
+    free(path);
+    return fits;
+}
+
+static int open_one(struct campaign *c, struct opened_campaign *o, const char *dir, struct err *err)
+{
+    const struct input_args one = {.file = dir};
+
+    input_init(&o->in);
+    if (input_open(&o->in, &one, &ask, err) < 0)
+        return -1;
+    if (!o->in.dir)
+        return err_data(err, "%s is not a campaign's directory: points are compared", dir);
+    *c = (struct campaign){dir,      begun(dir, &o->in.m),
+                           &o->in.m, &o->in.t,
+                           &o->in.p, has_plan(o, dir) ? &o->plan : NULL};
+    return 0;
+}
+
+int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err)
+{
+    *c = (struct campaigns){.campaign = mem_calloc((size_t)dirs, sizeof(*c->campaign)),
+                            .opened = mem_calloc((size_t)dirs, sizeof(*c->opened))};
+    while (c->count < dirs) {
+        int i = c->count++;
+        if (open_one(&c->campaign[i], &c->opened[i], dir[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void campaigns_free(struct campaigns *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        plan_free(&c->opened[i].plan);
+        input_free(&c->opened[i].in);
+    }
+    free(c->opened);
+    free(c->campaign);
+    *c = (struct campaigns){0};
+}

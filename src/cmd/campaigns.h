@@ -1,0 +1,23 @@
+/* campaigns.h - the directories of campaigns that are looked at together: what compare, plot and the
+ * page ask of history. */
+#ifndef RG_CAMPAIGNS_H
+#define RG_CAMPAIGNS_H
+
+#include "cmd/input.h"
+#include "verdict/figure.h"
+
+struct campaigns {
+    struct campaign *campaign; /* as given; point into what follows */
+    int count;
+    struct opened_campaign *opened;
+};
+
+/* Matrix, topology and points of each, its plan where it fits the points, and when its points were
+ * begun.  What is no campaign's directory is EXIT_DATA.  campaigns_free() in any case. */
+int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err);
+void campaigns_free(struct campaigns *c);
+/* "2026-11-22 16:01", UTC; "-" where begun is not known. */
+enum { CAMPAIGN_TIME = 20 };
+char *campaign_time(char buf[CAMPAIGN_TIME], double begun);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "verdict/figure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/stats.h"
+#include "base/units.h"
+
+enum { SMALL = 8 << 10, LARGE = 1 << 20 }; /* up to, from: bytes */
+
+/* --- points that measured the same --- */
+
+/* What a point is of, in the ids of the first campaign. */
+struct match_key {
+    int op, stage, ranks, src, dst, flows, epoch;
+    double bytes;
+};
+
+struct match_row {
+    struct match_key key;
+    double sec;
+    int round, group;
+};
+
+static int order_keys(const struct match_key *a, const struct match_key *b)
+{
+    return stats_order(
+        (double[]){a->op, a->stage, a->ranks, a->src, a->dst, a->flows, a->epoch, a->bytes},
+        (double[]){b->op, b->stage, b->ranks, b->src, b->dst, b->flows, b->epoch, b->bytes}, 8);
+}
+
+static int order_rows(const void *x, const void *y)
+{
+    const struct match_row *a = x, *b = y;
+
+    return order_keys(&a->key, &b->key);
+}
+
+/* id[] of `other`'s endpoints in `t`, -1 where t has none of that host and number. */
+static int *same_endpoints(const struct topo *t, const struct topo *other)
+{
+    int *id = mem_calloc((size_t)other->endpoints + 1, sizeof(int)),
+        *first = mem_calloc((size_t)t->hosts + 1, sizeof(int));
+
+    for (int i = t->endpoints - 1; i >= 0; i--)
+        first[t->endpoint[i].place.at[LEVEL_HOST]] = i;
+    for (int i = 0; i < other->endpoints; i++) {
+        const struct endpoint *e = &other->endpoint[i];
+        int host = topo_find_host(t, other->host[e->place.at[LEVEL_HOST]].name);
+        int at = host < 0 ? -1 : first[host] + e->local;
+        id[i] = at >= 0 && at < t->endpoints && t->endpoint[at].place.at[LEVEL_HOST] == host &&
+                        t->endpoint[at].local == e->local
+                    ? at
+                    : -1;
+    }
+    free(first);
+    return id;
+}
+
+/* The good points, sorted. */
+static struct match_row *match_rows(const struct topo *t, const struct campaign *c, int *count)
+{
+    const struct points *p = c->points;
+    int *id = same_endpoints(t, c->topo), n = 0;
+    struct match_row *row = NULL;
+
+    for (int i = 0; i < p->count; i++) {
+        const struct point *x = &p->point[i];
+        int src = id[x->src], dst = id[x->dst];
+        if (x->stop == STOP_FAILED || x->wrong || stage_is_retest(x->stage) || src < 0 || dst < 0 ||
+            !(x->sec.median > 0))
+            continue;
+        MEM_PUSH(row, n) = (struct match_row){
+            {(int)x->op, (int)x->stage, x->ranks, src, dst, x->flows, x->epoch, (double)x->bytes},
+            x->sec.median,
+            x->round,
+            x->group};
+    }
+    if (n)
+        qsort(row, (size_t)n, sizeof(*row), order_rows);
+    free(id);
+    *count = n;
+    return row;
+}
+
+/* --- which figure a point is of --- */
+
+static const struct plan_group *group_of(const struct plan *p, const struct match_row *r)
+{
+    for (int i = 0; p && i < p->rounds; i++) {
+        const struct round *round = &p->round[i];
+        if (round->id != r->round || r->group >= round->groups)
+            continue;
+        const struct plan_group *g = &round->group[r->group];
+        if (g->size == r->key.ranks && g->members[0] == r->key.src &&
+            g->members[g->size - 1] == r->key.dst)
+            return g;
+    }
+    return NULL;
+}
+
+/* Sizes between are neither latency nor bandwidth. */
+static bool figure_of(struct figure_key *f, const struct campaign *c, const struct match_row *r)
+{
+    const struct match_key *k = &r->key;
+    bool pair = op_is_pair((enum op)k->op);
+
+    *f = (struct figure_key){.op = k->op, .tier = -1, .large = k->bytes >= LARGE};
+    if (pair)
+        f->tier =
+            topo_tier_by(&c->matrix->topo, k->src, k->dst, stage_by_nic((enum stage)k->stage));
+    if (k->op == OP_PAIR_LATENCY ? k->bytes > SMALL : !f->large && (pair || k->bytes > SMALL))
+        return false;
+    const struct plan_group *g = pair ? NULL : group_of(c->plan, r);
+    if (g)
+        shape_of(&f->shape, c->topo, g->members, g->size);
+    else
+        f->shape.ranks = pair ? 0 : k->ranks;
+    f->shape.nics = f->shape.domains > 1 ? f->shape.nics : 0;
+    return true;
+}
+
+/* Pairs first, of the widest tier first; then by operation and size of group. */
+static int order_figures(const struct figure_key *a, const struct figure_key *b)
+{
+    const struct shape *x = &a->shape, *y = &b->shape;
+
+    return -stats_order((double[]){a->tier, a->op, x->ranks, x->domains, x->per_domain, x->racks,
+                                   x->nics, a->large},
+                        (double[]){b->tier, b->op, y->ranks, y->domains, y->per_domain, y->racks,
+                                   y->nics, b->large},
+                        8);
+}
+
+static char *figure_words(const struct matrix *m, const struct figure_key *k, bool nics)
+{
+    const char *op = op_name((enum op)k->op);
+    char shape[48];
+
+    if (k->tier >= 0)
+        return mem_printf("tier %s, %s", m->tier[k->tier].rule.name, op);
+    char *text = k->shape.domains ? mem_printf("%s, %s", op, shape_text(shape, &k->shape))
+                                  : mem_printf("%s, %d ranks", op, k->shape.ranks);
+    if (k->shape.racks > 1)
+        text = mem_append(text, ", %d racks", k->shape.racks);
+    if (nics)
+        text = mem_append(text, ", %d NIC%s", k->shape.nics, units_s(k->shape.nics));
+    return mem_append(text, ", %s", k->large ? "large" : "small");
+}
+
+/* --- the points that all have --- */
+
+struct common {
+    struct figure_key key;
+    int row; /* of the first campaign */
+};
+
+static int order_common(const void *x, const void *y)
+{
+    const struct common *a = x, *b = y;
+    int order = order_figures(&a->key, &b->key);
+
+    return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+/* Row of each campaign for each row of the first; -1: it has none.  Counts them. */
+static int *partners(struct figures *f, struct match_row *const *row, const int *rows)
+{
+    int *at = mem_calloc((size_t)rows[0] * (size_t)f->campaigns + 1, sizeof(int));
+
+    for (int k = 0; k < f->campaigns; k++)
+        for (int i = 0, j = 0; i < rows[0]; i++) {
+            int *to = &at[i * f->campaigns + k], order = 1;
+            while (j < rows[k] && (order = order_keys(&row[k][j].key, &row[0][i].key)) < 0)
+                j++;
+            *to = j < rows[k] && order == 0 ? j++ : -1;
+            f->matched[k] += *to >= 0;
+        }
+    for (int k = 0; k < f->campaigns; k++)
+        f->more[k] = rows[k] - f->matched[k];
+    return at;
+}
+
+static struct common *common_rows(const struct figures *f, const struct campaign *c,
+                                  const struct match_row *row, int rows, const int *at, int *count)
+{
+    struct common *all = NULL, one;
+    int n = 0;
+
+    for (int i = 0; i < rows; i++) {
+        int k = 0;
+        while (k < f->campaigns && at[i * f->campaigns + k] >= 0)
+            k++;
+        one.row = i;
+        if (k == f->campaigns && figure_of(&one.key, c, &row[i]))
+            MEM_PUSH(all, n) = one;
+    }
+    if (n)
+        qsort(all, (size_t)n, sizeof(*all), order_common);
+    *count = n;
+    return all;
+}
+
+static void add_point(struct figures *f, const struct matrix *m, const struct figure_key *key,
+                      const struct match_key *k)
+{
+    struct figure *last = f->figures ? &f->figure[f->figures - 1] : NULL;
+    int ranks = k->ranks > 0 ? k->ranks : 2;
+
+    if (!last || order_figures(&last->key, key)) {
+        char *what = figure_words(m, key, false);
+        if (last && !strcmp(last->what, what)) {
+            free(what);
+            what = figure_words(m, key, true);
+        }
+        last = &MEM_PUSH(f->figure, f->figures);
+        *last = (struct figure){*key, what, key->large, f->points, 0};
+    }
+    last->points++;
+    f->amount[f->points++] = k->bytes * op_bus_factor((enum op)k->op, ranks);
+}
+
+void figures_match(struct figures *f, const struct campaign *c, int n)
+{
+    struct match_row **row = mem_calloc((size_t)n, sizeof(*row));
+    int *rows = mem_calloc((size_t)n, sizeof(*rows)), count;
+
+    *f = (struct figures){.campaigns = n,
+                          .matched = mem_calloc((size_t)n, sizeof(int)),
+                          .more = mem_calloc((size_t)n, sizeof(int))};
+    for (int k = 0; k < n; k++)
+        row[k] = match_rows(c[0].topo, &c[k], &rows[k]);
+    int *at = partners(f, row, rows);
+    struct common *all = common_rows(f, c, row[0], rows[0], at, &count);
+    f->sec = mem_calloc((size_t)count * (size_t)n + 1, sizeof(double));
+    f->amount = mem_calloc((size_t)count + 1, sizeof(double));
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < n; k++)
+            f->sec[i * n + k] = row[k][at[all[i].row * n + k]].sec;
+        add_point(f, c[0].matrix, &all[i].key, &row[0][all[i].row].key);
+    }
+    for (int k = 0; k < n; k++)
+        free(row[k]);
+    free(all);
+    free(at);
+    free(rows);
+    free(row);
+}
+
+void figures_free(struct figures *f)
+{
+    for (int i = 0; i < f->figures; i++)
+        free(f->figure[i].what);
+    free(f->figure);
+    free(f->sec);
+    free(f->amount);
+    free(f->matched);
+    free(f->more);
+    *f = (struct figures){0};
+}
+
+double figures_median(const struct figures *f, const struct figure *g, int campaign)
+{
+    double *v = mem_calloc((size_t)g->points, sizeof(*v));
+
+    for (int i = 0; i < g->points; i++) {
+        double sec = f->sec[(g->first + i) * f->campaigns + campaign];
+        v[i] = g->rate ? f->amount[g->first + i] / sec : sec;
+    }
+    double median = stats_median(v, g->points);
+    free(v);
+    return median;
+}
+
+/* --- which can be compared at all --- */
+
+static const char *model_of(const struct topo *t)
+{
+    return t->endpoints ? t->endpoint[0].model : "";
+}
+
+char *figures_unlike(const struct campaign *a, const struct campaign *b)
+{
+    const struct {
+        const char *what, *a, *b;
+    } facts[] = {{"transport", a->matrix->transport, b->matrix->transport},
+                 {"endpoints", model_of(a->topo), model_of(b->topo)},
+                 {"fabric", a->matrix->fabric, b->matrix->fabric}};
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+        if (facts[i].a && facts[i].b && strcmp(facts[i].a, facts[i].b) != 0)
+            return mem_printf("is of %s \"%s\", %s of \"%s\"", facts[i].what, facts[i].a, b->path,
+                              facts[i].b);
+    return NULL;
+}
