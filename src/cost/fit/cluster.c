@@ -255,7 +255,8 @@ static double distance(const struct edge *e, bool latency)
     return x > 0 ? log(x) : NAN;
 }
 
-/* Median of unit u's pairs with group g; NAN without pairs. */
+/* Of unit u's pairs with group g the median; of what traffic takes the most, for a pair that does not
+ * share its way never loses; NAN without pairs. */
 static double toward(struct clustering *w, const struct clusters *c, int u, int g, bool latency)
 {
     int n = 0;
@@ -266,7 +267,8 @@ static double toward(struct clustering *w, const struct clusters *c, int u, int 
         if (other >= 0 && c->of[other] == g && !isnan(distance(e, latency)))
             w->v[n++] = distance(e, latency);
     }
-    return n ? stats_median(w->v, n) : NAN;
+    double middle = n ? stats_median(w->v, n) : NAN; /* sorts them */
+    return n && !latency ? w->v[n - 1] : middle;
 }
 
 /* Median of the near pairs, in logs; NAN without. */
