@@ -300,3 +300,11 @@ PY
     [ "$(stat -c %a c)" = "$(printf %o $((0770 & ~$(umask))))" ]
     [ -z "$(find . -name '*.tmp.*')" ]
 }
+
+@test "a slow GPU of one rack is a slow part, and its slow pairs are no riddle about racks" {
+    run railgauge run -t sim --fabric gb200-nvl72 --noise 3% --fault slow-gpu=40:0.7 --no-nic-pass --no-plots \
+        -o "$BATS_TEST_TMPDIR/c"
+    [ "$status" -eq 1 ]
+    grep -q '^endpoint 40 (r00n10:0) ' <<<"$output"
+    ! grep -q '^racks: pairs of hosts fall' <<<"$output" || false
+}

@@ -292,8 +292,8 @@ static void say_shared(struct fit *f)
     free(u);
 }
 
-/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them, as do slow ways between
- * two racks. */
+/* Slow pairs in no order of hosts; uplinks that a crowd fills explain them, as do slow parts, which
+ * are named. */
 static void say_contradictions(struct fit *f)
 {
     bool crowd = false;
@@ -301,7 +301,7 @@ static void say_contradictions(struct fit *f)
     for (int t = 0; t < f->m->tiers; t++)
         crowd |= f->baseline[t].uplinks;
     for (int i = 0; i < f->m->exceptions; i++)
-        crowd |= f->m->exception[i].part == PART_RACK_PAIR;
+        crowd |= f->m->exception[i].factor > 0 && f->m->exception[i].factor < 1;
     if (f->contradictions && !crowd)
         matrix_find(
             f->m, "racks",
