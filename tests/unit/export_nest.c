@@ -180,7 +180,7 @@ static char *written(export_writer *write, const struct matrix *m, struct export
     char *text = NULL;
     size_t len;
     FILE *f = open_memstream(&text, &len);
-    int rc = write(&(struct export){f, NULL, m, &ask}, err);
+    int rc = write(&(struct export){.out = f, .m = m, .ask = &ask}, err);
 
     fclose(f);
     if (rc == 0)

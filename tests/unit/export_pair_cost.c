@@ -119,7 +119,7 @@ static int run(const struct exporter *e, const struct matrix *m, char **out, cha
     size_t len, more;
     FILE *f = open_memstream(out, &len), *g = e->second ? open_memstream(second, &more) : NULL;
     struct err err = {0, ""};
-    int rc = e->write(&(struct export){f, g, m, &ask}, &err);
+    int rc = e->write(&(struct export){.out = f, .second = g, .m = m, .ask = &ask}, &err);
 
     fclose(f);
     if (g)

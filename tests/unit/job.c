@@ -195,7 +195,8 @@ static void meets(struct exception x, const char *with, const char *without, con
 /* One rank of each rack drives the ring over the NICs: the ends of each rack's nodes. */
 static void a_slow_nic_reaches_the_answer_where_the_placement_uses_it(void **state)
 {
-    struct exception x = {PART_ENDPOINT, SIDE_BOTH, 15, -1, -1, 0.05, 0, 9, NULL, false};
+    struct exception x = {
+        .part = PART_ENDPOINT, .a = 15, .b = -1, .tier = -1, .factor = 0.05, .evidence = 9};
 
     (void)state;
     meets(x, "r00n[00-03],r01n[00-03]", "r00n[04-07],r01n[00-03]", "endpoint 15");
@@ -203,7 +204,8 @@ static void a_slow_nic_reaches_the_answer_where_the_placement_uses_it(void **sta
 
 static void a_slow_rack_pair_reaches_the_answer_where_the_placement_uses_it(void **state)
 {
-    struct exception x = {PART_RACK_PAIR, SIDE_BOTH, 0, 1, -1, 0.05, 0, 9, NULL, false};
+    struct exception x = {
+        .part = PART_RACK_PAIR, .a = 0, .b = 1, .tier = -1, .factor = 0.05, .evidence = 9};
 
     (void)state;
     meets(x, "r00n[00-03],r01n[00-03]", "r00n[00-03],r02n[00-03]", "racks rack-00 and rack-01");

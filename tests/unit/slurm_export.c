@@ -46,7 +46,7 @@ static char *lines(const struct matrix *m, const char *format, const char *relea
     const struct exporter *e = exporter_find(format, &err);
 
     assert_non_null(e);
-    int rc = e->write(&(struct export){f, NULL, m, &ask}, &err);
+    int rc = e->write(&(struct export){.out = f, .m = m, .ask = &ask}, &err);
     fclose(f);
     if (rc < 0) {
         free(out);

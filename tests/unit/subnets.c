@@ -29,7 +29,7 @@
 enum { SEEDS = 60, TIERS = 5, HOSTS = 400, RECORDS = 1 << 14 };
 
 /* What is built: the truth. */
-struct plan {
+struct subnet_plan {
     unsigned seed;
     struct rng rng;
     int rails, tiers, fan[TIERS]; /* groups of the tier below in one of a tier; fan[0]: units */
@@ -40,12 +40,12 @@ struct plan {
     } host[HOSTS];
 };
 
-static int below(struct plan *p, int n)
+static int below(struct subnet_plan *p, int n)
 {
     return (int)rng_below(&p->rng, (unsigned)n);
 }
 
-static void add_host(struct plan *p, int unit, bool storage)
+static void add_host(struct subnet_plan *p, int unit, bool storage)
 {
     int h = p->hosts++, rail[8];
 
@@ -62,7 +62,7 @@ static void add_host(struct plan *p, int unit, bool storage)
              unit);
 }
 
-static void make_plan(struct plan *p, unsigned seed)
+static void make_plan(struct subnet_plan *p, unsigned seed)
 {
     memset(p, 0, sizeof(*p));
     p->seed = seed;
@@ -86,7 +86,7 @@ static void make_plan(struct plan *p, unsigned seed)
 }
 
 /* The group of a unit at a tier: units that share the switches of that tier. */
-static int group_at(const struct plan *p, int unit, int tier)
+static int group_at(const struct subnet_plan *p, int unit, int tier)
 {
     for (int t = 1; t <= tier; t++)
         unit /= p->fan[t];
@@ -96,7 +96,7 @@ static int group_at(const struct plan *p, int unit, int tier)
 /* --- as ibnetdiscover's text --- */
 
 struct text {
-    struct plan *p;
+    struct subnet_plan *p;
     char *record[RECORDS];
     int records, ports; /* of the record at hand */
 };
@@ -133,7 +133,7 @@ static char *switch_name(char buf[64], int tier, int group, int i)
     return buf;
 }
 
-static char *subnet(struct plan *p)
+static char *subnet(struct subnet_plan *p)
 {
     struct text *x = mem_calloc(1, sizeof(*x));
     int *port = mem_calloc(1 << 20, sizeof(*port)); /* the last one of switch tier, group, i */
@@ -190,7 +190,7 @@ static char *subnet(struct plan *p)
 enum how { HOSTS_ONLY, GPUS_BY_NAME, GPUS_NEAR_NICS, HOWS };
 
 /* A host as its own probe tells it: an endpoint for each rail, near the NIC of that name. */
-static void tell_host(struct topo *t, const struct plan *p, int h, enum how how)
+static void tell_host(struct topo *t, const struct subnet_plan *p, int h, enum how how)
 {
     int host = topo_add_host(t, p->host[h].name);
 
@@ -209,7 +209,7 @@ static void tell_host(struct topo *t, const struct plan *p, int h, enum how how)
     }
 }
 
-static void read_back(struct topo *t, const struct plan *p, const char *path, enum how how)
+static void read_back(struct topo *t, const struct subnet_plan *p, const char *path, enum how how)
 {
     struct err err = {0, ""};
 
@@ -224,7 +224,7 @@ static void read_back(struct topo *t, const struct plan *p, const char *path, en
 }
 
 /* Two hosts are together in of[] where they are in the plan's groups of a tier. */
-static void same_groups(const struct plan *p, const int *of, int tier, const char *what)
+static void same_groups(const struct subnet_plan *p, const int *of, int tier, const char *what)
 {
     for (int a = 0; a < p->hosts; a++)
         for (int b = 0; b < a; b++) {
@@ -236,7 +236,7 @@ static void same_groups(const struct plan *p, const int *of, int tier, const cha
         }
 }
 
-static void check_levels(const struct plan *p, const struct topo *t)
+static void check_levels(const struct subnet_plan *p, const struct topo *t)
 {
     static const enum level level[] = {LEVEL_LEAF, LEVEL_SPINE};
 
@@ -262,7 +262,7 @@ static void check_levels(const struct plan *p, const struct topo *t)
 
 /* Storage hosts are no compute hosts, and lint does not call them bad; hosts that lack adapters
  * stay what they are. */
-static void check_uses(const struct plan *p, const struct topo *t)
+static void check_uses(const struct subnet_plan *p, const struct topo *t)
 {
     struct lint l = {0};
 
@@ -282,7 +282,7 @@ static void check_uses(const struct plan *p, const struct topo *t)
 
 /* --- exports --- */
 
-static char *exported(const struct plan *p, const struct matrix *m, const char *format,
+static char *exported(const struct subnet_plan *p, const struct matrix *m, const char *format,
                       size_t *length)
 {
     struct export_ask ask = {0};
@@ -290,7 +290,7 @@ static char *exported(const struct plan *p, const struct matrix *m, const char *
     char *text = NULL;
     FILE *out = open_memstream(&text, length);
     const struct exporter *x = exporter_find(format, &err);
-    int rc = x ? x->write(&(struct export){out, NULL, m, &ask}, &err) : -1;
+    int rc = x ? x->write(&(struct export){.out = out, .m = m, .ask = &ask}, &err) : -1;
 
     fclose(out);
     if (rc < 0) { /* one group of all hosts is no tree of labels */
@@ -303,7 +303,7 @@ static char *exported(const struct plan *p, const struct matrix *m, const char *
 }
 
 /* The unit of each host in a file for Slurm and what is above it: up[tier][host]. */
-static int climb(const struct slurm_topology *s, const struct plan *p, int (*up)[HOSTS])
+static int climb(const struct slurm_topology *s, const struct subnet_plan *p, int (*up)[HOSTS])
 {
     struct names names = {0};
     int *parent = mem_calloc((size_t)s->units + 1, sizeof(int)), tiers = 1;
@@ -337,7 +337,7 @@ static int climb(const struct slurm_topology *s, const struct plan *p, int (*up)
     return tiers;
 }
 
-static void check_slurm(const struct plan *p, const struct matrix *m, const char *format)
+static void check_slurm(const struct subnet_plan *p, const struct matrix *m, const char *format)
 {
     static int up[TIERS + 2][HOSTS];
     struct slurm_file f;
@@ -364,7 +364,7 @@ static void check_slurm(const struct plan *p, const struct matrix *m, const char
     free(text);
 }
 
-static void check_exports(const struct plan *p, struct topo *t)
+static void check_exports(const struct subnet_plan *p, struct topo *t)
 {
     static const char *const slurm[] = {"slurm-tree", "slurm-block", "slurm-yaml"};
     static const char *const named[] = {"k8s-labels", "volcano", "topograph"};
@@ -386,7 +386,7 @@ static void check_exports(const struct plan *p, struct topo *t)
 
 static void subnets_are_recovered(void **state)
 {
-    struct plan *p = mem_calloc(1, sizeof(*p));
+    struct subnet_plan *p = mem_calloc(1, sizeof(*p));
     char path[] = "/tmp/subnetsXXXXXX";
     int fd = mkstemp(path);
 
