@@ -20,7 +20,7 @@ setup_file() {
     done
     [ -f usr/local/share/railgauge/jobs/slurm/job_submit.lua ]
     [ -f usr/local/share/railgauge/topo/fabrics/gb200-nvl72.json ]
-    for job in mpirun.sh slurm/gb200-nvl72.sbatch kubernetes/mpijob-gb200.yaml python/railgauge.py; do
+    for job in mpirun.sh slurm/gb200-nvl72.sbatch kubernetes/mpijob-gb200.yaml python/pyproject.toml python/railgauge/matrix.py; do
         cmp "$OLDPWD/jobs/$job" "usr/local/share/railgauge/jobs/$job"
     done
     [ -x usr/local/share/railgauge/jobs/mpirun.sh ]

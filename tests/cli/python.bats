@@ -1,15 +1,32 @@
 #!/usr/bin/env bats
-# python.bats - jobs/python/railgauge.py: the numbers of the library and of the command line.
+# python.bats - jobs/python: what is read is what the files hold, and prices are those of the library and the command line.
 
 bats_require_minimum_version 1.5.0
 matrix=tests/golden/matrix.json
 
+# A small campaign, random but for its kind.
+setup_file() {
+    local fabrics=(gb200-nvl72 hgx-h100 gb300-nvl72)
+    seed=${RG_SEED:-$RANDOM}
+    RANDOM=$seed
+    fabric=${fabrics[RANDOM % 3]}
+    export seed campaign=$BATS_FILE_TMPDIR/campaign
+    words=(--fabric "$fabric" --racks $((2 + RANDOM % 2)) --noise $((1 + RANDOM % 5))% --seed "$seed" --sim-seed "$seed"
+        --op "pairs,all_gather,all_to_all,all_reduce" -e 64M --fault "slow-nic=$((RANDOM % 32)):0.6")
+    [ $((RANDOM % 2)) -eq 0 ] || words+=(--fault "slow-host=$((RANDOM % 8)):0.7")
+    [ $((RANDOM % 3)) -gt 0 ] || words+=(--blind)
+    railgauge run -t sim "${words[@]}" -o "$campaign" --no-plots --no-verdict >"$BATS_FILE_TMPDIR/log" 2>&1 ||
+        { cat "$BATS_FILE_TMPDIR/log"; return 1; }
+    echo "# seed $seed: ${words[*]}" >&3
+}
+
 setup() {
-    [ -z "${RG_SAN-}" ] || skip "Python loads the library without sanitizers"
     command -v python3 >/dev/null || skip "python3 is not installed"
-    export LIBRAILGAUGE=${RG_BUILD:-build}/librailgauge.so.0 PYTHONPATH=jobs/python PYTHONDONTWRITEBYTECODE=1
+    export LIBRAILGAUGE=${RG_BUILD:-build}/librailgauge.so.0 PYTHONPATH=$PWD/jobs/python PYTHONDONTWRITEBYTECODE=1
     export RAILGAUGE_DATA=$PWD
 }
+
+library() { [ -z "${RG_SAN-}" ] || skip "Python loads the library without sanitizers"; }
 
 python() { # PROGRAM
     run python3 -c "
@@ -38,11 +55,12 @@ print(repr(m.pair(0, 2, 1 << 20)), repr(m.collective('all_gather', [0, 2, 4, 6],
 m.close()
 refused(lambda: m.pair(0, 1, 8), 'closed')"
     read -r pair collective <<<"$output"
-    railgauge cost $matrix 0 2 1M --json | jq -e --argjson got "$pair" '($got / .seconds - 1) | fabs < 1e-3'
-    railgauge cost $matrix all_gather 0,2,4,6 64M --json | jq -e --argjson got "$collective" '($got / .seconds - 1) | fabs < 1e-6'
+    railgauge cost $matrix 0 2 1M --json | jq -e --argjson got "$pair" '($got / .seconds - 1) | fabs < 1e-8'
+    railgauge cost $matrix all_gather 0,2,4,6 64M --json | jq -e --argjson got "$collective" '($got / .seconds - 1) | fabs < 1e-8'
 }
 
 @test "jobs: costs and the best sets are those of railgauge nodes" {
+    library
     for job in 'all_gather 64M x 3; all_to_all 1M groups of 2' 'model=llama3.1-8b layout=tp=2,dp=auto flops=2e14'; do
         python "
 with m.job('$job') as job:
@@ -67,6 +85,7 @@ refused(lambda: job.cost(hosts), 'closed')"
 }
 
 @test "a place: predict and place say of its order what the library does, and it is no dearer than the list" {
+    library
     python "
 with m.job('model=llama3.1-8b layout=tp=2,dp=8 flops=2e14') as job:
     hosts = [f'n0{i}' for i in (0, 4, 1, 5, 2, 6, 3, 7)]
@@ -84,12 +103,14 @@ with m.job('model=llama3.1-8b layout=tp=2,dp=8 flops=2e14') as job:
 }
 
 @test "what is refused has its sentence, and nothing crashes" {
+    library
     python "
 refused(lambda: Matrix('/nowhere'), '/nowhere: No such file')
 refused(lambda: m.job('all_gossip 1M'), 'is neither KEY=VALUE nor a collective')
 refused(lambda: m.job('model=../x'), 'no files')
 refused(lambda: m.job('a\0b'), 'NUL')
 refused(lambda: m.job('x' * (10 << 20)), 'more than 65536 characters')
+refused(lambda: m.quote('all_gossip', [0, 1]), 'no all_gossip of 2 of the 16')
 job = m.job('all_gather 1M')
 refused(lambda: job.cost(['n99']), 'host n99 is not in the matrix')
 refused(lambda: job.cost([]), 'a list of 0 hosts')
@@ -101,4 +122,120 @@ assert len(job.best(['n00', 'n01'], 1, k=50).sets) == 2
 m.close()
 refused(lambda: job.cost(['n00']), 'closed')
 m.close(); job.close(); job.close()"
+}
+
+@test "prices are those of the library, on random groups and sizes" {
+    library
+    railgauge run -t sim --fabric gb200-nvl72 --racks 2 --fault dead-host=3 --fault slow-rack-uplinks=0:0.5:tx --seed 3 \
+        --op pairs,all_gather,sendrecv -e 16M -o "$BATS_TEST_TMPDIR/dead" --no-plots --no-verdict >/dev/null 2>&1
+    for m in "$campaign" $matrix "$BATS_TEST_TMPDIR/dead"; do
+        PYTHONWARNINGS=ignore python3 tests/python/prices.py "$m" "$seed"
+    done
+}
+
+@test "a campaign's points have names, rates and shares; its tables are what the programs print" {
+    points=$(grep -vc -e '^#' -e '^round' "$campaign/points.tsv")
+    parts=$(railgauge show "$campaign" parts --json | jq -c '[.parts[].name]')
+    verdict=$(railgauge accept "$campaign" --json | jq -c '[.line, (.checks | length)]') || true
+    steps=$(jq -c '[.predictions[].layout]' "$campaign/prediction.json")
+    run python3 -c "
+import csv, json, statistics
+from railgauge import Campaign
+c = Campaign('$campaign')
+points, t = c.points(), json.load(open('$campaign/topology.json'))
+assert len(points) == $points, len(points)
+raw = csv.DictReader((line for line in open('$campaign/points.tsv') if line[0] != '#'), delimiter='\t', quoting=csv.QUOTE_NONE)
+hosts, nics = [row[0] for row in t['hosts']['rows']], [row[1] for row in t['nics']['rows']]
+for mine, row in zip(points, raw):
+    for key in ('round', 'epoch', 'bytes', 'src', 'n'):
+        assert mine[key] == int(row[key]), (key, mine, row)
+    assert mine['sec'] == float(row['sec']) and mine['op'] == row['op'] and mine['note'] == row['note']
+    end = t['endpoints']['rows'][mine['dst']]
+    assert (mine['dst_host'], mine['dst_gpu'], mine['dst_nic']) == (
+        hosts[end[0]], end[5], None if end[8] is None else nics[end[8]])
+bw = points.where(op='pair_bw', check='ok')
+assert all(abs(p['GBps'] - p['bytes'] / p['sec'] / 1e9) < 1e-9 for p in bw)
+m = c.matrix
+for p in bw[::50]:
+    assert p['tier'] == m.tier_of(p['src'], p['dst'])
+assert 0.95 < statistics.median(p['share'] for p in bw if p['share'] == p['share']) < 1.05
+assert min(p['share'] for p in bw if p['share'] == p['share']) < 0.75
+gathers = points.where(op='all_gather')
+assert 0.9 < statistics.median(p['share'] for p in gathers) < 1.1
+one = next(p for p in gathers if p['ranks'] > 2)
+assert abs(one['GBps'] / (one['bytes'] / one['sec'] * (one['ranks'] - 1) / one['ranks'] / 1e9) - 1) < 1e-12
+assert [p['name'] for p in c.parts()] == json.loads(r'''$parts''')
+v = c.accept()
+assert [v.line, len(v.checks)] == json.loads(r'''$verdict''')
+assert c.predictions().column('layout') == json.loads('$steps') and all(p.terms for p in c.prediction_items)
+assert {r['tier'] for r in m.tiers()} == {r['name'] for r in m.curves().where(what='pair')}
+assert len(m.exceptions()) == len(m.root['exceptions']) and len(m.endpoints()) == len(m)
+some = m.pairs(1 << 20, range(6))
+assert len(some) == 30 and all(r['sec'] == m.pair(r['src'], r['dst'], 1 << 20) for r in some)"
+    [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+}
+
+@test "without the program parts are those of accept.json, and there is a sentence where that is missing" {
+    cp -r "$campaign" "$BATS_TEST_TMPDIR/c"
+    ask='import railgauge; print([p["name"] for p in railgauge.Campaign("'$BATS_TEST_TMPDIR/c'").parts()])'
+    mine=$(python3 -c "$ask")
+    python3=$(python3 -c 'import sys; print(sys.executable)')
+    run ! env PATH=/nowhere "$python3" -c "$ask"
+    [[ $output == *"railgauge is not in the path"* ]]
+    railgauge accept "$BATS_TEST_TMPDIR/c" -q -o "$BATS_TEST_TMPDIR/c/accept.json" || [ $? -lt 3 ]
+    [ "$(env PATH=/nowhere "$python3" -c "$ask")" = "$mine" ]
+    run ! env RAILGAUGE=/nowhere/railgauge python3 -c "$ask"
+    [[ $output == *"/nowhere/railgauge: No such file"* ]]
+}
+
+@test "hostile files are refused, and files that do not belong together" {
+    (cd tests/bad && python3 ../python/bad.py)
+    refused() { # WORDS ASK
+        run ! python3 -W error -c "from railgauge import *
+$2"
+        [[ $output == *"$1"* ]] || { echo "$output"; return 1; }
+    }
+    c=$BATS_TEST_TMPDIR/c
+    cp -r "$campaign" "$c"
+    sed -i '0,/0\.6/s//0.7/' "$c/matrix.json"
+    refused "it has changed since it was written" "Matrix('$c')"
+    cp "$campaign/matrix.json" "$c"
+    refused "c/points.tsv: No such file" "import os; os.unlink('$c/points.tsv'); Campaign('$c').points()"
+    # a torn tail is no point; a row that is no longer its own is an error with its line
+    head -c -9 "$campaign/points.tsv" >"$c/points.tsv"
+    all=$(grep -vc -e '^#' -e '^round' "$campaign/points.tsv")
+    [ "$(python3 -c "from railgauge import read_points; print(len(read_points('$c/points.tsv')[1]))")" -eq $((all - 1)) ]
+    sed '9s/\tci\t/\ttime\t/' "$campaign/points.tsv" >"$c/points.tsv"
+    refused "c/points.tsv:9: CRC does not match the row" "read_points('$c/points.tsv')"
+    # another plan, another topology
+    cp "$campaign/points.tsv" "$c"
+    sed -i '3s/\t0\t/\t0,1\t/' "$c/plan.tsv"
+    refused "was measured by another plan" "Campaign('$c').points()"
+    cp "$campaign/plan.tsv" "$c"
+    sed -i 's/"n00"\|"r00n00"/"elsewhere"/' "$c/topology.json" && railgauge seal "$c/topology.json"
+    refused "was measured on other endpoints" "Campaign('$c').points()"
+    sed -i '/checksum/s/"checksum": "[0-9a-f]*",//' "$c/topology.json"
+    refused "has no checksum" "Topology('$c/topology.json')"
+    refused "no directory of a campaign" "Campaign('$c/nowhere')"
+    mkfifo "$c/pipe"
+    refused "not a regular file" "Matrix('$c/pipe')"
+    python3 -c "print('[' * 100000)" >"$c/deep.json"
+    refused "deep.json" "Matrix('$c/deep.json')"
+}
+
+@test "the version is that of the programs, and every schema is of words that the reader knows" {
+    [ "railgauge $(python3 -c 'import railgauge; print(railgauge.__version__)')" = "$(railgauge --version | head -1)" ]
+    python3 -c "
+import glob, json
+from railgauge import schema
+known = set(schema._RULES) | schema._SKIPPED | {'items', 'prefixItems', '\$ref', 'anyOf', 'oneOf', 'dependentRequired'}
+def look(s):
+    if isinstance(s, dict):
+        assert set(s) <= known, set(s) - known
+        for key, rule in s.items():
+            for one in (rule.values() if key in ('properties', 'patternProperties', '\$defs') else rule if key in
+                        ('prefixItems', 'anyOf', 'oneOf') else [rule] if key in ('items', 'additionalProperties', 'propertyNames') else []):
+                look(one)
+for path in glob.glob('src/schema/*.json') + glob.glob('topo/schema/*.json'):
+    look(json.load(open(path)))"
 }

@@ -1,0 +1,475 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a collective costs by a cost matrix: the arithmetic of the C library (src/cost), where each formula has its
+source.  Bytes, seconds; nan: unknown, inf: a part on the way is dead."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence
+
+from .price import OPS, Curve, Op, Part, Tier, div, inf, least, most, nan, part_at
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+# --- a group: its shape and the ways of its traffic (src/cost/shape.c, model.c) ---
+
+class Shape(NamedTuple):
+    ranks: int
+    domains: int
+    per_domain: int  #: of the domain that has the fewest
+    nodes: int
+    nics: int
+    racks: int  #: 0: not visible, or any
+
+
+@dataclass
+class Ways:
+    shape: Shape
+    inner: int = -1  #: slowest tier inside a domain, and between domains; -1: none
+    outer: int = -1
+    crossings: int = 0
+    at_once: int = 1
+    share: list[float] = field(default_factory=list)
+    inner_factor: float = 1
+    outer_factor: float = 1
+    alpha_add: float = 0
+    slowed: bool = False
+
+    def healthy(self) -> Ways:
+        return replace(self, inner_factor=1, outer_factor=1, alpha_add=0, slowed=False)
+
+
+def _domain(m: Matrix, id: int) -> int:
+    at = m.places.at
+    return at["domain"][id] if at["domain"][id] >= 0 else len(m.places.names["domain"]) + at["host"][id]
+
+
+def _nic(m: Matrix, id: int) -> int:
+    p = m.places
+    if p.nearest[id] >= 0:
+        return p.nearest[id]
+    return len(p.nics) + (len(p.names["host"]) + id if p.kind[id] == "gpu" else p.at["host"][id])
+
+
+def shape_of(m: Matrix, ids: Sequence[int]) -> Shape:
+    at = m.places.at
+    domains = Counter(_domain(m, id) for id in ids)
+    fewest = min(domains.values())
+    nics = len({_nic(m, id) for id in ids}) // len(domains)
+    racks = {at["rack"][id] for id in ids}
+    return Shape(len(ids), len(domains), fewest, len({at["host"][id] for id in ids}), max(1, min(nics, fewest)),
+                 0 if -1 in racks else len(racks))
+
+
+def _same_domain(m: Matrix, a: int, b: int) -> bool:
+    domain, host = m.places.at["domain"], m.places.at["host"]
+    if domain[a] >= 0 and domain[b] >= 0:
+        return domain[a] == domain[b]
+    return host[a] == host[b]
+
+
+def _slower(m: Matrix, kept: int, tier: int) -> int:
+    if kept < 0:
+        return tier
+    old, new = m.tier[kept].rate(), m.tier[tier].rate()
+    return tier if new < old or (new == old and tier > kept) else kept
+
+
+def _loneliest(m: Matrix, shape: Shape, ids: Sequence[int]) -> int:
+    if len(ids) == shape.domains * shape.per_domain:
+        return 0
+    for i, id in enumerate(ids):
+        if i and _same_domain(m, ids[i - 1], id):
+            continue
+        if sum(_same_domain(m, id, other) for other in ids) == shape.per_domain:
+            return i
+    return 0
+
+
+def _inside_tier(m: Matrix, ids: Sequence[int], domains: int) -> int:
+    n = len(ids)
+    pairs = [(i, i - domains) for i in range(domains, n)]
+    for i, k in (*pairs, *((i, k) for i in range(1, n) for k in range(i))):
+        if ids[i] != ids[k] and _same_domain(m, ids[i], ids[k]):
+            return m.places.tier(ids[i], ids[k])
+    return -1
+
+
+def _hops(w: Ways, m: Matrix, ids: Sequence[int]) -> None:
+    n, alone, rack = len(ids), _loneliest(m, w.shape, ids), m.places.at["rack"]
+    ring = [(a, b, m.places.tier(a, b)) for a, b in zip(ids, [*ids[1:], ids[0]]) if a != b]
+    for a, b, tier in ring:
+        if _same_domain(m, a, b):
+            w.inner = _slower(m, w.inner, tier)
+        else:
+            w.outer = _slower(m, w.outer, tier)
+    w.share = [0.0] * len(m.tier)
+    for i, id in enumerate(ids):
+        if i != alone:
+            w.share[m.places.tier(ids[alone], id) if id != ids[alone] else 0] += 1 / (n - 1)
+    if w.inner < 0 and w.shape.domains < n:
+        w.inner = _inside_tier(m, ids, w.shape.domains)
+    w.crossings = sum(rack[a] != rack[b] and tier == w.outer for a, b, tier in ring)
+
+
+def _member(m: Matrix, e: Part, ids: Sequence[int], op: Op) -> bool:
+    if e.part == "pair" and op.links != "exchange":
+        return any({a, b} == {e.a, e.b} for a, b in zip(ids, [*ids[1:], ids[0]]))
+    at = [part_at(m, e.part, id) for id in ids]
+    if e.part == "rack_uplinks":
+        return 0 < at.count(e.a) < len(ids)
+    return e.a in at and (not e.two() or e.b in at)
+
+
+def _slow_part(w: Ways, m: Matrix, e: Part) -> None:
+    def concerns(tier: int) -> bool:
+        return tier >= 0 and (e.tier == tier if e.tier >= 0 else m.tier[tier].nic or e.factor <= 0)
+
+    inside, outside = concerns(w.inner), concerns(w.outer)
+    before, add = min(w.inner_factor, w.outer_factor), w.alpha_add
+    if not inside and not outside:
+        return
+    if inside:
+        w.inner_factor = min(w.inner_factor, e.factor)
+    if outside:
+        w.outer_factor = min(w.outer_factor, e.factor)
+    w.alpha_add = max(w.alpha_add, e.alpha_add)
+    w.slowed = w.slowed or e.factor < before or w.alpha_add > add
+
+
+def ways_of(m: Matrix, ids: Sequence[int], op: Op) -> Ways:
+    """The ways that a group's traffic takes, and what slows them."""
+    ids = list(ids)
+    w = Ways(shape_of(m, ids))
+    _hops(w, m, ids)
+    for e in m.exception:
+        if _member(m, e, ids, op):
+            _slow_part(w, m, e)
+    return w
+
+
+def _ways_near(m: Matrix, w: Ways) -> Optional[Ways]:
+    """As many ranks inside one healthy domain; None: no domain has so many endpoints."""
+    n, domains = w.shape.ranks, len(m.places.names["domain"]) or len(m.places.names["host"])
+    if w.shape.domains == 1 or n * domains > m.places.count:
+        return None
+    near = replace(w.healthy(), shape=Shape(n, 1, n, 1, n, 1), outer=-1, crossings=0)
+    if near.inner < 0:
+        for t, tier in enumerate(m.tier):
+            if {"host", "domain"} & set(tier.same):
+                near.inner = _slower(m, near.inner, t)
+    if near.inner < 0:
+        return None
+    near.share = [float(t == near.inner) for t in range(len(m.tier))]
+    return near
+
+
+# --- the model: what the tiers alone make of a collective (src/cost/model.c, protocol.c) ---
+
+_PROTOCOLS = ((1.0e-6, 0.25), (1.9e-6, 0.92), (3.4e-6, 1.0))  # LL, LL128, Simple: s a further hop, share of the rate
+_HOP_LL, _HOP_SIMPLE, _PEER = 1.0e-6, 3.4e-6, 0.3e-6
+
+
+def _protocol_ring(hops: float, hop: float, full: float, moving: float) -> float:
+    if math.isnan(full):
+        return nan
+    return min(hops * least(hop, cost) + most(moving, full / share) for cost, share in _PROTOCOLS)
+
+
+def _hop_alpha(m: Matrix, tier: int) -> float:
+    lat = m.tier[tier].curve("oneway")
+    return lat.alpha if lat else m.tier[tier].curve("uni").floor()
+
+
+def _uplinks(m: Matrix, w: Ways, tier: Tier) -> float:
+    names = m.places.names
+    racks, rails = len(names["rack"]), len(names["rail"])
+    if not names["leaf"] or racks < 1 or w.shape.racks < 1:
+        return nan
+    part = min(1, w.shape.nics / rails) if rails else 1
+    return tier.loaded * m.places.count * part * w.shape.racks / racks
+
+
+def _share_of(m: Matrix, w: Ways, tier: Tier, flows: float, nics: float) -> float:
+    if not tier.loaded < 1:
+        return 1
+    room = _uplinks(m, w, tier)
+    if not math.isnan(room):
+        return least(1, most(tier.loaded, div(room, nics * w.at_once)))
+    return 1 if flows * w.at_once <= 1 else most(tier.loaded, 1 / (flows * w.at_once))
+
+
+def _outer_rate(m: Matrix, w: Ways, nics: int) -> float:
+    flows = w.crossings / w.shape.racks if w.shape.racks > 1 else 1
+    tier = m.tier[w.outer]
+    return tier.rate() * w.outer_factor * _share_of(m, w, tier, flows, w.crossings * nics)
+
+
+def _ring_rate(m: Matrix, w: Ways) -> float:
+    rate = inf
+    if w.inner >= 0:
+        rate = m.tier[w.inner].rate() * w.inner_factor
+    if w.outer >= 0:
+        across = w.shape.nics * _outer_rate(m, w, w.shape.nics)
+        rate = across if math.isnan(across) or across < rate else rate
+    return rate
+
+
+def _ring_turn(m: Matrix, w: Ways, busy: float) -> float:
+    inner = _hop_alpha(m, w.inner) if w.inner >= 0 else 0
+    outer = _hop_alpha(m, w.outer) if w.outer >= 0 else 0
+    crossings = 0 if w.outer < 0 else w.shape.domains - 1
+    inside = w.shape.ranks - 1 - crossings
+    first = (inner if inside else 0) + crossings * outer + w.alpha_add
+    if inside < 2:
+        return first + busy
+    if not m.of_gpus:
+        return first + (inside - 1) * inner + busy
+    if crossings:
+        return first + (inside - 1) * least(inner, _HOP_SIMPLE) + busy
+    return first + _protocol_ring(inside - 1, inner, busy, 0)
+
+
+def _all_to_all_time(m: Matrix, w: Ways, bytes: float) -> float:
+    inside = across = alpha = 0.0
+    n, per_rank = w.shape.ranks, w.shape.nics / w.shape.per_domain
+    for t, tier in enumerate(m.tier):
+        if not w.share[t] > 0:
+            continue
+        part, rate = bytes * (n - 1) / n * w.share[t], tier.rate()
+        if w.outer >= 0 and (tier.nic or t == w.outer):
+            share = _share_of(m, w, tier, n * w.share[t], n)
+            across += div(part, rate * w.outer_factor * share * min(1, per_rank))
+        else:
+            inside += div(part, rate * w.inner_factor)
+        peer = _PEER if m.of_gpus else tier.curve("uni").floor()
+        alpha = most(alpha, _hop_alpha(m, t) + peer * (n - 2))
+    return alpha + w.alpha_add + (nan if math.isnan(inside) or math.isnan(across) else max(inside, across))
+
+
+def _sendrecv_time(m: Matrix, w: Ways, bytes: float) -> float:
+    inner = outer = 0.0
+    if w.inner >= 0:
+        inner = _hop_alpha(m, w.inner) + div(bytes, m.tier[w.inner].rate() * w.inner_factor)
+    if w.outer >= 0:
+        outer = _hop_alpha(m, w.outer) + div(bytes, _outer_rate(m, w, 1))
+    return w.alpha_add + (nan if math.isnan(inner) or math.isnan(outer) else max(inner, outer))
+
+
+def model_time(m: Matrix, w: Ways, op: Op, bytes: float) -> float:
+    """Seconds; nan when a tier that is needed has no curve, inf when a part is dead."""
+    n = w.shape.ranks
+    if w.inner_factor <= 0 or w.outer_factor <= 0:
+        return inf
+    if op.links == "exchange":
+        return _all_to_all_time(m, w, bytes)
+    if op.links == "next":
+        return _sendrecv_time(m, w, bytes)
+    ring = div(bytes, _ring_rate(m, w))
+    if not op.whole:
+        ring = ring * (n - 1) / n
+    return op.turns * _ring_turn(m, w, ring)
+
+
+# --- which curve answers: the group's own shape's, its neighbours', or the model (src/cost/collective.c) ---
+
+@dataclass(frozen=True)
+class Collective:
+    """A curve of one operation on groups of one shape."""
+
+    op: str
+    shape: Shape
+    crossings: int
+    at_once: int
+    basis: str
+    curve: Curve
+    row: dict = field(default_factory=dict)
+
+
+_SLOPE_LEAST, _SLOPE_MOST, _SLOPE_OCTAVES, _FEW = 0.25, 4, 4, 2
+
+
+def _shape_equal(a: Shape, b: Shape) -> bool:
+    if a[:3] != b[:3]:
+        return False
+    return a.domains == 1 or (a.nics == b.nics and (not a.racks or not b.racks or a.racks == b.racks))
+
+
+def _pattern_equal(a: Shape, b: Shape) -> bool:
+    if (a.domains == 1) != (b.domains == 1):
+        return False
+    if a.domains == 1:
+        return True
+    return (a.per_domain == b.per_domain and a.nics == b.nics
+            and (not a.racks or not b.racks or (a.racks == 1) == (b.racks == 1)))
+
+
+class _Reading:
+    """One healthy group: the curves that answer for it, and how they go on beyond their ends."""
+
+    def __init__(self, m: Matrix, name: str, ways: Ways):
+        self.m, self.op, self.ways = m, OPS[name], ways.healthy()
+        self.same: Collective | None = None
+        self.below: Collective | None = None
+        self.above: Collective | None = None
+        self._find(name, ways)
+        self.first = self.last = 0.0  # bytes; beyond them no curve answers
+        self.answers = self.same or self.below or self.above
+        if self.answers:
+            self._find_ends()
+            self._anchor()
+
+    def _better(self, c: Collective, kept: Collective | None, w: Ways) -> bool:
+        def strange(c: Collective) -> float:
+            far = 0.0
+            if c.crossings and w.crossings:
+                far += abs(math.log(c.crossings / w.crossings))
+            if c.at_once and c.shape.domains > 1:
+                far += abs(math.log(c.at_once / w.at_once))
+            return far
+
+        return not kept or c.shape.ranks != kept.shape.ranks or strange(c) < strange(kept)
+
+    def _find(self, name: str, w: Ways) -> None:
+        for c in self.m.collective_curves:
+            if c.op != name or not c.curve:
+                continue
+            if _shape_equal(c.shape, w.shape) and self._better(c, self.same, w):
+                self.same = c
+            if not _pattern_equal(c.shape, w.shape):
+                continue
+            r, n = c.shape.ranks, w.shape.ranks
+            if r <= n and (not self.below or r >= self.below.shape.ranks) and self._better(c, self.below, w):
+                self.below = c
+            if r > n and (not self.above or r <= self.above.shape.ranks) and self._better(c, self.above, w):
+                self.above = c
+        if (w.shape.domains > 1 and not self.below and self.above and self.above.basis == "preset"
+                and self.above.shape.ranks > _FEW * w.shape.ranks):
+            self.above = None
+
+    def _find_ends(self) -> None:
+        assert self.answers
+        a = self.answers.curve
+        self.first, self.last = a.bytes[0], a.bytes[-1]
+        if self.same or not self.below or not self.above:
+            return
+        b = self.above.curve
+        if b.bytes[0] > self.last or b.bytes[-1] < self.first:
+            self.above = None
+            return
+        self.first, self.last = max(self.first, b.bytes[0]), min(self.last, b.bytes[-1])
+
+    def _model(self, bytes: float) -> float:
+        return model_time(self.m, self.ways, self.op, bytes)
+
+    def _anchor(self) -> None:
+        at = max(self.first, self.last / _SLOPE_OCTAVES)
+        point = not at < self.last
+        self.first_sec, self.last_sec = self.inside(self.first), self.inside(self.last)
+        self.first_model, self.last_model = self._model(self.first), self._model(self.last)
+        own = self.last_sec if point else self.last_sec - self.inside(at)
+        said = self.last_model if point else self.last_model - self._model(at)
+        if not said > 0:
+            own /= self.last if point else self.last - at
+            self.slope = max(own, _SLOPE_LEAST * self.last_sec / self.last)
+            self.first_model = self.last_model = nan
+            return
+        ratio = least(most(own / said, _SLOPE_LEAST), _SLOPE_MOST)
+        moving = least(1, div(self._model(2 * self.last) - self.last_model, self.last_model))
+        self.slope = ratio ** (moving * moving)
+
+    def _grown(self, c: Collective, n: int, base: float, busy: float, full: float) -> float:
+        first, turns = c.shape.ranks, self.op.turns
+        tree = base * math.log2(n) / math.log2(first)
+        if not self.m.of_gpus:
+            return tree + busy
+        if self.op.links == "next":
+            return base + busy
+        if self.op.links == "exchange":
+            return base + (n - first) * _PEER + busy
+        if c.shape.domains == 1:
+            return base + _protocol_ring(turns * (n - first), inf, full, busy)
+        if turns > 1:
+            return tree + busy
+        return base * (n - 1) / (first - 1) + busy
+
+    def _rescaled(self, c: Collective, sec: float, bytes: float) -> float:
+        n, gpu = self.ways.shape.ranks, self.m.of_gpus
+        more = self.op.bus_factor(n) / self.op.bus_factor(c.shape.ranks)
+        base = least(c.curve.floor(), sec)
+        busy = (sec - base) * more
+        if n >= c.shape.ranks:
+            return self._grown(c, n, base, busy, bytes * c.curve.beta * more)
+        fewer = base * math.log2(n) / math.log2(c.shape.ranks)
+        if gpu and self.op.links == "ring" and self.op.turns == 1 and c.shape.domains > 1:
+            return base * (n - 1) / (c.shape.ranks - 1) + busy
+        hops = self.op.turns * (c.shape.ranks - n)
+        return max(fewer, base - hops * _HOP_LL if gpu else fewer) + busy
+
+    def inside(self, bytes: float) -> float:
+        """Seconds by the curves at a size that they hold."""
+        assert self.answers
+        sec, n = self.answers.curve.time(bytes), self.ways.shape.ranks
+        if self.same:
+            return sec
+        if self.below and self.above:
+            first, last = self.below.shape.ranks, self.above.shape.ranks
+            weight = math.log(n / first) / math.log(last / first)
+            return math.exp((1 - weight) * math.log(sec) + weight * math.log(self.above.curve.time(bytes)))
+        return self._rescaled(self.answers, sec, bytes)
+
+    def time(self, bytes: float) -> float:
+        """Seconds of the healthy group."""
+        if not self.answers:
+            return self._model(bytes)
+        if self.first <= bytes <= self.last:
+            return self.inside(bytes)
+        model, above = self._model(bytes), bytes > self.last
+        end, at = (self.last_sec, self.last_model) if above else (self.first_sec, self.first_model)
+        if math.isnan(model) or math.isnan(at):
+            return end + self.slope * (bytes - self.last) if above else end
+        return end + self.slope * (model - at) if above else div(end * model, at)
+
+
+class Quote:
+    """A collective on one group, resolved once for any size."""
+
+    def __init__(self, m: Matrix, name: str, ids: Sequence[int]):
+        self.m, self.op = m, OPS[name]
+        self.ways = ways_of(m, ids, self.op)
+        self.own = _Reading(m, name, self.ways)
+        near = _ways_near(m, self.ways)
+        self.near = _Reading(m, name, near) if near else None
+        if self.near and not self.own.answers and not self.near.answers:
+            self.near = None  # both by the model, which says itself which is slower
+
+    def _floor(self, bytes: float) -> float:
+        own, near = self.own, self.near
+        if not near:
+            return 0
+        measured = own.same is not None and bytes <= own.last
+        if measured and bytes >= own.first:
+            return 0
+        wide, narrow = (model_time(self.m, r.ways, self.op, bytes) for r in (own, near))
+        sec = near.time(bytes)
+        if not math.isnan(wide) and not math.isnan(narrow):
+            sec *= least(1, div(wide, narrow))
+        return least(sec, own.first_sec) if measured else sec
+
+    def healthy(self, bytes: float) -> float:
+        """Seconds where no part is slow."""
+        own, bound = self.own.time(bytes), self._floor(bytes)
+        return bound if bound > own else own
+
+    def time(self, bytes: float) -> float:
+        """Seconds as it is."""
+        sec = self.healthy(bytes)
+        if not self.ways.slowed:
+            return sec
+        ratio = div(model_time(self.m, self.ways, self.op, bytes), model_time(self.m, self.ways.healthy(), self.op, bytes))
+        if math.isnan(ratio) and math.isfinite(sec):
+            ratio = div(1, min(self.ways.inner_factor, self.ways.outer_factor))
+        return sec * ratio

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs on nodes, by librailgauge: $LIBRAILGAUGE or librailgauge.so.0, loaded when the first job is asked for.
+
+railgauge(3) says what each answer means.  What has a reason raises Error with it.  Any number of threads may share
+a matrix and its jobs."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import os
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_void_p
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+
+from .files import Error, Path
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+
+class Best(NamedTuple):
+    sets: list[tuple[float, list[str]]]  #: seconds of a step, hosts; cheapest first
+    exact: bool  #: no other set is cheaper
+
+
+class Place(NamedTuple):
+    order: list[int]  #: the endpoint of each rank
+    seconds: float  #: of a step in this order
+    as_listed: float  #: of the hosts as they were listed
+    bound: float  #: no choice and no order is faster; 0: nothing is claimed
+    how: str
+
+
+class _Placed(ctypes.Structure):
+    _fields_ = [
+        ("ranks", c_int),
+        ("seconds", c_double),
+        ("as_listed", c_double),
+        ("bound", c_double),
+        ("how", ctypes.c_char * 256),
+    ]
+
+
+@functools.lru_cache(maxsize=None)
+def _load() -> Any:
+    name = os.environ.get("LIBRAILGAUGE", "librailgauge.so.0")
+    try:
+        lib = ctypes.CDLL(name)
+    except OSError as why:
+        raise Error(f"jobs need the C library, $LIBRAILGAUGE or where ld.so looks: {why}") from None
+    text, ints = c_char_p, POINTER(c_int)
+    for name, result, *arguments in (
+        ("open", c_int, POINTER(c_void_p), text, text),
+        ("close", None, c_void_p),
+        ("count", c_int, c_void_p),
+        ("host_find", c_int, c_void_p, text),
+        ("job_open", c_int, POINTER(c_void_p), c_void_p, text, text),
+        ("job_close", None, c_void_p),
+        ("nodes_cost", c_double, c_void_p, ints, c_int, text),
+        ("nodes_best", c_int, c_void_p, ints, c_int, c_int, c_int, ints, POINTER(c_double), ints, text),
+        ("place", c_int, c_void_p, ints, c_int, c_int, c_double, ints, c_int, POINTER(_Placed), text),
+    ):
+        function = getattr(lib, "railgauge_" + name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+def _text(words: str) -> bytes:
+    if "\0" in words:
+        raise Error("a text with a NUL")
+    return words.encode("utf-8", "surrogateescape")
+
+
+class Handle:
+    """What is opened by one function and closed by another."""
+
+    def __init__(self, opens: Callable, closes: Callable, *arguments: Any):
+        self._at, self._closes = c_void_p(), closes
+        why = ctypes.create_string_buffer(256)
+        if opens(byref(self._at), *arguments, why) < 0:
+            raise Error(why.value.decode("utf-8", "replace"))
+
+    @classmethod
+    def of_matrix(cls, path: Path, endpoints: int) -> Handle:
+        handle = cls(_load().railgauge_open, _load().railgauge_close, _text(os.fspath(path)))
+        if _load().railgauge_count(handle.at) != endpoints:
+            handle.close()
+            raise Error(f"{path}: it has changed since it was read here")
+        return handle
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def at(self) -> c_void_p:
+        if not self._at:
+            raise Error("closed already")
+        return self._at
+
+    def close(self) -> None:
+        if self._at:
+            self._closes(self._at)
+            self._at = c_void_p()
+
+
+class Job(Handle):
+    """A job of a matrix, which must stay open as long."""
+
+    def __init__(self, matrix: Matrix, words: str):
+        self.matrix, self._lib = matrix, _load()
+        super().__init__(self._lib.railgauge_job_open, self._lib.railgauge_job_close, self._handle(), _text(words))
+
+    def _handle(self) -> c_void_p:
+        if self.matrix._library is None:
+            raise Error("closed already")
+        return self.matrix._library.at
+
+    def _hosts(self, names: Sequence[str]) -> Any:
+        matrix = self._handle()
+        found = [self._lib.railgauge_host_find(matrix, _text(name)) for name in names]
+        for name, host in zip(names, found):
+            if host < 0:
+                raise Error(f"host {name} is not in the matrix")
+        return (c_int * len(found))(*found)
+
+    def cost(self, hosts: Sequence[str]) -> float:
+        """Seconds of a step on these hosts, in this order; inf: a part is dead."""
+        why = ctypes.create_string_buffer(256)
+        seconds = self._lib.railgauge_nodes_cost(self.at, self._hosts(hosts), len(hosts), why)
+        if math.isnan(seconds):
+            raise Error(why.value.decode("utf-8", "replace"))
+        return seconds
+
+    def best(self, free: Sequence[str], need: int, k: int = 1) -> Best:
+        """The k cheapest sets of `need` of the free hosts."""
+        if need < 1 or need > len(free) or k < 1 or need * k > 1 << 22:
+            raise Error(f"{k} sets of {need} of {len(free)} hosts")
+        hosts, seconds, exact = (c_int * (need * k))(), (c_double * k)(), c_int()
+        why = ctypes.create_string_buffer(256)
+        n = self._lib.railgauge_nodes_best(
+            self.at, self._hosts(free), len(free), need, k, hosts, seconds, byref(exact), why
+        )
+        if n < 0:
+            raise Error(why.value.decode("utf-8", "replace"))
+        names = self.matrix.hosts()
+        sets = [(seconds[i], [names[h] for h in hosts[i * need : (i + 1) * need]]) for i in range(n)]
+        return Best(sets, bool(exact.value))
+
+    def place(self, free: Sequence[str], need: int = 0, limit: float = 0) -> Place:
+        """Which of the free hosts (need: at most so many), and which rank where."""
+        placed, why = _Placed(), ctypes.create_string_buffer(256)
+        order = (c_int * self._lib.railgauge_count(self._handle()))()
+        if self._lib.railgauge_place(
+            self.at, self._hosts(free), len(free), need, limit, order, len(order), byref(placed), why
+        ) < 0:
+            raise Error(why.value.decode("utf-8", "replace"))
+        return Place(
+            order[: placed.ranks], placed.seconds, placed.as_listed, placed.bound, placed.how.decode()
+        )

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a pair costs by a cost matrix: the arithmetic of the C library (src/cost), where each formula has its source.
+Bytes, seconds; nan: unknown, inf: a part on the way is dead."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+nan, inf = math.nan, math.inf
+
+
+class Op(NamedTuple):
+    """How a collective moves its bytes (src/base/op.h)."""
+
+    alias: str
+    links: str  #: "ring", "exchange" or "next"
+    whole: bool  #: S goes round whole, not in parts of which each rank has one already
+    turns: int
+
+    def bus_factor(self, ranks: int) -> float:
+        """Bus bandwidth / (S / time), as nccl-tests defines it."""
+        return self.turns * (1 if self.whole else (ranks - 1) / ranks)
+
+
+OPS = {
+    "all_gather": Op("allgather", "ring", False, 1),
+    "reduce_scatter": Op("reducescatter", "ring", False, 1),
+    "all_to_all": Op("alltoall", "exchange", False, 1),
+    "all_reduce": Op("allreduce", "ring", False, 2),
+    "broadcast": Op("bcast", "ring", True, 1),
+    "reduce": Op("red", "ring", True, 1),
+    "sendrecv": Op("send_recv", "next", True, 1),
+}
+#: pair operation: the curve of a tier that it is measured for
+PAIR_OPS = {"pair_latency": "oneway", "pair_bw": "uni", "pair_bibw": "bi"}
+DIRECTIONS = tuple(PAIR_OPS.values())
+
+
+def op_name(word: str) -> str | None:
+    """The operation of this name or alias; None: no collective."""
+    return next((name for name, op in OPS.items() if word in (name, op.alias)), None)
+
+
+def bus_factor(op: str, ranks: int) -> float:
+    return OPS[op].bus_factor(ranks) if op in OPS else 1
+
+
+# --- numbers as C has them ---
+
+def div(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return nan if not a or math.isnan(a) or math.isnan(b) else math.copysign(inf, a)
+
+
+def least(*values: float) -> float:
+    """fmin(): what is no number does not count."""
+    return min((v for v in values if not math.isnan(v)), default=nan)
+
+
+def most(*values: float) -> float:
+    return max((v for v in values if not math.isnan(v)), default=nan)
+
+
+# --- curves (src/cost/curve.c) ---
+
+@dataclass(frozen=True)
+class Curve:
+    """Measured medians by size; between two sizes time is linear in bytes."""
+
+    bytes: tuple[float, ...]
+    sec: tuple[float, ...]
+    low: tuple[float, ...]  #: 95 % interval of sec
+    high: tuple[float, ...]
+    n: tuple[int, ...]  #: samples behind each; 0: not measured
+    alpha: float = 0  #: s, of the smallest size
+    beta: float = 0  #: s/B at the largest sizes
+
+    def __bool__(self) -> bool:
+        return bool(self.bytes)
+
+    def time(self, bytes: float) -> float:
+        """Seconds; beyond the last size bandwidth rises towards 1 / beta."""
+        if not self.bytes:
+            return nan
+        if not bytes > self.bytes[0]:
+            return self.sec[0]
+        if bytes >= self.bytes[-1]:
+            slope = self.beta if self.beta > 0 else self.sec[-1] / self.bytes[-1]
+            return self.sec[-1] + (bytes - self.bytes[-1]) * slope
+        i = min(bisect.bisect_right(self.bytes, bytes) - 1, len(self.bytes) - 2)
+        return self.sec[i] + (self.sec[i + 1] - self.sec[i]) * (
+            (bytes - self.bytes[i]) / (self.bytes[i + 1] - self.bytes[i]))
+
+    def floor(self) -> float:
+        """Seconds that do not grow with the size."""
+        return max(0, self.sec[0] - self.bytes[0] * self.beta) if self.bytes else 0
+
+
+EMPTY = Curve((), (), (), (), ())
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A class of pairs that cost the same."""
+
+    name: str
+    same: tuple[str, ...]
+    basis: str
+    nic: bool  #: its traffic crosses NICs
+    loaded: float  #: bandwidth of parallel rounds / of pairs alone; nan: not measured
+    curves: dict[str, Curve]
+    rest: dict = field(default_factory=dict)
+
+    def curve(self, direction: str) -> Curve:
+        return self.curves.get(direction, EMPTY)
+
+    def rate(self, direction: str = "bi") -> float:
+        """B/s of one direction at large sizes; of "bi" where it was not measured that of "uni", of that "oneway"."""
+        for i in range(DIRECTIONS.index(direction), -1, -1):
+            curve = self.curve(DIRECTIONS[i])
+            if curve and curve.beta > 0:
+                return 1 / curve.beta
+        return nan
+
+
+def _stretched(floor: float, sec: float, factor: float) -> float:
+    base = least(floor, sec)
+    return base + (sec - base) / factor
+
+
+def _bandwidth_time(curve: Curve, bytes: float) -> float:
+    if curve and bytes < curve.bytes[0]:
+        return curve.sec[0] * bytes / curve.bytes[0]
+    return curve.time(bytes)
+
+
+def _latency_floor(tier: Tier) -> float:
+    lat, bw = tier.curve("oneway"), tier.curve("uni")
+    if len(lat.bytes) == 1 and bw:
+        return max(0, lat.sec[0] - lat.bytes[0] * bw.beta)
+    return lat.floor()
+
+
+def tier_time(tier: Tier, bytes: float, factor: float = 1) -> float:
+    """Seconds of a pair of this tier at that share of its bandwidth (src/cost/matrix.c)."""
+    if not factor > 0:
+        return inf
+    lat, bw = tier.curve("oneway"), tier.curve("uni")
+    bw_floor, lat_floor = bw.floor(), _latency_floor(tier)
+    if not lat:
+        return _stretched(bw_floor, bw.time(bytes), factor)
+    if not bw:
+        return _stretched(lat_floor, lat.time(bytes), factor)
+    last = lat.bytes[-1]
+    sec = _stretched(lat_floor, lat.time(min(bytes, last)), factor)
+    message = _stretched(bw_floor, _bandwidth_time(bw, bytes), factor)
+    if bytes > last:
+        sec += most(0, message - _stretched(bw_floor, _bandwidth_time(bw, last), factor))
+    return most(sec, message)
+
+
+# --- parts (src/cost/matrix.c) ---
+
+#: part of an exception: the level of its groups; None: an endpoint, or two
+PART_LEVEL = {"endpoint": None, "host": "host", "rack_pair": "rack", "pair": None, "leaf": "leaf", "rack": "rack",
+              "rack_uplinks": "rack"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that differs from its tier."""
+
+    part: str
+    side: str
+    a: int
+    b: int  #: -1 where a part is one
+    tier: int  #: -1: every tier that crosses NICs; every tier when dead
+    factor: float  #: bandwidth, of its tier's; 0: dead
+    alpha_add: float  #: s, added one way
+    row: dict = field(default_factory=dict)
+
+    def two(self) -> bool:
+        return self.part in ("pair", "rack_pair")
+
+
+def part_at(m: Matrix, part: str, endpoint: int) -> int:
+    level = PART_LEVEL[part]
+    return endpoint if level is None else m.places.at[level][endpoint]
+
+
+def crosses(m: Matrix, e: Part, src: int, dst: int, tier: int) -> bool:
+    """Does src -> dst, a pair of this tier, cross the part?"""
+    if e.tier != tier if e.tier >= 0 else not m.tier[tier].nic and e.factor > 0:
+        return False
+    x, y = part_at(m, e.part, src), part_at(m, e.part, dst)
+    tx, rx = e.side != "rx", e.side != "tx"
+    if e.two():
+        return (tx and x == e.a and y == e.b) or (rx and x == e.b and y == e.a)
+    if e.part == "rack_uplinks" and (x < 0 or y < 0 or x == y):
+        return False
+    return (tx and x == e.a) or (rx and y == e.a)
