@@ -237,6 +237,9 @@ MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
 DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
 $(PAGES): src/pages.awk src/cmd/command.h src/railgauge.1
 	$(Q)$(RM) -r $(@D) && mkdir -p $(@D) && awk -v dir=$(@D) -f src/pages.awk src/cmd/command.h src/railgauge.1 src/railgauge.1
+# SHELL:FILE below PREFIX
+COMPLETIONS := bash:share/bash-completion/completions/railgauge zsh:share/zsh/site-functions/_railgauge \
+    fish:share/fish/vendor_completions.d/railgauge.fish
 install: all $(PAGES)
 	install -d "$(D)/bin" "$(D)/lib/pkgconfig" "$(D)/include"
 	install $(BUILD)/railgauge $(PROBE) "$(D)/bin"
@@ -249,9 +252,11 @@ install: all $(PAGES)
 	else echo 'programs find $(SONAME) with LD_LIBRARY_PATH=$(D)/lib'; fi
 	$(Q)for f in $(MANUAL); do install -D -m 644 $$f "$(D)/share/man/man$${f##*.}/$${f##*/}" || exit 1; done
 	$(Q)for f in $(DATA); do install -D -m $$([ -x $$f ] && echo 755 || echo 644) $$f "$(D)/share/railgauge/$$f" || exit 1; done
+	$(Q)for c in $(COMPLETIONS); do $(BUILD)/railgauge completion $${c%%:*} >$(BUILD)/completion && \
+	    install -D -m 644 $(BUILD)/completion "$(D)/$${c#*:}" || exit 1; done
 uninstall: $(PAGES)
 	$(Q)for f in bin/railgauge bin/railgauge-probe lib/$(SONAME) lib/librailgauge.so lib/pkgconfig/railgauge.pc include/railgauge.h \
-	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)); do $(RM) "$(D)/$$f" || exit 1; done
+	    $(foreach f,$(MANUAL),share/man/man$(subst .,,$(suffix $f))/$(notdir $f)) $(foreach c,$(COMPLETIONS),$(lastword $(subst :, ,$c))); do $(RM) "$(D)/$$f" || exit 1; done
 	$(RM) -r "$(D)/share/railgauge"
 
 # The sources of this commit, for a release.

@@ -36,10 +36,12 @@
 
 static int no_transport(const char *name, struct err *err)
 {
+    struct near near = {.word = name};
     char names[TRANSPORT_NAMES];
 
-    return err_usage(err, "no transport \"%s\"%s; this program has %s", name,
-                     transport_near(&(struct near){.word = name}), transport_names(names, false));
+    transport_each(near_try, &near);
+    return err_usage(err, "no transport \"%s\"%s; this program has %s", name, near_text(&near),
+                     transport_names(names, false));
 }
 
 /* The GPU of each rank; with --nccl the library too, and its log to be read back. */

@@ -18,6 +18,9 @@ setup_file() {
     for page in man1/railgauge.1 man1/railgauge-check-placement.1 man3/railgauge.3 man5/railgauge-matrix.5; do
         [ -f "usr/local/share/man/$page" ]
     done
+    for script in bash-completion/completions/railgauge zsh/site-functions/_railgauge fish/vendor_completions.d/railgauge.fish; do
+        grep -q 'made by: railgauge completion' "usr/local/share/$script"
+    done
     [ -f usr/local/share/railgauge/jobs/slurm/job_submit.lua ]
     [ -f usr/local/share/railgauge/topo/fabrics/gb200-nvl72.json ]
     for job in mpirun.sh slurm/gb200-nvl72.sbatch kubernetes/mpijob-gb200.yaml python/pyproject.toml python/railgauge/matrix.py; do

@@ -99,8 +99,9 @@ static int edits(const char *a, int n, const char *b, int m)
     return row[n % 3][m];
 }
 
-void near_try(struct near *n, const char *name)
+void near_try(void *near, const char *name)
 {
+    struct near *n = near;
     size_t a = strlen(n->word), b = strlen(name);
 
     if (a == 0 || a >= sizeof(n->name) || b >= sizeof(n->name))

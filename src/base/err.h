@@ -58,7 +58,9 @@ struct near {
     int far;       /* how near, in tenths of an edit */
     char text[100];
 };
-void near_try(struct near *n, const char *name);
+void near_try(void *near, const char *name);
+/* near_try() and others that names are told, one by one: see op_each(). */
+typedef void name_taker(void *to, const char *name);
 /* " (did you mean "NAME"?)" or "", of n. */
 const char *near_text(struct near *n);
 

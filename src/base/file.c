@@ -331,13 +331,13 @@ int file_data_names(const char *folder, char ***names)
     return n;
 }
 
-void file_data_near(struct near *n, const char *folder)
+void file_data_each(const char *folder, name_taker *take, void *to)
 {
     char **names;
     int count = file_data_names(folder, &names);
 
     for (int i = 0; i < count; i++) {
-        near_try(n, names[i]);
+        take(to, names[i]);
         free(names[i]);
     }
     free(names);

@@ -47,7 +47,7 @@ char *file_data_named(const char *folder, const char *name);
 /* The names of a folder's NAME.json, sorted; returns how many.  The caller frees each and the list.
  */
 int file_data_names(const char *folder, char ***names);
-void file_data_near(struct near *n, const char *folder); /* near_try() of all of them */
+void file_data_each(const char *folder, name_taker *take, void *to); /* the same, told */
 
 /* --- the seal: the checksum that a JSON file of ours carries of its own text, so that what changed
  * in it since it was written is found: "checksum": "8 hexadecimal digits", a key of the outermost

@@ -21,10 +21,10 @@ int op_find(const char *name)
     return -1;
 }
 
-void op_near(struct near *n)
+void op_each(name_taker *take, void *to)
 {
     for (int i = 0; i < OP_COUNT; i++)
-        near_try(n, op_table[i].name);
+        take(to, op_table[i].name);
 }
 
 bool op_is_pair(enum op op)

@@ -101,9 +101,8 @@ extern const struct op_row op_table[OP_COUNT];
 #define OP_LIST OP_COLLECTIVES(OP_COMMA) "pair_latency,pair_bw,pair_bibw"
 
 const char *op_name(enum op op);
-int op_find(const char *name);
-void op_near(struct near *n); /* near_try() of all names */ /* enum op, or -1; by name or alias */
-void op_near(struct near *n);                               /* near_try() of all names */
+int op_find(const char *name);            /* enum op, or -1; by name or alias */
+void op_each(name_taker *take, void *to); /* names, in order */
 bool op_is_pair(enum op op);
 bool op_is_rooted(enum op op); /* broadcast, reduce: done before everybody has begun */
 bool op_adds(enum op op);      /* a reduction */

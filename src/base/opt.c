@@ -364,6 +364,23 @@ void opt_given(const struct opt_line *l, int argc, char **argv,
     run(&r, argc, argv, ARGP_SILENT);
 }
 
+void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to)
+{
+    struct reading r = {.groups = 0};
+    bool help = false;
+
+    open_groups(&r, l, NULL);
+    for (int g = 0; g < r.groups; g++) {
+        help |= r.group[g].rows == opt_help;
+        for (const struct opt *o = r.group[g].rows; o && is_row(o); o++)
+            if (o->name && !(o->flags & OPTION_HIDDEN))
+                take(to, o);
+    }
+    for (const struct opt *o = opt_help; !help && is_row(o); o++)
+        if (o->letter != 'V') /* which is the program's own */
+            take(to, o);
+}
+
 /* What is looked for, and where it goes. */
 struct again {
     const char *name;

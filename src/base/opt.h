@@ -47,7 +47,9 @@ struct opt {
     enum opt_kind kind;
     size_t at, count; /* of the value, and of a list's length, in what is filled in; both bytes */
     double lo, hi;    /* of numbers */
-    const char *const *words; /* one of these, as its index; NULL ends them */
+    const char *const *words;                   /* one of these, as its index; NULL ends them */
+    int known;                                  /* how many those are, where no NULL ends them */
+    void (*values)(name_taker *take, void *to); /* names that its value may be, for completion */
     int (*call)(void *into, char *value, struct err *err);
     /* The same where one function takes many rows; its message is said as it is. */
     int (*named)(void *into, const char *name, const char *value, struct err *err);
@@ -112,6 +114,8 @@ enum opt_how {
 /* Fill args, which hold the defaults; -1 after bad usage. */
 int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how, void *args);
 
+/* Each row of a line's tables that --help shows, and --help, --usage and --version behind them. */
+void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to);
 /* Each option of such a command line, once it was parsed well: its long name and its value (NULL: a
  * flag), in order. */
 void opt_given(const struct opt_line *l, int argc, char **argv,

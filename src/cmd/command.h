@@ -40,6 +40,7 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
     ROW(replay, "replay", PREDICT, "run a step's messages here, beside their prediction")          \
     ROW(check_placement, "check-placement", PREDICT, "are a job's nodes where its segments need them")\
     ROW(export, "export", HAND, "the matrix in formats of other tools")                            \
+    ROW(completion, "completion", HAND, "words of commands for the completion of a shell")         \
     ROW(plot, "plot", HAND, "pictures of a campaign or a matrix")                                  \
     ROW(tune, "tune", HAND, "NCCL's best algorithm and protocol per size, from a sweep")           \
     ROW(discover, "discover", STEPS, "write topology.json: what this machine is")                  \

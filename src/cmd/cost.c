@@ -95,7 +95,7 @@ static int parse_op(struct args *a, const char *name, struct err *err)
     if (a->op >= 0 && !op_is_pair((enum op)a->op))
         return 0;
     struct near near = {.word = name};
-    op_near(&near);
+    op_each(near_try, &near);
     return err_usage(err,
                      "no collective \"%s\"%s; known: " OP_COLLECTIVE_WORDS "ep_dispatch ep_combine",
                      name, near_text(&near));
@@ -110,7 +110,7 @@ static const struct opt options[] = {
     {"op", 0, "NAME",
      "a collective: all_gather, reduce_scatter, all_to_all, all_reduce ..., or the kernels "
      "ep_dispatch, ep_combine",
-     OPT_CALL(take_op)},
+     OPT_CALL(take_op), .values = op_each},
     {"ranks", 0, "LIST", "its endpoints in rank order: 0-71 or 0,4,8 (default: all)",
      OPT_INTO(struct args, ranks)},
     {"bytes", 0, "SIZE", "the largest buffer of one rank, as nccl-tests counts it: 64M, 1G",
@@ -120,7 +120,7 @@ static const struct opt options[] = {
 };
 
 static const struct opt words[] = {{"matrix", OPT_INTO(struct args, word[0])},
-                                   {"what", OPT_INTO(struct args, word[1])},
+                                   {"what", OPT_INTO(struct args, word[1]), .values = op_each},
                                    {"whom", OPT_INTO(struct args, word[2])},
                                    {"bytes", OPT_INTO(struct args, word[3])},
                                    {0}};

@@ -62,7 +62,8 @@ static int take_quantity(void *args, char *name, struct err *err)
 }
 
 static const struct opt options[] = {
-    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format)},
+    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format),
+     .values = exporter_each},
     {"list-formats", 0, NULL, "print the formats", OPT_INTO(struct args, list)},
     {"output", 'o', "FILE", "write here (- or nothing: to standard output)",
      OPT_INTO(struct args, out)},

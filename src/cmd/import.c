@@ -35,7 +35,7 @@ static int take_op(void *args, char *name, struct err *err)
     a->import.op = op_find(name);
     if (a->import.op >= 0 && !op_is_pair((enum op)a->import.op))
         return 0;
-    op_near(&near);
+    op_each(near_try, &near);
     return err_usage(err, "no collective \"%s\"%s", name, near_text(&near));
 }
 
@@ -46,7 +46,7 @@ static const struct opt options[] = {
      "the points (default points.tsv); plan.tsv and topology.json are written beside it",
      OPT_INTO(struct args, output)},
     {"op", 0, "NAME", "which collective, where FILE does not say it (before nccl-tests 2.16)",
-     OPT_CALL(take_op)},
+     OPT_CALL(take_op), .values = op_each},
     {"in-place", 0, NULL, "take the in-place columns (default: the out-of-place ones)",
      OPT_INTO(struct args, import.in_place)},
     {"topology", 0, "FILE",

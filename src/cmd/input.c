@@ -19,7 +19,7 @@ enum { OPTIONS_MAX = 32, SOURCES_MAX = 4096, HEAD = 4096 };
 
 const struct opt input_preset_options[] = {
     {"fabric", 0, "NAME", "a preset, or a file of one, instead",
-     OPT_INTO(struct input_args, fabric)},
+     OPT_INTO(struct input_args, fabric), .values = fabric_each},
     {"racks", 0, "N", "racks of the preset (default: as the preset says)",
      OPT_INT(struct input_args, racks, 1, 1 << 20)},
     {0},
@@ -204,7 +204,7 @@ static int no_host(const struct topo *t, const char *name, struct err *err)
 
     for (int h = 0; h < t->hosts; h++)
         near_try(&near, t->host[h].name);
-    op_near(&near); /* where commands take either */
+    op_each(near_try, &near); /* where commands take either */
     return err_usage(err, "\"%s\" is no endpoint and no host here%s", name, near_text(&near));
 }
 

@@ -16,7 +16,7 @@ struct judged_args {
 #define JUDGED_AGAINST(type, member)                                                               \
     {                                                                                              \
         "against", 0, "PRESET|MATRIX|DIR", "what shares are of; else the preset of the GPUs seen", \
-            OPT_INTO(type, member.against)                                                         \
+            OPT_INTO(type, member.against), .values = fabric_each                                  \
     }
 #define JUDGED_LIMITS(type, member)                                                                \
     {                                                                                              \

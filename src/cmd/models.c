@@ -27,7 +27,8 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct opt words[] = {{"model", OPT_INTO(struct args, name)}, {0}};
+static const struct opt words[] = {{"model", OPT_INTO(struct args, name), .values = model_each},
+                                   {0}};
 
 static const struct opt_line command = {
     .options = options,

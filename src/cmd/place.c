@@ -86,7 +86,7 @@ static const struct opt options[] = {
     {"write", 0, "FORM[=FILE]",
      "write the placement, to standard output without FILE: order, nodes, rankfile, hostfile, "
      "mpich, slurm-hostfile, sbatch, torchrun, kubernetes; may be given again",
-     OPT_CALL(take_write), .group = 6},
+     OPT_CALL(take_write), .values = rank_file_each, .group = 6},
     {"json", 0, NULL, "print place.json instead of text", OPT_INTO(struct place_args, json),
      .group = 6},
     {"output", 'o', "FILE", "write place.json too", OPT_INTO(struct place_args, output),

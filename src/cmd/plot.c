@@ -183,8 +183,21 @@ static int take_word(void *args, char *word, struct err *err)
     return 0;
 }
 
+static void each_format(name_taker *take, void *to)
+{
+    for (int i = 0; i < PLOT_FORMATS; i++)
+        take(to, plot_extension[i]);
+}
+
+static void each_figure(name_taker *take, void *to)
+{
+    for (int i = 0; i < PLOT_FIGURES; i++)
+        take(to, plot_name[i]);
+}
+
 static const struct opt options[] = {
-    {"format", 'f', "FORMAT", "png (default), svg or pdf", OPT_CALL(take_format)},
+    {"format", 'f', "FORMAT", "png (default), svg or pdf", OPT_CALL(take_format),
+     .values = each_format},
     {"output", 'o', "OUTDIR",
      "folder for the pictures (default: plots/ of a campaign, NAME-plots beside a file)",
      OPT_INTO(struct args, out)},
@@ -199,8 +212,9 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct opt words[] = {
-    {"input", .help = "which campaign or matrix?", OPT_CALL(take_word), .repeats = true}, {0}};
+static const struct opt words[] = {{"input", .help = "which campaign or matrix?",
+                                    OPT_CALL(take_word), .repeats = true, .values = each_figure},
+                                   {0}};
 
 static int check(void *args, struct err *err)
 {

@@ -73,7 +73,7 @@ static const struct opt options[] = {
     {"case", 0, "FILE",
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
      "may be given again",
-     OPT_LIST(struct predict_args, cases, case_count), .group = 4},
+     OPT_LIST(struct predict_args, cases, case_count), .values = case_each, .group = 4},
     {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
      OPT_INTO(struct predict_args, markdown), .group = 5},
     {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json),

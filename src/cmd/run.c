@@ -213,7 +213,7 @@ static const struct opt options[] = {
     {"transport", 't', "NAME",
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
      "GPU, else mpi)",
-     OPT_INTO(struct args, chain.transport), .group = 1},
+     OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
     {"hosts", 0, "LIST|FILE",
      "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
      OPT_INTO(struct args, chain.launch.hosts), .group = 1},
@@ -233,7 +233,7 @@ static const struct opt options[] = {
      OPT_INTO(struct args, dry_run), .group = 1},
     {"model", 0, "NAME",
      "predict the step time of this model (default llama3.1-8b on GPUs, none on CPUs)",
-     OPT_INTO(struct args, chain.model), .group = 1},
+     OPT_INTO(struct args, chain.model), .values = model_each, .group = 1},
     {"for-job", 0, "WORDS",
      "measure the groups of this job too: options of railgauge predict in one word; may be "
      "repeated",
@@ -279,10 +279,12 @@ static int choose_transport(struct chain *c, struct err *err)
     if (!strcmp(c->transport, "auto") && c->sim.fabric)
         c->transport = simulated;
     const struct transport *t = transport_find(c->transport);
-    if (!t && strcmp(c->transport, "auto"))
+    struct near near = {.word = c->transport};
+    if (!t && strcmp(c->transport, "auto")) {
+        transport_each(near_try, &near);
         return err_usage(err, "no transport \"%s\"%s; known are auto, %s", c->transport,
-                         transport_near(&(struct near){.word = c->transport}),
-                         transport_names(names, true));
+                         near_text(&near), transport_names(names, true));
+    }
     if (c->sim.fabric && (!t || t->ranks))
         return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);
     return transport_limit(&c->probe.plan.ops, t, err);

@@ -144,6 +144,12 @@ static int take_section(void *args, char *name, struct err *err)
                      name, near_text(&near));
 }
 
+static void each_section(name_taker *take, void *to)
+{
+    for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
+        take(to, sections[i].name);
+}
+
 static const struct opt options[] = {
     {"bytes", 0, "SIZE", "also, or only, at this message size: 64K, 16M",
      OPT_INTO(struct args, bytes)},
@@ -154,7 +160,7 @@ static const struct opt options[] = {
 static const struct opt words[] = {
     {"matrix", .help = "give a matrix file or a campaign directory",
      OPT_INTO(struct args, in.file)},
-    {"section", OPT_CALL(take_section)},
+    {"section", OPT_CALL(take_section), .values = each_section},
     {0},
 };
 

@@ -67,7 +67,7 @@ const struct opt probe_file_options[] = {
     {"transport", 't', "NAME",
      "what carries the messages: mpi (host memory; default), nccl (GPU memory), copy (from GPU to "
      "GPU without a library) or auto",
-     OPT_NAMED(take_transport), .group = 1},
+     OPT_NAMED(take_transport), .values = transport_each, .group = 1},
     {"plan", 0, "FILE", "what to measure (default: made here, plan.tsv beside the points)",
      OPT_INTO(struct probe_args, plan), .group = 1},
     {"topology", 0, "FILE",

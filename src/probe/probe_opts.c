@@ -18,7 +18,7 @@ static int no_operation(const char *name, struct err *err)
 {
     struct near near = {.word = name};
 
-    op_near(&near);
+    op_each(near_try, &near);
     return err_usage(err, "no operation \"%s\"%s%s", name, near_text(&near),
                      nccl_redop_find(name) >= 0 ? "; a reduction is --redop" : "");
 }
@@ -87,7 +87,7 @@ const struct opt probe_options[] = {
     {"op", 0, "LIST",
      "only these: " OP_LIST "; pairs and collectives stand for all of their kind (default: all but "
      "reduce)",
-     OPT_CALL(take_ops), .group = 20},
+     OPT_CALL(take_ops), .values = op_each, .group = 20},
     {"minbytes", 'b', "SIZE", "smallest message (default 8)",
      OPT_INTO(struct probe_opts, plan.min_bytes), .group = 20},
     {"maxbytes", 'e', "SIZE", "largest message (default 4M for CPUs; for GPUs 4G, pairs 256M)",

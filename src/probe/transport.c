@@ -86,11 +86,10 @@ const struct transport *transport_of_gpus(void)
     return t;
 }
 
-const char *transport_near(struct near *n)
+void transport_each(name_taker *take, void *to)
 {
     for (const struct transport *t = transports; t->name; t++)
-        near_try(n, t->name);
-    return near_text(n);
+        take(to, t->name);
 }
 
 const struct opt_set *const *transport_options(void)

@@ -91,7 +91,7 @@ const struct opt_set *const *transport_options(void);
 /* "mpi, nccl and copy": those that need ranks, or all. */
 enum { TRANSPORT_NAMES = 128 };
 const char *transport_names(char out[TRANSPORT_NAMES], bool all);
-const char *transport_near(struct near *n); /* near_text() among all names */
+void transport_each(name_taker *take, void *to);
 /* Take the operations that a transport has not out of the set `ops` (bits of enum op); EXIT_USAGE
  * when none is left.  NULL has them all. */
 int transport_limit(unsigned *ops, const struct transport *t, struct err *err);

@@ -90,6 +90,11 @@ const struct opt *job_options(void)
             assert(n + 1 < OPTIONS_MAX);
             rows[n++] = (struct opt){
                 a->key, a->letter, a->arg, a->help, OPT_NAMED(take_option), .group = a->group};
+            rows[n - 1].values = !strcmp(a->key, "model")    ? model_each
+                                 : !strcmp(a->key, "fabric") ? fabric_each
+                                                             : NULL;
+            rows[n - 1].words = a->words;
+            rows[n - 1].known = a->count;
         }
     return rows;
 }

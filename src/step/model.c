@@ -325,6 +325,11 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
 
 static const char folder[] = "jobs/training/models";
 
+void model_each(name_taker *take, void *to)
+{
+    file_data_each(folder, take, to);
+}
+
 int model_names(char ***names)
 {
     return file_data_names(folder, names);
@@ -338,7 +343,7 @@ int model_load(struct model *m, const char *name, struct err *err)
 
     memset(m, 0, sizeof(*m));
     if (!path) {
-        file_data_near(&near, folder);
+        model_each(near_try, &near);
         return err_usage(
             err,
             "no model \"%s\"%s; \"railgauge models\" lists the shipped ones; or give a file with "

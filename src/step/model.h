@@ -124,6 +124,7 @@ int model_load(struct model *m, const char *name, struct err *err);
 void model_free(struct model *m);
 /* Names of the shipped models, sorted; returns how many.  The caller frees each name and the list.
  */
+void model_each(name_taker *take, void *to); /* names of the shipped ones */
 int model_names(char ***names);
 
 struct params {

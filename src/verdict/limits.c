@@ -193,7 +193,7 @@ static int read_narrowing(struct limit *l, const struct row_text *r, const char 
 
     l->op = r->op ? op_find(r->op) : -1;
     if (r->op && l->op < 0) {
-        op_near(&near);
+        op_each(near_try, &near);
         return err_data(err, "%s: no operation \"%s\"%s", where, r->op, near_text(&near));
     }
     if (r->ranks) {

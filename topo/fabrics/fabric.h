@@ -103,6 +103,7 @@ void fabric_free(struct fabric *f);
  * HBM3" is the "NVIDIA H100 SXM" of hgx-h100; PCIe cards of that name are other GPUs); NULL: none.
  * The caller frees. */
 char *fabric_of_gpu(const char *device);
+void fabric_each(name_taker *take, void *to); /* names of the shipped presets */
 /* Names of the shipped presets, sorted; caller frees with hostlist_free(). */
 int fabric_list(char ***names, int *count, struct err *err);
 

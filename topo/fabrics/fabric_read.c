@@ -383,6 +383,11 @@ int fabric_list(char ***names, int *count, struct err *err)
     return rc;
 }
 
+void fabric_each(name_taker *take, void *to)
+{
+    file_data_each("topo/fabrics", take, to);
+}
+
 /* "no fabric "x"; known: a, b, c" */
 static int unknown(const char *name, struct err *err)
 {

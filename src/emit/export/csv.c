@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "emit/export/export_impl.h"
 #include "emit/plot/pair_map.h"
+#include "probe/point.h"
 #include "topo/host/nic.h"
 
 /* RFC 4180, 2.5 to 2.7. */

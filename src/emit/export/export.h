@@ -12,9 +12,6 @@
 
 #include "cost/matrix.h"
 #include "emit/export/pair_cost.h"
-#include "probe/point.h"
-#include "verdict/accept.h"
-#include "verdict/parts.h"
 
 /* As typed; nothing is owned; zeros are defaults.  A format ignores what it has no use for. */
 struct export_ask {
@@ -41,6 +38,10 @@ enum export_needs {
     EXPORT_VERDICT
 };
 
+struct points;
+struct accept;
+struct parts;
+
 /* Streams may fail: the caller checks them.  second is NULL unless asked for. */
 struct export
 {
@@ -66,6 +67,7 @@ struct exporter {
 extern const struct exporter exporters[];
 extern const int exporter_count;
 
+void exporter_each(name_taker *take, void *to); /* names */
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct exporter *exporter_find(const char *name, struct err *err);
 /* A topology alone as a matrix without a number, for EXPORT_PLACES. */

@@ -11,6 +11,8 @@
 
 #include "base/mem.h"
 #include "emit/export/export_impl.h"
+#include "verdict/accept.h"
+#include "verdict/parts.h"
 
 /* A case, and what ends it: NULL, or the element with type and message. */
 struct junit_case {

@@ -72,7 +72,7 @@ int nccl_json_write(const struct export *e, struct err *err)
     int op = e->ask->name ? op_find(e->ask->name) : -1, rc = 0;
 
     if (e->ask->name && (op < 0 || op_is_pair((enum op)op))) {
-        op_near(&near);
+        op_each(near_try, &near);
         return err_usage(err, "--name: no collective \"%s\"%s", e->ask->name, near_text(&near));
     }
     if (read_options(&how, &opts, e->ask->campaign, err) < 0 || read_plan(&plan, e, err) < 0)

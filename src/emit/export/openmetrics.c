@@ -18,7 +18,10 @@
 #include "cost/reference.h"
 #include "emit/export/export_impl.h"
 #include "emit/text/shape_group.h"
+#include "probe/point.h"
 #include "topo/host/nic.h"
+#include "verdict/accept.h"
+#include "verdict/parts.h"
 
 struct metrics {
     FILE *out;

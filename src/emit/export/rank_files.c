@@ -295,6 +295,12 @@ static const struct rank_file rank_files[] = {
 };
 enum { RANK_FILES = sizeof(rank_files) / sizeof(*rank_files) };
 
+void rank_file_each(name_taker *take, void *to)
+{
+    for (int i = 0; i < RANK_FILES; i++)
+        take(to, rank_files[i].name);
+}
+
 const struct rank_file *rank_file_find(const char *name, struct err *err)
 {
     struct near near = {.word = name};

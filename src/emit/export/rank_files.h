@@ -36,6 +36,7 @@ struct rank_file {
     bool labels;         /* nodes' names are values of Kubernetes' labels */
 };
 
+void rank_file_each(name_taker *take, void *to); /* names */
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct rank_file *rank_file_find(const char *name, struct err *err);
 /* The command that reads a file of this form; the caller frees. */

@@ -8,7 +8,7 @@
 const struct opt sim_options[] = {
     {.help = "Simulated fabric (--transport sim):", .group = 50},
     {"fabric", 0, "NAME", "preset (railgauge discover --list-fabrics) or FILE.json",
-     OPT_INTO(struct sim_opts, fabric), .group = 50},
+     OPT_INTO(struct sim_opts, fabric), .values = fabric_each, .group = 50},
     {"racks", 0, "N", "racks of it", OPT_INT(struct sim_opts, racks, 1, 100000), .group = 50},
     {"noise", 0, "SHARE", "sigma of the lognormal noise, such as 3%",
      OPT_SHARE(struct sim_opts, noise), .group = 50},
