@@ -160,6 +160,9 @@ $(BUILD)/fuzz/%.c.o: %.c
 	$(Q)$(FUZZ_CC) $(WARN) $(FUZZFLAGS) -fsanitize=fuzzer-no-link $(CPPFLAGS) $(JSON_CFLAGS) \
 	    -DRG_DATADIR='"$(PREFIX)/share/railgauge"' -MMD -MP -c -o $@ $<
 
+# The page's style and script are in it as they are.
+$(BUILD)/src/emit/page/page.c.o $(BUILD)/fuzz/src/emit/page/page.c.o: src/emit/page/page.css src/emit/page/page.js
+
 # What tests compile with by themselves.
 warnings:
 	@echo $(WARN) $(JSON_CFLAGS) $(MPI_CFLAGS)

@@ -120,7 +120,7 @@ static int show(const struct judged *j, const struct args *args, struct err *err
 {
     struct table t;
 
-    judged_table(&t, &j->accept);
+    judged_table(&t, &j->accept, false);
     bool own = args->style == STYLE_OWN;
     int rc = json_answer(report(j, args, &t), args->output, own && args->of.in.json, err);
     if (rc == 0 && !own)

@@ -27,6 +27,7 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
     ROW(import, "import", MEASURE, "points.tsv from what nccl-tests printed")                      \
     ROW(show, "show", JUDGE, "print tiers, pairs, collectives and findings of a matrix")           \
     ROW(accept, "accept", JUDGE, "one verdict of a campaign, against limits and a reference")      \
+    ROW(report, "report", JUDGE, "a campaign and its verdict as one HTML page")                    \
     ROW(compare, "compare", JUDGE, "what changed between two campaigns on the same machine")       \
     ROW(lint, "lint", JUDGE, "the odd one out among hosts, GPUs, NICs and cables, before any benchmark")\
     ROW(explain, "explain", JUDGE, "one pair in words: its way, what it should give, what was measured")\

@@ -145,7 +145,7 @@ static char *interval_text(char buf[2 * LIMIT_TEXT + 4], enum limit_unit unit,
 static const enum accept_is order[] = {ACCEPT_FAIL, ACCEPT_WARN, ACCEPT_UNKNOWN, ACCEPT_PASS};
 enum { SORTED = sizeof(order) / sizeof(*order) };
 
-void judged_table(struct table *t, const struct accept *a)
+void judged_table(struct table *t, const struct accept *a, bool brief)
 {
     static const struct table_column columns[] = {
         {"verdict", "verdict", "text"}, {"check", NULL, "text"},         {"what", "check", "text"},
@@ -159,7 +159,7 @@ void judged_table(struct table *t, const struct accept *a)
     table_open(t, columns);
     for (int i = 0; i < SORTED * a->rows; i++) {
         const struct accept_row *r = &a->row[i % a->rows];
-        if (r->is != order[i / a->rows])
+        if (r->is != order[i / a->rows] || (brief && r->is == ACCEPT_PASS))
             continue;
         const struct limit_check *c = &limit_check[r->limit->check];
         snprintf(limit, sizeof(limit), "%s %s",

@@ -40,8 +40,8 @@ void judged_init(struct judged *j);
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
 void judged_free(struct judged *j);
 
-/* A row a check, what needs a person first. */
-void judged_table(struct table *t, const struct accept *a);
+/* A row a check, what needs a person first; brief: only those. */
+void judged_table(struct table *t, const struct accept *a, bool brief);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */
 
 #endif

@@ -47,6 +47,7 @@ nodes $matrix --need 8 --job all_reduce_64M
 place $matrix ${job[*]}
 predict $matrix --model llama3.1-8b --layout dp_shard=144
 predict --case all
+report c
 search $matrix --model llama3.1-8b --gpus 72
 show c
 show c collectives

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - railgauge report: a campaign as one HTML file, and its first screen here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "cmd/command.h"
+#include "cmd/judged.h"
+#include "emit/page/page.h"
+
+struct args {
+    struct judged_args of;
+    const char *output, *title;
+};
+
+static const struct opt options[] = {
+    {"output", 'o', "FILE", "write the page here; else DIR/report.html",
+     OPT_INTO(struct args, output)},
+    {"title", 0, "TEXT", "what stands above the verdict", OPT_INTO(struct args, title)},
+    JUDGED_AGAINST(struct args, of),
+    JUDGED_LIMITS(struct args, of),
+    {"json", 0, NULL, "print the data of the page, and write no page",
+     OPT_INTO(struct args, of.in.json)},
+    {"quiet", 'q', NULL, "write the page and print nothing", OPT_INTO(struct args, of.in.quiet)},
+    {0},
+};
+
+static const struct opt words[] = {{"campaign", OPT_INTO(struct args, of.in.file),
+                                    .help = "give a campaign's directory or a matrix"},
+                                   {0}};
+
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+    json_t *title = json_string(a->title ? a->title : "");
+    bool good = title != NULL;
+
+    json_decref(title);
+    if (!good)
+        return err_usage(err, "--title is not UTF-8");
+    return a->of.in.json && a->output ? err_usage(err, "--json writes no page: no --output") : 0;
+}
+
+static const struct opt_line command = {
+    .options = options,
+    .words = words,
+    .check = check,
+    .usage = "DIR|MATRIX",
+    .doc =
+        "Write a campaign as one HTML file: verdict, parts to act on, checks, racks, map of pairs, "
+        "collectives, coverage, environment, checksums."
+        "\vThe file needs no network and no other file, prints, and can be mailed.  The verdict "
+        "is that of railgauge accept, and so is the exit code.\n\n"
+        "  railgauge report campaign\n"
+        "  railgauge report campaign -o rack-07.html --title \"Rack 07\"\n"
+        "  railgauge report campaign --against gb200-nvl72 --limits site.json\n"
+        "  railgauge report campaign --json | jq .parts\n\n" EXIT_CODES(
+            "1 a check fails, 2 could not judge, ", ""),
+};
+
+/* Beside what it is of. */
+static char *page_path(const struct args *a)
+{
+    struct stat st;
+
+    if (a->output)
+        return mem_strdup(a->output);
+    bool dir = stat(a->of.in.file, &st) == 0 && S_ISDIR(st.st_mode);
+    return dir ? file_join(a->of.in.file, "report.html")
+               : file_beside(a->of.in.file, "report.html");
+}
+
+static int write_page(const struct page_facts *facts, json_t *data, const char *path,
+                      struct err *err)
+{
+    struct file_out out;
+
+    if (file_begin(&out, path, err) < 0)
+        return -1;
+    page_write(out.stream, facts, data);
+    int rc = file_commit(&out, err);
+    file_abort(&out);
+    return rc;
+}
+
+/* The first screen: the verdict, and the checks that need a person. */
+static void print_text(const struct judged *j, const struct args *a, const char *path)
+{
+    struct table t;
+
+    puts(j->line);
+    printf("%s against %s, limits: %s\n", a->of.in.file, j->against ? j->against : "no reference",
+           j->limits_name);
+    if (j->parts.rows) {
+        putchar('\n');
+        parts_print(stdout, &j->parts);
+    }
+    judged_table(&t, &j->accept, true);
+    if (t.cells > t.columns) {
+        putchar('\n');
+        table_print(stdout, &t, 0);
+    }
+    printf("\n%s\n", path);
+    table_free(&t);
+}
+
+static int show(const struct judged *j, const struct args *a, struct err *err)
+{
+    struct table t;
+
+    judged_table(&t, &j->accept, false);
+    struct page page = {.path = a->of.in.file,
+                        .title = a->title,
+                        .m = &j->in.m,
+                        .t = &j->in.t,
+                        .p = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                        .accept = &j->accept,
+                        .line = j->line,
+                        .parts = &j->parts,
+                        .checks = t.rows,
+                        .told = parts_report(NULL, &j->parts),
+                        .against = j->against,
+                        .limits_name = j->limits_name};
+    struct page_facts *facts = page_facts(&page);
+    json_t *data = page_data(facts);
+    char *path = page_path(a);
+    int rc = a->of.in.json ? json_answer(json_incref(data), NULL, true, err)
+                           : write_page(facts, data, path, err);
+
+    if (rc == 0 && !a->of.in.json && !a->of.in.quiet)
+        print_text(j, a, path);
+    json_decref(data);
+    json_decref(page.told);
+    page_facts_free(facts);
+    table_free(&t);
+    free(path);
+    return rc;
+}
+
+static int cmd_report(int argc, char **argv, struct err *err)
+{
+    struct args a = {0};
+    struct judged j;
+
+    opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    judged_init(&j);
+    int rc = judged_open(&j, &a.of, err);
+    if (rc == 0)
+        rc = show(&j, &a, err);
+    if (rc == 0)
+        rc = accept_code(&j.accept);
+    judged_free(&j);
+    return rc;
+}
+
+const struct command report_command = {&command, cmd_report};
