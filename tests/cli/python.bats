@@ -239,3 +239,79 @@ def look(s):
 for path in glob.glob('src/schema/*.json') + glob.glob('topo/schema/*.json'):
     look(json.load(open(path)))"
 }
+
+# --- the wheel, and the notebook ---
+
+# A Python that can build wheels without asking an index: Debian's with python3-pip and python3-wheel, or any other.
+builder() {
+    for p in python3 /usr/bin/python3; do
+        "$p" -c 'import sys; from importlib.util import find_spec as f; sys.exit(not all(map(f, sys.argv[1:])))' \
+            pip setuptools venv wheel 2>/dev/null && { echo "$p"; return; }
+    done
+    return 1
+}
+
+@test "the wheel is built and installed offline, and reads without the sources" {
+    p=$(builder) || skip "no Python with pip, venv, setuptools and wheel (packages python3-pip, python3-venv)"
+    t=$BATS_TEST_TMPDIR
+    mkdir -p "$t/tree/jobs" "$t/tree/src" "$t/tree/topo"
+    cp -r jobs/python "$t/tree/jobs" && cp -r src/schema "$t/tree/src" && cp -r topo/schema "$t/tree/topo"
+    unset PYTHONPATH PYTHONDONTWRITEBYTECODE
+    "$p" -m pip wheel -q --no-index --no-build-isolation --no-deps --no-cache-dir -w "$t/dist" "$t/tree/jobs/python"
+    wheel=$(echo "$t"/dist/railgauge-*-py3-none-any.whl)
+    "$p" -m zipfile -l "$wheel" >"$t/list"
+    for f in railgauge/__init__.py railgauge/py.typed railgauge/schema/matrix.schema.json railgauge/schema/topology.schema.json; do
+        grep -q "^$f " "$t/list"
+    done
+    run ! grep -E '\.(so|c|pyc) ' "$t/list"
+    "$p" -m venv "$t/venv"
+    rm -r "$t/tree"
+    "$t/venv/bin/pip" install -q --no-index "$wheel"
+    cd "$t"
+    venv/bin/python -c "
+import railgauge
+assert 'site-packages' in railgauge.__file__
+c = railgauge.Campaign('$campaign')
+assert len(c.points()) > 1000 and c.parts() and c.accept().checks
+try:
+    c.points().frame()
+except ImportError:
+    pass"
+    # away from the sources' schemas it is no wheel
+    mkdir -p alone/a/b && cp -r "$OLDPWD/jobs/python" alone/a/b/python
+    run ! "$p" -m pip wheel -q --no-index --no-build-isolation --no-deps --no-cache-dir -w "$t/none" alone/a/b/python
+    [[ $output == *"build from the sources of railgauge"* ]]
+}
+
+@test "the notebook runs as a plain program, without pandas and matplotlib too" {
+    CAMPAIGN=$campaign MPLBACKEND=Agg python3 tests/python/cells.py jobs/python/example.ipynb >"$BATS_TEST_TMPDIR/out"
+    cat "$BATS_TEST_TMPDIR/out"
+    grep -qE '^between racks +[0-9]+ points of' "$BATS_TEST_TMPDIR/out"
+    while IFS= read -r part; do
+        grep -qF "$part: " "$BATS_TEST_TMPDIR/out"
+    done < <(railgauge show "$campaign" parts --json | jq -r '.parts[].name')
+    # what is kept was run to its end, and tells nothing of where
+    python3 -c "
+import json
+cells = [c for c in json.load(open('jobs/python/example.ipynb'))['cells'] if c['cell_type'] == 'code']
+assert [c['execution_count'] for c in cells] == list(range(1, len(cells) + 1))
+assert all(o['output_type'] in ('stream', 'display_data') and o.get('name') != 'stderr' for c in cells for o in c['outputs'])
+assert not any(word in json.dumps(c['outputs']) for c in cells for word in ('/home', '/root', '/tmp', 'Traceback'))"
+    [ "$(wc -c <jobs/python/example.ipynb)" -lt 120000 ]
+}
+
+@test "the notebook runs in a kernel, with pandas and matplotlib" {
+    run tests/venv.sh example nbclient ipykernel pandas matplotlib
+    [ "$status" -ne 77 ] || skip "${lines[-1]}"
+    [ "$status" -eq 0 ]
+    p=${lines[-1]}
+    # its kernel listens on this machine only, and files of Jupyter stay here
+    CAMPAIGN=$campaign HOME=$BATS_TEST_TMPDIR "$p" tests/python/cells.py --kernel jobs/python/example.ipynb >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" ||
+        { cat "$BATS_TEST_TMPDIR/err"; return 1; }
+    grep -q 'image/png' "$BATS_TEST_TMPDIR/out"
+    grep -qE 'pair_bw .*(nvlink|mnnvl)|(nvlink|mnnvl) +[0-9]' "$BATS_TEST_TMPDIR/out"
+    "$p" -c "
+import railgauge
+f = railgauge.Campaign('$campaign').points().frame()
+assert len(f) > 1000 and {'src_host', 'dst_nic', 'GBps', 'share', 'tier'} <= set(f.columns) and f.sec.dtype == float"
+}
