@@ -115,11 +115,31 @@ static void rename_host(struct matrix *m, int host, const char *name)
 /* Written, or refused with a reason and a code; out and second are the caller's. */
 static int run(const struct exporter *e, const struct matrix *m, char **out, char **second)
 {
-    struct export_ask ask = {0};
+    struct export_ask ask = {.campaign = "nowhere"};
     size_t len, more;
     FILE *f = open_memstream(out, &len), *g = e->second ? open_memstream(second, &more) : NULL;
     struct err err = {0, ""};
-    int rc = e->write(&(struct export){.out = f, .second = g, .m = m, .ask = &ask}, &err);
+    const struct points none = {0};
+    struct limits limits = {0};
+    struct accept accept;
+    struct parts parts;
+
+    assert_int_equal(limits_builtin(&limits, NULL, &err), 0);
+    accept_judge(&accept, &(struct accept_input){.measured = m, .why = "none", .limits = &limits});
+    assert_int_equal(parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err), 0);
+    int rc = e->needs == EXPORT_CAMPAIGN ? 0
+                                         : e->write(&(struct export){.out = f,
+                                                                     .second = g,
+                                                                     .m = m,
+                                                                     .topo = &m->topo,
+                                                                     .points = &none,
+                                                                     .accept = &accept,
+                                                                     .parts = &parts,
+                                                                     .ask = &ask},
+                                                    &err);
+    parts_free(&parts);
+    accept_free(&accept);
+    limits_free(&limits);
 
     fclose(f);
     if (g)
