@@ -13,7 +13,10 @@
 
 #include "emit/export/export.h"
 #include "emit/export/pair_cost.h"
+#include "probe/point.h"
 #include "small.h"
+#include "verdict/accept.h"
+#include "verdict/parts.h"
 
 /* One of each part, with sides, an added latency and a dead one. */
 static void faults(struct matrix *m)
