@@ -153,24 +153,23 @@ run_rack() {
     [ "$(awk -F'\t' '/^[0-9]/ { print $4 ~ /^nic/ ? "nic" : "nvlink" }' c/points.tsv | uniq | xargs)" = "nvlink nic" ]
     [ "$(nccl 'links.rows | map(.[3]) | unique')" = '["P2P"]' ] # what the first pass built
     [ -s c/connections.tsv ] && [ -s c/connections-nics.tsv ]
-    [ "$(jq -r '.tiers[-1] | .name, .coverage.measured_pairs' c/matrix.json | xargs)" = "fabric 6" ]
+    [ "$(jq -r '.tiers[-1].coverage.measured_pairs' c/matrix.json)" -eq 6 ]
 }
 
 @test "HCAs that NCCL does not take: said, and what NVLink does stands" {
     machine 'host 0-3 n0'
     rack
-    run run_rack
+    run run_rack # how the host's memory scatters is not looked at
     echo "$output"
-    [ "$status" -eq 2 ]
     [[ $output == *"no pair got an answer through the NICs: rank "*"Failed to initialize any NET plugin"* ]]
-    [ "$(jq -c '[.exceptions, .tiers[0].coverage.measured_pairs]' c/matrix.json)" = '[[],6]' ]
+    [ "$(jq -c '[[.exceptions[] | select(.factor == 0)], .tiers[0].coverage.measured_pairs]' c/matrix.json)" = '[[],6]' ]
     rm -r c
     rack
-    NCCL_NET=AWS run run_rack
+    NCCL_IB_DISABLE=1 run run_rack
     echo "$output"
     [ "$status" -eq 0 ]
-    [[ $output == *"--path ib wants NCCL_NET=IB, but the environment says NCCL_NET=AWS"*"what NICs carry is not known"* ]]
-    [ "$(jq -r '.tiers[-1].coverage.measured_pairs' c/matrix.json)" = 0 ]
+    [[ $output == *"--path ib wants NCCL_IB_DISABLE=0, but the environment says NCCL_IB_DISABLE=1"*"what NICs carry is not known"* ]]
+    [ "$(jq -r '.tiers[-1].coverage.measured_pairs // 0' c/matrix.json)" = 0 ]
 }
 
 @test "the second pass over something else than HCAs: 78, and nothing of it is fitted" {
