@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/plan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/tsv.h"
-#include "base/units.h"
-#include "probe/measure.h"
-#include "probe/schedule.h"
 
 const char *const stage_name[STAGE_COUNT + 1] = {"class",      "tournament", "shift",  "isolated",
                                                  "ladder",     "collective", "retest", "nic",
@@ -281,130 +277,4 @@ int plan_share(struct plan *p, const char *what, struct world *w, int endpoints,
         return plan_parse(p, what, text, endpoints, err);
     free(text);
     return rc;
-}
-
-/* --- what it will cost --- */
-
-#define GUESS_ALPHA 1e-5 /* s */
-#define GUESS_BPS_CPU 1e10
-#define GUESS_BPS_GPU 1e11
-#define MAX_RUN_CPU 0.1 /* s */
-#define MAX_RUN_GPU 1.0
-#define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
-
-/* Turns of a round: sizes times epochs; its groups run at the same time. */
-static double turns(const struct round *r)
-{
-    return (double)plan_steps(r) * __builtin_popcount(r->epochs);
-}
-
-double plan_points(const struct plan *p, bool by_nic)
-{
-    double points = 0;
-
-    for (int i = 0; i < p->rounds; i++)
-        if (stage_by_nic(p->round[i].stage) == by_nic)
-            points += turns(&p->round[i]) * p->round[i].groups;
-    return points;
-}
-
-double plan_time_cap(const struct plan *p, double asked)
-{
-    double all = 0;
-
-    if (asked > 0)
-        return asked;
-    for (int i = 0; i < p->rounds; i++)
-        all += turns(&p->round[i]);
-    return fmin(0.1, fmax(0.02, 40 / all));
-}
-
-double plan_max_run(const struct topo *t, double asked)
-{
-    if (asked > 0)
-        return asked;
-    return t->endpoint[0].kind == ENDPOINT_GPU ? MAX_RUN_GPU : MAX_RUN_CPU;
-}
-
-struct guess {
-    int rounds;
-    double seconds; /* if nothing disturbs */
-    double at_most; /* every size until its time cap, as on a busy machine */
-    double bytes;
-};
-
-/* What one round takes of `one` seconds a message. */
-static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
-                       double cap, double one, double size)
-{
-    int epochs = __builtin_popcount(r->epochs);
-    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
-
-    g->seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
-    g->at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
-    g->bytes += epochs * runs * size * r->groups * r->group[0].size;
-}
-
-/* Of both passes, or of the one through the NICs. */
-static struct guess guess_cost(const struct plan *p, const struct topo *t,
-                               const struct measure_opts *o, bool nics_only)
-{
-    double cap = plan_time_cap(p, o->time_cap), most = plan_max_run(t, o->max_run);
-    double rate = t->endpoint[0].kind == ENDPOINT_GPU ? GUESS_BPS_GPU : GUESS_BPS_CPU;
-    struct guess g = {0};
-
-    for (int i = 0; i < p->rounds; i++) {
-        const struct round *r = &p->round[i];
-        if (nics_only && !stage_by_nic(r->stage))
-            continue;
-        g.rounds++;
-        for (int k = 0, n = plan_steps(r); k < n; k++) {
-            double size = (double)plan_size(r, r->group[0].size, k);
-            double one = GUESS_ALPHA * r->group[0].size + size / rate;
-            if (one > most)
-                break;
-            guess_size(&g, r, o, cap, one, size);
-        }
-    }
-    return g;
-}
-
-void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
-                     const struct measure_opts *o)
-{
-    char moved[UNITS_TEXT], took[UNITS_TEXT], most[UNITS_TEXT];
-    struct guess all = guess_cost(p, t, o, false), nics = guess_cost(p, t, o, true);
-
-    fprintf(out,
-            "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
-            t->endpoints, p->rounds, plan_points(p, false) + plan_points(p, true),
-            units_bytes_text(moved, all.bytes), units_seconds_text(took, all.seconds),
-            units_seconds_text(most, fmax(all.seconds, all.at_most)));
-    if (nics.rounds)
-        fprintf(out,
-                "%d of the rounds, %s to %s, are a second pass through the NICs, which no pair "
-                "crosses otherwise (--no-nic-pass leaves it out)\n",
-                nics.rounds, units_seconds_text(took, nics.seconds),
-                units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
-}
-
-double plan_exact_seconds(const struct topo *t, size_t bytes)
-{
-    static const enum op ops[] = {OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BW};
-    const int rounds = schedule_circle_rounds(t->endpoints);
-    struct measure_opts o = MEASURE_DEFAULTS;
-    struct plan one = {NULL, 0};
-
-    for (int i = 0; i < 3; i++) {
-        struct round *r = plan_add(&one, STAGE_TOURNAMENT, ops[i], 1);
-        r->first = r->last = i ? bytes : 8;
-        r->factor = 2;
-        r->epochs = 1;
-        r->group[0].members = mem_calloc(2, sizeof(int));
-        r->group[0].size = 2;
-    }
-    o.time_cap = fmin(0.1, fmax(0.02, 40 / (3.0 * rounds))); /* that of the whole plan */
-    double sec = guess_cost(&one, t, &o, false).seconds;
-    plan_free(&one);
-    return sec * rounds;
 }

@@ -69,7 +69,9 @@ struct plan {
 
 struct plan_opts {
     size_t min_bytes, max_bytes; /* -b -e; max 0: 4 MiB for CPUs, 4 GiB for GPUs (64 MiB, 8 GiB with
-                                  * full); GPUs that several ranks share: so much less */
+                                  * full); GPUs that several ranks share: so much less; groups of
+                                  * which larger ones are published: those, where four of them go
+                                  * into the GPU's memory */
     size_t pair_max; /* end of the pairs' ladders; 0: as max_bytes where that is given or full, else
                       * 256 MiB for GPUs, where a pair has long been at its rate */
     int factor;      /* -f */
@@ -81,12 +83,20 @@ struct plan_opts {
     int matchings;    /* k of class matchings, default 8 */
     int epochs;       /* 1..PLAN_EPOCHS */
     unsigned long long seed;
-    bool full; /* ladders on more groups and sizes */
-    bool nics; /* where topo_hides_nics(): rounds through the NICs, for a second pass */
+    bool full;     /* ladders on more groups and sizes */
+    double cables; /* s for rounds that join as many pairs of NICs as fit; 0: none */
+    bool nics;     /* where topo_hides_nics(): rounds through the NICs, for a second pass */
 };
 void plan_defaults(struct plan_opts *o);
 /* What 0 stands for in max_bytes and pair_bytes, for these endpoints. */
 void plan_fill_auto(struct plan_opts *o, const struct topo *t);
+/* The preset of these GPUs; where the user gave sizes, or ranks share GPUs: none. */
+struct fabric;
+void plan_known(struct fabric *known, const struct topo *t, bool sized);
+/* The end of a collective's ladder: the usual, or the largest size that is published of such a
+ * group, which is what acceptance texts ask for, if the GPU's memory holds four of them. */
+size_t plan_last_size(const struct fabric *known, const struct topo *t, enum op op,
+                      const struct plan_group *g, size_t usual);
 
 /* Rounds for pairs by o->pairs, ladders per tier, collectives per level (host, domain, rack,
  * growing numbers of the outermost level, one endpoint of each, world).  When nothing above the
@@ -94,8 +104,8 @@ void plan_fill_auto(struct plan_opts *o, const struct topo *t);
  * measuring, pairs of hosts measure latency between any two of their endpoints so that rails can,
  * and the ladder of the last tier is that of near and far hosts.
  * Where no pair would cross a NIC and o->nics, rounds of the stages that do.
- * Where leaves are visible, all of a leaf send to another one at once, so that uplinks can be found
- * to be fewer than NICs. */
+ * Where leaves or racks are visible, all of one send to another one at once, to three in turn, so
+ * that uplinks can be found to be fewer than NICs.  o->cables adds pairs of NICs. */
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err);
 int plan_load(struct plan *p, const char *path, int endpoints, struct err *err);
 int plan_save(const struct plan *p, const char *path, struct err *err);
@@ -134,10 +144,18 @@ double plan_max_run(const struct topo *t, double asked);
  *   first time     as many runs as the stop rule wants when nothing disturbs, and warm-up
  *   second time    every size up to its time cap, as on a busy machine
  *
+ *   pairs of NICs  (--cables) connecting, 0.2 s between GPUs, and every size up to its time cap
+ *
  * Starting ranks, retests and pictures come on top.  A second line tells what of it the pass through
  * the NICs is. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
+
+/* The same of one round of pairs of NICs, both ways: connecting, and messages at the NIC's rate. */
+double plan_cable_seconds(const struct topo *t, size_t bytes);
+
+/* Pairs that cross NICs, and how many of them the plan measures. */
+void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all);
 
 /* Seconds, by the same guess, of --exact: latency and both ways' bandwidth at `bytes` of every
  * pair, once. */

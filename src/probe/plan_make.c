@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "probe/schedule.h"
+#include "topo/fabrics/fabric.h"
 
 enum {
     ISOLATED_TO = 16,   /* endpoints up to which every pair runs alone */
@@ -29,14 +30,16 @@ void plan_defaults(struct plan_opts *o)
     o->nics = true;
 }
 
-/* Everything the makers below need. */
+/* Everything that the makers below need. */
 struct maker {
     struct plan *plan;
     const struct topo *topo;
-    struct plan_opts o;
+    struct plan_opts o; /* with what 0 stands for */
+    bool sized;         /* the user said how large messages may be */
     int *order;
     unsigned all_epochs;
     struct rng rng;
+    struct fabric known; /* the preset of the GPUs; name NULL: none */
 };
 
 static void add_group(struct round *r, int g, const int *ids, int n)
@@ -44,6 +47,24 @@ static void add_group(struct round *r, int g, const int *ids, int n)
     r->group[g].members = mem_calloc((size_t)n, sizeof(int));
     memcpy(r->group[g].members, ids, (size_t)n * sizeof(int));
     r->group[g].size = n;
+}
+
+static int *one_per_group(const struct maker *m, enum level level, int *count)
+{
+    const struct topo *t = m->topo;
+    char *have = mem_calloc((size_t)t->group[level].count + 1, 1);
+    int *v = NULL;
+
+    *count = 0;
+    for (int i = 0; i < t->endpoints; i++) {
+        int at = t->endpoint[m->order[i]].place.at[level];
+        if (at >= 0 && !have[at]) {
+            have[at] = 1;
+            MEM_PUSH(v, *count) = m->order[i];
+        }
+    }
+    free(have);
+    return v;
 }
 
 static void add_pairs(struct maker *m, enum stage stage, enum op op, const struct pairs *pairs,
@@ -89,25 +110,6 @@ static void add_circle(struct maker *m, enum stage stage, const int *v, int n, b
         }
         free(p.pair);
     }
-}
-
-/* The first endpoint of each host; the caller frees. */
-static int *one_per_group(const struct maker *m, enum level level, int *count)
-{
-    const struct topo *t = m->topo;
-    char *have = mem_calloc((size_t)t->group[level].count + 1, 1);
-    int *v = NULL;
-
-    *count = 0;
-    for (int i = 0; i < t->endpoints; i++) {
-        int at = t->endpoint[m->order[i]].place.at[level];
-        if (at >= 0 && !have[at]) {
-            have[at] = 1;
-            MEM_PUSH(v, *count) = m->order[i];
-        }
-    }
-    free(have);
-    return v;
 }
 
 /* An endpoint of the same host by chance; leaf order keeps those of a host together. */
@@ -193,14 +195,32 @@ static void add_matchings(struct maker *m, enum stage stage)
         }
 }
 
-/* All NICs of a leaf at once, to see what its uplinks carry. */
+/* All NICs of a leaf at once, there and back, to see what its uplinks carry. */
 static void add_uplinks(struct maker *m)
 {
-    for (int k = 0; k < 4; k++) { /* there and back, then with the leaves that sat out */
+    for (int k = 0; k < 2 * UPLINK_PARTNERS; k++) {
         struct pairs p = {NULL, 0};
         schedule_uplinks(&p, m->topo, m->order, k / 2);
         if (p.count > 1)
             add_pairs(m, STAGE_SHIFT, OP_PAIR_BW, &p, k % 2, m->o.pair_bytes, m->o.pair_bytes, 1);
+        free(p.pair);
+    }
+}
+
+/* As many pairs of NICs as the seconds that are allowed are enough for, each way, once. */
+static void add_cables(struct maker *m)
+{
+    const struct topo *t = m->topo;
+    enum stage stage = m->o.nics && topo_hides_nics(t) ? STAGE_NIC : STAGE_TOURNAMENT;
+    int rounds = schedule_cables(NULL, t, m->order, -1);
+    double fit = m->o.cables / plan_cable_seconds(t, m->o.pair_bytes);
+
+    for (int r = 0; r < rounds && r < fit; r++) {
+        struct pairs p = {NULL, 0};
+        unsigned when = 1u << (r % m->o.epochs);
+        schedule_cables(&p, t, m->order, r);
+        for (int back = 0; back < 2; back++)
+            add_pairs(m, stage, OP_PAIR_BW, &p, back, m->o.pair_bytes, m->o.pair_bytes, when);
         free(p.pair);
     }
 }
@@ -333,7 +353,7 @@ static void add_collectives(struct maker *m, const struct groups *g)
             continue;
         struct round *r = plan_add(m->plan, STAGE_COLLECTIVE, op, g->count);
         r->first = m->o.min_bytes;
-        r->last = m->o.max_bytes;
+        r->last = plan_last_size(&m->known, m->topo, op, &g->group[0], m->o.max_bytes);
         r->factor = m->o.factor;
         r->epochs = m->all_epochs;
         for (int i = 0; i < g->count; i++)
@@ -398,6 +418,7 @@ static void add_all_collectives(struct maker *m)
     const struct topo *t = m->topo;
     int most = m->o.full ? 64 : 8, outer = outer_level(t), n, last = 0;
 
+    plan_known(&m->known, t, m->sized);
     for (int i = 0; i < 3; i++) {
         struct groups g = level_groups(m, levels[i], most);
         if (g.count && g.group[0].size != last) { /* the domain may be the host or the rack */
@@ -416,43 +437,12 @@ static void add_all_collectives(struct maker *m)
         free(v);
     }
     add_prefix(m, m->order, t->endpoints);
-}
-
-/* The most ranks that share a GPU, and with it its memory. */
-static int ranks_of_gpu(const struct topo *t)
-{
-    int *ranks = mem_calloc((size_t)t->gpus + 1, sizeof(*ranks)), most = 1;
-
-    for (int i = 0; i < t->endpoints; i++) {
-        int gpu = t->endpoint[i].gpu;
-        if (gpu >= 0 && ++ranks[gpu] > most)
-            most = ranks[gpu];
-    }
-    free(ranks);
-    return most;
-}
-
-void plan_fill_auto(struct plan_opts *o, const struct topo *t)
-{
-    static const size_t most_MiB[2][2] = {{4, 64}, {4096, 8192}}; /* CPU, GPU; full */
-    bool gpu = t->endpoint[0].kind == ENDPOINT_GPU;
-
-    if (!o->max_bytes && gpu && !o->full && !o->pair_max)
-        o->pair_max = (size_t)256 << 20;
-    if (!o->max_bytes) {
-        o->max_bytes = most_MiB[gpu][o->full] << 20;
-        for (int k = ranks_of_gpu(t); gpu && k > 1; k = (k + 1) / 2)
-            o->max_bytes /= 2;
-    }
-    if (!o->pair_max || o->pair_max > o->max_bytes)
-        o->pair_max = o->max_bytes;
-    if (!o->pair_bytes)
-        o->pair_bytes = gpu ? (size_t)64 << 20 : (size_t)256 << 10;
+    fabric_free(&m->known);
 }
 
 int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, struct err *err)
 {
-    struct maker m = {.plan = p, .topo = t, .o = *o};
+    struct maker m = {.plan = p, .topo = t, .o = *o, .sized = o->max_bytes > 0};
 
     memset(p, 0, sizeof(*p));
     if (t->endpoints < 2)
@@ -474,6 +464,7 @@ int plan_make(struct plan *p, const struct topo *t, const struct plan_opts *o, s
     add_ladders(&m, STAGE_LADDER);
     add_all_collectives(&m);
     add_nics(&m);
+    add_cables(&m);
     free(m.order);
     return p->rounds ? 0 : err_usage(err, "the chosen operations leave nothing to measure");
 }

@@ -83,39 +83,149 @@ static void pair_leaves(struct pairs *out, const struct topo *t, const struct le
     }
 }
 
-/* The place of a leaf's rail; 0: none known. */
+/* The place of a leaf's rail; 0: none known, or several. */
 static int rail_of(const struct topo *t, const struct leaf *l)
 {
-    return l->members ? t->endpoint[l->member[0]].place.at[LEVEL_RAIL] + 1 : 0;
+    int rail = topo_at(t, l->member[0], LEVEL_RAIL);
+
+    for (int i = 1; i < l->members; i++)
+        if (topo_at(t, l->member[i], LEVEL_RAIL) != rail)
+            return 0;
+    return rail + 1;
 }
 
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, bool last)
+/* Those of a level that have members, in the order of the topology; the caller frees. */
+static struct leaf *list_leaves(const struct topo *t, const int *order, enum level level,
+                                int *count)
 {
-    int leaves = t->group[LEVEL_LEAF].count, rails = t->group[LEVEL_RAIL].count + 1;
-    struct leaf *leaf = mem_calloc((size_t)leaves + 1, sizeof(*leaf));
-    struct {
-        int leaves, seen, before;
-    } *rail = mem_calloc((size_t)rails, sizeof(*rail));
+    int n = t->group[level].count, kept = 0;
+    struct leaf *leaf = mem_calloc((size_t)n + 1, sizeof(*leaf));
 
     for (int i = 0; i < t->endpoints; i++) {
-        int at = t->endpoint[order[i]].place.at[LEVEL_LEAF];
+        int at = topo_at(t, order[i], level);
         if (at >= 0)
             MEM_PUSH(leaf[at].member, leaf[at].members) = order[i];
     }
-    for (int i = 0; i < leaves; i++)
-        rail[rail_of(t, &leaf[i])].leaves += leaf[i].members > 0;
-    for (int i = 0; i < leaves; i++) {
-        int r = rail_of(t, &leaf[i]);
-        if (!leaf[i].members)
-            continue;
-        if (rail[r].seen++ % 2 != last && rail[r].seen > 1 && (!last || rail[r].leaves % 2))
-            pair_leaves(out, t, &leaf[rail[r].before], &leaf[i]);
-        rail[r].before = i;
-    }
-    for (int i = 0; i < leaves; i++)
+    for (int i = 0; i < n; i++)
+        if (leaf[i].members)
+            leaf[kept++] = leaf[i];
+    *count = kept;
+    return leaf;
+}
+
+static void free_leaves(struct leaf *leaf, int count)
+{
+    for (int i = 0; i < count; i++)
         free(leaf[i].member);
     free(leaf);
-    free(rail);
+}
+
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, int r)
+{
+    enum level level = t->group[LEVEL_LEAF].count ? LEVEL_LEAF : LEVEL_RACK;
+    int count, *of_rail = NULL, rails = t->group[LEVEL_RAIL].count + 1;
+    struct leaf *leaf = list_leaves(t, order, level, &count);
+
+    for (int rail = 0; rail < rails; rail++) {
+        struct pairs meet = {NULL, 0};
+        int n = 0;
+        for (int i = 0; i < count; i++)
+            if (rail_of(t, &leaf[i]) == rail)
+                MEM_PUSH(of_rail, n) = i;
+        if (r < schedule_circle_rounds(n))
+            schedule_circle(&meet, of_rail, n, r);
+        for (int i = 0; i < meet.count; i++)
+            pair_leaves(out, t, &leaf[meet.pair[i][0]], &leaf[meet.pair[i][1]]);
+        free(meet.pair);
+        free(of_rail);
+        of_rail = NULL;
+    }
+    free_leaves(leaf, count);
+}
+
+/* --- cables: every pair of NICs --- */
+
+/* Endpoints that need no NIC to meet, as the leaves above; of one such group, or of groups that
+ * differ in size, *count is 0. */
+static struct leaf *list_domains(const struct topo *t, const int *order, int *count)
+{
+    enum level level = topo_at(t, 0, LEVEL_DOMAIN) >= 0 ? LEVEL_DOMAIN : LEVEL_HOST;
+    int n, all = 0;
+    struct leaf *d = list_leaves(t, order, level, &n);
+    bool alike = n > 1;
+
+    for (int i = 0; i < n; i++) {
+        alike = alike && d[i].members == d[0].members;
+        all += d[i].members;
+    }
+    *count = n;
+    if (alike && all == t->endpoints)
+        return d;
+    free_leaves(d, n);
+    *count = 0;
+    return NULL;
+}
+
+/* Steps through 0 .. n - 1 that leave no part of it for last: by near the golden share of n. */
+static int spread(int k, int n)
+{
+    int step = (int)(0.618 * n) | 1, a = step, b = n;
+
+    while (a > 1) { /* until nothing divides both */
+        for (a = step, b = n; b;) {
+            int rest = a % b;
+            a = b;
+            b = rest;
+        }
+        step += a > 1 ? 2 : 0;
+    }
+    return (int)((long)k * step % n);
+}
+
+/* Everybody of domain a with somebody of domain b. */
+static void pair_domains(struct pairs *out, const struct leaf *a, const struct leaf *b, int shift)
+{
+    for (int k = 0; k < a->members; k++)
+        push(out, a->member[k], b->member[(k + shift) % b->members]);
+}
+
+static void cables_of_one(struct pairs *out, const struct topo *t, const int *order, int r)
+{
+    struct pairs meet = {NULL, 0};
+
+    schedule_circle(&meet, order, t->endpoints, r);
+    for (int i = 0; i < meet.count; i++) {
+        int a = meet.pair[i][0], b = meet.pair[i][1], nic = t->endpoint[a].nic;
+        if (nic < 0 || nic != t->endpoint[b].nic)
+            push(out, a, b);
+    }
+    free(meet.pair);
+}
+
+int schedule_cables(struct pairs *out, const struct topo *t, const int *order, int r)
+{
+    int count, circle, rounds = schedule_circle_rounds(t->endpoints);
+    struct leaf *d = list_domains(t, order, &count);
+    struct pairs meet = {NULL, 0};
+    int *v = mem_calloc((size_t)count + 1, sizeof(*v));
+
+    for (int i = 0; i < count; i++)
+        v[i] = i;
+    if (!count && r >= 0)
+        cables_of_one(out, t, order, r);
+    if (count) {
+        circle = schedule_circle_rounds(count);
+        rounds = circle * d[0].members;
+        if (r >= 0)
+            schedule_circle(&meet, v, count, r % circle);
+        for (int i = 0; i < meet.count; i++)
+            pair_domains(out, &d[meet.pair[i][0]], &d[meet.pair[i][1]],
+                         spread(r / circle, d[0].members));
+    }
+    free(v);
+    free(meet.pair);
+    free_leaves(d, count);
+    return rounds;
 }
 
 struct place_key {

@@ -41,12 +41,20 @@ void schedule_find(struct pairs *out, const int *v, int n, int r);
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
                        bool by_nic, struct rng *rng);
 
-/* Leaves of one rail (where rails are not known, all) two by two in the order of the topology, and
- * everybody on the one with somebody on the other: only so do all NICs of a leaf send up at once,
- * as they do where uplinks are fewer than NICs.  Of an odd number of leaves the last sits out, or
- * with `last` the first.  Nothing where leaves are not visible, or with `last` where they are even.
- */
-void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, bool last);
+/* Round r of the circle method over the leaves of each rail (where rails are not known, all; where
+ * leaves are not, racks), and everybody of one with somebody of the other: only so do all NICs of a
+ * leaf send up at once, as they do where uplinks are fewer than NICs.  Nothing where neither is
+ * visible, nor beyond the last round.  With UPLINK_PARTNERS others, what a leaf gets is told from
+ * what two of them give each other. */
+enum { UPLINK_PARTNERS = 3 };
+void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order, int r);
+
+/* Round r of so many that join every two NICs once: everybody sends or receives in each.  NVLink
+ * domains (hosts, where there are none) meet by the circle method, and all of their endpoints,
+ * shifted by as much as the round says, so that any first rounds are spread over all pairs of
+ * domains.  Of one domain, or of domains that differ in size: the circle method over everybody.
+ * Returns how many rounds there are; r < 0: only that. */
+int schedule_cables(struct pairs *out, const struct topo *t, const int *order, int r);
 
 /* Endpoint ids by rack, domain, host, index on the host; the caller frees. */
 int *schedule_leaf_order(const struct topo *t);

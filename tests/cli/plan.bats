@@ -12,7 +12,7 @@ setup() {
 @test "a plan is written and its cost printed" {
     run railgauge plan topology.json
     [ "$status" -eq 0 ]
-    [[ $output =~ ^"144 endpoints, "[0-9]+" rounds, about "[0-9]+" points, ".*" moved, about ".*" of measuring"$ ]]
+    [[ ${lines[0]} =~ ^"144 endpoints, "[0-9]+" rounds, about "[0-9]+" points, ".*" moved, about ".*" of measuring"$ ]]
     [ "$(head -n 1 plan.tsv)" = "# railgauge-plan 1" ]
     rounds=${output#*endpoints, }
     [ "$(tail -n +3 plan.tsv | wc -l)" -eq "${rounds%% *}" ]

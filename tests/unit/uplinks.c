@@ -251,7 +251,8 @@ static void groups_are_priced_by_what_they_ask_of_the_uplinks(void **state)
     sim_bed_free(&bed);
 }
 
-/* A plan pairs leaves of one rail, all members of both at once, and leaves none out. */
+/* A plan pairs leaves of one rail, all members of both at once, each with several others; racks,
+ * where no leaf is visible. */
 static void a_plan_fills_the_uplinks(void **state)
 {
     struct fabric f;
@@ -261,28 +262,32 @@ static void a_plan_fills_the_uplinks(void **state)
     (void)state;
     write_preset("hgx-h100", 1, 4);
     assert_int_equal(fabric_load(&f, preset, &err), 0);
-    for (int racks = 1; racks <= 6; racks++) {
-        bool blind = racks == 6;
-        int met[256] = {0}, times[2][256] = {{0}};
+    for (int racks = 1; racks <= 7; racks++) {
+        bool blind = racks == 6, no_leaf = racks == 7;
+        int rounds = racks - 1 + racks % 2, met[256] = {0};
         assert_int_equal(fabric_topo(&f, racks, blind, &t, &err), 0);
+        if (no_leaf)
+            topo_clear_level(&t, LEVEL_LEAF);
+        enum level level = no_leaf ? LEVEL_RACK : LEVEL_LEAF;
         int *order = schedule_leaf_order(&t);
-        for (int last = 0; last < 2; last++) {
+        for (int r = 0; r <= rounds; r++) {
             struct pairs p = {NULL, 0};
-            schedule_uplinks(&p, &t, order, last);
+            int busy[256] = {0};
+            schedule_uplinks(&p, &t, order, r);
             /* a rack is a leaf of each rail here */
-            assert_int_equal(p.count, blind || (last && racks % 2 == 0) ? 0 : racks / 2 * 32);
+            assert_int_equal(p.count, blind || r == rounds ? 0 : racks / 2 * 32);
             for (int i = 0; i < p.count; i++) {
                 int a = p.pair[i][0], b = p.pair[i][1];
-                const int *x = t.endpoint[a].place.at, *y = t.endpoint[b].place.at;
-                assert_int_equal(x[LEVEL_RAIL], y[LEVEL_RAIL]);
-                assert_int_not_equal(x[LEVEL_LEAF], y[LEVEL_LEAF]);
-                assert_int_equal(times[last][a]++ + times[last][b]++, 0);
-                met[a] = met[b] = 1;
+                assert_int_equal(topo_at(&t, a, LEVEL_RAIL), topo_at(&t, b, LEVEL_RAIL));
+                assert_int_not_equal(topo_at(&t, a, level), topo_at(&t, b, level));
+                assert_int_equal(busy[a]++ + busy[b]++, 0);
+                met[a]++;
+                met[b]++;
             }
             free(p.pair);
         }
         for (int i = 0; i < t.endpoints; i++)
-            assert_int_equal(met[i], racks > 1 && !blind);
+            assert_int_equal(met[i], blind ? 0 : racks - 1);
         free(order);
         topo_free(&t);
     }

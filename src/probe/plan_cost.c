@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a plan will cost, and what it will see. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "probe/measure.h"
+#include "probe/plan.h"
+#include "probe/schedule.h"
+#include "topo/host/nic.h"
+
+#define GUESS_ALPHA 1e-5 /* s */
+#define GUESS_BPS_CPU 1e10
+#define GUESS_BPS_GPU 1e11
+#define MAX_RUN_CPU 0.1 /* s */
+#define MAX_RUN_GPU 1.0
+#define TURN_OVERHEAD 2e-3 /* s: gathering and agreeing after each size */
+
+/* Turns of a round: sizes times epochs; its groups run at the same time. */
+static double turns(const struct round *r)
+{
+    return (double)plan_steps(r) * __builtin_popcount(r->epochs);
+}
+
+double plan_points(const struct plan *p, bool by_nic)
+{
+    double points = 0;
+
+    for (int i = 0; i < p->rounds; i++)
+        if (stage_by_nic(p->round[i].stage) == by_nic)
+            points += turns(&p->round[i]) * p->round[i].groups;
+    return points;
+}
+
+double plan_time_cap(const struct plan *p, double asked)
+{
+    double all = 0;
+
+    if (asked > 0)
+        return asked;
+    for (int i = 0; i < p->rounds; i++)
+        all += turns(&p->round[i]);
+    return fmin(0.1, fmax(0.02, 40 / all));
+}
+
+double plan_max_run(const struct topo *t, double asked)
+{
+    if (asked > 0)
+        return asked;
+    return t->endpoint[0].kind == ENDPOINT_GPU ? MAX_RUN_GPU : MAX_RUN_CPU;
+}
+
+struct guess {
+    int rounds;
+    double seconds; /* if nothing disturbs */
+    double at_most; /* every size until its time cap, as on a busy machine */
+    double bytes;
+};
+
+/* What one round takes of `one` seconds a message. */
+static void guess_size(struct guess *g, const struct round *r, const struct measure_opts *o,
+                       double cap, double one, double size)
+{
+    int epochs = __builtin_popcount(r->epochs);
+    double runs = o->iters ? o->iters : fmin(fmax(cap / one, 3), 32);
+
+    g->seconds += epochs * ((runs + fmin(o->warmup, cap / 4 / one)) * one + TURN_OVERHEAD);
+    g->at_most += epochs * (1.25 * fmax(cap, runs * one) + TURN_OVERHEAD);
+    g->bytes += epochs * runs * size * r->groups * r->group[0].size;
+}
+
+/* Of both passes, or of the one through the NICs. */
+static struct guess guess_cost(const struct plan *p, const struct topo *t,
+                               const struct measure_opts *o, bool nics_only)
+{
+    double cap = plan_time_cap(p, o->time_cap), most = plan_max_run(t, o->max_run);
+    double rate = t->endpoint[0].kind == ENDPOINT_GPU ? GUESS_BPS_GPU : GUESS_BPS_CPU;
+    struct guess g = {0};
+
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        if (nics_only && !stage_by_nic(r->stage))
+            continue;
+        g.rounds++;
+        for (int k = 0, n = plan_steps(r); k < n; k++) {
+            double size = (double)plan_size(r, r->group[0].size, k);
+            double one = GUESS_ALPHA * r->group[0].size + size / rate;
+            if (one > most)
+                break;
+            guess_size(&g, r, o, cap, one, size);
+        }
+    }
+    return g;
+}
+
+/* What share of the ways between two NICs is measured: a fault of one shows nowhere else. */
+static void print_cables(FILE *out, const struct plan *p, const struct topo *t)
+{
+    double seen, all;
+
+    plan_cables_seen(p, t, &seen, &all);
+    if (all > 0 && t->endpoint[0].kind == ENDPOINT_GPU)
+        fprintf(out, "%.0f of %.0f pairs of NICs are measured, %.3g %%%s\n", seen, all,
+                100 * seen / all, seen < all ? "; --cables TIME adds what fits into it" : "");
+}
+
+void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
+                     const struct measure_opts *o)
+{
+    char moved[UNITS_TEXT], took[UNITS_TEXT], most[UNITS_TEXT];
+    struct guess all = guess_cost(p, t, o, false), nics = guess_cost(p, t, o, true);
+
+    fprintf(out,
+            "%d endpoints, %d rounds, about %.0f points, %s moved, about %s to %s of measuring\n",
+            t->endpoints, p->rounds, plan_points(p, false) + plan_points(p, true),
+            units_bytes_text(moved, all.bytes), units_seconds_text(took, all.seconds),
+            units_seconds_text(most, fmax(all.seconds, all.at_most)));
+    if (nics.rounds)
+        fprintf(out,
+                "%d of the rounds, %s to %s, are a second pass through the NICs, which no pair "
+                "crosses otherwise (--no-nic-pass leaves it out)\n",
+                nics.rounds, units_seconds_text(took, nics.seconds),
+                units_seconds_text(most, fmax(nics.seconds, nics.at_most)));
+    print_cables(out, p, t);
+}
+
+/* s to make a connection of two GPUs, where nothing is known */
+#define CONNECT_GPU 0.2
+#define NIC_BPS 25e9
+
+double plan_cable_seconds(const struct topo *t, size_t bytes)
+{
+    int nic = t->endpoint[0].nic;
+    double rate = nic >= 0 && t->nic[nic].rate_Bps > 0 ? t->nic[nic].rate_Bps : NIC_BPS;
+    double once = 1.25 * fmax(0.02, 3 * (GUESS_ALPHA + (double)bytes / rate)) + TURN_OVERHEAD;
+
+    return (t->endpoint[0].kind == ENDPOINT_GPU ? CONNECT_GPU : 0) + 2 * once;
+}
+
+/* --- which pairs of NICs it sees --- */
+
+static bool crosses_nics(const struct topo *t, int a, int b)
+{
+    return !(t->tier[topo_tier(t, a, b)].same & (1u << LEVEL_HOST | 1u << LEVEL_DOMAIN));
+}
+
+/* Of all pairs those that share no host, nor an NVLink domain; by_nic: none that has two NICs is
+ * left out. */
+static double count_cables(const struct topo *t, bool by_nic)
+{
+    const size_t rows =
+        (size_t)(by_nic ? t->nics : t->group[LEVEL_HOST].count + t->group[LEVEL_DOMAIN].count);
+    double *of = mem_calloc(rows + 1, sizeof(*of)), pairs = 0.5 * t->endpoints * (t->endpoints - 1);
+
+    for (int i = 0; i < t->endpoints; i++) {
+        int domain = topo_at(t, i, LEVEL_DOMAIN);
+        of[by_nic        ? t->endpoint[i].nic
+           : domain >= 0 ? t->group[LEVEL_HOST].count + domain
+                         : topo_at(t, i, LEVEL_HOST)]++;
+    }
+    for (size_t i = 0; i < rows; i++)
+        pairs -= 0.5 * of[i] * (of[i] - 1);
+    free(of);
+    return pairs;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const long long *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all)
+{
+    const bool by_nic = plan_points(p, true) > 0;
+    long long *key = NULL;
+    int n = 0;
+
+    for (int i = 0; i < p->rounds; i++) {
+        const struct round *r = &p->round[i];
+        for (int g = 0; g < r->groups && r->op == OP_PAIR_BW; g++) {
+            long long a = r->group[g].members[0], b = r->group[g].members[1];
+            if (stage_by_nic(r->stage) || crosses_nics(t, (int)a, (int)b))
+                MEM_PUSH(key, n) = a < b ? a * t->endpoints + b : b * t->endpoints + a;
+        }
+    }
+    if (n)
+        qsort(key, (size_t)n, sizeof(*key), by_key);
+    *seen = n > 0;
+    for (int i = 1; i < n; i++)
+        *seen += key[i] != key[i - 1];
+    *all = count_cables(t, by_nic);
+    free(key);
+}
+
+double plan_exact_seconds(const struct topo *t, size_t bytes)
+{
+    static const enum op ops[] = {OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BW};
+    const int rounds = schedule_circle_rounds(t->endpoints);
+    struct measure_opts o = MEASURE_DEFAULTS;
+    struct plan one = {NULL, 0};
+
+    for (int i = 0; i < 3; i++) {
+        struct round *r = plan_add(&one, STAGE_TOURNAMENT, ops[i], 1);
+        r->first = r->last = i ? bytes : 8;
+        r->factor = 2;
+        r->epochs = 1;
+        r->group[0].members = mem_calloc(2, sizeof(int));
+        r->group[0].size = 2;
+    }
+    o.time_cap = fmin(0.1, fmax(0.02, 40 / (3.0 * rounds))); /* that of the whole plan */
+    double sec = guess_cost(&one, t, &o, false).seconds;
+    plan_free(&one);
+    return sec * rounds;
+}
