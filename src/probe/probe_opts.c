@@ -103,7 +103,8 @@ const struct opt probe_options[] = {
     {"pairs", 0, "HOW", "pair schedule: class, tournament, shift or isolated (default by size)",
      OPT_CALL(take_pairs), .group = 20},
     {"cables", 0, "TIME",
-     "also as many pairs of NICs as fit into this time, all endpoints at once, one size: bad cables",
+     "also as many pairs of NICs as fit into this time, all endpoints at once, one size: bad "
+     "cables",
      OPT_SECONDS(struct probe_opts, plan.cables), .group = 20},
     {"exact", 0, NULL, "every pair: all rounds of the tournament, at any size",
      OPT_CALL(take_exact), .group = 20},
