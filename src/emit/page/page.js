@@ -199,7 +199,7 @@ const names = (g, colour, box) => {
       write(n, y);
     }
   };
-  g.font = "10px system-ui, sans-serif";
+  g.font = "10.5px " + getComputedStyle(document.body).fontFamily;
   g.textBaseline = "middle";
   const short = (text, room) => { while (text.length > 3 && g.measureText(text).width > room) text = "\u2026" + text.slice(2); return text; };
   const tone = n => colour(n.mark === 4 ? "--wrong" : n.mark ? "--slow" : "--soft");

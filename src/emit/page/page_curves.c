@@ -131,7 +131,8 @@ static double y_of_share(double share)
     return isfinite(share) ? S1 + (S0 - S1) * (fmax(0.5, fmin(1.5, share)) - 0.5) : NAN;
 }
 
-static void axes(FILE *out, const struct curves *v)
+/* bottom: of the share, or where no reference is known of the bandwidth. */
+static void axes(FILE *out, const struct curves *v, int bottom)
 {
     static const double mark[] = {1024, 1 << 20, 1 << 30};
     static const char *const name[] = {"1 KiB", "1 MiB", "1 GiB"};
@@ -147,9 +148,9 @@ static void axes(FILE *out, const struct curves *v)
             html(out,
                  "<path class=\"grid\" d=\"M%.1f %dV%dM%.1f %dV%d\"/><text class=\"x\" x=\"%.1f\" "
                  "y=\"%d\">%s</text>\n",
-                 x_of(v, mark[i]), Y0, Y1, x_of(v, mark[i]), S0, S1, x_of(v, mark[i]), S1 + 13,
-                 name[i]);
-    html(out, "<text class=\"x\" x=\"%d\" y=\"%d\">%s</text>\n", X1 - 12, S1 + 13,
+                 x_of(v, mark[i]), Y0, Y1, x_of(v, mark[i]), bottom == S1 ? S0 : Y1, bottom,
+                 x_of(v, mark[i]), bottom + 13, name[i]);
+    html(out, "<text class=\"x\" x=\"%d\" y=\"%d\">%s</text>\n", X1 - 12, bottom + 13,
          units_bytes_text(text, v->to));
 }
 
@@ -213,14 +214,16 @@ static void panel(FILE *out, const struct curves *v, const struct collective *c)
     char top[UNITS_TEXT], words[80] = "";
     struct trace t = trace(v, c, words);
     double bytes = c->curve.point[t.n - 1].bytes;
+    int bottom = *words ? S1 : Y1;
 
     html(out,
          "<figure class=\"small\"><figcaption><strong>%s</strong> %s<br>%s%s</figcaption>\n<svg "
          "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s: bus bandwidth "
          "against message size, and its share of the reference\">\n",
          op_name(c->op), units_rate_text(top, rate(c, bytes, c->curve.point[t.n - 1].sec)),
-         *words ? "beside " : "no reference is known", words, WIDTH, HEIGHT, op_name(c->op));
-    axes(out, v);
+         *words ? "beside " : "no reference is known", words, WIDTH, bottom + BELOW,
+         op_name(c->op));
+    axes(out, v, bottom);
     band(out, &t);
     line(out, &t, t.want, "reference");
     line(out, &t, t.got, "line all");

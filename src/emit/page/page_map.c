@@ -8,7 +8,8 @@
 #include "base/stats.h"
 #include "emit/page/page_impl.h"
 
-enum { GROUPS_MOST = 96, WORST_ROWS = 20, TAIL_TIERS = 6 };
+enum { ENDS_MOST = 96, HOSTS_MOST = 200, WORST_ROWS = 20, OF_PART = 5, TAIL_TIERS = 6 };
+enum { STILL_LEFT = 84, STILL_TOP = 20, STILL_SIDE = 640 };
 
 /* Shares from which a colour begins; the first begins at 0, the sixth is as expected. */
 static const double step[] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15};
@@ -36,11 +37,14 @@ static void make_still(struct still *s, const struct page_facts *f)
     int n = f->t->endpoints;
 
     s->group = mem_ints(n, 0);
-    s->groups = n <= GROUPS_MOST ? n : f->t->hosts <= GROUPS_MOST ? f->t->hosts : f->blocks;
-    for (int i = 0; i < n; i++)
-        s->group[i] = n <= GROUPS_MOST             ? f->place[i]
-                      : f->t->hosts <= GROUPS_MOST ? topo_at(f->t, i, LEVEL_HOST)
-                                                   : f->end[i].block;
+    bool ends = n <= ENDS_MOST, hosts = !ends && f->t->hosts <= HOSTS_MOST;
+    for (int i = 0, host = -1; i < n; i++) { /* as they stand in pictures */
+        int id = f->order[i], at = topo_at(f->t, id, LEVEL_HOST);
+        s->groups += ends || (hosts && at != host) ||
+                     (!ends && !hosts && f->block[f->end[id].block].first == i);
+        s->group[id] = s->groups - 1;
+        host = at;
+    }
     s->at = mem_calloc((size_t)s->groups * (size_t)s->groups, 1);
     memset(s->at, -1, (size_t)s->groups * (size_t)s->groups);
     for (int i = 0; i < f->pairs; i++) {
@@ -73,21 +77,41 @@ static void draw_step(FILE *out, const struct still *s, int k)
         html(out, "\"/>\n");
 }
 
+/* Blocks' names where they begin, as far as there is room for them. */
+static void still_names(FILE *out, const struct still *s, const struct page_facts *f, double cell)
+{
+    double row = -1e9, col = -1e9;
+
+    for (int i = 0; i < f->blocks; i++) {
+        double at = cell * s->group[f->order[f->block[i].first]];
+        if (at - row >= 12)
+            html(out, "<text x=\"%d\" y=\"%.1f\">%s</text>", STILL_LEFT - 4,
+                 STILL_TOP + (row = at) + 9, f->block[i].name);
+        if (at - col >= 54)
+            html(out, "<text class=\"from\" x=\"%.1f\" y=\"%d\">%s</text>\n",
+                 STILL_LEFT + (col = at), STILL_TOP - 6, f->block[i].name);
+    }
+}
+
 static void still_map(FILE *out, const struct page_facts *f)
 {
-    struct still s;
+    struct still s = {0};
 
     make_still(&s, f);
+    double cell = (double)STILL_SIDE / s.groups;
     html(out,
          "<svg id=\"still\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"share of expected, row "
-         "sends to "
-         "column; the slowest pairs are in the table below\"><rect class=\"h%d\" width=\"%d\" "
+         "sends to column; the slowest pairs are in the table below\">\n",
+         STILL_LEFT + STILL_SIDE, STILL_TOP + STILL_SIDE);
+    still_names(out, &s, f, cell);
+    html(out,
+         "<g transform=\"translate(%d %d) scale(%.6g)\"><rect class=\"h%d\" width=\"%d\" "
          "height=\"%d\"/>\n",
-         s.groups, s.groups, STEP_NORMAL, s.groups, s.groups);
+         STILL_LEFT, STILL_TOP, cell, STEP_NORMAL, s.groups, s.groups);
     for (int k = 0; k <= STEP_WRONG; k++)
         if (k != STEP_NORMAL)
             draw_step(out, &s, k);
-    html(out, "</svg>\n");
+    html(out, "</g></svg>\n");
     free(s.group);
     free(s.at);
 }
@@ -149,17 +173,24 @@ static void pair_row(FILE *out, const struct page_facts *f, const struct page_pa
 static void slowest(FILE *out, const struct page_facts *f)
 {
     const struct page_pair **v = mem_calloc((size_t)f->pairs, sizeof(*v));
+    int *told = mem_ints(f->in->parts->rows, 0);
 
     for (int i = 0; i < f->pairs; i++)
         v[i] = &f->pair[i];
     qsort(v, (size_t)f->pairs, sizeof(*v), by_share);
     html(out, "<details><summary>The slowest pairs as a table</summary>\n");
-    html_table(out, "pairtable", "Wrong data first, then by share",
+    html_table(out, "pairtable", "Wrong data first, then by share; five of a part",
                "Sends|Receives|Tier|#Share|#95 % interval|#Bandwidth|Measured");
-    for (int i = 0; i < f->pairs && i < WORST_ROWS; i++)
+    for (int i = 0, rows = 0; i < f->pairs && rows < WORST_ROWS; i++) {
+        int a = f->end[v[i]->src].part, b = f->end[v[i]->dst].part, part = a > b ? a : b;
+        if (part >= 0 && told[part]++ >= OF_PART)
+            continue;
         pair_row(out, f, v[i]);
+        rows++;
+    }
     html_table_end(out);
     html(out, "</details>\n");
+    free(told);
     free(v);
 }
 

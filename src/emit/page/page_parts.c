@@ -257,8 +257,8 @@ static void tile(FILE *out, const struct page_facts *f, int number)
     const struct page_block *b = &f->block[number];
     char least[PERCENT_TEXT];
 
-    html(out, "<li%s data-block=\"%d\">%s <small>%s</small></li>\n",
-         b->marked ? " class=\"hit\"" : "", number, b->name, percent_text(least, b->least));
+    html(out, "<li class=\"%s\" data-block=\"%d\">%s <small>%s</small></li>\n",
+         b->marked ? "hit" : "free", number, b->name, percent_text(least, b->least));
 }
 
 static char *heading(const struct page_facts *f, int marked)
