@@ -329,7 +329,7 @@ static void print_files(const char *dir)
             printf(" %s", files[i]);
         free(path);
     }
-    putchar('\n');
+    printf("\nas one page: railgauge report %s\n", dir);
 }
 
 /* Tiers, what stands out, collectives, predicted steps, files. */

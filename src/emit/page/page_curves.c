@@ -13,7 +13,7 @@
 enum {
     SHAPES = 6,
     WIDTH = 230,
-    HEIGHT = 186,
+    BELOW = 22,
     X0 = 40,
     X1 = 224,
     Y0 = 8,
