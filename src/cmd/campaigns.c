@@ -50,17 +50,6 @@ static double begun(const char *dir, const struct matrix *m)
     return when > 0 ? when : time_of(m->provenance);
 }
 
-char *campaign_time(char buf[CAMPAIGN_TIME], double when)
-{
-    time_t t = (time_t)when;
-    struct tm tm;
-
-    snprintf(buf, CAMPAIGN_TIME, "-");
-    if (when > 0 && gmtime_r(&t, &tm))
-        strftime(buf, CAMPAIGN_TIME, "%Y-%m-%d %H:%M", &tm);
-    return buf;
-}
-
 /* --- one after the other --- */
 
 static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_TOPO | INPUT_POINTS, 0};

@@ -16,8 +16,5 @@ struct campaigns {
  * begun.  What is no campaign's directory is EXIT_DATA.  campaigns_free() in any case. */
 int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err);
 void campaigns_free(struct campaigns *c);
-/* "2026-11-22 16:01", UTC; "-" where begun is not known. */
-enum { CAMPAIGN_TIME = 20 };
-char *campaign_time(char buf[CAMPAIGN_TIME], double begun);
 
 #endif

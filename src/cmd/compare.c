@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare.c - railgauge compare: what changed between two campaigns on the same machine. */
+/* compare.c - railgauge compare: what changed between campaigns on the same machine. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,17 +9,22 @@
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
+#include "emit/text/history_text.h"
 #include "verdict/compare.h"
+#include "verdict/history.h"
 
 struct args {
-    const char *before, *after, *output;
+    const char **dir, *output;
+    int dirs;
     double tolerance;
-    bool all;
+    bool all, history;
     struct input_args in;
 };
 
 static const struct opt options[] = {
     {"tolerance", 0, "SHARE", "smaller changes are none, 1%", OPT_SHARE(struct args, tolerance)},
+    {"history", 0, NULL, "many campaigns: drift of each figure, and the last against all others",
+     OPT_INTO(struct args, history)},
     {"all", 0, NULL, "also the collectives that are the same", OPT_INTO(struct args, all)},
     {"output", 'o', "FILE", "write the comparison as JSON here", OPT_INTO(struct args, output)},
     INPUT_JSON(struct args, in.json),
@@ -28,23 +33,37 @@ static const struct opt options[] = {
 };
 
 static const struct opt words[] = {
-    {"before", .help = "give two campaign directories", OPT_INTO(struct args, before)},
-    {"after", .help = "give two campaign directories", OPT_INTO(struct args, after)},
-    {0},
-};
+    {"directory", .help = "give two campaign directories", OPT_LIST(struct args, dir, dirs)}, {0}};
+
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+
+    if (a->history && a->dirs < HISTORY_LEAST)
+        return err_usage(err, "--history needs %d campaign directories or more", HISTORY_LEAST);
+    if (!a->history && a->dirs != 2)
+        return err_usage(err, a->dirs > 2 ? "two campaigns are compared; --history takes more"
+                                          : "give two campaign directories");
+    return 0;
+}
 
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .usage = "BEFORE AFTER",
+    .check = check,
+    .usage = "BEFORE AFTER\n"
+             "--history DIR...",
     .doc =
-        "What changed between two campaigns on the same machine: tiers, collectives, parts, "
-        "versions, each with its interval."
+        "What changed between two campaigns on the same machine, or over many: tiers, collectives, "
+        "parts, versions, each with its interval."
         "\vPoints that measured the same are matched one by one, so that a change of 2 % is seen "
         "through 3 % of noise; all figures together give a false alarm in fewer than one of a "
-        "thousand comparisons.\n\n"
+        "thousand comparisons.  Of a history, in the order of the campaigns' own times, the last "
+        "one is held against the median of all others, and each figure's drift has its interval; "
+        "campaigns that are unlike the last are left out, with the reason.\n\n"
         "  railgauge compare last-month today\n"
-        "  railgauge compare last-month today --tolerance 3% --json\n\n" EXIT_CODES(
+        "  railgauge compare last-month today --tolerance 3% --json\n"
+        "  railgauge compare --history campaign-2026-*\n\n" EXIT_CODES(
             "1 a figure or a part is worse or a part is new, 2 could not judge, ", ""),
 };
 
@@ -116,7 +135,7 @@ static json_t *report(const struct compare *c, const char *line, const struct ar
 {
     return json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:f, s:b, s:i, s:i, s:O, s:O, s:O}", "format",
                      "railgauge-compare", "version", 1, "provenance", json_provenance(), "line",
-                     line, "before", a->before, "after", a->after, "tolerance", a->tolerance,
+                     line, "before", a->dir[0], "after", a->dir[1], "tolerance", a->tolerance,
                      "worse", compare_code(c) == EXIT_BELOW, "matched", c->matched, "unmatched",
                      c->unmatched, "figures", t[0].rows, "parts", t[1].rows, "versions", t[2].rows);
 }
@@ -156,24 +175,63 @@ static int show(const struct compare *c, const struct args *a, struct err *err)
     return rc;
 }
 
+/* --- two, or many --- */
+
+static int compare_two(const struct campaigns *c, const struct args *a, struct err *err)
+{
+    struct compare two = {0};
+    int rc = compare_campaigns(&two, &c->campaign[0], &c->campaign[1], a->tolerance, err);
+    int code = rc == 0 ? compare_code(&two) : 0;
+
+    if (rc == 0)
+        rc = show(&two, a, err);
+    compare_free(&two);
+    return rc < 0 ? -1 : code;
+}
+
+static json_t *history_report(const struct history *h, const char *line, const struct args *a)
+{
+    json_t *report = json_pack("{s:s, s:i, s:o, s:s, s:f, s:b}", "format", "railgauge-history",
+                               "version", 1, "provenance", json_provenance(), "line", line,
+                               "tolerance", a->tolerance, "worse", history_code(h) == EXIT_BELOW);
+
+    json_t *rest = history_json(h);
+    json_object_update(report, rest);
+    json_decref(rest);
+    return report;
+}
+
+static int compare_many(const struct campaigns *c, const struct args *a, struct err *err)
+{
+    struct history h;
+    int rc = history_make(&h, c->campaign, c->count, a->tolerance, err), code = 0;
+
+    if (rc == 0) {
+        char *line = history_line(&h);
+        code = history_code(&h);
+        rc = json_answer(history_report(&h, line, a), a->output, a->in.json, err);
+        if (rc == 0 && !a->in.json && !a->in.quiet) {
+            printf("%s\n\n", line);
+            history_print(stdout, &h, a->all);
+        }
+        free(line);
+    }
+    history_free(&h);
+    return rc < 0 ? -1 : code;
+}
+
 static int cmd_compare(int argc, char **argv, struct err *err)
 {
     struct args a = {.tolerance = 0.01};
-    struct campaigns two = {0};
-    struct compare c = {0};
-    int code = EXIT_GOOD;
+    struct campaigns c;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = campaigns_open(&two, (const char *const[]){a.before, a.after}, 2, err);
+    int rc = campaigns_open(&c, a.dir, a.dirs, err);
     if (rc == 0)
-        rc = compare_campaigns(&c, &two.campaign[0], &two.campaign[1], a.tolerance, err);
-    if (rc == 0) {
-        code = compare_code(&c);
-        rc = show(&c, &a, err);
-    }
-    compare_free(&c);
-    campaigns_free(&two);
-    return rc < 0 ? -1 : code;
+        rc = a.history ? compare_many(&c, &a, err) : compare_two(&c, &a, err);
+    campaigns_free(&c);
+    free(a.dir);
+    return rc;
 }
 
 const struct command compare_command = {&command, cmd_compare};

@@ -100,3 +100,53 @@ setup() {
     python3 -c 'import json, jsonschema, sys
 jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/compare.schema.json" c.json
 }
+
+# week NAME SHARE K OPTION...: a small campaign of week K, 3 % noise, of what moves bytes at that share of its rate.
+week() {
+    jq --argjson k "$2" '.name = "site" | (.tiers[] | .bandwidth_Bps.value, .bidirectional_Bps.value) *= $k' \
+        "$top/topo/fabrics/hgx-h100.json" > hgx.json
+    railgauge run --transport sim --no-plots --fabric ./hgx.json --racks 4 --noise 3% --no-verdict -o "$1" \
+        --op pair_bw,pair_latency -b 64M -e 64M --epochs 2 --sim-seed "$3" "${@:4}"
+    sed -i "2s/\"time_utc\":\"[^\"]*/\"time_utc\":\"$(date -ud "2026-01-05 + $((7 * $3)) days" +%FT%TZ)/" "$1/points.tsv"
+}
+
+@test "a drift of 1 % a week is found in a history, and what came and went, whatever the order of its words" {
+    for k in 0 1 2 3 4 5 6 7; do
+        faults=()
+        [ $k -lt 5 ] || faults=(--fault slow-nic=9:0.6)
+        [ $k -ne 3 ] || faults=(--fault slow-nic=3:0.5)
+        week "w$k" "$(jq -n "pow(0.99; $k)")" $k "${faults[@]}"
+    done
+    jq -c 'del(.checksum) | .nic_versions = {columns: ["nic", "firmware", "driver"], rows: [[0, "28.40.1000", null]]}' w6/topology.json > t.json
+    mv t.json w6/topology.json
+    railgauge seal w6/topology.json
+    ln -s w7 last
+    cp -r before older
+    sed -i '2s/"time_utc":"[^"]*/"time_utc":"2025-12-29T00:00:00Z/' older/points.tsv
+    run -1 railgauge compare --history w3 w7 w0 w1 last w2 w4 w5 w6 older
+    [[ ${lines[0]} == "8 campaigns: 0 of "*" figures below the baseline, "*" drift down; 1 part new; 1 part gone; 2 changes of versions; 2 campaigns left out" ]]
+    [[ $output == *$'\n'"same  falling  tier nvlink, pair_bw "*" -0."*" % a week "* ]]
+    [[ $output == *$'\n'"same  none     tier rail, pair_latency "* ]]
+    [[ $output == *$'\n'"new     NIC "*" of "*" since 2026-02-09 00:00"* ]]
+    [[ $output == *$'\n'"gone    NIC "*" on 2026-01-26 00:00"* ]]
+    [[ $output == *$'\n'"2026-02-16 00:00  NIC firmware  not told    28.40.1000"$'\n'"2026-02-23 00:00  NIC firmware  28.40.1000  not told"* ]]
+    [[ $output == *$'\n'"older     is of endpoints \"NVIDIA GB200\", "*" of \"NVIDIA H100 SXM\""* ]]
+    [[ $output == *"last      is the same as w7"* ]]
+    run -1 railgauge compare --history w? --json
+    [ "$(jq '[.figures[] | select(.what | test("pair_bw")) | .drift == "falling" and (.drift_per_week + 0.01 | fabs) < 0.002 and .drift_low < .drift_per_week and .drift_high > .drift_per_week and (.campaigns | length) == 8] | length > 2 and all' <<< "$output")" = true ]
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(sys.stdin), json.load(open(sys.argv[1])))' "$top/src/schema/history.schema.json" <<< "$output"
+}
+
+@test "a history without change is quiet; its last campaign is held against all others" {
+    for k in 0 1 2 3; do week "s$k" 1 $k; done
+    run -0 railgauge compare --history s0 s1 s2 s3 --all
+    [[ ${lines[0]} == "4 campaigns: 0 of "*" below the baseline, 0 drift down; too few campaigns to tell drift" ]]
+    week fell 0.97 4
+    run -1 railgauge compare --history fell s?
+    [[ $output == *$'\n'"worse  unsure  tier nvlink, pair_bw "*" -"[23].*" % "* ]]
+    rejects compare 65 "only 2 campaigns can be compared; fell is of endpoints" --history same before fell
+    rejects compare 64 "two campaigns are compared; --history takes more" s0 s1 s2
+    rejects compare 66 nowhere --history s0 s1 nowhere
+}

@@ -8,6 +8,10 @@ top=$BATS_TEST_DIRNAME/../..
 setup_file() {
     cd "$BATS_FILE_TMPDIR" || return 1
     railgauge run --fabric gb200-nvl72 --racks 2 --noise 3% --sim-seed 7 --no-plots -o c -b 1K -e 64M -f 16 >/dev/null || [ $? -eq 1 ]
+    for day in 2 3; do
+        cp -r c c$day
+        sed -i "2s/\"time_utc\":\"[^\"]*/\"time_utc\":\"2026-01-0${day}T00:00:00Z/" c$day/points.tsv
+    done
 }
 
 setup() { cd "$BATS_FILE_TMPDIR" || return 1; }
@@ -35,6 +39,7 @@ whole() {
     cat >commands <<EOF
 accept c
 compare c c
+compare --history c c2 c3
 cost $matrix 0 8 4K
 cost $matrix all_gather 0-7 4K
 curves $top/tests/bad/curves/good.tsv

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict/history.c - campaigns made here, a week apart: what drifts or fell is found, noise is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/stats.h"
+#include "small.h"
+#include "verdict/history.h"
+
+enum { EPOCHS = 2, MOST = 12, TIERS = 3 };
+static const double first_begun = 1.76e9, week = 7 * 86400;
+
+/* What differs from campaign to campaign: log of all times, and of those of each tier. */
+struct bend {
+    double wobble;     /* one deviation, of each tier by itself */
+    double step[MOST]; /* of tier `tier` in each campaign */
+    int tier;
+};
+
+struct machine {
+    struct matrix m[MOST];
+    struct points p[MOST];
+    struct campaign c[MOST];
+    int campaigns;
+};
+
+static void measure(struct points *p, const struct matrix *m, struct rng *rng, double noise,
+                    const struct bend *b, int k)
+{
+    const struct {
+        enum op op;
+        size_t bytes;
+    } kinds[] = {{OP_PAIR_BW, 4 << 20}, {OP_PAIR_LATENCY, 8}};
+    double off[2][TIERS];
+    struct cost c;
+
+    for (int i = 0; i < 2 * TIERS; i++)
+        off[i / TIERS][i % TIERS] =
+            b->wobble * rng_normal(rng) + (i % TIERS == b->tier && i < TIERS ? b->step[k] : 0);
+    *p = (struct points){.endpoints = m->topo.endpoints};
+    for (int e = 0; e < EPOCHS; e++)
+        for (int i = 0; i < m->topo.endpoints; i++)
+            for (int j = 0; j < m->topo.endpoints; j++)
+                for (int what = 0; what < 2 && i != j; what++) {
+                    matrix_pair(m, i, j, (double)kinds[what].bytes, &c);
+                    MEM_PUSH(p->point, p->count) =
+                        (struct point){.epoch = e,
+                                       .stage = STAGE_CLASS,
+                                       .op = kinds[what].op,
+                                       .ranks = 2,
+                                       .src = i,
+                                       .dst = j,
+                                       .flows = 1,
+                                       .bytes = kinds[what].bytes,
+                                       .sec.median = c.sec * exp(noise * rng_normal(rng) +
+                                                                 off[what][matrix_tier(m, i, j)])};
+                }
+}
+
+/* n campaigns, a week apart, given in another order than their times. */
+static void campaigns(struct machine *x, int n, struct rng *rng, double noise, const struct bend *b)
+{
+    static const char *const name[MOST] = {"c00", "c01", "c02", "c03", "c04", "c05",
+                                           "c06", "c07", "c08", "c09", "c10", "c11"};
+
+    x->campaigns = n;
+    for (int k = 0; k < n; k++) {
+        int at = (k ^ 1) < n ? k ^ 1 : k;
+        small_matrix(&x->m[at]);
+        measure(&x->p[at], &x->m[at], rng, noise, b, k);
+        x->c[at] = (struct campaign){.path = name[k],
+                                     .begun = first_begun + k * week,
+                                     .matrix = &x->m[at],
+                                     .topo = &x->m[at].topo,
+                                     .points = &x->p[at]};
+    }
+}
+
+static void release(struct machine *x)
+{
+    for (int k = 0; k < x->campaigns; k++) {
+        free(x->p[k].point);
+        matrix_free(&x->m[k]);
+    }
+}
+
+static const struct history_figure *figure(const struct history *h, const char *what)
+{
+    for (int i = 0; i < h->figures; i++)
+        if (!strcmp(h->figure[i].what, what))
+            return &h->figure[i];
+    fail_msg("no figure %s", what);
+    return NULL;
+}
+
+static int not_same(const struct history *h)
+{
+    int n = 0;
+
+    for (int i = 0; i < h->figures; i++)
+        n += h->figure[i].now != CHANGE_NONE || h->figure[i].drift == CHANGE_WORSE ||
+             h->figure[i].drift == CHANGE_BETTER;
+    return n;
+}
+
+/* 1 to 9 % of noise of each point, and every third one wavers by 0.3 % from campaign to campaign. */
+static void no_change_gives_no_alarm(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 21);
+    for (int i = 0; i < 200; i++) {
+        const struct bend b = {.wobble = i % 3 ? 0 : 0.003, .tier = -1};
+        struct machine x;
+        struct history h;
+        campaigns(&x, 4 + i % 9, &rng, 0.01 + 0.0004 * i, &b);
+        assert_int_equal(history_make(&h, x.c, x.campaigns, 0.01, NULL), 0);
+        assert_int_equal(h.campaigns, x.campaigns);
+        assert_int_equal(h.figures, 6);
+        if (not_same(&h))
+            fail_msg("history %d of %d campaigns: %s", i, x.campaigns, history_line(&h));
+        assert_int_equal(history_code(&h), EXIT_GOOD);
+        history_free(&h);
+        release(&x);
+    }
+}
+
+static void a_drift_of_one_percent_a_week_is_found(void **state)
+{
+    struct rng rng;
+    int held = 0;
+
+    (void)state;
+    rng_seed(&rng, 22);
+    for (int i = 0; i < 60; i++) {
+        struct bend b = {.wobble = 0.001, .tier = 1 + i % 2};
+        struct machine x;
+        struct history h;
+        for (int k = 0; k < 8; k++)
+            b.step[k] = (i < 40 ? 0.01 : -0.01) * k;
+        campaigns(&x, 8, &rng, 0.03, &b);
+        assert_int_equal(history_make(&h, x.c, 8, 0.01, NULL), 0);
+        for (int k = 0; k < 8; k++)
+            assert_true(h.campaign[k]->begun == first_begun + k * week);
+        const struct history_figure *f =
+            figure(&h, i % 2 ? "tier fabric, pair_bw" : "tier rack, pair_bw");
+        assert_int_equal(f->drift, i < 40 ? CHANGE_WORSE : CHANGE_BETTER);
+        assert_float_equal(f->week, i < 40 ? -0.01 : 0.01, 0.004);
+        held += f->week_lo <= -b.step[1] && -b.step[1] <= f->week_hi;
+        for (int k = 0; k < h.figures; k++)
+            if (&h.figure[k] != f)
+                assert_int_equal(h.figure[k].drift, CHANGE_NONE);
+        assert_int_equal(history_code(&h), i < 40 ? EXIT_BELOW : EXIT_GOOD);
+        history_free(&h);
+        release(&x);
+    }
+    assert_true(held >= 52);
+}
+
+/* The last campaign only: no drift yet, but not what it was.  A single odd one before is neither. */
+static void what_fell_is_found_against_the_others(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 23);
+    for (int i = 0; i < 40; i++) {
+        struct bend b = {.wobble = 0.001, .tier = 2};
+        struct machine x;
+        struct history h;
+        b.step[i % 2 ? 3 : 6] = 0.05;
+        campaigns(&x, 7, &rng, 0.03, &b);
+        assert_int_equal(history_make(&h, x.c, 7, 0.01, NULL), 0);
+        const struct history_figure *f = figure(&h, "tier fabric, pair_bw");
+        assert_int_equal(f->now, i % 2 ? CHANGE_NONE : CHANGE_WORSE);
+        assert_int_equal(f->drift, CHANGE_NONE);
+        assert_float_equal(f->at[i % 2 ? 3 : 6].speed, 0.952, 0.015);
+        assert_int_equal(history_code(&h), i % 2 ? EXIT_GOOD : EXIT_BELOW);
+        history_free(&h);
+        release(&x);
+    }
+}
+
+static void parts_and_versions_have_their_dates(void **state)
+{
+    static const struct {
+        const char *seen; /* in which campaigns */
+        enum part_change_kind is;
+        bool returned;
+    } rows[] = {{"..xx.", PART_GONE, false},
+                {"...xx", PART_NEW, false},
+                {"x..xx", PART_NEW, true},
+                {"xxxxx", PART_SAME, false},
+                {"xxxxy", PART_WORSE, false}};
+    const struct bend b = {.tier = -1};
+    struct machine x;
+    struct history h;
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 24);
+    campaigns(&x, 5, &rng, 0.01, &b);
+    for (int k = 0; k < 5; k++) {
+        int week_of = (int)((x.c[k].begun - first_begun) / week);
+        for (int i = 0; i < 5; i++)
+            if (rows[i].seen[week_of] != '.')
+                small_exception(&x.m[k], PART_ENDPOINT, 2 * i, -1, 1,
+                                rows[i].seen[week_of] == 'x' ? 0.6 : 0.4);
+        x.m[k].provenance = json_pack("{s:s}", "mpi", week_of < 2 ? "4.1.4" : "5.0.3");
+    }
+    assert_int_equal(history_make(&h, x.c, 5, 0.01, NULL), 0);
+    assert_int_equal(h.parts, 5);
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        int at = 0;
+        snprintf(name, sizeof(name), "NIC of CPU 0 of n%02d", i);
+        while (strcmp(h.part[at].what, name) != 0)
+            at++;
+        assert_int_equal(h.part[at].is, rows[i].is);
+        assert_int_equal(h.part[at].returned, rows[i].returned);
+        for (int k = 0; k < 5; k++)
+            assert_string_equal(h.part[at].speed[k], rows[i].seen[k] == '.'   ? "-"
+                                                     : rows[i].seen[k] == 'x' ? "0.60"
+                                                                              : "0.40");
+    }
+    assert_int_equal(history_code(&h), EXIT_BELOW);
+    assert_int_equal(h.versions.rows, 1);
+    assert_string_equal(h.versions.row[0].value[1], "4.1.4");
+    assert_string_equal(h.versions.row[0].value[2], "5.0.3");
+    history_free(&h);
+    release(&x);
+}
+
+static void others_are_left_out_with_the_reason(void **state)
+{
+    const struct bend b = {.tier = -1};
+    struct machine x;
+    struct history h;
+    struct err err;
+    struct rng rng;
+    int at[6];
+
+    (void)state;
+    rng_seed(&rng, 25);
+    campaigns(&x, 6, &rng, 0.01, &b);
+    for (int k = 0; k < 6; k++)
+        at[(int)((x.c[k].begun - first_begun) / week)] = k;
+    free(x.m[at[1]].transport);
+    x.m[at[1]].transport = mem_strdup("nccl");
+    for (int i = 0; i < x.p[at[2]].count; i++)
+        x.p[at[2]].point[i].flows = 2;
+    x.c[at[0]].begun = 0;
+    assert_int_equal(history_make(&h, x.c, 6, 0.01, &err), 0);
+    assert_int_equal(h.campaigns, 3);
+    assert_int_equal(h.lefts, 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(h.left[i].why, !strcmp(h.left[i].path, "c00")
+                                               ? "does not say when its points were begun"
+                                           : !strcmp(h.left[i].path, "c01")
+                                               ? "is of transport \"nccl\", c05 of \"mpi\""
+                                               : "has 0 of the 960 points of c05: other hosts, or "
+                                                 "another plan");
+    history_free(&h);
+    /* The last one twice. */
+    struct campaign twice[] = {x.c[at[3]], x.c[at[5]], x.c[at[4]], x.c[at[5]]};
+    twice[1].path = "last";
+    assert_int_equal(history_make(&h, twice, 4, 0.01, &err), 0);
+    assert_int_equal(h.campaigns, 3);
+    assert_string_equal(h.left[0].path, "c05");
+    assert_string_equal(h.left[0].why, "is the same as last");
+    history_free(&h);
+    free(x.m[at[5]].transport);
+    x.m[at[5]].transport = mem_strdup("sim");
+    assert_int_equal(history_make(&h, x.c, 6, 0.01, &err), -1);
+    assert_int_equal(err.code, EXIT_DATA);
+    assert_non_null(strstr(err.text, "only 1 campaign can be compared; c04 is of transport"));
+    history_free(&h);
+    release(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_change_gives_no_alarm),
+        cmocka_unit_test(a_drift_of_one_percent_a_week_is_found),
+        cmocka_unit_test(what_fell_is_found_against_the_others),
+        cmocka_unit_test(parts_and_versions_have_their_dates),
+        cmocka_unit_test(others_are_left_out_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
