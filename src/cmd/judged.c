@@ -190,22 +190,24 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                    : limits_builtin(&j->limits, j->against, err)) < 0)
         return -1;
     j->limits_name = a->limits ? a->limits : j->limits.title;
+    const struct parts_input parts = {.m = &j->in.m,
+                                      .topo = &j->in.t,
+                                      .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
+                                      .reference = j->against ? &j->reference : NULL,
+                                      .reference_name = j->against};
+    if (parts_list(&j->parts, &parts, err) < 0)
+        return -1;
     accept_judge(&j->accept,
                  &(struct accept_input){.measured = &j->in.m,
-                                        .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
-                                        .reference = j->against ? &j->reference : NULL,
+                                        .parts = &j->parts,
+                                        .points = parts.points,
+                                        .reference = parts.reference,
                                         .reference_name = j->against,
                                         .why = "no preset is known for this machine; --against "
                                                "names one, or another campaign",
                                         .limits = &j->limits});
     j->line = verdict_line(&j->accept);
-    return parts_list(&j->parts,
-                      &(struct parts_input){.m = &j->in.m,
-                                            .topo = &j->in.t,
-                                            .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
-                                            .reference = j->against ? &j->reference : NULL,
-                                            .reference_name = j->against},
-                      err);
+    return 0;
 }
 
 void judged_free(struct judged *j)

@@ -142,24 +142,24 @@ static void count_tainted(struct accept *a, const struct accept_input *in, const
     judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(n));
 }
 
-/* Each slow part is a line of its own; where there is none, one line says so. */
+/* Each slow part is a line of its own; where there is none, one line says so.  The whole fabric is
+ * what the tiers' rows judge. */
 static void slow_parts(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
-    const struct matrix *m = in->measured;
     const bool speed = l->check == CHECK_PART_SPEED;
     int rows = 0;
-    char part[256];
 
-    for (int i = 0; i < m->exceptions; i++) {
-        const struct exception *e = &m->exception[i];
-        if (e->factor == 0 || (speed ? e->factor >= 1 : !(e->alpha_add > 0)))
+    for (int i = 0; i < in->parts->rows; i++) {
+        const struct part_row *p = &in->parts->row[i];
+        if (p->exception < 0 || (speed ? p->state != STATE_SLOW : !(p->alpha_add > 0)))
             continue;
         struct accept_row *r =
             add_row(a, l,
-                    mem_printf("%s, %s%s", matrix_part(m, e, part),
-                               speed ? "speed over " : "latency added over ",
-                               e->tier >= 0 ? m->tier[e->tier].rule.name : "all NICs"));
-        judge(r, exactly(speed ? e->factor : e->alpha_add));
+                    mem_printf("%s, %s%s", p->name, speed ? "speed over " : "latency added over ",
+                               p->over));
+        judge(r, !speed            ? exactly(p->alpha_add)
+                 : isfinite(p->lo) ? (struct figure){p->factor, p->lo, p->hi}
+                                   : exactly(p->factor));
         rows++;
     }
     if (!rows)

@@ -14,6 +14,7 @@
 #include "cost/matrix.h"
 #include "probe/point.h"
 #include "verdict/limits.h"
+#include "verdict/parts.h"
 
 enum accept_is { ACCEPT_PASS, ACCEPT_WARN, ACCEPT_FAIL, ACCEPT_UNKNOWN, ACCEPT_IS_COUNT };
 extern const char *const accept_name[ACCEPT_IS_COUNT]; /* "PASS", "WARN", "FAIL", "UNKNOWN" */
@@ -37,6 +38,7 @@ struct accept {
 
 struct accept_input {
     const struct matrix *measured;
+    const struct parts *parts;        /* of it */
     const struct points *points;      /* NULL: only the matrix is at hand */
     const struct matrix *reference;   /* NULL: none is known */
     const char *reference_name, *why; /* "gb200-nvl72"; why there is none */

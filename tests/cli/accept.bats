@@ -60,7 +60,7 @@ limits() {
 
 @test "one part, wrong data: each its own line" {
     run -1 railgauge accept slow
-    [[ ${lines[0]} == "FAIL: 1 of "*" checks fails; endpoint 17 (r00n04:1), speed over all NICs: "*" %, limit 90.0 %" ]]
+    [[ ${lines[0]} == "FAIL: 1 of "*" checks fails; NIC mlx5_1 of r00n04 (GPU 1), speed over all NICs: "*" %, limit 90.0 %" ]]
     run -1 railgauge accept wrong
     [[ ${lines[0]} == "FAIL: "*"points with wrong data, of "*" that were verified: "*", limit 0" ]]
 }

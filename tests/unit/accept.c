@@ -58,8 +58,12 @@ static enum accept_is verdict(const struct matrix *m, const struct matrix *ref, 
 {
     const struct limits limits = {.limit = &l, .count = 1};
     struct accept a;
+    struct parts parts;
+    struct err err;
 
+    assert_int_equal(parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err), 0);
     accept_judge(&a, &(struct accept_input){.measured = m,
+                                            .parts = &parts,
                                             .reference = ref,
                                             .reference_name = "ref",
                                             .why = "none",
@@ -70,6 +74,7 @@ static enum accept_is verdict(const struct matrix *m, const struct matrix *ref, 
     assert_int_equal(accept_code(&a), is == ACCEPT_FAIL      ? EXIT_BELOW
                                       : is == ACCEPT_UNKNOWN ? EXIT_UNJUDGED
                                                              : EXIT_GOOD);
+    parts_free(&parts);
     accept_free(&a);
     return is;
 }
@@ -153,6 +158,10 @@ static void a_part_is_judged_by_its_factor(void **state)
     assert_int_equal(verdict(&m, NULL, l), ACCEPT_WARN);
     e->factor = 0.6;
     assert_int_equal(verdict(&m, NULL, l), ACCEPT_FAIL);
+    e->factor = 0.89; /* the limit lies inside of its interval */
+    e->lo = 0.87;
+    e->hi = 0.92;
+    assert_int_equal(verdict(&m, NULL, l), ACCEPT_WARN);
     l.check = CHECK_DEAD_PARTS;
     l.bound = 0;
     l.warn = NAN;

@@ -128,8 +128,9 @@ static int run(const struct exporter *e, const struct matrix *m, char **out, cha
     struct parts parts;
 
     assert_int_equal(limits_builtin(&limits, NULL, &err), 0);
-    accept_judge(&accept, &(struct accept_input){.measured = m, .why = "none", .limits = &limits});
     assert_int_equal(parts_list(&parts, &(struct parts_input){.m = m, .no_cost = true}, &err), 0);
+    accept_judge(&accept, &(struct accept_input){
+                              .measured = m, .parts = &parts, .why = "none", .limits = &limits});
     int rc = e->needs == EXPORT_CAMPAIGN ? 0
                                          : e->write(&(struct export){.out = f,
                                                                      .second = g,
