@@ -30,6 +30,7 @@ static struct accept_row *add_row(struct accept *a, const struct limit *l, char 
 
     *r = (struct accept_row){.limit = l,
                              .is = ACCEPT_UNKNOWN,
+                             .part = -1,
                              .what = what,
                              .value = NAN,
                              .lo = NAN,
@@ -157,6 +158,7 @@ static void slow_parts(struct accept *a, const struct accept_input *in, const st
             add_row(a, l,
                     mem_printf("%s, %s%s", p->name, speed ? "speed over " : "latency added over ",
                                p->over));
+        r->part = i;
         judge(r, !speed            ? exactly(p->alpha_add)
                  : isfinite(p->lo) ? (struct figure){p->factor, p->lo, p->hi}
                                    : exactly(p->factor));

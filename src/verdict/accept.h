@@ -22,6 +22,7 @@ extern const char *const accept_name[ACCEPT_IS_COUNT]; /* "PASS", "WARN", "FAIL"
 struct accept_row {
     const struct limit *limit; /* of the limits that were given, which live as long */
     enum accept_is is;
+    int part;             /* row of the parts that it judges; -1 */
     char *what;           /* "tier rail, bandwidth of a pair" */
     double value, lo, hi; /* in the unit of its check; NAN: not known */
     double bound;         /* the limit in that unit, shares multiplied out; NAN: not known */

@@ -134,18 +134,11 @@ static void add_check(struct junit *j, const struct accept_row *r)
 /* Does a check fail because of this part?  What is dead, wrong or the fabric itself, does. */
 static bool is_fault(const struct export *e, const struct part_row *p)
 {
-    char part[256];
-
     if (p->state == STATE_DEAD || p->state == STATE_WRONG || p->exception < 0)
         return true;
-    size_t len = strlen(matrix_part(e->m, &e->m->exception[p->exception], part));
-    for (int i = 0; i < e->accept->rows; i++) {
-        const struct accept_row *r = &e->accept->row[i];
-        enum check c = r->limit->check;
-        if (r->is == ACCEPT_FAIL && (c == CHECK_PART_SPEED || c == CHECK_PART_LATENCY) &&
-            !strncmp(r->what, part, len) && r->what[len] == ',')
+    for (int i = 0; i < e->accept->rows; i++)
+        if (e->accept->row[i].is == ACCEPT_FAIL && e->accept->row[i].part == p - e->parts->row)
             return true;
-    }
     return false;
 }
 
