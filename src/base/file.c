@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #define DIGITS "0123456789"
@@ -29,6 +30,7 @@ int file_read(char **text, size_t *len, const char *path, size_t max, struct err
         err_noinput(err, "%s: %s", path, strerror(errno));
         goto out;
     }
+    log_debug("reading %s", path);
     if (!S_ISREG(st.st_mode)) {
         err_noinput(err, "%s: not a regular file", path);
         goto out;
@@ -194,6 +196,7 @@ int file_commit(struct file_out *f, struct err *err)
     if (bad) {
         err_io(err, "%s: cannot write: %s", f->path, strerror(why));
     } else if (f->temp) {
+        log_debug("wrote %s", f->path);
         leave_list(f);
         free(f->temp);
         f->temp = NULL;

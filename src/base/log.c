@@ -11,16 +11,73 @@
 
 #include "base/units.h"
 
-static struct {
+static struct log_state {
     const char *program;
     enum log_level level;
-    bool line; /* a progress line stands on the screen */
-} state = {"railgauge", LOG_INFO, false};
+    bool line;  /* a progress line stands on the screen */
+    int colour; /* enum when */
+} state = {"railgauge", LOG_INFO, false, 0};
 
 void log_setup(const char *program, enum log_level level)
 {
     state.program = program;
     state.level = level;
+}
+
+static int take_verbose(void *into, char *none, struct err *err)
+{
+    (void)into, (void)none, (void)err;
+    state.level = LOG_DEBUG;
+    return 0;
+}
+
+static int take_quiet(void *into, char *none, struct err *err)
+{
+    (void)into, (void)none, (void)err;
+    state.level = LOG_ERROR;
+    return 0;
+}
+
+enum when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
+static const char *const when_name[] = {"auto", "always", "never", NULL};
+
+static const struct opt rows[][2] = {
+    {{"verbose", 'v', NULL, "say also which files are read and written", OPT_CALL(take_verbose)},
+     {0}},
+    {{"quiet", 'q', NULL, "say nothing but errors beside the answer", OPT_CALL(take_quiet)}, {0}},
+    {{"color", 0, "WHEN", "colour: auto (on a terminal), always or never",
+      OPT_WORD(struct log_state, colour, when_name)},
+     {0}}};
+const struct opt_set log_options[] = {{.rows = rows[0], .into = &state, .group = -1},
+                                      {.rows = rows[1], .into = &state, .group = -1},
+                                      {.rows = rows[2], .into = &state, .group = -1},
+                                      {0}};
+
+bool log_colour(FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    if (state.colour != WHEN_AUTO)
+        return state.colour == WHEN_ALWAYS;
+    return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+void log_mark(FILE *out, const char *word)
+{
+    static const struct {
+        const char *begin;
+        int ink; /* of ISO 6429; 0: as all else */
+    } known[] = {{"PASS", 32},    {"better", 32}, {"gone", 32}, {"WARN", 33},
+                 {"UNKNOWN", 33}, {"unsure", 33}, {"same", 0},  {"note", 0}};
+    int ink = 31;
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strncmp(word, known[i].begin, strlen(known[i].begin)))
+            ink = known[i].ink;
+    if (ink && log_colour(out))
+        fprintf(out, "\033[%dm%s\033[0m", ink, word);
+    else
+        fputs(word, out);
 }
 
 static void say(enum log_level level, const char *word, const char *fmt, va_list ap)
@@ -69,7 +126,7 @@ void progress_start(struct progress *p, double total)
     memset(p, 0, sizeof(*p));
     p->total = total;
     p->started = log_now();
-    p->live = force ? *force == '1' : isatty(STDERR_FILENO);
+    p->live = force ? *force == '1' : state.level >= LOG_INFO ? isatty(STDERR_FILENO) : false;
 }
 
 void progress_show(struct progress *p, double done, const char *note)

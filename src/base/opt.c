@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -29,7 +30,8 @@ struct group {
     const struct opt_set *set; /* NULL: the line's own */
     const struct opt *rows;
     void *into;
-    int first; /* key of its first row */
+    int first;   /* key of its first row */
+    bool common; /* of every line */
     int (*check)(void *into, struct err *err);
 };
 
@@ -153,7 +155,8 @@ static error_t option(const struct group *g, int key, char *arg, struct argp_sta
         return ARGP_ERR_UNKNOWN;
     const struct opt *o = &g->rows[i];
     if (g->of->take) {
-        g->of->take(g->of->to, o->name, arg);
+        if (!g->common)
+            g->of->take(g->of->to, o->name, arg);
         return 0;
     }
     if (fill(o, g->into, arg, &err) < 0) {
@@ -298,23 +301,34 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void open_set(struct reading *r, const struct opt_set *s, void *args)
 {
     assert(r->groups <= 2 * OPT_SETS);
-    r->group[r->groups] = (struct group){r,
-                                         s,
-                                         s->make ? s->make() : s->rows,
-                                         s->into ? s->into : (char *)args + s->at,
-                                         FIRST + r->groups * 2 * OPT_ROWS,
-                                         s->check};
+    r->group[r->groups] = (struct group){.of = r,
+                                         .set = s,
+                                         .rows = s->make ? s->make() : s->rows,
+                                         .into = s->into ? s->into : (char *)args + s->at,
+                                         .first = FIRST + r->groups * 2 * OPT_ROWS,
+                                         .check = s->check};
     r->groups++;
+}
+
+static bool has_row(const struct reading *r, const char *name)
+{
+    return row_of(r, name, strlen(name) + 1) != NULL; /* with its end: all of it */
 }
 
 static void open_groups(struct reading *r, const struct opt_line *l, void *args)
 {
     r->line = l;
-    r->group[r->groups++] = (struct group){r, NULL, l->options, args, FIRST, l->check};
+    r->group[r->groups++] = (struct group){
+        .of = r, .rows = l->options, .into = args, .first = FIRST, .check = l->check};
     for (const struct opt_set *s = l->set; s->rows || s->make; s++)
         open_set(r, s, args);
     for (const struct opt_set *const *s = l->more ? l->more() : NULL; s && *s; s++)
         open_set(r, *s, args);
+    for (const struct opt_set *s = log_options; s->rows; s++)
+        if (!has_row(r, s->rows[0].name)) {
+            open_set(r, s, args);
+            r->group[r->groups - 1].common = true;
+        }
 }
 
 /* argp's tables lie on the heap of this call. */

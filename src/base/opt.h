@@ -92,7 +92,8 @@ struct opt_set {
     int (*check)(void *into, struct err *err); /* after all words, before the line's own */
 };
 
-/* A command line.  Lists end with {0}. */
+/* A command line.  Lists end with {0}.  Beside its own rows it has those of log_options (log.h), a set
+ * of which is left out where the line has a row of that name itself. */
 struct opt_line {
     const struct opt *options, *words;         /* words NULL: there are none */
     const char *usage, *doc;                   /* args_doc and doc of argp */
@@ -117,7 +118,7 @@ int opt_parse(const struct opt_line *l, int argc, char **argv, enum opt_how how,
 /* Each row of a line's tables that --help shows, and --help, --usage and --version behind them. */
 void opt_each(const struct opt_line *l, void (*take)(void *to, const struct opt *row), void *to);
 /* Each option of such a command line, once it was parsed well: its long name and its value (NULL: a
- * flag), in order. */
+ * flag), in order; those of log_options are not told. */
 void opt_given(const struct opt_line *l, int argc, char **argv,
                void (*take)(void *to, const char *name, const char *value), void *to);
 /* Those of one table as words for another program, "--name=value" in the table's order, behind what

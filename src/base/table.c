@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -96,14 +97,20 @@ static int width(const char *s)
 }
 
 /* Names begin below each other; numbers, and texts that are some, end so. */
-static bool is_left(const struct table *t, int at)
+static bool is_left(const struct table_column *c)
+{
+    return !strncmp(c->unit, "text", 4) || !strcmp(c->unit, "flag");
+}
+
+/* The column of text number `at`. */
+static const struct table_column *column_of(const struct table *t, int at)
 {
     const struct table_column *c = t->column;
 
     for (int i = 0; i <= at; i++, c++)
         while (!c->head)
             c++;
-    return !strncmp(c[-1].unit, "text", 4) || !strcmp(c[-1].unit, "flag");
+    return c - 1;
 }
 
 static const char *shown(const struct table *t, int i)
@@ -122,8 +129,12 @@ void table_print(FILE *out, const struct table *t, int indent)
     for (int i = 0; i < t->cells; i++) {
         int at = i % t->columns, pad = widest[at] - width(shown(t, i));
         bool last = at == t->columns - 1;
+        const struct table_column *c = column_of(t, at);
         fprintf(out, "%*s", at ? 2 : indent, "");
-        if (is_left(t, at))
+        if (i >= t->columns && t->cell[i] && !strcmp(c->unit, "text!")) {
+            log_mark(out, t->cell[i]);
+            fprintf(out, "%*s", last ? 0 : pad, "");
+        } else if (is_left(c))
             fprintf(out, "%s%*s", shown(t, i), last ? 0 : pad, "");
         else
             fprintf(out, "%*s%s", pad, "", shown(t, i));

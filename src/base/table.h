@@ -8,7 +8,7 @@
 struct table_column {
     const char *key;  /* in JSON; NULL: not there */
     const char *head; /* in text and TSV; NULL: not there */
-    /* What a cell is.  "text", "text?" and, on the right, "figure": const char *; "count": int; "flag": an int
+    /* What a cell is.  "text", "text?", "text!" (which stands out: log_mark()) and, on the right, "figure": const char *; "count": int; "flag": an int
      * that is true or false; "json": json_t *, taken over, not in text; double: "bytes", "seconds",
      * "rate", "exact" (nine digits, or inf), a format such as "%.2f", and "100*%.1f %%" of a share
      * that text has in percent. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
 
@@ -104,7 +105,8 @@ static void print_text(const struct judged *j, const struct args *args, const st
 {
     const struct accept *a = &j->accept;
 
-    puts(j->line);
+    log_mark(stdout, accept_name[a->verdict]);
+    puts(j->line + strlen(accept_name[a->verdict]));
     printf("%s against %s, limits: %s\n\n", args->of.in.file,
            j->against ? j->against : "no reference", j->limits_name);
     if (j->parts.rows) {

@@ -70,16 +70,16 @@ static const struct opt_line command = {
 static const char *const change_name[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};
 
 static const struct table_column figure_columns[] = {
-    {"change", "change", "text"},  {"what", "figure", "text"},    {NULL, "before", "text"},
+    {"change", "change", "text!"}, {"what", "figure", "text"},    {NULL, "before", "text"},
     {NULL, "after", "text"},       {NULL, "speed", "text"},       {NULL, "95 % interval", "text"},
     {"points", "points", "count"}, {"before", NULL, "%.9g"},      {"after", NULL, "%.9g"},
     {"unit", NULL, "text"},        {"speed_ratio", NULL, "%.9g"}, {"low", NULL, "%.9g"},
     {"high", NULL, "%.9g"},        {"p", NULL, "%.9g"},           {0}};
 static const struct table_column part_columns[] = {
-    {"change", "change", "text"}, {"what", "part", "text"},
-    {"kind", NULL, "text"},       {NULL, "before", "figure"},
-    {NULL, "after", "figure"},    {"before", NULL, "%.4g"},
-    {"after", NULL, "%.4g"},      {0}};
+    {"change", "change", "text!"}, {"what", "part", "text"},
+    {"kind", NULL, "text"},        {NULL, "before", "figure"},
+    {NULL, "after", "figure"},     {"before", NULL, "%.4g"},
+    {"after", NULL, "%.4g"},       {0}};
 static const struct table_column version_columns[] = {
     {"what", "version", "text"}, {"before", "before", "text"}, {"after", "after", "text"}, {0}};
 

@@ -61,9 +61,14 @@ static int take_quantity(void *args, char *name, struct err *err)
     return err_usage(err, "bandwidth, latency or time, not \"%s\"", name);
 }
 
+static void each_format(name_taker *take, void *to)
+{
+    for (int i = 0; i < exporter_count; i++)
+        take(to, exporters[i].name);
+}
+
 static const struct opt options[] = {
-    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format),
-     .values = exporter_each},
+    {"format", 'f', "NAME", "one of --list-formats", OPT_CALL(take_format), .values = each_format},
     {"list-formats", 0, NULL, "print the formats", OPT_INTO(struct args, list)},
     {"output", 'o', "FILE", "write here (- or nothing: to standard output)",
      OPT_INTO(struct args, out)},

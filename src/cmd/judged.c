@@ -148,11 +148,11 @@ enum { SORTED = sizeof(order) / sizeof(*order) };
 void judged_table(struct table *t, const struct accept *a, bool brief)
 {
     static const struct table_column columns[] = {
-        {"verdict", "verdict", "text"}, {"check", NULL, "text"},         {"what", "check", "text"},
-        {NULL, "measured", "text"},     {NULL, "95 % interval", "text"}, {NULL, "limit", "text"},
-        {"value", NULL, "%.9g"},        {"low", NULL, "%.9g"},           {"high", NULL, "%.9g"},
-        {"limit", NULL, "%.9g"},        {"unit", NULL, "text"},          {"of", "of", "text"},
-        {"why", "why", "text"},         {"source", NULL, "text"},        {0}};
+        {"verdict", "verdict", "text!"}, {"check", NULL, "text"},         {"what", "check", "text"},
+        {NULL, "measured", "text"},      {NULL, "95 % interval", "text"}, {NULL, "limit", "text"},
+        {"value", NULL, "%.9g"},         {"low", NULL, "%.9g"},           {"high", NULL, "%.9g"},
+        {"limit", NULL, "%.9g"},         {"unit", NULL, "text"},          {"of", "of", "text"},
+        {"why", "why", "text"},          {"source", NULL, "text"},        {0}};
     char value[LIMIT_TEXT], bound[LIMIT_TEXT], limit[LIMIT_TEXT + 4];
     char interval[2 * LIMIT_TEXT + 4];
 

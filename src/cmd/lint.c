@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
@@ -97,9 +98,11 @@ static void print_text(const struct lint *l, const struct topo *t)
 {
     int n = gpus(t);
 
-    for (int i = 0; i < l->findings; i++)
-        printf("%s  %-9s %s\n", l->finding[i].bad ? "BAD " : "note", l->finding[i].kind,
+    for (int i = 0; i < l->findings; i++) {
+        log_mark(stdout, l->finding[i].bad ? "BAD" : "note");
+        printf("%s  %-9s %s\n", l->finding[i].bad ? " " : "", l->finding[i].kind,
                l->finding[i].text);
+    }
     printf("%d host%s, %d GPU%s, %d NIC%s%s: %d bad, %d worth knowing\n", t->hosts,
            t->hosts == 1 ? "" : "s", n, n == 1 ? "" : "s", t->nics, t->nics == 1 ? "" : "s",
            t->net ? ", a network" : "", lint_bad(l), l->findings - lint_bad(l));

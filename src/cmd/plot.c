@@ -274,7 +274,7 @@ static int print_terminal(const struct args *a, struct err *err)
         return -1;
     rc = pair_map_init(&ps, &m, p, err);
     if (rc == 0) {
-        pair_map_print(stdout, &ps, term_columns(stdout), term_colour(stdout));
+        pair_map_print(stdout, &ps, term_columns(stdout), log_colour(stdout));
         pair_map_free(&ps);
     }
     matrix_free(&m);

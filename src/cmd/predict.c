@@ -52,6 +52,18 @@ static int take_measured(void *args, char *arg, struct err *err)
     return a->measured > 0 ? 0 : err_usage(err, "\"%s\" is no time that a step can take", arg);
 }
 
+static void each_case(name_taker *take, void *to)
+{
+    char **names;
+    int n = case_names(&names);
+
+    for (int i = 0; i < n; i++) {
+        take(to, names[i]);
+        free(names[i]);
+    }
+    free(names);
+}
+
 static const struct opt options[] = {
     {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
      .group = 3},
@@ -73,7 +85,7 @@ static const struct opt options[] = {
     {"case", 0, "FILE",
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
      "may be given again",
-     OPT_LIST(struct predict_args, cases, case_count), .values = case_each, .group = 4},
+     OPT_LIST(struct predict_args, cases, case_count), .values = each_case, .group = 4},
     {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
      OPT_INTO(struct predict_args, markdown), .group = 5},
     {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json),

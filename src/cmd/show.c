@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
 #include "emit/plot/pair_map.h"
@@ -86,7 +87,7 @@ static int pairs(const struct show *s, FILE *out, json_t **json, struct err *err
     if (pair_map_init(&ps, &s->in.m, s->in.has & INPUT_POINTS ? &s->in.p : NULL, err) < 0)
         return -1;
     if (out)
-        pair_map_print(out, &ps, term_columns(out), term_colour(out));
+        pair_map_print(out, &ps, term_columns(out), log_colour(out));
     else
         *json = pair_map_json(&ps);
     pair_map_free(&ps);

@@ -273,7 +273,7 @@ char *part_cost(const struct part_row *r, char buf[PART_SPEED])
 
 static void fill(struct table *t, const struct parts *p)
 {
-    static const struct table_column columns[] = {{"name", "part", "text"},
+    static const struct table_column columns[] = {{"name", "part", "text!"},
                                                   {"kind", NULL, "text"},
                                                   {"state", NULL, "text"},
                                                   {"side", NULL, "text"},

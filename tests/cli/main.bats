@@ -126,6 +126,54 @@ EOF
     ! grep -E 'libmpi|libopen-|libpmix|libhwloc|libcuda|libnccl' <<<"$output"
 }
 
+@test "every command takes -v, -q and --color, and names them in its help" {
+    for c in $commands; do
+        run railgauge "$c" --help
+        for o in --verbose --quiet --color; do
+            grep -qE "^ {2,6}(-., )?$o" <<<"$output" || { echo "$c: no $o"; false; }
+        done
+    done
+    run --separate-stderr railgauge show "$golden" --color=sometimes
+    [ "$status" -eq 64 ]
+    [[ $stderr == *'--color: "sometimes" is none of auto, always, never'* ]]
+}
+
+@test "-v says which files are read and written, -q leaves nothing but errors beside the answer" {
+    cd "$BATS_TEST_TMPDIR"
+    plain=$(railgauge show "$golden" 2>err)
+    [ ! -s err ]
+    [ "$(railgauge show "$golden" -v 2>err)" = "$plain" ]
+    grep -Fxq "railgauge show: debug: reading $golden" err
+    railgauge export -f tsv "$golden" -o x.tsv -v 2>err
+    grep -Fxq "railgauge export: debug: wrote x.tsv" err
+    jq 'del(.checksum)' "$golden" >bare.json
+    railgauge show bare.json 2>err >/dev/null
+    grep -q checksum err
+    railgauge show -q bare.json 2>err >/dev/null
+    [ ! -s err ]
+    run --separate-stderr railgauge show -q nowhere
+    [ "$status" -eq 66 ]
+    [ -n "$stderr" ]
+}
+
+@test "colour: on a terminal alone, unless it is asked for or forbidden" {
+    cd "$BATS_TEST_TMPDIR"
+    red=$'\e[31m'
+    slow=$BATS_TEST_DIRNAME/../golden/export/campaign/matrix.json
+    on_terminal() { TERM=xterm script -qec "railgauge $1" /dev/null </dev/null | cat; }
+    [[ $(railgauge accept "$slow") != *$'\e'* ]]
+    [[ $(railgauge accept "$slow" --color=always) == "${red}FAIL"$'\e[0m'*"$red"* ]]
+    [[ $(railgauge show "$slow" --color=always) == *"${red}endpoint"* ]]
+    [[ $(railgauge show "$slow" --color=always --json) != *$'\e'* ]]
+    # Columns stay where they are.
+    [ "$(railgauge accept "$slow" --color=always | sed 's/\x1b\[[0-9]*m//g')" = "$(railgauge accept "$slow")" ]
+    command -v script >/dev/null || skip "no script here (package bsdutils)"
+    [[ $(on_terminal "accept $slow") == *"${red}FAIL"* ]]
+    [[ $(on_terminal "accept $slow --color=never") != *$'\e'* ]]
+    [[ $(NO_COLOR=1 on_terminal "accept $slow") != *$'\e'* ]]
+    [[ $(NO_COLOR=1 on_terminal "accept $slow --color=always") == *"${red}FAIL"* ]]
+}
+
 @test "a full disk under stdout is not good, whatever was to be printed" {
     run bash -c 'railgauge --help >/dev/full'
     [ "$status" -eq 74 ]

@@ -10,12 +10,6 @@
 const struct exporter exporters[] = {EXPORTERS(EXPORTER)};
 const int exporter_count = sizeof(exporters) / sizeof(*exporters);
 
-void exporter_each(name_taker *take, void *to)
-{
-    for (int i = 0; i < exporter_count; i++)
-        take(to, exporters[i].name);
-}
-
 const struct exporter *exporter_find(const char *name, struct err *err)
 {
     struct near near = {.word = name};

@@ -67,7 +67,6 @@ struct exporter {
 extern const struct exporter exporters[];
 extern const int exporter_count;
 
-void exporter_each(name_taker *take, void *to); /* names */
 /* By name; unknown: NULL and EXIT_USAGE with the known ones. */
 const struct exporter *exporter_find(const char *name, struct err *err);
 /* A topology alone as a matrix without a number, for EXPORT_PLACES. */

@@ -213,7 +213,7 @@ static void count_rest(FILE *out, int shown, int all)
 static void text_exceptions(FILE *out, const struct matrix *m, int most)
 {
     const struct table_column columns[] = {
-        {NULL, m->exception[0].wrong ? "faulty part" : "slow part", "text"},
+        {NULL, m->exception[0].wrong ? "faulty part" : "slow part", "text!"},
         {NULL, "speed", "figure"},
         {NULL, "tier", "text"},
         {NULL, "evidence", "text"},

@@ -40,13 +40,6 @@ void term_wrap(FILE *out, const char *text, int indent, int columns)
     putc('\n', out);
 }
 
-bool term_colour(FILE *out)
-{
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-    return isatty(fileno(out)) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
 void term_paint(FILE *out, enum term_ground ground, unsigned rgb)
 {
     const char *deep = getenv("COLORTERM");

@@ -1,4 +1,5 @@
-/* term.h - the terminal behind a stream: how wide it is, whether colour is wanted, ANSI colours. */
+/* term.h - the terminal behind a stream: how wide it is, ANSI colours (whether they are wanted:
+ * log_colour()). */
 #ifndef RG_TERM_H
 #define RG_TERM_H
 
@@ -9,9 +10,6 @@ int term_columns(FILE *out); /* of the terminal, else $COLUMNS, else 80 */
 /* A paragraph broken at blanks into lines of at most `columns`; all but the first begin with
  * `indent` blanks. */
 void term_wrap(FILE *out, const char *text, int indent, int columns);
-/* A terminal, $NO_COLOR unset or empty (no-color.org), $TERM set and not "dumb". */
-bool term_colour(FILE *out);
-
 /* Ink (text) or paper (background) in 0xRRGGBB: 24-bit when $COLORTERM says "truecolor" or "24bit",
  * else the nearest of the 6 x 6 x 6 colours of xterm's 256. */
 enum term_ground { TERM_INK = 38, TERM_PAPER = 48 };

@@ -369,11 +369,6 @@ int case_parse(struct casefile *c, const char *text, size_t len, const char *pat
 
 static const char folder[] = "jobs/training/cases";
 
-void case_each(name_taker *take, void *to)
-{
-    file_data_each(folder, take, to);
-}
-
 int case_names(char ***names)
 {
     return file_data_names(folder, names);
@@ -385,7 +380,7 @@ int case_load(struct casefile *c, const char *name, const struct job_opts *base,
 
     *c = (struct casefile){.path = file_data_named(folder, name)};
     if (!c->path) {
-        case_each(near_try, &near);
+        file_data_each(folder, near_try, &near);
         return err_usage(err,
                          "no case \"%s\"%s in %s; or give a file with a \"/\" or \".json\" in its "
                          "name",

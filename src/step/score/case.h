@@ -115,8 +115,7 @@ int case_load(struct casefile *c, const char *name, const struct job_opts *base,
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
                const struct job_opts *base, struct err *err);
 void case_free(struct casefile *c);
-void case_each(name_taker *take, void *to); /* names of the shipped ones */
-int case_names(char ***names);              /* of the shipped cases, sorted; as model_names() */
+int case_names(char ***names); /* of the shipped cases, sorted; as model_names() */
 
 /* Predict every job for every value of the unknowns and fill the claims in. */
 int case_evaluate(struct casefile *c, struct err *err);
