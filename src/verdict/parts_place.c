@@ -184,7 +184,7 @@ static char *missing_of(const struct topo *t, const struct part_row *r)
     const bool gpus = t->endpoint[0].kind == ENDPOINT_GPU;
     char *text = mem_strdup("");
 
-    if (!group_name(t, p, LEVEL_RACK) && r->kind != PART_KIND_FABRIC)
+    if (is_device(r) && !group_name(t, p, LEVEL_RACK))
         text = parts_also(text, "; ", mem_strdup("rack (--labels or --slurm)"));
     if (is_device(r) && gpus && !(g && g->tray >= 0))
         text = parts_also(text, "; ", mem_strdup("tray and slot (NVML: railgauge-probe discover)"));
