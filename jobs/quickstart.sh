@@ -43,7 +43,7 @@ mandoc           checks the manual pages
 lua5.4           runs the example of a job_submit script for Slurm
 python3          reads campaigns, checks what was written
 python3-pip      builds and installs the Python package
-python3-venv     apart from this system's Python
+python3-venv     apart from the Python of the system
 gcc-aarch64-linux-gnu   host code for Grace nodes compiles too
 libc6-dev-arm64-cross   C library headers for it
 python3-jsonschema   job files against the schemas of Kubernetes
