@@ -208,7 +208,7 @@ fuzz: $(FUZZ)
 	    -print_final_stats=1 -artifact_prefix=$(BUILD)/$$f- $(BUILD)/corpus/$$f tests/fuzz/seeds/$$f || exit 1; done
 
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')
-SH_FILES := $(wildcard .ci/run jobs/*.sh tests/*.sh tests/*/*.sh)
+SH_FILES := $(wildcard .ci/run jobs/*.sh jobs/health/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets, the Fo of manual pages and \nin of awk: not misspelt.
 WORDS    := nd,nin,seach,upto,thi,toom,oom,fo
 # The manual: one page a command, made of one source.
@@ -237,7 +237,7 @@ tables: all
 D       = $(DESTDIR)$(PREFIX)
 MAN     := $(wildcard src/*.[1-8])
 MANUAL   = $(filter-out src/railgauge.1,$(MAN)) $(wildcard $(BUILD)/man/*.1)
-DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp jobs/slurm/* jobs/kubernetes/*) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
+DATA    := $(wildcard $(addsuffix /*.json,topo/fabrics topo/schema src/schema jobs/training jobs/training/models jobs/training/cases jobs/limits) plots/*.gp jobs/slurm/* jobs/kubernetes/* jobs/health/*) jobs/training/steps.tsv jobs/repairs.json jobs/mpirun.sh $(wildcard $(addprefix jobs/python/,pyproject.toml example.ipynb railgauge/*.py railgauge/py.typed setup.py))
 $(PAGES): src/pages.awk src/cmd/command.h src/railgauge.1
 	$(Q)$(RM) -r $(@D) && mkdir -p $(@D) && awk -v dir=$(@D) -f src/pages.awk src/cmd/command.h src/railgauge.1 src/railgauge.1
 # SHELL:FILE below PREFIX

@@ -77,6 +77,7 @@ __DATA__
 # files share and take in turns.
 tests/slurm/forky\.bats                early
 tests/(slurm|mpi|ib)/trixie\.bats      trixie
+tests/slurm/health\.bats               trixie
 tests/mpi/watch\.bats                  early
 tests/mpi/nccl\.bats                   early
 tests/mpi/smpi\.bats                   early

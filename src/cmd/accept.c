@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* accept.c - railgauge accept: one verdict of a campaign, against limits and a reference. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,13 +8,10 @@
 #include "cmd/command.h"
 #include "cmd/judged.h"
 
-enum style { STYLE_OWN, STYLE_NAGIOS };
-static const char *const style_name[] = {"railgauge", "nagios", NULL};
-
 struct args {
     struct judged_args of;
     const char *output;
-    int style; /* enum style */
+    int style; /* enum judged_style */
     bool list;
 };
 
@@ -23,8 +19,7 @@ static const struct opt options[] = {
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
     {"output", 'o', "FILE", "write the verdict as JSON here", OPT_INTO(struct args, output)},
-    {"exit-style", 0, "NAME", "railgauge or nagios: 0 1 2 3 and one line with figures",
-     OPT_WORD(struct args, style, style_name)},
+    JUDGED_STYLE(struct args, style),
     {"list-checks", 0, NULL, "print the checks that a limits file may have and exit",
      OPT_INTO(struct args, list)},
     INPUT_JSON(struct args, of.in.json),
@@ -75,32 +70,6 @@ static json_t *report(const struct judged *j, const struct args *args, const str
     return root;
 }
 
-static const char *nagios_word(const struct accept *a)
-{
-    static const char *const word[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
-
-    return word[a->verdict];
-}
-
-/* label=value;warn;crit as the guidelines of monitoring plugins have it; "N:" is from N on. */
-static void print_nagios(const struct accept *a, const char *line)
-{
-    printf("RAILGAUGE %s - %s", nagios_word(a), strchr(line, ' ') + 1);
-    for (int i = 0, n = 0; i < a->rows; i++) {
-        const struct accept_row *r = &a->row[i];
-        const struct limit_check *c = &limit_check[r->limit->check];
-        if (isfinite(r->value) && isfinite(r->bound))
-            printf("%s'%s'=%.9g%s;;%.9g%s", n++ ? " " : " | ", r->what, r->value,
-                   c->unit == LIMIT_TIME ? "s" : "", r->bound, c->least ? ":" : "");
-    }
-    putchar('\n');
-}
-
-static int nagios_code(const struct accept *a)
-{
-    return (int)a->verdict;
-}
-
 static void print_text(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
@@ -123,10 +92,10 @@ static int show(const struct judged *j, const struct args *args, struct err *err
     struct table t;
 
     judged_table(&t, &j->accept, false);
-    bool own = args->style == STYLE_OWN;
+    bool own = args->style == JUDGED_OWN;
     int rc = json_answer(report(j, args, &t), args->output, own && args->of.in.json, err);
     if (rc == 0 && !own)
-        print_nagios(&j->accept, j->line);
+        judged_nagios(j->accept.verdict, j->line, &j->accept);
     else if (rc == 0 && !args->of.in.json && !args->of.in.quiet)
         print_text(j, args, &t);
     table_free(&t);
@@ -155,7 +124,7 @@ static int cmd_accept(int argc, char **argv, struct err *err)
     if (rc == 0)
         rc = show(&j, &a, err);
     if (rc == 0)
-        rc = a.style == STYLE_NAGIOS ? nagios_code(&j.accept) : accept_code(&j.accept);
+        rc = a.style == JUDGED_NAGIOS ? (int)j.accept.verdict : accept_code(&j.accept);
     judged_free(&j);
     return rc;
 }

@@ -24,6 +24,7 @@ enum command_group { COMMAND_GROUPS(COMMAND_GROUP) COMMAND_GROUP_COUNT };
 // clang-format off
 #define COMMANDS(ROW)                                                                              \
     ROW(run, "run", MEASURE, "the whole chain: discover, plan, probe, fit, predict, plot")         \
+    ROW(check, "check", MEASURE, "minutes on a job's nodes, judged; what the last of them said")   \
     ROW(import, "import", MEASURE, "points.tsv from what nccl-tests printed")                      \
     ROW(show, "show", JUDGE, "print tiers, pairs, collectives and findings of a matrix")           \
     ROW(accept, "accept", JUDGE, "one verdict of a campaign, against limits and a reference")      \

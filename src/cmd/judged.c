@@ -112,19 +112,15 @@ static char *verdict_line(const struct accept *a)
                 {"fails", "fail"},
                 {"could not be judged", "could not be judged"}};
     const struct accept_row *r = reason(a);
-    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
     int n = a->count[a->verdict];
     char *line = mem_printf("%s: %d of %d checks %s", accept_name[a->verdict], n, a->rows,
                             units_plural(n, verb[a->verdict].one, verb[a->verdict].many));
 
-    if (!r)
-        return line;
-    enum limit_unit unit = limit_check[r->limit->check].unit;
-    if (a->verdict == ACCEPT_UNKNOWN)
-        return mem_append(line, "; %s: %s", r->what, r->why);
-    return mem_append(line, "; %s: %s, limit %s%s%s", r->what,
-                      limit_value_text(value, unit, r->value),
-                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
+    char *why = r ? accept_text(r) : NULL;
+    if (why)
+        line = mem_append(line, "; %s", why);
+    free(why);
+    return line;
 }
 
 const char *const judged_unit[] = {"count", "share", "Bps", "s"};
@@ -169,6 +165,24 @@ void judged_table(struct table *t, const struct accept *a, bool brief)
                   interval_text(interval, c->unit, r), isfinite(r->bound) ? limit : NULL, r->value,
                   r->lo, r->hi, r->bound, judged_unit[c->unit], r->of, r->why, r->limit->source);
     }
+}
+
+const char *const judged_style[] = {"railgauge", "nagios", NULL};
+
+/* label=value;warn;crit as the guidelines of monitoring plugins have it; "N:" is from N on. */
+void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a)
+{
+    static const char *const word[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+    printf("RAILGAUGE %s - %s", word[verdict], strchr(line, ' ') + 1);
+    for (int i = 0, n = 0; a && i < a->rows; i++) {
+        const struct accept_row *r = &a->row[i];
+        const struct limit_check *c = &limit_check[r->limit->check];
+        if (isfinite(r->value) && isfinite(r->bound))
+            printf("%s'%s'=%.9g%s;;%.9g%s", n++ ? " " : " | ", r->what, r->value,
+                   c->unit == LIMIT_TIME ? "s" : "", r->bound, c->least ? ":" : "");
+    }
+    putchar('\n');
 }
 
 /* --- the whole --- */

@@ -24,6 +24,15 @@ struct judged_args {
             OPT_INTO(type, member.limits)                                                          \
     }
 
+/* Of exit codes: ours, or those of monitoring plugins, which are the verdict's number. */
+enum judged_style { JUDGED_OWN, JUDGED_NAGIOS };
+extern const char *const judged_style[];
+#define JUDGED_STYLE(type, member)                                                                 \
+    {                                                                                              \
+        "exit-style", 0, "NAME", "railgauge or nagios: 0 1 2 3 and one line with figures",         \
+            OPT_WORD(type, member, judged_style)                                                   \
+    }
+
 struct judged {
     struct input in; /* matrix and topology; points where they are */
     struct matrix reference;
@@ -39,6 +48,10 @@ struct judged {
 void judged_init(struct judged *j);
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err);
 void judged_free(struct judged *j);
+
+/* The one line of monitoring plugins on standard output: "PASS: text" without its first word, and
+ * the figures of `a` unless that is NULL. */
+void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a);
 
 /* A row a check, what needs a person first; brief: only those. */
 void judged_table(struct table *t, const struct accept *a, bool brief);

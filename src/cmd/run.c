@@ -214,19 +214,6 @@ static const struct opt options[] = {
      "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
      "GPU, else mpi)",
      OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
-    {"hosts", 0, "LIST|FILE",
-     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
-     OPT_INTO(struct args, chain.launch.hosts), .group = 1},
-    {"ranks", 0, "N",
-     "ranks (default: one a core here, at least 2 and at most 4; with --hosts what it says, or one "
-     "a host)",
-     OPT_INT(struct args, chain.launch.ranks, 2, 1 << 20), .group = 1},
-    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
-     OPT_INTO(struct args, chain.launch.command), .group = 1},
-    {"watch-address", 0, "ADDRESS",
-     "listen here to the ranks' word that they are alive (default: the interface that reaches the "
-     "hosts)",
-     OPT_INTO(struct args, chain.launch.address), .group = 1},
     {"resume", 0, NULL, "finish the campaign that DIR holds, without -o the last one",
      OPT_INTO(struct args, chain.resume), .group = 1},
     {"dry-run", 0, NULL, "print the plan, its minutes and bytes; measure nothing",
@@ -251,7 +238,8 @@ static const struct opt options[] = {
 
 static const struct opt_line command = {
     .options = options,
-    .set = {{.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
+    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch), .group = 1},
+            {.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
             {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50},
             {.rows = device_options, .at = offsetof(struct args, chain.device), .group = 46}},
     .more = transport_options,
@@ -266,28 +254,6 @@ static const struct opt_line command = {
                "or data were wrong and no part is named for it, ",
                ", 75 cut short (--resume continues), 78 configuration"),
 };
-
-/* "auto" with a fabric is sim; else the ranks say what they have (chain_discover). */
-static int choose_transport(struct chain *c, struct err *err)
-{
-    const char *simulated = transport_solo()->name;
-    char names[TRANSPORT_NAMES];
-
-    if (!c->transport)
-        c->transport = "auto";
-    if (!strcmp(c->transport, "auto") && c->sim.fabric)
-        c->transport = simulated;
-    const struct transport *t = transport_find(c->transport);
-    struct near near = {.word = c->transport};
-    if (!t && strcmp(c->transport, "auto")) {
-        transport_each(near_try, &near);
-        return err_usage(err, "no transport \"%s\"%s; known are auto, %s", c->transport,
-                         near_text(&near), transport_names(names, true));
-    }
-    if (c->sim.fabric && (!t || t->ranks))
-        return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);
-    return transport_limit(&c->probe.plan.ops, t, err);
-}
 
 /* --- the summary: one screen about a campaign --- */
 
@@ -443,7 +409,7 @@ static int cmd_run(int argc, char **argv, struct err *err)
         rc = parse_again(&a, argc, argv, last, err);
     }
     if (rc == 0)
-        rc = choose_transport(&a.chain, err);
+        rc = chain_transport(&a.chain, err);
     if (rc == 0)
         rc = a.dry_run ? chain_dry_run(&a.chain, stdout, err) : chain(&a, err);
     int verdict = a.chain.matrix.exceptions && !a.no_verdict ? EXIT_BELOW : EXIT_GOOD;

@@ -157,6 +157,9 @@ double plan_cable_seconds(const struct topo *t, size_t bytes);
 /* Pairs that cross NICs, and how many of them the plan measures. */
 void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, double *all);
 
+/* The second of them, s. */
+double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o);
+
 /* Seconds, by the same guess, of --exact: latency and both ways' bandwidth at `bytes` of every
  * pair, once. */
 double plan_exact_seconds(const struct topo *t, size_t bytes);

@@ -195,6 +195,13 @@ void plan_cables_seen(const struct plan *p, const struct topo *t, double *seen, 
     free(key);
 }
 
+double plan_seconds(const struct plan *p, const struct topo *t, const struct measure_opts *o)
+{
+    struct guess g = guess_cost(p, t, o, false);
+
+    return fmax(g.seconds, g.at_most);
+}
+
 double plan_exact_seconds(const struct topo *t, size_t bytes)
 {
     static const enum op ops[] = {OP_PAIR_LATENCY, OP_PAIR_BW, OP_PAIR_BW};

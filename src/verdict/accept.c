@@ -124,22 +124,16 @@ static void count_points(struct accept *a, const struct accept_input *in, const 
         explain(r, mem_strdup(wrong ? "no data was verified" : "there are no points"));
 }
 
-static void count_dead(struct accept *a, const struct accept_input *in, const struct limit *l)
+static void count_found(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
-    int dead = 0;
-
-    for (int i = 0; i < in->measured->exceptions; i++)
-        dead += in->measured->exception[i].factor == 0 && !in->measured->exception[i].wrong;
-    judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(dead));
-}
-
-static void count_tainted(struct accept *a, const struct accept_input *in, const struct limit *l)
-{
+    const struct matrix *m = in->measured;
+    const bool dead = l->check == CHECK_DEAD_PARTS;
     int n = 0;
 
-    for (int i = 0; i < in->measured->findings; i++)
-        n += !strcmp(in->measured->finding[i].kind, "tainted") ||
-             !strcmp(in->measured->finding[i].kind, "busy");
+    for (int i = 0; dead && i < m->exceptions; i++)
+        n += m->exception[i].factor == 0 && !m->exception[i].wrong;
+    for (int i = 0; !dead && i < m->findings; i++)
+        n += !strcmp(m->finding[i].kind, "tainted") || !strcmp(m->finding[i].kind, "busy");
     judge(add_row(a, l, mem_strdup(limit_check[l->check].what)), exactly(n));
 }
 
@@ -451,11 +445,11 @@ static void collectives(struct accept *a, const struct accept_input *in, const s
 static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_input *in,
                                          const struct limit *l) = {
     [CHECK_WRONG_DATA] = count_points, [CHECK_FAILED_POINTS] = count_points,
-    [CHECK_DEAD_PARTS] = count_dead,   [CHECK_PART_SPEED] = slow_parts,
+    [CHECK_DEAD_PARTS] = count_found,  [CHECK_PART_SPEED] = slow_parts,
     [CHECK_PART_LATENCY] = slow_parts, [CHECK_TIER_BANDWIDTH] = tiers,
     [CHECK_TIER_LATENCY] = tiers,      [CHECK_TIER_SPREAD] = tiers,
     [CHECK_TIER_LOADED] = tiers,       [CHECK_BUSBW] = collectives,
-    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_tainted,
+    [CHECK_RACKS] = misplaced_hosts,   [CHECK_TAINTED] = count_found,
     [CHECK_SEEN] = coverage,
 };
 
@@ -492,4 +486,15 @@ int accept_code(const struct accept *a)
     return a->verdict == ACCEPT_FAIL      ? EXIT_BELOW
            : a->verdict == ACCEPT_UNKNOWN ? EXIT_UNJUDGED
                                           : EXIT_GOOD;
+}
+
+char *accept_text(const struct accept_row *r)
+{
+    enum limit_unit unit = limit_check[r->limit->check].unit;
+    char value[LIMIT_TEXT], bound[LIMIT_TEXT];
+
+    if (r->is == ACCEPT_UNKNOWN)
+        return mem_printf("%s: %s", r->what, r->why);
+    return mem_printf("%s: %s, limit %s%s%s", r->what, limit_value_text(value, unit, r->value),
+                      limit_value_text(bound, unit, r->bound), *r->of ? ", " : "", r->of);
 }

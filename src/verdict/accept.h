@@ -51,5 +51,8 @@ void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);
 /* EXIT_GOOD (also with warnings), EXIT_BELOW, EXIT_UNJUDGED */
 int accept_code(const struct accept *a);
+/* "tier rail, bandwidth of a pair: 24.1 GB/s, limit 44.3 GB/s, 90.0 % of ...", or why it is unknown;
+ * the caller frees. */
+char *accept_text(const struct accept_row *r);
 
 #endif

@@ -34,6 +34,12 @@ need_ranks() {
 }
 
 @test "no job is longer than 40 lines, each says how it is started and where results are" {
+    for f in "$root"/jobs/health/*; do
+        [ "$(wc -l <"$f")" -le 45 ] || { echo "$f: $(wc -l <"$f") lines"; false; }
+        [[ $(head -n 3 "$f") == *"# ${f##*/} - "* ]]
+        grep -qE '^# .*Results: |OnCalendar' "$f"
+        awk 'length > 130 { print FILENAME ": " FNR ": " length; bad = 1 } END { exit bad }' "$f"
+    done
     for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/kubernetes/*.yaml "$root"/jobs/mpirun.sh; do
         [ "$(wc -l <"$f")" -le 40 ] || { echo "$f: $(wc -l <"$f") lines"; false; }
         grep -qE '^#   (sbatch|kubectl apply -f|jobs/mpirun.sh) ?' "$f"
@@ -48,7 +54,7 @@ need_ranks() {
         bash -n "$f"
     done
     command -v shellcheck >/dev/null || skip "shellcheck is not installed"
-    shellcheck "$root"/jobs/slurm/*.sbatch "$root"/jobs/mpirun.sh
+    shellcheck "$root"/jobs/slurm/*.sbatch "$root"/jobs/mpirun.sh "$root"/jobs/health/*.{sh,sbatch,nhc}
 }
 
 @test "sbatch takes the options of the Slurm jobs" {
@@ -210,4 +216,67 @@ for d in yaml.safe_load_all(sys.stdin):
         [[ $output == *" rounds, about "*" points, "*" moved, "* ]]
         grep -q -- "-x NCCL_" launched
     done
+}
+
+# checked FAULT...: what the last check of this host said, with r00n00 of a simulation in its place.
+checked() {
+    export RAILGAUGE_STATE=$PWD/state SLURMD_NODENAME=r00n00
+    railgauge check --fabric hgx-h100 --racks 1 --noise 1% -q "$@" || true
+}
+
+@test "NHC's check fails with the reason, and only where a check failed" {
+    # What NHC gives its checks.
+    die() { printf '%s\n' "$2" >died; }
+    log() { printf '%s\n' "$1" >logged; }
+    . "$root/jobs/health/railgauge.nhc"
+    checked
+    check_railgauge
+    checked --fault slow-nic=1:0.5
+    ! check_railgauge
+    [[ $(<died) == "check_railgauge:  railgauge: NIC mlx5_1 of r00n00 (GPU 1) at 0.50 over "* ]]
+    rm -r state died
+    check_railgauge 2h
+    [ ! -e died ]
+    [[ $(<logged) == *"could not judge"* ]]
+}
+
+# patched: what node_condition.sh hands to kubectl, with these options of the check.
+patched() {
+    mkdir -p bin
+    printf '#!/bin/sh\n[ "$2" != node ] || case $1 in get) printf %%s "$WAS" ;; patch) shift 5; printf %%s "$2" >patch ;; esac\n' >bin/kubectl
+    printf '#!/bin/sh\nexec %s "$@" %s\n' "$(command -v railgauge)" "$*" >bin/railgauge
+    chmod +x bin/*
+    env PATH="$PWD/bin:$PATH" NODE=n1 WAS="$was" "$root/jobs/health/node_condition.sh"
+    jq -r '.status.conditions[] | "\(.type) \(.status) \(.reason) \(has("lastTransitionTime"))", .message' patch
+}
+
+@test "a node's condition says what the check said" {
+    simulated="--fabric hgx-h100 --racks 1 --noise 1%"
+    was=
+    run -0 patched "$simulated"
+    [ "${lines[0]}" = "RailgaugeFault False NoFault true" ]
+    was=False
+    run -0 patched "$simulated --fault slow-nic=1:0.5"
+    [ "${lines[0]}" = "RailgaugeFault True Fault true" ]
+    [[ ${lines[1]} == "RAILGAUGE CRITICAL - "*"endpoint 1 (r00n00:1), speed over all NICs: 50."* ]]
+    was=Unknown
+    run -0 --separate-stderr patched -t mpi --launch false
+    [ "${lines[0]}" = "RailgaugeFault Unknown NotJudged false" ]
+}
+
+@test "the CronJob is what Kubernetes takes, the timer what systemd takes" {
+    if command -v systemd-analyze >/dev/null; then
+        mkdir units
+        cp "$root"/jobs/health/railgauge-check.* units/
+        sed -i 's|^ExecStart=.*railgauge |ExecStart=/bin/true |' units/railgauge-check.service
+        run -0 systemd-analyze verify units/railgauge-check.service units/railgauge-check.timer
+        ! grep units/railgauge <<<"$output"
+    fi
+    [ -x "$root/$(grep -oE 'jobs/health/[a-z_]*\.sh' "$root/jobs/health/cronjob.yaml" | tail -n 1)" ]
+    python3 -c 'import kubernetes_validate' 2>/dev/null || skip "no python3 kubernetes_validate"
+    python3 - "$root/jobs/health/cronjob.yaml" <<'PY'
+import sys, yaml, kubernetes_validate
+for doc in yaml.safe_load_all(open(sys.argv[1])):
+    kubernetes_validate.validate(doc, "1.32", strict=True)
+PY
 }

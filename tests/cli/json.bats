@@ -38,6 +38,8 @@ whole() {
     job=(--model llama3.1-8b --layout dp_shard=64 --gpus 64)
     cat >commands <<EOF
 accept c
+check --fabric hgx-h100 --racks 1 --state state
+check --last r00n00 --state state
 compare c c
 compare --history c c2 c3
 cost $matrix 0 8 4K

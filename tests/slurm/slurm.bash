@@ -56,6 +56,9 @@ slurm_ports() {
     return 1
 }
 
+# The name of node number N, from 1; a test may have its own.
+slurm_node() { printf 'node%02d' "$1"; }
+
 # slurm_conf NODES [LINE...]: slurm.conf of a cluster of so many nodes of four CPUs on this host.
 slurm_conf() {
     local i
@@ -86,8 +89,8 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 END
         for ((i = 1; i <= $1; i++)); do
-            printf 'NodeName=node%02d NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN\n' \
-                "$i" $((SLURM_PORT + i))
+            printf 'NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN\n' \
+                "$(slurm_node "$i")" $((SLURM_PORT + i))
         done
         echo "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP"
         shift
@@ -140,7 +143,7 @@ slurm_up() {
     rm -rf "$R"/var/spool/slurmd.*
     chroot "$R" slurmctld -c 3>&- || return 1
     for ((i = 1; i <= $1; i++)); do
-        chroot "$R" slurmd -N "$(printf 'node%02d' "$i")" 3>&- || return 1
+        chroot "$R" slurmd -N "$(slurm_node "$i")" 3>&- || return 1
     done
     for tick in {1..2400}; do
         [ "$(chroot "$R" sinfo -h -t idle -o %D -p all 2>/dev/null)" != "$1" ] || return 0

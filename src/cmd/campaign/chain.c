@@ -28,7 +28,7 @@ static int add_way(const struct chain *c, struct err *err)
     char *topology = file_join(c->dir ? c->dir : "", "topology.json");
     size_t used = strlen(err->text);
 
-    if (c->dir && !strstr(err->text, "--resume") && access(topology, F_OK) == 0)
+    if (c->dir && c->until <= 0 && !strstr(err->text, "--resume") && access(topology, F_OK) == 0)
         snprintf(err->text + used, sizeof(err->text) - used, "; --resume -o %s continues", c->dir);
     free(topology);
     return -1;
@@ -40,11 +40,14 @@ static int chain_mpi(struct chain *c, const struct words *args, const char *what
     int code;
 
     c->launch.dir = c->dir;
+    c->launch.until = c->until;
     c->launch.hang_after = c->probe.measure.hang_after;
     if (launch_run(&c->launch, args, &code, err) < 0)
         return add_way(c, err);
-    if (code == EXIT_CUT && c->dir)
-        return err_code(err, EXIT_CUT, "%s was cut short; --resume -o %s continues", what, c->dir);
+    if (code == EXIT_CUT) {
+        err_code(err, EXIT_CUT, "%s was cut short", what);
+        return add_way(c, err);
+    }
     return code ? err_code(err, code, "%s ended with exit code %d", what, code) : 0;
 }
 
@@ -105,6 +108,27 @@ static bool exists(const struct chain *c, const char *name)
 
     free(path);
     return yes;
+}
+
+int chain_transport(struct chain *c, struct err *err)
+{
+    const char *simulated = transport_solo()->name;
+    char names[TRANSPORT_NAMES];
+
+    if (!c->transport)
+        c->transport = "auto";
+    if (!strcmp(c->transport, "auto") && c->sim.fabric)
+        c->transport = simulated;
+    const struct transport *t = transport_find(c->transport);
+    struct near near = {.word = c->transport};
+    if (!t && strcmp(c->transport, "auto")) {
+        transport_each(near_try, &near);
+        return err_usage(err, "no transport \"%s\"%s; known are auto, %s", c->transport,
+                         near_text(&near), transport_names(names, true));
+    }
+    if (c->sim.fabric && (!t || t->ranks))
+        return err_usage(err, "--fabric %s belongs to --transport %s", c->sim.fabric, simulated);
+    return transport_limit(&c->probe.plan.ops, t, err);
 }
 
 int chain_open(struct chain *c, struct err *err)
@@ -181,12 +205,36 @@ static int discover(struct chain *c, struct err *err)
     return rc;
 }
 
+/* A plan that takes longer than there is time for measures less: once, then pairs alone, then each
+ * of them for a shorter time. */
+static int shorten(struct chain *c, const struct topo *t, struct err *err)
+{
+    static const unsigned pairs = 1u << OP_PAIR_LATENCY | 1u << OP_PAIR_BW | 1u << OP_PAIR_BIBW;
+    struct measure_opts *o = &c->probe.measure;
+    struct plan_opts *p = &c->probe.plan;
+    double left = c->until - log_now(), takes;
+
+    while ((takes = plan_seconds(&c->plan, t, o)) > left && (p->epochs > 1 || p->ops & ~pairs)) {
+        if (p->epochs == 1)
+            p->ops &= pairs;
+        p->epochs = 1;
+        plan_free(&c->plan);
+        if (plan_make(&c->plan, t, p, err) < 0)
+            return -1;
+    }
+    if (takes > left && left > 0)
+        o->time_cap = plan_time_cap(&c->plan, o->time_cap) * left / takes;
+    return 0;
+}
+
 static int make_plan(struct chain *c, const struct topo *t, struct err *err)
 {
     if (!transport_find(c->transport)->nics || (!is_sim(c) && !nccl_opts_on_nvlink()))
         c->probe.plan.nics = false;
     int rc = plan_make(&c->plan, t, &c->probe.plan, err);
 
+    if (rc == 0 && c->until > 0)
+        rc = shorten(c, t, err);
     for (int i = 0; rc == 0 && i < c->jobs; i++)
         rc = job_plan(&c->plan, c->job[i], t, &c->probe.plan, err);
     return rc;
@@ -249,6 +297,10 @@ static int probe_mpi(struct chain *c, const char *path, const struct measure_opt
     const char *fixed[] = {"--topology", topology, "--plan", plan, "-o", path, NULL};
     struct words w = probe_words(c, fixed);
 
+    if (c->until > 0)
+        words_add(&w, "--budget=%.9f", how->budget);
+    if (c->until > 0 && how->time_cap > 0)
+        words_add(&w, "--time-cap=%.9f", how->time_cap);
     if (how->nics)
         add_nic_words(&w, c, how);
     int rc = chain_mpi(c, &w, how->nics ? "the pass through the NICs" : "probe", err);
@@ -316,7 +368,10 @@ static int probe_nics(struct chain *c, const char *path, double spent, struct er
 static int probe(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
-    double began = log_now();
+    double began = log_now(), *budget = &c->probe.measure.budget;
+
+    if (c->until > 0)
+        *budget = fmax(fmin(*budget > 0 ? *budget : INFINITY, c->until - began), 1e-3);
     int rc = probe_pass(c, path, &c->probe.measure, err);
     bool goes_on = rc == 0 || err->code == EXIT_UNJUDGED;
 
@@ -327,6 +382,7 @@ static int probe(struct chain *c, struct err *err)
     }
     if (goes_on)
         rc = look_for_trouble(c, path, rc, err);
+    c->spent = rc < 0 && err->code == EXIT_CUT && c->until > 0 && log_now() >= began + *budget;
     free(path);
     return rc;
 }
@@ -348,80 +404,6 @@ static int compute(struct chain *c, struct err *err)
     return rc;
 }
 
-/* matrix.json */
-static int fit(struct chain *c, struct err *err)
-{
-    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
-    char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
-    struct fit_opts o;
-
-    char *compute = exists(c, "compute.tsv") ? file_join(c->dir, "compute.tsv") : NULL;
-    fit_defaults(&o);
-    int rc = chain_fit_files(&c->matrix, topology, plan, points, compute, &o, err);
-    if (rc == 0)
-        rc = matrix_save(&c->matrix, path, err);
-    free(topology);
-    free(plan);
-    free(points);
-    free(compute);
-    free(path);
-    return rc;
-}
-
-/* The largest power of two up to 8 that divides the endpoints of every host. */
-static int tensor_size(const struct topo *t)
-{
-    int *per = mem_calloc((size_t)t->hosts, sizeof(*per)), size = 8;
-
-    for (int i = 0; i < t->endpoints; i++)
-        per[t->endpoint[i].place.at[LEVEL_HOST]]++;
-    for (int i = 0; i < t->hosts; i++)
-        while (per[i] % size)
-            size /= 2;
-    free(per);
-    return size;
-}
-
-/* prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
- * parallelism inside a host where that divides; what does not divide is left out with a note.
- * Every layout at the same global batch, one sequence an endpoint, so that the shorter step is the
- * faster layout.  CPUs train nothing unless a model is asked for. */
-static int predict(struct chain *c, struct err *err)
-{
-    const char *model = c->model ? c->model : "llama3.1-8b";
-    if (!c->model && c->topo.endpoint[0].kind != ENDPOINT_GPU)
-        return 0;
-    char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
-    int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
-    json_t *list = json_array();
-
-    snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d", n);
-    while (tp > 1 && n / tp < 2)
-        tp /= 2;
-    if (tp > 1)
-        snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d,tp=%d", n / tp, tp);
-    else if (n % 2 == 0 && n > 2)
-        snprintf(layout[layouts++], sizeof(*layout), "dp_replicate=2,dp_shard=%d", n / 2);
-    for (int i = 0; i < layouts; i++) {
-        struct prediction *p = &c->predicted[c->predictions];
-        enum strategy strategy = strstr(layout[i], "dp_replicate") ? STRATEGY_HSDP : STRATEGY_FSDP;
-        struct err why = {0, ""};
-        if (predict_layout(p, &c->matrix, model, layout[i], strategy, n, &why) < 0) {
-            log_warn("no prediction for %s %s: %s", model, layout[i], why.text);
-            prediction_free(p);
-            continue;
-        }
-        json_array_append_new(list, predict_json(p, &c->matrix));
-        c->predictions++;
-    }
-    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-predictions", "version",
-                             1, "provenance", json_provenance(), "predictions", list);
-    int rc = json_save(root, path, err);
-    json_decref(root);
-    free(path);
-    return rc;
-}
-
 int chain_run(struct chain *c, struct err *err)
 {
     int rc = discover(c, err);
@@ -435,7 +417,7 @@ int chain_run(struct chain *c, struct err *err)
         return -1;
     log_info("%s: %d endpoint%s, %d round%s over %s", c->dir, c->topo.endpoints,
              units_s(c->topo.endpoints), c->plan.rounds, units_s(c->plan.rounds), c->transport);
-    return probe(c, err) < 0 || compute(c, err) < 0 || fit(c, err) < 0 ? -1 : predict(c, err);
+    return probe(c, err) < 0 || compute(c, err) < 0 ? -1 : chain_fit(c, err);
 }
 
 /* What the plan costs is known when the ranks are started; on other hosts they are not. */

@@ -24,6 +24,9 @@ struct chain {
     struct probe_opts probe;
     struct device_choice device;
     bool no_compute;
+    double until; /* log_now() by which measuring is over, whatever is missing then, and a shorter
+                   * plan; no prediction; 0: none */
+    bool spent;   /* it was over before the plan was */
     const char *model; /* of predictions; its products are measured too */
     struct sim_opts sim;
     struct launch launch;
@@ -41,12 +44,18 @@ struct chain {
     char *trouble; /* campaign_files_trouble(); the end is EXIT_UNJUDGED */
 };
 
+/* What "auto" is where no rank has to be asked: sim with a fabric.  Refuses what does not go
+ * together. */
+int chain_transport(struct chain *c, struct err *err);
 /* Make the directory, which a campaign without one names after what it measures, lock it (EXIT_IO when another run holds it), and refuse one that already
  * holds a campaign unless resume (EXIT_CONFIG). */
 int chain_open(struct chain *c, struct err *err);
 /* Every step in turn, each leaving its file: topology.json, plan.tsv, points.tsv, compute.tsv where
  * ranks have GPUs, matrix.json, prediction.json. */
 int chain_run(struct chain *c, struct err *err);
+/* matrix.json and prediction.json of what was measured until then; for who goes on after chain_run()
+ * was cut short. */
+int chain_fit(struct chain *c, struct err *err);
 void chain_close(struct chain *c);
 
 /* What the plan costs, and the command that would run, without writing anything. */

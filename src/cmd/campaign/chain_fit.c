@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_fit.c - the files of a campaign become a cost matrix, with what no point tells. */
+/* chain_fit.c - the files of a campaign become a cost matrix, with what no point tells, and
+ * predictions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/campaign/chain.h"
 #include "step/compute.h"
@@ -85,4 +91,78 @@ int chain_fit_files(struct matrix *m, const char *topology, const char *plan_pat
     plan_free(&plan);
     topo_free(&topo);
     return rc;
+}
+
+/* The largest power of two up to 8 that divides the endpoints of every host. */
+static int tensor_size(const struct topo *t)
+{
+    int *per = mem_calloc((size_t)t->hosts, sizeof(*per)), size = 8;
+
+    for (int i = 0; i < t->endpoints; i++)
+        per[t->endpoint[i].place.at[LEVEL_HOST]]++;
+    for (int i = 0; i < t->hosts; i++)
+        while (per[i] % size)
+            size /= 2;
+    free(per);
+    return size;
+}
+
+/* prediction.json: the step time of the model sharded over everything (FSDP), and with tensor
+ * parallelism inside a host where that divides; what does not divide is left out with a note.
+ * Every layout at the same global batch, one sequence an endpoint, so that the shorter step is the
+ * faster layout.  CPUs train nothing unless a model is asked for. */
+static int predict(struct chain *c, struct err *err)
+{
+    const char *model = c->model ? c->model : "llama3.1-8b";
+    if (c->until > 0 || (!c->model && c->topo.endpoint[0].kind != ENDPOINT_GPU))
+        return 0;
+    char layout[CHAIN_LAYOUTS][64], *path = file_join(c->dir, "prediction.json");
+    int n = c->topo.endpoints, tp = tensor_size(&c->topo), layouts = 0;
+    json_t *list = json_array();
+
+    snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d", n);
+    while (tp > 1 && n / tp < 2)
+        tp /= 2;
+    if (tp > 1)
+        snprintf(layout[layouts++], sizeof(*layout), "dp_shard=%d,tp=%d", n / tp, tp);
+    else if (n % 2 == 0 && n > 2)
+        snprintf(layout[layouts++], sizeof(*layout), "dp_replicate=2,dp_shard=%d", n / 2);
+    for (int i = 0; i < layouts; i++) {
+        struct prediction *p = &c->predicted[c->predictions];
+        enum strategy strategy = strstr(layout[i], "dp_replicate") ? STRATEGY_HSDP : STRATEGY_FSDP;
+        struct err why = {0, ""};
+        if (predict_layout(p, &c->matrix, model, layout[i], strategy, n, &why) < 0) {
+            log_warn("no prediction for %s %s: %s", model, layout[i], why.text);
+            prediction_free(p);
+            continue;
+        }
+        json_array_append_new(list, predict_json(p, &c->matrix));
+        c->predictions++;
+    }
+    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-predictions", "version",
+                             1, "provenance", json_provenance(), "predictions", list);
+    int rc = json_save(root, path, err);
+    json_decref(root);
+    free(path);
+    return rc;
+}
+
+int chain_fit(struct chain *c, struct err *err)
+{
+    char *topology = file_join(c->dir, "topology.json"), *plan = file_join(c->dir, "plan.tsv");
+    char *points = file_join(c->dir, "points.tsv"), *path = file_join(c->dir, "matrix.json");
+    struct fit_opts o;
+
+    char *compute = file_join(c->dir, "compute.tsv");
+    bool alone = access(compute, F_OK) == 0;
+    fit_defaults(&o);
+    int rc = chain_fit_files(&c->matrix, topology, plan, points, alone ? compute : NULL, &o, err);
+    if (rc == 0)
+        rc = matrix_save(&c->matrix, path, err);
+    free(topology);
+    free(plan);
+    free(points);
+    free(compute);
+    free(path);
+    return rc < 0 ? -1 : predict(c, err);
 }

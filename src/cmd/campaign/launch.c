@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,23 @@
 #include "base/process.h"
 #include "probe/watch/watch_listen.h"
 #include "topo/sched/hostfile.h"
+
+const struct opt launch_options[] = {
+    {"hosts", 0, "LIST|FILE",
+     "run on these hosts: n[01-18]:4,login:1 or a host file (default: this machine)",
+     OPT_INTO(struct launch, hosts), .group = 1},
+    {"ranks", 0, "N",
+     "ranks (default: one a core here, at least 2 and at most 4; with --hosts what it says, or one "
+     "a host)",
+     OPT_INT(struct launch, ranks, 2, 1 << 20), .group = 1},
+    {"launch", 0, "COMMAND", "put these words before the MPI program instead of mpirun",
+     OPT_INTO(struct launch, command), .group = 1},
+    {"watch-address", 0, "ADDRESS",
+     "listen here to the ranks' word that they are alive (default: the interface that reaches the "
+     "hosts)",
+     OPT_INTO(struct launch, address), .group = 1},
+    {0},
+};
 
 /* "railgauge-probe" beside our own executable, else found in PATH; NULL with a message when there
  * is none.  The caller frees. */
@@ -278,9 +297,22 @@ static enum reason look(const struct listener *watch, double *over_since)
     return log_now() - *over_since > late_after ? IS_LATE : GOES_ON;
 }
 
+/* At that time of log_now() the ranks are asked to leave, as by a signal; 0: no more. */
+static void set_alarm(double until)
+{
+    double left = until > 0 ? fmax(until - log_now(), 0.001) : 0;
+    struct itimerval t = {.it_value = {(time_t)left, (suseconds_t)(fmod(left, 1) * 1e6)}};
+    struct sigaction act = {.sa_handler = take_signal, .sa_flags = SA_RESTART};
+
+    if (until > 0)
+        sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
 /* Until the launcher has ended, by itself or because of a verdict.  When it ends first, what the
  * ranks said last is heard.  Signals are held until there is a launcher, then as in `mask`. */
-static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, int *status)
+static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *mask, double until,
+                            int *status)
 {
     enum reason why = GOES_ON;
     double over_since = log_now();
@@ -290,12 +322,14 @@ static enum reason wait_for(pid_t pid, struct listener *watch, const sigset_t *m
     stopped = 0;
     passes_on = !watch;
     signals_catch(&before, take_signal);
+    set_alarm(until);
     sigprocmask(SIG_SETMASK, mask, NULL);
     while (!has_ended(pid, watch, 50, status))
         if (watch && (why = look(watch, &over_since)) != GOES_ON) {
             end_launcher(pid, watch, why, status);
             break;
         }
+    set_alarm(0);
     signals_release(&before);
     child = 0;
     for (int i = 0; watch && i < 10 && !listen_verdict(watch) && !listen_over(watch); i++)
@@ -397,7 +431,7 @@ int launch_run(const struct launch *l, const struct words *args, int *code, stru
         sigprocmask(SIG_SETMASK, &mask, NULL);
         goto out;
     }
-    enum reason why = wait_for(pid, watch, &mask, &status);
+    enum reason why = wait_for(pid, watch, &mask, l->until, &status);
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (stopped && (*code || watch)) /* mpirun says 1 where the ranks said 75, or 0 as asked */
         *code = EXIT_CUT;

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/err.h"
-#include "base/process.h"
+#include "base/opt.h"
 
 struct launch {
     const char *command; /* --launch: words before the program, instead of mpirun */
@@ -15,10 +14,14 @@ struct launch {
     const char *address; /* --watch-address: where to listen to the ranks, NULL: chosen */
     const char *dir;     /* where verdict.json goes; NULL: the ranks are left to watch themselves */
     double hang_after;   /* s, 0: as the ranks' transport has it */
+    double until;        /* log_now() at which the ranks are ended as by SIGTERM; 0: never */
 };
 
-/* Run railgauge-probe with these words (without argv[0]) under the launcher and wait. *code is its exit code, one of the program's own; a launcher that ends with another is
- * an error, EXIT_CONFIG before a rank began and EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and
+/* --hosts --ranks --launch --watch-address, into a struct launch. */
+extern const struct opt launch_options[];
+
+/* Run railgauge-probe with these words (without argv[0]) under the launcher and wait.  *code is
+ * its exit code, one of the program's own; a launcher that ends with another is an error, EXIT_CONFIG before a rank began and EXIT_CUT after.  SIGTERM, SIGINT, SIGHUP and
  * SIGQUIT to us end the ranks, and that is EXIT_CUT; our death ends the launcher.  One that stays
  * for 5 s when its ranks have said goodbye is ended.
  *

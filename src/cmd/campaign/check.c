@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check.c - railgauge check: a campaign of bounded minutes, judged, and what it said last. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/host.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "cmd/campaign/chain.h"
+#include "cmd/command.h"
+#include "cmd/judged.h"
+#include "topo/sources.h"
+#include "verdict/health.h"
+
+struct args {
+    struct chain chain;
+    struct judged_args of;
+    double limit, max_age; /* s */
+    const char *state, *host;
+    int style; /* enum judged_style */
+    bool last, reason;
+    char *hosts; /* those of the job of Slurm; owned */
+};
+
+static const struct opt options[] = {
+    {"limit", 0, "TIME", "all of it takes no longer than this (default 2m)",
+     OPT_SECONDS(struct args, limit), .group = 1},
+    {"last", 0, NULL, "start nothing: what the last check said of HOST, this one without",
+     OPT_INTO(struct args, last), .group = 1},
+    {"max-age", 0, "TIME", "with --last: an older check tells nothing (default 24h)",
+     OPT_SECONDS(struct args, max_age), .group = 1},
+    {"state", 0, "DIR",
+     "where what is said of each host is kept (default $RAILGAUGE_STATE, /var/lib/railgauge or "
+     "~/.local/state/railgauge)",
+     OPT_INTO(struct args, state), .group = 1},
+    {"reason", 0, NULL, "print a line HOST REASON for each host to be drained, and nothing else",
+     OPT_INTO(struct args, reason), .group = 1},
+    JUDGED_AGAINST(struct args, of),
+    JUDGED_LIMITS(struct args, of),
+    JUDGED_STYLE(struct args, style),
+    {"output", 'o', "DIR", "keep the campaign in this new directory",
+     OPT_INTO(struct args, chain.dir), .group = 1},
+    {"transport", 't', "NAME",
+     "auto, nccl, copy, mpi or sim (default auto: sim with --fabric, nccl where every rank has a "
+     "GPU, else mpi)",
+     OPT_INTO(struct args, chain.transport), .values = transport_each, .group = 1},
+    INPUT_JSON(struct args, of.in.json),
+    INPUT_QUIET(struct args, of.in.quiet),
+    {0},
+};
+
+static const struct opt words[] = {{"host", OPT_INTO(struct args, host)}, {0}};
+
+/* What is measured in so little time, before what was typed: each part of a host with some partners,
+ * and one collective. */
+static char *const small[] = {"--op=pair_latency,pair_bw,all_reduce", "--stepfactor=16",
+                              "--epochs=2", "--matchings=4"};
+enum { SMALL = sizeof(small) / sizeof(*small) };
+
+static int refuse(void *args, struct err *err)
+{
+    const struct args *a = args;
+
+    if (a->host && !a->last)
+        return err_usage(err, "a host is for --last; --hosts says where to measure");
+    if (a->limit < 5)
+        return err_usage(err, "--limit %g s: to start and to end ranks takes 5 s or more",
+                         a->limit);
+    return 0;
+}
+
+static const struct opt_line command = {
+    .options = options,
+    .words = words,
+    .check = refuse,
+    .usage = "[--last [HOST]]",
+    .set = {{.rows = launch_options, .at = offsetof(struct args, chain.launch), .group = 1},
+            {.rows = probe_options, .at = offsetof(struct args, chain.probe), .group = 20},
+            {.rows = sim_options, .at = offsetof(struct args, chain.sim), .group = 50}},
+    .more = transport_options,
+    .doc = "Measure for a minute or two on the nodes of this job, or on this one, and judge it as "
+           "accept does."
+           "\vFor prologs, epilogs, health checks and cron: jobs/health has them.\n\n"
+           "  railgauge check                               the nodes of this job, else this host\n"
+           "  railgauge check --limit 1m --against site/matrix.json\n"
+           "  railgauge check --last                        in milliseconds, from the state file\n"
+           "  railgauge check --last n03 --max-age 2h --exit-style nagios\n"
+           "  railgauge check --last --reason               what scontrol is told\n\n" EXIT_CODES(
+               "1 a check fails, 2 could not judge, ", ", 75 cut short, 78 configuration"),
+};
+
+/* --- the state --- */
+
+/* The caller frees. */
+static char *state_dir(const struct args *a, bool writes)
+{
+    static const char system[] = "/var/lib/railgauge";
+    const char *given = a->state ? a->state : getenv("RAILGAUGE_STATE");
+    const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
+
+    if (given && *given)
+        return mem_strdup(given);
+    if (geteuid() == 0 || access(system, writes ? W_OK : X_OK) == 0 || !home)
+        return mem_strdup(system);
+    return state && *state ? file_join(state, "railgauge")
+                           : mem_printf("%s/.local/state/railgauge", home);
+}
+
+static int own_code(enum accept_is is)
+{
+    return is == ACCEPT_FAIL ? EXIT_BELOW : is == ACCEPT_UNKNOWN ? EXIT_UNJUDGED : EXIT_GOOD;
+}
+
+static int code_of(const struct args *a, enum accept_is is)
+{
+    return a->style == JUDGED_NAGIOS ? (int)is : own_code(is);
+}
+
+static void print_reason(const struct health *h)
+{
+    if (h->verdict == ACCEPT_FAIL)
+        printf("%s %s\n", h->host, h->reason);
+}
+
+/* --- --last --- */
+
+/* Slurm's name of this node, where it is one; else its own. */
+static const char *this_host(char buf[256])
+{
+    const char *node = getenv("SLURMD_NODENAME");
+
+    return node && *node ? node : host_self(buf, 256);
+}
+
+static void look_at_age(struct health *h, double max_age)
+{
+    double age = (double)time(NULL) - h->time;
+    char old[UNITS_TEXT], most[UNITS_TEXT];
+
+    if (age > max_age)
+        health_doubt(h,
+                     mem_printf("railgauge: could not judge: last check is %s old, more than %s",
+                                units_seconds_text(old, age), units_seconds_text(most, max_age)));
+    else if (age < -3600)
+        health_doubt(h, mem_printf("railgauge: could not judge: last check is of a time to come"));
+}
+
+static void print_last(const struct args *a, const struct health *h)
+{
+    char *line = mem_printf("%s: %s%s%s", accept_name[h->verdict], h->host, *h->reason ? ": " : "",
+                            h->reason);
+
+    if (a->reason)
+        print_reason(h);
+    else if (a->style == JUDGED_NAGIOS)
+        judged_nagios(h->verdict, line, NULL);
+    else if (!a->of.in.quiet)
+        puts(line);
+    free(line);
+}
+
+/* What cannot be read is a verdict, too. */
+static int answer_last(const struct args *a, struct err *err)
+{
+    char buf[256], *dir = state_dir(a, false);
+    const char *host = a->host ? a->host : this_host(buf);
+    struct health h;
+    struct err why;
+    int rc = 0;
+
+    if (health_load(&h, dir, host, &why) < 0) {
+        health_free(&h);
+        h.host = mem_strdup(host);
+        health_doubt(&h, mem_printf("railgauge: could not judge: %s", why.text));
+    } else
+        look_at_age(&h, a->max_age);
+    if (a->of.in.json && h.json)
+        rc = json_answer(json_incref(h.json), NULL, true, err);
+    else if (a->of.in.json)
+        rc = err_set(err, "%s", h.reason);
+    else
+        print_last(a, &h);
+    int code = code_of(a, h.verdict);
+    health_free(&h);
+    free(dir);
+    return rc < 0 ? -1 : code;
+}
+
+/* --- where it is measured --- */
+
+static int gpus_here(void)
+{
+    char name[256];
+    struct topo t;
+    struct err err;
+
+    topo_init(&t);
+    int host = topo_add_host(&t, host_self(name, sizeof(name)));
+    int n = topo_read_nvml(&t, host, "", &err) == 0 ? t.gpus : 0;
+    topo_free(&t);
+    return n;
+}
+
+static int number_of(const char *variable)
+{
+    const char *text = getenv(variable);
+    struct err err;
+    int n = 0;
+
+    return text && units_int(&n, text, 1, 1 << 20, &err) == 0 ? n : 0;
+}
+
+/* A rank for each GPU, on the nodes of the job where there is one; a prolog or an epilog, which has
+ * a job's variables as well, speaks of its own node. */
+static void choose_hosts(struct args *a)
+{
+    struct launch *l = &a->chain.launch;
+    const char *nodes = getenv("SLURM_JOB_NODELIST");
+    int count = nodes && !getenv("SLURM_SCRIPT_CONTEXT") ? number_of("SLURM_JOB_NUM_NODES") : 0;
+
+    if (a->chain.sim.fabric || l->command || l->hosts || l->ranks)
+        return;
+    int each = count ? number_of("SLURM_GPUS_ON_NODE") : 0;
+    if (count && !each)
+        each = number_of("SLURM_NTASKS_PER_NODE");
+    if (!each)
+        each = gpus_here();
+    if (count > 1) {
+        a->chain.launch.hosts = nodes;
+        l->ranks = count * (each ? each : 1);
+    } else if (each > 1)
+        l->ranks = each;
+}
+
+static char *temporary_dir(struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *dir = mem_printf("%s/railgauge-check-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+
+    if (mkdtemp(dir))
+        return dir;
+    err_io(err, "%s: %s", dir, strerror(errno));
+    free(dir);
+    return NULL;
+}
+
+static void remove_dir(const char *dir)
+{
+    DIR *d = opendir(dir);
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *path = file_join(dir, e->d_name);
+        unlink(path);
+        free(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(dir);
+}
+
+/* A chain that the limit cut short has measured something; what is missing is unknown.  A rank that
+ * died or hangs is no verdict either. */
+static int measure(struct chain *c, struct err *err)
+{
+    int rc = chain_transport(c, err);
+
+    if (rc == 0)
+        rc = chain_open(c, err);
+    if (rc == 0)
+        rc = chain_run(c, err);
+    if (rc < 0 && c->spent && chain_fit(c, err) == 0)
+        return 0;
+    char *way = rc < 0 ? strstr(err->text, ", --resume") : NULL;
+    if (way)
+        *way = '\0';
+    if (rc < 0 && log_now() >= c->until)
+        err_set(err, "the limit was spent before there was anything to judge");
+    else if (way)
+        err->code = EXIT_UNJUDGED;
+    return rc;
+}
+
+/* --- the answer --- */
+
+struct answer {
+    const struct judged *judged;
+    struct health *host;
+    int hosts;
+    const char *state;
+    double took;
+    char *cut; /* why not all was measured; NULL: it was */
+};
+
+/* What is missing may be what is bad. */
+static void doubt(struct answer *w, struct judged *j, const struct chain *c)
+{
+    if (!c->spent)
+        return;
+    w->cut = mem_printf("the limit was spent after %d of %.0f points", j->in.p.count,
+                        plan_points(&c->plan, false) + plan_points(&c->plan, true));
+    if (j->accept.verdict == ACCEPT_FAIL)
+        return;
+    free(j->line);
+    j->accept.verdict = ACCEPT_UNKNOWN;
+    j->line = mem_printf("%s: %s", accept_name[ACCEPT_UNKNOWN], w->cut);
+}
+
+static void judge_hosts(struct answer *w, const struct args *a)
+{
+    const struct judged *j = w->judged;
+
+    w->hosts = j->in.m.topo.hosts;
+    w->host = mem_calloc((size_t)w->hosts, sizeof(*w->host));
+    for (int i = 0; i < w->hosts; i++)
+        health_of(&w->host[i],
+                  &(struct health_input){&j->in.m, &j->accept, &j->parts, j->line, j->against,
+                                         a->of.limits, w->cut},
+                  i);
+}
+
+static int save_hosts(const struct answer *w, struct err *err)
+{
+    int rc = file_mkdir(w->state, err);
+
+    for (int i = 0; i < w->hosts && rc == 0; i++)
+        rc = health_save(&w->host[i], w->state, err);
+    return rc;
+}
+
+static json_t *report(const struct answer *w, const struct args *a)
+{
+    const struct judged *j = w->judged;
+    json_t *hosts = json_array();
+    struct table t;
+
+    for (int i = 0; i < w->hosts; i++)
+        json_array_append_new(hosts, json_pack("{s:s, s:s, s:s}", "host", w->host[i].host,
+                                               "verdict", accept_name[w->host[i].verdict], "reason",
+                                               w->host[i].reason));
+    judged_table(&t, &j->accept, false);
+    json_t *root =
+        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s?, s:s?, s:s?, s:s, s:f, s:b, s:o, s:O}", "format",
+                  "railgauge-check", "version", 1, "provenance", json_provenance(), "verdict",
+                  accept_name[j->accept.verdict], "line", j->line, "campaign", a->chain.dir,
+                  "against", j->against, "limits_file", a->of.limits, "state", w->state, "took_s",
+                  w->took, "complete", !w->cut, "hosts", hosts, "checks", t.rows);
+    table_free(&t);
+    return root;
+}
+
+/* Hosts of which the same is said in one line. */
+static void print_hosts(const struct answer *w)
+{
+    bool *told = mem_calloc((size_t)w->hosts + 1, sizeof(*told));
+    char **names = mem_calloc((size_t)w->hosts + 1, sizeof(*names));
+
+    for (int i = 0; i < w->hosts; i++) {
+        const struct health *h = &w->host[i];
+        int n = 0;
+        if (told[i] || h->verdict == ACCEPT_PASS)
+            continue;
+        for (int k = i; k < w->hosts; k++)
+            if (w->host[k].verdict == h->verdict && !strcmp(w->host[k].reason, h->reason)) {
+                names[n++] = w->host[k].host;
+                told[k] = true;
+            }
+        char *list = hostlist_fold(names, n);
+        printf("%s %s: %s\n", accept_name[h->verdict], list, h->reason);
+        free(list);
+    }
+    free(names);
+    free(told);
+}
+
+static void print_text(const struct answer *w)
+{
+    const struct judged *j = w->judged;
+    char took[UNITS_TEXT];
+
+    puts(j->line);
+    print_hosts(w);
+    printf("%d host%s against %s, limits: %s, in %s%s; kept in %s\n", w->hosts, units_s(w->hosts),
+           j->against ? j->against : "no reference", j->limits_name,
+           units_seconds_text(took, w->took), w->cut ? ", cut short by the limit" : "", w->state);
+}
+
+static int show(const struct answer *w, const struct args *a, struct err *err)
+{
+    const struct accept *accept = &w->judged->accept;
+
+    if (a->of.in.json)
+        return json_answer(report(w, a), NULL, true, err);
+    if (a->reason)
+        for (int i = 0; i < w->hosts; i++)
+            print_reason(&w->host[i]);
+    else if (a->style == JUDGED_NAGIOS)
+        judged_nagios(accept->verdict, w->judged->line, accept);
+    else if (!a->of.in.quiet)
+        print_text(w);
+    return 0;
+}
+
+static int judge(struct args *a, const char *dir, double begin, int *code, struct err *err)
+{
+    struct judged j;
+    char *state = state_dir(a, true);
+
+    judged_init(&j);
+    a->of.in.file = dir;
+    int rc = judged_open(&j, &a->of, err);
+    if (rc == 0) {
+        struct answer w = {.judged = &j, .state = state, .took = log_now() - begin};
+        doubt(&w, &j, &a->chain);
+        judge_hosts(&w, a);
+        rc = save_hosts(&w, err);
+        if (rc == 0)
+            rc = show(&w, a, err);
+        for (int i = 0; i < w.hosts; i++)
+            health_free(&w.host[i]);
+        free(w.host);
+        free(w.cut);
+        *code = code_of(a, j.accept.verdict);
+    }
+    judged_free(&j);
+    free(state);
+    return rc;
+}
+
+/* The chain, in a directory of its own unless one is named. */
+static int run(struct args *a, int *code, struct err *err)
+{
+    double begin = log_now(), reserve = fmin(5, a->limit / 5);
+    char *dir = a->chain.dir ? NULL : temporary_dir(err);
+    const char *kept = a->chain.dir;
+    int rc = -1;
+
+    a->chain.until = begin + a->limit - reserve;
+    a->chain.no_compute = true;
+    a->chain.dir = kept ? kept : dir;
+    choose_hosts(a);
+    if (a->chain.dir)
+        rc = measure(&a->chain, err);
+    if (rc == 0) {
+        const char *from = a->chain.dir;
+        a->chain.dir = kept;
+        rc = judge(a, from, begin, code, err);
+    }
+    if (dir)
+        remove_dir(dir);
+    free(dir);
+    return rc;
+}
+
+static int cmd_check(int argc, char **argv, struct err *err)
+{
+    struct args a = {.limit = 120, .max_age = 86400};
+    char **all = mem_calloc((size_t)argc + SMALL + 1, sizeof(*all));
+    int code = EXIT_GOOD;
+
+    all[0] = argv[0];
+    memcpy(all + 1, small, sizeof(small));
+    memcpy(all + 1 + SMALL, argv + 1, (size_t)(argc - 1) * sizeof(*all));
+    probe_opts_defaults(&a.chain.probe);
+    opt_parse(&command, argc + SMALL, all, OPT_EXITS, &a);
+    a.chain.line = &command;
+    a.chain.argc = argc + SMALL;
+    a.chain.argv = all;
+    log_setup(argv[0], LOG_WARN);
+    int rc = 0;
+    if (a.last)
+        code = answer_last(&a, err);
+    else
+        rc = run(&a, &code, err);
+    chain_close(&a.chain);
+    free(all);
+    return rc < 0 || code < 0 ? -1 : code;
+}
+
+const struct command check_command = {&command, cmd_check};

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# check.bats - railgauge check: a verdict for each host, kept and answered from; what it starts, and when it ends.
+
+bats_require_minimum_version 1.5.0
+
+load cpu.bash
+
+top=$BATS_TEST_DIRNAME/../..
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return 1
+    export RAILGAUGE_STATE=$PWD/state
+    unset "${!SLURM_@}"
+}
+
+simulated() { railgauge check --fabric gb200-nvl72 --racks 2 --noise 2% "$@"; }
+# said HOST: its verdict.
+said() { jq -r .verdict "state/$1.json"; }
+
+@test "a host fails by its own parts, and nobody else with it" {
+    run -0 simulated
+    [[ ${lines[0]} == PASS:* ]]
+    [ "$(jq -r .verdict state/*.json | sort | uniq -c | xargs)" = "36 PASS" ]
+    run -1 simulated --fault slow-nic=17:0.52
+    [[ ${lines[0]} == "FAIL: 1 of "* ]]
+    [[ ${lines[1]} =~ ^"FAIL r00n04: railgauge: NIC mlx5_1 of r00n04 (GPU 1) at 0.52 over all NICs, "[0-9]+" partners"$ ]]
+    [ "$(jq -r .verdict state/*.json | sort | uniq -c | xargs)" = "1 FAIL 35 PASS" ]
+    for fault in dead-host=3 corrupt=13 slow-gpu=12:0.6 slow-host=3:0.5; do
+        run -1 simulated --fault $fault --reason
+        [[ $output == "r00n03 railgauge: "* ]]
+        [ "${#lines[@]}" -eq 1 ]
+        [ "$(said r00n03)" = FAIL ]
+    done
+}
+
+@test "what is beyond a host fails the check and warns its hosts; alone a host fails by any figure" {
+    run -1 simulated --fault slow-racks=0-1:0.5
+    [[ ${lines[1]} == "WARN r00n[00-17],r01n[00-17]: railgauge: "* ]]
+    run -0 railgauge check --last r00n03 --reason
+    [ -z "$output" ]
+    run -0 railgauge check --last r00n03
+    [[ $output == "WARN: r00n03: railgauge: "* ]]
+    echo '{"format": "railgauge-limits", "version": 1, "title": "x", "limits": [
+        {"check": "tier-latency", "at_most": "1 ns", "source": "nothing is so quick"}]}' >strict.json
+    run -1 simulated --limits strict.json --reason
+    [ -z "$output" ]
+    if [ -x "$RG_BUILD/railgauge-probe" ]; then
+        run -1 railgauge check -t mpi --ranks 2 --op pairs -e 1M --pair-bytes 1M --limits strict.json --reason
+        [[ $output == "$(hostname) railgauge: tier shm, latency of a pair: "*", limit 1.00 ns" ]]
+    fi
+}
+
+@test "the last verdict: of this host or another, as text, reason, nagios and JSON; nothing is started" {
+    run -1 simulated --fault slow-nic=17:0.52
+    run -1 railgauge check --last r00n04
+    [[ $output == "FAIL: r00n04: railgauge: NIC mlx5_1"* ]]
+    run -1 railgauge check --last r00n04 -q
+    [ -z "$output" ]
+    run -2 railgauge check --last r00n04 --exit-style nagios
+    [[ $output == "RAILGAUGE CRITICAL - r00n04: railgauge: NIC"* ]]
+    run -0 env SLURMD_NODENAME=r00n05 railgauge check --last
+    [ "$output" = "PASS: r00n05" ]
+    [ "$(railgauge check --last r00n05 --json | jq -c '[.host, .verdict, .reason, .check.verdict]')" = '["r00n05","PASS","","FAIL"]' ]
+    # No program is found that could be started, and it is done in 10 ms of processor time.
+    railgauge=$(command -v railgauge)
+    for _ in 1 2 3 4 5; do
+        cpu_seconds env PATH=/nowhere "$railgauge" check --last r00n05 >/dev/null && echo "$cpu"
+    done | sort -g | head -1 | awk '{ print; exit !($1 < 0.01) }'
+}
+
+@test "no verdict, an old one, one of tomorrow, a torn one, another host's: could not judge" {
+    simulated -q
+    unknown() { run -2 railgauge check --last "${@:2}"; [[ $output == "UNKNOWN: $2: railgauge: could not judge: "*"$1"* ]] || { echo "$output"; false; }; }
+    unknown "No such file" r09n09
+    unknown "is no name of a host" ../r00n00
+    jq --argjson t $(($(date +%s) - 259200)) '.time_s = $t' state/r00n00.json >old && cp old state/r00n00.json
+    unknown "last check is 72 h 00 m old, more than 24 h 00 m" r00n00
+    run -0 railgauge check --last r00n00 --max-age 96h
+    [ "$(railgauge check --last r00n00 --json | jq -r .verdict)" = UNKNOWN ]
+    run -3 railgauge check --last r00n00 --exit-style nagios
+    jq --argjson t $(($(date +%s) + 86400)) '.time_s = $t' old >state/r00n00.json
+    unknown "a time to come" r00n00
+    head -c 300 old >state/r00n00.json
+    unknown "state/r00n00.json" r00n00
+    jq '.verdict = "GOOD"' old >state/r00n00.json
+    unknown "no verdict " r00n00
+    jq '.reason = "a\"b`c$(d)\u00e9"' old >state/r00n00.json
+    run -0 railgauge check --last r00n00 --max-age 96h
+    [ "$output" = 'PASS: r00n00: a b c (d)  ' ]
+}
+
+@test "what is kept and printed keeps to its schemas; -o keeps the campaign, else nothing stays" {
+    mkdir tmp
+    TMPDIR=$PWD/tmp simulated --fault slow-nic=17:0.52 --json >check.json || [ $? -eq 1 ]
+    [ -z "$(ls tmp)" ]
+    TMPDIR=$PWD/tmp run -1 simulated --fault slow-nic=17:0.52 -o kept
+    [ -s kept/matrix.json ]
+    run -1 railgauge accept kept
+    run -78 simulated -o kept
+    python3 -c 'import jsonschema' || skip "no python3 jsonschema"
+    for pair in check:check.json health:state/r00n04.json health:state/r00n05.json; do
+        python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))' "$top/src/schema/${pair%:*}.schema.json" "${pair#*:}"
+    done
+}
+
+@test "the nodes of a job of Slurm, a rank for each GPU; an epilog's variables are not those of a job" {
+    [ -x "$RG_BUILD/railgauge-probe" ] || skip "railgauge-probe is not built: no MPI was found"
+    mkdir bin
+    # shellcheck disable=SC2016 # its own words
+    printf '#!/bin/sh\necho "$*" >>%s/started\nexit 78\n' "$PWD" >bin/mpirun
+    chmod +x bin/mpirun
+    export PATH=$PWD/bin:$PATH SLURM_JOB_NODELIST='n[1-2],m7' SLURM_JOB_NUM_NODES=3 SLURM_GPUS_ON_NODE=4
+    run -78 railgauge check -t mpi
+    grep -qE -- '^-n 12 .* -H n1:4,n2:4,m7:4 ' started
+    run -78 env SLURM_SCRIPT_CONTEXT=epilog_slurmd railgauge check -t mpi
+    ! tail -n 1 started | grep -q -- '-H'
+    run -78 railgauge check -t mpi --hosts a,b
+    tail -n 1 started | grep -q -- '-H a:1,b:1 '
+    [ ! -e state ]
+}
+
+@test "the limit: less is measured, what was is judged, and it ends in time" {
+    # What is missing may be what is bad: nobody is good then.
+    run -2 --separate-stderr simulated --epochs 5 --matchings 64 --budget 30ms --limit 5s --json
+    if [ -n "$output" ]; then
+        [ "$(jq -c '[.complete, .verdict, ([.hosts[].verdict] | unique)]' <<<"$output")" = '[false,"UNKNOWN",["UNKNOWN"]]' ]
+        [[ $(jq -r .line <<<"$output") == "UNKNOWN: the limit was spent after "*" of "*" points" ]]
+    fi
+    run -64 railgauge check --limit 1s
+    [ -x "$RG_BUILD/railgauge-probe" ] || return 0
+    printf '#!/bin/sh\nexec sleep 600\n' >never
+    chmod +x never
+    SECONDS=0
+    run -2 railgauge check -t mpi --launch ./never --limit 5s
+    [[ $output == *"the limit was spent before there was anything to judge"* ]]
+    [ "$SECONDS" -lt 30 ]
+    [ -z "$(ls /tmp/railgauge-check-* 2>/dev/null | head -1)" ] || [ -n "${TMPDIR-}" ]
+}

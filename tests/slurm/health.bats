@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# health.bats - the prolog and the epilog of jobs/health in Slurm 24.11: no job starts on a node that failed, which is
+# drained with the reason; one that fails after a job is drained before the next.
+
+bats_require_minimum_version 1.5.0
+
+load slurm
+
+setup_file() { slurm_enter trixie; }
+teardown_file() { slurm_leave; }
+
+setup() {
+    need_slurm
+    need_railgauge
+    cd "$BATS_TEST_TMPDIR" || return 1
+    state=$R/var/lib/railgauge
+    rm -rf "$state" "$R"/run/railgauge-drained.*
+    install "$top"/jobs/health/slurm_*.sh "$R/etc/slurm/"
+}
+
+teardown() { [ -n "${SLURM_WHY-}" ] || slurm_down; }
+
+# Called as those of the simulation.
+slurm_node() { printf 'r00n%02d' "$(($1 - 1))"; }
+
+simulated() { railgauge check --fabric hgx-h100 --racks 1 --noise 1% --state "$state" "$@"; }
+
+is() { [ "$(slurm sinfo -h -p all -n "$1" -o %t)" = "$2" ]; }
+reason() { slurm scontrol -o show node "$1" | sed -n 's/.* Reason=\(.*\) \[.*/\1/p'; }
+
+@test "a prolog lets no job onto a node whose last check failed" {
+    run -1 simulated --fault slow-nic=9:0.5
+    slurm_conf 3 Prolog=/etc/slurm/slurm_prolog.sh
+    slurm_up 3
+    # The first node is good, the second is not, of the third nothing is known.
+    rm "$state/r00n02.json"
+    for node in r00n00 r00n02; do
+        run -0 slurm srun -w $node sh -c 'echo "$SLURMD_NODENAME"'
+        [ "${lines[-1]}" = $node ]
+    done
+    slurm sbatch -Q -w r00n01 -o /tmp/never --wrap 'echo ran'
+    await 60 is r00n01 drain
+    reason r00n01 | tee said
+    grep -qx 'railgauge: NIC mlx5_1 of r00n01 (GPU 1) at 0.50 over all NICs, [0-9]* partners' said
+    [ ! -s "$R/tmp/never" ]
+    is r00n00 idle
+}
+
+@test "an epilog measures its node after a job and drains it when it fails" {
+    # What would be measured is simulated: the program that an epilog finds.
+    mv "$R/usr/local/bin/railgauge" "$R/usr/local/bin/railgauge.real"
+    cat >"$R/usr/local/bin/railgauge" <<'END'
+#!/bin/sh
+! env | grep '^SLURM_JOB' >>/tmp/leaked
+[ "$2" = --last ] || set -- "$@" --fabric hgx-h100 --racks 1 --noise 1% --fault slow-host=1:0.5
+RAILGAUGE_DATA=/data exec /usr/local/bin/railgauge.real "$@"
+END
+    chmod +x "$R/usr/local/bin/railgauge"
+    mkdir -p "$R/data/jobs"
+    cp -r "$top/topo" "$R/data/"
+    cp -r "$top/jobs/limits" "$top/jobs/training" "$top/jobs/repairs.json" "$R/data/jobs/"
+    rm -f "$R/tmp/leaked"
+    slurm_conf 2 Epilog=/etc/slurm/slurm_epilog.sh
+    slurm_up 2
+    slurm srun -N2 true
+    await 60 is r00n01 drain
+    mv "$R/usr/local/bin/railgauge.real" "$R/usr/local/bin/railgauge"
+    reason r00n01 | tee said
+    grep -qx 'railgauge: host r00n01 at 0.50 over .*' said
+    await 60 is r00n00 idle
+    [ ! -s "$R/tmp/leaked" ]
+}
