@@ -36,6 +36,19 @@ int json_print(FILE *out, json_t *root);
 /* What a command answers: into the file `output` unless that is NULL, on standard output where
  * `print`.  Takes root over. */
 int json_answer(json_t *root, const char *output, bool print, struct err *err);
+/* {"format": format, "version": 1, ...} of an object's members, or of a list as the member `key`; takes
+ * value over, NULL stays NULL. */
+static inline json_t *json_framed(const char *format, const char *key, json_t *value)
+{
+    json_t *out = value ? json_pack("{s:s, s:i}", "format", format, "version", 1) : NULL;
+
+    if (json_is_object(value)) {
+        json_object_update_missing(out, value);
+        json_decref(value);
+    } else if (value)
+        json_object_set_new(out, key, value);
+    return out;
+}
 /* The same into a file, atomically; with the key SEAL_KEY: SEAL_EMPTY sealed (file.h). */
 int json_save(json_t *root, const char *path, struct err *err);
 /* The same of text, which is sealed in place. */

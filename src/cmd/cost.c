@@ -259,7 +259,7 @@ static int answer(const struct matrix *m, const struct args *a, struct err *err)
     if (isnan(x.cost.sec))
         return err_data(err, "not known: %s", x.cost.source);
     if (a->in.json)
-        return json_answer(cost_json(&x, m), NULL, true, err);
+        return json_answer(json_framed("railgauge-cost", NULL, cost_json(&x, m)), NULL, true, err);
     cost_text(stdout, &x);
     return 0;
 }

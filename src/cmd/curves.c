@@ -194,7 +194,8 @@ static int cmd_curves(int argc, char **argv, struct err *err)
         qsort(c->miss, (size_t)c->misses, sizeof(*c->miss), by_error);
     fill(&rows, &worst, c);
     if (a.json)
-        json_answer(curves_json(c, &rows, &worst), NULL, true, err);
+        json_answer(json_framed("railgauge-curves", NULL, curves_json(c, &rows, &worst)), NULL,
+                    true, err);
     else
         curves_text(stdout, c, &rows, &worst);
     table_free(&rows);

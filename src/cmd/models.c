@@ -309,7 +309,8 @@ static int list(const struct args *a, struct err *err)
         table_print(stdout, &t, 0);
         printf("\nsequences of %d tokens, causal mask; railgauge models NAME says more\n", a->seq);
     }
-    return json_answer(table_rows(&t), NULL, rc == 0 && a->json, err) < 0 ? -1 : rc;
+    json_t *json = json_framed("railgauge-models", "models", table_rows(&t));
+    return json_answer(json, NULL, rc == 0 && a->json, err) < 0 ? -1 : rc;
 }
 
 /* New reference. */
@@ -332,7 +333,8 @@ static int one(const struct args *a, struct err *err)
     int rc = model_load(&m, a->name, err);
 
     if (rc == 0 && a->json)
-        rc = json_answer(model_json(&m, a->seq), NULL, true, err);
+        rc = json_answer(json_framed("railgauge-models", NULL, model_json(&m, a->seq)), NULL, true,
+                         err);
     else if (rc == 0)
         model_text(stdout, &m, a->seq);
     model_free(&m);

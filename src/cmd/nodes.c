@@ -227,7 +227,7 @@ static int print(struct rows *rows, const struct args *a, struct err *err)
         json_pack("{s:s, s:O, s:b}", "job", a->job, "sets", rows->table.rows, "exact", rows->exact);
     if (rows->priced)
         json_object_set_new(json, "priced", json_integer(rows->priced));
-    return json_answer(json, NULL, true, err);
+    return json_answer(json_framed("railgauge-nodes", NULL, json), NULL, true, err);
 }
 
 static int cmd_nodes(int argc, char **argv, struct err *err)

@@ -193,7 +193,7 @@ static int cmd_show(int argc, char **argv, struct err *err)
     if (rc == 0)
         rc = a.section->report(&s, a.in.json ? NULL : stdout, &json, err);
     if (rc == 0)
-        rc = json_answer(json, NULL, json, err);
+        rc = json_answer(json_framed("railgauge-show", a.section->name, json), NULL, json, err);
     input_free(&s.in);
     return rc;
 }

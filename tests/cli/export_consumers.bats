@@ -370,7 +370,7 @@ import csv, json, sys
 raw = open("p.csv", "rb").read()
 assert raw.count(b"\r\n") == raw.count(b"\n") and raw.endswith(b"\r\n")
 rows = list(csv.DictReader(open("p.csv", newline=""), strict=True))
-pairs = {(p["src"], p["dst"]): p for p in json.load(open("pairs.json")) if p["measured"]}
+pairs = {(p["src"], p["dst"]): p for p in json.load(open("pairs.json"))["pairs"] if p["measured"]}
 assert len(rows) == len(pairs) == 15
 for r in rows:
     src, dst = (8 * int(r[e + "_host"][-1]) + int(r[e + "_gpu"]) for e in ("src", "dst"))

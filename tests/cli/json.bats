@@ -33,7 +33,7 @@ whole() {
     [ "$(grep -c '"total_bytes"' c/prediction.json)" -ge 1 ]
 }
 
-@test "what commands print, all that have --json" {
+@test "what commands print, all that have --json, with a format and its version" {
     matrix=c/matrix.json
     job=(--model llama3.1-8b --layout dp_shard=64 --gpus 64)
     cat >commands <<EOF
@@ -49,6 +49,7 @@ declared c
 discover --fabric gb200-nvl72 --racks 1
 explain c 0 8
 lint c/topology.json
+models
 models llama3.1-8b
 nodes $matrix --need 8 --job all_reduce_64M
 place $matrix ${job[*]}
@@ -61,6 +62,7 @@ show c collectives
 show c collectives --bytes 4K
 show c findings
 show c pairs
+show c parts
 show c points
 show c tiers --bytes 4K
 EOF
@@ -69,6 +71,7 @@ EOF
         echo "${words[*]}"
         railgauge "${words[@]//_64M/ 64M}" --json >out.json || [ $? -le 2 ]
         whole out.json
+        jq -e '(.format | startswith("railgauge-")) and .version == 1' out.json >/dev/null || { cat out.json && return 1; }
         seen+=" ${words[0]}"
     done <commands
     # A command that learns --json is to be added above; these need ranks or a scheduler's words.

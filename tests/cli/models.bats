@@ -21,11 +21,11 @@ setup() {
 
 @test "the list as JSON says the same, for the sequence asked for" {
     railgauge models --json --seq 4096 >list.json
-    [ "$(jq length list.json)" -eq "$(find "$top/jobs/training/models" -name '*.json' | wc -l)" ]
-    jq -e '.[] | select(.name == "deepseek-v3") | .seq == 4096 and .layers == 61 and
+    [ "$(jq '.models | length' list.json)" -eq "$(find "$top/jobs/training/models" -name '*.json' | wc -l)" ]
+    jq -e '.models[] | select(.name == "deepseek-v3") | .seq == 4096 and .layers == 61 and
         (.flops_per_token / 250.5e9 - 1 | fabs < 0.003) and
         (.mtp_flops_per_token > 9e9) and .params > .expert_params' list.json
-    jq -e 'all(.[]; .active_params <= .params and .source != "" and
+    jq -e 'all(.models[]; .active_params <= .params and .source != "" and
         .flops_per_token_not_causal > .flops_per_token)' list.json
 }
 

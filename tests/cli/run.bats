@@ -20,7 +20,7 @@ apart() {
 }
 
 # beta DIR TIER: seconds a byte of the tier's one-way bandwidth.
-beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] | select(.name == \$t) | 1 / .Bps"; }
+beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".tiers[] | select(.name == \$t) | 1 / .Bps"; }
 
 @test "eight racks with a slow NIC: racks found, endpoint 17 named, every tier within 1 %" {
     run sim c --fabric gb200-nvl72 --racks 8 --noise 3% --fault slow-nic=17:0.6
@@ -65,7 +65,7 @@ beta() { railgauge show "$1/matrix.json" tiers --json | jq -r --arg t "$2" ".[] 
     [[ $output == *"no slow part among the "*" % of all pairs that were measured"* ]]
     [[ $output == *"coverage: "*"rail "*" each)"*"shows only where that pair is among them; --exact measures all, about "* ]]
     [ "$(jq '[.tiers[].coverage.possible_pairs] | add' c/matrix.json)" -eq $((144 * 143 / 2)) ]
-    railgauge show c/matrix.json tiers --json | jq -e 'all(.[]; .coverage.measured_pairs < .coverage.possible_pairs)'
+    railgauge show c/matrix.json tiers --json | jq -e 'all(.tiers[]; .coverage.measured_pairs < .coverage.possible_pairs)'
     run -0 sim c --fabric gb200-nvl72 --racks 2 --cables 5m --dry-run
     [[ ${lines[-1]} == "5184 of 5184 pairs of NICs are measured, 100 %" ]]
     run -0 sim c --fabric gb200-nvl72 --racks 2 --cables 5s --dry-run

@@ -18,9 +18,9 @@ matrix=tests/golden/matrix.json
     [ "$status" -eq 0 ]
     [[ ${lines[0]} == *"at 1 KiB"* ]]
     run railgauge show $matrix tiers --bytes 1K --json
-    [ "$(jq -r '[.[].name] | join(" ")' <<<"$output")" = "shm rack fabric" ]
-    [ "$(jq '[.[] | select(.Bps_at_bytes > 0)] | length' <<<"$output")" -eq 3 ]
-    [ "$(jq '.[1].loaded' <<<"$output")" = 0.25 ]
+    [ "$(jq -r '[.tiers[].name] | join(" ")' <<<"$output")" = "shm rack fabric" ]
+    [ "$(jq '[.tiers[] | select(.Bps_at_bytes > 0)] | length' <<<"$output")" -eq 3 ]
+    [ "$(jq '.tiers[1].loaded' <<<"$output")" = 0.25 ]
 }
 
 @test "collectives carry their share of expected" {
@@ -29,9 +29,9 @@ matrix=tests/golden/matrix.json
     # a small message over MPI: nobody can say what it should take
     grep -qE '^all_to_all +8r 8d x1 .* - +- +measured$' <<<"$output"
     run railgauge show $matrix collectives --json
-    [ "$(jq '.[0].sizes | length' <<<"$output")" -eq 2 ]
-    [ "$(jq '.[0].sizes[0].bytes' <<<"$output")" = 4096 ]
-    [ "$(jq '.[0].sizes[0] | [.expected_seconds, .of_expected, .expected_from] | unique' -c <<<"$output")" = '[null]' ]
+    [ "$(jq '.collectives[0].sizes | length' <<<"$output")" -eq 2 ]
+    [ "$(jq '.collectives[0].sizes[0].bytes' <<<"$output")" = 4096 ]
+    [ "$(jq '.collectives[0].sizes[0] | [.expected_seconds, .of_expected, .expected_from] | unique' -c <<<"$output")" = '[null]' ]
     # a simulated rack does what its preset says: published, scaled from that, or by the model
     railgauge run --transport sim --fabric gb200-nvl72 --noise 1% --op all_gather,broadcast,pair_bw -b 1M --no-plots \
         -o "$BATS_TEST_TMPDIR/c" >/dev/null
@@ -40,16 +40,16 @@ matrix=tests/golden/matrix.json
     grep -qE '^all_gather +72r 1d x72 .* %  preset gb200-nvl72, scaled within 25 % +measured$' <<<"$output"
     grep -qE '^broadcast +72r 1d x72 .* %  preset gb200-nvl72, modelled within 25 % +measured$' <<<"$output"
     run railgauge show "$BATS_TEST_TMPDIR/c" collectives --json
-    [ "$(jq '[.[].sizes[] | select(.of_expected > 0.97 and .of_expected < 1.03 and .expected_source != null and
+    [ "$(jq '[.collectives[].sizes[] | select(.of_expected > 0.97 and .of_expected < 1.03 and .expected_source != null and
               .expected_low_seconds <= .expected_seconds and .expected_seconds <= .expected_high_seconds)] | length' \
-         <<<"$output")" -eq "$(jq '[.[].sizes[]] | length' <<<"$output")" ]
+         <<<"$output")" -eq "$(jq '[.collectives[].sizes[]] | length' <<<"$output")" ]
 }
 
 @test "every directed pair is listed, slow ones with their factor" {
     run railgauge show $matrix pairs --json
     [ "$status" -eq 0 ]
-    [ "$(jq length <<<"$output")" -eq 240 ]
-    [ "$(jq '[.[] | select(.src == 10 and .dst == 8)][0].factor' <<<"$output")" = 0.3 ]
+    [ "$(jq '.pairs | length' <<<"$output")" -eq 240 ]
+    [ "$(jq '[.pairs[] | select(.src == 10 and .dst == 8)][0].factor' <<<"$output")" = 0.3 ]
     run railgauge show $matrix pairs
     [ "$status" -eq 0 ]
 }
@@ -59,7 +59,7 @@ matrix=tests/golden/matrix.json
     [ "$(jq -r '.exceptions[0].what' <<<"$output")" = "host n05" ]
     [ "$(jq -r '.findings[0].kind' <<<"$output")" = contention ]
     run railgauge show $matrix points --json
-    [ "$(jq '[.[] | select(.what == "all_to_all")] | length' <<<"$output")" -eq 2 ]
+    [ "$(jq '[.points[] | select(.what == "all_to_all")] | length' <<<"$output")" -eq 2 ]
 }
 
 @test "an unknown section, a missing file and no file are told apart" {
