@@ -111,7 +111,7 @@ slow = [r for r in rows if r[2] & 0x7fff < 0x7ffe and (r[2] & 0x7fff) * p["unit"
 assert abs(len(slow) - p["slow"]) <= 1, (len(slow), p["slow"])
 nic = [r for r in rows if at[r[0]] == 17 and d["ends"]["rack"][r[1]] != d["ends"]["rack"][r[0]] and r[2] & 0x7fff < 0x7ffe]
 assert nic and all(0.4 < (r[2] & 0x7fff) * p["unit"] < 0.68 for r in nic)
-assert all(r[3] <= (r[2] & 0x7fff) <= r[4] for r in rows if r[2] & 0x7fff < 0x7ffe)
+assert all(r[3] & 0x7fff <= (r[2] & 0x7fff) <= r[4] for r in rows if r[2] & 0x7fff < 0x7ffe)
 END
 }
 

@@ -61,13 +61,12 @@ const pair = k => {
   const at = k * width, code = view.getUint16(at + 2 * P.id_bytes, true), share = code & 0x7fff;
   return {src: idAt(at), dst: idAt(at + P.id_bytes), alone: code >> 15, wrong: share === 0x7fff,
           share: share >= 0x7ffe ? NaN : share * P.unit,
-          low: view.getUint16(at + 2 * P.id_bytes + 2, true) * P.unit, high: view.getUint16(at + 2 * P.id_bytes + 4, true) * P.unit};
+          low: (view.getUint16(at + 2 * P.id_bytes + 2, true) & 0x7fff) * P.unit, nics: view.getUint8(at + 2 * P.id_bytes + 3) >> 7, high: view.getUint16(at + 2 * P.id_bytes + 4, true) * P.unit};
 };
-const found = new Map();
-for (let k = 0; k < P.kept; k++) found.set(idAt(k * width) * N + idAt(k * width + P.id_bytes), k);
 
-const tierOf = (a, b) => {
-  const at = D.tiers.findIndex(t => t.same.every(l => E[l][a] >= 0 && E[l][a] === E[l][b]));
+// The tier of two endpoints; of those that cross NICs where that is asked for.
+const tierOf = (a, b, nics) => {
+  const at = D.tiers.findIndex(t => !(nics && t.same.some(l => l === "host" || l === "domain")) && t.same.every(l => E[l][a] >= 0 && E[l][a] === E[l][b]));
   return at < 0 ? D.tiers.length - 1 : at;
 };
 const levelOf = {endpoint: "endpoint", pair: "endpoint", host: "host", leaf: "leaf", rack: "rack", rack_pair: "rack", rack_uplinks: "rack"};
@@ -77,9 +76,10 @@ const passes = (e, a, b) => {
   if (e.part === "rack_uplinks" && (x < 0 || y < 0 || x === y)) return false;
   return (tx && x === e.a) || (rx && y === e.a);
 };
+const M = {from: -1, to: -1, x: -1, y: -1, nics: P.by_nic === P.measured};
 // What the matrix says of a pair that was not measured; -1: its data would be wrong.
 const inferred = (a, b) => {
-  const tier = D.exceptions.length ? tierOf(a, b) : 0;
+  const tier = D.exceptions.length ? tierOf(a, b, M.nics) : 0;
   let share = 1;
   for (const e of D.exceptions)
     if ((e.tier >= 0 ? e.tier === tier : D.tiers[tier].nic || e.factor === 0) && passes(e, a, b)) share = Math.min(share, e.wrong ? -1 : e.factor);
@@ -89,10 +89,10 @@ const inferred = (a, b) => {
 // --- the map ---
 
 const canvas = $("heat"), tip = $("tip");
-const steps = [0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15], WRONG = 8;
+const steps = [0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15], WRONG = 8, DEAD = 9;
 const guessed = share => share < 0 ? "wrong data" : percent(share) + " of expected";
 const stepOf = share => { let k = 0; while (k < steps.length && share >= steps[k]) k++; return k; };
-const M = {from: -1, to: -1, x: -1, y: -1};
+
 
 // Endpoints first..last as units: themselves, hosts or blocks.
 const unitsOf = (first, last, grain) => {
@@ -108,7 +108,7 @@ const unitsOf = (first, last, grain) => {
     u.some = [u.first];
     for (let e = u.first; e < u.last; e++) {
       u.mark = Math.max(u.mark, E.mark[e]);
-      if (e > u.first && (u.last - u.first <= 8 || (E.mark[e] && u.some.length < 8))) u.some.push(e);
+      if (e > u.first && (u.last - u.first <= 8 || (E.mark[e] > 1 && u.some.length < 8))) u.some.push(e);
     }
   }
   return list;
@@ -125,7 +125,7 @@ const layout = () => {
   const best = new Int32Array(rows.length * C).fill(-1), badness = new Float64Array(rows.length * C).fill(Infinity), count = new Int32Array(rows.length * C);
   for (let k = 0; k < P.kept; k++) {
     const p = pair(k), r = rowOf[p.src], c = colOf[p.dst];
-    if (r < 0 || c < 0) continue;
+    if (r < 0 || c < 0 || !p.nics !== !M.nics) continue;
     const at = r * C + c, bad = p.wrong ? -2 : isNaN(p.share) ? -1 : p.share;
     count[at]++;
     if (bad < badness[at]) { badness[at] = bad; best[at] = k; }
@@ -143,7 +143,7 @@ const guess = (r, c) => {
 
 const draw = () => {
   const css = getComputedStyle(document.documentElement), colour = k => css.getPropertyValue(k).trim();
-  const heat = Array.from({length: 9}, (_, k) => colour("--h" + k));
+  const heat = Array.from({length: 10}, (_, k) => colour("--h" + k));
   const R = M.rows.length, C = M.cols.length, box = canvas.clientWidth || 600, dpr = window.devicePixelRatio || 1;
   const left = Math.min(110, Math.max(48, box * 0.12)), top = 26, side = Math.max(1, box - left - 4);
   const w = side / C, h = Math.min(w * Math.max(1, C / R > 3 ? 3 : 1), side / R), high = Math.ceil(top + h * R + 4);
@@ -162,8 +162,8 @@ const draw = () => {
       const k = M.best[r * C + c];
       if (k < 0 && (only || !odd)) continue;
       let step, sure = k >= 0;
-      if (sure) { const p = pair(k); step = p.wrong ? WRONG : isNaN(p.share) ? 0 : stepOf(p.share); }
-      else { const v = guess(r, c); if (isNaN(v)) continue; step = v < 0 ? WRONG : stepOf(v); if (step === 5) continue; }
+      if (sure) { const p = pair(k); step = p.wrong ? WRONG : isNaN(p.share) ? DEAD : stepOf(p.share); }
+      else { const v = guess(r, c); if (isNaN(v)) continue; step = v < 0 ? WRONG : v === 0 ? DEAD : stepOf(v); if (step === 5) continue; }
       g.globalAlpha = sure ? 1 : 0.4;
       g.fillStyle = heat[step];
       g.fillRect(left + c * w, top + r * h, Math.max(w, 0.8), Math.max(h, 0.8));
@@ -183,16 +183,18 @@ const names = (g, colour, box) => {
     const taken = [], wanted = [];
     units.forEach((u, k) => {
       const head = k === 0 || blockOf[u.first] !== blockOf[units[k - 1].first];
-      if (u.mark) wanted.push({k, text: u.name, mark: u.mark, rank: 0});
-      if (head && units.length > D.blocks.length) {
+      if (u.mark > 1) wanted.push({k, text: u.name, mark: u.mark, rank: 0});
+      if (head && D.blocks.length > 1 && units.length > D.blocks.length) {
         let end = k;
         while (end + 1 < units.length && blockOf[units[end + 1].first] === blockOf[u.first]) end++;
         wanted.push({k: (k + end) / 2, text: D.blocks[blockOf[u.first]].name, mark: 0, rank: size > 11 ? 3 : 1});
       }
-      wanted.push({k, text: u.name, mark: 0, rank: 2});
+      const tight = M.grain === "end" && size < write.gap;
+      if (!tight) wanted.push({k, text: u.name, mark: 0, rank: 2});
+      else if (k === 0 || E.host[u.first] !== E.host[units[k - 1].first]) wanted.push({k, text: D.hosts[E.host[u.first]], mark: 0, rank: 2, tight});
     });
     for (const n of wanted.sort((a, b) => a.rank - b.rank)) {
-      if (n.rank === 2 && size < write.gap && units.length !== D.blocks.length) continue;
+      if (n.rank === 2 && !n.tight && size < write.gap && units.length !== D.blocks.length) continue;
       const y = at + (n.k + 0.5) * size;
       if (taken.some(t => Math.abs(t - y) < write.gap)) continue;
       taken.push(y);
@@ -202,7 +204,7 @@ const names = (g, colour, box) => {
   g.font = "10.5px " + getComputedStyle(document.body).fontFamily;
   g.textBaseline = "middle";
   const short = (text, room) => { while (text.length > 3 && g.measureText(text).width > room) text = "\u2026" + text.slice(2); return text; };
-  const tone = n => colour(n.mark === 4 ? "--wrong" : n.mark ? "--slow" : "--soft");
+  const tone = n => colour(n.mark === 5 ? "--wrong" : n.mark ? "--slow" : "--soft");
   const rows = (n, y) => { g.textAlign = "right"; g.fillStyle = tone(n); g.fillText(short(n.text, M.left - 8), M.left - 5, y); };
   rows.gap = 11;
   side(M.rows, M.top, M.h, rows);
@@ -217,7 +219,7 @@ const names = (g, colour, box) => {
 };
 
 const pairWords = (a, b, p) => {
-  const tier = D.tiers[tierOf(a, b)], bytes = tier.expected_Bps;
+  const tier = D.tiers[tierOf(a, b, M.nics)], bytes = tier.expected_Bps;
   const head = nameOf(a) + " (" + deviceOf(a) + ") sends to " + nameOf(b) + " (" + deviceOf(b) + "), " + tier.name + "\n";
   if (!p) return head + "inferred, not measured: " + guessed(inferred(a, b));
   if (p.wrong) return head + "wrong data";
@@ -269,6 +271,8 @@ if (canvas) {
     select.addEventListener("change", () => open(+$("from").value, +$("to").value));
   }
   $("only").addEventListener("change", draw);
+  $("bynic").hidden = !(P.by_nic > 0 && P.by_nic < P.measured);
+  $("nics").addEventListener("change", () => { M.nics = $("nics").checked; redraw(); });
   $("whole").addEventListener("click", () => open(-1, -1));
   canvas.addEventListener("mousemove", event => {
     const cell = cellAt(event);
@@ -306,7 +310,7 @@ if (canvas) {
 // --- racks ---
 
 const ways = [["inside_tx", "inside, sends"], ["inside_rx", "inside, receives"], ["network_tx", "network, sends"], ["network_rx", "network, receives"]];
-const marks = ["within limits", "late", "slow", "dead", "wrong data"];
+const marks = ["within limits", "behind a slow part", "late", "slow", "dead", "wrong data"];
 const endWords = e => nameOf(e) + " (" + deviceOf(e) + "), " + marks[E.mark[e]] + "\n" +
   ways.filter(([k]) => E[k][e] >= 0).map(([k, name]) => name + " " + percent(E[k][e] / 1000)).join("\n");
 const rackRead = $("rackread");

@@ -8,7 +8,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { SHARE_ALONE = 0x8000, SHARE_MOST = 0x7ffd, SHARE_FAILED = 0x7ffe, SHARE_WRONG = 0x7fff };
+enum {
+    LOW_BY_NIC = 0x8000,
+    SHARE_ALONE = 0x8000,
+    SHARE_MOST = 0x7ffd,
+    SHARE_FAILED = 0x7ffe,
+    SHARE_WRONG = 0x7fff
+};
 
 static json_t *names(const struct names *n)
 {
@@ -128,7 +134,7 @@ static void put_pair(struct packed *to, const struct page_facts *f, const struct
     put(to, (unsigned long)f->place[p->src], id_bytes);
     put(to, (unsigned long)f->place[p->dst], id_bytes);
     put(to, code | (p->alone ? SHARE_ALONE : 0), 2);
-    put(to, isfinite(p->lo) ? share_code(p->lo) : 0, 2);
+    put(to, (isfinite(p->lo) ? share_code(p->lo) : 0) | (p->by_nic ? LOW_BY_NIC : 0), 2);
     put(to, isfinite(p->hi) ? share_code(p->hi) : 0, 2);
     to->rows++;
 }
@@ -144,11 +150,11 @@ static json_t *pairs(const struct page_facts *f)
             put_pair(&to, f, &f->pair[i], id_bytes);
     }
     char *text = html_base64(to.byte, to.len);
-    json_t *out =
-        json_pack("{s:s, s:i, s:[s, s, s, s, s], s:f, s:i, s:i, s:i, s:i, s:i, s:s}", "encoding",
-                  "base64 of little-endian integers", "id_bytes", id_bytes, "columns", "source",
-                  "target", "share", "low", "high", "unit", 1e-4, "measured", f->pairs, "kept",
-                  to.rows, "slow", f->slow, "wrong", f->wrong, "failed", f->failed, "rows", text);
+    json_t *out = json_pack("{s:s, s:i, s:[s, s, s, s, s], s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:s}",
+                            "encoding", "base64 of little-endian integers", "id_bytes", id_bytes,
+                            "columns", "source", "target", "share", "low", "high", "unit", 1e-4,
+                            "measured", f->pairs, "kept", to.rows, "slow", f->slow, "wrong",
+                            f->wrong, "failed", f->failed, "by_nic", f->by_nic, "rows", text);
     free(text);
     free(to.byte);
     return out;

@@ -12,11 +12,10 @@
 
 const char *const way_name[WAYS] = {"inside, sends", "inside, receives", "network, sends",
                                     "network, receives"};
-const struct page_mark_look page_mark_look[MARKS] = {{"within limits", "", "ok"},
-                                                     {"late", "\u25f7", "late"},
-                                                     {"slow", "\u25bc", "slow"},
-                                                     {"dead", "\u2205", "dead"},
-                                                     {"wrong data", "\u2715", "wrong"}};
+const struct page_mark_look page_mark_look[MARKS] = {
+    {"within limits", "", "ok"}, {"behind a slow part", "", "behind"},
+    {"late", "\u25f7", "late"},  {"slow", "\u25bc", "slow"},
+    {"dead", "\u2205", "dead"},  {"wrong data", "\u2715", "wrong"}};
 
 enum {
     BLOCK_ENDPOINTS = 64, /* that stand together where racks are not visible */
@@ -39,17 +38,19 @@ char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300])
 /* Of a pair that was measured twice the probe that ran alone counts. */
 static bool same_pair(const struct obs *a, const struct obs *b)
 {
-    return a->op == b->op && a->src == b->src && a->dst == b->dst && a->bytes == b->bytes;
+    return a->op == b->op && a->src == b->src && a->dst == b->dst && a->bytes == b->bytes &&
+           a->by_nic == b->by_nic;
 }
 
 static void add_pair(struct page_facts *f, const struct obs *o)
 {
-    int tier = topo_tier(&f->m->topo, o->src, o->dst);
+    int tier = topo_tier_by(&f->m->topo, o->src, o->dst, o->by_nic);
     double whole = f->bytes / f->expected[tier];
     struct page_pair p = {.src = o->src,
                           .dst = o->dst,
                           .tier = tier,
                           .alone = o->alone,
+                          .by_nic = o->by_nic,
                           .wrong = o->wrong > 0,
                           .share = NAN,
                           .lo = NAN,
@@ -79,20 +80,25 @@ static void read_pairs(struct page_facts *f, const struct points *p, enum op op)
     free(o);
 }
 
-static bool marked(const struct page_facts *f, int endpoint)
+static bool is_clean(const struct page_facts *f, const struct page_pair *p)
 {
-    return f->end[endpoint].mark != MARK_NONE;
+    for (int i = 0; i < f->m->exceptions; i++)
+        if (matrix_crosses(f->m, &f->m->exception[i], p->src, p->dst, p->tier))
+            return false;
+    return true;
 }
 
 static void count_pairs(struct page_facts *f)
 {
     for (int i = 0; i < f->pairs; i++) {
-        const struct page_pair *p = &f->pair[i];
+        struct page_pair *p = &f->pair[i];
         bool slow = p->share < f->limit;
+        p->clean = is_clean(f, p);
         f->wrong += p->wrong;
         f->failed += !p->wrong && isnan(p->share);
         f->slow += slow;
-        f->slow_free += slow && !marked(f, p->src) && !marked(f, p->dst);
+        f->slow_clean += slow && p->clean;
+        f->by_nic += p->by_nic;
         f->end[p->src].partners++;
         f->end[p->dst].partners++;
         f->end[p->src].wrong += p->wrong;
@@ -169,28 +175,26 @@ enum page_mark page_mark_of(const struct part_row *r)
     return mark[r->state];
 }
 
-/* Is an endpoint of it to blame?  Of what lies between racks or leaves none is. */
-static bool blames(const struct page_facts *f, const struct part_row *r, int endpoint)
+/* Is this endpoint to blame for it?  For what lies between leaves or racks none is. */
+static bool blames(const struct exception *e)
 {
-    if (r->exception < 0)
-        return false;
-    const struct exception *e = &f->m->exception[r->exception];
-    return (e->part == PART_ENDPOINT || e->part == PART_HOST || e->part == PART_PAIR ||
-            e->part == PART_RACK) &&
-           matrix_touches(f->m, e, endpoint);
+    return e->part == PART_ENDPOINT || e->part == PART_HOST || e->part == PART_PAIR ||
+           e->part == PART_RACK;
 }
 
-static void mark_ends(struct page_facts *f)
+static void mark_part(struct page_facts *f, int number)
 {
-    for (int k = 0; k < f->in->parts->rows; k++)
-        for (int i = 0; i < f->t->endpoints; i++) {
-            const struct part_row *r = &f->in->parts->row[k];
-            struct page_end *e = &f->end[i];
-            if (e->mark >= page_mark_of(r) || !blames(f, r, i))
-                continue;
-            e->mark = page_mark_of(r);
-            e->part = k;
-        }
+    const struct part_row *r = &f->in->parts->row[number];
+    const struct exception *e = r->exception >= 0 ? &f->m->exception[r->exception] : NULL;
+    enum page_mark mark = e && blames(e) ? page_mark_of(r) : MARK_BEHIND;
+
+    for (int i = 0; e && i < f->t->endpoints; i++) {
+        struct page_end *end = &f->end[i];
+        if (end->mark >= mark || !matrix_touches(f->m, e, i))
+            continue;
+        end->mark = mark;
+        end->part = number;
+    }
 }
 
 /* --- blocks --- */
@@ -238,7 +242,8 @@ static void make_blocks(struct page_facts *f)
             MEM_PUSH(f->block, f->blocks) = (struct page_block){.first = i, .least = NAN};
         struct page_block *b = &f->block[f->blocks - 1];
         b->count++;
-        b->marked += e->mark != MARK_NONE;
+        b->marked += e->mark > MARK_BEHIND;
+        b->behind += e->mark == MARK_BEHIND;
         b->least = fmin(b->least, e->least);
         e->block = f->blocks - 1;
         e->row = row_of(b, topo_at(f->t, f->order[i], LEVEL_HOST));
@@ -306,7 +311,8 @@ struct page_facts *page_facts(const struct page *page)
     f->provenance = page->p ? points_provenance(page->path) : NULL;
     if (!f->provenance)
         f->provenance = json_incref(page->m->provenance);
-    mark_ends(f);
+    for (int i = 0; i < page->parts->rows; i++)
+        mark_part(f, i);
     read_map(f);
     share_ends(f);
     count_pairs(f);

@@ -47,7 +47,8 @@ struct page_share {
 enum page_way { WAY_NEAR_TX, WAY_NEAR_RX, WAY_NIC_TX, WAY_NIC_RX, WAYS };
 extern const char *const way_name[WAYS]; /* "inside, sends", ... "network, receives" */
 
-enum page_mark { MARK_NONE, MARK_LATE, MARK_SLOW, MARK_DEAD, MARK_WRONG, MARKS };
+/* MARK_BEHIND: its traffic passes a leaf, uplinks or what lies between racks that is slow. */
+enum page_mark { MARK_NONE, MARK_BEHIND, MARK_LATE, MARK_SLOW, MARK_DEAD, MARK_WRONG, MARKS };
 extern const struct page_mark_look {
     const char *word, *sign, *class;
 } page_mark_look[MARKS];
@@ -67,6 +68,8 @@ struct page_pair {
     int src, dst, tier;
     double share, lo, hi; /* NAN: no data */
     bool alone, wrong;
+    bool by_nic; /* with NVLink left, where the two have it */
+    bool clean;  /* no part at fault is on its way */
 };
 
 /* A rack, or where none is visible endpoints that stand together. */
@@ -75,8 +78,8 @@ struct page_block {
     int first, count; /* in order[] */
     int *host;        /* its rows, from below */
     int hosts;
-    int marked;   /* endpoints */
-    double least; /* share of an endpoint in it; NAN: none */
+    int marked, behind; /* endpoints at fault; behind a part that is */
+    double least;       /* share of an endpoint in it; NAN: none */
 };
 
 struct page_facts {
@@ -94,9 +97,10 @@ struct page_facts {
     struct page_end *end; /* by endpoint */
     struct page_pair *pair;
     int pairs, slow, wrong, failed;
-    int slow_free; /* slow ones that touch no marked endpoint */
-    int every[2];  /* the page keeps every n-th pair: of those that are well, of the others */
-    int kept;      /* pairs */
+    int slow_clean; /* slow ones that no part at fault explains */
+    int by_nic;
+    int every[2]; /* the page keeps every n-th pair: of those that are well, of the others */
+    int kept;     /* pairs */
     struct page_block *block;
     int blocks;
     bool racks; /* blocks are racks */

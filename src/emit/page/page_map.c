@@ -13,7 +13,7 @@ enum { STILL_LEFT = 84, STILL_TOP = 20, STILL_SIDE = 640 };
 
 /* Shares from which a colour begins; the first begins at 0, the sixth is as expected. */
 static const double step[] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.15};
-enum { STEPS = sizeof(step) / sizeof(*step), STEP_NORMAL = 5, STEP_WRONG = STEPS + 1 };
+enum { STEP_NORMAL = 5, STEPS = sizeof(step) / sizeof(*step), STEP_WRONG, STEP_DEAD };
 
 static int step_of(double share)
 {
@@ -32,6 +32,12 @@ struct still {
     signed char *at; /* step of the worst pair, -1: none was measured */
 };
 
+/* Wrong data before none before slow. */
+static int badness(int k)
+{
+    return k == STEP_WRONG ? STEPS + 2 : k == STEP_DEAD ? STEPS + 1 : STEPS - k;
+}
+
 static void make_still(struct still *s, const struct page_facts *f)
 {
     int n = f->t->endpoints;
@@ -49,10 +55,12 @@ static void make_still(struct still *s, const struct page_facts *f)
     memset(s->at, -1, (size_t)s->groups * (size_t)s->groups);
     for (int i = 0; i < f->pairs; i++) {
         const struct page_pair *p = &f->pair[i];
+        if (p->by_nic && f->by_nic < f->pairs)
+            continue;
         signed char *at =
             &s->at[(size_t)s->group[p->src] * (size_t)s->groups + (size_t)s->group[p->dst]];
-        int k = p->wrong ? STEP_WRONG : isnan(p->share) ? 0 : step_of(p->share);
-        if (*at == -1 || k == STEP_WRONG || (*at != STEP_WRONG && k < *at))
+        int k = p->wrong ? STEP_WRONG : isnan(p->share) ? STEP_DEAD : step_of(p->share);
+        if (*at == -1 || badness(k) > badness(*at))
             *at = (signed char)k;
     }
 }
@@ -108,7 +116,7 @@ static void still_map(FILE *out, const struct page_facts *f)
          "<g transform=\"translate(%d %d) scale(%.6g)\"><rect class=\"h%d\" width=\"%d\" "
          "height=\"%d\"/>\n",
          STILL_LEFT, STILL_TOP, cell, STEP_NORMAL, s.groups, s.groups);
-    for (int k = 0; k <= STEP_WRONG; k++)
+    for (int k = 0; k <= STEP_DEAD; k++)
         if (k != STEP_NORMAL)
             draw_step(out, &s, k);
     html(out, "</g></svg>\n");
@@ -126,10 +134,11 @@ static void legend(FILE *out, const struct page_facts *f)
              k == 0 ? "below " : "from ", 100 * step[k ? k - 1 : 0],
              k == STEP_NORMAL ? ", as expected" : "");
     html(out,
-         "<li><span class=\"key h%d\">\u2715</span>wrong data</li></ul>\n<p>100 %% is what the "
+         "<li><span class=\"key h%d\">\u2715</span>wrong data</li>\n<li><span class=\"key "
+         "h%d\">\u2205</span>no data</li></ul>\n<p>100 %% is what the "
          "middle pair of its tier gives; slow is below %s. Deep: measured; pale: inferred from its "
          "tier and the parts on its way. A cell of several pairs shows the slowest.</p>\n",
-         STEP_WRONG, percent_text(limit, f->limit));
+         STEP_WRONG, STEP_DEAD, percent_text(limit, f->limit));
     if (f->kept < f->pairs)
         html(out,
              "<p>Of %s this page keeps %s: all that are slow or wrong and a sample of the "
@@ -257,7 +266,7 @@ static void tail_panel(FILE *out, const struct page_facts *f, int tier)
             continue;
         t.v[t.n++] = p->share;
         below += p->share < f->limit;
-        if (f->end[p->src].mark == MARK_NONE && f->end[p->dst].mark == MARK_NONE)
+        if (p->clean)
             good[goods++] = p->share;
     }
     if (t.n) {
@@ -293,13 +302,13 @@ static char *tail_heading(const struct page_facts *f)
     for (int i = 0; i < f->pairs; i++) {
         const struct page_pair *p = &f->pair[i];
         least = fmin(least, p->share);
-        if (f->end[p->src].mark == MARK_NONE && f->end[p->dst].mark == MARK_NONE)
+        if (p->clean)
             healthy = fmin(healthy, p->share);
     }
     if (!isfinite(healthy))
-        return mem_strdup("Every pair that was measured touches a marked part");
+        return mem_strdup("Every measured pair passes a part at fault");
     return healthy > least
-               ? mem_printf("Without the marked parts the slowest pair reaches %s",
+               ? mem_printf("Without the parts at fault the slowest pair reaches %s",
                             percent_text(text, healthy))
                : mem_printf("The slowest pair reaches %s of expected", percent_text(text, least));
 }
@@ -324,9 +333,9 @@ static char *heading(const struct page_facts *f)
     }
     if (f->failed)
         text = mem_append(text, ", %s without data", plot_count(w, f->failed, ""));
-    return f->slow_free ? mem_append(text, "; %s of the slow touch no marked part",
-                                     plot_count(w, f->slow_free, ""))
-                        : mem_append(text, ", each at a marked part");
+    return f->slow_clean ? mem_append(text, "; no part explains %s of the slow",
+                                      plot_count(w, f->slow_clean, ""))
+                         : mem_append(text, ", all on the way of a part at fault");
 }
 
 void page_map(FILE *out, const struct page_facts *f)
@@ -345,7 +354,8 @@ void page_map(FILE *out, const struct page_facts *f)
          "goes back.</span></p>\n"
          "<div class=\"controls\" hidden><label>from <select id=\"from\"></select></label> "
          "<label>to <select id=\"to\"></select></label> <label><input type=\"checkbox\" "
-         "id=\"only\"> measured only</label> <button id=\"whole\" type=\"button\">whole "
+         "id=\"only\"> measured only</label> <label id=\"bynic\"><input type=\"checkbox\" "
+         "id=\"nics\"> through the NICs</label> <button id=\"whole\" type=\"button\">whole "
          "map</button></div>\n"
          "<div class=\"mapbox\"><div class=\"mapframe\"><canvas id=\"heat\" tabindex=\"0\" "
          "role=\"application\" aria-label=\"map of pairs, row sends to column\" "
@@ -359,7 +369,7 @@ void page_map(FILE *out, const struct page_facts *f)
     char *text = tail_heading(f);
     html(out,
          "<h3 id=\"tail\">%s</h3>\n<p class=\"lead\">The part of a tier's pairs that is at most so "
-         "fast, on a logarithmic axis. Solid: all; dashed: without marked parts.</p>\n<div "
+         "fast, on a logarithmic axis. Solid: all; dashed: that pass no part at fault.</p>\n<div "
          "class=\"panels\">\n",
          text);
     free(text);

@@ -201,7 +201,7 @@ static void signs(FILE *out, struct rack_picture *p)
     for (int i = 0; i < p->b->count; i++) {
         const struct page_end *e = &p->f->end[p->f->order[p->b->first + i]];
         double x = LEFT + w * (p->used[e->row]++ + 0.5);
-        if (e->mark != MARK_NONE && w >= 9)
+        if (e->mark > MARK_BEHIND && w >= 9)
             html(out, "<text class=\"sign\" x=\"%.5g\" y=\"%d\">%s</text>\n", x,
                  ROW * (p->b->hosts - 1 - e->row) + ROW - 4, page_mark_look[e->mark].sign);
     }
@@ -230,7 +230,12 @@ static void rack(FILE *out, const struct page_facts *f, int number)
     struct rack_picture p = {f, b, columns(f, b), mem_ints(b->hosts, 0)};
     char least[PERCENT_TEXT], marked[PLOT_TEXT];
 
-    plot_count(marked, b->marked, "marked endpoint");
+    if (b->marked)
+        snprintf(marked, sizeof(marked), "%d at fault", b->marked);
+    else if (b->behind)
+        snprintf(marked, sizeof(marked), "%d behind a slow part", b->behind);
+    else
+        snprintf(marked, sizeof(marked), "none at fault");
     percent_text(least, b->least);
     html(out,
          "<figure class=\"rack%s\"><figcaption><strong>%s</strong> %s</figcaption>\n<svg "
@@ -239,13 +244,12 @@ static void rack(FILE *out, const struct page_facts *f, int number)
          "aria-label=\"%s: "
          "%d "
          "hosts, %d endpoints, %s; slowest %s of expected\">\n",
-         b->marked ? " hit" : "", b->name, b->marked ? marked : least, LEFT + CELLS + 1,
-         ROW * b->hosts + 1, number, p.cols, LEFT, b->name, b->hosts, b->count,
-         b->marked ? marked : "none marked", least);
+         b->marked ? " hit" : "", b->name, b->marked + b->behind ? marked : least, LEFT + CELLS + 1,
+         ROW * b->hosts + 1, number, p.cols, LEFT, b->name, b->hosts, b->count, marked, least);
     row_names(out, &p);
     cells(out, &p, MARK_NONE, true);
     cells(out, &p, MARK_NONE, false);
-    for (enum page_mark m = MARK_LATE; m < MARKS; m++)
+    for (enum page_mark m = MARK_BEHIND; m < MARKS; m++)
         cells(out, &p, m, true);
     signs(out, &p);
     html(out, "</svg></figure>\n");
@@ -258,7 +262,7 @@ static void tile(FILE *out, const struct page_facts *f, int number)
     char least[PERCENT_TEXT];
 
     html(out, "<li class=\"%s\" data-block=\"%d\">%s <small>%s</small></li>\n",
-         b->marked ? "hit" : "free", number, b->name, percent_text(least, b->least));
+         b->marked + b->behind ? "hit" : "free", number, b->name, percent_text(least, b->least));
 }
 
 static char *heading(const struct page_facts *f, int marked)
@@ -270,25 +274,27 @@ static char *heading(const struct page_facts *f, int marked)
     if (!f->blocks)
         return mem_strdup("No endpoint to draw");
     if (!marked && f->blocks == 1)
-        return mem_printf("%s holds no marked part", f->block[0].name);
+        return mem_printf("%s holds no endpoint at fault", f->block[0].name);
     if (!marked)
-        return mem_printf("None of %s holds a marked part", plot_count(n, f->blocks, noun));
+        return mem_printf("None of %s holds an endpoint at fault", plot_count(n, f->blocks, noun));
     for (int i = 0; i < f->blocks; i++)
         if (marked == 1 && f->block[i].marked)
-            return other ? mem_printf("%s holds all marked parts; %s without", f->block[i].name,
-                                      plot_count(rest, other, noun))
-                         : mem_printf("%s holds all marked parts", f->block[i].name);
-    return other ? mem_printf("%s hold the marked parts, %d are without",
+            return other ? mem_printf("%s holds all endpoints at fault; %s without",
+                                      f->block[i].name, plot_count(rest, other, noun))
+                         : mem_printf("%s holds all endpoints at fault", f->block[i].name);
+    return other ? mem_printf("%s hold the endpoints at fault, %d are without",
                               plot_count(n, marked, noun), other)
-                 : mem_printf("Marked parts are in all of %s", plot_count(n, marked, noun));
+                 : mem_printf("Endpoints at fault are in all of %s", plot_count(n, marked, noun));
 }
 
 static void legend(FILE *out)
 {
-    html(out, "<p class=\"legend\"><span class=\"key ok\"></span> within limits "
-              "<span class=\"key none\"></span> not measured ");
-    for (enum page_mark m = MARK_LATE; m < MARKS; m++)
-        html(out, "<span class=\"key %s\">%s</span> %s ", page_mark_look[m].class,
+    html(out,
+         "<p class=\"legend\"><span><span class=\"key ok\"></span>%s</span> <span><span "
+         "class=\"key none\"></span>not measured</span>",
+         page_mark_look[MARK_NONE].word);
+    for (enum page_mark m = MARK_BEHIND; m < MARKS; m++)
+        html(out, " <span><span class=\"key %s\">%s</span>%s</span>", page_mark_look[m].class,
              page_mark_look[m].sign, page_mark_look[m].word);
     html(out, "</p>\n");
 }
