@@ -269,7 +269,7 @@ static void slow_uplinks(unsigned seed, bool told)
         tell(&s);
     campaign(&s);
     if (racks > 2)
-        is_one(&s, "slow uplinks", PART_RACK_UPLINKS, 1);
+        is_one(&s, "slow uplinks", told && s.wiring == RACKS ? PART_LEAF : PART_RACK_UPLINKS, 1);
     else /* all that there is between racks: the tier itself */
         assert_int_equal(s.matrix.exceptions, 0);
     prices_are_truth(&s);

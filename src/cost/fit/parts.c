@@ -1,46 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which parts are slow.  Every sample (a directed pair) is evidence for its sender, its receiver
- * and its two racks.  A part is suspect when the median over its samples is low: the median over
- * partners keeps a slow part from dragging its peers along.  The part that explains most goes
- * first, its samples count as explained, and the rest is judged again; pairs that nothing explains
- * are exceptions of their own when they were slow alone too. */
-#include "cost/fit/fit_impl.h"
+/* Which parts are slow.  Every sample (a directed pair) is evidence for its sender, its receiver,
+ * their hosts, leaves and racks, and for its two racks.
+ *
+ * The rule: a part is suspect when the median over its samples is low; one that is made of others
+ * (a host, a leaf, a rack, uplinks) only when nearly all that passes it is as low, by one factor,
+ * whichever of its endpoints is asked.  The suspect that explains most goes first, its samples count
+ * as explained, and the rest is judged again; what is much slower still stays for a cause of its
+ * own.  So the widest cause that holds takes the line, 72 of 72 ports are one leaf, and a slow NIC
+ * below a slow leaf is named beside it.  Of parts that the same samples show the smaller is named,
+ * and nothing that was not seen is claimed: where no pair within a leaf or a rack was measured over
+ * NICs, it is what leaves it, its uplinks; where all pairs with one other rack are slow and there is
+ * no third, it is the two racks.
+ *
+ * All tiers that cross NICs are judged together first, then each by itself; pairs that nothing
+ * explains are exceptions of their own when they were slow alone too.  A fabric that is slow
+ * everywhere has nothing to stand out from: that is for a reference to say (verdict/accept.h). */
+#include "cost/fit/parts_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum { ELEMENT_MIN = 2, PARTNERS_MIN = 3, ALONE_MIN = 2, HOSTS_MIN = 2, RACKS_MAX = 2048 };
-static const double same_factor = 0.1;   /* factors that differ less belong to one cause */
+enum { ELEMENT_MIN = 2, PAIRS_MIN = 3, INSIDE_MIN = 1, RACKS_MAX = 2048 };
 static const double false_chance = 1e-3; /* of naming a healthy part of a tier */
+static const double nearly_all = 0.9;    /* of what passes a group */
 
-/* A part of one tier and the samples that cross it. */
-struct element {
-    struct exception e;
-    const int *index;
-    int samples;
-    double score;
-};
-
-/* known: parts that another tier named already are looked for in this one, which has too few pairs
- * to tell by itself; [2 * endpoint + received]. */
-struct hunt {
-    struct fit *f;
-    int tier;
-    double sigma; /* of the healthy, share */
-    const bool *known;
-    struct lists by[3]; /* samples by sender, by receiver, by rack pair */
-    struct element *element;
-    int elements;
-    double *v;  /* scratch */
-    int *stamp; /* [0]: the last mark given; [1 + host], [1 + hosts + endpoint]: its mark */
-};
-
-/* --- elements of a tier --- */
+/* --- parts of a scope --- */
 
 static int rack_key(const struct fit *f, const struct fit_sample *s)
 {
@@ -58,21 +46,121 @@ static void list_by(struct hunt *h, int what, int keys)
     int *key = mem_calloc((size_t)f->samples + 1, sizeof(*key));
 
     for (int i = 0; i < f->samples; i++)
-        key[i] = f->sample[i].tier == h->tier ? key_of(f, &f->sample[i], what) : -1;
+        key[i] = hunt_has(h, f->sample[i].tier) ? key_of(f, &f->sample[i], what) : -1;
     lists_make(&h->by[what], key, NULL, f->samples, keys);
     free(key);
 }
 
-/* The samples of a key, if there are as many as are asked for. */
-static void add_element(struct hunt *h, struct exception e, int what, int key, int least)
+/* The samples of keys first to last, if there are as many as are asked for. */
+static void add_element(struct hunt *h, const struct lists *l, struct exception e, int first,
+                        int last, int least)
 {
-    const struct lists *l = &h->by[what];
-    int n = l->start[key + 1] - l->start[key];
+    int n = l->start[last + 1] - l->start[first];
 
-    e.tier = h->tier;
     if (n >= least)
         MEM_PUSH(h->element, h->elements) =
-            (struct element){.e = e, .index = l->at + l->start[key], .samples = n};
+            (struct element){.e = e, .index = l->at + l->start[first], .samples = n};
+}
+
+static void list_groups(struct hunt *h, enum level level)
+{
+    const struct fit *f = h->f;
+    int n = 0, *key = mem_calloc(2 * (size_t)f->samples + 1, sizeof(*key)),
+        *item = mem_calloc(2 * (size_t)f->samples + 1, sizeof(*item));
+
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        int x = fit_at(f, s->src, level), y = fit_at(f, s->dst, level);
+        if (!hunt_has(h, s->tier))
+            continue;
+        if (x >= 0) {
+            item[n] = i;
+            key[n++] = PASS_COUNT * x + (x == y ? PASS_WITHIN : PASS_OUT);
+        }
+        if (y >= 0 && x != y) {
+            item[n] = i;
+            key[n++] = PASS_COUNT * y + PASS_IN;
+        }
+    }
+    lists_make(&h->group[level], key, item, n, PASS_COUNT * f->m->topo.group[level].count);
+    free(key);
+    free(item);
+}
+
+/* All that passes a group, if something was seen within it, or nothing ever is over these tiers. */
+static void add_whole(struct hunt *h, enum level level, struct exception e)
+{
+    const struct lists *l = &h->group[level];
+    int k = PASS_COUNT * e.a, before = h->elements,
+        within = l->start[k + PASS_COUNT] - l->start[k + PASS_WITHIN];
+
+    if (within >= INSIDE_MIN || level == LEVEL_HOST)
+        add_element(h, l, e, k, k + PASS_WITHIN, ELEMENT_MIN);
+    if (h->elements > before)
+        h->element[before].inside = within;
+}
+
+/* What leaves a group, what enters it, and both. */
+static void add_ways(struct hunt *h, enum level level, struct exception e)
+{
+    static const struct {
+        enum side side;
+        enum pass first, last;
+    } way[] = {
+        {SIDE_BOTH, PASS_OUT, PASS_IN}, {SIDE_TX, PASS_OUT, PASS_OUT}, {SIDE_RX, PASS_IN, PASS_IN}};
+
+    for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++) {
+        e.side = way[i].side;
+        add_element(h, &h->group[level], e, PASS_COUNT * e.a + (int)way[i].first,
+                    PASS_COUNT * e.a + (int)way[i].last, ELEMENT_MIN);
+    }
+}
+
+/* The tier of all that leaves a leaf: the one without leaves; -1: there is none, or several. */
+static int beyond_leaves(const struct matrix *m)
+{
+    int beyond = -1, tiers = 0;
+    bool leaves = false;
+
+    for (int i = 0; i < m->tiers; i++) {
+        if (!m->tier[i].nic)
+            continue;
+        bool same = m->tier[i].rule.same & 1u << LEVEL_LEAF;
+        leaves = leaves || same;
+        if (!same && ++tiers)
+            beyond = i;
+    }
+    return leaves && tiers == 1 ? beyond : -1;
+}
+
+/* From the small to the large. */
+static void make_groups(struct hunt *h)
+{
+    static const struct {
+        enum level level;
+        enum part part;
+    } kinds[] = {{LEVEL_HOST, PART_HOST}, {LEVEL_LEAF, PART_LEAF}, {LEVEL_RACK, PART_RACK}};
+    const struct matrix *m = h->f->m;
+    int beyond = beyond_leaves(m);
+
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        enum level level = kinds[k].level;
+        list_groups(h, level);
+        for (int g = 0; g < m->topo.group[level].count; g++) {
+            struct exception e = {.part = kinds[k].part, .a = g, .b = -1, .tier = h->scope};
+            if (level == LEVEL_LEAF && h->scope == SCOPE_NICS && beyond >= 0) {
+                e.tier = beyond;
+                add_ways(h, level, e);
+                e.tier = h->scope;
+            } else if (level == LEVEL_RACK && h->scope == SCOPE_NICS) {
+                e.part = PART_RACK_UPLINKS;
+                add_ways(h, level, e);
+                e.part = PART_RACK;
+            }
+            if (level != LEVEL_LEAF || hunt_nics(h))
+                add_whole(h, level, e);
+        }
+    }
 }
 
 static void make_elements(struct hunt *h)
@@ -85,146 +173,20 @@ static void make_elements(struct hunt *h)
     for (int i = 0; i < n; i++)
         for (int in = 0; in < 2; in++)
             if (!h->known || h->known[2 * i + in])
-                add_element(
-                    h,
-                    (struct exception){
-                        .part = PART_ENDPOINT, .side = in ? SIDE_RX : SIDE_TX, .a = i, .b = -1},
-                    in, i, h->known ? 1 : ELEMENT_MIN);
+                add_element(h, &h->by[in],
+                            (struct exception){.part = PART_ENDPOINT,
+                                               .side = in ? SIDE_RX : SIDE_TX,
+                                               .a = i,
+                                               .b = -1,
+                                               .tier = h->scope},
+                            i, i, h->known ? 1 : ELEMENT_MIN);
     for (int k = 0; k < pairs && !h->known; k++)
-        add_element(h, (struct exception){.part = PART_RACK_PAIR, .a = k / racks, .b = k % racks},
-                    2, k, PARTNERS_MIN);
-}
-
-/* --- is the evidence independent?  Else the cause may as well be what all of it shares. --- */
-
-/* A low sample: nearer to the factor than to normal.  What is looked for again must be seen alone,
- * too. */
-static bool shows(const struct hunt *h, const struct fit_sample *s, double factor)
-{
-    return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
-}
-
-/* 1 the first time in this count (mark) that the host, or the endpoint, is seen. */
-static int first_time(const struct hunt *h, int mark, int endpoint, bool host)
-{
-    const struct topo *t = &h->f->m->topo;
-    int *seen = &h->stamp[1 + (host ? topo_at(t, endpoint, LEVEL_HOST) : t->hosts + endpoint)];
-    int first = *seen != mark;
-
-    *seen = mark;
-    return first;
-}
-
-/* How many partners, or their hosts, an endpoint could meet in this tier, up to `most`. */
-static int could_meet(const struct hunt *h, int own, bool host, int most)
-{
-    const struct topo *t = &h->f->m->topo;
-    int n = 0, mark = ++*h->stamp;
-
-    for (int i = 0; i < t->endpoints && n < most; i++)
-        if (i != own && fit_meets(h->f, own, i, h->tier))
-            n += first_time(h, mark, i, host);
-    return n;
-}
-
-/* How many partners, or their hosts, show it; alone: measured alone. */
-static int partners(const struct hunt *h, const struct element *x, bool host, bool alone)
-{
-    int n = 0, mark = ++*h->stamp;
-
-    for (int i = 0; i < x->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[x->index[i]];
-        if (shows(h, s, x->e.factor) && (s->alone || !alone))
-            n += first_time(h, mark, s->src == x->e.a ? s->dst : s->src, host);
-    }
-    return n;
-}
-
-static bool enough_partners(const struct hunt *h, const struct element *x, bool host, int wanted)
-{
-    int n = partners(h, x, host, false);
-
-    return n >= wanted || partners(h, x, host, true) >= ALONE_MIN ||
-           (n > 0 && n >= could_meet(h, x->e.a, host, wanted));
-}
-
-/* A quantile of what this host has with others than the two racks, or this rack with a third; NAN:
- * nothing. */
-static double elsewhere(const struct hunt *h, const struct element *x, enum level level, int at,
-                        double share)
-{
-    const struct topo *t = &h->f->m->topo;
-    int n = 0;
-
-    for (int i = 0; i < h->f->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[i];
-        if (s->tier == h->tier && s->explained < 0 &&
-            (level == LEVEL_HOST || rack_key(h->f, s) >= 0) && !parts_pass(h->f->m, &x->e, s) &&
-            (topo_at(t, s->src, level) == at || topo_at(t, s->dst, level) == at))
-            h->v[n++] = s->residual;
-    }
-    stats_sort(h->v, n);
-    return n ? stats_quantile(h->v, n, share) : NAN;
-}
-
-/* Is this host as slow with others, and not all of its rack is?  Then it says nothing of two
- * racks. */
-static bool own_doing(const struct hunt *h, const struct element *x, int rack, int host)
-{
-    double halfway = (1 + x->e.factor) / 2;
-
-    return elsewhere(h, x, LEVEL_HOST, host, 0.5) <= halfway &&
-           !(elsewhere(h, x, LEVEL_RACK, rack, 0.8) <= halfway);
-}
-
-/* How many hosts of one of the two racks show it; all: how many there are. */
-static int rack_hosts(const struct hunt *h, const struct element *x, int rack, int *all)
-{
-    const struct topo *t = &h->f->m->topo;
-    int n = 0, mark = ++*h->stamp;
-
-    for (int i = 0; i < x->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[x->index[i]];
-        bool sends = topo_at(t, s->src, LEVEL_RACK) == rack;
-        int own = sends ? s->src : s->dst;
-        if (shows(h, s, x->e.factor) && first_time(h, mark, own, true))
-            n += !own_doing(h, x, rack, topo_at(t, own, LEVEL_HOST));
-    }
-    mark = ++*h->stamp;
-    for (int i = *all = 0; i < t->endpoints; i++)
-        if (topo_at(t, i, LEVEL_RACK) == rack)
-            *all += first_time(h, mark, i, true);
-    return n;
-}
-
-/* Does an exception of another tier say the same of this endpoint? */
-static bool known_factor(const struct hunt *h, const struct element *x)
-{
-    bool same = false;
-
-    for (int i = 0; i < h->f->m->exceptions && !same; i++) {
-        const struct exception *e = &h->f->m->exception[i];
-        same = e->part == PART_ENDPOINT && e->a == x->e.a && e->tier != h->tier &&
-               parts_alike(e, &x->e, same_factor);
-    }
-    return same && partners(h, x, false, false);
-}
-
-/* Three partners, or two alone, on two hosts (rack pairs: two hosts on either side), or all that
- * there are; fewer do where the same factor is known from another tier. */
-static bool enough(const struct hunt *h, const struct element *x)
-{
-    int all;
-
-    if (x->e.part == PART_RACK_PAIR)
-        for (int end = 0; end < 2; end++) {
-            int n = rack_hosts(h, x, end ? x->e.b : x->e.a, &all);
-            if (n < HOSTS_MIN && n < all)
-                return false;
-        }
-    else if (!enough_partners(h, x, false, PARTNERS_MIN) || !enough_partners(h, x, true, HOSTS_MIN))
-        return h->known && known_factor(h, x);
-    return true;
+        add_element(h, &h->by[2],
+                    (struct exception){
+                        .part = PART_RACK_PAIR, .a = k / racks, .b = k % racks, .tier = h->scope},
+                    k, k, PAIRS_MIN);
+    if (!h->known)
+        make_groups(h);
 }
 
 /* --- judging --- */
@@ -259,9 +221,49 @@ static double limit(const struct hunt *h, const struct element *x, int n)
 
     for (int i = 0; i < x->samples; i++) {
         const struct fit_sample *s = &h->f->sample[x->index[i]];
-        alone += s->alone && shows(h, s, x->e.factor);
+        alone += s->alone && hunt_shows(h, s, x->e.factor);
     }
     return 1 - (alone ? 1 : 2) * margin(h, n);
+}
+
+/* Of samples that are left: how slow all but a few are, of all or of those within the group, or of
+ * one tier (-1: any); NAN: there are fewer than `least`. */
+static double quantile_of(struct hunt *h, const struct element *x, int first, int tier, int least,
+                          double share)
+{
+    int n = 0;
+
+    for (int i = first; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
+        if (s->explained < 0 && (tier < 0 || s->tier == tier))
+            h->v[n++] = s->residual;
+    }
+    stats_sort(h->v, n);
+    return n >= least ? stats_quantile(h->v, n, share) : NAN;
+}
+
+/* Is nearly all that passes the group as slow, and what is within it, too? */
+static bool is_one_cause(struct hunt *h, const struct element *x)
+{
+    double fine = hunt_fine(h, x->e.factor);
+
+    if (!(quantile_of(h, x, 0, -1, ELEMENT_MIN, nearly_all) <= fine))
+        return false;
+    if (x->inside == 0 || x->inside == x->samples)
+        return true;
+    double within = quantile_of(h, x, x->samples - x->inside, -1, 1, 0.5);
+    return within <= fine && within >= 2 * x->e.factor - fine;
+}
+
+/* Is it as slow in every tier of the scope where it was measured? */
+static bool in_every_tier(struct hunt *h, const struct element *x)
+{
+    double off = same_factor * x->e.factor + 1.5 * h->sigma;
+
+    for (int t = 0; t < h->f->m->tiers && h->scope == SCOPE_NICS; t++)
+        if (fabs(quantile_of(h, x, 0, t, ELEMENT_MIN, 0.5) - x->e.factor) > off)
+            return false;
+    return true;
 }
 
 /* Look at what is left of an element; false: nothing wrong with it. */
@@ -280,7 +282,9 @@ static bool suspect(struct hunt *h, struct element *x)
     /* rack pairs also need most of their samples low */
     if (x->e.part == PART_RACK_PAIR && !(stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2))
         return false;
-    return enough(h, x);
+    if (part_is_group(x) && !is_one_cause(h, x))
+        return false;
+    return in_every_tier(h, x) && parts_enough(h, x);
 }
 
 static int by_score(const void *a, const void *b)
@@ -292,14 +296,18 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What is much slower than a group has a cause of its own. */
 static void accept(struct hunt *h, const struct element *x)
 {
     struct fit *f = h->f;
+    double least = part_is_group(x) ? x->e.factor * (1 - same_factor) - 2.5 * h->sigma : 0;
 
     MEM_PUSH(f->m->exception, f->m->exceptions) = x->e;
-    for (int i = 0; i < x->samples; i++)
-        if (f->sample[x->index[i]].explained < 0)
-            f->sample[x->index[i]].explained = f->m->exceptions - 1;
+    for (int i = 0; i < x->samples; i++) {
+        struct fit_sample *s = &f->sample[x->index[i]];
+        if (s->explained < 0 && s->residual >= least)
+            s->explained = f->m->exceptions - 1;
+    }
 }
 
 /* One pass: all suspects, the one that explains most first; each is judged again before it is
@@ -326,11 +334,14 @@ static bool pass(struct hunt *h)
     return any;
 }
 
-static void hunt_open(struct hunt *h, struct fit *f, int tier, const bool *known)
+static void hunt_open(struct hunt *h, struct fit *f, int scope, const bool *known)
 {
     const struct topo *t = &f->m->topo;
 
-    *h = (struct hunt){.f = f, .tier = tier, .sigma = f->baseline[tier].sigma, .known = known};
+    *h = (struct hunt){.f = f, .scope = scope, .known = known};
+    for (int i = 0; i < f->m->tiers; i++)
+        if (hunt_has(h, i))
+            h->sigma = fmax(h->sigma, f->baseline[i].sigma);
     h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
     h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
     make_elements(h);
@@ -340,16 +351,18 @@ static void hunt_close(struct hunt *h)
 {
     for (int k = 0; k < 3; k++)
         lists_free(&h->by[k]);
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        lists_free(&h->group[l]);
     free(h->element);
     free(h->v);
     free(h->stamp);
 }
 
-static void hunt_tier(struct fit *f, int tier)
+static void hunt_in(struct fit *f, int scope)
 {
     struct hunt h;
 
-    hunt_open(&h, f, tier, NULL);
+    hunt_open(&h, f, scope, NULL);
     while (pass(&h))
         ;
     hunt_close(&h);
@@ -377,7 +390,7 @@ static double noise_of_others(struct hunt *h)
 
     for (int i = 0; i < f->samples; i++) {
         const struct fit_sample *s = &f->sample[i];
-        if (s->tier == h->tier && s->explained < 0 && !h->known[2 * s->src] &&
+        if (hunt_has(h, s->tier) && s->explained < 0 && !h->known[2 * s->src] &&
             !h->known[2 * s->dst + 1])
             h->v[n++] = fabs(s->residual - 1);
     }
@@ -467,8 +480,9 @@ static void blame_pairs(struct fit *f)
 void fit_parts(struct fit *f)
 {
     parts_broken(f);
+    hunt_in(f, SCOPE_NICS);
     for (int tier = 0; tier < f->m->topo.tiers; tier++)
-        hunt_tier(f, tier);
+        hunt_in(f, tier);
     blame_known(f);
     parts_merge(f, same_factor);
     blame_pairs(f);
