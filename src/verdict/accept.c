@@ -407,7 +407,8 @@ static void judge_collective(struct accept *a, const struct accept_input *in, co
 static bool asked_for(const struct limit *l, const struct collective *c)
 {
     return c->curve.points && c->basis == BASIS_MEASURED && (l->op < 0 || l->op == (int)c->op) &&
-           (!l->ranks || l->ranks == c->shape.ranks);
+           (!l->ranks || l->ranks == c->shape.ranks) &&
+           (!l->domains || l->domains == c->shape.domains);
 }
 
 static char *collective_words(const struct limit *l)

@@ -109,7 +109,7 @@ char *limit_value_text(char buf[LIMIT_TEXT], enum limit_unit unit, double value)
 
 struct row_text {
     const char *check, *least, *most, *warn, *of, *tier, *op, *bytes, *part, *source;
-    json_t *ranks;
+    json_t *ranks, *domains;
 };
 
 static int find_check(enum check *out, const char *name, const char *where, struct err *err)
@@ -135,11 +135,9 @@ static int refuse_keys(const struct row_text *r, const struct limit_check *c, co
         const char *key;
         bool given;
         unsigned bit;
-    } keys[] = {{"tier", r->tier, KEY_TIER},
-                {"op", r->op, KEY_OP},
-                {"ranks", r->ranks, KEY_RANKS},
-                {"bytes", r->bytes, KEY_BYTES},
-                {"part", r->part, KEY_PART}};
+    } keys[] = {{"tier", r->tier, KEY_TIER},    {"op", r->op, KEY_OP},
+                {"ranks", r->ranks, KEY_RANKS}, {"domains", r->domains, KEY_RANKS},
+                {"bytes", r->bytes, KEY_BYTES}, {"part", r->part, KEY_PART}};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
         if (keys[i].given && !(c->keys & keys[i].bit))
@@ -184,23 +182,31 @@ static int read_bounds(struct limit *l, const struct row_text *r, const char *wh
     return 0;
 }
 
+static int read_count(int *out, const json_t *from, const char *key, int least, const char *where,
+                      struct err *err)
+{
+    double n = json_number_value(from);
+
+    if (from && (!json_is_integer(from) || n < least || n > 1e7))
+        return err_data(err, "%s: %s is not a whole number from %d on", where, key, least);
+    *out = (int)n;
+    return 0;
+}
+
 static int read_narrowing(struct limit *l, const struct row_text *r, const char *where,
                           struct err *err)
 {
     struct near near = {.word = r->op};
     size_t bytes = 0;
-    double ranks = 0;
 
     l->op = r->op ? op_find(r->op) : -1;
     if (r->op && l->op < 0) {
         op_each(near_try, &near);
         return err_data(err, "%s: no operation \"%s\"%s", where, r->op, near_text(&near));
     }
-    if (r->ranks) {
-        ranks = json_number_value(r->ranks);
-        if (!json_is_integer(r->ranks) || ranks < 2 || ranks > 1e7)
-            return err_data(err, "%s: ranks is not a whole number from 2 on", where);
-    }
+    if (read_count(&l->ranks, r->ranks, "ranks", 2, where, err) < 0 ||
+        read_count(&l->domains, r->domains, "domains", 1, where, err) < 0)
+        return -1;
     if (r->bytes && units_bytes(&bytes, r->bytes, err) < 0) {
         err_wrap(err, "%s: bytes", where);
         return err_code(err, EXIT_DATA, "%s", err->text);
@@ -211,7 +217,6 @@ static int read_narrowing(struct limit *l, const struct row_text *r, const char 
             l->part = i;
     if (r->part && l->part < 0)
         return err_data(err, "%s: no part \"%s\"", where, r->part);
-    l->ranks = (int)ranks;
     l->bytes = (double)bytes;
     l->tier = r->tier ? mem_strdup(r->tier) : NULL;
     return 0;
@@ -223,10 +228,11 @@ static int read_row(struct limits *all, json_t *from, const char *where, struct 
     struct row_text r = {0};
     int optional = 0;
 
-    if (json_take(from, where, err, "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?s, s?s, s?b, s:s}",
-                  "check", &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn,
-                  "of", &r.of, "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "bytes", &r.bytes,
-                  "part", &r.part, "optional", &optional, "source", &r.source) < 0 ||
+    if (json_take(from, where, err,
+                  "{s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?s, s?s, s?b, s:s}", "check",
+                  &r.check, "at_least", &r.least, "at_most", &r.most, "warn", &r.warn, "of", &r.of,
+                  "tier", &r.tier, "op", &r.op, "ranks", &r.ranks, "domains", &r.domains, "bytes",
+                  &r.bytes, "part", &r.part, "optional", &optional, "source", &r.source) < 0 ||
         find_check(&l.check, r.check, where, err) < 0 ||
         refuse_keys(&r, &limit_check[l.check], where, err) < 0 ||
         read_of(&l, r.of, where, err) < 0 || read_bounds(&l, &r, where, err) < 0 ||

@@ -6,7 +6,7 @@
  * A check is a row of limit_check[]: what is looked at, in which unit, and from which side it is
  * bounded.  Bounds are written with their unit: "432 GB/s", "360 Gb/s", "12 us", "90 %", "0".  A rate
  * or a time may also be bounded by a share of the same figure of the reference (a preset or another
- * campaign) or of the data sheet.  What a row does not name (tier, op, ranks) it asks of each. */
+ * campaign) or of the data sheet.  What a row does not name (tier, op, ranks, domains) it asks of each. */
 #ifndef RG_LIMITS_H
 #define RG_LIMITS_H
 
@@ -62,6 +62,7 @@ struct limit {
     char *tier;       /* NULL: each */
     int op;           /* enum op, -1: each */
     int ranks;        /* 0: each */
+    int domains;      /* NVLink domains that these lie in; 0: any number */
     double bytes;     /* 0: the largest that was measured */
     int part;         /* enum seen */
     bool optional;    /* where it cannot be judged it does not count */

@@ -85,6 +85,14 @@ limits() {
     run -0 railgauge accept good --limits site.json -o accept.json
     [[ ${lines[0]} == "WARN: 1 of 2 checks warns; all_reduce 72r 1d x72, 1 GiB: "* ]]
     [ "$(jq -r '.checks[1] | "\(.limit) \(.unit) \(.source)"' accept.json)" = "45000000000 Bps contract 4.2" ]
+    # As many GPUs of one domain and one of each domain are not the same.
+    campaign wide --fabric hgx-h100 --racks 8
+    for domains in 1 8; do
+        limits "{\"check\": \"busbw\", \"op\": \"all_reduce\", \"ranks\": 8, \"domains\": $domains, \"at_least\": \"300 GB/s\", \"source\": \"x\"}"
+        run -$((domains > 1)) railgauge accept wide --limits site.json
+        [[ ${lines[0]} == *"all_reduce 8r ${domains}d x$((8 / domains)), "* || $domains == 1 ]]
+    done
+    run -0 railgauge accept wide
     # Just below and just above what was measured, inside of its interval: neither good nor bad.
     rate=$(jq '.checks[1].value' accept.json)
     limits "{\"check\": \"tier-bandwidth\", \"tier\": \"rail\", \"at_least\": \"$(jq -n "$rate * 0.999 / 1e9 * 1000 | round / 1000") GB/s\", \"source\": \"x\"}"
@@ -106,6 +114,8 @@ limits() {
 }
 
 @test "bad limits are refused with file, row, key and value" {
+    limits '{"check": "busbw", "domains": 0, "at_least": "1 GB/s", "source": "x"}'
+    rejects accept 65 'site.json: limits[0]: domains is not a whole number from 1 on' good --limits site.json
     limits '{"check": "speed", "at_least": "1 GB/s", "source": "x"}'
     rejects accept 65 'site.json: limits[0]: no check "speed"' good --limits site.json
     limits '{"check": "tier-bandwidth", "at_least": "12 us", "source": "x"}'

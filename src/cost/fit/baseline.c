@@ -98,6 +98,9 @@ static void find_level(struct fit *f, int tier)
 
     l->alone = reference(f, tier, true, &alone);
     l->parallel = reference(f, tier, false, &parallel);
+    /* Nothing is slower alone than in a crowd: those few that ran alone were bad ones. */
+    if (l->alone < l->parallel * (1 - f->o.outlier))
+        l->alone = l->parallel;
     double share = loaded_share(f, tier);
     if (isnan(share))
         share = l->parallel / l->alone;

@@ -128,10 +128,6 @@ static inline bool parts_speaks_for(const struct fit_sample *s, const struct exc
 bool parts_pass(const struct matrix *m, const struct exception *e, const struct fit_sample *s);
 /* Sort by what is worse, part, place, tier and side. */
 void parts_sort(struct fit *f);
-/* into[i] == i for all; the caller changes some and hands it to parts_keep(), which keeps the
- * exceptions that are their own, and frees it. */
-int *parts_identity(const struct matrix *m);
-void parts_keep(struct fit *f, int *into);
 void parts_explain(struct fit *f); /* their sentences */
 
 /* What cannot be used at all: wrong data, and endpoints that nobody gets an answer from. */

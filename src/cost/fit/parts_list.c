@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Exceptions while they are being made: their order, those that are one cause and become one
+ * (sending and receiving side, tiers, the endpoints of a host), and their sentences. */
 #include "cost/fit/fit_impl.h"
 
 #include <math.h>
@@ -27,7 +29,8 @@ bool parts_alike(const struct exception *x, const struct exception *y, double to
     return fabs(x->factor - y->factor) <= tolerance * fmax(x->factor, y->factor);
 }
 
-void parts_keep(struct fit *f, int *into)
+/* Keeps the exceptions that are their own, and frees into. */
+static void keep(struct fit *f, int *into)
 {
     struct matrix *m = f->m;
     int *now = mem_calloc((size_t)m->exceptions, sizeof(*now)), n = 0;
@@ -45,7 +48,8 @@ void parts_keep(struct fit *f, int *into)
     free(into);
 }
 
-int *parts_identity(const struct matrix *m)
+/* into[i] == i for all; the caller changes some. */
+static int *identity(const struct matrix *m)
 {
     int *into = mem_calloc((size_t)m->exceptions + 1, sizeof(*into));
 
@@ -168,4 +172,180 @@ void parts_explain(struct fit *f)
 {
     for (int k = 0; k < f->m->exceptions; k++)
         explain(f, k);
+}
+
+/* --- one cause, one exception --- */
+
+struct merge {
+    struct fit *f;
+    double tolerance;
+    int *into; /* of each exception: the one that it becomes part of */
+};
+
+static bool concerns(const struct fit *f, const struct exception *e, const struct fit_sample *s)
+{
+    return e->tier >= 0 ? s->tier == e->tier : f->m->tier[s->tier].nic;
+}
+
+/* --- sides, tiers, hosts --- */
+
+/* tx and rx of one endpoint and tier; one way slow stays one way. */
+static void merge_sides(struct merge *w)
+{
+    struct matrix *m = w->f->m;
+
+    for (int i = 1; i < m->exceptions; i++) {
+        struct exception *x = &m->exception[i - 1], *y = &m->exception[i];
+        if (x->part == y->part && x->b < 0 && x->a == y->a && x->tier == y->tier &&
+            x->side != y->side && parts_alike(x, y, w->tolerance)) {
+            parts_fold(x, y);
+            x->side = SIDE_BOTH;
+            w->into[i] = i - 1;
+            i++;
+        }
+    }
+}
+
+/* A side with nothing to judge it by (measured in one direction only, or slow for other reasons) is
+ * no acquittal. */
+static void widen_sides(struct merge *w)
+{
+    const struct fit *f = w->f;
+
+    for (int k = 0; k < f->m->exceptions; k++) {
+        struct exception *e = &f->m->exception[k];
+        int other = 0;
+        if (e->part != PART_ENDPOINT || e->side == SIDE_BOTH)
+            continue;
+        for (int i = 0; i < f->samples; i++) {
+            const struct fit_sample *s = &f->sample[i];
+            bool own = s->explained >= 0 && f->m->exception[s->explained].a == e->a;
+            if (concerns(f, e, s) && (e->side == SIDE_TX ? s->dst : s->src) == e->a)
+                other += parts_speaks_for(s, e) || own;
+        }
+        if (!other)
+            e->side = SIDE_BOTH;
+    }
+}
+
+/* Has this endpoint a sample in the tier that speaks for it? */
+static bool fine_in(const struct fit *f, const struct exception *e, int endpoint, int tier)
+{
+    for (int i = 0; i < f->samples; i++)
+        if (f->sample[i].tier == tier && parts_speaks_for(&f->sample[i], e) &&
+            (f->sample[i].src == endpoint || f->sample[i].dst == endpoint))
+            return true;
+    return false;
+}
+
+/* Does y say of another endpoint of the same host what x says? */
+static bool same_host(const struct matrix *m, const struct exception *x, const struct exception *y,
+                      double tolerance)
+{
+    const struct topo *t = &m->topo;
+
+    return y->part == PART_ENDPOINT && y->tier == x->tier && y->side == x->side &&
+           topo_at(t, x->a, LEVEL_HOST) == topo_at(t, y->a, LEVEL_HOST) &&
+           parts_alike(x, y, tolerance);
+}
+
+/* Endpoints of x's host that are fine where x is slow. */
+static int healthy_on_host(const struct fit *f, const struct exception *x)
+{
+    const struct topo *t = &f->m->topo;
+    int n = 0;
+
+    for (int i = 0; i < t->endpoints; i++) {
+        bool fine = false;
+        if (topo_at(t, i, LEVEL_HOST) != topo_at(t, x->a, LEVEL_HOST))
+            continue;
+        for (int k = 0; k < t->tiers; k++)
+            if (x->tier >= 0 ? k == x->tier : f->m->tier[k].nic)
+                fine = fine || fine_in(f, x, i, k);
+        n += fine;
+    }
+    return n;
+}
+
+/* Half of a host's endpoints or more say the same and none of the others is fine: the host. */
+static void merge_hosts(struct merge *w)
+{
+    struct matrix *m = w->f->m;
+
+    for (int i = 0; i < m->exceptions; i++) {
+        struct exception *x = &m->exception[i];
+        int found = 0;
+        if (x->part != PART_ENDPOINT || w->into[i] != i)
+            continue;
+        int host = topo_at(&m->topo, x->a, LEVEL_HOST), all = m->topo.host[host].endpoints;
+        for (int k = i; k < m->exceptions; k++)
+            found += same_host(m, x, &m->exception[k], w->tolerance);
+        if (all < 2 || 2 * found < all || found < 2 || healthy_on_host(w->f, x))
+            continue;
+        for (int k = i + 1; k < m->exceptions; k++)
+            if (same_host(m, x, &m->exception[k], w->tolerance)) {
+                parts_fold(x, &m->exception[k]);
+                w->into[k] = i;
+            }
+        x->part = PART_HOST;
+        x->a = host;
+    }
+}
+
+/* Has the part a sample which speaks for it: in a tier that crosses NICs, of a dead one in any? */
+static bool part_fine(const struct fit *f, const struct exception *e)
+{
+    for (int i = 0; i < f->samples; i++) {
+        const struct fit_sample *s = &f->sample[i];
+        if ((f->m->tier[s->tier].nic || e->factor == 0) && parts_speaks_for(s, e) &&
+            parts_pass(f->m, e, s))
+            return true;
+    }
+    return false;
+}
+
+/* The same factor in every NIC tier that was measured: the NIC, or all that joins two racks.  Other
+ * tiers keep their own exception. */
+static void merge_tiers(struct merge *w)
+{
+    struct matrix *m = w->f->m;
+
+    for (int i = 0, j; i < m->exceptions; i = j) {
+        struct exception *x = NULL;
+        bool same = m->exception[i].part == PART_ENDPOINT || m->exception[i].part == PART_RACK_PAIR;
+        for (j = i;
+             j < m->exceptions && m->exception[j].part == m->exception[i].part &&
+             m->exception[j].a == m->exception[i].a && m->exception[j].b == m->exception[i].b;
+             j++) {
+            struct exception *y = &m->exception[j];
+            if (y->tier < 0 || !m->tier[y->tier].nic)
+                continue;
+            same = same && (!x || (parts_alike(x, y, w->tolerance) && x->side == y->side));
+            x = x ? x : y;
+        }
+        if (!same || !x || part_fine(w->f, x))
+            continue;
+        for (int k = (int)(x - m->exception) + 1; k < j; k++)
+            if (m->exception[k].tier >= 0 && m->tier[m->exception[k].tier].nic) {
+                parts_fold(x, &m->exception[k]);
+                w->into[k] = (int)(x - m->exception);
+            }
+        x->tier = -1;
+    }
+}
+
+/* --- all of them --- */
+
+void parts_merge(struct fit *f, double tolerance)
+{
+    static void (*const step[])(struct merge * w) = {merge_sides, widen_sides, merge_tiers,
+                                                     merge_hosts};
+    struct merge w = {.f = f, .tolerance = tolerance};
+
+    parts_sort(f);
+    for (size_t i = 0; i < sizeof(step) / sizeof(*step); i++) {
+        w.into = identity(f->m);
+        step[i](&w);
+        keep(f, w.into);
+    }
 }
