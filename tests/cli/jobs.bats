@@ -60,7 +60,7 @@ need_ranks() {
 @test "sbatch takes the options of the Slurm jobs" {
     # man sbatch of Slurm 24.11; --segment is from 24.05 (topology/block).
     known='job-name nodes segment ntasks-per-node gpus-per-node cpus-per-task mem exclusive distribution time signal output'
-    for f in "$root"/jobs/slurm/*.sbatch; do
+    for f in "$root"/jobs/slurm/*.sbatch "$root"/jobs/health/*.sbatch; do
         for o in $(sed -nE 's/^#SBATCH --([a-z-]+).*/\1/p' "$f"); do
             [[ " $known " == *" $o "* ]] || { echo "$f: --$o"; false; }
         done
