@@ -90,11 +90,11 @@ static const struct opt_line command = {
     .doc = "Measure for a minute or two on the nodes of this job, or on this one, and judge it as "
            "accept does."
            "\vFor prologs, epilogs, health checks and cron: jobs/health has them.\n\n"
-           "  railgauge check                               the nodes of this job, else this host\n"
+           "  railgauge check                    nodes of this job, else this host\n"
            "  railgauge check --limit 1m --against site/matrix.json\n"
-           "  railgauge check --last                        in milliseconds, from the state file\n"
+           "  railgauge check --last             in milliseconds, from the state\n"
            "  railgauge check --last n03 --max-age 2h --exit-style nagios\n"
-           "  railgauge check --last --reason               what scontrol is told\n\n" EXIT_CODES(
+           "  railgauge check --last --reason    what scontrol is told\n\n" EXIT_CODES(
                "1 a check fails, 2 could not judge, ", ", 75 cut short, 78 configuration"),
 };
 
@@ -470,11 +470,11 @@ static int cmd_check(int argc, char **argv, struct err *err)
     memcpy(all + 1, small, sizeof(small));
     memcpy(all + 1 + SMALL, argv + 1, (size_t)(argc - 1) * sizeof(*all));
     probe_opts_defaults(&a.chain.probe);
+    log_setup(argv[0], LOG_WARN); /* nobody waits for what is said on the way */
     opt_parse(&command, argc + SMALL, all, OPT_EXITS, &a);
     a.chain.line = &command;
     a.chain.argc = argc + SMALL;
     a.chain.argv = all;
-    log_setup(argv[0], LOG_WARN);
     int rc = 0;
     if (a.last)
         code = answer_last(&a, err);
