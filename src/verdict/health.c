@@ -125,11 +125,16 @@ static char *row_words(const struct health_input *in, enum accept_is is)
     const struct accept *a = in->accept;
     bool named = some_host_fails(in);
 
-    for (int i = 0; i < a->rows; i++)
-        if (a->row[i].is == is && a->row[i].part < 0 &&
-            !(named && follows(a->row[i].limit->check)) &&
-            !(is == ACCEPT_UNKNOWN && a->row[i].limit->optional))
-            return accept_text(&a->row[i]);
+    for (int i = 0; i < a->rows; i++) {
+        const struct accept_row *r = &a->row[i];
+        enum check c = r->limit->check;
+        if (r->is != is || r->part >= 0 || (named && follows(c)) ||
+            (is == ACCEPT_UNKNOWN && r->limit->optional))
+            continue;
+        return in->trouble && (c == CHECK_WRONG_DATA || c == CHECK_FAILED_POINTS)
+                   ? mem_strdup(in->trouble)
+                   : accept_text(r);
+    }
     return NULL;
 }
 

@@ -19,7 +19,8 @@ struct health_input {
     const struct parts *parts;
     const char *line;                  /* the verdict of the whole check */
     const char *against, *limits_file; /* NULL: none; those of railgauge */
-    const char *cut; /* why not all was measured: nobody is good then; NULL: it was */
+    const char *trouble; /* campaign_files_trouble() of points that failed or were wrong, or NULL */
+    const char *cut;     /* why not all was measured: nobody is good then; NULL: it was */
 };
 
 struct health {

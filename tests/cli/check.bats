@@ -120,6 +120,20 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [ ! -e state ]
 }
 
+@test "alone: a rank for each GPU that the driver tells of; points that fail say why" {
+    fake=$RG_BUILD/fake
+    [ -e "$fake/libnvidia-ml.so.1" ] && [ -x "$RG_BUILD/railgauge-probe" ] || skip "no stand-ins for NVIDIA's libraries, or no MPI"
+    mkdir bin
+    # shellcheck disable=SC2016 # its own words
+    printf '#!/bin/sh\necho "$*" >%s/started\nexit 78\n' "$PWD" >bin/mpirun
+    chmod +x bin/mpirun
+    run -78 env PATH="$PWD/bin:$PATH" RAILGAUGE_NVML="$fake/libnvidia-ml.so.1" FAKE_NVML="$top/tests/fake/nvml/b200.txt" railgauge check
+    [[ $(<started) == "-n $(awk '$1 == "gpus" { print $2 }' "$top/tests/fake/nvml/b200.txt") "* ]]
+    # The stand-in's memory does not hold 4 GiB.
+    LD_LIBRARY_PATH=$fake:${LD_LIBRARY_PATH-} run -1 railgauge check -t nccl --ranks 2 --op all_reduce,pair_bw -b 4G -e 4G -n 2 --pair-bytes 1M --reason
+    [[ $output == *" railgauge: data were wrong in 0 of "*" failed; first: rank "*"CUDA_ERROR_OUT_OF_MEMORY"* ]]
+}
+
 @test "the limit: less is measured, what was is judged, and it ends in time" {
     # What is missing may be what is bad: nobody is good then.
     run -2 --separate-stderr simulated --epochs 5 --matchings 64 --budget 30ms --limit 5s --json

@@ -323,7 +323,7 @@ static void judge_hosts(struct answer *w, const struct args *a)
     for (int i = 0; i < w->hosts; i++)
         health_of(&w->host[i],
                   &(struct health_input){&j->in.m, &j->accept, &j->parts, j->line, j->against,
-                                         a->of.limits, w->cut},
+                                         a->of.limits, a->chain.trouble, w->cut},
                   i);
 }
 
