@@ -11,7 +11,7 @@ setup_file() {
     RANDOM=$seed
     fabric=${fabrics[RANDOM % 3]}
     export seed campaign=$BATS_FILE_TMPDIR/campaign
-    words=(--fabric "$fabric" --racks $((2 + RANDOM % 2)) --noise $((1 + RANDOM % 5))% --seed "$seed" --sim-seed "$seed"
+    words=(--fabric "$fabric" --racks $((1 + RANDOM % 3)) --noise $((1 + RANDOM % 5))% --seed "$seed" --sim-seed "$seed"
         --op "pairs,all_gather,all_to_all,all_reduce" -e 64M --fault "slow-nic=$((RANDOM % 32)):0.6")
     [ $((RANDOM % 2)) -eq 0 ] || words+=(--fault "slow-host=$((RANDOM % 8)):0.7")
     [ $((RANDOM % 3)) -gt 0 ] || words+=(--blind)
@@ -157,7 +157,7 @@ bw = points.where(op='pair_bw', check='ok')
 assert all(abs(p['GBps'] - p['bytes'] / p['sec'] / 1e9) < 1e-9 for p in bw)
 m = c.matrix
 for p in bw[::50]:
-    assert p['tier'] == m.tier_of(p['src'], p['dst'])
+    assert p['tier'] == m.tier_of(p['src'], p['dst'], p['stage'].startswith('nic'))
 assert 0.95 < statistics.median(p['share'] for p in bw if p['share'] == p['share']) < 1.05
 assert min(p['share'] for p in bw if p['share'] == p['share']) < 0.75
 gathers = points.where(op='all_gather')
@@ -223,7 +223,11 @@ $2"
     refused "deep.json" "Matrix('$c/deep.json')"
 }
 
-@test "the version is that of the programs, and every schema is of words that the reader knows" {
+@test "version, operations and stages are those of the programs, and every schema is of words that the reader knows" {
+    run python3 -c 'from railgauge.price import OPS, PAIR_OPS; print(*OPS, *PAIR_OPS)'
+    [ "$output" = "$(railgauge run --help | grep -o 'all_gather,[a-z_,]*' | head -1 | tr , ' ')" ]
+    run python3 -c 'from railgauge.points import STAGES; print(*STAGES)'
+    [ "$output" = "$(sed -n '/stage_name\[/,/;/p' src/probe/plan.c | grep -o '"[a-z-]*"' | tr -d '"' | xargs)" ]
     [ "railgauge $(python3 -c 'import railgauge; print(railgauge.__version__)')" = "$(railgauge --version | head -1)" ]
     python3 -c "
 import glob, json
@@ -286,7 +290,7 @@ except ImportError:
 @test "the notebook runs as a plain program, without pandas and matplotlib too" {
     CAMPAIGN=$campaign MPLBACKEND=Agg python3 tests/python/cells.py jobs/python/example.ipynb >"$BATS_TEST_TMPDIR/out"
     cat "$BATS_TEST_TMPDIR/out"
-    grep -qE '^between racks +[0-9]+ points of' "$BATS_TEST_TMPDIR/out"
+    grep -qE '^(between (racks|hosts)|through the NICs) +[0-9]+ points of' "$BATS_TEST_TMPDIR/out"
     while IFS= read -r part; do
         grep -qF "$part: " "$BATS_TEST_TMPDIR/out"
     done < <(railgauge show "$campaign" parts --json | jq -r '.parts[].name')

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from .files import Error, Path, Table, check_json, crc32c, parse_json, read_json
 from .matrix import Matrix
 from .places import Endpoint, Topology
-from .points import Head, Round, plan_crc, read_plan, read_points
+from .points import NIC_STAGES, Head, Round, plan_crc, read_plan, read_points
 from .price import PAIR_OPS, bus_factor, nan
 
 
@@ -144,8 +144,8 @@ class Campaign:
 
         def healthy(point: dict) -> tuple[Optional[str], float]:
             if point["op"] in PAIR_OPS:
-                src, dst = point["src"], point["dst"]
-                return m.tier_of(src, dst), m.healthy_pair(point["op"], src, dst, point["bytes"])
+                src, dst, nic = point["src"], point["dst"], point["stage"] in NIC_STAGES
+                return m.tier_of(src, dst, nic), m.healthy_pair(point["op"], src, dst, point["bytes"], nic)
             if point["round"] >= len(plan) or point["group"] >= len(plan[point["round"]].groups):
                 return None, nan
             return None, m.quote(point["op"], plan[point["round"]].groups[point["group"]]).healthy(float(point["bytes"]))

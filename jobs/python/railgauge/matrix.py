@@ -156,15 +156,16 @@ class Matrix:
 
     # --- what it costs ---
 
-    def _tier_of(self, src: int, dst: int) -> Optional[int]:
+    def _tier_of(self, src: int, dst: int, by_nic: bool = False) -> Optional[int]:
         """None: of one endpoint, or of none."""
         self._check_open()
-        inside = 0 <= src < len(self) and 0 <= dst < len(self)
-        return self.places.tier(src, dst) if inside and src != dst else None
+        if not (0 <= src < len(self) and 0 <= dst < len(self)) or src == dst:
+            return None
+        return self.places.nic_tier(src, dst) if by_nic else self.places.tier(src, dst)
 
-    def tier_of(self, src: int, dst: int) -> Optional[str]:
-        """Name of the tier of two different endpoints."""
-        tier = self._tier_of(src, dst)
+    def tier_of(self, src: int, dst: int, by_nic: bool = False) -> Optional[str]:
+        """Name of the tier of two different endpoints; ``by_nic``: where they take their NICs though NVLink joins them."""
+        tier = self._tier_of(src, dst, by_nic)
         return None if tier is None else self.tier[tier].name
 
     def slowed(self, src: int, dst: int) -> tuple[float, float]:
@@ -293,9 +294,9 @@ class Matrix:
                                  "GBps": bytes / sec / 1e9 if sec > 0 else nan, "factor": self.slowed(src, dst)[0]})
         return rows
 
-    def healthy_pair(self, op: str, src: int, dst: int, bytes: float) -> float:
+    def healthy_pair(self, op: str, src: int, dst: int, bytes: float, by_nic: bool = False) -> float:
         """Seconds that healthy pairs of this tier take by the curve of this operation ("pair_bw" ...)."""
-        tier = self._tier_of(src, dst)
+        tier = self._tier_of(src, dst, by_nic)
         direction = price.PAIR_OPS.get(op)
         if tier is None or direction is None:
             return nan

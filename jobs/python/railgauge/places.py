@@ -60,11 +60,20 @@ class Places:
             hosts[host].append(endpoint)
         self._of_host = dict(zip(self.names["host"], hosts))
         self._rules = [[self.at[level] for level in same] for _, same in self.tiers]
+        self._nic_rules = [None if {"host", "domain"} & set(same) else rule
+                           for (_, same), rule in zip(self.tiers, self._rules)]
 
     def tier(self, a: int, b: int) -> int:
         """The tier of two different endpoints: the first whose levels both know and share, else the last."""
         for i, levels in enumerate(self._rules):
             if all(at[a] == at[b] >= 0 for at in levels):
+                return i
+        return len(self._rules) - 1
+
+    def nic_tier(self, a: int, b: int) -> int:
+        """The same where the pair takes its NICs though NVLink joins it."""
+        for i, levels in enumerate(self._nic_rules):
+            if levels is not None and all(at[a] == at[b] >= 0 for at in levels):
                 return i
         return len(self._rules) - 1
 

@@ -11,7 +11,10 @@ from .price import OPS, PAIR_OPS
 
 EPOCHS = 5
 MANY = 1 << 30
-STAGES = ("class", "tournament", "shift", "isolated", "ladder", "collective", "retest")
+STAGES = ("class", "tournament", "shift", "isolated", "ladder", "collective", "retest", "nic", "nic-ladder",
+          "nic-retest")
+#: stages whose pairs left NVLink for their NICs
+NIC_STAGES = ("nic", "nic-ladder", "nic-retest")
 
 
 class Head(NamedTuple):
