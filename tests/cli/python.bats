@@ -209,7 +209,7 @@ $2"
     refused "c/points.tsv:9: CRC does not match the row" "read_points('$c/points.tsv')"
     # another plan, another topology
     cp "$campaign/points.tsv" "$c"
-    sed -i '3s/\t0\t/\t0,1\t/' "$c/plan.tsv"
+    sed -i '$d' "$c/plan.tsv"
     refused "was measured by another plan" "Campaign('$c').points()"
     cp "$campaign/plan.tsv" "$c"
     sed -i 's/"n00"\|"r00n00"/"elsewhere"/' "$c/topology.json" && railgauge seal "$c/topology.json"
@@ -313,7 +313,7 @@ assert not any(word in json.dumps(c['outputs']) for c in cells for word in ('/ho
     CAMPAIGN=$campaign HOME=$BATS_TEST_TMPDIR "$p" tests/python/cells.py --kernel jobs/python/example.ipynb >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" ||
         { cat "$BATS_TEST_TMPDIR/err"; return 1; }
     grep -q 'image/png' "$BATS_TEST_TMPDIR/out"
-    grep -qE 'pair_bw .*(nvlink|mnnvl)|(nvlink|mnnvl) +[0-9]' "$BATS_TEST_TMPDIR/out"
+    grep -qE '^pair_bw +[a-z]+ +[0-9.]+ +[0-9.]+' "$BATS_TEST_TMPDIR/out"
     "$p" -c "
 import railgauge
 f = railgauge.Campaign('$campaign').points().frame()
