@@ -20,14 +20,17 @@ LOW = 50; HIGH = 110
 stats LINES skip 1 using (valid(9) && valid(6) ? (v = 100 * $6 / $9, LOW = v < LOW ? v : LOW, HIGH = v > HIGH ? v : HIGH, 1) : 1) nooutput
 LOW = LOW < 0 ? 0 : 10 * floor(LOW / 10.); HIGH = HIGH > 150 ? 150 : 10 * ceil(HIGH / 10.)
 WIDTH = 40 + COLS * (LEFT + AREA_W + RIGHT); HEIGHT = TOP + ROWS * (ABOVE + AREA_H + SHARE_GAP + SHARE_H + BELOW) + 75
+GIVE_W = 0.3 * COLS * AREA_W; GIVE_H = 0.2 * ROWS * AREA_H
+eval RESIZE
+AREA_W = AREA_W + EXTRA_W / COLS; AREA_H = AREA_H + EXTRA_H / ROWS; WIDTH = WIDTH + EXTRA_W; HEIGHT = HEIGHT + EXTRA_H
 eval value('OPEN_'.FORMAT)
 set output OUT
 
 set multiplot
-set label 1 'Bus bandwidth by message size' at screen sx(70), screen sy(62) left font B33 textcolor rgb INK
-set label 2 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected; below: share of expected' : '').\
-    (PEAKED > 0 ? '; dashed: data-sheet peak' : '').'; GB = 10^9 bytes, sizes in powers of two' \
-    at screen sx(70), screen sy(118) left font F20 textcolor rgb SOFT
+set label 1 plain(titled('Bus bandwidth by message size')) at screen sx(70), screen sy(62) left font B33 textcolor rgb INK
+SUBTITLE = 'medians with their 95% interval'.(EXPECTED > 0 ? '; dotted: expected; below: share of expected' : '').\
+    (PEAKED > 0 ? '; dashed: data-sheet peak' : '').'; GB = 10^9 bytes, sizes in powers of two'
+set label 2 SUBTITLE at screen sx(70), screen sy(118) left font fitting(SUBTITLE) textcolor rgb SOFT
 
 set style textbox opaque noborder fillcolor rgb 'white' margins 0.3,0.2
 do for [p = 1:PANELS] {

@@ -12,6 +12,9 @@ N = int(N)
 # --- layout, in pixels ---
 LEFT = 180; AREA_W = 1300; RIGHT = 560; TOP = 190; AREA_H = 900; BOTTOM = 130
 WIDTH = LEFT + AREA_W + RIGHT; HEIGHT = TOP + AREA_H + BOTTOM
+GIVE_W = 500; GIVE_H = 300
+eval RESIZE
+AREA_W = AREA_W + EXTRA_W; AREA_H = AREA_H + EXTRA_H; WIDTH = WIDTH + EXTRA_W; HEIGHT = HEIGHT + EXTRA_H
 eval value('OPEN_'.FORMAT)
 set output OUT
 

@@ -14,6 +14,8 @@ PANELS = int(PANELS); N = int(N)
 # --- layout, in pixels ---
 AREA = PANELS == 1 ? 1000 : 880; LEFT = 190; GAP = 150; RIGHT = PANELS == 1 ? 480 : 80; TOP = 290; BOTTOM = 140
 WIDTH = LEFT + PANELS * AREA + (PANELS - 1) * GAP + RIGHT; HEIGHT = TOP + AREA + BOTTOM
+eval RESIZE
+LEFT = LEFT + EXTRA_W / 2; TOP = TOP + EXTRA_H / 2; WIDTH = WIDTH + EXTRA_W; HEIGHT = HEIGHT + EXTRA_H
 eval value('OPEN_'.FORMAT)
 set output OUT
 

@@ -23,14 +23,17 @@ set datafile missing 'NaN'
 
 FONT = 'DejaVu Sans'
 INK = '#1a1a1a'; SOFT = '#6b7280'; GRID = '#e5e7eb'; MISSING = '#8b8f98'
-# Okabe and Ito's colours: told apart with colour-blind eyes too.
-array COLOUR[6] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9']
+array COLOUR[6]
 
 # Everything is laid out in the pixels of the png.  Text sizes are points there; the svg counts pixels (4/3
 # of a point here) and the pdf has 200 of the pixels in an inch.  PS is the size of a point mark.
-OPEN_png = "set terminal pngcairo size WIDTH,HEIGHT enhanced font FONT.',22' linewidth 2 background rgb 'white'"
-OPEN_svg = "set terminal svg size WIDTH,HEIGHT enhanced font FONT.',29.3' linewidth 2 background rgb 'white'"
-OPEN_pdf = "set terminal pdfcairo size WIDTH/200.,HEIGHT/200. enhanced fontscale 1 font FONT.',7.92' linewidth 1.6 background rgb 'white'"
+OPEN_png = "set terminal pngcairo size WIDTH * SCALE,HEIGHT * SCALE enhanced font FONT.',22' fontscale SCALE linewidth 2 * SCALE background rgb 'white'"
+OPEN_svg = "set terminal svg size WIDTH * SCALE,HEIGHT * SCALE enhanced font FONT.',29.3' fontscale SCALE linewidth 2 * SCALE background rgb 'white'"
+OPEN_pdf = "set terminal pdfcairo size WIDTH * SCALE / 200.,HEIGHT * SCALE / 200. enhanced fontscale SCALE font FONT.',7.92' linewidth 1.6 * SCALE background rgb 'white'"
+# A size that was asked for scales everything alike.  `eval RESIZE`, once WIDTH and HEIGHT are known, says how many pixels
+# the areas get more, or less where the script gave GIVE_W and GIVE_H that they can lose so that text is larger.
+EXTRA_W = 0; EXTRA_H = 0; GIVE_W = 0; GIVE_H = 0; SCALE = 1.; DENSE = 1750
+RESIZE = "if (SIZE_W > 0) { W0 = WIDTH - GIVE_W > DENSE ? WIDTH - GIVE_W : WIDTH > DENSE ? DENSE : WIDTH; H0 = SIZE_H > 0 ? W0 * SIZE_H / SIZE_W : HEIGHT; if (H0 < HEIGHT - GIVE_H) { H0 = HEIGHT - GIVE_H; W0 = H0 * SIZE_W / SIZE_H }; EXTRA_W = W0 - WIDTH; EXTRA_H = H0 - HEIGHT; SCALE = SIZE_W / real(W0); PS = PS * SCALE }"
 PT = FORMAT eq 'png' ? 1 : FORMAT eq 'svg' ? 4/3. : 0.36
 PS = FORMAT eq 'png' ? 1 : FORMAT eq 'svg' ? 0.45 : 0.5
 font(size) = sprintf('%s,%g', FONT, size * PT)
@@ -62,10 +65,18 @@ unset key
 text(key, name) = sprintf("%s = ''; stats META skip 1 using (strcol(1) eq '%s' ? (%s = strcol(2), 1) : 1) nooutput", name, key, name)
 number(key, name) = sprintf("%s = NaN; stats META skip 1 using (strcol(1) eq '%s' ? (%s = real(strcol(2)), 1) : 1) nooutput", name, key, name)
 
+# What the user asked of the look, and the palette's colours.
+META = IN.'/look.tsv'
+eval text('title', 'GIVEN'); eval number('width', 'SIZE_W'); eval number('height', 'SIZE_H')
+do for [k = 1:6] { eval text('colour'.k, 'HEX'); COLOUR[k] = HEX }
+titled(s) = GIVEN eq '' ? s : GIVEN
+# A sentence of that many letters is as wide as the picture at most.
+fitting(s) = font(14.8 * strlen(s) > WIDTH - 120 ? 20. * (WIDTH - 120) / (14.8 * strlen(s)) : 20)
+
 # The title and the sentence below it, of META, as labels 1 and 2: `eval HEAD` once the size is known.
-HEAD = text('title', 'TITLE').'; '.text('subtitle', 'SUBTITLE').'; '.\
+HEAD = text('title', 'TITLE').'; TITLE = titled(TITLE); '.text('subtitle', 'SUBTITLE').'; '.\
     "set label 1 plain(TITLE) at screen sx(60), screen sy(62) left font B33 textcolor rgb INK; ".\
-    "set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font F20 textcolor rgb SOFT"
+    "set label 2 plain(SUBTITLE) at screen sx(60), screen sy(118) left font fitting(SUBTITLE) textcolor rgb SOFT"
 
 # Ticks of a logarithmic axis ('y', 'cb') from LO to HI: whole decades, or 1-2-5 when there are few.
 thousands(v) = v >= 1000 ? sprintf('%d,%03d', int(v) / 1000, int(v) % 1000) : sprintf('%g', v)

@@ -8,15 +8,18 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "emit/plot/pair_map.h"
 #include "emit/plot/plot.h"
+#include "emit/text/history_text.h"
 #include "emit/text/term.h"
 
-/* One of PLOT_STEP, PLOT_SCALING, PLOT_SCORE and what it is drawn of.  A path that is no file but
- * LABEL=FILE names its steps. */
+/* A picture from PLOT_STEP on and what it is drawn of.  A path that is no file but LABEL=FILE names its
+ * steps, or the campaign. */
 struct plot_files {
     enum plot_figure figure;
+    struct pair_only only;
     const char **path;
     int paths, top;            /* top 0: STEP_TOP */
     const char *measured, *by; /* or NULL */
@@ -28,6 +31,9 @@ struct held {
     struct scaling scaling;
     struct tsv score;
     bool has_score;
+    struct campaigns campaigns;
+    struct history history;
+    char *name[2];
 };
 
 /* The file of LABEL=FILE; a name with "=" that is there is only a name. */
@@ -66,9 +72,31 @@ static int load_scaling(struct held *h, const struct plot_files *f, struct err *
     return scaling_of_steps(&h->scaling, &h->steps, err);
 }
 
+static int load_campaigns(struct held *h, const struct plot_files *f, struct err *err)
+{
+    static const double tolerance = 0.01; /* as compare has it */
+    const char **dir = mem_calloc((size_t)f->paths, sizeof(*dir));
+
+    for (int i = 0; i < f->paths; i++)
+        dir[i] = file_of(f->path[i]);
+    int rc = campaigns_open(&h->campaigns, dir, f->paths, err);
+    if (rc == 0 && f->figure == PLOT_HISTORY)
+        rc = history_make(&h->history, h->campaigns.campaign, f->paths, tolerance, err);
+    for (int i = 0; i < 2 && f->figure == PLOT_COMPARE; i++) {
+        const char *slash = strrchr(f->path[i], '/');
+        h->name[i] = dir[i] > f->path[i]
+                         ? mem_strndup(f->path[i], (size_t)(dir[i] - f->path[i]) - 1)
+                         : mem_strdup(slash && slash[1] ? slash + 1 : f->path[i]);
+    }
+    free(dir);
+    return rc;
+}
+
 static int load(struct held *h, const struct plot_files *f, struct err *err)
 {
     *h = (struct held){.has_score = false};
+    if (f->figure >= PLOT_HISTORY)
+        return load_campaigns(h, f, err);
     if (f->figure == PLOT_STEP)
         return load_steps(h, f, err);
     if (f->figure == PLOT_SCALING)
@@ -85,24 +113,42 @@ static void release(struct held *h)
     scaling_free(&h->scaling);
     if (h->has_score)
         tsv_free(&h->score);
+    history_free(&h->history);
+    campaigns_free(&h->campaigns);
+    free(h->name[0]);
+    free(h->name[1]);
 }
 
-/* Into out, or "plots" beside the first file. */
+static struct plot_source source_of(const struct held *h, const struct plot_files *f)
+{
+    return (struct plot_source){.steps = &h->steps,
+                                .top = f->top,
+                                .scaling = &h->scaling,
+                                .score = &h->score,
+                                .by = f->by,
+                                .only = f->only,
+                                .history = &h->history,
+                                .pair = h->campaigns.campaign,
+                                .pair_name = {h->name[0], h->name[1]}};
+}
+
+/* Of several campaigns with the last that was named. */
+static char *folder_of(const struct plot_files *f)
+{
+    return plot_folder(file_of(f->path[f->figure >= PLOT_HISTORY ? f->paths - 1 : 0]));
+}
+
 static int plot_files_draw(const struct plot_files *f, const char *out, enum plot_format format,
-                           struct plot_result *r, struct err *err)
+                           const struct plot_look *look, struct plot_result *r, struct err *err)
 {
     struct held h;
     int rc = load(&h, f, err);
 
     *r = (struct plot_result){.gnuplot = true};
     if (rc == 0) {
-        const struct plot_source s = {.steps = &h.steps,
-                                      .top = f->top,
-                                      .scaling = &h.scaling,
-                                      .score = &h.score,
-                                      .by = f->by};
-        char *folder = out ? mem_strdup(out) : plot_folder(file_of(f->path[0]));
-        rc = plot_draw(&s, folder, 1u << f->figure, format, r, err);
+        const struct plot_source s = source_of(&h, f);
+        char *folder = out ? mem_strdup(out) : folder_of(f);
+        rc = plot_draw(&s, folder, 1u << f->figure, format, look, r, err);
         free(folder);
     }
     release(&h);
@@ -118,7 +164,12 @@ static int plot_files_print(const struct plot_files *f, struct err *err)
         rc = plot_text_step(stdout, &h.steps, f->top, term_columns(stdout), err);
     else if (rc == 0 && f->figure == PLOT_SCALING)
         rc = plot_text_scaling(stdout, &h.scaling, err);
-    else if (rc == 0)
+    else if (rc == 0 && f->figure == PLOT_HISTORY)
+        history_print(stdout, &h.history, false);
+    else if (rc == 0 && f->figure == PLOT_COMPARE) {
+        const struct plot_source s = source_of(&h, f);
+        rc = plot_text_compare(stdout, &s, err);
+    } else if (rc == 0)
         rc = plot_text_score(stdout, &h.score, f->by, err);
     release(&h);
     return rc;
@@ -130,6 +181,8 @@ struct args {
     const char *path, *out;
     unsigned figures;
     enum plot_format format;
+    struct plot_look look;
+    struct pair_only only;
     bool terminal;
     struct plot_files files; /* figure: step, scaling or score of files; else of path */
     bool of_files;
@@ -154,7 +207,24 @@ static int take_format(void *args, char *name, struct err *err)
     return 0;
 }
 
-/* A first word that names a picture of predictions makes the others files. */
+static int take_size(void *args, char *size, struct err *err)
+{
+    return plot_size(&((struct args *)args)->look, size, err);
+}
+
+static int take_only(void *args, char *names, struct err *err)
+{
+    struct args *a = args;
+
+    for (char *next = names, *name; (name = strsep(&next, ","));) {
+        if (!*name)
+            return err_usage(err, "--only: a name is missing in \"%.60s\"", names);
+        MEM_PUSH(a->only.name, a->only.names) = name;
+    }
+    return 0;
+}
+
+/* A first word that names a picture of predictions or of several campaigns makes the others files. */
 static int take_word(void *args, char *word, struct err *err)
 {
     struct near near = {.word = word};
@@ -201,6 +271,13 @@ static const struct opt options[] = {
     {"output", 'o', "OUTDIR",
      "folder for the pictures (default: plots/ of a campaign, NAME-plots beside a file)",
      OPT_INTO(struct args, out)},
+    {"title", 0, "TEXT", "instead of the picture's own", OPT_INTO(struct args, look.title)},
+    {"size", 0, "SIZE", "slide, paper or WIDTHxHEIGHT in pixels (of pdf 1/200 inch)",
+     OPT_CALL(take_size)},
+    {"only", 0, "NAME,...", "pairs of these tiers and racks alone", OPT_CALL(take_only)},
+    {"palette", 0, "NAME",
+     "colours of lines: okabe-ito (default), tol-bright, tol-vibrant, petroff, grey",
+     OPT_INTO(struct args, look.palette)},
     {"terminal", 't', NULL, "print heat or step here instead of drawing pictures",
      OPT_INTO(struct args, terminal)},
     {"measured", 0, "LIST", "step, scaling: measured seconds of the steps: 4.7,-,5.1",
@@ -219,12 +296,22 @@ static const struct opt words[] = {{"input", .help = "which campaign or matrix?"
 static int check(void *args, struct err *err)
 {
     static const char *const holds[] = {"predictions", "predictions or which table",
-                                        "table of predict --batch"};
+                                        "table of predict --batch", "campaigns", "campaigns"};
     const struct args *a = args;
     const struct plot_files *f = &a->files;
 
     if (a->of_files && !f->paths)
         return err_usage(err, "%s: which %s?", plot_name[f->figure], holds[f->figure - PLOT_STEP]);
+    if (a->of_files && f->figure == PLOT_HISTORY && f->paths < HISTORY_LEAST)
+        return err_usage(err, "a history is of %d campaigns or more", HISTORY_LEAST);
+    if (a->of_files && f->figure == PLOT_COMPARE && f->paths != 2)
+        return err_usage(err, "two campaigns are compared; history takes more");
+    if (a->only.names &&
+        (a->of_files ? f->figure < PLOT_HISTORY
+                     : !a->figures || a->figures & ~(1u << PLOT_HEAT | 1u << PLOT_DIST)))
+        return err_usage(err,
+                         "--only is for heat, dist, history and compare: the others are not of "
+                         "pairs");
     if (a->terminal && !a->of_files && a->figures & ~(1u << PLOT_HEAT | 1u << PLOT_STEP) &&
         a->figures != PLOT_ALL)
         return err_usage(err,
@@ -245,22 +332,32 @@ static const struct opt_line command = {
     .check = check,
     .usage = "DIR|MATRIX [busbw|heat|dist|step|all]...\n"
              "step|scaling [LABEL=]PREDICTION...\n"
-             "scaling|score TABLE",
-    .doc = "Draw a campaign folder, a cost matrix alone, or predictions."
-           "\vbusbw is bus bandwidth against message size with expected and peak; heat is the "
-           "bandwidth of every pair and its share of what that kind of pair gives; dist is how the "
-           "pairs of each kind are spread and their slow tail.  step is what predicted steps are "
-           "made of (of predict, search or predict --batch as JSON); scaling is the speed of a GPU "
-           "against how many there are (of predictions, or a table with series, gpus and "
-           "tokens_per_gpu or seconds); score is predicted against measured steps (of predict "
-           "--batch).  The tables behind them are left in OUTDIR/data.  Pictures need gnuplot 5.4 "
-           "or newer; without it the same is printed in the terminal.\n\n"
-           "  railgauge plot campaign\n"
-           "  railgauge plot campaign heat --format svg -o pictures\n"
-           "  railgauge plot --terminal matrix.json\n"
-           "  railgauge plot step fsdp.json tp8.json --measured 4.7,5.1\n"
-           "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
-           "  railgauge plot score batch.tsv --by split\n\n" EXIT_CODES("", ", 78 configuration"),
+             "scaling|score TABLE\n"
+             "history DIR DIR DIR...\n"
+             "compare [LABEL=]DIR [LABEL=]DIR",
+    .doc =
+        "Draw a campaign folder, a cost matrix alone, predictions, or several campaigns."
+        "\vbusbw is bus bandwidth against message size with expected and peak; heat is the "
+        "bandwidth of every pair and its share of what that kind of pair gives; dist is how the "
+        "pairs of each kind are spread and their slow tail.  step is what predicted steps are "
+        "made of (of predict, search or predict --batch as JSON); scaling is the speed of a GPU "
+        "against how many there are (of predictions, or a table with series, gpus and "
+        "tokens_per_gpu or seconds); score is predicted against measured steps (of predict "
+        "--batch).  history is how each figure went from campaign to campaign beside its "
+        "baseline, when versions changed and parts were there (of compare --history); compare is "
+        "two campaigns, of one machine or of two, in one picture: tiers by size, the slow tail of "
+        "all pairs, the collectives that both have.  The tables behind them are left in "
+        "OUTDIR/data.  Pictures need gnuplot 5.4 "
+        "or newer; without it the same is printed in the terminal.\n\n"
+        "  railgauge plot campaign\n"
+        "  railgauge plot campaign heat --format svg -o pictures\n"
+        "  railgauge plot --terminal matrix.json\n"
+        "  railgauge plot step fsdp.json tp8.json --measured 4.7,5.1\n"
+        "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
+        "  railgauge plot score batch.tsv --by split\n"
+        "  railgauge plot history campaign-2026-* --only rail,fabric --size slide\n"
+        "  railgauge plot compare before=campaign-1 after=campaign-2 --title 'New "
+        "firmware'\n\n" EXIT_CODES("", ", 78 configuration"),
 };
 
 static int print_terminal(const struct args *a, struct err *err)
@@ -306,8 +403,9 @@ static int print_figures(const struct args *a, struct err *err)
 static int draw(const struct args *a, struct err *err)
 {
     struct plot_result r;
-    int rc = a->of_files ? plot_files_draw(&a->files, a->out, a->format, &r, err)
-                         : plot_campaign(a->path, a->out, a->figures, a->format, &r, err);
+    int rc = a->of_files ? plot_files_draw(&a->files, a->out, a->format, &a->look, &r, err)
+                         : plot_campaign(a->path, a->out, a->figures, a->format, &a->only, &a->look,
+                                         &r, err);
 
     for (int i = 0; rc == 0 && i < PLOT_FIGURES; i++) {
         if (r.file[i])
@@ -331,6 +429,7 @@ static int cmd_plot(int argc, char **argv, struct err *err)
     int rc;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    a.files.only = a.only;
     if (!a.figures)
         a.figures = PLOT_ALL;
     if (!a.terminal)
@@ -338,6 +437,7 @@ static int cmd_plot(int argc, char **argv, struct err *err)
     else
         rc = a.of_files ? plot_files_print(&a.files, err) : print_figures(&a, err);
     free(a.files.path);
+    free(a.only.name);
     return rc;
 }
 

@@ -332,7 +332,8 @@ static int draw(struct args *a, struct err *err)
     int rc = 0;
 
     if (!a->no_plots)
-        rc = plot_campaign(a->chain.dir, NULL, PLOT_ALL, PLOT_PNG, &r, err);
+        rc = plot_campaign(a->chain.dir, NULL, PLOT_ALL, PLOT_PNG, &(struct pair_only){0},
+                           &(struct plot_look){0}, &r, err);
     for (int i = 0; i < PLOT_FIGURES && rc == 0 && r.gnuplot; i++)
         if (r.why[i])
             log_info("no %s picture: %s", plot_name[i], r.why[i]);

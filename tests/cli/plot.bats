@@ -414,3 +414,73 @@ holds() {
         scaling tp8-64.json tp8-64.json
     rejects plot 66 "nowhere.json: No such file or directory" step nowhere.json
 }
+
+# --- several campaigns, and how pictures look ---
+
+# Four small campaigns a week apart; a NIC is slow from the second on, the third has other firmware.
+campaigns() {
+    for k in 1 2 3 4; do
+        faults=()
+        [ $k -lt 2 ] || faults=(--fault slow-nic=9:0.6)
+        railgauge run --transport sim --no-plots --fabric hgx-h100 --racks 2 --noise 2% --no-verdict -o "c$k" \
+            --op pair_bw,all_reduce -b 64K -e 16M -f 16 --epochs 2 --sim-seed $k "${faults[@]}" >/dev/null 2>&1
+        sed -i "2s/\"time_utc\":\"[^\"]*/\"time_utc\":\"2026-03-0${k}T00:00:00Z/" "c$k/points.tsv"
+    done
+    jq -c 'del(.checksum) | .nic_versions = {columns: ["nic", "firmware", "driver"], rows: [[0, "28.40\"`id`", null]]}' c3/topology.json >t.json
+    mv t.json c3/topology.json
+    railgauge seal c3/topology.json
+}
+
+@test "history and compare: tables, pictures in each format, numbers without gnuplot" {
+    campaigns
+    mkdir none
+    run env PATH="$PWD/none" "$railgauge" plot history c2 c1 c4 c3 -o out
+    [ "$status" -eq 0 ]
+    [[ $output == *"tier nvlink, pair_bw"*"NIC mlx5_1 of r00n01 (GPU 1)"* ]]
+    [ "$(cut -f 2,4 out/data/history_version.tsv | sed -n 2p)" = $'1772496000\t1' ]
+    [[ $(cut -f 3 out/data/history_version.tsv | sed -n 2p) == "NIC firmware: not told → 28.40'"* ]]
+    # From the second campaign on, in one run, with its name once.
+    [ "$(tail -n +2 out/data/history_part.tsv | cut -f 1,2 | paste -sd' ')" = $'1\t1772409600 1\t1772496000 1\t1772582400' ]
+    [ "$(grep -c 'NIC mlx5_1 of r00n01' out/data/history_part.tsv)" -eq 1 ]
+    [ "$(awk -F'\t' '$3 == "tier nvlink, pair_bw"' out/data/history.tsv | wc -l)" -eq 4 ]
+    run env PATH="$PWD/none" "$railgauge" plot compare old=c1 c2 -o out
+    [ "$status" -eq 0 ]
+    [[ $output == *"figure "*" old "*" c2 "*"speed"*"tier rail "*"all_reduce, 32r 4d x8, "* ]]
+    [ "$(grep -c '^[12]	6[01]' out/data/compare_share.tsv)" -gt 0 ]
+    ! grep -q '^1	[67]' out/data/compare_share.tsv
+    command -v gnuplot >/dev/null || return 0
+    for format in png svg pdf; do
+        run --separate-stderr railgauge plot history c1 c2 c3 c4 --format $format
+        [ "$output" = "c4/plots/history.$format" ]
+        [ -z "$stderr" ]
+        run --separate-stderr railgauge plot compare c1 c2 --format $format
+        [ "$output" = "c2/plots/compare.$format" ]
+        [ -z "$stderr" ]
+    done
+    holds c4/plots/history.svg '>Parts to act on<' 'rgb( *0, *114, *178)' "28.40'.id"
+    holds c2/plots/compare.svg '>c1<' 'rgb(213, *94, *0)' '>The slow tail of all pairs<'
+}
+
+@test "title, size, palette and --only are for every picture, and hostile ones are refused or only text" {
+    need_gnuplot
+    railgauge plot lab --title '`id` _of_ $(id) "x"' --size 1000x600 --palette tol-bright --format svg >/dev/null
+    for name in busbw heat dist; do
+        grep -q 'width="1000" height="600"' "lab/plots/$name.svg"
+        holds "lab/plots/$name.svg" '`id` _of_ $(id)'
+    done
+    holds lab/plots/busbw.svg 'rgb( *68, *119, *170)'
+    ! grep -q 'rgb( *0, *114, *178)' lab/plots/busbw.svg
+    railgauge plot lab dist --size slide >/dev/null
+    [ "$(od -An -tx1 -j16 -N8 lab/plots/dist.png | tr -d ' ')" = 00000a00000005a0 ]
+    railgauge run --transport sim --no-plots --fabric hgx-h100 --racks 2 --no-verdict -o two --op pair_bw -b 64K -e 64K --epochs 1 >/dev/null 2>&1
+    railgauge plot two dist heat --only nvlink,rail >/dev/null
+    [ "$(tail -n +2 two/plots/data/dist_tier.tsv | cut -f 2 | paste -sd' ')" = "nvlink rail" ]
+    railgauge plot two heat --only rack-01 >/dev/null
+    grep -q $'^title\tPair bandwidth, 32 GPUs on 4 hosts$' two/plots/data/heat_meta.tsv
+    rejects plot 64 '--only: "rack-07" is no tier and no rack here (did you mean' two heat --only rack-07
+    rejects plot 64 "--only is for heat, dist, history and compare" two --only nvlink
+    rejects plot 64 '--size: "10x10" is none of slide, paper, and WIDTHxHEIGHT' two --size 10x10
+    rejects plot 64 'no palette "okabe" (did you mean "okabe-ito"?)' two --palette okabe
+    rejects plot 64 "a history is of 3 campaigns or more" history two two
+    rejects plot 64 "two campaigns are compared; history takes more" compare two two two
+}

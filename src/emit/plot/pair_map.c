@@ -312,3 +312,90 @@ void pair_map_free(struct pair_map *ps)
     free(ps->special);
     memset(ps, 0, sizeof(*ps));
 }
+
+/* --- some of them --- */
+
+static bool named(const struct pair_only *o, const char *name)
+{
+    for (int i = 0; i < o->names; i++)
+        if (!strcmp(o->name[i], name))
+            return true;
+    return false;
+}
+
+static int find_tier(const struct matrix *m, const char *name)
+{
+    for (int i = 0; i < m->tiers; i++)
+        if (!strcmp(m->tier[i].rule.name, name))
+            return i;
+    return -1;
+}
+
+int pair_only_check(const struct pair_only *o, const struct matrix *m, struct err *err)
+{
+    const struct names *rack = &m->topo.group[LEVEL_RACK];
+
+    for (int i = 0; i < o->names; i++) {
+        struct near near = {.word = o->name[i]};
+        for (int k = 0; k < m->tiers; k++)
+            near_try(&near, m->tier[k].rule.name);
+        for (int k = 0; k < rack->count; k++)
+            near_try(&near, rack->name[k]);
+        if (find_tier(m, o->name[i]) < 0 && names_find(rack, o->name[i]) < 0)
+            return err_usage(err, "--only: \"%.60s\" is no tier and no rack here%s", o->name[i],
+                             near_text(&near));
+    }
+    return 0;
+}
+
+bool pair_only_tier(const struct pair_only *o, const struct matrix *m, int tier)
+{
+    bool any = false;
+
+    for (int i = 0; i < o->names; i++)
+        any |= find_tier(m, o->name[i]) >= 0;
+    return !any || named(o, m->tier[tier].rule.name);
+}
+
+static bool keeps_endpoint(const struct pair_only *o, const struct topo *t, int id)
+{
+    const struct names *rack = &t->group[LEVEL_RACK];
+    int at = topo_at(t, id, LEVEL_RACK);
+    bool any = false;
+
+    for (int i = 0; i < o->names; i++)
+        any |= names_find(rack, o->name[i]) >= 0;
+    return !any || (at >= 0 && named(o, rack->name[at]));
+}
+
+int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *err)
+{
+    const struct matrix *m = ps->m;
+    int n = 0, samples = 0;
+
+    if (!o->names)
+        return 0;
+    if (pair_only_check(o, m, err) < 0)
+        return -1;
+    for (int i = 0; i < m->tiers; i++)
+        if (!pair_only_tier(o, m, i))
+            ps->expected[i] = NAN;
+    for (int i = 0; i < ps->n; i++) {
+        int id = ps->order[i];
+        bool keep = keeps_endpoint(o, &m->topo, id);
+        ps->place[id] = keep ? n : -1;
+        if (keep)
+            ps->order[n++] = id;
+    }
+    ps->n = n;
+    for (int i = 0; i < ps->samples; i++) {
+        const struct pair_sample *s = &ps->sample[i];
+        if (ps->place[s->src] >= 0 && ps->place[s->dst] >= 0 &&
+            !isnan(ps->expected[pair_map_tier(ps, s->src, s->dst)]))
+            ps->sample[samples++] = *s;
+    }
+    ps->samples = samples;
+    return n > 1 ? 0
+                 : err_data(err, "no pairs to plot: --only leaves %d endpoint%s", n,
+                            n == 1 ? "" : "s");
+}

@@ -22,22 +22,36 @@ struct pair_sample {
 
 struct pair_map {
     const struct matrix *m;
-    double bytes;       /* message size of everything below */
-    enum direction dir; /* DIR_UNI or DIR_BI (each direction while both run) */
-    int n;
+    double bytes;               /* message size of everything below */
+    enum direction dir;         /* DIR_UNI or DIR_BI (each direction while both run) */
+    int n;                      /* places */
     int *order;                 /* place in pictures -> endpoint id */
-    int *place;                 /* endpoint id -> place in pictures */
+    int *place;                 /* endpoint id -> place in pictures; -1: not in them */
     struct pair_sample *sample; /* sorted by (src, dst), one a pair */
     int samples;
     double expected[TIER_MAX]; /* B/s; NAN: tier without a curve */
     bool *special;             /* by id: an exception touches it */
 };
 
+/* Names of tiers and racks: pairs of these alone, where any is named.  Nothing is owned. */
+struct pair_only {
+    const char **name;
+    int names;
+};
+/* Every name is a tier or a rack of the matrix: else EXIT_USAGE with what there is. */
+int pair_only_check(const struct pair_only *o, const struct matrix *m, struct err *err);
+/* Is it named, or is none? */
+bool pair_only_tier(const struct pair_only *o, const struct matrix *m, int tier);
+
 /* p may be NULL.  m must outlive it.  Fewer than two endpoints, or a matrix without a pair curve:
  * EXIT_DATA. */
 int pair_map_init(struct pair_map *ps, const struct matrix *m, const struct points *p,
                   struct err *err);
 void pair_map_free(struct pair_map *ps);
+
+/* Leave these alone in the map: others have no place (-1), or no expected rate.  No pair that is left:
+ * EXIT_DATA. */
+int pair_map_keep(struct pair_map *ps, const struct pair_only *o, struct err *err);
 
 static inline int pair_map_tier(const struct pair_map *ps, int src, int dst)
 {

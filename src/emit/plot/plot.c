@@ -142,12 +142,13 @@ out:
     return rc;
 }
 
-const char *const plot_name[PLOT_FIGURES] = {"busbw", "heat", "dist", "step", "scaling", "score"};
+const char *const plot_name[PLOT_FIGURES] = {"busbw",   "heat",  "dist",    "step",
+                                             "scaling", "score", "history", "compare"};
 const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 
-static plot_writer *const plot_tables[PLOT_FIGURES] = {plot_data_busbw,   plot_data_heat,
-                                                       plot_data_dist,    plot_data_step,
-                                                       plot_data_scaling, plot_data_score};
+static plot_writer *const plot_tables[PLOT_FIGURES] = {
+    plot_data_busbw,   plot_data_heat,  plot_data_dist,    plot_data_step,
+    plot_data_scaling, plot_data_score, plot_data_history, plot_data_compare};
 
 /* 1: made; 0: skipped with a reason in r; -1: failed. */
 static int make_figure(const struct plot_source *s, const char *out, enum plot_figure figure,
@@ -179,13 +180,101 @@ static int make_figure(const struct plot_source *s, const char *out, enum plot_f
     return rc;
 }
 
+/* --- how it looks --- */
+
+enum { SIZE_LEAST = 300, SIZE_MOST = 20000, COLOURS = 6 };
+
+int plot_size(struct plot_look *l, const char *text, struct err *err)
+{
+    static const struct {
+        const char *name;
+        int width, height;
+    } sizes[] = {{"slide", 2560, 1440}, {"paper", 1400, 0}};
+    int used = 0;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        if (!strcmp(text, sizes[i].name)) {
+            l->width = sizes[i].width;
+            l->height = sizes[i].height;
+            return 0;
+        }
+    if (sscanf(text, "%5dx%5d%n", &l->width, &l->height, &used) != 2 || text[used] ||
+        l->width < SIZE_LEAST || l->height < SIZE_LEAST || l->width > SIZE_MOST ||
+        l->height > SIZE_MOST)
+        return err_usage(err, "\"%.40s\" is none of slide, paper, and WIDTHxHEIGHT from %d to %d",
+                         text, SIZE_LEAST, SIZE_MOST);
+    return 0;
+}
+
+/* The row of a palette; the first without a name.  What is there is said when it is not. */
+static const struct tsv_row *find_palette(const struct tsv *t, const char *name, struct err *err)
+{
+    struct near near = {.word = name ? name : ""};
+    char *names = NULL;
+
+    for (int i = 0; i < t->rows; i++) {
+        if (!name || !strcmp(t->row[i].cell[0], name))
+            return &t->row[i];
+        near_try(&near, t->row[i].cell[0]);
+        names = mem_append(names, "%s%s", i ? ", " : "", t->row[i].cell[0]);
+    }
+    err_usage(err, "no palette \"%.40s\"%s; there are %s", name, near_text(&near), names);
+    free(names);
+    return NULL;
+}
+
+static int put_look(FILE *out, const struct tsv *t, const struct plot_look *look, struct err *err)
+{
+    const struct tsv_row *palette = find_palette(t, look->palette, err);
+    char title[PLOT_TEXT];
+
+    if (!palette)
+        return -1;
+    fprintf(out, "key\tvalue\ntitle\t%s\nwidth\t%d\nheight\t%d\n",
+            plot_text(title, look->title ? look->title : "", PLOT_TEXT - 8), look->width,
+            look->height);
+    for (int i = 1; i <= COLOURS; i++)
+        fprintf(out, "colour%d\t%s\n", i, palette->cell[i]);
+    return 0;
+}
+
+/* look.tsv, which style.gp reads. */
+static int write_look(const char *data, const struct plot_look *look, struct err *err)
+{
+    char *path = file_data("plots/palettes.tsv"), *to = file_join(data, "look.tsv");
+    struct file_out out = {0};
+    struct tsv t = {0};
+    int rc = -1;
+
+    if (!path)
+        err_config(err,
+                   "plots/palettes.tsv is not installed; $RAILGAUGE_DATA names the folder that "
+                   "has plots/");
+    else if (tsv_load(&t, path, err) == 0 && t.columns > COLOURS) {
+        rc = file_begin(&out, to, err);
+        if (rc == 0)
+            rc = put_look(out.stream, &t, look, err);
+        if (rc == 0)
+            rc = file_commit(&out, err);
+        file_abort(&out);
+    }
+    tsv_free(&t);
+    free(path);
+    free(to);
+    return rc;
+}
+
 /* As plot_draw(), with reasons that may be in r already. */
 static int draw(const struct plot_source *s, const char *out, unsigned figures,
-                enum plot_format format, struct plot_result *r, struct err *err)
+                enum plot_format format, const struct plot_look *look, struct plot_result *r,
+                struct err *err)
 {
     char *data = file_join(out, "data");
     int rc = file_mkdir(data, err), made = 0;
     const char *why = "";
+
+    if (rc == 0)
+        rc = write_look(data, look, err);
 
     for (int i = 0; i < PLOT_FIGURES && rc == 0; i++) {
         if (!(figures >> i & 1))
@@ -201,10 +290,11 @@ static int draw(const struct plot_source *s, const char *out, unsigned figures,
 }
 
 int plot_draw(const struct plot_source *s, const char *out, unsigned figures,
-              enum plot_format format, struct plot_result *r, struct err *err)
+              enum plot_format format, const struct plot_look *look, struct plot_result *r,
+              struct err *err)
 {
     *r = (struct plot_result){.gnuplot = true};
-    return draw(s, out, figures, format, r, err);
+    return draw(s, out, figures, format, look, r, err);
 }
 
 int plot_load(const char *path, struct matrix *m, struct points **points, struct err *err)
@@ -271,7 +361,8 @@ static int load_steps(struct step_bars *b, const char *path, unsigned *figures,
 }
 
 int plot_campaign(const char *path, const char *out, unsigned figures, enum plot_format format,
-                  struct plot_result *r, struct err *err)
+                  const struct pair_only *only, const struct plot_look *look, struct plot_result *r,
+                  struct err *err)
 {
     struct step_bars steps = {0};
     struct points *p;
@@ -283,9 +374,9 @@ int plot_campaign(const char *path, const char *out, unsigned figures, enum plot
         return -1;
     rc = load_steps(&steps, path, &figures, r, err);
     if (rc == 0) {
-        const struct plot_source s = {.matrix = &m, .points = p, .steps = &steps};
+        const struct plot_source s = {.matrix = &m, .points = p, .steps = &steps, .only = *only};
         char *folder = out ? mem_strdup(out) : plot_folder(path);
-        rc = draw(&s, folder, figures, format, r, err);
+        rc = draw(&s, folder, figures, format, look, r, err);
         free(folder);
     }
     step_bars_free(&steps);

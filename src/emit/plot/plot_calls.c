@@ -233,8 +233,8 @@ static double part_place(const struct pair_map *ps, const struct exception *e, i
     double sum = 0;
     int n = 0;
 
-    for (int id = 0; id < ps->n; id++)
-        if (belongs(ps->m, e, id)) {
+    for (int id = 0; id < ps->m->topo.endpoints; id++)
+        if (ps->place[id] >= 0 && belongs(ps->m, e, id)) {
             sum += ps->place[id];
             n++;
         }
@@ -253,6 +253,18 @@ static void add_call(struct found *f, const struct plot_call *c)
     MEM_PUSH(f->call, f->count) = *c;
 }
 
+/* Of --only: is any of the tiers that it slows in the map? */
+static bool tier_shown(const struct pair_map *ps, const struct exception *e)
+{
+    bool nics = false;
+
+    if (e->tier >= 0)
+        return !isnan(ps->expected[e->tier]);
+    for (int i = 0; i < ps->m->tiers; i++)
+        nics |= ps->m->tier[i].nic && !isnan(ps->expected[i]);
+    return nics || e->factor <= 0;
+}
+
 static void add_exceptions(struct found *f, const struct pair_map *ps, int span)
 {
     static const char *const way[SIDE_COUNT] = {"", " sending", " receiving"};
@@ -260,6 +272,8 @@ static void add_exceptions(struct found *f, const struct pair_map *ps, int span)
     for (int i = 0; i < ps->m->exceptions; i++) {
         const struct exception *e = &ps->m->exception[i];
         struct plot_call c = {.place = part_place(ps, e, span), .factor = e->factor};
+        if (!tier_shown(ps, e))
+            continue;
         if (isnan(c.place) || (e->factor >= 1 && !(e->alpha_add > 0)))
             continue;
         part_text(c.name, &ps->m->topo, e);

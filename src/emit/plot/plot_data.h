@@ -16,17 +16,23 @@
 #include "base/err.h"
 #include "base/tsv.h"
 #include "cost/matrix.h"
+#include "emit/plot/pair_map.h"
 #include "emit/plot/plot_step.h"
 #include "probe/point.h"
+#include "verdict/history.h"
 
 /* What is drawn; only what the asked figures need must be there.  Nothing is owned. */
 struct plot_source {
     const struct matrix *matrix; /* busbw, heat, dist */
     const struct points *points; /* heat, dist; NULL: everything comes from the matrix */
+    struct pair_only only;       /* of pairs: heat, dist, history, compare */
     const struct step_bars *steps;
     int top; /* of the steps; 0: STEP_TOP */
     const struct scaling *scaling;
     const struct tsv *score;
+    const struct history *history;
+    const struct campaign *pair; /* two that are compared */
+    const char *pair_name[2];
     const char *
         by; /* column by which the score is coloured; NULL: hardware, else family, else all are alike */
 };
@@ -36,6 +42,7 @@ struct plot_source {
 typedef int plot_writer(const struct plot_source *s, const char *dir, struct err *err);
 plot_writer plot_data_busbw, plot_data_heat, plot_data_dist;
 plot_writer plot_data_step, plot_data_scaling, plot_data_score;
+plot_writer plot_data_history, plot_data_compare;
 
 /* --- shared by the figures --- */
 

@@ -315,6 +315,10 @@ int plot_data_dist(const struct plot_source *s, const char *dir, struct err *err
 
     if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
         return -1;
+    if (pair_map_keep(&ps, &s->only, err) < 0) {
+        pair_map_free(&ps);
+        return -1;
+    }
     struct dist d = {.ps = &ps};
     for (int i = 0; i < ps.samples; i++)
         add_pair(&d, ps.sample[i].src, ps.sample[i].dst, ps.sample[i].Bps);

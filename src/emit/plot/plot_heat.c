@@ -215,17 +215,35 @@ static const struct plot_call *worst_call(const struct plot_calls *calls)
     return worst;
 }
 
+/* How many groups of a level the map has. */
+static int groups_of(const struct pair_map *ps, enum level level)
+{
+    const struct topo *t = &ps->m->topo;
+    bool *seen = mem_calloc((size_t)t->group[level].count + 1, sizeof(*seen));
+    int n = 0;
+
+    for (int i = 0; i < ps->n; i++) {
+        int at = topo_at(t, ps->order[i], level);
+        n += at >= 0 && !seen[at];
+        if (at >= 0)
+            seen[at] = true;
+    }
+    free(seen);
+    return n;
+}
+
 static void write_title(const struct heat_map *g, const struct plot_calls *calls, FILE *out)
 {
     const struct plot_call *worst = worst_call(calls);
     const struct topo *t = &g->ps->m->topo;
     char a[PLOT_TEXT], b[PLOT_TEXT], c[PLOT_TEXT];
+    int racks = groups_of(g->ps, LEVEL_RACK);
     bool gpus = t->endpoint[0].kind == ENDPOINT_GPU;
 
     fprintf(out, "title\tPair bandwidth, %s on %s", plot_count(a, g->ps->n, gpus ? "GPU" : "rank"),
-            plot_count(b, t->hosts, "host"));
-    if (t->group[LEVEL_RACK].count > 1)
-        fprintf(out, " in %s", plot_count(c, t->group[LEVEL_RACK].count, "rack"));
+            plot_count(b, groups_of(g->ps, LEVEL_HOST), "host"));
+    if (racks > 1)
+        fprintf(out, " in %s", plot_count(c, racks, "rack"));
     if (worst)
         fprintf(out, ": %s%s %s", worst->name, worst->factor > 0 && worst->factor < 1 ? " at" : "",
                 worst->what);
@@ -301,6 +319,10 @@ int plot_data_heat(const struct plot_source *s, const char *dir, struct err *err
 
     if (pair_map_init(&ps, s->matrix, s->points, err) < 0)
         return -1;
+    if (pair_map_keep(&ps, &s->only, err) < 0) {
+        pair_map_free(&ps);
+        return -1;
+    }
     struct heat_map g = {.ps = &ps, .span = span_of(&ps)};
     g.blocks = (ps.n + g.span - 1) / g.span;
     g.share = cells(&g, HEAT_SHARE);

@@ -224,16 +224,16 @@ static int colour_of(const struct scatter *s, int group)
     return s->groups > COLOURS && group >= COLOURS - 1 ? COLOURS - 1 : group;
 }
 
-struct figure {
+struct score_figure {
     int n, near; /* points; within 10 % */
     double median;
 };
 
 /* colour -1: all. */
-static struct figure figure_of(const struct scatter *s, int panel, int colour)
+static struct score_figure figure_of(const struct scatter *s, int panel, int colour)
 {
     double *v = mem_calloc((size_t)s->points, sizeof(*v));
-    struct figure f = {0, 0, NAN};
+    struct score_figure f = {0, 0, NAN};
 
     for (int i = 0; i < s->points; i++) {
         const struct score_dot *p = &s->point[i];
@@ -284,7 +284,7 @@ static void put_groups(FILE *out, const void *figure)
 
     for (int p = 0; p < s->panels; p++)
         for (int c = 0; c < colours_of(s); c++) {
-            struct figure f = figure_of(s, p, c);
+            struct score_figure f = figure_of(s, p, c);
             name_of(name, s, c);
             if (f.n)
                 fprintf(out, "%d\t%d\t%s\t%d, median %.1f%%\n", p + 1, c + 1, name, f.n,
@@ -297,7 +297,7 @@ static void put_panels(FILE *out, const void *figure)
     const struct scatter *s = figure;
 
     for (int p = 0; p < s->panels; p++) {
-        struct figure all = figure_of(s, p, -1);
+        struct score_figure all = figure_of(s, p, -1);
         fprintf(out, "%d\t%s\tmedian error %.1f%%, %.0f%% of %d within 10%%\t%d\n", p + 1,
                 panel_title[p], 100 * all.median, 100. * all.near / all.n, all.n, all.n);
     }
@@ -306,7 +306,7 @@ static void put_panels(FILE *out, const void *figure)
 static void put_meta(FILE *out, const void *figure)
 {
     const struct scatter *s = figure;
-    struct figure all = figure_of(s, 0, -1);
+    struct score_figure all = figure_of(s, 0, -1);
     char count[PLOT_TEXT];
 
     fprintf(out, "title\tPredicted against measured: %s, median error %.1f%%\n",
@@ -362,7 +362,7 @@ int plot_text_score(FILE *out, const struct tsv *t, const char *by, struct err *
     table_open(&table, columns);
     for (int p = 0; p < s.panels; p++)
         for (int c = -1; c < colours_of(&s); c++) {
-            struct figure f = figure_of(&s, p, c);
+            struct score_figure f = figure_of(&s, p, c);
             if (!f.n)
                 continue;
             snprintf(name, sizeof(name), "all");
