@@ -159,6 +159,7 @@ def contrast(a, b):
 LETTERS = [(ink, ground, 4.5) for ink in ("ink", "soft", "link") for ground in ("bg", "card")]
 LETTERS += [(w, w + "bg", 4.5) for w in ("pass", "warn", "fail", "unknown")]
 LETTERS += [(ink, w + "bg", 4.5) for ink in ("ink", "soft") for w in ("pass", "warn", "fail", "unknown")]
+LETTERS += [("link", w + "bg", 4.5) for w in ("pass", "warn", "fail", "unknown")]
 LETTERS += [("onmark", w, 4.5) for w in ("slow", "wrong")] + [("card", "dead", 4.5), ("fail", "card", 4.5)]
 LETTERS += [(w, "card", 3) for w in ("slow", "wrong", "dead")]
 
@@ -218,13 +219,16 @@ def sorting(b):
 
 def the_map(b):
     x, y, w, h = b.box("#heat")
-    b.move(x + 0.6 * w, y + 0.8 * h)
-    tip = b.js("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
-    yield "hovering over the map reads a pair", " sends to " in tip and "%" in tip
+    said = ""
+    for at in range(1, 20):
+        b.move(x + 0.05 * at * w, y + 0.8 * h)
+        said += b.js("tip.hidden ? '' : tip.textContent")
+    yield "hovering over the map reads a pair", " sends to " in said and "%" in said
     b.js("document.getElementById('heat').focus({preventScroll:true})")
-    for name in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"):
+    read = ""
+    for name in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft"):
         b.key(name)
-    read = b.js("document.getElementById('mapread').textContent")
+        read += b.js("mapread.textContent")
     yield "arrow keys read a pair", " sends to " in read
     b.key("Enter")
     zoomed = b.js("document.getElementById('from').value")

@@ -77,6 +77,8 @@ def faults(page, text):
             yield f"its policy does not know its {kind}"
     if page.tags.count("script") != 2 or page.tags.count("style") != 1:
         yield f"has {page.tags.count('script')} scripts"
+    if [a for a in page.attributes if a[1] in ("d", "x", "y", "cx", "cy", "transform") and re.search("nan|inf", a[2])]:
+        yield "draws what is no number"
     if page.stack:
         yield f"leaves open {page.stack}"
     ids = [v for t, k, v in page.attributes if k == "id"]

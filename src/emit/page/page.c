@@ -141,6 +141,25 @@ static const char *sentence(const char *line)
     return colon && colon[1] == ' ' ? colon + 2 : line;
 }
 
+/* The first parts by name, each a link to its card. */
+static void to_act_on(FILE *out, const struct parts *p)
+{
+    enum { MOST = 4 };
+    char speed[PART_SPEED], share[PERCENT_TEXT];
+
+    if (!p->rows)
+        return;
+    html(out, "<p class=\"act\">To act on: ");
+    for (int i = 0; i < p->rows && i < MOST; i++) {
+        const struct part_row *r = &p->row[i];
+        html(out, "%s<a href=\"#part-%d\">%s</a> (%s)", i ? ", " : "", i + 1, r->name,
+             r->state == STATE_SLOW ? percent_text(share, r->factor) : part_speed(r, speed));
+    }
+    if (p->rows > MOST)
+        html(out, " and %d more", p->rows - MOST);
+    html(out, "</p>\n");
+}
+
 static void band(FILE *out, const struct page_facts *f, const char *title)
 {
     enum accept_is v = f->in->accept->verdict;
@@ -152,6 +171,7 @@ static void band(FILE *out, const struct page_facts *f, const char *title)
          "aria-hidden=\"true\">%s</span> "
          "%s</h1>\n<p class=\"line\">%s</p>\n",
          verdict_class[v], title, verdict_sign[v], accept_name[v], sentence(f->in->line));
+    to_act_on(out, f->in->parts);
     if (f->simulated)
         html(out,
              "<p class=\"note\"><strong>A simulation, no measurement.</strong> The rates are those "

@@ -146,7 +146,7 @@ const draw = () => {
   const heat = Array.from({length: 10}, (_, k) => colour("--h" + k));
   const R = M.rows.length, C = M.cols.length, box = canvas.clientWidth || 600, dpr = window.devicePixelRatio || 1;
   const left = Math.min(110, Math.max(48, box * 0.12)), top = 26, side = Math.max(1, box - left - 4);
-  const w = side / C, h = Math.min(w * Math.max(1, C / R > 3 ? 3 : 1), side / R), high = Math.ceil(top + h * R + 4);
+  const w = Math.min(side / C, 56), h = Math.min(w * Math.max(1, C / R > 3 ? 3 : 1), side / R), high = Math.ceil(top + h * R + 4);
   canvas.style.height = high + "px";
   canvas.width = Math.round(box * dpr);
   canvas.height = Math.round(high * dpr);

@@ -171,8 +171,8 @@ static struct trace trace(const struct curves *v, const struct collective *c, ch
         double sec = expected(v, c, ids, p->bytes, words);
         t.x[i] = x_of(v, p->bytes);
         t.got[i] = y_of(v, rate(c, p->bytes, p->sec));
-        t.lo[i] = p->n ? y_of(v, rate(c, p->bytes, p->hi)) : NAN;
-        t.hi[i] = p->n ? y_of(v, rate(c, p->bytes, p->lo)) : NAN;
+        t.lo[i] = p->n ? y_of(v, fmax(v->lo, rate(c, p->bytes, p->hi))) : NAN;
+        t.hi[i] = p->n ? y_of(v, fmax(v->lo, rate(c, p->bytes, p->lo))) : NAN;
         t.want[i] = y_of(v, rate(c, p->bytes, sec));
         t.share[i] = y_of_share(sec / p->sec);
     }
@@ -197,9 +197,9 @@ static void band(FILE *out, const struct trace *t)
 {
     int from = 0;
 
-    while (from < t->n && (isnan(t->lo[from]) || isnan(t->hi[from])))
+    while (from < t->n && isnan(t->got[from]))
         from++;
-    if (from == t->n)
+    if (from == t->n || isnan(t->lo[from]))
         return;
     html(out, "<path class=\"interval\" d=\"M");
     for (int i = from; i < t->n; i++)

@@ -99,7 +99,8 @@ static void card(FILE *out, const struct page_facts *f, const struct part_row *r
     const char *job = f->in->parts->job;
     char cost[PART_SPEED];
 
-    html(out, "<article class=\"part %s\">\n", page_mark_look[page_mark_of(r)].class);
+    html(out, "<article class=\"part %s\" id=\"part-%d\">\n", page_mark_look[page_mark_of(r)].class,
+         number);
     title(out, r, number);
     place(out, r);
     html(out, "<div class=\"cols\"><div>");

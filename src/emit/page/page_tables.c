@@ -202,10 +202,10 @@ static bool is_taint(const struct finding *g)
 static char *counters_heading(const struct page_facts *f, int bad, int taints)
 {
     int known = f->hw->gpus;
+    char n[PLOT_TEXT];
 
     if (taints)
-        return mem_printf("%d %s disturbed while measuring", taints,
-                          units_plural(taints, "part was", "parts were"));
+        return mem_printf("Measuring was disturbed: %s", plot_count(n, taints, "finding"));
     if (bad)
         return mem_printf("%d %s odd before anything was measured", bad,
                           units_plural(bad, "part is", "parts are"));
@@ -266,19 +266,28 @@ static void alone_rows(FILE *out, const struct compute_rates *c)
                  percent_text(share, c->share[i] > 0 ? c->share[i] : NAN));
 }
 
+/* "989 TFLOP/s" */
+static char *flops_text(char buf[UNITS_TEXT], double flops)
+{
+    bool tera = flops >= 1e12;
+
+    snprintf(buf, UNITS_TEXT, "%.3g %cFLOP/s", flops / (tera ? 1e12 : 1e9), tera ? 'T' : 'G');
+    return buf;
+}
+
 void page_compute(FILE *out, const struct page_facts *f)
 {
     const struct compute_rates *c = &f->m->compute;
-    char share[PERCENT_TEXT], spread[PERCENT_TEXT], count[PLOT_TEXT];
+    char share[PERCENT_TEXT], spread[PERCENT_TEXT], count[PLOT_TEXT], rate[UNITS_TEXT];
     const struct gemm_rate *best = NULL;
 
     for (int i = 0; i < c->gemms; i++)
         best = !best || c->gemm[i].flops > best->flops ? &c->gemm[i] : best;
     html_section(out, "compute",
-                 best           ? mem_printf("%s reach %.3g TFLOP/s in %s",
-                                             plot_count(count, best->devices, "device"), best->flops / 1e12,
-                                             best->dtype)
-                 : c->flops > 0 ? mem_printf("A device computes %.3g TFLOP/s", c->flops / 1e12)
+                 best ? mem_printf("%s %s %s in %s", plot_count(count, best->devices, "device"),
+                                   units_plural(best->devices, "reaches", "reach"),
+                                   flops_text(rate, best->flops), best->dtype)
+                 : c->flops > 0 ? mem_printf("A device computes %s", flops_text(rate, c->flops))
                                 : mem_strdup("What GPUs compute was not measured"));
     if (!best && !(c->flops > 0))
         html(out, "<p>railgauge probe --compute measures products of matrices, memory and the way "
@@ -377,7 +386,8 @@ static char *environment_heading(const struct page_facts *f)
     if (!nccl && !mpi && !*driver)
         return mem_strdup(f->simulated ? "Environment: railgauge " RG_VERSION " alone"
                                        : "Environment");
-    return mem_printf("Environment: %s%s%s%s%s", nccl ? nccl : "", nccl && mpi ? ", " : "",
+    return mem_printf("Environment: %.*s%s%.*s%s%s", nccl ? (int)strcspn(nccl, ",") : 0,
+                      nccl ? nccl : "", nccl && mpi ? ", " : "", mpi ? (int)strcspn(mpi, ",") : 0,
                       mpi ? mpi : "", *driver ? ", driver " : "", driver);
 }
 
