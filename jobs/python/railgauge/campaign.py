@@ -175,7 +175,10 @@ class Campaign:
         accept.json has it."""
         if os.path.exists(self._file("accept.json")) and not (os.environ.get("RAILGAUGE") or shutil.which("railgauge")):
             return self.accept().parts
-        return Table(_command("show", self.path, "parts", "--json")["parts"])
+        answer = _command("show", self.path, "parts", "--json")
+        if not isinstance(answer, dict) or not isinstance(answer.get("parts"), list):
+            raise Error("railgauge show: its answer has no parts: is it an older version?")
+        return Table(answer["parts"])
 
 
 def _topology_crc(t: Topology, transport: str) -> int:
