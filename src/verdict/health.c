@@ -98,7 +98,8 @@ static void judge_parts(struct health *h, const struct health_input *in, int hos
         enum accept_is is = part_verdict(in, i);
         if (is == ACCEPT_PASS || !is_in(in->m, p, host))
             continue;
-        say(h, host_of(p) == host ? is : ACCEPT_WARN, part_words(p), &more);
+        bool its = host_of(p) == host && p->confidence > CONFIDENCE_LOW;
+        say(h, its ? is : ACCEPT_WARN, part_words(p), &more);
     }
     if (more)
         h->reason = mem_append(h->reason, "; and %d more", more);
@@ -138,6 +139,13 @@ static char *row_words(const struct health_input *in, enum accept_is is)
     return NULL;
 }
 
+static void replace(struct health *h, enum accept_is verdict, char *reason)
+{
+    free(h->reason);
+    h->verdict = verdict;
+    h->reason = reason;
+}
+
 static void judge(struct health *h, const struct health_input *in, int host)
 {
     const struct accept *a = in->accept;
@@ -146,20 +154,14 @@ static void judge(struct health *h, const struct health_input *in, int host)
     judge_parts(h, in, host);
     if (h->verdict == ACCEPT_FAIL)
         return;
-    if (in->cut) {
-        free(h->reason);
-        h->verdict = ACCEPT_UNKNOWN;
-        h->reason = mem_strdup(in->cut);
-        return;
-    }
     char *why = a->verdict == ACCEPT_PASS ? NULL : row_words(in, a->verdict);
     enum accept_is is = a->verdict == ACCEPT_FAIL && !alone ? ACCEPT_WARN : a->verdict;
-    if (a->verdict == ACCEPT_UNKNOWN || (why && is > h->verdict)) {
-        free(h->reason);
-        h->verdict = is;
-        h->reason = why ? why : mem_strdup("no limit could be judged");
-    } else
+    if (a->verdict == ACCEPT_UNKNOWN || (why && is > h->verdict))
+        replace(h, is, why ? why : mem_strdup("no limit could be judged"));
+    else
         free(why);
+    if (in->cut && h->verdict != ACCEPT_FAIL)
+        replace(h, ACCEPT_UNKNOWN, mem_strdup(in->cut));
 }
 
 /* --- the file --- */

@@ -1,8 +1,8 @@
 /* health.h - what the last check said of a host, in a small file of its own (src/schema/health.schema.json),
  * so that a prolog has it at once.
  *
- * A host fails by parts of its own, a GPU, a NIC, itself, whose figures fail; and by any figure when it
- * was checked alone.  What fails beyond one host, the path between two, a leaf, a rack, a tier, is a
+ * A host fails by parts of its own, a GPU, a NIC, itself, whose figures fail and that are known with at
+ * least medium confidence (parts.h); and by any figure when it was checked alone.  What fails beyond one host, the path between two, a leaf, a rack, a tier, is a
  * warning of each host in it: nobody is taken out of service for a part that is not theirs.  Else a
  * host is as unknown as the whole check. */
 #ifndef RG_HEALTH_H

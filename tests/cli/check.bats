@@ -136,17 +136,17 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
 
 @test "the limit: less is measured, what was is judged, and it ends in time" {
     # What is missing may be what is bad: nobody is good then.
-    run -2 --separate-stderr simulated --epochs 5 --matchings 64 --budget 30ms --limit 5s --json
+    run -2 --separate-stderr simulated --epochs 5 --matchings 64 --budget 30ms --limit 10s --json
     if [ -n "$output" ]; then
         [ "$(jq -c '[.complete, .verdict, ([.hosts[].verdict] | unique)]' <<<"$output")" = '[false,"UNKNOWN",["UNKNOWN"]]' ]
         [[ $(jq -r .line <<<"$output") == "UNKNOWN: the limit was spent after "*" of "*" points" ]]
     fi
-    run -64 railgauge check --limit 1s
+    run -64 railgauge check --limit 9s
     [ -x "$RG_BUILD/railgauge-probe" ] || return 0
     printf '#!/bin/sh\nexec sleep 600\n' >never
     chmod +x never
     SECONDS=0
-    run -2 railgauge check -t mpi --launch ./never --limit 5s
+    run -2 railgauge check -t mpi --launch ./never --limit 10s
     [[ $output == *"the limit was spent before there was anything to judge"* ]]
     [ "$SECONDS" -lt 30 ]
     [ -z "$(ls /tmp/railgauge-check-* 2>/dev/null | head -1)" ] || [ -n "${TMPDIR-}" ]
