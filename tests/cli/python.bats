@@ -138,6 +138,7 @@ m.close(); job.close(); job.close()"
     parts=$(railgauge show "$campaign" parts --json | jq -c '[.parts[].name]')
     verdict=$(railgauge accept "$campaign" --json | jq -c '[.line, (.checks | length)]') || true
     steps=$(jq -c '[.predictions[].layout]' "$campaign/prediction.json")
+    railgauge compare "$campaign" "$campaign" --json >"$BATS_TEST_TMPDIR/compare.json"
     run python3 -c "
 import csv, json, statistics
 from railgauge import Campaign
@@ -167,6 +168,8 @@ assert abs(one['GBps'] / (one['bytes'] / one['sec'] * (one['ranks'] - 1) / one['
 assert [p['name'] for p in c.parts()] == json.loads(r'''$parts''')
 v = c.accept()
 assert [v.line, len(v.checks)] == json.loads(r'''$verdict''')
+import railgauge
+assert railgauge.read_json('$BATS_TEST_TMPDIR/compare.json', 'compare')['format'] == 'railgauge-compare'
 assert c.predictions().column('layout') == json.loads('$steps') and all(p.terms for p in c.prediction_items)
 assert {r['tier'] for r in m.tiers()} == {r['name'] for r in m.curves().where(what='pair')}
 assert len(m.exceptions()) == len(m.root['exceptions']) and len(m.endpoints()) == len(m)
@@ -221,11 +224,14 @@ $2"
     refused "not a regular file" "Matrix('$c/pipe')"
     python3 -c "print('[' * 100000)" >"$c/deep.json"
     refused "deep.json" "Matrix('$c/deep.json')"
+    refused "no schema of railgauge-nothing" "read_json('$c/matrix.json', 'nothing')"
 }
 
 @test "version, operations and stages are those of the programs, and every schema is of words that the reader knows" {
     run python3 -c 'from railgauge.price import OPS, PAIR_OPS; print(*OPS, *PAIR_OPS)'
     [ "$output" = "$(railgauge run --help | grep -o 'all_gather,[a-z_,]*' | head -1 | tr , ' ')" ]
+    # what requires-python says
+    python3 -c 'import ast, sys; [ast.parse(open(f).read(), f, feature_version=(3, 9)) for f in sys.argv[1:]]' jobs/python/*/*.py
     run python3 -c 'from railgauge.points import STAGES; print(*STAGES)'
     [ "$output" = "$(sed -n '/stage_name\[/,/;/p' src/probe/plan.c | grep -o '"[a-z-]*"' | tr -d '"' | xargs)" ]
     [ "railgauge $(python3 -c 'import railgauge; print(railgauge.__version__)')" = "$(railgauge --version | head -1)" ]

@@ -18,11 +18,11 @@ Files are checked as the programs check them: format, version, checksum, schema;
 """
 
 from .campaign import Campaign, Prediction, Verdict, read_accept, read_predictions
-from .files import Error, Table
+from .files import Error, Table, read_json
 from .matrix import Matrix
 from .places import Endpoint, Topology
 from .points import read_plan, read_points
 
 __version__ = "0.1.0"
 __all__ = ["Campaign", "Endpoint", "Error", "Matrix", "Prediction", "Table", "Topology", "Verdict", "read_accept",
-           "read_plan", "read_points", "read_predictions"]
+           "read_json", "read_plan", "read_points", "read_predictions"]

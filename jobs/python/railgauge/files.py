@@ -172,7 +172,10 @@ def parse_json(text: bytes, path: Path) -> Any:
 
 def check_json(root: Any, path: Path, kind: str) -> dict:
     """``root`` if it is what the schema of this kind ("matrix") says; numbers still have to be compared."""
-    schema = Schema.named(kind)
+    try:
+        schema = Schema.named(kind)
+    except LookupError as why:
+        raise Error(f"{path}: {why}") from None
     form, version = f"railgauge-{kind}", schema.root["properties"].get("version", {}).get("const")
     given = root.get("format") if isinstance(root, dict) else None
     if given != form:
@@ -187,7 +190,8 @@ def check_json(root: Any, path: Path, kind: str) -> dict:
 
 
 def read_json(path: Path, kind: str) -> dict:
-    """A JSON file of this kind ("matrix", "topology" ...): format, version, checksum and schema are checked."""
+    """A JSON file of this kind ("matrix", "compare", "history", "search" ...): format, version, checksum and schema are
+    checked."""
     text = read_bytes(path, JSON_MAX)
     if text.startswith(b"# railgauge-"):
         raise Error(f'{path}: this is {text[2:60].split()[0].decode("ascii", "replace")} where "railgauge-{kind}" is needed')
