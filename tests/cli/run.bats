@@ -314,3 +314,12 @@ PY
     grep -q '^endpoint 40 (r00n10:0) ' <<<"$output"
     ! grep -q '^racks: pairs of hosts fall' <<<"$output" || false
 }
+
+@test "rails that nobody sees make no endpoint late: its pairs answer as the wider tier's do" {
+    for seed in 1011 2; do
+        run railgauge run -t sim --fabric gb300-nvl72-spectrumx --racks 9 --blind --noise 4.4% --sim-seed $seed \
+            --op pair_latency,pair_bw --no-plots -o "$BATS_TEST_TMPDIR/c$seed"
+        [ "$status" -eq 0 ]
+        [ "$(jq '.exceptions | length' "$BATS_TEST_TMPDIR/c$seed/matrix.json")" -eq 0 ]
+    done
+}

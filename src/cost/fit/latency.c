@@ -86,6 +86,24 @@ static double limit(const struct latencies *l, const struct obs *o)
     return fmax(log1p(step), z * fmax(l->sigma[o->tier], observe_noise(o)));
 }
 
+/* Was what makes it a pair of this tier found by measuring, and does it answer as those of a wider tier
+ * do?  Then it is one of them (another rail of the same hosts), not late. */
+static bool is_of_wider(const struct latencies *l, const struct obs *o)
+{
+    const struct matrix *m = l->f->m;
+    bool measured = false, wider = false;
+
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        measured |= m->tier[o->tier].rule.same >> level & 1 &&
+                    m->topo.endpoint[o->src].source[level] == SOURCE_MEASURED;
+    for (int t = o->tier + 1; t < m->tiers && measured; t++) {
+        struct obs as = *o;
+        as.tier = t;
+        wider |= l->pairs[t] && fabs(log(o->sec / l->usual[t])) < limit(l, &as);
+    }
+    return wider;
+}
+
 /* Of a pair measured alone and in parallel the former counts (it sorts after the latter). */
 static void add(struct latencies *l, const struct obs *o)
 {
@@ -95,7 +113,8 @@ static void add(struct latencies *l, const struct obs *o)
                      o->sec - usual, o->sec, false,   -1};
 
     /* its quickest epoch as well */
-    x.out = log(o->sec / usual) > limit(l, o) && o->sec * (1 - o->range) > (1 + step / 2) * usual;
+    x.out = log(o->sec / usual) > limit(l, o) && o->sec * (1 - o->range) > (1 + step / 2) * usual &&
+            !is_of_wider(l, o);
     if (last && last->src == x.src && last->dst == x.dst)
         *last = x;
     else
