@@ -169,7 +169,7 @@ static int sweep(const struct transport *tr, const struct campaign_files *f,
     struct tuner t;
 
     if (rc == 0 && w->rank == 0 && (rc = tuner_load(&t, dirname(copy), err)) == 0) {
-        tuner_print(stdout, &t);
+        tuner_report(stdout, &t);
         tuner_free(&t);
     }
     free(copy);

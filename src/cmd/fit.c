@@ -7,14 +7,17 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/campaign/chain.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
+#include "emit/text/matrix_text.h"
 
 struct args {
     const char *out, *file[3], *compute;
-    bool quiet, no_verdict;
+    bool quiet, json, no_verdict;
     struct fit_opts fit;
 };
 
@@ -29,6 +32,7 @@ static const struct opt options[] = {
     {"no-verdict", 0, NULL, "exit with 0 though a part is named",
      OPT_INTO(struct args, no_verdict)},
     {"quiet", 'q', NULL, "print nothing", OPT_INTO(struct args, quiet)},
+    INPUT_JSON(struct args, json),
     {0},
 };
 
@@ -86,7 +90,10 @@ static int cmd_fit(int argc, char **argv, struct err *err)
     int rc = chain_fit_files(&m, path[0], path[1], path[2], path[4], &a.fit, err);
     if (rc == 0)
         rc = matrix_save(&m, path[3], err);
-    if (rc == 0 && !a.quiet)
+    if (rc == 0 && a.json)
+        rc = json_answer(json_framed("railgauge-show", NULL, matrix_report(NULL, &m, 0)), NULL,
+                         true, err);
+    else if (rc == 0 && !a.quiet)
         printf("%s: %d endpoint%s, %d tier%s, %d collective curve%s, %d exception%s, %d "
                "finding%s\n",
                path[3], m.topo.endpoints, units_s(m.topo.endpoints), m.tiers, units_s(m.tiers),

@@ -12,12 +12,13 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "probe/import/import.h"
 
 struct args {
     const char *output, *topology, **file;
     int files;
-    bool quiet;
+    bool quiet, json;
     struct import_opts import;
 };
 
@@ -57,6 +58,7 @@ static const struct opt options[] = {
     {"ranks", 0, "N", "... and the number of ranks, as many on each host",
      OPT_INT(struct args, import.ranks, 2, 1 << 20)},
     {"quiet", 'q', NULL, "print nothing but errors", OPT_INTO(struct args, quiet)},
+    INPUT_JSON(struct args, json),
     {0},
 };
 
@@ -140,15 +142,22 @@ static int write_files(const struct import *im, const struct args *a, struct err
     return rc;
 }
 
-static void report(const struct import *im, const struct args *a)
+static int report(const struct import *im, const struct args *a, struct err *err)
 {
     for (int i = 0; i < im->saids; i++)
         log_warn("%s", im->said[i]);
     if (!a->topology)
         log_info("NVLink domains, NICs, rails and racks are not visible in these files; --topology "
                  "says them");
+    if (a->json)
+        return json_answer(json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i}", "format",
+                                     "railgauge-import", "version", 1, "file", a->output, "runs",
+                                     im->plan.rounds, "endpoints", im->topo.endpoints, "hosts",
+                                     im->topo.hosts, "points", im->points),
+                           NULL, true, err);
     printf("%s: %d runs on %d GPUs, %d hosts: %d points\n", a->output, im->plan.rounds,
            im->topo.endpoints, im->topo.hosts, im->points);
+    return 0;
 }
 
 static int cmd_import(int argc, char **argv, struct err *err)
@@ -168,7 +177,7 @@ static int cmd_import(int argc, char **argv, struct err *err)
     if (rc == 0)
         rc = write_files(&im, &a, err);
     if (rc == 0 && !a.quiet)
-        report(&im, &a);
+        rc = report(&im, &a, err);
     import_free(&im);
     topo_free(&known);
     free(a.file);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "cmd/command.h"
 #include "probe/plan.h"
 #include "probe/probe_opts.h"
@@ -10,7 +11,7 @@
 
 struct args {
     const char *topology, *output;
-    bool dry_run;
+    bool dry_run, json;
     const char **job; /* words of --for-job */
     int jobs;
     struct probe_opts probe;
@@ -21,6 +22,7 @@ static const struct opt options[] = {
      .group = 1},
     {"dry-run", 0, NULL, "only print what the plan would cost", OPT_INTO(struct args, dry_run),
      .group = 1},
+    {"json", 0, NULL, "print that as JSON", OPT_INTO(struct args, json), .group = 1},
     {"for-job", 0, "WORDS",
      "measure the groups of this job too: options of railgauge predict in one word; may be "
      "repeated",
@@ -58,8 +60,12 @@ static int make(const struct args *a, struct err *err)
         rc = job_plan(&plan, a->job[i], &topo, &a->probe.plan, err);
     if (rc == 0 && !a->dry_run)
         rc = plan_save(&plan, a->output, err);
-    if (rc == 0)
-        plan_cost_print(stdout, &plan, &topo, &a->probe.measure);
+    if (rc == 0) {
+        json_t *json = a->json ? plan_cost_json(&plan, &topo, &a->probe.measure) : NULL;
+        if (!a->json)
+            plan_cost_print(stdout, &plan, &topo, &a->probe.measure);
+        rc = json_answer(json_framed("railgauge-plan", NULL, json), NULL, a->json, err);
+    }
     plan_free(&plan);
     topo_free(&topo);
     return rc;

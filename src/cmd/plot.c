@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/campaigns.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "emit/plot/pair_map.h"
 #include "emit/plot/plot.h"
 #include "emit/text/history_text.h"
@@ -183,7 +185,7 @@ struct args {
     enum plot_format format;
     struct plot_look look;
     struct pair_only only;
-    bool terminal;
+    bool terminal, json;
     struct plot_files files; /* figure: step, scaling or score of files; else of path */
     bool of_files;
 };
@@ -278,6 +280,7 @@ static const struct opt options[] = {
     {"palette", 0, "NAME",
      "colours of lines: okabe-ito (default), tol-bright, tol-vibrant, petroff, grey",
      OPT_INTO(struct args, look.palette)},
+    INPUT_JSON(struct args, json),
     {"terminal", 't', NULL, "print heat or step here instead of drawing pictures",
      OPT_INTO(struct args, terminal)},
     {"measured", 0, "LIST", "step, scaling: measured seconds of the steps: 4.7,-,5.1",
@@ -407,13 +410,22 @@ static int draw(const struct args *a, struct err *err)
                          : plot_campaign(a->path, a->out, a->figures, a->format, &a->only, &a->look,
                                          &r, err);
 
+    json_t *list = a->json ? json_array() : NULL;
     for (int i = 0; rc == 0 && i < PLOT_FIGURES; i++) {
-        if (r.file[i])
+        if (r.file[i] && list)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s}", "figure", plot_name[i], "file", r.file[i]));
+        else if (r.file[i])
             puts(r.file[i]);
         else if (r.why[i] && r.gnuplot)
             log_warn("%s: %s", plot_name[i], r.why[i]);
     }
-    if (rc == 0 && !r.gnuplot) {
+    list = json_framed("railgauge-plot", "files", list);
+    if (json_answer(list, NULL, rc == 0 && list, err) < 0)
+        rc = -1;
+    if (rc == 0 && !r.gnuplot && a->json)
+        log_warn("no pictures: gnuplot was not found in PATH");
+    else if (rc == 0 && !r.gnuplot) {
         log_warn("no pictures: gnuplot was not found in PATH (Debian: apt-get install "
                  "gnuplot-nox); their tables are written, and %s here",
                  a->of_files ? "the numbers follow" : "the pair maps follow");

@@ -193,7 +193,7 @@ out:
 
 struct args {
     struct chain chain;
-    bool dry_run, no_plots, no_verdict;
+    bool dry_run, no_plots, no_verdict, json;
     const char *format;
 };
 
@@ -227,6 +227,8 @@ static const struct opt options[] = {
      OPT_LIST(struct args, chain.job, chain.jobs), .group = 1},
     {"format", 0, "nccl-tests", "print the collectives in that tool's table too",
      OPT_CALL(take_format), .group = 1},
+    {"json", 0, NULL, "print the summary as JSON, as show does", OPT_INTO(struct args, json),
+     .group = 1},
     {"no-plots", 0, NULL, "leave the pictures out", OPT_INTO(struct args, no_plots), .group = 1},
     {"no-verdict", 0, NULL, "exit with 0 though a part is named", OPT_INTO(struct args, no_verdict),
      .group = 1},
@@ -370,7 +372,11 @@ static int chain(struct args *a, struct err *err)
         (!c->resume && campaign_save(&command, c->argc, c->argv, c->dir, err) < 0) ||
         chain_run(c, err) < 0 || draw(a, err) < 0 || print_format(a, err) < 0)
         return -1;
-    summarise(c);
+    if (!a->json)
+        summarise(c);
+    else if (json_answer(json_framed("railgauge-show", NULL, matrix_report(NULL, &c->matrix, 0)),
+                         NULL, true, err) < 0)
+        return -1;
     if (c->trouble && !c->matrix.exceptions)
         return err_set(err, "%s: %s", c->dir, c->trouble);
     if (c->trouble) /* who is to blame is told above */

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "cost/matrix.h"
 #include "topo/topo.h"
 
@@ -16,13 +17,17 @@ static const size_t bytes_max = (size_t)256 << 20;
 struct args {
     const char **file;
     int files;
+    bool json;
 };
+
+static const struct opt options[] = {INPUT_JSON(struct args, json), {0}};
 
 static const struct opt words[] = {
     {"file", .help = "which topology.json or matrix.json?", OPT_LIST(struct args, file, files)},
     {0}};
 
 static const struct opt_line command = {
+    .options = options,
     .words = words,
     .usage = "FILE...",
     .doc = "Write the checksum of a topology.json or matrix.json that was changed by hand."
@@ -52,7 +57,8 @@ static int check(const char *text, size_t len, const char *path, struct err *err
     return rc;
 }
 
-static int seal(const char *path, struct err *err)
+/* The file and its checksum into the list, or printed where that is NULL. */
+static int seal(json_t *list, const char *path, struct err *err)
 {
     char *text, *sealed;
     size_t len;
@@ -63,8 +69,12 @@ static int seal(const char *path, struct err *err)
     int rc = check(sealed, len, path, err);
     if (rc == 0)
         rc = json_save_text(sealed, len, path, err);
-    if (rc == 0)
-        printf("%s: checksum %.8s\n", path, seal_find(sealed, len, NULL));
+    const char *digits = rc == 0 ? seal_find(sealed, len, NULL) : NULL;
+    if (rc == 0 && list)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s%}", "file", path, "checksum", digits, (size_t)8));
+    else if (rc == 0)
+        printf("%s: checksum %.8s\n", path, digits);
     free(sealed);
     free(text);
     return rc;
@@ -76,10 +86,12 @@ static int cmd_seal(int argc, char **argv, struct err *err)
     int rc = 0;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    json_t *list = a.json ? json_array() : NULL;
     for (int i = 0; i < a.files && rc == 0; i++)
-        rc = seal(a.file[i], err);
+        rc = seal(list, a.file[i], err);
     free(a.file);
-    return rc;
+    list = json_framed("railgauge-seal", "files", list);
+    return json_answer(list, NULL, rc == 0 && a.json, err) < 0 ? -1 : rc;
 }
 
 const struct command seal_command = {&command, cmd_seal};

@@ -3,16 +3,20 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "cmd/command.h"
+#include "cmd/input.h"
 #include "emit/export/nccl_tuner.h"
 
 struct args {
     const char *dir, *csv;
+    bool json;
 };
 
 static const struct opt options[] = {
     {"csv", 0, "FILE", "write the configuration of NCCL's example tuner plugin",
      OPT_INTO(struct args, csv)},
+    INPUT_JSON(struct args, json),
     {0},
 };
 
@@ -47,14 +51,16 @@ static int write_csv(const struct tuner *t, const char *path, struct err *err)
 
 static int cmd_tune(int argc, char **argv, struct err *err)
 {
-    struct args a = {NULL, NULL};
+    struct args a = {0};
     struct tuner t;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     int rc = tuner_load(&t, a.dir, err);
     if (rc == 0) {
-        tuner_print(stdout, &t);
-        rc = a.csv ? write_csv(&t, a.csv, err) : 0;
+        json_t *json = tuner_report(a.json ? NULL : stdout, &t);
+        rc = json_answer(json_framed("railgauge-tune", "best", json), NULL, a.json, err);
+        if (rc == 0 && a.csv)
+            rc = write_csv(&t, a.csv, err);
         tuner_free(&t);
     }
     return rc;

@@ -8,6 +8,7 @@
 #ifndef RG_PLAN_H
 #define RG_PLAN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -150,6 +151,7 @@ double plan_max_run(const struct topo *t, double asked);
  * the NICs is. */
 void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
                      const struct measure_opts *o);
+json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o);
 
 /* The same of one round of pairs of NICs, both ways: connecting, and messages at the NIC's rate. */
 double plan_cable_seconds(const struct topo *t, size_t bytes);

@@ -125,6 +125,19 @@ void plan_cost_print(FILE *out, const struct plan *p, const struct topo *t,
     print_cables(out, p, t);
 }
 
+json_t *plan_cost_json(const struct plan *p, const struct topo *t, const struct measure_opts *o)
+{
+    struct guess all = guess_cost(p, t, o, false), nics = guess_cost(p, t, o, true);
+    double seen, pairs;
+
+    plan_cables_seen(p, t, &seen, &pairs);
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:i, s:f, s:f}", "endpoints", t->endpoints,
+                     "rounds", p->rounds, "points", plan_points(p, false) + plan_points(p, true),
+                     "bytes", all.bytes, "seconds", all.seconds, "at_most_seconds",
+                     fmax(all.seconds, all.at_most), "nic_pass_rounds", nics.rounds,
+                     "nic_pairs_measured", seen, "nic_pairs", pairs);
+}
+
 /* s to make a connection of two GPUs, where nothing is known */
 #define CONNECT_GPU 0.2
 #define NIC_BPS 25e9

@@ -36,6 +36,8 @@ whole() {
 @test "what commands print, all that have --json, with a format and its version" {
     matrix=c/matrix.json
     job=(--model llama3.1-8b --layout dp_shard=64 --gpus 64)
+    mkdir -p imported
+    railgauge export -f nccl-tests c -o r.json
     cat >commands <<EOF
 accept c
 check --fabric hgx-h100 --racks 1 --state state
@@ -48,6 +50,8 @@ curves $top/tests/bad/curves/good.tsv
 declared c
 discover --fabric gb200-nvl72 --racks 1
 explain c 0 8
+fit c -o fitted.json
+import r.json -o imported/points.tsv
 lint c/topology.json
 models
 models llama3.1-8b
@@ -55,6 +59,11 @@ nodes $matrix --need 8 --job all_reduce_64M
 place $matrix ${job[*]}
 predict $matrix --model llama3.1-8b --layout dp_shard=144
 predict --case all
+plan c/topology.json --dry-run
+plot c heat -o pictures
+run --fabric hgx-h100 --racks 1 --no-plots -b 1M -e 1M -o quick
+seal fitted.json
+tune $top/tests/golden/export/campaign
 report c
 search $matrix --model llama3.1-8b --gpus 72
 show c

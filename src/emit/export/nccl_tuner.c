@@ -219,7 +219,7 @@ static void print_row(struct table *table, const struct tuner_row *r, bool first
     if (second >= 0)
         snprintf(next, sizeof(next), "%s %s %+.1f %%", tuner_algo(second), tuner_proto(second),
                  100 * (r->sec[second] / r->sec[best] - 1));
-    table_add(table, first ? op_name(r->op) : "",
+    table_add(table, op_name(r->op), r->ranks, r->nodes, first ? op_name(r->op) : "",
               first ? group_text(group, r->ranks, r->nodes) : "", (double)r->bytes,
               tuner_algo(best), tuner_proto(best), r->sec[best],
               (double)r->bytes * op_bus_factor(r->op, r->ranks) / r->sec[best],
@@ -256,23 +256,34 @@ static void print_refusals(FILE *out, const struct tuner *t)
     }
 }
 
-void tuner_print(FILE *out, const struct tuner *t)
+json_t *tuner_report(FILE *out, const struct tuner *t)
 {
     static const struct table_column columns[] = {
-        {NULL, "collective", "text"}, {NULL, "group", "text"},
-        {NULL, "size", "bytes"},      {NULL, "best", "text"},
-        {NULL, "", "text"},           {NULL, "time", "seconds"},
-        {NULL, "bus", "rate"},        {NULL, "to NCCL's own", "100*%+.1f %%"},
-        {NULL, "next", "text"},       {0}};
+        {"op", NULL, "text"},
+        {"ranks", NULL, "count"},
+        {"nodes", NULL, "count"},
+        {NULL, "collective", "text"},
+        {NULL, "group", "text"},
+        {"bytes", "size", "bytes"},
+        {"algorithm", "best", "text"},
+        {"protocol", "", "text"},
+        {"seconds", "time", "seconds"},
+        {"busbw_Bps", "bus", "rate"},
+        {"to_own_choice", "to NCCL's own", "100*%+.1f %%"},
+        {"next", "next", "text"},
+        {0}};
     struct table table;
 
     table_open(&table, columns);
     for (int i = 0; i < t->rows; i++)
         if (tuner_best(&t->row[i]) >= 0)
             print_row(&table, &t->row[i], i == 0 || !same_shape(&t->row[i], &t->row[i - 1]));
+    if (!out)
+        return table_rows(&table);
     table_print(out, &table, 0);
     table_free(&table);
     print_refusals(out, t);
+    return NULL;
 }
 
 /* The plugin's words, by the order of nccl_algo_name and nccl_proto_name. */

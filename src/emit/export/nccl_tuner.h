@@ -7,6 +7,7 @@
 #ifndef RG_NCCL_TUNER_H
 #define RG_NCCL_TUNER_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -42,7 +43,8 @@ struct tuner {
 int tuner_load(struct tuner *t, const char *dir, struct err *err);
 void tuner_free(struct tuner *t);
 
-void tuner_print(FILE *out, const struct tuner *t); /* best per size, and what was refused */
+/* Best per size, and what was refused; or where out is NULL the former as JSON, new reference. */
+json_t *tuner_report(FILE *out, const struct tuner *t);
 void tuner_csv(FILE *out, const struct tuner *t);
 
 #endif

@@ -290,7 +290,10 @@ json_t *nccl_tests_json(const struct points *p, const struct plan *plan, const s
                     s[i + n].first->group == first->group;
              n++)
             ;
-        if (op_is_pair(first->op) || (op >= 0 && (int)first->op != op) ||
+        bool any = false;
+        for (int k = i; k < i + n; k++)
+            any |= !isnan(s[k].sec);
+        if (!any || op_is_pair(first->op) || (op >= 0 && (int)first->op != op) ||
             (held && op < 0 && held->op == OP_ALL_REDUCE && first->op != OP_ALL_REDUCE))
             continue;
         bool other = held && op < 0 && held->op != first->op;
