@@ -52,7 +52,7 @@ static double begun(const char *dir, const struct matrix *m)
 
 /* --- one after the other --- */
 
-static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_TOPO | INPUT_POINTS, 0};
+static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_POINTS, INPUT_TOPO};
 
 /* A plan that is not that of the points tells nothing of them. */
 static bool has_plan(struct opened_campaign *o, const char *dir)

@@ -12,8 +12,9 @@ struct campaigns {
     struct opened_campaign *opened;
 };
 
-/* Matrix, topology and points of each, its plan where it fits the points, and when its points were
- * begun.  What is no campaign's directory is EXIT_DATA.  campaigns_free() in any case. */
+/* Matrix and points of each, its topology (else that of the matrix), its plan where it fits the points,
+ * and when its points were begun.  What is no campaign's directory is EXIT_DATA.  campaigns_free() in
+ * any case. */
 int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err);
 void campaigns_free(struct campaigns *c);
 

@@ -84,25 +84,25 @@ static int tell(struct versions *v, int campaign, const struct tallies *t, int f
 static void devices(struct versions *v, int campaign, const struct topo *t)
 {
     struct tallies all = {0};
-    char **what = NULL;
-    int whats = 0;
+    char **noun = NULL;
+    int nouns = 0;
 
     for (int i = 0; i < t->gpus; i++)
         count(&all, "GPU driver", t->gpu[i].driver);
     for (int i = 0; i < t->nics; i++) {
         const struct nic *n = &t->nic[i];
-        MEM_PUSH(what, whats) =
+        MEM_PUSH(noun, nouns) =
             *n->board ? mem_printf("NIC firmware, %s", n->board) : mem_strdup("NIC firmware");
-        count(&all, what[whats - 1], n->firmware);
+        count(&all, noun[nouns - 1], n->firmware);
         count(&all, "NIC driver", n->driver);
     }
     if (all.tallies)
         qsort(all.tally, (size_t)all.tallies, sizeof(*all.tally), by_count);
     for (int i = 0; i < all.tallies;)
         i = tell(v, campaign, &all, i);
-    for (int i = 0; i < whats; i++)
-        free(what[i]);
-    free(what);
+    for (int i = 0; i < nouns; i++)
+        free(noun[i]);
+    free(noun);
     free(all.tally);
 }
 

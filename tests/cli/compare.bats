@@ -37,7 +37,7 @@ setup() {
     run -0 railgauge compare before same
     [[ ${lines[0]} == "0 of "*" figures worse, 0 better; "*" points in both" ]]
     [ "$(grep -c '^same    tier' <<< "$output")" -ge 6 ]
-    ! grep -E '^(worse|better|new|gone)' <<< "$output"
+    run ! grep -E '^(worse|better|new|gone)' <<< "$output"
     run -0 railgauge compare before before --json
     [ "$(jq '[.figures[] | .speed_ratio == 1] | all' <<< "$output")" = true ]
 }

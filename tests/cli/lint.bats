@@ -34,6 +34,13 @@ change() {
     [ -z "$output" ]
 }
 
+@test "firmware and a driver that others do not have are worth knowing" {
+    change '.nic_versions = {columns: ["nic", "firmware", "driver"], rows: [range(64) | [., (if . == 19 then "28.40.1000" else "28.39.1002" end), "mlx5_core"]]}'
+    run -0 railgauge lint odd.json
+    [[ $output == *"r00n02 mlx5_3: firmware 28.40.1000 where 7 others have 28.39.1002"* ]]
+    [[ $output == *"0 bad, 1 worth knowing"* ]]
+}
+
 @test "one file a host: they are compared with each other, a host that is there twice is refused" {
     for h in a b c; do
         jq --arg h $h '.hosts.rows = [.hosts.rows[0] | .[0] = $h | .[3] = (if $h == "c" then 64 else 112 end)]

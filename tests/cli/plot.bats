@@ -442,12 +442,15 @@ campaigns() {
     # From the second campaign on, in one run, with its name once.
     [ "$(tail -n +2 out/data/history_part.tsv | cut -f 1,2 | paste -sd' ')" = $'1\t1772409600 1\t1772496000 1\t1772582400' ]
     [ "$(grep -c 'NIC mlx5_1 of r00n01' out/data/history_part.tsv)" -eq 1 ]
+    rejects plot 64 "--only rack-01: a history is of tiers, not of racks" history c1 c2 c3 --only rack-01
+    railgauge plot history c1 c2 c3 --only rail -o rail >/dev/null
+    [ "$(awk -F'\t' '$1 == 1 {print $3}' rail/data/history.tsv | sort -u)" = "tier rail, pair_bw" ]
     [ "$(awk -F'\t' '$3 == "tier nvlink, pair_bw"' out/data/history.tsv | wc -l)" -eq 4 ]
     run env PATH="$PWD/none" "$railgauge" plot compare old=c1 c2 -o out
     [ "$status" -eq 0 ]
     [[ $output == *"figure "*" old "*" c2 "*"speed"*"tier rail "*"all_reduce, 32r 4d x8, "* ]]
     [ "$(grep -c '^[12]	6[01]' out/data/compare_share.tsv)" -gt 0 ]
-    ! grep -q '^1	[67]' out/data/compare_share.tsv
+    run ! grep -q '^1	[67]' out/data/compare_share.tsv
     command -v gnuplot >/dev/null || return 0
     for format in png svg pdf; do
         run --separate-stderr railgauge plot history c1 c2 c3 c4 --format $format
@@ -469,7 +472,7 @@ campaigns() {
         holds "lab/plots/$name.svg" '`id` _of_ $(id)'
     done
     holds lab/plots/busbw.svg 'rgb( *68, *119, *170)'
-    ! grep -q 'rgb( *0, *114, *178)' lab/plots/busbw.svg
+    run ! grep -q 'rgb( *0, *114, *178)' lab/plots/busbw.svg
     railgauge plot lab dist --size slide >/dev/null
     [ "$(od -An -tx1 -j16 -N8 lab/plots/dist.png | tr -d ' ')" = 00000a00000005a0 ]
     railgauge run --transport sim --no-plots --fabric hgx-h100 --racks 2 --no-verdict -o two --op pair_bw -b 64K -e 64K --epochs 1 >/dev/null 2>&1

@@ -289,7 +289,7 @@ static void put_labels(FILE *out, const void *figure)
     const struct compare_plot *p = figure;
     double at[TIERS], height = log(p->hi / p->lo);
     char name[PLOT_TEXT], words[PLOT_TEXT];
-    struct end end[TIERS];
+    struct end end[TIERS] = {{0}};
 
     for (int i = 0; i < p->tiers; i++) {
         int side = p->tier[i].at[0] < 0;

@@ -219,7 +219,7 @@ static void put_labels(FILE *out, const void *figure)
 
     for (int i = 0; i < p->panels; i++) {
         const struct history_panel *panel = &p->panel[i];
-        struct end end[LINES];
+        struct end end[LINES] = {{0}};
         double at[LINES], height = panel->hi - panel->lo;
         for (int l = 0; l < panel->lines; l++)
             end[l] = (struct end){100 * panel->line[l]->at[p->h->campaigns - 1].speed, l};
@@ -318,16 +318,27 @@ static const struct plot_table tables[] = {
     {NULL, NULL, NULL},
 };
 
+/* Figures are of tiers; a rack by itself has none. */
+static int check_only(const struct pair_only *o, const struct matrix *m, struct err *err)
+{
+    if (pair_only_check(o, m, err) < 0)
+        return -1;
+    for (int i = 0; i < o->names; i++)
+        if (names_find(&m->topo.group[LEVEL_RACK], o->name[i]) >= 0)
+            return err_usage(err, "--only %.60s: a history is of tiers, not of racks", o->name[i]);
+    return 0;
+}
+
 int plot_data_history(const struct plot_source *s, const char *dir, struct err *err)
 {
     struct history_plot p = {.h = s->history, .only = &s->only};
     const struct history *h = s->history;
 
-    if (pair_only_check(p.only, h->campaign[h->campaigns - 1]->matrix, err) < 0)
+    if (check_only(p.only, h->campaign[h->campaigns - 1]->matrix, err) < 0)
         return -1;
     double first = h->campaign[0]->begun, last = h->campaign[h->campaigns - 1]->begun;
     p.from = first - fmax(0.02 * (last - first), 1);
-    p.to = last + fmax(0.02 * (last - first), 1);
+    p.to = last + fmax(0.06 * (last - first), 1); /* room for a part of the last one */
     add_panel(&p, true, "Pairs of each tier");
     add_panel(&p, false, "Collectives");
     add_notes(&p);
