@@ -195,6 +195,24 @@ static void add_matchings(struct maker *m, enum stage stage)
         }
 }
 
+/* Each two racks, and each with itself. */
+static void add_racks(struct maker *m)
+{
+    struct pairs p = {NULL, 0};
+    bool more = true;
+
+    for (int r = 0; more; r++, p = (struct pairs){NULL, 0}) {
+        more = schedule_racks(&p, m->topo, m->order, r);
+        add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (r % m->o.epochs));
+        free(p.pair);
+    }
+    for (int d = 0; d < 2; d++, p = (struct pairs){NULL, 0}) {
+        schedule_within_racks(&p, m->topo, m->order, d);
+        add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (d % m->o.epochs));
+        free(p.pair);
+    }
+}
+
 /* All NICs of a leaf at once, there and back, to see what its uplinks carry. */
 static void add_uplinks(struct maker *m)
 {
@@ -251,6 +269,7 @@ static void add_pair_matrix(struct maker *m)
         add_shifts(m);
     } else {
         add_matchings(m, STAGE_CLASS);
+        add_racks(m);
         if (nothing_above_host(m->topo))
             add_find(m);
     }

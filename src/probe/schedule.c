@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/schedule.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,15 +42,22 @@ int schedule_find_rounds(int n)
     return all < FIND_ROUNDS ? all : FIND_ROUNDS;
 }
 
+static int *numbers(int n)
+{
+    int *v = mem_ints(n, 0);
+
+    for (int i = 0; i < n; i++)
+        v[i] = i;
+    return v;
+}
+
 /* The k-th of 0 .. n - 1 in an order of chance, always the same. */
 static int by_chance(int k, int n)
 {
-    int *v = mem_calloc((size_t)n, sizeof(*v));
+    int *v = numbers(n);
     struct rng rng;
 
     rng_seed(&rng, (unsigned)n);
-    for (int i = 0; i < n; i++)
-        v[i] = i;
     rng_shuffle(&rng, v, n);
     int chosen = v[k];
     free(v);
@@ -72,15 +80,16 @@ struct leaf {
     int *member, members;
 };
 
-static void pair_leaves(struct pairs *out, const struct topo *t, const struct leaf *a,
-                        const struct leaf *b)
+/* The i-th of a with the k-th of b, if there are, and neither host nor domain joins them. */
+static void pair_leaf(struct pairs *out, const struct topo *t, const struct leaf *a, int i,
+                      const struct leaf *b, int k)
 {
-    for (int i = 0; i < a->members && i < b->members; i++) {
-        const int *x = t->endpoint[a->member[i]].place.at, *y = t->endpoint[b->member[i]].place.at;
-        bool beside = x[LEVEL_DOMAIN] >= 0 && x[LEVEL_DOMAIN] == y[LEVEL_DOMAIN];
-        if (!beside && x[LEVEL_HOST] != y[LEVEL_HOST])
-            push(out, a->member[i], b->member[i]);
-    }
+    if (i >= a->members || k >= b->members)
+        return;
+    const int *x = t->endpoint[a->member[i]].place.at, *y = t->endpoint[b->member[k]].place.at;
+    bool beside = x[LEVEL_DOMAIN] >= 0 && x[LEVEL_DOMAIN] == y[LEVEL_DOMAIN];
+    if (!beside && x[LEVEL_HOST] != y[LEVEL_HOST])
+        push(out, a->member[i], b->member[k]);
 }
 
 /* The place of a leaf's rail; 0: none known, or several. */
@@ -135,7 +144,8 @@ void schedule_uplinks(struct pairs *out, const struct topo *t, const int *order,
         if (r < schedule_circle_rounds(n))
             schedule_circle(&meet, of_rail, n, r);
         for (int i = 0; i < meet.count; i++)
-            pair_leaves(out, t, &leaf[meet.pair[i][0]], &leaf[meet.pair[i][1]]);
+            for (int k = 0; k < leaf[meet.pair[i][0]].members; k++)
+                pair_leaf(out, t, &leaf[meet.pair[i][0]], k, &leaf[meet.pair[i][1]], k);
         free(meet.pair);
         free(of_rail);
         of_rail = NULL;
@@ -228,37 +238,59 @@ int schedule_cables(struct pairs *out, const struct topo *t, const int *order, i
     return rounds;
 }
 
-struct place_key {
-    int key[LEVEL_COUNT], id;
-};
-
-static int by_place(const void *a, const void *b)
+static int by_place(const void *a, const void *b, void *topo)
 {
-    const struct place_key *x = a, *y = b;
+    const int x = *(const int *)a, y = *(const int *)b;
+    const struct endpoint *e = ((const struct topo *)topo)->endpoint;
+    const int *p = e[x].place.at, *q = e[y].place.at;
 
-    for (int i = 0; i < LEVEL_COUNT; i++)
-        if (x->key[i] != y->key[i])
-            return x->key[i] < y->key[i] ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
+    return stats_order((double[]){p[LEVEL_RACK], p[LEVEL_DOMAIN], p[LEVEL_HOST], e[x].local, x},
+                       (double[]){q[LEVEL_RACK], q[LEVEL_DOMAIN], q[LEVEL_HOST], e[y].local, y}, 5);
 }
 
 int *schedule_leaf_order(const struct topo *t)
 {
-    struct place_key *k = mem_calloc((size_t)t->endpoints, sizeof(*k));
-    int *order = mem_calloc((size_t)t->endpoints, sizeof(*order));
+    int *order = numbers(t->endpoints);
 
-    for (int i = 0; i < t->endpoints; i++) {
-        const struct endpoint *e = &t->endpoint[i];
-        struct place_key one = {{e->place.at[LEVEL_RACK], e->place.at[LEVEL_DOMAIN],
-                                 e->place.at[LEVEL_HOST], e->local, 0},
-                                i};
-        k[i] = one;
-    }
-    qsort(k, (size_t)t->endpoints, sizeof(*k), by_place);
-    for (int i = 0; i < t->endpoints; i++)
-        order[i] = k[i].id;
-    free(k);
+    qsort_r(order, (size_t)t->endpoints, sizeof(int), by_place, (void *)t);
     return order;
+}
+
+/* --- racks --- */
+
+bool schedule_racks(struct pairs *out, const struct topo *t, const int *order, int r)
+{
+    int count, chunks = INT_MAX;
+    struct leaf *rack = list_leaves(t, order, LEVEL_RACK, &count);
+    int *all = numbers(count), rounds = schedule_circle_rounds(count);
+
+    for (int i = 0; i < count; i++) {
+        int least = rack[i].members / RACK_MEETINGS;
+        chunks = least < 1 ? 1 : least < chunks ? least : chunks;
+    }
+    for (int q = 0; count > 2 && q < chunks && r * chunks + q < rounds; q++) {
+        struct pairs meet = {NULL, 0};
+        schedule_circle(&meet, all, count, r * chunks + q);
+        for (int i = 0; i < meet.count; i++)
+            for (int k = q; k < RACK_MEETINGS * chunks; k += chunks)
+                pair_leaf(out, t, &rack[meet.pair[i][0]], k, &rack[meet.pair[i][1]], k);
+        free(meet.pair);
+    }
+    bool more = count > 2 && (long)(r + 1) * chunks < rounds;
+    free_leaves(rack, count);
+    free(all);
+    return more;
+}
+
+void schedule_within_racks(struct pairs *out, const struct topo *t, const int *order, int d)
+{
+    int count;
+    struct leaf *rack = list_leaves(t, order, LEVEL_RACK, &count);
+
+    for (int i = 0; i < count && count > 1; i++)
+        for (int k = 0, half = rack[i].members / 2; k < half; k++)
+            pair_leaf(out, t, &rack[i], k, &rack[i], half + (k + d) % half);
+    free_leaves(rack, count);
 }
 
 /* --- class matchings --- */

@@ -446,6 +446,59 @@ static void cables_join_every_two_nics_once(void **state)
     }
 }
 
+/* Each two racks meet by RACK_MEETINGS pairs in rounds of disjoint pairs, as few as
+ * endpoints allow; within a rack everybody meets two others where NICs join them. */
+static void each_two_racks_meet(void **state)
+{
+    static const struct {
+        const char *preset;
+        int racks, rounds, within; /* pairs of two rounds */
+    } of[] = {{"gb200-nvl72", 9, 1, 0},
+              {"gb200-nvl72", 40, 3, 0},
+              {"hgx-h100", 20, 3, 20 * 32},
+              {"rtxpro6000-100gbe", 21, 6, 21 * 16}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(of) / sizeof(*of); k++) {
+        struct fabric f;
+        struct topo t;
+        struct err err;
+        struct pairs p = {NULL, 0};
+        assert_int_equal(fabric_load(&f, of[k].preset, &err), 0);
+        assert_int_equal(fabric_topo(&f, of[k].racks, false, &t, &err), 0);
+        int *order = schedule_leaf_order(&t), racks = of[k].racks, r = 0;
+        int *met = mem_ints(racks * racks, 0);
+        for (bool more = true; more; r++) {
+            char *busy = mem_calloc((size_t)t.endpoints, 1);
+            more = schedule_racks(&p, &t, order, r);
+            for (int i = 0; i < p.count; i++) {
+                int a = p.pair[i][0], b = p.pair[i][1], x = topo_at(&t, a, LEVEL_RACK),
+                    y = topo_at(&t, b, LEVEL_RACK);
+                assert_int_equal(busy[a]++ + busy[b]++, 0);
+                met[x * racks + y]++;
+                met[y * racks + x]++;
+            }
+            p.count = 0;
+            free(busy);
+        }
+        assert_int_equal(r, of[k].rounds);
+        for (int x = 0; x < racks; x++)
+            for (int y = 0; y < racks; y++)
+                assert_int_equal(met[x * racks + y], x == y ? 0 : RACK_MEETINGS);
+        schedule_within_racks(&p, &t, order, 0);
+        schedule_within_racks(&p, &t, order, 1);
+        assert_int_equal(p.count, of[k].within);
+        for (int i = 0; i < p.count; i++)
+            assert_int_equal(topo_at(&t, p.pair[i][0], LEVEL_RACK),
+                             topo_at(&t, p.pair[i][1], LEVEL_RACK));
+        free(p.pair);
+        free(met);
+        free(order);
+        topo_free(&t);
+        fabric_free(&f);
+    }
+}
+
 /* What an acceptance text asks of 72 GPUs is measured, unless the user says how far to go. */
 static void published_sizes_are_reached(void **state)
 {
@@ -512,6 +565,7 @@ int main(void)
         cmocka_unit_test(gpus_are_measured_at_sizes_that_jobs_send),
         cmocka_unit_test(where_nvlink_joins_everybody_a_second_pass_leaves_it),
         cmocka_unit_test(cables_join_every_two_nics_once),
+        cmocka_unit_test(each_two_racks_meet),
         cmocka_unit_test(published_sizes_are_reached),
         cmocka_unit_test(a_plan_says_which_pairs_of_nics_it_sees),
         cmocka_unit_test(gpus_of_one_host_meet_through_their_nics),

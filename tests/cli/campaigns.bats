@@ -1,0 +1,19 @@
+#!/usr/bin/env bats
+# campaigns.bats - a few random campaigns with faults of every kind (tests/random/campaigns.py): each is named as what it
+# is and where, nothing healthy is named, and exit codes say it.
+
+bats_require_minimum_version 1.5.0
+
+top=$BATS_TEST_DIRNAME/../..
+
+campaigns() {
+    command -v python3 >/dev/null || skip "no python3"
+    run python3 "$top/tests/random/campaigns.py" --dir "$BATS_TEST_TMPDIR" --small "$@"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+@test "random faults are named as their own kind and place" {
+    campaigns -n 6 --seed 12
+    [[ $output == *"6 campaigns: 0 false parts, 0 pieces, 0 wrong exit codes"* ]]
+}
