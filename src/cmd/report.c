@@ -2,11 +2,13 @@
 /* report.c - railgauge report: a campaign as one HTML file, and its first screen here. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cmd/campaigns.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
 #include "emit/page/page.h"
@@ -14,6 +16,9 @@
 struct args {
     struct judged_args of;
     const char *output, *title;
+    const char **dir;
+    int dirs;
+    bool history;
 };
 
 static const struct opt options[] = {
@@ -22,25 +27,30 @@ static const struct opt options[] = {
     {"title", 0, "TEXT", "what stands above the verdict", OPT_INTO(struct args, title)},
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
+    {"history", 0, NULL, "DIR beside campaigns before it: drift, what came and went",
+     OPT_INTO(struct args, history)},
     {"json", 0, NULL, "print the data of the page, and write no page",
      OPT_INTO(struct args, of.in.json)},
     {"quiet", 'q', NULL, "write the page and print nothing", OPT_INTO(struct args, of.in.quiet)},
     {0},
 };
 
-static const struct opt words[] = {{"campaign", OPT_INTO(struct args, of.in.file),
+static const struct opt words[] = {{"campaign", OPT_LIST(struct args, dir, dirs),
                                     .help = "give a campaign's directory or a matrix"},
                                    {0}};
 
 static int check(void *args, struct err *err)
 {
-    const struct args *a = args;
+    struct args *a = args;
     json_t *title = json_string(a->title ? a->title : "");
     bool good = title != NULL;
 
     json_decref(title);
     if (!good)
         return err_usage(err, "--title is not UTF-8");
+    a->of.in.file = a->dir[0];
+    if (!a->history && a->dirs > 1)
+        return err_usage(err, "one campaign has a page; others are for --history");
     return a->of.in.json && a->output ? err_usage(err, "--json writes no page: no --output") : 0;
 }
 
@@ -48,7 +58,7 @@ static const struct opt_line command = {
     .options = options,
     .words = words,
     .check = check,
-    .usage = "DIR|MATRIX",
+    .usage = "DIR|MATRIX\n--history DIR EARLIER...",
     .doc =
         "Write a campaign as one HTML file: verdict, parts to act on, checks, racks, map of pairs, "
         "collectives, coverage, environment, checksums."
@@ -107,7 +117,8 @@ static void print_text(const struct judged *j, const struct args *a, const char 
     table_free(&t);
 }
 
-static int show(const struct judged *j, const struct args *a, struct err *err)
+static int show(const struct judged *j, const struct args *a, const struct history *history,
+                struct err *err)
 {
     struct table t;
 
@@ -123,7 +134,8 @@ static int show(const struct judged *j, const struct args *a, struct err *err)
                         .checks = t.rows,
                         .told = parts_report(NULL, &j->parts),
                         .against = j->against,
-                        .limits_name = j->limits_name};
+                        .limits_name = j->limits_name,
+                        .history = history};
     struct page_facts *facts = page_facts(&page);
     json_t *data = page_data(facts);
     char *path = page_path(a);
@@ -140,6 +152,50 @@ static int show(const struct judged *j, const struct args *a, struct err *err)
     return rc;
 }
 
+/* --- with a history --- */
+
+/* The campaign itself once, whatever it is called, and all others. */
+static void without_itself(struct args *a)
+{
+    char *self = realpath(a->dir[0], NULL);
+    int kept = 1;
+
+    for (int i = 1; i < a->dirs; i++) {
+        char *path = realpath(a->dir[i], NULL);
+        if (!self || !path || strcmp(self, path) != 0)
+            a->dir[kept++] = a->dir[i];
+        free(path);
+    }
+    a->dirs = kept;
+    free(self);
+}
+
+static int show_history(const struct judged *j, struct args *a, struct err *err)
+{
+    static const double tolerance = 0.01;
+    struct campaigns c;
+    struct history h = {0};
+
+    without_itself(a);
+    int rc = a->dirs < HISTORY_LEAST
+                 ? err_usage(err, "--history needs %d campaigns or more", HISTORY_LEAST)
+                 : 0;
+    if (rc == 0)
+        rc = campaigns_open(&c, a->dir, a->dirs, err);
+    else
+        return -1;
+    if (rc == 0)
+        rc = history_make(&h, c.campaign, c.count, tolerance, err);
+    if (rc == 0 && h.campaign[h.campaigns - 1] != &c.campaign[0])
+        rc = err_data(err, "--history: %s is later than %s, whose page this is",
+                      h.campaign[h.campaigns - 1]->path, a->dir[0]);
+    if (rc == 0)
+        rc = show(j, a, &h, err);
+    history_free(&h);
+    campaigns_free(&c);
+    return rc;
+}
+
 static int cmd_report(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
@@ -149,10 +205,11 @@ static int cmd_report(int argc, char **argv, struct err *err)
     judged_init(&j);
     int rc = judged_open(&j, &a.of, err);
     if (rc == 0)
-        rc = show(&j, &a, err);
+        rc = a.history ? show_history(&j, &a, err) : show(&j, &a, NULL, err);
     if (rc == 0)
         rc = accept_code(&j.accept);
     judged_free(&j);
+    free(a.dir);
     return rc;
 }
 

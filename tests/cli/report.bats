@@ -41,8 +41,8 @@ valid() {
 import json, sys
 import jsonschema
 from referencing import Registry, Resource
-of = {n: json.load(open(f"{sys.argv[1]}/{n}.schema.json")) for n in ("accept", "report")}
-about = Registry().with_resource("accept.schema.json", Resource.from_contents(of["accept"]))
+of = {n: json.load(open(f"{sys.argv[1]}/{n}.schema.json")) for n in ("accept", "history", "report")}
+about = Registry().with_resources((f"{n}.schema.json", Resource.from_contents(s)) for n, s in of.items())
 jsonschema.Draft202012Validator(of["report"], registry=about).validate(json.load(open(sys.argv[2])))
 END
 }
@@ -151,6 +151,28 @@ END
     [ "$(jq '.pairs | .kept < .measured and .kept > 70000' large.json)" = true ]
     grep -q 'and a sample of the others' large.html
     rm -r large
+}
+
+# week K OPTION...: the campaign of a week.
+week() {
+    campaign "w$1" --fabric hgx-h100 --racks 2 --noise 3% --op "pair_bw,pair_latency" -b 64M -e 64M --epochs 2 "${@:2}"
+    sed -i "2s/\"time_utc\":\"[^\"]*/\"time_utc\":\"2026-01-0$1T00:00:00Z/" "w$1/points.tsv"
+}
+
+@test "a history: the page is of the last campaign, the others are before it" {
+    for k in 1 2 3; do week $k --sim-seed $k; done
+    week 4 --sim-seed 4 --fault slow-nic=9:0.6
+    page aged 1 w4 --history w[1-4]
+    $text aged.html --check
+    $text aged.html | grep -qF "## 4 campaigns: "
+    grep -q '<th scope="row">tier rail, pair_bw' aged.html
+    $text aged.html --data >aged.json
+    [ "$(jq '.history | (.campaigns | length), (.parts | length)' aged.json | xargs)" = "4 1" ]
+    python3 -c 'import jsonschema, referencing' 2>/dev/null && valid aged.json
+    rejects report 65 "w4 is later than w2, whose page this is" w2 --history w1 w3 w4
+    rejects report 64 "--history needs 3 campaigns" w4 --history w4 w3
+    rejects report 64 "others are for --history" w4 w3
+    run ! grep -q 'href="#history"' racks.html
 }
 
 @test "recordings and machines of all kinds: a page each" {

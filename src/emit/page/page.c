@@ -193,6 +193,7 @@ static const struct {
     {"racks", "Racks", page_racks},
     {"map", "Pairs", page_map},
     {"collectives", "Collectives", page_curves},
+    {"history", "History", page_history},
     {"coverage", "Coverage", page_coverage},
     {"counters", "Counters", page_counters},
     {"compute", "Compute", page_compute},
@@ -253,7 +254,8 @@ void page_write(FILE *out, const struct page_facts *f, json_t *data)
     band(out, f, title);
     html(out, "<nav aria-label=\"Sections\"><ul class=\"wide\">\n");
     for (int i = 0; i < SECTIONS; i++)
-        html(out, "<li><a href=\"#%s\">%s</a></li>\n", section[i].id, section[i].name);
+        if (f->in->history || section[i].write != page_history)
+            html(out, "<li><a href=\"#%s\">%s</a></li>\n", section[i].id, section[i].name);
     html(out, "<li><a href=\"#files\">Files</a></li>\n</ul></nav>\n<main class=\"wide\">\n");
     for (int i = 0; i < SECTIONS; i++)
         section[i].write(out, f);

@@ -13,6 +13,7 @@
 #include "cost/matrix.h"
 #include "probe/point.h"
 #include "verdict/accept.h"
+#include "verdict/history.h"
 #include "verdict/parts.h"
 
 /* What the page is of; nothing is owned. */
@@ -28,6 +29,7 @@ struct page {
     json_t *checks, *told;     /* rows of the verdict and parts, as accept prints them */
     const char *against;       /* what shares of limits are of, or NULL */
     const char *limits_name;
+    const struct history *history; /* that ends with this campaign; NULL: none was asked for */
 };
 
 #define PAGE_FORMAT "railgauge-report"

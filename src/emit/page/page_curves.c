@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives: bus bandwidth against size, a small picture an operation and shape, beside what a
- * healthy fabric would give. */
+/* Curves.  Collectives: bus bandwidth against size, a small picture an operation and shape, beside what a
+ * healthy fabric would give.  History: figures over campaigns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,4 +287,119 @@ void page_curves(FILE *out, const struct page_facts *f)
         shape_row(out, &v, &v.shape[i]);
     html_end(out);
     reference_free(&v.reference);
+}
+
+/* --- history --- */
+
+static const char *const change_word[CHANGE_COUNT] = {"same", "worse", "better", "unsure"};
+static const char *const drift_word[CHANGE_COUNT] = {"none", "falling", "rising", "unsure"};
+static const char *const change_class[CHANGE_COUNT] = {"pass", "fail", "pass", "unknown"};
+
+/* A figure's speed over the campaigns, 90 % to 110 % of its baseline, with its intervals. */
+static void speed_picture(FILE *out, const struct history *h, const struct history_figure *g)
+{
+    enum { WIDE = 160, HIGH = 30 };
+    double step = (WIDE - 8.0) / (h->campaigns > 1 ? h->campaigns - 1 : 1);
+
+    html(out,
+         "<svg class=\"speeds\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+         "aria-hidden=\"true\"><path class=\"grid strong\" d=\"M0 15H160\"/>",
+         WIDE, HIGH, WIDE, HIGH);
+    for (int k = 0; k < h->campaigns; k++) {
+        const struct history_value *v = &g->at[k];
+        double y[3] = {v->lo, v->speed, v->hi};
+        if (!isfinite(v->speed) || !isfinite(v->lo) || !isfinite(v->hi))
+            continue;
+        for (int i = 0; i < 3; i++)
+            y[i] = HIGH / 2.0 * (1 - fmax(-1, fmin(1, (y[i] - 1) / 0.1)));
+        html(
+            out,
+            "<path class=\"span\" d=\"M%.1f %.1fV%.1f\"/><circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>",
+            4 + step * k, y[0], y[2], 4 + step * k, y[1]);
+    }
+    html(out, "</svg>");
+}
+
+static void history_row(FILE *out, const struct history *h, const struct history_figure *g)
+{
+    const struct history_value *last = &g->at[h->campaigns - 1];
+    char before[UNITS_TEXT], now[UNITS_TEXT];
+    enum change worst = g->now == CHANGE_WORSE || g->drift == CHANGE_WORSE ? CHANGE_WORSE : g->now;
+    char *(*text)(char buf[UNITS_TEXT], double x) = g->rate ? units_rate_text : units_seconds_text;
+
+    html(
+        out,
+        "<tr class=\"%s\"><td class=\"is\">%s</td><td>%s</td><th scope=\"row\">%s</th><td "
+        "class=\"n\" data-v=\"%.6g\">%s</td><td class=\"n\" data-v=\"%.6g\">%s</td><td class=\"n\" "
+        "data-v=\"%.6g\">%+.1f %%</td><td>",
+        change_class[worst], change_word[g->now], drift_word[g->drift], g->what, g->baseline,
+        text(before, g->baseline), last->value, text(now, last->value), last->speed,
+        100 * (last->speed - 1));
+    speed_picture(out, h, g);
+    html(out, "</td></tr>\n");
+}
+
+static void history_parts(FILE *out, const struct history *h)
+{
+    if (!h->parts)
+        return;
+    html_table(out, "oldpartstable", "Parts, and their speed in each campaign, the oldest first",
+               "Change|Part|Speeds");
+    for (int i = 0; i < h->parts; i++) {
+        const struct history_part *p = &h->part[i];
+        html(out, "<tr><td>%s</td><th scope=\"row\">%s</th><td>",
+             p->returned ? "returned" : part_change_name[p->is], p->what);
+        for (int k = 0; k < h->campaigns; k++)
+            html(out, "%s%s", k ? ", " : "", p->speed[k]);
+        html(out, "</td></tr>\n");
+    }
+    html_table_end(out);
+}
+
+static void history_versions(FILE *out, const struct history *h)
+{
+    int rows = 0;
+
+    for (int i = 0; i < h->versions.rows; i++)
+        for (int k = 1; k < h->campaigns; k++) {
+            const struct version_row *r = &h->versions.row[i];
+            if (!strcmp(r->value[k - 1], r->value[k]))
+                continue;
+            if (rows++ == 0)
+                html_table(out, "versiontable", "Versions that changed",
+                           "Version|Before|After|From");
+            html(out, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+                 r->what, r->value[k - 1], r->value[k], h->campaign[k]->path);
+        }
+    if (rows)
+        html_table_end(out);
+}
+
+void page_history(FILE *out, const struct page_facts *f)
+{
+    const struct history *h = f->in->history;
+    char n[PLOT_TEXT];
+
+    if (!h)
+        return;
+    html_section(out, "history", history_line(h));
+    html(
+        out,
+        "<p class=\"lead\">This campaign beside the median of %s before it; the picture has all of "
+        "them from 90 %% to 110 %% of that.</p>\n",
+        plot_count(n, h->campaigns - 1, "campaign"));
+    html_table(out, "historytable", "Figures of points that all campaigns have",
+               "Now|Drift|Figure|#Baseline|#Last|#Speed|Campaigns");
+    for (int i = 0; i < 2 * h->figures; i++) { /* what got worse first */
+        const struct history_figure *g = &h->figure[i % h->figures];
+        bool worse = g->now == CHANGE_WORSE || g->drift == CHANGE_WORSE;
+        if (worse == (i < h->figures))
+            history_row(out, h, g);
+    }
+    html_table_end(out);
+    history_parts(out, h);
+    history_versions(out, h);
+    for (int i = 0; i < h->lefts; i++)
+        html(out, "<p>Left out: %s: %s</p>\n", h->left[i].path, h->left[i].why);
+    html_end(out);
 }

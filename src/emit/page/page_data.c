@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "emit/page/page_impl.h"
+#include "emit/text/history_text.h"
 #include "topo/host/nic.h"
 #include <math.h>
 #include <stdint.h>
@@ -264,6 +265,17 @@ static json_t *hosts(const struct page_facts *f)
     return list;
 }
 
+static json_t *history(const struct history *h)
+{
+    if (!h)
+        return json_null();
+    char *line = history_line(h);
+    json_t *out = history_json(h);
+    json_object_set_new(out, "line", json_string(line));
+    free(line);
+    return out;
+}
+
 json_t *page_data(const struct page_facts *f)
 {
     const struct page *in = f->in;
@@ -286,5 +298,6 @@ json_t *page_data(const struct page_facts *f)
     json_object_set_new(data, "exceptions", exceptions(f));
     json_object_set_new(data, "pairs", pairs(f));
     json_object_set_new(data, "worst", worst(f));
+    json_object_set_new(data, "history", history(in->history));
     return data;
 }

@@ -122,6 +122,7 @@ void page_racks(FILE *out, const struct page_facts *f);
 void page_map(FILE *out, const struct page_facts *f);
 void page_curves(FILE *out, const struct page_facts *f);
 void page_checks(FILE *out, const struct page_facts *f);
+void page_history(FILE *out, const struct page_facts *f); /* nothing without one */
 void page_coverage(FILE *out, const struct page_facts *f);
 void page_counters(FILE *out, const struct page_facts *f);
 void page_compute(FILE *out, const struct page_facts *f);
