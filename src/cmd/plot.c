@@ -359,8 +359,8 @@ static const struct opt_line command = {
         "  railgauge plot scaling rail=r64.json rail=r512.json tree=t512.json\n"
         "  railgauge plot score batch.tsv --by split\n"
         "  railgauge plot history campaign-2026-* --only rail,fabric --size slide\n"
-        "  railgauge plot compare before=campaign-1 after=campaign-2 --title 'New "
-        "firmware'\n\n" EXIT_CODES("", ", 78 configuration"),
+        "  railgauge plot compare before=c1 after=c2 --title 'New firmware'\n\n" EXIT_CODES(
+            "", ", 78 configuration"),
 };
 
 static int print_terminal(const struct args *a, struct err *err)

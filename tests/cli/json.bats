@@ -75,14 +75,35 @@ show c parts
 show c points
 show c tiers --bytes 4K
 EOF
-    seen=""
+    seen="" answers=0
     while read -ra words; do
         echo "${words[*]}"
         railgauge "${words[@]//_64M/ 64M}" --json >out.json || [ $? -le 2 ]
         whole out.json
         jq -e '(.format | startswith("railgauge-")) and .version == 1' out.json >/dev/null || { cat out.json && return 1; }
+        mkdir -p answers && cp out.json "answers/$((++answers)).json"
         seen+=" ${words[0]}"
     done <commands
+    # What it looks like stands in a schema of the format's name.
+    if python3 -c 'import jsonschema' 2>/dev/null; then
+        python3 -W ignore - "$top" answers/*.json <<'PY'
+import json, os, sys
+import jsonschema
+top = sys.argv[1]
+for path in sys.argv[2:]:
+    answer = json.load(open(path))
+    name = answer["format"].removeprefix("railgauge-")
+    schema = [f for f in (f"{top}/{d}/schema/{name}.schema.json" for d in ("src", "topo")) if os.path.exists(f)]
+    assert schema, f"no schema of {answer['format']}"
+    base = f"file://{os.path.abspath(schema[0])}"
+    schema = json.load(open(schema[0]))
+    resolver = jsonschema.RefResolver(base, schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema, resolver=resolver)
+    errors = [f"{list(e.path)}: {e.message[:300]}" for e in validator.iter_errors(answer)]
+    assert not errors, (answer["format"], errors[:3])
+PY
+    fi
     # A command that learns --json is to be added above; these need ranks or a scheduler's words.
     for command in $(railgauge --help | awk '/^  [a-z]/ {print $1}'); do
         [[ " check-placement replay $seen " != *" $command "* ]] || continue
