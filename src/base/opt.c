@@ -298,13 +298,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* Nothing where nobody's arguments are read, only their names. */
+static void *at(void *args, size_t offset)
+{
+    return args ? (char *)args + offset : NULL;
+}
+
 static void open_set(struct reading *r, const struct opt_set *s, void *args)
 {
     assert(r->groups <= 2 * OPT_SETS);
     r->group[r->groups] = (struct group){.of = r,
                                          .set = s,
                                          .rows = s->make ? s->make() : s->rows,
-                                         .into = s->into ? s->into : (char *)args + s->at,
+                                         .into = s->into ? s->into : at(args, s->at),
                                          .first = FIRST + r->groups * 2 * OPT_ROWS,
                                          .check = s->check};
     r->groups++;

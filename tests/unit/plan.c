@@ -528,7 +528,7 @@ static void published_sizes_are_reached(void **state)
 
 static void a_plan_says_which_pairs_of_nics_it_sees(void **state)
 {
-    double seen, all, before = 0;
+    double seen = 0, all = 0, before = 0;
 
     (void)state;
     for (double sec = 0; sec < 1e3; sec = sec * 20 + 10) {

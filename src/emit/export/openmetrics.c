@@ -46,8 +46,9 @@ static void put_label(FILE *out, const char *before, const char *name, const cha
     putc('"', out);
 }
 
-/* A value with its labels, names and texts in turn up to NULL; what is not known is left out. */
-static void sample(struct metrics *s, double value, ...)
+/* A value with its labels, names and texts in turn; what is not known is left out. */
+#define sample(...) put_sample(__VA_ARGS__, (const char *)NULL)
+static void put_sample(struct metrics *s, double value, ...)
 {
     const char *before = "{", *name, *campaign = s->e->ask->name;
     va_list ap;
@@ -87,13 +88,13 @@ static void put_campaign(struct metrics *s)
 
     family(s, "info", "What was measured, by which version of railgauge, against what.");
     sample(s, 1, "version", RG_VERSION, "transport", m->transport, "fabric",
-           m->fabric ? m->fabric : "", "against", s->e->against ? s->e->against : "", NULL);
+           m->fabric ? m->fabric : "", "against", s->e->against ? s->e->against : "");
     family(s, "campaign_timestamp_seconds", "When the cost matrix was made, seconds since 1970.");
-    sample(s, when(m), NULL);
+    sample(s, when(m));
     family(s, "hosts", "Hosts that took part.");
-    sample(s, m->topo.hosts, NULL);
+    sample(s, m->topo.hosts);
     family(s, "endpoints", "GPUs, or CPU sockets, that took part.");
-    sample(s, m->topo.endpoints, NULL);
+    sample(s, m->topo.endpoints);
 }
 
 static void put_verdict(struct metrics *s)
@@ -102,10 +103,10 @@ static void put_verdict(struct metrics *s)
 
     family(s, "verdict", "1 at the verdict of the campaign, 0 at the others.");
     for (int i = 0; i < ACCEPT_IS_COUNT; i++)
-        sample(s, (int)a->verdict == i, "verdict", accept_name[i], NULL);
+        sample(s, (int)a->verdict == i, "verdict", accept_name[i]);
     family(s, "checks", "Checks of the campaign with this verdict.");
     for (int i = 0; i < ACCEPT_IS_COUNT; i++)
-        sample(s, a->count[i], "verdict", accept_name[i], NULL);
+        sample(s, a->count[i], "verdict", accept_name[i]);
     family(s, "check_state",
            "Verdict of a check as Nagios counts: 0 PASS, 1 WARN, 2 FAIL, "
            "3 UNKNOWN; the worst of its rows.");
@@ -118,7 +119,7 @@ static void put_verdict(struct metrics *s)
             if ((int)a->row[i].limit->check == c && bad[a->row[i].is] > worst)
                 worst = bad[a->row[i].is];
         if (worst >= 0)
-            sample(s, state[worst], "check", limit_check[c].name, NULL);
+            sample(s, state[worst], "check", limit_check[c].name);
     }
 }
 
@@ -182,7 +183,7 @@ static void put_tiers(struct metrics *s)
     for (size_t f = 0; f < sizeof(figure) / sizeof(*figure); f++) {
         family(s, figure[f].name, figure[f].help);
         for (int i = 0; i < s->e->m->tiers; i++)
-            sample(s, figure[f].of(s, i), "tier", s->e->m->tier[i].rule.name, NULL);
+            sample(s, figure[f].of(s, i), "tier", s->e->m->tier[i].rule.name);
     }
 }
 
@@ -211,7 +212,7 @@ static void put_part(struct metrics *s, const struct part_row *r, double value)
     sample(s, value, "kind", part_kind_name[r->kind], "part", r->name, "state",
            part_state_name[r->state], "host",
            host >= 0 && host < t->hosts ? t->host[host].name : "", "nic",
-           nic >= 0 && nic < t->nics ? t->nic[nic].name : "", "over", r->over, NULL);
+           nic >= 0 && nic < t->nics ? t->nic[nic].name : "", "over", r->over);
 }
 
 static void put_parts(struct metrics *s)
@@ -235,7 +236,7 @@ static void put_parts(struct metrics *s)
         count[p->row[i].kind]++;
     family(s, "parts", "Parts of a kind to act on: slow, late, dead or with wrong data.");
     for (int k = 0; k < PART_KIND_COUNT; k++)
-        sample(s, count[k], "kind", part_kind_name[k], NULL);
+        sample(s, count[k], "kind", part_kind_name[k]);
     for (size_t f = 0; f < sizeof(figure) / sizeof(*figure); f++) {
         family(s, figure[f].name, figure[f].help);
         for (int i = 0; i < p->rows; i++)
@@ -272,7 +273,7 @@ static void put_collective(struct metrics *s, const struct collective *c, double
     snprintf(at_once, sizeof(at_once), "%d", c->at_once);
     snprintf(size, sizeof(size), "%.0f", bytes);
     sample(s, value, "op", op_name(c->op), "group", shape_text(group, &c->shape), "racks", racks,
-           "at_once", at_once, "bytes", size, NULL);
+           "at_once", at_once, "bytes", size);
 }
 
 /* Curves that differ in what no label says: the first is shown. */
@@ -334,9 +335,9 @@ static void put_points(struct metrics *s)
         wrong += p->point[i].wrong;
     }
     family(s, "points", "Measured points of the campaign by what became of them.");
-    sample(s, p->count - failed - wrong, "state", "good", NULL);
-    sample(s, failed, "state", "failed", NULL);
-    sample(s, wrong, "state", "wrong_data", NULL);
+    sample(s, p->count - failed - wrong, "state", "good");
+    sample(s, failed, "state", "failed");
+    sample(s, wrong, "state", "wrong_data");
 }
 
 static void put_findings(struct metrics *s)
@@ -352,7 +353,7 @@ static void put_findings(struct metrics *s)
         int n = 0;
         for (int i = 0; i < m->findings; i++)
             n += !strcmp(m->finding[i].kind, kinds.name[k]);
-        sample(s, n, "kind", kinds.name[k], NULL);
+        sample(s, n, "kind", kinds.name[k]);
     }
     names_free(&kinds);
 }
