@@ -129,7 +129,7 @@ setup_file() {
 
 # Commands that share the options of another say so in their section.
 declare -gA lender=([place]=predict [search]=predict [replay]=predict
-    [lint]=discover [explain]=discover [declared]=discover [check-placement]=discover)
+    [check]=run [lint]=discover [explain]=discover [declared]=discover [check-placement]=discover)
 
 # section COMMAND < page: what railgauge(1) says of it.
 section() { awk -v c="$1" '/^[A-Z]/ {on = 0} /^   [a-zA-Z]/ {on = $0 ~ "^   railgauge " c "( |$)"} on'; }
