@@ -210,7 +210,7 @@ fuzz: $(FUZZ)
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')
 SH_FILES := $(wildcard .ci/run jobs/*.sh jobs/health/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets, the Fo of manual pages and \nin of awk: not misspelt.
-WORDS    := nd,nin,seach,upto,thi,toom,oom,fo
+WORDS    := nd,nin,seach,upto,thi,toom,oom,fo,shwo,mesure
 # The manual: one page a command, made of one source.
 PAGES := $(BUILD)/man/railgauge.1
 lint: all $(PAGES)
@@ -222,7 +222,7 @@ lint: all $(PAGES)
 	    -Itests/fake $(filter-out %_abi.c,$(filter %.c,$(C_FILES))); else echo "clang is not installed: its warnings not checked"; fi
 	$(Q)mandoc -T lint -W warning $(MAN) $(BUILD)/man/*.1
 	$(Q)RG_BUILD=$(BUILD) tests/walls.sh >$(BUILD)/walls || { grep -v 'one client:' $(BUILD)/walls; exit 1; }
-	$(Q)if command -v codespell >/dev/null; then codespell --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md tests/*.md Makefile; \
+	$(Q)if command -v codespell >/dev/null; then codespell --skip="*.ipynb" --ignore-words-list=$(WORDS) src topo jobs tests/*/*.c *.md jobs/*.md tests/*.md Makefile; \
 	    else echo "codespell is not installed: spelling not checked"; fi
 	@echo "lint: clean"
 
