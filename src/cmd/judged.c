@@ -97,7 +97,7 @@ static const struct accept_row *reason(const struct accept *a)
 {
     for (int i = 0; i < a->rows; i++)
         if (a->row[i].is == a->verdict && a->verdict != ACCEPT_PASS &&
-            !(a->verdict == ACCEPT_UNKNOWN && a->row[i].limit->optional))
+            (a->verdict != ACCEPT_UNKNOWN || accept_lacks(&a->row[i])))
             return &a->row[i];
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "cost/matrix_impl.h"
 
 const char *const direction_name[DIR_COUNT] = {"oneway", "uni", "bi"};
 const char *const basis_name[BASIS_COUNT] = {"measured", "fitted", "preset", "modelled", "assumed"};
@@ -55,6 +56,7 @@ void matrix_free(struct matrix *m)
     free(m->ep);
     free(m->exception);
     free(m->finding);
+    free(m->seen);
     free(m->transport);
     free(m->fabric);
     compute_free(&m->compute);
@@ -71,6 +73,66 @@ void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     char *text = mem_vprintf(fmt, ap);
     va_end(ap);
     MEM_PUSH(m->finding, m->findings) = (struct finding){mem_strdup(kind), text};
+}
+
+const char *const seen_name[SEEN_COUNT] = {"endpoint", "nic",       "host",  "leaf",
+                                           "uplinks",  "rack-pair", "cable", "pair"};
+
+const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind)
+{
+    for (int i = 0; i < m->seens; i++)
+        if (m->seen[i].kind == kind)
+            return &m->seen[i];
+    return NULL;
+}
+
+static const struct json_member seen_members[] = {
+    JSON_ROW("part", WORD, struct seen_parts, kind, JSON_WORDS(seen_name), .what = "part"),
+    JSON_ROW("parts", COUNT, struct seen_parts, parts),
+    JSON_ROW("judged", COUNT, struct seen_parts, judged),
+    {.key = NULL},
+};
+
+int seen_read(void *whole, json_t *value, const char *where, struct err *err)
+{
+    struct matrix *m = whole;
+
+    MEM_PUSH(m->seen, m->seens) = (struct seen_parts){.parts = 0};
+    struct seen_parts *s = &m->seen[m->seens - 1];
+    if (json_read(value, where, seen_members, s, err) < 0)
+        return -1;
+    return s->judged > s->parts || s->parts < 1
+               ? err_data(err, "%s: %g of %g were judged", where, s->judged, s->parts)
+               : 0;
+}
+
+json_t *seen_write(const struct matrix *m, int i)
+{
+    return json_write(seen_members, &m->seen[i]);
+}
+
+char *matrix_seen_text(const struct matrix *m)
+{
+    static const char *const many[SEEN_COUNT] = {"devices",         "NICs",       "hosts", "leaves",
+                                                 "leaves' uplinks", "rack pairs", NULL,    NULL};
+    bool gpu = m->topo.endpoints && m->topo.endpoint[0].kind == ENDPOINT_GPU;
+    bool racks = !m->topo.group[LEVEL_LEAF].count;
+    char *text = NULL;
+
+    for (int i = 0; i < m->seens; i++) {
+        const struct seen_parts *s = &m->seen[i];
+        const char *comma = text ? ", " : "", *what = many[s->kind];
+        if (s->kind == SEEN_ENDPOINT && gpu)
+            what = "GPUs";
+        if (s->kind == SEEN_UPLINKS && racks)
+            what = "racks' uplinks";
+        if (what)
+            text = mem_append(text, "%s%.0f of %.0f %s", comma, s->judged, s->parts, what);
+        else if (s->kind == SEEN_CABLE)
+            text = mem_append(text, "%scables: %.3g %% of %.0f pairs", comma,
+                              100 * s->judged / s->parts, s->parts);
+    }
+    return text;
 }
 
 char *matrix_endpoint(const struct matrix *m, int id, char buf[96])

@@ -124,6 +124,29 @@ struct finding {
     char *text;
 };
 
+/* Kinds of parts that a campaign may have looked at: devices, NICs, hosts, leaves, their uplinks (of
+ * racks, where no leaf is known), pairs of racks, ways between two NICs, pairs of devices. */
+enum seen {
+    SEEN_ENDPOINT,
+    SEEN_NIC,
+    SEEN_HOST,
+    SEEN_LEAF,
+    SEEN_UPLINKS,
+    SEEN_RACK_PAIR,
+    SEEN_CABLE,
+    SEEN_PAIR,
+    SEEN_COUNT
+};
+extern const char *const seen_name[SEEN_COUNT]; /* "endpoint", "nic", ..., "rack-pair" */
+
+/* How many there are of a kind, and how many of them met enough others to be judged: three partners,
+ * or all there are; hosts and racks several of the other side; uplinks half of their NICs at once.
+ * A pair or a way was measured, or not. */
+struct seen_parts {
+    enum seen kind;
+    double parts, judged;
+};
+
 struct matrix {
     char *transport;  /* "mpi", "sim", "nccl", or "preset" */
     char *fabric;     /* preset name or NULL */
@@ -138,6 +161,9 @@ struct matrix {
     int exceptions;
     struct finding *finding;
     int findings;
+    struct seen_parts
+        *seen; /* kinds of which there is none, or which are not visible, are not there */
+    int seens;
     struct compute_rates compute; /* what predictions of compute rest on, if known */
     json_t *provenance;
 };
@@ -151,6 +177,11 @@ char *matrix_endpoint(const struct matrix *m, int id, char buf[96]); /* "17 (r00
 /* Append a finding. */
 void matrix_find(struct matrix *m, const char *kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Of a kind; NULL: not told. */
+const struct seen_parts *matrix_seen(const struct matrix *m, enum seen kind);
+/* "72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, cables: 16 % of 2556 pairs", NULL: not told; the
+ * caller frees. */
+char *matrix_seen_text(const struct matrix *m);
 /* path: a matrix.json, or the directory of a campaign that holds one. */
 int matrix_load(struct matrix *m, const char *path, struct err *err);
 int matrix_save(const struct matrix *m, const char *path, struct err *err);

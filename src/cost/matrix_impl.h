@@ -31,6 +31,11 @@ json_t *places_pack(const struct topo *t); /* new reference; tiers are not inclu
 /* t is initialised here; free it also after a failure. */
 int places_unpack(struct topo *t, json_t *places, const char *where, struct err *err);
 
+/* --- "seen" (matrix.c) --- */
+
+int seen_read(void *matrix, json_t *value, const char *where, struct err *err);
+json_t *seen_write(const struct matrix *m, int i); /* new reference */
+
 /* --- rows: long lists of small integers that repeat from host to host, as short JSON.
  *
  * A list is cut into rows of equal length (the endpoints of one host); consecutive rows that are

@@ -373,8 +373,9 @@ static const struct section {
      offsetof(struct matrix, exceptions)},
     {"findings", 0, LIST_MAX, read_finding, write_finding, offsetof(struct matrix, findings)},
     {"ep_kernels", 0, EP_MAX, read_kernel, write_kernel, offsetof(struct matrix, eps)},
+    {"seen", 0, SEEN_COUNT, seen_read, seen_write, offsetof(struct matrix, seens)},
 };
-enum { SECTIONS = sizeof(sections) / sizeof(*sections), SECTION_EP = SECTIONS - 1 };
+enum { SECTIONS = sizeof(sections) / sizeof(*sections), SECTION_EP = SECTIONS - 2 };
 
 static int read_section(struct matrix *m, const struct section *s, json_t *list, const char *path,
                         struct err *err)
@@ -385,7 +386,7 @@ static int read_section(struct matrix *m, const struct section *s, json_t *list,
     where_at(at, "%s: %s", path, s->key);
     if (json_is_array(list) && n >= (size_t)s->min && n <= (size_t)s->max)
         return json_each(list, at, s->read, m, err);
-    return s == &sections[SECTION_EP]
+    return s >= &sections[SECTION_EP]
                ? err_data(err, "%s is not a list of at most %d", at, s->max)
                : err_data(err, "%s is not a list of %d..%d", at, s->min, s->max);
 }
@@ -398,11 +399,12 @@ static int read_all(struct matrix *m, json_t *root, const char *path, struct err
     int version, rc = 0;
 
     if (json_take(root, path, err,
-                  "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s?o}", "format",
-                  &format, "version", &version, "transport", &transport, "fabric", &fabric,
-                  "provenance", &m->provenance, "places", &places, "tiers", &list[0], "collectives",
-                  &list[1], "exceptions", &list[2], "findings", &list[3], "ep_kernels", &list[4],
-                  "compute", &compute, SEAL_KEY, &seal) < 0)
+                  "{s:s, s:i, s:s, s?s, s:O, s:o, s:o, s:o, s:o, s:o, s?o, s?o, s?o, s?o}",
+                  "format", &format, "version", &version, "transport", &transport, "fabric",
+                  &fabric, "provenance", &m->provenance, "places", &places, "tiers", &list[0],
+                  "collectives", &list[1], "exceptions", &list[2], "findings", &list[3],
+                  "ep_kernels", &list[4], "seen", &list[5], "compute", &compute, SEAL_KEY,
+                  &seal) < 0)
         return -1;
     if (!seal)
         json_unsealed(path);
@@ -465,6 +467,8 @@ json_t *matrix_pack(const struct matrix *m)
         rc = json_object_set_new(out, "fabric", json_string(m->fabric));
     if (rc == 0 && m->eps)
         rc = write_section(out, m, &sections[SECTION_EP]);
+    if (rc == 0 && m->seens)
+        rc = write_section(out, m, &sections[SECTIONS - 1]);
     if (rc == 0 && compute)
         rc = json_object_set(out, "compute", compute);
     json_decref(compute);

@@ -186,10 +186,12 @@ static void add_shifts(struct maker *m)
  * campaign. */
 static void add_matchings(struct maker *m, enum stage stage)
 {
+    const int first = (int)(m->o.seed % 61); /* another seed, other partners */
+
     for (int k = 0; k < m->o.matchings; k++)
         for (int t = 0; t < m->topo->tiers; t++) {
             struct pairs p = {NULL, 0};
-            schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), &m->rng);
+            schedule_matching(&p, m->topo, m->order, t, stage_by_nic(stage), first + k, &m->rng);
             add_matrix_rounds(m, stage, &p, 1u << (k % m->o.epochs));
             free(p.pair);
         }
@@ -307,7 +309,7 @@ static void add_ladders(struct maker *m, enum stage stage)
         if (tier == t->tiers - 1 && nothing_above_host(t) && stage == STAGE_LADDER)
             pairs_of_all_kinds(m, &p, wanted);
         if (!p.count)
-            schedule_matching(&p, t, m->order, tier, stage_by_nic(stage), &m->rng);
+            schedule_matching(&p, t, m->order, tier, stage_by_nic(stage), 0, &m->rng);
         int n = p.count < wanted ? p.count : wanted;
         for (int k = 0; k < n; k++) {
             struct pairs one = {&p.pair[(long)p.count * k / n], 1};

@@ -37,9 +37,10 @@ int schedule_find_rounds(int n);
 void schedule_find(struct pairs *out, const int *v, int n, int r);
 
 /* One matching of tier `tier`: as many disjoint pairs of that tier as a scan in leaf order from a
- * seeded distance finds.  by_nic: of topo_nic_tier(), two NICs a pair. */
+ * seeded distance finds; in groups of few endpoints first those of round `turn` of the circle method,
+ * so that other turns find other partners.  by_nic: of topo_nic_tier(), two NICs a pair. */
 void schedule_matching(struct pairs *out, const struct topo *t, const int *order, int tier,
-                       bool by_nic, struct rng *rng);
+                       bool by_nic, int turn, struct rng *rng);
 
 /* Round r of the circle method over the leaves of each rail (where rails are not known, all; where
  * leaves are not, racks), and everybody of one with somebody of the other: only so do all NICs of a

@@ -188,86 +188,20 @@ static void misplaced_hosts(struct accept *a, const struct accept_input *in, con
 
 /* --- coverage --- */
 
-/* Marks what both ends of a measured pair are in. */
-struct seen_map {
-    bool *seen;
-    int parts;
-};
-
-static int rack_pair(int a, int b, int racks)
-{
-    return a < 0 || b < 0 || a == b ? -1 : a < b ? a * racks + b : b * racks + a;
-}
-
-/* How many parts of the kind there are, with -1 in place[] for endpoints in none. */
-static void mark_seen(struct seen_map *map, const struct topo *t, enum seen kind, int src, int dst)
-{
-    static const int level[SEEN_COUNT] = {[SEEN_HOST] = LEVEL_HOST, [SEEN_LEAF] = LEVEL_LEAF};
-    const struct place *a = &t->endpoint[src].place, *b = &t->endpoint[dst].place;
-    int x = kind == SEEN_ENDPOINT ? src
-            : kind == SEEN_RACK_PAIR
-                ? rack_pair(a->at[LEVEL_RACK], b->at[LEVEL_RACK], t->group[LEVEL_RACK].count)
-                : a->at[level[kind]];
-    int y = kind == SEEN_ENDPOINT ? dst : kind == SEEN_RACK_PAIR ? x : b->at[level[kind]];
-
-    if (x >= 0)
-        map->seen[x] = true;
-    if (y >= 0)
-        map->seen[y] = true;
-}
-
-/* There are as many as are marked when every pair is. */
-static double count_parts(const struct topo *t, enum seen kind)
-{
-    double racks = t->group[LEVEL_RACK].count;
-
-    return kind == SEEN_ENDPOINT    ? t->endpoints
-           : kind == SEEN_HOST      ? t->hosts
-           : kind == SEEN_RACK_PAIR ? racks * (racks - 1) / 2
-                                    : t->group[LEVEL_LEAF].count;
-}
-
-static struct figure share_of_pairs(const struct matrix *m)
-{
-    double measured = 0, possible = 0;
-
-    for (int i = 0; i < m->tiers; i++) {
-        measured += m->tier[i].measured;
-        possible += m->tier[i].possible;
-    }
-    return exactly(possible > 0 ? measured / possible : NAN);
-}
-
-static struct figure share_of_parts(const struct accept_input *in, enum seen kind)
-{
-    const struct topo *t = &in->measured->topo;
-    double parts = count_parts(t, kind), racks = t->group[LEVEL_RACK].count, marked = 0;
-    size_t room = (size_t)(kind == SEEN_RACK_PAIR ? racks * racks : parts);
-
-    if (!(parts > 0) || !in->points)
-        return exactly(NAN);
-    struct seen_map map = {mem_calloc(room, sizeof(bool)), (int)room};
-    for (int i = 0; i < in->points->count; i++) {
-        const struct point *p = &in->points->point[i];
-        if (p->op == OP_PAIR_BW && p->stop != STOP_FAILED)
-            mark_seen(&map, t, kind, p->src, p->dst);
-    }
-    for (int i = 0; i < map.parts; i++)
-        marked += map.seen[i];
-    free(map.seen);
-    return exactly(marked / parts);
-}
-
+/* What was not looked at is not good, nor bad. */
 static void coverage(struct accept *a, const struct accept_input *in, const struct limit *l)
 {
-    enum seen kind = (enum seen)l->part;
-    struct accept_row *r =
-        add_row(a, l, mem_printf("%ss: %s", seen_name[kind], limit_check[l->check].what));
+    const struct seen_parts *s = matrix_seen(in->measured, (enum seen)l->part);
+    struct accept_row *r = add_row(
+        a, l, mem_printf("parts of kind %s: %s", seen_name[l->part], limit_check[l->check].what));
 
-    judge(r, kind == SEEN_PAIR ? share_of_pairs(in->measured) : share_of_parts(in, kind));
-    if (r->is == ACCEPT_UNKNOWN)
-        explain(r, mem_strdup(in->points ? "there are none, or none is known"
-                                         : "a campaign's directory would tell: its points.tsv"));
+    judge(r, exactly(s ? s->judged / s->parts : NAN));
+    if (!s)
+        explain(r, mem_strdup("there are none, or none is known"));
+    else if (r->is == ACCEPT_FAIL) {
+        r->is = ACCEPT_UNKNOWN;
+        explain(r, mem_printf("%.0f of %.0f met too few others", s->parts - s->judged, s->parts));
+    }
 }
 
 /* --- tiers --- */
@@ -454,6 +388,13 @@ static void (*const judges[CHECK_COUNT])(struct accept *a, const struct accept_i
     [CHECK_SEEN] = coverage,
 };
 
+bool accept_lacks(const struct accept_row *r)
+{
+    bool there = r->limit->check == CHECK_SEEN && isfinite(r->value);
+
+    return r->is == ACCEPT_UNKNOWN && (!r->limit->optional || there);
+}
+
 void accept_judge(struct accept *a, const struct accept_input *in)
 {
     int counts = 0;
@@ -463,7 +404,7 @@ void accept_judge(struct accept *a, const struct accept_input *in)
         judges[in->limits->limit[i].check](a, in, &in->limits->limit[i]);
     for (int i = 0; i < a->rows; i++) {
         a->count[a->row[i].is]++;
-        counts += a->row[i].is == ACCEPT_UNKNOWN && !a->row[i].limit->optional;
+        counts += accept_lacks(&a->row[i]);
     }
     a->verdict = a->count[ACCEPT_FAIL]    ? ACCEPT_FAIL
                  : counts || a->rows == 0 ? ACCEPT_UNKNOWN

@@ -46,6 +46,9 @@ struct accept_input {
     const struct limits *limits;
 };
 
+/* Does the verdict rest on it that this row is unknown?  Not of an optional one, but for parts that
+ * are there and were not looked at. */
+bool accept_lacks(const struct accept_row *r);
 /* accept_free() is the caller's. */
 void accept_judge(struct accept *a, const struct accept_input *in);
 void accept_free(struct accept *a);

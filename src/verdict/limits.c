@@ -12,9 +12,9 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/units.h"
+#include "cost/matrix.h"
 
 static const char *const limit_of_name[LIMIT_OF_COUNT] = {"itself", "reference", "data-sheet"};
-const char *const seen_name[SEEN_COUNT] = {"endpoint", "host", "leaf", "rack-pair", "pair"};
 
 enum {
     SELF = 1 << LIMIT_ITSELF,
@@ -38,7 +38,7 @@ const struct limit_check limit_check[CHECK_COUNT] = {
                               "bus bandwidth"},
     [CHECK_RACKS]          = {"racks",          LIMIT_COUNT, false, SELF, 0, "hosts elsewhere than declared"},
     [CHECK_TAINTED]        = {"tainted",        LIMIT_COUNT, false, SELF, 0, "findings of counters and throttling"},
-    [CHECK_SEEN]           = {"seen",           LIMIT_SHARE, true,  SELF, KEY_PART, "share that measured pairs crossed"},
+    [CHECK_SEEN]           = {"seen",           LIMIT_SHARE, true,  SELF, KEY_PART, "share that can be judged"},
 };
 // clang-format on
 

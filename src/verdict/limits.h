@@ -28,7 +28,7 @@ enum check {
     CHECK_BUSBW,          /* bus bandwidth of a collective */
     CHECK_RACKS,          /* hosts that measuring puts elsewhere than declared */
     CHECK_TAINTED,        /* findings of counters: throttled, retransmitted, in use by others */
-    CHECK_SEEN,           /* share of the parts of a kind that some measured pair crossed */
+    CHECK_SEEN,           /* share of the parts of a kind that met enough others to be judged */
     CHECK_COUNT
 };
 
@@ -49,11 +49,6 @@ struct limit_check {
 };
 extern const struct limit_check limit_check[CHECK_COUNT];
 
-/* The kinds of parts whose coverage can be asked for. */
-enum seen { SEEN_ENDPOINT, SEEN_HOST, SEEN_LEAF, SEEN_RACK_PAIR, SEEN_PAIR, SEEN_COUNT };
-extern const char
-    *const seen_name[SEEN_COUNT]; /* "endpoint", "host", "leaf", "rack-pair", "pair" */
-
 struct limit {
     enum check check;
     double bound;     /* in the check's unit, a share with `of` */
@@ -64,7 +59,7 @@ struct limit {
     int ranks;        /* 0: each */
     int domains;      /* NVLink domains that these lie in; 0: any number */
     double bytes;     /* 0: the largest that was measured */
-    int part;         /* enum seen */
+    int part;         /* enum seen (matrix.h) */
     bool optional;    /* where it cannot be judged it does not count */
     char *source;
 };

@@ -168,3 +168,20 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     run -0 railgauge accept --list-checks
     [ "$(jq -r '.properties.limits.items.properties.check.enum[]' "$top/src/schema/limits.schema.json")" = "$(awk '{ print $1 }' <<< "$output")" ]
 }
+
+@test "what no pair met is not accepted: NICs of a rack without the pass through them, and with it" {
+    rack() { railgauge run --fabric gb200-nvl72 --noise 2% --op pairs -f 16 --no-plots -o "$@" >/dev/null; }
+    rack blind --no-nic-pass
+    run -2 railgauge accept blind -o a.json
+    [[ ${lines[0]} == *"parts of kind nic: share that can be judged: 72 of 72 met too few others" ]]
+    [[ ${lines[2]} == "seen: 72 of 72 GPUs, 0 of 72 NICs, 18 of 18 hosts, 0 of 4 leaves, 0 of 4 leaves' uplinks" ]]
+    [ "$(jq -c '.seen[1] | [.part, .parts == 72, .judged == 0]' a.json)" = '["nic",true,true]' ]
+    [ "$(jq -c '[.seen[] | select(.part == "nic") | .judged == 0]' blind/matrix.json)" = "[true]" ]
+    rack seen
+    run -0 railgauge accept seen
+    [[ ${lines[2]} == "seen: 72 of 72 GPUs, 72 of 72 NICs, 18 of 18 hosts, 4 of 4 leaves, 4 of 4 leaves' uplinks, cables: "*" % of 2556 pairs" ]]
+    railgauge show seen | grep -q "^seen: 72 of 72 GPUs, 72 of 72 NICs"
+    printf '{"format": "railgauge-limits", "version": 1, "title": "site", "limits": [{"check": "seen", "part": "cable", "at_least": "99 %%", "source": "site"}]}' >l.json
+    run -2 railgauge accept seen --limits l.json
+    [[ ${lines[0]} == "UNKNOWN: 1 of 1 checks could not be judged; parts of kind cable: share that can be judged: "*" of 2556 met too few others" ]]
+}

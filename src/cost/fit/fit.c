@@ -361,6 +361,7 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     tier_curves(&f);
     peaks_from_nics(m);
     collective_curves(&f);
+    fit_coverage(&f);
     fit_findings(&f);
     free(f.obs);
     free(f.sample);

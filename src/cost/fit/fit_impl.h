@@ -46,6 +46,7 @@ void fit_racks(struct fit *f);    /* confirm or find racks; adds tiers and coord
 void fit_baseline(struct fit *f); /* tier of each observation, what is normal, the samples */
 void fit_parts(struct fit *f);    /* exceptions */
 void fit_latency(struct fit *f);  /* those that add latency; the tiers' latency spread */
+void fit_coverage(struct fit *f); /* what was looked at, by tiers and by kinds of parts */
 void fit_findings(struct fit *f); /* contention, unstable, bimodal, wrong data, equal tiers,
                                      tainted, shared GPUs, what was looked at */
 

@@ -274,12 +274,16 @@ json_t *matrix_report_findings(FILE *out, const struct matrix *m, int most)
     int exceptions = most && most < m->exceptions ? most : m->exceptions;
     int columns = isatty(fileno(out)) ? term_columns(out) : INT_MAX; /* programs read lines */
     int findings = 0;
+    char *seen = matrix_seen_text(m);
 
     if (m->exceptions)
         text_exceptions(out, m, exceptions);
     else
         no_part(out, m);
     count_rest(out, exceptions, m->exceptions);
+    if (seen)
+        fprintf(out, "seen: %s\n", seen);
+    free(seen);
     for (int i = 0; i < m->findings && (!most || findings < most); i++)
         if (!most || !said_at_once(m, &m->finding[i])) {
             char *line = mem_printf("%s: %s", m->finding[i].kind, m->finding[i].text);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is measured again, alone. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "probe/point.h"
+#include "probe/schedule.h"
+
+/* One parallel point with its class and how slow it is against that class. */
+struct suspect {
+    int tier;
+    const struct point *p;
+    double excess; /* time / class median */
+};
+
+static bool parallel(const struct point *p)
+{
+    return op_is_pair(p->op) && p->flows > 1 && p->stop != STOP_FAILED &&
+           !stage_is_retest(p->stage) && p->stage != STAGE_LADDER;
+}
+
+static int by_class(const void *a, const void *b)
+{
+    const struct suspect *x = a, *y = b;
+    const double v[] = {x->p->op, (double)x->p->bytes, x->tier, x->p->sec.median};
+    const double w[] = {y->p->op, (double)y->p->bytes, y->tier, y->p->sec.median};
+
+    return stats_order(v, w, 4);
+}
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct suspect *x = a, *y = b;
+    const double v[] = {-x->excess, x->p->src, x->p->dst};
+    const double w[] = {-y->excess, y->p->src, y->p->dst};
+
+    return stats_order(v, w, 3);
+}
+
+/* The times of a class; the caller frees. */
+static double *times_of(const struct suspect *s, int n)
+{
+    double *t = mem_calloc((size_t)n, sizeof(*t));
+
+    for (int i = 0; i < n; i++)
+        t[i] = s[i].p->sec.median;
+    return t;
+}
+
+/* Judge one class (sorted by time): excess stays 0 for those that are not outliers. */
+static void judge(struct suspect *s, int n)
+{
+    double *t = times_of(s, n);
+    double median = stats_quantile(t, n, 0.5), mad = stats_mad(t, n, median);
+    double limit = 5 * 1.4826 * mad / median;
+    if (limit < 0.1)
+        limit = 0.1;
+    for (int i = 0; i < n; i++)
+        s[i].excess = t[i] > median * (1 + limit) ? t[i] / median : 0;
+    s[n / 2].excess = s[n / 2].excess > 0 ? s[n / 2].excess : 1; /* the healthy reference */
+    free(t);
+}
+
+static int by_src(const void *a, const void *b)
+{
+    const struct suspect *const *x = a, *const *y = b;
+
+    return ((*x)->p->src > (*y)->p->src) - ((*x)->p->src < (*y)->p->src);
+}
+
+static int by_dst(const void *a, const void *b)
+{
+    const struct suspect *const *x = a, *const *y = b;
+
+    return ((*x)->p->dst > (*y)->p->dst) - ((*x)->p->dst < (*y)->p->dst);
+}
+
+/* The pairs of an endpoint that is slow in the middle though none of its pairs is an outlier.  The
+ * deviation of a median of n is 1.25 sigma / sqrt(n). */
+static void judge_ends(struct suspect *s, int n, bool received)
+{
+    const struct suspect *middle = &s[n / 2];
+    struct suspect **v = mem_calloc((size_t)n, sizeof(struct suspect *));
+    double *t = times_of(s, n), median = middle->p->sec.median;
+    int (*order)(const void *, const void *) = received ? by_dst : by_src;
+
+    for (int i = 0; i < n; i++)
+        v[i] = &s[i];
+    double sigma = 1.4826 * stats_mad(t, n, median) / median;
+    qsort(v, (size_t)n, sizeof(struct suspect *), order);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i; j < n && order(&v[i], &v[j]) == 0; j++)
+            t[j - i] = v[j]->p->sec.median;
+        double slow = j - i < RETEST_PARTNERS ? 1 : stats_median(t, j - i) / median;
+        if (slow > 1 + fmax(0.03, 3 * 1.25 * sigma / sqrt(j - i)))
+            for (int k = i; k < i + RETEST_PARTNERS; k++)
+                v[k]->excess = fmax(v[k]->excess, slow);
+    }
+    free(v);
+    free(t);
+}
+
+static void add_alone(struct plan *out, const struct point *p, enum stage stage)
+{
+    for (int i = 0; i < out->rounds; i++) {
+        const struct round *r = &out->round[i];
+        if (r->op == p->op && r->first == p->bytes && r->group[0].members[0] == p->src &&
+            r->group[0].members[1] == p->dst)
+            return;
+    }
+    struct round *r = plan_add(out, stage, p->op, 1);
+    r->first = r->last = p->bytes;
+    r->epochs = (1u << PLAN_EPOCHS) - 1;
+    r->group[0].members = mem_calloc(2, sizeof(int));
+    r->group[0].members[0] = p->src;
+    r->group[0].members[1] = p->dst;
+    r->group[0].size = 2;
+}
+
+void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic)
+{
+    struct suspect *s = NULL;
+    int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
+
+    for (int i = 0; i < p->count; i++)
+        if (parallel(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
+            const struct point *q = &p->point[i];
+            struct suspect one = {topo_tier_by(t, q->src, q->dst, by_nic), q, 0};
+            MEM_PUSH(s, n) = one;
+        }
+    if (n)
+        qsort(s, (size_t)n, sizeof(*s), by_class);
+    for (int i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && s[j].p->op == s[i].p->op && s[j].p->bytes == s[i].p->bytes &&
+                        s[j].tier == s[i].tier;
+             j++)
+            ;
+        judge(s + i, j - i);
+        for (int end = 0; end < 2 && s[i].p->op == OP_PAIR_BW; end++)
+            judge_ends(s + i, j - i, end);
+    }
+    if (n)
+        qsort(s, (size_t)n, sizeof(*s), by_excess);
+    for (int i = 0; i < n && s[i].excess > 0 && out->rounds < RETEST_MAX; i++) {
+        int *a = &times[s[i].p->src], *b = &times[s[i].p->dst];
+        if (s[i].excess > 1 && (*a >= RETEST_PER_ENDPOINT || *b >= RETEST_PER_ENDPOINT))
+            continue;
+        ++*a;
+        ++*b;
+        add_alone(out, s[i].p, by_nic ? STAGE_NIC_RETEST : STAGE_RETEST);
+    }
+    free(s);
+    free(times);
+}
