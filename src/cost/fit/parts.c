@@ -421,15 +421,16 @@ static void blame_known(struct fit *f)
     free(known);
 }
 
-/* Was it measured alone, and is even its best epoch clearly below what epochs of this tier make of
- * a healthy pair? */
+/* Was it measured alone, and is it, in the middle of its epochs, clearly below what epochs of this
+ * tier make of a healthy pair, and even its best one below those that are no more than unlucky? */
 static bool bad(const struct fit *f, const struct fit_sample *s)
 {
     const struct fit_baseline *l = &f->baseline[s->tier];
 
     if (s->explained >= 0 || (!s->alone && s->residual > 0))
         return false;
-    return s->best < 1 - fmax(fmax(f->o.outlier, l->unrest), 5 * l->sigma);
+    double far = fmax(l->unrest, 5 * l->sigma);
+    return s->residual < 1 - fmax(f->o.outlier, far) && s->best < 1 - fmax(f->o.outlier, far / 2);
 }
 
 /* Does the sample pass a part that is named and as slow, in whatever tier that showed? */
