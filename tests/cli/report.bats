@@ -153,6 +153,30 @@ END
     rm -r large
 }
 
+@test "where GPUs tell their slots, rows of a rack are in that order; their counters are told" {
+    cp -r small slots
+    python3 - "$top/tests/golden/topology-gb300.json" <<'END'
+import json, sys
+like = json.load(open(sys.argv[1]))["gpus"]
+t = json.load(open("slots/topology.json"))
+rows = []
+for e in t["endpoints"]["rows"]:
+    e = dict(zip(t["endpoints"]["columns"], e))
+    gpu = dict(zip(like["columns"], like["rows"][0]), host=e["host"], index=e["local"], busid=e["busid"], uuid=f"GPU-{len(rows)}", remote=[], path=[])
+    gpu.update(slot=[12, 3, 17, 5][e["host"]], ecc_uncorrected=7 if (e["host"], e["local"]) == (2, 1) else 0)
+    rows.append([gpu[c] for c in like["columns"]])
+t["gpus"] = {"columns": like["columns"], "rows": rows}
+del t["checksum"]
+json.dump(t, open("slots/topology.json", "w"))
+END
+    railgauge seal slots/topology.json
+    page slots 1 slots
+    $text slots.html --check
+    [ "$($text slots.html --data | jq -c '.blocks[0].rows')" = "[1,3,0,2]" ]
+    grep -q 'in the order of slots' slots.html
+    grep -q '7 uncorrected' slots.html
+}
+
 # week K OPTION...: the campaign of a week.
 week() {
     campaign "w$1" --fabric hgx-h100 --racks 2 --noise 3% --op "pair_bw,pair_latency" -b 64M -e 64M --epochs 2 "${@:2}"

@@ -320,7 +320,7 @@ for (const svg of document.querySelectorAll(".rack svg")) {
     if (!rows.has(E.host[e])) rows.set(E.host[e], []);
     rows.get(E.host[e]).push(e);
   }
-  const list = [...rows.values()].reverse(), box = svg.viewBox.baseVal, left = +svg.dataset.left, cell = (box.width - 1 - left) / cols, row = (box.height - 1) / list.length;
+  const list = block.rows.map(host => rows.get(host) || []).reverse(), box = svg.viewBox.baseVal, left = +svg.dataset.left, cell = (box.width - 1 - left) / cols, row = (box.height - 1) / list.length;
   const at = (x, y) => (list[Math.floor(y / row)] || [])[Math.floor((x - left) / cell)];
   svg.addEventListener("mousemove", event => {
     const r = svg.getBoundingClientRect(), e = at((event.clientX - r.x) * box.width / r.width, (event.clientY - r.y) * box.height / r.height);

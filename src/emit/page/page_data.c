@@ -46,7 +46,7 @@ static json_t *column(const struct page_facts *f, end_value *value)
 {
     json_t *list = json_array();
 
-    for (int i = 0; f->order && i < f->t->endpoints; i++)
+    for (int i = 0; i < f->t->endpoints; i++)
         json_array_append_new(list, json_integer(value(f, f->order[i])));
     return list;
 }
@@ -60,7 +60,7 @@ static json_t *shares(const struct page_facts *f, enum page_way way)
 {
     json_t *list = json_array();
 
-    for (int i = 0; f->order && i < f->t->endpoints; i++)
+    for (int i = 0; i < f->t->endpoints; i++)
         json_array_append_new(list, json_integer(permille(f->end[f->order[i]].way[way].mid)));
     return list;
 }
@@ -71,7 +71,7 @@ static json_t *nics(const struct page_facts *f, json_t **list)
     json_t *at = json_object(), *column = json_array();
 
     *list = json_array();
-    for (int i = 0; f->order && i < f->t->endpoints; i++) {
+    for (int i = 0; i < f->t->endpoints; i++) {
         int nic = f->hw->endpoint[f->order[i]].nic;
         const char *name = nic >= 0 ? f->hw->nic[nic].name : NULL;
         json_t *known = name ? json_object_get(at, name) : NULL;
@@ -90,7 +90,7 @@ static json_t *coordinates(const struct page_facts *f, int level)
 {
     json_t *list = json_array();
 
-    for (int i = 0; f->order && i < f->t->endpoints; i++)
+    for (int i = 0; i < f->t->endpoints; i++)
         json_array_append_new(list, json_integer(topo_at(f->t, f->order[i], level)));
     return list;
 }
@@ -217,9 +217,12 @@ static json_t *blocks(const struct page_facts *f)
 
     for (int i = 0; i < f->blocks; i++) {
         const struct page_block *b = &f->block[i];
-        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:o}", "name", b->name, "first",
-                                              b->first, "count", b->count, "marked", b->marked,
-                                              "least", json_finite(b->least)));
+        json_t *rows = json_array();
+        for (int k = 0; k < b->hosts; k++)
+            json_array_append_new(rows, json_integer(b->host[k]));
+        json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:o, s:i, s:o}", "name", b->name,
+                                              "first", b->first, "count", b->count, "rows", rows,
+                                              "marked", b->marked, "least", json_finite(b->least)));
     }
     return list;
 }

@@ -9,6 +9,7 @@
 #include "cost/fit/observe.h"
 #include "emit/page/page_impl.h"
 #include "emit/plot/pair_map.h"
+#include "topo/host/gpu.h"
 
 const char *const way_name[WAYS] = {"inside, sends", "inside, receives", "network, sends",
                                     "network, receives"};
@@ -221,6 +222,40 @@ static int row_of(struct page_block *b, int host)
     return b->hosts - 1;
 }
 
+/* The slot that the GPUs of a host tell; -1: they tell none. */
+static int slot_of(const struct page_facts *f, int host)
+{
+    for (int i = 0; i < f->hw->gpus; i++)
+        if (f->hw->gpu[i].host == host && f->hw->gpu[i].slot >= 0)
+            return f->hw->gpu[i].slot;
+    return -1;
+}
+
+/* Rows by their slots, where all of them tell one. */
+static void order_rows(struct page_facts *f, struct page_block *b)
+{
+    int(*row)[2] = mem_calloc((size_t)b->hosts + 1, sizeof(*row));
+
+    b->slots = b->hosts > 0;
+    for (int i = 0; i < b->hosts; i++) {
+        row[i][0] = slot_of(f, b->host[i]);
+        row[i][1] = b->host[i];
+        b->slots = b->slots && row[i][0] >= 0;
+    }
+    if (b->slots)
+        qsort(row, (size_t)b->hosts, sizeof(*row), stats_by_2ints);
+    for (int i = 0; i < b->hosts; i++)
+        b->host[i] = row[i][1];
+    for (int i = b->first; i < b->first + b->count; i++)
+        f->end[f->order[i]].row = row_of(b, topo_at(f->t, f->order[i], LEVEL_HOST));
+    free(row);
+}
+
+int page_slot(const struct page_facts *f, const struct page_block *b, int row)
+{
+    return b->slots ? slot_of(f, b->host[row]) : -1;
+}
+
 static char *block_name(const struct page_facts *f, const struct page_block *b)
 {
     const char *first = page_host(f, f->order[b->first]),
@@ -236,7 +271,7 @@ static void make_blocks(struct page_facts *f)
 {
     for (int i = 0; i < f->t->endpoints; i++)
         f->racks |= topo_at(f->t, i, LEVEL_RACK) >= 0;
-    for (int i = 0; f->order && i < f->t->endpoints; i++) {
+    for (int i = 0; i < f->t->endpoints; i++) {
         struct page_end *e = &f->end[f->order[i]];
         if (new_block(f, i))
             MEM_PUSH(f->block, f->blocks) = (struct page_block){.first = i, .least = NAN};
@@ -248,8 +283,10 @@ static void make_blocks(struct page_facts *f)
         e->block = f->blocks - 1;
         e->row = row_of(b, topo_at(f->t, f->order[i], LEVEL_HOST));
     }
-    for (int k = 0; k < f->blocks; k++)
+    for (int k = 0; k < f->blocks; k++) {
         f->block[k].name = block_name(f, &f->block[k]);
+        order_rows(f, &f->block[k]);
+    }
 }
 
 /* --- the whole --- */
@@ -284,8 +321,13 @@ static void read_map(struct page_facts *f)
 {
     struct pair_map map;
 
-    if (pair_map_init(&map, f->m, f->in->p, NULL) < 0)
+    if (pair_map_init(&map, f->m, f->in->p, NULL) < 0) { /* no pairs: as they are numbered */
+        f->order = mem_ints(f->t->endpoints, 0);
+        f->place = mem_ints(f->t->endpoints, 0);
+        for (int i = 0; i < f->t->endpoints; i++)
+            f->order[i] = f->place[i] = i;
         return;
+    }
     f->order = mem_dup(map.order, (size_t)map.n, sizeof(int));
     f->place = mem_dup(map.place, (size_t)map.n, sizeof(int));
     f->bytes = map.bytes;

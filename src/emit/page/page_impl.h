@@ -80,6 +80,7 @@ struct page_block {
     int hosts;
     int marked, behind; /* endpoints at fault; behind a part that is */
     double least;       /* share of an endpoint in it; NAN: none */
+    bool slots;         /* rows are in the order of their slots, else of names */
 };
 
 struct page_facts {
@@ -92,7 +93,7 @@ struct page_facts {
     double bytes;       /* of the pairs below; 0: there are none */
     double expected[TIER_MAX];
     double limit; /* share below which a pair is slow */
-    int *order;   /* place in pictures -> endpoint; NULL: there are none */
+    int *order;   /* place in pictures -> endpoint */
     int *place;
     struct page_end *end; /* by endpoint */
     struct page_pair *pair;
@@ -115,6 +116,9 @@ static inline bool page_odd(const struct page_facts *f, const struct page_pair *
 const char *page_host(const struct page_facts *f, int endpoint);
 /* "r00n04:1" */
 char *page_endpoint(const struct page_facts *f, int endpoint, char buf[300]);
+
+/* The slot of a row; -1: not told. */
+int page_slot(const struct page_facts *f, const struct page_block *b, int row);
 
 /* --- sections, in their order --- */
 void page_parts(FILE *out, const struct page_facts *f);

@@ -343,7 +343,7 @@ void page_map(FILE *out, const struct page_facts *f)
     char size[UNITS_TEXT];
 
     html_section(out, "map", heading(f));
-    if (!f->order || !f->pairs) {
+    if (!f->pairs) {
         html(out, "<p>points.tsv of the campaign has them.</p>\n");
         html_end(out);
         return;

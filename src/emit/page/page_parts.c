@@ -135,6 +135,7 @@ enum {
     RACKS_MARKED = 24, /* of the marked ones are drawn */
     LEFT = 30,
     CELLS = 120,
+    NAME_MOST = 5, /* bytes of a row's name */
     ROW = 13
 };
 
@@ -208,18 +209,19 @@ static void signs(FILE *out, struct rack_picture *p)
     }
 }
 
+/* Slots, or what tells the names of hosts apart. */
 static void row_names(FILE *out, const struct rack_picture *p)
 {
     size_t skip = common(p->f, p->b);
 
     for (int i = 0; i < p->b->hosts; i++) {
         const char *name = p->f->t->host[p->b->host[i]].name;
-        size_t len = strlen(name);
-        char end[6 * 4] = "";
-        if (len - skip <= 5)
+        int slot = page_slot(p->f, p->b, i);
+        char end[16] = "";
+        if (slot < 0 && strlen(name) - skip <= NAME_MOST)
             snprintf(end, sizeof(end), "%s", name + skip);
         else
-            snprintf(end, sizeof(end), "%d", i);
+            snprintf(end, sizeof(end), "%d", slot < 0 ? i : slot);
         html(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 4,
              ROW * (p->b->hosts - 1 - i) + ROW - 3, end);
     }
@@ -307,8 +309,10 @@ void page_racks(FILE *out, const struct page_facts *f)
     for (int i = 0; i < f->blocks; i++)
         marked += f->block[i].marked > 0;
     html_section(out, "racks", heading(f, marked));
-    html(out, "<p class=\"lead\">A row is a host, from below in the order of names; a cell is an "
-              "endpoint, coloured by the worst part that it is in.</p>\n<div class=\"racks\">\n");
+    html(out,
+         "<p class=\"lead\">A row is a host, from below in the order of %s; a cell is an endpoint, "
+         "coloured by the worst part that it is in.</p>\n<div class=\"racks\">\n",
+         f->blocks && f->block[0].slots ? "slots" : "names");
     for (int i = 0; i < f->blocks; i++)
         if (f->blocks <= RACKS_DRAWN || (f->block[i].marked && drawn++ < RACKS_MARKED))
             rack(out, f, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a page says in tables: checks, coverage, counters, rates of GPUs, environment. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +219,7 @@ void page_counters(FILE *out, const struct page_facts *f)
     struct lint lint = {0};
     int taints = 0;
 
-    if (!f->simulated)
+    if (!f->simulated || f->hw->gpus)
         lint_hosts(&lint, f->hw);
     for (int i = 0; i < f->m->findings; i++)
         taints += is_taint(&f->m->finding[i]);
@@ -386,9 +387,11 @@ static char *environment_heading(const struct page_facts *f)
     if (!nccl && !mpi && !*driver)
         return mem_strdup(f->simulated ? "Environment: railgauge " RG_VERSION " alone"
                                        : "Environment");
-    return mem_printf("Environment: %.*s%s%.*s%s%s", nccl ? (int)strcspn(nccl, ",") : 0,
+    const char *name = nccl && isdigit((unsigned char)*nccl) ? "NCCL " : "";
+    return mem_printf("Environment: %s%.*s%s%.*s%s%s%s", name, nccl ? (int)strcspn(nccl, ",") : 0,
                       nccl ? nccl : "", nccl && mpi ? ", " : "", mpi ? (int)strcspn(mpi, ",") : 0,
-                      mpi ? mpi : "", *driver ? ", driver " : "", driver);
+                      mpi ? mpi : "", *driver && (nccl || mpi) ? ", " : "",
+                      *driver ? "driver " : "", driver);
 }
 
 void page_environment(FILE *out, const struct page_facts *f)
