@@ -217,7 +217,9 @@ static char *path_of(const char *dir, const char *host, struct err *err)
         err_data(err, "\"%s\" is no name of a host", host);
         return NULL;
     }
-    char *name = mem_printf("%s.json", host), *path = file_join(dir, name);
+    /* Schedulers know a host without its domain; an address has none. */
+    size_t length = strspn(host, "0123456789.") == strlen(host) ? strlen(host) : strcspn(host, ".");
+    char *name = mem_printf("%.*s.json", (int)length, host), *path = file_join(dir, name);
     free(name);
     return path;
 }

@@ -37,7 +37,7 @@ enum { HEALTH_REASON = 200 };
 
 /* Of host number `host` of the matrix; now.  health_free() is the caller's, here and below. */
 void health_of(struct health *h, const struct health_input *in, int host);
-/* DIR/HOST.json, which replaces the one before. */
+/* DIR/HOST.json, without the host's domain, which replaces the one before. */
 int health_save(const struct health *h, const char *dir, struct err *err);
 /* EXIT_NOINPUT where none is there. */
 int health_load(struct health *h, const char *dir, const char *host, struct err *err);

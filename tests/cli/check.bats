@@ -61,6 +61,11 @@ said() { jq -r .verdict "state/$1.json"; }
     run -0 env SLURMD_NODENAME=r00n05 railgauge check --last
     [ "$output" = "PASS: r00n05" ]
     [ "$(railgauge check --last r00n05 --json | jq -c '[.host, .verdict, .reason, .check.verdict]')" = '["r00n05","PASS","","FAIL"]' ]
+    # With its domain or without, it is the same host.
+    run -0 railgauge check --last r00n05.example.org -q
+    # A plugin of a monitoring system has four codes, and one line.
+    run -3 railgauge check --fabric ./nowhere.json --exit-style nagios
+    [[ $output == "RAILGAUGE UNKNOWN - "*"nowhere.json"* ]]
     # No program is found that could be started, and it is done in 10 ms of processor time.
     railgauge=$(command -v railgauge)
     for _ in 1 2 3 4 5; do

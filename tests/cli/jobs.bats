@@ -258,7 +258,7 @@ patched() {
     was=False
     run -0 patched "$simulated --fault slow-nic=1:0.5"
     [ "${lines[0]}" = "RailgaugeFault True Fault true" ]
-    [[ ${lines[1]} == "RAILGAUGE CRITICAL - "*"endpoint 1 (r00n00:1), speed over all NICs: 50."* ]]
+    [[ ${lines[1]} == "RAILGAUGE CRITICAL - "*"NIC mlx5_1 of r00n00 (GPU 1), speed over all NICs: 50."* ]]
     was=Unknown
     run -0 --separate-stderr patched -t mpi --launch false
     [ "${lines[0]}" = "RailgaugeFault Unknown NotJudged false" ]

@@ -481,14 +481,17 @@ static int cmd_check(int argc, char **argv, struct err *err)
     a.chain.line = &command;
     a.chain.argc = argc + SMALL;
     a.chain.argv = all;
-    int rc = 0;
-    if (a.last)
-        code = answer_last(&a, err);
-    else
-        rc = run(&a, &code, err);
+    int rc = a.last ? code = answer_last(&a, err) : run(&a, &code, err);
     chain_close(&a.chain);
     free(all);
-    return rc < 0 || code < 0 ? -1 : code;
+    rc = rc < 0 ? -1 : code;
+    if (rc < 0 && a.style == JUDGED_NAGIOS) { /* whatever the reason: a plugin has four codes */
+        char *line = mem_printf("%s: %s", accept_name[ACCEPT_UNKNOWN], err->text);
+        judged_nagios(ACCEPT_UNKNOWN, line, NULL);
+        free(line);
+        return ACCEPT_UNKNOWN;
+    }
+    return rc;
 }
 
 const struct command check_command = {&command, cmd_check};
