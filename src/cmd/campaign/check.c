@@ -28,7 +28,6 @@ struct args {
     const char *state, *host;
     int style; /* enum judged_style */
     bool last, reason;
-    char *hosts; /* those of the job of Slurm; owned */
 };
 
 static const struct opt options[] = {
