@@ -52,7 +52,8 @@ static double begun(const char *dir, const struct matrix *m)
 
 /* --- one after the other --- */
 
-static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX | INPUT_POINTS, INPUT_TOPO};
+static const struct input_ask points = {INPUT_MATRIX, INPUT_MATRIX | INPUT_POINTS, INPUT_TOPO},
+                              any = {INPUT_MATRIX, INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS};
 
 /* A plan that is not that of the points tells nothing of them. */
 static bool has_plan(struct opened_campaign *o, const char *dir)
@@ -66,28 +67,35 @@ static bool has_plan(struct opened_campaign *o, const char *dir)
     return fits;
 }
 
-static int open_one(struct campaign *c, struct opened_campaign *o, const char *dir, struct err *err)
+static int open_one(struct campaign *c, struct opened_campaign *o, const char *dir, bool measured,
+                    struct err *err)
 {
-    const struct input_args one = {.file = dir};
+    bool preset = !measured && access(dir, F_OK) < 0 && fabric_shipped(dir);
+    const struct input_args one = {.file = preset ? NULL : dir, .fabric = preset ? dir : NULL};
 
     input_init(&o->in);
-    if (input_open(&o->in, &one, &ask, err) < 0)
+    if (input_open(&o->in, &one, measured ? &points : &any, err) < 0)
         return -1;
-    if (!o->in.dir)
+    if (!o->in.dir && measured)
         return err_data(err, "%s is not a campaign's directory: points are compared", dir);
-    *c = (struct campaign){dir,      begun(dir, &o->in.m),
-                           &o->in.m, &o->in.t,
-                           &o->in.p, has_plan(o, dir) ? &o->plan : NULL};
+    bool told = o->in.has & INPUT_POINTS;
+    *c = (struct campaign){.path = dir,
+                           .begun = begun(dir, &o->in.m),
+                           .matrix = &o->in.m,
+                           .topo = &o->in.t,
+                           .points = told ? &o->in.p : NULL,
+                           .plan = told && has_plan(o, dir) ? &o->plan : NULL};
     return 0;
 }
 
-int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err)
+int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, bool measured,
+                   struct err *err)
 {
     *c = (struct campaigns){.campaign = mem_calloc((size_t)dirs, sizeof(*c->campaign)),
                             .opened = mem_calloc((size_t)dirs, sizeof(*c->opened))};
     while (c->count < dirs) {
         int i = c->count++;
-        if (open_one(&c->campaign[i], &c->opened[i], dir[i], err) < 0)
+        if (open_one(&c->campaign[i], &c->opened[i], dir[i], measured, err) < 0)
             return -1;
     }
     return 0;

@@ -13,9 +13,10 @@ struct campaigns {
 };
 
 /* Matrix and points of each, its topology (else that of the matrix), its plan where it fits the points,
- * and when its points were begun.  What is no campaign's directory is EXIT_DATA.  campaigns_free() in
- * any case. */
-int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, struct err *err);
+ * and when its points were begun.  What is no campaign's directory is EXIT_DATA where `measured`; else
+ * it may also be a matrix or the name of a preset, and points NULL.  campaigns_free() in any case. */
+int campaigns_open(struct campaigns *c, const char *const *dir, int dirs, bool measured,
+                   struct err *err);
 void campaigns_free(struct campaigns *c);
 
 #endif

@@ -226,7 +226,7 @@ static int cmd_compare(int argc, char **argv, struct err *err)
     struct campaigns c;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = campaigns_open(&c, a.dir, a.dirs, err);
+    int rc = campaigns_open(&c, a.dir, a.dirs, true, err);
     if (rc == 0)
         rc = a.history ? compare_many(&c, &a, err) : compare_two(&c, &a, err);
     campaigns_free(&c);

@@ -74,6 +74,24 @@ static int load_scaling(struct held *h, const struct plot_files *f, struct err *
     return scaling_of_steps(&h->scaling, &h->steps, err);
 }
 
+/* LABEL, else the last part of a path; of DIR/matrix.json that of DIR.  The caller frees. */
+static char *name_of(const char *word)
+{
+    static const char matrix[] = "/matrix.json";
+    const char *file = file_of(word);
+    size_t len = strlen(word), cut = sizeof(matrix) - 1, from;
+
+    if (file > word)
+        return mem_strndup(word, (size_t)(file - word) - 1);
+    if (len > cut && !strcmp(word + len - cut, matrix))
+        len -= cut;
+    while (len > 1 && word[len - 1] == '/')
+        len--;
+    for (from = len; from > 0 && word[from - 1] != '/';)
+        from--;
+    return mem_strndup(word + from, len - from);
+}
+
 static int load_campaigns(struct held *h, const struct plot_files *f, struct err *err)
 {
     static const double tolerance = 0.01; /* as compare has it */
@@ -81,15 +99,11 @@ static int load_campaigns(struct held *h, const struct plot_files *f, struct err
 
     for (int i = 0; i < f->paths; i++)
         dir[i] = file_of(f->path[i]);
-    int rc = campaigns_open(&h->campaigns, dir, f->paths, err);
+    int rc = campaigns_open(&h->campaigns, dir, f->paths, f->figure == PLOT_HISTORY, err);
     if (rc == 0 && f->figure == PLOT_HISTORY)
         rc = history_make(&h->history, h->campaigns.campaign, f->paths, tolerance, err);
-    for (int i = 0; i < 2 && f->figure == PLOT_COMPARE; i++) {
-        const char *slash = strrchr(f->path[i], '/');
-        h->name[i] = dir[i] > f->path[i]
-                         ? mem_strndup(f->path[i], (size_t)(dir[i] - f->path[i]) - 1)
-                         : mem_strdup(slash && slash[1] ? slash + 1 : f->path[i]);
-    }
+    for (int i = 0; i < 2 && f->figure == PLOT_COMPARE; i++)
+        h->name[i] = name_of(f->path[i]);
     free(dir);
     return rc;
 }
@@ -337,7 +351,7 @@ static const struct opt_line command = {
              "step|scaling [LABEL=]PREDICTION...\n"
              "scaling|score TABLE\n"
              "history DIR DIR DIR...\n"
-             "compare [LABEL=]DIR [LABEL=]DIR",
+             "compare [LABEL=]DIR|MATRIX|PRESET [LABEL=]...",
     .doc =
         "Draw a campaign folder, a cost matrix alone, predictions, or several campaigns."
         "\vbusbw is bus bandwidth against message size with expected and peak; heat is the "
@@ -348,7 +362,7 @@ static const struct opt_line command = {
         "tokens_per_gpu or seconds); score is predicted against measured steps (of predict "
         "--batch).  history is how each figure went from campaign to campaign beside its "
         "baseline, when versions changed and parts were there (of compare --history); compare is "
-        "two campaigns, of one machine or of two, in one picture: tiers by size, the slow tail of "
+        "two campaigns, matrices or presets in one picture: tiers by size, the slow tail of "
         "all pairs, the collectives that both have.  The tables behind them are left in "
         "OUTDIR/data.  Pictures need gnuplot 5.4 "
         "or newer; without it the same is printed in the terminal.\n\n"

@@ -181,7 +181,7 @@ static int show_history(const struct judged *j, struct args *a, struct err *err)
                  ? err_usage(err, "--history needs %d campaigns or more", HISTORY_LEAST)
                  : 0;
     if (rc == 0)
-        rc = campaigns_open(&c, a->dir, a->dirs, err);
+        rc = campaigns_open(&c, a->dir, a->dirs, true, err);
     else
         return -1;
     if (rc == 0)

@@ -451,6 +451,10 @@ campaigns() {
     [[ $output == *"figure "*" old "*" c2 "*"speed"*"tier rail "*"all_reduce, 32r 4d x8, "* ]]
     [ "$(grep -c '^[12]	6[01]' out/data/compare_share.tsv)" -gt 0 ]
     run ! grep -q '^1	[67]' out/data/compare_share.tsv
+    run -0 railgauge plot compare ./c1/matrix.json sheet=hgx-h100 --terminal
+    [[ ${lines[0]} == "figure "*" c1 "*" sheet "*"speed" ]]
+    [[ $output == *"tier fabric "*" GB/s "*" GB/s  "[+-]*" %"* ]]
+    rejects plot 66 "hgx-h10: No such file" compare c1 hgx-h10
     command -v gnuplot >/dev/null || return 0
     for format in png svg pdf; do
         run --separate-stderr railgauge plot history c1 c2 c3 c4 --format $format
