@@ -3,7 +3,7 @@
 #
 # tests/golden/export/campaign/matrix.json: 2 racks of 2 hosts of 2 GPUs; sending of n01:0 is half as fast as it
 # should be.  tests/golden/export/measured: 2 hosts of 8 GPUs of the simulator, where GPU 3 of the first is slow, a
-# few pairs and two collectives of them.  tests/golden/export/FORMAT and FORMAT.second are what is written from it; with
+# few pairs and two collectives of them; limits.json: what junit and openmetrics are judged by.  tests/golden/export/FORMAT and FORMAT.second are what is written from it; with
 # UPDATE_GOLDEN=1 they are written anew (look at the difference before you keep it).
 
 bats_require_minimum_version 1.5.0
@@ -58,8 +58,8 @@ golden() {
 
 @test "csv" { golden csv "$golden/measured"; }
 @test "nccl-tests" { golden nccl-tests "$golden/measured" --name all_reduce; }
-@test "junit" { golden junit "$matrix"; }
-@test "openmetrics" { golden openmetrics "$matrix" --name 'rack "03"'; }
+@test "junit" { golden junit "$matrix" --limits "$golden/limits.json"; }
+@test "openmetrics" { golden openmetrics "$matrix" --limits "$golden/limits.json" --name 'rack "03"'; }
 
 @test "no format is without its golden file" {
     while read -r format _; do

@@ -340,6 +340,17 @@ static void put_points(struct metrics *s)
     sample(s, wrong, "state", "wrong_data");
 }
 
+static void put_seen(struct metrics *s)
+{
+    const struct matrix *m = s->e->m;
+
+    family(s, "seen_ratio", "Share of the parts of a kind that met enough others to be judged.");
+    for (int i = 0; i < m->seens; i++)
+        if (m->seen[i].parts > 0)
+            sample(s, m->seen[i].judged / m->seen[i].parts, "kind", seen_name[m->seen[i].kind],
+                   NULL);
+}
+
 static void put_findings(struct metrics *s)
 {
     const struct matrix *m = s->e->m;
@@ -369,6 +380,7 @@ int openmetrics_write(const struct export *e, struct err *err)
     put_parts(&s);
     put_collectives(&s);
     put_points(&s);
+    put_seen(&s);
     put_findings(&s);
     fputs("# EOF\n", e->out);
     return 0;
