@@ -12,6 +12,7 @@
 #include "base/stats.h"
 #include "cost/fit/cluster.h"
 
+enum { CROWD = 40 };
 static const double contended_below = 0.85; /* parallel / alone */
 
 static double rate(const struct obs *o)
@@ -44,6 +45,27 @@ static double healthy_cap(double *cap, int n)
     return limit;
 }
 
+/* Where most of v[] lies, which is sorted: the narrowest range with two fifths of them is the heap of
+ * the healthy where a third of all pairs is slow, too.  Few: the median. */
+static double densest(const double *v, int n, double *sigma)
+{
+    int k = 2 * n / 5, at = 0;
+
+    *sigma = INFINITY;
+    if (n < CROWD)
+        return n ? stats_quantile(v, n, 0.5) : NAN;
+    for (int i = 0; i + k < n; i++)
+        at = v[i + k] / v[i] <= v[at + k] / v[at] ? i : at;
+    double middle = v[at + k / 2];
+    *sigma = (v[at + k] - v[at]) / middle / 1.05; /* of a normal one's middle two fifths */
+    int from = at, to = at + k;
+    while (from > 0 && v[from - 1] > middle * (1 - 3 * *sigma))
+        from--;
+    while (to + 1 < n && v[to + 1] < middle * (1 + 3 * *sigma))
+        to++;
+    return stats_quantile(v + from, to - from + 1, 0.5);
+}
+
 static double reference(const struct fit *f, int tier, bool alone, int *pairs)
 {
     int n = f->m->topo.endpoints, used = 0;
@@ -66,11 +88,13 @@ static double reference(const struct fit *f, int tier, bool alone, int *pairs)
         if (defines(f, o, tier, alone) && cap[o->src] >= limit && cap[o->dst] >= limit)
             v[used++] = rate(o);
     }
-    double median = used ? stats_median(v, used) : NAN;
+    double sigma;
+    stats_sort(v, used);
+    double usual = densest(v, used, &sigma);
     *pairs = used;
     free(cap);
     free(v);
-    return median;
+    return usual;
 }
 
 /* Median of parallel / alone over the pairs that were measured both ways; NAN: none. */
@@ -411,14 +435,16 @@ static void find_sigma(struct fit *f, int tier)
             v[n++] = f->sample[i].residual;
     if (n) {
         double median = stats_median(v, n);
-        double both = stats_mad(v, n, median), up = 0;
+        double both = stats_mad(v, n, median), up = 0, heap;
         int above = 0;
+        densest(v, n, &heap);
         for (int i = 0; i < n; i++) /* v is sorted */
             if (v[i] >= 1)
                 v[above++] = v[i] - 1;
         if (above > 1) /* where half of the pairs are slow only the others tell the noise */
             up = 2 * stats_median(v, above);
-        f->baseline[tier].sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
+        double sigma = 1.4826 * (above > 1 ? fmin(both, up) : both);
+        f->baseline[tier].sigma = sigma > 2 * heap ? 1.2 * heap : sigma; /* narrowest: too low */
         f->m->tier[tier].spread = f->baseline[tier].sigma / 1.4826 / median;
     }
     free(v);

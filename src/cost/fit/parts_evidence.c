@@ -167,22 +167,24 @@ static int all_children(const struct hunt *h, const struct element *x, bool host
     return n;
 }
 
-/* Is one of the group fine in most of what it has?  Then it is not the group. */
-static bool has_a_fine_one(const struct hunt *h, const struct element *x)
+/* Is one of the group, or a host of it, fine?  The median of its n samples lies two deviations above
+ * halfway to normal; then it is not the group. */
+static bool has_a_fine_one(const struct hunt *h, const struct element *x, bool host)
 {
     struct child *of = mem_calloc((size_t)h->f->m->topo.endpoints, sizeof(*of));
-    double limit = hunt_fine(h, x->e.factor);
     int other;
     bool found = false;
 
-    for (int i = 0; i < x->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[x->index[i]];
-        if (s->explained >= 0)
-            continue;
-        struct child *c = &of[own_end(h, x, s, &other)];
-        c->n++;
-        c->fine += s->residual > limit;
-    }
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < x->samples; i++) {
+            const struct fit_sample *s = &h->f->sample[x->index[i]];
+            int end = own_end(h, x, s, &other);
+            struct child *c = &of[host ? fit_at(h->f, end, LEVEL_HOST) : end];
+            if (s->explained >= 0)
+                continue;
+            c->n += !k;
+            c->fine += k && s->residual > (1 + x->e.factor) / 2 + 2.5 * h->sigma / sqrt(c->n);
+        }
     for (int i = 0; i < h->f->m->topo.endpoints && !found; i++)
         found = of[i].n >= CHILD_MIN && 2 * of[i].fine > of[i].n;
     free(of);
@@ -219,7 +221,8 @@ static bool enough_of_group(const struct hunt *h, const struct element *x)
         if (n < wanted && ((alone && !host) || n < all_children(h, x, host)))
             return false;
     }
-    return children(h, x, false) > 1 && !has_a_fine_one(h, x) && has_partners(h, x);
+    return children(h, x, false) > 1 && has_partners(h, x) && !has_a_fine_one(h, x, false) &&
+           !has_a_fine_one(h, x, true);
 }
 
 bool parts_enough(const struct hunt *h, const struct element *x)
