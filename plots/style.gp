@@ -63,7 +63,7 @@ unset key
 # The value of a key of a two-column table: `META = IN.'/x.tsv'`, then `eval text('title', 'T')` puts it
 # into T as text, `eval number('lo', 'LO')` into LO as a number.  The text itself is never part of a command.
 text(key, name) = sprintf("%s = ''; stats META skip 1 using (strcol(1) eq '%s' ? (%s = strcol(2), 1) : 1) nooutput", name, key, name)
-number(key, name) = sprintf("%s = NaN; stats META skip 1 using (strcol(1) eq '%s' ? (%s = real(strcol(2)), 1) : 1) nooutput", name, key, name)
+number(key, name) = sprintf("%s = NaN; stats META skip 1 using (strcol(1) eq '%s' ? (%s = column(2), 1) : 1) nooutput", name, key, name)
 
 # What the user asked of the look, and the palette's colours.
 META = IN.'/look.tsv'
