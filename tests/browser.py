@@ -185,12 +185,23 @@ def checks(b, page):
                     "e.getBoundingClientRect().right>innerWidth+1).slice(0,3).map(e=>e.tagName+'.'+e.className)")
         over = b.js("document.documentElement.scrollWidth-document.documentElement.clientWidth")
         yield f"nothing is wider than {width} px {wide or ''}", over <= 0 and not wide
+    yield from without_script(b, page)
     b.open(page)
     with tempfile.TemporaryDirectory() as folder:
         pdf = b.pdf(os.path.join(folder, "page.pdf"))
     yield "it prints", pdf.startswith(b"%PDF") and len(pdf) > 20000
     yield f"nothing in the console {b.said[:2] or ''}", not b.said
     yield f"nothing is fetched {[u for u in b.asked if not u.startswith('file:')][:2] or ''}", all(u.startswith("file:") for u in b.asked)
+
+
+def without_script(b, page):
+    b("Emulation.setScriptExecutionDisabled", value=True)
+    b.open(page)
+    box = "(id => { const e = document.getElementById(id); return e ? e.getBoundingClientRect().height : -1; })"
+    yield "without scripts the map and the tables are there, and no control that does nothing", \
+        b.js(f"{box}('heat') <= 0 && ({box}('still') > 100 || !document.getElementById('heat')) && {box}('checktable') > 50 && "
+             "![...document.querySelectorAll('button,select,input')].some(e => e.getBoundingClientRect().height > 0)")
+    b("Emulation.setScriptExecutionDisabled", value=False)
 
 
 def themes(b, page):

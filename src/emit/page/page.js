@@ -108,7 +108,7 @@ const unitsOf = (first, last, grain) => {
     u.some = [u.first];
     for (let e = u.first; e < u.last; e++) {
       u.mark = Math.max(u.mark, E.mark[e]);
-      if (e > u.first && (u.last - u.first <= 8 || (E.mark[e] > 1 && u.some.length < 8))) u.some.push(e);
+      if (e > u.first && (u.last - u.first <= 8 || (E.mark[e] && u.some.length < 8))) u.some.push(e);
     }
   }
   return list;
@@ -133,6 +133,11 @@ const layout = () => {
   Object.assign(M, {grain: g, rows, cols, best, count});
 };
 
+// What was measured between two blocks whose pairs are not among those that the page keeps; undefined: nothing.
+const kept = (r, c) => {
+  const v = M.grain === "block" ? D.worst[M.rows[r].key * D.blocks.length + M.cols[c].key] : -1;
+  return v === -2 ? -1 : v >= 0 ? v / 1000 : undefined;
+};
 const guess = (r, c) => {
   let least = NaN;
   for (const a of M.rows[r].some)
@@ -159,10 +164,11 @@ const draw = () => {
   const odd = D.exceptions.length > 0;
   for (let r = 0; r < R; r++)
     for (let c = 0; c < C; c++) {
-      const k = M.best[r * C + c];
-      if (k < 0 && (only || !odd)) continue;
-      let step, sure = k >= 0;
-      if (sure) { const p = pair(k); step = p.wrong ? WRONG : isNaN(p.share) ? DEAD : stepOf(p.share); }
+      const k = M.best[r * C + c], left_out = k < 0 ? kept(r, c) : undefined;
+      if (k < 0 && left_out === undefined && (only || !odd)) continue;
+      let step, sure = k >= 0 || left_out !== undefined;
+      if (left_out !== undefined) step = left_out < 0 ? WRONG : stepOf(left_out);
+      else if (sure) { const p = pair(k); step = p.wrong ? WRONG : isNaN(p.share) ? DEAD : stepOf(p.share); }
       else { const v = guess(r, c); if (isNaN(v)) continue; step = v < 0 ? WRONG : v === 0 ? DEAD : stepOf(v); if (step === 5) continue; }
       g.globalAlpha = sure ? 1 : 0.4;
       g.fillStyle = heat[step];
@@ -231,6 +237,7 @@ const words = (r, c) => {
   const R = M.rows[r], C = M.cols[c], k = M.best[r * M.cols.length + c], n = M.count[r * M.cols.length + c];
   if (M.grain === "end") return R.first === C.first ? nameOf(R.first) + ": itself" : pairWords(R.first, C.first, k >= 0 ? pair(k) : null);
   const head = R.name + " sends to " + C.name + ": ";
+  if (k < 0 && kept(r, c) !== undefined) return head + "measured, the slowest " + guessed(kept(r, c)) + "; not in the sample";
   if (k < 0) { const v = guess(r, c); return head + (isNaN(v) ? "nothing" : "not measured, inferred " + guessed(v)); }
   const p = pair(k);
   return head + n + (n === 1 ? " pair" : " pairs") + (P.kept < P.measured ? " kept" : " measured") + (n > 1 ? ", the slowest:" : ":") + "\n" + pairWords(p.src, p.dst, p);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a page shows as JSON (report.schema.json); page.js draws the map from it. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "base/mem.h"
 #include "emit/page/page_impl.h"
 #include "emit/text/history_text.h"
 #include "topo/host/nic.h"
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 enum {
-    LOW_BY_NIC = 0x8000,
+    BLOCKS_MOST = 256, /* between which the least shares are told */
+    /* Beside a share, beside its lower end; the largest share; what stands instead of one. */
     SHARE_ALONE = 0x8000,
+    LOW_BY_NIC = 0x8000,
     SHARE_MOST = 0x7ffd,
     SHARE_FAILED = 0x7ffe,
     SHARE_WRONG = 0x7fff
@@ -161,14 +164,15 @@ static json_t *pairs(const struct page_facts *f)
     return out;
 }
 
-/* The least share between two blocks, row by row: -1 none was measured, -2 wrong data. */
+/* The least share between two blocks, row by row: -1 none was measured, -2 wrong data; of very many
+ * blocks nothing. */
 static json_t *worst(const struct page_facts *f)
 {
-    size_t n = (size_t)f->blocks;
+    size_t n = f->blocks <= BLOCKS_MOST ? (size_t)f->blocks : 0;
     int *least = mem_ints((int)(n * n), -1);
     json_t *list = json_array();
 
-    for (int i = 0; i < f->pairs; i++) {
+    for (int i = 0; n && i < f->pairs; i++) {
         const struct page_pair *p = &f->pair[i];
         int *at = &least[(size_t)f->end[p->src].block * n + (size_t)f->end[p->dst].block];
         int share = p->wrong ? -2 : isnan(p->share) ? 0 : permille(p->share);
