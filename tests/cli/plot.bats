@@ -464,6 +464,10 @@ campaigns() {
         [ "$output" = "c2/plots/compare.$format" ]
         [ -z "$stderr" ]
     done
+    # Numbers with an exponent are read, too.
+    sed -i 's/^rare	.*/rare	1e-05/' out/data/compare_meta.tsv
+    gnuplot -c "$top/plots/compare.gp" out/data tail.svg svg
+    holds tail.svg '>0.01%<'
     holds c4/plots/history.svg '>Parts to act on<' 'rgb( *0, *114, *178)' "28.40'.id"
     holds c2/plots/compare.svg '>c1<' 'rgb(213, *94, *0)' '>The slow tail of all pairs<'
 }
