@@ -326,13 +326,16 @@ static int bad_key(json_t *object, const char *where, const char *fmt, va_list a
     return 0;
 }
 
-/* Does a flat format ask for this key? */
-static bool asks(const char *name, const char *fmt, va_list ap)
+/* Does a flat format ask for this key?  near, unless NULL, is told what it asks for. */
+static bool asks(const char *name, const char *fmt, va_list ap, struct near *near)
 {
     bool found = false;
 
     for (const char *f = strchr(fmt, 's'); f && !found; f = strchr(f + 3, 's')) {
-        found = !strcmp(va_arg(ap, const char *), name);
+        const char *key = va_arg(ap, const char *);
+        found = !strcmp(key, name);
+        if (near)
+            near_try(near, key);
         (void)va_arg(ap, void *);
     }
     return found;
@@ -363,10 +366,15 @@ int json_take(json_t *value, const char *where, struct err *err, const char *fmt
     json_object_foreach(value, key, item)
     {
         va_start(ap, fmt);
-        bool known = asks(key, fmt, ap);
+        bool known = asks(key, fmt, ap, NULL);
         va_end(ap);
-        if (!known)
-            return err_data(err, "%s: unknown key: %s", where, key);
+        if (known)
+            continue;
+        struct near near = {.word = key};
+        va_start(ap, fmt);
+        asks(key, fmt, ap, &near);
+        va_end(ap);
+        return err_data(err, "%s: unknown key: %s%s", where, key, near_text(&near));
     }
     return 0;
 }
@@ -390,8 +398,12 @@ int json_take_keys(json_t *value, const char *where, const struct json_key *key,
         int i = 0;
         while (i < keys && strcmp(key[i].name, name) != 0)
             i++;
-        if (i == keys)
-            return err_data(err, "%s: unknown key: %s", where, name);
+        if (i < keys)
+            continue;
+        struct near near = {.word = name};
+        for (i = 0; i < keys; i++)
+            near_try(&near, key[i].name);
+        return err_data(err, "%s: unknown key: %s%s", where, name, near_text(&near));
     }
     return 0;
 }

@@ -198,12 +198,17 @@ int input_open(struct input *in, const struct input_args *a, const struct input_
     return rc;
 }
 
+static void near_host(struct near *near, const struct topo *t)
+{
+    for (int h = 0; h < t->hosts; h++)
+        near_try(near, t->host[h].name);
+}
+
 static int no_host(const struct topo *t, const char *name, struct err *err)
 {
     struct near near = {.word = name};
 
-    for (int h = 0; h < t->hosts; h++)
-        near_try(&near, t->host[h].name);
+    near_host(&near, t);
     op_each(near_try, &near); /* where commands take either */
     return err_usage(err, "\"%s\" is no endpoint and no host here%s", name, near_text(&near));
 }
@@ -247,10 +252,12 @@ int input_hosts(int **host, int *hosts, const struct topo *t, const char *option
         return err_usage(err, "%s: %s", option, why.text);
     for (int i = 0; rc == 0 && i < count; i++) {
         int h = topo_find_host(t, name[i]);
-        if (h < 0)
-            rc = err_usage(err, "%s: node \"%.80s\" is not among the %d of the matrix", option,
-                           name[i], t->hosts);
-        else
+        struct near near = {.word = name[i]};
+        if (h < 0) {
+            near_host(&near, t);
+            rc = err_usage(err, "%s: node \"%.80s\" is not among the %d of the matrix%s", option,
+                           name[i], t->hosts, near_text(&near));
+        } else
             MEM_PUSH(*host, *hosts) = h;
     }
     hostlist_free(name, count);

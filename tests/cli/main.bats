@@ -64,6 +64,12 @@ import --op allreduc x|"all_reduce"
 run -t simm|"sim"
 run --fabric hgx-h100 --fault slow_nick=1:.5|"slow-nic"
 EOF
+    echo '{"format": "railgauge-limits", "version": 1, "title": "x", "limits": [{"check": "dead-parts", "atmost": "0", "source": "x"}]}' >l.json
+    run --separate-stderr railgauge accept "$golden" --limits l.json
+    [ "$status" -eq 65 ]
+    [ "$stderr" = 'railgauge accept: l.json: limits[0]: unknown key: atmost (did you mean "at_most"?)' ]
+    run --separate-stderr railgauge nodes "$golden" --job 'all_gather 1M' --nodes n0O
+    [ "$stderr" = 'railgauge nodes: --nodes: node "n0O" is not among the 8 of the matrix (did you mean "n00"?)' ]
     # What is a value, or the beginning of an option, is no mistake of that kind.
     run --separate-stderr railgauge export --list --name --nosie
     [ "$status" -eq 0 ]
