@@ -42,7 +42,8 @@ do for [e = 0:50] { v = 2.0**e; if (e % 4 == 0 && v >= FROM * 0.999 && v <= TO *
 eval log_ticks('y')
 set xlabel 'message size' font F20 offset 0,-0.2; set ylabel 'one way (GB/s)' font F20 offset 0.4,0
 mine(t, c) = int($1) == t && int($2) == c
-plot for [t = 1:TIERS] for [c = 1:2] LINES skip 1 using (mine(t, c) ? $4 : NaN):5 with lines lw (c == 1 ? 4 : 2) lc rgb COLOUR[c], \
+plot for [t = 1:TIERS] for [c = 1:2] LINES skip 1 using (mine(t, c) && $6 == 0 ? $4 : NaN):5 with lines dt (2, 5) lw (c == 1 ? 3 : 1.5) lc rgb COLOUR[c], \
+     for [t = 1:TIERS] for [c = 1:2] LINES skip 1 using (mine(t, c) && $6 == 1 ? $4 : NaN):5 with lines lw (c == 1 ? 4 : 2) lc rgb COLOUR[c], \
      LABELS skip 1 using (TO):($4 * (HI / LO)**(13. / AREA_H)):(label(strcol(2))) with labels left offset 1.2,0 font B17 textcolor rgb INK, \
      LABELS skip 1 using (TO):($4 * (HI / LO)**(-13. / AREA_H)):(label(strcol(3))) with labels left offset 1.2,0 font F17 textcolor rgb SOFT
 unset label 1; unset label 2; unset label 3; unset label 4; unset object 1; unset object 2

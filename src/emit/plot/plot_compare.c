@@ -48,6 +48,13 @@ static const struct matrix *matrix_of(const struct compare_plot *p, int side)
 
 /* --- tiers --- */
 
+/* Is the size among those that the curve rests on?  A published line holds for all. */
+static bool measured_at(const struct curve *c, double bytes)
+{
+    return !c->point[0].n ||
+           (bytes >= c->point[0].bytes * 0.999 && bytes <= c->point[c->points - 1].bytes * 1.001);
+}
+
 static int tier_named(const struct matrix *m, const char *name)
 {
     for (int i = 0; i < m->tiers; i++)
@@ -254,6 +261,23 @@ static char *tier_words(char buf[PLOT_TEXT], const struct compare_plot *p,
 
 /* --- files --- */
 
+static const struct curve *curve_of(const struct compare_plot *p, int side,
+                                    const struct compare_tier *t)
+{
+    return &matrix_of(p, side)->tier[t->at[side]].curve[DIR_UNI];
+}
+
+static bool goes_beyond(const struct compare_plot *p)
+{
+    for (int i = 0; i < p->tiers; i++)
+        for (int side = 0; side < 2; side++)
+            if (p->tier[i].at[side] >= 0 &&
+                !(measured_at(curve_of(p, side, &p->tier[i]), p->from) &&
+                  measured_at(curve_of(p, side, &p->tier[i]), p->to)))
+                return true;
+    return false;
+}
+
 static void put_tiers(FILE *out, const void *figure)
 {
     const struct compare_plot *p = figure;
@@ -268,7 +292,7 @@ static void put_tiers(FILE *out, const void *figure)
                 fprintf(out, "%d\t%d\t%s\t%.0f", i + 1, side + 1,
                         plot_text(name, p->tier[i].name, 20), bytes);
                 plot_number(out, tier_rate(p, side, p->tier[i].at[side], bytes));
-                putc('\n', out);
+                fprintf(out, "\t%d\n", measured_at(curve_of(p, side, &p->tier[i]), bytes));
             }
 }
 
@@ -356,8 +380,10 @@ static void put_meta(FILE *out, const void *figure)
         least = fmin(least, 1.0 / p->shares[side]);
     }
     fprintf(out, "title\t%s and %s\n", name[0], name[1]);
-    fprintf(out, "subtitle\tpairs one way, by size; pairs as a share of what their tier gives; "
-                 "bus bandwidth of collectives; GB = 10^9 bytes\n");
+    fprintf(out,
+            "subtitle\tpairs one way, by size%s; pairs as a share of what their tier gives; "
+            "bus bandwidth of collectives; GB = 10^9 bytes\n",
+            goes_beyond(p) ? " (dotted: not measured)" : "");
     fprintf(out, "name1\t%s\nname2\t%s\n", name[0], name[1]);
     fprintf(out, "tiers\t%d\nfrom\t%.0f\nto\t%.0f\nlo\t%g\nhi\t%g\n", p->tiers, p->from, p->to,
             p->lo, p->hi);
@@ -368,7 +394,7 @@ static void put_meta(FILE *out, const void *figure)
 }
 
 static const struct plot_table tables[] = {
-    {"compare.tsv", "tier\tcampaign\tname\tbytes\tGBps", put_tiers},
+    {"compare.tsv", "tier\tcampaign\tname\tbytes\tGBps\tmeasured", put_tiers},
     {"compare_label.tsv", "tier\tname\twords\tat_GBps", put_labels}, /* at a line's end */
     {"compare_share.tsv", "campaign\tshare_percent\tat_or_below", put_shares},
     {"compare_bar.tsv", "row\tcampaign\tname\tbusbw_GBps\tlo_GBps\thi_GBps\twords", put_bars},
