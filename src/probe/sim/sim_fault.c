@@ -97,6 +97,8 @@ static int find_two(const struct topo *t, enum end end, char *text, struct sim_f
         *dash = '-';
     }
     char *rest = text;
+    if (!strchr(text, '-'))
+        return err_usage(err, "\"%s\" is one end where A-B is needed", text);
     return find_end(t, end, piece(&rest, "-"), &f->a, err) < 0 ? -1
                                                                : find_end(t, end, rest, &f->b, err);
 }
