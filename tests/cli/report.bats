@@ -148,7 +148,7 @@ END
     page large 1 large
     [ "$(stat -c %s large.html)" -le 3000000 ]
     $text large.html --data >large.json
-    [ "$(jq '.pairs | .kept < .measured and .kept > 70000' large.json)" = true ]
+    [ "$(jq '.pairs | .kept < .measured and .kept > 60000' large.json)" = true ]
     grep -q 'and a sample of the others' large.html
     rm -r large
 }
