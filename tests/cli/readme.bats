@@ -37,7 +37,7 @@ setup_file() {
         printf '$ %s\n' "$line" >>log
         bash -c "$line" >out 2>>log || code=$?
         cat out >>log
-        [[ $line != *" -o demo"* ]] || cp out summary
+        [[ $line != *" -o demo "* ]] || cp out summary
         [[ " $want " == *" $code "* ]] || { echo "exit $code, not $want: $line"; tail -5 log; return 1; }
         printf '%s\n' "$line" >>ran
     done < <(commands)
