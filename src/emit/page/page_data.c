@@ -146,11 +146,12 @@ static void put_pair(struct packed *to, const struct page_facts *f, const struct
 static json_t *pairs(const struct page_facts *f)
 {
     int id_bytes = f->t->endpoints > 65536 ? 4 : 2, seen[2] = {0, 0};
-    struct packed to = {mem_calloc((size_t)f->kept + 1, (size_t)(2 * id_bytes + 6)), 0, 0};
+    struct packed to = {
+        mem_calloc((size_t)(f->keep[0] + f->keep[1]) + 1, (size_t)(2 * id_bytes + 6)), 0, 0};
 
     for (int i = 0; i < f->pairs; i++) {
         bool odd = page_odd(f, &f->pair[i]);
-        if (seen[odd]++ % f->every[odd] == 0)
+        if (page_keeps(seen[odd]++, f->keep[odd], f->all[odd]))
             put_pair(&to, f, &f->pair[i], id_bytes);
     }
     char *text = html_base64(to.byte, to.len);

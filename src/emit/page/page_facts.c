@@ -110,12 +110,11 @@ static void count_pairs(struct page_facts *f)
 /* All odd ones and a sample of the others; where even the odd ones are too many, a sample of them. */
 static void sample(struct page_facts *f)
 {
-    int odd = f->slow + f->wrong + f->failed, well = f->pairs - odd;
-
-    f->every[1] = odd / PAIRS_MOST + 1;
-    int room = PAIRS_MOST - odd / f->every[1];
-    f->every[0] = room > 0 ? well / room + 1 : well + 1;
-    f->kept = (well + f->every[0] - 1) / f->every[0] + (odd + f->every[1] - 1) / f->every[1];
+    f->all[true] = f->slow + f->wrong + f->failed;
+    f->all[false] = f->pairs - f->all[true];
+    f->keep[true] = f->all[true] < PAIRS_MOST ? f->all[true] : PAIRS_MOST;
+    int room = PAIRS_MOST - f->keep[true];
+    f->keep[false] = f->all[false] < room ? f->all[false] : room;
 }
 
 /* --- endpoints --- */

@@ -100,12 +100,18 @@ struct page_facts {
     int pairs, slow, wrong, failed;
     int slow_clean; /* slow ones that no part at fault explains */
     int by_nic;
-    int every[2]; /* the page keeps every n-th pair: of those that are well, of the others */
-    int kept;     /* pairs */
+    /* How many pairs there are and how many of them the page keeps: those that are well, the others. */
+    int all[2], keep[2];
     struct page_block *block;
     int blocks;
     bool racks; /* blocks are racks */
 };
+
+/* Of n things m are kept, evenly: is the k-th? */
+static inline bool page_keeps(int k, int m, int n)
+{
+    return (long)(k + 1) * m / n != (long)k * m / n;
+}
 
 /* Worth a look: slow, wrong or without data. */
 static inline bool page_odd(const struct page_facts *f, const struct page_pair *p)

@@ -139,11 +139,12 @@ static void legend(FILE *out, const struct page_facts *f)
          "middle pair of its tier gives; slow is below %s. Deep: measured; pale: inferred from its "
          "tier and the parts on its way. A cell of several pairs shows the slowest.</p>\n",
          STEP_WRONG, STEP_DEAD, percent_text(limit, f->limit));
-    if (f->kept < f->pairs)
+    int keep = f->keep[0] + f->keep[1];
+    if (keep < f->pairs)
         html(out,
              "<p>Of %s this page keeps %s: all that are slow or wrong and a sample of the "
              "others.</p>\n",
-             plot_count(all, f->pairs, "measured pair"), plot_count(kept, f->kept, ""));
+             plot_count(all, f->pairs, "measured pair"), plot_count(kept, keep, ""));
     html(out, "</div>\n");
 }
 
