@@ -14,6 +14,7 @@ enum {
     EVERY_EPOCH_TO = 128, /* hosts that look for company, latency in every epoch */
     RAIL_MEETINGS = 16,   /* of each two numbers of endpoints */
     RAIL_NUMBERS_TO = 16,
+    RACK_ROUNDS = 16,
 };
 
 void plan_defaults(struct plan_opts *o)
@@ -197,13 +198,13 @@ static void add_matchings(struct maker *m, enum stage stage)
         }
 }
 
-/* Each two racks, and each with itself. */
+/* Each two racks, of more than some 300 as many as there are rounds for, and each with itself. */
 static void add_racks(struct maker *m)
 {
     struct pairs p = {NULL, 0};
     bool more = true;
 
-    for (int r = 0; more; r++, p = (struct pairs){NULL, 0}) {
+    for (int r = 0; more && r < RACK_ROUNDS; r++, p = (struct pairs){NULL, 0}) {
         more = schedule_racks(&p, m->topo, m->order, r);
         add_matrix_rounds(m, STAGE_CLASS, &p, 1u << (r % m->o.epochs));
         free(p.pair);
