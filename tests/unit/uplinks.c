@@ -160,6 +160,35 @@ static void what_the_uplinks_carry_is_found(void **state)
     }
 }
 
+/* Cables of one leaf that are down are its own, and no part of the fabric's. */
+static void one_leaf_with_fewer_uplinks_is_named(void **state)
+{
+    static const char *const fault[] = {"lost-uplinks=1:0.5", "slow-nic=100:0.6"};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct sim_opts o = {.fabric = preset,
+                             .racks = 10,
+                             .noise = 0.03,
+                             .seed = i,
+                             .fault = (const char **)fault,
+                             .faults = 1 + (int)i % 2};
+        struct matrix m;
+        write_preset(i < 2 ? "hgx-h100" : "gb200-nvl72", 1, i < 2 ? 32 : 72);
+        measure(&m, &o);
+        const char *text = finding(&m, "uplinks");
+        int n = 0;
+        for (int k = 0; k < m.findings; k++)
+            n += !strcmp(m.finding[k].kind, "uplinks");
+        if (n != 1 || strncmp(text, "the uplinks of leaf leaf-00-1 carry 0.5", 39) ||
+            m.exceptions != (int)i % 2 || finding(&m, "contention")) {
+            print_all(&m);
+            fail_msg("%s, seed %u", i < 2 ? "hgx-h100" : "gb200-nvl72", i);
+        }
+        matrix_free(&m);
+    }
+}
+
 /* Faults look like thin uplinks here and there: whole uplinks are never called thin, and of thin
  * ones no part is accused that is not slow. */
 static void faults_are_not_uplinks(void **state)
@@ -299,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_flow_notices_nothing_and_many_share),
         cmocka_unit_test(what_the_uplinks_carry_is_found),
+        cmocka_unit_test(one_leaf_with_fewer_uplinks_is_named),
         cmocka_unit_test(faults_are_not_uplinks),
         cmocka_unit_test(a_slow_host_does_not_hide_thin_uplinks),
         cmocka_unit_test(groups_are_priced_by_what_they_ask_of_the_uplinks),

@@ -353,6 +353,10 @@ static void judge(struct fit *f, int tier, const struct quiet *q, const struct l
         f->baseline[tier].contended = f->baseline[tier].uplinks = true;
         f->m->tier[tier].loaded = share;
         say(f, tier, q, share, n, measured, most);
+    } else if (n) {
+        f->baseline[tier].thin = mem_calloc((size_t)leaves, sizeof(double));
+        for (int i = 0; i < leaves; i++)
+            f->baseline[tier].thin[i] = share_of(&load[i]);
     }
     free(v);
 }

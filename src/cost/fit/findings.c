@@ -310,14 +310,48 @@ static void say_contradictions(struct fit *f)
             f->contradictions);
 }
 
+/* --- leaves with fewer uplinks than others --- */
+
+/* Does a part that is slow by itself say enough of the leaf? */
+static bool leaf_is_named(const struct matrix *m, int leaf)
+{
+    for (int i = 0; i < m->exceptions; i++) {
+        const struct exception *e = &m->exception[i];
+        bool group = part_is_group(e->part) || e->part == PART_RACK_PAIR;
+        for (int k = 0; k < m->topo.endpoints && group; k++)
+            if (topo_at(&m->topo, k, LEVEL_LEAF) == leaf && matrix_touches(m, e, k))
+                return true;
+    }
+    return false;
+}
+
+/* Those that only meet a thin one carry little as well, but not as little. */
+static void say_thin(struct fit *f, int tier)
+{
+    const struct names *leaf = &f->m->topo.group[LEVEL_LEAF];
+    const double *thin = f->baseline[tier].thin;
+    double least = INFINITY;
+
+    for (int i = 0; thin && i < leaf->count; i++)
+        least = fmin(least, thin[i]);
+    for (int i = 0; thin && i < leaf->count; i++)
+        if (thin[i] <= 1.2 * least && !leaf_is_named(f->m, i))
+            matrix_find(f->m, "uplinks",
+                        "the uplinks of leaf %s carry %.2f of what the NICs below it do, those of "
+                        "most leaves all of it: many flows of tier %s at once share less than they "
+                        "get alone: cables to the spines are down or not used",
+                        leaf->name[i], thin[i], f->m->tier[tier].rule.name);
+}
+
 /* --- all of them --- */
 
 void fit_findings(struct fit *f)
 {
     say_contradictions(f);
     for (int t = 0; t < f->m->tiers; t++) {
-        if (f->baseline[t].contended && !f->baseline[t].uplinks)
+        if (f->baseline[t].contended && !f->baseline[t].uplinks && !f->baseline[t].thin)
             say_contention(f, t);
+        say_thin(f, t);
         say_bimodal(f, t);
     }
     say_equal_tiers(f);

@@ -365,5 +365,7 @@ int fit_matrix(struct matrix *m, const struct topo *t, const struct plan *plan,
     fit_findings(&f);
     free(f.obs);
     free(f.sample);
+    for (int i = 0; i < TIER_MAX; i++)
+        free(f.baseline[i].thin);
     return 0;
 }

@@ -14,6 +14,8 @@ struct fit_baseline {
                                lie apart, share */
     bool contended;         /* parallel pairs get clearly less than alone: they prove nothing */
     bool uplinks;           /* because leaves have fewer uplinks than NICs */
+    double *thin;           /* where few leaves do: what the uplinks of each carry of what its NICs
+                               do, NAN: all; NULL: none does */
 };
 
 /* One directed pair as evidence for or against a part. */
@@ -105,6 +107,12 @@ static inline int fit_rack_pair(const struct fit *f, int src, int dst)
     if (a < 0 || b < 0 || a == b)
         return -1;
     return a < b ? a * racks + b : b * racks + a;
+}
+
+/* Made of endpoints of several hosts, or of one. */
+static inline bool part_is_group(enum part part)
+{
+    return part == PART_HOST || part == PART_LEAF || part == PART_RACK || part == PART_RACK_UPLINKS;
 }
 
 /* --- exceptions while they are being made (parts_list.c): samples refer to them by index

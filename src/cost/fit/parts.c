@@ -282,7 +282,7 @@ static bool suspect(struct hunt *h, struct element *x)
     /* rack pairs also need most of their samples low */
     if (x->e.part == PART_RACK_PAIR && !(stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2))
         return false;
-    if (part_is_group(x) && !is_one_cause(h, x))
+    if (part_is_group(x->e.part) && !is_one_cause(h, x))
         return false;
     return in_every_tier(h, x) && parts_enough(h, x);
 }
@@ -300,7 +300,7 @@ static int by_score(const void *a, const void *b)
 static void accept(struct hunt *h, const struct element *x)
 {
     struct fit *f = h->f;
-    double least = part_is_group(x) ? x->e.factor * (1 - same_factor) - 2.5 * h->sigma : 0;
+    double least = part_is_group(x->e.part) ? x->e.factor * (1 - same_factor) - 2.5 * h->sigma : 0;
 
     MEM_PUSH(f->m->exception, f->m->exceptions) = x->e;
     for (int i = 0; i < x->samples; i++) {

@@ -229,7 +229,7 @@ bool parts_enough(const struct hunt *h, const struct element *x)
 {
     int all;
 
-    if (part_is_group(x))
+    if (part_is_group(x->e.part))
         return enough_of_group(h, x);
     if (x->e.part == PART_RACK_PAIR)
         for (int end = 0; end < 2; end++) {

@@ -54,11 +54,6 @@ static inline bool hunt_shows(const struct hunt *h, const struct fit_sample *s, 
     return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
 }
 
-static inline bool part_is_group(const struct element *x)
-{
-    return x->e.part != PART_ENDPOINT && x->e.part != PART_RACK_PAIR;
-}
-
 /* Three partners, or two alone, on two hosts (rack pairs: two hosts on either side), or all that
  * there are; fewer do where the same factor is known from another tier.  Of a group: three of its
  * endpoints on two hosts or all that there are, none that is fine, and partners in two other
