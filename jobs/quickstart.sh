@@ -51,6 +51,9 @@ python3-yaml         reads them
 shellcheck           job scripts
 scotch           maps onto exported machines; its library is one more candidate of railgauge place
 hwloc-nox            lstopo and hwloc-annotate read exported machines
+libxml2-utils        xmllint reads exported verdicts
+zsh                  completes commands
+fish                 and so does this one
 '
 
 say() { printf 'quickstart: %s\n' "$*"; }
