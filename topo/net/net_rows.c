@@ -93,15 +93,21 @@ static int check_sources(const struct topo_table *b, const struct nic *n)
     return 0;
 }
 
+/* A row of a NIC, whose other facts are as they were read before. */
+static int read_row(struct port_row *row, struct topo_reader *r, struct topo_table *b)
+{
+    if (cell_index(b, 0, r->t->nics, false, &row->nic) < 0 ||
+        topo_table_rises(b, row->nic, "but the rows count up") < 0)
+        return -1;
+    row->is = r->t->nic[row->nic];
+    return topo_row_load(b, r->rows, row);
+}
+
 static int load_port(struct topo_reader *r, struct topo_table *b)
 {
     struct port_row row;
 
-    if (cell_index(b, 0, r->t->nics, false, &row.nic) < 0 ||
-        topo_table_rises(b, row.nic, "but the rows count up") < 0)
-        return -1;
-    row.is = r->t->nic[row.nic];
-    if (topo_row_load(b, r->rows, &row) < 0)
+    if (read_row(&row, r, b) < 0)
         return -1;
     if (b->columns == port_rows.before)
         sources_before(&row.is);
@@ -138,11 +144,7 @@ static int load_version(struct topo_reader *r, struct topo_table *b)
 {
     struct port_row row;
 
-    if (cell_index(b, 0, r->t->nics, false, &row.nic) < 0 ||
-        topo_table_rises(b, row.nic, "but the rows count up") < 0)
-        return -1;
-    row.is = r->t->nic[row.nic];
-    if (topo_row_load(b, r->rows, &row) < 0)
+    if (read_row(&row, r, b) < 0)
         return -1;
     r->t->nic[row.nic] = row.is;
     return 0;
