@@ -271,8 +271,7 @@ static void see_uplinks(struct coverage *c)
             of[topo_at(t, i, (int)level)].endpoints++;
     count_climbs(c->f, level, of);
     for (int i = 0; i < n; i++)
-        judged +=
-            of[i].most > 1 && 2 * of[i].most >= of[i].endpoints && (of[i].to.others || n == 2);
+        judged += of[i].most && 2 * of[i].most >= of[i].endpoints && (of[i].to.others || n == 2);
     free(of);
     add_seen(c->f, SEEN_UPLINKS, n > 1 ? n : 0, judged);
 }
