@@ -364,15 +364,17 @@ static int probe_nics(struct chain *c, const char *path, double spent, struct er
                     why.code == EXIT_CONFIG ? "; --no-nic-pass and another -o leave it out" : "");
 }
 
-/* points.tsv */
+/* points.tsv; where the second pass has begun the first is over, and a start of it would only find
+ * that nothing proves its path any more. */
 static int probe(struct chain *c, struct err *err)
 {
     char *path = file_join(c->dir, "points.tsv");
     double began = log_now(), *budget = &c->probe.measure.budget;
+    const bool over = c->resume && has_nic_points(path);
 
     if (c->until > 0)
         *budget = fmax(fmin(*budget > 0 ? *budget : INFINITY, c->until - began), 1e-3);
-    int rc = probe_pass(c, path, &c->probe.measure, err);
+    int rc = over ? 0 : probe_pass(c, path, &c->probe.measure, err);
     bool goes_on = rc == 0 || err->code == EXIT_UNJUDGED;
 
     if (goes_on && plan_points(&c->plan, true) > 0 &&
