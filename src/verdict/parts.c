@@ -203,7 +203,8 @@ static void look_at(struct topo *t, const struct parts_input *in)
 
     *t = in->m->topo;
     t->endpoint = mem_calloc((size_t)t->endpoints + 1, sizeof(*t->endpoint));
-    memcpy(t->endpoint, in->m->topo.endpoint, (size_t)t->endpoints * sizeof(*t->endpoint));
+    if (t->endpoints)
+        memcpy(t->endpoint, in->m->topo.endpoint, (size_t)t->endpoints * sizeof(*t->endpoint));
     if (!own || own->endpoints != t->endpoints)
         return;
     t->nic = own->nic;
