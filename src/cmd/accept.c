@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "cmd/command.h"
 #include "cmd/judged.h"
 
@@ -53,17 +52,6 @@ static const struct opt_line command = {
 
 /* --- what is printed --- */
 
-static json_t *seen_report(const struct matrix *m)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < m->seens; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:f}", "part", seen_name[m->seen[i].kind],
-                                        "parts", m->seen[i].parts, "judged", m->seen[i].judged));
-    return list;
-}
-
 static json_t *report(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
@@ -75,7 +63,7 @@ static json_t *report(const struct judged *j, const struct args *args, const str
         accept_name[a->verdict], "line", j->line, "campaign", args->of.in.file, "against",
         j->against, "limits_file", args->of.limits, "passed", a->count[ACCEPT_PASS], "warnings",
         a->count[ACCEPT_WARN], "failed", a->count[ACCEPT_FAIL], "unknown", a->count[ACCEPT_UNKNOWN],
-        "seen", seen_report(&j->in.m), "checks", t->rows);
+        "seen", judged_seen(j), "checks", t->rows);
     json_object_update(root, parts);
     json_decref(parts);
     return root;
@@ -84,14 +72,9 @@ static json_t *report(const struct judged *j, const struct args *args, const str
 static void print_text(const struct judged *j, const struct args *args, const struct table *t)
 {
     const struct accept *a = &j->accept;
-    char *seen = matrix_seen_text(&j->in.m);
 
-    log_mark(stdout, accept_name[a->verdict]);
-    puts(j->line + strlen(accept_name[a->verdict]));
-    printf("%s against %s, limits: %s\n", args->of.in.file,
-           j->against ? j->against : "no reference", j->limits_name);
-    printf("%s%s\n\n", seen ? "seen: " : "what was looked at is not known", seen ? seen : "");
-    free(seen);
+    judged_print(j, args->of.in.file);
+    putchar('\n');
     if (j->parts.rows) {
         parts_print(stdout, &j->parts);
         printf("what to do: railgauge show %s parts\n\n", args->of.in.file);

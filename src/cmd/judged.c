@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -234,4 +235,29 @@ void judged_free(struct judged *j)
     free(j->against);
     free(j->line);
     memset(j, 0, sizeof(*j));
+}
+
+void judged_print(const struct judged *j, const char *campaign)
+{
+    const char *word = accept_name[j->accept.verdict];
+    char *seen = matrix_seen_text(&j->in.m);
+
+    log_mark(stdout, word);
+    puts(j->line + strlen(word));
+    printf("%s against %s, limits: %s\n", campaign, j->against ? j->against : "no reference",
+           j->limits_name);
+    printf("%s%s\n", seen ? "seen: " : "what was looked at is not known", seen ? seen : "");
+    free(seen);
+}
+
+json_t *judged_seen(const struct judged *j)
+{
+    const struct matrix *m = &j->in.m;
+    json_t *list = json_array();
+
+    for (int i = 0; i < m->seens; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:f, s:f}", "part", seen_name[m->seen[i].kind],
+                                        "parts", m->seen[i].parts, "judged", m->seen[i].judged));
+    return list;
 }

@@ -53,6 +53,9 @@ void judged_free(struct judged *j);
  * the figures of `a` unless that is NULL. */
 void judged_nagios(enum accept_is verdict, const char *line, const struct accept *a);
 
+/* The first lines for people: the verdict, what it is against, what was looked at. */
+void judged_print(const struct judged *j, const char *campaign);
+json_t *judged_seen(const struct judged *j); /* what was looked at, a list; new reference */
 /* A row a check, what needs a person first; brief: only those. */
 void judged_table(struct table *t, const struct accept *a, bool brief);
 extern const char *const judged_unit[]; /* "count", "share", "Bps", "s", by enum limit_unit */

@@ -101,9 +101,7 @@ static void print_text(const struct judged *j, const struct args *a, const char 
 {
     struct table t;
 
-    puts(j->line);
-    printf("%s against %s, limits: %s\n", a->of.in.file, j->against ? j->against : "no reference",
-           j->limits_name);
+    judged_print(j, a->of.in.file);
     if (j->parts.rows) {
         putchar('\n');
         parts_print(stdout, &j->parts);
@@ -136,6 +134,7 @@ static int show(const struct judged *j, const struct args *a, const struct histo
                         .against = j->against,
                         .limits_name = j->limits_name,
                         .history = history};
+    json_object_set_new(page.told, "seen", judged_seen(j));
     struct page_facts *facts = page_facts(&page);
     json_t *data = page_data(facts);
     char *path = page_path(a);

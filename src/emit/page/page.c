@@ -116,8 +116,10 @@ static void facts(FILE *out, const struct page_facts *f)
     text = when(time_of(f->provenance), time_of(f->m->provenance));
     fact(out, "When", text);
     free(text);
-    text = measured_text(f);
-    fact(out, "Coverage", text);
+    text = matrix_seen_text(f->m);
+    if (!text)
+        text = measured_text(f);
+    fact(out, "Seen", text);
     free(text);
     text = mem_printf("%s; limits: %s", f->in->against ? f->in->against : "no reference",
                       f->in->limits_name);

@@ -158,6 +158,27 @@ static void verified(FILE *out, const struct points *p)
                   "which of their data was verified.</p>\n");
 }
 
+/* What met enough others to be judged. */
+static void seen_rows(FILE *out, const struct matrix *m)
+{
+    char judged[PLOT_TEXT], parts[PLOT_TEXT], share[PERCENT_TEXT];
+
+    if (!m->seens)
+        return;
+    html_table(out, "seentable", "Parts that met enough others to be judged",
+               "Kind|#Judged|#Of|#Share");
+    for (int i = 0; i < m->seens; i++) {
+        const struct seen_parts *s = &m->seen[i];
+        html(out,
+             "<tr><th scope=\"row\">%s</th><td class=\"n\">%s</td><td class=\"n\">%s</td><td "
+             "class=\"n\" data-v=\"%.6g\">%s</td></tr>\n",
+             seen_name[s->kind], plot_count(judged, lround(s->judged), ""),
+             plot_count(parts, lround(s->parts), ""), s->judged / s->parts,
+             percent_text(share, s->judged / s->parts));
+    }
+    html_table_end(out);
+}
+
 static char *coverage_heading(const struct page_facts *f)
 {
     int least, most, none;
@@ -178,6 +199,7 @@ void page_coverage(FILE *out, const struct page_facts *f)
 {
     html_section(out, "coverage", coverage_heading(f));
     verified(out, f->in->p);
+    seen_rows(out, f->m);
     html_table(
         out, "tiertable", "Kinds of pairs and what they give",
         "Tier|#Pairs measured|#Share|#Partners|#Bandwidth|#Latency|#Spread|#Under load, of alone");
