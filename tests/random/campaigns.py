@@ -30,7 +30,7 @@ PRESETS = ["gb200-nvl72", "hgx-h100", "gb300-nvl72-spectrumx", "rtxpro6000-100gb
 KINDS = ["nic", "gpu", "host", "dead", "corrupt", "rack-pair", "leaf", "uplinks", "rack", "rack-uplinks", "cable", "fabric"]
 SAME = 0.75  # share of either set's pairs that the other has
 HIDDEN = 0.9  # a fault above this share of what others leave does not show
-EXACT_TO = 300  # endpoints up to which all pairs are measured for a cable's sake
+EXACT_TO = 600  # endpoints up to which all pairs are measured for a cable's sake
 SAMPLE = 400
 
 
@@ -155,7 +155,7 @@ class Scene:
         words = ["run", "-t", "sim", "--fabric", f.preset, "--racks", str(f.racks), "--noise", str(self.noise), "--sim-seed",
                  str(self.rng.randrange(1 << 30)), "--op", self.ops, "--no-plots", "-o", where]
         words += ["--blind"] if self.blind else []
-        words += ["--exact"] if self.exact else []
+        words += [["--exact"], ["--cables", "10m"]][self.rng.randrange(2)] if self.exact else []
         for text in self.argument:
             words += ["--fault", text]
         return words
