@@ -242,12 +242,28 @@ static double quantile_of(struct hunt *h, const struct element *x, int first, in
     return n >= least ? stats_quantile(h->v, n, share) : NAN;
 }
 
-/* Is nearly all that passes the group as slow, and what is within it, too? */
+/* Median of what leaves a group, or enters it; NAN: nothing is left. */
+static double way_median(struct hunt *h, const struct element *x, bool leaves)
+{
+    int n = 0;
+
+    for (int i = 0; i < x->samples - x->inside; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
+        if (s->explained < 0 && (part_at(h->f->m, x->e.part, s->src) == x->e.a) == leaves)
+            h->v[n++] = s->residual;
+    }
+    return n ? stats_median(h->v, n) : NAN;
+}
+
+/* Is nearly all that passes the group as slow, either way, and what is within it, too? */
 static bool is_one_cause(struct hunt *h, const struct element *x)
 {
     double fine = hunt_fine(h, x->e.factor);
 
     if (!(quantile_of(h, x, 0, -1, ELEMENT_MIN, nearly_all) <= fine))
+        return false;
+    if (fabs(way_median(h, x, true) - way_median(h, x, false)) >
+        2 * same_factor * x->e.factor + h->sigma / 2)
         return false;
     if (x->inside == 0 || x->inside == x->samples)
         return true;
@@ -342,6 +358,11 @@ static void hunt_open(struct hunt *h, struct fit *f, int scope, const bool *know
     for (int i = 0; i < f->m->tiers; i++)
         if (hunt_has(h, i))
             h->sigma = fmax(h->sigma, f->baseline[i].sigma);
+    h->broken = mem_calloc((size_t)t->endpoints + 1, sizeof(*h->broken));
+    for (int i = 0; i < f->m->exceptions; i++)
+        for (int k = 0; k < t->endpoints && f->m->exception[i].factor <= 0; k++)
+            if (f->m->exception[i].b < 0 && matrix_touches(f->m, &f->m->exception[i], k))
+                h->broken[k] = true;
     h->v = mem_calloc((size_t)f->samples + 1, sizeof(*h->v));
     h->stamp = mem_calloc(1 + (size_t)t->hosts + (size_t)t->endpoints, sizeof(*h->stamp));
     make_elements(h);
@@ -353,6 +374,7 @@ static void hunt_close(struct hunt *h)
         lists_free(&h->by[k]);
     for (int l = 0; l < LEVEL_COUNT; l++)
         lists_free(&h->group[l]);
+    free(h->broken);
     free(h->element);
     free(h->v);
     free(h->stamp);

@@ -36,7 +36,7 @@ static int could_meet(const struct hunt *h, int own, bool host, int most)
     int n = 0, mark = ++*h->stamp;
 
     for (int i = 0; i < t->endpoints && n < most; i++)
-        if (i != own && meets(h, own, i))
+        if (i != own && !h->broken[i] && meets(h, own, i))
             n += first_time(h, mark, i, host);
     return n;
 }
@@ -107,7 +107,7 @@ static int rack_hosts(const struct hunt *h, const struct element *x, int rack, i
     }
     mark = ++*h->stamp;
     for (int i = *all = 0; i < t->endpoints; i++)
-        if (topo_at(t, i, LEVEL_RACK) == rack)
+        if (topo_at(t, i, LEVEL_RACK) == rack && !h->broken[i])
             *all += first_time(h, mark, i, true);
     return n;
 }
@@ -162,7 +162,7 @@ static int all_children(const struct hunt *h, const struct element *x, bool host
     int n = 0, mark = ++*h->stamp;
 
     for (int i = 0; i < t->endpoints; i++)
-        if (part_at(h->f->m, x->e.part, i) == x->e.a)
+        if (part_at(h->f->m, x->e.part, i) == x->e.a && !h->broken[i])
             n += first_time(h, mark, i, host);
     return n;
 }

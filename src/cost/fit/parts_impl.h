@@ -31,6 +31,7 @@ struct hunt {
     const bool *known;
     struct lists by[3];              /* samples by sender, by receiver, by rack pair */
     struct lists group[LEVEL_COUNT]; /* of some levels: by PASS_COUNT * group + enum pass */
+    bool *broken;                    /* endpoints that nobody can be measured with */
     struct element *element;
     int elements;
     double *v;  /* scratch */
