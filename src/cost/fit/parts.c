@@ -26,7 +26,6 @@
 
 enum { ELEMENT_MIN = 2, PAIRS_MIN = 3, INSIDE_MIN = 1, RACKS_MAX = 2048 };
 static const double false_chance = 1e-3; /* of naming a healthy part of a tier */
-static const double nearly_all = 0.9;    /* of what passes a group */
 
 /* --- parts of a scope --- */
 
@@ -226,62 +225,6 @@ static double limit(const struct hunt *h, const struct element *x, int n)
     return 1 - (alone ? 1 : 2) * margin(h, n);
 }
 
-/* Of samples that are left: how slow all but a few are, of all or of those within the group, or of
- * one tier (-1: any); NAN: there are fewer than `least`. */
-static double quantile_of(struct hunt *h, const struct element *x, int first, int tier, int least,
-                          double share)
-{
-    int n = 0;
-
-    for (int i = first; i < x->samples; i++) {
-        const struct fit_sample *s = &h->f->sample[x->index[i]];
-        if (s->explained < 0 && (tier < 0 || s->tier == tier))
-            h->v[n++] = s->residual;
-    }
-    stats_sort(h->v, n);
-    return n >= least ? stats_quantile(h->v, n, share) : NAN;
-}
-
-/* Median of what leaves a group, or enters it; NAN: nothing is left. */
-static double way_median(struct hunt *h, const struct element *x, bool leaves)
-{
-    int n = 0;
-
-    for (int i = 0; i < x->samples - x->inside; i++) {
-        const struct fit_sample *s = &h->f->sample[x->index[i]];
-        if (s->explained < 0 && (part_at(h->f->m, x->e.part, s->src) == x->e.a) == leaves)
-            h->v[n++] = s->residual;
-    }
-    return n ? stats_median(h->v, n) : NAN;
-}
-
-/* Is nearly all that passes the group as slow, either way, and what is within it, too? */
-static bool is_one_cause(struct hunt *h, const struct element *x)
-{
-    double fine = hunt_fine(h, x->e.factor);
-
-    if (!(quantile_of(h, x, 0, -1, ELEMENT_MIN, nearly_all) <= fine))
-        return false;
-    if (fabs(way_median(h, x, true) - way_median(h, x, false)) >
-        2 * same_factor * x->e.factor + h->sigma / 2)
-        return false;
-    if (x->inside == 0 || x->inside == x->samples)
-        return true;
-    double within = quantile_of(h, x, x->samples - x->inside, -1, 1, 0.5);
-    return within <= fine && within >= 2 * x->e.factor - fine;
-}
-
-/* Is it as slow in every tier of the scope where it was measured? */
-static bool in_every_tier(struct hunt *h, const struct element *x)
-{
-    double off = same_factor * x->e.factor + 1.5 * h->sigma;
-
-    for (int t = 0; t < h->f->m->tiers && h->scope == SCOPE_NICS; t++)
-        if (fabs(quantile_of(h, x, 0, t, ELEMENT_MIN, 0.5) - x->e.factor) > off)
-            return false;
-    return true;
-}
-
 /* Look at what is left of an element; false: nothing wrong with it. */
 static bool suspect(struct hunt *h, struct element *x)
 {
@@ -298,9 +241,7 @@ static bool suspect(struct hunt *h, struct element *x)
     /* rack pairs also need most of their samples low */
     if (x->e.part == PART_RACK_PAIR && !(stats_quantile(h->v, n, 0.75) < 1 - margin(h, n) / 2))
         return false;
-    if (part_is_group(x->e.part) && !is_one_cause(h, x))
-        return false;
-    return in_every_tier(h, x) && parts_enough(h, x);
+    return parts_enough(h, x);
 }
 
 static int by_score(const void *a, const void *b)

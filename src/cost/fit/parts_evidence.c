@@ -8,7 +8,15 @@
 #include "base/mem.h"
 #include "base/stats.h"
 
-enum { PARTNERS_MIN = 3, ALONE_MIN = 2, HOSTS_MIN = 2, CHILDREN_MIN = 3, CHILD_MIN = 3 };
+enum {
+    PARTNERS_MIN = 3,
+    ALONE_MIN = 2,
+    HOSTS_MIN = 2,
+    CHILDREN_MIN = 3,
+    CHILD_MIN = 3,
+    SEEN_MIN = 2
+};
+static const double nearly_all = 0.9; /* of what passes a group */
 
 /* 1 the first time in this count (mark) that the host, or the endpoint, is seen. */
 static int first_time(const struct hunt *h, int mark, int endpoint, bool host)
@@ -225,12 +233,72 @@ static bool enough_of_group(const struct hunt *h, const struct element *x)
            !has_a_fine_one(h, x, true);
 }
 
-bool parts_enough(const struct hunt *h, const struct element *x)
+/* --- is it one cause? --- */
+
+/* Of samples that are left: how slow all but a few are, of all or of those within the group, or of
+ * one tier (-1: any); NAN: there are fewer than `least`. */
+static double quantile_of(struct hunt *h, const struct element *x, int first, int tier, int least,
+                          double share)
+{
+    int n = 0;
+
+    for (int i = first; i < x->samples; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
+        if (s->explained < 0 && (tier < 0 || s->tier == tier))
+            h->v[n++] = s->residual;
+    }
+    stats_sort(h->v, n);
+    return n >= least ? stats_quantile(h->v, n, share) : NAN;
+}
+
+/* Median of what leaves a group, or enters it; NAN: nothing is left. */
+static double way_median(struct hunt *h, const struct element *x, bool leaves)
+{
+    int n = 0;
+
+    for (int i = 0; i < x->samples - x->inside; i++) {
+        const struct fit_sample *s = &h->f->sample[x->index[i]];
+        if (s->explained < 0 && (part_at(h->f->m, x->e.part, s->src) == x->e.a) == leaves)
+            h->v[n++] = s->residual;
+    }
+    return n ? stats_median(h->v, n) : NAN;
+}
+
+/* Is nearly all that passes the group as slow, either way, and what is within it, too? */
+static bool is_one_cause(struct hunt *h, const struct element *x)
+{
+    double fine = hunt_fine(h, x->e.factor);
+
+    if (!(quantile_of(h, x, 0, -1, SEEN_MIN, nearly_all) <= fine))
+        return false;
+    if (fabs(way_median(h, x, true) - way_median(h, x, false)) >
+        2 * same_factor * x->e.factor + h->sigma / 2)
+        return false;
+    if (x->inside == 0 || x->inside == x->samples)
+        return true;
+    double within = quantile_of(h, x, x->samples - x->inside, -1, 1, 0.5);
+    return within <= fine && within >= 2 * x->e.factor - fine;
+}
+
+/* Is it as slow in every tier of the scope where it was measured? */
+static bool in_every_tier(struct hunt *h, const struct element *x)
+{
+    double off = same_factor * x->e.factor + 1.5 * h->sigma;
+
+    for (int t = 0; t < h->f->m->tiers && h->scope == SCOPE_NICS; t++)
+        if (fabs(quantile_of(h, x, 0, t, SEEN_MIN, 0.5) - x->e.factor) > off)
+            return false;
+    return true;
+}
+
+bool parts_enough(struct hunt *h, const struct element *x)
 {
     int all;
 
+    if (!in_every_tier(h, x))
+        return false;
     if (part_is_group(x->e.part))
-        return enough_of_group(h, x);
+        return is_one_cause(h, x) && enough_of_group(h, x);
     if (x->e.part == PART_RACK_PAIR)
         for (int end = 0; end < 2; end++) {
             int n = rack_hosts(h, x, end ? x->e.b : x->e.a, &all);

@@ -55,11 +55,12 @@ static inline bool hunt_shows(const struct hunt *h, const struct fit_sample *s, 
     return s->explained < 0 && s->residual <= (1 + factor) / 2 && (s->alone || !h->known);
 }
 
-/* Three partners, or two alone, on two hosts (rack pairs: two hosts on either side), or all that
+/* Is it as slow in every tier of the scope, and the evidence independent?  Three partners, or two
+ * alone, on two hosts (rack pairs: two hosts on either side), or all that
  * there are; fewer do where the same factor is known from another tier.  Of a group: three of its
- * endpoints on two hosts or all that there are, none that is fine, and partners in two other
- * groups. */
-bool parts_enough(const struct hunt *h, const struct element *x);
+ * endpoints on two hosts or all that there are, none that is fine, partners in two other groups, and
+ * nearly all of it as slow. */
+bool parts_enough(struct hunt *h, const struct element *x);
 /* A sample beside which this factor is no explanation: clearly faster. */
 static inline double hunt_fine(const struct hunt *h, double factor)
 {

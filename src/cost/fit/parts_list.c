@@ -334,12 +334,44 @@ static void merge_tiers(struct merge *w)
     }
 }
 
+/* Is all of y in x, which is slow whichever way y is? */
+static bool has_within(const struct matrix *m, const struct exception *x, const struct exception *y)
+{
+    bool tier = x->tier == y->tier || (x->tier < 0 && m->tier[y->tier].nic);
+    bool within = x->part == PART_HOST || x->part == PART_LEAF || x->part == PART_RACK;
+
+    if (!within || y->b >= 0 || !tier || (x->side != SIDE_BOTH && x->side != y->side))
+        return false;
+    for (int i = 0; i < m->topo.endpoints && within; i++)
+        within = !matrix_touches(m, y, i) || matrix_touches(m, x, i);
+    return within;
+}
+
+/* What was left for a second look at a host, or at one of its endpoints, is that host's. */
+static void merge_within(struct merge *w)
+{
+    struct matrix *m = w->f->m;
+
+    for (int i = 0; i < m->exceptions; i++)
+        for (int k = 0; k < m->exceptions; k++) {
+            struct exception *x = &m->exception[i], *y = &m->exception[k];
+            if (i == k || w->into[i] != i || w->into[k] != k || !parts_alike(x, y, w->tolerance) ||
+                !has_within(m, x, y))
+                continue;
+            parts_fold(x, y);
+            w->into[k] = i;
+        }
+    for (int i = 0; i < m->exceptions; i++) /* a host of which there was more went to its leaf */
+        while (w->into[w->into[i]] != w->into[i])
+            w->into[i] = w->into[w->into[i]];
+}
+
 /* --- all of them --- */
 
 void parts_merge(struct fit *f, double tolerance)
 {
     static void (*const step[])(struct merge * w) = {merge_sides, widen_sides, merge_tiers,
-                                                     merge_hosts};
+                                                     merge_hosts, merge_within};
     struct merge w = {.f = f, .tolerance = tolerance};
 
     parts_sort(f);
