@@ -11,10 +11,10 @@ two sets are the same (either direction counts for both), its factor is right, a
 is.  Two names are therefore taken for one exactly where the topology leaves no pair to tell them apart: the leaf of a rack
 that has no other is that rack; where nobody within a rack, or below a leaf, meets over NICs its uplinks are all there is.
 
-Not asked, and never counted as found: what other faults hide (fewer than seven in ten of its pairs are slowest by it), a
-cable where not all pairs were measured, a group that a blind campaign did not find.  A part is false when it slows pairs
-that no fault slows; more lines than one for a cause are counted as pieces.  The whole fabric is no part: accept must fail,
-and nothing may be named for it."""
+Not asked, and never counted as found: what other faults hide (fewer than seven in ten of its pairs are slowest by
+it), a cable where not all pairs were measured, a group that a blind campaign did not find, or one of only two that it
+found. A part is false when it slows pairs that no fault slows; more lines than one for a cause are counted as pieces.
+The whole fabric is no part: accept must fail, and nothing may be named for it."""
 import argparse
 import collections
 import json
@@ -246,13 +246,13 @@ class Named:
         return p in (e["a"], e.get("b", -2))
 
     def can_name(self, ends):
-        """Is there a group of just these, or are they what needs none?"""
+        """Is there a group of just these, and two others to tell which is odd, or do they need none?"""
         if len(ends) == 1:
             return True
         for at in self.at.values():
             value = at[ends[0]]
             if value >= 0 and len(ends) == sum(at[e] == value for e in ends) == sum(v == value for v in at):
-                return True
+                return max(at) > 1
         return False
 
 
