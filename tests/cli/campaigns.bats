@@ -17,3 +17,8 @@ campaigns() {
     campaigns -n 6 --seed 156
     [[ $output == *"6 campaigns: 0 false parts, 0 pieces, 0 wrong exit codes"* ]]
 }
+
+@test "two faults of one rack's uplinks, a host and its rack's uplinks: each keeps its own factor and line" {
+    campaigns -n 1 --seed 5 --first 48
+    campaigns -n 1 --seed 5 --first 71
+}
