@@ -251,8 +251,8 @@ static double quantile_of(struct hunt *h, const struct element *x, int first, in
     return n >= least ? stats_quantile(h->v, n, share) : NAN;
 }
 
-/* Median of what leaves a group, or enters it; NAN: nothing is left. */
-static double way_median(struct hunt *h, const struct element *x, bool leaves)
+/* Median of what leaves a group, or enters it, and of how many; NAN: nothing is left. */
+static double way_median(struct hunt *h, const struct element *x, bool leaves, int *of)
 {
     int n = 0;
 
@@ -261,6 +261,7 @@ static double way_median(struct hunt *h, const struct element *x, bool leaves)
         if (s->explained < 0 && (part_at(h->f->m, x->e.part, s->src) == x->e.a) == leaves)
             h->v[n++] = s->residual;
     }
+    *of = n;
     return n ? stats_median(h->v, n) : NAN;
 }
 
@@ -271,8 +272,9 @@ static bool is_one_cause(struct hunt *h, const struct element *x)
 
     if (!(quantile_of(h, x, 0, -1, SEEN_MIN, nearly_all) <= fine))
         return false;
-    if (fabs(way_median(h, x, true) - way_median(h, x, false)) >
-        2 * same_factor * x->e.factor + h->sigma / 2)
+    int leave, enter;
+    double apart = way_median(h, x, true, &leave) - way_median(h, x, false, &enter);
+    if (fabs(apart) > same_factor * x->e.factor + 4 * h->sigma / sqrt(fmin(leave, enter)))
         return false;
     if (x->inside == 0 || x->inside == x->samples)
         return true;
