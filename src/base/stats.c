@@ -50,7 +50,8 @@ int stats_by_3ints(const void *a, const void *b)
 
 void stats_sort(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof(*v), by_value);
+    if (n > 0) /* there may be no v either */
+        qsort(v, (size_t)n, sizeof(*v), by_value);
 }
 
 double stats_quantile(const double *sorted, int n, double q)

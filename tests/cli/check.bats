@@ -66,6 +66,7 @@ said() { jq -r .verdict "state/$1.json"; }
     # A plugin of a monitoring system has four codes, and one line.
     run -3 railgauge check --fabric ./nowhere.json --exit-style nagios
     [[ $output == "RAILGAUGE UNKNOWN - "*"nowhere.json"* ]]
+    [ -z "${RG_SAN-}" ] || return 0 # sanitizers take their time
     # No program is found that could be started, and it is done in 10 ms of processor time.
     railgauge=$(command -v railgauge)
     for _ in 1 2 3 4 5; do

@@ -210,17 +210,20 @@ int plot_size(struct plot_look *l, const char *text, struct err *err)
 static const struct tsv_row *find_palette(const struct tsv *t, const char *name, struct err *err)
 {
     struct near near = {.word = name ? name : ""};
-    char *names = NULL;
+    const struct tsv_row *found = NULL;
+    char *names = mem_strdup("");
 
-    for (int i = 0; i < t->rows; i++) {
-        if (!name || !strcmp(t->row[i].cell[0], name))
-            return &t->row[i];
-        near_try(&near, t->row[i].cell[0]);
-        names = mem_append(names, "%s%s", i ? ", " : "", t->row[i].cell[0]);
+    for (int i = 0; i < t->rows && !found; i++) {
+        const char *known = t->row[i].cell[0];
+        if (!name || !strcmp(known, name))
+            found = &t->row[i];
+        near_try(&near, known);
+        names = mem_append(names, "%s%s", i ? ", " : "", known);
     }
-    err_usage(err, "no palette \"%.40s\"%s; there are %s", name, near_text(&near), names);
+    if (!found)
+        err_usage(err, "no palette \"%.40s\"%s; there are %s", name, near_text(&near), names);
     free(names);
-    return NULL;
+    return found;
 }
 
 static int put_look(FILE *out, const struct tsv *t, const struct plot_look *look, struct err *err)
