@@ -50,7 +50,7 @@ int stats_by_3ints(const void *a, const void *b)
 
 void stats_sort(double *v, int n)
 {
-    if (n > 0) /* there may be no v either */
+    if (v) /* none of none */
         qsort(v, (size_t)n, sizeof(*v), by_value);
 }
 
