@@ -347,8 +347,7 @@ static void put_seen(struct metrics *s)
     family(s, "seen_ratio", "Share of the parts of a kind that met enough others to be judged.");
     for (int i = 0; i < m->seens; i++)
         if (m->seen[i].parts > 0)
-            sample(s, m->seen[i].judged / m->seen[i].parts, "kind", seen_name[m->seen[i].kind],
-                   NULL);
+            sample(s, m->seen[i].judged / m->seen[i].parts, "kind", seen_name[m->seen[i].kind]);
 }
 
 static void put_findings(struct metrics *s)
