@@ -12,6 +12,8 @@ struct suspect {
     int tier;
     const struct point *p;
     double excess; /* time / class median */
+    double usual;  /* the same of the slowest of its ends and its two racks, in the middle */
+    int racks;     /* one number for the two racks, whichever way; -1: not two */
 };
 
 static bool parallel(const struct point *p)
@@ -29,13 +31,22 @@ static int by_class(const void *a, const void *b)
     return stats_order(v, w, 4);
 }
 
+/* How slow it is beyond what its ends and racks are; 0: no slower. */
+static double alone(const struct suspect *s)
+{
+    double own = s->usual > 0 ? s->excess / s->usual : s->excess;
+
+    return own > 1.1 ? own : 0;
+}
+
+/* What nothing else explains comes first: it has no other pairs to be told by. */
 static int by_excess(const void *a, const void *b)
 {
     const struct suspect *x = a, *y = b;
-    const double v[] = {-x->excess, x->p->src, x->p->dst};
-    const double w[] = {-y->excess, y->p->src, y->p->dst};
+    const double v[] = {-alone(x), -x->excess, x->p->src, x->p->dst};
+    const double w[] = {-alone(y), -y->excess, y->p->src, y->p->dst};
 
-    return stats_order(v, w, 3);
+    return stats_order(v, w, 4);
 }
 
 /* The times of a class; the caller frees. */
@@ -76,14 +87,20 @@ static int by_dst(const void *a, const void *b)
     return ((*x)->p->dst > (*y)->p->dst) - ((*x)->p->dst < (*y)->p->dst);
 }
 
-/* The pairs of an endpoint that is slow in the middle though none of its pairs is an outlier.  The
- * deviation of a median of n is 1.25 sigma / sqrt(n). */
-static void judge_ends(struct suspect *s, int n, bool received)
+static int by_racks(const void *a, const void *b)
+{
+    const struct suspect *const *x = a, *const *y = b;
+
+    return ((*x)->racks > (*y)->racks) - ((*x)->racks < (*y)->racks);
+}
+
+/* The pairs of an endpoint, or of two racks, that is slow in the middle though none of its pairs is
+ * an outlier.  The deviation of a median of n is 1.25 sigma / sqrt(n). */
+static void judge_ends(struct suspect *s, int n, int (*order)(const void *, const void *))
 {
     const struct suspect *middle = &s[n / 2];
     struct suspect **v = mem_calloc((size_t)n, sizeof(struct suspect *));
     double *t = times_of(s, n), median = middle->p->sec.median;
-    int (*order)(const void *, const void *) = received ? by_dst : by_src;
 
     for (int i = 0; i < n; i++)
         v[i] = &s[i];
@@ -92,7 +109,10 @@ static void judge_ends(struct suspect *s, int n, bool received)
     for (int i = 0, j; i < n; i = j) {
         for (j = i; j < n && order(&v[i], &v[j]) == 0; j++)
             t[j - i] = v[j]->p->sec.median;
-        double slow = j - i < RETEST_PARTNERS ? 1 : stats_median(t, j - i) / median;
+        bool few = j - i < RETEST_PARTNERS || (order == by_racks && v[i]->racks < 0);
+        double slow = few ? 1 : stats_median(t, j - i) / median;
+        for (int k = i; k < j; k++)
+            v[k]->usual = fmax(v[k]->usual, slow);
         if (slow > 1 + fmax(0.03, 3 * 1.25 * sigma / sqrt(j - i)))
             for (int k = i; k < i + RETEST_PARTNERS; k++)
                 v[k]->excess = fmax(v[k]->excess, slow);
@@ -118,15 +138,27 @@ static void add_alone(struct plan *out, const struct point *p, enum stage stage)
     r->group[0].size = 2;
 }
 
+static int racks_of(const struct topo *t, int src, int dst)
+{
+    int a = topo_at(t, src, LEVEL_RACK), b = topo_at(t, dst, LEVEL_RACK);
+
+    if (a < 0 || b < 0 || a == b)
+        return -1;
+    return a < b ? a * t->group[LEVEL_RACK].count + b : b * t->group[LEVEL_RACK].count + a;
+}
+
 void schedule_retest(struct plan *out, const struct topo *t, const struct points *p, bool by_nic)
 {
+    static int (*const orders[])(const void *, const void *) = {by_src, by_dst, by_racks};
     struct suspect *s = NULL;
     int n = 0, *times = mem_calloc((size_t)t->endpoints, sizeof(*times));
 
     for (int i = 0; i < p->count; i++)
         if (parallel(&p->point[i]) && stage_by_nic(p->point[i].stage) == by_nic) {
             const struct point *q = &p->point[i];
-            struct suspect one = {topo_tier_by(t, q->src, q->dst, by_nic), q, 0};
+            struct suspect one = {.tier = topo_tier_by(t, q->src, q->dst, by_nic),
+                                  .p = q,
+                                  .racks = racks_of(t, q->src, q->dst)};
             MEM_PUSH(s, n) = one;
         }
     if (n)
@@ -137,8 +169,8 @@ void schedule_retest(struct plan *out, const struct topo *t, const struct points
              j++)
             ;
         judge(s + i, j - i);
-        for (int end = 0; end < 2 && s[i].p->op == OP_PAIR_BW; end++)
-            judge_ends(s + i, j - i, end);
+        for (int k = 0; k < 3 && s[i].p->op == OP_PAIR_BW; k++)
+            judge_ends(s + i, j - i, orders[k]);
     }
     if (n)
         qsort(s, (size_t)n, sizeof(*s), by_excess);

@@ -77,10 +77,11 @@ enum { RETEST_PER_ENDPOINT = 6, RETEST_PARTNERS = 3, RETEST_MAX = 256 };
  *
  * An outlier of a parallel round can be a bad link or the neighbours' traffic; only the same pair
  * alone tells which.  A class are the pairs of one op, size and tier, its sigma 1.4826 * MAD /
- * median of its times.  Chosen are, worst first and at most RETEST_PER_ENDPOINT for one endpoint:
+ * median of its times.  Chosen are, at most RETEST_PER_ENDPOINT for one endpoint, first what is slower
+ * than its ends and its two racks are in the middle (a cable), then worst first:
  *
  *   outliers   pairs slower than the class's median by more than max(10 %, 5 sigma)
- *   slow ends  RETEST_PARTNERS pairs of an endpoint whose median of n pairs is slower than the
+ *   slow ends  RETEST_PARTNERS pairs of an endpoint, or of two racks, whose median of n pairs is slower than the
  *              class's by more than max(3 %, 3 * 1.25 sigma / sqrt(n)), each direction of pair_bw
  *   healthy    one pair of each class, so that "alone" can be compared with "in parallel"
  *

@@ -29,9 +29,14 @@ static const double false_chance = 1e-3; /* of naming a healthy part of a tier *
 
 /* --- parts of a scope --- */
 
+/* Twice the number of the two racks, and 1 for the way from the later one to the earlier. */
 static int rack_key(const struct fit *f, const struct fit_sample *s)
 {
-    return f->m->topo.group[LEVEL_RACK].count > RACKS_MAX ? -1 : fit_rack_pair(f, s->src, s->dst);
+    int pair =
+        f->m->topo.group[LEVEL_RACK].count > RACKS_MAX ? -1 : fit_rack_pair(f, s->src, s->dst);
+
+    return pair < 0 ? -1
+                    : 2 * pair + (fit_at(f, s->src, LEVEL_RACK) > fit_at(f, s->dst, LEVEL_RACK));
 }
 
 static int key_of(const struct fit *f, const struct fit_sample *s, int what)
@@ -162,13 +167,24 @@ static void make_groups(struct hunt *h)
     }
 }
 
+/* What passes between two racks, and each way by itself. */
+static void add_racks(struct hunt *h, int pair, int racks)
+{
+    struct exception e = {
+        .part = PART_RACK_PAIR, .a = pair / racks, .b = pair % racks, .tier = h->scope};
+
+    for (e.side = SIDE_BOTH; e.side < SIDE_COUNT; e.side++)
+        add_element(h, &h->by[2], e, 2 * pair + (e.side == SIDE_RX), 2 * pair + (e.side != SIDE_TX),
+                    PAIRS_MIN);
+}
+
 static void make_elements(struct hunt *h)
 {
     int n = h->f->m->topo.endpoints, racks = h->f->m->topo.group[LEVEL_RACK].count;
     int pairs = racks <= RACKS_MAX ? racks * racks : 0;
 
     for (int k = 0; k < 3; k++)
-        list_by(h, k, k == 2 ? pairs : n);
+        list_by(h, k, k == 2 ? 2 * pairs : n);
     for (int i = 0; i < n; i++)
         for (int in = 0; in < 2; in++)
             if (!h->known || h->known[2 * i + in])
@@ -180,10 +196,7 @@ static void make_elements(struct hunt *h)
                                                .tier = h->scope},
                             i, i, h->known ? 1 : ELEMENT_MIN);
     for (int k = 0; k < pairs && !h->known; k++)
-        add_element(h, &h->by[2],
-                    (struct exception){
-                        .part = PART_RACK_PAIR, .a = k / racks, .b = k % racks, .tier = h->scope},
-                    k, k, PAIRS_MIN);
+        add_racks(h, k, racks);
     if (!h->known)
         make_groups(h);
 }
