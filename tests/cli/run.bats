@@ -323,3 +323,12 @@ PY
         [ "$(jq '.exceptions | length' "$BATS_TEST_TMPDIR/c$seed/matrix.json")" -eq 0 ]
     done
 }
+
+@test "two racks that are slow one way: one line, and the tiers are what they are without it" {
+    run railgauge run -t sim --fabric gb200-nvl72 --racks 2 --noise 2% --fault slow-rack-uplinks=0:0.5:tx --op pairs --no-plots \
+        -o "$BATS_TEST_TMPDIR/c"
+    [ "$status" -eq 1 ]
+    [ "$(jq -r '.exceptions[] | "\(.part) \(.side) \(.a) \(.b)"' "$BATS_TEST_TMPDIR/c/matrix.json")" = "rack_pair tx 0 1" ]
+    run railgauge show "$BATS_TEST_TMPDIR/c" tiers --json
+    jq -e '[.tiers[] | select(.nic) | .Bps / 49.2e9 | . > 0.98 and . < 1.02] | length == 2 and all' <<<"$output"
+}

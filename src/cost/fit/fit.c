@@ -86,22 +86,52 @@ static int counted(const struct obs *const *o, int n)
     return fabs(ratio - 1) < as_good_as_alone ? n : alone;
 }
 
+/* What slow parts leave of a pair, 0..1: one way of its bandwidth, of the slower way of both; of its
+ * latency, of which small messages are made, nothing goes.  0: a dead or wrong one is on the way. */
+static double left_of(const struct fit *f, const struct obs *o)
+{
+    double there = matrix_factor(f->m, o->src, o->dst, NULL, &(double){0}),
+           back = matrix_factor(f->m, o->dst, o->src, NULL, &(double){0});
+
+    if (o->op == OP_PAIR_BW)
+        return there;
+    return o->op == OP_PAIR_BIBW || !(fmin(there, back) > 0) ? fmin(there, back) : 1;
+}
+
+/* Observations of healthy pairs, or where all pairs cross a slow part, of those as they would be
+ * without one (scaled).  Their number. */
+static int observations(const struct fit *f, int tier, enum direction dir, const struct obs **o,
+                        bool *scaled)
+{
+    int n = 0;
+
+    for (int pass = 0; pass < 2 && n == 0; pass++) {
+        *scaled = pass;
+        for (int i = 0; i < f->count; i++)
+            if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
+                (pass ? left_of(f, &f->obs[i]) > 0 : healthy(f, &f->obs[i])))
+                o[n++] = &f->obs[i];
+    }
+    return n;
+}
+
 static void fit_curve(struct fit *f, int tier, enum direction dir, const struct obs **o)
 {
     struct curve *c = &f->m->tier[tier].curve[dir];
-    int n = 0;
+    bool scaled;
+    int n = observations(f, tier, dir, o, &scaled);
+    double *ratio = scaled && n ? mem_calloc((size_t)n, sizeof(*ratio)) : NULL;
 
-    for (int i = 0; i < f->count; i++)
-        if (f->obs[i].tier == tier && f->obs[i].op == op_of[dir] && f->obs[i].sec > 0 &&
-            healthy(f, &f->obs[i]))
-            o[n++] = &f->obs[i];
     if (n)
         qsort(o, (size_t)n, sizeof(struct obs *), by_size);
+    for (int i = 0; ratio && i < n; i++)
+        ratio[i] = 1 / left_of(f, o[i]);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && o[j]->bytes == o[i]->bytes; j++)
             ;
-        curve_add(c, median_point(o + i, NULL, counted(o + i, j - i)));
+        curve_add(c, median_point(o + i, ratio ? ratio + i : NULL, counted(o + i, j - i)));
     }
+    free(ratio);
     curve_settle(c);
     curve_summarise(c);
 }
