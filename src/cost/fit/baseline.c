@@ -45,8 +45,19 @@ static double healthy_cap(double *cap, int n)
     return limit;
 }
 
+/* Where the narrowest range of k + 1 begins, from `from` on. */
+static int narrowest(const double *v, int n, int k, int from)
+{
+    int at = from;
+
+    for (int i = from; i + k < n; i++)
+        at = v[i + k] / v[i] <= v[at + k] / v[at] ? i : at;
+    return at;
+}
+
 /* Where most of v[] lies, which is sorted: the narrowest range with two fifths of them is the heap of
- * the healthy where a third of all pairs is slow, too.  Few: the median. */
+ * the healthy where a third of all pairs is slow, too; of two such heaps (two racks that are slow one
+ * way) the faster.  Few: the median. */
 static double densest(const double *v, int n, double *sigma)
 {
     int k = 2 * n / 5, at = 0;
@@ -54,8 +65,15 @@ static double densest(const double *v, int n, double *sigma)
     *sigma = INFINITY;
     if (n < CROWD)
         return n ? stats_quantile(v, n, 0.5) : NAN;
-    for (int i = 0; i + k < n; i++)
-        at = v[i + k] / v[i] <= v[at + k] / v[at] ? i : at;
+    at = narrowest(v, n, k, 0);
+    int next = at + k + 1;
+    while (next < n && v[next] < v[at + k] * (1 + CLUSTER_GAP))
+        next++;
+    if (next + k < n) {
+        int faster = narrowest(v, n, k, next);
+        if (log(v[faster + k] / v[faster]) <= 1.5 * log(v[at + k] / v[at]) + 0.01)
+            at = faster;
+    }
     double middle = v[at + k / 2];
     *sigma = (v[at + k] - v[at]) / middle / 1.05; /* of a normal one's middle two fifths */
     int from = at, to = at + k;
