@@ -51,20 +51,6 @@ static enum part_kind kind_of(const struct matrix *m, const struct exception *e,
 
 /* --- rows --- */
 
-static enum part_state state_of(const struct exception *e)
-{
-    return e->wrong         ? STATE_WRONG
-           : e->factor == 0 ? STATE_DEAD
-           : e->factor < 1  ? STATE_SLOW
-                            : STATE_LATE;
-}
-
-static bool same_part(const struct exception *x, const struct exception *y)
-{
-    return x->part == y->part && x->a == y->a && x->b == y->b && x->wrong == y->wrong &&
-           state_of(x) == state_of(y) && x->side == y->side;
-}
-
 static enum confidence confidence_of(const struct part_row *r)
 {
     bool narrow = r->hi - r->lo <= 0.1 * r->factor;
@@ -83,7 +69,7 @@ static char *over_words(const struct matrix *m, int first)
 
     for (int i = first; i < m->exceptions; i++) {
         const struct exception *e = &m->exception[i];
-        if (same_part(e, &m->exception[first]))
+        if (parts_same(e, &m->exception[first]))
             text = parts_also(text, " and ",
                               mem_strdup(e->factor == 0 ? "everything"
                                          : e->tier < 0  ? "all NICs"
@@ -97,7 +83,7 @@ static void add_row(struct parts *all, const struct parts_input *in, int first)
     const struct matrix *m = in->m;
     const struct exception *e = &m->exception[first];
     struct shown on = {false, false};
-    struct part_row r = {.state = state_of(e),
+    struct part_row r = {.state = parts_state(e),
                          .side = e->side,
                          .exception = first,
                          .factor = e->factor < 1 ? e->factor : NAN,
@@ -105,7 +91,7 @@ static void add_row(struct parts *all, const struct parts_input *in, int first)
 
     for (int i = first; i < m->exceptions; i++) {
         const struct exception *x = &m->exception[i];
-        if (!same_part(x, e))
+        if (!parts_same(x, e))
             continue;
         struct shown here = shown_on(m, x);
         on.inside |= here.inside;
@@ -135,7 +121,7 @@ static bool is_first(const struct matrix *m, int i)
 {
     int k = 0;
 
-    while (!same_part(&m->exception[k], &m->exception[i]))
+    while (!parts_same(&m->exception[k], &m->exception[i]))
         k++;
     return k == i;
 }

@@ -55,8 +55,7 @@ static int row_exceptions(const struct matrix *m, const struct part_row *r, stru
 
     for (int i = 0; i < m->exceptions && n < r->exceptions; i++) {
         const struct exception *x = &m->exception[i];
-        if (x->part == e->part && x->a == e->a && x->b == e->b && x->side == e->side &&
-            x->wrong == e->wrong)
+        if (parts_same(x, e))
             out[n++] = *x;
     }
     return n;
