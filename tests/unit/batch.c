@@ -432,6 +432,36 @@ static void published_configurations_set_what_tables_leave_out(void **state)
 }
 
 /* What cannot be asked says which cell and why; nothing is dropped. */
+/* What ran without a habit of today's software is read so: by name of the source. */
+static void what_a_source_ran_without_is_not_assumed(void **state)
+{
+    static const struct {
+        const char *source;
+        bool sequence_parallel;
+        int tp_overlap, stack;
+        double grad_bytes;
+    } cases[] = {
+        {"huggingface/nanotron@2411b02 x", true, TP_OVERLAP_ON, STACK_MEGATRON, 4},
+        {"[aa_13b_2k_g64_fa1] Aleph-Alpha/NeurIPS x", false, TP_OVERLAP_OFF, STACK_MEGATRON, 2},
+        {"[aa_13b_8k_g64_fa2rms_sp] Aleph-Alpha/N x", true, TP_OVERLAP_OFF, STACK_MEGATRON, 2},
+        {"bigscience-workshop/bigscience@9e64ede x", false, TP_OVERLAP_OFF, STACK_MEGATRON, 2},
+        {"mosaicml/llm-foundry@061f2c7 x", true, TP_OVERLAP_STACK, STACK_EAGER, 2},
+        {"a laboratory", true, TP_OVERLAP_STACK, STACK_MEGATRON, 2},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct recipe *q =
+            &short_row("llama3.1-8b", "A100", 64, "bf16", "2048\t1024\t1\t2\t1\t1\t1", "ZeRO-1",
+                       "none", cases[i].source, "")
+                 ->recipe;
+        assert_int_equal(q->sequence_parallel, cases[i].sequence_parallel);
+        assert_int_equal(q->tp_overlap, cases[i].tp_overlap);
+        assert_int_equal(q->stack, cases[i].stack);
+        assert_float_equal(recipe_grad_bytes(q), cases[i].grad_bytes, 0);
+    }
+}
+
 static void misses_and_claims_say_why(void **state)
 {
     static const struct {
@@ -602,6 +632,7 @@ int main(void)
         cmocka_unit_test(a_dtype_in_doubt_widens_the_interval),
         cmocka_unit_test(flops_are_those_of_the_source),
         cmocka_unit_test(published_configurations_set_what_tables_leave_out),
+        cmocka_unit_test(what_a_source_ran_without_is_not_assumed),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
         cmocka_unit_test(of_repeated_measurements_the_middle_one_anchors),
