@@ -243,23 +243,19 @@ static int expand(char ***names, const struct predict_args *a)
     return n;
 }
 
-static int judge(const char *name, const struct predict_args *a, json_t *list, int *surprises,
-                 struct err *err)
+static int print_cases(const struct predict_args *a, const struct casefile *c, int n,
+                       struct err *err)
 {
-    struct casefile c;
-    int rc = case_load(&c, name, &a->job, err);
+    json_t *root = cases_json(c, n);
 
-    if (rc == 0)
-        rc = case_evaluate(&c, err);
-    if (rc == 0) {
-        *surprises += case_unexpected_claims(&c);
-        json_array_append_new(list, case_json(&c));
-        if (a->markdown)
-            case_markdown(stdout, &c);
-        else if (!a->json)
-            case_text(stdout, &c);
-    }
-    case_free(&c);
+    json_object_update_new(root, json_pack("{s:s, s:i, s:o}", "format", "railgauge-verdicts",
+                                           "version", 1, "provenance", json_provenance()));
+    if (a->markdown && !a->json)
+        cases_markdown(stdout, c, n);
+    else if (!a->json)
+        cases_text(stdout, c, n);
+    int rc = json_answer(json_incref(root), a->output, a->json, err);
+    json_decref(root);
     return rc;
 }
 
@@ -271,22 +267,21 @@ static int predict_cases(const struct predict_args *a, struct err *err)
     if (o->matrix || o->fabric || o->layout || o->gpus || o->racks)
         return err_usage(err, "--case has its own jobs: of the options that say which job, only "
                               "--constants goes with it");
-    int n = expand(&names, a), rc = 0, surprises = 0;
-    json_t *list = json_array();
+    int n = expand(&names, a), rc = 0;
+    struct casefile *c = mem_calloc((size_t)n + 1, sizeof(*c));
 
-    if (a->markdown && !a->json)
-        case_markdown_head(stdout);
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = judge(names[i], a, list, &surprises, err);
-    json_t *root = json_pack("{s:s, s:i, s:o, s:o}", "format", "railgauge-verdicts", "version", 1,
-                             "provenance", json_provenance(), "cases", list);
+        rc = case_load(&c[i], names[i], o, err) < 0 ? -1 : case_evaluate(&c[i], err);
     if (rc == 0)
-        rc = json_answer(json_incref(root), a->output, a->json, err);
-    json_decref(root);
-    for (int i = 0; i < n; i++)
+        rc = print_cases(a, c, n, err);
+    int unexpected = rc < 0 ? 0 : cases_count(c, n).unexpected;
+    for (int i = 0; i < n; i++) {
+        case_free(&c[i]);
         free(names[i]);
+    }
+    free(c);
     free(names);
-    return rc < 0 ? -1 : surprises ? EXIT_BELOW : EXIT_GOOD;
+    return rc < 0 ? -1 : unexpected ? EXIT_BELOW : EXIT_GOOD;
 }
 
 /* --- the command --- */

@@ -34,6 +34,8 @@ setup() {
     railgauge predict --case "$top/tests/bad/case/good.json" --case llama-8b-gb200-h100 --json -o v.json >out.json
     jq -e '.format == "railgauge-verdicts" and (.cases | length) == 2' out.json
     jq -e 'all(.cases[].claims[]; .verdict == .expect and .reason != "" and .lo <= .ours and .ours <= .hi)' out.json
+    jq -e '.cases[1].claims[] | select(.claim == "24 H100") | .kind == "time" and .factor > 1 and .choosers > 0' out.json
+    jq -e '.counts | [.[][]] | add == ([input.cases[].claims | length] | add)' out.json out.json
     jq -e '.cases[0].solved[0] | .setting == "stretch" and .found > 1' out.json
     diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' v.json)
 }
@@ -60,6 +62,23 @@ setup() {
             }
         }
         END { exit bad }' || { echo "make tables puts it there"; false; }
+}
+
+@test "what is not stated is not chosen by the row that is judged, and the foot counts kinds apart" {
+    jq '.unknown = [{setting: "seq", values: [4096, 2048], why: "w"}] | del(.solve)
+        | .claims = [.claims[0] | .value = "one.step_s" | .unit = "s" | .expect = "undecided" | del(.readings)]' \
+        "$top/tests/bad/case/good.json" >one.json
+    railgauge predict --case one.json --json >short.json || true
+    jq --argjson s "$(jq '.cases[0].claims[0].lo * 1.02' short.json)" '.claims[0].published = $s' one.json >c.json
+    run railgauge predict --case c.json
+    [ "$status" -eq 0 ]
+    [[ $output == *": undecided"*", open: seq; so with seq 2048, not with seq 4096"* ]]
+    [[ $output == *"predicted times: 1 undecided"* ]]
+    jq '.claims += [{claim: "tokens", value: "one.tokens", published: 16384, unit: "", expect: "undecided"}]' c.json >two.json
+    run railgauge predict --case two.json
+    [[ $output == *", with seq 2048 as 1 other row chooses"* ]]
+    [[ $output == *"arithmetic of the published figures: 1 "* ]]
+    railgauge predict --case two.json --markdown | grep -F '| **predicted times** | | | 1 '
 }
 
 @test "case files and verdicts keep to their schemas" {

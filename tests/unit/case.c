@@ -118,7 +118,7 @@ static void what_does_not_fit_says_what_fills_the_memory(void **state)
                "\"published\": true, \"unit\": \"fits\", \"expect\": \"reproduced\"}, {\"claim\": "
                "\"y\", \"value\": \"40 * a.states_bytes / a.capacity_bytes\", \"published\": true, "
                "\"unit\": \"fits\", \"expect\": \"cannot follow\"}]");
-    assert_int_equal(case_unexpected_claims(&c), 0);
+    assert_int_equal(cases_count(&c, 1).unexpected, 0);
     assert_float_equal(c.claim[1].ours, k.ours, 1e-9);
     assert_non_null(strstr(c.claim[1].reason, " GB of "));
     assert_non_null(strstr(c.claim[1].reason, "weights "));
@@ -132,18 +132,18 @@ static void claims_that_no_one_set_of_unknowns_holds_are_counted(void **state)
     char *lists = mem_printf(
         "\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 65536], \"why\": \"w\"}], "
         "\"claims\": [{\"claim\": \"x\", \"value\": \"a.step_s\", \"published\": %.9g, "
-        "\"unit\": \"s\", \"expect\": \"reproduced\"}, {\"claim\": \"y\", \"value\": "
-        "\"a.tokens\", \"published\": 1048576, \"unit\": \"\", \"expect\": \"consistent\"}, "
+        "\"unit\": \"s\", \"expect\": \"undecided\"}, {\"claim\": \"y\", \"value\": "
+        "\"a.tokens\", \"published\": 1048576, \"unit\": \"\", \"expect\": \"undecided\"}, "
         "{\"claim\": \"z\", \"value\": \"a.gpus\", \"published\": 16, \"unit\": \"\", "
         "\"expect\": \"reproduced\"}]",
         sec);
     struct casefile c = judged(lists);
 
     (void)state;
-    assert_int_equal(case_unexpected_claims(&c), 0);
+    assert_int_equal(cases_count(&c, 1).unexpected, 0);
     assert_int_equal(c.held_of, 3);
     assert_int_equal(c.held, 2);
-    assert_int_equal(c.held_by, 0);
+    assert_string_equal(c.held_by, "seq 8192");
     case_free(&c);
     free(lists);
 }
@@ -160,7 +160,7 @@ static void at_least_is_not_missed_from_above(void **state)
     (void)state;
     assert_int_equal(c.claim[0].verdict, CASE_REPRODUCED);
     assert_int_equal(c.claim[1].verdict, CASE_EXCLUDED);
-    assert_int_equal(case_unexpected_claims(&c), 0);
+    assert_int_equal(cases_count(&c, 1).unexpected, 0);
     case_free(&c);
 }
 
@@ -174,26 +174,164 @@ static void published_figures_that_contradict_each_other_are_found(void **state)
     assert_string_equal(k.reason, "24 h, +185.7 %: the published figures contradict each other");
 }
 
-static void an_unknown_widens_what_is_consistent(void **state)
+/* seq 8192, 2048 or 32768; a second claim beside the first, or NULL. */
+static struct casefile with_seq(const char *value, double published, const char *other)
 {
-    static const char unknown[] = "\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 2048, "
-                                  "32768], \"why\": \"w\"}], ";
+    char *one = claim(value, published, "s", "reproduced");
+    char *all = mem_printf("\"unknown\": [{\"setting\": \"seq\", \"values\": [8192, 2048, 32768], "
+                           "\"why\": \"w\"}], \"claims\": [%s%s%s]",
+                           one, other ? ", " : "", other ? other : "");
+    struct casefile c = judged(all);
+
+    free(all);
+    free(one);
+    return c;
+}
+
+/* Of a job with sequences of 2048 tokens. */
+static double shorter(const char *job)
+{
+    char *value = mem_printf("%s.step_s", job);
+    double ours = alone("\"unknown\": [{\"setting\": \"seq\", \"values\": [2048], \"why\": "
+                        "\"w\"}], ",
+                        value, 1, "s")
+                      .ours;
+
+    free(value);
+    return ours;
+}
+
+static void a_row_does_not_choose_for_itself(void **state)
+{
     double sec = seconds_of("a");
-    double shorter = alone("\"unknown\": [{\"setting\": \"seq\", \"values\": [2048], \"why\": "
-                           "\"w\"}], ",
-                           "a.step_s", 1, "s")
-                         .ours;
-    struct case_claim k = alone(unknown, "a.step_s", shorter, "s");
+    struct casefile c = with_seq("a.step_s", shorter("a"), NULL);
+    struct case_claim *k = &c.claim[0];
 
     (void)state;
-    assert_float_equal(k.ours, sec, 1e-9); /* our figure is that of the first value */
+    assert_float_equal(k->ours, sec, 1e-9); /* nothing chooses: the first value */
+    assert_int_equal(k->choosers, 0);
+    assert_true(k->lo < shorter("a") && k->hi > sec);
+    assert_int_equal(k->verdict, CASE_UNDECIDED);
+    assert_non_null(strstr(k->reason, ", open: seq; so with seq 2048, not with seq 8192"));
+    case_free(&c);
+
+    char *twice =
+        claim("2 * a.step_s / b.step_s", 2 * shorter("a") / shorter("b"), "x", "undecided");
+    c = with_seq("a.step_s", shorter("a"), twice); /* the same reading once more */
+    assert_int_equal(c.claim[0].choosers, 0);
+    assert_int_equal(c.claim[0].verdict, CASE_UNDECIDED);
+    case_free(&c);
+    free(twice);
+
+    c = with_seq("a.step_s", sec * 100, NULL);
+    assert_int_equal(c.claim[0].verdict, CASE_EXCLUDED);
+    assert_non_null(strstr(c.claim[0].reason, "whatever seq is"));
+    case_free(&c);
+}
+
+static void other_rows_choose_what_is_not_stated(void **state)
+{
+    char *short_b = claim("b.step_s", shorter("b"), "s", "reproduced");
+    char *long_b = claim("b.step_s", seconds_of("b"), "s", "reproduced");
+    char *wrong_b = claim("b.step_s", 1e4 * seconds_of("b"), "s", "cannot follow");
+    struct casefile c = with_seq("a.step_s", shorter("a"), short_b);
+
+    (void)state;
+    assert_int_equal(c.claim[0].choosers, 1);
+    assert_int_equal(c.claim[0].chosen, 1);
+    assert_float_equal(c.claim[0].ours, shorter("a"), 1e-9);
+    assert_int_equal(c.claim[0].verdict, CASE_REPRODUCED);
+    assert_non_null(strstr(c.claim[0].reason, ", with seq 2048 as 1 other row chooses"));
+    assert_int_equal(c.claim[1].verdict, CASE_REPRODUCED);
+    case_free(&c);
+
+    c = with_seq("a.step_s", shorter("a"), long_b);
+    assert_int_equal(c.claim[0].verdict, CASE_UNDECIDED);
+    assert_non_null(
+        strstr(c.claim[0].reason, "; it needs seq 2048, which the other rows do not choose"));
+    case_free(&c);
+
+    c = with_seq("a.step_s", shorter("a"), wrong_b); /* an error chooses nothing */
+    assert_int_equal(c.claim[0].choosers, 0);
+    assert_int_equal(c.claim[1].verdict, CASE_EXCLUDED);
+    case_free(&c);
+    free(short_b);
+    free(long_b);
+    free(wrong_b);
+}
+
+/* The step less what makes the interval's upper end `ratio` times the lower one; the published
+ * figure lies near the upper end. */
+static struct case_claim less(double ratio)
+{
+    struct case_claim k = alone("", "a.step_s", 1, "s");
+    double off = (ratio * k.lo - k.hi) / (ratio - 1);
+    char *value = mem_printf("a.step_s - %.12g", off);
+
+    k = alone("", value, 0.98 * (k.hi - off), "s");
+    free(value);
+    return k;
+}
+
+static void what_any_figure_would_lie_in_decides_nothing(void **state)
+{
+    struct case_claim k = less(1.48 * 1.48);
+
+    (void)state;
+    assert_float_equal(k.factor, 1.48, 1e-6);
     assert_int_equal(k.verdict, CASE_CONSISTENT);
-    assert_int_equal(k.best, 1);
-    assert_non_null(strstr(k.reason, "nearest with seq 2048"));
-    assert_int_equal(alone("", "a.step_s", shorter, "s").verdict, CASE_EXCLUDED);
-    k = alone(unknown, "a.step_s", sec * 100, "s");
-    assert_int_equal(k.verdict, CASE_EXCLUDED);
-    assert_non_null(strstr(k.reason, "whatever seq is"));
+    k = less(1.52 * 1.52);
+    assert_int_equal(k.verdict, CASE_UNDECIDED);
+    assert_non_null(strstr(k.reason, "; the interval is a factor of 1.52 to either side"));
+    k = alone("", "a.step_s - b.step_s + 1 / 1000", 0.001, "s");
+    assert_true(k.lo < 0 && isinf(k.factor));
+    assert_int_equal(k.verdict, CASE_UNDECIDED);
+    assert_non_null(strstr(k.reason, "; the interval reaches 0"));
+    /* a percentage that is known to a point is known, near 0 as it is */
+    k = alone("", "(a.step_s - b.step_s) / a.step_s / 100", 0.01, "%");
+    assert_true(k.hi / fabs(k.lo) > 1.5 * 1.5 || k.lo < 0);
+    assert_int_equal(k.verdict, CASE_REPRODUCED);
+}
+
+static void times_memory_and_arithmetic_are_counted_apart(void **state)
+{
+    struct casefile c = judged(
+        "\"claims\": [{\"claim\": \"x\", \"value\": \"1000 * a.mfu\", \"published\": 1, \"unit\": "
+        "\"%\", \"expect\": \"cannot follow\"}, {\"claim\": \"x\", \"value\": \"a.memory_bytes / "
+        "a.capacity_bytes\", \"published\": true, \"unit\": \"fits\", \"expect\": \"reproduced\"}, "
+        "{\"claim\": \"x\", \"value\": \"a.states_bytes\", \"published\": 1, \"unit\": \"GB\", "
+        "\"expect\": \"reproduced\"}, {\"claim\": \"x\", \"value\": \"b.gpus * a.tokens\", "
+        "\"published\": 1, \"unit\": \"\", \"expect\": \"cannot follow\"}, {\"claim\": \"x\", "
+        "\"value\": \"3 / 2\", \"published\": 1.5, \"unit\": \"x\", \"expect\": \"reproduced\"}]");
+    struct case_counts n = cases_count(&c, 1);
+    static const int kind[] = {CASE_TIME, CASE_MEMORY, CASE_MEMORY, CASE_ARITHMETIC,
+                               CASE_ARITHMETIC};
+
+    (void)state;
+    for (int i = 0; i < c.claims; i++)
+        assert_int_equal(c.claim[i].kind, kind[i]);
+    assert_int_equal(n.of[CASE_TIME][CASE_EXCLUDED], 1);
+    assert_int_equal(n.of[CASE_MEMORY][CASE_REPRODUCED], 1);
+    assert_int_equal(n.of[CASE_MEMORY][CASE_EXCLUDED], 1);
+    assert_int_equal(n.of[CASE_ARITHMETIC][CASE_REPRODUCED], 1);
+    assert_int_equal(n.of[CASE_ARITHMETIC][CASE_EXCLUDED], 1);
+    assert_int_equal(n.unexpected, 1);
+    case_free(&c);
+}
+
+/* A rate is not linear in the time that gives way. */
+static void a_rate_that_was_solved_for_stays_too(void **state)
+{
+    struct case_claim k =
+        alone("\"solve\": [{\"setting\": \"stretch\", \"value\": \"a.tokens_per_s_per_gpu\", "
+              "\"published\": 5000, \"unit\": \"tokens/s\", \"min\": 0.5, \"max\": 5, \"why\": "
+              "\"w\"}], ",
+              "a.step_s", 8192 / 5000.0, "s");
+
+    (void)state;
+    assert_int_equal(k.verdict, CASE_REPRODUCED);
+    assert_true(k.hi - k.lo < 1e-6);
+    assert_int_equal(k.kind, CASE_ARITHMETIC); /* it follows from the figure that was solved for */
 }
 
 static void a_setting_is_solved_from_one_figure_and_the_others_follow(void **state)
@@ -282,7 +420,11 @@ int main(void)
         cmocka_unit_test(claims_that_no_one_set_of_unknowns_holds_are_counted),
         cmocka_unit_test(at_least_is_not_missed_from_above),
         cmocka_unit_test(published_figures_that_contradict_each_other_are_found),
-        cmocka_unit_test(an_unknown_widens_what_is_consistent),
+        cmocka_unit_test(a_row_does_not_choose_for_itself),
+        cmocka_unit_test(other_rows_choose_what_is_not_stated),
+        cmocka_unit_test(what_any_figure_would_lie_in_decides_nothing),
+        cmocka_unit_test(times_memory_and_arithmetic_are_counted_apart),
+        cmocka_unit_test(a_rate_that_was_solved_for_stays_too),
         cmocka_unit_test(a_setting_is_solved_from_one_figure_and_the_others_follow),
         cmocka_unit_test(an_anchor_is_a_stretch_of_compute),
         cmocka_unit_test(other_readings_are_valued_too),

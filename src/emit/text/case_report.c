@@ -2,7 +2,10 @@
 #include "base/units.h"
 #include "emit/text/report.h"
 
-enum { FIGURE = 48, TOGETHER = CASE_COMBINATION + 128 };
+enum { FIGURE = 48, TOGETHER = CASE_COMBINATION + 128, COUNTED = 128 };
+
+static const char *const kind_title[CASE_KINDS] = {"predicted times", "memory of a GPU",
+                                                   "arithmetic of the published figures"};
 
 static char *published(char buf[FIGURE], const struct case_claim *k)
 {
@@ -42,15 +45,13 @@ static void job_text(FILE *out, const struct case_job *j)
 
 static char *together(char buf[TOGETHER], const struct casefile *c)
 {
-    char with[CASE_COMBINATION];
-
     snprintf(buf, TOGETHER, "%d of the %d claims that can hold do with %s%s", c->held, c->held_of,
-             case_combination(with, c, c->held_by),
+             c->held_by,
              c->held < c->held_of ? "; no values of the unknowns make all of them true" : "");
     return buf;
 }
 
-void case_text(FILE *out, const struct casefile *c)
+static void case_text(FILE *out, const struct casefile *c)
 {
     char text[TOGETHER];
 
@@ -78,11 +79,6 @@ void case_text(FILE *out, const struct casefile *c)
     fputc('\n', out);
 }
 
-void case_markdown_head(FILE *out)
-{
-    fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
-}
-
 /* A bar would end the cell. */
 static void bar_free(FILE *out, const char *text)
 {
@@ -90,7 +86,7 @@ static void bar_free(FILE *out, const char *text)
         fputs(*text == '|' ? "\\|" : (char[]){*text, '\0'}, out);
 }
 
-void case_markdown(FILE *out, const struct casefile *c)
+static void case_markdown(FILE *out, const struct casefile *c)
 {
     char text[FIGURE], all[TOGETHER];
 
@@ -115,4 +111,41 @@ void case_markdown(FILE *out, const struct casefile *c)
     }
     if (c->held < c->held_of)
         fprintf(out, "| all of these together | | | %s |\n", together(all, c));
+}
+
+/* "12 reproduced, 3 consistent"; NULL: no claim is of this kind. */
+static char *counted(char buf[COUNTED], const int of[CASE_VERDICTS])
+{
+    size_t used = 0;
+
+    for (int v = 0; v < CASE_VERDICTS; v++)
+        if (of[v] > 0)
+            used += (size_t)snprintf(buf + used, COUNTED - used, "%s%d %s", used ? ", " : "", of[v],
+                                     case_verdict_name[v]);
+    return used ? buf : NULL;
+}
+
+void cases_text(FILE *out, const struct casefile *c, int n)
+{
+    struct case_counts counts = cases_count(c, n);
+    char buf[COUNTED];
+
+    for (int i = 0; i < n; i++)
+        case_text(out, &c[i]);
+    for (int k = 0; k < CASE_KINDS; k++)
+        if (counted(buf, counts.of[k]))
+            fprintf(out, "%s: %s\n", kind_title[k], buf);
+}
+
+void cases_markdown(FILE *out, const struct casefile *c, int n)
+{
+    struct case_counts counts = cases_count(c, n);
+    char buf[COUNTED];
+
+    fputs("| claim | published | ours | verdict |\n|---|---|---|---|\n", out);
+    for (int i = 0; i < n; i++)
+        case_markdown(out, &c[i]);
+    for (int k = 0; k < CASE_KINDS; k++)
+        if (counted(buf, counts.of[k]))
+            fprintf(out, "| **%s** | | | %s |\n", kind_title[k], buf);
 }

@@ -41,11 +41,10 @@ void predict_unfit(FILE *out, const struct memory *m);
  * `score`, each of them as TSV on `tsv` (NULL: not so), and all of it as JSON; new reference. */
 json_t *score_report(FILE *score, FILE *tsv, const struct batch *b);
 
-/* The claims of a publication and what became of them. */
-void case_text(FILE *out, const struct casefile *c);
-/* The same as rows of a Markdown table with the columns claim, published, ours, verdict. */
-void case_markdown_head(FILE *out);
-void case_markdown(FILE *out, const struct casefile *c);
+/* The claims of publications, what became of them, and at the foot how many of each kind. */
+void cases_text(FILE *out, const struct casefile *c, int n);
+/* The same as a Markdown table: claim, published, ours, verdict. */
+void cases_markdown(FILE *out, const struct casefile *c, int n);
 
 /* A replay beside its prediction, on standard output as text or JSON, and as JSON into `output`
  * unless that is NULL. */

@@ -356,7 +356,9 @@ static int case_read(struct casefile *c, const struct job_opts *base, struct err
     return check_combinations(c, err);
 }
 
-const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "cannot follow"};
+const char *const case_verdict_name[CASE_VERDICTS] = {"reproduced", "consistent", "undecided",
+                                                      "cannot follow"};
+const char *const case_kind_name[CASE_KINDS] = {"time", "memory", "arithmetic"};
 
 int case_parse(struct casefile *c, const char *text, size_t len, const char *path,
                const struct job_opts *base, struct err *err)
@@ -414,13 +416,14 @@ static json_t *claim_json(const struct case_claim *k)
     for (int i = 0; i < k->readings; i++)
         json_array_append_new(readings, json_pack("{s:s, s:o}", "as", k->reading[i].text, "value",
                                                   json_finite(k->reading[i].value)));
-    json_t *o =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o}", "claim", k->text,
-                  "value", k->expression, "unit", k->unit->name, "published",
-                  k->unit->fits ? json_boolean(k->published > 0) : json_finite(k->published),
-                  "ours", json_finite(k->ours), "lo", json_finite(k->lo), "hi", json_finite(k->hi),
-                  "off", json_finite(k->off), "verdict", case_verdict_name[k->verdict], "expect",
-                  case_verdict_name[k->expect], "reason", k->reason, "readings", readings);
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:s, s:o}", "claim",
+        k->text, "kind", case_kind_name[k->kind], "value", k->expression, "unit", k->unit->name,
+        "published", k->unit->fits ? json_boolean(k->published > 0) : json_finite(k->published),
+        "ours", json_finite(k->ours), "lo", json_finite(k->lo), "hi", json_finite(k->hi), "off",
+        json_finite(k->off), "factor", json_finite(k->factor), "choosers", k->choosers, "verdict",
+        case_verdict_name[k->verdict], "expect", case_verdict_name[k->expect], "reason", k->reason,
+        "readings", readings);
     if (k->note)
         json_object_set_new(o, "note", json_string(k->note));
     return o;
@@ -434,9 +437,8 @@ static json_t *job_json(const struct case_job *j)
                      "capacity_bytes", j->capacity > 0 ? json_real(j->capacity) : json_null());
 }
 
-json_t *case_json(const struct casefile *c)
+static json_t *case_json(const struct casefile *c)
 {
-    char with[CASE_COMBINATION];
     json_t *jobs = json_array(), *claims = json_array(), *solved = json_array(),
            *assumed = json_array();
 
@@ -450,9 +452,33 @@ json_t *case_json(const struct casefile *c)
                                         json_finite(c->solve[i].found), "why", c->solve[i].why));
     for (int i = 0; i < c->assumes; i++)
         json_array_append_new(assumed, json_string(c->assumed[i]));
-    json_t *together = json_pack("{s:i, s:i, s:s}", "held", c->held, "of", c->held_of, "unknowns",
-                                 case_combination(with, c, c->held_by));
+    json_t *together =
+        json_pack("{s:i, s:i, s:s}", "held", c->held, "of", c->held_of, "unknowns", c->held_by);
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "file", c->path, "title",
                      c->title, "publication", c->publication, "date", c->date, "assumed", assumed,
                      "solved", solved, "claims", claims, "together", together, "jobs", jobs);
+}
+
+/* {"time": {"reproduced": 3, ...}, ...} */
+static json_t *counts_json(const struct case_counts *n)
+{
+    json_t *all = json_object();
+
+    for (int k = 0; k < CASE_KINDS; k++) {
+        json_t *of = json_object();
+        for (int v = 0; v < CASE_VERDICTS; v++)
+            json_object_set_new(of, case_verdict_name[v], json_integer(n->of[k][v]));
+        json_object_set_new(all, case_kind_name[k], of);
+    }
+    return all;
+}
+
+json_t *cases_json(const struct casefile *c, int n)
+{
+    struct case_counts counts = cases_count(c, n);
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list, case_json(&c[i]));
+    return json_pack("{s:o, s:o}", "cases", list, "counts", counts_json(&counts));
 }

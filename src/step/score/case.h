@@ -5,12 +5,23 @@
  * `solve`: a setting found from one published figure, so that the others are predictions); and
  * claims: an expression over the jobs (expression.h) beside the published figure.
  *
- * A claim is
- *   reproduced      our figure at the first value of each unknown is within `within` (2) percent of
- *                   the published one, or that many points where the figure is a percentage;
- *   consistent      the published figure lies in our interval for some value of the unknowns;
- *   cannot follow   it lies in none.  The reason is computed: what the set-up gives, how the time
- *                   splits, and what would have to be different.
+ * A claim's kind is what its figure is of: "time" when it names a time that is predicted, "memory"
+ * when it names bytes of a GPU, "arithmetic" when it follows from the publication's own figures and
+ * the model's sizes; nobody's prediction is held against the last, so the three are counted apart.
+ *
+ * What is not stated is chosen by the other rows: claims of another kind or of other jobs (a job
+ * whose step was solved for is everybody's) that some value holds.  A row never chooses for itself.
+ * Values that those rows do not tell apart, by CASE_APART, are all kept, and a verdict is one that
+ * all of them give:
+ *   reproduced      our figure is within `within` (2) percent of the published one, or that many
+ *                   points where the figure is a percentage;
+ *   consistent      the published figure lies in our interval;
+ *   cannot follow   it lies in none, whatever the unknowns are.  The reason is computed: what the
+ *                   set-up gives, how the time splits, and what would have to be different;
+ *   undecided       anything else: the kept values disagree, the figure needs a value that the other
+ *                   rows do not choose, or the interval of a time is wider than a factor of
+ *                   CASE_FACTOR to either side of its (geometric) middle, so that nearly anything
+ *                   would lie in it.
  *
  * Errors of two jobs on one machine are mostly the same errors: an interval moves the compute of
  * all jobs with the same compute rate together, the messages of all jobs on one fabric together,
@@ -24,8 +35,15 @@
 
 #include "step/job.h"
 
-enum verdict_of { CASE_REPRODUCED, CASE_CONSISTENT, CASE_EXCLUDED, CASE_VERDICTS };
+/* From the best to the worst. */
+enum verdict_of { CASE_REPRODUCED, CASE_CONSISTENT, CASE_UNDECIDED, CASE_EXCLUDED, CASE_VERDICTS };
 extern const char *const case_verdict_name[CASE_VERDICTS];
+
+enum case_kind { CASE_TIME, CASE_MEMORY, CASE_ARITHMETIC, CASE_KINDS };
+extern const char *const case_kind_name[CASE_KINDS];
+
+#define CASE_FACTOR 1.5
+#define CASE_APART 0.02 /* mean deviation of the other rows, natural logarithm or share */
 
 /* Of published figures; an expression is in SI units. */
 struct case_unit {
@@ -45,6 +63,7 @@ struct case_job {
     /* case_evaluate(), at the first value of each unknown: */
     double sec, bytes, capacity; /* of a step; of a GPU's memory; capacity 0: unknown */
     int gpus;
+    bool held; /* its step does not move with any error: it was solved for */
 };
 
 /* A setting that the publication leaves out. */
@@ -80,11 +99,18 @@ struct case_claim {
     struct case_reading *reading; /* other things that the published figure may mean */
     int readings;
     /* case_evaluate(): */
-    double ours, lo, hi; /* in units; lo and hi over all values of the unknowns */
+    enum case_kind kind;
+    bool row[CASE_JOBS_MAX]; /* jobs whose figure of this kind it is */
+    struct case_at {         /* in units, by combination of unknowns */
+        double ours, lo, hi;
+        bool possible; /* can the solved figures be? */
+    } at[CASE_COMBINATIONS_MAX];
+    int choosers;        /* other rows that chose; 0: every combination is kept */
+    int chosen;          /* the first combination that is kept */
+    double ours, lo, hi; /* ours of that one; lo and hi over all that are kept */
     double off;          /* percent or points that ours is above the published figure */
-    double nearest;      /* how far off the best combination of unknowns is */
-    int best;            /* its number */
-    bool inside[CASE_COMBINATIONS_MAX]; /* the interval of each combination of unknowns */
+    double factor;       /* sqrt(hi / lo); INFINITY: the interval reaches 0 */
+    unsigned free;       /* bit u: unknown u moves the figure */
     enum verdict_of verdict;
     char reason[CASE_REASON];
 };
@@ -101,9 +127,10 @@ struct casefile {
     int solves;
     struct case_claim *claim;
     int claims;
-    int held, held_of, held_by; /* case_evaluate(): claims that the best one combination of unknowns
-                                   holds, of those that any holds, and its number */
-    const char **assumed;       /* what this file adds to the publication, in whole sentences */
+    int held, held_of; /* case_evaluate(): claims that the best one combination of unknowns holds,
+                          of those that any holds */
+    char held_by[CASE_COMBINATION]; /* and that one: "seq 2048, prefetch off" */
+    const char **assumed;           /* what this file adds to the publication, in whole sentences */
     int assumes;
     char **text; /* numbers of the file as the words that job_set() takes */
     int texts;
@@ -125,12 +152,13 @@ static inline bool case_unexpected(const struct case_claim *k)
     return (k->expect == CASE_EXCLUDED) != (k->verdict == CASE_EXCLUDED) || k->verdict > k->expect;
 }
 
-int case_unexpected_claims(const struct casefile *c);
-/* cases.json: one element of its list; new reference. */
-json_t *case_json(const struct casefile *c);
-/* "seq 2048, prefetch off"; combinations are numbered as mixed radix, the first unknown changing
- * fastest. */
-char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination);
+struct case_counts {
+    int of[CASE_KINDS][CASE_VERDICTS];
+    int unexpected;
+};
+struct case_counts cases_count(const struct casefile *c, int n);
+/* "cases" and "counts" of verdicts.json; new reference. */
+json_t *cases_json(const struct casefile *c, int n);
 /* "4.76 s", "178 %", "fits", "at least 10 %" for published ones */
 char *case_figure(char *buf, int size, const struct case_unit *u, double value);
 

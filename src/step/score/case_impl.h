@@ -53,6 +53,7 @@ struct case_values {
     const struct casefile *file;
     struct case_value *value;            /* by job */
     bool *mentioned;                     /* by job: find() marks what it was asked for; or NULL */
+    bool *asked;                         /* by enum case_kind: the same; or NULL */
     const char *slow_rate, *slow_fabric; /* whose errors are moved by one deviation; or NULL */
     int slow_job;                        /* whose own error is moved: its index + 1; 0: none */
     double *rest_scale; /* by job: what is not messages takes this much longer; or NULL */
@@ -65,5 +66,9 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
 /* In the unit; fits: share of the capacity. */
 int case_value_in(double *out, const char *expression, const struct case_unit *u,
                   struct case_values *s, struct err *err);
+
+/* Kinds, choices, verdicts and reasons of claims whose `at` is filled in.  s: the values of the jobs
+ * at each combination. */
+int case_judge(struct casefile *c, struct case_values *s, int combinations, struct err *err);
 
 #endif

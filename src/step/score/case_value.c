@@ -150,31 +150,34 @@ int expression_value(double *out, const char *text, const struct expression_name
     return *r.at ? wrong(&r, err, "something is left") : 0;
 }
 
-/* What a job can be asked for: the name, and what it is of a struct case_value v. */
+/* What a job can be asked for: the name, what kind of claim it makes, and what it is of a struct
+ * case_value v. */
 #define QUANTITIES(X)                                                                              \
-    X("step_s", v->sec)                                                                            \
-    X("messages_s", v->exposed)                                                                    \
-    X("compute_s", v->sec - v->exposed)                                                            \
-    X("eval_s", v->eval)                                                                           \
-    X("tokens", v->tokens)                                                                         \
-    X("tokens_per_s", v->tokens / v->sec)                                                          \
-    X("tokens_per_s_per_gpu", v->tokens / v->sec / v->gpus)                                        \
-    X("gpus", v->gpus)                                                                             \
-    X("flops_per_token", v->flops / v->tokens)                                                     \
-    X("flops_per_s_per_gpu", v->flops / v->sec / v->gpus)                                          \
-    X("peak_flops", known(v->peak))                                                                \
-    X("mfu", v->flops / v->sec / v->gpus / known(v->peak))                                         \
-    X("layer_bytes", v->layer_bytes)                                                               \
-    X("model_bytes", v->model_bytes)                                                               \
-    X("params", v->params)                                                                         \
-    X("trained_params", v->trained)                                                                \
-    X("memory_bytes", v->memory.total)                                                             \
-    X("states_bytes", memory_states(&v->memory))                                                   \
-    X("capacity_bytes", known(v->memory.capacity))
-#define NAME_OF(name, value) name,
-#define VALUE_OF(name, value) value,
+    X("step_s", CASE_TIME, v->sec)                                                                 \
+    X("messages_s", CASE_TIME, v->exposed)                                                         \
+    X("compute_s", CASE_TIME, v->sec - v->exposed)                                                 \
+    X("eval_s", CASE_ARITHMETIC, v->eval)                                                          \
+    X("tokens", CASE_ARITHMETIC, v->tokens)                                                        \
+    X("tokens_per_s", CASE_TIME, v->tokens / v->sec)                                               \
+    X("tokens_per_s_per_gpu", CASE_TIME, v->tokens / v->sec / v->gpus)                             \
+    X("gpus", CASE_ARITHMETIC, v->gpus)                                                            \
+    X("flops_per_token", CASE_ARITHMETIC, v->flops / v->tokens)                                    \
+    X("flops_per_s_per_gpu", CASE_TIME, v->flops / v->sec / v->gpus)                               \
+    X("peak_flops", CASE_ARITHMETIC, known(v->peak))                                               \
+    X("mfu", CASE_TIME, v->flops / v->sec / v->gpus / known(v->peak))                              \
+    X("layer_bytes", CASE_ARITHMETIC, v->layer_bytes)                                              \
+    X("model_bytes", CASE_ARITHMETIC, v->model_bytes)                                              \
+    X("params", CASE_ARITHMETIC, v->params)                                                        \
+    X("trained_params", CASE_ARITHMETIC, v->trained)                                               \
+    X("memory_bytes", CASE_MEMORY, v->memory.total)                                                \
+    X("states_bytes", CASE_MEMORY, memory_states(&v->memory))                                      \
+    X("capacity_bytes", CASE_ARITHMETIC, known(v->memory.capacity))
+#define NAME_OF(name, kind, value) name,
+#define KIND_OF(name, kind, value) kind,
+#define VALUE_OF(name, kind, value) value,
 
 static const char *const quantity_name[] = {QUANTITIES(NAME_OF)};
+static const enum case_kind quantity_kind[] = {QUANTITIES(KIND_OF)};
 enum { QUANTITY_COUNT = sizeof(quantity_name) / sizeof(*quantity_name) };
 
 static double known(double v)
@@ -225,6 +228,8 @@ int case_value_find(void *ctx, const char *of, const char *what, double *out, st
             continue;
         if (s->mentioned)
             s->mentioned[i] = true;
+        if (s->asked)
+            s->asked[quantity_kind[q]] = true;
         *out = 1;
         if (!s->value)
             return 0;
@@ -310,18 +315,14 @@ int case_value_in(double *out, const char *expression, const struct case_unit *u
     return 0;
 }
 
-char *case_combination(char buf[CASE_COMBINATION], const struct casefile *c, int combination)
+char *case_figure(char *buf, int size, const struct case_unit *u, double value)
 {
-    size_t used = 0;
-
-    buf[0] = '\0';
-    for (int u = 0; u < c->unknowns; u++) {
-        const struct case_unknown *x = &c->unknown[u];
-        int n = snprintf(buf + used, CASE_COMBINATION - used, "%s%s %s", u ? ", " : "", x->key,
-                         x->value[combination % x->values]);
-        combination /= x->values;
-        used =
-            n > 0 && used + (size_t)n < CASE_COMBINATION ? used + (size_t)n : CASE_COMBINATION - 1;
-    }
+    value = fabs(value) < (u->points ? 0.05 : 5e-4) ? 0 : value; /* no "-0" */
+    if (u->fits)
+        snprintf(buf, (size_t)size, "%s", value <= 1 ? "fits" : "does not fit");
+    else if (u->points)
+        snprintf(buf, (size_t)size, "%.1f%s", value, u->suffix);
+    else
+        snprintf(buf, (size_t)size, fabs(value) >= 1e4 ? "%.0f%s" : "%.4g%s", value, u->suffix);
     return buf;
 }
