@@ -106,7 +106,7 @@ int units_seconds(double *out, const char *text, struct err *err)
         const char *name;
         double sec;
     } unit[] = {{"", 1},      {"s", 1},  {"ns", 1e-9}, {"us", 1e-6},
-                {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+                {"ms", 1e-3}, {"m", 60}, {"h", 3600},  {"d", 86400}};
     double v;
     const char *end = number(&v, text);
 

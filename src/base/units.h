@@ -19,7 +19,7 @@ int units_u64(uint64_t *out, const char *text, struct err *err);
 int units_double(double *out, const char *text, double min, double max, struct err *err);
 int units_share(double *out, const char *text, struct err *err); /* "3%" or "0.03", 0..1 */
 int units_seconds(double *out, const char *text,
-                  struct err *err); /* "50us", "2ms", "1.5", "10m", "2h" */
+                  struct err *err); /* "50us", "2ms", "1.5", "10m", "2h", "3d" */
 int units_rate(double *out, const char *text,
                struct err *err); /* "45GB/s", "360Gb/s"; the unit must be there */
 

@@ -19,6 +19,7 @@
 /* What was typed. */
 struct predict_args {
     struct job_opts job;
+    struct budget_opts budget;
     const char *output, *table; /* table: of --batch */
     const char *anchor, *save_anchor, *release;
     double measured;    /* s; 0: not given */
@@ -113,6 +114,9 @@ static const char doc[] =
     "  railgauge predict --fabric hgx-h100 --layout dp=8 \\\n"
     "      --measured 2.1s --save-anchor a.json\n"
     "  railgauge predict --fabric hgx-h100 --layout dp=64 --anchor a.json\n"
+    "  railgauge predict --fabric hgx-h100 --layout dp=1024 \\\n"
+    "      --tokens 15T --price 2.5 --power 1.3kW \\\n"
+    "      --mtbf 50000h/gpu --checkpoint 30s --restart 5m\n"
     "  railgauge predict --batch steps.tsv --score\n"
     "  railgauge predict --case all\n\n" EXIT_CODES(
         "1 it does not fit in a GPU's memory, or a verdict is not the one that the case file "
@@ -134,7 +138,7 @@ static const struct opt_line command = {
     .options = options,
     .check = check,
     .words = words,
-    .set = {JOB_OPTIONS(struct predict_args, job)},
+    .set = {JOB_OPTIONS(struct predict_args, job), BUDGET_OPTIONS(struct predict_args, budget)},
     .usage = "[MATRIX]",
     .doc = doc,
 };
@@ -142,10 +146,20 @@ static const struct opt_line command = {
 static int print(const struct job *j, const struct predict_args *a, struct prediction *p,
                  struct err *err)
 {
-    int rc = json_answer(predict_json(p, &j->matrix), a->output, a->json, err);
+    bool run = budget_asked(&a->budget);
+    struct budget b;
 
-    if (rc == 0 && !a->json)
+    if (run && budget_of(&b, &a->budget, p, &a->job.recipe, job_nodes(j), err) < 0)
+        return -1;
+    json_t *json = predict_json(p, &j->matrix);
+    if (run)
+        json_object_set_new(json, "run", budget_json(&b));
+    int rc = json_answer(json, a->output, a->json, err);
+    if (rc == 0 && !a->json) {
         predict_text(stdout, p, &j->matrix, &a->job.recipe, a->explain);
+        if (run)
+            budget_text(stdout, &b);
+    }
     return rc;
 }
 

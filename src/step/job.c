@@ -260,6 +260,21 @@ void job_free(struct job *j)
     memset(j, 0, sizeof(*j));
 }
 
+int job_nodes(const struct job *j)
+{
+    const struct topo *t = &j->matrix.topo;
+    bool *seen = mem_calloc((size_t)t->hosts + 1, sizeof(*seen));
+    int n = 0;
+
+    for (int i = 0; i < j->layout.ranks && i < t->endpoints; i++) {
+        bool *host = &seen[topo_at(t, j->order ? j->order[i] : i, LEVEL_HOST)];
+        n += !*host;
+        *host = true;
+    }
+    free(seen);
+    return n;
+}
+
 struct question job_question(const struct job *j, const struct job_opts *o)
 {
     return (struct question){.matrix = &j->matrix,

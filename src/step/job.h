@@ -59,6 +59,8 @@ int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct e
 int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int given,
                struct err *err);
 void job_free(struct job *j);
+/* Hosts that its ranks are on. */
+int job_nodes(const struct job *j);
 /* What to ask predict_step(); it points into j and o. */
 struct question job_question(const struct job *j, const struct job_opts *o);
 

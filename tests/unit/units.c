@@ -114,6 +114,8 @@ static void shares_and_durations_know_their_units(void **state)
     assert_float_equal(v, 50e-6, 1e-12);
     assert_int_equal(units_seconds(&v, "10m", NULL), 0);
     assert_float_equal(v, 600, 1e-9);
+    assert_int_equal(units_seconds(&v, "3d", NULL), 0);
+    assert_float_equal(v, 259200, 1e-9);
     assert_int_equal(units_seconds(&v, "1.5", NULL), 0);
     assert_float_equal(v, 1.5, 1e-9);
     REFUSES(units_seconds(&v, "5 s", &e),

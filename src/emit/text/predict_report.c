@@ -148,3 +148,86 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
     for (int i = 0; i < p->notes; i++)
         note(out, p->note[i]);
 }
+
+/* --- a run of such steps --- */
+
+/* "36.2 million (30.1 .. 43.5)" */
+static void amount(FILE *out, const struct budget_range *r, const char *what)
+{
+    static const struct {
+        double of;
+        const char *name;
+    } unit[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {0, ""}};
+    size_t i = 0;
+
+    while (unit[i].of > r->is)
+        i++;
+    double by = unit[i].of > 0 ? unit[i].of : 1;
+    int digits = r->is / by >= 999.5 ? 0 : r->is / by >= 9.995 ? 1 : 2;
+    fprintf(out, "%.*f%s%s%s", digits, r->is / by, unit[i].name, *what ? " " : "", what);
+    if (r->lo < r->hi)
+        fprintf(out, " (%.*f .. %.*f)", digits, r->lo / by, digits, r->hi / by);
+}
+
+static void goodput(FILE *out, const struct budget *b)
+{
+    char mtbf[UNITS_TEXT], every[UNITS_TEXT], young[UNITS_TEXT];
+
+    fprintf(out, "goodput %.1f %%: checkpoints take %.1f %%", 100 * b->goodput,
+            100 * b->checkpoints);
+    if (isfinite(b->mtbf))
+        fprintf(out, ", work done again %.1f %%, restarts %.1f %%", 100 * b->rework,
+                100 * b->restarts);
+    fprintf(out, "; %.0f tokens/s\n", b->rate.is);
+    fprintf(out, "    a checkpoint after each %s of work%s", units_seconds_text(every, b->interval),
+            b->asked->every > 0 ? "" : " (Daly 2006");
+    if (!(b->asked->every > 0))
+        fprintf(out, "; Young 1974: %s)", units_seconds_text(young, b->young));
+    if (isfinite(b->mtbf))
+        fprintf(out, ", a failure each %s of %d GPUs on %d node%s",
+                units_seconds_text(mtbf, b->mtbf), b->gpus, b->nodes, b->nodes == 1 ? "" : "s");
+    if (isfinite(b->failures))
+        fprintf(out, ": %.0f in all", b->failures);
+    fputc('\n', out);
+}
+
+static void energy(FILE *out, const struct budget *b)
+{
+    const struct budget_opts *a = b->asked;
+    struct budget_range mwh = {b->joules.is / 3.6e9, b->joules.lo / 3.6e9, b->joules.hi / 3.6e9};
+
+    fprintf(out, "energy of a step %.3g kWh at %.0f W a GPU", b->step_joules / 3.6e6, a->watts);
+    if (a->pue > 0)
+        fprintf(out, " x %.3g", a->pue);
+    if (a->tokens > 0) {
+        fputs("; of the run ", out);
+        amount(out, &mwh, "MWh");
+    }
+    fputc('\n', out);
+}
+
+void budget_text(FILE *out, const struct budget *b)
+{
+    const struct budget_opts *a = b->asked;
+    const double day = 86400;
+    struct budget_range days = {b->wall.is / day, b->wall.lo / day, b->wall.hi / day};
+
+    fputc('\n', out);
+    if (a->tokens > 0) {
+        amount(out, &(struct budget_range){a->tokens, a->tokens, a->tokens}, "tokens");
+        fprintf(out, " in %.0f steps: ", b->steps);
+        amount(out, &days, "days");
+        fputs(", ", out);
+        amount(out, &b->gpu_hours, "GPU-hours");
+        fputc('\n', out);
+    }
+    if (a->price > 0) {
+        fputs("cost ", out);
+        amount(out, &b->cost, a->coin);
+        fprintf(out, " at %g a GPU-hour\n", a->price);
+    }
+    if (a->checkpoint > 0)
+        goodput(out, b);
+    if (a->watts > 0)
+        energy(out, b);
+}

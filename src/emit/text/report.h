@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "place/place.h"
 #include "probe/gpu/device.h"
+#include "step/budget.h"
 #include "step/predict.h"
 #include "step/replay/replay.h"
 #include "step/replay/replay_mpi.h"
@@ -34,6 +35,8 @@ int discover_report(FILE *out, const struct topo *t, const struct discover_repor
  * formula below it. */
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain);
+/* A run of such steps, below it. */
+void budget_text(FILE *out, const struct budget *b);
 /* The line that comes before all others where the job does not fit; nothing where it does. */
 void predict_unfit(FILE *out, const struct memory *m);
 
