@@ -19,6 +19,7 @@ const struct recipe_names recipe_name = {
     .stack = {"megatron", "torchtitan", "eager", "hf"},
     .tp_overlap = {"stack", "on", "off"},
     .dispatch = {"nccl", "kernel"},
+    .cuda_graphs = {"off", "layers", "step"},
 };
 
 #define AT(field) offsetof(struct recipe, field)
@@ -67,6 +68,14 @@ const struct argument recipe_argument[] = {
      "a token's experts lie in at most N domains (default: as the model routes)", .group = RECIPE},
     {"ep-overlap", ARGUMENT_SWITCH, AT(ep_overlap), 0, 0, NULL, 0, "on|off",
      "all_to_all of one microbatch beside another's compute (default off)", .group = RECIPE},
+    {"moe-fusion", ARGUMENT_SWITCH, AT(moe_fusion), 0, 0, NULL, 0, "on|off",
+     "experts' products, gate and casts in one grouped kernel (default off)", .group = RECIPE},
+    {"fp8-attention", ARGUMENT_SWITCH, AT(fp8_attention), 0, 0, NULL, 0, "on|off",
+     "the attention core multiplies in fp8 (default off)", .group = RECIPE},
+    {"cuda-graphs", ARGUMENT_WORD, AT(cuda_graphs),
+     WORDS(recipe_name.cuda_graphs, CUDA_GRAPHS_COUNT), "off|layers|step",
+     "kernels that start as a graph: none, a layer's but its experts', all (default off)",
+     .group = RECIPE},
     {"mtp", ARGUMENT_SWITCH, AT(mtp), 0, 0, NULL, 0, "on|off",
      "train the model's multi-token prediction layers too (default off)", .group = RECIPE},
     {"lora", ARGUMENT_WORD, AT(lora), WORDS(recipe_name.lora, LORA_COUNT), "NAME",

@@ -66,18 +66,24 @@ enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_CO
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 
+/* Which kernels start as part of a CUDA graph: none, those of a layer but its routed experts
+ * (Megatron-LM cuda_graph_scope attn, moe_router, moe_preprocess), or all of a step
+ * (full_iteration). */
+enum cuda_graphs { CUDA_GRAPHS_OFF, CUDA_GRAPHS_LAYERS, CUDA_GRAPHS_STEP, CUDA_GRAPHS_COUNT };
+
 /* The words of the enums, as options and files have them. */
 struct recipe_names {
     const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
     const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT];
     const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
+    const char *cuda_graphs[CUDA_GRAPHS_COUNT];
 };
 extern const struct recipe_names recipe_name;
 
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
-    int tp_overlap;                                                           /* likewise */
+    int tp_overlap, cuda_graphs;                                              /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
@@ -87,10 +93,13 @@ struct recipe {
                                routing has it */
     bool causal;            /* attention convention of FLOPs that are executed */
     bool sequence_parallel; /* tp shards activations between the products too */
-    bool prefetch;   /* fsdp: the next layer's weights are gathered beside this one's compute */
-    bool reshard;    /* fsdp: weights are dropped after forward and gathered again */
-    bool ep_overlap; /* all_to_all of one microbatch beside the compute of another */
-    bool mtp;        /* the model's multi-token prediction layers are trained too */
+    bool prefetch;      /* fsdp: the next layer's weights are gathered beside this one's compute */
+    bool reshard;       /* fsdp: weights are dropped after forward and gathered again */
+    bool ep_overlap;    /* all_to_all of one microbatch beside the compute of another */
+    bool mtp;           /* the model's multi-token prediction layers are trained too */
+    bool moe_fusion;    /* products of experts are one grouped kernel that makes gate and casts, and
+                        tokens are sorted as they are cast */
+    bool fp8_attention; /* the attention core multiplies in fp8 */
     double weight_bytes, grad_bytes;      /* per parameter on the wire; 0: as the strategy has it */
     double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
     double eval_seconds, checkpoint_seconds, fixed_seconds; /* added to a step, on average */

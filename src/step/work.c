@@ -161,12 +161,32 @@ static void operands(struct stage_work *s, const struct work_rank *st, double ro
         st->again * forward + rows * (e * out + BF16 * in) + st->s->trained * e * rows * (in + out);
 }
 
+/* What a kernel of a CUDA graph takes of the time that one started alone does: 0.5 of about 5 us
+ * (Gray 2019, Getting Started with CUDA Graphs: 3.4 us a kernel that computes for 2.9). */
+static const double graphed = 0.1;
+
+enum launched { LAUNCHED_LAYER, LAUNCHED_EXPERTS };
+
+/* `backward`: of the forward's kernels. */
+static void launches(struct stage_work *s, const struct work_rank *st, enum launched whose,
+                     double kernels, double backward)
+{
+    int graphs = st->s->r->cuda_graphs;
+    bool in_graph =
+        graphs == CUDA_GRAPHS_STEP || (graphs == CUDA_GRAPHS_LAYERS && whose == LAUNCHED_LAYER);
+    double n = in_graph ? graphed * kernels : kernels;
+
+    s->forward[WORK_LAUNCH] += n;
+    s->backward[WORK_LAUNCH] += n * backward;
+}
+
 /* Each expert's product is a kernel of its own, with two that cast or copy for it (Transformer
- * Engine GroupedLinear); backward one for inputs and one for weights. */
+ * Engine GroupedLinear); backward one for inputs and one for weights.  Fused, all experts' are one
+ * (its CuTe DSL grouped MLP), after one that casts. */
 static void expert_launches(struct stage_work *s, const struct work_rank *st, double experts)
 {
-    s->forward[WORK_LAUNCH] += 3 * experts;
-    s->backward[WORK_LAUNCH] += 3 * experts * (1 + st->s->trained + st->again);
+    launches(s, st, LAUNCHED_EXPERTS, st->s->r->moe_fusion ? 2 : 3 * experts,
+             1 + st->s->trained + st->again);
 }
 
 /* Elements that are read or written in bf16; backward twice as many. */
@@ -183,15 +203,16 @@ static const struct {
     double reads, writes;
 } cast[DTYPE_COUNT] = {[DTYPE_FP8] = {2, 2}, [DTYPE_MXFP8] = {1, 2.06}, [DTYPE_NVFP4] = {3, 1.12}};
 
-/* Forward the input, backward the output's gradient. */
+/* Forward the input, backward the output's gradient; `read`: which of them come from memory. */
 static void casts(struct stage_work *s, const struct work_rank *st, double rows, double in,
-                  double out)
+                  double out, const bool read[2])
 {
-    double one = BF16 * cast[st->s->r->dtype].reads +
-                 cast[st->s->r->dtype].writes * (1 + st->s->trained) / 2;
+    double reads = BF16 * cast[st->s->r->dtype].reads;
+    double writes = cast[st->s->r->dtype].writes * (1 + st->s->trained) / 2;
+    double input = (read[0] ? reads : 0) + writes, gradient = (read[1] ? reads : 0) + writes;
 
-    s->forward[WORK_MEMORY] += one * rows * in;
-    s->backward[WORK_MEMORY] += one * rows * (out + st->again * in);
+    s->forward[WORK_MEMORY] += input * rows * in;
+    s->backward[WORK_MEMORY] += rows * (gradient * out + input * st->again * in);
 }
 
 /* Adapters beside a frozen matrix: two narrow products, and their sum added to the wide one's. */
@@ -207,22 +228,22 @@ static void add_adapter(struct stage_work *s, const struct work_rank *st, const 
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
     between(s, st, rows * (in + 3 * out));
-    if (!w->shares_input) {
-        s->forward[WORK_LAUNCH] += 4;
-        s->backward[WORK_LAUNCH] += 4 * (2 + st->again_memory);
-    }
+    if (!w->shares_input)
+        launches(s, st, w->part == WEIGHT_EXPERTS ? LAUNCHED_EXPERTS : LAUNCHED_LAYER, 4,
+                 2 + st->again_memory);
 }
 
 static void add_weight(struct stage_work *s, const struct work_rank *st, const struct weight *w,
                        const struct layer *k)
 {
     double in = w->in, out = w->out, rows = st->s->tokens, etp = st->s->l->size[AXIS_ETP];
+    double width = k->mlp.latent ? k->mlp.latent : st->s->m->hidden;
     bool expert = w->part == WEIGHT_EXPERTS;
 
     products(s, st, expert ? WORK_EXPERT : WORK_LINEAR,
              2 * st->s->tokens * w->in * w->out * w->active / st->tp);
     if (expert) { /* tokens come from all ranks of ep */
-        product_cut(w, k->mlp.latent ? k->mlp.latent : st->s->m->hidden, etp, &in, &out);
+        product_cut(w, width, etp, &in, &out);
         rows = st->s->tokens / st->tp * w->active * etp;
         operands(s, st, rows, in, out);
         if (!w->shares_input)
@@ -232,8 +253,13 @@ static void add_weight(struct stage_work *s, const struct work_rank *st, const s
     } else {
         product_cut(w, st->s->m->hidden, st->tp, &in, &out);
     }
-    if (cast[st->s->r->dtype].reads > 0 && !w->shares_input)
-        casts(s, st, rows, in, out);
+    if (cast[st->s->r->dtype].reads > 0 && !w->shares_input) {
+        /* a grouped kernel that makes the gate writes what lies between an expert's two products
+         * as the second one reads it */
+        bool fused = expert && st->s->r->moe_fusion, second = w->out == width;
+        const bool read[] = {!fused || !second, !fused || second};
+        casts(s, st, rows, in, out, read);
+    }
     add_adapter(s, st, w, rows, in, out);
 }
 
@@ -258,21 +284,26 @@ static double mixer_elements(const struct attention *a)
 
 /* Of an MLP: the gate reads two and writes one.  Experts with biases have no fused kernel: biases
  * are added, both halves clamped, and the gate made in steps (Megatron-LM issue 1739): 10 passes
- * over an expert's width and 2 over the output. */
-static double gate_elements(const struct model *m, const struct mlp *p)
+ * over an expert's width and 2 over the output.  Fused, products make the gate. */
+static double gate_elements(const struct model *m, const struct mlp *p, bool fused)
 {
     double one = p->kind == MLP_SWIGLU ? 3 : p->kind == MLP_PLAIN ? 2 : 0;
 
     if (!p->experts)
         return one * p->ffn;
+    if (fused)
+        return one * p->shared_ffn;
     double expert = p->bias ? 14.0 * p->ffn + 2.0 * m->hidden : one * p->ffn;
     return p->topk * expert + one * p->shared_ffn;
 }
 
-/* Tokens are sorted by expert and back: read and written each; scores in fp32. */
-static double sort_elements(const struct model *m, const struct mlp *p)
+/* Tokens are sorted by expert and back: read and written each; scores in fp32.  Fused, they are
+ * sorted as they are cast, and only the way back remains. */
+static double sort_elements(const struct model *m, const struct mlp *p, bool fused)
 {
-    return p->experts ? 4.0 * p->topk * (p->latent ? p->latent : m->hidden) + 4.0 * p->experts : 0;
+    double way = 2.0 * p->topk * (p->latent ? p->latent : m->hidden);
+
+    return p->experts ? (fused ? 1 : 2) * way + 4.0 * p->experts : 0;
 }
 
 /* A norm reads and writes, a residual reads two and writes one, at each half. */
@@ -287,12 +318,13 @@ static double outer_elements(const struct model *m, const struct layer *k)
  * routing, sorting, counting and dispatch beside the experts' own. */
 static void add_launches(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
-    double n = (k->attention.kind == MIXER_NONE ? 0 : 7) + (k->mlp.kind == MLP_NONE ? 0
-                                                            : k->mlp.experts        ? 40
-                                                                                    : 5);
+    bool experts = k->mlp.kind != MLP_NONE && k->mlp.experts;
+    double layer = k->attention.kind == MIXER_NONE ? 0 : 7;
 
-    s->forward[WORK_LAUNCH] += n;
-    s->backward[WORK_LAUNCH] += n * (2 + st->again_memory);
+    layer += k->mlp.kind == MLP_NONE ? 0 : experts ? 25 : 5;
+    launches(s, st, LAUNCHED_LAYER, layer, 2 + st->again_memory);
+    if (experts) /* dispatch and sorting: their sizes are not known ahead */
+        launches(s, st, LAUNCHED_EXPERTS, 15, 2 + st->again_memory);
 }
 
 static void add_core(struct stage_work *s, const struct work_rank *st, const struct layer *k)
@@ -306,14 +338,17 @@ static void add_core(struct stage_work *s, const struct work_rank *st, const str
 
 static void layer_work(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
+    bool fused = st->s->r->moe_fusion;
+
     memset(s, 0, sizeof(*s));
     for (int i = 0; i < k->weights; i++)
         add_weight(s, st, &k->weight[i], k);
     add_core(s, st, k);
     between(s, st,
             st->s->tokens / st->tp *
-                (mixer_elements(&k->attention) + gate_elements(st->s->m, &k->mlp)));
-    between(s, st, st->local * (outer_elements(st->s->m, k) + sort_elements(st->s->m, &k->mlp)));
+                (mixer_elements(&k->attention) + gate_elements(st->s->m, &k->mlp, fused)));
+    between(s, st,
+            st->local * (outer_elements(st->s->m, k) + sort_elements(st->s->m, &k->mlp, fused)));
     add_launches(s, st, k);
 }
 

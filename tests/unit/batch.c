@@ -431,7 +431,38 @@ static void published_configurations_set_what_tables_leave_out(void **state)
     assert_int_equal(r->recipe.recompute, RECOMPUTE_SELECTIVE);
 }
 
-/* What cannot be asked says which cell and why; nothing is dropped. */
+/* Switches that a release turned on: from it on, and for the dtype it did so for. */
+static void recipes_change_with_releases(void **state)
+{
+    static const struct {
+        const char *release, *dtype;
+        int graphs;
+        bool fused;
+    } cases[] = {
+        {"26.08 ", "mxfp8", CUDA_GRAPHS_STEP, true},
+        {"26.06 ", "mxfp8", CUDA_GRAPHS_STEP, true},
+        {"26.06.01 ", "mxfp8", CUDA_GRAPHS_STEP, true},
+        {"26.06 ", "bf16", CUDA_GRAPHS_LAYERS, false},
+        {"26.04.01 ", "mxfp8", CUDA_GRAPHS_LAYERS, false},
+        {"25.11 ", "mxfp8", CUDA_GRAPHS_LAYERS, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char source[96];
+        snprintf(source, sizeof(source), "NVIDIA-NeMo/Megatron-Bridge@1 (%sPre-Training)",
+                 cases[i].release);
+        const struct recipe *q =
+            &short_row("qwen3-30b-a3b", "GB200", 8, cases[i].dtype, "4096\t512\t4\t1\t1\t1\t8",
+                       "ZeRO-1", "none", source, "")
+                 ->recipe;
+        assert_int_equal(q->cuda_graphs, cases[i].graphs);
+        assert_int_equal(q->moe_fusion, cases[i].fused);
+        assert_int_equal(q->fp8_attention, cases[i].fused);
+        assert_int_equal(q->ep_overlap, cases[i].fused);
+    }
+}
+
 /* What ran without a habit of today's software is read so: by name of the source. */
 static void what_a_source_ran_without_is_not_assumed(void **state)
 {
@@ -462,6 +493,7 @@ static void what_a_source_ran_without_is_not_assumed(void **state)
     }
 }
 
+/* What cannot be asked says which cell and why; nothing is dropped. */
 static void misses_and_claims_say_why(void **state)
 {
     static const struct {
@@ -632,6 +664,7 @@ int main(void)
         cmocka_unit_test(a_dtype_in_doubt_widens_the_interval),
         cmocka_unit_test(flops_are_those_of_the_source),
         cmocka_unit_test(published_configurations_set_what_tables_leave_out),
+        cmocka_unit_test(recipes_change_with_releases),
         cmocka_unit_test(what_a_source_ran_without_is_not_assumed),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),

@@ -181,6 +181,53 @@ static void experts_on_more_ranks_start_fewer_kernels_for_the_same_products(void
     model_free(&many.model);
 }
 
+/* 48 layers: 7 kernels of attention, 25 that route, 15 that dispatch and sort, and of 16 experts
+ * with two products 3 each; backward twice as many. */
+static void kernels_of_a_graph_take_a_tenth(void **state)
+{
+    static const double started[CUDA_GRAPHS_COUNT] = {
+        [CUDA_GRAPHS_OFF] = 7 + 25 + 15 + 96,
+        [CUDA_GRAPHS_LAYERS] = 0.1 * (7 + 25) + 15 + 96,
+        [CUDA_GRAPHS_STEP] = 0.1 * (7 + 25 + 15 + 96),
+    };
+    struct asked a;
+
+    (void)state;
+    ask(&a, "qwen3-30b-a3b", "dp=8,ep=8");
+    for (int i = 0; i < CUDA_GRAPHS_COUNT; i++) {
+        a.recipe.cuda_graphs = i;
+        again(&a);
+        assert_float_equal(a.work.last.forward[WORK_LAUNCH], 48 * started[i], 1e-9);
+        assert_float_equal(a.work.last.backward[WORK_LAUNCH], 2 * 48 * started[i], 1e-9);
+    }
+    model_free(&a.model);
+}
+
+/* Of 8 experts of a token, each 2048 x 768: a gate reads two and writes one of 768, a sort reads
+ * and writes 2048, and what is cast between the two products is not read, all in bf16. */
+static void a_grouped_kernel_reads_nothing_between_its_products(void **state)
+{
+    double gate = 2 * 8 * 3 * 768, sort = 2 * 8 * 2 * 2048, cast = 2 * 8 * 768;
+    struct asked a;
+
+    (void)state;
+    ask(&a, "qwen3-30b-a3b", "dp=8,ep=8");
+    a.recipe.dtype = DTYPE_MXFP8;
+    again(&a);
+    struct stage_work each = a.work.last;
+    a.recipe.moe_fusion = true;
+    again(&a);
+    struct stage_work fused = a.work.last;
+    assert_float_equal((each.forward[WORK_MEMORY] - fused.forward[WORK_MEMORY]) / 48 / 8192,
+                       gate + sort + cast, 1e-6);
+    assert_float_equal((each.backward[WORK_MEMORY] - fused.backward[WORK_MEMORY]) / 48 / 8192,
+                       2 * (gate + sort) + cast, 1e-6);
+    assert_float_equal(fused.forward[WORK_LAUNCH], 48 * (7 + 25 + 15 + 2 * 2), 1e-9);
+    for (int i = WORK_LINEAR; i <= WORK_OPERANDS; i++)
+        assert_float_equal(each.forward[i], fused.forward[i], 0);
+    model_free(&a.model);
+}
+
 static void narrow_types_are_cast_and_bf16_is_not(void **state)
 {
     struct asked a;
@@ -224,6 +271,8 @@ int main(void)
         cmocka_unit_test(a_model_without_further_tokens_has_no_work_for_them),
         cmocka_unit_test(frozen_weights_save_a_third),
         cmocka_unit_test(experts_on_more_ranks_start_fewer_kernels_for_the_same_products),
+        cmocka_unit_test(kernels_of_a_graph_take_a_tenth),
+        cmocka_unit_test(a_grouped_kernel_reads_nothing_between_its_products),
         cmocka_unit_test(narrow_types_are_cast_and_bf16_is_not),
         cmocka_unit_test(mamba_layers_have_a_scan_and_further_tokens_another_head),
     };

@@ -54,8 +54,9 @@ static int check_recipe(json_t *one, const char *where, struct err *err)
     const char *text;
     json_t *set = NULL, *any;
 
-    if (json_take(one, where, err, "{s?s, s?o, s?o, s?o, s?o, s?s}", "model", &text, "hardware",
-                  &any, "dtype", &any, "set", &set, "chunks", &any, "why", &text) < 0)
+    if (json_take(one, where, err, "{s?s, s?o, s?o, s?s, s?s, s?o, s?o, s?s}", "model", &text,
+                  "hardware", &any, "dtype", &any, "since", &text, "before", &text, "set", &set,
+                  "chunks", &any, "why", &text) < 0)
         return -1;
     return check_settings(set, where, err);
 }
@@ -283,11 +284,36 @@ static bool listed(const json_t *list, const char *word)
     return !list;
 }
 
+/* "26.02.01" comes after "26.02": numbers in turn, and what has more of them. */
+static int version_order(const char *a, const char *b)
+{
+    char *enda, *endb;
+
+    for (; *a && *b; a = enda + (*enda == '.'), b = endb + (*endb == '.')) {
+        long x = strtol(a, &enda, 10), y = strtol(b, &endb, 10);
+        if (x != y || enda == a || endb == b)
+            return x < y ? -1 : x > y;
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+/* Does the row's release lie between the recipe's first and the one after its last? */
+static bool is_release_of(const struct batch_row *r, const json_t *recipe)
+{
+    const char *since = text_of(recipe, "since"), *before = text_of(recipe, "before");
+    const char *version = strrchr(r->release, ' ');
+
+    version = version ? version + 1 : "";
+    version += *version == 'v';
+    return (!*since || version_order(version, since) >= 0) &&
+           (!*before || version_order(version, before) < 0);
+}
+
 static bool is_recipe_of(const struct batch_row *r, const json_t *recipe)
 {
     const char *model = text_of(recipe, "model");
 
-    return (!*model || !strcmp(r->model, model)) &&
+    return (!*model || !strcmp(r->model, model)) && is_release_of(r, recipe) &&
            listed(json_object_get(recipe, "hardware"), r->hardware) &&
            listed(json_object_get(recipe, "dtype"), r->dtype);
 }

@@ -113,6 +113,8 @@ const struct space_choice space_choice[CHOICES] = {
     [CHOICE_RESHARD] = {"reshard", offsetof(struct recipe, reshard), true, 0},
     [CHOICE_DISPATCH] = {"dispatch", offsetof(struct recipe, dispatch), false, 0},
     [CHOICE_OVERLAP] = {"ep-overlap", offsetof(struct recipe, ep_overlap), true, 0},
+    [CHOICE_GRAPHS] = {"cuda-graphs", offsetof(struct recipe, cuda_graphs), false, 0},
+    [CHOICE_FUSION] = {"moe-fusion", offsetof(struct recipe, moe_fusion), true, 0},
 };
 
 static int choice_get(const struct recipe *r, int c)

@@ -25,6 +25,8 @@ enum {
     CHOICE_RESHARD,
     CHOICE_DISPATCH,
     CHOICE_OVERLAP,
+    CHOICE_GRAPHS,
+    CHOICE_FUSION,
     CHOICES
 };
 struct space_choice {
