@@ -195,8 +195,10 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
     if (a->save_anchor && anchor_save(&a->job, j, a->measured, a->release, a->save_anchor, err) < 0)
         return -1;
     int rc = anchor ? from_anchor(&p, &q, a, anchor, err) : predict_step(&p, &q, err);
-    if (rc == 0)
+    if (rc == 0) {
+        job_hint(&p, j, &a->job, &q);
         rc = print(j, a, &p, err);
+    }
     *fits = rc == 0 && memory_fits(&p.memory);
     prediction_free(&p);
     return rc;

@@ -143,6 +143,15 @@ static int ranks_of(const struct job_opts *o)
                : l.ranks;
 }
 
+static void set_flops(struct matrix *m, const struct job_opts *o)
+{
+    if (!(o->flops > 0))
+        return;
+    free(m->compute.source);
+    m->compute.source = mem_strdup("FLOP/s as given with --flops");
+    m->compute.flops = o->flops;
+}
+
 static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
 {
     if (!o->matrix && !o->fabric)
@@ -156,11 +165,7 @@ static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
     if (!o->matrix &&
         matrix_from_fabric(&j->matrix, &j->fabric, racks_for(&j->fabric, o, ranks_of(o)), err) < 0)
         return -1;
-    if (o->flops > 0) {
-        free(j->matrix.compute.source);
-        j->matrix.compute.source = mem_strdup("FLOP/s as given with --flops");
-        j->matrix.compute.flops = o->flops;
-    }
+    set_flops(&j->matrix, o);
     return 0;
 }
 
@@ -222,6 +227,28 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
     if (open_names(j, o, err) < 0 || open_matrix(j, o, err) < 0)
         return -1;
     return open_layout(j, o, &j->matrix.topo, err);
+}
+
+int job_open_again(struct job *again, const struct job *j, const struct job_opts *was,
+                   struct job_opts *o, struct err *err)
+{
+    int racks = racks_for(&j->fabric, o, ranks_of(o));
+
+    *again = *j;
+    again->order = NULL;
+    if (!o->matrix && racks != racks_for(&j->fabric, was, ranks_of(was))) {
+        if (matrix_from_fabric(&again->matrix, &again->fabric, racks, err) < 0)
+            return -1;
+        set_flops(&again->matrix, o);
+    }
+    return open_layout(again, o, &again->matrix.topo, err);
+}
+
+void job_close_again(struct job *again, const struct job *j)
+{
+    free(again->order);
+    if (again->matrix.topo.endpoint != j->matrix.topo.endpoint)
+        matrix_free(&again->matrix);
 }
 
 int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err)

@@ -61,6 +61,17 @@ int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int 
 void job_free(struct job *j);
 /* Hosts that its ranks are on. */
 int job_nodes(const struct job *j);
+/* j, which was asked as `was`, once more with other words for placement and mesh order: model and constants stay j's, and the
+ * matrix unless a preset needs another number of racks.  job_close_again() also after an error. */
+int job_open_again(struct job *again, const struct job *j, const struct job_opts *was,
+                   struct job_opts *o, struct err *err);
+void job_close_again(struct job *again, const struct job *j);
+/* Sets p->faster to the fastest other placement of p's job, whose question is q: mesh orders that
+ * its stack has, whole groups in segments of a rack, ranks block by block.  What is faster by less
+ * than this share of the step is not worth a word. */
+#define JOB_HINT_IGNORES 0.01
+void job_hint(struct prediction *p, const struct job *j, const struct job_opts *o,
+              const struct question *q);
 /* What to ask predict_step(); it points into j and o. */
 struct question job_question(const struct job *j, const struct job_opts *o);
 

@@ -59,6 +59,7 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
     *t = (struct term){.kind = TERM_MESSAGE,
                        .label = m->label,
                        .axes = m->axes,
+                       .span = m->span,
                        .exposure = m->exposure,
                        .op = m->op,
                        .bytes = m->bytes,

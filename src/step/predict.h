@@ -50,6 +50,7 @@ struct term {
     char source[400];
     /* messages only */
     unsigned axes;
+    struct span span;
     enum op op;
     enum exposure exposure;
     enum phase phase;
@@ -60,6 +61,14 @@ struct term {
     int groups, distinct, index; /* of this axis; unlike each other; the slowest */
     char slowest[240];           /* "group 3 of 8: ranks 24..31 on r00n06 .. r00n07" */
     int exception;               /* of the matrix, that rules the slowest group; -1 */
+};
+
+/* Another placement of the same ranks that is faster (job_hint). */
+struct faster {
+    double sec;       /* of a step; 0: none is known */
+    char option[80];  /* that says it: "--segment 16" */
+    char groups[128]; /* why: "ep groups of 64 straddle racks" */
+    int racks;        /* that it touches, where it needs more; 0: it does not */
 };
 
 enum { PREDICT_NOTE = 240 };
@@ -78,6 +87,7 @@ struct prediction {
     bool anchored;
     struct rate rate;
     struct memory memory; /* of the GPU that needs the most */
+    struct faster faster;
     struct term *term;
     int terms;
     char (*note)[PREDICT_NOTE]; /* whole sentences */

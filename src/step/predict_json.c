@@ -101,6 +101,15 @@ static json_t *memory_json(const struct memory *m)
     return o;
 }
 
+/* null: no other placement is known to be faster. */
+static json_t *faster_json(const struct faster *f)
+{
+    return f->sec > 0 ? json_pack("{s:s, s:s, s:o, s:o}", "groups", f->groups, "option", f->option,
+                                  "step_s", json_finite(f->sec), "racks",
+                                  f->racks ? json_integer(f->racks) : json_null())
+                      : json_null();
+}
+
 json_t *predict_json(const struct prediction *p, const struct matrix *m)
 {
     json_t *terms = json_array(), *notes = json_array();
@@ -140,6 +149,7 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
                                   json_finite(p->rate.peak), "basis", basis_name[p->rate.basis],
                                   "source", p->rate.source));
     json_object_set_new(o, "memory", memory_json(&p->memory));
+    json_object_set_new(o, "faster_placement", faster_json(&p->faster));
     json_object_set_new(o, "terms", terms);
     json_object_set_new(o, "notes", notes);
     return o;

@@ -104,6 +104,26 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [[ $output == *"layers do not divide evenly: stages of 7 (4 times) and 4 layers"* ]]
 }
 
+@test "a placement that is faster is said with its gain, and following it gives that step" {
+    local job=(--fabric gb200-nvl72 --model deepseek-v3 --strategy zero1 --batch 4096 --gpus 512 --layout pp=4,ep=64,dp=auto)
+    local spread=(--fabric gb200-nvl72 --gpus 144 --layout tp=4,dp=36 --spread cyclic)
+    railgauge predict "${job[@]}" --json >j.json || [ $? -eq 1 ]
+    jq -e '.faster_placement | .groups == "ep groups of 64 straddle racks" and .option == "--segment 16"' j.json
+    jq -e '.faster_placement.step_s < 0.8 * .step_s' j.json
+    [ "$(step "${job[@]}" --segment 16)" = "$(jq .faster_placement.step_s j.json)" ]
+    run railgauge predict "${job[@]}"
+    [[ $output == *"placement: ep groups of 64 straddle racks: "*" s; --segment 16: "*" s"* ]]
+    (railgauge predict "${job[@]}" --segment 16 --json || true) | jq -e '.faster_placement == null'
+    railgauge predict "${spread[@]}" --json >p.json
+    jq -e '.faster_placement.option == "--spread block"' p.json
+    [ "$(step "${spread[@]}" --spread block)" = "$(jq .faster_placement.step_s p.json)" ]
+    seq 15 -1 0 >order
+    railgauge predict --fabric hgx-h100 --layout tp=8,dp=2 --strategy zero1 --accumulation 16 --order order --json | jq -e '.faster_placement == null'
+    { seq 0 2 14; seq 1 2 15; } >order
+    railgauge predict --fabric hgx-h100 --layout tp=8,dp=2 --strategy zero1 --accumulation 16 --order order --json |
+        jq -e '.faster_placement | .option == "without --order" and .groups == "tp groups of 8 straddle hosts"'
+}
+
 @test "what does not divide is refused with axis and reason" {
     refuse 64 "tp=6 does not divide the 32 heads of llama3.1-8b" --fabric hgx-h100 --layout tp=6
     refuse 64 "pp=35 with 1 stages per rank makes 35 chunks, and llama3.1-8b has 32 layers, 34 with" \

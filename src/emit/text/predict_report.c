@@ -117,6 +117,21 @@ static void exceptions(FILE *out, const struct prediction *p, const struct matri
     }
 }
 
+/* "placement: ep groups of 64 straddle racks: 26.7 s; --segment 16: 18.3 s on 16 racks" */
+static void placement(FILE *out, const struct prediction *p)
+{
+    char here[UNITS_TEXT], there[UNITS_TEXT], racks[32] = "", text[320];
+    const struct faster *f = &p->faster;
+
+    if (!(f->sec > 0))
+        return;
+    if (f->racks)
+        snprintf(racks, sizeof(racks), " on %d racks", f->racks);
+    snprintf(text, sizeof(text), "placement: %s: %s; %s: %s%s", f->groups,
+             units_seconds_text(here, p->sec), f->option, units_seconds_text(there, f->sec), racks);
+    wrap(out, 0, text);
+}
+
 static void note(FILE *out, const char *text)
 {
     char line[PREDICT_NOTE + 8];
@@ -145,6 +160,7 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
             units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
     memory_lines(out, &p->memory, explain);
     exceptions(out, p, m);
+    placement(out, p);
     for (int i = 0; i < p->notes; i++)
         note(out, p->note[i]);
 }
