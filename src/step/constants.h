@@ -44,6 +44,7 @@
     X(EXPOSED_PP_1F1B,             "exposed.pp.1f1b",             "share",      0,      1,     true) \
     X(EXPOSED_PP_INTERLEAVED,      "exposed.pp.interleaved",      "share",      0,      1,     true) \
     X(EXPOSED_DP,                  "exposed.dp",                  "share",      0,      1,     true)  /* least share of data-parallel messages that is seen */ \
+    X(EXPOSED_DP_PLAIN,            "exposed.dp.plain",            "factor",     0.2,    10,    true)  /* what they take where nothing runs beside them, of the fabric's own time for them */ \
     X(OVERLAP_DP,                  "overlap.dp",                  "share",      0,      1,     true)  /* share of a layer's compute that can hide them */ \
     X(OVERLAP_LAYER,               "overlap.layer",               "share",      0,      1,     false) /* share of seen messages inside layers that can */ \
     X(OPTIMIZER_BYTES_PER_PARAM,   "optimizer.bytes_per_param",   "B",          0,      200,   false) /* read and written, of the rank's shard */ \

@@ -209,6 +209,8 @@ static void set_memory(struct rate *r, const struct recipe *recipe, const struct
     set_part(r, WORK_MEMORY, r->hbm_Bps * memory->value / longer, memory->error,
              "%.2f TB/s of memory (%s) x %s %.3g / %.3g for %s", tera, whose, memory->name,
              memory->value, longer, stack);
+    set_part(r, WORK_WEIGHTS, r->hbm_Bps * memory->value, memory->error,
+             "%.2f TB/s of memory (%s) x %s %.3g", tera, whose, memory->name, memory->value);
     set_part(r, WORK_LAUNCH, 1 / launch->value / longer, launch->error, "%s %.2g x %.3g for %s",
              launch->name, launch->value, longer, stack);
 }

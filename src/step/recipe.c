@@ -18,6 +18,8 @@ const struct recipe_names recipe_name = {
     .lora = {"none", "attention", "all"},
     .stack = {"megatron", "torchtitan", "eager", "hf"},
     .tp_overlap = {"stack", "on", "off"},
+    .dp_overlap = {"stack", "on", "off"},
+    .attention = {"flash", "fused", "unfused"},
     .dispatch = {"nccl", "kernel"},
     .cuda_graphs = {"off", "layers", "step"},
 };
@@ -49,6 +51,14 @@ const struct argument recipe_argument[] = {
      "tp shards activations between the products too (default on)", .group = RECIPE},
     {"tp-overlap", ARGUMENT_WORD, AT(tp_overlap), WORDS(recipe_name.tp_overlap, TP_OVERLAP_COUNT),
      "on|off|stack", "tp messages beside parts of their products (default stack: on for megatron)",
+     .group = RECIPE},
+    {"dp-overlap", ARGUMENT_WORD, AT(dp_overlap), WORDS(recipe_name.dp_overlap, DP_OVERLAP_COUNT),
+     "on|off|stack",
+     "gradients and weights travel beside compute (default stack: zero1, zero2 of "
+     "eager and hf do not)",
+     .group = RECIPE},
+    {"attention", ARGUMENT_WORD, AT(attention), WORDS(recipe_name.attention, KERNELS_COUNT), "NAME",
+     "kernels of the attention core: flash, fused (softmax), unfused (default flash)",
      .group = RECIPE},
     {"prefetch", ARGUMENT_SWITCH, AT(prefetch), 0, 0, NULL, 0, "on|off",
      "fsdp gathers the next layer beside this one's compute (default on)", .group = RECIPE},

@@ -63,6 +63,16 @@ enum stack { STACK_MEGATRON, STACK_TORCHTITAN, STACK_EAGER, STACK_HF, STACK_COUN
  * where nothing is said (recipe_overlaps_tp). */
 enum tp_overlap { TP_OVERLAP_STACK, TP_OVERLAP_ON, TP_OVERLAP_OFF, TP_OVERLAP_COUNT };
 
+/* What runs the attention core: one kernel that keeps scores on the chip (Dao et al. 2022), products
+ * with a fused kernel for scale, mask and softmax between them (Megatron-LM
+ * core/fusions/fused_softmax.py), or an operation each.  The latter two compute all scores, masked
+ * or not, and pass them through memory. */
+enum kernels { KERNELS_FLASH, KERNELS_FUSED, KERNELS_UNFUSED, KERNELS_COUNT };
+
+/* Do gradients and weights travel beside the compute?  stack: as it does where nothing is said
+ * (recipe_overlaps_dp). */
+enum dp_overlap { DP_OVERLAP_STACK, DP_OVERLAP_ON, DP_OVERLAP_OFF, DP_OVERLAP_COUNT };
+
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 
@@ -75,7 +85,8 @@ enum cuda_graphs { CUDA_GRAPHS_OFF, CUDA_GRAPHS_LAYERS, CUDA_GRAPHS_STEP, CUDA_G
 struct recipe_names {
     const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
-    const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT];
+    const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT], *dp_overlap[DP_OVERLAP_COUNT];
+    const char *attention[KERNELS_COUNT];
     const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
     const char *cuda_graphs[CUDA_GRAPHS_COUNT];
 };
@@ -83,7 +94,7 @@ extern const struct recipe_names recipe_name;
 
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
-    int tp_overlap, cuda_graphs;                                              /* likewise */
+    int tp_overlap, dp_overlap, attention, cuda_graphs;                       /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
@@ -180,6 +191,17 @@ static inline bool recipe_overlaps_tp(const struct recipe *r)
     bool by_default = r->stack == STACK_MEGATRON && r->sequence_parallel;
 
     return r->tp_overlap == TP_OVERLAP_STACK ? by_default : r->tp_overlap == TP_OVERLAP_ON;
+}
+
+/* DDP and FSDP reduce while the backward pass goes on, in every stack; optimizer states that are
+ * shared out do so where the stack has buckets for them: Megatron-LM's recipes turn it on
+ * (overlap_grad_reduce, overlap_param_gather). */
+static inline bool recipe_overlaps_dp(const struct recipe *r)
+{
+    bool buckets = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
+    bool by_default = buckets || (r->strategy != STRATEGY_ZERO1 && r->strategy != STRATEGY_ZERO2);
+
+    return r->dp_overlap == DP_OVERLAP_STACK ? by_default : r->dp_overlap == DP_OVERLAP_ON;
 }
 
 #endif

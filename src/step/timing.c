@@ -23,22 +23,23 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
 }
 
-/* WORK_LAUNCH, the last part, is apart. */
-static double seconds_of(const double *amount, const struct coefficients *c)
+/* Parts `from` up to `to`: what grows with tokens comes before WORK_WEIGHTS. */
+static double seconds_of(const double *amount, const struct coefficients *c, int from, int to)
 {
     double sum = 0;
 
-    for (int i = 0; i < WORK_LAUNCH; i++)
+    for (int i = from; i < to; i++)
         sum += amount[i] * c->unit[i];
     return sum;
 }
 
 static struct stage_pace stage_pace(const struct stage_work *s, const struct coefficients *c)
 {
-    return (struct stage_pace){.forward = seconds_of(s->forward, c),
-                               .backward = seconds_of(s->backward, c),
-                               .launch_forward = s->forward[WORK_LAUNCH] * c->unit[WORK_LAUNCH],
-                               .launch_backward = s->backward[WORK_LAUNCH] * c->unit[WORK_LAUNCH]};
+    return (struct stage_pace){.forward = seconds_of(s->forward, c, 0, WORK_WEIGHTS),
+                               .backward = seconds_of(s->backward, c, 0, WORK_WEIGHTS),
+                               .still_forward = seconds_of(s->forward, c, WORK_WEIGHTS, WORK_PARTS),
+                               .still_backward =
+                                   seconds_of(s->backward, c, WORK_WEIGHTS, WORK_PARTS)};
 }
 
 /* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
@@ -59,12 +60,12 @@ void pace_of(struct pace *p, const struct work *w, const struct coefficients *c)
 /* Seconds of one microbatch with `times` the tokens. */
 static double forward(const struct stage_pace *p, double times, const struct coefficients *c)
 {
-    return (p->forward * times + p->launch_forward) * c->stretch;
+    return (p->forward * times + p->still_forward) * c->stretch;
 }
 
 static double backward(const struct stage_pace *p, double times, const struct coefficients *c)
 {
-    return (p->backward * times + p->launch_backward) * c->stretch;
+    return (p->backward * times + p->still_backward) * c->stretch;
 }
 
 static double both(const struct stage_pace *p, double times, const struct coefficients *c)
@@ -95,10 +96,11 @@ static void parts(struct timing *t, const struct work *w, const struct coefficie
 
 static bool is_window(const struct message *m)
 {
-    return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
+    return m->exposure == EXPOSE_WINDOW;
 }
 
-/* Inside layers and between stages: a share stays. Returns what is seen in all. */
+/* What has a share of its own that stays: inside layers, between stages, and what runs beside
+ * nothing.  Returns what is seen of the first two. */
 static double shares(struct timing *t, const struct traffic *tr, const double *one,
                      const struct coefficients *c)
 {
@@ -108,7 +110,7 @@ static double shares(struct timing *t, const struct traffic *tr, const double *o
         const struct message *m = &tr->message[i];
         t->raw[i] = one[i] * m->count;
         t->seen[i] = is_window(m) ? 0 : t->raw[i] * c->exposed[m->exposure];
-        seen += t->seen[i];
+        seen += m->phase == PHASE_LAYER || m->phase == PHASE_BOUNDARY ? t->seen[i] : 0;
     }
     return seen;
 }
@@ -180,13 +182,14 @@ static void windows(struct timing *t, const struct traffic *tr, const double *on
         struct timing_window w = {.compute = forward ? t->forward : t->backward,
                                   .inside = layers * (forward ? share : 1 - share)};
         for (int i = 0; i < tr->messages; i++)
-            if ((int)tr->message[i].phase == phase)
+            if ((int)tr->message[i].phase == phase && is_window(&tr->message[i]))
                 w.at[w.n++] = i;
         window(t, tr, &w, one, c, 1, 1);
         window(t, tr, &w, one, c, 2, microbatches - 1);
     }
     for (int i = 0; i < tr->messages; i++)
-        t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
+        if (is_window(&tr->message[i]))
+            t->seen[i] = waits(&tr->message[i], r) ? t->raw[i] : fmin(t->seen[i], t->raw[i]);
 }
 
 /* Idle time while the pipeline fills and drains.  Zero-bubble schedules fill it with weights'

@@ -38,10 +38,10 @@ struct coefficients {
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
                      double stretch);
 
-/* Seconds of compute of one microbatch, without the stretch: what grows with its tokens, and
- * launches of kernels, which do not. */
+/* Seconds of compute of one microbatch, without the stretch: what grows with its tokens, and what
+ * does not: passes over the weights, and launches of kernels. */
 struct stage_pace {
-    double forward, backward, launch_forward, launch_backward;
+    double forward, backward, still_forward, still_backward;
 };
 struct pace {
     struct stage_pace mean, other, last; /* as struct work's */

@@ -13,6 +13,7 @@ const enum constant_id exposure_constant[EXPOSE_COUNT] = {
     [EXPOSE_EP_OVERLAP] = CONSTANT_EXPOSED_EP_OVERLAP,
     [EXPOSE_PP] = CONSTANT_EXPOSED_PP_1F1B,
     [EXPOSE_PP_INTERLEAVED] = CONSTANT_EXPOSED_PP_INTERLEAVED,
+    [EXPOSE_DP_PLAIN] = CONSTANT_EXPOSED_DP_PLAIN,
 };
 
 enum { ACTIVATION_BYTES = 2 }; /* bf16 between layers, whatever the products compute in */
@@ -359,6 +360,7 @@ static void add_pieces(struct traffic_list *s, const char *label, enum op op, en
     }
     add(s, &(struct message){.label = label,
                              .axes = axes,
+                             .exposure = recipe_overlaps_dp(s->r) ? EXPOSE_WINDOW : EXPOSE_DP_PLAIN,
                              .op = op,
                              .bytes = params * bytes / pieces,
                              .count = pieces * rounds,

@@ -32,6 +32,7 @@ enum exposure {
     EXPOSE_EP_OVERLAP,
     EXPOSE_PP,
     EXPOSE_PP_INTERLEAVED,
+    EXPOSE_DP_PLAIN, /* gradients and weights with nothing beside them */
     EXPOSE_COUNT
 };
 extern const enum constant_id exposure_constant[EXPOSE_COUNT];

@@ -327,13 +327,28 @@ static void add_launches(struct stage_work *s, const struct work_rank *st, const
         launches(s, st, LAUNCHED_EXPERTS, 15, 2 + st->again_memory);
 }
 
+/* Passes over all scores in bf16, without a kernel that keeps them on the chip.  Forward: products
+ * write them and read the probabilities; softmax reads and writes, dropout likewise; unfused, scale
+ * and mask do too, and softmax in fp32.  Backward of each reads the gradient, and the output where
+ * it needs it, and writes. */
+static const struct {
+    double forward, backward;
+} score_passes[KERNELS_COUNT] = {[KERNELS_FUSED] = {6, 8}, [KERNELS_UNFUSED] = {10, 12}};
+
 static void add_core(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
-    double core = layer_core_flops(k, st->s->r->seq, st->s->r->causal);
+    int how = k->attention.kind == MIXER_MAMBA2 ? KERNELS_FLASH : st->s->r->attention;
+    double core = layer_core_flops(k, st->s->r->seq, st->s->r->causal && how == KERNELS_FLASH);
 
     s->forward[part] = core / 3 * st->s->tokens / st->tp;
     s->backward[part] = s->forward[part] * (2 + st->again_core);
+    if (how != KERNELS_FLASH && k->attention.kind != MIXER_NONE) {
+        double scores = BF16 * st->s->tokens * st->s->r->seq * k->attention.heads / st->tp;
+        s->forward[WORK_MEMORY] += score_passes[how].forward * scores;
+        s->backward[WORK_MEMORY] +=
+            (score_passes[how].backward + st->again_core * score_passes[how].forward) * scores;
+    }
 }
 
 static void layer_work(struct stage_work *s, const struct work_rank *st, const struct layer *k)
@@ -381,7 +396,8 @@ const char *const work_name[WORK_PARTS] = {
     [WORK_LINEAR] = "matrix products",  [WORK_EXPERT] = "routed experts",
     [WORK_HEAD] = "output head",        [WORK_CORE] = "attention core",
     [WORK_SCAN] = "state-space scan",   [WORK_OPERANDS] = "experts' operands",
-    [WORK_MEMORY] = "between products", [WORK_LAUNCH] = "kernel launches",
+    [WORK_MEMORY] = "between products", [WORK_WEIGHTS] = "passes over weights",
+    [WORK_LAUNCH] = "kernel launches",
 };
 
 /* One microbatch of one layer of each kind, and of what the last stage has more. */
@@ -416,22 +432,55 @@ static double products_sum(const struct stage_work *s)
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
 }
 
+/* Every microbatch reads a stage's weights forward and for the gradient of inputs, and adds the
+ * gradient of weights to what has been summed: in fp32, inside the product (Megatron-LM
+ * gradient_accumulation_fusion), elsewhere by a kernel that reads it in bf16 first. */
+static void pass_weights(struct stage_work *s, const struct work_rank *st, double params)
+{
+    const struct recipe *r = st->s->r;
+    double element = operand_bytes[r->dtype],
+           adds = r->stack == STACK_MEGATRON ? 2 * FP32 : 2 * FP32 + 2 * BF16;
+
+    s->forward[WORK_WEIGHTS] = element * params;
+    s->backward[WORK_WEIGHTS] = ((1 + st->again) * element + (st->s->trained ? adds : 0)) * params;
+}
+
+/* Parameters of one of a rank's stages; the mean over the pipeline where stage is NULL. */
+static double held_params(const struct step *s, const struct pipe_stage *stage)
+{
+    double pp = s->l->size[AXIS_PP], sum = 0;
+    double copies = s->r->schedule == SCHEDULE_DUALPIPE && pp > 1 ? 2 : 1;
+
+    if (stage)
+        return (stage->dense + stage->expert) / copies;
+    for (int i = 0; i < s->stages; i++)
+        sum += held_params(s, &s->stage[i]) *
+               (s->stages == STEP_STAGES && i == 1 ? pp - STEP_STAGES + 1 : 1);
+    return sum / pp;
+}
+
 /* The stages that can be the slowest: of those without the head the fullest, and the one with it.
  * DualPipe gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two of the mean,
  * half the microbatches through each. */
-static void add_stages(struct work *w, const struct kinds *k, const struct step *s)
+static void add_stages(struct work *w, const struct kinds *k, const struct work_rank *st)
 {
+    const struct step *s = st->s;
+
     mean_stage(&w->mean, k, s->m, s->r, s->l->size[AXIS_PP]);
+    pass_weights(&w->mean, st, held_params(s, NULL));
     if (s->r->schedule == SCHEDULE_DUALPIPE || s->stages == 1) {
         w->other = w->last = w->mean;
         return;
     }
     add_stage(&w->last, k, s->m, &s->stage[s->stages - 1]);
+    pass_weights(&w->last, st, held_params(s, &s->stage[s->stages - 1]));
     add_stage(&w->other, k, s->m, &s->stage[0]);
+    pass_weights(&w->other, st, held_params(s, &s->stage[0]));
     if (s->stages < STEP_STAGES)
         return;
     struct stage_work second;
     add_stage(&second, k, s->m, &s->stage[1]);
+    pass_weights(&second, st, held_params(s, &s->stage[1]));
     if (products_sum(&second) > products_sum(&w->other))
         w->other = second;
 }
@@ -456,6 +505,6 @@ void work_of(struct work *w, const struct step *s)
     head_work(&k.head, &st);
     if (r->mtp && s->m->mtp.count)
         mtp_work(&k.mtp, &st, &k.head);
-    add_stages(w, &k, s);
+    add_stages(w, &k, &st);
     w->weights = s->trained;
 }

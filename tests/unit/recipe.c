@@ -119,6 +119,31 @@ static void stages_mean_interleaved_and_nothing_else(void **state)
     assert_string_equal(err.text, "4 stages per rank need the interleaved schedule, not zb-h1");
 }
 
+/* DDP and FSDP overlap in every stack, shared optimizer states only where the stack has buckets. */
+static void stacks_overlap_gradients_as_they_are_known_to(void **state)
+{
+    static const struct {
+        int strategy, stack, asked;
+        bool does;
+    } cases[] = {{STRATEGY_ZERO1, STACK_MEGATRON, DP_OVERLAP_STACK, true},
+                 {STRATEGY_ZERO1, STACK_EAGER, DP_OVERLAP_STACK, false},
+                 {STRATEGY_ZERO2, STACK_HF, DP_OVERLAP_STACK, false},
+                 {STRATEGY_DDP, STACK_EAGER, DP_OVERLAP_STACK, true},
+                 {STRATEGY_FSDP, STACK_HF, DP_OVERLAP_STACK, true},
+                 {STRATEGY_FSDP, STACK_HF, DP_OVERLAP_OFF, false},
+                 {STRATEGY_ZERO1, STACK_EAGER, DP_OVERLAP_ON, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct recipe r;
+        recipe_defaults(&r);
+        r.strategy = cases[i].strategy;
+        r.stack = cases[i].stack;
+        r.dp_overlap = cases[i].asked;
+        assert_int_equal(recipe_overlaps_dp(&r), cases[i].does);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +152,7 @@ int main(void)
         cmocka_unit_test(tensor_messages_are_overlapped_as_the_stack_does),
         cmocka_unit_test(a_bad_setting_names_the_key_and_the_reason),
         cmocka_unit_test(stages_mean_interleaved_and_nothing_else),
+        cmocka_unit_test(stacks_overlap_gradients_as_they_are_known_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,6 +159,29 @@ static void gradients_hide_behind_one_backward_pass(void **state)
     assert_float_equal(sum(&t, 1), t.sec, 1e-12);
 }
 
+/* With nothing beside them they take their factor of the fabric's time, in a pipeline's bubble
+ * neither more nor less. */
+static void gradients_beside_nothing_are_seen_whole(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct traffic tr = {.messages = 1, .message = {gradients(10, 1)}};
+    struct work w = even(1, 2);
+    struct recipe r = batches(2, 4);
+    struct timing t, none;
+
+    (void)state;
+    c.exposed[EXPOSE_DP_PLAIN] = 1.5;
+    tr.message[0].exposure = EXPOSE_DP_PLAIN;
+    for (int pp = 1; pp <= 4; pp *= 4) {
+        struct layout l = pipeline(pp, 2);
+        struct traffic nothing = {.messages = 0};
+        timing_of(&none, &nothing, NULL, &w, &c, &l, &r);
+        timing_of(&t, &tr, (double[]){0.1}, &w, &c, &l, &r);
+        assert_float_equal(t.seen[0], 1.5, 1e-12);
+        assert_float_equal(t.sec - none.sec, 1.5, 1e-12);
+    }
+}
+
 /* A gather of 0.1 s beside 1 s of forward compute hides but for the first; without prefetch no
  * layer's does, and strategies that gather nothing do not care. */
 static void without_prefetch_layers_wait_for_their_weights(void **state)
@@ -263,6 +286,7 @@ int main(void)
         cmocka_unit_test(zero_bubble_schedules_fill_it_with_weights_gradients),
         cmocka_unit_test(the_slowest_stage_sets_the_pace),
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
+        cmocka_unit_test(gradients_beside_nothing_are_seen_whole),
         cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
         cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
         cmocka_unit_test(messages_inside_layers_hide_gradients_as_far_as_the_constant_says),

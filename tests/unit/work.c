@@ -261,6 +261,58 @@ static void mamba_layers_have_a_scan_and_further_tokens_another_head(void **stat
     model_free(&v3.model);
 }
 
+/* 2 bytes of each of n s^2 / tp scores, masked or not, once for each pass (work.c). */
+static void scores_pass_through_memory_without_a_kernel_that_keeps_them(void **state)
+{
+    static const double forward[] = {0, 6, 10}, backward[] = {0, 8, 12};
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "tp=4");
+    struct stage_work flash = a.work.last;
+    double scores = 2.0 * 8192 * 8192 * (32 / 4) * 32;
+    for (int how = KERNELS_FLASH; how < KERNELS_COUNT; how++) {
+        a.recipe.attention = how;
+        a.recipe.recompute = RECOMPUTE_NONE;
+        again(&a);
+        const struct stage_work *s = &a.work.last;
+        assert_float_equal(s->forward[WORK_CORE] / flash.forward[WORK_CORE],
+                           how == KERNELS_FLASH ? 1 : 2, 1e-12);
+        assert_float_equal((s->forward[WORK_MEMORY] - flash.forward[WORK_MEMORY]) / scores,
+                           forward[how], 1e-9);
+        assert_float_equal((s->backward[WORK_MEMORY] - flash.backward[WORK_MEMORY]) / scores,
+                           backward[how], 1e-9);
+        a.recipe.recompute = RECOMPUTE_SELECTIVE; /* the core alone, once more */
+        again(&a);
+        assert_float_equal((s->backward[WORK_MEMORY] - flash.backward[WORK_MEMORY]) / scores,
+                           backward[how] + forward[how], 1e-9);
+    }
+    model_free(&a.model);
+}
+
+/* bf16 weights are read twice and their gradients added up in fp32; by stages as they are held. */
+static void each_microbatch_passes_over_the_weights_once(void **state)
+{
+    struct asked a, pp;
+
+    (void)state;
+    ask(&a, "llama3.1-8b", "dp=1");
+    assert_float_equal(a.work.last.forward[WORK_WEIGHTS] / (2 * 8.03e9), 1, 1e-3);
+    assert_float_equal(a.work.last.backward[WORK_WEIGHTS] / ((2 + 8) * 8.03e9), 1, 1e-3);
+    double before = sum(&a.work.last, WORK_WEIGHTS);
+    a.recipe.micro_batch = 4; /* more tokens, the same weights */
+    again(&a);
+    assert_float_equal(sum(&a.work.last, WORK_WEIGHTS), before, 0);
+    a.recipe.recompute = RECOMPUTE_FULL;
+    again(&a);
+    assert_float_equal(sum(&a.work.last, WORK_WEIGHTS) / (14 * 8.03e9), 1, 1e-3);
+    ask(&pp, "llama3.1-8b", "pp=4");
+    assert_float_equal(pp.work.mean.forward[WORK_WEIGHTS] / (2 * 8.03e9 / 4), 1, 1e-3);
+    assert_true(pp.work.other.forward[WORK_WEIGHTS] > 0);
+    model_free(&a.model);
+    model_free(&pp.model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +326,8 @@ int main(void)
         cmocka_unit_test(kernels_of_a_graph_take_a_tenth),
         cmocka_unit_test(a_grouped_kernel_reads_nothing_between_its_products),
         cmocka_unit_test(narrow_types_are_cast_and_bf16_is_not),
+        cmocka_unit_test(scores_pass_through_memory_without_a_kernel_that_keeps_them),
+        cmocka_unit_test(each_microbatch_passes_over_the_weights_once),
         cmocka_unit_test(mamba_layers_have_a_scan_and_further_tokens_another_head),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
