@@ -61,6 +61,7 @@ for path in sys.argv[2:]:
 PY
     python3 validate.py "$top/topo/schema/topology.schema.json" t.json "$top"/tests/golden/topology*.json
     python3 validate.py "$top/topo/schema/fabric.schema.json" "$top"/topo/fabrics/*.json
+    python3 validate.py "$top/topo/schema/gpu.schema.json" "$top"/topo/gpus/*.json
     run ! python3 validate.py "$top/topo/schema/topology.schema.json" bad.json
     [[ $output == *"'tpu' is not one of ['cpu', 'gpu']"* ]]
 }

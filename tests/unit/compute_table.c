@@ -696,8 +696,12 @@ static void a_gpu_finds_its_preset(void **state)
                 {"NVIDIA A100-SXM4-80GB", "hgx-a100"},
                 {"NVIDIA GB200", "gb200-nvl72"},
                 {"NVIDIA H100 PCIe", NULL},
-                {"NVIDIA H20", NULL},
-                {"Tesla V100", NULL}};
+                {"NVIDIA A100-SXM4-40GB", "hgx-a100-40"},
+                {"NVIDIA H20", "hgx-h20"},
+                {"Tesla V100-SXM2-32GB", "v100-dgx1"},
+                {"Tesla V100-SXM2-16GB", NULL},
+                {"Tesla V100-PCIE-32GB", NULL},
+                {"Tesla T4", NULL}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {

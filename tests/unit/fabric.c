@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/host.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "topo/fabrics/fabric.h"
 
 /* Seconds of a published collective: linear in bytes between points; the first point's time below
@@ -42,13 +44,13 @@ static void every_shipped_preset_loads_and_its_numbers_have_sources(void **state
 
     (void)state;
     assert_int_equal(fabric_list(&names, &count, &err), 0);
-    assert_int_equal(count, 10);
+    assert_int_equal(count, 19);
     for (int i = 0; i < count; i++) {
         struct fabric f;
         if (fabric_load(&f, names[i], &err) < 0)
             fail_msg("%s", err.text);
         assert_string_equal(f.name, names[i]);
-        assert_true(f.tiers >= 2 && f.collectives >= 8 && f.gpu.peaks >= 1);
+        assert_true(f.tiers >= 2 && f.collectives >= 4 && f.gpu.peaks >= 1);
         assert_string_equal(f.gpu.peak[0].dtype, "bf16");
         for (int k = 0; k < f.tiers; k++) {
             assert_true(strlen(f.tier[k].alpha.source) > 5);
@@ -86,7 +88,11 @@ static const struct {
     double memory, bf16, fp8;
 } machine[] = {
     {"hgx-a100", 8, 8, 85.0e9, 312e12, 0},
+    {"hgx-a100-40", 8, 8, 42.5e9, 312e12, 0},
+    {"hgx-a100-omnipath", 8, 8, 85.0e9, 312e12, 0},
     {"hgx-h100", 8, 8, 85.0e9, 989e12, 1979e12},
+    {"hgx-h100-efa", 8, 8, 85.0e9, 989e12, 1979e12},
+    {"hgx-h20", 8, 8, 102.1e9, 148e12, 296e12},
     {"hgx-h200", 8, 8, 150.1e9, 989e12, 1979e12},
     {"h200-nvl", 4, 4, 150.1e9, 835.5e12, 1670.5e12},
     {"hgx-b200", 8, 8, 191.5e9, 2250e12, 4500e12},
@@ -274,6 +280,14 @@ static const struct {
     {"version", "2", "version 2 of railgauge-fabric is not one of 1..1"},
     {"surprise", "1", "surprise"},
     {"gpu", NULL, "gpu"},
+    {"gpu", "\"h1000\"", "gpu \"h1000\" is not a file of topo/gpus"},
+    {"gpu", "\"v100-sxm2-32gb\"", "tiers[0].peak_Bps is 9e+11, and all NVLinks of Tesla V100 SXM2"},
+    {"gpu nvlink_Bps value", "0", "gpu.nvlink_Bps: \"value\" is 0, outside"},
+    {"base", "{}", "base: "},
+    {"base", "{\"preset\": \"hgx-h1000\"}", "preset \"hgx-h1000\" is not a file of topo/fabrics"},
+    {"base", "{\"preset\": \"hgx-h20\"}", "base: that preset is itself made from another"},
+    {"base", "{\"preset\": \"hgx-h100\", \"collectives\": \"some\"}",
+     "\"some\" is not all, inside,"},
     {"gpu peaks", "[]", "gpu.peaks is empty"},
     {"gpu memory_bytes value", "-1", "gpu.memory_bytes: \"value\" is -1, outside"},
     {"gpu memory_bytes value", "\"80G\"", "gpu.memory_bytes: \"value\" is not a number"},
@@ -328,6 +342,69 @@ static void change(json_t *root, const char *path, const char *value)
     free(copy);
 }
 
+/* The preset with its GPU in it, as a file of a user's may be. */
+static json_t *whole(const char *path)
+{
+    json_t *root = json_load_file(path, 0, NULL);
+    char *file = mem_printf("topo/gpus/%s.json", json_string_value(json_object_get(root, "gpu")));
+    json_t *gpu = json_load_file(file, 0, NULL);
+
+    assert_non_null(gpu);
+    json_object_set(root, "gpu", json_object_get(gpu, "gpu"));
+    json_object_update(json_object_get(root, "sources"), json_object_get(gpu, "sources"));
+    json_decref(gpu);
+    free(file);
+    return root;
+}
+
+static int collectives_of(const struct fabric *f, bool between)
+{
+    int n = 0;
+
+    for (int i = 0; i < f->collectives; i++)
+        n += (f->collective[i].domains > 1) == between;
+    return n;
+}
+
+/* What is not said is as the base has it, and of its collectives stays what was asked for. */
+static void a_preset_may_be_made_from_another(void **state)
+{
+    static const struct {
+        const char *word;
+        bool inside, between;
+    } keeps[] = {{"all", true, true},
+                 {"inside", true, false},
+                 {"between", false, true},
+                 {"none", false, false}};
+    char path[] = "/tmp/railgauge-fabric-XXXXXX.json";
+    int fd = mkstemps(path, 5);
+    struct fabric base, f;
+
+    (void)state;
+    assert_int_equal(fabric_load(&base, "hgx-h100", NULL), 0);
+    for (size_t i = 0; i < sizeof(keeps) / sizeof(*keeps); i++) {
+        json_t *root =
+            json_pack("{s:s, s:i, s:s, s:s, s:{}, s:{s:s, s:s}, s:s}", "format", "railgauge-fabric",
+                      "version", 1, "name", "x", "title", "X", "sources", "base", "preset",
+                      "hgx-h100", "collectives", keeps[i].word, "gpu", "h20");
+        assert_int_equal(json_dump_file(root, path, 0), 0);
+        json_decref(root);
+        assert_int_equal(fabric_load(&f, path, NULL), 0);
+        assert_string_equal(f.name, "x");
+        assert_string_equal(f.gpu.name, "NVIDIA H20");
+        assert_string_equal(f.nic.name, base.nic.name);
+        assert_true(f.tiers == base.tiers && f.hosts_per_leaf == base.hosts_per_leaf);
+        assert_int_equal(collectives_of(&f, false),
+                         keeps[i].inside ? collectives_of(&base, false) : 0);
+        assert_int_equal(collectives_of(&f, true),
+                         keeps[i].between ? collectives_of(&base, true) : 0);
+        fabric_free(&f);
+    }
+    fabric_free(&base);
+    close(fd);
+    remove(path);
+}
+
 static void every_bad_value_is_refused_with_its_place(void **state)
 {
     char path[] = "/tmp/railgauge-fabric-XXXXXX.json";
@@ -338,8 +415,7 @@ static void every_bad_value_is_refused_with_its_place(void **state)
     (void)state;
     assert_true(fd >= 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        json_t *root = json_load_file("topo/fabrics/gb200-nvl72.json", 0, NULL);
-        assert_non_null(root);
+        json_t *root = whole("topo/fabrics/gb200-nvl72.json");
         change(root, bad[i].path, bad[i].value);
         assert_int_equal(json_dump_file(root, path, 0), 0);
         json_decref(root);
@@ -365,6 +441,7 @@ int main(void)
         cmocka_unit_test(blind_tells_hosts_only),
         cmocka_unit_test(a_hundred_thousand_endpoints_take_seconds_at_most),
         cmocka_unit_test(an_unknown_preset_is_refused_with_the_known_ones),
+        cmocka_unit_test(a_preset_may_be_made_from_another),
         cmocka_unit_test(every_bad_value_is_refused_with_its_place),
     };
 

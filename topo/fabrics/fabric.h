@@ -1,4 +1,5 @@
-/* fabric.h - presets: what is published about a kind of machine (topo/fabrics/NAME.json).
+/* fabric.h - presets: what is published about a kind of machine (topo/fabrics/NAME.json) and its GPU
+ * (topo/gpus/NAME.json).  A preset may be made from another ("base") and say only what is unlike it.
  *
  * Every number carries its source and kind: measured (by somebody, on that machine), stated (by
  * vendor staff in words), spec (data sheet), inferred (from another published number).  A preset
@@ -19,6 +20,8 @@ struct fabric_number {
     enum fabric_kind kind;
     char *source;
 };
+
+struct json_t;
 
 struct fabric_tier {
     struct tier_rule rule;
@@ -62,6 +65,8 @@ struct fabric_gpu {
     /* What CUDA hands out: what the driver shows less its reserve. */
     struct fabric_number memory_bytes;
     struct fabric_number hbm_Bps;
+    struct fabric_number nvlink_Bps; /* all links in one direction; 0: none, or not said */
+    bool untested; /* no step measured on it was ever compared with a prediction */
     struct {
         char dtype[12];             /* "bf16", "fp8", "mxfp8", "nvfp4", "fp16", "tf32", "fp32" */
         struct fabric_number flops; /* dense peak, FLOP/s */
@@ -97,6 +102,8 @@ struct fabric {
 /* name: a file name (it has a "/" or ends in ".json"), or the name of a shipped preset (looked up
  * as topo/fabrics/NAME.json). */
 int fabric_load(struct fabric *f, const char *name, struct err *err);
+/* The same from JSON, all of it there; path is for messages. */
+int fabric_read(struct fabric *f, struct json_t *root, const char *path, struct err *err);
 bool fabric_shipped(const char *name); /* not so: a file of the user's had that name inside */
 void fabric_free(struct fabric *f);
 /* The shipped preset that has this GPU, by the name that its driver gives it ("NVIDIA H100 80GB

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_read.c - presets as files: which there are, and what is in one. */
-#include <dirent.h>
-#include <errno.h>
+/* fabric_read.c - what is in the file of a preset, and in that of its GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +7,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/host.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "topo/fabrics/fabric.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 1, /* of a GPU's file */
     POINTS_MAX = 256,
     WHERE = 320
 }; /* characters of a place such as "m.json: tiers[2].alpha_s" */
@@ -79,34 +76,71 @@ static int read_int(const struct fabric_reader *r, json_t *object, const char *w
     return 0;
 }
 
+static int read_peak(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from,
+                     const char *where)
+{
+    const char *dtype;
+    json_t *flops;
+
+    if (json_take(from, where, r->err, "{s:s, s:o}", "dtype", &dtype, "flops", &flops) < 0)
+        return -1;
+    if (strlen(dtype) >= sizeof(g->peak->dtype))
+        return err_data(r->err, "%s: dtype \"%s\" is too long", where, dtype);
+    MEM_PUSH(g->peak, g->peaks) = (__typeof__(*g->peak)){0};
+    memcpy(g->peak[g->peaks - 1].dtype, dtype, strlen(dtype));
+    return read_number(r, &g->peak[g->peaks - 1].flops, flops, where, "flops");
+}
+
 static int read_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
 {
-    json_t *memory, *hbm, *peaks, *flops;
-    const char *name, *dtype, *generation = NULL;
+    json_t *memory, *hbm, *peaks, *link = NULL;
+    const char *name, *generation = NULL;
     char where[WHERE];
+    int untested = 0;
 
     snprintf(where, sizeof(where), "%s: gpu", r->path);
-    if (json_take(from, where, r->err, "{s:s, s?s, s:o, s:o, s:o}", "name", &name, "generation",
-                  &generation, "memory_bytes", &memory, "hbm_Bps", &hbm, "peaks", &peaks) < 0)
+    if (json_take(from, where, r->err, "{s:s, s?s, s?b, s:o, s:o, s?o, s:o}", "name", &name,
+                  "generation", &generation, "untested", &untested, "memory_bytes", &memory,
+                  "hbm_Bps", &hbm, "nvlink_Bps", &link, "peaks", &peaks) < 0)
         return -1;
     g->name = mem_strdup(name);
     g->generation = generation ? mem_strdup(generation) : NULL;
+    g->untested = untested;
     if (read_number(r, &g->memory_bytes, memory, where, "memory_bytes") < 0 ||
-        read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0)
+        read_number(r, &g->hbm_Bps, hbm, where, "hbm_Bps") < 0 ||
+        (link && read_number(r, &g->nvlink_Bps, link, where, "nvlink_Bps") < 0))
         return -1;
     for (size_t i = 0; i < json_array_size(peaks); i++) {
         snprintf(where, sizeof(where), "%s: gpu.peaks[%zu]", r->path, i);
-        if (json_take(json_array_get(peaks, i), where, r->err, "{s:s, s:o}", "dtype", &dtype,
-                      "flops", &flops) < 0)
-            return -1;
-        if (strlen(dtype) >= sizeof(g->peak->dtype))
-            return err_data(r->err, "%s: dtype \"%s\" is too long", where, dtype);
-        MEM_PUSH(g->peak, g->peaks) = (__typeof__(*g->peak)){0};
-        strncpy(g->peak[i].dtype, dtype, sizeof(g->peak[i].dtype) - 1);
-        if (read_number(r, &g->peak[i].flops, flops, where, "flops") < 0)
+        if (read_peak(r, g, json_array_get(peaks, i), where) < 0)
             return -1;
     }
     return g->peaks ? 0 : err_data(r->err, "%s: gpu.peaks is empty", r->path);
+}
+
+/* In place, or by the name of a file of topo/gpus: {"format": "railgauge-gpu", "sources": {...},
+ * "gpu": {...}}. */
+static int find_gpu(const struct fabric_reader *r, struct fabric_gpu *g, json_t *from)
+{
+    const char *name = json_string_value(from), *format;
+    char *path = name ? file_data_named("topo/gpus", name) : NULL;
+    struct fabric_reader of = {path, NULL, r->err};
+    json_t *root = NULL, *gpu;
+    int version, rc;
+
+    if (!name)
+        return read_gpu(r, g, from);
+    if (!path)
+        return err_data(r->err, "%s: gpu \"%s\" is not a file of topo/gpus", r->path, name);
+    rc = json_open(&root, path, "railgauge-gpu", VERSION, r->err);
+    if (rc == 0)
+        rc = json_take(root, path, r->err, "{s:s, s:i, s:o, s:o}", "format", &format, "version",
+                       &version, "sources", &of.sources, "gpu", &gpu);
+    if (rc == 0)
+        rc = read_gpu(&of, g, gpu);
+    json_decref(root);
+    free(path);
+    return rc;
 }
 
 static int read_nic(const struct fabric_reader *r, struct fabric *f, json_t *from)
@@ -211,6 +245,20 @@ static int read_tiers(const struct fabric_reader *r, struct fabric *f, json_t *f
             if (!strcmp(f->tier[k].rule.name, rule->name))
                 return err_data(r->err, "%s: a second tier \"%s\"", where, rule->name);
     }
+    return 0;
+}
+
+/* A tier inside the domain cannot carry more than all NVLinks of a GPU. */
+static int check_links(const struct fabric_reader *r, const struct fabric *f)
+{
+    double most = f->gpu.nvlink_Bps.value;
+
+    for (int i = 0; f->hosts_per_domain && most > 0 && i < f->tiers; i++)
+        if (!f->tier[i].nic && f->tier[i].peak.value > most)
+            return err_data(r->err,
+                            "%s: tiers[%d].peak_Bps is %g, and all NVLinks of %s carry %g in one "
+                            "direction",
+                            r->path, i, f->tier[i].peak.value, f->gpu.name, most);
     return 0;
 }
 
@@ -329,7 +377,7 @@ static int read_list(const struct fabric_reader *r, struct fabric *f, json_t *fr
     return 0;
 }
 
-static int read_fabric(struct fabric *f, json_t *root, const char *path, struct err *err)
+int fabric_read(struct fabric *f, json_t *root, const char *path, struct err *err)
 {
     json_t *gpu, *nic, *layout, *tiers, *collectives, *ep = NULL, *format, *version;
     const char *name, *title;
@@ -342,73 +390,20 @@ static int read_fabric(struct fabric *f, json_t *root, const char *path, struct 
         return -1;
     f->name = mem_strdup(name);
     f->title = mem_strdup(title);
-    return read_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
+    return find_gpu(&r, &f->gpu, gpu) < 0 || read_nic(&r, f, nic) < 0 ||
                    read_layout(&r, f, layout) < 0 || read_tiers(&r, f, tiers) < 0 ||
+                   check_links(&r, f) < 0 ||
                    read_list(&r, f, collectives, "collectives", read_collective) < 0 ||
                    (ep && read_list(&r, f, ep, "ep_kernels", read_kernel) < 0)
                ? -1
                : 0;
 }
 
-/* --- files --- */
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-int fabric_list(char ***names, int *count, struct err *err)
-{
-    char *path = file_data("topo/fabrics");
-    DIR *dir = path ? opendir(path) : NULL;
-    int rc = 0;
-
-    *names = NULL;
-    *count = 0;
-    if (!dir)
-        rc = err_noinput(err,
-                         "no folder topo/fabrics with the shipped fabrics (%s); "
-                         "RAILGAUGE_DATA can name its parent",
-                         path ? strerror(errno) : "neither beside this program nor installed");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        size_t len = strlen(e->d_name);
-        if (len > 5 && !strcmp(e->d_name + len - 5, ".json"))
-            MEM_PUSH(*names, *count) = mem_strndup(e->d_name, len - 5);
-    }
-    if (*count)
-        qsort(*names, (size_t)*count, sizeof(**names), by_name);
-    if (dir)
-        closedir(dir);
-    free(path);
-    return rc;
-}
+/* --- which are there --- */
 
 void fabric_each(name_taker *take, void *to)
 {
     file_data_each("topo/fabrics", take, to);
-}
-
-/* "no fabric "x"; known: a, b, c" */
-static int unknown(const char *name, struct err *err)
-{
-    struct near near = {.word = name};
-    char **names, *all = mem_strdup("");
-    int count;
-
-    if (fabric_list(&names, &count, err) < 0) {
-        free(all);
-        return -1;
-    }
-    for (int i = 0; i < count; i++) {
-        all = mem_append(all, "%s%s", i ? ", " : "", names[i]);
-        near_try(&near, names[i]);
-    }
-    err_usage(err,
-              "no fabric \"%s\"%s; known: %s; or give a file with a \"/\" or \".json\" in its name",
-              name, near_text(&near), all);
-    free(all);
-    hostlist_free(names, count);
-    return -1;
 }
 
 bool fabric_shipped(const char *name)
@@ -418,57 +413,5 @@ bool fabric_shipped(const char *name)
 
     free(relative);
     free(path);
-    return found;
-}
-
-int fabric_load(struct fabric *f, const char *name, struct err *err)
-{
-    char *path = file_data_named("topo/fabrics", name);
-    json_t *root = NULL;
-
-    memset(f, 0, sizeof(*f));
-    int rc = path ? json_open(&root, path, "railgauge-fabric", VERSION, err) : unknown(name, err);
-    if (rc == 0)
-        rc = read_fabric(f, root, path, err);
-    if (rc < 0)
-        fabric_free(f);
-    json_decref(root);
-    free(path);
-    return rc;
-}
-
-/* How many characters of the device's name are this preset's GPU; 0: it is another one.  " SXM" and
- * what follows are the preset's words, not the driver's. */
-static size_t same_gpu(const char *device, const char *gpu)
-{
-    const char *form = strstr(gpu, " SXM");
-    size_t len = form ? (size_t)(form - gpu) : strlen(gpu);
-
-    if (strncmp(device, gpu, len) || (device[len] && device[len] != ' ' && device[len] != '-'))
-        return 0;
-    if (form && (strcasestr(device + len, "PCIe") || strcasestr(device + len, "NVL")))
-        return 0;
-    return len;
-}
-
-char *fabric_of_gpu(const char *device)
-{
-    char **name = NULL, *found = NULL;
-    size_t best = 0;
-    int count = 0;
-
-    if (fabric_list(&name, &count, NULL) < 0)
-        return NULL;
-    for (int i = 0; i < count; i++) {
-        struct fabric f = {.name = NULL};
-        size_t len = fabric_load(&f, name[i], NULL) == 0 ? same_gpu(device, f.gpu.name) : 0;
-        fabric_free(&f);
-        if (len > best) {
-            free(found);
-            found = mem_strdup(name[i]);
-            best = len;
-        }
-    }
-    hostlist_free(name, count);
     return found;
 }
