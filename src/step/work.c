@@ -335,14 +335,19 @@ static const struct {
     double forward, backward;
 } score_passes[KERNELS_COUNT] = {[KERNELS_FUSED] = {6, 8}, [KERNELS_UNFUSED] = {10, 12}};
 
+/* A kernel that keeps no scores makes them again backward: 5 products to forward's 2 (Dao 2023,
+ * FlashAttention-2, 3.1.2). */
+static const double flash_backward = 2.5;
+
 static void add_core(struct stage_work *s, const struct work_rank *st, const struct layer *k)
 {
     enum work_part part = k->attention.kind == MIXER_MAMBA2 ? WORK_SCAN : WORK_CORE;
     int how = k->attention.kind == MIXER_MAMBA2 ? KERNELS_FLASH : st->s->r->attention;
     double core = layer_core_flops(k, st->s->r->seq, st->s->r->causal && how == KERNELS_FLASH);
+    double backward = part == WORK_CORE && how == KERNELS_FLASH ? flash_backward : 2;
 
     s->forward[part] = core / 3 * st->s->tokens / st->tp;
-    s->backward[part] = s->forward[part] * (2 + st->again_core);
+    s->backward[part] = s->forward[part] * (backward + st->again_core);
     if (how != KERNELS_FLASH && k->attention.kind != MIXER_NONE) {
         double scores = BF16 * st->s->tokens * st->s->r->seq * k->attention.heads / st->tp;
         s->forward[WORK_MEMORY] += score_passes[how].forward * scores;

@@ -10,6 +10,8 @@
  *                      5); 1/2 selective of torchtitan, with what lies between
  *                      (torchtitan distributed/activation_checkpoint.py)
  *
+ * and of the attention core 2.5: a flash kernel makes the scores once more.
+ *
  * Bytes are counted operation by operation: what a norm, a gate or a cast reads and writes if
  * nothing stays in cache. */
 #ifndef RG_WORK_H
