@@ -227,7 +227,12 @@ static void add_adapter(struct stage_work *s, const struct work_rank *st, const 
         return;
     s->forward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += flops;
     s->backward[w->part == WEIGHT_EXPERTS ? WORK_EXPERT : WORK_LINEAR] += (2 + st->again) * flops;
-    between(s, st, rows * (in + 3 * out));
+    /* what reads the same input has one adapter: forward it is read, the outputs written and added;
+     * backward their gradient is read for either matrix, the input once more, and its gradient
+     * written and added */
+    double input = w->shares_input ? 0 : in, forward = input + 4 * out;
+    s->forward[WORK_MEMORY] += BF16 * rows * forward;
+    s->backward[WORK_MEMORY] += BF16 * rows * (2 * out + 5 * input + st->again_memory * forward);
     if (!w->shares_input)
         launches(s, st, w->part == WEIGHT_EXPERTS ? LAUNCHED_EXPERTS : LAUNCHED_LAYER, 4,
                  2 + st->again_memory);

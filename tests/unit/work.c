@@ -165,6 +165,28 @@ static void frozen_weights_save_a_third(void **state)
     model_free(&a.model);
 }
 
+/* Of 8192 wide inputs, 10240 wide queries, keys and values, and outputs as wide as inputs: forward
+ * either adapter reads its input, writes its output and adds it (one written, two read); backward
+ * its output's gradient is read twice and its input once, and the input's gradient written and
+ * added. */
+static void adapters_pass_over_what_they_stand_beside(void **state)
+{
+    double in = 2 * 8192, out = 10240 + 8192;
+    struct asked a;
+
+    (void)state;
+    ask(&a, "llama2-70b", "dp=1");
+    struct stage_work full = a.work.last;
+    a.recipe.lora = LORA_ATTENTION;
+    again(&a);
+    struct stage_work lora = a.work.last;
+    assert_float_equal((lora.forward[WORK_MEMORY] - full.forward[WORK_MEMORY]) / 80 / 8192,
+                       2 * (in + 4 * out), 1e-3);
+    assert_float_equal((lora.backward[WORK_MEMORY] - full.backward[WORK_MEMORY]) / 80 / 8192,
+                       2 * (5 * in + 2 * out), 1e-3);
+    model_free(&a.model);
+}
+
 /* 128 experts on 8 and on 64 ranks: 16 and 2 of them on each. */
 static void experts_on_more_ranks_start_fewer_kernels_for_the_same_products(void **state)
 {
@@ -325,6 +347,7 @@ int main(void)
         cmocka_unit_test(recompute_repeats_what_it_says),
         cmocka_unit_test(a_model_without_further_tokens_has_no_work_for_them),
         cmocka_unit_test(frozen_weights_save_a_third),
+        cmocka_unit_test(adapters_pass_over_what_they_stand_beside),
         cmocka_unit_test(experts_on_more_ranks_start_fewer_kernels_for_the_same_products),
         cmocka_unit_test(kernels_of_a_graph_take_a_tenth),
         cmocka_unit_test(a_grouped_kernel_reads_nothing_between_its_products),
