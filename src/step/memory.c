@@ -5,7 +5,8 @@
 
 /* Bytes per token: as wide as `hidden`, which only sequence parallelism shards; inputs of products
  * over tp, which Megatron-LM shards too and gathers again backward (Korthikanti et al.
- * 2022, 4.2.2), and PyTorch keeps whole; inside heads and columns, which tp shards, tokens at
+ * 2022, 4.2.2), as products in parts do (torchtitan's async TP, nanotron's), and PyTorch keeps whole
+ * otherwise; inside heads and columns, which tp shards, tokens at
  * experts included. */
 struct layer_kept {
     double wide, inputs, inner;
@@ -19,15 +20,21 @@ static double input_bytes(const struct recipe *r)
     return r->stack == STACK_MEGATRON && r->dtype >= DTYPE_FP8 ? 1 : 2;
 }
 
-/* Flash attention keeps q, k, v and its output; the output is the input of the last product. */
-static void keep_heads(struct layer_kept *k, const struct attention *a, double in)
+/* Flash attention keeps q, k, v and its output; the output is the input of the last product.
+ * Unfused, s scores a head: probabilities, their dropout and its mask, 2 + 2 + 1 bytes (Korthikanti
+ * et al. 2022, eq. 1). */
+static void keep_heads(struct layer_kept *k, const struct attention *a, const struct recipe *r,
+                       bool scores)
 {
+    double in = input_bytes(r);
     double q = (double)a->heads * a->head_dim, kv = (double)a->kv_heads * a->head_dim;
     double v = a->v_dim ? (double)a->kv_heads * a->v_dim : kv;
     double out = a->v_dim ? (double)a->heads * a->v_dim : q;
 
     k->inner += 2 * (q + kv + v + out) + (in < 2 ? in * out : 0);
     k->inner += 2 * ((double)a->q_rank + a->kv_rank + a->rope_dim); /* latents, 0 without */
+    if (scores && r->attention != KERNELS_FLASH)
+        k->inner += 5.0 * a->heads * r->seq;
 }
 
 /* What the first product makes, what the convolution makes of it, the scan's output and the
@@ -41,8 +48,10 @@ static void keep_scan(struct layer_kept *k, const struct attention *a, double in
 }
 
 static void keep_mixer(struct layer_kept *k, const struct model *m, const struct attention *a,
-                       double in)
+                       const struct recipe *r, bool scores)
 {
+    double in = input_bytes(r);
+
     if (a->kind == MIXER_NONE)
         return;
     k->wide += 2.0 * m->hidden; /* before the norm */
@@ -50,13 +59,16 @@ static void keep_mixer(struct layer_kept *k, const struct model *m, const struct
     if (a->kind == MIXER_MAMBA2)
         keep_scan(k, a, in);
     else
-        keep_heads(k, a, in);
+        keep_heads(k, a, r, scores);
 }
 
-/* Products into `ffn`, and what the activation makes of them. */
-static double columns(const struct mlp *p, double ffn, double in)
+/* Products into `ffn`, and what the activation makes of them; unfused, SwiGLU's inner activation
+ * lies in memory too. */
+static double columns(const struct mlp *p, double ffn, const struct recipe *r)
 {
-    return (p->kind == MLP_SWIGLU ? 4 : 2) * ffn + in * ffn;
+    bool fused = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
+
+    return (p->kind == MLP_SWIGLU ? fused ? 4 : 6 : 2) * ffn + input_bytes(r) * ffn;
 }
 
 /* MLPs beside adapters on attention only: frozen products need no input, and Megatron-LM in fp8
@@ -84,12 +96,12 @@ static void keep_mlp(struct layer_kept *k, const struct model *m, const struct m
     k->wide += 2.0 * m->hidden;
     k->inputs += in * m->hidden;
     if (!p->experts) {
-        k->inner += columns(p, p->ffn, in);
+        k->inner += columns(p, p->ffn, r);
         return;
     }
     k->wide += 8.0 * p->experts + 2.0 * p->latent; /* logits and probabilities of the router */
-    k->inner += columns(p, p->shared_ffn, in);
-    k->inner += p->topk * (in * (p->latent ? p->latent : m->hidden) * etp + columns(p, p->ffn, in));
+    k->inner += columns(p, p->shared_ffn, r);
+    k->inner += p->topk * (in * (p->latent ? p->latent : m->hidden) * etp + columns(p, p->ffn, r));
 }
 
 /* torchtitan saves attention's output and every other product of q, k, v, o, gate, up, down: q, v,
@@ -112,8 +124,8 @@ static void keep_every_other(struct layer_kept *k, const struct model *m, const 
 static double layer_bytes(const struct model *m, const struct layer *kind, const struct layout *l,
                           const struct recipe *r, int recompute)
 {
-    bool torch = r->stack != STACK_MEGATRON;
-    double in = input_bytes(r), tp = l->size[AXIS_TP];
+    bool torch = r->stack != STACK_MEGATRON, whole = torch && !recipe_overlaps_tp(r);
+    double tp = l->size[AXIS_TP];
     struct layer_kept k = {0, 0, 0};
     double sequence = r->sequence_parallel ? tp : 1;
 
@@ -122,10 +134,10 @@ static double layer_bytes(const struct model *m, const struct layer *kind, const
     } else if (recompute == RECOMPUTE_SELECTIVE && torch) {
         keep_every_other(&k, m, kind);
     } else {
-        keep_mixer(&k, m, &kind->attention, in);
+        keep_mixer(&k, m, &kind->attention, r, recompute == RECOMPUTE_NONE);
         keep_mlp(&k, m, &kind->mlp, r, l->size[AXIS_ETP]);
     }
-    return k.wide / sequence + k.inputs / (torch ? 1 : sequence) + k.inner / tp;
+    return k.wide / sequence + k.inputs / (whole ? 1 : sequence) + k.inner / tp;
 }
 
 #define AT(field) offsetof(struct memory, field)
@@ -182,13 +194,23 @@ static double frozen_bytes(const struct recipe *r)
     return narrow && r->stack == STACK_MEGATRON ? 1 : 2;
 }
 
+/* Gradients of a parameter: PyTorch's own are as wide as the weight, and sums in fp32 lie beside
+ * them (nanotron optim/gradient_accumulator.py); Megatron-LM adds into its sums and drops them. */
+static double gradient_bytes(const struct recipe *r)
+{
+    double sums = recipe_grad_bytes(r);
+    bool apart = r->stack == STACK_EAGER && !recipe_gathers_weights(r) && sums > 2;
+
+    return apart ? sums + 2 : sums;
+}
+
 /* One grid: `params` of the rank, `adapters` beside them, shared out over n ranks. */
 static void add_states(struct memory *mem, const struct recipe *r, double params, double adapters,
                        int n)
 {
     const struct state_bytes *h = &state_bytes[r->strategy];
     double weights = h->weights ? n : 1, gradients = h->gradients ? n : 1;
-    double states = h->states ? n : 1, gradient = recipe_grad_bytes(r);
+    double states = h->states ? n : 1, gradient = gradient_bytes(r);
 
     if (r->lora) {
         mem->weights += params * frozen_bytes(r) / weights;

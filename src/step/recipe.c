@@ -20,6 +20,7 @@ const struct recipe_names recipe_name = {
     .tp_overlap = {"stack", "on", "off"},
     .dp_overlap = {"stack", "on", "off"},
     .attention = {"flash", "fused", "unfused"},
+    .stage_split = {"layers", "cost"},
     .dispatch = {"nccl", "kernel"},
     .cuda_graphs = {"off", "layers", "step"},
 };
@@ -94,6 +95,10 @@ const struct argument recipe_argument[] = {
      "of the adapters (default 16)", .group = RECIPE},
     {"stack", ARGUMENT_WORD, AT(stack), WORDS(recipe_name.stack, STACK_COUNT), "NAME",
      "whose kernels: megatron, torchtitan, eager, hf (default megatron)", .group = RECIPE},
+    {"stage-split", ARGUMENT_WORD, AT(stage_split),
+     WORDS(recipe_name.stage_split, STAGE_SPLIT_COUNT), "NAME",
+     "pipeline stages share out layers, or cost: layers and the head (default layers)",
+     .group = RECIPE},
     {"causal", ARGUMENT_SWITCH, AT(causal), 0, 0, NULL, 0, "on|off",
      "attention with a causal mask: half its core (default on)", .group = RECIPE},
     {"eval-seconds", ARGUMENT_SECONDS, AT(eval_seconds), 0, 1e6, NULL, 0, "TIME",

@@ -73,6 +73,11 @@ enum kernels { KERNELS_FLASH, KERNELS_FUSED, KERNELS_UNFUSED, KERNELS_COUNT };
  * (recipe_overlaps_dp). */
 enum dp_overlap { DP_OVERLAP_STACK, DP_OVERLAP_ON, DP_OVERLAP_OFF, DP_OVERLAP_COUNT };
 
+/* What stages of a pipeline share out evenly: layers, or multiplications with the head's among them
+ * (nanotron models/base.py, get_block_compute_costs: a stage takes layers until it passes its
+ * share). */
+enum stage_split { STAGE_SPLIT_LAYERS, STAGE_SPLIT_COST, STAGE_SPLIT_COUNT };
+
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 
@@ -86,7 +91,7 @@ struct recipe_names {
     const char *strategy[STRATEGY_COUNT], *schedule[SCHEDULE_COUNT], *dtype[DTYPE_COUNT];
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
     const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT], *dp_overlap[DP_OVERLAP_COUNT];
-    const char *attention[KERNELS_COUNT];
+    const char *attention[KERNELS_COUNT], *stage_split[STAGE_SPLIT_COUNT];
     const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
     const char *cuda_graphs[CUDA_GRAPHS_COUNT];
 };
@@ -95,6 +100,7 @@ extern const struct recipe_names recipe_name;
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
     int tp_overlap, dp_overlap, attention, cuda_graphs;                       /* likewise */
+    int stage_split;                                                          /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */

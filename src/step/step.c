@@ -6,7 +6,18 @@
 struct split {
     int pp, chunks, full, missing; /* layers of a full chunk; what all chunks together lack */
     int lead;                      /* layers that open the model and are in the first stage only */
+    double share;                  /* layers that a chunk's share of the cost is; 0: by layers */
 };
+
+/* Layers that cost what the whole model does, the head included. */
+static double cost_of(const struct model *m)
+{
+    double layers = 0;
+
+    for (int i = 0; i < m->kinds; i++)
+        layers += m->layer[i].count * m->layer[i].sums.active;
+    return m->layers * (1 + (double)m->hidden * m->vocab / layers);
+}
 
 static struct split split_of(const struct step *s)
 {
@@ -15,14 +26,29 @@ static struct split split_of(const struct step *s)
 
     for (int i = 0; pp > 1 && i < s->m->kinds; i++)
         lead += s->m->layer[i].count < chunks ? s->m->layer[i].count : 0;
-    return (struct split){pp, chunks, full, full * chunks - s->m->layers, lead > full ? 0 : lead};
+    double share = s->r->stage_split == STAGE_SPLIT_COST && pp > 1 ? cost_of(s->m) / chunks : 0;
+    return (struct split){pp,   chunks, full, full * chunks - s->m->layers, lead > full ? 0 : lead,
+                          share};
 }
 
-/* Layers that stage `index` lacks. */
+/* Layers of the first k chunks, each of which takes layers until it passes its share. */
+static int before_chunk(const struct split *s, int k)
+{
+    int layers = s->full * s->chunks - s->missing, taken = k ? (int)(k * s->share) + 1 : 0;
+
+    return taken < layers ? taken : layers;
+}
+
+/* Layers that stage `index` lacks; by cost it may have more. */
 static int missing(const struct split *s, int index)
 {
     bool first = index == 0, last = index == s->pp - 1;
+    int layers = 0;
 
+    for (int k = index; s->share > 0 && k < s->chunks; k += s->pp)
+        layers += before_chunk(s, k + 1) - before_chunk(s, k);
+    if (s->share > 0)
+        return s->full * (s->chunks / s->pp) - layers;
     if (s->missing == 2)
         return first + last;
     if (s->missing <= s->full)
@@ -187,7 +213,7 @@ char *step_stages_text(char *buf, int size, const struct step *s)
     int used = 0;
 
     buf[0] = '\0';
-    for (int i = 0, next; split.missing && i < split.pp; i = next) {
+    for (int i = 0, next; (split.missing || split.share > 0) && i < split.pp; i = next) {
         int lacks = missing(&split, i);
         for (next = i + 1; next < split.pp && missing(&split, next) == lacks;)
             next++;

@@ -13,6 +13,10 @@
  *                  --pipeline-model-parallel-layout)
  *   more           the last chunks, one each
  *
+ * By cost (stage-split=cost) a chunk takes layers until it passes its share of all multiplications,
+ * the head's among them (nanotron models/base.py): of 16 layers and a head that costs 4, 8 stages
+ * hold 3, 3, 2, 3, 2, 3, 0 and 0.
+ *
  * Kinds that have fewer layers than there are chunks open the model where the first chunk has room
  * for them (the dense layers of DeepSeek-V3); the others are taken to alternate: every stage has
  * its share, which need not be whole.  So of the stages without an end the second is as full as
