@@ -184,7 +184,7 @@ static int from_anchor(struct prediction *p, struct question *q, const struct pr
     return rc;
 }
 
-/* *fits: into the memory of a GPU. */
+/* *fits: into the memory of a GPU, or it may. */
 static int answer(const struct job *j, const struct predict_args *a, bool *fits, struct err *err)
 {
     struct question q = job_question(j, &a->job);
@@ -199,7 +199,7 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
         job_hint(&p, j, &a->job, &q);
         rc = print(j, a, &p, err);
     }
-    *fits = rc == 0 && memory_fits(&p.memory);
+    *fits = rc == 0 && memory_fit(&p.memory) != MEMORY_UNFIT;
     prediction_free(&p);
     return rc;
 }

@@ -303,6 +303,7 @@ static void print_files(const char *dir)
 /* Tiers, what stands out, collectives, predicted steps, files. */
 static void summarise(const struct chain *c)
 {
+    static const char *const unfit[] = {"", "; may not fit in memory", "; DOES NOT FIT in memory"};
     char text[3][UNITS_TEXT];
 
     print_head(c->dir, &c->matrix);
@@ -318,7 +319,7 @@ static void summarise(const struct chain *c)
                i ? "" : "\npredicted training step\n", p->model, p->layout,
                units_seconds_text(text[0], p->sec), units_seconds_text(text[1], p->lo),
                units_seconds_text(text[2], p->hi), p->tokens_per_gpu, 100 * (p->exposed / p->sec),
-               memory_fits(&p->memory) ? "" : "; DOES NOT FIT in memory");
+               unfit[memory_fit(&p->memory)]);
     }
     if (c->predictions)
         printf("  compute: %s\n", c->predicted[0].rate.source);

@@ -119,21 +119,27 @@ static void list(FILE *out, const struct search_finalist *f, int n)
 {
     static const struct table_column columns[] = {
         {NULL, "#", "count"},           {NULL, "step", "seconds"}, {NULL, "90 % interval", "text"},
-        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},  {NULL, "memory", "%.1f GB"},
+        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},  {NULL, "memory", "text"},
         {NULL, "layout", "text"},       {NULL, "recipe", "text"},  {0}};
     char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160];
+    char memory[32];
+    bool some = false;
     struct table t;
 
     table_open(&t, columns);
     for (int i = 0; i < n; i++, f++) {
+        bool doubt = memory_fit(&f->step.memory) == MEMORY_MAY_NOT_FIT;
+        snprintf(memory, sizeof(memory), "%.1f GB%s", f->candidate.bytes / 1e9, doubt ? "?" : "");
         snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->step.lo),
                  units_seconds_text(hi, f->step.hi));
-        table_add(&t, i + 1, f->step.sec, range, f->step.tokens_per_gpu, 100 * f->step.mfu,
-                  f->candidate.bytes / 1e9, f->step.layout,
-                  recipe_words(recipe, &f->candidate.recipe));
+        table_add(&t, i + 1, f->step.sec, range, f->step.tokens_per_gpu, 100 * f->step.mfu, memory,
+                  f->step.layout, recipe_words(recipe, &f->candidate.recipe));
+        some |= doubt;
     }
     table_print(out, &t, 0);
     table_free(&t);
+    if (some)
+        fputs("?: may not fit, the interval of its memory reaches beyond the GPU's\n", out);
 }
 
 static void why(FILE *out, const struct search *s)
@@ -173,7 +179,9 @@ static void dropped(FILE *out, const struct search *s)
         long count;
         const char *why;
     } rows[] = {
-        {s->unfit, "layouts and recipes do not fit in memory"},
+        {s->unfit, "layouts and recipes do not fit in memory as predicted"},
+        {s->may_fit,
+         "of these, and larger micro batches of theirs, may fit: within the error of that"},
         {s->dead, "layouts and recipes need a dead part"},
         {s->unknown, "layouts and recipes need a cost that the matrix does not have"},
         {s->count.refused_candidates,

@@ -57,10 +57,14 @@
     X(MEMORY_COMMUNICATOR_BYTES,   "memory.communicator_bytes",   "B",          0,      1e11,  false) \
     X(MEMORY_CONTEXT_BYTES,        "memory.context_bytes",        "B",          0,      1e11,  false) \
     X(MEMORY_BUCKET_BYTES,         "memory.bucket_bytes",         "B",          0,      1e11,  false) \
-    X(MEMORY_FRAGMENTATION,        "memory.fragmentation",        "share",      0,      1,     false) /* share of what the allocator hands out and takes back */ \
+    X(MEMORY_FRAGMENTATION,        "memory.fragmentation",        "share",      0,      1,     false) /* of what the allocator hands out and takes back, where its segments grow, */ \
+    X(MEMORY_FRAGMENTATION_FIXED,  "memory.fragmentation.fixed",  "share",      0,      1,     false) /* and where they do not */ \
     X(ERROR_PRESET,                "error.preset",                "share",      0,      2,     false) /* of times from published curves, of modelled ones, ... */ \
     X(ERROR_MODELLED,              "error.modelled",              "share",      0,      2,     false) \
     X(ERROR_ASSUMED,               "error.assumed",               "share",      0,      2,     false) \
+    X(ERROR_MEMORY,                "error.memory",                "share",      0,      2,     false) /* of memory that comes and goes in a step where segments grow, */ \
+    X(ERROR_MEMORY_FIXED,          "error.memory.fixed",          "share",      0,      2,     false) /* where they do not, */ \
+    X(ERROR_MEMORY_STATES,         "error.memory.states",         "share",      0,      2,     false) /* of model states; half of a 90 % interval */ \
     X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */ \
     X(ERROR_UNANCHORED,            "error.unanchored",            "share",      0,      2,     false) /* of the step when no measured step calibrates it, */ \
     X(ERROR_UNANCHORED_EXPERTS,    "error.unanchored.experts",    "share",      0,      2,     false) /* of a model with routed experts */

@@ -155,6 +155,33 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
     {"fragmentation", "of the allocator", AT(fragmentation)},
 };
 
+const char *const memory_kind_name[MEMORY_KINDS] = {"device", "reserved", "allocated"};
+
+double memory_of_kind(const struct memory *mem, enum memory_kind kind)
+{
+    double outside = kind == MEMORY_DEVICE ? 0 : mem->comm + mem->context;
+
+    return mem->total - outside - (kind == MEMORY_ALLOCATED ? mem->fragmentation : 0);
+}
+
+double memory_error(const struct memory *mem, enum memory_kind kind)
+{
+    return kind == MEMORY_DEVICE
+               ? sqrt(mem->error * mem->error + mem->error_outside * mem->error_outside)
+               : mem->error;
+}
+
+const char *const memory_fit_name[] = {"fits", "may not fit", "does not fit"};
+
+enum memory_fit memory_fit(const struct memory *mem)
+{
+    double e = memory_error(mem, MEMORY_DEVICE);
+
+    if (!(mem->capacity > 0) || mem->total + e <= mem->capacity)
+        return MEMORY_FITS;
+    return mem->total - e <= mem->capacity ? MEMORY_MAY_NOT_FIT : MEMORY_UNFIT;
+}
+
 /* Of a logit at the peak of the loss. */
 static const enum constant_id logit_bytes[STACK_COUNT] = {
     [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,
@@ -223,9 +250,23 @@ static void add_states(struct memory *mem, const struct recipe *r, double params
     mem->optimizer += params * h->optimizer / states;
 }
 
+/* DeepSpeed: of gradients and weights, and its share of the gradients in fp32 for the update
+ * (runtime/zero/stage_1_and_2.py, step). */
+static double bucket_bytes(const struct stage_sum *v)
+{
+    const struct pipe_stage *h = v->stage;
+    double dense = v->s->trained ? h->dense : h->lora;
+    double expert = v->s->trained ? h->expert : h->lora_expert;
+
+    if (v->r->strategy == STRATEGY_DDP || !recipe_is_deepspeed(v->r))
+        return 0;
+    return constants_get(v->c, CONSTANT_MEMORY_BUCKET_BYTES)->value +
+           4 * (dense / v->s->dense.shards + expert / v->s->expert.shards);
+}
+
 /* FSDP: this layer's weights whole, with prefetch the next one's too, the head until backward, and
  * one layer's gradients on their way; a pipeline holds whole gradients until its last microbatch,
- * and whole weights unless they are resharded.  ZeRO: buckets. */
+ * and whole weights unless they are resharded.  DeepSpeed: buckets. */
 static double gathered_bytes(const struct stage_sum *v)
 {
     const struct pipe_stage *h = v->stage;
@@ -236,9 +277,7 @@ static double gathered_bytes(const struct stage_sum *v)
     bool pipeline = v->l->size[AXIS_PP] > 1;
 
     if (!recipe_gathers_weights(v->r))
-        return v->r->strategy == STRATEGY_DDP || v->r->stack == STACK_MEGATRON
-                   ? 0
-                   : constants_get(v->c, CONSTANT_MEMORY_BUCKET_BYTES)->value;
+        return bucket_bytes(v);
     if (v->s->dense.shards == 1)
         return 0;
     double weights = all / layers * (v->r->prefetch ? 2 : 1) * weight + head * weight;
@@ -331,10 +370,29 @@ static double in_flight(const struct step *s, int index)
     }
 }
 
+/* States are arithmetic; what comes and goes is known to a share; the rest to its constants. */
+static void add_error(struct memory *mem, bool grows, const struct constants *c)
+{
+    const struct constant *nccl = constants_get(c, CONSTANT_MEMORY_NCCL_BYTES);
+    const struct constant *context = constants_get(c, CONSTANT_MEMORY_CONTEXT_BYTES);
+    double moving = mem->activations + mem->logits + mem->gathered + mem->fragmentation;
+    double share =
+        constants_get(c, grows ? CONSTANT_ERROR_MEMORY : CONSTANT_ERROR_MEMORY_FIXED)->value;
+
+    double of_moving = share * moving;
+    double of_states = constants_get(c, CONSTANT_ERROR_MEMORY_STATES)->value * memory_states(mem);
+    double of_comm = nccl->error * mem->comm, of_context = context->error * mem->context;
+    mem->error = sqrt(of_moving * of_moving + of_states * of_states);
+    mem->error_outside = sqrt(of_comm * of_comm + of_context * of_context);
+}
+
 void memory_fullest(struct memory *mem, const struct memory_stage *stage, const struct step *s,
                     double capacity, const struct constants *c)
 {
-    double lost = constants_get(c, CONSTANT_MEMORY_FRAGMENTATION)->value;
+    bool grows = recipe_expands_segments(s->r);
+    double lost = constants_get(c, grows ? CONSTANT_MEMORY_FRAGMENTATION
+                                         : CONSTANT_MEMORY_FRAGMENTATION_FIXED)
+                      ->value;
 
     *mem = (struct memory){.total = -1};
     for (int i = 0; i < s->stages; i++) {
@@ -355,6 +413,7 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
         mem->total = total;
     }
     mem->capacity = capacity;
+    add_error(mem, grows, c);
 }
 
 void memory_of(struct memory *mem, const struct step *s, double capacity, const struct constants *c)

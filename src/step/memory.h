@@ -20,8 +20,17 @@
  *   dualpipe     min(m, p + 1)                         DeepSeek-V3 2024, table 2
  *
  * Full recompute keeps the input of each layer, and all of one; torchtitan's selective recompute
- * keeps every other product.  Assumed: experts get equal shares.  Not modelled: moments below fp32,
- * offloading, CUDA graphs. */
+ * keeps every other product.  Without a flash kernel there are 5 bytes a score (Korthikanti et al.,
+ * eq. 1), unless they are recomputed; without a fused SwiGLU, one more output of `ffn`.
+ *
+ * Beside them: weights that FSDP has gathered and gradients on their way; buckets of DeepSpeed and
+ * its fp32 copy of a gradient shard; NCCL's buffers and the CUDA context; and what lies between
+ * blocks of PyTorch's allocator, much more where its segments do not grow (Guo et al. 2024, GMLake).
+ *
+ * The interval holds nine of ten readings: a share of what comes and goes in a step, less of states,
+ * which are arithmetic, and the errors of NCCL's and the context's constants.
+ *
+ * Assumed: experts get equal shares.  Not modelled: moments below fp32, offloading, CUDA graphs. */
 #ifndef RG_MEMORY_H
 #define RG_MEMORY_H
 
@@ -34,7 +43,9 @@ struct memory {
     double gathered;                     /* FSDP's whole layers in flight; buckets of ZeRO */
     double comm, context, fragmentation; /* NCCL buffers, CUDA context and libraries, allocator */
     double total, capacity;              /* capacity 0: unknown */
-    int stage;                           /* pipeline stage that needs the most */
+    double error, error_outside; /* half of a 90 % interval: of what the allocator holds, and
+                                            of comm and context */
+    int stage;                   /* pipeline stage that needs the most */
 };
 
 /* The parts by name, in the order above, without total and capacity. */
@@ -44,6 +55,22 @@ struct memory_part {
     size_t at;               /* offset in struct memory */
 };
 extern const struct memory_part memory_part[MEMORY_PARTS];
+
+/* What somebody read, and what of a prediction that is: all that the device has given away
+ * (nvidia-smi), what PyTorch's allocator holds of it (torch.cuda.max_memory_reserved), or of that
+ * what tensors take (max_memory_allocated). */
+enum memory_kind { MEMORY_DEVICE, MEMORY_RESERVED, MEMORY_ALLOCATED, MEMORY_KINDS };
+extern const char *const memory_kind_name[MEMORY_KINDS];
+double memory_of_kind(const struct memory *mem, enum memory_kind kind);
+
+/* Half of the 90 % interval of memory_of_kind(): the parts err on their own. */
+double memory_error(const struct memory *mem, enum memory_kind kind);
+
+/* The upper end of the interval fits, the interval reaches across the capacity, the lower end does
+ * not fit.  MEMORY_FITS also where the capacity is unknown. */
+enum memory_fit { MEMORY_FITS, MEMORY_MAY_NOT_FIT, MEMORY_UNFIT };
+extern const char *const memory_fit_name[MEMORY_UNFIT + 1]; /* "fits", "may not fit", ... */
+enum memory_fit memory_fit(const struct memory *mem);
 
 /* What a stage needs whatever the micro batch is, and what grows with its tokens. */
 struct memory_stage {
@@ -61,7 +88,7 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
 /* Both.  Allocates nothing. */
 void memory_of(struct memory *mem, const struct step *s, double capacity,
                const struct constants *c);
-/* True also where the capacity is unknown. */
+/* Is what is predicted within the capacity?  True also where that is unknown. */
 static inline bool memory_fits(const struct memory *mem)
 {
     return !(mem->capacity > 0) || mem->total <= mem->capacity;

@@ -87,10 +87,17 @@ static json_t *term_json(const struct term *t, const struct prediction *p, const
 
 static json_t *memory_json(const struct memory *m)
 {
-    json_t *o =
-        json_pack("{s:o, s:o, s:o, s:i}", "total_bytes", json_finite(m->total), "capacity_bytes",
-                  m->capacity > 0 ? json_finite(m->capacity) : json_null(), "fits",
-                  m->capacity > 0 ? json_boolean(memory_fits(m)) : json_null(), "stage", m->stage);
+    enum memory_fit fit = memory_fit(m);
+    double e = memory_error(m, MEMORY_DEVICE);
+    json_t *o = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "total_bytes", json_finite(m->total),
+        "lo_bytes", json_finite(m->total - e), "hi_bytes", json_finite(m->total + e),
+        "reserved_bytes", json_finite(memory_of_kind(m, MEMORY_RESERVED)), "capacity_bytes",
+        m->capacity > 0 ? json_finite(m->capacity) : json_null(), "fits",
+        fit == MEMORY_MAY_NOT_FIT || !(m->capacity > 0) ? json_null()
+                                                        : json_boolean(fit == MEMORY_FITS),
+        "verdict", m->capacity > 0 ? json_string(memory_fit_name[fit]) : json_null(), "stage",
+        m->stage);
     json_t *parts = json_object();
 
     for (int i = 0; i < MEMORY_PARTS; i++)

@@ -78,6 +78,13 @@ enum dp_overlap { DP_OVERLAP_STACK, DP_OVERLAP_ON, DP_OVERLAP_OFF, DP_OVERLAP_CO
  * share). */
 enum stage_split { STAGE_SPLIT_LAYERS, STAGE_SPLIT_COST, STAGE_SPLIT_COUNT };
 
+/* Whose code shares out optimizer states (ZeRO)?  stack: DeepSpeed's for hf, else the stack's own. */
+enum zero_engine { ZERO_ENGINE_STACK, ZERO_ENGINE_DEEPSPEED, ZERO_ENGINE_COUNT };
+
+/* Do segments of PyTorch's allocator grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)?
+ * stack: they do in torchtitan (run_train.sh) and in Megatron's recipes. */
+enum segments { SEGMENTS_STACK, SEGMENTS_ON, SEGMENTS_OFF, SEGMENTS_COUNT };
+
 /* Who moves tokens to experts. */
 enum dispatch { DISPATCH_NCCL, DISPATCH_KERNEL, DISPATCH_COUNT };
 
@@ -92,6 +99,7 @@ struct recipe_names {
     const char *recompute[RECOMPUTE_COUNT], *context[CONTEXT_COUNT], *lora[LORA_COUNT];
     const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT], *dp_overlap[DP_OVERLAP_COUNT];
     const char *attention[KERNELS_COUNT], *stage_split[STAGE_SPLIT_COUNT];
+    const char *zero_engine[ZERO_ENGINE_COUNT], *segments[SEGMENTS_COUNT];
     const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
     const char *cuda_graphs[CUDA_GRAPHS_COUNT];
 };
@@ -100,7 +108,7 @@ extern const struct recipe_names recipe_name;
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
     int tp_overlap, dp_overlap, attention, cuda_graphs;                       /* likewise */
-    int stage_split;                                                          /* likewise */
+    int stage_split, zero_engine, segments;                                   /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
@@ -188,6 +196,18 @@ static inline bool recipe_gathers_weights(const struct recipe *r)
 {
     return r->strategy == STRATEGY_ZERO3 || r->strategy == STRATEGY_FSDP ||
            r->strategy == STRATEGY_HSDP;
+}
+
+static inline bool recipe_expands_segments(const struct recipe *r)
+{
+    bool by_default = r->stack == STACK_MEGATRON || r->stack == STACK_TORCHTITAN;
+
+    return r->segments == SEGMENTS_STACK ? by_default : r->segments == SEGMENTS_ON;
+}
+
+static inline bool recipe_is_deepspeed(const struct recipe *r)
+{
+    return r->zero_engine == ZERO_ENGINE_DEEPSPEED || r->stack == STACK_HF;
 }
 
 /* Megatron-LM's recipes turn it on (tp_comm_overlap) and need sequence parallelism for it;

@@ -431,6 +431,7 @@ static void published_configurations_set_what_tables_leave_out(void **state)
     assert_int_equal(r->recipe.recompute, RECOMPUTE_SELECTIVE);
 }
 
+<<<<<<< HEAD
 /* Switches that a release turned on: from it on, and for the dtype it did so for. */
 static void recipes_change_with_releases(void **state)
 {
@@ -463,6 +464,54 @@ static void recipes_change_with_releases(void **state)
     }
 }
 
+=======
+/* Memory that was read, in the source's GB, of what it reads; other tables have 10^9 bytes of a
+ * device.  What is predicted is the same. */
+static void memory_is_read_as_its_source_reads_it(void **state)
+{
+    static const struct {
+        const char *column, *source, *cell;
+        double bytes;
+        int reads;
+    } cases[] = {
+        {"memory_read_GB", "huggingface/nanotron@2411b02 x", "50.2", 50.2 * 1073741824,
+         MEMORY_RESERVED},
+        {"memory_GB", "johnny19436/dp-tp-pp-lab@1509c6d x", "36.4", 36.4e9, MEMORY_ALLOCATED},
+        {"memory_GB", "a laboratory", "61", 61e9, MEMORY_DEVICE},
+        {"memory_GB", "a laboratory", "", NAN, MEMORY_DEVICE},
+    };
+    char text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        snprintf(text, sizeof(text),
+                 "model\thardware\tgpus\tdtype\tseq_len\tglobal_batch\tvalue\tzero_stage/"
+                 "fsdp\trecompute\tsource\t%s\n"
+                 "llama3.1-8b\tH100\t8\tbf16\t8192\t8\t10\tFSDP2\tfull\t%s\t%s\n",
+                 cases[i].column, cases[i].source, cases[i].cell);
+        batch_free(&batch);
+        assert_int_equal(load_text(text, NULL), 0);
+        batch_resolve(&batch, &constants);
+        const struct batch_row *r = batch.row;
+        struct memory mem;
+        batch_memory(&mem, r, &constants);
+        assert_int_equal(r->reads, cases[i].reads);
+        assert_true(isnan(cases[i].bytes) ? isnan(r->read_bytes)
+                                          : fabs(r->read_bytes / cases[i].bytes - 1) < 1e-12);
+        assert_true(r->bytes_lo < r->bytes && r->bytes < r->bytes_hi);
+        assert_float_equal(r->bytes / memory_of_kind(&mem, (enum memory_kind)r->reads), 1, 1e-9);
+    }
+    batch_free(&batch);
+    assert_int_equal(load_text("model\thardware\tgpus\tseq_len\tglobal_batch\tdtype\tvalue\t"
+                               "memory_GB\nllama3.1-8b\tH100\t8\t8192\t8\tbf16\t10\tmuch\n",
+                               NULL),
+                     0);
+    assert_int_equal(batch.row[0].status, BATCH_MISS);
+    assert_non_null(strstr(batch.row[0].reason, "memory: "));
+}
+
+/* What cannot be asked says which cell and why; nothing is dropped. */
+>>>>>>> e56c1ff (memory: an interval, and fits only when its upper end does; readings of memory are scored; DeepSpeed's buckets, segments that do not grow)
 /* What ran without a habit of today's software is read so: by name of the source. */
 static void what_a_source_ran_without_is_not_assumed(void **state)
 {
@@ -666,6 +715,7 @@ int main(void)
         cmocka_unit_test(published_configurations_set_what_tables_leave_out),
         cmocka_unit_test(recipes_change_with_releases),
         cmocka_unit_test(what_a_source_ran_without_is_not_assumed),
+        cmocka_unit_test(memory_is_read_as_its_source_reads_it),
         cmocka_unit_test(misses_and_claims_say_why),
         cmocka_unit_test(the_anchor_is_the_smallest_job_and_is_met),
         cmocka_unit_test(of_repeated_measurements_the_middle_one_anchors),

@@ -61,16 +61,19 @@ static void group_line(FILE *out, const struct term *t, const struct matrix *m)
     wrap(out, INDENT, text);
 }
 
-/* "memory 61.3 of 80.0 GB: fits, 18.7 GB free", and its parts. */
+/* "memory 61.3 of 80.0 GB (54.1 to 68.5): fits, 18.7 GB free", and its parts. */
 static void memory_lines(FILE *out, const struct memory *m, bool explain)
 {
-    double room = (m->capacity - m->total) / 1e9;
+    double room = (m->capacity - m->total) / 1e9, e = memory_error(m, MEMORY_DEVICE);
 
+    fprintf(out, "memory %.1f ", m->total / 1e9);
     if (m->capacity > 0)
-        fprintf(out, "memory %.1f of %.1f GB: %s, %.1f GB %s\n", m->total / 1e9, m->capacity / 1e9,
-                room >= 0 ? "fits" : "does not fit", fabs(room), room >= 0 ? "free" : "too much");
-    else
-        fprintf(out, "memory %.1f GB\n", m->total / 1e9);
+        fprintf(out, "of %.1f ", m->capacity / 1e9);
+    fprintf(out, "GB (%.1f to %.1f)", (m->total - e) / 1e9, (m->total + e) / 1e9);
+    if (m->capacity > 0)
+        fprintf(out, ": %s, %.1f GB %s", memory_fit_name[memory_fit(m)], fabs(room),
+                room >= 0 ? "free" : "too much");
+    fputc('\n', out);
     for (int i = 0; explain && i < MEMORY_PARTS; i++) {
         double part = *(const double *)(const void *)((const char *)m + memory_part[i].at);
         if (part > 0)
@@ -81,11 +84,16 @@ static void memory_lines(FILE *out, const struct memory *m, bool explain)
 
 void predict_unfit(FILE *out, const struct memory *m)
 {
-    if (!memory_fits(m))
+    double e = memory_error(m, MEMORY_DEVICE);
+
+    if (memory_fit(m) == MEMORY_UNFIT)
         fprintf(out,
                 "DOES NOT FIT: %.1f GB of a GPU that has %.1f, %.1f GB too much; times are "
                 "those of one that had room\n\n",
                 m->total / 1e9, m->capacity / 1e9, (m->total - m->capacity) / 1e9);
+    else if (memory_fit(m) == MEMORY_MAY_NOT_FIT)
+        fprintf(out, "MAY NOT FIT: %.1f to %.1f GB of a GPU that has %.1f\n\n",
+                (m->total - e) / 1e9, (m->total + e) / 1e9, m->capacity / 1e9);
 }
 
 static void line(FILE *out, const struct term *t, const struct prediction *p)

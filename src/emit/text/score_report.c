@@ -96,6 +96,45 @@ static json_t *errors(FILE *out, const struct batch *b)
     return table_rows(&each);
 }
 
+static void memory_rows(struct table *t, const struct batch *b, struct score_cut cut)
+{
+    struct score s;
+
+    score_errors(&s, b, SCORE_MEMORY, cut);
+    if (s.n)
+        table_add(t, cut.value ? cut.value : score_by_name[cut.by], s.n, s.median, s.mean, s.p90,
+                  s.max, s.bias, s.inside);
+}
+
+/* What was read of GPUs, where the table has it. */
+static void memory(FILE *out, const struct batch *b)
+{
+    static const struct table_column columns[] = {{NULL, "memory, error %", "text"},
+                                                  {NULL, "n", "count"},
+                                                  {NULL, "median", "100*%.1f"},
+                                                  {NULL, "mean", "100*%.1f"},
+                                                  {NULL, "p90", "100*%.1f"},
+                                                  {NULL, "max", "100*%.1f"},
+                                                  {NULL, "bias", "100*%+.1f"},
+                                                  {NULL, "inside", "100*%.1f"},
+                                                  {0}};
+    struct table t;
+
+    table_open(&t, columns);
+    for (int by = BY_ALL; by <= BY_REST; by++)
+        memory_rows(&t, b, (struct score_cut){(enum score_by)by, NULL});
+    for (int by = BY_SPLIT; by < BY_COUNT; by++) {
+        int n;
+        const char **value = score_values(b, (enum score_by)by, &n);
+        for (int i = 0; i < n; i++)
+            memory_rows(&t, b, (struct score_cut){(enum score_by)by, value[i]});
+        free(value);
+    }
+    if (t.rows)
+        print(out, &t);
+    table_free(&t);
+}
+
 static json_t *targets(FILE *out, const struct batch *b)
 {
     static const struct table_column columns[] = {
@@ -273,6 +312,10 @@ static json_t *rows(FILE *out, const struct batch *b)
                                                   {"split", "split", "text"},
                                                   {"release", NULL, "text"},
                                                   {"layout", NULL, "text"},
+                                                  {"memory_read_bytes", NULL, "%.6g"},
+                                                  {"memory_bytes", NULL, "%.6g"},
+                                                  {"memory_lo_bytes", NULL, "%.6g"},
+                                                  {"memory_hi_bytes", NULL, "%.6g"},
                                                   {"measured_s", "measured_s", "%.6g"},
                                                   {"predicted_s", "predicted_s", "%.6g"},
                                                   {"lo_s", "lo_s", "%.6g"},
@@ -292,10 +335,10 @@ static json_t *rows(FILE *out, const struct batch *b)
     for (int i = 0; i < b->rows; i++) {
         const struct batch_row *r = &b->row[i];
         table_add(&t, r->id, r->line, batch_status_name[r->status], r->family, r->split, r->release,
-                  r->layout, r->measured, r->predicted, r->lo, r->hi,
-                  score_error(b, i, SCORE_ALONE), r->anchored, score_error(b, i, SCORE_ANCHORED),
-                  r->stretch, r->anchor >= 0 ? b->row[r->anchor].id : NULL, r->model, r->hardware,
-                  r->reason);
+                  r->layout, r->read_bytes, r->bytes, r->bytes_lo, r->bytes_hi, r->measured,
+                  r->predicted, r->lo, r->hi, score_error(b, i, SCORE_ALONE), r->anchored,
+                  score_error(b, i, SCORE_ANCHORED), r->stretch,
+                  r->anchor >= 0 ? b->row[r->anchor].id : NULL, r->model, r->hardware, r->reason);
     }
     if (out)
         table_tsv(out, &t);
@@ -324,8 +367,10 @@ json_t *score_report(FILE *score, FILE *tsv, const struct batch *b)
     json_object_set_new(json, "counts", counts(score, b));
     json_object_set_new(json, "targets", targets(score, b));
     json_object_set_new(json, "errors", errors(score, b));
-    if (score)
+    if (score) {
+        memory(score, b);
         same_layout(score, b);
+    }
     json_object_set_new(json, "order", orders(score, b));
     json_object_set_new(json, "best", bests(score, b));
     json_object_set_new(json, "notes", json_texts(b->note, b->notes));

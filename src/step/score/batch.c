@@ -14,11 +14,11 @@
 const char *const batch_status_name[BATCH_STATUS_COUNT] = {"predicted", "miss", "claim"};
 
 static const char *const columns[] = {
-    "id",    "model",         "params",      "hardware",  "gpus", "gpus_per_node",
-    "dtype", "nvlink_domain", "seq_len",     "tp",        "pp",   "internode_fabric",
-    "cp",    "global_batch",  "micro_batch", "recompute", "ep",   "zero_stage/fsdp",
-    "dp",    "metric",        "value",       "unit",      "vp",   "source",
-    "ga",    "layout_known",  "split",       "notes",
+    "id",    "model",         "params",      "hardware",  "gpus",      "gpus_per_node",
+    "dtype", "nvlink_domain", "seq_len",     "tp",        "pp",        "internode_fabric",
+    "cp",    "global_batch",  "micro_batch", "recompute", "ep",        "zero_stage/fsdp",
+    "dp",    "metric",        "value",       "unit",      "vp",        "source",
+    "ga",    "layout_known",  "split",       "notes",     "memory_GB", "memory_read_GB",
 };
 static const char *const required[] = {"model", "hardware", "gpus", "value"};
 
@@ -215,6 +215,13 @@ static int take_value(struct batch_row *r, const struct metric *m, const char *t
     return 0;
 }
 
+static int take_reading(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    const char *cell = batch_cell(t, at, "memory_read_GB");
+
+    return batch_reading(r, *cell ? cell : batch_cell(t, at, "memory_GB"), err);
+}
+
 /* What this metric is instead of the time of a step; NULL: it is none of those. */
 static const char *batch_claim(const json_t *publications, const char *metric)
 {
@@ -242,7 +249,7 @@ static void take_row(struct batch_row *r, const struct tsv *t, int at)
         r->status = BATCH_CLAIM;
         batch_remark(r, "%s: %s", name, why);
     } else if (!m || take_value(r, m, batch_cell(t, at, "value"), &err) < 0 ||
-               take_question(r, t, at, &err) < 0) {
+               take_question(r, t, at, &err) < 0 || take_reading(r, t, at, &err) < 0) {
         r->status = BATCH_MISS;
         batch_remark(r, "%s", err.text);
     } else {
@@ -293,6 +300,7 @@ int batch_load(struct batch *b, const char *path, struct err *err)
         struct batch_row *r = &b->row[i];
         r->publications = b->publications;
         r->anchor = r->same_anchor = r->other_dtype = -1;
+        r->read_bytes = r->bytes = r->bytes_lo = r->bytes_hi = NAN;
         r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
         r->stretch = r->anchored = r->same_anchored = NAN;
         take_row(r, &b->table, i);

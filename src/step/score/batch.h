@@ -3,7 +3,7 @@
  * Columns (any order, unknown ones are named in a note and ignored): id model hardware gpus
  * internode_fabric dtype seq_len global_batch micro_batch tp pp cp ep dp zero_stage/fsdp recompute
  * metric value unit source vp ga layout_known split notes.  model, hardware, gpus and value must be
- * there.  What words in them mean, and what a publication leaves unsaid, is data:
+ * there.  Memory that was read of the fullest GPU stands in memory_read_GB (or memory_GB).  What words in them mean, and what a publication leaves unsaid, is data:
  * jobs/training/publications.json.
  *
  * A row is never dropped.  Either it is predicted, or it says why not: BATCH_MISS for a step time
@@ -50,10 +50,13 @@ struct batch_row {
     double
         printed; /* value as printed, in s per step, tokens/s or FLOP/s per GPU; NAN for claims */
     int metric;  /* enum metric_kind of batch_impl.h */
+    int reads;   /* enum memory_kind */
+    double read_bytes; /* of the fullest GPU, as published; NAN: not said */
     /* what came out; seconds, NAN where there is none */
     enum batch_status status;
     char reason[BATCH_REASON]; /* why not predicted, or what was assumed; "" */
     double measured, predicted, lo, hi, tokens;
+    double bytes, bytes_lo, bytes_hi; /* what read_bytes was predicted to be, as the row is read */
     bool dense;
     int anchor;               /* row whose measured step fixes this family; -1: none */
     double stretch, anchored; /* of compute by that anchor; with it */

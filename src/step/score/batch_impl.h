@@ -20,6 +20,8 @@ int batch_machine(struct batch_row *r, const char *fabric, struct err *err);
 void batch_release(struct batch_row *r);
 /* Does the source count attention under the causal mask in the FLOP/s it prints? */
 bool batch_counts_causal(const struct batch_row *r);
+/* r->read_bytes and r->reads: from the cell, and what its source's GB are and were read with. */
+int batch_reading(struct batch_row *r, const char *cell, struct err *err);
 /* How its jobs fit at next to no cost in products, where that is known; NULL: it is not. */
 const char *batch_fits_by(const struct batch_row *r);
 /* Where the table has no chunks per rank: those of the source's recipe; before layout_check. */

@@ -297,6 +297,20 @@ static void batch_name_job(struct batch_row *r, const struct layout *l)
                    recipe_name.strategy[q->strategy], recipe_name.recompute[q->recompute], plain);
 }
 
+/* As the row is read, also where that does not fit. */
+static void predict_reading(struct batch_row *r, const struct batch_inputs *a,
+                            const struct constants *c)
+{
+    struct memory mem;
+    struct step step;
+
+    step_of(&step, a->model, &a->layout, &r->recipe);
+    memory_of(&mem, &step, 0, c);
+    r->bytes = memory_of_kind(&mem, (enum memory_kind)r->reads);
+    r->bytes_lo = r->bytes - memory_error(&mem, (enum memory_kind)r->reads);
+    r->bytes_hi = r->bytes + memory_error(&mem, (enum memory_kind)r->reads);
+}
+
 static int resolve(struct batch_row *r, struct batch_cache *c, const struct constants *k,
                    struct err *err)
 {
@@ -320,6 +334,7 @@ static int resolve(struct batch_row *r, struct batch_cache *c, const struct cons
     batch_chunks(r, a->model, &a->layout);
     if (check(r, a, err) < 0)
         return -1;
+    predict_reading(r, a, k);
     fit(r, a->model, &a->layout, capacity_of(r, a), k);
     settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "step/score/batch_impl.h"
 
 static const char shipped[] = "jobs/training/publications.json";
@@ -102,14 +103,29 @@ static int check_each(json_t *list, const char *path, const char *key,
     return 0;
 }
 
+/* {"reads": "reserved", "gb": 1073741824}: what was read, and bytes of what it calls GB. */
+static int check_memory(json_t *memory, const char *where, struct err *err)
+{
+    const char *reads;
+    double gb;
+
+    if (!memory)
+        return 0;
+    return json_take(memory, where, err, "{s:s, s:F}", "reads", &reads, "gb", &gb) < 0 ||
+                   recipe_word("memory", reads, memory_kind_name, MEMORY_KINDS, err) < 0
+               ? -1
+               : 0;
+}
+
 static int check_publication(json_t *one, const char *where, struct err *err)
 {
     const char *text;
-    json_t *set = NULL, *release = NULL, *recipes = NULL, *bytes;
+    json_t *set = NULL, *release = NULL, *recipes = NULL, *bytes, *memory = NULL;
 
-    if (json_take(one, where, err, "{s:s, s:s, s?o, s?o, s?s, s?s, s?o, s?o}", "source", &text,
+    if (json_take(one, where, err, "{s:s, s:s, s?o, s?o, s?s, s?s, s?o, s?o, s?o}", "source", &text,
                   "cite", &text, "set", &set, "release", &release, "flops", &text, "fits_by", &text,
-                  "memory_bytes", &bytes, "recipes", &recipes) < 0 ||
+                  "memory_bytes", &bytes, "memory", &memory, "recipes", &recipes) < 0 ||
+        check_memory(memory, where, err) < 0 ||
         (release && json_take(release, where, err, "{s:s, s:s, s:s}", "name", &text, "after", &text,
                               "until", &text) < 0) ||
         check_settings(set, where, err) < 0)
@@ -260,6 +276,24 @@ static const char *said(const struct batch_row *r, const char *key)
     while (!text && (one = next_of(r, &at)) != NULL)
         text = json_object_get(one, key);
     return text ? json_string_value(text) : "";
+}
+
+int batch_reading(struct batch_row *r, const char *cell, struct err *err)
+{
+    const json_t *one, *memory = NULL;
+    struct err why;
+    size_t at = 0;
+
+    r->reads = MEMORY_DEVICE;
+    while ((one = next_of(r, &at)) != NULL && !memory)
+        memory = json_object_get(one, "memory");
+    if (memory)
+        r->reads =
+            recipe_word("memory", text_of(memory, "reads"), memory_kind_name, MEMORY_KINDS, NULL);
+    if (*cell && units_double(&r->read_bytes, cell, 1e-3, 1e6, &why) < 0)
+        return err_set(err, "memory: %s", why.text);
+    r->read_bytes *= memory ? json_number_value(json_object_get(memory, "gb")) : 1e9;
+    return 0;
 }
 
 bool batch_counts_causal(const struct batch_row *r)

@@ -9,7 +9,7 @@
 #include "base/stats.h"
 
 const char *const score_with_name[SCORE_WITH_COUNT] = {"no anchor", "one anchor", "naive",
-                                                       "same layout"};
+                                                       "same layout", "memory"};
 const char *const score_by_name[BY_COUNT] = {"all",   "test",     "rest",   "split",
                                              "model", "hardware", "release"};
 
@@ -91,6 +91,8 @@ double score_error(const struct batch *b, int i, enum score_with with)
     if (with == SCORE_SAME &&
         (!r->dense || r->same_anchor < 0 || b->row[r->same_anchor].gpus == r->gpus))
         return NAN;
+    if (with == SCORE_MEMORY)
+        return r->bytes / r->read_bytes - 1;
     return seconds_of(b, i, with) / r->measured - 1;
 }
 
@@ -109,7 +111,9 @@ void score_errors(struct score *s, const struct batch *b, enum score_with with,
         error[s->n++] = fabs(e);
         sum += fabs(e);
         logs += log1p(e);
-        inside += r->lo <= r->measured && r->measured <= r->hi;
+        inside += with == SCORE_MEMORY
+                      ? r->bytes_lo <= r->read_bytes && r->read_bytes <= r->bytes_hi
+                      : r->lo <= r->measured && r->measured <= r->hi;
     }
     if (s->n) {
         stats_sort(error, s->n);
@@ -118,7 +122,7 @@ void score_errors(struct score *s, const struct batch *b, enum score_with with,
         s->max = error[s->n - 1];
         s->mean = sum / s->n;
         s->bias = expm1(logs / s->n);
-        s->inside = with == SCORE_ALONE ? (double)inside / s->n : NAN;
+        s->inside = with == SCORE_ALONE || with == SCORE_MEMORY ? (double)inside / s->n : NAN;
     }
     free(error);
 }

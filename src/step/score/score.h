@@ -10,8 +10,15 @@
 
 /* What the prediction had to go by.  SCORE_NAIVE: no model at all, the anchor's tokens/s per GPU;
  * what a model must beat.  SCORE_SAME: dense models, an anchor of the same layout on another number
- * of GPUs. */
-enum score_with { SCORE_ALONE, SCORE_ANCHORED, SCORE_NAIVE, SCORE_SAME, SCORE_WITH_COUNT };
+ * of GPUs.  SCORE_MEMORY: no step at all, but bytes that were read, as every row is read. */
+enum score_with {
+    SCORE_ALONE,
+    SCORE_ANCHORED,
+    SCORE_NAIVE,
+    SCORE_SAME,
+    SCORE_MEMORY,
+    SCORE_WITH_COUNT
+};
 extern const char *const score_with_name[SCORE_WITH_COUNT];
 
 /* Which rows: all, those whose split begins with "test_" or not, or those with `value` there. */

@@ -154,6 +154,7 @@ struct search_survey {
     struct space_count count;
     long priced;        /* candidates with a time */
     long unfit;         /* do not fit in memory */
+    long may_fit;       /* of them, those that may */
     long dead, unknown; /* need a dead part; a message's cost is unknown */
     double sec;         /* that the walk took */
 };
@@ -210,6 +211,7 @@ static bool visit(void *context, const struct layout *l, const struct recipe *r,
     eval_candidate(&w->now, &s->eval, l, r);
     if (!w->now.fits) {
         s->unfit++;
+        s->may_fit += memory_fit(&w->now.memory) == MEMORY_MAY_NOT_FIT;
         return false; /* nor does a larger micro batch */
     }
     if (t->sec < INFINITY) {
@@ -246,6 +248,7 @@ static void join(struct search_survey *to, const struct search_survey *from)
     to->count.larger += from->count.larger;
     to->priced += from->priced;
     to->unfit += from->unfit;
+    to->may_fit += from->may_fit;
     to->dead += from->dead;
     to->unknown += from->unknown;
     shortlist_join(&to->list, &from->list);
@@ -448,6 +451,7 @@ int search_run(struct search *s, const struct question *q, const struct space *s
         s->count = v.count;
         s->priced = v.priced;
         s->unfit = v.unfit + v.count.larger;
+        s->may_fit = v.may_fit;
         s->dead = v.dead;
         s->unknown = v.unknown;
         s->sec = v.sec;

@@ -41,7 +41,8 @@ struct search {
     int whys;
     struct space_count count;
     long priced;           /* candidates with a time */
-    long unfit;            /* do not fit in memory */
+    long unfit;            /* do not fit in memory, as predicted */
+    long may_fit;          /* of them, those that do at the lower end of that prediction */
     long dead, unknown;    /* need a dead part; a message's cost is unknown */
     double capacity;       /* bytes of a GPU; 0: unknown, and nothing was dropped for it */
     double peak;           /* FLOP/s of the data sheet */

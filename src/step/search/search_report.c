@@ -278,13 +278,14 @@ static json_t *finalist_json(const struct search_finalist *f)
 {
     const struct search_candidate *c = &f->candidate;
 
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
                      "layout", f->step.layout, "axes", axes_json(&c->layout), "mesh_order",
                      order_name[c->layout.order], "family", f->family, "step_s",
                      json_finite(f->step.sec), "lo_s", json_finite(f->step.lo), "hi_s",
                      json_finite(f->step.hi), "table_step_s", json_finite(c->sec),
                      "tokens_per_s_per_gpu", json_finite(f->step.tokens_per_gpu), "mfu",
-                     json_finite(f->step.mfu), "memory_bytes", json_finite(c->bytes), "front",
+                     json_finite(f->step.mfu), "memory_bytes", json_finite(c->bytes),
+                     "memory_verdict", memory_fit_name[memory_fit(&f->step.memory)], "front",
                      f->front, "recipe", recipe_json(&c->recipe), "terms", terms_json(f));
 }
 
@@ -321,12 +322,12 @@ static json_t *walk_json(const struct search *s)
 
     for (int i = 0; i < REFUSALS; i++)
         json_object_set_new(refused, refusal_key[i], json_integer(s->count.refused[i]));
-    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "meshes",
+    return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "meshes",
                      (json_int_t)s->count.meshes, "refused_meshes", refused, "candidates",
                      (json_int_t)s->count.candidates, "refused_settings",
                      (json_int_t)s->count.refused_candidates, "priced", (json_int_t)s->priced,
-                     "do_not_fit", (json_int_t)s->unfit, "dead", (json_int_t)s->dead, "unknown",
-                     (json_int_t)s->unknown, "seconds", s->sec);
+                     "do_not_fit", (json_int_t)s->unfit, "may_fit", (json_int_t)s->may_fit, "dead",
+                     (json_int_t)s->dead, "unknown", (json_int_t)s->unknown, "seconds", s->sec);
 }
 
 json_t *search_json(const struct search *s, const char *model, const char *command)
