@@ -155,33 +155,6 @@ const struct memory_part memory_part[MEMORY_PARTS] = {
     {"fragmentation", "of the allocator", AT(fragmentation)},
 };
 
-const char *const memory_kind_name[MEMORY_KINDS] = {"device", "reserved", "allocated"};
-
-double memory_of_kind(const struct memory *mem, enum memory_kind kind)
-{
-    double outside = kind == MEMORY_DEVICE ? 0 : mem->comm + mem->context;
-
-    return mem->total - outside - (kind == MEMORY_ALLOCATED ? mem->fragmentation : 0);
-}
-
-double memory_error(const struct memory *mem, enum memory_kind kind)
-{
-    return kind == MEMORY_DEVICE
-               ? sqrt(mem->error * mem->error + mem->error_outside * mem->error_outside)
-               : mem->error;
-}
-
-const char *const memory_fit_name[] = {"fits", "may not fit", "does not fit"};
-
-enum memory_fit memory_fit(const struct memory *mem)
-{
-    double e = memory_error(mem, MEMORY_DEVICE);
-
-    if (!(mem->capacity > 0) || mem->total + e <= mem->capacity)
-        return MEMORY_FITS;
-    return mem->total - e <= mem->capacity ? MEMORY_MAY_NOT_FIT : MEMORY_UNFIT;
-}
-
 /* Of a logit at the peak of the loss. */
 static const enum constant_id logit_bytes[STACK_COUNT] = {
     [STACK_MEGATRON] = CONSTANT_MEMORY_LOGIT_BYTES_MEGATRON,

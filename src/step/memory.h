@@ -34,6 +34,8 @@
 #ifndef RG_MEMORY_H
 #define RG_MEMORY_H
 
+#include <math.h>
+
 #include "step/constants.h"
 #include "step/step.h"
 
@@ -60,17 +62,38 @@ extern const struct memory_part memory_part[MEMORY_PARTS];
  * (nvidia-smi), what PyTorch's allocator holds of it (torch.cuda.max_memory_reserved), or of that
  * what tensors take (max_memory_allocated). */
 enum memory_kind { MEMORY_DEVICE, MEMORY_RESERVED, MEMORY_ALLOCATED, MEMORY_KINDS };
-extern const char *const memory_kind_name[MEMORY_KINDS];
-double memory_of_kind(const struct memory *mem, enum memory_kind kind);
+static inline double memory_of_kind(const struct memory *mem, enum memory_kind kind)
+{
+    double outside = kind == MEMORY_DEVICE ? 0 : mem->comm + mem->context;
 
-/* Half of the 90 % interval of memory_of_kind(): the parts err on their own. */
-double memory_error(const struct memory *mem, enum memory_kind kind);
+    return mem->total - outside - (kind == MEMORY_ALLOCATED ? mem->fragmentation : 0);
+}
+
+/* Half of the 90 % interval of that: the parts err on their own. */
+static inline double memory_error(const struct memory *mem, enum memory_kind kind)
+{
+    double in = mem->error, out = kind == MEMORY_DEVICE ? mem->error_outside : 0;
+
+    return sqrt(in * in + out * out);
+}
 
 /* The upper end of the interval fits, the interval reaches across the capacity, the lower end does
  * not fit.  MEMORY_FITS also where the capacity is unknown. */
 enum memory_fit { MEMORY_FITS, MEMORY_MAY_NOT_FIT, MEMORY_UNFIT };
-extern const char *const memory_fit_name[MEMORY_UNFIT + 1]; /* "fits", "may not fit", ... */
-enum memory_fit memory_fit(const struct memory *mem);
+static inline enum memory_fit memory_fit(const struct memory *mem)
+{
+    double e = memory_error(mem, MEMORY_DEVICE);
+
+    if (!(mem->capacity > 0) || mem->total + e <= mem->capacity)
+        return MEMORY_FITS;
+    return mem->total - e <= mem->capacity ? MEMORY_MAY_NOT_FIT : MEMORY_UNFIT;
+}
+static inline const char *memory_fit_text(const struct memory *mem)
+{
+    static const char *const text[] = {"fits", "may not fit", "does not fit"};
+
+    return text[memory_fit(mem)];
+}
 
 /* What a stage needs whatever the micro batch is, and what grows with its tokens. */
 struct memory_stage {

@@ -96,7 +96,7 @@ static json_t *memory_json(const struct memory *m)
         m->capacity > 0 ? json_finite(m->capacity) : json_null(), "fits",
         fit == MEMORY_MAY_NOT_FIT || !(m->capacity > 0) ? json_null()
                                                         : json_boolean(fit == MEMORY_FITS),
-        "verdict", m->capacity > 0 ? json_string(memory_fit_name[fit]) : json_null(), "stage",
+        "verdict", m->capacity > 0 ? json_string(memory_fit_text(m)) : json_null(), "stage",
         m->stage);
     json_t *parts = json_object();
 

@@ -34,6 +34,18 @@ if ! absent "$steps" "${1-}"; then
     verdict "the whole table, s" "$took" 2
     echo
 fi
+# Layouts, some with the memory that was read: groups.tsv holds it beside the steps.
+layouts=$beside/layouts
+if [ -r "$layouts/groups.tsv" ]; then
+    awk -F'\t' -v OFS='\t' 'NR == FNR {read_gb[$1] = $3; next} {print $0, FNR == 1 ? "memory_read_GB" : read_gb[$1]}' \
+        "$layouts/groups.tsv" "$layouts/steps.tsv" >"$build/layouts.tsv"
+    (cd "$layouts" && "$build/railgauge" predict --batch "$build/layouts.tsv" --score 2>/dev/null) >"$build/layouts.txt"
+    sed -n '/^memory, error/,/^$/p' "$build/layouts.txt"
+    read -r median inside < <(awk '/^memory, error/ {getline; print $3, $NF; exit}' "$build/layouts.txt")
+    verdict "memory of layouts, median %" "$median" 10
+    verdict "memory of layouts, outside the interval %" "$(awk "BEGIN {print 100 - $inside}")" 14
+    echo
+fi
 if ! absent "$curves" "${2-}"; then
     "$build/railgauge" curves "$curves" --json >"$build/curves.json"
     "$build/railgauge" curves "$curves" | tee "$build/curves.txt"

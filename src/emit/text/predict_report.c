@@ -71,7 +71,7 @@ static void memory_lines(FILE *out, const struct memory *m, bool explain)
         fprintf(out, "of %.1f ", m->capacity / 1e9);
     fprintf(out, "GB (%.1f to %.1f)", (m->total - e) / 1e9, (m->total + e) / 1e9);
     if (m->capacity > 0)
-        fprintf(out, ": %s, %.1f GB %s", memory_fit_name[memory_fit(m)], fabs(room),
+        fprintf(out, ": %s, %.1f GB %s", memory_fit_text(m), fabs(room),
                 room >= 0 ? "free" : "too much");
     fputc('\n', out);
     for (int i = 0; explain && i < MEMORY_PARTS; i++) {

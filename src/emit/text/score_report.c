@@ -118,8 +118,12 @@ static void memory(FILE *out, const struct batch *b)
                                                   {NULL, "bias", "100*%+.1f"},
                                                   {NULL, "inside", "100*%.1f"},
                                                   {0}};
+    struct score all;
     struct table t;
 
+    score_errors(&all, b, SCORE_MEMORY, (struct score_cut){BY_ALL, NULL});
+    if (!all.n)
+        return;
     table_open(&t, columns);
     for (int by = BY_ALL; by <= BY_REST; by++)
         memory_rows(&t, b, (struct score_cut){(enum score_by)by, NULL});
@@ -130,8 +134,7 @@ static void memory(FILE *out, const struct batch *b)
             memory_rows(&t, b, (struct score_cut){(enum score_by)by, value[i]});
         free(value);
     }
-    if (t.rows)
-        print(out, &t);
+    print(out, &t);
     table_free(&t);
 }
 

@@ -215,13 +215,6 @@ static int take_value(struct batch_row *r, const struct metric *m, const char *t
     return 0;
 }
 
-static int take_reading(struct batch_row *r, const struct tsv *t, int at, struct err *err)
-{
-    const char *cell = batch_cell(t, at, "memory_read_GB");
-
-    return batch_reading(r, *cell ? cell : batch_cell(t, at, "memory_GB"), err);
-}
-
 /* What this metric is instead of the time of a step; NULL: it is none of those. */
 static const char *batch_claim(const json_t *publications, const char *metric)
 {
@@ -249,7 +242,7 @@ static void take_row(struct batch_row *r, const struct tsv *t, int at)
         r->status = BATCH_CLAIM;
         batch_remark(r, "%s: %s", name, why);
     } else if (!m || take_value(r, m, batch_cell(t, at, "value"), &err) < 0 ||
-               take_question(r, t, at, &err) < 0 || take_reading(r, t, at, &err) < 0) {
+               take_question(r, t, at, &err) < 0) {
         r->status = BATCH_MISS;
         batch_remark(r, "%s", err.text);
     } else {

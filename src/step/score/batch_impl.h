@@ -10,7 +10,7 @@
  * r->publications.  EXIT_NOINPUT where it is not installed. */
 int publications_load(json_t **out, struct err *err);
 
-/* The settings that the words of row `at` and its source imply; assumptions are remarked.  A dtype
+/* The settings that the words of row `at` and its source imply, and memory that was read; assumptions are remarked.  A dtype
  * of which no word is known is an error. */
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err);
 /* r->preset and r->per_rack, from hardware (or a preset's name) and fabric; EXIT_UNJUDGED when no
@@ -20,8 +20,6 @@ int batch_machine(struct batch_row *r, const char *fabric, struct err *err);
 void batch_release(struct batch_row *r);
 /* Does the source count attention under the causal mask in the FLOP/s it prints? */
 bool batch_counts_causal(const struct batch_row *r);
-/* r->read_bytes and r->reads: from the cell, and what its source's GB are and were read with. */
-int batch_reading(struct batch_row *r, const char *cell, struct err *err);
 /* How its jobs fit at next to no cost in products, where that is known; NULL: it is not. */
 const char *batch_fits_by(const struct batch_row *r);
 /* Where the table has no chunks per rank: those of the source's recipe; before layout_check. */

@@ -103,6 +103,8 @@ static int check_each(json_t *list, const char *path, const char *key,
     return 0;
 }
 
+static const char *const memory_kind_name[MEMORY_KINDS] = {"device", "reserved", "allocated"};
+
 /* {"reads": "reserved", "gb": 1073741824}: what was read, and bytes of what it calls GB. */
 static int check_memory(json_t *memory, const char *where, struct err *err)
 {
@@ -278,24 +280,6 @@ static const char *said(const struct batch_row *r, const char *key)
     return text ? json_string_value(text) : "";
 }
 
-int batch_reading(struct batch_row *r, const char *cell, struct err *err)
-{
-    const json_t *one, *memory = NULL;
-    struct err why;
-    size_t at = 0;
-
-    r->reads = MEMORY_DEVICE;
-    while ((one = next_of(r, &at)) != NULL && !memory)
-        memory = json_object_get(one, "memory");
-    if (memory)
-        r->reads =
-            recipe_word("memory", text_of(memory, "reads"), memory_kind_name, MEMORY_KINDS, NULL);
-    if (*cell && units_double(&r->read_bytes, cell, 1e-3, 1e6, &why) < 0)
-        return err_set(err, "memory: %s", why.text);
-    r->read_bytes *= memory ? json_number_value(json_object_get(memory, "gb")) : 1e9;
-    return 0;
-}
-
 bool batch_counts_causal(const struct batch_row *r)
 {
     return strcmp(said(r, "flops"), "full") != 0;
@@ -458,12 +442,33 @@ static int other_dtype(const char *cell)
     return recipe_word("dtype", word, recipe_name.dtype, DTYPE_COUNT, NULL);
 }
 
+/* r->read_bytes and r->reads: the cell, and what its source's GB are and were read with. */
+static int take_reading(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+{
+    const char *cell = batch_cell(t, at, "memory_read_GB");
+    const json_t *one, *memory = NULL;
+    struct err why;
+    size_t next = 0;
+
+    cell = *cell ? cell : batch_cell(t, at, "memory_GB");
+    r->reads = MEMORY_DEVICE;
+    while ((one = next_of(r, &next)) != NULL && !memory)
+        memory = json_object_get(one, "memory");
+    if (memory)
+        r->reads =
+            recipe_word("memory", text_of(memory, "reads"), memory_kind_name, MEMORY_KINDS, NULL);
+    if (*cell && units_double(&r->read_bytes, cell, 1e-3, 1e6, &why) < 0)
+        return err_set(err, "memory: %s", why.text);
+    r->read_bytes *= memory ? json_number_value(json_object_get(memory, "gb")) : 1e9;
+    return 0;
+}
+
 int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)
 {
     json_t *rule;
     size_t i;
 
-    if (assume(r, t, at, err) < 0 || set_recipes(r, err) < 0)
+    if (assume(r, t, at, err) < 0 || set_recipes(r, err) < 0 || take_reading(r, t, at, err) < 0)
         return -1;
     json_array_foreach(json_object_get(r->publications, "words"), i, rule)
     {

@@ -285,8 +285,8 @@ static json_t *finalist_json(const struct search_finalist *f)
                      json_finite(f->step.hi), "table_step_s", json_finite(c->sec),
                      "tokens_per_s_per_gpu", json_finite(f->step.tokens_per_gpu), "mfu",
                      json_finite(f->step.mfu), "memory_bytes", json_finite(c->bytes),
-                     "memory_verdict", memory_fit_name[memory_fit(&f->step.memory)], "front",
-                     f->front, "recipe", recipe_json(&c->recipe), "terms", terms_json(f));
+                     "memory_verdict", memory_fit_text(&f->step.memory), "front", f->front,
+                     "recipe", recipe_json(&c->recipe), "terms", terms_json(f));
 }
 
 static json_t *list_json(const struct search_finalist *f, int n)
