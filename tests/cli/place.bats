@@ -8,7 +8,7 @@ load rejects
 setup() {
     top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
     cd "$BATS_TEST_TMPDIR" || return 1
-    scout=(--fabric gb200-nvl72 --racks 4 --model llama4-scout --layout "dp_shard=256,ep=16" --strategy fsdp
+    scout=(--fabric gb200-nvl72 --racks 4 --model llama4-scout --layout "dp_shard=256,ep=16" --strategy fsdp --stack torchtitan
         --mesh-order torchtitan --micro-batch 10 --accumulation 1 --recompute full)
 }
 

@@ -431,7 +431,6 @@ static void published_configurations_set_what_tables_leave_out(void **state)
     assert_int_equal(r->recipe.recompute, RECOMPUTE_SELECTIVE);
 }
 
-<<<<<<< HEAD
 /* Switches that a release turned on: from it on, and for the dtype it did so for. */
 static void recipes_change_with_releases(void **state)
 {
@@ -464,7 +463,6 @@ static void recipes_change_with_releases(void **state)
     }
 }
 
-=======
 /* Memory that was read, in the source's GB, of what it reads; other tables have 10^9 bytes of a
  * device.  What is predicted is the same. */
 static void memory_is_read_as_its_source_reads_it(void **state)
@@ -511,7 +509,6 @@ static void memory_is_read_as_its_source_reads_it(void **state)
 }
 
 /* What cannot be asked says which cell and why; nothing is dropped. */
->>>>>>> e56c1ff (memory: an interval, and fits only when its upper end does; readings of memory are scored; DeepSpeed's buckets, segments that do not grow)
 /* What ran without a habit of today's software is read so: by name of the source. */
 static void what_a_source_ran_without_is_not_assumed(void **state)
 {
