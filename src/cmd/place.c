@@ -313,7 +313,8 @@ static int cmd_place(int argc, char **argv, struct err *err)
         rc = run(&p, err);
     if (rc == 0)
         rc = show(&p, err);
-    bool fits = memory_fit(&p.now.memory) != MEMORY_UNFIT; /* traffic: nothing is known, so it does */
+    bool fits =
+        memory_fit(&p.now.memory) != MEMORY_UNFIT; /* traffic: nothing is known, so it does */
     prediction_free(&p.now);
     prediction_free(&p.before);
     placed_free(&p.placed);
