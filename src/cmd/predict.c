@@ -20,6 +20,10 @@
 struct predict_args {
     struct job_opts job;
     struct budget_opts budget;
+    int *gpus, counts; /* --gpus N,... */
+    struct what_if *what;
+    int whats;
+    bool weak;
     const char *output, *table; /* table: of --batch */
     const char *anchor, *save_anchor, *release;
     double measured;    /* s; 0: not given */
@@ -42,6 +46,38 @@ static int take_batch(void *args, char *arg, struct err *err)
     if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
         return 0;
     return err_usage(err, "%s", why.text + strlen("batch: ")); /* it begins with the key */
+}
+
+/* One count is the job's; several are rows. */
+static int take_gpus(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+    char *copy = mem_strdup(arg), *save = NULL;
+    int rc = 0, n;
+
+    if (!strchr(arg, ','))
+        rc = job_set(&a->job, "gpus", arg, err);
+    else if (strstr(arg, ",,") || *arg == ',' || arg[strlen(arg) - 1] == ',')
+        rc = err_usage(err, "\"%s\" has an empty place", arg);
+    else
+        for (char *w = strtok_r(copy, ",", &save); rc == 0 && w; w = strtok_r(NULL, ",", &save)) {
+            rc = units_int(&n, w, 1, LAYOUT_RANKS_MAX, err);
+            if (rc == 0)
+                MEM_PUSH(a->gpus, a->counts) = n;
+        }
+    free(copy);
+    return rc;
+}
+
+static int take_what_if(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+    struct what_if w;
+
+    if (what_if_parse(&w, arg, err) < 0)
+        return -1;
+    MEM_PUSH(a->what, a->whats) = w;
+    return 0;
 }
 
 static int take_measured(void *args, char *arg, struct err *err)
@@ -68,6 +104,13 @@ static void each_case(name_taker *take, void *to)
 static const struct opt options[] = {
     {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
      .group = 3},
+    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN, .group = 1},
+    {"weak", 0, NULL, "of several --gpus: keep the tokens of a GPU, not the batch",
+     OPT_INTO(struct predict_args, weak), .group = 1},
+    {"what-if", 0, "CHANGES",
+     "the machine with parts of it faster, beside it as it is: nic=2x or 400G, nvlink=, latency=, "
+     "hbm=, flops=2x, exceptions=none; may be given again",
+     OPT_CALL(take_what_if), .group = 2},
     {"score", 0, NULL, "of a table: print how far off its predictions are, not the rows",
      OPT_INTO(struct predict_args, score), .group = 5},
     {"anchor", 0, "FILE|ROW",
@@ -117,11 +160,20 @@ static const char doc[] =
     "  railgauge predict --fabric hgx-h100 --layout dp=1024 \\\n"
     "      --tokens 15T --price 2.5 --power 1.3kW \\\n"
     "      --mtbf 50000h/gpu --checkpoint 30s --restart 5m\n"
+    "  railgauge predict --fabric hgx-h100 --model llama3.1-70b --strategy zero1 \\\n"
+    "      --layout tp=8,dp=auto --batch 512 --gpus 64,128,256\n"
+    "  railgauge predict matrix.json --layout dp=auto --what-if exceptions=none \\\n"
+    "      --what-if nic=2x,hbm=1.2x\n"
     "  railgauge predict --batch steps.tsv --score\n"
     "  railgauge predict --case all\n\n" EXIT_CODES(
         "1 it does not fit in a GPU's memory, or a verdict is not the one that the case file "
         "expects, 2 could not judge (no compute rate, no curve, a dead part), ",
         "");
+
+static bool asks_several(const struct predict_args *a)
+{
+    return a->counts || a->whats || a->weak;
+}
 
 static int check(void *args, struct err *err)
 {
@@ -129,6 +181,17 @@ static int check(void *args, struct err *err)
 
     if (!a->measured != !a->save_anchor)
         return err_usage(err, "--measured and --save-anchor belong together");
+    if (asks_several(a) && (a->table || a->case_count || a->save_anchor || a->explain))
+        return err_usage(err,
+                         "several --gpus, --weak and --what-if make a table of one job: no "
+                         "--%s",
+                         a->table         ? "batch TABLE"
+                         : a->case_count  ? "case"
+                         : a->save_anchor ? "save-anchor"
+                                          : "explain");
+    if (budget_asked(&a->budget) && (a->table || a->case_count))
+        return err_usage(err, "--tokens, --power and --checkpoint are about one job: no --%s",
+                         a->table ? "batch TABLE" : "case");
     if (a->anchor && a->save_anchor)
         return err_usage(err, "--anchor brings a measured step, and --measured is another");
     return 0;
@@ -201,6 +264,43 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
     }
     *fits = rc == 0 && memory_fit(&p.memory) != MEMORY_UNFIT;
     prediction_free(&p);
+    return rc;
+}
+
+/* --- --gpus N,... and --what-if --- */
+
+static int ask_one(void *args, struct prediction *p, struct question *q, struct err *err)
+{
+    const struct predict_args *a = args;
+
+    q->release = a->release;
+    return a->anchor ? from_anchor(p, q, a, a->anchor, err) : predict_step(p, q, err);
+}
+
+/* Every row is answered for itself; that none has a step is an error of the last one's kind. */
+static int predict_variants(struct predict_args *a, struct err *err)
+{
+    const struct variants_opts o = {.job = &a->job,
+                                    .budget = &a->budget,
+                                    .gpus = a->gpus,
+                                    .counts = a->counts,
+                                    .what = a->what,
+                                    .whats = a->whats,
+                                    .weak = a->weak,
+                                    .ask = ask_one,
+                                    .ctx = a};
+    struct variants v;
+    int rc = variants_make(&v, &o, err);
+
+    if (rc == 0 && v.steps == 0)
+        rc = err_code(err, v.code, "%s", v.row[v.rows - 1].why);
+    if (rc == 0)
+        rc = json_answer(variants_json(&v), a->output, a->json, err);
+    if (rc == 0 && !a->json)
+        variants_text(stdout, &v, &a->job);
+    if (rc == 0)
+        rc = v.fitting ? EXIT_GOOD : EXIT_BELOW;
+    variants_free(&v);
     return rc;
 }
 
@@ -315,6 +415,12 @@ static int cmd_predict(int argc, char **argv, struct err *err)
         int verdict = predict_cases(&a, err);
         free(a.cases);
         return verdict;
+    }
+    if (asks_several(&a)) {
+        int rows = predict_variants(&a, err);
+        free(a.gpus);
+        free(a.what);
+        return rows;
     }
     bool fits = false;
     int rc = job_open(&j, &a.job, err) < 0 || answer(&j, &a, &fits, err) < 0;

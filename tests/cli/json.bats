@@ -58,6 +58,7 @@ models llama3.1-8b
 nodes $matrix --need 8 --job all_reduce_64M
 place $matrix ${job[*]}
 predict $matrix --model llama3.1-8b --layout dp_shard=144
+predict $matrix --layout dp=auto --gpus 72,144 --what-if exceptions=none --tokens 1T --power 1kW
 predict --case all
 plan c/topology.json --dry-run
 plot c heat -o pictures

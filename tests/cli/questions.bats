@@ -70,3 +70,102 @@ jsonschema.Draft202012Validator(schema, resolver=resolver).validate(json.load(op
     refuse 64 "would count them again" "${job[@]}" --checkpoint-seconds 1 --checkpoint 30s --mtbf 3h
     refuse 2 "nothing gets done" "${job[@]}" --mtbf 1s --checkpoint 1h --restart 1h
 }
+
+# --- GPU counts ---
+
+@test "GPU counts: the data-parallel axis grows, each row is the prediction of that count" {
+    railgauge predict "${job[@]}" --gpus 64,128,256 --tokens 1T --json >v.json
+    schema variants v.json
+    jq -e '[.rows[] | [.gpus, .batch, .layout]] == [[64, 64, "pp=4,dp_shard=2,tp=8"], [128, 64, "pp=4,dp_shard=4,tp=8"], [256, 64, "pp=4,dp_shard=8,tp=8"]]' v.json
+    for dp in 2 4 8; do
+        railgauge predict --fabric hgx-h100 --model llama3.1-70b --layout "tp=8,pp=4,dp=$dp" --strategy zero1 --batch 64 --tokens 1T --json |
+            jq -c '[.step_s, .tokens_per_s_per_gpu, .run]'
+    done >want
+    jq -c '.rows[] | [.step_s, .tokens_per_s_per_gpu, .run]' v.json | diff - want
+    jq -e '.rows as $r | $r[0].efficiency == 1 and ([$r[] | (.efficiency - .tokens_per_s_per_gpu / $r[0].tokens_per_s_per_gpu | fabs) < 1e-6] | all)' v.json
+    run railgauge predict "${job[@]}" --gpus 64,128
+    [[ ${lines[1]} == "GPUs  layout "*"efficiency" && ${lines[2]} == "  64  pp=4,dp_shard=2,tp=8 "*" 100.0 %" ]]
+}
+
+@test "GPU counts: the batch stays, or the tokens of a GPU do; what cannot be laid out says why" {
+    batches() { railgauge predict --fabric hgx-h100 --layout tp=8,dp=auto --json "$@" | jq -c '[.rows[].batch]'; }
+    [ "$(batches --gpus 64,128,256)" = "[32,32,32]" ]
+    [ "$(batches --gpus 256,64 --weak)" = "[32,8]" ]
+    [ "$(batches --gpus 64,128 --weak --batch 48)" = "[48,96]" ]
+    [ "$(batches --gpus 64,128 --accumulation 3)" = "[24,48]" ]
+    [ "$(batches --gpus 64,128 --batch 8)" = "[8,null]" ]
+    run railgauge predict --fabric hgx-h100 --layout tp=8,dp=2 --batch 64 --gpus 64,100,8192
+    [ "$status" -eq 0 ]
+    [[ $output == *" 100  -"*"cannot be"* && $(echo $output) == *"100 GPUs: "*"cannot be filled"*"do not divide 100 GPUs 8192 GPUs: "* ]]
+    [[ $(railgauge predict --fabric hgx-h100 --layout dp=8 --strategy hsdp --gpus 16,32 --json | jq -c '[.rows[].layout]') == \
+        '["dp_replicate=2,dp_shard=8","dp_replicate=4,dp_shard=8"]' ]]
+}
+
+@test "GPU counts that make no table are refused" {
+    refuse 64 '--gpus: "8,,16" has an empty place' --fabric hgx-h100 --gpus 8,,16
+    refuse 64 '"x" is not a whole number' --fabric hgx-h100 --gpus 8,x
+    refuse 64 "0 is outside" --fabric hgx-h100 --gpus 0,8
+    refuse 64 "cannot be filled" --fabric hgx-h100 --layout tp=8,dp=auto --gpus 9,10
+    refuse 64 "--mtbf of a job is of one GPU count" --fabric hgx-h100 --gpus 8,16 --mtbf 3h --checkpoint 30s
+    refuse 64 "--weak is about several counts" --fabric hgx-h100 --gpus 8 --weak
+    refuse 64 "no --explain" --fabric hgx-h100 --gpus 8,16 --explain
+}
+
+# --- other machines ---
+
+# A preset without published collectives, and the same with NICs of twice the rate and half the latency everywhere.
+twins() {
+    jq '.name = "plain" | .collectives = []' "$top/topo/fabrics/hgx-h100.json" >plain.json
+    jq '(.tiers[] | select(.nic) | .bandwidth_Bps, .bidirectional_Bps, .peak_Bps).value *= 2 | .tiers[].alpha_s.value /= 2
+        | .gpu.hbm_Bps.value *= 1.2 | .gpu.peaks[].flops.value *= 1.5' plain.json >other.json
+}
+
+@test "what if: a preset with other numbers gives what the change of them gives" {
+    twins
+    for layout in "dp=64" "tp=8,dp=8" "tp=4,pp=2,dp=8"; do
+        want=$(railgauge predict --fabric ./other.json --layout "$layout" --json | jq .step_s)
+        railgauge predict --fabric ./plain.json --layout "$layout" --json --what-if nic=2x,latency=0.5x,hbm=1.2x,flops=1.5x \
+            --what-if nic=800G,latency=0.5x,hbm=1.2x,flops=1.5x >v.json
+        jq -e "([.rows[1, 2].step_s / $want - 1 | fabs] | max) < 1e-6" v.json
+        jq -e '(.rows[1].gain * .rows[1].step_s / .rows[0].step_s - 1 | fabs) < 1e-6 and .rows[0].gain == null' v.json
+    done
+    schema variants v.json
+    railgauge predict --fabric ./plain.json --layout tp=8,dp=8 --json | jq .step_s >plain
+    jq '.rows[0].step_s' v.json >/dev/null
+    railgauge predict --fabric ./plain.json --layout tp=8,dp=8 --json --what-if nic=1x,hbm=1x | jq '.rows[].step_s' | uniq | diff - plain
+}
+
+@test "what if: published collectives gain no more than their NICs, nothing inside a node" {
+    gain() { railgauge predict --fabric hgx-h100 --layout "$1" --what-if "$2" --json | jq '.rows[1].gain'; }
+    [ "$(gain tp=8 nic=4x)" = 1 ]
+    jq -en "$(gain dp=8 nvlink=2x) >= 1 and $(gain dp=16,tp=8 nic=2x) > 1 and $(gain dp=16,tp=8 nic=2x) < 2"
+    jq -en "$(gain dp=16,tp=8 nic=0.5x) < 1"
+}
+
+@test "what if: without exceptions it is what the slow NIC costs, and the term that it slows is named" {
+    railgauge run --fabric hgx-h100 --racks 2 --noise 2% --sim-seed 7 --fault slow-nic=17:0.5 --no-plots -o c -b 1K -e 64M -f 16 >/dev/null || [ $? -eq 1 ]
+    [ "$(jq '.exceptions | length' c/matrix.json)" -ge 1 ]
+    jq '.exceptions = []' c/matrix.json >whole.json
+    railgauge seal whole.json
+    railgauge predict c --layout dp=auto --what-if exceptions=none --json >v.json
+    [ "$(jq '.rows[1].step_s' v.json)" = "$(railgauge predict whole.json --layout dp=auto --json | jq .step_s)" ]
+    jq -e '.rows[1].gain > 1.02 and (.rows[1].moved[0].label | startswith("gradients"))' v.json
+    run railgauge predict c --layout dp=auto --what-if exceptions=none
+    [[ $output == *$'\nexceptions=none (64 GPUs) moves gradients reduce_scatter '* ]]
+    # A part of no use: as it is there is no step.
+    railgauge run --fabric hgx-h100 --racks 2 --sim-seed 7 --fault corrupt=17 --no-plots -o d -b 1K -e 64M -f 16 >/dev/null || [ $? -eq 1 ]
+    run railgauge predict d --layout dp=auto --what-if exceptions=none
+    [ "$status" -eq 0 ]
+    [[ $(echo $output) == *"64 GPUs: "*"dead"* ]]
+}
+
+@test "what if: what is not understood is refused" {
+    refuse 64 '--what-if "nics" is not known (known: nic, nvlink, latency, hbm, flops, exceptions)' "${job[@]}" --what-if nics=2x
+    refuse 64 "nic=2: a factor of 0.001x to 1000x is asked, such as 2x, or a rate such as 400G" "${job[@]}" --what-if nic=2
+    refuse 64 "hbm=0x: a factor" "${job[@]}" --what-if hbm=0x
+    refuse 64 "exceptions=all: only none" "${job[@]}" --what-if exceptions=all
+    refuse 64 '"nic": what it would be is missing' "${job[@]}" --what-if nic
+    refuse 64 "nothing is changed" "${job[@]}" --what-if ""
+    refuse 64 "no --save-anchor" "${job[@]}" --what-if nic=2x --measured 3s --save-anchor a.json
+    refuse 64 "no --case" --case all --what-if nic=2x
+}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/table.h"
 #include "base/units.h"
 #include "emit/text/report.h"
 #include "emit/text/term.h"
@@ -254,4 +255,133 @@ void budget_text(FILE *out, const struct budget *b)
         goodput(out, b);
     if (a->watts > 0)
         energy(out, b);
+}
+
+/* --- several GPU counts and machines --- */
+
+/* Why a row has no step, in full below the table. */
+static void reasons(FILE *out, const struct variants *v)
+{
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        char *line = NULL;
+        if (r->why)
+            line = mem_printf("%d GPUs%s%s: %s", r->gpus, r->what ? ", " : "",
+                              r->what ? r->what->text : "", r->why);
+        else if (!memory_fits(&r->step.memory))
+            line = mem_printf("%d GPUs%s%s: does not fit, %.1f GB of a GPU that has %.1f", r->gpus,
+                              r->what ? ", " : "", r->what ? r->what->text : "",
+                              r->step.memory.total / 1e9, r->step.memory.capacity / 1e9);
+        if (line)
+            wrap(out, 0, line);
+        free(line);
+    }
+}
+
+static void moves(FILE *out, const struct variants *v)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        if (isnan(r->gain))
+            continue;
+        fprintf(out, "%s", r->what->text);
+        if (r->gpus)
+            fprintf(out, " (%d GPUs)", r->gpus);
+        fputs(r->moves ? " moves " : " moves no term by a thousandth of the step", out);
+        for (int k = 0; k < r->moves; k++)
+            fprintf(out, "%s%s %s to %s", k ? ", " : "", r->moved[k].label,
+                    units_seconds_text(a, r->moved[k].before),
+                    units_seconds_text(b, r->moved[k].after));
+        fputc('\n', out);
+    }
+}
+
+static bool any_of(const struct variants *v, bool (*is)(const struct variant *r))
+{
+    for (int i = 0; i < v->rows; i++)
+        if (is(&v->row[i]))
+            return true;
+    return false;
+}
+
+static bool is_changed(const struct variant *r)
+{
+    return r->what != NULL;
+}
+
+static bool is_scaled(const struct variant *r)
+{
+    return isfinite(r->efficiency);
+}
+
+static bool is_trained(const struct variant *r)
+{
+    return r->budgeted && r->budget.asked->tokens > 0;
+}
+
+static bool is_priced(const struct variant *r)
+{
+    return is_trained(r) && r->budget.asked->price > 0;
+}
+
+static bool is_lossy(const struct variant *r)
+{
+    return r->budgeted && r->budget.asked->checkpoint > 0;
+}
+
+/* Columns of what nobody asked for have no head. */
+static void rows_text(FILE *out, const struct variants *v)
+{
+    bool what = any_of(v, is_changed), scaled = any_of(v, is_scaled);
+    bool days = any_of(v, is_trained), lossy = any_of(v, is_lossy), priced = any_of(v, is_priced);
+    const struct table_column columns[] = {{NULL, "GPUs", "count"},
+                                           {NULL, what ? "what if" : NULL, "text"},
+                                           {NULL, "layout", "text"},
+                                           {NULL, "batch", "%.0f"},
+                                           {NULL, "step", "seconds"},
+                                           {NULL, "from", "seconds"},
+                                           {NULL, "to", "seconds"},
+                                           {NULL, "tokens/s", "%.0f"},
+                                           {NULL, "per GPU", "%.0f"},
+                                           {NULL, scaled ? "efficiency" : NULL, "100*%.1f %%"},
+                                           {NULL, what ? "gain" : NULL, "%.3f"},
+                                           {NULL, lossy ? "goodput" : NULL, "100*%.1f %%"},
+                                           {NULL, days ? "days" : NULL, "%.1f"},
+                                           {NULL, days ? "GPU-hours" : NULL, "%.0f"},
+                                           {NULL, priced ? "cost" : NULL, "%.0f"},
+                                           {NULL, v->fitting < v->rows ? "" : NULL, "text"},
+                                           {0}};
+    struct table t;
+
+    table_open(&t, columns);
+    for (int i = 0; i < v->rows; i++) {
+        const struct variant *r = &v->row[i];
+        const struct prediction *p = &r->step;
+        bool has = !r->why, run = has && r->budgeted;
+        table_add(&t, r->gpus, r->what ? r->what->text : "as it is", has ? p->layout : NULL,
+                  has ? (double)r->batch : NAN, has ? p->sec : NAN, has ? p->lo : NAN,
+                  has ? p->hi : NAN, has ? p->tokens / p->sec : NAN, has ? p->tokens_per_gpu : NAN,
+                  r->efficiency, r->gain, run ? r->budget.goodput : NAN,
+                  run ? r->budget.wall.is / 86400 : NAN, run ? r->budget.gpu_hours.is : NAN,
+                  run ? r->budget.cost.is : NAN,
+                  !has                      ? "cannot be"
+                  : memory_fits(&p->memory) ? ""
+                                            : "does not fit");
+    }
+    table_print(out, &t, 0);
+    table_free(&t);
+}
+
+void variants_text(FILE *out, const struct variants *v, const struct job_opts *o)
+{
+    fprintf(out, "%s, %s, %s\n\n", o->model, recipe_name.strategy[o->recipe.strategy],
+            recipe_name.dtype[o->recipe.dtype]);
+    rows_text(out, v);
+    fputc('\n', out);
+    moves(out, v);
+    reasons(out, v);
+    if (*v->note)
+        note(out, v->note);
 }

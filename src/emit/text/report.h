@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "place/place.h"
 #include "probe/gpu/device.h"
-#include "step/budget.h"
+#include "step/asked/variants.h"
 #include "step/predict.h"
 #include "step/replay/replay.h"
 #include "step/replay/replay_mpi.h"
@@ -37,6 +37,8 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain);
 /* A run of such steps, below it. */
 void budget_text(FILE *out, const struct budget *b);
+/* A question of several GPU counts and machines: a table, and what moved. */
+void variants_text(FILE *out, const struct variants *v, const struct job_opts *o);
 /* The line that comes before all others where the job does not fit; nothing where it does. */
 void predict_unfit(FILE *out, const struct memory *m);
 

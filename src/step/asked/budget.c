@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "step/budget.h"
+#include "step/asked/budget.h"
 
 #include <ctype.h>
 #include <math.h>
