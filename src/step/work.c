@@ -442,17 +442,21 @@ static double products_sum(const struct stage_work *s)
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
 }
 
-/* Every microbatch reads a stage's weights forward and for the gradient of inputs, and adds the
- * gradient of weights to what has been summed: in fp32, inside the product (Megatron-LM
- * gradient_accumulation_fusion), elsewhere by a kernel that reads it in bf16 first. */
+/* Every microbatch adds the gradient of weights to what has been summed, in the type in which it is
+ * reduced: inside the product (Megatron-LM gradient_accumulation_fusion into main_grad), elsewhere
+ * by a kernel that reads what the product wrote.  FSDP2 sums nothing here, but casts it into the
+ * buffer of the reduction, and copies each gathered layer out of that of the gather, forward and
+ * again backward (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py).  That products read
+ * weights is in their rates. */
 static void pass_weights(struct stage_work *s, const struct work_rank *st, double params)
 {
     const struct recipe *r = st->s->r;
-    double element = operand_bytes[r->dtype],
-           adds = r->stack == STACK_MEGATRON ? 2 * FP32 : 2 * FP32 + 2 * BF16;
+    bool fused = r->stack == STACK_MEGATRON, copies = !fused && recipe_gathers_weights(r);
+    double sum = recipe_grad_bytes(r), copy = copies ? 2 * BF16 : 0;
+    double adds = (fused ? 0 : 2 * BF16) + (copies ? 1 : 2) * sum;
 
-    s->forward[WORK_WEIGHTS] = element * params;
-    s->backward[WORK_WEIGHTS] = ((1 + st->again) * element + (st->s->trained ? adds : 0)) * params;
+    s->forward[WORK_WEIGHTS] = copy * params;
+    s->backward[WORK_WEIGHTS] = ((r->reshard ? copy : 0) + (st->s->trained ? adds : 0)) * params;
 }
 
 /* Parameters of one of a rank's stages; the mean over the pipeline where stage is NULL. */

@@ -28,7 +28,7 @@ enum work_part {
     WORK_SCAN,     /* scan of state-space layers, FLOPs */
     WORK_OPERANDS, /* tokens that products of experts read and write, bytes */
     WORK_MEMORY,   /* norms, residuals, gates, casts, sorting, loss: bytes to and from memory */
-    WORK_WEIGHTS,  /* weights and their gradients, once a microbatch, bytes */
+    WORK_WEIGHTS,  /* gradients summed, gathered weights copied, once a microbatch, bytes */
     WORK_LAUNCH,   /* kernels */
     WORK_PARTS
 };
