@@ -8,32 +8,76 @@
 
 #include "base/mem.h"
 
-enum { SUMMARY_OCTAVES = 4 }; /* beta comes from sizes >= largest / 2^4 */
+enum {
+    SUMMARY_OCTAVES = 4, /* beta comes from sizes >= largest / 2^4 */
+    KNEE_GAP = 8,        /* sizes further apart tell nothing of where they meet */
+    FALL = 16            /* a fall happens in the first sixteenth of its segment */
+};
+
+static double slope(const struct curve_point *a, const struct curve_point *b)
+{
+    return (b->sec - a->sec) / (b->bytes - a->bytes);
+}
+
+/* Where the lines of the segments around i..i+1 meet inside it, from below: half as far above the
+ * chord as that.  Else no knee: the end of the segment. */
+static struct curve_point knee(const struct curve *c, int i)
+{
+    const struct curve_point *a = &c->point[i], *b = a + 1;
+
+    if (b->sec < a->sec)
+        return (struct curve_point){a->bytes + (b->bytes - a->bytes) / FALL, b->sec, 0, 0, 0};
+    if (i == 0 || i + 2 >= c->points || b->bytes > KNEE_GAP * a->bytes)
+        return *b;
+    double left = slope(a - 1, a), right = slope(b, b + 1);
+    double at = a->bytes + (slope(a, b) - right) * (b->bytes - a->bytes) / (left - right);
+    if (!(right >= 0 && left > right && at > a->bytes && at < b->bytes))
+        return *b;
+    double chord = a->sec + slope(a, b) * (at - a->bytes), lines = a->sec + left * (at - a->bytes);
+    return (struct curve_point){at, (chord + lines) / 2, 0, 0, 0};
+}
+
+/* at + slope * bytes through two points; the same one twice: never asked. */
+static struct curve_line line(const struct curve_point *a, const struct curve_point *b)
+{
+    double rise = a->bytes < b->bytes ? slope(a, b) : 0;
+
+    return (struct curve_line){a->sec - rise * a->bytes, rise};
+}
+
+/* Pieces from..to, those that there are. */
+static void draw(struct curve *c, int from, int to)
+{
+    for (int i = from > 0 ? from : 0; i <= to && i < c->points; i++) {
+        const struct curve_point *a = &c->point[i];
+        struct curve_point k = i + 1 < c->points ? knee(c, i) : *a;
+        c->piece[i] = (struct curve_piece){
+            a->bytes, k.bytes, {line(a, &k), i + 1 < c->points ? line(&k, a + 1) : line(a, a)}};
+    }
+}
 
 void curve_add(struct curve *c, struct curve_point p)
 {
-    int at = c->points;
+    int at = c->points, pieces = at;
 
+    MEM_PUSH(c->piece, pieces) = (struct curve_piece){0};
     while (at > 0 && c->point[at - 1].bytes > p.bytes)
         at--;
     assert(at == 0 || c->point[at - 1].bytes < p.bytes);
     MEM_PUSH(c->point, c->points) = p;
     memmove(c->point + at + 1, c->point + at, (size_t)(c->points - 1 - at) * sizeof(p));
     c->point[at] = p;
+    memmove(c->piece + at + 1, c->piece + at, (size_t)(c->points - 1 - at) * sizeof(*c->piece));
+    draw(c, at - 2, at + 1);
 }
 
 /* Index i of the segment i..i+1 for bytes; points - 2 for everything above. */
 static int segment(const struct curve *c, double bytes)
 {
-    int lo = 0, hi = c->points - 1;
+    int lo = 0;
 
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-        if (c->point[mid].bytes <= bytes)
-            lo = mid;
-        else
-            hi = mid;
-    }
+    for (int n = c->points - 1; n > 1; n -= n / 2)
+        lo += c->piece[lo + n / 2].bytes <= bytes ? n / 2 : 0;
     return lo;
 }
 
@@ -54,8 +98,9 @@ double curve_time(const struct curve *c, double bytes)
         return c->point[0].sec;
     if (bytes >= last->bytes)
         return last->sec + (bytes - last->bytes) * end_slope(c);
-    const struct curve_point *a = &c->point[segment(c, bytes)];
-    return a->sec + (a[1].sec - a->sec) * ((bytes - a->bytes) / (a[1].bytes - a->bytes));
+    const struct curve_piece *p = &c->piece[segment(c, bytes)];
+    const struct curve_line *l = &p->line[bytes >= p->knee];
+    return l->at + l->slope * bytes;
 }
 
 double curve_unsure(double end, double bytes, double moving, double slopes)
@@ -122,6 +167,7 @@ void curve_settle(struct curve *c)
             *p = (struct curve_point){p->bytes, v[k].sec, fmin(p->lo, v[k].sec),
                                       fmax(p->hi, v[k].sec), p->n};
         }
+    draw(c, 0, c->points - 1);
     free(v);
 }
 
@@ -159,6 +205,7 @@ void curve_summarise(struct curve *c)
     double beta = weighted_slope(c, from);
     c->alpha = c->point[0].sec;
     c->beta = beta > 0 ? beta : last->sec / last->bytes;
+    draw(c, 0, c->points - 1);
 }
 
 double curve_floor(const struct curve *c)
@@ -182,5 +229,6 @@ void curve_line(struct curve *c, double alpha, double Bps)
 void curve_free(struct curve *c)
 {
     free(c->point);
+    free(c->piece);
     *c = (struct curve){0};
 }

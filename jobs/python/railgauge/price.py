@@ -70,9 +70,13 @@ def most(*values: float) -> float:
 
 # --- curves (src/cost/curve.c) ---
 
+def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
+    return (b[1] - a[1]) / (b[0] - a[0])
+
+
 @dataclass(frozen=True)
 class Curve:
-    """Measured medians by size; between two sizes time is linear in bytes."""
+    """Measured medians by size; between two sizes a line with a knee where its neighbours' lines meet."""
 
     bytes: tuple[float, ...]
     sec: tuple[float, ...]
@@ -95,8 +99,25 @@ class Curve:
             slope = self.beta if self.beta > 0 else self.sec[-1] / self.bytes[-1]
             return self.sec[-1] + (bytes - self.bytes[-1]) * slope
         i = min(bisect.bisect_right(self.bytes, bytes) - 1, len(self.bytes) - 2)
-        return self.sec[i] + (self.sec[i + 1] - self.sec[i]) * (
-            (bytes - self.bytes[i]) / (self.bytes[i + 1] - self.bytes[i]))
+        a, b = (self.bytes[i], self.sec[i]), (self.bytes[i + 1], self.sec[i + 1])
+        knee = self._knee(i)
+        if bytes < knee[0]:
+            return a[1] + _slope(a, knee) * (bytes - a[0])
+        return knee[1] + (_slope(knee, b) * (bytes - knee[0]) if knee[0] < b[0] else 0)
+
+    def _knee(self, i: int) -> tuple[float, float]:
+        """Bytes and seconds between point i and the next; that one where there is none."""
+        point = list(zip(self.bytes, self.sec))
+        a, b = point[i], point[i + 1]
+        if b[1] < a[1]:
+            return a[0] + (b[0] - a[0]) / 16, b[1]
+        if i == 0 or i + 2 >= len(point) or b[0] > 8 * a[0]:
+            return b
+        left, chord, right = _slope(point[i - 1], a), _slope(a, b), _slope(b, point[i + 2])
+        if not left > right >= 0:
+            return b
+        at = a[0] + (chord - right) * (b[0] - a[0]) / (left - right)
+        return (at, a[1] + (chord + left) / 2 * (at - a[0])) if a[0] < at < b[0] else b
 
     def floor(self) -> float:
         """Seconds that do not grow with the size."""
