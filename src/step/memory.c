@@ -210,17 +210,22 @@ static void add_states(struct memory *mem, const struct recipe *r, double params
 {
     const struct state_bytes *h = &state_bytes[r->strategy];
     double weights = h->weights ? n : 1, gradients = h->gradients ? n : 1;
-    double states = h->states ? n : 1, gradient = gradient_bytes(r);
+    double states = h->states ? n : 1, gradient = gradient_bytes(r), kept = r->state_bytes;
+    double weight = h->weight, optimizer = h->optimizer;
 
+    if (kept > 0) { /* below fp32 the weights of products are those of the optimizer */
+        weight = h->weight > 2 ? kept / 3 : 2;
+        optimizer = h->weight > 2 || kept < 8 ? kept - weight : kept;
+        gradient = h->weight > 2 ? fmin(gradient, weight) : gradient;
+    }
     if (r->lora) {
         mem->weights += params * frozen_bytes(r) / weights;
-        mem->adapters +=
-            adapters * (h->weight / weights + gradient / gradients + h->optimizer / states);
+        mem->adapters += adapters * (weight / weights + gradient / gradients + optimizer / states);
         return;
     }
-    mem->weights += params * h->weight / weights;
+    mem->weights += params * weight / weights;
     mem->gradients += params * gradient / gradients;
-    mem->optimizer += params * h->optimizer / states;
+    mem->optimizer += params * optimizer / states;
 }
 
 /* DeepSpeed: of gradients and weights, and its share of the gradients in fp32 for the update
@@ -249,6 +254,7 @@ static double gathered_bytes(const struct stage_sum *v)
     double head = h->last ? (double)v->m->hidden * v->m->vocab / v->l->size[AXIS_TP] : 0;
     bool pipeline = v->l->size[AXIS_PP] > 1;
 
+    v->out->unreduced = 0;
     if (!recipe_gathers_weights(v->r))
         return bucket_bytes(v);
     if (v->s->dense.shards == 1)
@@ -256,6 +262,7 @@ static double gathered_bytes(const struct stage_sum *v)
     double weights = all / layers * (v->r->prefetch ? 2 : 1) * weight + head * weight;
     if (!v->r->reshard)
         weights = all * weight;
+    v->out->unreduced = pipeline ? 0 : trained * gradient * (1 - 1 / layers);
     return weights + (pipeline ? trained * gradient : trained / layers * gradient);
 }
 
@@ -373,15 +380,18 @@ void memory_fullest(struct memory *mem, const struct memory_stage *stage, const 
         const struct memory *f = &from->fixed;
         double activations = s->tokens * (from->kept * in_flight(s, s->stage[i].index) +
                                           from->at_work + from->whole);
-        double logits = s->tokens * from->logits;
-        double fragmentation = lost * (activations + logits + f->gathered);
-        double total = memory_states(f) + activations + logits + f->gathered + f->comm +
-                       f->context + fragmentation;
+        double logits = s->tokens * from->logits, gathered = f->gathered;
+        if (s->r->grad_sync == GRAD_SYNC_LAST && s->microbatches > 1)
+            gathered += fmax(0, from->unreduced - f->gradients); /* shards come as they go */
+        double fragmentation = lost * (activations + logits + gathered);
+        double total = memory_states(f) + activations + logits + gathered + f->comm + f->context +
+                       fragmentation;
         if (!(total > mem->total))
             continue;
         *mem = *f;
         mem->activations = activations;
         mem->logits = logits;
+        mem->gathered = gathered;
         mem->fragmentation = fragmentation;
         mem->total = total;
     }

@@ -30,7 +30,7 @@
  * The interval holds nine of ten readings: a share of what comes and goes in a step, less of states,
  * which are arithmetic, and the errors of NCCL's and the context's constants.
  *
- * Assumed: experts get equal shares.  Not modelled: moments below fp32, offloading, CUDA graphs. */
+ * Assumed: experts get equal shares.  Not modelled: offloading, CUDA graphs. */
 #ifndef RG_MEMORY_H
 #define RG_MEMORY_H
 
@@ -102,6 +102,7 @@ struct memory_stage {
     double at_work;      /* of the layer at work */
     double whole;        /* of an input that sequence parallelism gathers */
     double logits;
+    double unreduced; /* B; gradients that stay whole until the last of several microbatches */
 };
 void memory_stages(struct memory_stage out[STEP_STAGES], const struct step *s,
                    const struct constants *c);

@@ -23,6 +23,7 @@ const struct recipe_names recipe_name = {
     .stage_split = {"layers", "cost"},
     .zero_engine = {"stack", "deepspeed"},
     .segments = {"stack", "on", "off"},
+    .grad_sync = {"each", "last"},
     .dispatch = {"nccl", "kernel"},
     .cuda_graphs = {"off", "layers", "step"},
 };
@@ -71,6 +72,13 @@ const struct argument recipe_argument[] = {
      "of a weight on the wire (default 2)", .group = RECIPE},
     {"grad-bytes", ARGUMENT_DOUBLE, AT(grad_bytes), 0.25, 8, NULL, 0, "B",
      "of a gradient on the wire (default: 4 for fsdp and hsdp, else 2)", .group = RECIPE},
+    {"grad-sync", ARGUMENT_WORD, AT(grad_sync), WORDS(recipe_name.grad_sync, GRAD_SYNC_COUNT),
+     "NAME",
+     "fsdp reduces gradients after each microbatch, or keeps them whole until the last (default "
+     "each)",
+     .group = RECIPE},
+    {"state-bytes", ARGUMENT_DOUBLE, AT(state_bytes), 2, 16, NULL, 0, "B",
+     "of a weight and its moments in the optimizer (default 12: fp32; 6: bf16)", .group = RECIPE},
     {"dispatch", ARGUMENT_WORD, AT(dispatch), WORDS(recipe_name.dispatch, DISPATCH_COUNT), "NAME",
      "who moves tokens to experts: nccl (all_to_all), kernel (default nccl)", .group = RECIPE},
     {"dispatch-bytes", ARGUMENT_DOUBLE, AT(dispatch_bytes), 0.5, 4, NULL, 0, "B",

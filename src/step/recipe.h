@@ -81,6 +81,11 @@ enum stage_split { STAGE_SPLIT_LAYERS, STAGE_SPLIT_COST, STAGE_SPLIT_COUNT };
 /* Whose code shares out optimizer states (ZeRO)?  stack: DeepSpeed's for hf, else the stack's own. */
 enum zero_engine { ZERO_ENGINE_STACK, ZERO_ENGINE_DEEPSPEED, ZERO_ENGINE_COUNT };
 
+/* When FSDP reduces gradients: after each microbatch, so that a rank keeps its shard, or after the
+ * last, so that it keeps all of them meanwhile (set_requires_gradient_sync of FSDP2, no_sync of
+ * FSDP). */
+enum grad_sync { GRAD_SYNC_EACH, GRAD_SYNC_LAST, GRAD_SYNC_COUNT };
+
 /* Do segments of PyTorch's allocator grow (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)?
  * stack: they do in torchtitan (run_train.sh) and in Megatron's recipes. */
 enum segments { SEGMENTS_STACK, SEGMENTS_ON, SEGMENTS_OFF, SEGMENTS_COUNT };
@@ -100,6 +105,7 @@ struct recipe_names {
     const char *stack[STACK_COUNT], *tp_overlap[TP_OVERLAP_COUNT], *dp_overlap[DP_OVERLAP_COUNT];
     const char *attention[KERNELS_COUNT], *stage_split[STAGE_SPLIT_COUNT];
     const char *zero_engine[ZERO_ENGINE_COUNT], *segments[SEGMENTS_COUNT];
+    const char *grad_sync[GRAD_SYNC_COUNT];
     const char *dispatch[DISPATCH_COUNT]; /* "nccl": all_to_all, "kernel": DeepEP, HybridEP */
     const char *cuda_graphs[CUDA_GRAPHS_COUNT];
 };
@@ -108,7 +114,7 @@ extern const struct recipe_names recipe_name;
 struct recipe {
     int strategy, schedule, dtype, recompute, context, lora, stack, dispatch; /* of the enums */
     int tp_overlap, dp_overlap, attention, cuda_graphs;                       /* likewise */
-    int stage_split, zero_engine, segments;                                   /* likewise */
+    int stage_split, zero_engine, segments, grad_sync;                        /* likewise */
     int stages;       /* v: model chunks per pipeline rank; 1 unless interleaved */
     int seq;          /* tokens of a sequence */
     int micro_batch;  /* sequences of a microbatch */
@@ -125,7 +131,8 @@ struct recipe {
     bool moe_fusion;    /* products of experts are one grouped kernel that makes gate and casts, and
                         tokens are sorted as they are cast */
     bool fp8_attention; /* the attention core multiplies in fp8 */
-    double weight_bytes, grad_bytes;      /* per parameter on the wire; 0: as the strategy has it */
+    double weight_bytes, grad_bytes; /* per parameter on the wire; 0: as the strategy has it */
+    double state_bytes; /* of a weight and its moments as the optimizer has them; 0: 12, fp32 */
     double dispatch_bytes, combine_bytes; /* per element to experts and back: 2, or 1 for fp8 */
     double eval_seconds, checkpoint_seconds, fixed_seconds; /* added to a step, on average */
 };

@@ -394,13 +394,13 @@ static void add_weights(struct traffic_list *s, const struct state_grid *h)
 
 /* Are gradients reduced in every microbatch?  ZeRO-2 and 3 keep only a shard of them, so they are;
  * FSDP too (torchtitan train.py accumulates shards), but a pipeline synchronizes the last
- * microbatch only (torch/distributed/pipelining/stage.py). */
+ * microbatch only (torch/distributed/pipelining/stage.py), as others do when asked to. */
 static bool reduces_always(const struct traffic_list *s)
 {
     bool every = s->r->strategy == STRATEGY_ZERO2 || recipe_gathers_weights(s->r);
-    bool pipeline = s->l->size[AXIS_PP] > 1 && recipe_gathers_weights(s->r);
+    bool last = s->l->size[AXIS_PP] > 1 || s->r->grad_sync == GRAD_SYNC_LAST;
 
-    return every && !pipeline;
+    return every && !(last && recipe_gathers_weights(s->r));
 }
 
 static void add_gradients(struct traffic_list *s, const struct state_grid *h)

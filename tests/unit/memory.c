@@ -254,6 +254,29 @@ static void fsdp_holds_whole_layers_in_flight(void **state)
     assert_float_equal(mem.gathered, 0, 0);
 }
 
+/* Gradients that are reduced after the last of several microbatches are whole until then, in fp32
+ * beside none of their shards; states below fp32. */
+static void gradients_stay_whole_until_the_last_microbatch(void **state)
+{
+    double p = params_of("llama3.1-8b");
+    const char *each = "strategy=fsdp batch=16", *last = "strategy=fsdp batch=16 grad-sync=last";
+
+    (void)state;
+    struct memory a = make("llama3.1-8b", "dp=8", each, 0),
+                  b = make("llama3.1-8b", "dp=8", last, 0);
+    assert_float_equal((b.gathered - a.gathered) / (4 * p * (31 / 32. - 1 / 8.)), 1, 1e-9);
+    b = make("llama3.1-8b", "dp=8", "strategy=fsdp batch=8 grad-sync=last", 0); /* one */
+    assert_float_equal(b.gathered, a.gathered, 1);
+    b = make("llama3.1-8b", "dp=8", "strategy=fsdp state-bytes=6", 0);
+    assert_float_equal(b.weights / (2 * p / 8), 1, 1e-9);
+    assert_float_equal(b.gradients / (2 * p / 8), 1, 1e-9);
+    assert_float_equal(b.optimizer / (4 * p / 8), 1, 1e-9);
+    b = make("llama3.1-8b", "dp=8", "strategy=zero1 state-bytes=8", 0); /* moments in bf16 */
+    assert_float_equal((b.weights + b.optimizer) / (2 * p + 8 * p / 8), 1, 1e-9);
+    b = make("llama3.1-8b", "dp=8", "strategy=zero1 state-bytes=6", 0); /* no other weights */
+    assert_float_equal((b.weights + b.optimizer) / (2 * p + 4 * p / 8), 1, 1e-9);
+}
+
 static void the_parts_are_the_total(void **state)
 {
     struct memory mem = make("deepseek-v3", "pp=4,dp=64,ep=64",
@@ -489,6 +512,7 @@ int main(void)
         cmocka_unit_test(stages_share_out_cost),
         cmocka_unit_test(pipelines_hold_the_microbatches_in_flight),
         cmocka_unit_test(fsdp_holds_whole_layers_in_flight),
+        cmocka_unit_test(gradients_stay_whole_until_the_last_microbatch),
         cmocka_unit_test(the_parts_are_the_total),
         cmocka_unit_test(the_ends_of_the_interval_decide),
         cmocka_unit_test(deepspeed_holds_buckets),
