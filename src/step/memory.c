@@ -285,9 +285,10 @@ static void add_activations(const struct stage_sum *v, const double *kept, const
     bool gathers = v->l->size[AXIS_TP] > 1 && r->sequence_parallel && r->stack == STACK_MEGATRON;
     out->at_work = most * (r->recompute ? 2 : 1);
     out->whole = gathers ? 2 * 2.0 * v->m->hidden : 0; /* a gathered input and its gradient */
-    out->logits = v->stage->last ? (double)v->m->vocab / v->l->size[AXIS_TP] *
-                                       constants_get(v->c, logit_bytes[r->stack])->value
-                                 : 0;
+    double parts = r->loss_parallel ? v->l->size[AXIS_TP] : 1;
+    out->logits = v->stage->last
+                      ? v->m->vocab / parts * constants_get(v->c, logit_bytes[r->stack])->value
+                      : 0;
 }
 
 static double comm_bytes(const struct layout *l, const struct constants *c)

@@ -124,6 +124,7 @@ struct recipe {
                                routing has it */
     bool causal;            /* attention convention of FLOPs that are executed */
     bool sequence_parallel; /* tp shards activations between the products too */
+    bool loss_parallel;     /* tp shares out logits in the loss */
     bool prefetch;      /* fsdp: the next layer's weights are gathered beside this one's compute */
     bool reshard;       /* fsdp: weights are dropped after forward and gathered again */
     bool ep_overlap;    /* all_to_all of one microbatch beside the compute of another */

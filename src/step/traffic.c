@@ -122,10 +122,15 @@ static void add_ends(struct traffic_list *s)
                    OP_REDUCE_SCATTER, bytes, first + heads,
                    "s b h 2 / cp, embedding forward, head backward");
     }
-    add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE,
-               s->s->tokens * 4, 3 * heads,
-               "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
-               "core/tensor_parallel/cross_entropy.py)");
+    if (!s->r->loss_parallel)
+        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_gather of logits", OP_ALL_GATHER,
+                   s->s->tokens * s->m->vocab * ACTIVATION_BYTES, heads,
+                   "s b V 2 / cp, for a loss of whole logits");
+    else
+        add_inside(s, AXIS_TP, EXPOSE_TP_PLAIN, "tp all_reduce of loss", OP_ALL_REDUCE,
+                   s->s->tokens * 4, 3 * heads,
+                   "s b 4 / cp: maximum, sum and target of each token's logits (Megatron-LM "
+                   "core/tensor_parallel/cross_entropy.py)");
 }
 
 /* What tensor parallelism does to the sequence.  Each half of a layer (mixer; dense MLP or shared

@@ -174,6 +174,8 @@ static void a_layer_keeps_what_backward_reads(void **state)
     mem = make("llama3.1-8b", "dp=4,tp=2", "strategy=zero1 sequence-parallel=off", 0);
     assert_float_equal(mem.activations / (s * 33 * ((token - 8 * 4096) / 2 + 8 * 4096)), 1, 1e-9);
     assert_float_equal(mem.logits / (s * 128256 / 2 * 6), 1, 1e-9);
+    mem = make("llama3.1-8b", "dp=4,tp=2", "strategy=zero1 loss-parallel=off", 0);
+    assert_float_equal(mem.logits / (s * 128256 * 6), 1, 1e-9);
 }
 
 /* Scores that are not recomputed: 5 bytes a head and key; SwiGLU in pieces keeps one more output. */

@@ -18,6 +18,9 @@ static void tensor_parallel_moves_ten_activations_per_layer(void **state)
     assert_label(&t, "tp all_gather of embedding and head", 3 * unit * 3, 3 * 3);
     assert_label(&t, "tp reduce_scatter of embedding and head", 2 * unit * 3, 2 * 3);
     assert_label(&t, "tp all_reduce of loss", 3 * 8192 * 4 * 3, 3 * 3);
+    r.loss_parallel = false;
+    make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 3);
+    assert_label(&t, "tp all_gather of logits", 8192.0 * 128256 * 2 * 3, 3);
     r.recompute = RECOMPUTE_FULL;
     make(&t, &l, &r, "tp=8", STRATEGY_FSDP, 3);
     assert_label(&t, "tp all_gather", 8 * unit * 32 * 3, 8 * 32 * 3);
