@@ -17,6 +17,7 @@ static void constants_table(FILE *out, const struct calibration *k)
     static const struct table_column columns[] = {{NULL, "constant", "text"},
                                                   {NULL, "before", "%.4g"},
                                                   {NULL, "after", "%.4g"},
+                                                  {NULL, "prior", "%.4g"},
                                                   {NULL, "error, %", "100*%.0f"},
                                                   {NULL, "rows", "count"},
                                                   {NULL, "", "text"},
@@ -26,7 +27,7 @@ static void constants_table(FILE *out, const struct calibration *k)
     table_open(&t, columns);
     for (int i = 0; i < k->constants; i++) {
         const struct calibrated *c = &k->constant[i];
-        table_add(&t, c->name, c->before, c->after, c->error, c->rows,
+        table_add(&t, c->name, c->before, c->after, c->prior, c->error, c->rows,
                   !c->fitted    ? "not fitted: too few rows depend on it"
                   : c->at_bound ? "at its bound"
                                 : "");
@@ -90,51 +91,87 @@ static void residuals_table(FILE *out, const struct batch *b, const struct calib
     table_free(&t);
 }
 
-/* What error.unanchored would have to be, were it the only error: 90 % lie within 1.645 of it. */
-static void spread(FILE *out, const struct batch *b, const struct calibration *k)
+/* Largest first, so many of each factor. */
+static void effects_table(FILE *out, const struct effects *e)
 {
-    double *e = mem_calloc((size_t)b->rows + 1, sizeof(*e));
-    int n = 0;
+    enum { SHOWN = 5 };
+    static const struct table_column columns[] = {
+        {NULL, "effect on compute", "text"}, {NULL, "level", "text"}, {NULL, "%", "100*%+.1f"},
+        {NULL, "error, %", "100*%.1f"},      {NULL, "rows", "count"}, {0}};
+    bool *shown = mem_calloc((size_t)e->count + 1, sizeof(*shown));
+    struct table t;
 
-    for (int i = 0; i < b->rows; i++)
-        if (!isnan(k->after[i]))
-            e[n++] = fabs(log1p(k->after[i]));
-    stats_sort(e, n);
-    double p90 = stats_quantile(e, n, 0.9);
-    fprintf(
-        out,
-        "nine of ten of these steps lie within a factor of %.2f; an error.unanchored of %.2g alone "
-        "would say so\n",
-        exp(p90), p90 / 1.645);
-    free(e);
+    table_open(&t, columns);
+    for (int factor = 0; factor < EFFECT_FACTORS; factor++) {
+        int levels = 0;
+        for (int i = 0; i < e->count; i++)
+            levels += e->effect[i].factor == factor;
+        char *all = mem_printf("%d levels, one deviation", levels);
+        table_add(&t, effect_factor_name[factor], all, e->spread[factor], NAN, 0);
+        free(all);
+        for (int n = 0; n < SHOWN; n++) {
+            int best = -1;
+            for (int i = 0; i < e->count; i++)
+                if (e->effect[i].factor == factor && !shown[i] &&
+                    (best < 0 || fabs(e->effect[i].value) > fabs(e->effect[best].value)))
+                    best = i;
+            if (best < 0)
+                break;
+            shown[best] = true;
+            table_add(&t, "", e->effect[best].level, expm1(e->effect[best].value),
+                      e->effect[best].error, e->effect[best].n);
+        }
+    }
+    table_print(out, &t, 0);
+    fputc('\n', out);
+    table_free(&t);
+    free(shown);
+}
+
+static void intervals_table(FILE *out, const struct effects *e)
+{
+    static const struct table_column columns[] = {
+        {NULL, "what is known", "text"},   {NULL, "model", "text"},
+        {NULL, "rows left out", "count"},  {NULL, "nine of ten from", "%+.2f"},
+        {NULL, "to, deviations", "%+.2f"}, {0}};
+    struct table t;
+
+    table_open(&t, columns);
+    for (int i = 0; i < 2 * KNOWN_COUNT; i++) {
+        const struct effect_interval *one = &e->interval[i / 2][i % 2];
+        table_add(&t, known_name[i / 2], i % 2 ? "experts" : "dense", one->n, one->lo, one->hi);
+    }
+    table_print(out, &t, 0);
+    table_free(&t);
+    fprintf(out, "\na row of which all is known has a deviation of %.1f %% beside those\n",
+            100 * e->rest);
 }
 
 static void calibrate_text(FILE *out, const struct batch *b, const struct calibration *k,
-                           const struct calibrate_opts *o)
+                           const struct effects *e, bool fitted)
 {
     fprintf(out,
             "%d steps: %d jobs of %d models; left out: %d test rows, %d in doubt, %d not "
-            "predicted, %d no step times\n\n",
-            k->rows, k->jobs, k->models, k->test, k->doubtful, k->misses, k->claims);
-    if (o->anchored)
-        fprintf(out, "%d of them are judged from the smallest job of their recipe as well\n\n",
-                k->anchored);
+            "predicted, %d no step times, %d as asked\n\n",
+            k->rows, k->jobs, k->models, k->test, k->doubtful, k->misses, k->claims, k->left);
     constants_table(out, k);
     residuals_table(out, b, k);
-    spread(out, b, k);
-    if (!o->dry_run)
-        fprintf(out, "mean loss %.4f, was %.4f; %ld steps predicted on the way%s\n", k->loss_after,
-                k->loss_before, k->steps, k->cut ? "; stopped by the limit" : "");
+    if (!fitted)
+        return;
+    effects_table(out, e);
+    intervals_table(out, e);
 }
 
 /* --- the command --- */
 
 struct args {
-    const char *table, *constants, *output;
+    const char **table, **leave_out;
+    int tables, leave_outs;
+    const char *constants, *output;
     char **only; /* own texts */
     int onlys;
     double limit;
-    bool dry_run, anchored;
+    bool dry_run;
 };
 
 static int take_names(void *args, char *text, struct err *err)
@@ -157,9 +194,10 @@ static const struct opt options[] = {
     {"constants", 0, "FILE", "start from these, not from jobs/training/constants.json",
      OPT_INTO(struct args, constants)},
     {"only", 0, "NAME,...", "fit these alone", OPT_CALL(take_names)},
-    {"anchored", 0, NULL,
-     "half of a row's loss is its error once the smallest job of its recipe is known",
-     OPT_INTO(struct args, anchored)},
+    {"leave-out", 0, "CONDITIONS",
+     "rows that take no part: \"id=nt_*,pp>1\", all of them of columns of the table; may be given "
+     "again",
+     OPT_LIST(struct args, leave_out, leave_outs)},
     {"limit", 0, "TIME", "stop after this long with what was found (default 5m)",
      OPT_SECONDS(struct args, limit)},
     {"dry-run", 0, NULL, "print which rows would be fitted to and how far off they are",
@@ -168,15 +206,16 @@ static const struct opt options[] = {
 };
 
 static const struct opt words[] = {
-    {"table", .help = "give a table of measured steps", OPT_INTO(struct args, table)}, {0}};
+    {"table", .help = "give a table of measured steps", OPT_LIST(struct args, table, tables)}, {0}};
 
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .usage = "TABLE",
+    .usage = "TABLE...",
     .doc =
-        "Refit the global constants of the step model to a table of measured steps (the columns of "
-        "predict --batch), reproducibly.  Rows whose split begins with \"test\" take no part."
+        "Refit the global constants and effects of the step model to tables of measured steps (the "
+        "columns of predict --batch), reproducibly.  Rows whose split begins with \"test\" take no "
+        "part."
         "\vWithout --output nothing is written.\n\n"
         "  railgauge calibrate steps.tsv\n"
         "  railgauge calibrate steps.tsv -o constants.json\n"
@@ -192,33 +231,45 @@ static void progress(double done, const char *what)
     progress_show(&line, done, what);
 }
 
-static int run(const struct args *a, struct batch *b, struct constants *c, struct err *err)
+static int load(struct batch *b, bool **left, const struct args *a, struct err *err)
 {
-    struct calibrate_opts opts = {.only = (const char *const *)a->only,
-                                  .onlys = a->onlys,
-                                  .limit = a->limit,
-                                  .dry_run = a->dry_run,
-                                  .anchored = a->anchored,
-                                  .progress = progress};
+    int rc = batch_load(b, a->table[0], err);
+
+    for (int i = 1; i < a->tables && rc == 0; i++)
+        rc = batch_add(b, a->table[i], err);
+    *left = mem_calloc((size_t)b->rows + 1, sizeof(**left));
+    for (int i = 0; i < a->leave_outs && rc == 0; i++)
+        rc = batch_pick(b, a->leave_out[i], *left, err);
+    return rc;
+}
+
+static int run(const struct args *a, struct batch *b, struct constants *c, bool **left,
+               struct err *err)
+{
     struct calibration k;
 
-    if (batch_load(b, a->table, err) < 0 || constants_load(c, a->constants, err) < 0)
+    if (load(b, left, a, err) < 0 || constants_load(c, a->constants, err) < 0)
         return -1;
+    const struct calibrate_opts opts = {.only = (const char *const *)a->only,
+                                        .onlys = a->onlys,
+                                        .limit = a->limit,
+                                        .dry_run = a->dry_run,
+                                        .left = *left,
+                                        .progress = progress};
     for (int i = 0; i < b->notes; i++)
         log_info("%s", b->note[i]);
     batch_resolve(b, c);
-    batch_predict(b, c);
     progress_start(&line, 1);
     int rc = calibrate(&k, b, c, &opts, err);
     progress_end(&line);
     if (rc == 0 && a->output && !a->dry_run)
         rc = constants_save(c, a->output, err);
     if (rc == 0)
-        calibrate_text(stdout, b, &k, &opts);
+        calibrate_text(stdout, b, &k, &c->effects, !a->dry_run);
     if (rc == 0 && a->output && !a->dry_run)
         printf("wrote %s\n", a->output);
     if (rc == 0 && k.cut)
-        rc = err_code(err, EXIT_CUT, "the limit stopped the search before it was done");
+        rc = err_code(err, EXIT_CUT, "the limit stopped the fit before it was done");
     calibration_free(&k);
     return rc;
 }
@@ -228,14 +279,18 @@ static int cmd_calibrate(int argc, char **argv, struct err *err)
     struct args a = {.limit = 300};
     struct batch b = {0};
     struct constants c = {0};
+    bool *left = NULL;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    int rc = run(&a, &b, &c, err);
+    int rc = run(&a, &b, &c, &left, err);
     batch_free(&b);
     constants_free(&c);
     for (int i = 0; i < a.onlys; i++)
         free(a.only[i]);
     free(a.only);
+    free(a.table);
+    free(a.leave_out);
+    free(left);
     return rc;
 }
 

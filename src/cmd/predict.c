@@ -14,6 +14,7 @@
 #include "step/job.h"
 #include "step/score/anchor.h"
 #include "step/score/batch.h"
+#include "step/score/calibrate.h"
 #include "step/score/case.h"
 
 /* What was typed. */
@@ -24,7 +25,10 @@ struct predict_args {
     struct what_if *what;
     int whats;
     bool weak;
-    const char *output, *table; /* table: of --batch */
+    const char *output;
+    const char **table, **leave_out; /* of --batch */
+    int tables, leave_outs;
+    int leave; /* enum leave; -1: none */
     const char *anchor, *save_anchor, *release;
     double measured;    /* s; 0: not given */
     const char **cases; /* --case: predict their jobs instead of one from the options */
@@ -32,15 +36,35 @@ struct predict_args {
     bool json, explain, score, markdown;
 };
 
+static bool is_table(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 4 && !strcmp(name + n - 4, ".tsv");
+}
+
+/* The matrix, or one more table of --batch. */
+static int take_word(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+
+    if (is_table(arg))
+        MEM_PUSH(a->table, a->tables) = arg;
+    else if (a->job.matrix)
+        return err_usage(err, "\"%s\" is one word too many", arg);
+    else
+        a->job.matrix = arg;
+    return 0;
+}
+
 /* A file has a "/" or ends in ".tsv"; anything else is the setting of recipe.h. */
 static int take_batch(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
-    size_t n = strlen(arg);
     struct err why;
 
-    if (strchr(arg, '/') || (n > 4 && !strcmp(arg + n - 4, ".tsv"))) {
-        a->table = arg;
+    if (strchr(arg, '/') || is_table(arg)) {
+        MEM_PUSH(a->table, a->tables) = arg;
         return 0;
     }
     if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
@@ -113,6 +137,13 @@ static const struct opt options[] = {
      OPT_CALL(take_what_if), .group = 2},
     {"score", 0, NULL, "of a table: print how far off its predictions are, not the rows",
      OPT_INTO(struct predict_args, score), .group = 5},
+    {"leave-one-out", 0, "GROUP",
+     "with --score: refit constants and effects without each source, release, model, gpu, or tenth "
+     "of the families, and predict its rows by that",
+     OPT_WORD(struct predict_args, leave, leave_name), .group = 5},
+    {"leave-out", 0, "CONDITIONS",
+     "of a table: rows that are neither fitted nor scored: \"id=nt_*,pp>1\"; may be given again",
+     OPT_LIST(struct predict_args, leave_out, leave_outs), .group = 5},
     {"anchor", 0, "FILE|ROW",
      "one measured step of this recipe: a file of --save-anchor, or TABLE.tsv:ID; compute takes as "
      "much longer as it did there",
@@ -139,7 +170,7 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct opt words[] = {{"matrix", OPT_INTO(struct predict_args, job.matrix)}, {0}};
+static const struct opt words[] = {{"matrix", OPT_CALL(take_word), .repeats = true}, {0}};
 
 static const char doc[] =
     "Predict the time of one training step.  MATRIX is a matrix.json of railgauge fit.  With a "
@@ -181,17 +212,21 @@ static int check(void *args, struct err *err)
 
     if (!a->measured != !a->save_anchor)
         return err_usage(err, "--measured and --save-anchor belong together");
-    if (asks_several(a) && (a->table || a->case_count || a->save_anchor || a->explain))
+    if (asks_several(a) && (a->tables || a->case_count || a->save_anchor || a->explain))
         return err_usage(err,
                          "several --gpus, --weak and --what-if make a table of one job: no "
                          "--%s",
-                         a->table         ? "batch TABLE"
+                         a->tables        ? "batch TABLE"
                          : a->case_count  ? "case"
                          : a->save_anchor ? "save-anchor"
                                           : "explain");
-    if (budget_asked(&a->budget) && (a->table || a->case_count))
+    if (budget_asked(&a->budget) && (a->tables || a->case_count))
         return err_usage(err, "--tokens, --power and --checkpoint are about one job: no --%s",
-                         a->table ? "batch TABLE" : "case");
+                         a->tables ? "batch TABLE" : "case");
+    if (!a->tables && (a->leave >= 0 || a->leave_outs))
+        return err_usage(err, "--leave-one-out and --leave-out go with a table of --batch");
+    if (a->tables && a->job.matrix)
+        return err_usage(err, "a table has machines of its own: leave out %s", a->job.matrix);
     if (a->anchor && a->save_anchor)
         return err_usage(err, "--anchor brings a measured step, and --measured is another");
     return 0;
@@ -315,25 +350,63 @@ static int print_batch(const struct predict_args *a, const struct batch *b, stru
                        a->json, err);
 }
 
+static struct progress line;
+
+static void progress(double done, const char *what)
+{
+    progress_show(&line, done, what);
+}
+
+static int load_batch(struct batch *b, bool **left, const struct predict_args *a, struct err *err)
+{
+    int rc = batch_load(b, a->table[0], err);
+
+    for (int i = 1; i < a->tables && rc == 0; i++)
+        rc = batch_add(b, a->table[i], err);
+    *left = mem_calloc((size_t)b->rows + 1, sizeof(**left));
+    for (int i = 0; i < a->leave_outs && rc == 0; i++)
+        rc = batch_pick(b, a->leave_out[i], *left, err);
+    return rc;
+}
+
+static int predict_rows(struct batch *b, const bool *left, const struct predict_args *a,
+                        const struct constants *c, struct err *err)
+{
+    int rc = 0;
+
+    batch_resolve(b, c);
+    for (int i = 0; i < b->rows; i++)
+        if (left[i])
+            batch_drop(&b->row[i]);
+    if (a->leave >= 0) {
+        progress_start(&line, 1);
+        rc = calibrate_leave_out(b, c, (enum leave)a->leave, left, progress, err);
+        progress_end(&line);
+    } else {
+        batch_predict(b, c);
+        anchor_batch(b, c);
+    }
+    return rc;
+}
+
 static int predict_batch(const struct predict_args *a, struct err *err)
 {
-    struct constants c;
+    struct constants c = {0};
     struct batch b;
-    int rc = batch_load(&b, a->table, err);
+    bool *left = NULL;
+    int rc = load_batch(&b, &left, a, err);
 
-    if (rc == 0) {
-        for (int i = 0; i < b.notes; i++)
-            log_info("%s", b.note[i]);
+    for (int i = 0; i < b.notes && rc == 0; i++)
+        log_info("%s", b.note[i]);
+    if (rc == 0)
         rc = constants_load(&c, a->job.constants, err);
-        if (rc == 0) {
-            batch_resolve(&b, &c);
-            batch_predict(&b, &c);
-            anchor_batch(&b, &c);
-            rc = print_batch(a, &b, err);
-        }
-        constants_free(&c);
-    }
+    if (rc == 0)
+        rc = predict_rows(&b, left, a, &c, err);
+    if (rc == 0)
+        rc = print_batch(a, &b, err);
+    constants_free(&c);
     batch_free(&b);
+    free(left);
     return rc;
 }
 
@@ -404,13 +477,17 @@ static int predict_cases(const struct predict_args *a, struct err *err)
 
 static int cmd_predict(int argc, char **argv, struct err *err)
 {
-    struct predict_args a = {.output = NULL};
+    struct predict_args a = {.leave = -1};
     struct job j;
 
     job_defaults(&a.job);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (a.table)
-        return predict_batch(&a, err);
+    if (a.tables) {
+        int rc = predict_batch(&a, err);
+        free(a.table);
+        free(a.leave_out);
+        return rc;
+    }
     if (a.case_count > 0) {
         int verdict = predict_cases(&a, err);
         free(a.cases);

@@ -27,46 +27,43 @@ static int fixed_index(const char *name)
     return -1;
 }
 
-/* A factor, where the other open names are shares. */
-static bool is_release(const char *name)
-{
-    return !strncmp(name, "release.", 8);
-}
-
-enum { RELEASE_MAX = 5 };
-
-static double most(int fixed_at, const char *name)
-{
-    return fixed_at >= 0 ? fixed[fixed_at].max : is_release(name) ? RELEASE_MAX : 1;
-}
-
 static bool is_open_name(const char *name)
 {
     return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10) ||
-           !strncmp(name, "experts.", 8) || is_release(name);
+           !strncmp(name, "experts.", 8);
+}
+
+static double most(int fixed_at)
+{
+    return fixed_at < 0 ? 1 : fixed[fixed_at].max;
 }
 
 static int read_one(struct constants *c, json_t *object, const char *where, struct err *err)
 {
     const char *name, *source;
-    json_t *v, *e;
-    double value = 0, error = 0;
+    json_t *v, *e, *p = NULL, *w = NULL;
+    struct constant one = {0};
 
-    if (json_take(object, where, err, "{s:s, s:o, s:o, s:s}", "name", &name, "value", &v, "error",
-                  &e, "source", &source) < 0)
+    if (json_take(object, where, err, "{s:s, s:o, s:o, s:s, s?o, s?o}", "name", &name, "value", &v,
+                  "error", &e, "source", &source, "prior", &p, "width", &w) < 0)
         return -1;
     int i = fixed_index(name);
     if (i < 0 && !is_open_name(name))
         return err_data(err, "%s: no constant is called \"%s\"", where, name);
     if (constants_find(c, name))
         return err_data(err, "%s: \"%s\" is given twice", where, name);
-    if (json_number(object, where, "value", i < 0 ? 0.01 : fixed[i].min, most(i, name), 0, &value,
-                    err) < 0 ||
-        json_number(object, where, "error", 0, 2, 0, &error, err) < 0)
+    double min = i < 0 ? 0.01 : fixed[i].min, max = most(i);
+    if (json_number(object, where, "value", min, max, 0, &one.value, err) < 0 ||
+        json_number(object, where, "error", 0, 2, 0, &one.error, err) < 0 ||
+        json_number(object, where, "prior", min, max, 1, &one.prior, err) < 0 ||
+        json_number(object, where, "width", 1e-6, 10, 1, &one.width, err) < 0)
         return -1;
+    if (!p != !w)
+        return err_data(err, "%s: \"prior\" and \"width\" belong together", where);
     if (i >= 0)
         c->at[i] = c->count;
-    struct constant one = {mem_strdup(name), value, error, mem_strdup(source)};
+    one.name = mem_strdup(name);
+    one.source = mem_strdup(source);
     MEM_PUSH(c->constant, c->count) = one;
     return 0;
 }
@@ -74,11 +71,11 @@ static int read_one(struct constants *c, json_t *object, const char *where, stru
 static int read_all(struct constants *c, json_t *root, struct err *err)
 {
     const char *format;
-    json_t *list;
+    json_t *list, *effects = NULL;
     int version;
 
-    if (json_take(root, c->path, err, "{s:s, s:i, s:o}", "format", &format, "version", &version,
-                  "constants", &list) < 0)
+    if (json_take(root, c->path, err, "{s:s, s:i, s:o, s?o}", "format", &format, "version",
+                  &version, "constants", &list, "effects", &effects) < 0)
         return -1;
     if (!json_is_array(list) || json_array_size(list) > CONSTANTS_MAX)
         return err_data(err, "%s: \"constants\" is not a list of at most %d", c->path,
@@ -93,7 +90,10 @@ static int read_all(struct constants *c, json_t *root, struct err *err)
     for (int i = 0; i < CONSTANT_COUNT; i++)
         if (!constants_find(c, fixed[i].name))
             return err_data(err, "%s: constant \"%s\" is missing", c->path, fixed[i].name);
-    return 0;
+    char *where = mem_printf("%s: effects", c->path);
+    int rc = effects ? effects_read(&c->effects, effects, where, err) : 0;
+    free(where);
+    return rc;
 }
 
 /* --- open names --- */
@@ -132,7 +132,7 @@ static void resolve_one(struct constants *c, int at)
     const char *last = strrchr(word, '.');
     int dtype = dtype_of(last ? last + 1 : word);
 
-    if (fixed_index(kind) >= 0 || is_release(kind))
+    if (fixed_index(kind) >= 0)
         return;
     if (!strncmp(kind, "attention.", 10))
         gpu_add(c, word, strlen(word))->attention = at;
@@ -171,38 +171,12 @@ const struct constant *constants_attention(const struct constants *c, const char
     return &c->constant[gpu_of(c, generation)->attention];
 }
 
-/* Blanks of a release are dashes in the constant's name. */
-static bool is_of_release(const char *constant, const char *name, size_t length, const char *part)
-{
-    size_t i = 0;
-
-    if (!is_release(constant))
-        return false;
-    constant += strlen("release.");
-    while (i < length && constant[i] == (name[i] == ' ' ? '-' : name[i]))
-        i++;
-    return i == length && !strcmp(constant + i, part);
-}
-
-const struct constant *constants_release(const struct constants *c, const char *name, bool experts)
-{
-    size_t length = name ? strlen(name) : 0;
-
-    while (length > 0) {
-        for (int i = 0; i < c->count; i++)
-            if (is_of_release(c->constant[i].name, name, length, experts ? ".experts" : ""))
-                return &c->constant[i];
-        while (length > 0 && name[--length] != '.')
-            ;
-    }
-    return NULL;
-}
-
 int constants_load(struct constants *c, const char *path, struct err *err)
 {
     json_t *root = NULL;
 
     memset(c, 0, sizeof(*c));
+    effects_none(&c->effects);
     c->path = path ? mem_strdup(path) : file_data(shipped);
     if (!c->path)
         return err_noinput(err, "%s is not installed", shipped);
@@ -224,9 +198,25 @@ void constants_free(struct constants *c)
     for (int i = 0; i < c->gpus; i++)
         free(c->gpu[i].generation);
     free(c->gpu);
+    effects_free(&c->effects);
     free(c->constant);
     free(c->path);
     memset(c, 0, sizeof(*c));
+}
+
+void constants_copy(struct constants *c, const struct constants *from)
+{
+    *c = *from;
+    c->path = mem_strdup(from->path);
+    c->constant = mem_dup(from->constant, (size_t)from->count, sizeof(*c->constant));
+    for (int i = 0; i < c->count; i++) {
+        c->constant[i].name = mem_strdup(from->constant[i].name);
+        c->constant[i].source = mem_strdup(from->constant[i].source);
+    }
+    c->gpu = mem_dup(from->gpu, (size_t)from->gpus, sizeof(*c->gpu));
+    for (int i = 0; i + 1 < c->gpus; i++)
+        c->gpu[i].generation = mem_strdup(from->gpu[i].generation);
+    effects_copy(&c->effects, &from->effects);
 }
 
 const struct constant *constants_find(const struct constants *c, const char *name)
@@ -242,8 +232,8 @@ bool constants_fitted(const char *name, double *min, double *max)
     int i = fixed_index(name);
 
     *min = i < 0 ? 0.01 : fixed[i].min;
-    *max = most(i, name);
-    return i < 0 ? is_open_name(name) && strcmp(name, "release.default") != 0 : fixed[i].fitted;
+    *max = most(i);
+    return i < 0 ? is_open_name(name) : fixed[i].fitted;
 }
 
 int constants_save(const struct constants *c, const char *path, struct err *err)
@@ -258,12 +248,18 @@ int constants_save(const struct constants *c, const char *path, struct err *err)
         const struct constant *one = &c->constant[i];
         json_t *line = json_pack("{s:s, s:f, s:f, s:s}", "name", one->name, "value", one->value,
                                  "error", one->error, "source", one->source);
+        if (one->width > 0) {
+            json_object_set_new(line, "prior", json_real(one->prior));
+            json_object_set_new(line, "width", json_real(one->width));
+        }
         fputs("  ", f.stream);
         json_dumpf(line, f.stream, JSON_REAL_PRECISION(4));
         fputs(i + 1 < c->count ? ",\n" : "\n", f.stream);
         json_decref(line);
     }
-    fputs(" ]\n}\n", f.stream);
+    fputs(" ],\n \"effects\": ", f.stream);
+    effects_write(f.stream, &c->effects);
+    fputs("\n}\n", f.stream);
     int rc = file_commit(&f, err);
     file_abort(&f);
     return rc;

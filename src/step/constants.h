@@ -7,16 +7,21 @@
  *                                generation that the GPU's preset says)
  *   attention.GENERATION         the same for the attention core, of the bf16 peak
  *   experts.DTYPE                of that efficiency, what grouped products of experts reach
- *   release.NAME[.experts]       how much longer compute takes with that software (rate_release),
- *   release.default              where it is not stated, or not known
  *   and those that every file must hold, CONSTANTS below.
- * Names outside of that are refused, so that a typo cannot silently fall back to nothing. */
+ * Names outside of that are refused, so that a typo cannot silently fall back to nothing.
+ *
+ * One that is fitted has what was known before any step was measured: a prior value and the
+ * deviation of its log round it (of its log-odds where it is a share), so that what the steps leave
+ * open stays where physics has it, off its bounds.  Not stated: what the file has, within half.
+ *
+ * What all of them leave open is in the same file: effects.h. */
 #ifndef RG_CONSTANTS_H
 #define RG_CONSTANTS_H
 
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "step/effects.h"
 #include "step/recipe.h"
 
 /* clang-format off */
@@ -27,8 +32,8 @@
     X(ATTENTION_DEFAULT,           "attention.default",           "share",      0.01,   1,     false) \
     X(EXPERTS_DEFAULT,             "experts.default",             "share",      0.01,   1,     true)  /* of that, what products of routed experts reach */ \
     X(SCAN_SHARE,                  "scan.share",                  "share",      0.0001, 1,     true)  /* of the bf16 peak, scan of state-space layers */ \
-    X(OPERANDS_SHARE,              "operands.share",              "share",      0.01,   10,    true)  /* of the memory rate, at which experts' operands come */ \
-    X(BETWEEN_SHARE,               "between.share",               "share",      0.01,   2,     true)  /* of the memory rate, between products */ \
+    X(OPERANDS_SHARE,              "operands.share",              "share",      0.01,   1,     true)   /* of the memory rate, at which experts' operands come */ \
+    X(BETWEEN_SHARE,               "between.share",               "share",      0.01,   1,     true)  /* of the memory rate, between products */ \
     X(LAUNCH_SECONDS,              "launch.seconds",              "s a kernel", 0,      0.001, true)  /* of one kernel, beside what it computes */ \
     X(STACK_TORCHTITAN,            "stack.torchtitan",            "factor",     0.5,    20,    true)  /* what that stack takes longer than Megatron between */ \
     X(STACK_EAGER,                 "stack.eager",                 "factor",     0.5,    20,    true)  /* products and in launches, */ \
@@ -65,9 +70,7 @@
     X(ERROR_MEMORY,                "error.memory",                "share",      0,      2,     false) /* of memory that comes and goes in a step where segments grow, */ \
     X(ERROR_MEMORY_FIXED,          "error.memory.fixed",          "share",      0,      2,     false) /* where they do not, */ \
     X(ERROR_MEMORY_STATES,         "error.memory.states",         "share",      0,      2,     false) /* of model states; half of a 90 % interval */ \
-    X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */ \
-    X(ERROR_UNANCHORED,            "error.unanchored",            "share",      0,      2,     false) /* of the step when no measured step calibrates it, */ \
-    X(ERROR_UNANCHORED_EXPERTS,    "error.unanchored.experts",    "share",      0,      2,     false) /* of a model with routed experts */
+    X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */
 /* clang-format on */
 #define CONSTANT_ID(id, name, unit, min, max, fitted) CONSTANT_##id,
 enum constant_id { CONSTANTS(CONSTANT_ID) CONSTANT_COUNT };
@@ -77,6 +80,7 @@ struct constant {
     char *name;
     double value, error;
     char *source;
+    double prior, width; /* width 0: not stated */
 };
 
 /* Names that are open are looked up once: where the constant of each is, or its default. */
@@ -92,6 +96,7 @@ struct constants {
     int experts[DTYPE_COUNT];
     struct constants_gpu *gpu; /* of each generation, then of all others */
     int gpus;
+    struct effects effects;
     char *path;
 };
 
@@ -115,9 +120,8 @@ static inline const struct constant *constants_experts(const struct constants *c
 {
     return &c->constant[c->experts[dtype]];
 }
-/* That of this release, "megatron-bridge 26.04.01", or of the version that it belongs to, 26.04;
- * experts: of models with routed experts.  NULL: there is none. */
-const struct constant *constants_release(const struct constants *c, const char *name, bool experts);
+/* c is a copy of its own: values may be changed.  constants_free() ends it. */
+void constants_copy(struct constants *c, const struct constants *from);
 
 /* Bounds of a constant that may be fitted to measured steps (calibrate.h); false: one that is not,
  * such as an error, or a size that the method itself gives. */

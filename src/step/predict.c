@@ -239,22 +239,49 @@ void predict_note(struct prediction *p, const char *fmt, ...)
     va_end(ap);
 }
 
-/* What software, clocks and recipes that are not told apart make of a whole step. */
+/* What the software is worth that no one told apart: of an anchored recipe, or of the effects that
+ * are known, less known or not. */
 static double recipe_error(const struct prediction *p, const struct question *q)
 {
-    bool experts = model_has_experts(q->model);
+    const struct effects *e = &q->constants->effects;
+    struct effect_sum sum;
 
-    return constants_get(q->constants, p->anchored ? CONSTANT_ERROR_ANCHORED
-                                       : experts   ? CONSTANT_ERROR_UNANCHORED_EXPERTS
-                                                   : CONSTANT_ERROR_UNANCHORED)
-        ->value;
+    effect_sum_of(&sum, p->effect, p->effects);
+    return p->anchored ? constants_get(q->constants, CONSTANT_ERROR_ANCHORED)->value
+                       : hypot(e->rest, p->software_share * sqrt(sum.variance));
 }
 
-/* Terms err independently; the recipe errs for the whole step. */
+static const char *const known_words[KNOWN_COUNT] = {
+    [KNOWN_RECIPE] = "this model is known with this software on this GPU",
+    [KNOWN_MODEL] = "this model is known with this software, on other GPUs",
+    [KNOWN_RELEASE] = "this software is known, with other models",
+    [KNOWN_GPU] = "this software is not known, or not stated",
+    [KNOWN_NOTHING] = "nothing is known of this GPU",
+};
+
+static void note_interval(struct prediction *p, const struct question *q, double whole)
+{
+    const double z90 = 1.645;
+
+    if (p->anchored)
+        predict_note(p,
+                     "anchored: by one measured step of this recipe compute takes %.3f of what the "
+                     "constants say; the interval allows %.0f %% for the recipe beside the errors "
+                     "of the terms",
+                     q->stretch, 100 * whole * z90);
+    else
+        predict_note(p,
+                     "no anchor: no measured step calibrates this recipe; %s: nine of ten such "
+                     "steps lie within -%.0f to +%.0f %%",
+                     known_words[p->known], 100 * (1 - p->lo / p->sec), 100 * (p->hi / p->sec - 1));
+}
+
+/* Terms err independently; the recipe errs for the whole step.  How far such steps really lie
+ * apart, in deviations, is data (effects.h); where compute was measured, a normal distribution's. */
 static void add_up(struct prediction *p, const struct question *q)
 {
-    const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
-    double var = 0, whole = recipe_error(p, q);
+    struct effect_interval z = {-1.645, 1.645, 0}; /* 90 % of a normal distribution */
+    double var = 0;
 
     p->sec = 0;
     for (int i = 0; i < p->terms; i++) {
@@ -266,21 +293,14 @@ static void add_up(struct prediction *p, const struct question *q)
             p->hidden += t->hidden;
         }
     }
-    whole = hypot(whole, q->doubt);
-    double half = z90 * sqrt(var + whole * whole * p->sec * p->sec);
-    p->hi = p->sec + half;
-    p->lo = p->sec * p->sec / p->hi; /* errors multiply: half the time is as far off as twice */
-    if (p->anchored)
-        predict_note(p,
-                     "anchored: by one measured step of this recipe compute takes %.3f of what the "
-                     "constants say; the interval allows %.0f %% for the recipe beside the errors "
-                     "of the terms",
-                     q->stretch, 100 * whole * z90);
-    else
-        predict_note(p,
-                     "no anchor: no measured step calibrates this recipe; the interval allows "
-                     "%.0f %% for that beside the errors of the terms",
-                     100 * whole * z90);
+    double whole = recipe_error(p, q);
+    p->terms_deviation = sqrt(var) / p->sec;
+    p->deviation = hypot(hypot(whole, q->doubt), p->terms_deviation);
+    if (!p->anchored && p->effects)
+        z = q->constants->effects.interval[p->known][model_has_experts(q->model)];
+    p->lo = p->sec * exp(z.lo * p->deviation);
+    p->hi = p->sec * exp(z.hi * p->deviation);
+    note_interval(p, q, hypot(whole, q->doubt));
 }
 
 static void figures(struct prediction *p, const struct question *q)
@@ -337,26 +357,39 @@ static void note_gpu(struct prediction *p, const struct question *q)
                      gpu->generation ? gpu->generation : "not said");
 }
 
-/* What the release is worth, and that it is in the answer. */
-static double release(struct prediction *p, const struct question *q)
+/* What model, software and GPU are worth beside the constants, and that it is in the answer. */
+static void look_up_effects(struct prediction *p, const struct question *q)
 {
-    double factor = rate_release(&p->rate, q->constants, q->release, q->model);
+    struct effect_sum sum;
 
-    if (factor != 1 && q->release)
-        predict_note(p, "release %.60s: compute takes %.3g of what the other constants say",
-                     q->release, factor);
-    else if (factor != 1)
+    p->effects = rate_effects(p->effect, &p->rate, q);
+    effect_sum_of(&sum, p->effect, p->effects);
+    p->known = sum.known;
+    if (sum.value != 0)
         predict_note(p,
-                     "release of the software not stated: compute takes %.3g of what the other "
-                     "constants say, the middle of published releases",
-                     factor);
-    return factor;
+                     "effects of model, software and GPU: compute takes %.3g of what the constants "
+                     "say%s",
+                     exp(sum.value),
+                     q->release ? "" : "; the release of the software is not stated");
+}
+
+/* d log(step) / d log(compute). */
+static double software_share(const struct timing *t, const struct traffic *tr, const double *one,
+                             const struct work *w, const struct coefficients *c,
+                             const struct question *q)
+{
+    const double h = 0.01;
+    struct coefficients slower = *c;
+    struct timing then;
+
+    slower.stretch *= 1 + h;
+    timing_of(&then, tr, one, w, &slower, q->layout, q->recipe);
+    return (then.sec / t->sec - 1) / h;
 }
 
 /* work -> traffic -> prices -> timing -> words. */
 int predict_step(struct prediction *p, const struct question *q, struct err *err)
 {
-    double stretch = (q->stretch > 0 ? q->stretch : 1) / (q->shrink > 0 ? q->shrink : 1);
     double one[TRAFFIC_MAX];
     struct coefficients c;
     struct traffic traffic;
@@ -374,12 +407,13 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     work_of(&w, &step);
     traffic_of(&traffic, &step);
     note_gpu(p, q);
-    stretch *= release(p, q);
-    coefficients_of(&c, &p->rate, q->constants, stretch);
+    look_up_effects(p, q);
+    coefficients_of(&c, &p->rate, q->constants, rate_stretch(&p->rate, q));
     struct term *messages = mem_calloc(TRAFFIC_MAX, sizeof(*messages));
     int rc = price_messages(messages, one, q, &traffic, err);
     if (rc == 0) {
         timing_of(&t, &traffic, one, &w, &c, q->layout, q->recipe);
+        p->software_share = software_share(&t, &traffic, one, &w, &c, q);
         push_terms(p, q, &t, &traffic, messages);
         add_up(p, q);
         figures(p, q);

@@ -32,7 +32,8 @@ struct question {
     double shrink; /* bytes of every message and all compute are divided by this; 0: by nothing */
     struct pricer *pricer; /* of this matrix and order and as many ranks; NULL: one is made */
     double stretch;      /* of an anchor (anchor.h): compute takes this much longer; 0: no anchor */
-    const char *release; /* of the software (rate_release); NULL: not stated */
+    const char *release; /* of the software (effects.h); NULL: not stated */
+    const char *publisher; /* of the figures; NULL: the release's first word */
     double doubt; /* share by which that anchor fits this question less than one of its own */
 };
 
@@ -75,6 +76,9 @@ enum { PREDICT_NOTE = 240 };
 
 struct prediction {
     double sec, lo, hi; /* of a step; about 90 % of published steps fall inside lo..hi */
+    double deviation;   /* of its log, one standard deviation */
+    double terms_deviation, software_share; /* of its terms' errors; d log(sec) / d log(compute) */
+    enum known known;                       /* whose interval it has */
     double compute, exposed,
         hidden;            /* s: matrix products; messages that are seen; messages that are not */
     double bubble_share;   /* (p-1)/(v m) */
@@ -86,6 +90,9 @@ struct prediction {
     int ranks, microbatches;
     bool anchored;
     struct rate rate;
+    struct effect_level effect[EFFECT_LEVELS]; /* of what the question says; an anchor's are no
+                                                  part of the interval */
+    int effects;
     struct memory memory; /* of the GPU that needs the most */
     struct faster faster;
     struct term *term;

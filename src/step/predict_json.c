@@ -117,6 +117,21 @@ static json_t *faster_json(const struct faster *f)
                       : json_null();
 }
 
+/* Levels that the question does not say are no more than their factor's deviation. */
+static json_t *effects_json(const struct prediction *p)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < p->effects; i++) {
+        const struct effect_level *e = &p->effect[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:o, s:i}", "factor",
+                                              effect_factor_name[e->factor], "level", e->level,
+                                              "known", e->known, "value", json_finite(e->value),
+                                              "error", json_finite(e->error), "n", e->n));
+    }
+    return list;
+}
+
 json_t *predict_json(const struct prediction *p, const struct matrix *m)
 {
     json_t *terms = json_array(), *notes = json_array();
@@ -155,6 +170,8 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m)
                                   json_finite(p->rate.of[WORK_CORE]), "peak_flops",
                                   json_finite(p->rate.peak), "basis", basis_name[p->rate.basis],
                                   "source", p->rate.source));
+    json_object_set_new(o, "effects", effects_json(p));
+    json_object_set_new(o, "known", json_string(known_name[p->known]));
     json_object_set_new(o, "memory", memory_json(&p->memory));
     json_object_set_new(o, "faster_placement", faster_json(&p->faster));
     json_object_set_new(o, "terms", terms);

@@ -12,17 +12,29 @@
 #include "step/predict.h"
 #include "step/work.h"
 
-double rate_release(const struct rate *r, const struct constants *c, const char *name,
-                    const struct model *m)
+int rate_effects(struct effect_level out[EFFECT_LEVELS], const struct rate *r,
+                 const struct question *q)
 {
-    bool experts = model_has_experts(m);
-    const struct constant *found = constants_release(c, name, experts);
+    const struct fabric_gpu *gpu = q->fabric ? &q->fabric->gpu : NULL;
+    struct effect_key key = {.model = q->model->name,
+                             .publisher = q->publisher,
+                             .release = q->release,
+                             .stack = recipe_name.stack[q->recipe->stack],
+                             .gpu = gpu ? gpu->name : NULL,
+                             .generation = gpu ? gpu->generation : NULL,
+                             .dtype = recipe_name.dtype[q->recipe->dtype],
+                             .experts = model_has_experts(q->model)};
 
-    if (r->basis == BASIS_MEASURED)
-        return 1;
-    if (!found && !experts)
-        found = constants_release(c, "default", false);
-    return found ? found->value : 1;
+    return r->basis == BASIS_MEASURED ? 0 : effect_levels(out, &q->constants->effects, &key);
+}
+
+double rate_stretch(const struct rate *r, const struct question *q)
+{
+    struct effect_level level[EFFECT_LEVELS];
+    struct effect_sum sum;
+
+    effect_sum_of(&sum, level, q->constants->effects.count ? rate_effects(level, r, q) : 0);
+    return exp(sum.value) * (q->stretch > 0 ? q->stretch : 1) / (q->shrink > 0 ? q->shrink : 1);
 }
 
 static double peak_of(const struct fabric_gpu *gpu, const char *dtype)

@@ -38,17 +38,11 @@ int rate_of(struct rate *r, const struct question *q, struct err *err);
 /* The same without sources, for what asks often. */
 int rate_numbers(struct rate *r, const struct question *q, struct err *err);
 
-/* What a release of the training software is worth: a constant of its own.
- *
- * The same job on the same GPUs differs by up to three times between releases of one stack, and
- * most for models with routed experts.  "release.NAME" and, for models with routed experts,
- * "release.NAME.experts" say how much longer all compute takes than the other constants say.
- * Blanks of the name are dashes: "release.megatron-bridge-26.04".  A release without a constant
- * takes that of the version it belongs to (26.04.01: 26.04), else "release.default", the middle of
- * those of dense models, or 1 for models with routed experts.
- *
- * name NULL: not stated.  1 where the compute rate was measured: its software was, too. */
-double rate_release(const struct rate *r, const struct constants *c, const char *name,
-                    const struct model *m);
+/* The effects (effects.h) of a question's model, software and GPU on compute at this rate; none where
+ * it was measured: its software was, too.  Returns how many levels. */
+int rate_effects(struct effect_level out[EFFECT_LEVELS], const struct rate *r,
+                 const struct question *q);
+/* How much longer compute takes: by those, by an anchor, shrunk. */
+double rate_stretch(const struct rate *r, const struct question *q);
 
 #endif

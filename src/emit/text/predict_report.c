@@ -149,6 +149,22 @@ static void note(FILE *out, const char *text)
     wrap(out, 0, line);
 }
 
+/* What was fitted to this model, software and GPU; the interval has the errors, and of what is not
+ * known the deviations of its factor. */
+static void effect_lines(FILE *out, const struct prediction *p)
+{
+    fprintf(out, "\n%-38s %8s %8s %6s\n", "effect on compute", "%", "error, %", "rows");
+    for (int i = 0; i < p->effects; i++) {
+        const struct effect_level *e = &p->effect[i];
+        if (e->known)
+            fprintf(out, "%-38s %+8.1f %8.1f %6d  %s\n", effect_factor_name[e->factor],
+                    100 * expm1(e->value), 100 * e->error, e->n, e->level);
+        else
+            fprintf(out, "%-38s %8s %8.1f %6s  %s\n", effect_factor_name[e->factor], "-",
+                    100 * e->error, "-", *e->level ? e->level : "(not stated)");
+    }
+}
+
 void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
                   const struct recipe *r, bool explain)
 {
@@ -167,6 +183,8 @@ void predict_text(FILE *out, const struct prediction *p, const struct matrix *m,
     }
     fprintf(out, "\nmessages: %s seen, %s hidden behind compute\n",
             units_seconds_text(exposed, p->exposed), units_seconds_text(hidden, p->hidden));
+    if (explain && p->effects)
+        effect_lines(out, p);
     memory_lines(out, &p->memory, explain);
     exceptions(out, p, m);
     placement(out, p);

@@ -23,12 +23,15 @@ static void set(struct constants *c, enum constant_id id, double value, const ch
 static void replace(struct constants *c)
 {
     static const enum constant_id none[] = {CONSTANT_EXPOSED_DP, CONSTANT_OPTIMIZER_BYTES_PER_PARAM,
-                                            CONSTANT_FIXED_SECONDS, CONSTANT_ERROR_UNANCHORED};
+                                            CONSTANT_FIXED_SECONDS};
 
     for (int i = 0; i < EXPOSE_COUNT; i++)
         set(c, exposure_constant[i], 1, "the main stream waits for it");
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         set(c, none[i], 0, "a replay has none");
+    effects_free(&c->effects);
+    effects_none(&c->effects);
+    c->effects.rest = 0;
     set(c, CONSTANT_OVERLAP_DP, 1, "the side stream runs beside all compute");
     set(c, CONSTANT_OVERLAP_LAYER, 1, "the side stream runs beside the main one's messages");
 }

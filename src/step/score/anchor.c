@@ -50,7 +50,8 @@ static bool beyond_software(const struct anchor *a)
 int anchor_apply(const struct anchor *a, struct question *q, const char *release, struct err *err)
 {
     const char *gpu = q->fabric ? q->fabric->gpu.name : NULL;
-    double alone = constants_get(q->constants, CONSTANT_ERROR_UNANCHORED)->value;
+    const struct effects *e = &q->constants->effects;
+    double alone = fmax(e->rest, hypot(e->spread[EFFECT_RELEASE], e->spread[EFFECT_MODEL_RELEASE]));
     char buf[256];
 
     if (gpu && a->gpu && strcmp(gpu, a->gpu) != 0)
@@ -420,24 +421,29 @@ static void remark_stretch(struct batch_row *r, double solved)
                      solved);
 }
 
+void anchor_row(struct batch *b, int row, const struct constants *c, double *solved)
+{
+    struct batch_row *r = &b->row[row];
+
+    if (r->status != BATCH_PREDICTED)
+        return;
+    r->anchor = anchor_of(b, row, false);
+    r->same_anchor = anchor_of(b, row, true);
+    for (int k = 0; k < 2; k++) {
+        int at = k ? r->same_anchor : r->anchor;
+        if (!solved[at])
+            solved[at] = solve_row(b, at, c);
+        *(k ? &r->same_anchored : &r->anchored) = apply_row(r, c, solved[at]);
+    }
+    r->stretch = solved[r->anchor] > 0 ? solved[r->anchor] : NAN;
+    remark_stretch(r, solved[r->anchor]);
+}
+
 void anchor_batch(struct batch *b, const struct constants *c)
 {
-    double *solved = mem_calloc((size_t)b->rows + 1, sizeof(*solved)); /* 0: not yet */
+    double *solved = mem_calloc((size_t)b->rows + 1, sizeof(*solved));
 
-    for (int i = 0; i < b->rows; i++) {
-        struct batch_row *r = &b->row[i];
-        if (r->status != BATCH_PREDICTED)
-            continue;
-        r->anchor = anchor_of(b, i, false);
-        r->same_anchor = anchor_of(b, i, true);
-        for (int k = 0; k < 2; k++) {
-            int at = k ? r->same_anchor : r->anchor;
-            if (!solved[at])
-                solved[at] = solve_row(b, at, c);
-            *(k ? &r->same_anchored : &r->anchored) = apply_row(r, c, solved[at]);
-        }
-        r->stretch = solved[r->anchor] > 0 ? solved[r->anchor] : NAN;
-        remark_stretch(r, solved[r->anchor]);
-    }
+    for (int i = 0; i < b->rows; i++)
+        anchor_row(b, i, c, solved);
     free(solved);
 }

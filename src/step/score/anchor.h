@@ -45,6 +45,8 @@ void anchor_notes(struct prediction *p, const struct anchor *a, const struct que
  * measured most often, and of its measurements the middle one.  What was measured of other jobs
  * takes no part in the choice. */
 void anchor_batch(struct batch *b, const struct constants *c);
+/* One of them; solved: of each row as an anchor, 0: not yet. */
+void anchor_row(struct batch *b, int row, const struct constants *c, double *solved);
 
 /* Negative: a is the better anchor of the two, by that order. */
 int anchor_order(const struct batch_row *a, const struct batch_row *b);

@@ -2,6 +2,7 @@
 /* batch.c - a table's rows as questions; batch_predict.c answers them. */
 #include "step/score/batch.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,10 +251,8 @@ static void take_row(struct batch_row *r, const struct tsv *t, int at)
     }
 }
 
-static int check_columns(struct batch *b, struct err *err)
+static int check_columns(struct batch *b, const struct tsv *t, struct err *err)
 {
-    const struct tsv *t = &b->table;
-
     for (size_t i = 0; i < sizeof(required) / sizeof(*required); i++)
         if (tsv_column(t, required[i], err) < 0)
             return -1;
@@ -274,29 +273,125 @@ static int check_ids(const struct batch *b, struct err *err)
     for (int i = 0; i < b->rows; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(b->row[i].id, b->row[k].id))
-                return err_data(err, "%s:%d: a second row with the id \"%s\"", b->table.path,
-                                b->row[i].line, b->row[i].id);
+                return err_data(err, "%s:%d: a second row with the id \"%s\"",
+                                b->row[i].table->path, b->row[i].line, b->row[i].id);
+    return 0;
+}
+
+static int take_table(struct batch *b, const struct tsv *t, struct err *err)
+{
+    int first = b->rows;
+
+    if (check_columns(b, t, err) < 0)
+        return -1;
+    if (!t->rows)
+        return err_data(err, "%s: no rows", t->path);
+    b->rows += t->rows;
+    b->row = mem_realloc(b->row, (size_t)b->rows + 1, sizeof(*b->row));
+    memset(b->row + first, 0, ((size_t)t->rows + 1) * sizeof(*b->row));
+    for (int i = 0; i < t->rows; i++) {
+        struct batch_row *r = &b->row[first + i];
+        r->publications = b->publications;
+        r->table = t;
+        r->at = i;
+        r->anchor = r->same_anchor = r->other_dtype = -1;
+        r->read_bytes = r->bytes = r->bytes_lo = r->bytes_hi = NAN;
+        r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
+        r->stretch = r->anchored = r->same_anchored = NAN;
+        take_row(r, t, i);
+    }
     return 0;
 }
 
 int batch_load(struct batch *b, const char *path, struct err *err)
 {
     memset(b, 0, sizeof(*b));
-    if (tsv_load(&b->table, path, err) < 0 || check_columns(b, err) < 0 ||
-        publications_load(&b->publications, err) < 0)
+    if (tsv_load(&b->table, path, err) < 0 || publications_load(&b->publications, err) < 0 ||
+        take_table(b, &b->table, err) < 0)
         return -1;
-    if (!b->table.rows)
-        return err_data(err, "%s: no rows", b->table.path);
-    b->rows = b->table.rows;
-    b->row = mem_calloc((size_t)b->rows + 1, sizeof(*b->row));
-    for (int i = 0; i < b->rows; i++) {
+    return check_ids(b, err);
+}
+
+int batch_add(struct batch *b, const char *path, struct err *err)
+{
+    struct tsv *t = mem_calloc(1, sizeof(*t));
+
+    MEM_PUSH(b->more, b->mores) = t;
+    if (tsv_load(t, path, err) < 0 || take_table(b, t, err) < 0)
+        return -1;
+    for (int i = 0; i < b->rows; i++) { /* own ids have moved, and lines may be alike */
         struct batch_row *r = &b->row[i];
-        r->publications = b->publications;
-        r->anchor = r->same_anchor = r->other_dtype = -1;
-        r->read_bytes = r->bytes = r->bytes_lo = r->bytes_hi = NAN;
-        r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
-        r->stretch = r->anchored = r->same_anchored = NAN;
-        take_row(r, &b->table, i);
+        if (*batch_cell(r->table, r->at, "id"))
+            continue;
+        if (r->table == t)
+            snprintf(r->own_id, sizeof(r->own_id), "%d, line %d", b->mores + 1, r->line);
+        r->id = r->own_id;
     }
     return check_ids(b, err);
+}
+
+/* --- rows by what is in their columns --- */
+
+struct condition {
+    char column[64], op[3], value[160];
+};
+
+static int read_condition(struct condition *c, const char *text, size_t length, struct err *err)
+{
+    size_t name = strcspn(text, "=!<>"), op = strspn(text + name, "=!<>"), from = name + op;
+
+    if (!name || !op || op > 2 || from >= length || name >= sizeof(c->column) ||
+        length - from >= sizeof(c->value) || (op == 1 && text[name] == '!'))
+        return err_usage(err, "\"%.*s\" is no condition: COLUMN=VALUE, with = != < <= > or >=",
+                         (int)length, text);
+    snprintf(c->column, sizeof(c->column), "%.*s", (int)name, text);
+    snprintf(c->op, sizeof(c->op), "%.*s", (int)op, text + name);
+    snprintf(c->value, sizeof(c->value), "%.*s", (int)(length - from), text + from);
+    return 0;
+}
+
+/* A cell without a number is neither more nor less. */
+static bool holds(const struct condition *c, const char *cell)
+{
+    double x, y;
+
+    if (*c->op == '=' || *c->op == '!')
+        return (fnmatch(c->value, cell, 0) == 0) == (*c->op == '=');
+    if (units_double(&x, cell, -1e30, 1e30, NULL) < 0 ||
+        units_double(&y, c->value, -1e30, 1e30, NULL) < 0)
+        return false;
+    return (*c->op == '<' ? x < y : x > y) || (c->op[1] && x == y);
+}
+
+void batch_drop(struct batch_row *r)
+{
+    if (r->status == BATCH_PREDICTED)
+        batch_remark(r, "left out as asked");
+    r->status = r->status == BATCH_PREDICTED ? BATCH_CLAIM : r->status;
+}
+
+int batch_pick(const struct batch *b, const char *text, bool *picked, struct err *err)
+{
+    bool *all = mem_calloc((size_t)b->rows + 1, sizeof(*all));
+    int rc = 0, n = 0;
+
+    memset(all, 1, (size_t)b->rows);
+    while (rc == 0 && *text) {
+        struct condition c;
+        size_t length = strcspn(text, ",");
+        bool known = false;
+        rc = read_condition(&c, text, length, err);
+        for (int i = 0; i < b->rows && rc == 0; i++) {
+            known |= tsv_find(b->row[i].table, c.column) >= 0;
+            all[i] = all[i] && holds(&c, batch_cell(b->row[i].table, b->row[i].at, c.column));
+        }
+        if (rc == 0 && !known)
+            rc = err_usage(err, "no table has a column \"%s\"", c.column);
+        text += length + (text[length] == ',');
+        n++;
+    }
+    for (int i = 0; i < b->rows && n; i++)
+        picked[i] |= all[i];
+    free(all);
+    return rc;
 }

@@ -23,14 +23,16 @@
 enum batch_status { BATCH_PREDICTED, BATCH_MISS, BATCH_CLAIM, BATCH_STATUS_COUNT };
 extern const char *const batch_status_name[BATCH_STATUS_COUNT];
 
-enum { BATCH_RELEASE = 96, BATCH_REASON = 256, BATCH_LAYOUT = 96 };
+enum { BATCH_RELEASE = 96, BATCH_PUBLISHER = 64, BATCH_REASON = 256, BATCH_LAYOUT = 96 };
 
 struct batch_row {
     /* as printed; these point into the table, "" when the column is absent */
     const char *id, *model, *hardware, *dtype, *split, *source;
     const struct json_t *publications; /* of the batch */
-    char own_id[24];                   /* "line 17", where the table has no id */
-    int line;                          /* in the file */
+    const struct tsv *table;
+    int at;          /* row of that table */
+    char own_id[24]; /* "line 17", where the table has no id */
+    int line;        /* in the file */
     /* what it asks */
     const char *preset; /* of topo/fabrics */
     int gpus, per_rack; /* GPUs taken of each rack; 0: all that a rack has */
@@ -43,7 +45,9 @@ struct batch_row {
     double gpu_bytes; /* of a build unlike the preset's; 0: as that has it */
     char layout[BATCH_LAYOUT];
     struct recipe recipe;
-    char release[BATCH_RELEASE]; /* of the software: "megatron-bridge 26.04", "mlperf v5.1" */
+    char release[BATCH_RELEASE];     /* of the software: "megatron-bridge 26.04", "mlperf v5.1" */
+    char publisher[BATCH_PUBLISHER]; /* of the figures: "megatron-bridge", "mosaicml/llm-foundry" */
+    bool released;                   /* the release is one, not the source for want of one */
     char *family; /* what one anchor fixes: model, GPU, dtype, release, adapters or all weights */
     char *job;    /* equal for rows that ask the same of the same software or of another */
     char *same;   /* family, mesh without its data-parallel axes, micro batch, sequence */
@@ -57,11 +61,14 @@ struct batch_row {
     char reason[BATCH_REASON]; /* why not predicted, or what was assumed; "" */
     double measured, predicted, lo, hi, tokens;
     double bytes, bytes_lo, bytes_hi; /* what read_bytes was predicted to be, as the row is read */
+    double terms_deviation, software_share, doubt; /* struct prediction; of the dtype */
+    enum known known;
     bool dense;
     int anchor;               /* row whose measured step fixes this family; -1: none */
     double stretch, anchored; /* of compute by that anchor; with it */
     int same_anchor;          /* the same within rows of one layout: smallest job; -1 */
     double same_anchored;
+    const char *group;           /* that was left out when this row was predicted; NULL: none */
     struct batch_inputs *inputs; /* batch_predict.c: what the question points to */
 };
 
@@ -71,6 +78,8 @@ struct batch {
     int rows;
     char **note; /* of the table as a whole */
     int notes;
+    struct tsv **more; /* the tables behind the first */
+    int mores;
     struct json_t *publications; /* jobs/training/publications.json */
     struct batch_cache *cache;
 };
@@ -78,7 +87,15 @@ struct batch {
 /* Reads the table and turns rows into questions; batch_free() also after an error.  EXIT_DATA for
  * what is wrong with the table; what is wrong with a row is that row's reason. */
 int batch_load(struct batch *b, const char *path, struct err *err);
+/* The rows of one more table behind those that are there, before they are resolved. */
+int batch_add(struct batch *b, const char *path, struct err *err);
+/* Marks the rows for which all conditions of `text` hold: "hardware=H100,pp>1,id=nt_*", a column, an
+ * operator of = != < <= > >=, and a number or a pattern of the shell's. */
+int batch_pick(const struct batch *b, const char *text, bool *picked, struct err *err);
 void batch_free(struct batch *b);
+
+/* The row becomes a claim: it is neither predicted nor scored. */
+void batch_drop(struct batch_row *r);
 
 /* Loads models, presets and matrices, each once, settles what rows leave unsaid (c says what memory
  * they need), and prices the messages of every row; rows that cannot be resolved
@@ -87,6 +104,7 @@ void batch_resolve(struct batch *b, const struct constants *c);
 void batch_resolve_row(struct batch *b, int row, const struct constants *c); /* one of them */
 /* Predicts every row that was resolved, without an anchor. */
 void batch_predict(struct batch *b, const struct constants *c);
+void batch_predict_row(struct batch *b, int row, const struct constants *c); /* one of them */
 /* The question of a row that was resolved; it points into b and c. */
 struct question batch_question(const struct batch_row *r, const struct constants *c);
 /* What a row that was resolved needs of a GPU, with r->fits_with. */

@@ -16,7 +16,8 @@ int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *er
 /* r->preset and r->per_rack, from hardware (or a preset's name) and fabric; EXIT_UNJUDGED when no
  * preset is like it. */
 int batch_machine(struct batch_row *r, const char *fabric, struct err *err);
-/* r->release: "NVIDIA-NeMo/Megatron-Bridge@... (26.04 Pre-Training)" is "megatron-bridge 26.04". */
+/* r->release: "NVIDIA-NeMo/Megatron-Bridge@... (26.04 Pre-Training)" is "megatron-bridge 26.04".  And
+ * r->publisher. */
 void batch_release(struct batch_row *r);
 /* Does the source count attention under the causal mask in the FLOP/s it prints? */
 bool batch_counts_causal(const struct batch_row *r);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "step/pricer.h"
@@ -13,7 +14,7 @@
 
 /* A model, or why it could not be loaded. */
 struct cached_model {
-    const char *name;
+    char *name; /* a file's with its folder */
     struct model model;
     struct err err;
 };
@@ -44,11 +45,25 @@ struct batch_inputs {
     double one[TRAFFIC_MAX]; /* s of a message on its slowest group */
 };
 
-static const struct cached_model *model_of(struct batch_cache *c, const char *name)
+/* A name; a file that is not found from here is looked for beside the table. */
+static char *model_name(const struct batch_row *r)
 {
+    const char *path = r->table->path, *slash = strrchr(path, '/');
+
+    if (!slash || *r->model == '/' || !strchr(r->model, '/') || access(r->model, R_OK) == 0)
+        return mem_strdup(r->model);
+    return mem_printf("%.*s/%s", (int)(slash - path), path, r->model);
+}
+
+static const struct cached_model *model_of(struct batch_cache *c, const struct batch_row *r)
+{
+    char *name = model_name(r);
+
     for (int i = 0; i < c->models; i++)
-        if (!strcmp(c->model[i]->name, name))
+        if (!strcmp(c->model[i]->name, name)) {
+            free(name);
             return c->model[i];
+        }
     struct cached_model *m = mem_calloc(1, sizeof(*m));
     m->name = name;
     if (model_load(&m->model, name, &m->err) < 0)
@@ -314,7 +329,7 @@ static void predict_reading(struct batch_row *r, const struct batch_inputs *a,
 static int resolve(struct batch_row *r, struct batch_cache *c, const struct constants *k,
                    struct err *err)
 {
-    const struct cached_model *model = model_of(c, r->model);
+    const struct cached_model *model = model_of(c, r);
     const struct cached_matrix *matrix = matrix_of(c, r);
     struct batch_inputs *a = mem_calloc(1, sizeof(*a));
 
@@ -379,7 +394,8 @@ struct question batch_question(const struct batch_row *r, const struct constants
                              .recipe = &r->recipe,
                              .order = a->order,
                              .constants = c,
-                             .release = r->release};
+                             .release = r->released ? r->release : NULL,
+                             .publisher = r->publisher};
 }
 
 double batch_seconds(const struct batch_row *r, const struct constants *c, double stretch,
@@ -416,25 +432,33 @@ static double doubt_of(const struct batch_row *r, const struct constants *c)
     return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
 }
 
+void batch_predict_row(struct batch *b, int row, const struct constants *c)
+{
+    struct batch_row *r = &b->row[row];
+    struct err err = {0, ""};
+    struct prediction p;
+
+    if (r->status != BATCH_PREDICTED)
+        return;
+    struct question q = batch_question(r, c);
+    q.doubt = r->doubt = doubt_of(r, c);
+    if (predict_step(&p, &q, &err) < 0) {
+        miss(r, &err);
+    } else {
+        r->predicted = p.sec;
+        r->lo = p.lo;
+        r->hi = p.hi;
+        r->terms_deviation = p.terms_deviation;
+        r->software_share = p.software_share;
+        r->known = p.known;
+    }
+    prediction_free(&p);
+}
+
 void batch_predict(struct batch *b, const struct constants *c)
 {
-    for (int i = 0; i < b->rows; i++) {
-        struct batch_row *r = &b->row[i];
-        struct err err = {0, ""};
-        struct prediction p;
-        if (r->status != BATCH_PREDICTED)
-            continue;
-        struct question q = batch_question(r, c);
-        q.doubt = doubt_of(r, c);
-        if (predict_step(&p, &q, &err) < 0) {
-            miss(r, &err);
-        } else {
-            r->predicted = p.sec;
-            r->lo = p.lo;
-            r->hi = p.hi;
-        }
-        prediction_free(&p);
-    }
+    for (int i = 0; i < b->rows; i++)
+        batch_predict_row(b, i, c);
 }
 
 static void cache_free(struct batch_cache *c)
@@ -443,6 +467,7 @@ static void cache_free(struct batch_cache *c)
         return;
     for (int i = 0; i < c->models; i++) {
         model_free(&c->model[i]->model);
+        free(c->model[i]->name);
         free(c->model[i]);
     }
     for (int i = 0; i < c->matrices; i++) {
@@ -471,6 +496,11 @@ void batch_free(struct batch *b)
     free(b->row);
     json_decref(b->publications);
     tsv_free(&b->table);
+    for (int i = 0; i < b->mores; i++) {
+        tsv_free(b->more[i]);
+        free(b->more[i]);
+    }
+    free(b->more);
     cache_free(b->cache);
     memset(b, 0, sizeof(*b));
 }

@@ -249,6 +249,21 @@ int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
     return 0;
 }
 
+/* "mosaicml/llm-foundry@061f2c7 scripts/..." is "mosaicml/llm-foundry", "[group] publisher: ..."
+ * "publisher". */
+static void name_publisher(struct batch_row *r)
+{
+    const char *from = r->source;
+
+    if (*from == '[' && strchr(from, ']'))
+        from = strchr(from, ']') + 1;
+    from += strspn(from, " ");
+    int n = r->released ? (int)strcspn(r->release, " ") : (int)strcspn(from, "@[(:");
+    snprintf(r->publisher, BATCH_PUBLISHER, "%.*s", n, r->released ? r->release : from);
+    for (size_t end = strlen(r->publisher); end > 0 && r->publisher[end - 1] == ' ';)
+        r->publisher[--end] = '\0';
+}
+
 void batch_release(struct batch_row *r)
 {
     const json_t *one;
@@ -266,7 +281,9 @@ void batch_release(struct batch_row *r)
         int n = (int)strcspn(begin, text_of(release, "until"));
         int max = BATCH_RELEASE - 1 - (int)strlen(name) - 1;
         snprintf(r->release, BATCH_RELEASE, "%s %.*s", name, n < max ? n : max, begin);
+        r->released = true;
     }
+    name_publisher(r);
 }
 
 /* What the row's source says under that key; "": nothing. */

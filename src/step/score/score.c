@@ -10,8 +10,8 @@
 
 const char *const score_with_name[SCORE_WITH_COUNT] = {"no anchor", "one anchor", "naive",
                                                        "same layout", "memory"};
-const char *const score_by_name[BY_COUNT] = {"all",   "test",     "rest",   "split",
-                                             "model", "hardware", "release"};
+const char *const score_by_name[BY_COUNT] = {"all",   "test",     "rest",    "split",
+                                             "model", "hardware", "release", "left out"};
 
 static bool is_test(const struct batch_row *r)
 {
@@ -29,6 +29,8 @@ static const char *value_of(const struct batch_row *r, enum score_by by)
         return r->hardware;
     case BY_RELEASE:
         return r->release;
+    case BY_LEFT:
+        return r->group ? r->group : "";
     default:
         return "";
     }
@@ -55,7 +57,7 @@ const char **score_values(const struct batch *b, enum score_by by, int *count)
     *count = 0;
     for (int i = 0; i < b->rows; i++) {
         const char *value = value_of(&b->row[i], by);
-        bool known = b->row[i].status != BATCH_PREDICTED;
+        bool known = b->row[i].status != BATCH_PREDICTED || (by == BY_LEFT && !*value);
         for (int k = 0; k < *count && !known; k++)
             known = !strcmp(list[k], value);
         if (!known)

@@ -22,7 +22,17 @@ enum score_with {
 extern const char *const score_with_name[SCORE_WITH_COUNT];
 
 /* Which rows: all, those whose split begins with "test_" or not, or those with `value` there. */
-enum score_by { BY_ALL, BY_TEST, BY_REST, BY_SPLIT, BY_MODEL, BY_HARDWARE, BY_RELEASE, BY_COUNT };
+enum score_by {
+    BY_ALL,
+    BY_TEST,
+    BY_REST,
+    BY_SPLIT,
+    BY_MODEL,
+    BY_HARDWARE,
+    BY_RELEASE,
+    BY_LEFT,
+    BY_COUNT
+};
 extern const char *const score_by_name[BY_COUNT];
 struct score_cut {
     enum score_by by;

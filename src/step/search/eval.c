@@ -15,9 +15,7 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
     if (rate_numbers(&rate, &at, err) < 0)
         return -1;
     *peak = rate.peak;
-    coefficients_of(c, &rate, q->constants,
-                    (q->stretch > 0 ? q->stretch : 1) *
-                        rate_release(&rate, q->constants, q->release, q->model));
+    coefficients_of(c, &rate, q->constants, rate_stretch(&rate, &at));
     return 0;
 }
 
