@@ -294,6 +294,11 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
         return -1;
     int rc = anchor ? from_anchor(&p, &q, a, anchor, err) : predict_step(&p, &q, err);
     if (rc == 0) {
+        if (j->habit)
+            predict_note(
+                &p,
+                "%d of the %d hosts of a rack are taken, as jobs on %s do; --segment %d takes all",
+                j->habit, j->fabric.hosts_per_rack, j->fabric.name, j->fabric.hosts_per_rack);
         job_hint(&p, j, &a->job, &q);
         rc = print(j, a, &p, err);
     }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "base/mem.h"
 #include "base/units.h"
 
@@ -35,6 +34,10 @@ const struct argument job_argument[] = {
      "without a MATRIX: a preset of topo/fabrics; with one: whose GPU it has", .group = MACHINE},
     {"racks", ARGUMENT_INT, AT(racks), 1, COUNT_MAX, NULL, 0, "N",
      "racks of the preset (default: as many as the GPUs need)", .group = MACHINE},
+    {"gpus-per-node", ARGUMENT_INT, AT(gpus_per_node), 1, 64, NULL, 0, "N",
+     "GPUs of a host, with as many NICs to each (default: as the preset has it)", .group = MACHINE},
+    {"nvlink-domain", ARGUMENT_INT, AT(nvlink_domain), 1, 65536, NULL, 0, "N",
+     "GPUs of an NVLink domain (default: as the preset has it)", .group = MACHINE},
     {"order", ARGUMENT_TEXT, AT(place.order), 0, 0, NULL, 0, "FILE",
      "rank to endpoint: a hostfile, or an endpoint per line (default: in order)", .group = MACHINE},
     {"nodes", ARGUMENT_TEXT, AT(place.nodes), 0, 0, NULL, 0, "LIST",
@@ -42,7 +45,7 @@ const struct argument job_argument[] = {
      .group = MACHINE},
     {"segment", ARGUMENT_INT, AT(place.segment), 1, COUNT_MAX, NULL, 0, "N",
      "N nodes of a rack, then N of the next, round the racks: the widest spread that srun "
-     "--segment=N allows",
+     "--segment=N allows (default: as the preset's jobs do, 16 of 18 of NVL72, and said)",
      .group = MACHINE},
     {"spread", ARGUMENT_WORD, AT(place.spread), 0, 0, spread_name, SPREAD_COUNT, "NAME",
      "how ranks are dealt over the nodes, as srun --distribution: block, cyclic (default block)",
@@ -99,35 +102,9 @@ const struct opt *job_options(void)
     return rows;
 }
 
-/* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
-static int racks_named(const char *nodes)
-{
-    char **name;
-    int count, racks = 0;
-
-    if (hostlist_expand(&name, &count, nodes, NULL) < 0)
-        return 0; /* placement says why */
-    for (int i = 0; i < count; i++) {
-        int rack = -1;
-        if (sscanf(name[i], "r%4dn", &rack) == 1 && rack >= racks)
-            racks = rack + 1;
-    }
-    hostlist_free(name, count);
-    return racks;
-}
-
-/* As many racks as the ranks fill; with segments, no rack holds more than whole ones. */
 static int racks_for(const struct fabric *f, const struct job_opts *o, int ranks)
 {
-    int hosts = f->hosts_per_rack > 0 ? f->hosts_per_rack : 1, segment = o->place.segment;
-    int per =
-        f->gpus_per_host * (segment > 0 && segment < hosts ? hosts / segment * segment : hosts);
-
-    if (o->racks)
-        return o->racks;
-    if (o->place.nodes)
-        return racks_named(o->place.nodes);
-    return ranks > 0 ? (ranks + per - 1) / per : 0;
+    return o->racks ? o->racks : placement_racks(&o->place, f, ranks);
 }
 
 /* Ranks that the layout's text fixes; 0 when it leaves an axis open or is not given. */
@@ -143,16 +120,27 @@ static int ranks_of(const struct job_opts *o)
                : l.ranks;
 }
 
-static void set_flops(struct matrix *m, const struct job_opts *o)
+void job_flops(struct matrix *m, double flops)
 {
-    if (!(o->flops > 0))
+    if (!(flops > 0))
         return;
     free(m->compute.source);
     m->compute.source = mem_strdup("FLOP/s as given with --flops");
-    m->compute.flops = o->flops;
+    m->compute.flops = flops;
 }
 
-static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
+/* A preset has a habit of how many hosts of a rack are taken, unless the job says anything of its
+ * own. */
+static void take_habit(struct job *j, struct job_opts *o)
+{
+    const struct placement *p = &o->place;
+
+    if (o->matrix || o->racks || p->order || p->nodes || p->segment || p->spread)
+        return;
+    o->place.segment = j->habit = fabric_segment(&j->fabric, ranks_of(o));
+}
+
+static int open_matrix(struct job *j, struct job_opts *o, struct err *err)
 {
     if (!o->matrix && !o->fabric)
         return err_usage(err, "neither MATRIX nor --fabric is given");
@@ -162,10 +150,18 @@ static int open_matrix(struct job *j, const struct job_opts *o, struct err *err)
         return -1;
     if (matrix_preset(&j->fabric, &j->matrix, o->fabric, err) < 0)
         return -1;
+    if (o->matrix && (o->gpus_per_node || o->nvlink_domain))
+        return err_usage(err,
+                         "--gpus-per-node and --nvlink-domain belong to a preset, and %s has "
+                         "its own hosts",
+                         o->matrix);
+    if (fabric_reshape(&j->fabric, o->gpus_per_node, o->nvlink_domain, err) < 0)
+        return -1;
+    take_habit(j, o);
     if (!o->matrix &&
         matrix_from_fabric(&j->matrix, &j->fabric, racks_for(&j->fabric, o, ranks_of(o)), err) < 0)
         return -1;
-    set_flops(&j->matrix, o);
+    job_flops(&j->matrix, o->flops);
     return 0;
 }
 
@@ -239,7 +235,7 @@ int job_open_again(struct job *again, const struct job *j, const struct job_opts
     if (!o->matrix && racks != racks_for(&j->fabric, was, ranks_of(was))) {
         if (matrix_from_fabric(&again->matrix, &again->fabric, racks, err) < 0)
             return -1;
-        set_flops(&again->matrix, o);
+        job_flops(&again->matrix, o->flops);
     }
     return open_layout(again, o, &again->matrix.topo, err);
 }
@@ -251,7 +247,7 @@ void job_close_again(struct job *again, const struct job *j)
         matrix_free(&again->matrix);
 }
 
-int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err)
+int job_open_ranks(struct job *j, struct job_opts *o, int *ranks, struct err *err)
 {
     int given;
 

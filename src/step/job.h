@@ -15,6 +15,7 @@ struct job_opts {
     const char *matrix, *fabric, *model, *layout, *constants;
     struct placement place;
     int racks, gpus;
+    int gpus_per_node, nvlink_domain; /* GPUs, where unlike the preset's; 0: as it has them */
     int accumulation; /* microbatches of a step and data-parallel rank; 0: follows from the batch */
     int mesh;         /* enum mesh_order */
     double flops;
@@ -46,19 +47,23 @@ struct job {
     struct constants constants;
     struct layout layout;
     int *order; /* rank -> endpoint; NULL: rank i is endpoint i */
+    int habit;  /* o->place.segment as the preset's jobs have it, filled in; 0: nothing was */
 };
 
-/* Load and check all of it; a layout with "auto" fills the endpoints of the matrix or the order.
+/* Load and check all of it, with o->place.segment by the preset's habit where o says nothing of
+ * placement (fabric_segment); a layout with "auto" fills the endpoints of the matrix or the order.
  * Chooses o->recipe.global_batch where it is 0.  job_free() also after an error. */
 int job_open(struct job *j, struct job_opts *o, struct err *err);
 /* The same without a layout, for who makes layouts: *ranks is o->gpus, else what the placement or
  * the matrix holds. */
-int job_open_ranks(struct job *j, const struct job_opts *o, int *ranks, struct err *err);
+int job_open_ranks(struct job *j, struct job_opts *o, int *ranks, struct err *err);
 /* The layout in words on `given` ranks, where it leaves that open, checked; o->recipe.global_batch
  * is chosen where it is 0. */
 int job_layout(struct layout *l, const struct model *m, struct job_opts *o, int given,
                struct err *err);
 void job_free(struct job *j);
+/* The matrix' GPUs reach so many FLOP/s; 0: as it has it. */
+void job_flops(struct matrix *m, double flops);
 /* Hosts that its ranks are on. */
 int job_nodes(const struct job *j);
 /* j, which was asked as `was`, once more with other words for placement and mesh order: model and constants stay j's, and the

@@ -358,3 +358,31 @@ int placement_make(int **order, int *given, const struct topo *t, const struct p
         return 0;
     return deal_nodes(order, given, t, p, ranks, err);
 }
+
+/* Racks that hold these nodes of a preset, whose names are "r03n17" (fabric_topo). */
+static int racks_named(const char *nodes)
+{
+    char **name;
+    int count, racks = 0;
+
+    if (hostlist_expand(&name, &count, nodes, NULL) < 0)
+        return 0; /* placement says why */
+    for (int i = 0; i < count; i++) {
+        int rack = -1;
+        if (sscanf(name[i], "r%4dn", &rack) == 1 && rack >= racks)
+            racks = rack + 1;
+    }
+    hostlist_free(name, count);
+    return racks;
+}
+
+int placement_racks(const struct placement *p, const struct fabric *f, int ranks)
+{
+    int hosts = f->hosts_per_rack > 0 ? f->hosts_per_rack : 1, segment = p->segment;
+    int per =
+        f->gpus_per_host * (segment > 0 && segment < hosts ? hosts / segment * segment : hosts);
+
+    if (p->nodes)
+        return racks_named(p->nodes);
+    return ranks > 0 ? (ranks + per - 1) / per : 0;
+}

@@ -15,6 +15,7 @@
 #define RG_PLACEMENT_H
 
 #include "base/err.h"
+#include "topo/fabrics/fabric.h"
 #include "topo/topo.h"
 
 enum spread {
@@ -37,6 +38,10 @@ struct placement {
  * the option's name. */
 int placement_make(int **order, int *given, const struct topo *t, const struct placement *p,
                    int ranks, struct err *err);
+
+/* Racks of a preset that so many ranks need: those of the nodes that are named, else as many as they
+ * fill, where no rack holds more than whole segments.  0: cannot be told. */
+int placement_racks(const struct placement *p, const struct fabric *f, int ranks);
 
 /* A hostfile alone, from memory; `path` is for messages, text is changed.  An unknown host, an
  * endpoint given twice or not there: EXIT_DATA with file, line and the text. */

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "step/job.h"
 #include "step/score/batch_impl.h"
 
 static struct batch batch;
@@ -22,7 +23,9 @@ static struct constants constants;
 #define HEAD                                                                                       \
     "model\tid\thardware\tgpus\tinternode_fabric\tdtype\tseq_len\tglobal_batch\tmicro_batch\ttp\t" \
     "pp\tcp\tep\tdp\tzero_stage/fsdp\trecompute\tmetric\tvalue\tunit\tsource\tvp\tga\tsplit\t"     \
-    "notes\n"
+    "notes"
+/* Further columns, "\tmtp\tetp": their cells follow that of notes. */
+static const char *more = "";
 
 static int load_text(const char *text, struct err *err)
 {
@@ -43,7 +46,7 @@ static const struct batch_row *row(const char *line)
     char text[2048];
 
     batch_free(&batch);
-    snprintf(text, sizeof(text), "%s%s\n", HEAD, line);
+    snprintf(text, sizeof(text), "%s%s\n%s\n", HEAD, more, line);
     assert_int_equal(load_text(text, NULL), 0);
     assert_int_equal(batch.rows, 1);
     batch_resolve(&batch, &constants);
@@ -123,19 +126,21 @@ static void fsdp_with_a_number_is_hsdp_over_more_ranks(void **state)
     assert_string_equal(r->layout, "dp_replicate=2,dp_shard=64");
     assert_float_equal(r->recipe.grad_bytes, 2, 0);
     assert_string_equal(r->release, "megatron-bridge 26.04");
-    assert_int_equal(r->per_rack, 64);
+    assert_int_equal(r->segment, 16);
+    assert_non_null(strstr(r->reason, "16 of the 18 hosts of a rack are taken"));
 }
 
-/* GPUs of a job, how many it takes of a rack (0: all of it). */
+/* GPUs of a job, how many hosts it takes of a rack (0: all of it). */
 static void racks_of_72_are_shared_out_as_recipes_do(void **state)
 {
     static const struct {
-        int gpus, per_rack;
-    } cases[] = {{8, 0}, {64, 0}, {72, 0}, {128, 64}, {144, 0}, {512, 64}, {576, 64}, {2496, 64}};
+        int gpus, segment;
+    } cases[] = {{8, 0}, {64, 0}, {72, 0}, {128, 16}, {144, 0}, {512, 16}, {576, 16}, {2496, 16}};
     char line[512];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        int per = cases[i].segment ? 64 : 72;
         snprintf(line, sizeof(line),
                  "llama3.1-8b\tA\tGB300\t%d\tRoCE Spectrum-X\tmxfp8\t8192\t%d\t1\t1\t1\t1\t1\t\t"
                  "DDP\tnone\tstep_time\t1\ts\tx\t\t\tcalib\t",
@@ -143,47 +148,115 @@ static void racks_of_72_are_shared_out_as_recipes_do(void **state)
         const struct batch_row *r = row(line);
         assert_int_equal(r->status, BATCH_PREDICTED);
         assert_string_equal(r->preset, "gb300-nvl72-spectrumx");
-        assert_int_equal(r->per_rack, cases[i].per_rack);
+        assert_int_equal(r->segment, cases[i].segment);
         struct question q = batch_question(r, &constants);
-        int racks = (cases[i].gpus + (r->per_rack ? r->per_rack : 72) - 1) /
-                    (r->per_rack ? r->per_rack : 72);
-        assert_int_equal(q.matrix->topo.endpoints, racks * 72);
-        if (r->per_rack)
+        assert_int_equal(q.matrix->topo.endpoints, (cases[i].gpus + per - 1) / per * 72);
+        if (r->segment)
             assert_int_equal(q.order[64], 72);
         else
             assert_null(q.order);
     }
 }
 
-static void adapters_experts_and_lora_come_from_the_notes(void **state)
+/* What a publication is known for; a column of the row's own rules, and notes say nothing. */
+static void adapters_and_experts_come_from_publications_and_columns(void **state)
 {
-    const struct batch_row *r =
-        row("llama2-70b\tA\tB200\t8\tn/a\tfp8/nvfp4?\t8192\t8\t1\t1\t1\t1\t1\t\tDDP on LoRA "
-            "adapters\tnone\tstep_time\t1300\tms\tmlcommons/training_results_v5.1 Dell/x\t1\t1\t"
-            "test_fabric\tLoRA r=32 q,k; ETP 1");
+    static const char line[] =
+        "llama2-70b\tA\tB200\t8\tn/a\tfp8/nvfp4?\t8192\t8\t1\t1\t1\t1\t1\t\tDDP on LoRA "
+        "adapters\tnone\tstep_time\t1300\tms\tmlcommons/training_results_v5.1 Dell/x\t1\t1\t"
+        "test_fabric\tLoRA r=32 q,k; ETP 2; w/ MTP; async TP; power limited";
+    char with[512];
+    const struct batch_row *r = row(line);
 
     (void)state;
     assert_int_equal(r->recipe.lora, LORA_ATTENTION);
-    assert_int_equal(r->recipe.lora_rank, 32);
+    assert_int_equal(r->recipe.lora_rank, 16);
     assert_int_equal(r->recipe.strategy, STRATEGY_DDP);
     assert_string_equal(r->layout, "dp_replicate=8");
-    assert_int_equal(r->etp, 1);
+    assert_true(r->etp == 0 && !r->recipe.mtp && !r->odd);
     assert_string_equal(r->family, "llama2-70b, B200, fp8/nvfp4?, mlperf v5.1, lora");
     assert_float_equal(r->measured, 1.3, 1e-12);
     assert_non_null(strstr(r->reason, "fp8 is assumed"));
+    assert_non_null(strstr(r->reason, "\"training_results_\": lora=attention"));
+    more = "\tlora\tlora_rank\tstack\trelease";
+    snprintf(with, sizeof(with), "%s\tall\t32\ttorchtitan\tmine 1.0", line);
+    r = row(with);
+    assert_int_equal(r->recipe.lora, LORA_ALL);
+    assert_int_equal(r->recipe.lora_rank, 32);
+    assert_int_equal(r->recipe.stack, STACK_TORCHTITAN);
+    assert_string_equal(r->release, "mine 1.0");
+    assert_null(strstr(r->reason, "lora="));
+    snprintf(with, sizeof(with), "%s\t\t\teager dog\t", line);
+    r = row(with);
+    assert_int_equal(r->status, BATCH_MISS);
+    assert_non_null(strstr(r->reason, "column stack \"eager dog\" is not known (known: megatron,"));
+    more = "\tpublication";
+    snprintf(with, sizeof(with), "%s\tNutanix", line);
+    r = row(with);
+    assert_int_equal(r->recipe.stack, STACK_HF); /* named, whatever the source is called */
+    assert_non_null(strstr(r->reason, "\"Nutanix\": stack=hf lora=attention lora-rank=32"));
+    more = "";
+}
+
+/* The machine of a row: by its columns, by its hardware, or unlike any that is known. */
+static void a_row_says_its_machine(void **state)
+{
+    static const struct {
+        const char *hardware, *fabric, *cells, *preset;
+        int gpus_per_host, hosts_per_domain, nics;
+    } cases[] = {
+        {"H100", "EFA", "\t\t", "hgx-h100-efa", 8, 1, 8},
+        {"A100", "Omni-Path 4x100G", "8\t8\t", "hgx-a100-omnipath", 8, 1, 4},
+        {"A100", "IB", "4\t4\t", "hgx-a100", 4, 1, 4},
+        {"V100-32GB", "Omni-Path", "4\t\t", "v100-omnipath", 4, 1, 4},
+        {"GB200", "IB", "4\t36\t", "gb200-nvl72", 4, 9, 4},
+        {"whatever", "IB", "\t\thgx-h20", "hgx-h20", 8, 1, 8},
+        {"mi300x", "IB", "\t\t", "mi300x", 8, 1, 8},
+        {"B9000", "IB", "\t\t", "hgx-h100", 8, 1, 8},
+    };
+    char line[512];
+
+    (void)state;
+    more = "\tgpus_per_node\tnvlink_domain\tpreset";
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        snprintf(line, sizeof(line),
+                 "llama3.1-8b\tA\t%s\t16\t%s\tbf16\t8192\t16\t1\t1\t1\t1\t1\t\tDDP\tnone\t"
+                 "step_time\t1\ts\tx\t\t\tcalib\t\t%s",
+                 cases[i].hardware, cases[i].fabric, cases[i].cells);
+        const struct batch_row *r = row(line);
+        assert_int_equal(r->status, BATCH_PREDICTED);
+        assert_string_equal(r->preset, cases[i].preset);
+        struct question q = batch_question(r, &constants);
+        assert_int_equal(q.fabric->gpus_per_host, cases[i].gpus_per_host);
+        assert_int_equal(q.fabric->hosts_per_domain, cases[i].hosts_per_domain);
+        assert_int_equal(q.fabric->nics_per_host, cases[i].nics);
+        bool unknown = !strcmp(cases[i].hardware, "B9000");
+        assert_true(r->odd == unknown);
+        assert_true(unknown == (strstr(r->reason, "hardware \"B9000\" is not known") != NULL));
+        batch_predict(&batch, &constants);
+        double wide = sqrt(r->hi / r->lo);
+        assert_true(unknown ? wide > 3.5 && wide < 12 : wide < 2);
+    }
+    more = "\tgpus_per_node\tnvlink_domain\tflops";
+    assert_int_equal(row("llama3.1-8b\tA\tH100\t16\tIB\tbf16\t8192\t16\t1\t1\t1\t1\t1\t\tDDP\tnone"
+                         "\tstep_time\t1\ts\tx\t\t\tcalib\t\t8\t12\t")
+                         ->status,
+                     BATCH_MISS);
+    assert_non_null(strstr(batch.row[0].reason, "domain of 12 GPUs is not made of hosts of 8"));
+    more = "";
 }
 
 static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
 {
     static const struct {
-        const char *model, *hardware, *dtype, *source, *notes;
+        const char *model, *hardware, *dtype, *source, *column;
         bool mtp, overlap;
         int dispatch;
     } cases[] = {
         {"deepseek-v3", "B200", "mxfp8", "Megatron-Bridge@1 d.md (26.04 x)", "", true, true,
          DISPATCH_KERNEL},
-        {"deepseek-v3", "GB200", "mxfp8", "Megatron-Bridge@1 d.md (26.04 x)", "(w/o MTP)", false,
-         false, DISPATCH_KERNEL},
+        {"deepseek-v3", "GB200", "mxfp8", "Megatron-Bridge@1 d.md (26.04 x)", "off", false, false,
+         DISPATCH_KERNEL},
         {"deepseek-v3", "B200", "fp8", "Megatron-Bridge@1 d.md (26.04 x)", "", true, false,
          DISPATCH_KERNEL},
         {"deepseek-v3", "B200", "mxfp8", "mlcommons/training_results_v5.1 x", "", false, false,
@@ -196,18 +269,20 @@ static void a_recipes_defaults_depend_on_source_model_and_machine(void **state)
     char line[512];
 
     (void)state;
+    more = "\tmtp";
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         snprintf(line, sizeof(line),
                  "%s\tA\t%s\t64\tIB\t%s\t4096\t256\t1\t1\t1\t1\t8\t\tdist-opt\trecipe default\t"
-                 "step_time\t1\ts\t%s\t\t\tcalib\t%s",
+                 "step_time\t1\ts\t%s\t\t\tcalib\t\t%s",
                  cases[i].model, cases[i].hardware, cases[i].dtype, cases[i].source,
-                 cases[i].notes);
+                 cases[i].column);
         const struct batch_row *r = row(line);
         assert_int_equal(r->status, BATCH_PREDICTED);
         assert_int_equal(r->recipe.mtp, cases[i].mtp);
         assert_int_equal(r->recipe.ep_overlap, cases[i].overlap);
         assert_int_equal(r->recipe.dispatch, cases[i].dispatch);
     }
+    more = "";
 }
 
 static void batch_micro_batch_and_accumulation_follow_from_each_other(void **state)
@@ -302,7 +377,7 @@ static void what_ran_must_fit(void **state)
         if (cases[i].says)
             assert_non_null(strstr(r->reason, cases[i].says));
         else
-            assert_string_equal(r->reason, "");
+            assert_true(!strstr(r->reason, "assumed") && !strstr(r->reason, "as read"));
     }
 }
 
@@ -420,12 +495,14 @@ static void published_configurations_set_what_tables_leave_out(void **state)
     r = short_row("llama3.1-405b", "H100", 16384, "bf16", "131072\t128\t1\t8\t16\t16\t1", "FSDP",
                   "none", "Llama 3 paper", "");
     assert_int_equal(r->recipe.context, CONTEXT_GATHER);
+    more = "\ttp_overlap";
     r = short_row("llama3.1-8b", "H100", 64, "bf16", "8192\t96\t12\t8\t1\t1\t1", "FSDP2", "full",
-                  titan, "async TP");
+                  titan, "\ton");
     assert_true(recipe_overlaps_tp(&r->recipe));
     r = short_row("llama3.1-8b", "H100", 64, "bf16", "8192\t96\t12\t8\t1\t1\t1", "FSDP2", "full",
-                  titan, "vanilla TP");
+                  titan, "\toff");
     assert_false(recipe_overlaps_tp(&r->recipe));
+    more = "";
     r = short_row("llama3.1-8b", "GB200", 4, "bf16", "2048\t128\t32\t1\t1\t1\t1", "FSDP2",
                   "unknown", titan, "");
     assert_int_equal(r->recipe.recompute, RECOMPUTE_SELECTIVE);
@@ -550,10 +627,6 @@ static void misses_and_claims_say_why(void **state)
          "it\t"
          "x\t\t\ttest_seed\t",
          "global_batch and seq_len are not stated", BATCH_MISS},
-        {"llama3.1-8b\tA\tTPUv5\t8\tn/"
-         "a\tbf16\t8192\t8\t1\t1\t1\t1\t1\t8\tDDP\tnone\tstep_time\t4\ts"
-         "\tx\t\t\tcalib\t",
-         "no preset is known for hardware \"TPUv5\"", BATCH_MISS},
         {"llama3.1-8b\tA\tH100\t8\tn/a\tint4\t8192\t8\t1\t1\t1\t1\t1\t8\tDDP\tnone\tstep_time\t4\ts"
          "\tx\t\t\tcalib\t",
          "dtype \"int4\" is not known", BATCH_MISS},
@@ -632,7 +705,7 @@ static void of_repeated_measurements_the_middle_one_anchors(void **state)
         double sec;
     } rows[] = {{8, 2, 0.5}, {8, 1, 9}, {16, 1, 1}, {8, 1, 1.0}, {8, 1, 1.2}, {8, 1, 1.1}};
     char text[4096];
-    int used = snprintf(text, sizeof(text), "%s", HEAD);
+    int used = snprintf(text, sizeof(text), "%s\n", HEAD);
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -677,6 +750,146 @@ static void seconds_without_words_are_those_of_predict_step(void **state)
     }
 }
 
+/* --- the same job as a row and as a command line --- */
+
+/* What a job may say; in a table under the same words but for these. */
+static const struct {
+    const char *key, *column, *words;
+} said[] = {
+    {"fabric", "fabric",
+     "gb200-nvl72 gb300-nvl72 hgx-h100 hgx-b200 hgx-h100-efa hgx-a100-omnipath v100-omnipath "
+     "mi300x"},
+    {"model", "model", "llama3.1-8b llama3.1-70b qwen3-30b-a3b deepseek-v3"},
+    {"dtype", "dtype", "bf16 fp8"},
+    {"seq", "seq_len", "2048 4096 8192"},
+    {"micro-batch", "micro_batch", "1 2"},
+    {"recompute", "recompute", "none selective full"},
+    {"strategy", "strategy", "ddp zero1 zero2 zero3 fsdp"},
+    {"stack", "stack", "megatron torchtitan eager hf"},
+    {"mesh-order", "mesh_order", "megatron torchtitan tp-pp-dp"},
+    {"sequence-parallel", "sequence_parallel", "on off"},
+    {"dispatch", "dispatch", "nccl kernel"},
+    {"dispatch-bytes", "dispatch_bytes", "1 2"},
+    {"combine-bytes", "combine-bytes", "1 2"},
+    {"ep-overlap", "ep_overlap", "on off"},
+    {"cuda-graphs", "cuda_graphs", "off layers step"},
+    {"attention", "attention", "flash fused unfused"},
+    {"prefetch", "prefetch", "on off"},
+    {"segment", "segment", "- - - 2 4"},
+    {"gpus-per-node", "gpus_per_node", "- - - 4"},
+    {"flops", "flops", "- - - 3e14"},
+    {"grad-bytes", "grad_bytes", "- 2 4"},
+    {"mtp", "mtp", "off - on"},
+};
+enum { SAID = sizeof(said) / sizeof(*said) };
+
+static unsigned draw(unsigned *seed, unsigned n)
+{
+    *seed = *seed * 1103515245u + 12345u;
+    return (*seed >> 16) % n;
+}
+
+/* The i-th of words parted by spaces; "" for "-". */
+static void pick(char *out, size_t size, const char *words, unsigned *seed)
+{
+    unsigned n = 1;
+
+    for (const char *c = words; *c; c++)
+        n += *c == ' ';
+    for (unsigned i = draw(seed, n); i > 0; i--)
+        words = strchr(words, ' ') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(words, " "), words);
+    if (!strcmp(out, "-"))
+        *out = '\0';
+}
+
+/* Seconds and interval as the command line has them; NAN: it is refused. */
+static void asked(double out[3], char cell[SAID][32], int batch_size, int gpus, const char *layout)
+{
+    struct job_opts o;
+    struct job j;
+    struct prediction p;
+    struct err err;
+
+    out[0] = out[1] = out[2] = NAN;
+    job_defaults(&o);
+    for (int i = 0; i < SAID; i++)
+        if (*cell[i])
+            assert_int_equal(job_set(&o, said[i].key, cell[i], &err), 0);
+    o.layout = layout;
+    o.gpus = gpus;
+    o.recipe.global_batch = batch_size;
+    if (job_open(&j, &o, &err) == 0) {
+        struct question q = job_question(&j, &o);
+        q.release = "mine 1.0";
+        q.constants = &constants;
+        if (predict_step(&p, &q, &err) == 0) {
+            out[0] = p.sec;
+            out[1] = p.lo;
+            out[2] = p.hi;
+        }
+        prediction_free(&p);
+    }
+    job_free(&j);
+}
+
+/* Rows where something was assumed that the job had not said are another question. */
+static bool assumed(const struct batch_row *r)
+{
+    return strstr(r->reason, "assumed") || strstr(r->reason, "as read") ||
+           strstr(r->reason, "does not fit") || strstr(r->reason, "left out");
+}
+
+static void table_and_command_line_agree(void **state)
+{
+    unsigned seed = 20261123;
+    int compared = 0, racks = 0;
+
+    (void)state;
+    for (int n = 0; n < 400; n++) {
+        static const int sizes[] = {8, 16, 64, 128, 144, 256};
+        char cell[SAID][32], text[4096], layout[96];
+        int gpus = sizes[draw(&seed, 6)], tp = 1 << draw(&seed, 4), pp = 1 << draw(&seed, 2);
+        int ep = 1 << draw(&seed, 4), used = 0;
+        for (int i = 0; i < SAID; i++)
+            pick(cell[i], sizeof(cell[i]), said[i].words, &seed);
+        if (gpus % (tp * pp))
+            continue;
+        int dp = gpus / tp / pp, batch_size = dp * pp * 8 * (cell[4][0] - '0');
+        ep = strstr(cell[1], "llama") ? 1 : ep;
+        snprintf(layout, sizeof(layout), "pp=%d,dp=%d,tp=%d,ep=%d", pp, dp, tp, ep);
+        used = snprintf(text, sizeof(text),
+                        "hardware\tgpus\tvalue\ttp\tpp\tep\tglobal_batch\trelease");
+        for (int i = 0; i < SAID; i++)
+            used += snprintf(text + used, sizeof(text) - (size_t)used, "\t%s", said[i].column);
+        used += snprintf(text + used, sizeof(text) - (size_t)used,
+                         "\nX\t%d\t1\t%d\t%d\t%d\t%d\tmine 1.0", gpus, tp, pp, ep, batch_size);
+        for (int i = 0; i < SAID; i++)
+            used += snprintf(text + used, sizeof(text) - (size_t)used, "\t%s", cell[i]);
+        snprintf(text + used, sizeof(text) - (size_t)used, "\n");
+        batch_free(&batch);
+        assert_int_equal(load_text(text, NULL), 0);
+        batch_resolve(&batch, &constants);
+        batch_predict(&batch, &constants);
+        const struct batch_row *r = &batch.row[0];
+        double want[3];
+        asked(want, cell, batch_size, gpus, layout);
+        if (assumed(r))
+            continue;
+        if (isnan(want[0]) != (r->status == BATCH_MISS))
+            fail_msg("%d: command line %g, table %g: %s\n%s", n, want[0], r->predicted, r->reason,
+                     text);
+        if (isnan(want[0]))
+            continue;
+        if (want[0] != r->predicted || want[1] != r->lo || want[2] != r->hi)
+            fail_msg("%d: command line %.17g (%g .. %g), table %.17g (%g .. %g): %s\n%s", n,
+                     want[0], want[1], want[2], r->predicted, r->lo, r->hi, r->reason, text);
+        compared++;
+        racks += r->segment == 16;
+    }
+    assert_true(compared > 80 && racks > 3);
+}
+
 static void a_bad_table_is_refused(void **state)
 {
     struct err err = {0, ""};
@@ -700,7 +913,9 @@ int main(void)
         cmocka_unit_test(words_of_torchtitan_and_fsdp),
         cmocka_unit_test(fsdp_with_a_number_is_hsdp_over_more_ranks),
         cmocka_unit_test(racks_of_72_are_shared_out_as_recipes_do),
-        cmocka_unit_test(adapters_experts_and_lora_come_from_the_notes),
+        cmocka_unit_test(adapters_and_experts_come_from_publications_and_columns),
+        cmocka_unit_test(a_row_says_its_machine),
+        cmocka_unit_test(table_and_command_line_agree),
         cmocka_unit_test(a_recipes_defaults_depend_on_source_model_and_machine),
         cmocka_unit_test(batch_micro_batch_and_accumulation_follow_from_each_other),
         cmocka_unit_test(unknown_words_are_assumed_where_that_is_possible),

@@ -55,6 +55,34 @@ void fabric_free(struct fabric *f)
     memset(f, 0, sizeof(*f));
 }
 
+/* --- what a job makes of it --- */
+
+int fabric_segment(const struct fabric *f, int gpus)
+{
+    int rack = f->gpus_per_host * f->hosts_per_rack, take = f->gpus_per_host * f->job_hosts;
+
+    return take == 0 || gpus <= rack || (gpus % take && gpus % rack == 0) ? 0 : f->job_hosts;
+}
+
+int fabric_reshape(struct fabric *f, int gpus_per_host, int gpus_per_domain, struct err *err)
+{
+    if (!gpus_per_host && !gpus_per_domain)
+        return 0;
+    int gpus = gpus_per_host ? gpus_per_host : f->gpus_per_host;
+    int domain = gpus_per_domain ? gpus_per_domain : f->hosts_per_domain * f->gpus_per_host;
+
+    if (gpus_per_host && !gpus_per_domain) /* as many hosts, or the same domain of other hosts */
+        domain = f->hosts_per_domain > 1 ? domain : f->hosts_per_domain * gpus;
+    if (f->hosts_per_domain ? domain % gpus || domain < gpus : gpus_per_domain > 1)
+        return err_usage(err, "%s: an NVLink domain of %d GPUs is not made of hosts of %d", f->name,
+                         domain, gpus);
+    int nics = (f->nics_per_host * gpus + f->gpus_per_host - 1) / f->gpus_per_host;
+    f->nics_per_host = gpus == f->gpus_per_host ? f->nics_per_host : nics;
+    f->hosts_per_domain = f->hosts_per_domain ? domain / gpus : 0;
+    f->gpus_per_host = gpus;
+    return 0;
+}
+
 /* --- a preset as a topology --- */
 
 enum { ENDPOINTS_MAX = 1 << 20 };

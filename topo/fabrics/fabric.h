@@ -90,6 +90,7 @@ struct fabric {
     int hosts_per_spine; /* below the same second-tier switches; 0: not told */
     bool rail_optimised; /* NIC k of every host of a leaf group hangs on leaf k */
     int default_racks;
+    int job_hosts;       /* that a job takes of a rack where nobody says how many; 0: all of them */
     double uplink_share; /* uplink capacity of a leaf / sum of its NICs; 1 = full bisection */
     struct fabric_tier *tier;
     int tiers;
@@ -113,6 +114,13 @@ char *fabric_of_gpu(const char *device);
 void fabric_each(name_taker *take, void *to); /* names of the shipped presets */
 /* Names of the shipped presets, sorted; caller frees with hostlist_free(). */
 int fabric_list(char ***names, int *count, struct err *err);
+
+/* Hosts of a rack that a job of so many GPUs takes where nobody says how many: f->job_hosts, but all
+ * (0) for a job that fits into one rack, or that is made of whole racks and not of such shares. */
+int fabric_segment(const struct fabric *f, int gpus);
+/* Hosts with so many GPUs, and NVLink domains of so many (0: as it has them); a host's NICs stay as
+ * many to a GPU.  EXIT_USAGE: a domain that is not made of whole hosts. */
+int fabric_reshape(struct fabric *f, int gpus_per_host, int gpus_per_domain, struct err *err);
 
 /* `racks` racks of this fabric (0: its default) as a topology: names "rack-00", "r00n00" ...; with
  * blind, only host names and endpoints are told and every other level is -1 ("hidden by --blind").

@@ -178,6 +178,7 @@ static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *
         {"hosts_per_leaf", 0, 65536, &f->hosts_per_leaf},
         {"default_racks", 1, 4096, &f->default_racks},
         {"hosts_per_spine", 1, 65536, &f->hosts_per_spine}, /* may be missing */
+        {"job_hosts_per_rack", 1, 4096, &f->job_hosts},     /* likewise */
     };
     enum { COUNTS = sizeof(counts) / sizeof(*counts), RAIL = COUNTS, SHARE, NOTE, KEYS };
     struct json_key key[KEYS] = {[RAIL] = {"rail_optimised", false, 'b'},
@@ -188,13 +189,18 @@ static int read_layout(const struct fabric_reader *r, struct fabric *f, json_t *
 
     snprintf(where, sizeof(where), "%s: layout", r->path);
     for (int i = 0; i < COUNTS; i++)
-        key[i] = (struct json_key){counts[i].key, counts[i].out == &f->hosts_per_spine, 0};
+        key[i] = (struct json_key){
+            counts[i].key, counts[i].out == &f->hosts_per_spine || counts[i].out == &f->job_hosts,
+            0};
     if (json_take_keys(from, where, key, KEYS, value, r->err) < 0)
         return -1;
     for (int i = 0; i < COUNTS; i++)
         if (value[i] && read_int(r, from, where, counts[i].key, counts[i].min, counts[i].max,
                                  counts[i].out) < 0)
             return -1;
+    if (f->job_hosts > f->hosts_per_rack)
+        return err_data(r->err, "%s: \"job_hosts_per_rack\" is %d, and a rack has %d", where,
+                        f->job_hosts, f->hosts_per_rack);
     f->rail_optimised = json_is_true(value[RAIL]);
     return json_number(from, where, "uplink_share", 1e-3, 1, 0, &f->uplink_share, r->err);
 }

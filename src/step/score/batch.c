@@ -8,18 +8,149 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "step/score/batch_impl.h"
 
+static const char shipped[] = "jobs/training/publications.json";
+
+/* --- that file, refused where it is wrong --- */
+
+static int check_settings(json_t *settings, const char *where, struct err *err)
+{
+    struct batch_row r = {.line = 0};
+    struct err why;
+
+    recipe_defaults(&r.recipe);
+    if (settings && !json_is_null(settings) && !json_is_object(settings))
+        return err_data(err, "%s: not an object of settings", where);
+    return batch_set(&r, settings, &why) < 0 ? err_data(err, "%s: %s", where, why.text) : 0;
+}
+
+static int check_recipe(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL, *when = NULL, *any;
+    int odd;
+
+    if (json_take(one, where, err, "{s?s, s?o, s?o, s?s, s?s, s?o, s?o, s?o, s?s, s?s, s?b}",
+                  "model", &text, "hardware", &any, "dtype", &any, "since", &text, "before", &text,
+                  "when", &when, "set", &set, "chunks", &any, "why", &text, "remark", &text, "odd",
+                  &odd) < 0)
+        return -1;
+    if (when && !json_is_object(when))
+        return err_data(err, "%s: \"when\" is not an object of columns", where);
+    return check_settings(set, where, err);
+}
+
+static int check_word(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL;
+    int odd;
+
+    if (json_take(one, where, err, "{s:s, s?s, s?s, s?s, s?o, s?s, s?b, s?s}", "column", &text,
+                  "is", &text, "begins", &text, "has", &text, "set", &set, "remark", &text, "odd",
+                  &odd, "cite", &text) < 0)
+        return -1;
+    return check_settings(set, where, err);
+}
+
+static int check_hardware(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+
+    return json_take(one, where, err, "{s:s, s?s, s:s}", "hardware", &text, "fabric", &text,
+                     "preset", &text);
+}
+
+static int check_each(json_t *list, const char *path, const char *key,
+                      int (*check)(json_t *, const char *, struct err *), struct err *err)
+{
+    size_t i;
+    json_t *one;
+
+    if (list && !json_is_array(list))
+        return err_data(err, "%s: \"%s\" is not a list", path, key);
+    json_array_foreach(list, i, one)
+    {
+        char *where = mem_printf("%s: %s[%zu]", path, key, i);
+        int rc = check(one, where, err);
+        free(where);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* {"reads": "reserved", "gb": 1073741824}: what was read, and bytes of what it calls GB. */
+static int check_memory(json_t *memory, const char *where, struct err *err)
+{
+    const char *reads;
+    double gb;
+
+    if (!memory)
+        return 0;
+    return json_take(memory, where, err, "{s:s, s:F}", "reads", &reads, "gb", &gb) < 0 ||
+                   recipe_word("memory", reads, batch_memory_kind, MEMORY_KINDS, err) < 0
+               ? -1
+               : 0;
+}
+
+static int check_publication(json_t *one, const char *where, struct err *err)
+{
+    const char *text;
+    json_t *set = NULL, *release = NULL, *recipes = NULL, *bytes, *memory = NULL;
+
+    if (json_take(one, where, err, "{s:s, s:s, s?o, s?o, s?s, s?s, s?o, s?o, s?o}", "source", &text,
+                  "cite", &text, "set", &set, "release", &release, "flops", &text, "fits_by", &text,
+                  "memory_bytes", &bytes, "memory", &memory, "recipes", &recipes) < 0 ||
+        check_memory(memory, where, err) < 0 ||
+        (release && json_take(release, where, err, "{s:s, s:s, s:s}", "name", &text, "after", &text,
+                              "until", &text) < 0) ||
+        check_settings(set, where, err) < 0)
+        return -1;
+    return check_each(recipes, where, "recipes", check_recipe, err);
+}
+
+static int publications_load(json_t **out, struct err *err)
+{
+    json_t *publications, *hardware, *words, *otherwise, *claims, *value;
+    const char *format, *key;
+    char *path = file_data(shipped);
+    int version;
+
+    *out = NULL;
+    if (!path)
+        return err_noinput(err, "%s is not installed", shipped);
+    int rc = json_open(out, path, "railgauge-publications", 1, err);
+    if (rc == 0)
+        rc = json_take(*out, path, err, "{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "format", &format,
+                       "version", &version, "publications", &publications, "hardware", &hardware,
+                       "words", &words, "otherwise", &otherwise, "claims", &claims);
+    if (rc == 0 && (check_each(publications, path, "publications", check_publication, err) < 0 ||
+                    check_each(hardware, path, "hardware", check_hardware, err) < 0 ||
+                    check_each(words, path, "words", check_word, err) < 0))
+        rc = -1;
+    if (rc == 0)
+        json_object_foreach(otherwise, key, value) rc |= check_settings(value, path, err);
+    free(path);
+    return rc;
+}
+
+/* --- rows --- */
+
 const char *const batch_status_name[BATCH_STATUS_COUNT] = {"predicted", "miss", "claim"};
 
 static const char *const columns[] = {
-    "id",    "model",         "params",      "hardware",  "gpus",      "gpus_per_node",
-    "dtype", "nvlink_domain", "seq_len",     "tp",        "pp",        "internode_fabric",
-    "cp",    "global_batch",  "micro_batch", "recompute", "ep",        "zero_stage/fsdp",
-    "dp",    "metric",        "value",       "unit",      "vp",        "source",
-    "ga",    "layout_known",  "split",       "notes",     "memory_GB", "memory_read_GB",
+    "id",        "model",          "params",      "hardware",  "gpus",        "gpus_per_node",
+    "dtype",     "nvlink_domain",  "seq_len",     "tp",        "pp",          "internode_fabric",
+    "cp",        "global_batch",   "micro_batch", "recompute", "ep",          "zero_stage/fsdp",
+    "dp",        "metric",         "value",       "unit",      "vp",          "source",
+    "ga",        "layout_known",   "split",       "notes",     "publication", "release",
+    "memory_GB", "memory_read_GB",
 };
 static const char *const required[] = {"model", "hardware", "gpus", "value"};
 
@@ -72,9 +203,9 @@ struct counts {
     int gpus, seq, batch, micro, tp, pp, cp, ep, dp, vp, ga;
 };
 
-static int count_cell(int *out, const struct tsv *t, int at, const char *column, struct err *err)
+static int count_cell(int *out, const struct batch_row *r, const char *column, struct err *err)
 {
-    const char *text = batch_cell(t, at, column);
+    const char *text = batch_cell(r, column);
     struct err why;
 
     *out = 0;
@@ -83,7 +214,7 @@ static int count_cell(int *out, const struct tsv *t, int at, const char *column,
     return 0;
 }
 
-static int take_counts(struct counts *c, const struct tsv *t, int at, struct err *err)
+static int take_counts(struct counts *c, const struct batch_row *r, struct err *err)
 {
     const struct {
         int *out;
@@ -101,7 +232,7 @@ static int take_counts(struct counts *c, const struct tsv *t, int at, struct err
                  {&c->ga, "ga"}};
 
     for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
-        if (count_cell(cells[i].out, t, at, cells[i].column, err) < 0)
+        if (count_cell(cells[i].out, r, cells[i].column, err) < 0)
             return -1;
     if (!c->gpus)
         return err_set(err, "gpus is not stated");
@@ -185,21 +316,35 @@ static void name_family(struct batch_row *r)
     r->family = mem_printf("%s, %s, %s, %s%s", r->model, r->hardware, r->dtype, r->release, lora);
 }
 
+/* A cell of the command line's words is the same number in another column's name: "seq" is seq_len.
+ */
+static void same_number(int *count, int def, int said)
+{
+    if (!*count && said != def)
+        *count = said;
+}
+
 /* -1: not a question, err says why. */
-static int take_question(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+static int take_question(struct batch_row *r, struct err *err)
 {
     struct counts c;
+    struct recipe plain;
 
-    recipe_defaults(&r->recipe);
+    recipe_defaults(&plain);
+    r->recipe = plain;
     r->mesh = ORDER_MEGATRON;
-    if (take_counts(&c, t, at, err) < 0)
+    if (take_counts(&c, r, err) < 0)
         return -1;
     r->gpus = c.gpus;
+    if (batch_words(r, err) < 0)
+        return -1;
+    same_number(&c.seq, 0, *batch_cell(r, "seq") ? r->recipe.seq : 0);
+    same_number(&c.batch, plain.global_batch, r->recipe.global_batch);
+    same_number(&c.micro, plain.micro_batch, r->recipe.micro_batch);
+    same_number(&c.vp, plain.stages, r->recipe.stages);
     r->chunks_said = c.vp > 0;
-    if (complete(&c, r, err) < 0 ||
-        batch_machine(r, batch_cell(t, at, "internode_fabric"), err) < 0 ||
-        batch_words(r, t, at, err) < 0 ||
-        take_layout(r, &c, batch_cell(t, at, "zero_stage/fsdp"), err) < 0)
+    batch_machine(r);
+    if (complete(&c, r, err) < 0 || take_layout(r, &c, batch_cell(r, "zero_stage/fsdp"), err) < 0)
         return -1;
     name_family(r);
     return 0;
@@ -222,28 +367,28 @@ static const char *batch_claim(const json_t *publications, const char *metric)
     return json_string_value(json_object_get(json_object_get(publications, "claims"), metric));
 }
 
-static void take_row(struct batch_row *r, const struct tsv *t, int at)
+static void take_row(struct batch_row *r)
 {
     struct err err = {0, ""};
 
-    r->line = t->row[at].line;
+    r->line = r->table->row[r->at].line;
     snprintf(r->own_id, sizeof(r->own_id), "line %d", r->line);
-    r->id = *batch_cell(t, at, "id") ? batch_cell(t, at, "id") : r->own_id;
-    r->model = batch_cell(t, at, "model");
-    r->hardware = batch_cell(t, at, "hardware");
-    r->dtype = batch_cell(t, at, "dtype");
-    r->split = batch_cell(t, at, "split");
-    r->source = batch_cell(t, at, "source");
+    r->id = *batch_cell(r, "id") ? batch_cell(r, "id") : r->own_id;
+    r->model = batch_cell(r, "model");
+    r->hardware = batch_cell(r, "hardware");
+    r->dtype = batch_cell(r, "dtype");
+    r->split = batch_cell(r, "split");
+    r->source = batch_cell(r, "source");
     batch_release(r);
-    const char *name = batch_cell(t, at, "metric");
+    const char *name = batch_cell(r, "metric");
     name = *name ? name : "step_time";
     const char *why = batch_claim(r->publications, name);
-    const struct metric *m = why ? NULL : find_metric(name, batch_cell(t, at, "unit"), &err);
+    const struct metric *m = why ? NULL : find_metric(name, batch_cell(r, "unit"), &err);
     if (why) {
         r->status = BATCH_CLAIM;
         batch_remark(r, "%s: %s", name, why);
-    } else if (!m || take_value(r, m, batch_cell(t, at, "value"), &err) < 0 ||
-               take_question(r, t, at, &err) < 0) {
+    } else if (!m || take_value(r, m, batch_cell(r, "value"), &err) < 0 ||
+               take_question(r, &err) < 0) {
         r->status = BATCH_MISS;
         batch_remark(r, "%s", err.text);
     } else {
@@ -260,6 +405,8 @@ static int check_columns(struct batch *b, const struct tsv *t, struct err *err)
         bool known = false;
         for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
             known |= !strcmp(columns[k], t->name[i]);
+        known |= argument_find(recipe_argument, t->name[i]) != NULL ||
+                 argument_find(batch_argument, t->name[i]) != NULL;
         if (!known)
             MEM_PUSH(b->note, b->notes) =
                 mem_printf("%s: column \"%s\" is not known and was ignored", t->path, t->name[i]);
@@ -298,7 +445,7 @@ static int take_table(struct batch *b, const struct tsv *t, struct err *err)
         r->read_bytes = r->bytes = r->bytes_lo = r->bytes_hi = NAN;
         r->printed = r->measured = r->predicted = r->lo = r->hi = r->tokens = NAN;
         r->stretch = r->anchored = r->same_anchored = NAN;
-        take_row(r, t, i);
+        take_row(r);
     }
     return 0;
 }
@@ -321,7 +468,7 @@ int batch_add(struct batch *b, const char *path, struct err *err)
         return -1;
     for (int i = 0; i < b->rows; i++) { /* own ids have moved, and lines may be alike */
         struct batch_row *r = &b->row[i];
-        if (*batch_cell(r->table, r->at, "id"))
+        if (*batch_cell(r, "id"))
             continue;
         if (r->table == t)
             snprintf(r->own_id, sizeof(r->own_id), "%d, line %d", b->mores + 1, r->line);
@@ -383,7 +530,7 @@ int batch_pick(const struct batch *b, const char *text, bool *picked, struct err
         rc = read_condition(&c, text, length, err);
         for (int i = 0; i < b->rows && rc == 0; i++) {
             known |= tsv_find(b->row[i].table, c.column) >= 0;
-            all[i] = all[i] && holds(&c, batch_cell(b->row[i].table, b->row[i].at, c.column));
+            all[i] = all[i] && holds(&c, batch_cell(&b->row[i], c.column));
         }
         if (rc == 0 && !known)
             rc = err_usage(err, "no table has a column \"%s\"", c.column);

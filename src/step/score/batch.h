@@ -1,10 +1,17 @@
 /* batch.h - a table of published or own steps, each row a question for predict.h.
  *
- * Columns (any order, unknown ones are named in a note and ignored): id model hardware gpus
- * internode_fabric dtype seq_len global_batch micro_batch tp pp cp ep dp zero_stage/fsdp recompute
- * metric value unit source vp ga layout_known split notes.  model, hardware, gpus and value must be
- * there.  Memory that was read of the fullest GPU stands in memory_read_GB (or memory_GB).  What words in them mean, and what a publication leaves unsaid, is data:
- * jobs/training/publications.json.
+ * Columns, in any order; unknown ones are named in a note and ignored:
+ *
+ *   id model params hardware gpus gpus_per_node nvlink_domain internode_fabric dtype seq_len
+ *   global_batch micro_batch tp pp cp ep etp dp vp ga zero_stage/fsdp recompute metric value unit
+ *   source publication release layout_known split notes fabric (or preset) segment mesh_order flops,
+ *   and every key of recipe_argument (recipe.h): stack, schedule, dispatch_bytes, cuda_graphs, ...
+ *
+ * model, hardware, gpus and value must be there.  A blank cell says nothing.  What a row says in a
+ * column of the command line's words rules; then the words of dtype, zero_stage/fsdp and recompute;
+ * then what its publication is known for, which is data: jobs/training/publications.json, matched by
+ * `publication` or by `source`.  `notes` and `source` carry no other meaning.  Memory that was
+ * read of the fullest GPU stands in memory_read_GB (or memory_GB).
  *
  * A row is never dropped.  Either it is predicted, or it says why not: BATCH_MISS for a step time
  * that could not be predicted, BATCH_CLAIM for what is no step time (a ratio, a wall time, "does
@@ -23,7 +30,7 @@
 enum batch_status { BATCH_PREDICTED, BATCH_MISS, BATCH_CLAIM, BATCH_STATUS_COUNT };
 extern const char *const batch_status_name[BATCH_STATUS_COUNT];
 
-enum { BATCH_RELEASE = 96, BATCH_PUBLISHER = 64, BATCH_REASON = 256, BATCH_LAYOUT = 96 };
+enum { BATCH_RELEASE = 96, BATCH_PUBLISHER = 64, BATCH_REASON = 768, BATCH_LAYOUT = 96 };
 
 struct batch_row {
     /* as printed; these point into the table, "" when the column is absent */
@@ -34,13 +41,17 @@ struct batch_row {
     char own_id[24]; /* "line 17", where the table has no id */
     int line;        /* in the file */
     /* what it asks */
-    const char *preset; /* of topo/fabrics */
-    int gpus, per_rack; /* GPUs taken of each rack; 0: all that a rack has */
-    int mesh;           /* enum mesh_order */
-    int etp;            /* as the notes have it; 0: not said */
-    bool chunks_said;   /* vp is a number */
-    int other_dtype;    /* it may as well be this one; -1: no doubt */
-    bool odd;           /* the machine is known to be unlike its kind */
+    const char *preset;                     /* of topo/fabrics, or a file */
+    int gpus, gpus_per_node, nvlink_domain; /* the last two 0: as the preset has them */
+    int segment;  /* hosts taken of a rack in turn; 0: not said, and none of the preset's habit */
+    int mesh;     /* enum mesh_order */
+    int etp;      /* 0: not said */
+    double flops; /* FLOP/s that the GPU reaches; 0: by preset and constants */
+    double
+        machine_doubt; /* share of the step that the interval is wider for, as a machine is not known */
+    bool chunks_said; /* vp is a number */
+    int other_dtype;  /* it may as well be this one; -1: no doubt */
+    bool odd;         /* the machine is unlike its kind, or unknown: no row to fit to */
     int fits_with;    /* recompute that fits, of enum recompute; the step may be timed with less */
     double gpu_bytes; /* of a build unlike the preset's; 0: as that has it */
     char layout[BATCH_LAYOUT];

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "step/job.h"
 #include "step/pricer.h"
 #include "step/score/batch_impl.h"
 #include "step/search/eval.h"
@@ -22,7 +23,8 @@ struct cached_model {
 /* A preset with so many racks, or why not. */
 struct cached_matrix {
     const char *preset;
-    int racks;
+    int racks, gpus_per_node, nvlink_domain;
+    double flops;
     struct fabric fabric;
     struct matrix matrix;
     struct err err;
@@ -72,46 +74,43 @@ static const struct cached_model *model_of(struct batch_cache *c, const struct b
     return m;
 }
 
-static int racks_for(const struct fabric *f, const struct batch_row *r)
+/* Of one machine, asked for the same way? */
+static bool same_machine(const struct cached_matrix *a, const struct cached_matrix *b)
 {
-    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
-
-    per = r->per_rack > 0 && r->per_rack < per ? r->per_rack : per;
-    return (r->gpus + per - 1) / per;
+    return !strcmp(a->preset, b->preset) && a->racks == b->racks && a->flops == b->flops &&
+           a->gpus_per_node == b->gpus_per_node && a->nvlink_domain == b->nvlink_domain;
 }
 
-static const struct cached_matrix *matrix_of(struct batch_cache *c, const struct batch_row *r)
+static const struct cached_matrix *matrix_of(struct batch_cache *c, struct batch_row *r)
 {
     struct cached_matrix *k = mem_calloc(1, sizeof(*k));
 
     matrix_init(&k->matrix);
     k->preset = r->preset;
-    if (fabric_load(&k->fabric, r->preset, &k->err) == 0)
-        k->racks = racks_for(&k->fabric, r);
+    k->flops = r->flops;
+    if (fabric_load(&k->fabric, r->preset, &k->err) == 0 &&
+        fabric_reshape(&k->fabric, r->gpus_per_node, r->nvlink_domain, &k->err) == 0) {
+        int habit = fabric_segment(&k->fabric, r->gpus);
+        struct placement place = {.segment = r->segment ? r->segment : habit};
+        if (!r->segment && habit)
+            batch_remark(r, "%d of the %d hosts of a rack are taken", habit,
+                         k->fabric.hosts_per_rack);
+        r->segment = place.segment;
+        k->racks = placement_racks(&place, &k->fabric, r->gpus);
+        k->gpus_per_node = k->fabric.gpus_per_host;
+        k->nvlink_domain = k->fabric.hosts_per_domain;
+    }
     for (int i = 0; i < c->matrices; i++) {
-        if (strcmp(c->matrix[i]->preset, r->preset) != 0 || c->matrix[i]->racks != k->racks)
+        if (!same_machine(c->matrix[i], k))
             continue;
         fabric_free(&k->fabric);
         free(k);
         return c->matrix[i];
     }
-    if (k->racks)
-        matrix_from_fabric(&k->matrix, &k->fabric, k->racks, &k->err);
+    if (k->racks && matrix_from_fabric(&k->matrix, &k->fabric, k->racks, &k->err) == 0)
+        job_flops(&k->matrix, r->flops);
     MEM_PUSH(c->matrix, c->matrices) = k;
     return k;
-}
-
-/* per_rack GPUs of each rack in turn. */
-static int *order_of(const struct batch_row *r, const struct fabric *f)
-{
-    int per = f->gpus_per_host * (f->hosts_per_rack > 0 ? f->hosts_per_rack : 1);
-
-    if (!r->per_rack || r->per_rack >= per)
-        return NULL;
-    int *order = mem_calloc((size_t)r->gpus, sizeof(*order));
-    for (int i = 0; i < r->gpus; i++)
-        order[i] = i / r->per_rack * per + i % r->per_rack;
-    return order;
 }
 
 static int price(struct batch_inputs *a, const struct recipe *r, struct err *err)
@@ -353,8 +352,10 @@ static int resolve(struct batch_row *r, struct batch_cache *c, const struct cons
     fit(r, a->model, &a->layout, capacity_of(r, a), k);
     settle_dtype(r, &a->fabric->gpu);
     layout_text(r->layout, sizeof(r->layout), &a->layout);
-    a->order = order_of(r, a->fabric);
-    if (price(a, &r->recipe, err) < 0)
+    struct placement place = {.segment = r->segment};
+    int given;
+    if (placement_make(&a->order, &given, &a->matrix->topo, &place, r->gpus, err) < 0 ||
+        price(a, &r->recipe, err) < 0)
         return -1;
     batch_name_job(r, &a->layout);
     r->tokens = (double)r->recipe.global_batch * r->recipe.seq;
@@ -414,7 +415,7 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
     return t.sec;
 }
 
-/* That the interval reaches what the other dtype would take. */
+/* That the interval reaches what the other dtype would take, and other machines. */
 static double doubt_of(const struct batch_row *r, const struct constants *c)
 {
     const double z90 = 1.645;
@@ -423,13 +424,13 @@ static double doubt_of(const struct batch_row *r, const struct constants *c)
     struct step step;
 
     if (r->other_dtype < 0)
-        return 0;
+        return r->machine_doubt;
     other.inputs = &inputs;
     other.recipe.dtype = r->other_dtype;
     step_of(&step, inputs.model, &inputs.layout, &other.recipe);
     work_of(&inputs.work, &step);
     double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
-    return isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0;
+    return r->machine_doubt + (isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0);
 }
 
 void batch_predict_row(struct batch *b, int row, const struct constants *c)

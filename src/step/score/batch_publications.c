@@ -3,22 +3,59 @@
  * leave unsaid: jobs/training/publications.json. */
 #include <jansson.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "step/score/batch_impl.h"
 
-static const char shipped[] = "jobs/training/publications.json";
+/* --- settings --- */
 
-/* --- the file, refused where it is wrong --- */
+#define AT(field) offsetof(struct batch_row, field)
+#define NUMBER(key, field, min, max)                                                               \
+    {                                                                                              \
+        key, ARGUMENT_INT, AT(field), min, max, NULL, 0, NULL, NULL, 0, 0                          \
+    }
 
-/* Settings of an object: those of recipe.h, and "mesh-order". */
-static int set_all(struct recipe *r, int *mesh, json_t *settings, struct err *err)
+const struct argument batch_argument[] = {
+    {"fabric", ARGUMENT_TEXT, AT(preset), 0, 0, NULL, 0, NULL, NULL, 0, 0},
+    {"preset", ARGUMENT_TEXT, AT(preset), 0, 0, NULL, 0, NULL, NULL, 0, 0},
+    {"mesh-order", ARGUMENT_WORD, AT(mesh), 0, 0, order_name, ORDER_COUNT, NULL, NULL, 0, 0},
+    {"flops", ARGUMENT_DOUBLE, AT(flops), 1, 1e20, NULL, 0, NULL, NULL, 0, 0},
+    NUMBER("etp", etp, 1, 1 << 20),
+    NUMBER("segment", segment, 1, 1 << 20),
+    NUMBER("gpus-per-node", gpus_per_node, 1, 64),
+    NUMBER("nvlink-domain", nvlink_domain, 1, 65536),
+    {0},
+};
+
+enum { KEYS_MAX = 64 };
+
+/* A key as a bit: the rows of both tables in turn. */
+static uint64_t bit_of(const char *key)
+{
+    const struct argument *own = argument_find(batch_argument, key);
+    const struct argument *of_recipe = argument_find(recipe_argument, key);
+    size_t owns = sizeof(batch_argument) / sizeof(*batch_argument);
+    size_t i = own         ? (size_t)(own - batch_argument)
+               : of_recipe ? owns + (size_t)(of_recipe - recipe_argument)
+                           : KEYS_MAX;
+
+    return i < KEYS_MAX ? (uint64_t)1 << i : 0;
+}
+
+static int set_one(struct batch_row *r, const char *key, const char *word, struct err *err)
+{
+    const struct argument *own = argument_find(batch_argument, key);
+
+    return own ? argument_set(r, own, word, err) : recipe_set(&r->recipe, key, word, err);
+}
+
+int batch_set(struct batch_row *r, json_t *settings, struct err *err)
 {
     const char *key;
     json_t *value;
@@ -28,145 +65,29 @@ static int set_all(struct recipe *r, int *mesh, json_t *settings, struct err *er
         const char *word = json_string_value(value);
         if (!word)
             return err_data(err, "\"%s\" is not a text", key);
-        if (!argument_is("mesh-order", key)) {
-            if (recipe_set(r, key, word, err) < 0)
-                return -1;
-        } else if ((*mesh = recipe_word("mesh order", word, order_name, ORDER_COUNT, err)) < 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int check_settings(json_t *settings, const char *where, struct err *err)
-{
-    struct recipe r;
-    struct err why;
-    int mesh;
-
-    recipe_defaults(&r);
-    if (settings && !json_is_null(settings) && !json_is_object(settings))
-        return err_data(err, "%s: not an object of settings", where);
-    return set_all(&r, &mesh, settings, &why) < 0 ? err_data(err, "%s: %s", where, why.text) : 0;
-}
-
-static int check_recipe(json_t *one, const char *where, struct err *err)
-{
-    const char *text;
-    json_t *set = NULL, *any;
-
-    if (json_take(one, where, err, "{s?s, s?o, s?o, s?s, s?s, s?o, s?o, s?s}", "model", &text,
-                  "hardware", &any, "dtype", &any, "since", &text, "before", &text, "set", &set,
-                  "chunks", &any, "why", &text) < 0)
-        return -1;
-    return check_settings(set, where, err);
-}
-
-static int check_word(json_t *one, const char *where, struct err *err)
-{
-    const char *text;
-    json_t *set = NULL;
-    int odd;
-
-    if (json_take(one, where, err, "{s:s, s?s, s?s, s?s, s?o, s?s, s?b, s?s}", "column", &text,
-                  "is", &text, "begins", &text, "has", &text, "set", &set, "remark", &text, "odd",
-                  &odd, "cite", &text) < 0)
-        return -1;
-    return check_settings(set, where, err);
-}
-
-static int check_hardware(json_t *one, const char *where, struct err *err)
-{
-    const char *text;
-    int count;
-
-    return json_take(one, where, err, "{s:s, s?s, s:s, s?i, s?i}", "hardware", &text, "fabric",
-                     &text, "preset", &text, "rack", &count, "per_rack", &count);
-}
-
-static int check_each(json_t *list, const char *path, const char *key,
-                      int (*check)(json_t *, const char *, struct err *), struct err *err)
-{
-    size_t i;
-    json_t *one;
-
-    if (list && !json_is_array(list))
-        return err_data(err, "%s: \"%s\" is not a list", path, key);
-    json_array_foreach(list, i, one)
-    {
-        char *where = mem_printf("%s: %s[%zu]", path, key, i);
-        int rc = check(one, where, err);
-        free(where);
-        if (rc < 0)
+        if (set_one(r, key, word, err) < 0)
             return -1;
     }
     return 0;
 }
 
-static const char *const memory_kind_name[MEMORY_KINDS] = {"device", "reserved", "allocated"};
-
-/* {"reads": "reserved", "gb": 1073741824}: what was read, and bytes of what it calls GB. */
-static int check_memory(json_t *memory, const char *where, struct err *err)
+static uint64_t bits_of(json_t *settings)
 {
-    const char *reads;
-    double gb;
+    uint64_t bits = 0;
+    const char *key;
+    json_t *value;
 
-    if (!memory)
-        return 0;
-    return json_take(memory, where, err, "{s:s, s:F}", "reads", &reads, "gb", &gb) < 0 ||
-                   recipe_word("memory", reads, memory_kind_name, MEMORY_KINDS, err) < 0
-               ? -1
-               : 0;
-}
-
-static int check_publication(json_t *one, const char *where, struct err *err)
-{
-    const char *text;
-    json_t *set = NULL, *release = NULL, *recipes = NULL, *bytes, *memory = NULL;
-
-    if (json_take(one, where, err, "{s:s, s:s, s?o, s?o, s?s, s?s, s?o, s?o, s?o}", "source", &text,
-                  "cite", &text, "set", &set, "release", &release, "flops", &text, "fits_by", &text,
-                  "memory_bytes", &bytes, "memory", &memory, "recipes", &recipes) < 0 ||
-        check_memory(memory, where, err) < 0 ||
-        (release && json_take(release, where, err, "{s:s, s:s, s:s}", "name", &text, "after", &text,
-                              "until", &text) < 0) ||
-        check_settings(set, where, err) < 0)
-        return -1;
-    return check_each(recipes, where, "recipes", check_recipe, err);
-}
-
-int publications_load(json_t **out, struct err *err)
-{
-    json_t *publications, *hardware, *words, *otherwise, *claims, *value;
-    const char *format, *key;
-    char *path = file_data(shipped);
-    int version;
-
-    *out = NULL;
-    if (!path)
-        return err_noinput(err, "%s is not installed", shipped);
-    int rc = json_open(out, path, "railgauge-publications", 1, err);
-    if (rc == 0)
-        rc = json_take(*out, path, err, "{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "format", &format,
-                       "version", &version, "publications", &publications, "hardware", &hardware,
-                       "words", &words, "otherwise", &otherwise, "claims", &claims);
-    if (rc == 0 && (check_each(publications, path, "publications", check_publication, err) < 0 ||
-                    check_each(hardware, path, "hardware", check_hardware, err) < 0 ||
-                    check_each(words, path, "words", check_word, err) < 0))
-        rc = -1;
-    if (rc == 0)
-        json_object_foreach(otherwise, key, value) rc |= check_settings(value, path, err);
-    free(path);
-    return rc;
+    json_object_foreach(settings, key, value) bits |= bit_of(key);
+    return bits;
 }
 
 /* --- rows --- */
 
-const char *batch_cell(const struct tsv *t, int row, const char *column)
+const char *batch_cell(const struct batch_row *r, const char *column)
 {
-    int i = tsv_find(t, column);
+    int i = tsv_find(r->table, column);
 
-    return i < 0 ? "" : t->row[row].cell[i];
+    return i < 0 ? "" : r->table->row[r->at].cell[i];
 }
 
 void batch_remark(struct batch_row *r, const char *fmt, ...)
@@ -192,61 +113,54 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* The next publication after `at` whose name is in the source; NULL: none. */
+/* The next publication after `at` that is the row's, or whose name is in its source; NULL: none. */
 static json_t *next_of(const struct batch_row *r, size_t *at)
 {
     const json_t *list = json_object_get(r->publications, "publications");
+    const char *said = batch_cell(r, "publication");
 
     while (*at < json_array_size(list)) {
         json_t *one = json_array_get(list, (*at)++);
-        if (strstr(r->source, text_of(one, "source")))
+        const char *name = text_of(one, "source");
+        if (*said ? !strcmp(said, name) : strstr(r->source, name) != NULL)
             return one;
     }
     return NULL;
 }
 
-/* A job that fits into a rack, or that is made of whole racks, takes whole racks. */
-static void take_racks(struct batch_row *r, const json_t *hardware)
+/* What stands for a GPU of which nothing is known: half way, in powers, between the slowest and the
+ * fastest of topo/gpus in bf16 (H20 148 TFLOP/s, GB300 2,500); either is about four times away, of
+ * which the interval takes 90 %. */
+static const char stand_in[] = "hgx-h100";
+static const double stand_in_doubt = (4 - 1) / 1.645;
+
+void batch_machine(struct batch_row *r)
 {
-    int rack = (int)json_integer_value(json_object_get(hardware, "rack"));
-
-    r->per_rack = (int)json_integer_value(json_object_get(hardware, "per_rack"));
-    if (r->gpus <= rack || (rack && r->gpus % r->per_rack && r->gpus % rack == 0))
-        r->per_rack = 0;
-}
-
-static bool is_preset(const char *name)
-{
-    char *file = mem_printf("topo/fabrics/%s.json", name), *path = file_data(file);
-    bool is = path && !strchr(name, '/');
-
-    free(file);
-    free(path);
-    return is;
-}
-
-int batch_machine(struct batch_row *r, const char *fabric, struct err *err)
-{
+    const char *fabric = batch_cell(r, "internode_fabric");
     json_t *one, *build;
     size_t i, at = 0;
 
     json_array_foreach(json_object_get(r->publications, "hardware"), i, one)
     {
-        if (strcmp(text_of(one, "hardware"), r->hardware) ||
-            !strstr(fabric, text_of(one, "fabric")))
-            continue;
-        r->preset = text_of(one, "preset");
-        take_racks(r, one);
-        while ((build = next_of(r, &at)) != NULL) {
-            json_t *bytes = json_object_get(json_object_get(build, "memory_bytes"), r->hardware);
-            r->gpu_bytes = bytes ? json_number_value(bytes) : r->gpu_bytes;
-        }
-        return 0;
+        bool is = !strcmp(text_of(one, "hardware"), r->hardware);
+        if (!r->preset && is && strstr(fabric, text_of(one, "fabric")))
+            r->preset = text_of(one, "preset");
     }
-    if (!is_preset(r->hardware))
-        return err_set(err, "no preset is known for hardware \"%s\"", r->hardware);
-    r->preset = r->hardware;
-    return 0;
+    while ((build = next_of(r, &at)) != NULL) {
+        json_t *bytes = json_object_get(json_object_get(build, "memory_bytes"), r->hardware);
+        r->gpu_bytes = bytes ? json_number_value(bytes) : r->gpu_bytes;
+    }
+    if (!r->preset && fabric_shipped(r->hardware))
+        r->preset = r->hardware;
+    if (r->preset)
+        return;
+    r->preset = stand_in;
+    r->machine_doubt = stand_in_doubt;
+    r->odd = true;
+    batch_remark(r,
+                 "hardware \"%s\" is not known: %s stands for it, and the interval for what GPUs "
+                 "there are",
+                 r->hardware, stand_in);
 }
 
 /* "mosaicml/llm-foundry@061f2c7 scripts/..." is "mosaicml/llm-foundry", "[group] publisher: ..."
@@ -268,10 +182,12 @@ void batch_release(struct batch_row *r)
 {
     const json_t *one;
     const char *begin = NULL;
+    const char *said = batch_cell(r, "release");
     size_t at = 0;
 
-    snprintf(r->release, BATCH_RELEASE, "%.*s", BATCH_RELEASE - 2, r->source);
-    while (!begin && (one = next_of(r, &at)) != NULL) {
+    r->released = *said != '\0';
+    snprintf(r->release, BATCH_RELEASE, "%.*s", BATCH_RELEASE - 2, *said ? said : r->source);
+    while (!*said && !begin && (one = next_of(r, &at)) != NULL) {
         const json_t *release = json_object_get(one, "release");
         const char *after = text_of(release, "after"), *name = text_of(release, "name");
         begin = *after ? strstr(r->source, after) : NULL;
@@ -287,7 +203,7 @@ void batch_release(struct batch_row *r)
 }
 
 /* What the row's source says under that key; "": nothing. */
-static const char *said(const struct batch_row *r, const char *key)
+static const char *publication_says(const struct batch_row *r, const char *key)
 {
     const json_t *one, *text = NULL;
     size_t at = 0;
@@ -299,12 +215,12 @@ static const char *said(const struct batch_row *r, const char *key)
 
 bool batch_counts_causal(const struct batch_row *r)
 {
-    return strcmp(said(r, "flops"), "full") != 0;
+    return strcmp(publication_says(r, "flops"), "full") != 0;
 }
 
 const char *batch_fits_by(const struct batch_row *r)
 {
-    const char *by = said(r, "fits_by");
+    const char *by = publication_says(r, "fits_by");
 
     return *by ? by : NULL;
 }
@@ -344,13 +260,24 @@ static bool is_release_of(const struct batch_row *r, const json_t *recipe)
            (!*before || version_order(version, before) < 0);
 }
 
+/* {"id": ["a", "b"], "tp": ["4"]}: is each of these cells one of its list? */
+static bool is_when(const struct batch_row *r, json_t *when)
+{
+    const char *column;
+    json_t *list;
+
+    json_object_foreach(when, column, list) if (!listed(list, batch_cell(r, column))) return false;
+    return true;
+}
+
 static bool is_recipe_of(const struct batch_row *r, const json_t *recipe)
 {
     const char *model = text_of(recipe, "model");
 
     return (!*model || !strcmp(r->model, model)) && is_release_of(r, recipe) &&
            listed(json_object_get(recipe, "hardware"), r->hardware) &&
-           listed(json_object_get(recipe, "dtype"), r->dtype);
+           listed(json_object_get(recipe, "dtype"), r->dtype) &&
+           is_when(r, json_object_get(recipe, "when"));
 }
 
 void batch_chunks(struct batch_row *r, const struct model *m, const struct layout *l)
@@ -396,53 +323,143 @@ static bool is_known(const json_t *rules, const char *column, const char *cell)
 
 /* Columns whose words should be understood, and what is assumed when they are not; null: nothing
  * can be. */
-static int assume(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+static int assume(struct batch_row *r, struct err *err)
 {
     const char *column, *key;
     json_t *settings, *value;
 
     json_object_foreach(json_object_get(r->publications, "otherwise"), column, settings)
     {
-        const char *cell = batch_cell(t, at, column);
-        if (is_known(json_object_get(r->publications, "words"), column, cell))
+        const char *cell = batch_cell(r, column);
+        const struct argument *a = argument_find(recipe_argument, column);
+        if (is_known(json_object_get(r->publications, "words"), column, cell) ||
+            (a && a->kind == ARGUMENT_WORD && recipe_word("", cell, a->words, a->count, NULL) >= 0))
             continue;
         if (json_is_null(settings))
             return err_set(err, "%s \"%s\" is not known", column, cell);
         json_object_foreach(settings, key, value)
             batch_remark(r, "%s \"%s\" is not known: %s=%s is assumed", column, cell, key,
                          json_string_value(value));
-        if (set_all(&r->recipe, &r->mesh, settings, err) < 0)
+        if (batch_set(r, settings, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* What the source sets for all its rows, and its recipes for some. */
-static int set_recipes(struct batch_row *r, struct err *err)
+/* Says nothing, or only perhaps: what its publication is known for comes after it. */
+static bool is_open(const char *cell)
 {
-    json_t *publication, *recipe;
+    return !*cell || strchr(cell, '?') || !strncmp(cell, "unknown", 7);
+}
+
+/* The words of cells that are open, or of the others; *said: their keys. */
+static int take_words(struct batch_row *r, bool open, uint64_t *said, struct err *err)
+{
+    json_t *rule, *set;
+    size_t i;
+
+    json_array_foreach(json_object_get(r->publications, "words"), i, rule)
+    {
+        const char *column = text_of(rule, "column"), *cell = batch_cell(r, column);
+        if (is_open(cell) != open || !matches(rule, column, cell))
+            continue;
+        set = json_object_get(rule, "set");
+        *said |= bits_of(set);
+        if (batch_set(r, set, err) < 0)
+            return -1;
+        if (!open && *text_of(rule, "remark"))
+            batch_remark(r, "%s", text_of(rule, "remark"));
+        r->odd |= json_is_true(json_object_get(rule, "odd"));
+    }
+    return 0;
+}
+
+/* What was assumed of open cells and nobody said otherwise. */
+static void remark_open(struct batch_row *r, uint64_t said)
+{
+    json_t *rule;
+    size_t i;
+
+    json_array_foreach(json_object_get(r->publications, "words"), i, rule)
+    {
+        const char *column = text_of(rule, "column"), *cell = batch_cell(r, column);
+        uint64_t bits = bits_of(json_object_get(rule, "set")) | bit_of(column);
+        if (is_open(cell) && matches(rule, column, cell) && !(bits & said) &&
+            *text_of(rule, "remark"))
+            batch_remark(r, "%s", text_of(rule, "remark"));
+    }
+}
+
+/* Settings that one object of a publication fills in and that no cell has said: '"Zoom": stack=hf'.
+ */
+static void remark_filled(struct batch_row *r, const json_t *publication, json_t *settings,
+                          uint64_t cells)
+{
+    const char *key;
+    json_t *value;
+    int n = 0;
+
+    json_object_foreach(settings, key, value)
+    {
+        if (bit_of(key) & cells)
+            continue;
+        const char *before = n++ ? " " : "";
+        size_t used = strlen(r->reason);
+        if (!*before)
+            batch_remark(r, "\"%s\": %s=%s", text_of(publication, "source"), key,
+                         json_string_value(value));
+        else
+            snprintf(r->reason + used, sizeof(r->reason) - used, " %s=%s", key,
+                     json_string_value(value));
+    }
+}
+
+/* What the publication sets for all its rows, and its recipes for some; with `cells`, only remarks
+ * it. */
+static int take_recipes(struct batch_row *r, uint64_t *said, const uint64_t *cells, struct err *err)
+{
+    json_t *publication, *recipe, *set;
     size_t at = 0, i;
 
     while ((publication = next_of(r, &at)) != NULL) {
-        if (set_all(&r->recipe, &r->mesh, json_object_get(publication, "set"), err) < 0)
-            return -1;
-        json_array_foreach(json_object_get(publication, "recipes"), i,
-                           recipe) if (is_recipe_of(r, recipe) &&
-                                       set_all(&r->recipe, &r->mesh, json_object_get(recipe, "set"),
-                                               err) < 0) return -1;
+        json_t *recipes = json_object_get(publication, "recipes");
+        for (i = 0; i <= json_array_size(recipes); i++) {
+            recipe = i ? json_array_get(recipes, i - 1) : publication;
+            if (i && !is_recipe_of(r, recipe))
+                continue;
+            set = json_object_get(recipe, "set");
+            if (cells) {
+                remark_filled(r, publication, set, *cells);
+                if (i && *text_of(recipe, "remark"))
+                    batch_remark(r, "%s", text_of(recipe, "remark"));
+                continue;
+            }
+            *said |= bits_of(set);
+            r->odd |= i && json_is_true(json_object_get(recipe, "odd"));
+            if (batch_set(r, set, err) < 0)
+                return -1;
+        }
     }
     return 0;
 }
 
-/* "ETP 4" or "etp=4" anywhere in the notes. */
-static int etp_of(const char *notes)
+/* Columns of the command line's words; a cell of dtype and recompute may be one of their words. */
+static int take_columns(struct batch_row *r, uint64_t *said, struct err *err)
 {
-    static const char *const before[] = {"ETP ", "etp="};
+    const struct tsv *t = r->table;
 
-    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
-        const char *found = strstr(notes, before[i]);
-        if (found)
-            return (int)strtol(found + strlen(before[i]), NULL, 10);
+    for (int i = 0; i < t->columns; i++) {
+        const char *key = t->name[i], *cell = t->row[r->at].cell[i];
+        const struct argument *a = argument_find(recipe_argument, key);
+        bool words = a && (a->at == offsetof(struct recipe, dtype) ||
+                           a->at == offsetof(struct recipe, recompute));
+        if (!*cell || (!a && !argument_find(batch_argument, key)) ||
+            (words && recipe_word("", cell, a->words, a->count, NULL) < 0))
+            continue;
+        struct err why;
+        if (set_one(r, key, cell, &why) < 0)
+            return err_set(err, "column %s", why.text);
+        *said |= bit_of(key);
     }
     return 0;
 }
@@ -459,46 +476,38 @@ static int other_dtype(const char *cell)
     return recipe_word("dtype", word, recipe_name.dtype, DTYPE_COUNT, NULL);
 }
 
+const char *const batch_memory_kind[MEMORY_KINDS] = {"device", "reserved", "allocated"};
+
 /* r->read_bytes and r->reads: the cell, and what its source's GB are and were read with. */
-static int take_reading(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+static int take_reading(struct batch_row *r, struct err *err)
 {
-    const char *cell = batch_cell(t, at, "memory_read_GB");
+    const char *cell = batch_cell(r, "memory_read_GB");
     const json_t *one, *memory = NULL;
     struct err why;
     size_t next = 0;
 
-    cell = *cell ? cell : batch_cell(t, at, "memory_GB");
+    cell = *cell ? cell : batch_cell(r, "memory_GB");
     r->reads = MEMORY_DEVICE;
     while ((one = next_of(r, &next)) != NULL && !memory)
         memory = json_object_get(one, "memory");
     if (memory)
         r->reads =
-            recipe_word("memory", text_of(memory, "reads"), memory_kind_name, MEMORY_KINDS, NULL);
+            recipe_word("memory", text_of(memory, "reads"), batch_memory_kind, MEMORY_KINDS, NULL);
     if (*cell && units_double(&r->read_bytes, cell, 1e-3, 1e6, &why) < 0)
         return err_set(err, "memory: %s", why.text);
     r->read_bytes *= memory ? json_number_value(json_object_get(memory, "gb")) : 1e9;
     return 0;
 }
 
-int batch_words(struct batch_row *r, const struct tsv *t, int at, struct err *err)
+int batch_words(struct batch_row *r, struct err *err)
 {
-    json_t *rule;
-    size_t i;
+    uint64_t open = 0, filled = 0, cells = 0;
 
-    if (assume(r, t, at, err) < 0 || set_recipes(r, err) < 0 || take_reading(r, t, at, err) < 0)
+    if (assume(r, err) < 0 || take_words(r, true, &open, err) < 0 ||
+        take_recipes(r, &filled, NULL, err) < 0 || take_words(r, false, &cells, err) < 0 ||
+        take_columns(r, &cells, err) < 0 || take_reading(r, err) < 0)
         return -1;
-    json_array_foreach(json_object_get(r->publications, "words"), i, rule)
-    {
-        const char *column = text_of(rule, "column"), *remark = text_of(rule, "remark");
-        if (!matches(rule, column, batch_cell(t, at, column)))
-            continue;
-        if (*remark)
-            batch_remark(r, "%s", remark);
-        r->odd |= json_is_true(json_object_get(rule, "odd"));
-        if (set_all(&r->recipe, &r->mesh, json_object_get(rule, "set"), err) < 0)
-            return -1;
-    }
-    r->etp = etp_of(batch_cell(t, at, "notes"));
-    r->other_dtype = other_dtype(r->dtype);
-    return 0;
+    remark_open(r, filled | cells);
+    r->other_dtype = bit_of("dtype") & (filled | cells) ? -1 : other_dtype(r->dtype);
+    return take_recipes(r, &filled, &cells, err);
 }
