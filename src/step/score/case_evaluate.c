@@ -89,6 +89,10 @@ static int spread(double *half, const char *expression, const struct case_unit *
     s->slow_job = 0;
     s->rest_scale = NULL;
     s->slow_fabric = s->slow_rate = NULL;
+    s->more_memory = true; /* of all jobs: one formula errs */
+    if (rc == 0 && (rc = case_value_in(&moved, expression, u, s, err)) == 0)
+        sum += (moved - value) * (moved - value);
+    s->more_memory = false;
     free(scale);
     *half = z90 * sqrt(sum);
     return rc;

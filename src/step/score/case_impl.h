@@ -55,6 +55,7 @@ struct case_values {
     bool *mentioned;                     /* by job: find() marks what it was asked for; or NULL */
     bool *asked;                         /* by enum case_kind: the same; or NULL */
     const char *slow_rate, *slow_fabric; /* whose errors are moved by one deviation; or NULL */
+    bool more_memory;                    /* that jobs need is moved by one deviation */
     int slow_job;                        /* whose own error is moved: its index + 1; 0: none */
     double *rest_scale; /* by job: what is not messages takes this much longer; or NULL */
     int scaled;         /* job whose messages take `scale` times as long; -1 */

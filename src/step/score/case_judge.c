@@ -190,6 +190,11 @@ static bool wide(const struct case_claim *k)
     return k->factor > CASE_FACTOR;
 }
 
+static bool may_fit(const struct case_claim *k)
+{
+    return k->unit->fits && k->lo <= 1 && k->hi > 1; /* the capacity */
+}
+
 static void judge(struct case_claim *k, const bool *kept, int combinations)
 {
     int all = 0, held = 0, near = 0;
@@ -207,10 +212,10 @@ static void judge(struct case_claim *k, const bool *kept, int combinations)
     k->ours = k->at[k->chosen].ours;
     k->off = off(k, k->ours);
     k->factor = k->lo == k->hi ? 1 : k->lo > 0 ? sqrt(k->hi / k->lo) : INFINITY;
-    k->verdict = holding(k, combinations) == 0 ? CASE_EXCLUDED
-                 : held < all || wide(k)       ? CASE_UNDECIDED
-                 : near == all                 ? CASE_REPRODUCED
-                                               : CASE_CONSISTENT;
+    k->verdict = holding(k, combinations) == 0         ? CASE_EXCLUDED
+                 : held < all || wide(k) || may_fit(k) ? CASE_UNDECIDED
+                 : near == all                         ? CASE_REPRODUCED
+                                                       : CASE_CONSISTENT;
 }
 
 /* --- sentences --- */
@@ -400,7 +405,9 @@ static void say_undecided(struct case_claim *k, const struct casefile *c, const 
     else if (no >= 0)
         say(k, "; so with %s, not with %s", combination_text(with, c, yes, k->free),
             combination_text(without, c, no, k->free));
-    if (wide(k) && isfinite(k->factor))
+    if (may_fit(k) && no < 0)
+        say(k, "; it may fit and may not: the interval reaches across the capacity");
+    else if (wide(k) && isfinite(k->factor))
         say(k, "; the interval is a factor of %.3g to either side", k->factor);
     else if (wide(k))
         say(k, "; the interval reaches 0");

@@ -210,6 +210,8 @@ static struct case_value moved(const struct case_values *s, int i)
     rest_s *= own;
     v.exposed *= own;
     v.sec = rest_s + v.exposed;
+    if (s->more_memory)
+        v.memory.total += memory_error(&v.memory, MEMORY_DEVICE) / 1.645;
     return v;
 }
 
