@@ -367,6 +367,20 @@ static int check_pp(const struct layout *l, const struct model *m, const struct 
     return 0;
 }
 
+/* Ranks of one copy of the weights are equally spaced but where pipelines lie between cp and dp. */
+static int check_order(const struct layout *l, struct err *err)
+{
+    const int *n = l->size;
+
+    if (l->order == ORDER_TP_PP_DP && n[AXIS_CP] > 1 && n[AXIS_PP] > 1 &&
+        n[AXIS_DP_SHARD] * n[AXIS_DP_REPLICATE] > 1)
+        return err_usage(err,
+                         "with order tp-pp-dp the pp=%d stages lie between cp=%d and dp, which "
+                         "share the weights: such groups have no price",
+                         n[AXIS_PP], n[AXIS_CP]);
+    return 0;
+}
+
 static int check_strategy(const struct layout *l, const struct recipe *r, struct err *err)
 {
     int shard = l->size[AXIS_DP_SHARD], replicate = l->size[AXIS_DP_REPLICATE];
@@ -463,7 +477,7 @@ static int check_experts(const struct layout *l, const struct model *m, const st
 int layout_check(const struct layout *l, const struct model *m, struct recipe *r, struct err *err)
 {
     if (recipe_check(r, err) < 0 || check_experts(l, m, r, err) < 0 ||
-        check_strategy(l, r, err) < 0 || check_tp(l, m, err) < 0 ||
+        check_strategy(l, r, err) < 0 || check_order(l, err) < 0 || check_tp(l, m, err) < 0 ||
         check_sequence(l, m, r, err) < 0 || check_pp(l, m, r, err) < 0 ||
         check_batch(l, r, err) < 0)
         return -1;

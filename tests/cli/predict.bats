@@ -169,3 +169,11 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     [ "$status" -eq 0 ]
     [[ $output == *"railgauge predict --fabric gb200-nvl72 --model llama3.1-8b --layout"* ]]
 }
+
+@test "cp and pipelines: an order that tears their groups apart is refused, and is no hint" {
+    cut=(--fabric hgx-h100 --model llama3.1-70b --layout "tp=8,pp=4,cp=2,dp=2" --strategy zero1)
+    refuse 64 "with order tp-pp-dp the pp=4 stages lie between cp=2 and dp" "${cut[@]}" --mesh-order tp-pp-dp
+    run railgauge predict "${cut[@]}"
+    [ "$status" -le 1 ]
+    [[ $output == *"llama3.1-70b, pp=4,dp_shard=2,cp=2,tp=8, zero1, bf16"* ]]
+}
