@@ -286,10 +286,11 @@ static void reasons(FILE *out, const struct variants *v)
         if (r->why)
             line = mem_printf("%d GPUs%s%s: %s", r->gpus, r->what ? ", " : "",
                               r->what ? r->what->text : "", r->why);
-        else if (!memory_fits(&r->step.memory))
-            line = mem_printf("%d GPUs%s%s: does not fit, %.1f GB of a GPU that has %.1f", r->gpus,
+        else if (memory_fit(&r->step.memory) != MEMORY_FITS)
+            line = mem_printf("%d GPUs%s%s: %s, %.1f GB of a GPU that has %.1f", r->gpus,
                               r->what ? ", " : "", r->what ? r->what->text : "",
-                              r->step.memory.total / 1e9, r->step.memory.capacity / 1e9);
+                              memory_fit_text(&r->step.memory), r->step.memory.total / 1e9,
+                              r->step.memory.capacity / 1e9);
         if (line)
             wrap(out, 0, line);
         free(line);
@@ -334,6 +335,11 @@ static bool is_scaled(const struct variant *r)
     return isfinite(r->efficiency);
 }
 
+static bool is_doubtful(const struct variant *r)
+{
+    return r->why || memory_fit(&r->step.memory) != MEMORY_FITS;
+}
+
 static bool is_trained(const struct variant *r)
 {
     return r->budgeted && r->budget.asked->tokens > 0;
@@ -369,7 +375,7 @@ static void rows_text(FILE *out, const struct variants *v)
                                            {NULL, days ? "days" : NULL, "%.1f"},
                                            {NULL, days ? "GPU-hours" : NULL, "%.0f"},
                                            {NULL, priced ? "cost" : NULL, "%.0f"},
-                                           {NULL, v->fitting < v->rows ? "" : NULL, "text"},
+                                           {NULL, any_of(v, is_doubtful) ? "" : NULL, "text"},
                                            {0}};
     struct table t;
 
@@ -384,9 +390,9 @@ static void rows_text(FILE *out, const struct variants *v)
                   r->efficiency, r->gain, run ? r->budget.goodput : NAN,
                   run ? r->budget.wall.is / 86400 : NAN, run ? r->budget.gpu_hours.is : NAN,
                   run ? r->budget.cost.is : NAN,
-                  !has                      ? "cannot be"
-                  : memory_fits(&p->memory) ? ""
-                                            : "does not fit");
+                  !has                                    ? "cannot be"
+                  : memory_fit(&p->memory) == MEMORY_FITS ? ""
+                                                          : memory_fit_text(&p->memory));
     }
     table_print(out, &t, 0);
     table_free(&t);

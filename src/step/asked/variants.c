@@ -191,7 +191,7 @@ static void compare(struct variants *v, const struct variants_opts *o)
         if (r->why)
             continue;
         v->steps++;
-        v->fitting += memory_fits(&r->step.memory);
+        v->fitting += memory_fit(&r->step.memory) != MEMORY_UNFIT;
         if (o->counts)
             r->efficiency = r->step.tokens_per_gpu / first->step.tokens_per_gpu;
         if (r->what && !base->why) {
@@ -270,8 +270,8 @@ static json_t *step_json(const struct variant *r)
         json_finite(p->lo), "hi_s", json_finite(p->hi), "tokens_per_s",
         json_finite(p->tokens / p->sec), "tokens_per_s_per_gpu", json_finite(p->tokens_per_gpu),
         "mfu", json_finite(p->mfu), "memory_bytes", json_bytes(p->memory.total), "fits",
-        p->memory.capacity > 0 ? json_boolean(memory_fits(&p->memory)) : json_null(), "efficiency",
-        json_finite(r->efficiency), "gain", json_finite(r->gain));
+        p->memory.capacity > 0 ? json_string(memory_fit_text(&p->memory)) : json_null(),
+        "efficiency", json_finite(r->efficiency), "gain", json_finite(r->gain));
     json_t *moved = json_array();
 
     for (int i = 0; i < r->moves; i++)
