@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "emit/text/report.h"
+#include "step/asked/timeline.h"
 #include "step/job.h"
 #include "step/score/anchor.h"
 #include "step/score/batch.h"
@@ -25,6 +26,7 @@ struct predict_args {
     struct what_if *what;
     int whats;
     bool weak;
+    const char *trace;
     const char *output;
     const char **table, **leave_out; /* of --batch */
     int tables, leave_outs;
@@ -157,6 +159,9 @@ static const struct opt options[] = {
      OPT_INTO(struct predict_args, release), .group = 4},
     {"explain", 0, NULL, "below each term: where its numbers are from, group, bytes",
      OPT_INTO(struct predict_args, explain), .group = 5},
+    {"trace", 0, "FILE",
+     "draw the step as a timeline: Chrome trace events, which ui.perfetto.dev opens",
+     OPT_INTO(struct predict_args, trace), .group = 5},
     {"case", 0, "FILE",
      "judge the claims of a publication instead: a file, a name of jobs/training/cases, or all; "
      "may be given again",
@@ -195,6 +200,7 @@ static const char doc[] =
     "      --layout tp=8,dp=auto --batch 512 --gpus 64,128,256\n"
     "  railgauge predict matrix.json --layout dp=auto --what-if exceptions=none \\\n"
     "      --what-if nic=2x,hbm=1.2x\n"
+    "  railgauge predict --fabric hgx-h100 --layout tp=8,pp=2,dp=4 --trace t.json\n"
     "  railgauge predict --batch steps.tsv --score\n"
     "  railgauge predict --case all\n\n" EXIT_CODES(
         "1 it does not fit in a GPU's memory, or a verdict is not the one that the case file "
@@ -220,6 +226,8 @@ static int check(void *args, struct err *err)
                          : a->case_count  ? "case"
                          : a->save_anchor ? "save-anchor"
                                           : "explain");
+    if (a->trace && (asks_several(a) || a->tables || a->case_count))
+        return err_usage(err, "--trace draws one step, and these are several");
     if (budget_asked(&a->budget) && (a->tables || a->case_count))
         return err_usage(err, "--tokens, --power and --checkpoint are about one job: no --%s",
                          a->tables ? "batch TABLE" : "case");
@@ -240,6 +248,24 @@ static const struct opt_line command = {
     .usage = "[MATRIX]",
     .doc = doc,
 };
+
+/* A note says where the picture is not the prediction. */
+static int draw(const struct job *j, const struct predict_args *a, struct prediction *p,
+                struct err *err)
+{
+    char is[UNITS_TEXT], step[UNITS_TEXT];
+    double drawn;
+
+    if (timeline_save(p, &j->layout, &a->job.recipe, a->trace, &drawn, err) < 0)
+        return -1;
+    if (drawn > p->sec * (1 + 1e-6))
+        predict_note(p,
+                     "the timeline has the order of the schedule and takes %s, %.1f %% more than "
+                     "the %s that its formula has",
+                     units_seconds_text(is, drawn), 100 * (drawn / p->sec - 1),
+                     units_seconds_text(step, p->sec));
+    return 0;
+}
 
 static int print(const struct job *j, const struct predict_args *a, struct prediction *p,
                  struct err *err)
@@ -300,8 +326,10 @@ static int answer(const struct job *j, const struct predict_args *a, bool *fits,
                 "%d of the %d hosts of a rack are taken, as jobs on %s do; --segment %d takes all",
                 j->habit, j->fabric.hosts_per_rack, j->fabric.name, j->fabric.hosts_per_rack);
         job_hint(&p, j, &a->job, &q);
-        rc = print(j, a, &p, err);
+        rc = a->trace ? draw(j, a, &p, err) : 0;
     }
+    if (rc == 0)
+        rc = print(j, a, &p, err);
     *fits = rc == 0 && memory_fit(&p.memory) != MEMORY_UNFIT;
     prediction_free(&p);
     return rc;

@@ -414,6 +414,10 @@ int predict_step(struct prediction *p, const struct question *q, struct err *err
     if (rc == 0) {
         timing_of(&t, &traffic, one, &w, &c, q->layout, q->recipe);
         p->software_share = software_share(&t, &traffic, one, &w, &c, q);
+        p->one.forward = t.forward;
+        p->one.backward = t.backward;
+        p->one.weights = t.weights;
+        p->one.last = t.last;
         push_terms(p, q, &t, &traffic, messages);
         add_up(p, q);
         figures(p, q);

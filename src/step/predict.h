@@ -80,7 +80,12 @@ struct prediction {
     double terms_deviation, software_share; /* of its terms' errors; d log(sec) / d log(compute) */
     enum known known;                       /* whose interval it has */
     double compute, exposed,
-        hidden;            /* s: matrix products; messages that are seen; messages that are not */
+        hidden; /* s: matrix products; messages that are seen; messages that are not */
+    struct {
+        double forward, backward, weights; /* s of a microbatch on the slowest stage, compute alone;
+                                              weights: their gradients, a part of backward */
+        bool last;                         /* that stage is the one with the output head */
+    } one;
     double bubble_share;   /* (p-1)/(v m) */
     double tokens;         /* of a step */
     double tokens_per_gpu; /* per second */

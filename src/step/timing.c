@@ -223,8 +223,8 @@ void timing_at(struct timing *t, const struct traffic *tr, const double *one, co
 
     compute(t, p, times, c, m);
     double messages = shares(t, tr, one, c);
-    t->bubble = bubble(t, both(&p->mean, times, c), p->weights * times * c->stretch, messages / m,
-                       l->size[AXIS_PP], r);
+    t->weights = p->weights * times * c->stretch;
+    t->bubble = bubble(t, both(&p->mean, times, c), t->weights, messages / m, l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
     t->optimizer = tr->updated * c->optimizer;
     t->fixed = c->fixed;

@@ -54,6 +54,7 @@ struct timing {
     double compute;                             /* s of the step, all microbatches, */
     double part[WORK_PARTS];                    /* in each kind of it; not of timing_at() */
     double forward, backward;                   /* s, compute of one microbatch */
+    double weights;                             /* of backward: weights' gradients, mean stage */
     double bubble, optimizer, fixed;            /* s */
     double eval, checkpoint, other;             /* s, as the recipe gives them */
     double seen[TRAFFIC_MAX], raw[TRAFFIC_MAX]; /* s of the step per message; raw: nothing hidden */

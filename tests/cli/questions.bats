@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# questions.bats - what predict says beside the time of a step: the run it is of, other machines and GPU counts.
+# questions.bats - what predict says beside the time of a step: the run it is of, other machines and GPU counts, a timeline.
 
 bats_require_minimum_version 1.5.0
 load rejects
@@ -115,7 +115,8 @@ jsonschema.Draft202012Validator(schema, resolver=resolver).validate(json.load(op
 
 # A preset without published collectives, and the same with NICs of twice the rate and half the latency everywhere.
 twins() {
-    jq '.name = "plain" | .collectives = []' "$top/topo/fabrics/hgx-h100.json" >plain.json
+    jq --slurpfile gpu "$top/topo/gpus/h100-sxm.json" '.name = "plain" | .collectives = [] | .gpu = $gpu[0].gpu | .sources += $gpu[0].sources' \
+        "$top/topo/fabrics/hgx-h100.json" >plain.json
     jq '(.tiers[] | select(.nic) | .bandwidth_Bps, .bidirectional_Bps, .peak_Bps).value *= 2 | .tiers[].alpha_s.value /= 2
         | .gpu.hbm_Bps.value *= 1.2 | .gpu.peaks[].flops.value *= 1.5' plain.json >other.json
 }
@@ -168,4 +169,97 @@ twins() {
     refuse 64 "nothing is changed" "${job[@]}" --what-if ""
     refuse 64 "no --save-anchor" "${job[@]}" --what-if nic=2x --measured 3s --save-anchor a.json
     refuse 64 "no --case" --case all --what-if nic=2x
+}
+
+# --- the timeline ---
+
+# read TRACE PREDICTION MOST - a reader of the format: events of a track end before the next begins, each has a name, the
+# device has no hole, and by category it adds up to the terms of the prediction; at most the share MOST longer.
+read_trace() {
+    python3 - "$@" <<'PY'
+import json, sys
+trace, prediction, most = json.load(open(sys.argv[1])), json.load(open(sys.argv[2])), float(sys.argv[3])
+facts, tracks, names = trace["otherData"], {}, set()
+for e in trace["traceEvents"]:
+    assert e["ph"] in "XM", e
+    key = e["pid"], e["tid"]
+    if e["ph"] == "M":
+        assert e["name"] in ("process_name", "thread_name") and e["args"]["name"]
+        names.add(key)
+    else:
+        assert e["dur"] > 0 and e["ts"] >= 0 and e["name"], e
+        tracks.setdefault(key, []).append(e)
+assert set(tracks) <= names
+near = lambda a, b, share: abs(a - b) <= share * facts["predicted_s"]
+for key, events in tracks.items():
+    for a, b in zip(events, events[1:]):
+        assert b["ts"] >= a["ts"] + a["dur"] - 1e-3, (key, a, b)
+for stage in {pid for pid, _ in tracks}:
+    device = tracks[stage, 0]
+    for a, b in zip(device, device[1:]):
+        assert abs(b["ts"] - a["ts"] - a["dur"]) < 1e-3, (stage, a, b)
+    assert near(sum(e["dur"] for e in device) / 1e6, facts["drawn_s"], 1e-6), stage
+    passes = {}
+    for e in device:
+        if e["cat"] == "compute":
+            passes.setdefault(e["name"], []).append((e["args"]["microbatch"], e["args"]["chunk"]))
+    for done in passes.values():
+        assert len(set(done)) == len(done)
+    assert len(passes["forward"]) == len(passes.get("backward", [])) + len(passes.get("backward inputs", []))
+    assert len(passes["forward"]) % prediction["microbatches"] == 0
+is_, should = {}, {}
+for e in tracks[facts["slowest_stage"], 0]:
+    is_[e["cat"]] = is_.get(e["cat"], 0) + e["dur"] / 1e6
+for t in prediction["terms"]:
+    should[t["kind"]] = should.get(t["kind"], 0) + t["s"]
+more = facts["drawn_s"] - prediction["step_s"]
+assert near(facts["predicted_s"], prediction["step_s"], 1e-8) and -1e-6 <= more <= most * prediction["step_s"] + 1e-6, facts
+for kind in should:
+    assert near(is_.get(kind, 0), should[kind] + (more if kind == "bubble" else 0), 1e-5), (kind, is_, should)
+seen = sum(e["dur"] for k, l in tracks.items() if k[0] == facts["slowest_stage"] for e in l if e["cat"] == "seen") / 1e6
+assert near(seen, prediction["exposed_s"], 1e-5), (seen, prediction["exposed_s"])
+PY
+}
+
+# draw MOST OPTION...
+draw() {
+    local most=$1
+    shift
+    railgauge predict --fabric hgx-h100 "$@" --trace t.json --json >p.json || [ $? -eq 1 ]
+    read_trace t.json p.json "$most"
+}
+
+@test "timeline: a lone stage, whatever hides its messages, adds up to the step" {
+    draw 0 --layout dp=64
+    draw 0 --layout dp=16,tp=4 --accumulation 4
+    draw 0 --layout dp=16,tp=4 --accumulation 4 --strategy ddp
+    draw 0 --layout dp=16,tp=4 --strategy zero1 --checkpoint-seconds 0.01 --fixed-seconds 0.02
+    jq -e '[.traceEvents[] | select(.cat == "fixed") | .name] | contains(["fixed", "checkpoints", "given"])' t.json
+    draw 0 --model mixtral-8x7b --layout dp=16,ep=8 --strategy zero1
+    jq -e '[.traceEvents[] | select(.name == "thread_name") | .args.name] == ["device", "ep", "data parallel"]' t.json
+}
+
+@test "timeline: stages of every schedule; the bubble drawn is the predicted one within what is said" {
+    stages=(--model llama3.1-70b --layout "tp=8,pp=4,dp=4" --strategy zero1)
+    draw 0 "${stages[@]}"
+    jq -e '[.traceEvents[] | select(.name == "process_name") | .args.name] | length == 4 and (.[3] | startswith("stage 3 of 4"))' t.json
+    draw 1e-3 "${stages[@]}" --stages-per-rank 5
+    draw 5e-3 "${stages[@]}" --schedule zb-h1
+    draw 5e-3 "${stages[@]}" --schedule zb-h2
+    jq -e '[.traceEvents[] | select(.name == "backward weights")] | length == 4 * 16' t.json
+    draw 5e-3 "${stages[@]}" --schedule dualpipe
+    draw 5e-3 --model llama3.1-405b --layout tp=8,pp=8,cp=2,dp=2 --strategy zero1 --batch 64 --recompute full
+    draw 5e-2 --model deepseek-v3 --layout pp=8,dp=64,ep=64 --strategy zero1 --batch 2048 --schedule dualpipe
+    if jq -e '.otherData | .drawn_s > 1.001 * .predicted_s' t.json; then
+        jq -e '[.notes[] | select(startswith("the timeline has the order of the schedule and takes "))] | length == 1' p.json
+    fi
+}
+
+@test "timeline: what it cannot draw is refused, and no file is left" {
+    refuse 64 "--trace draws one step" --fabric hgx-h100 --gpus 8,16 --trace t.json
+    refuse 64 "--trace draws one step" --case all --trace t.json
+    refuse 64 "too many pieces of work for a timeline" --fabric hgx-h100 --layout tp=8 --batch 1000000 --trace t.json
+    [ ! -e t.json ]
+    run railgauge predict --fabric hgx-h100 --layout dp=8 --trace missing/t.json
+    [ "$status" -eq 74 ]
 }

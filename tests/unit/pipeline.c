@@ -112,6 +112,64 @@ static void messages_of_one_direction_do_not_overtake(void **state)
     assert_true(more >= 16 * 10);
 }
 
+/* Seconds of all stages from first to last piece, less their work: the longest. */
+static double idle(const struct pipeline *p, enum schedule schedule, double f, double b, double w)
+{
+    const double sec[PIECE_KINDS] = {f, b, b + w, w};
+    struct pipe_played stage[16] = {{0}};
+    double most = 0;
+
+    for (int i = 0; i < p->stages; i++) {
+        stage[i].pace = 1;
+        pipeline_order(&stage[i], p, schedule, i);
+    }
+    pipeline_play(stage, p, sec);
+    for (int i = 0; i < p->stages; i++) {
+        double begin = schedule == SCHEDULE_ZB_H2 ? stage[i].begin : 0, work = 0;
+        int done[PIECE_KINDS] = {0};
+        assert_int_equal(stage[i].next, stage[i].pieces);
+        for (int k = 0; k < stage[i].pieces; k++) {
+            const struct piece *u = &stage[i].piece[k];
+            done[u->kind]++;
+            work += sec[u->kind];
+            if (k && !stage[i].piece[k - 1].joined)
+                assert_true(u->start >= u[-1].start + sec[u[-1].kind] - 1e-9);
+        }
+        int units = p->microbatches * p->chunks;
+        assert_int_equal(done[PIECE_FORWARD], units);
+        assert_int_equal(done[PIECE_INPUTS] + done[PIECE_BACKWARD], units);
+        assert_int_equal(done[PIECE_WEIGHTS], done[PIECE_INPUTS]);
+        if (stage[i].end - begin - work > most)
+            most = stage[i].end - begin - work;
+        free(stage[i].piece);
+    }
+    return most;
+}
+
+/* Narayanan et al. 2021, 2.2; Qi et al. 2023, table 2; DeepSeek-V3 2024, table 2. */
+static void bubbles_of_schedules_are_those_of_their_papers(void **state)
+{
+    static const double times[][3] = {{1, 1, 1}, {1, 1.2, 0.8}, {1.5, 2.5, 1}};
+
+    (void)state;
+    for (int p = 2; p <= 8; p *= 2)
+        for (int m = 2 * p; m <= 4 * p; m += 2 * p)
+            for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+                double f = times[i][0], b = times[i][1], w = times[i][2];
+                const struct pipeline one = {p, 1, m}, three = {p, 3, m};
+                near(idle(&one, SCHEDULE_1F1B, f, b, w), (p - 1) * (f + b + w));
+                near(idle(&three, SCHEDULE_INTERLEAVED, f, b, w), (p - 1) * (f + b + w));
+                near(idle(&one, SCHEDULE_ZB_H1, f, b, w), (p - 1) * (f + b - w));
+                double wide = (p - 1) * (f + b - 2 * w), is = idle(&one, SCHEDULE_ZB_H2, f, b, w);
+                assert_true(is > wide - 1e-9 && is < wide + 1e-9);
+                double dual = (p / 2.0 - 1) * (f + b + w + b + w - 3 * w);
+                is = idle(&one, SCHEDULE_DUALPIPE, f, b, w);
+                if (b == w)
+                    assert_true(is > dual - 1e-9 && is < dual + 1e-9);
+                assert_true(is <= dual + 1e-9 && is >= dual - (p / 2.0 - 1) * (b - w) - 1e-9);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +179,7 @@ int main(void)
         cmocka_unit_test(without_messages_the_bubble_is_the_published_one),
         cmocka_unit_test(messages_of_one_direction_do_not_overtake),
         cmocka_unit_test(messages_of_1f1b_are_seen_for_all_but_a_pth),
+        cmocka_unit_test(bubbles_of_schedules_are_those_of_their_papers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "step/recipe.h"
+
 struct pipeline {
     int stages, chunks, microbatches; /* p, v, m; v above 1 needs m to be a multiple of p */
 };
@@ -29,5 +31,43 @@ int pipeline_peer(const struct pipeline *p, int stage, const struct unit *u, boo
  * `message` seconds from the end of a unit until its output is there; messages run beside the work,
  * in each direction one after another. */
 double pipeline_time(const struct pipeline *p, double forward, double backward, double message);
+
+/* --- every schedule, without messages --- *
+ *
+ *   zb-h1, zb-h2  Qi et al. 2023, 3: p-1-s or twice as many forwards first, weights' gradients s or
+ *                 2 s microbatches later on stage s.  Their bubbles are (p-1)(F+B-W), with
+ *                 (p-1)(F+B-2W), B without W, where W takes no longer than B
+ *   dualpipe      DeepSeek, DualPipe, dualpipe/dualpipe.py, its eight steps; a forward and a backward
+ *                 that overlap begin and end together.  p even, m even and at least 2 p; half of the
+ *                 microbatches go each way */
+
+enum piece_kind {
+    PIECE_FORWARD,
+    PIECE_INPUTS,   /* backward without weights' gradients, */
+    PIECE_BACKWARD, /* with them, */
+    PIECE_WEIGHTS,  /* and those alone */
+    PIECE_KINDS
+};
+
+struct piece {
+    enum piece_kind kind;
+    int microbatch, part; /* part: of the model, as this microbatch passes it */
+    bool joined;          /* begins and ends with the next one */
+    double start;         /* s */
+};
+
+/* A stage, zeros but for the pace. */
+struct pipe_played {
+    struct piece *piece; /* in order; the caller frees */
+    int pieces, next;
+    double begin, end; /* s: of the first piece, of the last */
+    double pace;       /* its seconds over those of sec[] */
+};
+
+/* Fills in its pieces. */
+void pipeline_order(struct pipe_played *s, const struct pipeline *p, enum schedule schedule,
+                    int stage);
+/* When each piece starts, all stages from 0 s on; sec: s of each kind. */
+void pipeline_play(struct pipe_played *stage, const struct pipeline *p, const double *sec);
 
 #endif
