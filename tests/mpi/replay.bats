@@ -31,6 +31,10 @@ sound() {
     jq -e '.terms[0] | .term == "compute" and .measured_s / .predicted_s > 0.9' out.json
     jq -e '[.terms[] | select(.term != "compute") | .one_predicted_s > 0] | length > 0 and all' out.json
     jq -e '.measured_s >= .terms[0].measured_s * 0.99' out.json
+    jq -e '.compute_share > 0 and .compute_share < 1 and .messages.seen.measured_s > 0' out.json
+    # totals are those of the terms; the bubble is no message
+    jq -e '([.terms[1:][] | .predicted_s - (.bubble_s // 0)] | add) as $seen | ([.terms[] | .calls_measured_s // 0] | add) as $calls
+        | .messages | (.seen.predicted_s - $seen | fabs) < 1e-6 and (.calls.measured_s - $calls | fabs) < 1e-6' out.json
 }
 
 # runs LAYOUT... - every term is there, and compute takes what it was set to: never less; and not more, but for
@@ -66,9 +70,11 @@ runs() {
     run replay --layout dp_shard=4
     [ "$status" -eq 0 ]
     [[ $output == *"llama3.1-8b, dp_shard=4, fsdp: 4 ranks, 1 microbatch, shrunk by "*"compute by "* ]]
-    for term in compute "weights all_gather forward" "gradients reduce_scatter" step; do
+    for term in compute "weights all_gather forward" "gradients reduce_scatter" "messages, seen" "messages, in calls" step; do
         [[ $output == *$'\n'"$term "* ]]
     done
+    [[ $output == *"of the time in calls "*" % is hidden, predicted "* ]]
+    [[ $output == *"compute is a wait of set length, "* ]]
 }
 
 @test "JSON keeps to its schemas, and a changed one does not" {
