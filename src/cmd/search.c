@@ -115,13 +115,27 @@ static char *recipe_words(char buf[160], const struct recipe *r)
     return buf;
 }
 
+/* "= +0.8 +- 24 %": of the fastest's time; = where the two cannot be told apart. */
+static char *over_words(char buf[48], const struct search_finalist *f)
+{
+    int used = snprintf(buf, 48, "%s %+.1f", f->alike ? "=" : " ", 100 * (f->over - 1));
+
+    if (f->over == 1)
+        snprintf(buf, 48, "= fastest");
+    else if (isfinite(f->error))
+        snprintf(buf + used, 48 - (size_t)used, " +- %.0f %%", 100 * expm1(f->error));
+    return buf;
+}
+
 static void list(FILE *out, const struct search_finalist *f, int n)
 {
     static const struct table_column columns[] = {
-        {NULL, "#", "count"},           {NULL, "step", "seconds"}, {NULL, "90 % interval", "text"},
-        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},  {NULL, "memory", "text"},
-        {NULL, "layout", "text"},       {NULL, "recipe", "text"},  {0}};
-    char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160];
+        {NULL, "#", "count"},           {NULL, "step", "seconds"},
+        {NULL, "than fastest", "text"}, {NULL, "90 % interval", "text"},
+        {NULL, "tokens/s/GPU", "%.0f"}, {NULL, "MFU", "%.1f %%"},
+        {NULL, "memory", "text"},       {NULL, "layout", "text"},
+        {NULL, "recipe", "text"},       {0}};
+    char lo[UNITS_TEXT], hi[UNITS_TEXT], range[2 * UNITS_TEXT + 8], recipe[160], over[48];
     char memory[32];
     bool some = false;
     struct table t;
@@ -132,8 +146,9 @@ static void list(FILE *out, const struct search_finalist *f, int n)
         snprintf(memory, sizeof(memory), "%.1f GB%s", f->candidate.bytes / 1e9, doubt ? "?" : "");
         snprintf(range, sizeof(range), "%s .. %s", units_seconds_text(lo, f->step.lo),
                  units_seconds_text(hi, f->step.hi));
-        table_add(&t, i + 1, f->step.sec, range, f->step.tokens_per_gpu, 100 * f->step.mfu, memory,
-                  f->step.layout, recipe_words(recipe, &f->candidate.recipe));
+        table_add(&t, i + 1, f->step.sec, over_words(over, f), range, f->step.tokens_per_gpu,
+                  100 * f->step.mfu, memory, f->step.layout,
+                  recipe_words(recipe, &f->candidate.recipe));
         some |= doubt;
     }
     table_print(out, &t, 0);
@@ -142,18 +157,67 @@ static void list(FILE *out, const struct search_finalist *f, int n)
         fputs("?: may not fit, the interval of its memory reaches beyond the GPU's\n", out);
 }
 
+/* "1-7, 9" of those that are alike. */
+static void alike_ranges(FILE *out, const struct search *s)
+{
+    const char *joint = "";
+
+    for (int i = 0, end; i < s->bests; i = end + 1) {
+        for (end = i; end < s->bests && s->best[end].alike; end++)
+            ;
+        if (end == i)
+            continue;
+        fprintf(out, end - i > 1 ? "%s%d-%d" : "%s%d", joint, i + 1, end);
+        joint = ", ";
+    }
+}
+
+/* What is alike, and why the first is first where that is not its time. */
+static void ties(FILE *out, const struct search *s)
+{
+    int alike = 0, equals = search_equals(s);
+    double widest = 0;
+    char *text;
+    size_t size;
+
+    for (int i = 0; i < s->bests; i++) {
+        alike += s->best[i].alike;
+        widest = s->best[i].alike && s->best[i].over > 1 ? fmax(widest, s->best[i].error) : widest;
+    }
+    if (alike < 2)
+        return;
+    FILE *line = mem_stream(&text, &size);
+    fputs(alike == s->bests ? "none of " : "", line);
+    alike_ranges(line, s);
+    fprintf(line,
+            " can%s be told apart from the fastest: a comparison of two layouts is good for %.0f "
+            "%%, without the errors that both share",
+            alike == s->bests ? "" : "not", 100 * expm1(widest));
+    if (equals > 1)
+        fprintf(line,
+                "; %d are within %.0f %% of it, the simplest first (fewest axes, no context "
+                "parallelism of short sequences, plain schedule, no recompute, memory that fits)",
+                equals, 100 * SEARCH_EQUAL);
+    mem_stream_end(line);
+    fputc('\n', out);
+    term_wrap(out, text, 0, term_columns(out));
+    free(text);
+}
+
 static void why(FILE *out, const struct search *s)
 {
     int next = s->whys - s->rivals;
 
     if (s->whys)
-        fprintf(out, "\nwhy the first wins\n");
+        fprintf(out, "\n%s\n",
+                s->best[0].over > 1 ? "the first, beside others" : "why the first wins");
     for (int i = 0; i < s->whys; i++) {
         const struct search_finalist *f = i < next ? &s->best[1] : &s->rival[i - next];
         char *line =
-            mem_printf("  %s%s (%s, +%.1f %%): %s",
+            mem_printf("  %s%s (%s, %+.1f %%%s): %s",
                        i < next ? "over the next" : "over the best of ", i < next ? "" : f->family,
-                       f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1), s->why[i]);
+                       f->step.layout, 100 * (f->step.sec / s->best[0].step.sec - 1),
+                       f->alike ? ", not told apart" : "", s->why[i]);
         term_wrap(out, line, 6, term_columns(out));
         free(line);
     }
@@ -205,6 +269,7 @@ static void search_text(FILE *out, const struct search *s, const struct job *j, 
 {
     head(out, s, j);
     list(out, s->best, s->bests);
+    ties(out, s);
     why(out, s);
     front(out, s);
     dropped(out, s);
@@ -216,15 +281,19 @@ static void search_tsv(FILE *out, const struct search *s)
 {
     fprintf(out,
             "rank\tstep_s\tlo_s\thi_s\ttokens_per_s_per_gpu\tmfu\tmemory_bytes\tfront\tlayout\t"
-            "strategy\tschedule\tstages_per_rank\tmicro_batch\trecompute\tfamily\n");
+            "strategy\tschedule\tstages_per_rank\tmicro_batch\trecompute\tfamily\t"
+            "over_fastest\tover_error\talike\n");
     for (int i = 0; i < s->bests; i++) {
         const struct search_finalist *f = &s->best[i];
         const struct recipe *r = &f->candidate.recipe;
-        fprintf(out, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n",
+        fprintf(out,
+                "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.6g\t%.9g\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t"
+                "%.6g\t%.3g\t%s\n",
                 i + 1, f->step.sec, f->step.lo, f->step.hi, f->step.tokens_per_gpu, f->step.mfu,
                 f->candidate.bytes, f->front ? "yes" : "no", f->step.layout,
                 recipe_name.strategy[r->strategy], recipe_name.schedule[r->schedule], r->stages,
-                r->micro_batch, recipe_name.recompute[r->recompute], f->family);
+                r->micro_batch, recipe_name.recompute[r->recompute], f->family, f->over, f->error,
+                f->alike ? "yes" : "no");
     }
 }
 

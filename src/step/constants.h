@@ -70,7 +70,9 @@
     X(ERROR_MEMORY,                "error.memory",                "share",      0,      2,     false) /* of memory that comes and goes in a step where segments grow, */ \
     X(ERROR_MEMORY_FIXED,          "error.memory.fixed",          "share",      0,      2,     false) /* where they do not, */ \
     X(ERROR_MEMORY_STATES,         "error.memory.states",         "share",      0,      2,     false) /* of model states; half of a 90 % interval */ \
-    X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */
+    X(ERROR_ANCHORED,              "error.anchored",              "share",      0,      2,     false) /* of the step when a measured step calibrates its recipe */ \
+    X(ERROR_COMPARISON,            "error.comparison",            "share",      0,      2,     false) /* of the ratio of two layouts of one job, at least, */ \
+    X(ERROR_COMPARISON_TIMES,      "error.comparison.times",      "factor",     0,      100,   false) /* and of what the errors above move the two apart */
 /* clang-format on */
 #define CONSTANT_ID(id, name, unit, min, max, fitted) CONSTANT_##id,
 enum constant_id { CONSTANTS(CONSTANT_ID) CONSTANT_COUNT };

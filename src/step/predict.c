@@ -39,7 +39,7 @@ static void name_group(struct term *t, const struct question *q, const struct gr
 
 /* Deviation of one message's time: the curve's interval, or what its basis is worth, whichever is
  * more. */
-static double message_error(const struct question *q, const struct cost *c)
+double predict_message_error(const struct question *q, const struct cost *c)
 {
     static const enum constant_id worth[BASIS_COUNT] = {[BASIS_PRESET] = CONSTANT_ERROR_PRESET,
                                                         [BASIS_MODELLED] = CONSTANT_ERROR_MODELLED,
@@ -74,7 +74,7 @@ static int price(struct term *t, struct pricer *pricer, const struct question *q
                                        : "the matrix has no rate for it: ",
                        isinf(cost.sec) ? "" : cost.source);
     t->one = cost.sec;
-    t->one_error = message_error(q, &cost);
+    t->one_error = predict_message_error(q, &cost);
     t->basis = cost.basis;
     t->exception = cost.exception;
     t->groups = g->total;

@@ -122,6 +122,8 @@ json_t *predict_json(const struct prediction *p, const struct matrix *m);
 /* "endpoint 17 (r00n04 gpu 1) tx: 0.60 of its tier, WHY" */
 char *predict_exception_text(char *buf, int size, const struct matrix *m, int exception);
 
+/* Share by which the time of a message errs, one standard deviation. */
+double predict_message_error(const struct question *q, const struct cost *c);
 /* Appends a sentence to p->note. */
 void predict_note(struct prediction *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

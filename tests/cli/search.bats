@@ -49,7 +49,9 @@ refuse() { rejects search "$@"; }
     railgauge search --fabric gb200-nvl72 --model mixtral-8x7b --gpus 64 --json -o s.json >out.json
     diff <(jq 'del(.provenance)' out.json) <(jq 'del(.provenance)' s.json)
     jq -e '.walk.priced + .walk.do_not_fit + .walk.refused_settings == .walk.candidates' s.json
-    jq -e '[.best[].step_s] | . == sort and length == 10' s.json
+    jq -e '.best | length == 10 and ([.[].step_s] | min) == (.[] | select(.over_fastest == 1) | .step_s)' s.json
+    jq -e '[.best[] | select(.over_fastest > 1.02 or (.alike | not)) | .step_s] | . == sort' s.json
+    jq -e 'all(.best[], .front[], .rivals[]; .alike == ((.over_fastest | log) <= .over_error))' s.json
     jq -e '[.rivals[].family] | unique | length == ([.[]] | length)' s.json
     jq -e 'all(.best[]; .axes as $a | $a.tp * $a.cp * $a.pp * $a.dp_shard * $a.dp_replicate == 64)' s.json
     python3 -c 'import jsonschema' || skip "no python3 jsonschema"
@@ -64,8 +66,21 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     diff a.tsv b.tsv
     grep -q "why the first wins" text
     [ "$(wc -l <a.tsv)" -eq 8 ]
-    [ "$(awk -F'\t' '{print NF}' a.tsv | sort -u)" = 15 ]
-    [ "$(sed 1d a.tsv | cut -f2)" = "$(sed 1d a.tsv | cut -f2 | sort -g)" ]
+    [ "$(awk -F'\t' '{print NF}' a.tsv | sort -u)" = 18 ]
+    [ "$(awk -F'\t' 'NR > 1 && $16 > 1.02 {print $2}' a.tsv)" = "$(awk -F'\t' 'NR > 1 && $16 > 1.02 {print $2}' a.tsv | sort -g)" ]
+}
+
+@test "what cannot be told apart is said, and of equals the simplest is first" {
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json >s.json
+    jq -e '.best[0] | .axes.cp == 1 and .alike and .over_fastest < 1.02' s.json
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 >text
+    grep -q "^ 1 .*= " text
+    grep -q "^ *[0-9]* .*= fastest" text
+    tr '\n' ' ' <text | tr -s ' ' | grep -q "none of 1-10 can be told apart from the fastest: a comparison of two layouts is good for"
+    grep -q ", not told apart): " text
+    railgauge plot step --terminal s.json | grep -q "the 10 cannot be told apart"
+    jq '(.best[3:][] | .alike) = false' s.json >few.json
+    railgauge plot step --terminal few.json | grep -q "the first 3 cannot be told apart"
 }
 
 @test "constraints and options narrow it" {

@@ -39,6 +39,8 @@ struct step_bar {
     double tokens_per_gpu, mfu, ranks; /* per second */
     double part[STEP_PARTS];           /* s, they add up to sec */
     bool cpu;                          /* its ranks are no GPUs */
+    int alike; /* a search says that it cannot be told apart from the fastest: 1, or can: 0; -1: it
+                  is not known */
     double times; /* all times above are multiplied with this, so that equal numbers of tokens are
                      compared; 0: they are those of one step */
 };

@@ -90,11 +90,19 @@ static bool apart(const struct step_bar *a, const struct step_bar *b)
            r * log(step_ratio_if(ratio, x, y, 1 / f)) > 0;
 }
 
+/* A search has compared without the errors that its layouts share; anything else is judged here. */
+static bool differs(const struct step_bar *a, const struct step_bar *first)
+{
+    bool said = a->alike >= 0 && first->alike == 1 && !strcmp(a->file, first->file);
+
+    return said ? !a->alike : apart(a, first);
+}
+
 static int alike_of(const struct step_scene *s)
 {
     int n = 1;
 
-    while (n < s->bars && !apart(&s->bar[n], &s->bar[0]))
+    while (n < s->bars && !differs(&s->bar[n], &s->bar[0]))
         n++;
     return n > 1 ? n : 0;
 }

@@ -204,6 +204,8 @@ static int take(struct step_bars *b, const struct source *s, json_t *root, json_
     one->layout = mem_strdup(text(o, "layout"));
     one->how = how(o);
     one->cpu = !strcmp(text(o, "devices"), "cpu");
+    json_t *alike = json_object_get(o, "alike");
+    one->alike = json_is_boolean(alike) ? json_is_true(alike) : -1;
     if (take_numbers(one, o, s, where, err) < 0 ||
         (isnan(one->ranks) && number(root, path, "ranks", 1, &one->ranks, err) < 0))
         return -1;

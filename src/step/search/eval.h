@@ -53,4 +53,21 @@ int eval_coefficients(struct coefficients *c, double *peak, const struct questio
 void eval_candidate(struct evaluation *v, const struct eval *e, const struct layout *l,
                     const struct recipe *r);
 
+/* --- what two layouts of one job do not share --- *
+ *
+ * The time of a step rests on constants and on prices of messages, each with an error.  Raised by
+ * its error, each moves the logarithm of the time by a share of its own (finite differences); the
+ * logarithm of the ratio of two steps moves by the difference, and the sources err independently of
+ * each other.  What moves both alike does not tell them apart and cancels. */
+struct doubts {
+    double sec; /* of the step */
+    double *of; /* by source: constants in their order, then (operation, kernel, reach) */
+    int count;
+};
+/* q with layout and recipe; doubts_free() also after an error. */
+int doubts_of(struct doubts *d, const struct question *q, struct err *err);
+void doubts_free(struct doubts *d);
+/* One standard deviation of log(a / b), both of the same constants. */
+double doubts_between(const struct doubts *a, const struct doubts *b);
+
 #endif

@@ -357,6 +357,32 @@ static int by_table(const void *x, const void *y)
     return candidate_sooner(x, y) ? -1 : 1;
 }
 
+/* The fastest, and of each family one that is as fast: it may be simpler.  The caller frees. */
+static struct search_candidate *shortlist_pool(const struct search_shortlist *k, int *count)
+{
+    struct search_candidate *pool = mem_calloc((size_t)k->bests + FAMILIES, sizeof(*pool));
+    double most = k->best[0].sec * (1 + SEARCH_EQUAL), last = k->best[k->bests - 1].sec;
+
+    memcpy(pool, k->best, (size_t)k->bests * sizeof(*pool));
+    *count = k->bests;
+    for (int i = 0; i < FAMILIES; i++)
+        if (k->family[i].sec > last && k->family[i].sec <= most)
+            pool[(*count)++] = k->family[i];
+    return pool;
+}
+
+static int rank(struct search *s, const struct search_survey *v, const struct question *q,
+                struct err *err)
+{
+    int n;
+    struct search_candidate *pool = shortlist_pool(&v->list, &n);
+    int rc = finalists(&s->best, &s->bests, v, pool, n, err) < 0 ||
+             search_rank(s, q, v->list.top, err) < 0;
+
+    free(pool);
+    return rc ? -1 : 0;
+}
+
 /* The best of each family but the winner's; the one that is next anyway is
  * spoken of already. */
 static int rivals(struct search *s, struct search_survey *v, struct err *err)
@@ -383,37 +409,6 @@ static void why(struct search *s, struct search_survey *v)
         search_compare(s->why[s->whys++], &v->eval, first, &s->rival[i].candidate);
 }
 
-static int none_runs(const struct search *s, struct err *err)
-{
-    int most = 0;
-
-    if (s->unknown)
-        return err_set(err,
-                       "no layout of %d GPUs can be priced: %ld need a cost that the matrix "
-                       "does not have",
-                       s->ranks, s->unknown);
-    if (s->dead)
-        return err_set(err, "no layout of %d GPUs runs: %ld need a dead part", s->ranks, s->dead);
-    if (s->unfit)
-        return err_code(err, EXIT_BELOW,
-                        "none of %ld layouts and recipes fits in the %.1f GB of a GPU", s->unfit,
-                        s->capacity / 1e9);
-    if (!s->count.meshes)
-        return err_usage(err, "no layout of %d GPUs meets the constraints", s->ranks);
-    for (int i = 1; i < REFUSALS; i++)
-        if (s->count.refused[i] > s->count.refused[most])
-            most = i;
-    if (s->count.refused_candidates)
-        return err_usage(err,
-                         "no layout of %d GPUs meets the constraints: of %ld recipes no "
-                         "stages and micro batch divide layers and batch",
-                         s->ranks, s->count.refused_candidates);
-    return err_usage(err,
-                     "no layout of %d GPUs divides the model: of %ld most, %ld, are refused "
-                     "because %s",
-                     s->ranks, s->count.meshes, s->count.refused[most], refusal_name[most]);
-}
-
 static void mark_front(struct search *s)
 {
     for (int i = 0; i < s->fronts; i++) {
@@ -426,11 +421,15 @@ static void mark_front(struct search *s)
 
 static int finish(struct search *s, struct search_survey *v, struct err *err)
 {
+    struct question q = *v->eval.question;
+
     if (!s->priced)
-        return none_runs(s, err);
-    if (finalists(&s->best, &s->bests, v, v->list.best, v->list.bests, err) < 0 ||
+        return search_none_runs(s, err);
+    q.pricer = v->eval.pricer;
+    if (rank(s, v, &q, err) < 0 ||
         finalists(&s->front, &s->fronts, v, v->list.front, v->list.fronts, err) < 0 ||
-        rivals(s, v, err) < 0)
+        rivals(s, v, err) < 0 || search_tell(s->front, s->fronts, s, &q, err) < 0 ||
+        search_tell(s->rival, s->rivals, s, &q, err) < 0)
         return -1;
     mark_front(s);
     why(s, v);

@@ -23,13 +23,21 @@ struct search_finalist {
     struct search_candidate candidate;
     struct prediction step;
     bool front;      /* no other is both faster and smaller */
+    double over;     /* its time over the fastest one's */
+    double error;    /* half of the 90 % interval of that ratio's logarithm, without what both
+                        share (doubts_between) */
+    bool alike;      /* so it cannot be told apart from the fastest */
+    int pains;       /* axes above 1, context parallelism of a short sequence, chunks, schedules
+                        that fill bubbles, recompute, memory that may not fit */
     char family[48]; /* "tp pp zero1": axes above 1, strategy */
 };
 
 enum { SEARCH_THREADS = 16, SEARCH_TOP_MAX = 1000, SEARCH_RIVALS = 6, SEARCH_REASON = 640 };
 
 struct search {
-    struct search_finalist *best; /* ascending in time */
+    struct search_finalist *best; /* those that are equal to the fastest (alike, and slower by at
+                                     most SEARCH_EQUAL) ascending in pains, then the others; these
+                                     ascend in time */
     int bests;
     struct search_finalist *front; /* none is both faster and smaller: ascending in time,
                                descending in bytes */
@@ -58,6 +66,21 @@ struct search {
 int search_run(struct search *s, const struct question *q, const struct space *space, int top,
                int threads, struct err *err);
 void search_free(struct search *s);
+
+/* Sets over, error, alike and pains of n finalists against the fastest of s->best; q has a pricer,
+ * neither layout nor recipe. */
+int search_tell(struct search_finalist *f, int n, const struct search *s, const struct question *q,
+                struct err *err);
+/* The same for s->best, which is put in order and cut to its first `top`.  A gain below this is not
+ * worth a more involved layout: the median error of steps of a recipe of which one is measured
+ * (railgauge plot score). */
+#define SEARCH_EQUAL 0.02
+int search_rank(struct search *s, const struct question *q, int top, struct err *err);
+/* So many at the head of s->best are equal to the fastest. */
+int search_equals(const struct search *s);
+
+/* No candidate that can run: the reason; returns -1. */
+int search_none_runs(const struct search *s, struct err *err);
 
 /* search.json; new reference. */
 json_t *search_json(const struct search *s, const char *model, const char *command);

@@ -225,6 +225,39 @@ char *search_compare(char buf[SEARCH_REASON], struct eval *e, const struct searc
     return buf;
 }
 
+/* --- nothing found --- */
+
+int search_none_runs(const struct search *s, struct err *err)
+{
+    int most = 0;
+
+    if (s->unknown)
+        return err_set(err,
+                       "no layout of %d GPUs can be priced: %ld need a cost that the matrix "
+                       "does not have",
+                       s->ranks, s->unknown);
+    if (s->dead)
+        return err_set(err, "no layout of %d GPUs runs: %ld need a dead part", s->ranks, s->dead);
+    if (s->unfit)
+        return err_code(err, EXIT_BELOW,
+                        "none of %ld layouts and recipes fits in the %.1f GB of a GPU", s->unfit,
+                        s->capacity / 1e9);
+    if (!s->count.meshes)
+        return err_usage(err, "no layout of %d GPUs meets the constraints", s->ranks);
+    for (int i = 1; i < REFUSALS; i++)
+        if (s->count.refused[i] > s->count.refused[most])
+            most = i;
+    if (s->count.refused_candidates)
+        return err_usage(err,
+                         "no layout of %d GPUs meets the constraints: of %ld recipes no "
+                         "stages and micro batch divide layers and batch",
+                         s->ranks, s->count.refused_candidates);
+    return err_usage(err,
+                     "no layout of %d GPUs divides the model: of %ld most, %ld, are refused "
+                     "because %s",
+                     s->ranks, s->count.meshes, s->count.refused[most], refusal_name[most]);
+}
+
 /* --- JSON --- */
 
 /* Every argument by its key: numbers and switches as such, words as text. */
@@ -278,11 +311,13 @@ static json_t *finalist_json(const struct search_finalist *f)
 {
     const struct search_candidate *c = &f->candidate;
 
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
+    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:s, "
+                     "s:b, s:o, s:o}",
                      "layout", f->step.layout, "axes", axes_json(&c->layout), "mesh_order",
                      order_name[c->layout.order], "family", f->family, "step_s",
                      json_finite(f->step.sec), "lo_s", json_finite(f->step.lo), "hi_s",
-                     json_finite(f->step.hi), "table_step_s", json_finite(c->sec),
+                     json_finite(f->step.hi), "over_fastest", json_finite(f->over), "over_error",
+                     json_finite(f->error), "alike", f->alike, "table_step_s", json_finite(c->sec),
                      "tokens_per_s_per_gpu", json_finite(f->step.tokens_per_gpu), "mfu",
                      json_finite(f->step.mfu), "memory_bytes", json_finite(c->bytes),
                      "memory_verdict", memory_fit_text(&f->step.memory), "front", f->front,
