@@ -22,10 +22,7 @@
 struct predict_args {
     struct job_opts job;
     struct budget_opts budget;
-    int *gpus, counts; /* --gpus N,... */
-    struct what_if *what;
-    int whats;
-    bool weak;
+    struct variants_asked asked;
     const char *trace;
     const char *output;
     const char **table, **leave_out; /* of --batch */
@@ -74,38 +71,6 @@ static int take_batch(void *args, char *arg, struct err *err)
     return err_usage(err, "%s", why.text + strlen("batch: ")); /* it begins with the key */
 }
 
-/* One count is the job's; several are rows. */
-static int take_gpus(void *args, char *arg, struct err *err)
-{
-    struct predict_args *a = args;
-    char *copy = mem_strdup(arg), *save = NULL;
-    int rc = 0, n;
-
-    if (!strchr(arg, ','))
-        rc = job_set(&a->job, "gpus", arg, err);
-    else if (strstr(arg, ",,") || *arg == ',' || arg[strlen(arg) - 1] == ',')
-        rc = err_usage(err, "\"%s\" has an empty place", arg);
-    else
-        for (char *w = strtok_r(copy, ",", &save); rc == 0 && w; w = strtok_r(NULL, ",", &save)) {
-            rc = units_int(&n, w, 1, LAYOUT_RANKS_MAX, err);
-            if (rc == 0)
-                MEM_PUSH(a->gpus, a->counts) = n;
-        }
-    free(copy);
-    return rc;
-}
-
-static int take_what_if(void *args, char *arg, struct err *err)
-{
-    struct predict_args *a = args;
-    struct what_if w;
-
-    if (what_if_parse(&w, arg, err) < 0)
-        return -1;
-    MEM_PUSH(a->what, a->whats) = w;
-    return 0;
-}
-
 static int take_measured(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
@@ -130,13 +95,6 @@ static void each_case(name_taker *take, void *to)
 static const struct opt options[] = {
     {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
      .group = 3},
-    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN, .group = 1},
-    {"weak", 0, NULL, "of several --gpus: keep the tokens of a GPU, not the batch",
-     OPT_INTO(struct predict_args, weak), .group = 1},
-    {"what-if", 0, "CHANGES",
-     "the machine with parts of it faster, beside it as it is: nic=2x or 400G, nvlink=, latency=, "
-     "hbm=, flops=2x, exceptions=none; may be given again",
-     OPT_CALL(take_what_if), .group = 2},
     {"score", 0, NULL, "of a table: print how far off its predictions are, not the rows",
      OPT_INTO(struct predict_args, score), .group = 5},
     {"leave-one-out", 0, "GROUP",
@@ -209,7 +167,7 @@ static const char doc[] =
 
 static bool asks_several(const struct predict_args *a)
 {
-    return a->counts || a->whats || a->weak;
+    return a->asked.counts > 1 || a->asked.whats || a->asked.weak;
 }
 
 static int check(void *args, struct err *err)
@@ -244,7 +202,8 @@ static const struct opt_line command = {
     .options = options,
     .check = check,
     .words = words,
-    .set = {JOB_OPTIONS(struct predict_args, job), BUDGET_OPTIONS(struct predict_args, budget)},
+    .set = {VARIANTS_OPTIONS(struct predict_args, asked), JOB_OPTIONS(struct predict_args, job),
+            BUDGET_OPTIONS(struct predict_args, budget)},
     .usage = "[MATRIX]",
     .doc = doc,
 };
@@ -348,15 +307,8 @@ static int ask_one(void *args, struct prediction *p, struct question *q, struct 
 /* Every row is answered for itself; that none has a step is an error of the last one's kind. */
 static int predict_variants(struct predict_args *a, struct err *err)
 {
-    const struct variants_opts o = {.job = &a->job,
-                                    .budget = &a->budget,
-                                    .gpus = a->gpus,
-                                    .counts = a->counts,
-                                    .what = a->what,
-                                    .whats = a->whats,
-                                    .weak = a->weak,
-                                    .ask = ask_one,
-                                    .ctx = a};
+    const struct variants_opts o = {
+        .job = &a->job, .budget = &a->budget, .asked = &a->asked, .ask = ask_one, .ctx = a};
     struct variants v;
     int rc = variants_make(&v, &o, err);
 
@@ -369,6 +321,7 @@ static int predict_variants(struct predict_args *a, struct err *err)
     if (rc == 0)
         rc = v.fitting ? EXIT_GOOD : EXIT_BELOW;
     variants_free(&v);
+    variants_asked_free(&a->asked);
     return rc;
 }
 
@@ -526,15 +479,16 @@ static int cmd_predict(int argc, char **argv, struct err *err)
         free(a.cases);
         return verdict;
     }
-    if (asks_several(&a)) {
-        int rows = predict_variants(&a, err);
-        free(a.gpus);
-        free(a.what);
-        return rows;
+    if (a.asked.counts == 1) { /* the job's */
+        a.job.gpus = a.asked.gpus[0];
+        a.asked.counts = 0;
     }
+    if (asks_several(&a))
+        return predict_variants(&a, err);
     bool fits = false;
     int rc = job_open(&j, &a.job, err) < 0 || answer(&j, &a, &fits, err) < 0;
     job_free(&j);
+    variants_asked_free(&a.asked);
     return rc ? -1 : fits ? EXIT_GOOD : EXIT_BELOW;
 }
 

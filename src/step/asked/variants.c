@@ -8,6 +8,57 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/units.h"
+
+/* --- what is typed --- */
+
+static int take_gpus(void *into, char *text, struct err *err)
+{
+    struct variants_asked *a = into;
+    char *save = NULL;
+    int rc = 0, n;
+
+    if (strstr(text, ",,") || *text == ',' || !*text || text[strlen(text) - 1] == ',')
+        return err_usage(err, "\"%s\" has an empty place", text);
+    char *copy = mem_strdup(text);
+    a->counts = 0;
+    for (char *w = strtok_r(copy, ",", &save); rc == 0 && w; w = strtok_r(NULL, ",", &save)) {
+        rc = units_int(&n, w, 1, LAYOUT_RANKS_MAX, err);
+        if (rc == 0)
+            MEM_PUSH(a->gpus, a->counts) = n;
+    }
+    free(copy);
+    return rc;
+}
+
+static int take_what_if(void *into, char *text, struct err *err)
+{
+    struct variants_asked *a = into;
+    struct what_if w;
+
+    if (what_if_parse(&w, text, err) < 0)
+        return -1;
+    MEM_PUSH(a->what, a->whats) = w;
+    return 0;
+}
+
+const struct opt variants_options[] = {
+    {"gpus", 0, "N[,N...]", NULL, OPT_CALL(take_gpus), .flags = OPTION_HIDDEN, .group = 1},
+    {"weak", 0, NULL, "of several --gpus: keep the tokens of a GPU, not the batch",
+     OPT_INTO(struct variants_asked, weak), .group = 1},
+    {"what-if", 0, "CHANGES",
+     "the machine with parts of it faster, beside it as it is: nic=2x or 400G, nvlink=, latency=, "
+     "hbm=, flops=2x, exceptions=none; may be given again",
+     OPT_CALL(take_what_if), .group = 2},
+    {0},
+};
+
+void variants_asked_free(struct variants_asked *a)
+{
+    free(a->gpus);
+    free(a->what);
+    *a = (struct variants_asked){0};
+}
 
 /* --- layouts and batches of other counts --- */
 
@@ -69,16 +120,16 @@ static struct batches first_batch(const struct job_opts *job, const int *gpus, i
 static struct batches choose(struct variants *v, const struct variants_opts *o,
                              const struct job_opts *job)
 {
-    if (!o->counts || job->accumulation)
+    if (!o->asked->counts || job->accumulation)
         return (struct batches){0, 0};
     if (job->recipe.global_batch)
-        return (struct batches){job->recipe.global_batch, o->gpus[0]};
-    if (o->weak)
-        return first_batch(job, o->gpus, o->counts);
-    int *sorted = mem_calloc((size_t)o->counts, sizeof(*sorted));
-    memcpy(sorted, o->gpus, (size_t)o->counts * sizeof(*sorted));
-    qsort(sorted, (size_t)o->counts, sizeof(*sorted), larger_first);
-    struct batches b = first_batch(job, sorted, o->counts);
+        return (struct batches){job->recipe.global_batch, o->asked->gpus[0]};
+    if (o->asked->weak)
+        return first_batch(job, o->asked->gpus, o->asked->counts);
+    int *sorted = mem_calloc((size_t)o->asked->counts, sizeof(*sorted));
+    memcpy(sorted, o->asked->gpus, (size_t)o->asked->counts * sizeof(*sorted));
+    qsort(sorted, (size_t)o->asked->counts, sizeof(*sorted), larger_first);
+    struct batches b = first_batch(job, sorted, o->asked->counts);
     free(sorted);
     if (b.batch)
         snprintf(v->note, sizeof(v->note),
@@ -185,14 +236,14 @@ static void compare(struct variants *v, const struct variants_opts *o)
 {
     for (int i = 0; i < v->rows; i++) {
         struct variant *r = &v->row[i];
-        const struct variant *base = &v->row[i - i % (o->whats + 1)];
+        const struct variant *base = &v->row[i - i % (o->asked->whats + 1)];
         const struct variant *first = first_of(v, r);
         r->gain = r->efficiency = NAN;
         if (r->why)
             continue;
         v->steps++;
         v->fitting += memory_fit(&r->step.memory) != MEMORY_UNFIT;
-        if (o->counts)
+        if (o->asked->counts)
             r->efficiency = r->step.tokens_per_gpu / first->step.tokens_per_gpu;
         if (r->what && !base->why) {
             r->gain = base->step.sec / r->step.sec;
@@ -211,7 +262,7 @@ static void one(struct variants *v, const struct variants_opts *o, const struct 
     *r = (struct variant){.what = what, .gpus = gpus};
     if (gpus)
         as.gpus = gpus;
-    if (set_batch(&as, b, o->weak, gpus, &err) < 0 || ask(r, o, &as, &err) < 0) {
+    if (set_batch(&as, b, o->asked->weak, gpus, &err) < 0 || ask(r, o, &as, &err) < 0) {
         v->code = err.code;
         r->why = mem_strdup(err.text);
     }
@@ -220,10 +271,10 @@ static void one(struct variants *v, const struct variants_opts *o, const struct 
 /* Does a mean time of the whole job say anything of other counts? */
 static int check(const struct variants_opts *o, struct err *err)
 {
-    if (o->counts > 1 && o->budget->mtbf > 0 && o->budget->mtbf_of == BUDGET_OF_JOB)
+    if (o->asked->counts > 1 && o->budget->mtbf > 0 && o->budget->mtbf_of == BUDGET_OF_JOB)
         return err_usage(err, "--mtbf of a job is of one GPU count: say that of a GPU or node, as "
                               "in --mtbf 50000h/gpu");
-    if (o->weak && o->counts < 2)
+    if (o->asked->weak && o->asked->counts < 2)
         return err_usage(err, "--weak is about several counts: --gpus 64,128,256");
     return 0;
 }
@@ -231,19 +282,20 @@ static int check(const struct variants_opts *o, struct err *err)
 int variants_make(struct variants *v, const struct variants_opts *o, struct err *err)
 {
     struct job_opts job = *o->job;
-    int counts = o->counts ? o->counts : 1;
+    int counts = o->asked->counts ? o->asked->counts : 1;
     char *layout = NULL;
 
     memset(v, 0, sizeof(*v));
-    if (check(o, err) < 0 || (o->counts && !(layout = open_axis(&job, err))))
+    if (check(o, err) < 0 || (o->asked->counts && !(layout = open_axis(&job, err))))
         return -1;
     if (layout)
         job.layout = layout;
-    v->row = mem_calloc((size_t)counts * ((size_t)o->whats + 1), sizeof(*v->row));
+    v->row = mem_calloc((size_t)counts * ((size_t)o->asked->whats + 1), sizeof(*v->row));
     struct batches b = choose(v, o, &job);
     for (int i = 0; i < counts; i++)
-        for (int k = -1; k < o->whats; k++)
-            one(v, o, &job, &b, o->counts ? o->gpus[i] : 0, k < 0 ? NULL : &o->what[k]);
+        for (int k = -1; k < o->asked->whats; k++)
+            one(v, o, &job, &b, o->asked->counts ? o->asked->gpus[i] : 0,
+                k < 0 ? NULL : &o->asked->what[k]);
     compare(v, o);
     free(layout);
     return 0;

@@ -11,14 +11,24 @@
 #include "step/asked/budget.h"
 #include "step/asked/what_if.h"
 
+struct variants_asked {
+    int *gpus, counts;    /* in the order of the answers; none: as the job has it */
+    struct what_if *what; /* beside the machine as it is */
+    int whats;
+    bool weak;
+};
+/* --gpus, --weak and --what-if as rows of a command line, before those of a job. */
+extern const struct opt variants_options[];
+#define VARIANTS_OPTIONS(type, member)                                                             \
+    {                                                                                              \
+        .rows = variants_options, .at = offsetof(type, member)                                     \
+    }
+void variants_asked_free(struct variants_asked *a);
+
 struct variants_opts {
     const struct job_opts *job;
     const struct budget_opts *budget;
-    const int *gpus; /* in the order of the answers; NULL: as the job has it */
-    int counts;
-    const struct what_if *what; /* beside the machine as it is */
-    int whats;
-    bool weak;
+    const struct variants_asked *asked;
     /* predict_step() or more (an anchor). */
     int (*ask)(void *ctx, struct prediction *p, struct question *q, struct err *err);
     void *ctx;
