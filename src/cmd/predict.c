@@ -17,6 +17,7 @@
 #include "step/score/batch.h"
 #include "step/score/calibrate.h"
 #include "step/score/case.h"
+#include "step/search/flags.h"
 
 /* What was typed. */
 struct predict_args {
@@ -28,6 +29,7 @@ struct predict_args {
     const char **table, **leave_out; /* of --batch */
     int tables, leave_outs;
     int leave; /* enum leave; -1: none */
+    int flags; /* enum framework + 1; 0: none */
     const char *anchor, *save_anchor, *release;
     double measured;    /* s; 0: not given */
     const char **cases; /* --case: predict their jobs instead of one from the options */
@@ -92,6 +94,15 @@ static void each_case(name_taker *take, void *to)
     free(names);
 }
 
+/* One more than the framework, 0: not given. */
+static int take_flags(void *args, char *arg, struct err *err)
+{
+    struct predict_args *a = args;
+
+    a->flags = recipe_word("framework", arg, framework_name, FRAMEWORK_COUNT, err) + 1;
+    return a->flags ? 0 : -1;
+}
+
 static const struct opt options[] = {
     {"batch", 0, "N|TABLE", NULL, OPT_CALL(take_batch), .flags = OPTION_HIDDEN, /* in recipe.h */
      .group = 3},
@@ -126,6 +137,9 @@ static const struct opt options[] = {
      OPT_LIST(struct predict_args, cases, case_count), .values = each_case, .group = 4},
     {"markdown", 0, NULL, "with --case: a table of claims and verdicts",
      OPT_INTO(struct predict_args, markdown), .group = 5},
+    {"flags", 0, "NAME",
+     "print the layout in the words of a framework instead of text: megatron, torchtitan",
+     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT, .group = 5},
     {"json", 0, NULL, "print prediction.json instead of text", OPT_INTO(struct predict_args, json),
      .group = 5},
     {"output", 'o', "FILE", "write prediction.json too", OPT_INTO(struct predict_args, output),
@@ -237,8 +251,11 @@ static int print(const struct job *j, const struct predict_args *a, struct predi
     json_t *json = predict_json(p, &j->matrix);
     if (run)
         json_object_set_new(json, "run", budget_json(&b));
-    int rc = json_answer(json, a->output, a->json, err);
-    if (rc == 0 && !a->json) {
+    int rc = json_answer(json, a->output, a->json && !a->flags, err);
+    if (rc == 0 && a->flags) {
+        framework_flags(stdout, (enum framework)(a->flags - 1), &j->model, &j->layout,
+                        &a->job.recipe);
+    } else if (rc == 0 && !a->json) {
         predict_text(stdout, p, &j->matrix, &a->job.recipe, a->explain);
         if (run)
             budget_text(stdout, &b);

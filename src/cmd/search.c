@@ -15,17 +15,27 @@
 #include "emit/text/term.h"
 #include "step/job.h"
 #include "step/score/anchor.h"
+#include "step/search/flags.h"
 #include "step/search/search.h"
 
 struct search_args {
     struct job_opts job;
     const char **constraint; /* as typed, in order */
     int constraints;
-    int top;
+    int top, flags;
     const char *output, *tsv;
     const char *anchor, *release;
     bool json;
 };
+
+/* One more than the framework, 0: not given. */
+static int take_flags(void *args, char *arg, struct err *err)
+{
+    struct search_args *a = args;
+
+    a->flags = recipe_word("framework", arg, framework_name, FRAMEWORK_COUNT, err) + 1;
+    return a->flags ? 0 : -1;
+}
 
 static const struct opt options[] = {
     {"anchor", 0, "FILE|ROW", "one measured step of this recipe, as railgauge predict takes it",
@@ -39,6 +49,9 @@ static const struct opt options[] = {
      OPT_LIST(struct search_args, constraint, constraints), .group = 5},
     {"top", 0, "N", "how many are listed (default 10)",
      OPT_INT(struct search_args, top, 1, SEARCH_TOP_MAX), .group = 5},
+    {"flags", 0, "NAME",
+     "print the first layout in the words of a framework instead of text: megatron, torchtitan",
+     OPT_CALL(take_flags), .words = framework_name, .known = FRAMEWORK_COUNT, .group = 6},
     {"json", 0, NULL, "print search.json instead of text", OPT_INTO(struct search_args, json),
      .group = 6},
     {"tsv", 0, "FILE", "write the list as a table too; - prints it instead of text",
@@ -386,9 +399,14 @@ static int answer(const struct search *s, const struct job *j, const struct sear
     bool tsv = a->tsv && !strcmp(a->tsv, "-");
     int rc = a->tsv && !tsv ? write_tsv(s, a->tsv, err) : 0;
 
-    rc = json_answer(json, rc == 0 ? a->output : NULL, rc == 0 && a->json && !tsv, err) < 0 ? -1
-                                                                                            : rc;
-    if (rc == 0 && tsv)
+    rc = json_answer(json, rc == 0 ? a->output : NULL, rc == 0 && a->json && !tsv && !a->flags,
+                     err) < 0
+             ? -1
+             : rc;
+    if (rc == 0 && a->flags)
+        framework_flags(stdout, (enum framework)(a->flags - 1), &j->model,
+                        &s->best[0].candidate.layout, &s->best[0].candidate.recipe);
+    else if (rc == 0 && tsv)
         search_tsv(stdout, s);
     else if (rc == 0 && !a->json)
         search_text(stdout, s, j, again);

@@ -83,6 +83,30 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
     railgauge plot step --terminal few.json | grep -q "the first 3 cannot be told apart"
 }
 
+@test "the first layout in the words of a framework, and what that cannot do" {
+    railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json -c 'strategy=zero1,tp=4,pp=4' >s.json
+    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4' --flags megatron
+    [ "$status" -eq 0 ]
+    for line in "--tensor-model-parallel-size 4" "--pipeline-model-parallel-size 4" --sequence-parallel \
+        "--context-parallel-size $(jq '.best[0].axes.cp' s.json)" --use-distributed-optimizer "--global-batch-size 64" \
+        "--micro-batch-size $(jq '.best[0].recipe["micro-batch"]' s.json)" "--seq-length 8192" --bf16; do
+        [[ $'\n'$output$'\n' == *$'\n'"$line"$'\n'* ]]
+    done
+    [[ $output != *expert* && $output != *"cannot"* ]]
+    run railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 -c 'strategy=zero1,tp=4,pp=4' --flags torchtitan
+    [[ $output == *"# cannot: zero1; it shards weights too (fsdp, hsdp)"* ]]
+    railgauge predict --fabric hgx-h100 --layout pp=4,dp=8 --stack torchtitan --mesh-order torchtitan --stages-per-rank 2 \
+        --batch 64 --recompute full --flags torchtitan >t.toml
+    python3 -c 'import sys, tomllib
+t = tomllib.load(open(sys.argv[1], "rb")); p = t["parallelism"]
+assert p["pipeline_parallel_schedule"] == "Interleaved1F1B" and p["pipeline_parallel_layers_per_stage"] == 4
+assert p["data_parallel_shard_degree"] == 8 and p["pipeline_parallel_degree"] == 4 and t["training"]["local_batch_size"] == 8
+assert t["activation_checkpoint"]["mode"] == "full"' t.toml
+    run railgauge predict --fabric hgx-h100 --layout pp=4,dp=8 --strategy zero1 --schedule zb-h2 --flags megatron
+    [[ $output == *"# cannot: schedule zb-h2; it has 1f1b and interleaved"* ]]
+    refuse 64 'framework "nemo" is not known (known: megatron, torchtitan)' --fabric hgx-h100 --flags nemo
+}
+
 @test "constraints and options narrow it" {
     railgauge search --fabric hgx-h100 --model llama3.1-70b --gpus 64 --json --top 1000 \
         --constraint 'tp=4|8,strategy=fsdp|hsdp' -c 'micro-batch<=2' --recompute selective >s.json
