@@ -20,8 +20,9 @@ static const char *const spread_name[SPREAD_COUNT] = {"block", "cyclic"};
 
 const struct argument job_argument[] = {
     {"model", ARGUMENT_TEXT, AT(model), 0, 0, NULL, 0, "NAME",
-     "a model of jobs/training/models, or a file (default llama3.1-8b)", .group = JOB,
-     .letter = 'm'},
+     "a model of jobs/training/models, or a file, also a config.json of Transformers (default "
+     "llama3.1-8b)",
+     .group = JOB, .letter = 'm'},
     {"layout", ARGUMENT_TEXT, AT(layout), 0, 0, NULL, 0, "AXES",
      "pp, dp_replicate, dp_shard (or dp), cp, tp, ep, etp: \"dp_shard=8,tp=4,pp=2\"; one may be "
      "auto (default dp=auto)",

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "probe/import/import.h"
 
 enum { MODEL_DIM_MAX = 1 << 24, MODEL_LAYERS_MAX = 100000 };
 
@@ -323,6 +324,19 @@ static int read_model(struct model *m, json_t *root, const char *path, struct er
     return rc;
 }
 
+/* A model file of ours, or a config.json of Transformers, which has layers and no "format". */
+static int open_model(json_t **root, const char *path, struct err *err)
+{
+    json_t *raw = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    bool hf = json_is_object(raw) && !json_object_get(raw, "format") &&
+              (json_object_get(raw, "model_type") || json_object_get(raw, "architectures"));
+
+    if (hf)
+        *root = model_from_hf(raw, path, err);
+    json_decref(raw);
+    return hf ? *root ? 0 : -1 : json_open(root, path, "railgauge-model", 1, err);
+}
+
 static const char folder[] = "jobs/training/models";
 
 void model_each(name_taker *take, void *to)
@@ -350,7 +364,7 @@ int model_load(struct model *m, const char *name, struct err *err)
             "a \"/\" or \".json\" in its name",
             name, near_text(&near));
     }
-    int rc = json_open(&root, path, "railgauge-model", 1, err);
+    int rc = open_model(&root, path, err);
     if (rc == 0)
         rc = read_model(m, root, path, err);
     for (int i = 0; rc == 0 && i < m->kinds; i++)

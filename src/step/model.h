@@ -118,8 +118,8 @@ static inline const struct layer *model_kind(const struct model *m, int i)
     return i < m->kinds ? &m->layer[i] : &m->mtp;
 }
 
-/* name: a file (has a '/' or ends in .json) or a shipped model.  model_free() also after an error.
- */
+/* name: a file (has a '/' or ends in .json) or a shipped model; a file may be a config.json of
+ * Hugging Face Transformers.  model_free() also after an error. */
 int model_load(struct model *m, const char *name, struct err *err);
 void model_free(struct model *m);
 /* Names of the shipped models, sorted; returns how many.  The caller frees each name and the list.

@@ -51,7 +51,8 @@ id	model	hardware	gpus	dtype	seq_len	global_batch	micro_batch	ep	zero_stage/fsdp
 full	llama4-scout	GB200	256	bf16	8192	2560	10	16	FSDP2 full	none	tps_per_gpu	6000	tok/s/GPU	pytorch/torchtitan@1 x	calib
 TABLE
     railgauge predict --batch steps.tsv >out.tsv 2>/dev/null
-    [[ $(cell full reason) == "recompute full assumed: without it "*" GB of 198" ]]
+    [[ $(cell full reason) == '"torchtitan": stack=torchtitan '*"; 16 of the 18 hosts of a rack are taken; "* ]]
+    [[ $(cell full reason) == *"; recompute full assumed: without it "*" GB of 198" ]]
 }
 
 @test "an anchor is met by itself and changes the other scale" {
@@ -110,4 +111,25 @@ TABLE
     RG_BUILD=$PWD/build run "$top/tests/bench/steps.sh" steps.tsv nosuch.tsv
     [ "$status" -eq 66 ]
     [[ $output == *"nosuch.tsv cannot be read"* ]]
+}
+
+@test "the command line's words are columns, and both have the same answer" {
+    printf '%s\t' model hardware gpus value fabric seq_len global_batch tp strategy stack cuda_graphs release >steps.tsv
+    printf 'gpus_per_node\n' >>steps.tsv
+    printf '%s\t' llama3.1-70b H100 64 10 hgx-h100-efa 4096 256 8 zero1 eager layers "mine 1.0" >>steps.tsv
+    printf '4\n' >>steps.tsv
+    railgauge predict --batch steps.tsv >out.tsv 2>err
+    [ ! -s err ]
+    railgauge predict --fabric hgx-h100-efa --gpus-per-node 4 --model llama3.1-70b --gpus 64 --layout tp=8,dp=auto --seq 4096 \
+        --batch 256 --strategy zero1 --stack eager --cuda-graphs layers --release "mine 1.0" --json >p.json || [ $? -eq 1 ]
+    [ "$(cell 'line 2' predicted_s)" = "$(jq -r .step_s p.json | awk '{ printf "%.6g", $1 }')" ]
+}
+
+@test "a config.json of Transformers is a model" {
+    cat >config.json <<'JSON'
+{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "intermediate_size": 14336, "vocab_size": 128256}
+JSON
+    [ "$(railgauge models ./config.json | tail -n +3)" = "$(railgauge models llama3.1-8b | tail -n +3)" ]
+    railgauge predict --model ./config.json --fabric hgx-h100 --layout dp=8 | grep -q '^llama, dp_shard=8'
 }

@@ -106,12 +106,16 @@ jsonschema.validate(json.load(open(sys.argv[2])), json.load(open(sys.argv[1])))'
 
 @test "a placement that is faster is said with its gain, and following it gives that step" {
     local job=(--fabric gb200-nvl72 --model deepseek-v3 --strategy zero1 --batch 4096 --gpus 512 --layout pp=4,ep=64,dp=auto)
+    local whole=("${job[@]}" --segment 18)
     local spread=(--fabric gb200-nvl72 --gpus 144 --layout tp=4,dp=36 --spread cyclic)
-    railgauge predict "${job[@]}" --json >j.json || [ $? -eq 1 ]
+    railgauge predict "${whole[@]}" --json >j.json || [ $? -eq 1 ]
     jq -e '.faster_placement | .groups == "ep groups of 64 straddle racks" and .option == "--segment 16"' j.json
     jq -e '.faster_placement.step_s < 0.8 * .step_s' j.json
     [ "$(step "${job[@]}" --segment 16)" = "$(jq .faster_placement.step_s j.json)" ]
-    run railgauge predict "${job[@]}"
+    run railgauge predict "${job[@]}" # as jobs on NVL72 racks are
+    [[ $output == *"16 of the 18 hosts of a rack are taken, as jobs on gb200-nvl72 do; --segment 18 takes all"* ]]
+    [ "$(step "${job[@]}")" = "$(jq .faster_placement.step_s j.json)" ]
+    run railgauge predict "${whole[@]}"
     [[ $output == *"placement: ep groups of 64 straddle racks: "*" s; --segment 16: "*" s"* ]]
     (railgauge predict "${job[@]}" --segment 16 --json || true) | jq -e '.faster_placement == null'
     railgauge predict "${spread[@]}" --json >p.json

@@ -240,6 +240,78 @@ static const struct {
      "\"hidden\" is not a number"},
 };
 
+/* config.json of Transformers: the keys that count, and the shipped model that is the same. */
+static const struct {
+    const char *shipped, *text;
+} hf[] = {
+    {"llama3.1-8b", "{\"model_type\":\"llama\",\"hidden_size\":4096,\"num_hidden_layers\":32,\"num_"
+                    "attention_heads\":32,"
+                    "\"num_key_value_heads\":8,\"intermediate_size\":14336,\"vocab_size\":128256,"
+                    "\"rope_theta\":5e5}"},
+    {"deepseek-v3",
+     "{\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"num_hidden_layers\":61,"
+     "\"num_attention_heads\":128,\"num_key_value_heads\":128,\"intermediate_size\":18432,"
+     "\"vocab_size\":129280,\"q_lora_rank\":1536,\"kv_lora_rank\":512,\"qk_nope_head_dim\":128,"
+     "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"n_routed_experts\":256,\"num_experts_per_tok\":"
+     "8,"
+     "\"n_shared_experts\":1,\"moe_intermediate_size\":2048,\"first_k_dense_replace\":3,"
+     "\"moe_layer_freq\":1,\"n_group\":8,\"topk_group\":4,\"num_nextn_predict_layers\":1,"
+     "\"tie_word_embeddings\":false}"},
+    {"gpt-oss-120b",
+     "{\"architectures\":[\"GptOssForCausalLM\"],\"model_type\":\"gpt_oss\",\"hidden_size\":2880,"
+     "\"num_hidden_layers\":4,\"num_attention_heads\":64,\"num_key_value_heads\":8,\"head_dim\":64,"
+     "\"intermediate_size\":2880,\"vocab_size\":201088,\"num_local_experts\":128,"
+     "\"num_experts_per_tok\":4,\"sliding_window\":128,\"attention_bias\":true,\"layer_types\":"
+     "[\"sliding_attention\",\"full_attention\",\"sliding_attention\",\"full_attention\"]}"},
+    {"qwen3-30b-a3b",
+     "{\"text_config\":{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"num_hidden_layers\":48,"
+     "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,\"intermediate_size\":"
+     "6144,"
+     "\"moe_intermediate_size\":768,\"num_experts\":128,\"num_experts_per_tok\":8,"
+     "\"decoder_sparse_step\":1,\"mlp_only_layers\":[],\"vocab_size\":151936,"
+     "\"sliding_window\":4096,\"use_sliding_window\":false},\"model_type\":\"qwen3_vl\"}"},
+};
+
+static void a_config_of_transformers_is_a_model(void **state)
+{
+    struct model a, b;
+    struct params p, q;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(hf) / sizeof(*hf); i++) {
+        if (load_text(&a, hf[i].text, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(model_load(&b, hf[i].shipped, NULL), 0);
+        if (!strcmp(hf[i].shipped, "gpt-oss-120b")) { /* four layers of it are here */
+            assert_int_equal(a.kinds, 2);
+            assert_true(a.layer[0].attention.window + a.layer[1].attention.window == 128);
+            assert_float_equal(a.layer[0].sums.total + a.layer[1].sums.total,
+                               b.layer[0].sums.total + b.layer[1].sums.total, 2e7); /* its biases */
+        } else {
+            model_params(&a, &p);
+            model_params(&b, &q);
+            assert_float_equal(p.total, q.total, 0);
+            assert_float_equal(p.active, q.active, 0);
+            assert_true(a.layers == b.layers && a.mtp.count == b.mtp.count && a.tied == b.tied);
+            assert_int_equal(a.layer[0].mlp.groups, b.layer[0].mlp.groups);
+        }
+        model_free(&a);
+        model_free(&b);
+    }
+    assert_int_equal(load_text(&a,
+                               "{\"model_type\":\"qwen3_next\",\"num_hidden_layers\":48,"
+                               "\"linear_num_value_heads\":32}",
+                               &err),
+                     -1);
+    assert_true(err.code == EXIT_DATA &&
+                strstr(err.text, "\"linear_num_value_heads\" of a Hugging Face config is not"));
+    assert_int_equal(load_text(&a, "{\"model_type\":\"vit\"}", &err), -1);
+    assert_non_null(strstr(err.text, "\"num_hidden_layers\" is not there"));
+    assert_int_equal(load_text(&a, "{\"model_type\":\"llama\",\"num_hidden_layers\":2}", &err), -1);
+    assert_int_equal(err.code, EXIT_DATA);
+}
+
 static void a_bad_file_is_refused_with_path_and_reason(void **state)
 {
     (void)state;
@@ -275,6 +347,7 @@ int main(void)
         cmocka_unit_test(layers_of_every_kind_follow_hand_arithmetic),
         cmocka_unit_test(a_window_counts_the_keys_under_it),
         cmocka_unit_test(predicted_tokens_add_a_layer_a_join_and_the_head),
+        cmocka_unit_test(a_config_of_transformers_is_a_model),
         cmocka_unit_test(a_bad_file_is_refused_with_path_and_reason),
         cmocka_unit_test(an_unknown_name_says_where_the_known_ones_are),
     };

@@ -42,4 +42,12 @@ int import_add(struct import *im, const struct recording *r, struct err *err);
 void import_end(struct import *im);
 void import_free(struct import *im);
 
+/* --- models --- */
+
+struct json_t;
+
+/* A config.json of Hugging Face Transformers as a file of jobs/training/models, a new reference; NULL with EXIT_DATA where it has what no layer
+ * there can say (linear attention, block lists).  path is for messages. */
+struct json_t *model_from_hf(struct json_t *config, const char *path, struct err *err);
+
 #endif
