@@ -4,7 +4,8 @@
 #   RG_BUILD=build tests/bench/steps.sh [STEPS.tsv [CURVES.tsv]]
 #
 # Without tables, those beside this tree are taken if they are there.  The figures and their targets are
-# printed as tables and go to RG_BUILD/steps.json, rows to RG_BUILD/steps.tsv, curves to RG_BUILD/curves.json.  A missed target is printed as
+# printed as tables and go to RG_BUILD/steps.json, those of rows whose source, release, model, GPU or family was left out
+# of the fit to RG_BUILD/left_GROUP.json (minutes), rows to RG_BUILD/steps.tsv, curves to RG_BUILD/curves.json.  A missed target is printed as
 # such and is no failure: the exit code says only whether everything could be judged.
 set -euo pipefail
 build=$(realpath "${RG_BUILD:-$(dirname "${BASH_SOURCE[0]}")/../../build}")
@@ -46,6 +47,19 @@ if [ -r "$layouts/groups.tsv" ]; then
     verdict "memory of layouts, outside the interval %" "$(awk "BEGIN {print 100 - $inside}")" 14
     echo
 fi
+# Without each group in turn, over all tables; rows of nanotron with pipelines or tp over hosts were read while nodes were
+# starting, 10 to 100 times slow.
+tables=("$steps")
+for more in "$beside"/fresh/steps.tsv "$layouts/steps.tsv"; do
+    [ ! -r "$more" ] || tables+=("$more")
+done
+for group in source release model gpu family; do
+    [ -r "$steps" ] || break
+    "$build/railgauge" predict --batch "${tables[@]}" --leave-out 'id=nt_*,pp>1' --leave-out 'id=nt_*,tp>8' \
+        --score --leave-one-out "$group" -o "$build/left_$group.json" 2>/dev/null >"$build/left_$group.txt"
+    echo "without each $group in turn"
+    sed -n -e '/^error, %/,/^$/p' -e '/^known /,/^$/p' -e '/^left out /,/^$/p' "$build/left_$group.txt"
+done
 if ! absent "$curves" "${2-}"; then
     "$build/railgauge" curves "$curves" --json >"$build/curves.json"
     "$build/railgauge" curves "$curves" | tee "$build/curves.txt"

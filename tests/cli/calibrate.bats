@@ -67,6 +67,49 @@ constant() { jq --arg n "$2" '.constants[] | select(.name == $n) | .value' "$1";
 @test "a limit ends it with what was found and its own exit code" {
     run railgauge calibrate steps.tsv --limit 1us -o c.json
     [ "$status" -eq 75 ]
-    [[ $output == *"stopped by the limit"* ]]
+    [[ $output == *"the limit stopped the fit"* ]]
     [ -s c.json ]
+}
+
+@test "several tables are one, and rows are left out by what is in their columns" {
+    sed 's/^tp/more/' steps.tsv >more.tsv
+    run railgauge calibrate steps.tsv more.tsv -o both.json
+    [[ $output == *"8 steps: 4 jobs of 1 models; "*" 0 as asked"* ]]
+    run railgauge calibrate steps.tsv more.tsv --leave-out 'id=more*,tp>2' --leave-out 'tp=1' -o c.json
+    [ "$status" -eq 0 ]
+    [[ $output == *"4 steps: "*" 4 as asked"* ]]
+    run railgauge calibrate steps.tsv --leave-out 'colour=red'
+    [ "$status" -eq 64 ]
+    [[ $output == *'no table has a column "colour"'* ]]
+    run railgauge calibrate steps.tsv --leave-out 'tp'
+    [ "$status" -eq 64 ]
+    [[ $output == *'"tp" is no condition: COLUMN=VALUE'* ]]
+    run railgauge calibrate steps.tsv steps.tsv
+    [ "$status" -eq 65 ]
+    [[ $output == *'a second row with the id "tp1"'* ]]
+}
+
+@test "effects and intervals are in the file, and keep to its schema" {
+    railgauge calibrate steps.tsv -o c.json >c.txt
+    grep -q '^model x release  *0 levels, one deviation' c.txt
+    jq -e '.effects.levels | map(select(.factor == "model")) | length == 1 and .[0].n == 4' c.json
+    jq -e '.effects.intervals | length == 10 and all(.lo < 0 and .hi > 0)' c.json
+    python3 -c 'import json, jsonschema, sys
+jsonschema.validate(json.load(open("c.json")), json.load(open(sys.argv[1])))' "$RAILGAUGE_TOP/src/schema/constants.schema.json"
+    run railgauge predict --fabric hgx-h100 --model llama3.1-8b --layout dp=8 --constants c.json --explain
+    [[ $output == *"effect on compute "*"llama3.1-8b"* ]]
+}
+
+@test "a group that is left out says nothing of its own rows" {
+    sed 's/llama3.1-8b/llama3.1-70b/; s/^tp/big/' steps.tsv | sed 1d >>steps.tsv
+    railgauge predict --batch steps.tsv --score --leave-one-out model --json >a.json
+    jq -e '[.errors[] | select(.with == "no anchor" and .by == "left out")] | map(.value) == ["llama3.1-8b", "llama3.1-70b"]' a.json
+    awk -F'\t' -v OFS='\t' '/^big/ {$10 *= 3} {print}' steps.tsv >slow.tsv
+    railgauge predict --batch slow.tsv --score --leave-one-out model --json >b.json
+    told() { jq -c --arg m "$2" '[.rows[] | select(.model == $m) | [.predicted_s, .lo_s, .hi_s]]' "$1"; }
+    [ "$(told a.json llama3.1-70b)" = "$(told b.json llama3.1-70b)" ]
+    [ "$(told a.json llama3.1-8b)" != "$(told b.json llama3.1-8b)" ]
+    run railgauge predict --fabric hgx-h100 --layout dp=8 --leave-one-out model
+    [ "$status" -eq 64 ]
+    [[ $output == *"go with a table of --batch"* ]]
 }

@@ -145,13 +145,14 @@ static void set_interval(struct effect_interval *out, struct miss *miss, int n)
 {
     enum { ENOUGH = 20 };
     const double least = 0.1;
+    const double tail = 0.04; /* of 0.05: deviations were estimated with those rows too */
 
     out->n = n;
     if (n < ENOUGH)
         return;
     qsort(miss, (size_t)n, sizeof(*miss), by_deviations);
-    out->lo = fmin(-least, quantile(miss, n, 0.05));
-    out->hi = fmax(least, quantile(miss, n, 0.95));
+    out->lo = fmin(-least, quantile(miss, n, tail));
+    out->hi = fmax(least, quantile(miss, n, 1 - tail));
 }
 
 static void set_intervals(struct leaving *l)

@@ -10,8 +10,8 @@
 
 const char *const score_with_name[SCORE_WITH_COUNT] = {"no anchor", "one anchor", "naive",
                                                        "same layout", "memory"};
-const char *const score_by_name[BY_COUNT] = {"all",   "test",     "rest",    "split",
-                                             "model", "hardware", "release", "left out"};
+const char *const score_by_name[BY_COUNT] = {"all",      "test",    "rest",     "split", "model",
+                                             "hardware", "release", "left out", "known"};
 
 static bool is_test(const struct batch_row *r)
 {
@@ -29,6 +29,8 @@ static const char *value_of(const struct batch_row *r, enum score_by by)
         return r->hardware;
     case BY_RELEASE:
         return r->release;
+    case BY_KNOWN:
+        return known_name[r->known];
     case BY_LEFT:
         return r->group ? r->group : "";
     default:

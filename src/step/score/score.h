@@ -31,6 +31,7 @@ enum score_by {
     BY_HARDWARE,
     BY_RELEASE,
     BY_LEFT,
+    BY_KNOWN,
     BY_COUNT
 };
 extern const char *const score_by_name[BY_COUNT];
