@@ -52,7 +52,7 @@ static int take_word(void *args, char *arg, struct err *err)
     if (is_table(arg))
         MEM_PUSH(a->table, a->tables) = arg;
     else if (a->job.matrix)
-        return err_usage(err, "\"%s\" is one word too many", arg);
+        return err_usage(err, "one matrix at a time: \"%s\" after \"%s\"", arg, a->job.matrix);
     else
         a->job.matrix = arg;
     return 0;
