@@ -41,6 +41,10 @@
     X(STACK_CORE_TORCHTITAN,       "stack.core.torchtitan",       "factor",     0.5,    20,    true)  /* and in the attention core */ \
     X(STACK_CORE_EAGER,            "stack.core.eager",            "factor",     0.5,    20,    true) \
     X(STACK_CORE_HF,               "stack.core.hf",               "factor",     0.5,    20,    false) \
+    X(HOST_MEGATRON,               "host.megatron",               "s a kernel", 0,      0.01,  true)  /* the host's own time for a kernel that it starts, with what its */ \
+    X(HOST_TORCHTITAN,             "host.torchtitan",             "s a kernel", 0,      0.01,  true)  /* framework does in between: where that is longer than the GPU's, */ \
+    X(HOST_EAGER,                  "host.eager",                  "s a kernel", 0,      0.01,  true)  /* the GPU waits for it */ \
+    X(HOST_HF,                     "host.hf",                     "s a kernel", 0,      0.01,  false) \
     X(EXPOSED_TP,                  "exposed.tp",                  "share",      0,      1,     true)  /* share of tp messages' time that is seen */ \
     X(EXPOSED_TP_PLAIN,            "exposed.tp.plain",            "share",      0,      1,     true)  /* where products are not cut up to overlap them */ \
     X(EXPOSED_CP,                  "exposed.cp",                  "share",      0,      1,     true) \

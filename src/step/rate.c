@@ -187,6 +187,18 @@ static double stack_factor(const struct constants *c, bool core, int stack)
  * abstract). */
 static const double fp8_core = 1.6;
 
+static double host_seconds(const struct constants *c, int stack)
+{
+    static const enum constant_id of[STACK_COUNT] = {
+        [STACK_MEGATRON] = CONSTANT_HOST_MEGATRON,
+        [STACK_TORCHTITAN] = CONSTANT_HOST_TORCHTITAN,
+        [STACK_EAGER] = CONSTANT_HOST_EAGER,
+        [STACK_HF] = CONSTANT_HOST_HF,
+    };
+
+    return constants_get(c, of[stack])->value;
+}
+
 static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct recipe *recipe,
                      const struct constants *c)
 {
@@ -310,6 +322,7 @@ static int make(struct rate *r, const struct question *q, bool words, struct err
     *r = (struct rate){.basis = BASIS_FITTED, .words = words}; /* data sheet x fitted shares */
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
+    r->host = host_seconds(q->constants, q->recipe->stack);
     if (q->fabric) {
         r->peak = peak_of(&q->fabric->gpu, recipe_name.dtype[q->recipe->dtype]);
         r->hbm_Bps = q->fabric->gpu.hbm_Bps.value;

@@ -21,6 +21,7 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->beside = constants_get(k, CONSTANT_OVERLAP_LAYER)->value;
     c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
     c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
+    c->host = rate->host;
 }
 
 /* Parts `from` up to `to`: what grows with tokens comes before WORK_WEIGHTS. */
@@ -39,7 +40,9 @@ static struct stage_pace stage_pace(const struct stage_work *s, const struct coe
                                .backward = seconds_of(s->backward, c, 0, WORK_WEIGHTS),
                                .still_forward = seconds_of(s->forward, c, WORK_WEIGHTS, WORK_PARTS),
                                .still_backward =
-                                   seconds_of(s->backward, c, WORK_WEIGHTS, WORK_PARTS)};
+                                   seconds_of(s->backward, c, WORK_WEIGHTS, WORK_PARTS),
+                               .host_forward = s->forward[WORK_LAUNCH] * c->host,
+                               .host_backward = s->backward[WORK_LAUNCH] * c->host};
 }
 
 /* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
@@ -68,20 +71,32 @@ static double backward(const struct stage_pace *p, double times, const struct co
     return (p->backward * times + p->still_backward) * c->stretch;
 }
 
-static double both(const struct stage_pace *p, double times, const struct coefficients *c)
+/* What the GPU waits for the host beyond its own seconds of a microbatch. */
+static double waiting(double gpu, const struct stage_pace *p, const struct coefficients *c)
 {
-    return forward(p, times, c) + backward(p, times, c);
+    return fmax(0, (p->host_forward + p->host_backward) * c->stretch - gpu);
+}
+
+/* Of one microbatch, `messages` seconds of messages inside layers beside it. */
+static double both(const struct stage_pace *p, double times, double messages,
+                   const struct coefficients *c)
+{
+    double gpu = forward(p, times, c) + backward(p, times, c);
+
+    return gpu + waiting(gpu + messages, p, c);
 }
 
 /* The slowest stage sets the pace. */
-static void compute(struct timing *t, const struct pace *p, double times,
+static void compute(struct timing *t, const struct pace *p, double times, double messages,
                     const struct coefficients *c, double microbatches)
 {
-    t->last = both(&p->last, times, c) >= both(&p->other, times, c);
+    t->last = both(&p->last, times, messages, c) >= both(&p->other, times, messages, c);
     const struct stage_pace *s = t->last ? &p->last : &p->other;
+    double f = forward(s, times, c), b = backward(s, times, c);
 
-    t->forward = forward(s, times, c);
-    t->backward = backward(s, times, c);
+    t->waits = waiting(f + b + messages, s, c);
+    t->forward = f + t->waits * f / (f + b);
+    t->backward = b + t->waits * b / (f + b);
     t->compute = (t->forward + t->backward) * microbatches;
 }
 
@@ -92,6 +107,7 @@ static void parts(struct timing *t, const struct work *w, const struct coefficie
 
     for (int i = 0; i < WORK_PARTS; i++)
         t->part[i] = (s->forward[i] + s->backward[i]) * c->unit[i] * c->stretch * microbatches;
+    t->part[WORK_LAUNCH] += t->waits * microbatches;
 }
 
 static bool is_window(const struct message *m)
@@ -221,10 +237,12 @@ void timing_at(struct timing *t, const struct traffic *tr, const double *one, co
 {
     double m = layout_microbatches(l, r);
 
-    compute(t, p, times, c, m);
     double messages = shares(t, tr, one, c);
+    double inner = inside(t, tr);
+    compute(t, p, times, inner, c, m);
     t->weights = p->weights * times * c->stretch;
-    t->bubble = bubble(t, both(&p->mean, times, c), t->weights, messages / m, l->size[AXIS_PP], r);
+    t->bubble = bubble(t, both(&p->mean, times, inner, c), t->weights, messages / m,
+                       l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
     t->optimizer = tr->updated * c->optimizer;
     t->fixed = c->fixed;

@@ -3,6 +3,9 @@
  *
  *   T = T_mb m + bubble + exposed(data parallel) + optimizer + fixed
  *
+ *   T_mb of a host that cannot keep up is what the host takes to start the kernels of it: the GPU
+ *   waits for the rest, and that is counted with the launches.
+ *
  *   m, p, v    microbatches, stages, chunks per stage (Narayanan et al. 2021, 2.2)
  *   T_mb       compute and seen messages of a microbatch on the slowest stage; T_mean on the mean
  *              one: when stages are equal, T_mb m + bubble is T_mb (m + (p-1)/v)
@@ -33,15 +36,17 @@ struct coefficients {
     double beside;    /* of the seen messages inside layers that can */
     double optimizer; /* s per parameter whose states the rank holds; 0: unknown */
     double fixed;     /* s */
+    double host;      /* s of the host per kernel */
 };
 /* stretch: 1 without an anchor. */
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,
                      double stretch);
 
 /* Seconds of compute of one microbatch, without the stretch: what grows with its tokens, and what
- * does not: passes over the weights, and launches of kernels. */
+ * does not: passes over the weights, and launches of kernels; and what the host takes to start
+ * them. */
 struct stage_pace {
-    double forward, backward, still_forward, still_backward;
+    double forward, backward, still_forward, still_backward, host_forward, host_backward;
 };
 struct pace {
     struct stage_pace mean, other, last; /* as struct work's */
@@ -53,8 +58,9 @@ struct timing {
     double sec;                                 /* the step: compute, and all below but `raw` */
     double compute;                             /* s of the step, all microbatches, */
     double part[WORK_PARTS];                    /* in each kind of it; not of timing_at() */
-    double forward, backward;                   /* s, compute of one microbatch */
-    double weights;                             /* of backward: weights' gradients, mean stage */
+    double forward, backward; /* s, compute of one microbatch, with */
+    double waits;             /* those, of both, for the host */
+    double weights;           /* of backward: weights' gradients, mean stage */
     double bubble, optimizer, fixed;            /* s */
     double eval, checkpoint, other;             /* s, as the recipe gives them */
     double seen[TRAFFIC_MAX], raw[TRAFFIC_MAX]; /* s of the step per message; raw: nothing hidden */

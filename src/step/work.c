@@ -319,6 +319,10 @@ static double outer_elements(const struct model *m, const struct layer *k)
     return 5.0 * halves * m->hidden;
 }
 
+/* What a tensor-parallel message brings along: the collective, its input made contiguous, its output
+ * put in place, and the streams made to wait for each other. */
+static const double per_message = 4;
+
 /* Kernels of a layer's forward pass in Megatron-LM: a norm, products, rotation, core, residual;
  * routing, sorting, counting and dispatch beside the experts' own. */
 static void add_launches(struct stage_work *s, const struct work_rank *st, const struct layer *k)
@@ -327,6 +331,9 @@ static void add_launches(struct stage_work *s, const struct work_rank *st, const
     double layer = k->attention.kind == MIXER_NONE ? 0 : 7;
 
     layer += k->mlp.kind == MLP_NONE ? 0 : experts ? 25 : 5;
+    if (st->tp > 1)
+        layer += per_message * ((k->attention.kind != MIXER_NONE) + (k->mlp.kind != MLP_NONE)) *
+                 (st->s->r->sequence_parallel ? 2 : 1);
     launches(s, st, LAUNCHED_LAYER, layer, 2 + st->again_memory);
     if (experts) /* dispatch and sorting: their sizes are not known ahead */
         launches(s, st, LAUNCHED_EXPERTS, 15, 2 + st->again_memory);

@@ -159,6 +159,33 @@ static void gradients_hide_behind_one_backward_pass(void **state)
     assert_float_equal(sum(&t, 1), t.sec, 1e-12);
 }
 
+/* 10 kernels forward and 20 backward: a host that needs 0.2 s for each takes 6 s, of which compute
+ * and messages inside layers cover their own.  A faster one costs nothing. */
+static void a_slow_host_sets_the_pace_of_a_microbatch(void **state)
+{
+    struct coefficients c = unit_coefficients();
+    struct message inside = {.phase = PHASE_LAYER, .exposure = EXPOSE_TP, .count = 8, .rounds = 4};
+    struct traffic tr = {.messages = 1, .message = {inside}};
+    struct work w = even(1, 2);
+    struct layout l = pipeline(1, 2);
+    struct recipe r = batches(2, 4);
+    struct timing t;
+
+    (void)state;
+    w.mean.forward[WORK_LAUNCH] = 10;
+    w.mean.backward[WORK_LAUNCH] = 20;
+    w.other = w.last = w.mean;
+    c.exposed[EXPOSE_TP] = 1;
+    c.unit[WORK_LAUNCH] = 0;
+    for (int slow = 0; slow < 2; slow++) {
+        c.host = slow ? 0.2 : 0.1;
+        timing_of(&t, &tr, (double[]){0.5}, &w, &c, &l, &r); /* 3 s and 1 s of a microbatch */
+        assert_float_equal(t.sec, 4 * (slow ? 6 : 4), 1e-12);
+        assert_float_equal(t.waits, slow ? 2 : 0, 1e-12);
+        assert_float_equal(sum(&t, 1), t.sec, 1e-12);
+    }
+}
+
 /* With nothing beside them they take their factor of the fabric's time, in a pipeline's bubble
  * neither more nor less. */
 static void gradients_beside_nothing_are_seen_whole(void **state)
@@ -286,6 +313,7 @@ int main(void)
         cmocka_unit_test(zero_bubble_schedules_fill_it_with_weights_gradients),
         cmocka_unit_test(the_slowest_stage_sets_the_pace),
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
+        cmocka_unit_test(a_slow_host_sets_the_pace_of_a_microbatch),
         cmocka_unit_test(gradients_beside_nothing_are_seen_whole),
         cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),
         cmocka_unit_test(a_share_of_messages_inside_layers_is_seen),
