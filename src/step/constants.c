@@ -27,15 +27,23 @@ static int fixed_index(const char *name)
     return -1;
 }
 
+/* A factor, where the other open names are shares. */
+enum { LINKS_MAX = 30 };
+
+static bool is_links(const char *name)
+{
+    return !strncmp(name, "fabric.", 7);
+}
+
 static bool is_open_name(const char *name)
 {
     return !strncmp(name, "efficiency.", 11) || !strncmp(name, "attention.", 10) ||
-           !strncmp(name, "experts.", 8);
+           !strncmp(name, "experts.", 8) || is_links(name);
 }
 
-static double most(int fixed_at)
+static double most(int fixed_at, const char *name)
 {
-    return fixed_at < 0 ? 1 : fixed[fixed_at].max;
+    return fixed_at >= 0 ? fixed[fixed_at].max : is_links(name) ? LINKS_MAX : 1;
 }
 
 static int read_one(struct constants *c, json_t *object, const char *where, struct err *err)
@@ -52,7 +60,7 @@ static int read_one(struct constants *c, json_t *object, const char *where, stru
         return err_data(err, "%s: no constant is called \"%s\"", where, name);
     if (constants_find(c, name))
         return err_data(err, "%s: \"%s\" is given twice", where, name);
-    double min = i < 0 ? 0.01 : fixed[i].min, max = most(i);
+    double min = i < 0 ? 0.01 : fixed[i].min, max = most(i, name);
     if (json_number(object, where, "value", min, max, 0, &one.value, err) < 0 ||
         json_number(object, where, "error", 0, 2, 0, &one.error, err) < 0 ||
         json_number(object, where, "prior", min, max, 1, &one.prior, err) < 0 ||
@@ -227,12 +235,20 @@ const struct constant *constants_find(const struct constants *c, const char *nam
     return NULL;
 }
 
+double constants_links(const struct constants *c, const char *publisher)
+{
+    for (int i = 0; publisher && i < c->count; i++)
+        if (is_links(c->constant[i].name) && !strcmp(c->constant[i].name + 7, publisher))
+            return c->constant[i].value;
+    return 1;
+}
+
 bool constants_fitted(const char *name, double *min, double *max)
 {
     int i = fixed_index(name);
 
     *min = i < 0 ? 0.01 : fixed[i].min;
-    *max = most(i);
+    *max = most(i, name);
     return i < 0 ? is_open_name(name) : fixed[i].fitted;
 }
 

@@ -7,6 +7,9 @@
  *                                generation that the GPU's preset says)
  *   attention.GENERATION         the same for the attention core, of the bf16 peak
  *   experts.DTYPE                of that efficiency, what grouped products of experts reach
+ *   fabric.PUBLISHER             what messages that leave a domain take in the jobs of whose figures
+ *                                these are, of what the preset says: links that a publication does
+ *                                not count, libraries that do not drive all of them
  *   and those that every file must hold, CONSTANTS below.
  * Names outside of that are refused, so that a typo cannot silently fall back to nothing.
  *
@@ -128,6 +131,9 @@ static inline const struct constant *constants_experts(const struct constants *c
 }
 /* c is a copy of its own: values may be changed.  constants_free() ends it. */
 void constants_copy(struct constants *c, const struct constants *from);
+
+/* 1 where nothing is known of that publisher, or it is NULL. */
+double constants_links(const struct constants *c, const char *publisher);
 
 /* Bounds of a constant that may be fitted to measured steps (calibrate.h); false: one that is not,
  * such as an error, or a size that the method itself gives. */

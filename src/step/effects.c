@@ -93,6 +93,14 @@ static void look_up(struct effect_level *l, const struct effects *e)
     l->n = found ? found->n : 0;
 }
 
+void effect_publisher(char out[EFFECT_LEVEL], const char *publisher, const char *release)
+{
+    const char *from = publisher ? publisher : release ? release : "";
+    int n = (int)(publisher ? strlen(from) : strcspn(from, " "));
+
+    snprintf(out, EFFECT_LEVEL, "%.*s", n, from);
+}
+
 int effect_levels(struct effect_level out[EFFECT_LEVELS], const struct effects *e,
                   const struct effect_key *key)
 {
@@ -107,10 +115,7 @@ int effect_levels(struct effect_level out[EFFECT_LEVELS], const struct effects *
     memcpy(version, full, sizeof(version));
     while (cut_version(version))
         ;
-    if (key->publisher)
-        snprintf(publisher, sizeof(publisher), "%s", key->publisher);
-    else
-        snprintf(publisher, sizeof(publisher), "%.*s", (int)strcspn(full, " "), full);
+    effect_publisher(publisher, key->publisher, key->release);
     for (int factor = 0; factor < EFFECT_FACTORS; factor++) {
         out[n].factor = factor;
         make_level(out[n++].level, parts_of[factor], part);

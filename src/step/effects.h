@@ -69,6 +69,9 @@ struct effects {
     struct effect_interval interval[KNOWN_COUNT][2]; /* of dense models, with routed experts */
 };
 
+/* Whose figures they are: the publisher, or the release's first word; "": nothing says. */
+void effect_publisher(char out[EFFECT_LEVEL], const char *publisher, const char *release);
+
 /* A level of a question: known or not. */
 struct effect_level {
     int factor;

@@ -314,6 +314,23 @@ static int from_shares(struct rate *r, const struct question *q, const struct fa
     return 0;
 }
 
+/* Of a preset: a matrix that was measured has what its own links give. */
+static double links_factor(const struct question *q)
+{
+    char publisher[EFFECT_LEVEL];
+
+    if (q->matrix->tiers > 0 && q->matrix->tier[0].basis == BASIS_MEASURED)
+        return 1;
+    effect_publisher(publisher, q->publisher, q->release);
+    return constants_links(q->constants, publisher);
+}
+
+/* Ranks of an NVLink domain; of a host where there is no NVLink. */
+static int domain_of(const struct fabric *f)
+{
+    return f->gpus_per_host * (f->hosts_per_domain > 1 ? f->hosts_per_domain : 1);
+}
+
 static int make(struct rate *r, const struct question *q, bool words, struct err *err)
 {
     const struct compute_rates *measured = &q->matrix->compute;
@@ -322,6 +339,8 @@ static int make(struct rate *r, const struct question *q, bool words, struct err
     *r = (struct rate){.basis = BASIS_FITTED, .words = words}; /* data sheet x fitted shares */
     for (int i = 0; i < WORK_PARTS; i++)
         r->of[i] = INFINITY;
+    r->links = links_factor(q);
+    r->domain = q->fabric ? domain_of(q->fabric) : 1;
     r->host = host_seconds(q->constants, q->recipe->stack);
     if (q->fabric) {
         r->peak = peak_of(&q->fabric->gpu, recipe_name.dtype[q->recipe->dtype]);

@@ -24,6 +24,8 @@ struct rate {
     double error[WORK_PARTS]; /* shares, one standard deviation */
     bool words;               /* is a source said?  These, and the one of all */
     char part_source[WORK_PARTS][RATE_SOURCE];
+    double links; /* factor on messages that leave a domain of so many ranks */
+    int domain;
     double host;    /* s of the host for a kernel that it starts */
     double peak;    /* data sheet, FLOP/s of this dtype; 0: unknown */
     double hbm_Bps; /* 0: unknown */

@@ -22,6 +22,8 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
     c->optimizer = rate->hbm_Bps > 0 ? bytes / (rate->hbm_Bps * share) : 0;
     c->fixed = constants_get(k, CONSTANT_FIXED_SECONDS)->value;
     c->host = rate->host;
+    c->links = rate->links;
+    c->domain = rate->domain;
 }
 
 /* Parts `from` up to `to`: what grows with tokens comes before WORK_WEIGHTS. */
@@ -115,6 +117,18 @@ static bool is_window(const struct message *m)
     return m->exposure == EXPOSE_WINDOW;
 }
 
+/* What it takes of its price: groups of ranks in a row, from a domain's first on. */
+static double links(const struct message *m, const struct coefficients *c)
+{
+    return m->span.size * m->span.stride > c->domain ? c->links : 1;
+}
+
+/* Weights and gradients. */
+static bool is_state(const struct message *m)
+{
+    return m->phase == PHASE_FORWARD || m->phase == PHASE_BACKWARD;
+}
+
 /* What has a share of its own that stays: inside layers, between stages, and what runs beside
  * nothing.  Returns what is seen of the first two. */
 static double shares(struct timing *t, const struct traffic *tr, const double *one,
@@ -124,9 +138,9 @@ static double shares(struct timing *t, const struct traffic *tr, const double *o
 
     for (int i = 0; i < tr->messages; i++) {
         const struct message *m = &tr->message[i];
-        t->raw[i] = one[i] * m->count;
+        t->raw[i] = one[i] * m->count * links(m, c);
         t->seen[i] = is_window(m) ? 0 : t->raw[i] * c->exposed[m->exposure];
-        seen += m->phase == PHASE_LAYER || m->phase == PHASE_BOUNDARY ? t->seen[i] : 0;
+        seen += is_state(m) ? 0 : t->seen[i];
     }
     return seen;
 }
@@ -175,7 +189,7 @@ static void window(struct timing *t, const struct traffic *tr, const struct timi
         const struct message *m = &tr->message[i];
         if (m->rounds < rounds)
             continue;
-        double edge = has_edge(m) ? one[i] * (1 - seen) : 0;
+        double edge = has_edge(m) ? one[i] * links(m, c) * (1 - seen) : 0;
         t->seen[i] += passes * (edge + t->raw[i] / m->rounds * seen);
     }
 }

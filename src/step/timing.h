@@ -37,6 +37,8 @@ struct coefficients {
     double optimizer; /* s per parameter whose states the rank holds; 0: unknown */
     double fixed;     /* s */
     double host;      /* s of the host per kernel */
+    double links;     /* factor on messages that leave */
+    int domain;       /* a domain of so many ranks */
 };
 /* stretch: 1 without an anchor. */
 void coefficients_of(struct coefficients *c, const struct rate *rate, const struct constants *k,

@@ -12,7 +12,7 @@
 /* Unit rates, so that amounts are seconds; the tests set what they look at. */
 static struct coefficients unit_coefficients(void)
 {
-    struct coefficients c = {.stretch = 1, .overlap = 1};
+    struct coefficients c = {.stretch = 1, .overlap = 1, .links = 1};
 
     for (int i = 0; i < WORK_PARTS; i++)
         c.unit[i] = 1;
@@ -186,6 +186,37 @@ static void a_slow_host_sets_the_pace_of_a_microbatch(void **state)
     }
 }
 
+/* Links slower than their preset stretch what leaves a domain of 8 and nothing inside it. */
+static void slow_links_stretch_what_leaves_a_domain(void **state)
+{
+    static const struct {
+        struct span span;
+        double times;
+    } groups[] = {{{8, 1}, 1}, {{4, 2}, 1}, {{2, 8}, 3}, {{16, 1}, 3}};
+    struct coefficients c = unit_coefficients();
+    struct work w = even(1, 2);
+    struct layout l = pipeline(1, 2);
+    struct recipe r = batches(2, 4);
+    struct timing t;
+
+    (void)state;
+    c.links = 3;
+    c.domain = 8;
+    c.exposed[EXPOSE_TP] = 1;
+    for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+        for (int inside = 0; inside < 2; inside++) {
+            struct message m = gradients(10, 1);
+            m.span = groups[i].span;
+            if (inside)
+                m.phase = PHASE_LAYER, m.exposure = EXPOSE_TP;
+            struct traffic tr = {.messages = 1, .message = {m}};
+            timing_of(&t, &tr, (double[]){0.02}, &w, &c, &l, &r);
+            assert_float_equal(t.raw[0], 0.2 * groups[i].times, 1e-12);
+            if (!inside) /* the first hides behind nothing */
+                assert_float_equal(t.seen[0], 0.02 * groups[i].times, 1e-12);
+        }
+}
+
 /* With nothing beside them they take their factor of the fabric's time, in a pipeline's bubble
  * neither more nor less. */
 static void gradients_beside_nothing_are_seen_whole(void **state)
@@ -313,6 +344,7 @@ int main(void)
         cmocka_unit_test(zero_bubble_schedules_fill_it_with_weights_gradients),
         cmocka_unit_test(the_slowest_stage_sets_the_pace),
         cmocka_unit_test(gradients_hide_behind_one_backward_pass),
+        cmocka_unit_test(slow_links_stretch_what_leaves_a_domain),
         cmocka_unit_test(a_slow_host_sets_the_pace_of_a_microbatch),
         cmocka_unit_test(gradients_beside_nothing_are_seen_whole),
         cmocka_unit_test(without_prefetch_layers_wait_for_their_weights),

@@ -30,7 +30,7 @@
 enum batch_status { BATCH_PREDICTED, BATCH_MISS, BATCH_CLAIM, BATCH_STATUS_COUNT };
 extern const char *const batch_status_name[BATCH_STATUS_COUNT];
 
-enum { BATCH_RELEASE = 96, BATCH_PUBLISHER = 64, BATCH_REASON = 768, BATCH_LAYOUT = 96 };
+enum { BATCH_RELEASE = 96, BATCH_PUBLISHER = 96, BATCH_REASON = 768, BATCH_LAYOUT = 96 };
 
 struct batch_row {
     /* as printed; these point into the table, "" when the column is absent */
