@@ -57,7 +57,9 @@ static void keep_levels(struct calibrate_fit *f, struct effect_level *level, int
     }
 }
 
-static void judge(struct leaving *l, int i, const bool *kept, const double *x, const double *error)
+/* `share`: of the weight of the rows that were left out together. */
+static void judge(struct leaving *l, int i, const bool *kept, const double *x, const double *error,
+                  double share)
 {
     struct calibrate_fit *f = l->f;
     const struct mixed *m = &f->mixed;
@@ -74,7 +76,7 @@ static void judge(struct leaving *l, int i, const bool *kept, const double *x, c
     keep_levels(f, level, i, kept, error);
     effect_sum_of(&sum, level, f->row[i].levels);
     double deviation = hypot(hypot(m->rest, l->terms[i]), m->share[i] * sqrt(sum.variance));
-    struct miss one = {-e / deviation, f->weight[i]};
+    struct miss one = {-e / deviation, share};
     int experts = !f->row[i].row->dense;
     MEM_PUSH(l->miss[sum.known][experts], l->misses[sum.known][experts]) = one;
 }
@@ -92,9 +94,14 @@ static void leave(struct leaving *l, const bool *left)
         for (int k = 0; k < EFFECT_LEVELS && !left[i]; k++)
             if (f->slot[i * EFFECT_LEVELS + k] >= 0)
                 kept[f->slot[i * EFFECT_LEVELS + k]] = true;
+    /* What is asked about next is a group, whether many rows or few: a group of four times the
+     * weight says twice as much. */
+    double sum = 0;
+    for (int i = 0; i < f->rows; i++)
+        sum += left[i] ? f->weight[i] : 0;
     for (int i = 0; i < f->rows; i++)
         if (left[i])
-            judge(l, i, kept, x, error);
+            judge(l, i, kept, x, error, f->weight[i] / sqrt(sum));
     free(x);
     free(error);
     free(kept);
