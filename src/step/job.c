@@ -229,10 +229,10 @@ int job_open(struct job *j, struct job_opts *o, struct err *err)
 int job_open_again(struct job *again, const struct job *j, const struct job_opts *was,
                    struct job_opts *o, struct err *err)
 {
-    int racks = racks_for(&j->fabric, o, ranks_of(o));
-
     *again = *j;
     again->order = NULL;
+    take_habit(again, o); /* as it would be if these were the words of the command line */
+    int racks = racks_for(&j->fabric, o, ranks_of(o));
     if (!o->matrix && racks != racks_for(&j->fabric, was, ranks_of(was))) {
         if (matrix_from_fabric(&again->matrix, &again->fabric, racks, err) < 0)
             return -1;
