@@ -235,6 +235,7 @@ static void a_row_says_its_machine(void **state)
         assert_true(unknown == (strstr(r->reason, "hardware \"B9000\" is not known") != NULL));
         batch_predict(&batch, &constants);
         double wide = sqrt(r->hi / r->lo);
+        print_message("%s: a factor of %.2f\n", cases[i].hardware, wide);
         assert_true(unknown ? wide > 3.3 && wide < 12 : wide < 3);
     }
     more = "\tgpus_per_node\tnvlink_domain\tflops";

@@ -57,6 +57,13 @@ static void keep_levels(struct calibrate_fit *f, struct effect_level *level, int
     }
 }
 
+/* Rows of all layouts of a job, split "layout...": they tell constants apart, and among them are
+ * many that starve for memory and that nobody would run. */
+static bool is_sweep(const struct batch_row *r)
+{
+    return !strncmp(r->split, "layout", 6);
+}
+
 /* `share`: of the weight of the rows that were left out together. */
 static void judge(struct leaving *l, int i, const bool *kept, const double *x, const double *error,
                   double share)
@@ -100,7 +107,7 @@ static void leave(struct leaving *l, const bool *left)
     for (int i = 0; i < f->rows; i++)
         sum += left[i] ? f->weight[i] : 0;
     for (int i = 0; i < f->rows; i++)
-        if (left[i])
+        if (left[i] && !is_sweep(f->row[i].row))
             judge(l, i, kept, x, error, f->weight[i] / sqrt(sum));
     free(x);
     free(error);
