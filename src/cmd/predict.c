@@ -49,7 +49,7 @@ static int take_word(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
 
-    if (is_table(arg))
+    if (is_table(arg) && a->tables)
         MEM_PUSH(a->table, a->tables) = arg;
     else if (a->job.matrix)
         return err_usage(err, "one matrix at a time: \"%s\" after \"%s\"", arg, a->job.matrix);

@@ -19,7 +19,7 @@ tab() {
     [ "$(tab railgauge predict --model llama3.1-4)" = llama3.1-405b ]
     [ "$(tab railgauge predict --model = llama3.1-4)" = llama3.1-405b ]
     [ "$(tab railgauge predict -m '' | wc -l)" -eq "$(ls "$BATS_TEST_DIRNAME/../../jobs/training/models" | wc -l)" ]
-    [ "$(tab railgauge run --fabric hgx-h | xargs)" = "hgx-h100 hgx-h200" ]
+    [ "$(tab railgauge run --fabric hgx-h2 | xargs)" = "hgx-h20 hgx-h200" ]
     [ "$(tab railgauge export --format '')" = "$(railgauge export --list-formats | awk '{print $1}' | sort)" ]
     [ "$(tab railgauge export --per '' | xargs)" = "endpoint host" ]
     [ "$(tab railgauge run -t s)" = sim ]
