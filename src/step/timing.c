@@ -255,8 +255,8 @@ void timing_at(struct timing *t, const struct traffic *tr, const double *one, co
     double inner = inside(t, tr);
     compute(t, p, times, inner, c, m);
     t->weights = p->weights * times * c->stretch;
-    t->bubble = bubble(t, both(&p->mean, times, inner, c), t->weights, messages / m,
-                       l->size[AXIS_PP], r);
+    t->bubble =
+        bubble(t, both(&p->mean, times, inner, c), t->weights, messages / m, l->size[AXIS_PP], r);
     windows(t, tr, one, c, m, r);
     t->optimizer = tr->updated * c->optimizer;
     t->fixed = c->fixed;

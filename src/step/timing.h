@@ -60,9 +60,9 @@ struct timing {
     double sec;                                 /* the step: compute, and all below but `raw` */
     double compute;                             /* s of the step, all microbatches, */
     double part[WORK_PARTS];                    /* in each kind of it; not of timing_at() */
-    double forward, backward; /* s, compute of one microbatch, with */
-    double waits;             /* those, of both, for the host */
-    double weights;           /* of backward: weights' gradients, mean stage */
+    double forward, backward;                   /* s, compute of one microbatch, with */
+    double waits;                               /* those, of both, for the host */
+    double weights;                             /* of backward: weights' gradients, mean stage */
     double bubble, optimizer, fixed;            /* s */
     double eval, checkpoint, other;             /* s, as the recipe gives them */
     double seen[TRAFFIC_MAX], raw[TRAFFIC_MAX]; /* s of the step per message; raw: nothing hidden */
