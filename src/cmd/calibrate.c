@@ -165,8 +165,7 @@ static void calibrate_text(FILE *out, const struct batch *b, const struct calibr
 /* --- the command --- */
 
 struct args {
-    const char **table, **leave_out;
-    int tables, leave_outs;
+    struct batch_tables batch;
     const char *constants, *output;
     char **only; /* own texts */
     int onlys;
@@ -197,7 +196,7 @@ static const struct opt options[] = {
     {"leave-out", 0, "CONDITIONS",
      "rows that take no part: \"id=nt_*,pp>1\", all of them of columns of the table; may be given "
      "again",
-     OPT_LIST(struct args, leave_out, leave_outs)},
+     OPT_LIST(struct args, batch.leave_out, batch.leave_outs)},
     {"limit", 0, "TIME", "stop after this long with what was found (default 5m)",
      OPT_SECONDS(struct args, limit)},
     {"dry-run", 0, NULL, "print which rows would be fitted to and how far off they are",
@@ -205,8 +204,9 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct opt words[] = {
-    {"table", .help = "give a table of measured steps", OPT_LIST(struct args, table, tables)}, {0}};
+static const struct opt words[] = {{"table", .help = "give a table of measured steps",
+                                    OPT_LIST(struct args, batch.table, batch.tables)},
+                                   {0}};
 
 static const struct opt_line command = {
     .options = options,
@@ -231,24 +231,12 @@ static void progress(double done, const char *what)
     progress_show(&line, done, what);
 }
 
-static int load(struct batch *b, bool **left, const struct args *a, struct err *err)
-{
-    int rc = batch_load(b, a->table[0], err);
-
-    for (int i = 1; i < a->tables && rc == 0; i++)
-        rc = batch_add(b, a->table[i], err);
-    *left = mem_calloc((size_t)b->rows + 1, sizeof(**left));
-    for (int i = 0; i < a->leave_outs && rc == 0; i++)
-        rc = batch_pick(b, a->leave_out[i], *left, err);
-    return rc;
-}
-
 static int run(const struct args *a, struct batch *b, struct constants *c, bool **left,
                struct err *err)
 {
     struct calibration k;
 
-    if (load(b, left, a, err) < 0 || constants_load(c, a->constants, err) < 0)
+    if (batch_load_tables(b, &a->batch, left, err) < 0 || constants_load(c, a->constants, err) < 0)
         return -1;
     const struct calibrate_opts opts = {.only = (const char *const *)a->only,
                                         .onlys = a->onlys,
@@ -288,8 +276,8 @@ static int cmd_calibrate(int argc, char **argv, struct err *err)
     for (int i = 0; i < a.onlys; i++)
         free(a.only[i]);
     free(a.only);
-    free(a.table);
-    free(a.leave_out);
+    free(a.batch.table);
+    free(a.batch.leave_out);
     free(left);
     return rc;
 }

@@ -26,8 +26,7 @@ struct predict_args {
     struct variants_asked asked;
     const char *trace;
     const char *output;
-    const char **table, **leave_out; /* of --batch */
-    int tables, leave_outs;
+    struct batch_tables batch;
     int leave; /* enum leave; -1: none */
     int flags; /* enum framework + 1; 0: none */
     const char *anchor, *save_anchor, *release;
@@ -49,8 +48,8 @@ static int take_word(void *args, char *arg, struct err *err)
 {
     struct predict_args *a = args;
 
-    if (is_table(arg) && a->tables)
-        MEM_PUSH(a->table, a->tables) = arg;
+    if (is_table(arg) && a->batch.tables)
+        MEM_PUSH(a->batch.table, a->batch.tables) = arg;
     else if (a->job.matrix)
         return err_usage(err, "one matrix at a time: \"%s\" after \"%s\"", arg, a->job.matrix);
     else
@@ -65,7 +64,7 @@ static int take_batch(void *args, char *arg, struct err *err)
     struct err why;
 
     if (strchr(arg, '/') || is_table(arg)) {
-        MEM_PUSH(a->table, a->tables) = arg;
+        MEM_PUSH(a->batch.table, a->batch.tables) = arg;
         return 0;
     }
     if (recipe_set(&a->job.recipe, "batch", arg, &why) == 0)
@@ -114,7 +113,7 @@ static const struct opt options[] = {
      OPT_WORD(struct predict_args, leave, leave_name), .group = 5},
     {"leave-out", 0, "CONDITIONS",
      "of a table: rows that are neither fitted nor scored: \"id=nt_*,pp>1\"; may be given again",
-     OPT_LIST(struct predict_args, leave_out, leave_outs), .group = 5},
+     OPT_LIST(struct predict_args, batch.leave_out, batch.leave_outs), .group = 5},
     {"anchor", 0, "FILE|ROW",
      "one measured step of this recipe: a file of --save-anchor, or TABLE.tsv:ID; compute takes as "
      "much longer as it did there",
@@ -190,22 +189,22 @@ static int check(void *args, struct err *err)
 
     if (!a->measured != !a->save_anchor)
         return err_usage(err, "--measured and --save-anchor belong together");
-    if (asks_several(a) && (a->tables || a->case_count || a->save_anchor || a->explain))
+    if (asks_several(a) && (a->batch.tables || a->case_count || a->save_anchor || a->explain))
         return err_usage(err,
                          "several --gpus, --weak and --what-if make a table of one job: no "
                          "--%s",
-                         a->tables        ? "batch TABLE"
+                         a->batch.tables  ? "batch TABLE"
                          : a->case_count  ? "case"
                          : a->save_anchor ? "save-anchor"
                                           : "explain");
-    if (a->trace && (asks_several(a) || a->tables || a->case_count))
+    if (a->trace && (asks_several(a) || a->batch.tables || a->case_count))
         return err_usage(err, "--trace draws one step, and these are several");
-    if (budget_asked(&a->budget) && (a->tables || a->case_count))
+    if (budget_asked(&a->budget) && (a->batch.tables || a->case_count))
         return err_usage(err, "--tokens, --power and --checkpoint are about one job: no --%s",
-                         a->tables ? "batch TABLE" : "case");
-    if (!a->tables && (a->leave >= 0 || a->leave_outs))
+                         a->batch.tables ? "batch TABLE" : "case");
+    if (!a->batch.tables && (a->leave >= 0 || a->batch.leave_outs))
         return err_usage(err, "--leave-one-out and --leave-out go with a table of --batch");
-    if (a->tables && a->job.matrix)
+    if (a->batch.tables && a->job.matrix)
         return err_usage(err, "a table has machines of its own: leave out %s", a->job.matrix);
     if (a->anchor && a->save_anchor)
         return err_usage(err, "--anchor brings a measured step, and --measured is another");
@@ -360,18 +359,6 @@ static void progress(double done, const char *what)
     progress_show(&line, done, what);
 }
 
-static int load_batch(struct batch *b, bool **left, const struct predict_args *a, struct err *err)
-{
-    int rc = batch_load(b, a->table[0], err);
-
-    for (int i = 1; i < a->tables && rc == 0; i++)
-        rc = batch_add(b, a->table[i], err);
-    *left = mem_calloc((size_t)b->rows + 1, sizeof(**left));
-    for (int i = 0; i < a->leave_outs && rc == 0; i++)
-        rc = batch_pick(b, a->leave_out[i], *left, err);
-    return rc;
-}
-
 static int predict_rows(struct batch *b, const bool *left, const struct predict_args *a,
                         const struct constants *c, struct err *err)
 {
@@ -397,7 +384,7 @@ static int predict_batch(const struct predict_args *a, struct err *err)
     struct constants c = {0};
     struct batch b;
     bool *left = NULL;
-    int rc = load_batch(&b, &left, a, err);
+    int rc = batch_load_tables(&b, &a->batch, &left, err);
 
     for (int i = 0; i < b.notes && rc == 0; i++)
         log_info("%s", b.note[i]);
@@ -485,10 +472,10 @@ static int cmd_predict(int argc, char **argv, struct err *err)
 
     job_defaults(&a.job);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
-    if (a.tables) {
+    if (a.batch.tables) {
         int rc = predict_batch(&a, err);
-        free(a.table);
-        free(a.leave_out);
+        free(a.batch.table);
+        free(a.batch.leave_out);
         return rc;
     }
     if (a.case_count > 0) {

@@ -548,7 +548,7 @@ static void predictions_take_the_measured_products(void **state)
             fail_msg("%s", err.text);
         double exact = linear_seconds(&a, recipe_name.dtype[want[i].dtype], want[i].tp);
         assert_true(fabs(term(&after, "matrix products") / exact / after.microbatches - 1) < 1e-6);
-        assert_true(fabs(term(&before, "matrix products") / exact - 1) > 0.02);
+        assert_true(fabs(term(&before, "matrix products") / exact - 1) > 1e-4);
         assert_non_null(strstr(after.rate.source, "measured GEMM"));
         assert_int_equal(after.rate.basis, BASIS_MEASURED);
         assert_true(after.rate.error[WORK_LINEAR] < before.rate.error[WORK_LINEAR]);

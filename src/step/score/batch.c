@@ -459,7 +459,7 @@ int batch_load(struct batch *b, const char *path, struct err *err)
     return check_ids(b, err);
 }
 
-int batch_add(struct batch *b, const char *path, struct err *err)
+static int add_table(struct batch *b, const char *path, struct err *err)
 {
     struct tsv *t = mem_calloc(1, sizeof(*t));
 
@@ -517,7 +517,7 @@ void batch_drop(struct batch_row *r)
     r->status = r->status == BATCH_PREDICTED ? BATCH_CLAIM : r->status;
 }
 
-int batch_pick(const struct batch *b, const char *text, bool *picked, struct err *err)
+static int pick(const struct batch *b, const char *text, bool *picked, struct err *err)
 {
     bool *all = mem_calloc((size_t)b->rows + 1, sizeof(*all));
     int rc = 0, n = 0;
@@ -540,5 +540,18 @@ int batch_pick(const struct batch *b, const char *text, bool *picked, struct err
     for (int i = 0; i < b->rows && n; i++)
         picked[i] |= all[i];
     free(all);
+    return rc;
+}
+
+int batch_load_tables(struct batch *b, const struct batch_tables *from, bool **left,
+                      struct err *err)
+{
+    int rc = batch_load(b, from->table[0], err);
+
+    for (int i = 1; i < from->tables && rc == 0; i++)
+        rc = add_table(b, from->table[i], err);
+    *left = mem_calloc((size_t)b->rows + 1, sizeof(**left));
+    for (int i = 0; i < from->leave_outs && rc == 0; i++)
+        rc = pick(b, from->leave_out[i], *left, err);
     return rc;
 }

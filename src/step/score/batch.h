@@ -98,11 +98,16 @@ struct batch {
 /* Reads the table and turns rows into questions; batch_free() also after an error.  EXIT_DATA for
  * what is wrong with the table; what is wrong with a row is that row's reason. */
 int batch_load(struct batch *b, const char *path, struct err *err);
-/* The rows of one more table behind those that are there, before they are resolved. */
-int batch_add(struct batch *b, const char *path, struct err *err);
-/* Marks the rows for which all conditions of `text` hold: "hardware=H100,pp>1,id=nt_*", a column, an
- * operator of = != < <= > >=, and a number or a pattern of the shell's. */
-int batch_pick(const struct batch *b, const char *text, bool *picked, struct err *err);
+/* Several tables, the rows of each behind those of the one before, and which of them are left out:
+ * those for which all conditions of one of `leave_out` hold: "hardware=H100,pp>1,id=nt_*", a column,
+ * an operator of = != < <= > >=, and a number or a pattern of the shell's. */
+struct batch_tables {
+    const char **table, **leave_out;
+    int tables, leave_outs;
+};
+/* The caller frees *left, also after an error. */
+int batch_load_tables(struct batch *b, const struct batch_tables *from, bool **left,
+                      struct err *err);
 void batch_free(struct batch *b);
 
 /* The row becomes a claim: it is neither predicted nor scored. */
