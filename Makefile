@@ -214,7 +214,7 @@ fuzz: $(FUZZ)
 C_FILES  := $(shell git ls-files '*.c' '*.h' 2>/dev/null || find src topo tests -name '*.[ch]')
 SH_FILES := $(wildcard .ci/run jobs/*.sh jobs/health/*.sh tests/*.sh tests/*/*.sh)
 # Names of ours, abbreviations of data sets, the Fo of manual pages and \nin of awk: not misspelt.
-WORDS    := nd,nin,seach,upto,thi,toom,oom,fo,shwo,mesure
+WORDS    := nd,nin,seach,upto,thi,toom,oom,fo,shwo,mesure,whats
 # The manual: one page a command, made of one source.
 PAGES := $(BUILD)/man/railgauge.1
 lint: all $(PAGES)

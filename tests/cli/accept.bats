@@ -71,7 +71,8 @@ limits() {
     run -1 railgauge accept half --against good/matrix.json
     run -0 railgauge accept half --against half
     # A fabric of no preset, and of GPUs that none has.
-    jq '.gpu.name = "Model T" | .name = "home"' half.json > home.json
+    jq --slurpfile gpu "$BATS_TEST_DIRNAME/../../topo/gpus/$(jq -r .gpu half.json).json" '
+        .gpu = $gpu[0].gpu | .gpu.name = "Model T" | .sources += $gpu[0].sources | .name = "home"' half.json > home.json
     campaign home --fabric ./home.json
     run -2 railgauge accept home
     [[ $output == *"UNKNOWN  tier rail, bandwidth of a pair"*"no preset is known for this machine; --against names one"* ]]

@@ -37,7 +37,7 @@ sources() {
     cc -shared -Wl,--undefined=railgauge_open -Wl,--undefined=railgauge_job_open -Wl,-Map,"$BATS_TEST_TMPDIR/map" \
         -o "$BATS_TEST_TMPDIR/x.so" "$build/librg.a" $(pkg-config --libs jansson) -lm
     for name in $(grep -oE 'librg\.a\([a-z_0-9]+\.c' "$BATS_TEST_TMPDIR/map" | sed 's/.*(//' | sort -u); do
-        ls src/{base,cost,step,step/search,place,probe}/"$name" topo/{,*/}"$name" 2>/dev/null || true
+        ls src/{base,cost,step,step/search,place,probe,probe/import}/"$name" topo/{,*/}"$name" 2>/dev/null || true
     done
 }
 

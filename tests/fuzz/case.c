@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < c.jobs; i++)
             if (c.job[i].opts.layout)
                 layout(c.job[i].opts.layout);
-        json_decref(case_json(&c));
+        json_decref(cases_json(&c, 1));
     }
     case_free(&c);
     return 0;
