@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* 90 % of a normal distribution lie within so many deviations of its mean. */
+#define STATS_Z90 1.645
+
 struct summary {
     int n;
     double median;

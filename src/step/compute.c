@@ -65,7 +65,7 @@ int compute_measure(struct compute *c, double seconds, struct err *err)
     c->flops = work / s.median;
     c->lo = work / s.hi;
     c->hi = work / s.lo;
-    c->spread = log(s.p95 / s.p5) / (2 * 1.645);
+    c->spread = log(s.p95 / s.p5) / (2 * STATS_Z90);
     c->runs = n;
     snprintf(c->source, sizeof(c->source),
              "fp32 matmul %dx%d measured on this host, 1 core, %d runs", N, N, n);

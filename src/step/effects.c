@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/stats.h"
 #include "step/recipe.h"
 
 const char *const effect_factor_name[EFFECT_FACTORS] = {"model",
@@ -167,13 +168,11 @@ void effect_sum_of(struct effect_sum *s, const struct effect_level *level, int n
 
 void effects_none(struct effects *e)
 {
-    const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
-
     memset(e, 0, sizeof(*e));
     e->rest = 0.1;
     for (int i = 0; i < KNOWN_COUNT; i++)
         for (int k = 0; k < 2; k++)
-            e->interval[i][k] = (struct effect_interval){-z90, z90, 0};
+            e->interval[i][k] = (struct effect_interval){-STATS_Z90, STATS_Z90, 0};
 }
 
 static int word(json_t *object, const char *where, const char *key, const char *const *names, int n,
@@ -269,34 +268,25 @@ int effects_read(struct effects *e, json_t *object, const char *where, struct er
     return 0;
 }
 
-/* Numbers to the four digits that are written. */
-static double rounded(double v)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%.4g", v);
-    return strtod(text, NULL);
-}
-
 static json_t *lines_of(const struct effects *e, int which)
 {
     json_t *list = json_array();
 
     for (int i = 0; which == 0 && i < EFFECT_FACTORS; i++)
-        json_array_append_new(list, json_pack("{s:s, s:f}", "factor", effect_factor_name[i],
-                                              "spread", rounded(e->spread[i])));
+        json_array_append_new(
+            list, json_pack("{s:s, s:f}", "factor", effect_factor_name[i], "spread", e->spread[i]));
     for (int i = 0; which == 1 && i < e->count; i++) {
         const struct effect *one = &e->effect[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:i}", "factor",
-                                              effect_factor_name[one->factor], "level", one->level,
-                                              "value", rounded(one->value), "error",
-                                              rounded(one->error), "n", one->n));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f, s:f, s:i}", "factor",
+                                        effect_factor_name[one->factor], "level", one->level,
+                                        "value", one->value, "error", one->error, "n", one->n));
     }
     for (int i = 0; which == 2 && i < 2 * KNOWN_COUNT; i++) {
         const struct effect_interval *one = &e->interval[i / 2][i % 2];
-        json_array_append_new(
-            list, json_pack("{s:s, s:b, s:f, s:f, s:i}", "known", known_name[i / 2], "experts",
-                            i % 2, "lo", rounded(one->lo), "hi", rounded(one->hi), "n", one->n));
+        json_array_append_new(list, json_pack("{s:s, s:b, s:f, s:f, s:i}", "known",
+                                              known_name[i / 2], "experts", i % 2, "lo", one->lo,
+                                              "hi", one->hi, "n", one->n));
     }
     return list;
 }

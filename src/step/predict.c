@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "step/pricer.h"
 #include "step/timing.h"
 
@@ -261,14 +262,12 @@ static const char *const known_words[KNOWN_COUNT] = {
 
 static void note_interval(struct prediction *p, const struct question *q, double whole)
 {
-    const double z90 = 1.645;
-
     if (p->anchored)
         predict_note(p,
                      "anchored: by one measured step of this recipe compute takes %.3f of what the "
                      "constants say; the interval allows %.0f %% for the recipe beside the errors "
                      "of the terms",
-                     q->stretch, 100 * whole * z90);
+                     q->stretch, 100 * whole * STATS_Z90);
     else
         predict_note(p,
                      "no anchor: no measured step calibrates this recipe; %s: nine of ten such "
@@ -280,7 +279,7 @@ static void note_interval(struct prediction *p, const struct question *q, double
  * apart, in deviations, is data (effects.h); where compute was measured, a normal distribution's. */
 static void add_up(struct prediction *p, const struct question *q)
 {
-    struct effect_interval z = {-1.645, 1.645, 0}; /* 90 % of a normal distribution */
+    struct effect_interval z = {-STATS_Z90, STATS_Z90, 0};
     double var = 0;
 
     p->sec = 0;

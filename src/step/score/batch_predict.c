@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "step/job.h"
 #include "step/pricer.h"
 #include "step/score/batch_impl.h"
@@ -418,7 +419,6 @@ double batch_seconds(const struct batch_row *r, const struct constants *c, doubl
 /* That the interval reaches what the other dtype would take, and other machines. */
 static double doubt_of(const struct batch_row *r, const struct constants *c)
 {
-    const double z90 = 1.645;
     struct batch_row other = *r;
     struct batch_inputs inputs = *r->inputs;
     struct step step;
@@ -430,7 +430,7 @@ static double doubt_of(const struct batch_row *r, const struct constants *c)
     step_of(&step, inputs.model, &inputs.layout, &other.recipe);
     work_of(&inputs.work, &step);
     double ratio = batch_seconds(r, c, 0, NULL) / batch_seconds(&other, c, 0, NULL);
-    return r->machine_doubt + (isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / z90 : 0);
+    return r->machine_doubt + (isfinite(ratio) ? (fmax(ratio, 1 / ratio) - 1) / STATS_Z90 : 0);
 }
 
 void batch_predict_row(struct batch *b, int row, const struct constants *c)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "base/units.h"
 #include "step/score/batch_impl.h"
 
@@ -132,7 +133,7 @@ static json_t *next_of(const struct batch_row *r, size_t *at)
  * fastest of topo/gpus in bf16 (H20 148 TFLOP/s, GB300 2,500); either is about four times away, of
  * which the interval takes 90 %. */
 static const char stand_in[] = "hgx-h100";
-static const double stand_in_doubt = (4 - 1) / 1.645;
+static const double stand_in_doubt = (4 - 1) / STATS_Z90;
 
 void batch_machine(struct batch_row *r)
 {

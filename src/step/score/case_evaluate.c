@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 enum { BISECTIONS = 60, SECANTS = 12 };
-
-static const double z90 = 1.645; /* 90 % of a normal distribution lie within 1.645 deviations */
 
 /* The expression when the compute of x's jobs takes `scale` times as long as `from` had it. */
 static int scaled(double *out, const struct case_solve *x, struct case_values *s,
@@ -94,7 +93,7 @@ static int spread(double *half, const char *expression, const struct case_unit *
         sum += (moved - value) * (moved - value);
     s->more_memory = false;
     free(scale);
-    *half = z90 * sqrt(sum);
+    *half = STATS_Z90 * sqrt(sum);
     return rc;
 }
 

@@ -211,7 +211,7 @@ static struct case_value moved(const struct case_values *s, int i)
     v.exposed *= own;
     v.sec = rest_s + v.exposed;
     if (s->more_memory)
-        v.memory.total += memory_error(&v.memory, MEMORY_DEVICE) / 1.645;
+        v.memory.total += memory_error(&v.memory, MEMORY_DEVICE) / STATS_Z90;
     return v;
 }
 
@@ -259,7 +259,7 @@ static void weights(struct case_value *v, const struct model *m, const struct re
 /* The interval of a prediction is 1.645 standard deviations of all errors together. */
 static void errors(struct case_value *v, const struct prediction *p)
 {
-    double all = (p->hi - p->sec) / 1.645, of_messages = 0, rest_s = p->sec - p->exposed;
+    double all = (p->hi - p->sec) / STATS_Z90, of_messages = 0, rest_s = p->sec - p->exposed;
 
     for (int i = 0; i < p->terms; i++)
         if (p->term[i].kind == TERM_MESSAGE)

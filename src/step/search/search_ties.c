@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stats.h"
 #include "step/search/search.h"
 
 /* Whose curve a message is priced by: what an operation costs inside a host, inside a domain and
@@ -183,7 +184,6 @@ static int pains_of(const struct search_finalist *f)
 static void compare(struct search_finalist *f, const struct doubts *fastest, double sec,
                     const struct question *q)
 {
-    const double z90 = 1.645;
     double least = constants_get(q->constants, CONSTANT_ERROR_COMPARISON)->value;
     double times = constants_get(q->constants, CONSTANT_ERROR_COMPARISON_TIMES)->value;
     struct question own = *q;
@@ -195,7 +195,7 @@ static void compare(struct search_finalist *f, const struct doubts *fastest, dou
     f->over = f->step.sec / sec;
     f->error = INFINITY;
     if (doubts_of(&d, &own, NULL) == 0)
-        f->error = z90 * hypot(least, times * doubts_between(&d, fastest));
+        f->error = STATS_Z90 * hypot(least, times * doubts_between(&d, fastest));
     f->alike = log(f->over) <= f->error;
     doubts_free(&d);
 }
