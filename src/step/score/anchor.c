@@ -309,7 +309,7 @@ static double seconds_with(void *ctx, double stretch)
 
 int anchor_order(const struct batch_row *a, const struct batch_row *b)
 {
-    bool a_test = !strncmp(a->split, "test", 4), b_test = !strncmp(b->split, "test", 4);
+    bool a_test = batch_is_test(a), b_test = batch_is_test(b);
 
     if (a->gpus != b->gpus)
         return a->gpus < b->gpus ? -1 : 1;

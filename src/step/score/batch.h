@@ -20,6 +20,7 @@
 #define RG_BATCH_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/tsv.h"
@@ -82,6 +83,12 @@ struct batch_row {
     const char *group;           /* that was left out when this row was predicted; NULL: none */
     struct batch_inputs *inputs; /* batch_predict.c: what the question points to */
 };
+
+/* Kept apart from the fit: "test", "test_held_back". */
+static inline bool batch_is_test(const struct batch_row *r)
+{
+    return !strncmp(r->split, "test", 4);
+}
 
 struct batch {
     struct tsv table;

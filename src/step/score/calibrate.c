@@ -15,8 +15,7 @@ enum { CALIBRATE_ROWS_MIN = 3 }; /* fewer rows determine no constant */
 /* Does the row take part? */
 static bool calibrate_takes(const struct batch_row *r)
 {
-    return r->status == BATCH_PREDICTED && strncmp(r->split, "test", 4) != 0 &&
-           r->other_dtype < 0 && !r->odd;
+    return r->status == BATCH_PREDICTED && !batch_is_test(r) && r->other_dtype < 0 && !r->odd;
 }
 
 /* Rows that take part, and their weights. */
@@ -31,7 +30,7 @@ static int take_rows(struct calibrate_fit *f, const struct batch *b, struct err 
             out->left++;
         else if (calibrate_takes(r))
             f->row[f->rows++] = (struct calibrate_row){.row = r, .index = i};
-        else if (!strncmp(r->split, "test", 4))
+        else if (batch_is_test(r))
             out->test++;
         else
             *(r->status == BATCH_CLAIM       ? &out->claims
