@@ -205,12 +205,13 @@ static void set_core(struct rate *r, const struct fabric_gpu *gpu, const struct 
     const struct constant *a = constants_attention(c, gpu->generation);
     const struct constant *scan = constants_get(c, CONSTANT_SCAN_SHARE);
     double bf16 = peak_of(gpu, "bf16"), longer = stack_factor(c, true, recipe->stack);
-    char sheet[PEAK_TEXT];
+    char sheet[PEAK_TEXT], fp8[32] = "";
 
+    if (r->words && recipe->fp8_attention)
+        snprintf(fp8, sizeof(fp8), " x %.3g in fp8", fp8_core);
     set_part(r, WORK_CORE, bf16 * a->value / longer * (recipe->fp8_attention ? fp8_core : 1),
              a->error, "%s x %s %.3g / %.3g for %s%s", peak_text(sheet, r, gpu, "bf16"), a->name,
-             a->value, longer, recipe_name.stack[recipe->stack],
-             recipe->fp8_attention ? " x 1.6 in fp8" : "");
+             a->value, longer, recipe_name.stack[recipe->stack], fp8);
     set_part(r, WORK_SCAN, bf16 * scan->value / longer, scan->error, "%s x %s %.3g / %.3g for %s",
              peak_text(sheet, r, gpu, "bf16"), scan->name, scan->value, longer,
              recipe_name.stack[recipe->stack]);

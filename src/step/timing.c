@@ -38,13 +38,12 @@ static double seconds_of(const double *amount, const struct coefficients *c, int
 
 static struct stage_pace stage_pace(const struct stage_work *s, const struct coefficients *c)
 {
-    return (struct stage_pace){.forward = seconds_of(s->forward, c, 0, WORK_WEIGHTS),
-                               .backward = seconds_of(s->backward, c, 0, WORK_WEIGHTS),
-                               .still_forward = seconds_of(s->forward, c, WORK_WEIGHTS, WORK_PARTS),
-                               .still_backward =
-                                   seconds_of(s->backward, c, WORK_WEIGHTS, WORK_PARTS),
-                               .host_forward = s->forward[WORK_LAUNCH] * c->host,
-                               .host_backward = s->backward[WORK_LAUNCH] * c->host};
+    return (struct stage_pace){
+        .forward = seconds_of(s->forward, c, 0, WORK_WEIGHTS),
+        .backward = seconds_of(s->backward, c, 0, WORK_WEIGHTS),
+        .still_forward = seconds_of(s->forward, c, WORK_WEIGHTS, WORK_PARTS),
+        .still_backward = seconds_of(s->backward, c, WORK_WEIGHTS, WORK_PARTS),
+        .host = (s->forward[WORK_LAUNCH] + s->backward[WORK_LAUNCH]) * c->host};
 }
 
 /* Weights' gradients of a microbatch on the mean stage: as much as the forward products. */
@@ -76,7 +75,7 @@ static double backward(const struct stage_pace *p, double times, const struct co
 /* What the GPU waits for the host beyond its own seconds of a microbatch. */
 static double waiting(double gpu, const struct stage_pace *p, const struct coefficients *c)
 {
-    return fmax(0, (p->host_forward + p->host_backward) * c->stretch - gpu);
+    return fmax(0, p->host * c->stretch - gpu);
 }
 
 /* Of one microbatch, `messages` seconds of messages inside layers beside it. */

@@ -48,7 +48,7 @@ void coefficients_of(struct coefficients *c, const struct rate *rate, const stru
  * does not: passes over the weights, and launches of kernels; and what the host takes to start
  * them. */
 struct stage_pace {
-    double forward, backward, still_forward, still_backward, host_forward, host_backward;
+    double forward, backward, still_forward, still_backward, host;
 };
 struct pace {
     struct stage_pace mean, other, last; /* as struct work's */

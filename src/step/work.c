@@ -311,12 +311,16 @@ static double sort_elements(const struct model *m, const struct mlp *p, bool fus
     return p->experts ? (fused ? 1 : 2) * way + 4.0 * p->experts : 0;
 }
 
+/* Mixer and MLP. */
+static int halves(const struct layer *k)
+{
+    return (k->attention.kind != MIXER_NONE) + (k->mlp.kind != MLP_NONE);
+}
+
 /* A norm reads and writes, a residual reads two and writes one, at each half. */
 static double outer_elements(const struct model *m, const struct layer *k)
 {
-    int halves = (k->attention.kind != MIXER_NONE) + (k->mlp.kind != MLP_NONE);
-
-    return 5.0 * halves * m->hidden;
+    return 5.0 * halves(k) * m->hidden;
 }
 
 /* What a tensor-parallel message brings along: the collective, its input made contiguous, its output
@@ -332,8 +336,7 @@ static void add_launches(struct stage_work *s, const struct work_rank *st, const
 
     layer += k->mlp.kind == MLP_NONE ? 0 : experts ? 25 : 5;
     if (st->tp > 1)
-        layer += per_message * ((k->attention.kind != MIXER_NONE) + (k->mlp.kind != MLP_NONE)) *
-                 (st->s->r->sequence_parallel ? 2 : 1);
+        layer += per_message * halves(k) * (st->s->r->sequence_parallel ? 2 : 1);
     launches(s, st, LAUNCHED_LAYER, layer, 2 + st->again_memory);
     if (experts) /* dispatch and sorting: their sizes are not known ahead */
         launches(s, st, LAUNCHED_EXPERTS, 15, 2 + st->again_memory);
@@ -422,28 +425,6 @@ struct kinds {
     struct stage_work layer[MODEL_KINDS_MAX], head, mtp;
 };
 
-static void add_stage(struct stage_work *s, const struct kinds *k, const struct model *m,
-                      const struct pipe_stage *stage)
-{
-    memset(s, 0, sizeof(*s));
-    for (int i = 0; i < m->kinds; i++)
-        add_work(s, &k->layer[i], stage->count[i]);
-    if (stage->last)
-        add_work(s, &k->head, 1);
-    if (stage->count[m->kinds] > 0)
-        add_work(s, &k->mtp, stage->count[m->kinds]);
-}
-
-static void mean_stage(struct stage_work *s, const struct kinds *k, const struct model *m,
-                       const struct recipe *r, double stages)
-{
-    for (int i = 0; i < m->kinds; i++)
-        add_work(s, &k->layer[i], m->layer[i].count / stages);
-    add_work(s, &k->head, 1 / stages);
-    if (r->mtp && m->mtp.count)
-        add_work(s, &k->mtp, m->mtp.count / stages);
-}
-
 static double products_sum(const struct stage_work *s)
 {
     return s->forward[WORK_LINEAR] + s->forward[WORK_EXPERT] + s->forward[WORK_CORE];
@@ -480,6 +461,34 @@ static double held_params(const struct step *s, const struct pipe_stage *stage)
     return sum / pp;
 }
 
+static void mean_stage(struct stage_work *s, const struct kinds *k, const struct work_rank *st)
+{
+    const struct model *m = st->s->m;
+    double stages = st->s->l->size[AXIS_PP];
+
+    for (int i = 0; i < m->kinds; i++)
+        add_work(s, &k->layer[i], m->layer[i].count / stages);
+    add_work(s, &k->head, 1 / stages);
+    if (st->s->r->mtp && m->mtp.count)
+        add_work(s, &k->mtp, m->mtp.count / stages);
+    pass_weights(s, st, held_params(st->s, NULL));
+}
+
+static void add_stage(struct stage_work *s, const struct kinds *k, const struct work_rank *st,
+                      const struct pipe_stage *stage)
+{
+    const struct model *m = st->s->m;
+
+    memset(s, 0, sizeof(*s));
+    for (int i = 0; i < m->kinds; i++)
+        add_work(s, &k->layer[i], stage->count[i]);
+    if (stage->last)
+        add_work(s, &k->head, 1);
+    if (stage->count[m->kinds] > 0)
+        add_work(s, &k->mtp, stage->count[m->kinds]);
+    pass_weights(s, st, held_params(st->s, stage));
+}
+
 /* The stages that can be the slowest: of those without the head the fullest, and the one with it.
  * DualPipe gives each rank a stage from either end (DeepSeek-V3, 2024, 3.2.1): two of the mean,
  * half the microbatches through each. */
@@ -487,21 +496,17 @@ static void add_stages(struct work *w, const struct kinds *k, const struct work_
 {
     const struct step *s = st->s;
 
-    mean_stage(&w->mean, k, s->m, s->r, s->l->size[AXIS_PP]);
-    pass_weights(&w->mean, st, held_params(s, NULL));
+    mean_stage(&w->mean, k, st);
     if (s->r->schedule == SCHEDULE_DUALPIPE || s->stages == 1) {
         w->other = w->last = w->mean;
         return;
     }
-    add_stage(&w->last, k, s->m, &s->stage[s->stages - 1]);
-    pass_weights(&w->last, st, held_params(s, &s->stage[s->stages - 1]));
-    add_stage(&w->other, k, s->m, &s->stage[0]);
-    pass_weights(&w->other, st, held_params(s, &s->stage[0]));
+    add_stage(&w->last, k, st, &s->stage[s->stages - 1]);
+    add_stage(&w->other, k, st, &s->stage[0]);
     if (s->stages < STEP_STAGES)
         return;
     struct stage_work second;
-    add_stage(&second, k, s->m, &s->stage[1]);
-    pass_weights(&second, st, held_params(s, &s->stage[1]));
+    add_stage(&second, k, st, &s->stage[1]);
     if (products_sum(&second) > products_sum(&w->other))
         w->other = second;
 }
