@@ -79,8 +79,9 @@ message_rows() {
     jq -r --arg n "$1" '
         .measured_s as $step
         | ([.prediction.terms[] | select(.message) | {(.label): .message.phase}] | add) as $phase
-        | [.terms[1:][] | . + {kind: (if .bubble_s then "between stages" elif $phase[.term] == "layer" then .term
-                else "side stream" end), predicted_s: (.predicted_s - (.bubble_s // 0)),
+        | (if any(.terms[]; .bubble_s) then "between stages, side stream" else "side stream" end) as $others
+        | [.terms[1:][] | . + {kind: (if $phase[.term] == "layer" then .term else $others end),
+            predicted_s: (.predicted_s - (.bubble_s // 0)),
             measured_s: ([.measured_s - (.bubble_s // 0), 1e-6] | max)}]
         | group_by(.kind)[] | [$n, .[0].kind, (map(.predicted_s) | add), (map(.measured_s) | add)]
         | select(([.[2], .[3]] | max) >= 0.03 * $step) | @tsv' "$2" >>"$messages"
