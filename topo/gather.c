@@ -40,8 +40,9 @@ static int read_local(struct topo *t, const char *hostname, const char *root, st
 {
     int host = topo_add_host(t, hostname);
 
-    if (topo_read_sysfs_net(t, host, root, err) < 0 || topo_read_hwloc(t, host, root, err) < 0 ||
-        topo_read_nvml(t, host, root, err) < 0 || topo_read_gdr(t, host, root, err) < 0)
+    if (topo_read_sysfs_net(t, host, root, err) < 0 || topo_read_verbs(t, host, root, err) < 0 ||
+        topo_read_hwloc(t, host, root, err) < 0 || topo_read_nvml(t, host, root, err) < 0 ||
+        topo_read_gdr(t, host, root, err) < 0)
         return -1;
     say_unseen(t, root);
     topo_default_tiers(t);

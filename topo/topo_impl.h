@@ -56,6 +56,7 @@ enum {
     ROWS_NICS,
     ROWS_PORTS,
     ROWS_NIC_VERSIONS,
+    ROWS_VERBS,
     ROWS_GPUDIRECT,
     ROWS_GPUS,
     ROWS_TRIALS,
@@ -67,7 +68,7 @@ enum {
     ROWS_TABLES
 };
 extern const struct topo_rows *const topo_rows[ROWS_TABLES];
-extern const struct topo_rows gpu_rows, port_rows, nic_version_rows, gpudirect_rows, net_node_rows,
-    cable_rows;
+extern const struct topo_rows gpu_rows, port_rows, nic_version_rows, nic_verbs_rows, gpudirect_rows,
+    net_node_rows, cable_rows;
 
 #endif

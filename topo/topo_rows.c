@@ -331,6 +331,7 @@ const struct topo_rows *const topo_rows[ROWS_TABLES] = {
     [ROWS_NICS] = TABLE{ROWS("nics", nic, nic, nics), .always = true, .load = load_nic},
     [ROWS_PORTS] = &port_rows,
     [ROWS_NIC_VERSIONS] = &nic_version_rows,
+    [ROWS_VERBS] = &nic_verbs_rows,
     [ROWS_GPUDIRECT] = &gpudirect_rows,
     [ROWS_GPUS] = &gpu_rows,
     [ROWS_TRIALS] = TABLE{ROWS("trials", trial, trial, trials), .load = load_trial},

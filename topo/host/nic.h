@@ -9,6 +9,22 @@ enum nic_use { NIC_UNKNOWN, NIC_COMPUTE, NIC_STORAGE, NIC_MANAGEMENT, NIC_USES }
 extern const char *const nic_layer_text[3];      /* "unknown link", "Ethernet", "InfiniBand" */
 extern const char *const nic_use_name[NIC_USES]; /* "unknown", "compute", ... */
 
+/* What libibverbs tells of a port that it could open, beside what others tell of the NIC: the same
+ * facts by another way, and what only it knows. */
+struct nic_verbs {
+    bool told; /* the rest means nothing without */
+    bool up;
+    enum link_layer layer;
+    double rate_Bps; /* active lanes times the speed of one; 0: a speed that it has no number for */
+    char firmware[32];
+    char gid[40];     /* the address of that number that the NIC's gid has; "": it has none */
+    int mtu, mtu_max; /* bytes of a packet's payload: in use, and what the port can; 0: not told */
+    int gids;         /* entries of its table of addresses */
+    int qps, wrs;     /* queue pairs of the device, requests that wait in one of them */
+    int sges, reads;  /* pieces of a request, RDMA reads and atomics under way at a queue pair */
+    double message_bytes, region_bytes; /* the largest message, the largest registered memory */
+};
+
 struct nic {
     int host;
     char name[32]; /* "mlx5_0", "eth0"; "mlx5_0:2" is its second port */
@@ -35,6 +51,7 @@ struct nic {
     /* Who told them, or what they follow from: a rail and a plane from the leaf, a use from the
      * NIC's link and speed or from the network that it is on. */
     enum source rail_source, plane_source, use_source;
+    struct nic_verbs verbs;
 };
 
 void nic_init(struct nic *n, int host); /* nothing told: -1s */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "topo/host/gpu.h"
 #include "topo/host/mnnvl.h"
 #include "topo/host/nic.h"
@@ -198,6 +200,78 @@ int lint_pcie(struct lint *l, const struct topo *t)
     return l->findings - before;
 }
 
+/* --- what libibverbs and others tell of the same port --- */
+
+/* What is not the same, appended in words; as it was where one does not tell or both tell alike. */
+static char *odd(char *text, const struct nic *n, const char *what, const char *verbs,
+                 const char *other, bool same)
+{
+    return same || !*verbs || !*other
+               ? text
+               : mem_append(text, "%s%s %s where %s tells %s", text ? ", " : "", what, verbs,
+                            source_name[nic_teller(n)], other);
+}
+
+/* All that is not the same; NULL: nothing.  Rates may be 1 % apart; those of a port that is down
+ * are of no link. */
+static char *verbs_odds(const struct nic *n)
+{
+    const struct nic_verbs *v = &n->verbs;
+    const bool rates = v->up && n->up && v->rate_Bps > 0 && n->rate_Bps > 0;
+    const bool layers = v->layer != LINK_UNKNOWN && n->layer != LINK_UNKNOWN;
+    char *text = NULL, ours[UNITS_TEXT], theirs[UNITS_TEXT];
+
+    text = odd(text, n, "the port", v->up ? "up" : "down", n->up ? "up" : "down", v->up == n->up);
+    text = odd(text, n, "link layer", nic_layer_text[v->layer], nic_layer_text[n->layer],
+               !layers || v->layer == n->layer);
+    text = odd(text, n, "a rate of", units_rate_text(ours, v->rate_Bps),
+               units_rate_text(theirs, n->rate_Bps),
+               !rates || fabs(v->rate_Bps - n->rate_Bps) <= 0.01 * n->rate_Bps);
+    text = odd(text, n, "firmware", v->firmware, n->firmware, !strcmp(v->firmware, n->firmware));
+    return odd(text, n, "the address", v->gid, n->gid, !strcmp(v->gid, n->gid));
+}
+
+/* Two ways to one fact that do not end alike: a container or virtual machine that shows another
+ * device's files, a library that does not fit its driver, or a port that changed meanwhile. */
+static void lint_verbs(struct lint *l, const struct topo *t)
+{
+    for (int i = 0; i < t->nics; i++) {
+        const struct nic *n = &t->nic[i];
+        char *odds = n->verbs.told ? verbs_odds(n) : NULL;
+        if (odds) {
+            char *what = mem_printf("%s %s", t->host[n->host].name, n->name);
+            lint_add(l, "verbs", what, "%s: libibverbs tells %s", what, odds);
+            free(what);
+        }
+        free(odds);
+    }
+}
+
+/* Ports whose packets could be larger: one finding, as they are often all alike. */
+static void lint_mtu(struct lint *l, const struct topo *t)
+{
+    int up = 0, small = 0, first = -1;
+
+    for (int i = 0; i < t->nics; i++) {
+        const struct nic_verbs *v = &t->nic[i].verbs;
+        up += v->told && v->up && v->mtu > 0;
+        if (v->told && v->up && v->mtu > 0 && v->mtu < v->mtu_max) {
+            small++;
+            first = first < 0 ? i : first;
+        }
+    }
+    if (!small)
+        return;
+    const struct nic *n = &t->nic[first];
+    char *what = mem_printf("%s %s", t->host[n->host].name, n->name);
+    lint_note(l, "mtu", what,
+              "%s: RDMA packets of %d bytes where the port can do %d%s; %d of %d %s", what,
+              n->verbs.mtu, n->verbs.mtu_max,
+              n->layer == LINK_ETHERNET ? " (the interface's MTU decides)" : "", small, up,
+              up == 1 ? "port" : "ports are so");
+    free(what);
+}
+
 /* --- all of it --- */
 
 /* Were NVLinks of one of its GPUs named beside those of their peers? */
@@ -237,6 +311,8 @@ int lint_hosts(struct lint *l, const struct topo *t)
     lint_peers(l, &v);
     if (!t->net)
         lint_leaves(l, &v);
+    lint_verbs(l, t);
+    lint_mtu(l, t);
     lint_mnnvl(l, &v);
     view_close(&v);
     return l->findings - before;

@@ -108,6 +108,11 @@ static bool nic_layer(const struct lint_view *v, int i, char text[VALUE_TEXT])
     return put(text, layer != LINK_UNKNOWN, nic_layer_text[layer]);
 }
 
+static bool nic_mtu(const struct lint_view *v, int i, char text[VALUE_TEXT])
+{
+    return number(text, v->t->nic[i].up && v->t->nic[i].verbs.mtu > 0, v->t->nic[i].verbs.mtu);
+}
+
 static bool end_nic(const struct lint_view *v, int i, char text[VALUE_TEXT])
 {
     int nic = v->t->endpoint[i].nic;
@@ -184,6 +189,7 @@ static const struct lint_check checks[] = {
     {"pcie", "PCIe lanes", GPUS, FIELD(COUNT, gpu, pcie_width)},
     {"nic", "Gb/s", NICS, .get = nic_rate, .tolerance = 0.01},
     {"nic", "link layer", NICS, .get = nic_layer, .words = true},
+    {"nic", "bytes of MTU", NICS, .get = nic_mtu},
     {"nic", "board", NICS, FIELD(CHARS, nic, board), .words = true, .note = true},
     {"nic", "firmware", NICS, FIELD(CHARS, nic, firmware), .words = true, .note = true},
     {"nic", "driver", NICS, FIELD(CHARS, nic, driver), .words = true, .note = true},

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs.c - what libibverbs tells of ports, beside sysfs: what a program gets that opens the device.  In a
+ * container, behind SR-IOV or with a driver that does not fit its library that is not always what
+ * /sys shows.  Its table of topology.json is "verbs". */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "kernels/verbs_api.h"
+#include "topo/host/host_devices.h"
+#include "topo/host/nic.h"
+#include "topo/topo_impl.h"
+
+enum { COUNT_MAX = 1 << 30 };
+
+/* Lanes, and bits per second of one (Linux, include/rdma/ib_verbs.h: ib_width_enum_to_int() and
+ * ib_port_attr_to_speed_info(), which make what sysfs tells). */
+static double port_rate(const struct verbs_port_attr *p)
+{
+    static const struct {
+        int value;
+        double is;
+    } lanes[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}},
+      speed[] = {{1, 2.5e9}, {2, 5e9},   {4, 10e9},  {8, 10e9},
+                 {16, 14e9}, {32, 25e9}, {64, 50e9}, {128, 100e9}};
+    double n = 0, bps = 0;
+
+    for (size_t i = 0; i < sizeof(lanes) / sizeof(*lanes); i++)
+        n = lanes[i].value == p->active_width ? lanes[i].is : n;
+    for (size_t i = 0; i < sizeof(speed) / sizeof(*speed); i++)
+        bps = speed[i].value == p->active_speed ? speed[i].is : bps;
+    return n * bps / 8;
+}
+
+/* Drivers that know no limit tell -1, or the largest number. */
+static int limit(int value)
+{
+    return value > 0 && value < COUNT_MAX ? value : 0;
+}
+
+static int mtu_bytes(int mtu)
+{
+    return mtu >= VERBS_MTU_256 && mtu <= VERBS_MTU_4096 ? 128 << mtu : 0;
+}
+
+/* Text of a device, without control characters. */
+static void copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%.*s", (int)size - 1, from);
+    for (char *c = to; *c; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+            *c = '?';
+}
+
+static void read_port(struct nic *n, struct verbs_hca *hca, int port,
+                      const struct verbs_device_attr *d, const struct verbs_port_attr *p)
+{
+    static const union verbs_gid none;
+    union verbs_gid gid;
+    struct nic_verbs *v = &n->verbs;
+
+    *v = (struct nic_verbs){
+        .told = true,
+        .up = p->state == VERBS_PORT_ACTIVE,
+        .layer = p->link_layer == VERBS_LINK_ETHERNET ? LINK_ETHERNET
+                 : p->link_layer == VERBS_LINK_INFINIBAND ||
+                         (p->link_layer == VERBS_LINK_UNSPECIFIED &&
+                          hca->device->transport == VERBS_TRANSPORT_IB)
+                     ? LINK_INFINIBAND
+                     : LINK_UNKNOWN,
+        .rate_Bps = port_rate(p),
+        .mtu = mtu_bytes(p->active_mtu),
+        .mtu_max = mtu_bytes(p->max_mtu),
+        .gids = limit(p->gids),
+        .qps = limit(d->max_qp),
+        .wrs = limit(d->max_qp_wr),
+        .sges = limit(d->max_sge),
+        .reads = limit(d->max_qp_reads),
+        .message_bytes = p->max_message,
+        .region_bytes = d->max_mr_size < UINT64_C(1) << 60 ? (double)d->max_mr_size : 0,
+    };
+    copy_text(v->firmware, sizeof(v->firmware), d->firmware);
+    if (n->gid_index >= 0 && n->gid_index < p->gids &&
+        !verbs.query_gid(hca, (uint8_t)port, n->gid_index, &gid) &&
+        memcmp(&gid, &none, sizeof(gid)) != 0)
+        inet_ntop(AF_INET6, gid.raw, v->gid, sizeof(v->gid));
+}
+
+/* The device's ports, each a NIC: "mlx5_0", "mlx5_0:2".  Who is told why: 0, an errno. */
+static int read_ports(struct topo *t, int host, struct verbs_hca *hca, const char *name)
+{
+    struct verbs_device_attr d;
+    int why = verbs.query_device(hca, &d);
+
+    for (int port = 1; port <= d.ports && !why; port++) {
+        char of_port[sizeof(t->nic->name)];
+        struct verbs_port_attr p = {0};
+        if (port == 1)
+            snprintf(of_port, sizeof(of_port), "%.31s", name);
+        else
+            snprintf(of_port, sizeof(of_port), "%.26s:%d", name, port);
+        int nic = host_find_nic(t, host, of_port);
+        why = nic < 0 ? 0 : verbs.query_port(hca, (uint8_t)port, &p);
+        if (nic >= 0 && !why)
+            read_port(&t->nic[nic], hca, port, &d, &p);
+    }
+    return why;
+}
+
+static void read_device(struct topo *t, int host, struct verbs_device *device)
+{
+    char name[sizeof(t->nic->name)], what[64];
+    struct verbs_hca *hca;
+    int why;
+
+    copy_text(name, sizeof(name), device->name);
+    hca = verbs.open_device(device);
+    why = hca ? read_ports(t, host, hca, name) : errno;
+    if (why) {
+        snprintf(what, sizeof(what), "verbs of %s", name);
+        topo_unseen(t, what, "libibverbs cannot %s it: %s", hca ? "ask" : "open", strerror(why));
+    }
+    if (hca)
+        verbs.close_device(hca);
+}
+
+static bool any_rdma(const struct topo *t, int host)
+{
+    for (int i = 0; i < t->nics; i++)
+        if (t->nic[i].host == host && t->nic[i].rdma)
+            return true;
+    return false;
+}
+
+int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err)
+{
+    struct verbs_device **list;
+    struct err why;
+    int n = 0;
+
+    if (host < 0 || host >= t->hosts)
+        return err_set(err, "no host %d", host);
+    if (*root || !any_rdma(t, host))
+        return 0;
+    if (verbs_load(&why) < 0) {
+        topo_unseen(t, "verbs", "%s", why.text);
+        return 0;
+    }
+    list = verbs.get_device_list(&n);
+    if (!list || !n)
+        topo_unseen(t, "verbs", "libibverbs finds no device: %s",
+                    list ? "no provider for what /sys/class/infiniband shows (ibverbs-providers), "
+                           "or no /dev/infiniband"
+                         : strerror(errno));
+    for (int i = 0; i < n && list; i++)
+        read_device(t, host, list[i]);
+    if (list)
+        verbs.free_device_list(list);
+    return 0;
+}
+
+/* --- "verbs" of topology.json --- */
+
+struct row {
+    int nic;
+    struct nic_verbs is;
+};
+static const char *const layer_name[] = {"unknown", "ethernet", "infiniband"};
+#define VERBS(cell, member, max) TOPO_COLUMN(#member, cell, struct row, is.member, max)
+static const struct topo_column verbs_columns[] = {
+    TOPO_COLUMN("nic", CELL_PARENT, struct row, nic, OF_NIC),
+    VERBS(CELL_FLAG, up, 0),
+    TOPO_COLUMN_WORD("link_layer", struct row, is.layer, layer_name),
+    VERBS(CELL_AMOUNT, rate_Bps, 1e15),
+    TOPO_COLUMN_TEXT("firmware", struct row, is.firmware),
+    TOPO_COLUMN_TEXT("gid", struct row, is.gid),
+    VERBS(CELL_COUNT, mtu, TOPO_NUMBER_MAX),
+    VERBS(CELL_COUNT, mtu_max, TOPO_NUMBER_MAX),
+    VERBS(CELL_COUNT, gids, COUNT_MAX),
+    VERBS(CELL_COUNT, qps, COUNT_MAX),
+    VERBS(CELL_COUNT, wrs, COUNT_MAX),
+    VERBS(CELL_COUNT, sges, COUNT_MAX),
+    VERBS(CELL_COUNT, reads, COUNT_MAX),
+    VERBS(CELL_AMOUNT, message_bytes, 1e15),
+    VERBS(CELL_AMOUNT, region_bytes, 2e18),
+};
+
+static json_t *verbs_row(struct topo_writer *w, int nic)
+{
+    const struct row r = {nic, w->t->nic[nic].verbs};
+
+    return r.is.told ? topo_row(verbs_columns, nic_verbs_rows.columns, &r) : NULL;
+}
+
+static int load_verbs(struct topo_reader *r, struct topo_table *b)
+{
+    struct row row = {.is.told = true};
+
+    if (topo_row_load(b, r->rows, &row) < 0 ||
+        topo_table_rises(b, row.nic, "but the rows count up") < 0)
+        return -1;
+    r->t->nic[row.nic].verbs = row.is;
+    return 0;
+}
+
+const struct topo_rows nic_verbs_rows = {
+    TOPO_ROWS("verbs", verbs_columns, struct topo, nic, nics),
+    .row = verbs_row,
+    .load = load_verbs,
+};
