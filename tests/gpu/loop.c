@@ -2,6 +2,7 @@
 /* loop.c - the yardstick: NCCL in a bare loop, with nothing of the probe's between.
  *
  *   loop [--same-buffer] [--graph] OP RANKS ITERATIONS BYTES...
+ *   loop --facts
  *
  * OP: all_reduce, all_gather, broadcast, reduce_scatter.
  *
@@ -13,6 +14,10 @@
  * operation begins where the one before ended, within the largest of BYTES, unless --same-buffer; a
  * batch of --graph is one CUDA graph.
  * Prints "op ranks bytes sec" (median of the batches), and first "# GPU ..., driver ..., NCCL ...".
+ *
+ * --facts: what is there for the other checks, a line of TSV each: "driver VERSION", "gpu INDEX NAME UUID BUSID SM
+ * MEMORY MODE" (compute mode as in CUcomputemode), "kernels yes", "nccl VERSION FILE"; what is
+ * missing has "no" and the reason behind its name.  Exit code 78 without a GPU.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -27,10 +32,13 @@
 
 #include "base/stats.h"
 #include "base/units.h"
+#include "kernels/cuda_api.h"
 #include "kernels/gpu.h"
+#include "kernels/kernels.h"
 #include "kernels/nccl_api.h"
 
 enum { RANKS_MAX = 16, ITERATIONS_MAX = 1000, BATCHES = 5, WARMUP = 5 };
+enum { COMPUTE_MODE = 20 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_MODE (cuda.h) */
 
 static struct shared {
     atomic_int made, here[RANKS_MAX];
@@ -312,12 +320,69 @@ static int run_all(struct loop *l, const size_t *bytes, int sizes)
     return bad;
 }
 
+/* One is open at a time; one that cannot be opened says why. */
+static int print_gpu(int index)
+{
+    struct err err = {0, ""};
+    const char *why;
+    int mode = 0;
+
+    if (gpu_open(index, &err)) {
+        printf("gpu\t%d\tno\t%s\n", index, err.text);
+        return err.code;
+    }
+    const struct gpu_facts *f = gpu_facts();
+
+    if (cuda.DeviceGetAttribute(&mode, COMPUTE_MODE, index))
+        mode = -1;
+    printf("gpu\t%d\t%s\t%s\t%s\t%d\t%zu\t%d\n", index, f->name, f->uuid, f->busid, f->sm,
+           f->memory, mode);
+    if (kernels_there(&why))
+        printf("kernels\tyes\n");
+    else
+        printf("kernels\tno\t%s\n", why);
+    gpu_close();
+    return 0;
+}
+
+static int print_gpus(void)
+{
+    struct err err = {0, ""};
+    int n = gpu_count(&err);
+
+    if (n < 0) {
+        printf("driver\tno\t%s\n", err.text);
+        return err.code;
+    }
+    printf("driver\t%d.%d\n", cuda.version / 1000, cuda.version % 1000 / 10);
+    for (int i = 0; i < n; i++)
+        if (print_gpu(i))
+            return EXIT_CONFIG;
+    return 0;
+}
+
+static int print_facts(void)
+{
+    struct err err = {0, ""};
+    char text[24];
+    int rc = print_gpus();
+
+    if (nccl_load(&err))
+        printf("nccl\tno\t%s\n", err.text);
+    else
+        printf("nccl\t%s\t%s\n", nccl_version_text(nccl.version, text), nccl.path);
+    fflush(stdout);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     struct loop l = {.operation = -1};
     struct err err = {0, ""};
     size_t bytes[64];
 
+    if (argc == 2 && !strcmp(argv[1], "--facts"))
+        return print_facts();
     for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
         l.same_buffer |= !strcmp(argv[1], "--same-buffer");
         l.graph |= !strcmp(argv[1], "--graph");
@@ -332,7 +397,8 @@ int main(int argc, char **argv)
     if (sizes < 1 || sizes > 64 || l.operation < 0 ||
         units_int(&l.ranks, argv[2], 1, RANKS_MAX, &err) ||
         units_int(&l.iterations, argv[3], 1, ITERATIONS_MAX, &err)) {
-        fprintf(stderr, "usage: loop [--same-buffer] [--graph] OP RANKS ITERATIONS BYTES...\n");
+        fprintf(stderr, "usage: loop [--same-buffer] [--graph] OP RANKS ITERATIONS BYTES...\n"
+                        "       loop --facts\n");
         return EXIT_USAGE;
     }
     for (int i = 0; i < sizes; i++)
