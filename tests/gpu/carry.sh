@@ -101,7 +101,9 @@ for library in libnccl.so.2 libcublasLt.so.13 libcublasLt.so.12; do
     found=$(timeout 20 find /usr /opt /root /home -name "$library" -print -quit 2>/dev/null)
     [ -z "$found" ] || folders=$folders:$(dirname "$found")
 done
-export PATH=$carry/bin:$PATH LD_LIBRARY_PATH=$carry/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}$folders:$carry/nccl
+# The carried NCCL is for a machine that has none.
+own libnccl.so.2 || [[ $folders == *nccl* ]] || folders=$folders:$carry/nccl
+export PATH=$carry/bin:$PATH LD_LIBRARY_PATH=$carry/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}$folders
 export OPAL_PREFIX=$carry OMPI_MCA_plm=isolated PMIX_MCA_pcompress_base_silence_warning=1
 [ ! -d "$carry/pmix" ] || export PMIX_INSTALL_PREFIX=$carry/pmix
 END

@@ -149,9 +149,9 @@ check() { # FUNCTION SECONDS NEEDS TITLE
 run_check() { # INDEX
     local i=$1 log rc=77 begin=$SECONDS
     log=$out/$(printf '%02d-%s.log' "$((i + 1))" "${name[i]}") why="no time is left of $budget s"
+    [[ " ${RG_GPU_ONLY:-${name[i]}} " == *" ${name[i]} "* ]] || { reason[i]='not asked for' && tell "$i" "$log" && pages && return; }
     until=$((SECONDS + limit[i] < budget ? SECONDS + limit[i] : budget))
     verdict[i]='CUT OFF' reason[i]='it was running when this page was written' && pages
-    [[ " ${RG_GPU_ONLY:-${name[i]}} " == *" ${name[i]} "* ]] || { reason[i]='not asked for' verdict[i]='NOT RUN' && tell "$i" "$log"; return; }
     [ "$(left)" -lt 10 ] || ! "has_${needs[i]}" || { why='' && "${name[i]}" >"$log" 2>&1; rc=$?; }
     took[i]=$((SECONDS - begin)) reason[i]=$why
     case $rc in
@@ -205,7 +205,8 @@ page_text() {
     done
     echo
     echo "Made by \`$command\` on $(date -u +%Y-%m-%d), version $(railgauge --version 2>&1 | head -n 1)."
-    echo "Driver: CUDA $(fact driver) $(fact driver 3). NCCL: $(fact nccl) $(fact nccl 3). GPUs: $(gpus)"
+    awk -F'\t' '$1 == "driver" || $1 == "nccl" {print "- " $1 ": " ($2 == "no" ? $3 : $2 ($3 == "" ? "" : ", " $3))}' "$out/facts.tsv"
+    echo "- GPUs: $(gpus)"
     awk -F'\t' '$1 == "gpu" {print "- " $2 ": " $3 ", " $4 (NF > 4 ? ", " $5 ", sm_" $6 ", compute mode " $8 : "")}' "$out/facts.tsv"
     [ -n "$fake" ] || ! command -v nvidia-smi >/dev/null ||
         echo "- kernel driver $(timeout 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
@@ -220,9 +221,16 @@ skip() { why=$1; return 77; }
 
 # The build's kernels: as machine code, and as PTX that the driver compiles (CUDA C++ Programming Guide,
 # "CUDA Environment Variables": CUDA_FORCE_PTX_JIT, CUDA_DISABLE_PTX_JIT).
+# First what a container or a site may have made less of than a program expects.
 kernels() {
     local how
     cat "$out/facts.tsv"
+    row 'memory that a process may lock (ulimit -l)' "$(ulimit -l)" KiB
+    row 'room in /dev/shm' "$(df -Pk /dev/shm 2>/dev/null | awk 'END {printf "%.0f", $4 / 1024}')" MiB
+    row 'processors that this process may use' "$(nproc)" ''
+    row 'network interfaces' "$(find /sys/class/net -mindepth 1 -printf '%f ' 2>/dev/null)" ''
+    row 'CUDA_VISIBLE_DEVICES' "${CUDA_VISIBLE_DEVICES-not set}" ''
+    row 'MIG instances' "$(timeout 20 nvidia-smi -L 2>/dev/null | grep -c ' MIG ')" ''
     command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi -q
     for how in CUDA_DISABLE_PTX_JIT CUDA_FORCE_PTX_JIT; do
         env "$how=1" CUDA_CACHE_DISABLE=1 timeout 60 "$loop" --facts >"$out/jit.tsv" 2>&1
@@ -249,7 +257,9 @@ discover() {
 single() {
     local op
     for op in all_reduce all_gather broadcast reduce_scatter; do
-        limited "$loop" "$op" 1 "$loops" 1K 1M "$most" >"$out/single" || return 1
+        # Its own words on a first failure are worth most; its log is not on standard output.
+        NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$out/single.%p.nccl limited "$loop" "$op" 1 "$loops" 1K 1M "$most" >"$out/single" ||
+            { grep -h -m 5 WARN "$out"/single.*.nccl; return 1; }
         [ "$(grep -vc '^#' "$out/single")" = 3 ] || return 1
         row "$op of $most, one rank" "$(awk -F'\t' 'END {printf "%.0f", $3 / $4 / 1e9}' "$out/single")" GB/s
     done
@@ -366,7 +376,13 @@ whole_run() {
     [ -z "$fake" ] || less+=("${quick[@]}")
     begin=$(seconds)
     limited railgauge run -t nccl --share-gpu --ranks 2 -e "$top" --no-verdict --no-plots "${less[@]}" -o "$out/campaign" || return 1
+    # It ends well also when a pair is dead: that is its answer.  What is measured again is not compared again.
     [ -s "$out/campaign/matrix.json" ] || return 1
+    if [ "$(column stop "$out/campaign/points.tsv" | grep -c failed)" != 0 ] ||
+        [ "$(column check "$out/campaign/points.tsv" | grep -vx no | sort -u)" != ok ]; then
+        column note "$out/campaign/points.tsv" | grep -m 1 . | cut -c1-300
+        return 1
+    fi
     row "railgauge run, 2 shared ranks, up to $top" "$(since "$begin")" s
 }
 
