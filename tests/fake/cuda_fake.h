@@ -37,7 +37,14 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { FAKE_DEVICES = 16, FAKE_CAPTURE_UNSUPPORTED = 900 };
+enum {
+    FAKE_DEVICES = 16,
+    FAKE_MISALIGNED = 716,
+    FAKE_CAPTURE_UNSUPPORTED = 900,
+    FAKE_CAPTURE_INVALIDATED = 901,
+    FAKE_CAPTURED_EVENT = 907,
+    FAKE_CAPTURE_WRONG_THREAD = 908
+};
 enum fake_fabric { FABRIC_NO, FABRIC_YES, FABRIC_NOT_PERMITTED };
 
 struct fake_profile {
@@ -53,13 +60,18 @@ const struct fake_profile *fake_profile(void);
 
 int fake_refuse(const char *function, bool context);
 int fake_device(void);       /* of the calling thread's context; its ordinal in the profile */
+int fake_ordinal(void);      /* the same as cuCtxGetDevice() says it */
 void fake_spoil(int result); /* a fault of the GPU: every later call says so */
-bool fake_capturing(void);   /* does this thread record a graph? */
-void fake_drain(void);       /* until all streams are empty */
+/* What may not be called while a graph is recorded (cuda.h: cuThreadExchangeStreamCaptureMode):
+ * FAKE_CAPTURE_UNSUPPORTED, and the graphs that it conflicts with are lost; 0: it may. */
+int fake_unsafe(void);
+void fake_drain(void); /* until all streams are empty */
 
-/* What the GPU may touch at a device address: the host's view of these bytes; NULL: no access,
- * and the context is spoilt.  Memory that the driver does not know is the host's own. */
+/* What a copy may touch: the host's view of these bytes; NULL: no access, and the context is spoilt.
+ * Memory that the driver does not know is the host's own. */
 void *fake_touch(const void *at, size_t bytes);
+/* What a kernel may touch: the same, but memory that the driver does not know is nobody's. */
+void *fake_kernel_touch(const void *at, size_t bytes, size_t alignment);
 void fake_forget_memory(void);
 
 /* A kernel by name, NULL: none.  Its arguments are copied when it is launched. */

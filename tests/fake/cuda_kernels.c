@@ -51,8 +51,8 @@ DEVICE uint64_t nanoseconds(void)
 
 #include "kernels/kernels.cu"
 
-/* --- how each is called: a letter for each argument, p and w a pointer to what the GPU may touch,
- * n 8 bytes, P and H the structures of kernels_args.h --- */
+/* --- how each is called: a letter for each argument, p and w a pointer to what the GPU may touch
+ * (q: the same, in accesses of 16 bytes; u: of 8), n 8 bytes, P and H the structures of kernels_args.h --- */
 union argument {
     void *p;
     uint64_t n;
@@ -107,24 +107,24 @@ static void load(union argument *a)
 
 struct fake_kernel {
     const char *name, *arguments;
-    int bytes;  /* the argument that says how many the GPU touches at each p; -1: it cannot be said
-                 */
-    bool alone; /* threads do not share the work: one is enough here */
+    int bytes;   /* the argument that says how much the GPU touches; -1: it cannot be said */
+    size_t unit; /* of what that counts, bytes */
+    bool alone;  /* threads do not share the work: one is enough here */
     void (*run)(union argument *);
 };
 
 static const struct fake_kernel kernels[] = {
-    {"rg_preset", "w", -1, true, preset},
-    {"rg_fill", "pnP", 1, false, fill},
-    {"rg_find", "pnPw", 1, false, find},
-    {"rg_fill_onehot", "pnH", 1, false, filled_onehot},
-    {"rg_find_onehot", "pnHw", 1, false, found_onehot},
-    {"rg_copy", "ppn", 2, false, copy},
-    {"rg_copy_bytes", "ppn", 2, false, copy_bytes},
-    {"rg_read", "pnw", 1, false, read},
-    {"rg_chain", "pnn", -1, false, chain},
-    {"rg_chase", "pnnw", -1, true, chase},
-    {"rg_load", "np", -1, true, load},
+    {"rg_preset", "w", -1, 0, true, preset},
+    {"rg_fill", "pnP", 1, 1, false, fill},
+    {"rg_find", "pnPw", 1, 1, false, find},
+    {"rg_fill_onehot", "pnH", 1, 1, false, filled_onehot},
+    {"rg_find_onehot", "pnHw", 1, 1, false, found_onehot},
+    {"rg_copy", "qqn", 2, 1, false, copy},
+    {"rg_copy_bytes", "ppn", 2, 1, false, copy_bytes},
+    {"rg_read", "qnw", 1, 1, false, read},
+    {"rg_chain", "unn", 1, 8, false, chain},
+    {"rg_chase", "unnw", -1, 0, true, chase},
+    {"rg_load", "np", -1, 0, true, load},
 };
 
 const struct fake_kernel *fake_kernel_find(const char *name)
@@ -150,15 +150,23 @@ size_t fake_kernel_arguments(const struct fake_kernel *k, unsigned char *copied,
     return sizeof(a);
 }
 
+static size_t alignment_of(char letter)
+{
+    return letter == 'q' ? 16 : letter == 'p' ? 1 : 8;
+}
+
 /* The GPU's addresses as ours; false: it may not go there, and the fault is told. */
 static bool translate(const struct fake_kernel *k, union argument *a)
 {
     for (int i = 0; k->arguments[i]; i++) {
-        size_t bytes = k->arguments[i] == 'w' ? 8 : k->bytes < 0 ? 1 : (size_t)a[k->bytes].n;
+        char letter = k->arguments[i];
+        size_t bytes = letter == 'w'  ? 8
+                       : k->bytes < 0 ? alignment_of(letter)
+                                      : (size_t)a[k->bytes].n * k->unit;
 
-        if ((k->arguments[i] != 'p' && k->arguments[i] != 'w') || !a[i].p)
+        if (!strchr("pquw", letter) || !a[i].p || !bytes)
             continue;
-        a[i].p = fake_touch(a[i].p, bytes);
+        a[i].p = fake_kernel_touch(a[i].p, bytes, alignment_of(letter));
         if (!a[i].p)
             return false;
     }

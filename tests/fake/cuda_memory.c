@@ -29,6 +29,7 @@ struct range {
     struct physical *memory; /* NULL: pinned, or nothing mapped there */
     unsigned char *host;     /* the same bytes for the host */
     bool accessible;
+    int device; /* as cuCtxGetDevice() counts */
 };
 
 struct ticket { /* inside the 64 bytes of a handle */
@@ -56,6 +57,7 @@ static void insert(struct range r)
     struct range *one = malloc(sizeof(*one));
 
     *one = r;
+    one->device = r.kind == PINNED ? FAKE_PINNED : fake_ordinal();
     one->next = ranges;
     ranges = one;
 }
@@ -146,8 +148,8 @@ API(cuMemAlloc_v2, cuda_ptr *at, size_t bytes)
     int rc;
 
     NEEDS_CONTEXT;
-    if (fake_capturing())
-        return FAKE_CAPTURE_UNSUPPORTED;
+    if ((rc = fake_unsafe()))
+        return rc;
     if (bytes == 0)
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
@@ -163,8 +165,8 @@ API(cuMemFree_v2, cuda_ptr at)
     int rc;
 
     NEEDS_CONTEXT;
-    if (fake_capturing())
-        return FAKE_CAPTURE_UNSUPPORTED;
+    if ((rc = fake_unsafe()))
+        return rc;
     fake_drain();
     pthread_mutex_lock(&lock);
     rc = remove_range(at, PLAIN);
@@ -185,9 +187,12 @@ API(cuMemGetInfo_v2, size_t *left, size_t *total)
 API(cuMemHostAlloc, void **at, size_t bytes, unsigned flags)
 {
     struct range r = {.bytes = bytes, .kind = PINNED, .accessible = true};
+    int rc;
 
     NEEDS_CONTEXT;
     (void)flags;
+    if ((rc = fake_unsafe()))
+        return rc;
     *at = bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                 : MAP_FAILED;
     if (*at == MAP_FAILED)
@@ -204,6 +209,8 @@ API(cuMemFreeHost, void *at)
     int rc;
 
     NEEDS_CONTEXT;
+    if ((rc = fake_unsafe()))
+        return rc;
     fake_drain();
     pthread_mutex_lock(&lock);
     rc = remove_range((uintptr_t)at, PINNED);
@@ -453,21 +460,66 @@ API(cuMemImportFromShareableHandle, cuda_allocation *allocation, void *handle, i
 }
 
 /* --- what the stand-ins themselves ask --- */
-void *fake_touch(const void *at, size_t bytes)
+/* The host's view; NULL: not all of it is memory of one allocation that the GPU may use. */
+static void *look(const void *at, size_t bytes, bool *known)
 {
     const unsigned char *p = at;
     struct range *r;
-    void *host = (void *)(uintptr_t)at;
+    void *host = NULL;
 
     pthread_mutex_lock(&lock);
     r = find(at);
-    if (r)
-        host =
-            r->accessible && bytes <= (size_t)(r->at + r->bytes - p) ? r->host + (p - r->at) : NULL;
+    *known = r != NULL;
+    if (r && r->accessible && bytes <= (size_t)(r->at + r->bytes - p))
+        host = r->host + (p - r->at);
     pthread_mutex_unlock(&lock);
-    if (!host && at)
+    return host;
+}
+
+void *fake_touch(const void *at, size_t bytes)
+{
+    bool known;
+    void *host = look(at, bytes, &known);
+
+    if (!known)
+        return (void *)(uintptr_t)at;
+    if (!host)
         fake_spoil(CUDA_ILLEGAL_ADDRESS);
     return host;
+}
+
+void *fake_kernel_touch(const void *at, size_t bytes, size_t alignment)
+{
+    bool known;
+    void *host = look(at, bytes, &known);
+
+    if (!host)
+        fake_spoil(CUDA_ILLEGAL_ADDRESS);
+    else if ((uintptr_t)at % alignment)
+        fake_spoil(FAKE_MISALIGNED);
+    return (uintptr_t)at % alignment ? NULL : host;
+}
+
+__attribute__((visibility("default"))) int fake_reach(const void *at, size_t bytes,
+                                                      size_t alignment)
+{
+    bool known;
+
+    if (fake_kernel_touch(at, bytes, alignment))
+        return CUDA_GOOD;
+    return look(at, bytes, &known) ? FAKE_MISALIGNED : CUDA_ILLEGAL_ADDRESS;
+}
+
+__attribute__((visibility("default"))) int fake_owner(const void *at)
+{
+    struct range *r;
+    int owner;
+
+    pthread_mutex_lock(&lock);
+    r = find(at);
+    owner = r ? r->device : FAKE_STRANGER;
+    pthread_mutex_unlock(&lock);
+    return owner;
 }
 
 __attribute__((visibility("default"))) void *fake_host(const void *device)

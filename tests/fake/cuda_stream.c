@@ -12,6 +12,7 @@ enum { ARGUMENTS = 512 };
 struct CUevent_st {
     int users;
     bool recorded; /* put into a stream at least once */
+    bool captured; /* its last record is in a graph that is being recorded or was */
     int pending;   /* records that have not run yet */
     double at;
 };
@@ -48,7 +49,14 @@ struct CUstream_st {
     bool busy, closing;
     struct CUgraph_st *recording;
     pthread_t recorder; /* the thread that began it */
+    int mode;           /* how it was begun: enum mode */
+    bool lost;          /* something that no graph can hold was asked for meanwhile */
 };
+
+/* CU_STREAM_CAPTURE_MODE_...; each thread has one too, with which it asks (cuda.h of CUDA 13.0,
+ * cuThreadExchangeStreamCaptureMode). */
+enum mode { GLOBAL, THREAD_LOCAL, RELAXED };
+static _Thread_local enum mode thread_mode;
 
 static struct CUstream_st *streams;
 static int works; /* copies, kernels and host functions that were put into streams */
@@ -297,6 +305,7 @@ API(cuStreamQuery, gpu_stream stream)
     NEEDS_CONTEXT;
     pthread_mutex_lock(&lock);
     done = !stream->queue.first && !stream->busy;
+    stream->lost |= stream->recording != NULL;
     pthread_mutex_unlock(&lock);
     if (stream->recording)
         return FAKE_CAPTURE_UNSUPPORTED;
@@ -307,6 +316,10 @@ API(cuStreamQuery, gpu_stream stream)
 API(cuStreamSynchronize, gpu_stream stream)
 {
     NEEDS_CONTEXT;
+    if (stream->recording) {
+        stream->lost = true;
+        return FAKE_CAPTURE_UNSUPPORTED;
+    }
     pthread_mutex_lock(&lock);
     while (stream->queue.first || stream->busy)
         pthread_cond_wait(&moved, &lock);
@@ -333,6 +346,11 @@ static int put(gpu_stream stream, struct entry e)
 {
     struct entry *one = malloc(sizeof(*one));
 
+    if (stream->recording && stream->lost) {
+        free(e.arguments);
+        free(one);
+        return FAKE_CAPTURE_INVALIDATED;
+    }
     *one = e;
     pthread_mutex_lock(&lock);
     one->before = works;
@@ -398,8 +416,11 @@ struct CUmod_st {
 API(cuModuleLoadData, cuda_module *module, const void *image)
 {
     static const unsigned char fatbin[4] = {0x50, 0xed, 0x55, 0xba};
+    int rc;
 
     NEEDS_CONTEXT;
+    if ((rc = fake_unsafe()))
+        return rc;
     if (memcmp(image, fatbin, sizeof(fatbin)))
         return CUDA_INVALID_IMAGE;
     *module = calloc(1, sizeof(**module));
@@ -449,6 +470,7 @@ API(cuEventRecordWithFlags, cuda_event event, gpu_stream stream, unsigned flags)
     pthread_mutex_lock(&lock);
     recording = stream->recording != NULL;
     event->recorded = !recording; /* a graph's node does it when it is launched */
+    event->captured = recording && flags != CUDA_EVENT_EXTERNAL;
     if (recording == (flags == CUDA_EVENT_EXTERNAL)) {
         event->users++;
         event->pending += !recording;
@@ -466,12 +488,16 @@ API(cuEventRecord, cuda_event event, gpu_stream stream)
 
 API(cuEventQuery, cuda_event event)
 {
-    int pending;
+    int pending, rc;
 
     NEEDS_CONTEXT;
+    if ((rc = fake_unsafe()))
+        return rc;
     pthread_mutex_lock(&lock);
     pending = event->pending;
     pthread_mutex_unlock(&lock);
+    if (event->captured)
+        return FAKE_CAPTURED_EVENT;
     return pending ? CUDA_NOT_READY : CUDA_GOOD;
 }
 
@@ -492,38 +518,77 @@ API(cuEventElapsedTime, float *milliseconds, cuda_event from, cuda_event to)
 }
 
 /* --- graphs --- */
-bool fake_capturing(void)
+/* Does this stream's recording forbid this thread what is unsafe?  The lock is held. */
+static bool forbids(const struct CUstream_st *s)
 {
-    bool found = false;
+    bool own = s->recording && pthread_equal(s->recorder, pthread_self());
+
+    if (!s->recording || thread_mode == RELAXED)
+        return false;
+    return own ? s->mode != RELAXED : thread_mode == GLOBAL && s->mode == GLOBAL;
+}
+
+int fake_unsafe(void)
+{
+    int rc = CUDA_GOOD;
 
     pthread_mutex_lock(&lock);
-    for (const struct CUstream_st *s = streams; s && !found; s = s->next)
-        found = s->recording && pthread_equal(s->recorder, pthread_self());
+    for (struct CUstream_st *s = streams; s; s = s->next)
+        if (forbids(s)) {
+            s->lost = true;
+            rc = FAKE_CAPTURE_UNSUPPORTED;
+        }
     pthread_mutex_unlock(&lock);
-    return found;
+    return rc;
+}
+
+API(cuThreadExchangeStreamCaptureMode, int *mode)
+{
+    enum mode was = thread_mode;
+
+    if (!mode || *mode < GLOBAL || *mode > RELAXED)
+        return CUDA_INVALID_VALUE;
+    thread_mode = (enum mode) * mode;
+    *mode = (int)was;
+    return CUDA_GOOD;
 }
 
 API(cuStreamBeginCapture_v2, gpu_stream stream, int mode)
 {
     NEEDS_CONTEXT;
-    if (stream->recording || mode != CUDA_CAPTURE_THREAD_LOCAL)
+    if (stream->recording || mode < GLOBAL || mode > RELAXED)
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     stream->recording = calloc(1, sizeof(*stream->recording));
     stream->recording->users = 1;
     stream->recorder = pthread_self();
+    stream->mode = mode;
+    stream->lost = false;
     pthread_mutex_unlock(&lock);
     return CUDA_GOOD;
 }
 
+/* Only the thread that began it ends it, but for one that was begun relaxed. */
 API(cuStreamEndCapture, gpu_stream stream, cuda_graph *graph)
 {
+    int rc;
+
     NEEDS_CONTEXT;
     pthread_mutex_lock(&lock);
     *graph = stream->recording;
-    stream->recording = NULL;
+    rc = !*graph ? CUDA_INVALID_VALUE
+         : stream->mode != RELAXED && !pthread_equal(stream->recorder, pthread_self())
+             ? FAKE_CAPTURE_WRONG_THREAD
+         : stream->lost ? FAKE_CAPTURE_INVALIDATED
+                        : CUDA_GOOD;
+    if (rc != FAKE_CAPTURE_WRONG_THREAD)
+        stream->recording = NULL;
+    if (rc == FAKE_CAPTURE_INVALIDATED)
+        graph_drop(*graph);
+    if (rc)
+        *graph = NULL;
     pthread_mutex_unlock(&lock);
-    return *graph ? CUDA_GOOD : CUDA_INVALID_VALUE;
+    return rc;
 }
 
 API(cuStreamIsCapturing, gpu_stream stream, int *status)

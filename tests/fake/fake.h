@@ -42,6 +42,14 @@ bool fake_find(const void *device, char file[64], size_t *offset);
 /* Device memory is out of the host's reach, as on a real machine: to touch a device address is a
  * SIGSEGV.  This is where the stand-ins read and write it; host addresses come back as they are. */
 void *fake_host(const void *device);
+/* A kernel of the current context reads or writes these bytes: 0, or CUDA's error (700: not all of
+ * them are in one allocation that the GPU may use; 716: `at` is no multiple of `alignment`), which
+ * every later call of the process says too. */
+int fake_reach(const void *at, size_t bytes, size_t alignment);
+/* The device that memory was made on, as cuCtxGetDevice() counts; FAKE_PINNED of the host's, and
+ * FAKE_STRANGER of which the driver knows nothing. */
+enum { FAKE_PINNED = -1, FAKE_STRANGER = -2 };
+int fake_owner(const void *at);
 /* Is the fault set for this process, and for its `now`-th operation?  *more unless NULL gets MORE
  * (0 without). */
 bool fake_fault(const char *kind, int now, double *more);

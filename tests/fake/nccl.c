@@ -151,20 +151,6 @@ static int make_card(struct ncclComm *c)
     return NCCL_SUCCESS;
 }
 
-static int check_config(const struct nccl_config *config)
-{
-    if (config && config->magic != 0xcafebeef) {
-        log_warn("ncclConfig_t argument not initialized via NCCL_CONFIG_INITIALIZER");
-        return NCCL_INVALID_ARGUMENT;
-    }
-    if (config && config->blocking != NCCL_UNDEF_INT && config->blocking != 0 &&
-        config->blocking != 1) {
-        log_warn("Invalid config blocking attribute value %d", config->blocking);
-        return NCCL_INVALID_ARGUMENT;
-    }
-    return NCCL_SUCCESS;
-}
-
 static struct ncclComm *new_comm(int n, const struct nccl_id *id, int rank,
                                  const struct nccl_config *config)
 {
@@ -180,10 +166,9 @@ static struct ncclComm *new_comm(int n, const struct nccl_id *id, int rank,
 
     if (!forced && file && !strncmp(file, "NCCL_COMM_BLOCKING=", 19))
         forced = file + 19;
-    c->blocking = forced && (!strcmp(forced, "0") || !strcmp(forced, "1"))
-                      ? *forced == '1'
-                      : !config || config->blocking != 0;
-    if (config && config->net_name)
+    c->blocking = forced && (!strcmp(forced, "0") || !strcmp(forced, "1")) ? *forced == '1'
+                                                                           : config->blocking != 0;
+    if (config->net_name)
         snprintf(c->net_name, sizeof(c->net_name), "%s", config->net_name);
     atomic_store(&c->async, NCCL_IN_PROGRESS);
     atomic_store(&c->polls, 2);
@@ -212,18 +197,20 @@ EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int 
 EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int rank,
                                   struct nccl_config *config)
 {
+    struct nccl_config all;
     struct ncclComm *c;
-    int rc = check_config(config);
+    int rc;
 
     log_version(rank);
-    if (rc)
-        return rc;
     if (!out || n < 1 || rank < 0 || rank >= n) {
         log_warn("Invalid rank requested : %d/%d", rank, n);
         return NCCL_INVALID_ARGUMENT;
     }
     *out = NULL;
-    c = new_comm(n, &id, rank, config);
+    rc = rules_config(&all, config);
+    if (rc)
+        return rc;
+    c = new_comm(n, &id, rank, &all);
     rc = c ? make_card(c) : NCCL_SYSTEM;
     if (rc)
         return rc;
@@ -235,11 +222,14 @@ EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int 
 }
 
 /* --- the state of a communicator --- */
+/* A communicator that was destroyed or aborted is freed memory. */
 static int comm_check(struct ncclComm *c, const char *function)
 {
-    if (c && !c->closed)
+    if (c && c->closed)
+        rules_undefined("%s of a communicator after its end", function);
+    if (c)
         return NCCL_SUCCESS;
-    log_warn("%s : comm argument is %s", function, c ? "corrupted" : "NULL");
+    log_warn("%s : comm argument is NULL", function);
     return NCCL_INVALID_ARGUMENT;
 }
 
@@ -263,12 +253,8 @@ EXPORT int ncclCommGetAsyncError(nccl_comm c, int *result)
     int rc;
 
     /* The real library reads freed memory here. */
-    if (c && atomic_load(&c->leaving)) {
-        fputs(
-            "fake NCCL: ncclCommGetAsyncError() of a communicator in or after ncclCommDestroy()\n",
-            stderr);
-        abort();
-    }
+    if (c && atomic_load(&c->leaving))
+        rules_undefined("ncclCommGetAsyncError() of a communicator in or after ncclCommDestroy()");
     rc = comm_check(c, "ncclGetAsyncError");
     if (rc || !result)
         return NCCL_INVALID_ARGUMENT;
@@ -277,9 +263,10 @@ EXPORT int ncclCommGetAsyncError(nccl_comm c, int *result)
     if (*result == NCCL_SUCCESS && !c->blocking) {
         launch_deferred(c);
         *result = atomic_load(&c->async);
-        if (c->window_to)
-            *c->window_to = c->window;
-        c->window_to = NULL;
+        if (c->window_to && !comm_windows_ready(c, NULL))
+            atomic_store(&c->polls, 2);
+        else if (c->window_to)
+            *c->window_to = c->window, c->window_to = NULL;
         if (!*result && atomic_load(&c->polls) > 0) {
             atomic_fetch_sub(&c->polls, 1);
             *result = NCCL_IN_PROGRESS;
@@ -302,6 +289,15 @@ int comm_ready(struct ncclComm *c)
     return state;
 }
 
+bool comm_windows_ready(struct ncclComm *c, void *unused)
+{
+    (void)unused;
+    for (int r = 0; r < c->ranks; r++)
+        if ((int)(atomic_load(&c->table->seat[r].windows) - c->windows) < 0)
+            return false;
+    return true;
+}
+
 void comm_defer_window(struct ncclComm *c, nccl_window *to, nccl_window window)
 {
     pthread_mutex_lock(&gate);
@@ -318,8 +314,13 @@ EXPORT int ncclCommFinalize(nccl_comm c)
 
     if (!rc)
         rc = comm_ready(c);
-    if (rc || c->blocking)
+    if (!rc && c->finalized)
+        return NCCL_INVALID_ARGUMENT;
+    if (rc)
         return rc;
+    c->finalized = true;
+    if (c->blocking)
+        return NCCL_SUCCESS;
     atomic_store(&c->polls, 1);
     return NCCL_IN_PROGRESS;
 }
@@ -375,11 +376,6 @@ EXPORT int ncclCommAbort(nccl_comm c)
 }
 
 /* --- operations, alone or in groups --- */
-struct request {
-    struct ncclComm *comm;
-    gpu_stream stream;
-    struct op op;
-};
 static _Thread_local struct {
     int depth, count, error;
     struct request *request;
@@ -441,9 +437,11 @@ static int hand_over(struct work *w)
 
 static int submit(struct request *request, int count)
 {
-    int now = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED), rc = NCCL_SUCCESS;
+    int now = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED), rc = rules_group(request, count);
     struct work *w;
 
+    if (rc)
+        return rc;
     if (cuda.fault("hang", now, NULL))
         return hang(request[0].comm);
     while ((w = take_work(request, count))) {
@@ -481,50 +479,6 @@ EXPORT int ncclGroupEnd(void)
     return rc;
 }
 
-static int check_op(struct ncclComm *c, const struct call *call)
-{
-    const char *name = op_name[call->kind];
-    bool reduces = call->kind == OP_ALLREDUCE || call->kind == OP_REDUCESCATTER ||
-                   call->kind == OP_REDUCE_ROOT;
-    int major = 9;
-
-    if (call->dtype < 0 || call->dtype >= (c->self.version < 22400 ? 10 : NCCL_DTYPES)) {
-        log_warn("%s : invalid type %d", name, call->dtype);
-        return NCCL_INVALID_ARGUMENT;
-    }
-    if (call->redop < 0 || call->redop >= NCCL_REDOPS) {
-        log_warn("%s : invalid reduction operation %d", name, call->redop);
-        return NCCL_INVALID_ARGUMENT;
-    }
-    if (call->root < 0 || call->root >= c->ranks) {
-        log_warn("%s : invalid root %d (root should be in the 0..%d range)", name, call->root,
-                 c->ranks);
-        return NCCL_INVALID_ARGUMENT;
-    }
-    if (cuda.DeviceGetAttribute) /* 75: the first number of the compute capability */
-        cuda.DeviceGetAttribute(&major, 75, c->self.device);
-    if (reduces && call->dtype >= NCCL_FLOAT8E4M3 && major < 9) {
-        log_warn("FP8 reduction support begins with sm90 capable devices.");
-        return NCCL_INVALID_ARGUMENT;
-    }
-    return NCCL_SUCCESS;
-}
-
-/* Memory of the host or of nobody would be an illegal address on the GPU. */
-static int check_memory(const struct op *op)
-{
-    const void *used[2] = {op->send, op->recv};
-    struct place p;
-    size_t offset;
-
-    for (int i = 0; i < 2; i++)
-        if (used[i] && op->call.count && !cuda.find(used[i], p.file, &offset)) {
-            log_warn("%s : %p is not a device pointer", op_name[op->call.kind], used[i]);
-            return NCCL_INVALID_ARGUMENT;
-        }
-    return NCCL_SUCCESS;
-}
-
 static int enqueue(enum op_kind kind, const void *send, void *recv, size_t count, int dtype,
                    int redop, int root, struct ncclComm *c, gpu_stream s)
 {
@@ -534,9 +488,7 @@ static int enqueue(enum op_kind kind, const void *send, void *recv, size_t count
     if (!rc)
         rc = comm_ready(c);
     if (!rc)
-        rc = check_op(c, &r.op.call);
-    if (!rc)
-        rc = check_memory(&r.op);
+        rc = rules_op(c, &r.op);
     if (!rc)
         rc = story_op(c, &r.op, s);
     if (group.depth && rc)

@@ -26,6 +26,8 @@ static const struct {
     SYMBOL(DeviceGetAttribute, "cuDeviceGetAttribute"),
     SYMBOL(find, "fake_find"),
     SYMBOL(host, "fake_host"),
+    SYMBOL(reach, "fake_reach"),
+    SYMBOL(owner, "fake_owner"),
     SYMBOL(fault, "fake_fault"),
     SYMBOL(rank, "fake_rank"),
 };

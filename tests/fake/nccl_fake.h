@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fake.h"
 #include "kernels/nccl_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -31,6 +32,8 @@ struct fake_cuda {
     int (*DeviceGetAttribute)(int *value, int attribute, int device);
     bool (*find)(const void *device, char file[64], size_t *offset);
     void *(*host)(const void *device);
+    int (*reach)(const void *at, size_t bytes, size_t alignment);
+    int (*owner)(const void *at);
     bool (*fault)(const char *kind, int now, double *more);
     int (*rank)(void);
 };
@@ -70,10 +73,11 @@ struct card { /* who a rank is, told to the others at the start */
 
 struct seat {
     atomic_int pid;
-    atomic_uint stage; /* every barrier is "all stages have reached mine" */
-    atomic_int error;  /* an enum nccl_result: this rank cannot go on */
-    atomic_int hurt;   /* it has seen that another one cannot */
-    atomic_int left;   /* it is done with the communicator */
+    atomic_uint stage;   /* every barrier is "all stages have reached mine" */
+    atomic_int error;    /* an enum nccl_result: this rank cannot go on */
+    atomic_int hurt;     /* it has seen that another one cannot */
+    atomic_int left;     /* it is done with the communicator */
+    atomic_uint windows; /* that it has registered */
     struct card card;
     struct call call;
     struct place send, recv;
@@ -100,7 +104,7 @@ struct ncclComm {
     uint32_t stage;
     struct card self;
     struct nccl_id id;
-    bool blocking, closed;
+    bool blocking, closed, finalized;
     char net_name[32];
     atomic_int async;               /* enum nccl_result */
     atomic_int polls;               /* so often GetAsyncError still says "in progress" */
@@ -109,6 +113,7 @@ struct ncclComm {
     atomic_int queued;              /* works in streams that have not run yet */
     pthread_mutex_t turn;           /* one work of a communicator at a time */
     nccl_window *window_to, window; /* registered, but not told yet */
+    unsigned windows;
     struct work *deferred; /* of a nonblocking communicator: put into the stream by the next look */
     struct work *kept;     /* captured in graphs: freed with the communicator's end */
     pthread_t starter;
@@ -146,6 +151,8 @@ void peek_end(struct peek *p);
 /* Of a nonblocking communicator: something is under way until it was asked `polls` times. */
 int comm_ready(struct ncclComm *c);
 void comm_defer_window(struct ncclComm *c, nccl_window *to, nccl_window window);
+/* Have all ranks registered as many windows as this one? */
+bool comm_windows_ready(struct ncclComm *c, void *unused);
 
 /* --- arithmetic (nccl_math.c) --- */
 /* into[i] = redop over r of from[r][i]; `from` may contain `into`. */
@@ -166,10 +173,28 @@ struct work { /* what one group puts into one stream for one communicator */
     int ops;
     struct op op[];
 };
+struct request { /* what one call asks for */
+    struct ncclComm *comm;
+    gpu_stream stream;
+    struct op op;
+};
 /* Put it into the stream; takes it over. */
 int work_launch(struct work *w);
 size_t ops_bytes(const struct call *call);
+/* Bytes that this rank's send and receive buffers hold; 0: of no account on this rank. */
+void ops_spans(const struct ncclComm *c, const struct op *op, size_t *send, size_t *recv);
 extern const char *const op_name[OP_KINDS]; /* "AllReduce" */
+
+/* --- rules (nccl_rules.c); enum nccl_result --- */
+/* Say on stderr what NCCL would answer by chance, and end the process. */
+void rules_undefined(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* *out is what is given, with what that is too short for not set. */
+int rules_config(struct nccl_config *out, const struct nccl_config *given);
+int rules_op(const struct ncclComm *c, const struct op *op);
+int rules_group(const struct request *all, int count);
+/* false: the kernel of this operation dies of an illegal or misaligned address, and with it the
+ * context, as everyone will hear at the next call of the driver. */
+bool rules_reach(const struct ncclComm *c, const struct op *op);
 
 /* --- the log (nccl_log.c) --- */
 enum log_part { /* bits of NCCL_DEBUG_SUBSYS */

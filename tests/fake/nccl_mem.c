@@ -129,6 +129,8 @@ EXPORT int ncclCommWindowRegister(nccl_comm c, void *at, size_t bytes, nccl_wind
     if (!w || !c || c->closed)
         return NCCL_INVALID_ARGUMENT;
     *w = NULL;
+    if (!at || !bytes)
+        return NCCL_SUCCESS;
     rc = comm_ready(c);
     if (rc)
         return rc;
@@ -145,6 +147,14 @@ EXPORT int ncclCommWindowRegister(nccl_comm c, void *at, size_t bytes, nccl_wind
         return NCCL_UNHANDLED_CUDA;
     }
     rc = make_handle(c, at, &made);
+    if (!rc) { /* the ranks tell each other where it is: none goes on alone (bootstrapBarrier()) */
+        atomic_store(&c->table->seat[c->rank].windows, ++c->windows);
+        meet_ring(c);
+    }
+    if (!rc && c->blocking && meet_wait(c, comm_windows_ready, NULL, false)) {
+        free(made);
+        return NCCL_INTERNAL;
+    }
     /* Success even where it is only under way, as NCCL 2.28 says it (dev_runtime.cc): the window is
      * there once the communicator is no longer in progress. */
     if (!rc && !c->blocking)

@@ -2,6 +2,7 @@
 /* What runs in the stream: every rank tells where its buffers are, then reads what it needs from
  * the others' and waits until nobody reads its own any more. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +19,43 @@ static const size_t dtype_size[NCCL_DTYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 
 size_t ops_bytes(const struct call *call)
 {
     return call->count * dtype_size[call->dtype];
+}
+
+void ops_spans(const struct ncclComm *c, const struct op *op, size_t *send, size_t *recv)
+{
+    size_t n = (size_t)c->ranks, bytes = ops_bytes(&op->call);
+    bool root = c->rank == op->call.root;
+
+    *send = *recv = bytes;
+    switch (op->call.kind) {
+    case OP_ALLGATHER:
+        *recv = n * bytes;
+        break;
+    case OP_REDUCESCATTER:
+        *send = n * bytes;
+        break;
+    case OP_ALLTOALL:
+        *send = *recv = n * bytes;
+        break;
+    case OP_GATHER_ROOT:
+        *recv = root ? n * bytes : 0;
+        break;
+    case OP_SCATTER_ROOT:
+        *send = root ? n * bytes : 0;
+        break;
+    case OP_REDUCE_ROOT:
+        *recv = root ? bytes : 0;
+        break;
+    case OP_BROADCAST:
+        *send = root ? bytes : 0;
+        break;
+    case OP_SEND:
+        *recv = 0;
+        break;
+    case OP_RECV:
+        *send = 0;
+        break;
+    }
 }
 
 /* --- the memory of the others --- */
@@ -167,34 +205,53 @@ static int (*const collective[OP_SEND])(struct ncclComm *, const struct op *) = 
     all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter,
 };
 
-/* NCCL would hang or mix the data up; a stand-in can say it. */
-static int same_call(struct ncclComm *c, const struct op *op)
+static bool never(struct ncclComm *c, void *arg)
+{
+    (void)c;
+    (void)arg;
+    return false;
+}
+
+/* Kernels that wait for what nobody sends; the stand-in says why on stderr, NCCL says nothing. */
+static int hang(struct ncclComm *c, const char *why)
+{
+    fprintf(stderr, "fake NCCL: rank %d hangs: %s\n", c->rank, why);
+    meet_wait(c, never, NULL, false);
+    return NCCL_SUCCESS;
+}
+
+static bool same_call(struct ncclComm *c, const struct op *op, char why[256])
 {
     for (int r = 0; r < c->ranks; r++) {
         const struct call *other = &c->table->seat[r].call;
 
         if (memcmp(other, &op->call, sizeof(*other))) {
-            log_warn("Mismatched collective: rank %d calls %s of %zu elements, rank %d %s of %zu",
-                     c->rank, op_name[op->call.kind], (size_t)op->call.count, r,
-                     op_name[other->kind], (size_t)other->count);
-            return -1;
+            snprintf(why, 256, "it is in %s of %zu elements, rank %d in %s of %zu",
+                     op_name[op->call.kind], (size_t)op->call.count, r, op_name[other->kind],
+                     (size_t)other->count);
+            return false;
         }
     }
-    return 0;
+    return true;
 }
 
 static int run_collective(struct ncclComm *c, const struct op *op)
 {
     struct seat *seat = &c->table->seat[c->rank];
-    struct op here = {op->call, cuda.host(op->send), cuda.host(op->recv)};
+    struct op here = {op->call, NULL, NULL};
+    char why[256];
 
+    if (!rules_reach(c, op))
+        return NCCL_SUCCESS;
+    here.send = cuda.host(op->send);
+    here.recv = cuda.host(op->recv);
     seat->call = op->call;
     if (find_place(&seat->send, op->send) || find_place(&seat->recv, op->recv))
         return NCCL_UNHANDLED_CUDA;
     if (meet_barrier(c, false))
         return NCCL_SUCCESS;
-    if (same_call(c, op))
-        return NCCL_INVALID_USAGE;
+    if (!same_call(c, op, why))
+        return hang(c, why);
     if (collective[op->call.kind](c, &here))
         return atomic_load(&c->abort) ? NCCL_SUCCESS : NCCL_UNHANDLED_CUDA;
     meet_barrier(c, false);
@@ -209,16 +266,18 @@ struct traffic {
     int n, left;
     unsigned char *step;
     int failed;
+    char odd[160]; /* a send and a receive that are not of one size */
 };
 
-static bool send_step(struct ncclComm *c, const struct op *op, unsigned char *step, int *failed)
+static bool send_step(struct ncclComm *c, const struct op *op, unsigned char *step,
+                      struct traffic *t)
 {
     struct box *box = meet_box(c, c->rank, op->call.root);
     unsigned posted = atomic_load(&box->posted), taken = atomic_load(&box->taken);
 
     if (*step == TO_POST && posted == taken) {
         if (find_place(&box->from, op->send))
-            *failed = NCCL_UNHANDLED_CUDA;
+            t->failed = NCCL_UNHANDLED_CUDA;
         box->bytes = ops_bytes(&op->call);
         atomic_store(&box->posted, posted + 1);
         meet_ring(c);
@@ -232,7 +291,8 @@ static bool send_step(struct ncclComm *c, const struct op *op, unsigned char *st
     return false;
 }
 
-static bool recv_step(struct ncclComm *c, const struct op *op, unsigned char *step, int *failed)
+static bool recv_step(struct ncclComm *c, const struct op *op, unsigned char *step,
+                      struct traffic *t)
 {
     struct box *box = meet_box(c, op->call.root, c->rank);
     size_t bytes = ops_bytes(&op->call);
@@ -241,11 +301,12 @@ static bool recv_step(struct ncclComm *c, const struct op *op, unsigned char *st
     if (atomic_load(&box->posted) == atomic_load(&box->taken))
         return false;
     if (box->bytes != bytes) {
-        log_warn("Recv of %zu bytes from rank %d meets a send of %zu bytes", bytes, op->call.root,
-                 (size_t)box->bytes);
-        *failed = NCCL_INVALID_USAGE;
-    } else if (bytes && peek(&p, &box->from, bytes)) {
-        *failed = NCCL_UNHANDLED_CUDA;
+        snprintf(t->odd, sizeof(t->odd), "it receives %zu bytes of rank %d, which sends %zu", bytes,
+                 op->call.root, (size_t)box->bytes);
+        return false;
+    }
+    if (bytes && peek(&p, &box->from, bytes)) {
+        t->failed = NCCL_UNHANDLED_CUDA;
     } else if (bytes) {
         memmove(cuda.host(op->recv), p.at, bytes);
         peek_end(&p);
@@ -276,12 +337,12 @@ static bool traffic_ready(struct ncclComm *c, void *arg)
         for (int i = 0; i < t->n; i++) {
             if (t->step[i] == DONE || behind(t, i))
                 continue;
-            moved |= (t->op[i].call.kind == OP_SEND ? send_step : recv_step)(
-                c, &t->op[i], &t->step[i], &t->failed);
+            moved |= (t->op[i].call.kind == OP_SEND ? send_step : recv_step)(c, &t->op[i],
+                                                                             &t->step[i], t);
             t->left -= t->step[i] == DONE;
         }
     }
-    return !t->left || t->failed;
+    return !t->left || t->failed || *t->odd;
 }
 
 static int run_traffic(struct ncclComm *c, const struct op *op, int n)
@@ -289,8 +350,12 @@ static int run_traffic(struct ncclComm *c, const struct op *op, int n)
     struct traffic t = {.op = op, .n = n, .left = n, .step = calloc((size_t)n, 1)};
     int rc = t.step ? NCCL_SUCCESS : NCCL_SYSTEM;
 
+    for (int i = 0; i < n; i++)
+        if (!rules_reach(c, &op[i]))
+            goto done; /* one kernel does all of a group: it is dead */
     if (t.step && !meet_wait(c, traffic_ready, &t, false))
-        rc = t.failed;
+        rc = *t.odd && !t.failed ? hang(c, t.odd) : t.failed;
+done:
     free(t.step);
     return rc;
 }
@@ -314,32 +379,6 @@ static void fault_before(struct ncclComm *c, int now)
     }
 }
 
-static bool never(struct ncclComm *c, void *arg)
-{
-    (void)c;
-    (void)arg;
-    return false;
-}
-
-static size_t received(const struct ncclComm *c, const struct op *op)
-{
-    size_t n = (size_t)c->ranks, bytes = ops_bytes(&op->call);
-
-    switch (op->call.kind) {
-    case OP_ALLGATHER:
-    case OP_ALLTOALL:
-        return n * bytes;
-    case OP_GATHER_ROOT:
-        return c->rank == op->call.root ? n * bytes : 0;
-    case OP_REDUCE_ROOT:
-        return c->rank == op->call.root ? bytes : 0;
-    case OP_SEND:
-        return 0;
-    default:
-        return bytes;
-    }
-}
-
 static void fault_after(struct ncclComm *c, const struct op *op, int n, int now)
 {
     double more = 0;
@@ -347,8 +386,9 @@ static void fault_after(struct ncclComm *c, const struct op *op, int n, int now)
     if (!cuda.fault("corrupt", now, &more))
         return;
     for (int i = n - 1; i >= 0; i--) {
-        size_t bytes = received(c, &op[i]);
+        size_t bytes, send;
 
+        ops_spans(c, &op[i], &send, &bytes);
         if (bytes) {
             ((unsigned char *)cuda.host(op[i].recv))[bytes / 2] ^= 0x10;
             return;

@@ -100,6 +100,8 @@ static bool parse_line(const char *key, const char *rest, char word[5][64])
         return (all.channels = (int)strtol(word[0], NULL, 10)) > 0 && all.channels <= 64;
     if (KEY("nvls"))
         return (all.nvls = (int)strtol(word[0], NULL, 10)) >= 0;
+    if (KEY("connect"))
+        return (all.connect = strtod(word[0], NULL)) >= 0;
     if (KEY("bw"))
         return parse_bw(word);
     if (KEY("ring"))

@@ -15,6 +15,7 @@
  *                                 nvls (default 30 45 NVL PIX)
  *   ring 0,4,1,5                  order of the ranks in the rings (default 0, 1, 2 ...)
  *   algo AllReduce 1M TREE LL     up to this size this choice, first match; else by a rule of thumb
+ *   connect SECONDS               what a connection costs when it is made (default 0)
  *   via 0-3 4-7 NET/IB/0/GDRDMA   between these ranks it is this, whatever the rest says; the last
  *                                 match counts
  * Without the file: one host, P2P between its GPUs, sockets. */
@@ -58,19 +59,21 @@ struct story_profile {
     } bw[STORY_GRAPHS];
     char nic[STORY_MAX][48], socket[STORY_MAX][64], plugin[32];
     int ring[STORY_RANKS];
+    double connect;
     int hosts, cliques, pcies, vias, algos, nics, sockets, rings, channels, nvls;
 };
 /* Read once; a mistake in it ends the program. */
 const struct story_profile *story_profile(void);
 
 /* What was worked out for one communicator. */
-enum { ALGOS = 7, PROTOS = 3 };
+enum { ALGOS = 7, PROTOS = 3, FUNCTIONS = OP_REDUCE_ROOT + 1 };
+enum { PROTO_WHERE_FAST = 2 }; /* LL128 that nobody asked for */
 struct profile {
     char net[32];    /* "IB", "Socket", a plugin's name */
     int *order, *at; /* the ring: ranks in order, and where each is in it */
     int nodes, local_ranks, local_rank, most_local, channels, nvls;
     bool mnnvl, gdr;
-    bool algo[ALGOS], proto[PROTOS], forced_ll128;
+    unsigned char algo[FUNCTIONS][ALGOS], proto[FUNCTIONS][PROTOS]; /* of OP_ALLREDUCE ... */
     char algo_text[128], proto_text[128];
     bool rings_up, trees_up;
     unsigned char *sent, *received; /* [ranks]: point-to-point connections that are there */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "nccl_story.h"
 
@@ -30,25 +31,74 @@ static int find(const char *const *names, int count, const char *word)
     return -1;
 }
 
-/* "a,b" allows these, "^a,b" all but these; on[] says which. */
-static int read_list(const char *text, const char *const *names, int count, bool *on)
+/* "a,b" allows these, "^a,b" all but these; on[] says which.  A word that is unknown is refused from
+ * 2.24 on and nothing before (src/graph/tuning.cc of the releases, parseList). */
+static int read_elements(const struct ncclComm *c, const char *text, const char *all,
+                         const char *const *names, int count, unsigned char *on)
 {
     bool not_these = *text == '^';
     char copy[128], *save = NULL;
 
-    for (int i = 0; i < count; i++)
-        on[i] = not_these;
+    memset(on, not_these, (size_t)count);
     snprintf(copy, sizeof(copy), "%s", text + not_these);
     for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
         int i = find(names, count, w);
 
-        if (i < 0) {
-            log_warn("Unrecognized element token \"%s\" when parsing \"%s\"", w, text);
+        if (i >= 0) {
+            on[i] = !not_these;
+        } else if (c->self.version >= 22400) {
+            log_warn("Unrecognized element token \"%s\" when parsing \"%s\"", w, all);
             return NCCL_INVALID_USAGE;
         }
-        on[i] = !not_these;
     }
     return NCCL_SUCCESS;
+}
+
+/* One entry of the list, "allreduce:tree,ring" or what goes for every function. */
+static int read_entry(const struct ncclComm *c, char *entry, bool first, const char *all,
+                      const char *const *names, int count, unsigned char *on)
+{
+    char *colon = strchr(entry, ':');
+    bool found = false;
+    int rc = NCCL_SUCCESS;
+
+    if (!colon && !first) {
+        log_warn("All entries except the first must have a prefix: \"%s\"", all);
+        return NCCL_INVALID_USAGE;
+    }
+    if (colon)
+        *colon = '\0';
+    for (int f = 0; f < FUNCTIONS && !rc; f++) {
+        if (colon && strcasecmp(entry, op_name[f]))
+            continue;
+        found = true;
+        rc = read_elements(c, colon ? colon + 1 : entry, all, names, count, on + f * count);
+    }
+    if (found)
+        return rc;
+    log_warn("Unrecognized prefix token \"%s\" when parsing \"%s\"", entry, all);
+    return NCCL_INVALID_USAGE;
+}
+
+/* A list of entries parted by semicolons, from 2.24 on; before that one without a prefix. */
+static int read_list(const struct ncclComm *c, const char *text, const char *const *names,
+                     int count, unsigned char *on)
+{
+    char copy[256], *save = NULL, *entry;
+    bool first = true;
+    int rc = NCCL_SUCCESS;
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (c->self.version < 22400) {
+        for (int f = 0; f < FUNCTIONS; f++)
+            read_elements(c, copy, text, names, count, on + f * count);
+        return NCCL_SUCCESS;
+    }
+    for (entry = strtok_r(copy, ";", &save); entry && !rc; entry = strtok_r(NULL, ";", &save)) {
+        rc = read_entry(c, entry, first, text, names, count, on);
+        first = false;
+    }
+    return rc;
 }
 
 /* Up to 2.23 what is asked for and cannot be used is no error: without CollNet a choice of others
@@ -59,25 +109,44 @@ static bool takes_ring(const struct ncclComm *c)
     return c->self.version < 22400;
 }
 
+/* PAT came with 2.23, for one rank a host; NCCL_PAT_ENABLE decides instead (ncclPatEnable). */
+static bool pat_is_there(const struct ncclComm *c)
+{
+    long asked = story_param("NCCL_PAT_ENABLE", 2);
+
+    return c->self.version >= 22300 && (asked == 2 ? c->profile->most_local == 1 : asked != 0);
+}
+
 int story_choices(struct ncclComm *c)
 {
     const char *algo = getenv("NCCL_ALGO"), *proto = getenv("NCCL_PROTO");
+    int algos = c->self.version < 22300 ? PAT : ALGOS, rc = NCCL_SUCCESS;
     struct profile *p = c->profile;
-    int rc;
+    unsigned char on[FUNCTIONS * ALGOS];
 
     snprintf(p->algo_text, sizeof(p->algo_text), "%s", algo ? algo : "");
     snprintf(p->proto_text, sizeof(p->proto_text), "%s", proto ? proto : "");
-    if (proto)
+    memset(p->algo, 0, sizeof(p->algo));
+    memset(on, 1, sizeof(on));
+    for (int f = 0; f < FUNCTIONS; f++)
+        for (int q = 0; q < PROTOS; q++)
+            p->proto[f][q] = q == LL128 ? PROTO_WHERE_FAST : 1;
+    if (proto) {
         log_info(LOG_ENV, "NCCL_PROTO set by environment to %s", proto);
-    if (algo)
+        rc = read_list(c, proto, proto_word, PROTOS, p->proto[0]);
+    }
+    if (algo && !rc) {
         log_info(LOG_ENV, "NCCL_ALGO set by environment to %s", algo);
-    rc = read_list(proto ? proto : "^", proto_word, PROTOS, p->proto);
-    if (!rc)
-        rc = read_list(algo ? algo : "^", algo_word, ALGOS, p->algo);
-    p->forced_ll128 = proto && p->proto[LL128];
-    if (!rc && takes_ring(c) && !p->algo[RING] && !p->algo[TREE] &&
-        !(p->algo[NVLS] && p->nodes == 1) && !(p->algo[NVLS_TREE] && p->nodes > 1))
-        p->algo[RING] = p->algo[TREE] = true;
+        rc = read_list(c, algo, algo_word, algos, on);
+    }
+    for (int f = 0; f < FUNCTIONS; f++) {
+        unsigned char *mine = p->algo[f];
+
+        memcpy(mine, on + f * algos, (size_t)algos);
+        if (takes_ring(c) && !mine[RING] && !mine[TREE] && !(mine[NVLS] && p->nodes == 1) &&
+            !(mine[NVLS_TREE] && p->nodes > 1))
+            mine[RING] = mine[TREE] = 1;
+    }
     return rc;
 }
 
@@ -107,9 +176,10 @@ static bool possible(const struct ncclComm *c, const struct call *call, int algo
     const struct profile *p = c->profile;
     bool blocks = call->kind == OP_ALLGATHER || call->kind == OP_REDUCESCATTER;
 
-    if (!p->algo[algo] || !p->proto[proto])
+    if (!p->algo[call->kind][algo] || !p->proto[call->kind][proto])
         return false;
-    if (proto == LL128 && !p->forced_ll128 && strcmp(story_path(c, c->rank, c->rank), "NVL"))
+    if (p->proto[call->kind][proto] == PROTO_WHERE_FAST &&
+        strcmp(story_path(c, c->rank, c->rank), "NVL"))
         return false;
     switch (algo) {
     case RING:
@@ -123,7 +193,7 @@ static bool possible(const struct ncclComm *c, const struct call *call, int algo
         return proto == SIMPLE && p->nvls && p->nodes > 1 && call->kind == OP_ALLREDUCE &&
                nvls_can(call);
     case PAT:
-        return proto == SIMPLE && blocks && p->most_local == 1;
+        return proto == SIMPLE && blocks && pat_is_there(c);
     default: /* there is no CollNet here */
         return false;
     }
@@ -168,7 +238,7 @@ static int choose(struct ncclComm *c, const struct call *call, size_t bytes, int
             }
     if (takes_ring(c)) {
         *algo = RING;
-        for (int q = 0; q < PROTOS && !p->proto[*proto]; q++)
+        for (int q = 0; q < PROTOS && !p->proto[call->kind][*proto]; q++)
             *proto = (*proto + 1) % PROTOS;
         return NCCL_SUCCESS;
     }
@@ -182,6 +252,16 @@ static int choose(struct ncclComm *c, const struct call *call, size_t bytes, int
 }
 
 /* --- connections --- */
+/* Each costs the first call that needs it, and that call alone. */
+static void take_time(void)
+{
+    double sec = story_profile()->connect;
+    struct timespec t = {(time_t)sec, (long)((sec - (double)(time_t)sec) * 1e9)};
+
+    if (sec > 0)
+        nanosleep(&t, NULL);
+}
+
 /* One line as the side `self` writes it; networks have one for each direction. */
 static void tell_channel(struct ncclComm *c, int channel, int index, int from, int to)
 {
@@ -214,6 +294,7 @@ void story_connect_rings(struct ncclComm *c)
     if (p->rings_up || n == 1)
         return;
     p->rings_up = true;
+    take_time();
     for (int i = 0; i < p->channels; i++) {
         tell_channel(c, i, 0, last, c->rank);
         tell_channel(c, i, 0, c->rank, next);
@@ -231,6 +312,7 @@ void story_connect_trees(struct ncclComm *c)
     if (p->trees_up || n == 1)
         return;
     p->trees_up = true;
+    take_time();
     for (int i = 0; i < p->channels; i++) {
         if (at + 1 < n) {
             tell_channel(c, i, 0, p->order[at + 1], c->rank);
@@ -252,6 +334,7 @@ static void connect_p2p(struct ncclComm *c, int peer, bool send)
     if (there[peer] || peer == c->rank)
         return;
     there[peer] = 1;
+    take_time();
     for (int i = 0; i < channels; i++)
         tell_channel(c, i, 1, send ? c->rank : peer, send ? peer : c->rank);
 }

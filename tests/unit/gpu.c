@@ -504,7 +504,6 @@ static int graphs(void *unused, struct err *err)
         gpu_memcpy(h.at, b.at, 64, s, err) || kernel_load(0.01, 1, s, err) ||
         gpu_clock_record(c, 1, s, err))
         return -1;
-    CHECK(gpu_alloc(&more, GPU_PLAIN, 64, err) == -1 && strstr(err->text, "CAPTURE_UNSUPPORTED"));
     CHECK(gpu_graph_begin(s, err) == -1 && strstr(err->text, "already"));
     CHECK(gpu_graph_end(&g, s, err) == 0);
     CHECK(gpu_stream_wait(s, err) == 0 && h.at[0] == 7); /* recorded, not run */
@@ -519,6 +518,11 @@ static int graphs(void *unused, struct err *err)
     CHECK(gpu_stream_wait(s, err) == 0 && h.at[8] == 9);
     CHECK(gpu_graph_end(&none, s, err) == -1 && !none);
     gpu_graph_free(NULL);
+    /* What no graph can hold is refused, and costs the graph. */
+    CHECK(gpu_graph_begin(s, err) == 0);
+    CHECK(gpu_alloc(&more, GPU_PLAIN, 64, err) == -1 && strstr(err->text, "CAPTURE_UNSUPPORTED"));
+    CHECK(gpu_memset(b.at, 1, 8, s, err) == -1 && strstr(err->text, "CAPTURE_INVALIDATED"));
+    CHECK(gpu_graph_end(&none, s, err) == -1 && strstr(err->text, "CAPTURE_INVALIDATED") && !none);
     gpu_free(&b);
     gpu_free(&h);
     gpu_clock_close(c);
