@@ -338,7 +338,7 @@ static int print_gpu(int index)
     printf("gpu\t%d\t%s\t%s\t%s\t%d\t%zu\t%d\n", index, f->name, f->uuid, f->busid, f->sm,
            f->memory, mode);
     if (kernels_there(&why))
-        printf("kernels\tyes\n");
+        printf("kernels\t%s\n", "yes");
     else
         printf("kernels\tno\t%s\n", why);
     gpu_close();
