@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/point.h"
+#include "probe/point_impl.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/tsv.h"
 #include "base/units.h"
@@ -136,16 +130,22 @@ static int format_cell(char *buf, size_t room, const struct column *c, const str
     return 0;
 }
 
-enum { POINT_TEXT = 768 }; /* room for one row */
-
-/* Its length, newline included. */
-static size_t format_row(char buf[POINT_TEXT], const struct point *p)
+size_t point_row(char buf[POINT_TEXT], const struct point *p)
 {
     size_t n = 0;
 
     for (int i = 0; i < COLUMNS; i++)
         n += (size_t)format_cell(buf + n, POINT_TEXT - n, &columns[i], p);
     return n + (size_t)snprintf(buf + n, POINT_TEXT - n, "%08x\n", file_crc32c(0, buf, n));
+}
+
+char *points_header(void)
+{
+    char *text = NULL;
+
+    for (int i = 0; i < COLUMNS; i++)
+        text = mem_append(text, "%s%c", columns[i].name, i + 1 < COLUMNS ? '\t' : '\n');
+    return text;
 }
 
 /* --- reading --- */
@@ -312,179 +312,4 @@ void point_describe(struct point *p, const struct round *r, int g, int epoch, si
                         .skew = NAN,
                         .slowest = -1,
                         .late = -1};
-}
-
-/* --- appending --- */
-
-struct points_log {
-    int fd;
-    char *path;
-    struct points all;
-    int written; /* of these */
-};
-
-/* All of it, and on the disk. */
-static int write_text(const struct points_log *log, const char *text, size_t len, struct err *err)
-{
-    while (len) {
-        ssize_t n = write(log->fd, text, len);
-        if (n <= 0 && !(n < 0 && errno == EINTR))
-            break;
-        text += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    return !len && fdatasync(log->fd) == 0
-               ? 0
-               : err_io(err, "%s: cannot write: %s", log->path, strerror(errno));
-}
-
-/* Ties points to who was measured over which transport: a CRC32C of hosts, kinds and numbers of the
- * endpoints.  Where they stand may become better known afterwards. */
-static unsigned points_topology(const struct topo *t, const char *transport)
-{
-    unsigned crc = file_crc32c(0, transport, strlen(transport));
-
-    for (int i = 0; i < t->endpoints; i++) {
-        const struct endpoint *e = &t->endpoint[i];
-        char *line = mem_printf("\n%s %s %d", t->host[e->place.at[LEVEL_HOST]].name,
-                                endpoint_kind_name[e->kind], e->local);
-        crc = file_crc32c(crc, line, strlen(line));
-        free(line);
-    }
-    return crc;
-}
-
-int points_check(const struct points *p, const char *path, const struct topo *t,
-                 const char *topology, struct err *err)
-{
-    unsigned crc = points_topology(t, p->transport);
-
-    if (!p->bound || p->topology_crc == crc)
-        return 0;
-    return err_data(err,
-                    "%s was measured on other endpoints or transport (%08x) than those of %s "
-                    "(%08x): the same hosts with the same devices are needed",
-                    path, p->topology_crc, topology, crc);
-}
-
-/* A new file: first line, provenance, header. */
-static int start(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
-                 struct err *err)
-{
-    json_t *made = json_provenance();
-    char *line = json_dumps(made, JSON_COMPACT | JSON_ENSURE_ASCII);
-    char *text =
-        mem_printf("# railgauge-points 1 plan=%08x endpoints=%d transport=%s topology=%08x\n# %s\n",
-                   crc, t->endpoints, transport, points_topology(t, transport), line ? line : "{}");
-
-    for (int i = 0; i < COLUMNS; i++)
-        text = mem_append(text, "%s%c", columns[i].name, i + 1 < COLUMNS ? '\t' : '\n');
-    int rc = write_text(log, text, strlen(text), err);
-    log->all.plan_crc = crc;
-    log->all.endpoints = t->endpoints;
-    snprintf(log->all.transport, sizeof(log->all.transport), "%s", transport);
-    free(text);
-    free(line);
-    json_decref(made);
-    return rc;
-}
-
-/* An old file: it must be of the same plan; cut the torn tail. */
-static int resume(struct points_log *log, unsigned crc, const struct topo *t, const char *transport,
-                  off_t size, struct err *err)
-{
-    struct points *p = &log->all;
-
-    if (points_load(p, log->path, err) < 0)
-        return -1;
-    log->written = p->count;
-    if (p->plan_crc != crc || p->endpoints != t->endpoints || strcmp(p->transport, transport))
-        return err_data(
-            err, "%s: belongs to plan %08x of %d endpoints over %s, not to plan %08x of %d over %s",
-            log->path, p->plan_crc, p->endpoints, p->transport, crc, t->endpoints, transport);
-    if (points_check(p, log->path, t, "this topology", err) < 0)
-        return -1;
-    if (p->torn && ftruncate(log->fd, size - p->torn) < 0)
-        return err_io(err, "%s: cannot cut a torn tail: %s", log->path, strerror(errno));
-    return 0;
-}
-
-/* An open-file-description lock: a POSIX one would fall when points_load() closes the file. */
-static int locked(struct points_log *log, struct err *err)
-{
-    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-    if (fcntl(log->fd, F_OFD_SETLK, &l) == 0)
-        return 0;
-    return err_io(err, "%s: another process is writing it (%s)", log->path, strerror(errno));
-}
-
-int points_open(struct points_log **out, const char *path, unsigned crc, const struct topo *t,
-                const char *transport, struct err *err)
-{
-    struct points_log *log = mem_calloc(1, sizeof(*log));
-    struct stat st;
-
-    log->path = mem_strdup(path);
-    log->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (log->fd < 0 || fstat(log->fd, &st) < 0) {
-        err_io(err, "%s: %s", path, strerror(errno));
-        goto fail;
-    }
-    if (locked(log, err) < 0)
-        goto fail;
-    if (st.st_size == 0 ? start(log, crc, t, transport, err) < 0
-                        : resume(log, crc, t, transport, st.st_size, err) < 0)
-        goto fail;
-    *out = log;
-    return 0;
-fail:
-    points_close(log, NULL);
-    return -1;
-}
-
-void points_add(struct points_log *log, const struct point *p)
-{
-    MEM_PUSH(log->all.point, log->all.count) = *p;
-}
-
-int points_commit(struct points_log *log, struct err *err)
-{
-    char row[POINT_TEXT] = "", *text;
-    size_t len;
-
-    if (log->written == log->all.count)
-        return 0;
-    FILE *rows = mem_stream(&text, &len);
-    for (int i = log->written; i < log->all.count; i++) {
-        size_t n = format_row(row, &log->all.point[i]);
-        fwrite(row, 1, n, rows);
-    }
-    mem_stream_end(rows);
-    int rc = write_text(log, text, len, err);
-    if (rc == 0)
-        log->written = log->all.count;
-    free(text);
-    return rc;
-}
-
-const struct points *points_all(const struct points_log *log)
-{
-    return &log->all;
-}
-
-int points_close(struct points_log *log, struct err *err)
-{
-    int rc = 0;
-
-    if (!log)
-        return 0;
-    if (log->fd >= 0) {
-        rc = points_commit(log, err);
-        close(log->fd);
-    }
-    points_free(&log->all);
-    free(log->path);
-    free(log);
-    return rc;
 }

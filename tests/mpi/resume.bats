@@ -110,3 +110,52 @@ stop_and_resume() {
     run railgauge run "${small[@]}" --resume
     [ "$(rows dir/points.tsv)" -gt "$had" ]
 }
+
+# Every row is on the disk 0.2 s after it was written; a machine that is busy may begin later with it.
+@test "a power cut at any moment costs the rows of the last 0.2 s" {
+    [ -z "${RG_SAN:-}" ] || skip "a sanitizer's library must come first"
+    [ -e "$build/fake/libpowercut.so" ] || skip "the stand-ins are not built (make check builds them)"
+    POWERCUT=$PWD/cut LD_PRELOAD=$build/fake/libpowercut.so ranks 2 "$probe" probe -b 8 -e 64K -f 2 --time-cap 5ms -n 30 --no-retest \
+        --op all_reduce,all_gather,pair_latency
+    written=$(grep -c '^w' cut) flushed=$(grep -c '^s' cut)
+    echo "$written writes, $flushed flushes"
+    [ "$written" -gt 100 ]
+    [ "$flushed" -lt $((written / 3)) ] # nobody waits for the disk after each
+    # The first flush that holds what was written, and how much later it was.
+    awk '$1 == "w" { at[++n] = $2; size[n] = $3 }
+        $1 == "s" { while (done < n && size[done + 1] <= $3) print $2 - at[++done] }
+        END { print n - done, "lost" }' cut >waits
+    tail -n 1 waits
+    [ "$(tail -n 1 waits)" = "0 lost" ]
+    sed '$d' waits | sort -g >late
+    echo "middle $(sed -n "$((written / 2))p" late) s, longest $(tail -n 1 late) s"
+    [ "$(awk '$1 > 0.3' late | wc -l)" -le $((written / 20)) ]
+    [ "$(awk '$1 > 2' late | wc -l)" -eq 0 ]
+    # What was flushed last before a moment of our choice is a file that is continued.
+    cp points.tsv whole.tsv
+    size=$(awk '$1 == "s" { s[++n] = $3 } END { print s[int(n / 2)] }' cut)
+    head -c "$size" whole.tsv >points.tsv
+    ranks 2 "$probe" probe -b 8 -e 64K -f 2 --time-cap 5ms -n 30 --no-retest --op all_reduce,all_gather,pair_latency
+    diff <(cut -f 1-3,10 whole.tsv | grep -v '^#' | sort) <(cut -f 1-3,10 points.tsv | grep -v '^#' | sort)
+}
+
+@test "what needs no measuring is flushed once" {
+    [ -z "${RG_SAN:-}" ] || skip "a sanitizer's library must come first"
+    [ -e "$build/fake/libpowercut.so" ] || skip "the stand-ins are not built (make check builds them)"
+    POWERCUT=$PWD/cut LD_PRELOAD=$build/fake/libpowercut.so railgauge run -t sim --fabric hgx-h100 --racks 1 --no-plots -o sim
+    [ "$(grep -c '^s' cut)" -le 2 ]
+    [ "$(awk '$1 == "s" { last = $3 } END { print last }' cut)" = "$(stat -c %s sim/points.tsv)" ]
+}
+
+# Rows are in the file when the next size begins, whoever dies.
+@test "kill -9 of a rank at any point loses nothing that was finished" {
+    for at in 2 5 9; do
+        for who in 0 1; do
+            rm -f points.tsv plan.tsv
+            RAILGAUGE_FAULT=kill:$who:$at run ranks 2 "$probe" probe -b 8 -e 64K -n 3 --epochs 1 --no-retest --op all_reduce
+            [ "$status" -ne 0 ]
+            echo "rank $who, point $at: $(rows) rows"
+            [ "$(rows)" -eq $((at - 1)) ]
+        done
+    done
+}
