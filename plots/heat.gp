@@ -54,7 +54,7 @@ set cbtics font F18 offset 0,0.2
 set cblabel 'GB/s' font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT), BAR_Y size MAP / real(WIDTH), BAR_H
 plot IN.'/heat_GBps.bin' binary matrix using 1:2:3 with image, \
-     IN.'/heat_seen.bin' binary matrix using 1:2:(255):(255):(255):($3 > 0 ? 0 : 110) with rgbalpha, \
+     IN.'/heat_veil.bin' binary array=(N,N) format='%uchar' using 1:2:3:4 with rgbalpha, \
      TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#ffffff', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#ffffff', \
@@ -73,7 +73,7 @@ set cblabel (LOST > 0 ? 'grey: no data' : ' ') font F18 offset 0,0.5
 set colorbox horizontal user origin sx(LEFT + MAP + GAP), BAR_Y size MAP / real(WIDTH), BAR_H
 if (MORE > 0) { set label 4 sprintf('and %d more', int(MORE)) at screen sx(LEFT + MAP + GAP + MAP + 62), screen sy(TOP + MAP - 12) left font F17 textcolor rgb SOFT }
 plot IN.'/heat_share.bin' binary matrix using 1:2:3 with image, \
-     IN.'/heat_seen.bin' binary matrix using 1:2:(255):(255):(255):($3 > 0 ? 0 : 110) with rgbalpha, \
+     IN.'/heat_veil.bin' binary array=(N,N) format='%uchar' using 1:2:3:4 with rgbalpha, \
      TICK skip 1 using 1:(0):xticlabels(plain(strcol(2))) with dots lc rgb CLEAR, TICK skip 1 using (0):1:yticlabels(plain(strcol(2))) with dots lc rgb CLEAR, \
      for [t in BORDERS] LINE skip 1 using 1:(-0.5):(0):(N) with vectors nohead lw 0.6 lc rgb '#9ca3af', \
      for [t in BORDERS] LINE skip 1 using (-0.5):1:(N):(0) with vectors nohead lw 0.6 lc rgb '#9ca3af', \
