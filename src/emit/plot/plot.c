@@ -20,25 +20,30 @@
 
 extern char **environ;
 
-/* Start gnuplot with what it says going to `log`; its status, or -errno when it could not start. */
-static int run(char *const argv[], int log)
-{
-    posix_spawn_file_actions_t files;
+const char *const plot_name[PLOT_FIGURES] = {"busbw",   "heat",  "dist",    "step",
+                                             "scaling", "score", "history", "compare"};
+const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
+
+/* A figure on its way: its tables are written, and gnuplot draws. */
+struct drawing {
+    enum plot_figure figure;
+    char *script, *temp, *picture;
+    FILE *log; /* what gnuplot says */
     pid_t pid;
-    int status, rc;
+    int failed; /* errno: it could not be started */
+};
+
+static void start_gnuplot(struct drawing *d, const char *data, const char *format)
+{
+    const char *const argv[] = {"gnuplot", "-d", "-c", d->script, data, d->temp, format, NULL};
+    posix_spawn_file_actions_t files;
 
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, log, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, log, STDERR_FILENO);
-    rc = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ);
+    posix_spawn_file_actions_adddup2(&files, fileno(d->log), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, fileno(d->log), STDERR_FILENO);
+    d->failed = posix_spawnp(&d->pid, argv[0], &files, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&files);
-    if (rc)
-        return -rc;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return status;
 }
 
 /* The last line that gnuplot said that is no warning, one line, without control characters. */
@@ -80,82 +85,96 @@ static bool whole(const char *path, const char *format)
     return found;
 }
 
-static int run_script(const char *script, const char *data, const char *temp, const char *format,
-                      struct err *err)
+/* Draw plots/SCRIPT.gp from the tables in `data`, until drawing_end().  -1: the script is not
+ * installed (EXIT_CONFIG), or there is no place for what it says. */
+static int drawing_begin(struct drawing *d, const char *data, const char *format, struct err *err)
 {
-    const char *const argv[] = {"gnuplot", "-d", "-c", script, data, temp, format, NULL};
-    char words[400];
-    FILE *log = tmpfile();
-    int status;
+    char *name = mem_printf("plots/%s.gp", plot_name[d->figure]);
+    char *in = realpath(data, NULL);
+    int rc = -1;
 
-    if (!log)
-        return err_io(err, "cannot make a temporary file: %s", strerror(errno));
-    status = run((char *const *)argv, fileno(log));
-    last_words(words, sizeof(words), log);
-    fclose(log);
-    if (status == -ENOENT)
+    d->script = file_data(name);
+    if (!d->script) {
+        err_config(err, "%s is not installed; $RAILGAUGE_DATA names the folder that has plots/",
+                   name);
+    } else if (!in) {
+        err_noinput(err, "%s: %s", data, strerror(errno));
+    } else if (!(d->log = tmpfile())) {
+        err_io(err, "cannot make a temporary file: %s", strerror(errno));
+    } else {
+        /* Absolute, so that no file name is read as an option or a command; beside the data, whose
+         * folder is ours. */
+        d->temp = mem_printf("%s/.%s.%ld.%s", in, plot_name[d->figure], (long)getpid(), format);
+        start_gnuplot(d, in, format);
+        rc = 0;
+    }
+    free(name);
+    free(in);
+    return rc;
+}
+
+/* 0: drawn.  1: there is no gnuplot in PATH.  -1: it failed (EXIT_DATA, with its own words), or the
+ * picture is not whole (EXIT_IO). */
+static int drawing_judge(const struct drawing *d, const char *format, struct err *err)
+{
+    char words[400];
+    int status = 0;
+
+    if (d->failed == ENOENT)
         return 1;
-    if (status < 0)
-        return err_io(err, "cannot start gnuplot: %s", strerror(-status));
+    if (d->failed)
+        return err_io(err, "cannot start gnuplot: %s", strerror(d->failed));
+    while (waitpid(d->pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_io(err, "cannot wait for gnuplot: %s", strerror(errno));
+    last_words(words, sizeof(words), d->log);
     if (WIFSIGNALED(status))
         return err_io(err, "gnuplot died of signal %d (%s)", WTERMSIG(status),
                       strsignal(WTERMSIG(status)));
     if (WEXITSTATUS(status) != 0)
-        return err_data(err, "gnuplot %s: exit status %d: %s", script, WEXITSTATUS(status), words);
-    if (!whole(temp, format))
-        return err_io(err, "gnuplot %s wrote half a picture; is the disk full?", script);
+        return err_data(err, "gnuplot %s: exit status %d: %s", d->script, WEXITSTATUS(status),
+                        words);
+    if (!whole(d->temp, format))
+        return err_io(err, "gnuplot %s wrote half a picture; is the disk full?", d->script);
+    if (rename(d->temp, d->picture) < 0)
+        return err_io(err, "cannot rename %s to %s: %s", d->temp, d->picture, strerror(errno));
     return 0;
 }
 
-/* Draw plots/SCRIPT.gp from the tables in `data` into the file `picture` (replaced atomically).
- * 0: drawn.  1: there is no gnuplot in PATH.  -1: the script is not installed (EXIT_CONFIG),
- * gnuplot failed (EXIT_DATA, with its own words), or the picture is not whole (EXIT_IO). */
-static int gnuplot_draw(const char *script, const char *data, const char *picture,
-                        const char *format, struct err *err)
+/* The picture stands, replaced at once, or r or err says why not; d is empty then. */
+static int drawing_end(struct drawing *d, const char *format, struct plot_result *r,
+                       struct err *err)
 {
-    char *name = mem_printf("plots/%s.gp", script), *path = file_data(name);
-    char *in = realpath(data, NULL), *temp = NULL;
-    int rc = -1;
+    int rc = d->temp ? drawing_judge(d, format, err) : 0;
 
-    if (!path) {
-        err_config(err, "%s is not installed; $RAILGAUGE_DATA names the folder that has plots/",
-                   name);
-        goto out;
+    if (rc && d->temp)
+        unlink(d->temp);
+    if (rc > 0) {
+        r->gnuplot = false;
+        r->why[d->figure] = mem_strdup("gnuplot was not found");
+    } else if (rc == 0 && d->temp) {
+        r->file[d->figure] = d->picture;
+        d->picture = NULL;
     }
-    if (!in) {
-        err_noinput(err, "%s: %s", data, strerror(errno));
-        goto out;
-    }
-    /* Absolute, so that no file name is read as an option or a command; beside the data, whose
-     * folder is ours. */
-    temp = mem_printf("%s/.%s.%ld.%s", in, script, (long)getpid(), format);
-    rc = run_script(path, in, temp, format, err);
-    if (rc == 0 && rename(temp, picture) < 0)
-        rc = err_io(err, "cannot rename %s to %s: %s", temp, picture, strerror(errno));
-    if (rc)
-        unlink(temp);
-out:
-    free(name);
-    free(path);
-    free(in);
-    free(temp);
-    return rc;
+    if (d->log)
+        fclose(d->log);
+    free(d->script);
+    free(d->temp);
+    free(d->picture);
+    *d = (struct drawing){.pid = 0};
+    return rc < 0 ? -1 : 0;
 }
-
-const char *const plot_name[PLOT_FIGURES] = {"busbw",   "heat",  "dist",    "step",
-                                             "scaling", "score", "history", "compare"};
-const char *const plot_extension[PLOT_FORMATS] = {"png", "svg", "pdf"};
 
 static plot_writer *const plot_tables[PLOT_FIGURES] = {
     plot_data_busbw,   plot_data_heat,  plot_data_dist,    plot_data_step,
     plot_data_scaling, plot_data_score, plot_data_history, plot_data_compare};
 
-/* 1: made; 0: skipped with a reason in r; -1: failed. */
-static int make_figure(const struct plot_source *s, const char *out, enum plot_figure figure,
-                       enum plot_format format, struct plot_result *r, struct err *err)
+/* 1: d is on its way; 0: skipped with a reason in r; -1: failed. */
+static int begin_figure(struct drawing *d, const struct plot_source *s, const char *out,
+                        enum plot_figure figure, const char *format, struct plot_result *r,
+                        struct err *err)
 {
     char *data = file_join(out, "data");
-    char *picture = mem_printf("%s/%s.%s", out, plot_name[figure], plot_extension[format]);
     struct err why = {0};
     int rc = plot_tables[figure](s, data, &why);
 
@@ -165,17 +184,10 @@ static int make_figure(const struct plot_source *s, const char *out, enum plot_f
     } else if (rc < 0) {
         err_code(err, why.code, "%s", why.text);
     } else {
-        rc = gnuplot_draw(plot_name[figure], data, picture, plot_extension[format], err);
-        if (rc == 0) {
-            r->file[figure] = picture;
-            picture = NULL;
-        } else if (rc > 0) {
-            r->gnuplot = false;
-            r->why[figure] = mem_strdup("gnuplot was not found");
-        }
-        rc = rc < 0 ? -1 : 1;
+        d->figure = figure;
+        d->picture = mem_printf("%s/%s.%s", out, plot_name[figure], format);
+        rc = drawing_begin(d, data, format, err) < 0 ? -1 : 1;
     }
-    free(picture);
     free(data);
     return rc;
 }
@@ -267,27 +279,29 @@ static int write_look(const char *data, const struct plot_look *look, struct err
     return rc;
 }
 
-/* As plot_draw(), with reasons that may be in r already. */
+/* As plot_draw(), with reasons that may be in r already.  Figures are drawn side by side. */
 static int draw(const struct plot_source *s, const char *out, unsigned figures,
                 enum plot_format format, const struct plot_look *look, struct plot_result *r,
                 struct err *err)
 {
+    struct drawing d[PLOT_FIGURES] = {{.pid = 0}};
     char *data = file_join(out, "data");
     int rc = file_mkdir(data, err), made = 0;
-    const char *why = "";
+    const char *why = "", *kind = plot_extension[format];
 
     if (rc == 0)
         rc = write_look(data, look, err);
-
     for (int i = 0; i < PLOT_FIGURES && rc == 0; i++) {
         if (!(figures >> i & 1))
             continue;
-        int n = make_figure(s, out, (enum plot_figure)i, format, r, err);
-        if (n < 0)
-            rc = -1;
+        int n = begin_figure(&d[i], s, out, (enum plot_figure)i, kind, r, err);
+        rc = n < 0 ? -1 : 0;
         made += n > 0;
         why = n == 0 && r->why[i] ? r->why[i] : why;
     }
+    for (int i = 0; i < PLOT_FIGURES; i++) /* those before one that failed are finished, too */
+        if (drawing_end(&d[i], kind, r, rc == 0 ? err : NULL) < 0)
+            rc = -1;
     free(data);
     return rc == 0 && !made ? err_data(err, "%s", why) : rc;
 }
