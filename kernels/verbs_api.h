@@ -311,8 +311,8 @@ struct verbs_api {
 };
 extern struct verbs_api verbs;
 
-/* Load libibverbs.so.1 once; EXIT_CONFIG with the loader's words.  It stays loaded: providers have
- * threads and handlers. */
+/* Load libibverbs.so.1, or what RAILGAUGE_IBVERBS names, once; EXIT_CONFIG with the loader's words.
+ * It stays loaded: providers have threads and handlers. */
 int verbs_load(struct err *err);
 
 /* The header's inline functions: they go through the device's table.  0 or an errno; how many were
