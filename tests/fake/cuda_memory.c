@@ -459,6 +459,33 @@ API(cuMemImportFromShareableHandle, cuda_allocation *allocation, void *handle, i
     return rc;
 }
 
+/* A dma-buf begins where the range does; this file begins with the allocation, so its position says
+ * where in it (tests/fake/verbs_fake.c asks). */
+API(cuMemGetHandleForAddressRange, void *handle, cuda_ptr at, size_t bytes, int type,
+    unsigned long long flags)
+{
+    enum { DMA_BUF_FD = 1 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char file[64];
+    size_t offset;
+    int fd;
+
+    NEEDS_CONTEXT;
+    if (!fake_profile()->dma_buf)
+        return CUDA_NOT_SUPPORTED;
+    if (type != DMA_BUF_FD || flags || !bytes || at % page || bytes % page ||
+        !fake_find((void *)(uintptr_t)at, file, &offset))
+        return CUDA_INVALID_VALUE;
+    fd = open(file, O_RDWR | O_CLOEXEC); /* anew: a position of its own */
+    if (fd < 0 || lseek(fd, (off_t)offset, SEEK_SET) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    memcpy(handle, &fd, sizeof(fd));
+    return CUDA_GOOD;
+}
+
 /* --- what the stand-ins themselves ask --- */
 /* The host's view; NULL: not all of it is memory of one allocation that the GPU may use. */
 static void *look(const void *at, size_t bytes, bool *known)
