@@ -13,7 +13,7 @@ struct nccl_api nccl;
 
 enum {
     OLDEST = 21900, /* ncclMemAlloc and ncclCommRegister came with it */
-    NEWEST = 22899  /* the last version whose ncclConfig_t this program knows whole */
+    NEWEST = 23299  /* the last version whose ncclConfig_t this program knows whole */
 };
 
 #define ROW(name, since, ...) {"nccl" #name, offsetof(struct nccl_api, name), since},
@@ -63,15 +63,20 @@ int nccl_load(struct err *err)
     return 0;
 }
 
-/* The size of ncclConfig_t by version (nccl.h.in of the tags v2.19.3-1 to v2.30.7-1).  trafficClass
- * of 2.26 lies where 2.19 has padding. */
+/* The size of ncclConfig_t by version (nccl.h.in of the tags v2.19.3-1 to v2.30.7-1, nccl.h
+ * of the packages 2.31.2 and 2.32.3).  trafficClass of 2.26 lies where 2.19 has padding, and
+ * graphStreamOrdering of 2.30.5 where 2.30.3 has. */
 static size_t config_size(int version)
 {
     static const struct {
         int since;
         size_t size;
     } sizes[] = {
-        {22800, sizeof(struct nccl_config)},
+        {23200, sizeof(struct nccl_config)},
+        {23100, offsetof(struct nccl_config, nvls_host_mode)},
+        {23000, offsetof(struct nccl_config, launch_order_implicit)},
+        {22900, offsetof(struct nccl_config, max_p2p_peers)},
+        {22800, offsetof(struct nccl_config, graph_usage_mode)},
         {22700, offsetof(struct nccl_config, n_channels_per_net_peer)},
         {0, offsetof(struct nccl_config, comm_name)},
     };
@@ -82,25 +87,54 @@ static size_t config_size(int version)
     return sizes[i].size;
 }
 
+#define FIELD(name, field, since)                                                                  \
+    {                                                                                              \
+        name, offsetof(struct nccl_config, field), since                                           \
+    }
+const struct nccl_config_field nccl_config_field[] = {
+    FIELD("cgaClusterSize", cga_cluster_size, 0),
+    FIELD("minCTAs", min_ctas, 0),
+    FIELD("maxCTAs", max_ctas, 0),
+    FIELD("splitShare", split_share, 0),
+    FIELD("trafficClass", traffic_class, 22600),
+    FIELD("collnetEnable", collnet_enable, 22700),
+    FIELD("CTAPolicy", cta_policy, 22700),
+    FIELD("shrinkShare", shrink_share, 22700),
+    FIELD("nvlsCTAs", nvls_ctas, 22700),
+    FIELD("nChannelsPerNetPeer", n_channels_per_net_peer, 22800),
+    FIELD("nvlinkCentricSched", nvlink_centric_sched, 22800),
+    FIELD("graphUsageMode", graph_usage_mode, 22900),
+    FIELD("numRmaCtx", num_rma_ctx, 22900),
+    FIELD("maxP2pPeers", max_p2p_peers, 23000),
+    FIELD("graphStreamOrdering", graph_stream_ordering, 23005),
+    FIELD("launchOrderImplicit", launch_order_implicit, 23100),
+    FIELD("numRmaSig", num_rma_sig, 23100),
+    FIELD("rmaEagerInit", rma_eager_init, 23100),
+    FIELD("hostCftMode", host_cft_mode, 23100),
+    FIELD("nvlsHostMode", nvls_host_mode, 23200),
+    {0},
+};
+
+const struct nccl_config_field *nccl_config_find(const char *name)
+{
+    for (const struct nccl_config_field *f = nccl_config_field; f->name; f++)
+        if (!strcasecmp(f->name, name))
+            return f;
+    return NULL;
+}
+
 void nccl_config(struct nccl_config *c)
 {
+    const int unset = NCCL_UNDEF_INT;
+
     *c = (struct nccl_config){
         .size = config_size(nccl.version),
         .magic = 0xcafebeef,
         .version = (unsigned)(nccl.version > NEWEST ? NEWEST : nccl.version),
         .blocking = NCCL_UNDEF_INT,
-        .cga_cluster_size = NCCL_UNDEF_INT,
-        .min_ctas = NCCL_UNDEF_INT,
-        .max_ctas = NCCL_UNDEF_INT,
-        .split_share = NCCL_UNDEF_INT,
-        .traffic_class = NCCL_UNDEF_INT,
-        .collnet_enable = NCCL_UNDEF_INT,
-        .cta_policy = NCCL_UNDEF_INT,
-        .shrink_share = NCCL_UNDEF_INT,
-        .nvls_ctas = NCCL_UNDEF_INT,
-        .n_channels_per_net_peer = NCCL_UNDEF_INT,
-        .nvlink_centric_sched = NCCL_UNDEF_INT,
     };
+    for (const struct nccl_config_field *f = nccl_config_field; f->name; f++)
+        memcpy((char *)c + f->at, &unset, sizeof(unset));
 }
 
 char *nccl_version_text(int version, char buf[24])

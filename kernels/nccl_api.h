@@ -1,6 +1,6 @@
 /* nccl_api.h - libnccl.so.2, loaded at run time.
  *
- * Own declarations of what nccl.h says (facts of its ABI, NCCL 2.19 to 2.31): names without the
+ * Own declarations of what nccl.h says (facts of its ABI, NCCL 2.19 to 2.32): names without the
  * "nccl" prefix, sizes and values checked against the real header by tests/unit/nccl_abi.c where
  * that is installed.  One program works with every library; what a library lacks is a NULL pointer
  * here.  CUDA streams are gpu_stream. */
@@ -57,10 +57,25 @@ struct nccl_config {
     int split_share;
     int traffic_class;     /* 2.26 */
     const char *comm_name; /* 2.27 */
-    int collnet_enable, cta_policy, shrink_share, nvls_ctas, n_channels_per_net_peer,
-        nvlink_centric_sched;
+    int collnet_enable, cta_policy, shrink_share, nvls_ctas;
+    int n_channels_per_net_peer, nvlink_centric_sched; /* 2.28 */
+    int graph_usage_mode, num_rma_ctx;                 /* 2.29 */
+    int max_p2p_peers;                                 /* 2.30 */
+    int graph_stream_ordering;                         /* 2.30.5, where 2.30.3 has padding */
+    int launch_order_implicit, num_rma_sig, rma_eager_init, host_cft_mode; /* 2.31 */
+    int nvls_host_mode;                                                    /* 2.32 */
 };
-enum { NCCL_UNDEF_INT = INT_MIN };
+enum { NCCL_UNDEF_INT = INT_MIN, NCCL_NO_COLOR = -1 };
+
+/* The numbers of the configuration that a user may choose, in nccl.h's own spelling; NULL ends
+ * them. */
+struct nccl_config_field {
+    const char *name;
+    size_t at;
+    int since; /* the version that brought it */
+};
+extern const struct nccl_config_field nccl_config_field[];
+const struct nccl_config_field *nccl_config_find(const char *name); /* NULL: none */
 
 /* Each function: what the library calls it behind "nccl", the version that brought it (nccl.h of
  * the tagged releases; 0: all have it), what it returns and its arguments.  A library's own word
@@ -70,6 +85,8 @@ enum { NCCL_UNDEF_INT = INT_MIN };
 #define NCCL_CALLS(CALL)                                                                           \
     CALL(GetUniqueId, 0, int, (struct nccl_id *id))                                                \
     CALL(CommInitRankConfig, 0, int, (nccl_comm *c, int n, struct nccl_id id, int rank,            \
+         struct nccl_config *config))                                                              \
+    CALL(CommSplit, 0, int, (nccl_comm of, int color, int key, nccl_comm *c,                       \
          struct nccl_config *config))                                                              \
     CALL(CommFinalize, 0, int, (nccl_comm c))                                                      \
     CALL(CommDestroy, 0, int, (nccl_comm c))                                                       \

@@ -25,7 +25,8 @@
  * (22809) is what GetVersion says: below 22800 there is no AlltoAll and so on.  FAKE_NCCL_CONF is a
  * line of /etc/nccl.conf.  As with the real one, NCCL_COMM_BLOCKING overrides the configuration,
  * and with NCCL_LOCAL_REGISTER=0 memory is registered with success and no handle; a window too,
- * with NCCL_WIN_ENABLE=0. */
+ * with NCCL_WIN_ENABLE=0.  FAKE_NCCL_COST is what making and using communicators takes
+ * (nccl_split.c). */
 #ifndef FAKE_H
 #define FAKE_H
 

@@ -103,6 +103,8 @@ static int start(struct ncclComm *c)
     if (!rc)
         rc = check_peers(c);
     if (!rc)
+        cost_init(c);
+    if (!rc)
         rc = story_complete(c);
     if (rc)
         meet_fail(c, rc);
@@ -168,6 +170,7 @@ static struct ncclComm *new_comm(int n, const struct nccl_id *id, int rank,
         forced = file + 19;
     c->blocking = forced && (!strcmp(forced, "0") || !strcmp(forced, "1")) ? *forced == '1'
                                                                            : config->blocking != 0;
+    c->split_share = config->split_share == 1;
     if (config->net_name)
         snprintf(c->net_name, sizeof(c->net_name), "%s", config->net_name);
     atomic_store(&c->async, NCCL_IN_PROGRESS);
@@ -221,7 +224,6 @@ EXPORT int ncclCommInitRankConfig(nccl_comm *out, int n, struct nccl_id id, int 
     return c->starting ? NCCL_IN_PROGRESS : NCCL_SYSTEM;
 }
 
-/* --- the state of a communicator --- */
 /* A communicator that was destroyed or aborted is freed memory. */
 static int comm_check(struct ncclComm *c, const char *function)
 {
@@ -233,6 +235,59 @@ static int comm_check(struct ncclComm *c, const char *function)
     return NCCL_INVALID_ARGUMENT;
 }
 
+/* The user guide, ncclCommSplit: nothing may be under way on what is split, or it deadlocks. */
+static int split_check(struct ncclComm *c, int color, nccl_comm *out)
+{
+    if (comm_check(c, "ncclCommSplit"))
+        return NCCL_INVALID_ARGUMENT;
+    if (!out) {
+        log_warn("ncclCommSplit : newcomm argument is NULL");
+        return NCCL_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (comm_ready(c))
+        return comm_ready(c);
+    if (atomic_load(&c->queued))
+        rules_undefined("ncclCommSplit of a communicator that has operations under way");
+    if (color == NCCL_NO_COLOR)
+        log_info(LOG_INIT,
+                 "Rank %d has color with NCCL_SPLIT_NOCOLOR, not creating a new communicator",
+                 c->rank);
+    return NCCL_SUCCESS;
+}
+
+EXPORT int ncclCommSplit(nccl_comm c, int color, int key, nccl_comm *out,
+                         struct nccl_config *config);
+EXPORT int ncclCommSplit(nccl_comm c, int color, int key, nccl_comm *out,
+                         struct nccl_config *config)
+{
+    struct split_part part = {0};
+    struct nccl_config all;
+    int rc = split_check(c, color, out);
+
+    if (!rc)
+        rc = rules_config(&all, config);
+    if (!rc)
+        rc = split_meet(c, color, key, &part);
+    if (rc || color == NCCL_NO_COLOR)
+        return rc;
+    struct ncclComm *child = new_comm(part.ranks, &part.id, part.rank, &all);
+    if (!child)
+        return NCCL_SYSTEM;
+    child->parent = c;
+    child->color = color;
+    child->key = key;
+    child->shares = c->split_share;
+    if (!config) {
+        child->blocking = c->blocking;
+        memcpy(child->net_name, c->net_name, sizeof(c->net_name));
+    }
+    *out = child;
+    rc = make_card(child);
+    return rc ? rc : start(child);
+}
+
+/* --- the state of a communicator --- */
 /* Put into the streams what a nonblocking communicator was asked for; `gate` is held. */
 static void launch_deferred(struct ncclComm *c)
 {
@@ -349,6 +404,22 @@ EXPORT int ncclCommDestroy(nccl_comm c)
     return NCCL_SUCCESS;
 }
 
+/* With splitShare a communicator and its parts have one abort flag (src/init.cc,
+ * ncclCommInitChildComm: shareResources): who aborts one aborts all. */
+static void abort_all(struct ncclComm *c)
+{
+    const struct ncclComm *family = c->shares ? c->parent : c;
+
+    pthread_mutex_lock(&gate);
+    for (struct ncclComm *o = comms; o; o = o->next)
+        if (o == c || (!o->closed && (o == family || (o->shares && o->parent == family)))) {
+            atomic_store(&o->abort, true);
+            if (o->table)
+                meet_ring(o);
+        }
+    pthread_mutex_unlock(&gate);
+}
+
 EXPORT int ncclCommAbort(nccl_comm c);
 EXPORT int ncclCommAbort(nccl_comm c)
 {
@@ -360,9 +431,7 @@ EXPORT int ncclCommAbort(nccl_comm c)
         return NCCL_INVALID_ARGUMENT;
     log_info(LOG_INIT, "comm %p rank %d nRanks %d cudaDev %d busId %lx - Abort START", (void *)c,
              c->rank, c->ranks, c->self.device, (unsigned long)c->self.bus);
-    atomic_store(&c->abort, true);
-    if (c->table)
-        meet_ring(c);
+    abort_all(c);
     pthread_mutex_lock(&gate);
     while ((w = c->deferred)) {
         c->deferred = w->next;

@@ -30,6 +30,7 @@ static const struct {
     SYMBOL(owner, "fake_owner"),
     SYMBOL(fault, "fake_fault"),
     SYMBOL(rank, "fake_rank"),
+    SYMBOL(skip, "fake_skip"),
 };
 
 /* Beside this library first: programs that name it by its path need no LD_LIBRARY_PATH. */

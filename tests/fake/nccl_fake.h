@@ -22,6 +22,7 @@
 #pragma GCC visibility push(hidden)
 
 /* --- what the driver offers (nccl_cuda.c); loaded once, false without it --- */
+struct op;
 struct fake_cuda {
     int (*LaunchHostFunc)(gpu_stream s, void (*fn)(void *), void *arg);
     int (*StreamIsCapturing)(gpu_stream s, int *status); /* NULL: the driver cannot say */
@@ -36,6 +37,7 @@ struct fake_cuda {
     int (*owner)(const void *at);
     bool (*fault)(const char *kind, int now, double *more);
     int (*rank)(void);
+    void (*skip)(double seconds);
 };
 extern struct fake_cuda cuda;
 bool cuda_load(void);
@@ -71,6 +73,12 @@ struct card { /* who a rank is, told to the others at the start */
     char host[64];
 };
 
+struct split { /* what a rank says of itself to one ncclCommSplit() */
+    int color, key;
+    atomic_uint made; /* the split that `id` is of */
+    struct nccl_id id;
+};
+
 struct seat {
     atomic_int pid;
     atomic_uint stage;   /* every barrier is "all stages have reached mine" */
@@ -78,6 +86,8 @@ struct seat {
     atomic_int hurt;     /* it has seen that another one cannot */
     atomic_int left;     /* it is done with the communicator */
     atomic_uint windows; /* that it has registered */
+    atomic_uint splits;  /* that it has come to; the latest two are kept */
+    struct split split[2];
     struct card card;
     struct call call;
     struct place send, recv;
@@ -100,11 +110,15 @@ struct ncclComm {
     struct table *table;
     size_t table_bytes;
     int rank, ranks, *pidfd;
+    unsigned splits;
+    struct ncclComm *parent; /* of ncclCommSplit(): with its color and key */
+    int color, key;
+    bool shares; /* the abort flag of what it was split from, or with a part */
     uint64_t hash;
     uint32_t stage;
     struct card self;
     struct nccl_id id;
-    bool blocking, closed, finalized;
+    bool blocking, closed, finalized, split_share;
     char net_name[32];
     atomic_int async;               /* enum nccl_result */
     atomic_int polls;               /* so often GetAsyncError still says "in progress" */
@@ -147,6 +161,16 @@ struct peek {
 };
 int peek(struct peek *p, const struct place *from, size_t bytes);
 void peek_end(struct peek *p);
+
+/* --- parts of a communicator, and what making and using one costs (nccl_split.c) --- */
+struct split_part {
+    int rank, ranks, first; /* first: the part's rank 0, in the communicator that is split */
+    struct nccl_id id;
+};
+/* Every rank of c tells its color and key and hears all others'; enum nccl_result. */
+int split_meet(struct ncclComm *c, int color, int key, struct split_part *part);
+void cost_init(const struct ncclComm *c);
+void cost_p2p(const struct ncclComm *c, const struct op *op, int n);
 
 /* Of a nonblocking communicator: something is under way until it was asked `polls` times. */
 int comm_ready(struct ncclComm *c);
@@ -228,6 +252,8 @@ void story_host(char *host, size_t size, int job_rank); /* of the profile, else 
 int story_start(struct ncclComm *c);
 int story_complete(struct ncclComm *c);
 int story_op(struct ncclComm *c, const struct op *op, gpu_stream s);
+/* One host or clique? */
+bool story_near(const struct ncclComm *c, int a, int b);
 void story_free(struct ncclComm *c);
 
 #pragma GCC visibility pop

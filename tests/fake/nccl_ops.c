@@ -355,6 +355,8 @@ static int run_traffic(struct ncclComm *c, const struct op *op, int n)
             goto done; /* one kernel does all of a group: it is dead */
     if (t.step && !meet_wait(c, traffic_ready, &t, false))
         rc = *t.odd && !t.failed ? hang(c, t.odd) : t.failed;
+    if (!rc)
+        cost_p2p(c, op, n);
 done:
     free(t.step);
     return rc;

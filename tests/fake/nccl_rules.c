@@ -40,6 +40,10 @@ static const struct limits fields[] = {
     FIELD(nvls_ctas, 1, INT_MAX, "nvlsCTAs"),
     FIELD(n_channels_per_net_peer, 1, 64, "nChannelsPerNetPeer"),
     FIELD(nvlink_centric_sched, 0, 1, "nvlinkCentricSched"),
+    FIELD(graph_usage_mode, 0, 2, "graphUsageMode"), /* from here on src/init.cc of 2.30.7 */
+    FIELD(num_rma_ctx, 0, INT_MAX, "numRmaCtx"),
+    FIELD(max_p2p_peers, 1, INT_MAX, "maxP2pPeers"),
+    FIELD(graph_stream_ordering, 0, 1, "graphStreamOrdering"),
 };
 
 static int field(const struct nccl_config *config, size_t at)
@@ -48,6 +52,13 @@ static int field(const struct nccl_config *config, size_t at)
 
     memcpy(&value, (const char *)config + at, sizeof(value));
     return value;
+}
+
+static void unset(struct nccl_config *config, size_t at)
+{
+    const int value = NCCL_UNDEF_INT;
+
+    memcpy((char *)config + at, &value, sizeof(value));
 }
 
 /* One that is given needs the other: "not set" is the smallest number there is. */
@@ -62,10 +73,11 @@ int rules_config(struct nccl_config *out, const struct nccl_config *given)
     size_t size = 0;
 
     memset(out, 0, sizeof(*out));
-    out->blocking = out->cga_cluster_size = out->min_ctas = out->max_ctas = out->split_share =
-        out->traffic_class = NCCL_UNDEF_INT;
-    out->collnet_enable = out->cta_policy = out->shrink_share = out->nvls_ctas =
-        out->n_channels_per_net_peer = out->nvlink_centric_sched = NCCL_UNDEF_INT;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+        unset(out, fields[i].at);
+    unset(out, offsetof(struct nccl_config, min_ctas));
+    unset(out, offsetof(struct nccl_config, max_ctas));
+    unset(out, offsetof(struct nccl_config, traffic_class));
     if (!given)
         return NCCL_SUCCESS;
     memcpy(&size, given,

@@ -104,6 +104,11 @@ static bool same_host(const struct ncclComm *c, int a, int b)
     return card_of(c, a)->host_hash == card_of(c, b)->host_hash;
 }
 
+bool story_near(const struct ncclComm *c, int a, int b)
+{
+    return same_host(c, a, b) || same_clique(c, a, b);
+}
+
 static bool gdr_allowed(const struct ncclComm *c, int rank)
 {
     const char *text = getenv("NCCL_NET_GDR_LEVEL");
@@ -207,6 +212,16 @@ static int choose_net(struct ncclComm *c)
 
 static void tell(const struct ncclComm *c, const char *what)
 {
+    if (c->parent) {
+        log_info(
+            LOG_INIT,
+            "ncclCommSplit comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx parent %p "
+            "splitCount %u color %d key %d%s- Init %s",
+            (const void *)c, c->rank, c->ranks, c->self.device, c->self.nvml_device,
+            (unsigned long)c->self.bus, (const void *)c->parent, c->parent->splits, c->color,
+            c->key, *what == 'S' ? "" : " ", what);
+        return;
+    }
     log_info(LOG_INIT,
              "ncclCommInitRankConfig comm %p rank %d nranks %d cudaDev %d nvmlDev %d busId %lx "
              "commId 0x%llx - Init %s",
@@ -404,10 +419,10 @@ int story_complete(struct ncclComm *c)
              p->channels, p->channels, p->nvls, p->channels, p->nodes > 1 ? 2 : p->channels);
     tell(c, "COMPLETE");
     log_info(LOG_INIT | LOG_PROFILE,
-             "Init timings - ncclCommInitRankConfig: rank %d nranks %d total 0.01 (kernels 0.00, "
+             "Init timings - %s: rank %d nranks %d total 0.01 (kernels 0.00, "
              "alloc 0.00, bootstrap 0.01, allgathers 0.00, topo 0.00, graphs 0.00, connections "
              "0.00, rest 0.00)",
-             c->rank, c->ranks);
+             c->parent ? "ncclCommSplit" : "ncclCommInitRankConfig", c->rank, c->ranks);
     return NCCL_SUCCESS;
 }
 

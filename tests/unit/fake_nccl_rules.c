@@ -177,7 +177,7 @@ static void undefined(void)
     int state;
 
     load_all(my_rank);
-    nccl_comm c = comm_of(0);
+    nccl_comm c = comm_of(0), part;
     gpu_stream s = my_stream;
     char *at = device(NULL, 2 * all);
 
@@ -218,6 +218,12 @@ static void undefined(void)
         nccl.CommAbort(c);
         nccl.CommAbort(c);
         break;
+    case 10: /* the other one does not come: it is still under way */
+        if (my_rank)
+            _exit(0);
+        nccl.AllGather(at, at, COUNT, NCCL_INT8, c, s);
+        nccl.CommSplit(c, 0, 0, &part, NULL);
+        break;
     default:
         nccl.CommDestroy(c);
         nccl.CommGetAsyncError(c, &state);
@@ -229,7 +235,7 @@ static void undefined(void)
 static void undefined_use_is_not_let_through(void **state)
 {
     (void)state;
-    for (which = 0; which < 11; which++)
+    for (which = 0; which < 12; which++)
         assert_true(ranks_run(2, undefined, -1));
 }
 
@@ -359,10 +365,15 @@ static void configs(void)
         WITH(nvls_ctas, 0),
         WITH(n_channels_per_net_peer, 65),
         WITH(nvlink_centric_sched, 2),
+        WITH(graph_usage_mode, 3),
+        WITH(num_rma_ctx, -1),
+        WITH(max_p2p_peers, 0),
+        WITH(graph_stream_ordering, 2),
     };
     struct nccl_config config;
     nccl_comm c;
 
+    setenv("FAKE_NCCL_VERSION", "23007", 1);
     load_all(0);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         nccl_config(&config);
@@ -596,6 +607,7 @@ static void choosing(void)
         CHECK(nccl.AllReduce(at, at, COUNT, NCCL_INT32, NCCL_SUM, c, my_stream) == a->all_reduce ||
               !"all_reduce");
         CHECK(nccl.AllGather(at, to, COUNT, NCCL_INT8, c, my_stream) == a->all_gather);
+        CHECK(done_within(10)); /* nobody's memory is gone while another one still reads it */
     }
     CHECK(nccl.CommAbort(c) == NCCL_SUCCESS);
     _exit(0);
@@ -643,6 +655,154 @@ static void the_first_use_of_a_connection_pays_for_it(void **state)
     assert_true(ranks_run(2, connecting, -1));
 }
 
+/* --- parts of a communicator --- */
+static nccl_comm part_of(nccl_comm all, int color, int key)
+{
+    nccl_comm part = (nccl_comm)-1;
+
+    CHECK(nccl.CommSplit(all, color, key, &part, NULL) == NCCL_SUCCESS);
+    CHECK((part != NULL) == (color >= 0));
+    return part;
+}
+
+/* The sum of the ranks' numbers over this part. */
+static int sum_over(nccl_comm c)
+{
+    int32_t mine = my_rank, *at = device(&mine, sizeof(mine));
+
+    CHECK(nccl.AllReduce(at, at, 1, NCCL_INT32, NCCL_SUM, c, my_stream) == NCCL_SUCCESS);
+    CHECK(done_within(10));
+    fetch(&mine, at, sizeof(mine));
+    return mine;
+}
+
+/* Pairs that change from split to split, as the rounds of a campaign do, and one rank left over. */
+static void splitting(void)
+{
+    load_all(my_rank);
+    nccl_comm all = comm_of(0);
+    for (int round = 0; round < 4; round++) {
+        int left = round % 4, place = (my_rank - left - 1 + 4) % 4; /* 3: left over */
+        nccl_comm part = part_of(all, place == 3 ? NCCL_NO_COLOR : place == 2, -place);
+        int others = 0 + 1 + 2 + 3 - left, third = (left + 3) % 4;
+        if (part)
+            CHECK(sum_over(part) == (place == 2 ? third : others - third));
+        CHECK(nccl.CommDestroy(part) == NCCL_SUCCESS);
+    }
+    CHECK(sum_over(all) == 6 && nccl.CommDestroy(all) == NCCL_SUCCESS);
+}
+
+static void split_refused(void)
+{
+    struct nccl_config config;
+
+    load_all(my_rank);
+    nccl_comm all = comm_of(0), part = NULL;
+    CHECK(nccl.CommSplit(NULL, 0, 0, &part, NULL) == NCCL_INVALID_ARGUMENT);
+    CHECK(nccl.CommSplit(all, 0, 0, NULL, NULL) == NCCL_INVALID_ARGUMENT);
+    nccl_config(&config);
+    config.split_share = 2;
+    CHECK(nccl.CommSplit(all, 0, 0, &part, &config) == NCCL_INVALID_ARGUMENT && !part);
+    CHECK(nccl.CommDestroy(all) == NCCL_SUCCESS);
+}
+
+/* With splitShare whoever aborts a part has aborted the whole; without it has not. */
+static void split_aborted(void)
+{
+    struct nccl_config config;
+
+    for (int share = 0; share < 2; share++) {
+        nccl_comm all = NULL, part, other;
+
+        if (!share)
+            load_all(my_rank);
+        nccl_config(&config);
+        config.split_share = share;
+        CHECK(!nccl.CommInitRankConfig(&all, my_ranks, id_of(share), my_rank, &config));
+        part = part_of(all, 0, 0);
+        other = part_of(all, 0, 0);
+        CHECK(sum_over(part) == 1);
+        CHECK(nccl.CommAbort(part) == NCCL_SUCCESS);
+        CHECK(sum_over(all) == (share ? my_rank : 1)); /* aborted: nothing is done */
+        CHECK(sum_over(other) == (share ? my_rank : 1));
+    }
+}
+
+static void parts_are_made_by_all_and_end_as_they_share(void **state)
+{
+    (void)state;
+    assert_true(ranks_run(4, splitting, -1));
+    assert_true(ranks_run(1, split_refused, -1));
+    assert_true(ranks_run(2, split_aborted, -1));
+}
+
+static double seconds_of_split(nccl_comm all, int color)
+{
+    double begin = now();
+    nccl_comm part = part_of(all, color, 0);
+
+    begin = now() - begin;
+    CHECK(nccl.CommDestroy(part) == NCCL_SUCCESS);
+    return begin;
+}
+
+/* 2 ranks of 4: an init takes 0.02 + 4 * (0.01 + 0.03), a split 4 * 0.02 + 0.02 + 2 * 0.01. */
+static void paying(void)
+{
+    setenv("FAKE_NCCL_COST", "init=0.02,rank=0.01,root=0.03,parent=0.02", 1);
+    load_all(my_rank);
+    double begin = now();
+    nccl_comm all = comm_of(0);
+    CHECK(now() - begin >= 0.18);
+    bool in = my_rank < 2;
+    double took = seconds_of_split(all, in ? 0 : NCCL_NO_COLOR);
+    CHECK(took >= (in ? 0.12 : 0.08));
+    CHECK(nccl.CommDestroy(all) == NCCL_SUCCESS);
+}
+
+/* On the GPU's clock; nothing waits. */
+static double seconds_between(nccl_comm c, int peer)
+{
+    struct gpu_clock *clock;
+    struct err err = {0};
+    double sec = 0;
+    void *at = device(NULL, COUNT);
+
+    CHECK(gpu_clock_open(&clock, 2, &err) == 0);
+    CHECK(gpu_clock_record(clock, 0, my_stream, &err) == 0);
+    CHECK(!(my_rank < peer ? nccl.Send(at, COUNT, NCCL_INT8, peer, c, my_stream)
+                           : nccl.Recv(at, COUNT, NCCL_INT8, peer, c, my_stream)));
+    CHECK(gpu_clock_record(clock, 1, my_stream, &err) == 0 && done_within(10));
+    CHECK(gpu_clock_read(clock, 1, &sec, &err) == 0);
+    gpu_clock_close(clock);
+    return sec;
+}
+
+/* A pair of one host is slow on the communicator of all; one over hosts, or of their own, is not. */
+static void slow_near(void)
+{
+    profile("host 0-1 a\nhost 2-3 b\n");
+    setenv("FAKE_NCCL_COST", "p2p=1,near=10", 1);
+    load_all(my_rank);
+    nccl_comm all = comm_of(0), pair = NULL;
+    double near = seconds_between(all, my_rank ^ 1), far = seconds_between(all, my_rank ^ 2);
+    CHECK(near >= 10 && near < 10.9);
+    CHECK(far >= 1 && far < 1.9);
+    CHECK(!nccl.CommSplit(all, my_rank / 2, 0, &pair, NULL));
+    int base = my_rank;
+    my_rank &= 1;
+    double own = seconds_between(pair, my_rank ^ 1);
+    my_rank = base;
+    CHECK(own >= 1 && own < 1.9);
+}
+
+static void what_making_and_using_costs_is_what_it_is_told_to(void **state)
+{
+    (void)state;
+    assert_true(ranks_run(4, paying, -1));
+    assert_true(ranks_run(4, slow_near, -1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -655,6 +815,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_recorded_costs_the_graph),
         cmocka_unit_test(what_a_communicator_cannot_do_is_refused_or_passed_over_by_version),
         cmocka_unit_test(the_first_use_of_a_connection_pays_for_it),
+        cmocka_unit_test(parts_are_made_by_all_and_end_as_they_share),
+        cmocka_unit_test(what_making_and_using_costs_is_what_it_is_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,10 +102,38 @@ static void a_newer_library_gets_the_config_that_we_know(void **state)
     struct nccl_config config;
 
     (void)state;
-    assert_int_equal(load(fake(), "23107", &err), 0);
+    assert_int_equal(load(fake(), "23307", &err), 0);
     nccl_config(&config);
     assert_int_equal(config.size, sizeof(config));
-    assert_in_range(config.version, 22800, 22899);
+    assert_in_range(config.version, 23200, 23299);
+}
+
+/* sizeof(ncclConfig_t) as the header of each release has it, 64-bit. */
+static void each_release_gets_the_size_that_its_header_has(void **state)
+{
+    static const struct {
+        const char *version;
+        size_t size;
+    } want[] = {{"21903", 48}, {"22605", 48}, {"22707", 72},  {"22809", 80},  {"22902", 88},
+                {"23003", 96}, {"23007", 96}, {"23102", 112}, {"23203", 120}, {"23301", 120}};
+    struct nccl_config config;
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        assert_int_equal(load(fake(), want[i].version, &err), 0);
+        nccl_config(&config);
+        assert_int_equal(config.size, want[i].size);
+        assert_int_equal(config.nvls_host_mode, NCCL_UNDEF_INT);
+    }
+}
+
+static void a_field_is_found_in_the_headers_spelling_and_any_case(void **state)
+{
+    (void)state;
+    assert_int_equal(nccl_config_find("ctapolicy")->at, offsetof(struct nccl_config, cta_policy));
+    assert_int_equal(nccl_config_find("graphStreamOrdering")->since, 23005);
+    assert_null(nccl_config_find("blocking")); /* not the user's to choose */
 }
 
 static void a_library_that_is_too_old_is_refused_with_its_version(void **state)
@@ -159,6 +187,8 @@ int main(void)
         cmocka_unit_test(a_library_is_loaded_once_with_all_its_functions),
         cmocka_unit_test(an_older_library_has_only_what_came_with_it),
         cmocka_unit_test(a_newer_library_gets_the_config_that_we_know),
+        cmocka_unit_test(each_release_gets_the_size_that_its_header_has),
+        cmocka_unit_test(a_field_is_found_in_the_headers_spelling_and_any_case),
         cmocka_unit_test(a_library_that_is_too_old_is_refused_with_its_version),
         cmocka_unit_test(types_and_reductions_are_found_by_every_name),
     };
