@@ -1,5 +1,6 @@
 # make                 build; the MPI program needs an MPI found by pkg-config
-# make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-ib, check-slurm, check-lab: one suite)
+# make check           every test that this machine can run (check-unit, check-cli, check-mpi, check-ib, check-slurm, check-lab,
+#                      check-verbs: one suite)
 # make check TESTS=tests/cli/fit.bats      some files of them; RG_JOBS=N test files at once (two a core)
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
@@ -184,7 +185,8 @@ SUITE_mpi  := $(wildcard tests/mpi/*.bats)
 SUITE_lab  := $(wildcard tests/lab/*.bats)
 SUITE_slurm := $(wildcard tests/slurm/*.bats)
 SUITE_ib   := $(wildcard tests/ib/*.bats)
-SUITES     := unit cli mpi ib slurm lab
+SUITE_verbs := $(wildcard tests/verbs/*.bats)
+SUITES     := unit cli mpi ib slurm lab verbs
 suite = RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspath $(BUILD))/fake:$(LD_LIBRARY_PATH)' \
     RG_CUDA_SM='$(CUDA_SM)' $(if $(GPU_IMAGE),,RAILGAUGE_KERNELS='$(abspath $(KERNELS_ANY))') MAKEFLAGS= perl tests/suite.pl $(1)
 
@@ -192,7 +194,7 @@ suite = RG_BUILD='$(abspath $(BUILD))' RG_SAN='$(SAN)' LD_LIBRARY_PATH='$(abspat
 check: all $(or $(filter $(BUILD)/tests/unit/%,$(TESTS)),$(if $(TESTS),,$(UNIT))) $(FAKE) $(GPU)
 	$(Q)$(call suite,$(or $(TESTS),$(foreach s,$(SUITES),$(SUITE_$s))))
 check-unit: $(UNIT) $(FAKE)
-check-cli check-mpi check-ib check-slurm check-lab: all $(FAKE) $(GPU)
+check-cli check-mpi check-ib check-slurm check-lab check-verbs: all $(FAKE) $(GPU)
 $(SUITES:%=check-%): check-%:
 	$(Q)$(if $(strip $(SUITE_$*)),$(call suite,$(SUITE_$*)),echo "suite $*: no tests"; exit 1)
 

@@ -35,6 +35,13 @@ infiniband-diags ibnetdiscover, whose text is read
 libibnetdisc-dev its library, and the headers that ours must agree with
 libibmad-dev     those headers take these
 libibumad-dev    and these
+qemu-system-x86  two machines with soft-RoCE NICs, whose kernel apt-get downloads (tests/verbs/vm.sh)
+busybox-static   what those machines start with
+cpio             packs that
+kmod             and knows which modules it needs
+ibverbs-providers    RDMA without hardware, in those machines
+rdma-core        its devices and their rules
+perftest         measures there beside railgauge
 debootstrap      other releases of Debian, for the real Slurm, Open MPI 5, MPICH, ibsim (tests/chroot.sh)
 procps           the lab looks for processes it started
 libsimgrid-dev   the MPI program on a simulated cluster

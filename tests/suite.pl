@@ -75,6 +75,7 @@ exit(!$whole || $sum->has_errors ? 1 : 0);
 __DATA__
 # Files that do not simply come beside the others.  early: it takes long; alone: it judges times; any other word is what
 # files share and take in turns.
+tests/verbs/.*                         early
 tests/slurm/forky\.bats                early
 tests/(slurm|mpi|ib)/trixie\.bats      trixie
 tests/slurm/health\.bats               trixie
