@@ -5,6 +5,7 @@
 # make lint            formatting, cppcheck, shellcheck, spelling, includes point down
 # make bench           pairs beside a bare MPI loop (exit 1 when slower) and OSU's programs; stop rule, look-ups
 # make campaigns       random faults on simulated fabrics, and what is said of them (N=100 SEED=1)
+# make below           the same of two campaigns, one below the other
 # make bench-gpu       the same and more on a machine with a GPU: tests/gpu/results.md
 # make fuzz            libFuzzer on the file readers, FUZZ_SECONDS=60 each (needs clang)
 # make tables          the tables of published claims and of --path in jobs/ anew
@@ -201,6 +202,9 @@ $(SUITES:%=check-%): check-%:
 bench-gpu: all $(GPU)
 	$(Q)RG_BUILD='$(abspath $(BUILD))' tests/gpu/run.sh --page tests/gpu/results.md
 
+below: all
+	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/below.py -n $(or $(N),100) --seed $(or $(SEED),1)
+
 campaigns: all
 	$(Q)RG_BUILD='$(abspath $(BUILD))' python3 tests/random/campaigns.py -n $(or $(N),100) --seed $(or $(SEED),1)
 
@@ -288,7 +292,7 @@ clean:
 	$(RM) -r build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all check $(SUITES:%=check-%) lint bench campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
+.PHONY: all check $(SUITES:%=check-%) lint bench below campaigns bench-gpu fuzz tables install uninstall dist help clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -17,6 +17,7 @@ struct args {
 static const struct opt options[] = {
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
+    INPUT_BELOW(struct args, of.in.below),
     {"output", 'o', "FILE", "write the verdict as JSON here", OPT_INTO(struct args, output)},
     JUDGED_STYLE(struct args, style),
     {"list-checks", 0, NULL, "print the checks that a limits file may have and exit",
@@ -75,8 +76,8 @@ static void print_text(const struct judged *j, const struct args *args, const st
 
     judged_print(j, args->of.in.file);
     putchar('\n');
+    parts_print(stdout, &j->parts);
     if (j->parts.rows) {
-        parts_print(stdout, &j->parts);
         printf("what to do: railgauge show %s parts\n\n", args->of.in.file);
     }
     table_print(stdout, t, 0);

@@ -33,6 +33,7 @@ static int check(void *args, struct err *err)
 }
 
 static const struct opt options[] = {
+    INPUT_BELOW(struct args, in.below),
     INPUT_JSON(struct args, in.json),
     {0},
 };
@@ -119,13 +120,16 @@ static void print_text(const struct explain *e)
                units_rate_text(rate, e->Bps),
                e->inferred ? " (its tier's rate, less what slow parts take)" : "",
                units_rate_text(other, e->hop[e->narrowest].Bps), 100 * e->share);
+    if (e->has_below)
+        printf("\nbelow\n  %s\n", e->below.text);
     print_texts("odd", &e->odd);
     print_texts("not visible", &e->unseen);
 }
 
 static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_TOPO | INPUT_POINTS};
 
-static int explain(struct input *in, const struct args *a, struct err *err)
+static int explain(struct input *in, struct input_below *below, const struct args *a,
+                   struct err *err)
 {
     const char *const *word = a->word;
     struct obs *obs = NULL;
@@ -145,10 +149,14 @@ static int explain(struct input *in, const struct args *a, struct err *err)
         return -1;
     if (src == dst)
         return err_usage(err, "%s and %s are the same endpoint", word[0], word[1]);
+    if (input_below_open(below, &a->in, in, err) < 0)
+        return -1;
     int count = in->has & INPUT_POINTS ? observe(&obs, &in->p, true) : 0;
     explain_pair(&e, &in->m, &in->t, obs, count, src, dst);
+    if (below->is)
+        explain_below(&e, below->is);
     if (a->in.json)
-        json_answer(explain_json(&e, &in->t), NULL, true, err);
+        json_answer(explain_json(&e, &in->t, below->is), NULL, true, err);
     else
         print_text(&e);
     explain_free(&e);
@@ -160,10 +168,13 @@ static int cmd_explain(int argc, char **argv, struct err *err)
 {
     struct args a = {0};
     struct input in;
+    struct input_below below;
 
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     input_init(&in);
-    int rc = explain(&in, &a, err);
+    input_below_init(&below);
+    int rc = explain(&in, &below, &a, err);
+    input_below_free(&below);
     input_free(&in);
     input_args_free(&a.in);
     return rc;

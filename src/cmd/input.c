@@ -198,6 +198,70 @@ int input_open(struct input *in, const struct input_args *a, const struct input_
     return rc;
 }
 
+/* --- what lies below --- */
+
+void input_below_init(struct input_below *b)
+{
+    memset(b, 0, sizeof(*b));
+    input_init(&b->in);
+}
+
+/* The campaign that a points.tsv is of: its ids mean nothing without the topology beside it. */
+static char *dir_of_points(const char *path)
+{
+    size_t len = strlen(path), name = strlen("points.tsv");
+    bool is = len >= name && !strcmp(path + len - name, "points.tsv") &&
+              (len == name || path[len - name - 1] == '/');
+
+    return !is           ? mem_strdup(path)
+           : len == name ? mem_strdup(".")
+                         : mem_printf("%.*s", (int)(len - name - 1), path);
+}
+
+/* DIR/below is one where it has a matrix. */
+static char *own_below(const struct input_args *a, const struct input *in)
+{
+    char *matrix = in->dir ? file_join(a->file, "below/matrix.json") : NULL;
+    char *dir = matrix && access(matrix, R_OK) == 0 ? file_join(a->file, "below") : NULL;
+
+    free(matrix);
+    return dir;
+}
+
+static struct below_layer layer_of(const struct input *in)
+{
+    return (struct below_layer){&in->m, &in->t, in->has & INPUT_POINTS ? &in->p : NULL};
+}
+
+int input_below_open(struct input_below *b, const struct input_args *a, const struct input *in,
+                     struct err *err)
+{
+    static const struct input_ask ask = {INPUT_MATRIX, INPUT_MATRIX, INPUT_POINTS | INPUT_TOPO};
+    char *path = a->below ? dir_of_points(a->below) : own_below(a, in);
+    const struct input_args of = {.file = path};
+    struct below_layer above, below;
+    int rc = 0;
+
+    if (path)
+        rc = input_open(&b->in, &of, &ask, err);
+    if (path && rc == 0) {
+        above = layer_of(in);
+        below = layer_of(&b->in);
+        rc = below_match(&b->b, &above, &below, path, err);
+        b->is = &b->b;
+    }
+    free(path);
+    return rc;
+}
+
+void input_below_free(struct input_below *b)
+{
+    below_free(&b->b);
+    input_free(&b->in);
+}
+
+/* --- names --- */
+
 static void near_host(struct near *near, const struct topo *t)
 {
     for (int h = 0; h < t->hosts; h++)

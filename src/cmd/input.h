@@ -7,6 +7,7 @@
 #include "cost/matrix.h"
 #include "probe/point.h"
 #include "topo/sources.h"
+#include "verdict/below.h"
 
 /* --- options --- */
 
@@ -26,6 +27,7 @@ struct input_args {
     int racks;
     bool blind; /* of the preset host names only; for commands that set it themselves */
     bool json, quiet;
+    const char *below; /* a campaign that lies below; NULL: that of the directory, if it has one */
     struct input_sources sources;
 };
 
@@ -44,6 +46,13 @@ int input_preset_check(void *into, struct err *err);
         .title = "What others say of the machine:", .group = 1                                     \
     }
 /* Rows of a command's own. */
+#define INPUT_BELOW(type, member)                                                                  \
+    {                                                                                              \
+        "below", 0, "DIR|MATRIX",                                                                  \
+            "a campaign of what lies below, such as verbs below nccl: is it the NIC?  "            \
+            "(default: DIR/below, where that is one)",                                             \
+            OPT_INTO(type, member)                                                                 \
+    }
 #define INPUT_JSON(type, member)                                                                   \
     {                                                                                              \
         "json", 0, NULL, "print JSON", OPT_INTO(type, member)                                      \
@@ -80,6 +89,17 @@ void input_init(struct input *in);
 int input_open(struct input *in, const struct input_args *a, const struct input_ask *ask,
                struct err *err);
 void input_free(struct input *in);
+
+/* --below, else the directory's own: beside `in`, which lives as long.  NULL where there is none. */
+struct input_below {
+    struct input in;
+    struct below b;
+    const struct below *is; /* &b, or NULL */
+};
+void input_below_init(struct input_below *b);
+int input_below_open(struct input_below *b, const struct input_args *a, const struct input *in,
+                     struct err *err);
+void input_below_free(struct input_below *b);
 
 /* The endpoint "HOST:INDEX", "HOST" (its first one) or its id. */
 int input_endpoint(const struct topo *t, const char *text, int *id, struct err *err);

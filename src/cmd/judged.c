@@ -194,12 +194,14 @@ void judged_init(struct judged *j)
 {
     memset(j, 0, sizeof(*j));
     input_init(&j->in);
+    input_below_init(&j->below);
     matrix_init(&j->reference);
 }
 
 int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
 {
     if (input_open(&j->in, &a->in, &ask, err) < 0 ||
+        input_below_open(&j->below, &a->in, &j->in, err) < 0 ||
         open_reference(&j->reference, &j->against, a, &j->in.m, err) < 0 ||
         (a->limits ? limits_load(&j->limits, a->limits, err)
                    : limits_builtin(&j->limits, j->against, err)) < 0)
@@ -209,7 +211,8 @@ int judged_open(struct judged *j, const struct judged_args *a, struct err *err)
                                       .topo = &j->in.t,
                                       .points = j->in.has & INPUT_POINTS ? &j->in.p : NULL,
                                       .reference = j->against ? &j->reference : NULL,
-                                      .reference_name = j->against};
+                                      .reference_name = j->against,
+                                      .below = j->below.is};
     if (parts_list(&j->parts, &parts, err) < 0)
         return -1;
     accept_judge(&j->accept,
@@ -231,6 +234,7 @@ void judged_free(struct judged *j)
     accept_free(&j->accept);
     limits_free(&j->limits);
     matrix_free(&j->reference);
+    input_below_free(&j->below);
     input_free(&j->in);
     free(j->against);
     free(j->line);

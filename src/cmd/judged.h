@@ -35,6 +35,7 @@ extern const char *const judged_style[];
 
 struct judged {
     struct input in; /* matrix and topology; points where they are */
+    struct input_below below;
     struct matrix reference;
     char *against; /* name of the reference; NULL: none is known */
     struct limits limits;

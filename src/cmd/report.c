@@ -27,6 +27,7 @@ static const struct opt options[] = {
     {"title", 0, "TEXT", "what stands above the verdict", OPT_INTO(struct args, title)},
     JUDGED_AGAINST(struct args, of),
     JUDGED_LIMITS(struct args, of),
+    INPUT_BELOW(struct args, of.in.below),
     {"history", 0, NULL, "DIR beside campaigns before it: drift, what came and went",
      OPT_INTO(struct args, history)},
     {"json", 0, NULL, "print the data of the page, and write no page",
@@ -102,10 +103,9 @@ static void print_text(const struct judged *j, const struct args *a, const char 
     struct table t;
 
     judged_print(j, a->of.in.file);
-    if (j->parts.rows) {
+    if (j->parts.rows + j->parts.onlies)
         putchar('\n');
-        parts_print(stdout, &j->parts);
-    }
+    parts_print(stdout, &j->parts);
     judged_table(&t, &j->accept, true);
     if (t.cells > t.columns) {
         putchar('\n');

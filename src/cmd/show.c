@@ -21,6 +21,7 @@ struct args {
 
 struct show {
     struct input in;
+    struct input_below below;
     const char *file;
     double bytes;
 };
@@ -50,8 +51,10 @@ static int findings(const struct show *s, FILE *out, json_t **json, struct err *
 
 static int parts(const struct show *s, FILE *out, json_t **json, struct err *err)
 {
-    const struct parts_input in = {
-        .m = &s->in.m, .topo = &s->in.t, .points = s->in.has & INPUT_POINTS ? &s->in.p : NULL};
+    const struct parts_input in = {.m = &s->in.m,
+                                   .topo = &s->in.t,
+                                   .points = s->in.has & INPUT_POINTS ? &s->in.p : NULL,
+                                   .below = s->below.is};
     struct parts list;
     int rc = parts_list(&list, &in, err);
 
@@ -154,6 +157,7 @@ static void each_section(name_taker *take, void *to)
 static const struct opt options[] = {
     {"bytes", 0, "SIZE", "also, or only, at this message size: 64K, 16M",
      OPT_INTO(struct args, bytes)},
+    INPUT_BELOW(struct args, in.below),
     INPUT_JSON(struct args, in.json),
     {0},
 };
@@ -189,11 +193,15 @@ static int cmd_show(int argc, char **argv, struct err *err)
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
     s = (struct show){.file = a.in.file, .bytes = (double)a.bytes};
     input_init(&s.in);
+    input_below_init(&s.below);
     int rc = input_open(&s.in, &a.in, a.section->ask, err);
+    if (rc == 0 && a.section->report == parts)
+        rc = input_below_open(&s.below, &a.in, &s.in, err);
     if (rc == 0)
         rc = a.section->report(&s, a.in.json ? NULL : stdout, &json, err);
     if (rc == 0)
         rc = json_answer(json_framed("railgauge-show", a.section->name, json), NULL, json, err);
+    input_below_free(&s.below);
     input_free(&s.in);
     return rc;
 }

@@ -62,8 +62,12 @@ enum transport_memory { TRANSPORT_HOST, TRANSPORT_GPU };
 /* What a transport is.  A new one is a file with its calls and a row of transport.c. */
 struct transport {
     const char *name, *help;
-    unsigned ops;                 /* bits of enum op that it has */
-    const char *only;             /* why not all of them */
+    const char *words; /* what carries its bytes, as people call it; NULL: its name */
+    int depth;         /* software between its bytes and the NIC: what has less can lie below it; 0:
+                          nothing, or nobody can tell */
+    bool wire;         /* whatever it measures crosses NICs */
+    unsigned ops;      /* bits of enum op that it has */
+    const char *only;  /* why not all of them */
     enum transport_memory memory; /* where the bytes lie */
     bool ranks;                   /* MPI starts a process an endpoint; else one plays them all */
     bool automatic;               /* what "auto" may become; the last of those with a GPU each */

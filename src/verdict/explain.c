@@ -225,6 +225,12 @@ void explain_pair(struct explain *e, const struct matrix *m, const struct topo *
     nccl_profile_free(&p);
 }
 
+void explain_below(struct explain *e, const struct below *b)
+{
+    e->has_below = true;
+    below_pair(&e->below, b, e->src, e->dst);
+}
+
 static void texts_free(struct texts *t)
 {
     for (int i = 0; i < t->count; i++)
@@ -241,6 +247,7 @@ void explain_free(struct explain *e)
     free(e->hop);
     free(e->measured);
     free(e->tier);
+    below_said_free(&e->below);
     texts_free(&e->odd);
     texts_free(&e->unseen);
     memset(e, 0, sizeof(*e));
@@ -251,7 +258,7 @@ static json_t *known(double x)
     return x > 0 && isfinite(x) ? json_real(x) : json_null();
 }
 
-json_t *explain_json(const struct explain *e, const struct topo *t)
+json_t *explain_json(const struct explain *e, const struct topo *t, const struct below *below)
 {
     json_t *hops = json_array(), *measured = json_array();
 
@@ -270,12 +277,13 @@ json_t *explain_json(const struct explain *e, const struct topo *t)
                                         "alone", x->alone, "of", x->tier ? "tier" : "pair"));
     }
     const struct endpoint *a = &t->endpoint[e->src], *b = &t->endpoint[e->dst];
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
-                     "format", "railgauge-explain", "version", 1, "src", e->src, "dst", e->dst,
-                     "src_host", t->host[a->place.at[LEVEL_HOST]].name, "dst_host",
-                     t->host[b->place.at[LEVEL_HOST]].name, "tier", e->tier ? e->tier : "", "hops",
-                     hops, "measured", measured, "Bps", known(e->Bps), "of_narrowest",
-                     known(e->share), "inferred", e->inferred, "nccl_Bps", known(e->nccl), "odd",
-                     json_texts(e->odd.text, e->odd.count), "unseen",
-                     json_texts(e->unseen.text, e->unseen.count));
+    return json_pack(
+        "{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o*}",
+        "format", "railgauge-explain", "version", 1, "src", e->src, "dst", e->dst, "src_host",
+        t->host[a->place.at[LEVEL_HOST]].name, "dst_host", t->host[b->place.at[LEVEL_HOST]].name,
+        "tier", e->tier ? e->tier : "", "hops", hops, "measured", measured, "Bps", known(e->Bps),
+        "of_narrowest", known(e->share), "inferred", e->inferred, "nccl_Bps", known(e->nccl), "odd",
+        json_texts(e->odd.text, e->odd.count), "unseen",
+        json_texts(e->unseen.text, e->unseen.count), "below",
+        e->has_below ? below_json(below, &e->below) : NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "cost/fit/observe.h"
 #include "cost/matrix.h"
+#include "verdict/below.h"
 
 struct hop {
     char *text;
@@ -43,17 +44,22 @@ struct explain {
     double share;  /* of the narrowest hop; NAN: not known */
     double nccl;   /* what NCCL assumes between them; 0: not told */
     struct texts odd, unseen;
+    bool has_below;
+    struct below_said below; /* where a campaign below is at hand; explain_below() */
 };
 
 /* t has the endpoints of m, in detail (topology.json), or is m->topo.  obs: observations of pairs,
  * NULL without points.  a != b. */
 void explain_pair(struct explain *e, const struct matrix *m, const struct topo *t,
                   const struct obs *obs, int count, int a, int b);
+/* Then: what a campaign below says of the same pair. */
+void explain_below(struct explain *e, const struct below *b);
 void explain_free(struct explain *e);
 /* Its hops and what is not visible of them, as far as the topology tells. */
 void explain_way(struct explain *e, const struct topo *t);
 /* One more text. */
 void explain_say(struct texts *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-json_t *explain_json(const struct explain *e, const struct topo *t); /* new reference */
+json_t *explain_json(const struct explain *e, const struct topo *t,
+                     const struct below *b); /* new reference; b: NULL, or explain_below()'s */
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -203,6 +204,57 @@ static void look_at(struct topo *t, const struct parts_input *in)
     }
 }
 
+/* --- what only the campaign below has --- */
+
+/* Is it one of these parts by name, or on a host of one that is slow below too? */
+static bool is_told(const struct parts *p, const struct part_row *r, const struct topo *of)
+{
+    for (const struct part_row *x = p->row; x < p->row + p->rows; x++) {
+        bool too = x->below->is == BELOW_SLOW || x->below->is == BELOW_BOTH;
+        if (!strcmp(x->name, r->name))
+            return true;
+        for (int i = 0; too && i < x->places; i++)
+            for (int k = 0; k < r->places; k++)
+                if (x->place[i].host >= 0 && r->place[k].host >= 0 &&
+                    !strcmp(p->topo.host[x->place[i].host].name, of->host[r->place[k].host].name))
+                    return true;
+    }
+    return false;
+}
+
+/* Does the campaign above have any of its endpoints? */
+static bool is_here(const struct below *b, const struct part_row *r)
+{
+    const struct matrix *m = b->below.of.m;
+
+    for (int i = 0; i < m->topo.endpoints; i++)
+        if (b->first[i] >= 0 && matrix_touches(m, &m->exception[r->exception], i))
+            return true;
+    return false;
+}
+
+static int add_only(struct parts *p, const struct below *b, struct err *err)
+{
+    if (!b)
+        return 0;
+    const struct below_layer *of = &b->below.of;
+    const struct parts_input in = {.m = of->m, .topo = of->t, .points = of->p, .no_cost = true};
+    struct parts list;
+    int rc = parts_list(&list, &in, err);
+
+    for (const struct part_row *r = list.row; rc == 0 && r < list.row + list.rows; r++) {
+        char speed[PART_SPEED];
+        if (r->exception >= 0 && is_here(b, r) && !is_told(p, r, &list.topo))
+            MEM_PUSH(p->only, p->onlies) =
+                mem_printf("%s: %s in %s, and no part above: slow below %s only", r->name,
+                           part_speed(r, speed), b->lower, b->upper);
+    }
+    parts_free(&list);
+    return rc;
+}
+
+/* --- the list --- */
+
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
 {
     *p = (struct parts){0};
@@ -216,7 +268,8 @@ int parts_list(struct parts *p, const struct parts_input *in, struct err *err)
         parts_price(p, in->m);
     if (p->rows)
         qsort(p->row, (size_t)p->rows, sizeof(*p->row), by_weight);
-    return parts_advise(p, in, err);
+    parts_below(p, in);
+    return add_only(p, in->below, err) < 0 ? -1 : parts_advise(p, in, err);
 }
 
 void parts_free(struct parts *p)
@@ -225,7 +278,13 @@ void parts_free(struct parts *p)
         char *text[] = {r->name, r->where, r->missing, r->over, r->trouble, r->next, r->source};
         for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
             free(text[i]);
+        if (r->below)
+            below_said_free(r->below);
+        free(r->below);
     }
+    for (int i = 0; i < p->onlies; i++)
+        free(p->only[i]);
+    free(p->only);
     free(p->topo.endpoint);
     free(p->row);
     free(p->job);
@@ -279,6 +338,7 @@ static void fill(struct table *t, const struct parts *p)
                                                   {"where", "where", "text"},
                                                   {"missing", NULL, "text"},
                                                   {"counters", NULL, "text"},
+                                                  {"below", NULL, "json"},
                                                   {"next", NULL, "text"},
                                                   {"next_source", NULL, "text"},
                                                   {"places", NULL, "json"},
@@ -291,10 +351,11 @@ static void fill(struct table *t, const struct parts *p)
                   side_name[r->side], part_speed(r, speed), r->factor, r->lo, r->hi, r->alpha_add,
                   r->over, *part_cost(r, cost) ? cost : NULL, isinf(r->cost) ? NAN : r->cost,
                   r->pairs, r->alone, r->partners, confidence_name[r->confidence], r->where,
-                  r->missing, r->trouble, r->next, r->source, parts_places_json(&p->topo, r));
+                  r->missing, r->trouble, r->below ? below_json(p->below, r->below) : NULL, r->next,
+                  r->source, parts_places_json(&p->topo, r));
 }
 
-void parts_print(FILE *out, const struct parts *p)
+static void print_rows(FILE *out, const struct parts *p)
 {
     struct table t;
 
@@ -305,12 +366,31 @@ void parts_print(FILE *out, const struct parts *p)
         fprintf(out, "of a step: of %s, with this part only\n", p->job);
 }
 
+static void print_only(FILE *out, const struct parts *p)
+{
+    for (int i = 0; i < p->onlies; i++)
+        fprintf(out, "%s\n", p->only[i]);
+}
+
+void parts_print(FILE *out, const struct parts *p)
+{
+    if (p->rows)
+        print_rows(out, p);
+    for (const struct part_row *r = p->row; r < p->row + p->rows; r++)
+        if (r->below)
+            fprintf(out, "%s: %s\n", r->name, r->below->text);
+    print_only(out, p);
+}
+
 static json_t *parts_json(const struct parts *p)
 {
     struct table t;
 
     fill(&t, p);
-    return json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
+    json_t *all = json_pack("{s:s?, s:o}", "job", p->job, "parts", table_rows(&t));
+    if (p->below)
+        json_object_set_new(all, "below_only", json_texts(p->only, p->onlies));
+    return all;
 }
 
 json_t *parts_report(FILE *out, const struct parts *p)
@@ -318,11 +398,14 @@ json_t *parts_report(FILE *out, const struct parts *p)
     if (!out)
         return parts_json(p);
     if (p->rows)
-        parts_print(out, p);
+        print_rows(out, p);
     else
         fputs("no part stands out from its like\n", out);
+    print_only(out, p);
     for (const struct part_row *r = p->row; r < p->row + p->rows; r++) {
         fprintf(out, "\n%s\n  next: %s\n", r->name, r->next);
+        if (r->below)
+            fprintf(out, "  below: %s\n", r->below->text);
         if (*r->trouble)
             fprintf(out, "  counters: %s\n", r->trouble);
         if (*r->missing)

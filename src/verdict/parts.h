@@ -23,6 +23,7 @@
 #include "base/table.h"
 #include "cost/matrix.h"
 #include "probe/point.h"
+#include "verdict/below.h"
 
 enum part_kind {
     PART_KIND_GPU,
@@ -76,8 +77,9 @@ struct part_row {
                       r00n04: 12 symbol errors, at 3 points"; "" */
     double cost;   /* a step takes this much longer with this part only, share; INFINITY: no step
                       ends; NAN: not known */
-    char *next;    /* what to do, from jobs/repairs.json */
-    char *source;  /* of that */
+    struct below_said *below; /* what a campaign below says of it (below.h); NULL: none at hand */
+    char *next;               /* what to do, from jobs/repairs.json */
+    char *source;             /* of that */
 };
 
 struct parts {
@@ -88,6 +90,9 @@ struct parts {
     struct topo topo;
     char *job; /* whose step `cost` is of: "llama3.1-70b dp_shard=72,tp=4"; NULL: none could be
                   predicted */
+    const struct below *below; /* the input's */
+    char **only;               /* parts of the campaign below that are none here, in words */
+    int onlies;
 };
 
 struct parts_input {
@@ -96,6 +101,7 @@ struct parts_input {
     const struct points *points;    /* NULL: none at hand */
     const struct matrix *reference; /* NULL: none */
     const char *reference_name;
+    const struct below *below; /* NULL: none; `m` lies above it */
     double enough; /* share of the reference's rate below which the whole fabric is slow; 0: 0.9 */
     bool no_cost;  /* spare the predictions */
 };
@@ -105,7 +111,7 @@ struct parts_input {
 int parts_list(struct parts *p, const struct parts_input *in, struct err *err);
 void parts_free(struct parts *p);
 
-/* A line a part. */
+/* A line a part; and one of each what is said below, and of what is only there. */
 void parts_print(FILE *out, const struct parts *p);
 /* The same and of each what to do, what is not known and what counters said; or where `out` is NULL
  * all of it as JSON, {"job", "parts"}; new reference. */

@@ -29,6 +29,8 @@ void parts_trouble(struct parts *all, const struct parts_input *in);
 /* Of the first PARTS_PRICED rows `cost`, from a training step with this part only and with none. */
 enum { PARTS_PRICED = 64 };
 void parts_price(struct parts *p, const struct matrix *m);
+/* below of all rows. */
+void parts_below(struct parts *p, const struct parts_input *in);
 /* Of all rows `next` and `source`, from jobs/repairs.json. */
 int parts_advise(struct parts *p, const struct parts_input *in, struct err *err);
 

@@ -91,7 +91,7 @@ void parts_price(struct parts *p, const struct matrix *m)
 /* --- what to do --- */
 
 struct repair {
-    const char *kind, *state, *link, *next, *source;
+    const char *kind, *state, *link, *below, *above, *next, *source;
 };
 
 /* What the part carries, in the words of repairs.json; NULL: not known. */
@@ -111,8 +111,14 @@ static const char *link_of(const struct parts *p, const struct parts_input *in,
     return p->topo.nic[nic].layer == LINK_INFINIBAND ? "infiniband" : "ethernet";
 }
 
-static bool fits(const struct repair *x, const struct part_row *r, const char *link)
+static bool fits(const struct repair *x, const struct part_row *r, const char *link,
+                 const char *transport)
 {
+    if (x->below && (!r->below || strcmp(x->below, below_name[r->below->is]) != 0))
+        return false;
+    if (x->above && strcmp(x->above, transport) != 0)
+        return false;
+
     return (!x->kind || !strcmp(x->kind, part_kind_name[r->kind])) &&
            (!x->state || !strcmp(x->state, part_state_name[r->state])) &&
            (!x->link || (link && !strcmp(x->link, link)));
@@ -174,8 +180,9 @@ static char *fill_in(const char *text, const struct topo *t, const struct part_r
 static int read_repair(struct repair *x, json_t *from, const char *where, struct err *err)
 {
     *x = (struct repair){0};
-    return json_take(from, where, err, "{s?s, s?s, s?s, s:s, s:s}", "kind", &x->kind, "state",
-                     &x->state, "link", &x->link, "next", &x->next, "source", &x->source);
+    return json_take(from, where, err, "{s?s, s?s, s?s, s?s, s?s, s:s, s:s}", "kind", &x->kind,
+                     "state", &x->state, "link", &x->link, "below", &x->below, "above", &x->above,
+                     "next", &x->next, "source", &x->source);
 }
 
 /* Each row the first repair that fits it. */
@@ -191,7 +198,7 @@ static int advise(struct parts *p, const struct parts_input *in, json_t *list, c
             snprintf(where, sizeof(where), "%s: repairs[%zu]", path, i);
             if (read_repair(&x, json_array_get(list, i), where, err) < 0)
                 return -1;
-            if (!fits(&x, r, link))
+            if (!fits(&x, r, link, in->m->transport))
                 continue;
             r->next = fill_in(x.next, &p->topo, r);
             r->source = mem_strdup(x.source);

@@ -142,7 +142,7 @@ static void this_pairs_own_measurements_come_first(void **state)
     assert_true(says(&e.odd, "gives 0.60 of its tier: test"));
     assert_true(says(&e.unseen, "no network was read"));
     assert_int_equal(e.measured[0].n, 80);
-    json_t *json = explain_json(&e, &m.topo);
+    json_t *json = explain_json(&e, &m.topo, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "dst_host")), "n02");
     json_decref(json);
     explain_free(&e);
@@ -236,7 +236,7 @@ static void what_nccl_assumes_is_called_that(void **state)
     assert_true(fabs(e.nccl / 370.8e9 - 1) < 1e-9); /* 18 links as NCCL counts them */
     assert_true(says(&e.odd, "measured 40.0 GB/s where NCCL assumes 370.8"));
     assert_false(says(&e.odd, "virtual machine"));
-    json_t *json = explain_json(&e, &m.topo);
+    json_t *json = explain_json(&e, &m.topo, NULL);
     assert_true(json_number_value(json_object_get(json, "nccl_Bps")) == e.nccl);
     json_decref(json);
     explain_free(&e);

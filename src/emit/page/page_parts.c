@@ -73,6 +73,8 @@ static void evidence(FILE *out, const struct page_facts *f, const struct part_ro
          r->alone);
     if (r->exception >= 0)
         html(out, "<p>%s</p>\n", f->m->exception[r->exception].why);
+    if (r->below)
+        html(out, "<p><strong>Below:</strong> %s</p>\n", r->below->text);
     if (*r->trouble)
         html(out, "<p><strong>Counters:</strong> %s</p>\n", r->trouble);
     if (r->places == 1 && r->place[0].endpoint >= 0)
@@ -124,6 +126,8 @@ void page_parts(FILE *out, const struct page_facts *f)
                          : mem_strdup("No part stands out from its like"));
     for (int i = 0; i < p->rows; i++)
         card(out, f, &p->row[i], i + 1);
+    for (int i = 0; i < p->onlies; i++)
+        html(out, "<p class=\"lead\">%s</p>\n", p->only[i]);
     html_end(out);
 }
 
