@@ -74,23 +74,22 @@ static int new_endpoint(struct import *im, int host, const struct recording_rank
     return id;
 }
 
-/* The endpoint that a rank is, a new one unless the topology was given; -1: EXIT_DATA. */
-static int endpoint_of(struct import *im, const struct recording *r, const struct recording_rank *k,
-                       struct err *err)
+int import_endpoint(struct import *im, const char *path, const struct recording_rank *k,
+                    struct err *err)
 {
     int host = host_of(im, k->host);
 
     if (host < 0)
-        return err_data(err, "%s: rank %d ran on host %s, which the topology does not have",
-                        r->path, k->rank, k->host);
+        return err_data(err, "%s: rank %d ran on host %s, which the topology does not have", path,
+                        k->rank, k->host);
     for (int i = 0; i < im->host[host].gpus; i++)
         if (im->host[host].gpu[i].device == k->device)
             return im->host[host].gpu[i].endpoint;
     if (im->opts->topo)
         return err_data(err, "%s: rank %d ran on device %d of %s, which the topology does not have",
-                        r->path, k->rank, k->device, k->host);
+                        path, k->rank, k->device, k->host);
     if (k->device >= DEVICES_MAX)
-        return err_data(err, "%s: rank %d ran on device %d: no host has so many", r->path, k->rank,
+        return err_data(err, "%s: rank %d ran on device %d: no host has so many", path, k->rank,
                         k->device);
     return new_endpoint(im, host, k);
 }
@@ -160,7 +159,7 @@ static int check_ranks(struct import *im, const struct recording *r, struct reco
                             recording_at(r, "devices", k->line, at), k->rank,
                             k->rank < i ? "is listed twice" : "while lower ones are missing",
                             t->ranks);
-        if (endpoint_of(im, r, k, err) < 0)
+        if (import_endpoint(im, r->path, k, err) < 0)
             return -1;
     }
     return 0;
@@ -213,7 +212,7 @@ static int make_groups(struct import_groups *g, struct import *im, const struct 
     for (int i = 0; i < t->ranks; i++) {
         if (i == 0 || t->rank[i].group != t->rank[i - 1].group)
             MEM_PUSH(g->at, g->count) = i;
-        if ((g->member[i] = endpoint_of(im, r, &t->rank[i], err)) < 0)
+        if ((g->member[i] = import_endpoint(im, r->path, &t->rank[i], err)) < 0)
             return -1;
     }
     MEM_PUSH(g->at, g->count) = t->ranks;
@@ -240,7 +239,7 @@ void import_init(struct import *im, const struct import_opts *o)
     }
 }
 
-static void say(struct import *im, char *sentence)
+void import_say(struct import *im, char *sentence)
 {
     MEM_PUSH(im->said, im->saids) = sentence;
 }
@@ -368,20 +367,22 @@ static void say_left(struct import *im, const struct recording *r, const struct 
     const char *path = r->path;
 
     if (left->empty)
-        say(im, mem_printf("%s: rows of 0 bytes left out (less than 16 bytes a rank): %d", path,
-                           left->empty));
+        import_say(im, mem_printf("%s: rows of 0 bytes left out (less than 16 bytes a rank): %d",
+                                  path, left->empty));
     if (left->kind)
-        say(im, mem_printf("%s: rows of another type, reduction or root than \"%s %s %d\" left "
-                           "out: %d",
-                           path, t->row[0].type, t->row[0].redop, t->row[0].root, left->kind));
+        import_say(im,
+                   mem_printf("%s: rows of another type, reduction or root than \"%s %s %d\" left "
+                              "out: %d",
+                              path, t->row[0].type, t->row[0].redop, t->row[0].root, left->kind));
     if (left->half)
-        say(im, mem_printf("%s: rows with N/A %s place: %d", path,
-                           im->opts->in_place ? "in" : "out of", left->half));
+        import_say(im, mem_printf("%s: rows with N/A %s place: %d", path,
+                                  im->opts->in_place ? "in" : "out of", left->half));
     if (left->cycles)
-        say(im, mem_printf("%s: rows of sizes that came %d times already left out: %d", path,
-                           PLAN_EPOCHS, left->cycles));
+        import_say(im, mem_printf("%s: rows of sizes that came %d times already left out: %d", path,
+                                  PLAN_EPOCHS, left->cycles));
     if (!t->ended)
-        say(im, mem_printf("%s:%d: the run was cut: its last line is not there", path, t->line));
+        import_say(im,
+                   mem_printf("%s:%d: the run was cut: its last line is not there", path, t->line));
 }
 
 static int add_table(struct import *im, const struct recording *r, struct recording_table *t,
@@ -416,13 +417,13 @@ int import_add(struct import *im, const struct recording *r, struct err *err)
         if (t->rows && add_table(im, r, t, err) < 0)
             return -1;
         if (!t->rows)
-            say(im, mem_printf("%s:%d: a run%s%s ended before its first row", r->path, t->line,
-                               *t->program ? " of " : "", t->program));
+            import_say(im, mem_printf("%s:%d: a run%s%s ended before its first row", r->path,
+                                      t->line, *t->program ? " of " : "", t->program));
     }
     return 0;
 }
 
-void import_end(struct import *im)
+void import_end(struct import *im, const char *why)
 {
     static const char *const unseen[] = {"NVLink domains", "NICs and rails", "racks and leaves",
                                          "transport"};
@@ -430,7 +431,7 @@ void import_end(struct import *im)
     if (im->opts->topo)
         return;
     for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
-        topo_unseen(&im->topo, unseen[i], "nccl-tests does not print them");
+        topo_unseen(&im->topo, unseen[i], "%s", why);
     topo_default_tiers(&im->topo);
 }
 

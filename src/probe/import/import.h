@@ -38,8 +38,12 @@ struct import {
 /* The caller frees with import_free(), also after a failure, and keeps *o until import_end(). */
 void import_init(struct import *im, const struct import_opts *o);
 int import_add(struct import *im, const struct recording *r, struct err *err);
-/* After the last recording: tiers, and what is not visible. */
-void import_end(struct import *im);
+/* After the last recording: tiers, and why the rest is not visible. */
+void import_end(struct import *im, const char *unseen);
+/* The endpoint that a rank is, a new one unless the topology was given; -1: EXIT_DATA. */
+int import_endpoint(struct import *im, const char *path, const struct recording_rank *k,
+                    struct err *err);
+void import_say(struct import *im, char *sentence); /* takes it over */
 void import_free(struct import *im);
 
 /* --- models --- */
