@@ -83,6 +83,7 @@ struct fake_place {
 int text_lid(struct fake_place p);
 bool text_gid(struct fake_place p, int index, struct verbs_gid_entry *out); /* false: empty */
 const struct fake_port *text_port(struct fake_place p);
+bool text_ipv4(const union verbs_gid *gid);
 
 /* --- faults (verbs_fake_fault.c) --- */
 struct fake_harm { /* to one request */
@@ -114,8 +115,9 @@ struct shared_qp {
     struct fake_place place;
     uint32_t pd, dest, rq_psn;
     unsigned access;
-    int path_mtu, sgid_type, max_dest_reads, min_rnr_timer;
+    int path_mtu, max_dest_reads, min_rnr_timer;
     struct verbs_ah_attr ah;
+    struct verbs_gid_entry sgid;
     atomic_uint posted, filled, polled, generation;
     struct shared_recv recv[FAKE_RECVS];
 };

@@ -16,23 +16,28 @@ static const double rnr_ms[32] = {655.36, 0.01,  0.02,  0.03,   0.04,   0.06,   
                                   40.96,  61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52};
 
 /* --- is there a way? --- */
-/* Does what goes to that address, from a port with a GID of that type, arrive at `to`? */
-static bool arrives(struct fake_place from, const struct verbs_ah_attr *ah, int sgid_type,
-                    struct fake_place to)
+/* Does what one end sends arrive at the other?  A queue pair knows packets of its own kind. */
+static bool arrives(const struct shared_qp *from, const struct shared_qp *to)
 {
-    const struct fake_port *a = text_port(from), *b = text_port(to);
+    const struct fake_port *a = text_port(from->place), *b = text_port(to->place);
+    const union verbs_gid *gid = &from->ah.grh.dgid;
     struct verbs_gid_entry e;
 
-    if (!fabric_active(from) || !fabric_active(to) || a->layer != b->layer ||
+    if (!fabric_active(from->place) || !fabric_active(to->place) || a->layer != b->layer ||
         strcmp(a->subnet, b->subnet) != 0)
         return false;
-    if (a->layer == VERBS_LINK_INFINIBAND && ah->dlid != text_lid(to))
+    if (a->layer == VERBS_LINK_INFINIBAND && from->ah.dlid != text_lid(to->place))
         return false;
-    for (int i = 0; i < FAKE_GIDS && ah->is_global; i++)
-        if (text_gid(to, i, &e) && !memcmp(&e.gid, &ah->grh.dgid, sizeof(e.gid)) &&
-            (int)e.type == sgid_type)
+    if (!from->ah.is_global)
+        return true;
+    if (from->sgid.type != to->sgid.type ||
+        (from->sgid.type == VERBS_GID_ROCE_V2 && text_ipv4(&from->sgid.gid) != text_ipv4(gid)))
+        return false;
+    for (int i = 0; i < FAKE_GIDS; i++)
+        if (text_gid(to->place, i, &e) && !memcmp(&e.gid, gid, sizeof(e.gid)) &&
+            e.type == from->sgid.type)
             return true;
-    return !ah->is_global;
+    return false;
 }
 
 /* The peer's end, NULL: nobody answers. */
@@ -42,9 +47,7 @@ static struct shared_qp *peer_of(const struct qp *q)
     int state = r ? atomic_load(&r->state) : VERBS_QP_RESET;
 
     if ((state != VERBS_QP_RTR && state != VERBS_QP_RTS) || r->dest != q->pub.number ||
-        r->rq_psn != q->attr.sq_psn ||
-        !arrives(q->shared->place, &q->attr.ah, q->shared->sgid_type, r->place) ||
-        !arrives(r->place, &r->ah, r->sgid_type, q->shared->place))
+        r->rq_psn != q->attr.sq_psn || !arrives(q->shared, r) || !arrives(r, q->shared))
         return NULL;
     return r;
 }

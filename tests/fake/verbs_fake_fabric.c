@@ -74,7 +74,8 @@ static struct fabric *map_fabric(void)
             make_mutex(&f->qp[i].lock);
         atomic_store(&f->ready, 1);
     }
-    close(fd);                                          /* and the lock with it */
+    flock(fd, LOCK_UN); /* the mapping would keep it */
+    close(fd);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* peers write into this process */
     return f;
 }

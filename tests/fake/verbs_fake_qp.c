@@ -206,7 +206,11 @@ static int bad_address(const struct qp *q, const struct verbs_ah_attr *ah)
         return EINVAL;
     if (ah->is_global && !text_gid(p, ah->grh.sgid_index, &e))
         return EINVAL;
-    return roce && !known_address(&ah->grh.dgid, text_port(p)->subnet) ? ETIMEDOUT : 0;
+    if (!roce)
+        return 0;
+    if (ah->grh.dgid.raw[0] != 0xfe && text_ipv4(&e.gid) != text_ipv4(&ah->grh.dgid))
+        return EINVAL; /* of two families: no route; one of the link needs none */
+    return known_address(&ah->grh.dgid, text_port(p)->subnet) ? 0 : ETIMEDOUT;
 }
 
 #define TAKE(bit, member)                                                                          \
@@ -234,7 +238,6 @@ static void take(struct qp *q, const struct verbs_qp_attr *a, int set)
 static void publish(struct qp *q)
 {
     struct shared_qp *s = q->shared;
-    struct verbs_gid_entry e;
 
     fabric_lock(&s->lock);
     s->place = place_of(q);
@@ -245,8 +248,7 @@ static void publish(struct qp *q)
     s->max_dest_reads = q->attr.max_dest_reads;
     s->min_rnr_timer = q->attr.min_rnr_timer;
     s->ah = q->attr.ah;
-    text_gid(s->place, q->attr.ah.grh.sgid_index, &e);
-    s->sgid_type = (int)e.type;
+    text_gid(s->place, q->attr.ah.grh.sgid_index, &s->sgid);
     atomic_store(&s->state, q->pub.state);
     pthread_mutex_unlock(&s->lock);
 }

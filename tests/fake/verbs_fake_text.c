@@ -405,3 +405,10 @@ bool text_gid(struct fake_place p, int index, struct verbs_gid_entry *out)
     out->type = (uint32_t)port->gid[index].type;
     return true;
 }
+
+bool text_ipv4(const union verbs_gid *gid)
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+    return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
