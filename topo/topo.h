@@ -210,7 +210,8 @@ int topo_read_hwloc(struct topo *t, int host, const char *root,
                     struct err *err); /* CPU sockets, PCI GPUs, NICs' place */
 int topo_read_sysfs_net(struct topo *t, int host, const char *root,
                         struct err *err); /* NIC rate, state, link layer */
-/* What libibverbs tells of the ports with verbs that are listed: nic.verbs, of the live machine only. */
+/* What libibverbs tells of the ports with verbs that are listed: nic.verbs, of the live machine only
+ * unless RAILGAUGE_IBVERBS names the library. */
 int topo_read_verbs(struct topo *t, int host, const char *root, struct err *err);
 /* host.gdr: which module lets NICs reach the memory of GPUs, "dma-buf possible" or "none". */
 int topo_read_gdr(struct topo *t, int host, const char *root, struct err *err);

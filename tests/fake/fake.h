@@ -5,6 +5,7 @@
  * shared memory (so that processes can map each other's), runs every stream in a thread of its own
  * (so that a stuck stream does not stop its caller), and runs kernels by name on the CPU.  The fake
  * NCCL is a host function in a stream (cuLaunchHostFunc) that reads the other ranks' device memory.
+ * The stand-in for libibverbs has texts and faults of its own: verbs_fake.h.
  *
  * FAKE_GPU names a text profile, one "KEY VALUE" a line: `devices 8`, `name NVIDIA H200`, ... (list
  * in cuda.c); without it: 4 devices "Fake H200", sm 90.
