@@ -239,14 +239,17 @@ void move_start(void)
 }
 
 /* --- posting --- */
-static int bad_send(const struct qp *q, const struct verbs_send_wr *wr, size_t bytes)
+static int bad_send(const struct qp *q, const struct verbs_send_wr *wr, size_t *bytes)
 {
+    *bytes = 0;
     if (q->pub.state != VERBS_QP_RTS && q->pub.state != VERBS_QP_ERROR)
         return EINVAL;
     if (wr->opcode < VERBS_WRITE || wr->opcode > VERBS_READ || wr->n_sges < 0 ||
         wr->n_sges > (int)q->init.cap.send_sges)
         return EINVAL;
-    if (wr->flags & VERBS_INLINE && (wr->opcode == VERBS_READ || bytes > q->init.cap.inline_bytes))
+    for (int i = 0; i < wr->n_sges; i++)
+        *bytes += wr->sges[i].bytes;
+    if (wr->flags & VERBS_INLINE && (wr->opcode == VERBS_READ || *bytes > q->init.cap.inline_bytes))
         return wr->opcode == VERBS_READ ? EINVAL : ENOMEM;
     return q->posted - q->retired >= q->init.cap.send_wrs ? ENOMEM : 0;
 }
@@ -277,12 +280,9 @@ static void harm(const struct qp *q, struct send *s)
 
 static int post_one(struct qp *q, const struct verbs_send_wr *wr)
 {
-    size_t bytes = 0;
-    int rc;
+    size_t bytes;
+    int rc = bad_send(q, wr, &bytes);
 
-    for (int i = 0; i < wr->n_sges; i++)
-        bytes += wr->sges[i].bytes;
-    rc = bad_send(q, wr, bytes);
     if (rc)
         return rc;
     struct send *s = &q->sq[q->posted % (q->init.cap.send_wrs + 1)];

@@ -141,7 +141,7 @@ static bool of_card(struct fake_card *c, const char *key, const char *value)
                    {"latency", offsetof(struct fake_card, latency), 'd'}};
 
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-        char *at = (char *)c + members[i].at;
+        void *at = (char *)c + members[i].at;
         if (strcmp(members[i].key, key) != 0)
             continue;
         if (members[i].kind == 'i')

@@ -252,6 +252,8 @@ static void refused_remotely(struct verbs_send_wr wr)
 
 static void remote_keys(void)
 {
+    static struct verbs_mr gone;
+
     for (int i = 0; i < 9; i++) {
         connected();
         struct verbs_send_wr wr = request(i % 2 ? VERBS_READ : VERBS_WRITE, 8);
@@ -266,8 +268,11 @@ static void remote_keys(void)
             wr.remote += i == 1 ? (uint64_t)-1 : i == 2 ? BYTES - 7 : BYTES;
         else if (i < 8)
             wr.rkey = weak->rkey;
-        else
+        else {
+            gone = *b.mr;
             verbs.dereg_mr(b.mr);
+            b.mr = &gone;
+        }
         if (i == 4)
             wr.opcode = VERBS_WRITE;
         if (i == 6)
