@@ -345,6 +345,7 @@ static void told(void)
     CHECK(!open_named("shut") && errno == EACCES);
     a = end_on("mlx5_1");
     CHECK(verbs.query_device(a.hca, &d) == 0 && d.ports == 2 && !strcmp(d.firmware, "1.2"));
+    CHECK(d.max_qp_reads == 16 && d.max_qp_init_reads == 16 && d.max_qp_wr == 1024);
     CHECK(verbs.query_port(a.hca, 1, &p) == 0 && p.newer[0] == 9 && p.capabilities2 == 7);
     CHECK(p.lid == 1 + 100 + 2 && p.link_layer == VERBS_LINK_INFINIBAND && p.active_speed == 64);
     CHECK(p.active_width == 2 && p.active_mtu == 4 && p.state == VERBS_PORT_ACTIVE);
