@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* import.c - railgauge import: what nccl-tests printed becomes a campaign. */
+/* import.c - railgauge import: what nccl-tests printed, or a job recorded, becomes a campaign. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cmd/command.h"
 #include "cmd/input.h"
+#include "cmd/recorded.h"
 #include "probe/import/import.h"
 
 struct args {
@@ -20,6 +21,7 @@ struct args {
     int files;
     bool quiet, json;
     struct import_opts import;
+    struct recorded_args recorded;
 };
 
 static int take_format(void *args, char *name, struct err *err)
@@ -57,23 +59,54 @@ static const struct opt options[] = {
      OPT_INTO(struct args, import.hosts)},
     {"ranks", 0, "N", "... and the number of ranks, as many on each host",
      OPT_INT(struct args, import.ranks, 2, 1 << 20)},
-    {"quiet", 'q', NULL, "print nothing but errors", OPT_INTO(struct args, quiet)},
+    {.help = "What a job recorded of itself:", .group = 1},
+    {"nccl-profile", 0, "DIR",
+     "instead of FILE: the folder that librailgauge-nccl.so wrote to, all ranks' files together",
+     OPT_INTO(struct args, recorded.dir), .group = 1},
+    {"for-job", 0, "WORDS",
+     "beside what was sent, what predict counts on for this job: '--model llama3.1-8b --layout "
+     "tp=4,dp=2'",
+     OPT_INTO(struct args, recorded.job), .group = 1},
+    {"against", 0, "MATRIX", "beside the collectives' times, what this matrix says of them",
+     OPT_INTO(struct args, recorded.against), .group = 1},
+    {"traffic", 0, "FILE", "write a step's bytes from rank to rank, for railgauge place --traffic",
+     OPT_INTO(struct args, recorded.traffic), .group = 1},
+    {"quiet", 'q', NULL, "print nothing but errors", OPT_INTO(struct args, quiet), .group = -1},
     INPUT_JSON(struct args, json),
     {0},
 };
 
 static const struct opt words[] = {
-    {"output", .help = "give the output of nccl-tests or the file of its -J",
-     OPT_LIST(struct args, file, files)},
+    {"output", OPT_LIST(struct args, file, files)},
     {0},
 };
+
+static int check(void *args, struct err *err)
+{
+    const struct args *a = args;
+    const struct recorded_args *r = &a->recorded;
+
+    if (!a->files && !r->dir)
+        return err_usage(err, "give the output of nccl-tests or the file of its -J, or with "
+                              "--nccl-profile the folder of a job's records");
+    if (a->files && r->dir)
+        return err_usage(err, "\"%s\" and --nccl-profile: one or the other", a->file[0]);
+    if (!r->dir && (r->job || r->against || r->traffic))
+        return err_usage(err, "--%s is of a job's records: it needs --nccl-profile",
+                         r->job       ? "for-job"
+                         : r->against ? "against"
+                                      : "traffic");
+    return 0;
+}
 
 static const struct opt_line command = {
     .options = options,
     .words = words,
-    .usage = "FILE...",
-    .doc = "Turn what nccl-tests printed into points.tsv, plan.tsv and topology.json, so that fit "
-           "makes a cost matrix of it."
+    .check = check,
+    .usage = "FILE...\n"
+             "--nccl-profile DIR",
+    .doc = "Turn what nccl-tests printed, or a job recorded of itself, into points.tsv, plan.tsv "
+           "and topology.json, so that fit makes a cost matrix of it."
            "\vEach FILE is the output of one or more runs (lines of mpirun, srun and NCCL around "
            "them are passed over) or the file that -J wrote.  Times are means, as nccl-tests takes "
            "them; with -I 1 -J they are medians.\n\n"
@@ -81,6 +114,8 @@ static const struct opt_line command = {
            "      -o c/points.tsv\n"
            "  railgauge import --topology topology.json slurm-4711.out\n"
            "  railgauge import --op all_reduce --hosts n[1-2] --ranks 16 pasted.txt\n"
+           "  railgauge import --nccl-profile records --against matrix.json \\\n"
+           "      --for-job '--model llama3.1-8b --layout tp=4,dp=2'\n"
            "  railgauge fit .\n\n" EXIT_CODES("", ", 78 a campaign is there already"),
 };
 
@@ -105,6 +140,15 @@ static int read_files(struct import *im, const struct args *a, struct err *err)
     }
     import_end(im, "nccl-tests does not print them");
     return 0;
+}
+
+static int read_records(struct import *im, struct recorded *r, struct err *err)
+{
+    int rc = recorded_open(r, im, err);
+
+    if (rc == 0)
+        import_end(im, "a job's records do not tell them");
+    return rc;
 }
 
 /* A new file, never the continuation of one that is there. */
@@ -142,21 +186,28 @@ static int write_files(const struct import *im, const struct args *a, struct err
     return rc;
 }
 
-static int report(const struct import *im, const struct args *a, struct err *err)
+static int report(const struct import *im, const struct recorded *r, const struct args *a,
+                  struct err *err)
 {
     for (int i = 0; i < im->saids; i++)
         log_warn("%s", im->said[i]);
     if (!a->topology)
         log_info("NVLink domains, NICs, rails and racks are not visible in these files; --topology "
                  "says them");
-    if (a->json)
-        return json_answer(json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i}", "format",
-                                     "railgauge-import", "version", 1, "file", a->output, "runs",
-                                     im->plan.rounds, "endpoints", im->topo.endpoints, "hosts",
-                                     im->topo.hosts, "points", im->points),
-                           NULL, true, err);
-    printf("%s: %d runs on %d GPUs, %d hosts: %d points\n", a->output, im->plan.rounds,
-           im->topo.endpoints, im->topo.hosts, im->points);
+    if (a->json) {
+        json_t *out =
+            json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i}", "format", "railgauge-import",
+                      "version", 1, "file", a->output, "runs", im->plan.rounds, "endpoints",
+                      im->topo.endpoints, "hosts", im->topo.hosts, "points", im->points);
+        if (a->recorded.dir)
+            json_object_set_new(out, "recorded", recorded_json(r, im));
+        return json_answer(out, NULL, true, err);
+    }
+    printf("%s: %d %s on %d GPUs, %d hosts: %d points\n", a->output, im->plan.rounds,
+           a->recorded.dir ? "kinds of collectives of a job" : "runs", im->topo.endpoints,
+           im->topo.hosts, im->points);
+    if (a->recorded.dir)
+        recorded_print(r, im);
     return 0;
 }
 
@@ -165,19 +216,22 @@ static int cmd_import(int argc, char **argv, struct err *err)
     struct args a = {.output = "points.tsv", .import = {.op = -1}};
     struct topo known;
     struct import im = {.points = 0};
+    struct recorded r;
 
     topo_init(&known);
     opt_parse(&command, argc, argv, OPT_EXITS, &a);
+    recorded_init(&r, &a.recorded);
     int rc = a.topology ? topo_load(&known, a.topology, err) : 0;
     if (rc == 0) {
         a.import.topo = a.topology ? &known : NULL;
         import_init(&im, &a.import);
-        rc = read_files(&im, &a, err);
+        rc = a.recorded.dir ? read_records(&im, &r, err) : read_files(&im, &a, err);
     }
     if (rc == 0)
         rc = write_files(&im, &a, err);
     if (rc == 0 && !a.quiet)
-        rc = report(&im, &a, err);
+        rc = report(&im, &r, &a, err);
+    recorded_free(&r);
     import_free(&im);
     topo_free(&known);
     free(a.file);

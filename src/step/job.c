@@ -405,30 +405,49 @@ static void add_round(struct plan *p, const struct job *j, const struct message 
     drop_last(p);
 }
 
+/* The job in words, on t, and what it sends; job_free() in any case. */
+static int open_words(struct job *job, struct traffic *traffic, const char *words,
+                      const struct topo *t, struct err *err)
+{
+    struct job_opts asked;
+    struct step step;
+    char *text = mem_strdup(words);
+    int rc = read_words(&asked, text, err);
+
+    *job = (struct job){.order = NULL};
+    if (rc == 0) {
+        rc = job_open_on(job, &asked, t, err);
+        if (rc < 0) {
+            err_wrap(err, "--for-job \"%s\"", words);
+        } else {
+            step_of(&step, &job->model, &job->layout, &asked.recipe);
+            traffic_of(traffic, &step);
+        }
+    }
+    free(text);
+    return rc;
+}
+
 int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
              struct err *err)
 {
     struct plan_opts opts = *o;
     struct traffic traffic;
-    struct job_opts asked;
-    struct job job = {0};
-    struct step step;
-    char *text = mem_strdup(words);
+    struct job job;
 
     plan_fill_auto(&opts, t);
-    int rc = read_words(&asked, text, err);
-    if (rc == 0) {
-        rc = job_open_on(&job, &asked, t, err);
-        if (rc < 0) {
-            err_wrap(err, "--for-job \"%s\"", words);
-        } else {
-            step_of(&step, &job.model, &job.layout, &asked.recipe);
-            traffic_of(&traffic, &step);
-        }
-        for (int i = 0; rc == 0 && i < traffic.messages; i++)
-            add_round(p, &job, &traffic.message[i], t, &opts, o->max_bytes > 0);
-        job_free(&job);
-    }
-    free(text);
+    int rc = open_words(&job, &traffic, words, t, err);
+    for (int i = 0; rc == 0 && i < traffic.messages; i++)
+        add_round(p, &job, &traffic.message[i], t, &opts, o->max_bytes > 0);
+    job_free(&job);
+    return rc;
+}
+
+int job_traffic(struct traffic *out, const char *words, const struct topo *t, struct err *err)
+{
+    struct job job;
+    int rc = open_words(&job, out, words, t, err);
+
+    job_free(&job);
     return rc;
 }

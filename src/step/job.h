@@ -93,4 +93,7 @@ struct question job_question(const struct job *j, const struct job_opts *o);
 int job_plan(struct plan *p, const char *words, const struct topo *t, const struct plan_opts *o,
              struct err *err);
 
+/* What such a job sends, on t. */
+int job_traffic(struct traffic *out, const char *words, const struct topo *t, struct err *err);
+
 #endif

@@ -27,7 +27,7 @@ struct late_work {
 static void wait_times(struct late_work *w)
 {
     const struct record_job *j = w->j;
-    int *last = mem_ints(j->comms, -1);
+    int *last = mem_ints(j->teams, -1);
 
     for (int p = 0; p < j->processes; p++) {
         const struct record_process *q = &j->process[p];
@@ -63,7 +63,7 @@ struct late_member {
 };
 
 struct late_comm {
-    const struct record_comm *comm;
+    const struct record_team *comm;
     int calls, n;
     struct late_member *m;
     double *start, *worked, *buf; /* by member: of one call, s */
@@ -124,7 +124,7 @@ static void summarise(struct late_comm *c, const struct late_work *w)
 {
     memcpy(c->long_buf, c->spread, sizeof(*c->long_buf) * (size_t)c->calls);
     c->typical = stats_median(c->long_buf, c->calls);
-    double beyond = fmax(fmax(6 * c->typical, 3 * w->unsure), 2 * LATE_LEAST);
+    double beyond = fmax(fmax(LATE_FAR * c->typical, 3 * w->unsure), 2 * LATE_LEAST);
     for (int i = 0; i < c->n; i++) {
         struct late_member *m = &c->m[i];
         for (int k = 0; k < c->calls; k++)
@@ -209,7 +209,7 @@ static void blame(struct late_comm *c, struct late_work *w)
     }
 }
 
-static void judge_comm(struct late_work *w, const struct record_comm *comm, const int *call,
+static void judge_comm(struct late_work *w, const struct record_team *comm, const int *call,
                        int calls)
 {
     size_t n = (size_t)comm->size;
@@ -254,12 +254,12 @@ static void judge_comms(struct late_work *w)
     for (int i = 0; i < j->calls; i++) {
         struct record_span s;
         record_call_span(&s, j, i);
-        const struct record_kind *k = s.whole ? &j->kind[j->call[i].kind] : NULL;
+        const struct record_what *k = s.whole ? &j->kind[j->call[i].kind] : NULL;
         comm[i] = k && record_joins(k) ? k->comm : -1;
     }
-    lists_make(&of, comm, NULL, j->calls, j->comms);
-    for (int i = 0; i < j->comms; i++) {
-        struct record_comm sorted = j->comm[i];
+    lists_make(&of, comm, NULL, j->calls, j->teams);
+    for (int i = 0; i < j->teams; i++) {
+        struct record_team sorted = j->team[i];
         sorted.member = mem_dup(sorted.member, (size_t)sorted.size, sizeof(*sorted.member));
         qsort(sorted.member, (size_t)sorted.size, sizeof(*sorted.member), by_int);
         judge_comm(w, &sorted, &of.at[of.start[i]], of.start[i + 1] - of.start[i]);
@@ -285,7 +285,7 @@ static double recorded_seconds(const struct record_job *j)
 static void add_part(struct late_work *w, struct late_part p)
 {
     p.share = w->out->seconds > 0 ? p.lost / w->out->seconds : 0;
-    if (p.share >= LATE_SHARE)
+    if (p.share >= (p.kind == LATE_USUAL ? LATE_SHARE : LATE_SHARE_SOMETIMES))
         MEM_PUSH(w->out->part, w->out->parts) = p;
 }
 

@@ -12,20 +12,21 @@
  *   usual      the 95 % interval of the median of own(p) lies above the median of all members' by
  *              LATE_SIGMAS of their spread, half of the spread inside a call, thrice the clocks'
  *              uncertainty and LATE_LEAST; or as below in LATE_USUAL_SHARE of the calls
- *   sometimes  own(p) is beyond six times the spread in a call in more calls than the others have
+ *   sometimes  own(p) is beyond LATE_FAR times the spread in a call in more calls than the others have
  *              such by LATE_SIGMAS of a Poisson's deviation, in LATE_CALLS at least
  *   lost       what the calls would have begun earlier by without it: the last start less the last
  *              one of other processes (of a host: of other hosts), own(p) at most; of the axis that lost most
  *
- * Of a rank three partners and more are needed, and a share LATE_SHARE of the recorded time must be lost. */
+ * Of a rank three partners and more are needed, and a share LATE_SHARE of the recorded time must be lost, LATE_SHARE_SOMETIMES where it is not usual. */
 #ifndef RG_LATE_H
 #define RG_LATE_H
 
 #include "probe/import/record_job.h"
 
-enum { LATE_SIGMAS = 5, LATE_CALLS = 5, LATE_PARTNERS = 3 };
+enum { LATE_SIGMAS = 5, LATE_FAR = 10, LATE_CALLS = 5, LATE_PARTNERS = 3 };
 #define LATE_LEAST 10e-6 /* s */
 #define LATE_SHARE 1e-3
+#define LATE_SHARE_SOMETIMES 5e-3
 #define LATE_USUAL_SHARE 0.25
 
 enum late_kind { LATE_NOT, LATE_SOMETIMES, LATE_USUAL };

@@ -128,6 +128,7 @@ static void expect(struct scene *s, enum scene_fault fault, const char *name, en
         char *text = late_name(&l.part[0], &j);
         assert_string_equal(text, name);
         assert_int_equal(l.part[0].kind, kind);
+        assert_int_equal(l.part[0].only, fault == SCENE_ONE_AXIS);
         free(text);
     }
     late_free(&l);
@@ -146,7 +147,11 @@ static void test_late(void **state)
         snprintf(name, sizeof(name), "rank %d on n%02d (device %d)", s.culprit, s.culprit / s.gpus,
                  s.culprit % s.gpus);
         expect(&s, SCENE_RANK, name, LATE_USUAL);
+        s.compute = 3e-3;
+        s.overlap = true;
         expect(&s, SCENE_ONE_AXIS, name, LATE_USUAL);
+        s.compute = 0;
+        s.overlap = i % 2;
         s.steps = 80;
         expect(&s, SCENE_SOMETIMES, name, LATE_SOMETIMES);
         s.steps = usual.steps;

@@ -7,6 +7,7 @@
 #ifndef RG_RECORD_SCENE_H
 #define RG_RECORD_SCENE_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,19 +18,21 @@ enum scene_fault {
     SCENE_NOBODY,
     SCENE_RANK,      /* computes longer by `late` */
     SCENE_HOST,      /* all of its ranks do */
-    SCENE_ONE_AXIS,  /* a rank comes late to the dp collectives alone */
+    SCENE_ONE_AXIS,  /* a rank comes late to the dp collectives alone, where those have time */
     SCENE_SOMETIMES, /* a rank stops for 40 `late` in one of 10 steps */
 };
 
 struct scene {
     int hosts, gpus, layers, steps;
     bool overlap;
+    bool exchange; /* an all_to_all of the world a step */
     unsigned long long seed;
     double offset, drift; /* clocks differ by up to so much: s, s/s */
     enum scene_fault fault;
-    int culprit;  /* rank, or the first rank of a host */
-    double late;  /* s a layer */
-    double noise; /* s of a start, one standard deviation */
+    int culprit;    /* rank, or the first rank of a host */
+    double compute; /* s of a layer; 0: 0.7 ms, less than what runs beside it */
+    double late;    /* s a layer */
+    double noise;   /* s of a start, one standard deviation */
     double
         slow; /* dp collectives of the group of rank `culprit` take so many times as long; 0: none */
 };
@@ -43,7 +46,7 @@ struct scene_rank {
 
 struct scene_entry {
     int comm;
-    struct record_kind kind;
+    struct record_what kind;
     unsigned number;
     double start, end;
 };
@@ -97,6 +100,9 @@ static inline void scene_call(struct scene_run *x, int c, enum op op, uint64_t b
         struct scene_rank *k = &x->rank[member[i]];
         start[i] = (stream && k->stream > k->t ? k->stream : k->t) + 5e-6 +
                    (x->s->noise > 0 ? fabs(scene_noise(x)) : 0);
+        if (x->s->fault == SCENE_ONE_AXIS && member[i] == x->s->culprit && c >= x->s->hosts &&
+            c < x->s->hosts + x->s->gpus)
+            start[i] += x->s->late;
         last = start[i] > last ? start[i] : last;
     }
     if (x->s->slow > 0 && c == x->s->hosts + x->s->culprit % x->s->gpus)
@@ -139,8 +145,6 @@ static inline void scene_dp(struct scene_run *x, enum op op, uint64_t bytes, dou
 {
     const struct scene *s = x->s;
 
-    if (s->fault == SCENE_ONE_AXIS)
-        x->rank[s->culprit].t += s->late;
     for (int g = 0; g < s->gpus; g++)
         scene_call(x, s->hosts + g, op, bytes, takes, s->overlap);
 }
@@ -150,7 +154,7 @@ static inline void scene_layer(struct scene_run *x, int step, bool backward)
     const struct scene *s = x->s;
 
     scene_dp(x, OP_ALL_GATHER, 64 << 20, 900e-6);
-    scene_compute(x, 0.7e-3, step);
+    scene_compute(x, s->compute > 0 ? s->compute : 0.7e-3, step);
     for (int h = 0; h < s->hosts; h++)
         scene_call(x, h, OP_ALL_REDUCE, 16 << 20, 150e-6, false);
     if (backward)
@@ -186,8 +190,12 @@ static inline void scene_run(struct scene_run *x, const struct scene *s)
             scene_layer(x, step, false);
         for (int l = 0; l < s->layers; l++)
             scene_layer(x, step, true);
+        scene_compute(x, s->compute > 0 ? s->compute : 0.7e-3, step);
         for (int r = 0; r < x->ranks; r++)
             x->rank[r].t = x->rank[r].stream > x->rank[r].t ? x->rank[r].stream : x->rank[r].t;
+        if (s->exchange)
+            scene_call(x, scene_comms(s) - 1, OP_ALL_TO_ALL, (uint64_t)x->ranks << 12, 80e-6,
+                       false);
         scene_call(x, scene_comms(s) - 1, OP_ALL_REDUCE, 4, 60e-6, false);
         scene_compute(x, 1e-3, step);
     }
@@ -224,11 +232,11 @@ static inline int scene_tell(struct record_job *j, const struct scene_run *x, st
             int n = scene_members(s, c, member);
             for (int i = 0; i < n && rc == 0; i++)
                 if (member[i] == r)
-                    rc = record_job_comm(&at[c], j, 1000 + (uint64_t)c, n, i, err);
+                    rc = record_job_team(&at[c], j, 1000 + (uint64_t)c, n, i, err);
         }
         for (int i = 0; i < x->log[r].entries && rc == 0; i++) {
             const struct scene_entry *e = &x->log[r].entry[i];
-            struct record_kind k = e->kind;
+            struct record_what k = e->kind;
             k.comm = at[e->comm];
             record_job_add(j, &k, e->number, (int64_t)(e->start * 1e9), (int64_t)(e->end * 1e9), 0);
         }

@@ -256,6 +256,8 @@ static void share_hosts(struct clock_work *w)
         bool joined = n > 1;
         for (int i = 1; i < n; i++)
             joined &= w->joined[member[i]] == w->joined[member[0]];
+        for (int i = 0; i < n; i++)
+            joined &= !j->process[member[i]].own_clock;
         if (!joined)
             continue;
         double offset = median_of(w, w->offset, member, n, &spread);

@@ -28,14 +28,14 @@ void record_job_free(struct record_job *j)
         free(j->process[i].path);
         free(j->process[i].host);
     }
-    for (int i = 0; i < j->comms; i++)
-        free(j->comm[i].member);
+    for (int i = 0; i < j->teams; i++)
+        free(j->team[i].member);
     for (int i = 0; i < j->axes; i++)
         free(j->axis[i].comm);
     for (int i = 0; i < j->saids; i++)
         free(j->said[i]);
     free(j->process);
-    free(j->comm);
+    free(j->team);
     free(j->axis);
     free(j->kind);
     free(j->entry);
@@ -75,17 +75,17 @@ struct record_process *record_job_process(struct record_job *j, const char *path
     return &j->process[j->processes - 1];
 }
 
-int record_job_comm(int *comm, struct record_job *j, uint64_t id, int size, int rank,
+int record_job_team(int *team, struct record_job *j, uint64_t id, int size, int rank,
                     struct err *err)
 {
     int *at = map_at(&j->comm_at, id, NULL, NULL), me = j->processes - 1;
 
     if (*at == MAP_NONE) {
-        *at = j->comms;
-        MEM_PUSH(j->comm, j->comms) =
-            (struct record_comm){.id = id, .size = size, .member = mem_ints(size, -1)};
+        *at = j->teams;
+        MEM_PUSH(j->team, j->teams) =
+            (struct record_team){.id = id, .size = size, .member = mem_ints(size, -1)};
     }
-    struct record_comm *c = &j->comm[ *comm = *at];
+    struct record_team *c = &j->team[*team = *at];
     if (c->size != size)
         return err_data(err,
                         "%s: communicator %016llx has %d ranks here and %d in other files: are "
@@ -103,10 +103,10 @@ int record_job_comm(int *comm, struct record_job *j, uint64_t id, int size, int 
 
 struct kind_wanted {
     const struct record_job *j;
-    const struct record_kind *kind;
+    const struct record_what *kind;
 };
 
-static bool alike(const struct record_kind *a, const struct record_kind *b)
+static bool alike(const struct record_what *a, const struct record_what *b)
 {
     return a->comm == b->comm && a->op == b->op && a->src == b->src && a->dst == b->dst &&
            a->bytes == b->bytes;
@@ -115,7 +115,7 @@ static bool alike(const struct record_kind *a, const struct record_kind *b)
 static bool same_kind(const void *wanted, int value)
 {
     const struct kind_wanted *w = wanted;
-    const struct record_kind *k = &w->j->kind[value];
+    const struct record_what *k = &w->j->kind[value];
 
     return alike(k, w->kind) && k->algorithm == w->kind->algorithm &&
            k->protocol == w->kind->protocol && k->channels == w->kind->channels;
@@ -128,7 +128,7 @@ static bool like_kind(const void *wanted, int value)
     return alike(&w->j->kind[value], w->kind);
 }
 
-static uint64_t lane_key(const struct record_kind *k)
+static uint64_t lane_key(const struct record_what *k)
 {
     uint64_t key = map_mix((uint64_t)k->comm, (uint64_t)k->op);
 
@@ -145,10 +145,10 @@ static bool same_lane(const void *wanted, int value)
 }
 
 /* A kind that is new. */
-static int new_kind(struct record_job *j, const struct record_kind *kind)
+static int new_kind(struct record_job *j, const struct record_what *kind)
 {
     struct kind_wanted wanted = {j, kind};
-    struct record_kind k = *kind;
+    struct record_what k = *kind;
     uint64_t lane = lane_key(kind), key = map_mix(lane, kind->bytes);
     int *like = map_at(&j->kind_at, key, like_kind, &wanted);
 
@@ -165,7 +165,7 @@ static int new_kind(struct record_job *j, const struct record_kind *kind)
     return j->kinds - 1;
 }
 
-static int kind_of(struct record_job *j, const struct record_kind *kind)
+static int kind_of(struct record_job *j, const struct record_what *kind)
 {
     struct kind_wanted wanted = {j, kind};
     uint64_t key = map_mix(lane_key(kind), kind->bytes);
@@ -182,7 +182,7 @@ static int kind_of(struct record_job *j, const struct record_kind *kind)
     return found;
 }
 
-void record_job_add(struct record_job *j, const struct record_kind *kind, uint32_t number,
+void record_job_add(struct record_job *j, const struct record_what *kind, uint32_t number,
                     int64_t start, int64_t end, double wait)
 {
     int at = kind_of(j, kind);
@@ -212,13 +212,13 @@ static void find_ranks(struct record_job *j)
             most = 0;
     if (most < 0)
         return;
-    for (int i = 1; i < j->comms; i++)
-        most = j->comm[i].size > j->comm[most].size ? i : most;
+    for (int i = 1; i < j->teams; i++)
+        most = j->team[i].size > j->team[most].size ? i : most;
     for (int i = 0; i < j->processes; i++)
         j->process[i].rank = -1;
-    for (int r = 0; j->comms && r < j->comm[most].size; r++)
-        if (j->comm[most].member[r] >= 0)
-            j->process[j->comm[most].member[r]].rank = r;
+    for (int r = 0; j->teams && r < j->team[most].size; r++)
+        if (j->team[most].member[r] >= 0)
+            j->process[j->team[most].member[r]].rank = r;
 }
 
 struct placed {
@@ -256,10 +256,10 @@ static void order_processes(struct record_job *j)
     for (int i = 0; i < j->processes; i++)
         if (now[i].rank < 0)
             now[i].rank = known++;
-    for (int c = 0; c < j->comms; c++)
-        for (int r = 0; r < j->comm[c].size; r++)
-            if (j->comm[c].member[r] >= 0)
-                j->comm[c].member[r] = to[j->comm[c].member[r]];
+    for (int c = 0; c < j->teams; c++)
+        for (int r = 0; r < j->team[c].size; r++)
+            if (j->team[c].member[r] >= 0)
+                j->team[c].member[r] = to[j->team[c].member[r]];
     for (int e = 0; e < j->entries; e++)
         j->entry[e].process = to[j->entry[e].process];
     free(j->process);
@@ -292,7 +292,7 @@ static void order_entries(struct record_job *j)
 /* --- axes --- */
 
 /* The distance of neighbours, where all are the same; 0: they are not. */
-static int stride_of(const struct record_job *j, const struct record_comm *c)
+static int stride_of(const struct record_job *j, const struct record_team *c)
 {
     int stride = 0, before = -1;
 
@@ -312,7 +312,7 @@ static int stride_of(const struct record_job *j, const struct record_comm *c)
     return stride;
 }
 
-static bool on_one_host(const struct record_job *j, const struct record_comm *c)
+static bool on_one_host(const struct record_job *j, const struct record_team *c)
 {
     const char *host = NULL;
 
@@ -327,7 +327,7 @@ static bool on_one_host(const struct record_job *j, const struct record_comm *c)
     return true;
 }
 
-static struct record_axis *axis_for(struct record_job *j, const struct record_comm *c, bool **used)
+static struct record_axis *axis_for(struct record_job *j, const struct record_team *c, bool **used)
 {
     int stride = stride_of(j, c);
     bool inside = on_one_host(j, c);
@@ -350,8 +350,8 @@ static void make_axes(struct record_job *j)
     bool **used = NULL; /* of each axis: which processes are in it */
     int known = 0;
 
-    for (int i = 0; i < j->comms; i++) {
-        struct record_comm *c = &j->comm[i];
+    for (int i = 0; i < j->teams; i++) {
+        struct record_team *c = &j->team[i];
         struct record_axis *a = axis_for(j, c, used);
         c->axis = (int)(a - j->axis);
         if (c->axis == known)
@@ -486,7 +486,7 @@ void record_call_span(struct record_span *s, const struct record_job *j, int cal
     const struct record_call *c = &j->call[call];
     int want = c->kind < 0                            ? -1
                : record_is_message(&j->kind[c->kind]) ? 2
-                                                      : j->comm[j->kind[c->kind].comm].size;
+                                                      : j->team[j->kind[c->kind].comm].size;
 
     *s = (struct record_span){.entries = c->entries,
                               .whole = c->entries == want,

@@ -25,16 +25,17 @@ struct record_process {
     char *path, *host;
     int pid, device; /* device: index on its host, -1: not recorded */
     int rank;        /* in the job; -1: not recorded, until record_job_end() finds one */
-    char busid[16];
-    long lost;  /* oldest records that were overwritten */
-    bool ended; /* the process closed its file */
+    int64_t wall;    /* ns that its host's real time is ahead of the clock that was recorded */
+    bool own_clock;  /* the GPU's, which no other process has */
+    long lost;       /* oldest records that were overwritten */
+    bool ended;      /* the process closed its file */
     int first, entries;
     /* Its clock: own = common + offset + drift * (common - origin). */
     double offset, drift; /* s, s/s */
     double unsure; /* s, half of the 95 % interval of the offset; NAN: not joined to others */
 };
 
-struct record_comm {
+struct record_team {
     uint64_t id;
     int size;
     int *member; /* process of each rank; -1: no file of it is there */
@@ -50,7 +51,7 @@ struct record_axis {
     bool inside; /* each of them lies on one host */
 };
 
-struct record_kind {
+struct record_what {
     int comm;
     enum op op;
     int src, dst;                      /* ranks of a message; -1, -1: a collective */
@@ -74,11 +75,11 @@ struct record_call {
 struct record_job {
     struct record_process *process;
     int processes;
-    struct record_comm *comm;
-    int comms;
+    struct record_team *team;
+    int teams;
     struct record_axis *axis;
     int axes;
-    struct record_kind *kind;
+    struct record_what *kind;
     int kinds;
     struct record_entry *entry; /* process by process, each by start */
     int entries;
@@ -103,11 +104,11 @@ void record_job_free(struct record_job *j);
 struct record_process *record_job_process(struct record_job *j, const char *path, const char *host);
 /* The latest process is this rank of that communicator; its index.  EXIT_DATA: another process is, or
  * the communicator has another size. */
-int record_job_comm(int *comm, struct record_job *j, uint64_t id, int size, int rank,
+int record_job_team(int *team, struct record_job *j, uint64_t id, int size, int rank,
                     struct err *err);
 /* One entry of the latest process; kind->like and lane are found here, number is the how manieth call of this
  * operation on this communicator (of a message: between these two) it is. */
-void record_job_add(struct record_job *j, const struct record_kind *kind, uint32_t number,
+void record_job_add(struct record_job *j, const struct record_what *kind, uint32_t number,
                     int64_t start, int64_t end, double wait);
 __attribute__((format(printf, 2, 3))) void record_job_say(struct record_job *j, const char *fmt,
                                                           ...);
@@ -129,12 +130,12 @@ static inline const struct record_entry *record_call_entry(const struct record_j
 {
     return &j->entry[j->part[j->call[call].first + i]];
 }
-static inline bool record_is_message(const struct record_kind *k)
+static inline bool record_is_message(const struct record_what *k)
 {
     return k->src >= 0;
 }
 /* Does a call of this kind end on all ranks at about the same time? */
-static inline bool record_joins(const struct record_kind *k)
+static inline bool record_joins(const struct record_what *k)
 {
     return !record_is_message(k) && !op_is_rooted(k->op) && k->op != OP_SENDRECV;
 }

@@ -92,7 +92,7 @@ float *record_points_overlap(const struct record_job *j)
     o.step = mem_calloc(2 * (size_t)most + 1, sizeof(*o.step));
     o.t = mem_calloc(2 * (size_t)most + 1, sizeof(*o.t));
     o.busy = mem_calloc(2 * (size_t)most + 1, sizeof(*o.busy));
-    o.running = mem_calloc((size_t)j->comms + 1, sizeof(*o.running));
+    o.running = mem_calloc((size_t)j->teams + 1, sizeof(*o.running));
     o.last = mem_calloc((size_t)j->calls + 1, sizeof(*o.last));
     o.share = mem_calloc((size_t)j->calls + 1, sizeof(*o.share));
     for (int c = 0; c < j->calls; c++) {
@@ -150,7 +150,6 @@ static int *find_endpoints(struct import *im, const struct record_job *j, struct
         int host = names_find(&j->hosts, q->host);
         k.device = differ[host] ? q->device : next[host]++;
         snprintf(k.host, sizeof(k.host), "%s", q->host);
-        memcpy(k.busid, q->busid, sizeof(k.busid));
         rc = endpoint[p] = import_endpoint(im, q->path, &k, err);
     }
     free(next);
@@ -167,7 +166,7 @@ struct points_work {
     struct import *im;
     const struct record_job *j;
     const int *endpoint;
-    float *overlap;
+    const float *overlap;
     struct lists calls; /* of each kind, by `like`: those that are whole, in their order */
     int odd;            /* calls that end before the last rank's start */
 };
@@ -180,7 +179,7 @@ static void list_calls(struct points_work *w)
         struct record_span s;
         like[c] = -1;
         record_call_span(&s, w->j, c);
-        const struct record_kind *k = s.whole ? &w->j->kind[w->j->call[c].kind] : NULL;
+        const struct record_what *k = s.whole ? &w->j->kind[w->j->call[c].kind] : NULL;
         if (!k || record_is_message(k) || !k->bytes || s.entries < 2)
             continue;
         if (record_points_seconds(&s) > 0)
@@ -257,7 +256,7 @@ static void add_size(struct points_work *w, struct round *r, int group, int kind
 }
 
 static void fill_group(struct plan_group *g, const struct points_work *w,
-                       const struct record_comm *c)
+                       const struct record_team *c)
 {
     for (int m = 0; m < c->size; m++)
         MEM_PUSH(g->members, g->size) = w->endpoint[c->member[m]];
@@ -278,12 +277,12 @@ static void add_round(struct points_work *w, const int *kind, int kinds, enum op
     struct round *r = plan_add(&w->im->plan, STAGE_COLLECTIVE, op, groups);
     r->factor = 2;
     for (int i = 0; i < kinds; i++) {
-        const struct record_kind *k = &j->kind[kind[i]];
+        const struct record_what *k = &j->kind[kind[i]];
         struct plan_group *g = &r->group[group[k->comm] < 0 ? 0 : group[k->comm]];
         if (k->op != op)
             continue;
         if (!g->size)
-            fill_group(g, w, &j->comm[k->comm]);
+            fill_group(g, w, &j->team[k->comm]);
         add_size(w, r, group[k->comm], kind[i]);
     }
     for (int i = 0; i < kinds; i++)
@@ -293,11 +292,11 @@ static void add_round(struct points_work *w, const int *kind, int kinds, enum op
 static void add_rounds(struct points_work *w)
 {
     const struct record_job *j = w->j;
-    int *axis = mem_calloc((size_t)j->kinds + 1, sizeof(*axis)), *group = mem_ints(j->comms, -1);
+    int *axis = mem_calloc((size_t)j->kinds + 1, sizeof(*axis)), *group = mem_ints(j->teams, -1);
     struct lists of;
 
     for (int k = 0; k < j->kinds; k++)
-        axis[k] = calls_of(w, k) ? j->comm[j->kind[k].comm].axis : -1;
+        axis[k] = calls_of(w, k) ? j->team[j->kind[k].comm].axis : -1;
     lists_make(&of, axis, NULL, j->kinds, j->axes);
     for (int a = 0; a < j->axes; a++)
         for (int op = 0; op < OP_COUNT && of.start[a] < of.start[a + 1]; op++)
@@ -307,7 +306,8 @@ static void add_rounds(struct points_work *w)
     free(group);
 }
 
-int record_points(struct import *im, const struct record_job *j, struct err *err)
+int record_points(struct import *im, const struct record_job *j, const float *overlap,
+                  struct err *err)
 {
     int *endpoint = find_endpoints(im, j, err);
     struct points_work w = {.im = im, .j = j, .endpoint = endpoint};
@@ -315,14 +315,13 @@ int record_points(struct import *im, const struct record_job *j, struct err *err
     if (!endpoint)
         return -1;
     list_calls(&w);
-    w.overlap = record_points_overlap(j);
+    w.overlap = overlap;
     add_rounds(&w);
     if (w.odd)
         import_say(im, mem_printf("calls left out of the points, for they end before their last "
                                   "rank's start on the common clock: %d",
                                   w.odd));
     lists_free(&w.calls);
-    free(w.overlap);
     free(endpoint);
     return im->points ? 0
                       : err_data(err,

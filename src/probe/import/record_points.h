@@ -10,8 +10,9 @@
 #include "probe/import/import.h"
 #include "probe/import/record_job.h"
 
-/* After record_clock_align(); import_end() is the caller's.  EXIT_DATA: no call is whole. */
-int record_points(struct import *im, const struct record_job *j, struct err *err);
+/* After record_clock_align(); overlap: of record_points_overlap(); import_end() is the caller's.  EXIT_DATA: no call is whole. */
+int record_points(struct import *im, const struct record_job *j, const float *overlap,
+                  struct err *err);
 /* Of each call the share of its time that operations of other communicators ran on its processes; the
  * caller frees. */
 float *record_points_overlap(const struct record_job *j);

@@ -117,7 +117,7 @@ static bool beat_of_axis(struct beat *b, const struct record_job *j, const struc
         if (b->comm < 0 || entries[a->comm[i]] > entries[b->comm])
             b->comm = a->comm[i];
     for (int r = 0; r < a->size && b->process < 0; r++)
-        b->process = j->comm[b->comm].member[r];
+        b->process = j->team[b->comm].member[r];
     if (b->process < 0)
         return false;
     sequence_of(s, j, b->process, b->comm);
@@ -132,7 +132,7 @@ static bool beat_of_axis(struct beat *b, const struct record_job *j, const struc
 static bool find_beat(struct beat *found, const struct record_job *j, struct beat_sequence *s)
 {
     struct beat *beat = mem_calloc((size_t)j->axes + 1, sizeof(*beat));
-    int *entries = mem_calloc((size_t)j->comms + 1, sizeof(*entries)), n = 0;
+    int *entries = mem_calloc((size_t)j->teams + 1, sizeof(*entries)), n = 0;
     const struct beat *best = NULL, *longer = NULL;
 
     for (int e = 0; e < j->entries; e++)
@@ -208,9 +208,9 @@ static bool same_row(const void *wanted, int value)
 }
 
 /* What a kind is; false: a rank of the message is not there. */
-static bool describe(struct record_row *r, const struct record_job *j, const struct record_kind *k)
+static bool describe(struct record_row *r, const struct record_job *j, const struct record_what *k)
 {
-    const struct record_comm *c = &j->comm[k->comm];
+    const struct record_team *c = &j->team[k->comm];
     const struct record_axis *a = &j->axis[c->axis];
 
     *r = (struct record_row){
@@ -407,10 +407,10 @@ static void add_flow(struct steps_flows *f, int src, int dst, double bytes)
 }
 
 /* Of one kind in a step. */
-static void add_kind(struct steps_flows *f, const struct record_job *j, const struct record_kind *k,
+static void add_kind(struct steps_flows *f, const struct record_job *j, const struct record_what *k,
                      double count)
 {
-    const struct record_comm *c = &j->comm[k->comm];
+    const struct record_team *c = &j->team[k->comm];
     const struct op_row *op = &op_table[k->op];
     double bytes = count * op->turns * (double)k->bytes;
     int n = c->size;
